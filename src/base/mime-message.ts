@@ -1,0 +1,50 @@
+/**
+ * The shape in which a message travels between composing, signing and the SMTP client, so that none of
+ * the three needs to know the others.
+ */
+
+/** Bytes at hand, or bytes that are read when needed (a large attachment in the blob store). */
+export type Chunk = Uint8Array | LazyChunk
+
+export interface LazyChunk {
+  /** Exact number of bytes that `open` yields. */
+  sizeBytes: number
+  /** May be called more than once; yields the same bytes each time. */
+  open(): AsyncIterable<Uint8Array>
+}
+
+export interface MimeMessage {
+  /** Raw header fields in order, folded with CRLF where needed, each without its final CRLF. UTF-8 only with SMTPUTF8. */
+  headers: string[]
+  /** Everything after the empty line. CRLF line ends only; not dot-stuffed. */
+  body: Chunk[]
+}
+
+export function chunkSize(chunk: Chunk): number {
+  return chunk instanceof Uint8Array ? chunk.byteLength : chunk.sizeBytes
+}
+
+/** Size in bytes as sent: header fields, the empty line, the body (RFC 1870 §3; without dot-stuffing). */
+export function messageSize(message: MimeMessage): number {
+  let size = 2
+  for (const header of message.headers) size += Buffer.byteLength(header) + 2
+  for (const chunk of message.body) size += chunkSize(chunk)
+  return size
+}
+
+/** The bytes of the body in order, lazy parts opened one after the other. */
+export async function* readChunks(chunks: readonly Chunk[]): AsyncGenerator<Uint8Array> {
+  for (const chunk of chunks) {
+    if (chunk instanceof Uint8Array) yield chunk
+    else yield* chunk.open()
+  }
+}
+
+/** The whole message as one buffer: for messages known to be small, the inbox and tests. */
+export async function messageBytes(message: MimeMessage): Promise<Buffer> {
+  const parts: Uint8Array[] = [
+    Buffer.from(message.headers.map((header) => `${header}\r\n`).join('') + '\r\n'),
+  ]
+  for await (const bytes of readChunks(message.body)) parts.push(bytes)
+  return Buffer.concat(parts)
+}
