@@ -43,7 +43,7 @@ export async function* readChunks(chunks: readonly Chunk[]): AsyncGenerator<Uint
 /** The whole message as one buffer: for messages known to be small, the inbox and tests. */
 export async function messageBytes(message: MimeMessage): Promise<Buffer> {
   const parts: Uint8Array[] = [
-    Buffer.from(message.headers.map((header) => `${header}\r\n`).join('') + '\r\n'),
+    Buffer.from(`${message.headers.map((header) => `${header}\r\n`).join('')}\r\n`),
   ]
   for await (const bytes of readChunks(message.body)) parts.push(bytes)
   return Buffer.concat(parts)
