@@ -45,3 +45,26 @@ function encodeSortable(bytes: Uint8Array): string {
 export function randomHex(count: number): string {
   return randomBytes(count).toString('hex')
 }
+
+/** The 16 bytes behind an id of `newId`; null for any other text. */
+export function idToBytes(id: string): Buffer | null {
+  if (!ID_PATTERN.test(id)) return null
+  const bytes = Buffer.alloc(16)
+  let bits = 0
+  let held = 0
+  let at = 0
+  for (const digit of id) {
+    held = ((held << 6) | DIGITS.indexOf(digit)) & 0xffff
+    bits += 6
+    if (bits >= 8) {
+      bits -= 8
+      if (at < 16) bytes[at++] = (held >> bits) & 0xff
+    }
+  }
+  return encodeSortable(bytes) === id ? bytes : null
+}
+
+/** The id of 16 bytes; the inverse of `idToBytes`. */
+export function bytesToId(bytes: Uint8Array): string {
+  return encodeSortable(bytes.subarray(0, 16))
+}

@@ -1,0 +1,77 @@
+/** Numbered SQL files, each applied once in its own transaction. A database newer than the program is refused. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { UnknownSchema } from './store.ts'
+
+export interface Migration {
+  version: number
+  name: string
+  sql: string
+}
+
+const FOLDER = join(import.meta.dirname, 'migrations')
+
+const POSTGRES_TYPES: Record<string, string> = {
+  TEXT: 'text COLLATE "C"',
+  INTEGER: 'bigint',
+  REAL: 'double precision',
+  BLOB: 'bytea',
+  SEQUENCE: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
+}
+
+/** All migrations in order, in the dialect of the database. */
+export function readMigrations(kind: 'sqlite' | 'postgres'): Migration[] {
+  const files = readdirSync(FOLDER).filter((name) => /^\d{4}-.*\.sql$/.test(name))
+  return files.sort().map((file) => {
+    const sql = readFileSync(join(FOLDER, file), 'utf8')
+    return {
+      version: Number(file.slice(0, 4)),
+      name: file.slice(5, -4),
+      sql: kind === 'postgres' ? toPostgres(sql) : toSqlite(sql),
+    }
+  })
+}
+
+const withoutComments = (sql: string) => sql.replaceAll(/--.*$/gm, '')
+
+function toPostgres(sql: string): string {
+  return withoutComments(sql).replaceAll(
+    /\b(TEXT|INTEGER|REAL|BLOB|SEQUENCE)\b/g,
+    (type) => POSTGRES_TYPES[type] as string,
+  )
+}
+
+function toSqlite(sql: string): string {
+  return withoutComments(sql).replaceAll(/\bSEQUENCE\b/g, 'INTEGER PRIMARY KEY')
+}
+
+export const VERSION_TABLE =
+  'CREATE TABLE IF NOT EXISTS schema_versions (version INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL)'
+
+/**
+ * Brings a database to the newest version. `run` executes SQL that may hold several statements;
+ * `applied` lists the versions already there.
+ * @throws UnknownSchema when the database has a version that this program does not know.
+ */
+export async function migrate(database: {
+  kind: 'sqlite' | 'postgres'
+  run(sql: string): Promise<void>
+  applied(): Promise<number[]>
+}): Promise<void> {
+  await database.run(VERSION_TABLE)
+  const migrations = readMigrations(database.kind)
+  const applied = await database.applied()
+  const newest = migrations.at(-1)?.version ?? 0
+  const unknown = applied.find((version) => version > newest)
+  if (unknown !== undefined) {
+    throw new UnknownSchema(
+      `Cannot open the database: it has schema version ${unknown}, this program knows up to ${newest}`,
+    )
+  }
+  for (const { version, name, sql } of migrations.filter(
+    (migration) => !applied.includes(migration.version),
+  )) {
+    const record = `INSERT INTO schema_versions VALUES (${version}, '${name}', '${new Date().toISOString()}')`
+    await database.run(`BEGIN;\n${sql};\n${record};\nCOMMIT;`)
+  }
+}

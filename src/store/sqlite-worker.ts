@@ -1,0 +1,138 @@
+/**
+ * One SQLite connection in a thread of its own. The store runs two: the writer, and a reader that sees
+ * committed data only. Work arrives as batches; a batch of units is one transaction with one sync, in which
+ * every unit stands under a savepoint of its own (group commit).
+ */
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { parentPort, workerData } from 'node:worker_threads'
+import type { SqlValue, StatementResult } from './store.ts'
+
+export interface WorkerStatement {
+  sql: string
+  values: readonly SqlValue[]
+  expectRows?: number
+}
+
+export type WorkerRequest =
+  | { kind: 'units'; units: WorkerStatement[][] }
+  | { kind: 'single'; statement: WorkerStatement }
+  | { kind: 'script'; sql: string }
+  | { kind: 'close' }
+
+export type WorkerError = {
+  message: string
+  code: number | null
+  stale?: { statement: number; affected: number }
+}
+export type UnitReply = { results: StatementResult[] } | { error: WorkerError }
+export type WorkerReply = { id: number; units: UnitReply[] } | { id: number; error: WorkerError }
+
+/** Prepared statements kept per connection; Kysely and the hot paths together use a few hundred texts. */
+const STATEMENTS_MAX = 1000
+
+const { file, readonly } = workerData as { file: string; readonly: boolean }
+const database = new DatabaseSync(file, { readOnly: readonly, timeout: 5000 })
+if (!readonly) {
+  database.exec('PRAGMA journal_mode = WAL')
+  database.exec('PRAGMA synchronous = FULL')
+  database.exec('PRAGMA foreign_keys = ON')
+  database.exec('PRAGMA wal_autocheckpoint = 4000')
+}
+database.exec('PRAGMA cache_size = -32000')
+database.exec('PRAGMA temp_store = MEMORY')
+
+type Prepared = { statement: StatementSync; returnsRows: boolean }
+const prepared = new Map<string, Prepared>()
+
+function prepare(sql: string): Prepared {
+  const known = prepared.get(sql)
+  if (known) return known
+  if (prepared.size >= STATEMENTS_MAX) prepared.clear()
+  const statement = database.prepare(sql)
+  const entry = { statement, returnsRows: statement.columns().length > 0 }
+  prepared.set(sql, entry)
+  return entry
+}
+
+function run({ sql, values }: WorkerStatement): StatementResult {
+  const { statement, returnsRows } = prepare(sql)
+  if (returnsRows) {
+    const rows = statement.all(...values) as Record<string, unknown>[]
+    return { rows, affected: rows.length }
+  }
+  return { rows: [], affected: Number(statement.run(...values).changes) }
+}
+
+function describe(error: unknown): WorkerError {
+  const { message, errcode } = error as Error & { errcode?: number }
+  return { message, code: errcode ?? null }
+}
+
+/** One unit under its savepoint; its failure undoes it alone. */
+function runUnit(unit: WorkerStatement[]): UnitReply {
+  database.exec('SAVEPOINT unit')
+  try {
+    const results: StatementResult[] = []
+    for (const [index, statement] of unit.entries()) {
+      const result = run(statement)
+      if (statement.expectRows !== undefined && result.affected !== statement.expectRows) {
+        database.exec('ROLLBACK TO unit')
+        database.exec('RELEASE unit')
+        const stale = { statement: index, affected: result.affected }
+        return { error: { message: 'stale', code: null, stale } }
+      }
+      results.push(result)
+    }
+    database.exec('RELEASE unit')
+    return { results }
+  } catch (error) {
+    // A full disk or an I/O error may have ended the whole transaction: then the batch fails below.
+    if (!database.isTransaction) throw error
+    database.exec('ROLLBACK TO unit')
+    database.exec('RELEASE unit')
+    return { error: describe(error) }
+  }
+}
+
+function runUnits(units: WorkerStatement[][]): UnitReply[] {
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    const replies = units.map(runUnit)
+    database.exec('COMMIT')
+    return replies
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw error
+  }
+}
+
+function answer(request: WorkerRequest): UnitReply[] {
+  switch (request.kind) {
+    case 'units':
+      return runUnits(request.units)
+    case 'single':
+      return [{ results: [run(request.statement)] }]
+    case 'script':
+      try {
+        database.exec(request.sql)
+      } catch (error) {
+        if (database.isTransaction) database.exec('ROLLBACK')
+        throw error
+      }
+      return []
+    case 'close':
+      database.close()
+      return []
+  }
+}
+
+parentPort?.on('message', ({ id, request }: { id: number; request: WorkerRequest }) => {
+  let reply: WorkerReply
+  try {
+    reply = { id, units: answer(request) }
+  } catch (error) {
+    reply = { id, error: describe(error) }
+  }
+  parentPort?.postMessage(reply)
+  if (request.kind === 'close') parentPort?.close()
+})

@@ -1,0 +1,286 @@
+/**
+ * The embedded store: SQLite in WAL mode with synchronous=FULL, one writer thread with group commit, one
+ * reader thread. The data folder belongs to one process at a time: an exclusive lock on `lock.db` says so,
+ * which the operating system lifts when the process ends, however it ends.
+ */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { Worker } from 'node:worker_threads'
+import {
+  type Compilable,
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  Kysely,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely'
+import { migrate } from './migrate.ts'
+import type { Schema } from './schema.ts'
+import type { UnitReply, WorkerError, WorkerReply, WorkerRequest } from './sqlite-worker.ts'
+import {
+  type SqlValue,
+  StaleWrite,
+  type Statement,
+  type StatementResult,
+  type Store,
+  StoreFull,
+  StoreUnavailable,
+} from './store.ts'
+
+/** Units in one sync at the most, so that the first of a burst does not wait for the last. */
+const GROUP_UNITS_MAX = 256
+
+const SQLITE_FULL = 13
+const SQLITE_BUSY = 5
+const SQLITE_IOERR = 10
+const SQLITE_READONLY = 8
+
+/** Opens (or makes) the database in `folder`. @throws StoreUnavailable when another process has it. */
+export async function openSqlite(folder: string): Promise<Store> {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const lock = lockFolder(folder)
+  const file = join(folder, 'sendwright.db')
+  const writer = createConnection(file, false)
+  await migrate({
+    kind: 'sqlite',
+    run: async (sql) => void (await writer.ask({ kind: 'script', sql })),
+    applied: async () => {
+      const [reply] = await writer.ask({
+        kind: 'single',
+        statement: { sql: 'SELECT version FROM schema_versions', values: [] },
+      })
+      return resultsOf(reply).flatMap((result) => result.rows.map((row) => row['version'] as number))
+    },
+  }).catch(async (error) => {
+    await writer.end()
+    lock.close()
+    throw error
+  })
+  return createSqliteStore(writer, createConnection(file, true), () => lock.close())
+}
+
+function lockFolder(folder: string): DatabaseSync {
+  const lock = new DatabaseSync(join(folder, 'lock.db'), { timeout: 0 })
+  try {
+    lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+  } catch (error) {
+    lock.close()
+    throw new StoreUnavailable(`Cannot open data folder "${folder}": another process is using it`, {
+      cause: error,
+    })
+  }
+  return lock
+}
+
+interface Connection {
+  ask(request: WorkerRequest): Promise<UnitReply[]>
+  end(): Promise<void>
+}
+
+/** A thread with one connection; questions are answered in order. */
+function createConnection(file: string, readonly: boolean): Connection {
+  const worker = new Worker(join(import.meta.dirname, 'sqlite-worker.ts'), { workerData: { file, readonly } })
+  const waiting = new Map<number, { resolve(units: UnitReply[]): void; reject(error: Error): void }>()
+  let nextId = 1
+  let broken: Error | null = null
+  const fail = (error: Error) => {
+    broken = error
+    for (const { reject } of waiting.values()) reject(error)
+    waiting.clear()
+  }
+  worker.on('message', (reply: WorkerReply) => {
+    const question = waiting.get(reply.id)
+    waiting.delete(reply.id)
+    if ('error' in reply) question?.reject(toError(reply.error))
+    else question?.resolve(reply.units)
+  })
+  worker.on('error', (error) => fail(new StoreUnavailable('The database thread failed', { cause: error })))
+  worker.on('exit', () => fail(new StoreUnavailable('The database is closed')))
+  const ask = (request: WorkerRequest) =>
+    new Promise<UnitReply[]>((resolve, reject) => {
+      if (broken) return reject(broken)
+      const id = nextId++
+      waiting.set(id, { resolve, reject })
+      worker.postMessage({ id, request })
+    })
+  return {
+    ask,
+    async end() {
+      if (broken) return
+      const ended = new Promise((resolve) => worker.once('exit', resolve))
+      await ask({ kind: 'close' })
+      await ended
+    },
+  }
+}
+
+function toError({ message, code }: WorkerError): Error {
+  const primary = code === null ? null : code & 0xff
+  if (primary === SQLITE_FULL) return new StoreFull(message)
+  if (primary === SQLITE_IOERR || primary === SQLITE_READONLY || primary === SQLITE_BUSY)
+    return new StoreUnavailable(message)
+  return new Error(message)
+}
+
+function resultsOf(reply: UnitReply | undefined): StatementResult[] {
+  if (!reply) return []
+  if ('error' in reply) throw toError(reply.error)
+  return reply.results
+}
+
+type Job =
+  | {
+      kind: 'unit'
+      unit: readonly Statement[]
+      resolve(results: StatementResult[]): void
+      reject(error: Error): void
+    }
+  | { kind: 'exclusive'; run(): Promise<void> }
+
+function createSqliteStore(writer: Connection, reader: Connection, unlock: () => void): Store {
+  const jobs: Job[] = []
+  let pumping = false
+
+  /** Works off the jobs: waiting units together as one group, a transaction with reads alone. */
+  async function pump(): Promise<void> {
+    if (pumping) return
+    pumping = true
+    while (jobs.length > 0) {
+      const first = jobs[0] as Job
+      if (first.kind === 'exclusive') {
+        jobs.shift()
+        await first.run()
+      } else {
+        await commitGroup(takeGroup(jobs))
+      }
+    }
+    pumping = false
+  }
+
+  async function commitGroup(group: Extract<Job, { kind: 'unit' }>[]): Promise<void> {
+    try {
+      const replies = await writer.ask({ kind: 'units', units: group.map((job) => job.unit as Statement[]) })
+      for (const [index, job] of group.entries()) settle(job, replies[index] as UnitReply)
+    } catch (error) {
+      for (const job of group) job.reject(error as Error)
+    }
+  }
+
+  const enqueue = (job: Job) => {
+    jobs.push(job)
+    void pump()
+  }
+  const commit = (unit: readonly Statement[]) =>
+    new Promise<StatementResult[]>((resolve, reject) => enqueue({ kind: 'unit', unit, resolve, reject }))
+  /** Takes the writer for one transaction; `release` gives it back. */
+  const acquire = () =>
+    new Promise<() => void>((resolve) => {
+      enqueue({ kind: 'exclusive', run: () => new Promise<void>((release) => resolve(release)) })
+    })
+
+  const db = new Kysely<Schema>({
+    dialect: {
+      createAdapter: () => new SqliteAdapter(),
+      createIntrospector: (kysely) => new SqliteIntrospector(kysely),
+      createQueryCompiler: () => new SqliteQueryCompiler(),
+      createDriver: () => createDriver(writer, reader, commit, acquire),
+    },
+  })
+  return {
+    kind: 'sqlite',
+    db,
+    commit,
+    transaction: (run) => db.transaction().execute(run),
+    statement: (query, expectRows) => toStatement(query, expectRows),
+    async ping() {
+      await commit([{ sql: 'SELECT 1', values: [] }])
+      return true
+    },
+    async close() {
+      const release = await acquire()
+      release()
+      await db.destroy()
+      await reader.end()
+      await writer.end()
+      unlock()
+    },
+  }
+}
+
+export function toStatement(query: Compilable, expectRows?: number): Statement {
+  const { sql, parameters } = query.compile()
+  const statement: Statement = { sql, values: parameters as readonly SqlValue[] }
+  return expectRows === undefined ? statement : { ...statement, expectRows }
+}
+
+function takeGroup(jobs: Job[]): Extract<Job, { kind: 'unit' }>[] {
+  let count = 0
+  while (count < jobs.length && count < GROUP_UNITS_MAX && jobs[count]?.kind === 'unit') count++
+  return jobs.splice(0, count) as Extract<Job, { kind: 'unit' }>[]
+}
+
+function settle(job: Extract<Job, { kind: 'unit' }>, reply: UnitReply): void {
+  if ('results' in reply) job.resolve(reply.results)
+  else if (reply.error.stale) {
+    job.reject(new StaleWrite(job.unit[reply.error.stale.statement] as Statement, reply.error.stale.affected))
+  } else job.reject(toError(reply.error))
+}
+
+/** Kysely's view: reads go to the reader, single writes into a group, a transaction takes the writer. */
+function createDriver(
+  writer: Connection,
+  reader: Connection,
+  commit: Store['commit'],
+  acquire: () => Promise<() => void>,
+): Driver {
+  const releases = new WeakMap<DatabaseConnection, () => void>()
+  const run = async (request: WorkerRequest) => resultsOf((await writer.ask(request))[0])
+
+  function connection(): DatabaseConnection {
+    const self: DatabaseConnection = {
+      async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+        const statement = { sql: query.sql, values: query.parameters as SqlValue[] }
+        let results: StatementResult[]
+        if (releases.has(self)) results = await run({ kind: 'single', statement })
+        else if (query.query.kind === 'SelectQueryNode') {
+          results = resultsOf((await reader.ask({ kind: 'single', statement }))[0])
+        } else results = await commit([statement])
+        const [{ rows, affected }] = results as [StatementResult]
+        return { rows: rows as R[], numAffectedRows: BigInt(affected) }
+      },
+      // biome-ignore lint/correctness/useYield: refused, so there is nothing to yield
+      async *streamQuery() {
+        throw new Error('Streaming queries are not offered: page by key instead')
+      },
+    }
+    return self
+  }
+  const finish = async (self: DatabaseConnection, word: 'COMMIT' | 'ROLLBACK') => {
+    try {
+      await writer.ask({ kind: 'script', sql: word })
+    } finally {
+      releases.get(self)?.()
+      releases.delete(self)
+    }
+  }
+  return {
+    init: async () => {},
+    acquireConnection: async () => connection(),
+    async beginTransaction(self) {
+      releases.set(self, await acquire())
+      await writer.ask({ kind: 'script', sql: 'BEGIN IMMEDIATE' }).catch((error) => {
+        releases.get(self)?.()
+        releases.delete(self)
+        throw error
+      })
+    },
+    commitTransaction: (self) => finish(self, 'COMMIT'),
+    rollbackTransaction: (self) => finish(self, 'ROLLBACK'),
+    releaseConnection: async () => {},
+    destroy: async () => {},
+  }
+}

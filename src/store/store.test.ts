@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { eachStore, temporaryFolder } from '../../test/support/stores.ts'
+import { openSqlite } from './sqlite.ts'
+import { insert, StaleWrite, type Store, StoreUnavailable } from './store.ts'
+
+const account = (id: string) => ({
+  id,
+  parent_id: null,
+  name: `account ${id}`,
+  signing_key_sealed: Buffer.from([0, 1, 255]),
+  created_at: 1_780_315_200_123,
+})
+
+const names = async (store: Store) =>
+  (await store.db.selectFrom('accounts').select('id').orderBy('id').execute()).map((row) => row.id)
+
+eachStore('a committed unit is read back with the same types', async (store) => {
+  await store.commit([insert('accounts', account('a'))])
+  const row = await store.db.selectFrom('accounts').selectAll().executeTakeFirstOrThrow()
+  assert.deepEqual(
+    { ...row, signing_key_sealed: Buffer.from(row.signing_key_sealed) },
+    { ...account('a') },
+  )
+})
+
+eachStore('a unit whose expectation fails is undone whole, its neighbours are not', async (store) => {
+  const expectOne = { sql: 'UPDATE accounts SET name = ? WHERE id = ?', values: ['x', 'nobody'], expectRows: 1 }
+  const outcomes = await Promise.allSettled([
+    store.commit([insert('accounts', account('a'))]),
+    store.commit([insert('accounts', account('b')), expectOne]),
+    store.commit([insert('accounts', account('c'))]),
+  ])
+  assert.deepEqual(
+    outcomes.map((outcome) => outcome.status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  )
+  assert.ok((outcomes[1] as PromiseRejectedResult).reason instanceof StaleWrite)
+  assert.deepEqual(await names(store), ['a', 'c'])
+})
+
+eachStore('a unit with a duplicate key is undone alone', async (store) => {
+  const outcomes = await Promise.allSettled([
+    store.commit([insert('accounts', account('a'))]),
+    store.commit([insert('accounts', account('b')), insert('accounts', account('b'))]),
+    store.commit([insert('accounts', account('d'))]),
+  ])
+  assert.deepEqual(
+    outcomes.map((outcome) => outcome.status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  )
+  assert.deepEqual(await names(store), ['a', 'd'])
+})
+
+eachStore('a transaction reads its own writes and rolls back on an error', async (store) => {
+  await assert.rejects(
+    store.transaction(async (tx) => {
+      await tx.insertInto('accounts').values(account('a')).execute()
+      assert.equal((await tx.selectFrom('accounts').select('id').execute()).length, 1)
+      throw new Error('changed my mind')
+    }),
+    /changed my mind/,
+  )
+  assert.deepEqual(await names(store), [])
+  await store.transaction((tx) => tx.insertInto('accounts').values(account('b')).execute())
+  assert.deepEqual(await names(store), ['b'])
+})
+
+eachStore('five hundred units at once are all committed', async (store) => {
+  const ids = Array.from({ length: 500 }, (_, index) => `id-${index}`)
+  await Promise.all(ids.map((id) => store.commit([insert('accounts', account(id))])))
+  assert.deepEqual(await names(store), [...ids].sort())
+})
+
+eachStore('ids compare by their bytes in both databases', async (store) => {
+  const ids = ['-a', '0a', 'A', '_', 'a', 'B']
+  for (const id of ids) await store.commit([insert('accounts', account(id))])
+  assert.deepEqual(await names(store), ['-a', '0a', 'A', 'B', '_', 'a'])
+})
+
+test('a second process cannot open the same data folder, and can once the first has closed it', async (t) => {
+  const folder = await temporaryFolder(t)
+  const first = await openSqlite(folder)
+  await assert.rejects(openSqlite(folder), StoreUnavailable)
+  await first.close()
+  const second = await openSqlite(folder)
+  await second.close()
+})
+
+test('a database from a newer program is refused', async (t) => {
+  const folder = await temporaryFolder(t)
+  const store = await openSqlite(folder)
+  await store.commit([{ sql: "INSERT INTO schema_versions VALUES (9999, 'future', 'now')", values: [] }])
+  await store.close()
+  await assert.rejects(openSqlite(folder), /schema version 9999/)
+})

@@ -1,0 +1,38 @@
+/** Every store test runs on both databases: `eachStore('name', async (store) => ...)`. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { openPostgres } from '../../src/store/postgres.ts'
+import { openSqlite } from '../../src/store/sqlite.ts'
+import type { Store } from '../../src/store/store.ts'
+import { createTestDatabase } from './postgres.ts'
+
+/** A fresh folder that is removed when the test ends. */
+export async function temporaryFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'sendwright-test-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** The same test twice, each time with a fresh, empty database. */
+export function eachStore(name: string, run: (store: Store, t: TestContext) => Promise<void>): void {
+  test(`${name} (sqlite)`, async (t) => {
+    const store = await openSqlite(await temporaryFolder(t))
+    try {
+      await run(store, t)
+    } finally {
+      await store.close()
+    }
+  })
+  test(`${name} (postgres)`, async (t) => {
+    const database = await createTestDatabase()
+    const store = await openPostgres(database.url)
+    try {
+      await run(store, t)
+    } finally {
+      await store.close()
+      await database.drop()
+    }
+  })
+}
