@@ -94,6 +94,7 @@ async function unpackOnce(name: string): Promise<string> {
   const fresh = mkdtempSync(join(cache, `${name}-`))
   try {
     await unpack(fresh)
+    writeFileSync(join(fresh, 'fonts.conf'), fontList(folder))
     renameSync(fresh, folder)
   } catch (error) {
     rmSync(fresh, { recursive: true, force: true })
@@ -122,13 +123,14 @@ async function unpack(folder: string): Promise<void> {
     env: { TMPDIR: folder, AWS_EXECUTION_ENV: 'AWS_Lambda_nodejs24.x' },
     timeout: UNPACK_LIMIT_MS,
   })
-  // Its own list of fonts names fixed folders below /tmp. A relative folder is relative to the file itself.
-  writeFileSync(
-    join(folder, 'fonts.conf'),
-    '<?xml version="1.0"?>\n<!DOCTYPE fontconfig SYSTEM "fonts.dtd">\n<fontconfig>' +
-      '<dir prefix="relative">fonts/fonts</dir><dir>/usr/share/fonts</dir><dir>/usr/local/share/fonts</dir>' +
-      '<cachedir prefix="relative">fonts-cache</cachedir></fontconfig>\n',
-  )
+}
+
+/** Replaces the package's own list of fonts, which names fixed folders below /tmp. */
+function fontList(folder: string): string {
+  const folders = [join(folder, 'fonts/fonts'), '/usr/share/fonts', '/usr/local/share/fonts']
+  const entries = folders.map((path) => `<dir>${path}</dir>`).join('')
+  const cache = `<cachedir>${join(folder, 'fonts-cache')}</cachedir>`
+  return `<?xml version="1.0"?>\n<!DOCTYPE fontconfig SYSTEM "fonts.dtd">\n<fontconfig>${entries}${cache}</fontconfig>\n`
 }
 
 function definedEnvironment(): Record<string, string> {
