@@ -7,7 +7,16 @@
  * folder of their own; the first rename wins.
  */
 import { execFile, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -105,7 +114,7 @@ async function unpackOnce(name: string): Promise<string> {
 
 /** Beside the package, so that it goes with the install; a read-only install gets a temporary folder. */
 function cacheFolder(): string {
-  const cache = resolve(PACKAGE, '../../.cache')
+  const cache = resolve(realpathSync(PACKAGE), '../../.cache')
   try {
     mkdirSync(cache, { recursive: true })
     rmSync(mkdtempSync(join(cache, 'writable-')), { recursive: true })
