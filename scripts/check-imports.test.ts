@@ -1,20 +1,9 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { plantFiles } from '../test/support/plant-files.ts'
 import { importFaults } from './check-imports.ts'
-
-function plant(context: TestContext, files: Record<string, string>): string {
-  const root = mkdtempSync(join(tmpdir(), 'imports-'))
-  context.after(() => rmSync(root, { recursive: true }))
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(root, name)), { recursive: true })
-    writeFileSync(join(root, name), text)
-  }
-  return root
-}
 
 const FAULTS: [name: string, file: string, source: string, said: RegExp][] = [
   [
@@ -44,7 +33,7 @@ const FAULTS: [name: string, file: string, source: string, said: RegExp][] = [
 ]
 for (const [name, file, source, said] of FAULTS) {
   test(`${name} is found`, (context) => {
-    const faults = importFaults(plant(context, { [file]: `const before = 1\n${source}\n` }))
+    const faults = importFaults(plantFiles(context, { [file]: `const before = 1\n${source}\n` }))
     assert.equal(faults.length, 1)
     assert.match(String(faults[0]), said)
     assert.match(String(faults[0]), new RegExp(`^src/${file}`))
@@ -52,7 +41,7 @@ for (const [name, file, source, said] of FAULTS) {
 }
 
 test('imports downward, within a folder, between resources, and those of tests are fine', (context) => {
-  const root = plant(context, {
+  const root = plantFiles(context, {
     'messages/a.ts': "import '../store/x.ts'\nimport '../domains/x.ts'\nimport './b.ts'\nimport 'node:fs'\n",
     'smtp/deep/a.ts': "import '../reply.ts'\nimport '../../base/clock.ts'\n",
     'smtp/a.test.ts': "import '../store/x.ts'\n",
@@ -62,7 +51,7 @@ test('imports downward, within a folder, between resources, and those of tests a
 })
 
 test('the command prints each fault and ends with 1', (context) => {
-  const root = plant(context, { 'base/a.ts': "import '../smtp/b.ts'\n" })
+  const root = plantFiles(context, { 'base/a.ts': "import '../smtp/b.ts'\n" })
   const command = join(import.meta.dirname, 'check-imports.ts')
   const { status, stderr } = spawnSync(process.execPath, [command, root], { encoding: 'utf8' })
   assert.equal(status, 1)

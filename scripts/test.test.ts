@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { plantFiles } from '../test/support/plant-files.ts'
 import { type RunOptions, runTests, type Totals } from './test.ts'
 
 const HEAD = "import { test, describe, before } from 'node:test'\nimport assert from 'node:assert/strict'\n"
@@ -13,12 +13,7 @@ async function run(
   files: Record<string, string>,
   options: Partial<RunOptions> = {},
 ): Promise<{ totals: Totals; printed: string; root: string }> {
-  const root = mkdtempSync(join(tmpdir(), 'planted-'))
-  context.after(() => rmSync(root, { recursive: true }))
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(root, name)), { recursive: true })
-    writeFileSync(join(root, name), text)
-  }
+  const root = plantFiles(context, files)
   let printed = ''
   const totals = await runTests({
     root,

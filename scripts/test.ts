@@ -23,6 +23,7 @@ import {
 } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
+import { killGroup } from '../test/support/kill-group.ts'
 import { type PostgresCluster, startPostgres } from '../test/support/postgres.ts'
 import type { TestRecord } from './test-events.ts'
 
@@ -190,14 +191,6 @@ function readRecords(file: string): TestRecord[] {
   const lines = readFileSync(file, 'utf8').split('\n')
   lines.pop() // empty, or cut short when the process was killed
   return lines.map((line) => JSON.parse(line) as TestRecord)
-}
-
-function killGroup(leader: ChildProcess): void {
-  try {
-    if (leader.pid !== undefined) process.kill(-leader.pid, 'SIGKILL')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
-  }
 }
 
 function count(results: FileResult[], skippedIsFailed: boolean): Totals {

@@ -33,6 +33,7 @@ import { tmpdir } from 'node:os'
 import { basename, delimiter, dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
+import { killGroup } from './kill-group.ts'
 
 /** The oldest release that the store supports (docs: README, requirements). */
 const MAJOR_MIN = 15
@@ -337,12 +338,4 @@ async function stopServer(keeper: ChildProcess, folder: string): Promise<void> {
   }
   // The keeper may not remove the folder itself where only we may write to the one above.
   rmSync(folder, { recursive: true, force: true })
-}
-
-function killGroup(leader: ChildProcess): void {
-  try {
-    if (leader.pid !== undefined) process.kill(-leader.pid, 'SIGKILL')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
-  }
 }
