@@ -1,13 +1,14 @@
 /**
- * Checks the direction of imports between the folders of `src/`:
+ * Checks the direction of imports between the folders of `src/` (or of the folder given as argument):
  *
- *     protocols  <-  foundation  <-  engine  <-  resources  <-  service
+ *     base  <-  protocols  <-  foundation  <-  engine  <-  resources  <-  service
  *
- * A folder may import itself and any folder of a lower rank; protocol folders also stand apart from
- * each other, except for the pairs listed here. Cycles are the linter's work (noImportCycles).
+ * A folder may import itself and any folder of its own or a lower rank; protocol folders also stand apart
+ * from each other. Nothing outside `src/` is imported by path. Tests may import what they like. Cycles are the
+ * linter's work (noImportCycles).
  */
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+import { dirname, join, relative, resolve, sep } from 'node:path'
 
 const RANKS: Record<string, number> = {}
 const LAYERS = [
@@ -36,7 +37,6 @@ LAYERS.forEach((folders, rank) => {
   for (const folder of folders) RANKS[folder] = rank
 })
 const PROTOCOLS = new Set(LAYERS[1])
-const root = resolve(import.meta.dirname, '../src')
 
 /** Every specifier of a static import, a re-export or a dynamic import with a literal. */
 function specifiersOf(source: string): string[] {
@@ -45,25 +45,34 @@ function specifiersOf(source: string): string[] {
   return [...source.matchAll(pattern)].map((match) => (match[1] ?? match[2]) as string)
 }
 
-const areaOf = (file: string) => (relative(root, file).split('/')[0] as string).replace(/\.ts$/, '')
-const faults: string[] = []
-const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
-
-for (const name of files) {
-  if (name.endsWith('.test.ts')) continue
-  const file = join(root, name)
-  const from = areaOf(file)
-  if (RANKS[from] === undefined)
-    faults.push(`src/${name}: folder "${from}" has no rank in scripts/check-imports.ts`)
-  for (const specifier of specifiersOf(readFileSync(file, 'utf8'))) {
-    if (!specifier.startsWith('.')) continue
-    const to = areaOf(resolve(dirname(file), specifier))
-    if (to === from) continue
-    const upward = (RANKS[to] ?? 99) > (RANKS[from] ?? 0)
-    const sideways = PROTOCOLS.has(from) && PROTOCOLS.has(to)
-    if (upward || sideways) faults.push(`src/${name}: ${from} must not import ${to} (${specifier})`)
+/** One sentence for each import in the wrong direction, and each folder without a rank, below `root`. */
+export function importFaults(root: string): string[] {
+  const faults: string[] = []
+  const areaOf = (file: string) => (relative(root, file).split(sep)[0] as string).replace(/\.ts$/, '')
+  for (const name of readdirSync(root, { recursive: true, encoding: 'utf8' })) {
+    if (!name.endsWith('.ts') || name.endsWith('.test.ts')) continue
+    const file = join(root, name)
+    const from = areaOf(file)
+    if (RANKS[from] === undefined)
+      faults.push(`src/${name}: folder "${from}" has no rank in scripts/check-imports.ts`)
+    for (const specifier of specifiersOf(readFileSync(file, 'utf8'))) {
+      if (!specifier.startsWith('.')) continue
+      const to = areaOf(resolve(dirname(file), specifier))
+      if (!allowed(from, to)) faults.push(`src/${name}: ${from} must not import ${to} (${specifier})`)
+    }
   }
+  return faults
 }
 
-for (const fault of faults) console.error(fault)
-if (faults.length > 0) process.exit(1)
+function allowed(from: string, to: string): boolean {
+  if (to === from) return true
+  const upward = (RANKS[to] ?? Infinity) > (RANKS[from] ?? 0)
+  const sideways = PROTOCOLS.has(from) && PROTOCOLS.has(to)
+  return !upward && !sideways
+}
+
+if (import.meta.main) {
+  const faults = importFaults(resolve(process.argv[2] ?? join(import.meta.dirname, '../src')))
+  for (const fault of faults) console.error(fault)
+  if (faults.length > 0) process.exitCode = 1
+}

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { plantFiles } from '../test/support/plant-files.ts'
+import { type RunOptions, runTests, type Totals } from './test.ts'
+
+const HEAD = "import { test, describe, before } from 'node:test'\nimport assert from 'node:assert/strict'\n"
+
+/** Runs the runner over planted files. */
+async function run(
+  context: TestContext,
+  files: Record<string, string>,
+  options: Partial<RunOptions> = {},
+): Promise<{ totals: Totals; printed: string; root: string }> {
+  const root = plantFiles(context, files)
+  let printed = ''
+  const totals = await runTests({
+    root,
+    filters: [],
+    fileLimitMs: 30_000,
+    skippedIsFailed: false,
+    print: (text) => {
+      printed += `${text}\n`
+    },
+    stop: new AbortController().signal,
+    ...options,
+  })
+  return { totals, printed, root }
+}
+
+test('a failure is named with file, line, difference and what the file printed', async (context) => {
+  const { totals, printed } = await run(context, {
+    'src/sum.test.ts': `${HEAD}console.log('a word before')
+test('adds', () => {})
+describe('sums', () => { test('differ', () => assert.deepEqual({ a: 1 }, { a: 2 })) })`,
+  })
+  assert.deepEqual(totals, { passed: 1, failed: 1, skipped: 0 })
+  assert.match(printed, /FAIL src\/sum\.test\.ts {2}2 tests/)
+  assert.match(printed, /FAILED sums > differ\n {2}at src\/sum\.test\.ts:5\n/)
+  assert.match(printed, /\+ {3}a: 1\n\s+- {3}a: 2/)
+  assert.match(printed, /It printed:\n\n {4}a word before/)
+  assert.match(printed, /Failed:\n {2}src\/sum\.test\.ts: sums > differ/)
+})
+
+test('a parent of a failed part is not counted beside it', async (context) => {
+  const { totals } = await run(context, {
+    'src/parts.test.ts': `${HEAD}test('whole', async (t) => { await t.test('part', () => assert.fail('no')) })`,
+  })
+  assert.deepEqual(totals, { passed: 0, failed: 1, skipped: 0 })
+})
+
+const FAULTS: [name: string, source: string, said: RegExp][] = [
+  ['does not parse', 'const = 1', /process ended with 1/],
+  ['holds no test', 'export const nothing = 1', /holds no test/],
+  [
+    'leaves in the middle with a good exit code',
+    `${HEAD}test('before', () => {})\ntest('leaves', async () => { await null; process.exit(0) })`,
+    /ended before its tests/,
+  ],
+  [
+    'is killed',
+    `${HEAD}test('dies', async () => { process.kill(process.pid, 'SIGKILL'); await new Promise(() => {}) })`,
+    /process ended with SIGKILL/,
+  ],
+  [
+    'fails in a hook',
+    `${HEAD}describe('suite', () => { before(() => { throw new Error('no hook') }); test('x', () => {}) })`,
+    /no hook/,
+  ],
+]
+for (const [name, source, said] of FAULTS) {
+  test(`a file that ${name} is a failure`, async (context) => {
+    const { totals, printed } = await run(context, { 'web/faulty.test.ts': source })
+    assert.ok(totals.failed > 0, printed)
+    assert.match(printed, said)
+  })
+}
+
+test('a file over its time limit is killed with what it started, and its open test is named', async (context) => {
+  const { totals, printed, root } = await run(
+    context,
+    {
+      'test/hangs.test.ts': `${HEAD}import { spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+test('ends', () => {})
+test('never ends', async () => {
+  process.on('SIGTERM', () => {})
+  writeFileSync('pid', String(spawn('sleep', ['600'], { stdio: 'inherit' }).pid))
+  await new Promise(() => setInterval(() => {}, 1_000))
+})`,
+    },
+    { fileLimitMs: 2_000 },
+  )
+  assert.deepEqual(totals, { passed: 1, failed: 1, skipped: 0 })
+  assert.match(printed, /FAILED test\/hangs\.test\.ts: ran over 2\.0 s in "never ends"/)
+  const child = readFileSync(join(root, 'pid'), 'utf8')
+  assert.ok(!existsSync(`/proc/${child}`) || /State:\s+Z/.test(readFileSync(`/proc/${child}/status`, 'utf8')))
+})
+
+test('a skipped test is loud, and a failure where that is asked for', async (context) => {
+  const files = {
+    'src/skips.test.ts': `${HEAD}test('runs', () => {})
+test('left out', { skip: 'no reason' }, () => {})
+test('later', { todo: true }, () => { throw new Error('not yet') })`,
+  }
+  const lenient = await run(context, files)
+  assert.deepEqual(lenient.totals, { passed: 1, failed: 0, skipped: 2 })
+  assert.match(lenient.printed, /SKIPPED left out: skipped no reason/)
+  assert.match(lenient.printed, /SKIPPED later: to do/)
+  const strict = await run(context, files, { skippedIsFailed: true })
+  assert.deepEqual(strict.totals, { passed: 1, failed: 2, skipped: 2 })
+})
+
+test('filters choose files by a part of their path', async (context) => {
+  const passing = `${HEAD}test('passes', () => {})`
+  const files = {
+    'src/mime/a.test.ts': passing,
+    'src/dkim/b.test.ts': passing,
+    'test/c.test.ts': passing,
+    'web/node_modules/d.test.ts': passing,
+  }
+  const { printed } = await run(context, files, { filters: ['src/mime', 'b.test'] })
+  assert.deepEqual([...printed.matchAll(/^ok {3}(\S+)/gm)].map((match) => match[1]).sort(), [
+    'src/dkim/b.test.ts',
+    'src/mime/a.test.ts',
+  ])
+  assert.equal((await run(context, files)).totals.passed, 3)
+  const none = await run(context, files, { filters: ['nowhere'] })
+  assert.deepEqual(none.totals, { passed: 0, failed: 0, skipped: 0 })
+  assert.match(none.printed, /No test file matches nowhere/)
+})
+
+test('a stopped run says what it did not run', async (context) => {
+  const { totals, printed } = await run(
+    context,
+    { 'src/a.test.ts': `${HEAD}test('passes', () => {})` },
+    { stop: AbortSignal.abort('stopped by SIGINT') },
+  )
+  assert.deepEqual(totals, { passed: 0, failed: 1, skipped: 0 })
+  assert.match(printed, /src\/a\.test\.ts: not run: stopped by SIGINT/)
+})
+
+test('temporary files of tests go with the run', async (context) => {
+  const { root } = await run(context, {
+    'src/a.test.ts': `${HEAD}import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+test('leaves a folder', () => writeFileSync('where', mkdtempSync(tmpdir() + '/left-')))`,
+  })
+  assert.ok(!existsSync(readFileSync(join(root, 'where'), 'utf8')))
+})

@@ -1,0 +1,148 @@
+/**
+ * A headless Chromium for tests of pages: the system's, else the one in the npm package `@sparticuz/chromium`.
+ *
+ * The package holds compressed archives (64 MB, 210 MB unpacked). They are unpacked once per install, below
+ * `node_modules/.cache`, by a process of its own, since the package unpacks into whatever TMPDIR says and
+ * would otherwise trust a world-writable folder. Test processes that run side by side each unpack into a
+ * folder of their own; the first rename wins.
+ */
+import { execFile, spawnSync } from 'node:child_process'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { type Browser, chromium } from 'playwright-core'
+
+/** Unpacking takes 2 s of one core; a crowded machine may need many times as long, a broken one for ever. */
+const UNPACK_LIMIT_MS = 120_000
+const START_LIMIT_MS = 60_000
+
+const PACKAGE = resolve(import.meta.dirname, '../../node_modules/@sparticuz/chromium')
+const SYSTEM_NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+
+/**
+ * Playwright adds what automation needs, and `--no-sandbox`: containers rarely allow the sandbox, root never,
+ * and only pages of our own are opened. Nothing here may reach the outside, neither the browser by itself nor
+ * a page by mistake: every name but the local ones is unknown.
+ */
+const FLAGS = [
+  '--disable-gpu',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-domain-reliability',
+  '--no-pings',
+  '--font-render-hinting=none',
+  '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost , EXCLUDE *.localhost',
+]
+
+interface Program {
+  executablePath: string
+  /** Added to the environment of the browser. */
+  environment: Record<string, string>
+}
+
+export class NoBrowserFound extends Error {
+  override name = 'NoBrowserFound'
+}
+
+/**
+ * Starts a browser; close it with `await browser.close()`. Pages open without animation delays of their own,
+ * so wait for what you expect to see, not for time.
+ * @throws NoBrowserFound when none is installed or the one from npm does not run here.
+ */
+export async function launchBrowser(): Promise<Browser> {
+  const { executablePath, environment } = findSystemBrowser() ?? (await packagedBrowser())
+  const env = { ...definedEnvironment(), ...environment }
+  return chromium.launch({ executablePath, args: FLAGS, env, headless: true, timeout: START_LIMIT_MS })
+}
+
+/** The first in PATH that runs: Ubuntu's `chromium-browser` may be a mere hint to install a snap. */
+function findSystemBrowser(): Program | undefined {
+  const folders = (process.env['PATH'] ?? '').split(delimiter)
+  const executablePath = SYSTEM_NAMES.flatMap((name) => folders.map((folder) => join(folder, name))).find(
+    (file) => existsSync(file) && spawnSync(file, ['--version'], { timeout: START_LIMIT_MS }).status === 0,
+  )
+  return executablePath === undefined ? undefined : { executablePath, environment: {} }
+}
+
+async function packagedBrowser(): Promise<Program> {
+  // The package holds a Linux program for x64 alone.
+  if (!existsSync(PACKAGE) || process.platform !== 'linux' || process.arch !== 'x64') throw noneFound()
+  const { version } = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8')) as { version: string }
+  const folder = await unpackOnce(`chromium-${version}`)
+  const executablePath = join(folder, 'chromium')
+  const environment: Record<string, string> = { FONTCONFIG_PATH: folder }
+  // A lean system lacks NSS and its like; the package brings them. Where the system has them, its own fit better.
+  const { stdout } = spawnSync('ldd', [executablePath], { encoding: 'utf8' })
+  if (stdout?.includes('not found')) environment['LD_LIBRARY_PATH'] = join(folder, 'al2023/lib')
+  return { executablePath, environment }
+}
+
+function noneFound(): NoBrowserFound {
+  return new NoBrowserFound(
+    `Cannot find a browser: none of ${SYSTEM_NAMES.join(', ')} in PATH runs, and npm brings one for Linux on x64 only, ` +
+      'with "npm ci" without --omit=dev. Install the package "chromium"',
+  )
+}
+
+/** Unpacks the package into a cache folder, unless that has been done; returns the folder. */
+async function unpackOnce(name: string): Promise<string> {
+  const cache = cacheFolder()
+  const folder = join(cache, name)
+  if (existsSync(folder)) return folder
+  const fresh = mkdtempSync(join(cache, `${name}-`))
+  try {
+    await unpack(fresh)
+    writeFileSync(join(fresh, 'fonts.conf'), fontList(folder))
+    renameSync(fresh, folder)
+  } catch (error) {
+    rmSync(fresh, { recursive: true, force: true })
+    if (!existsSync(folder)) throw error // else another process was quicker
+  }
+  return folder
+}
+
+/** Beside the package, so that it goes with the install; a read-only install gets a temporary folder. */
+function cacheFolder(): string {
+  const cache = resolve(realpathSync(PACKAGE), '../../.cache')
+  try {
+    mkdirSync(cache, { recursive: true })
+    rmSync(mkdtempSync(join(cache, 'writable-')), { recursive: true })
+    return cache
+  } catch {
+    return mkdtempSync(join(tmpdir(), 'sendwright-browser-'))
+  }
+}
+
+async function unpack(folder: string): Promise<void> {
+  const entry = join(PACKAGE, 'build/index.js')
+  const script = `import chromium from ${JSON.stringify(entry)}\nawait chromium.executablePath()`
+  await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
+    // The variable asks the package for its system libraries too.
+    env: { TMPDIR: folder, AWS_EXECUTION_ENV: 'AWS_Lambda_nodejs24.x' },
+    timeout: UNPACK_LIMIT_MS,
+  })
+}
+
+/** Replaces the package's own list of fonts, which names fixed folders below /tmp. */
+function fontList(folder: string): string {
+  const folders = [join(folder, 'fonts/fonts'), '/usr/share/fonts', '/usr/local/share/fonts']
+  const entries = folders.map((path) => `<dir>${path}</dir>`).join('')
+  const cache = `<cachedir>${join(folder, 'fonts-cache')}</cachedir>`
+  return `<?xml version="1.0"?>\n<!DOCTYPE fontconfig SYSTEM "fonts.dtd">\n<fontconfig>${entries}${cache}</fontconfig>\n`
+}
+
+function definedEnvironment(): Record<string, string> {
+  const entries = Object.entries(process.env)
+  return Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== undefined))
+}

@@ -1,0 +1,10 @@
+import type { ChildProcess } from 'node:child_process'
+
+/** Kills a process started with `detached: true` and all that it started in its group. Nothing left to kill is fine. */
+export function killGroup(leader: ChildProcess): void {
+  try {
+    if (leader.pid !== undefined) process.kill(-leader.pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}

