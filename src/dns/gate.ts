@@ -1,0 +1,27 @@
+/** Lets at most `openMax` tasks run at once; others wait in order, at most `waitingMax` of them. */
+export interface Gate {
+  /** Resolves when the caller may run; false at once when too many wait already. */
+  enter(): Promise<boolean>
+  /** Must follow every `enter` that gave true. */
+  leave(): void
+}
+
+export function createGate(openMax: number, waitingMax: number): Gate {
+  let open = 0
+  const waiting: ((entered: boolean) => void)[] = []
+  return {
+    enter() {
+      if (open < openMax) {
+        open += 1
+        return Promise.resolve(true)
+      }
+      if (waiting.length >= waitingMax) return Promise.resolve(false)
+      return new Promise((resolve) => waiting.push(resolve))
+    },
+    leave() {
+      const next = waiting.shift()
+      if (next === undefined) open -= 1
+      else next(true)
+    },
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * What a reply means for the name that was asked: records, a CNAME to follow, a firm "no", or a failure.
+ * Pure; the resolver does the asking.
+ */
+import { isWithin } from './names.ts'
+import type { DnsRecord, DnsType, RecordData, Reply } from './packet.ts'
+
+/** Real chains have one to four links; resolvers commonly stop between 8 and 16. */
+export const CNAME_CHAIN_MAX = 8
+
+/** `chain` holds every CNAME target passed, in order; the last one owns the answer. */
+export type Step<T extends DnsType> =
+  | { kind: 'records'; records: RecordData[T][]; chain: string[]; ttlSeconds: number }
+  /** The reply ends at a CNAME whose target has to be asked for. */
+  | { kind: 'alias'; target: string; chain: string[]; ttlSeconds: number }
+  /** `ttlSeconds` 0: the server gave no time, so the answer must not be kept. RFC 2308 §5. */
+  | { kind: 'nodata' | 'nxdomain'; chain: string[]; ttlSeconds: number }
+  | { kind: 'servfail' | 'refused'; chain: string[]; problem: string }
+
+const NOERROR = 0
+const NXDOMAIN = 3
+const REFUSED = 5
+const RCODE_NAMES: Record<number, string> = {
+  1: 'FORMERR',
+  2: 'SERVFAIL',
+  4: 'NOTIMP',
+  5: 'REFUSED',
+  9: 'NOTAUTH',
+}
+
+/**
+ * Reads `reply` for `type` at `name`. `chain` holds the CNAME targets passed in earlier replies; the reply
+ * was asked for the last of them. Only records whose owner lies on the chain count.
+ */
+export function interpretReply<T extends DnsType>(
+  reply: Reply,
+  name: string,
+  type: T,
+  earlier: readonly string[],
+): Step<T> {
+  if (reply.rcode !== NOERROR && reply.rcode !== NXDOMAIN) return failure(reply.rcode, earlier)
+  const chain = [...earlier]
+  let current = chain.at(-1) ?? name
+  let ttlSeconds = Number.POSITIVE_INFINITY
+  for (;;) {
+    const found = reply.answers.filter((record) => record.type === type && record.name === current)
+    if (found.length > 0) {
+      ttlSeconds = Math.min(ttlSeconds, ...found.map((record) => record.ttlSeconds))
+      return {
+        kind: 'records',
+        records: found.map((record) => record.data as RecordData[T]),
+        chain,
+        ttlSeconds,
+      }
+    }
+    const alias = type === 'CNAME' ? undefined : findAlias(reply.answers, current)
+    if (alias === undefined) break
+    if (alias.data === name || chain.includes(alias.data))
+      return { kind: 'servfail', chain, problem: `CNAME loop: ${[name, ...chain, alias.data].join(' -> ')}` }
+    if (chain.length === CNAME_CHAIN_MAX)
+      return { kind: 'servfail', chain, problem: `more than ${CNAME_CHAIN_MAX} CNAME records in a row` }
+    chain.push(alias.data)
+    current = alias.data
+    ttlSeconds = Math.min(ttlSeconds, alias.ttlSeconds)
+  }
+  return withoutRecords(reply, current, chain, chain.length > earlier.length, ttlSeconds)
+}
+
+function findAlias(answers: readonly DnsRecord[], owner: string) {
+  for (const record of answers) if (record.type === 'CNAME' && record.name === owner) return record
+  return undefined
+}
+
+/** NXDOMAIN speaks of the last name of a chain (RFC 2308 §2.1); an SOA proves that there is no record. */
+function withoutRecords(
+  reply: Reply,
+  current: string,
+  chain: string[],
+  followed: boolean,
+  ttlSeconds: number,
+): Exclude<Step<DnsType>, { kind: 'records' }> {
+  const negative = negativeTtl(reply, current)
+  if (reply.rcode === NXDOMAIN)
+    return { kind: 'nxdomain', chain, ttlSeconds: Math.min(ttlSeconds, negative ?? 0) }
+  if (followed && negative === null) return { kind: 'alias', target: current, chain, ttlSeconds }
+  const refers = reply.authorities.some((record) => record.type === 'NS')
+  if (negative === null && refers && !reply.authoritative && !reply.recursionAvailable)
+    return { kind: 'refused', chain, problem: 'it only refers to other servers and does not resolve itself' }
+  return { kind: 'nodata', chain, ttlSeconds: Math.min(ttlSeconds, negative ?? 0) }
+}
+
+/** How long "no" holds: the smaller of the SOA's own TTL and its minimum field. RFC 2308 §5. */
+function negativeTtl(reply: Reply, name: string): number | null {
+  for (const record of reply.authorities)
+    if (record.type === 'SOA' && isWithin(name, record.name))
+      return Math.min(record.ttlSeconds, record.data.minimum)
+  return null
+}
+
+function failure(rcode: number, earlier: readonly string[]): Step<never> {
+  const problem = RCODE_NAMES[rcode] ?? `response code ${rcode}`
+  return { kind: rcode === REFUSED ? 'refused' : 'servfail', chain: [...earlier], problem }
+}

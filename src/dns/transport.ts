@@ -1,0 +1,112 @@
+/**
+ * One question to one server over UDP or TCP. Every call ends by itself after `timeoutMs`, owns its socket
+ * (a fresh source port for each question, RFC 5452 §9.2) and leaves nothing open.
+ */
+import { createSocket } from 'node:dgram'
+import { connect, isIPv6 } from 'node:net'
+import type { Clock } from '../base/clock.ts'
+import { isReplyTo } from './packet.ts'
+
+/** `host` is an IP address, never a name. */
+export interface ServerAddress {
+  host: string
+  port: number
+}
+
+export interface ExchangeContext {
+  clock: Clock
+  timeoutMs: number
+  /** Calls that end open exchanges at once, when the resolver closes. */
+  open: Set<() => void>
+}
+
+export type Exchange =
+  | { kind: 'packet'; packet: Buffer }
+  | { kind: 'timeout' }
+  | { kind: 'unreachable'; problem: string }
+  | { kind: 'malformed'; problem: string }
+  /** So many foreign datagrams came that someone seems to guess ids: ask over TCP instead. */
+  | { kind: 'flooded' }
+
+/** A late answer to an earlier user of the port is one or two; guessing an id takes thousands. */
+const STRAY_DATAGRAMS_MAX = 8
+
+/** Sends `query` and waits for the datagram that answers it; all others are ignored. */
+export function askOverUdp(
+  server: ServerAddress,
+  query: Buffer,
+  context: ExchangeContext,
+): Promise<Exchange> {
+  return exchange(context, (finish) => {
+    const socket = createSocket(isIPv6(server.host) ? 'udp6' : 'udp4')
+    let strays = 0
+    socket.on('error', (error) => finish({ kind: 'unreachable', problem: error.message }))
+    socket.on('message', (packet) => {
+      if (isReplyTo(query, packet)) return finish({ kind: 'packet', packet })
+      strays += 1
+      if (strays > STRAY_DATAGRAMS_MAX) finish({ kind: 'flooded' })
+    })
+    // A connected socket takes datagrams from this server alone and learns of ICMP errors.
+    socket.on('connect', () => socket.send(query))
+    socket.connect(server.port, server.host)
+    return () => socket.close()
+  })
+}
+
+/** The same over TCP; a message holds at most 65,535 bytes, which its two-byte length cannot exceed. RFC 7766 §8. */
+export function askOverTcp(
+  server: ServerAddress,
+  query: Buffer,
+  context: ExchangeContext,
+): Promise<Exchange> {
+  return exchange(context, (finish) => {
+    const socket = connect({ host: server.host, port: server.port, noDelay: true })
+    const chunks: Buffer[] = []
+    let received = 0
+    let expected = Number.POSITIVE_INFINITY
+    socket.on('error', (error) => finish({ kind: 'unreachable', problem: error.message }))
+    socket.on('close', () =>
+      finish({ kind: 'malformed', problem: 'the TCP connection ended within the reply' }),
+    )
+    socket.on('connect', () => {
+      const length = Buffer.alloc(2)
+      length.writeUInt16BE(query.length)
+      socket.write(Buffer.concat([length, query])) // in one segment, RFC 7766 §8
+    })
+    socket.on('data', (chunk) => {
+      chunks.push(chunk)
+      received += chunk.length
+      if (expected === Number.POSITIVE_INFINITY && received >= 2)
+        expected = 2 + Buffer.concat(chunks).readUInt16BE(0)
+      if (received < expected) return
+      const packet = Buffer.concat(chunks).subarray(2, expected)
+      if (isReplyTo(query, packet)) finish({ kind: 'packet', packet })
+      else finish({ kind: 'malformed', problem: 'the reply over TCP answers another question' })
+    })
+    return () => socket.destroy()
+  })
+}
+
+/** Runs one exchange: the first `finish` counts, then the timer stops and the socket closes. */
+function exchange(
+  context: ExchangeContext,
+  start: (finish: (outcome: Exchange) => void) => () => void,
+): Promise<Exchange> {
+  return new Promise((resolve) => {
+    let close: (() => void) | undefined
+    let ended = false
+    const finish = (outcome: Exchange) => {
+      if (ended) return
+      ended = true
+      timer.cancel()
+      context.open.delete(abandon)
+      close?.()
+      resolve(outcome)
+    }
+    const abandon = () => finish({ kind: 'unreachable', problem: 'the resolver was closed' })
+    const timer = context.clock.setTimer(context.timeoutMs, () => finish({ kind: 'timeout' }))
+    context.open.add(abandon)
+    close = start(finish)
+    if (ended) close()
+  })
+}
