@@ -60,8 +60,7 @@ export class NoBrowserFound extends Error {
 }
 
 /**
- * Starts a browser; close it with `await browser.close()`. Pages open without animation delays of their own,
- * so wait for what you expect to see, not for time.
+ * Starts a browser; whoever starts it closes it (`await browser.close()`).
  * @throws NoBrowserFound when none is installed or the one from npm does not run here.
  */
 export async function launchBrowser(): Promise<Browser> {
