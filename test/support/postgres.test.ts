@@ -102,7 +102,8 @@ test('the server stops and its folder goes when the process that started it is k
     cwd: import.meta.dirname,
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const [line] = (await once(child.stdout, 'data')) as [Buffer]
+  const early = once(child, 'exit').then(([code]) => assert.fail(`the child ended early with ${code}`))
+  const [line] = (await Promise.race([once(child.stdout, 'data'), early])) as [Buffer]
   const { url, folder } = JSON.parse(line.toString()) as { url: string; folder: string }
   const watching = new Client({ connectionString: url })
   await watching.connect()

@@ -35,7 +35,7 @@ import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { killGroup } from './kill-group.ts'
 
-/** The oldest release that the store supports (docs: README, requirements). */
+/** The oldest release that the store supports. */
 const MAJOR_MIN = 15
 /** Both take under a second; a crowded machine may need many times as long, a broken one for ever. */
 const INITDB_LIMIT_MS = 60_000
