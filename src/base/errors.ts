@@ -1,0 +1,117 @@
+/**
+ * What a caller can do wrong, and what the service can be short of, as error types free of any protocol.
+ * HTTP maps them to a status and a body (`src/http/errors.ts`), SMTP to a reply. Everything else that is
+ * thrown is our own fault.
+ */
+
+/** The member under which the text goes out; which one is fixed per operation and case by the contract. */
+export type ErrorForm = 'message' | 'Reason' | 'Description' | 'Field'
+
+export interface ErrorDetails {
+  /** Default `message`. */
+  form?: ErrorForm
+  /** With form `Field`: the parameter that is at fault. An empty text then leaves the `Value` member out. */
+  field?: string
+  /** Further members of the answer, for cases that serve two keys at once; they never replace the text. */
+  extra?: Readonly<Record<string, unknown>>
+  cause?: unknown
+}
+
+export abstract class ServiceError extends Error {
+  readonly form: ErrorForm
+  readonly field: string | undefined
+  readonly extra: Readonly<Record<string, unknown>>
+
+  constructor(text: string, details: ErrorDetails = {}) {
+    super(text, 'cause' in details ? { cause: details.cause } : undefined)
+    this.name = new.target.name
+    this.form = details.form ?? 'message'
+    this.field = details.field
+    this.extra = details.extra ?? {}
+  }
+}
+
+/** A parameter is missing, malformed or contradicts another one or the present state. */
+export class BadRequest extends ServiceError {}
+
+/** No credentials, wrong ones, or ones that do not count for this operation. */
+export class Unauthenticated extends ServiceError {
+  constructor(text = 'Invalid private key', details: ErrorDetails = {}) {
+    super(text, details)
+  }
+}
+
+/** A valid request that plan or quota does not allow. */
+export class QuotaExceeded extends ServiceError {}
+
+/** The caller is known and has no right to this. */
+export class Forbidden extends ServiceError {
+  constructor(text = 'Forbidden', details: ErrorDetails = {}) {
+    super(text, details)
+  }
+}
+
+/** No such thing, or it belongs to another account. */
+export class NotFound extends ServiceError {
+  constructor(text = 'Not Found', details: ErrorDetails = {}) {
+    super(text, details)
+  }
+}
+
+/** The path exists, the method on it does not. */
+export class MethodNotAllowed extends ServiceError {
+  readonly allowed: readonly string[]
+
+  constructor(allowed: readonly string[]) {
+    super('Method Not Allowed')
+    this.allowed = allowed
+  }
+}
+
+/** The present state of the thing forbids the change. */
+export class Conflict extends ServiceError {
+  /** Whole seconds after which a repeat may succeed; undefined: it never will as it stands. */
+  readonly retrySeconds: number | undefined
+
+  constructor(text: string, details: ErrorDetails & { retrySeconds?: number } = {}) {
+    super(text, details)
+    this.retrySeconds = details.retrySeconds
+  }
+}
+
+/** The operation existed once and is not served any more. */
+export class Gone extends ServiceError {}
+
+/** Body, file or URL over its limit; the text names the limit. */
+export class PayloadTooLarge extends ServiceError {}
+
+/** A rate, count or volume limit is reached for now. The refused request has had no effect. */
+export class TooManyRequests extends ServiceError {
+  /** Whole seconds, at least 1, after which the same request would pass. */
+  readonly retrySeconds: number
+
+  constructor(retrySeconds: number, text = 'Too Many Requests', details: ErrorDetails = {}) {
+    super(text, details)
+    this.retrySeconds = Math.max(1, Math.ceil(retrySeconds))
+  }
+}
+
+/** Starting, stopping, or the store cannot be reached. */
+export class Unavailable extends ServiceError {
+  readonly retrySeconds: number
+
+  constructor(retrySeconds = 5, details: ErrorDetails = {}) {
+    super('Service Unavailable', details)
+    this.retrySeconds = retrySeconds
+  }
+}
+
+/** Free space is under the configured floor, or the store refuses writes for lack of space. */
+export class InsufficientStorage extends ServiceError {
+  readonly retrySeconds: number
+
+  constructor(retrySeconds = 30, details: ErrorDetails = {}) {
+    super('Insufficient Storage', details)
+    this.retrySeconds = retrySeconds
+  }
+}

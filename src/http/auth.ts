@@ -1,0 +1,159 @@
+/**
+ * Who is calling, and may they. Order: credentials, address allowlist, role; only then is any resource
+ * looked up, so that a key without a right cannot learn what exists. HTTP Basic (RFC 7617) with user name
+ * `api` and an API key, or the dashboard's session cookie.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import { domainToASCII } from 'node:url'
+import { Forbidden, Unauthenticated } from '../base/errors.ts'
+
+export type Role = 'admin' | 'developer' | 'support' | 'basic' | 'sending' | 'billing'
+export type Access = 'read' | 'write'
+
+/** Rows of the rights table. */
+export type Area =
+  | 'domains'
+  | 'messages:send'
+  | 'messages:stored'
+  | 'events'
+  | 'suppressions'
+  | 'allowlist'
+  | 'routes'
+  | 'templates'
+  | 'lists'
+  | 'ips'
+  | 'subaccounts'
+  | 'validation'
+  | 'alerts'
+  | 'sandbox'
+  | 'account'
+  | 'message-limits'
+  | 'keys'
+
+/** One row per area in the order of ROLES; `W` alone is sending for the key's own domain. */
+const ROLES = ['admin', 'developer', 'support', 'basic', 'sending', 'billing'] as const
+type Right = 'RW' | 'R' | 'W' | '-'
+
+/**
+ * auth-limits.md section 3. `billing` is a role of users only: it reads what `basic` reads, and message
+ * limits and the account besides (accounts.md, users, rule 2).
+ */
+export const RIGHTS: Readonly<Record<Area, readonly [Right, Right, Right, Right, Right, Right]>> = {
+  //                  admin developer support basic sending billing
+  domains: ['RW', 'RW', 'R', 'R', '-', 'R'],
+  'messages:send': ['RW', 'RW', '-', '-', 'W', '-'],
+  'messages:stored': ['R', 'R', 'R', 'R', '-', 'R'],
+  events: ['RW', 'RW', 'R', 'R', '-', 'R'],
+  suppressions: ['RW', 'RW', 'RW', '-', '-', '-'],
+  allowlist: ['RW', 'RW', 'RW', 'R', '-', 'R'],
+  routes: ['RW', 'RW', 'R', 'R', '-', 'R'],
+  templates: ['RW', 'RW', 'R', 'R', '-', 'R'],
+  lists: ['RW', 'RW', 'RW', 'R', '-', 'R'],
+  ips: ['RW', 'RW', 'R', 'R', '-', 'R'],
+  subaccounts: ['RW', 'RW', 'R', 'R', '-', 'R'],
+  validation: ['RW', 'RW', 'R', 'R', '-', 'R'],
+  alerts: ['RW', 'RW', 'R', 'R', '-', 'R'],
+  sandbox: ['RW', 'RW', 'RW', 'R', '-', 'R'],
+  account: ['RW', 'R', '-', '-', '-', 'R'],
+  'message-limits': ['RW', 'R', '-', '-', '-', 'RW'],
+  keys: ['RW', 'R', '-', '-', '-', '-'],
+}
+
+export interface Caller {
+  accountId: string
+  /** Shown to the caller in `<prefix>Key-Id`; a session has the id of its own key. */
+  keyId: string
+  role: Role
+  /** `user`, `domain` and `web` keys, the public validation key, or a dashboard session. */
+  kind: 'user' | 'domain' | 'web' | 'public' | 'session'
+  /** Of a domain key: the one domain it may send for. */
+  domain?: string
+  /** Set while a parent account acts as this subaccount. */
+  parentAccountId?: string
+}
+
+/** Handed in by the accounts area. Each answer null means "no such", and never says why. */
+export interface Authenticator {
+  key(secret: string): Promise<Caller | null>
+  session(cookie: string): Promise<Caller | null>
+  /** The caller acting as a child of its account; null: no child of that id. */
+  subaccount(caller: Caller, subaccountId: string): Promise<Caller | null>
+  /** False: the account has an address allowlist that applies to this caller, and the address is not on it. */
+  addressAllowed(caller: Caller, address: string): Promise<boolean>
+}
+
+export interface Requirement {
+  area: Area
+  /** POST queries of metrics, logs and tags are `read`. */
+  access: Access
+  /** Name of the path parameter that holds the domain; needed where domain keys may come. */
+  domain?: string
+}
+
+export type Credentials = { kind: 'key'; secret: string } | { kind: 'session'; cookie: string }
+
+/** Longer than any key form; the rest of a header is not worth decoding. */
+const AUTHORIZATION_LENGTH_MAX = 1024
+export const SESSION_COOKIE = 'sendwright_session'
+
+/**
+ * What the request presents. `none`: nothing at all. `wrong`: something that cannot be a key, such as
+ * another user name or scheme. An Authorization header hides the cookie.
+ */
+export function credentialsOf(headers: IncomingHttpHeaders): Credentials | 'none' | 'wrong' {
+  const { authorization } = headers
+  if (authorization !== undefined) {
+    const secret = basicSecret(authorization)
+    return secret === undefined ? 'wrong' : { kind: 'key', secret }
+  }
+  const cookie = cookieValue(headers, SESSION_COOKIE)
+  return cookie === undefined ? 'none' : { kind: 'session', cookie }
+}
+
+function basicSecret(authorization: string): string | undefined {
+  if (authorization.length > AUTHORIZATION_LENGTH_MAX) return undefined
+  const match = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(authorization)
+  if (match === null) return undefined
+  const pair = Buffer.from(match[1] as string, 'base64').toString('utf8')
+  return pair.startsWith('api:') && pair.length > 4 ? pair.slice(4) : undefined
+}
+
+/** Value of one cookie (RFC 6265 §4.2.1); undefined if absent or empty. */
+export function cookieValue(headers: IncomingHttpHeaders, name: string): string | undefined {
+  for (const pair of (headers.cookie ?? '').split(';')) {
+    const equals = pair.indexOf('=')
+    if (equals > 0 && pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim() || undefined
+  }
+  return undefined
+}
+
+/** True if the role has the right; `sending` has one right only, and `authorize` ties it to its domain. */
+export function mayAccess(role: Role, area: Area, access: Access): boolean {
+  const right = RIGHTS[area][ROLES.indexOf(role)] as Right
+  return right.includes(access === 'read' ? 'R' : 'W')
+}
+
+/**
+ * @throws Unauthenticated for a domain key outside its own domain's sending, and for the public key outside
+ *   validation: to such an operation these keys do not exist. Forbidden where the role lacks the right.
+ */
+export function authorize(
+  caller: Caller,
+  requirement: Requirement,
+  path: Readonly<Record<string, string>>,
+): void {
+  const { area, access } = requirement
+  if (caller.kind === 'public' && area !== 'validation') throw new Unauthenticated()
+  if (caller.role === 'sending' || caller.kind === 'domain') {
+    const domain = requirement.domain === undefined ? undefined : path[requirement.domain]
+    const isOwn = domain !== undefined && caller.domain !== undefined && sameDomain(domain, caller.domain)
+    if (area !== 'messages:send' || access !== 'write' || !isOwn) throw new Unauthenticated()
+  }
+  if (!mayAccess(caller.role, area, access)) throw new Forbidden()
+}
+
+/** Compares without letter case, and an internationalised name in either of its forms. */
+function sameDomain(one: string, other: string): boolean {
+  const normal = domainToASCII(one)
+  return normal !== '' && normal === domainToASCII(other)
+}

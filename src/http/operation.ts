@@ -1,0 +1,136 @@
+/**
+ * An operation of the API as one value: where it is, who may call it, what it takes and gives, and the
+ * handler. The server makes a route of it and the machine description a chapter.
+ *
+ *     operation({
+ *       method: 'GET', path: '/v3/{domain_name}/tags', id: 'listTags', tag: 'Tags',
+ *       summary: 'List the tags of a domain',
+ *       auth: { area: 'events', access: 'read', domain: 'domain_name' }, rateLimit: 'analytics',
+ *       params: [{ name: 'limit', type: 'integer', description: 'Page size, 1 to 1000', default: 100 }],
+ *       responses: { 200: { description: 'A page of tags', schema: { $ref: '#/components/schemas/TagPage' } } },
+ *       handler: async ({ params, path, caller }) => ({ items: [] }),
+ *     })
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyBaseLogger } from 'fastify'
+import type { Caller, Requirement } from './auth.ts'
+import type { BodyLimit } from './body.ts'
+import type { Params } from './params.ts'
+import type { LimitName } from './rate-limit.ts'
+import type { Reply } from './reply.ts'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+/** One documented parameter. */
+export interface ParamDoc {
+  name: string
+  /** Default: `path` for a name in the path, `query` for GET and DELETE, else `form`. A parameter is read
+   *  from either place all the same. */
+  in?: 'path' | 'query' | 'form'
+  /** `date`: RFC 2822 or Unix seconds. `json`: JSON as text. `file`: an upload, multipart only. */
+  type: 'string' | 'integer' | 'number' | 'boolean' | 'date' | 'json' | 'file'
+  description: string
+  required?: boolean
+  repeated?: boolean
+  values?: readonly string[]
+  default?: string | number | boolean
+}
+
+export interface ResponseDoc {
+  description: string
+  /** Of the JSON body; default any object. */
+  schema?: JsonSchema
+  /** Default `application/json`. */
+  contentType?: string
+}
+
+/** The parts in braces: `/v3/{domain}/tags/{tag}` has `domain` and `tag`. */
+export type PathNames<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | PathNames<Rest>
+  : never
+
+export interface Context<Name extends string, C> {
+  params: Params
+  /** Percent-decoded once; a literal `+` is a plus sign. Never empty. */
+  path: Readonly<Record<Name, string>>
+  /** Null only where `auth` is `public`. */
+  caller: C
+  requestId: string
+  remoteAddress: string
+  /** The caller speaks TLS to us or to a trusted proxy: cookies get `Secure`. */
+  isSecure: boolean
+  method: string
+  headers: IncomingHttpHeaders
+  /** The `<prefix>On-Behalf-Of` id as sent; acted upon already unless `onBehalfOf` is `argument`. */
+  onBehalfOf: string | undefined
+  log: FastifyBaseLogger
+  /** Aborts when the client goes or the server closes. */
+  signal: AbortSignal
+}
+
+interface OperationDoc<P extends string, A extends 'public' | Requirement> {
+  method: Method
+  /** The path with its parts in braces. */
+  path: P
+  /** Further paths of the same operation; they have the same parts. */
+  aliases?: readonly string[]
+  /** operationId of the machine description; unique. */
+  id: string
+  tag: string
+  summary: string
+  description?: string
+  deprecated?: boolean
+  auth: A
+  /** `argument`: the handler itself reads `onBehalfOf`; default: the caller becomes that subaccount. */
+  onBehalfOf?: 'act' | 'argument'
+  /** Pages of other sites may call it: only for public operations that no credentials protect. */
+  crossSite?: boolean
+  /** The 401 of the send operations: text/plain `Forbidden`. */
+  plainText401?: boolean
+  /** Default `default`. Nothing is counted for `none` and for public operations. */
+  rateLimit?: LimitName | 'none'
+  params: readonly ParamDoc[]
+  /** For operations that take one JSON document. */
+  body?: { description: string; schema: JsonSchema }
+  multipartOnly?: boolean
+  bodyLimit?: BodyLimit
+  responses: Readonly<Record<number, ResponseDoc>>
+}
+
+type CallerOf<A> = A extends 'public' ? null : Caller
+
+export interface Operation extends OperationDoc<string, 'public' | Requirement> {
+  /** A plain object is the JSON body of a 200. */
+  handler(context: Context<string, Caller | null>): Promise<object>
+}
+
+/** Types the handler by path and auth. @throws Error if the domain of `auth` or an alias does not fit the path. */
+export function operation<const P extends string, const A extends 'public' | Requirement>(
+  spec: OperationDoc<P, A> & {
+    handler(context: Context<PathNames<P>, CallerOf<A>>): Promise<object | Reply>
+  },
+): Operation {
+  const names = pathNames(spec.path)
+  const { auth } = spec
+  if (typeof auth === 'object' && auth.domain !== undefined && !names.includes(auth.domain)) {
+    throw new Error(`operation ${spec.id}: "${auth.domain}" is no part of ${spec.path}`)
+  }
+  for (const alias of spec.aliases ?? []) {
+    if (pathNames(alias).sort().join() !== [...names].sort().join()) {
+      throw new Error(`operation ${spec.id}: alias ${alias} has other parts than ${spec.path}`)
+    }
+  }
+  // The handler asks for less than it may get: exactly the names of its path, and a caller by its auth,
+  // both of which the server makes sure of before it calls.
+  return spec as unknown as Operation
+}
+
+export function pathNames(path: string): string[] {
+  return [...path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1] as string)
+}
+
+/** Operations that read no upload skip files instead of spooling them. */
+export function acceptsFiles(spec: Operation): boolean {
+  return spec.params.some((param) => param.type === 'file')
+}

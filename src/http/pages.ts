@@ -1,0 +1,102 @@
+/**
+ * The dashboard's files, read once at start: what is not in the list does not exist, so no path of a
+ * request ever reaches the file system.
+ */
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { extname, join, relative, sep } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+export interface Page {
+  bytes: Buffer
+  /** Smaller form, for text. */
+  gzipped: Buffer | undefined
+  headers: Readonly<Record<string, string>>
+}
+
+/** A built dashboard has some dozens of files and a few megabytes; more is a wrong folder. */
+const FILES_MAX = 2_000
+const BYTES_MAX = 64 * 1024 * 1024
+const GZIP_FROM_BYTES = 1024
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.json': 'application/json; charset=utf-8',
+  '.webmanifest': 'application/manifest+json',
+  '.txt': 'text/plain; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.ico': 'image/x-icon',
+  '.webp': 'image/webp',
+  '.woff2': 'font/woff2',
+}
+
+/** Scripts only from our own files. Styles also inline: the component library sets them per element. */
+const PAGE_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data: blob:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "frame-src 'self' blob:",
+  "manifest-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/**
+ * Every file of `folder` by its URL path; `index.html` also as `/`. Files under `assets/` carry a hash in
+ * their name and may be cached for good.
+ * @throws Error for an unknown file type, an odd name, or a folder over the limits.
+ */
+export function readPages(folder: string): Map<string, Page> {
+  const pages = new Map<string, Page>()
+  let totalBytes = 0
+  for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+    const file = join(folder, name)
+    if (!statSync(file).isFile()) continue
+    const path = `/${relative(folder, file).split(sep).join('/')}`
+    const type = TYPES[extname(file)]
+    if (type === undefined || !/^\/[\w./-]+$/.test(path)) throw new Error(`pages: cannot serve "${path}"`)
+    const bytes = readFileSync(file)
+    totalBytes += bytes.byteLength
+    if (pages.size >= FILES_MAX || totalBytes > BYTES_MAX) throw new Error(`pages: "${folder}" is too large`)
+    pages.set(path, pageOf(bytes, type, path.startsWith('/assets/')))
+  }
+  const index = pages.get('/index.html')
+  if (index !== undefined) pages.set('/', index)
+  return pages
+}
+
+function pageOf(bytes: Buffer, type: string, isHashed: boolean): Page {
+  const isText = !type.startsWith('image/') && !type.startsWith('font/')
+  const etag = createHash('sha256').update(bytes).digest('base64url').slice(0, 22)
+  const headers = {
+    'content-type': type,
+    'cache-control': isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
+    'content-security-policy': PAGE_POLICY,
+    etag: `"${etag}"`,
+    vary: 'Accept-Encoding',
+  }
+  return {
+    bytes,
+    gzipped: isText && bytes.byteLength >= GZIP_FROM_BYTES ? gzipSync(bytes) : undefined,
+    headers,
+  }
+}
+
+/** Answers with the page, its gzipped form where the browser takes it, or 304 for the copy it has. */
+export function sendPage(page: Page, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  reply.headers(page.headers)
+  if (request.headers['if-none-match'] === page.headers['etag']) return reply.code(304).send()
+  const takesGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/.test(
+    String(request.headers['accept-encoding'] ?? ''),
+  )
+  if (page.gzipped === undefined || !takesGzip) return reply.send(page.bytes)
+  return reply.header('content-encoding', 'gzip').send(page.gzipped)
+}

@@ -1,0 +1,124 @@
+/**
+ * Lists in pages. Two styles: a pivot (`page=next&address=A`: the page after the item A) and an opaque
+ * token. The four links are always present, absolute and on the configured base address: clients parse
+ * each of them, and follow `next` until a page is empty.
+ */
+import { invalidFormat, type Params } from './params.ts'
+
+export interface Paging {
+  previous: string
+  first: string
+  next: string
+  last: string
+}
+
+export type PageName = 'first' | 'last' | 'next' | 'previous'
+
+const PAGE_NAMES: Readonly<Record<string, PageName>> = {
+  first: 'first',
+  last: 'last',
+  next: 'next',
+  previous: 'previous',
+  prev: 'previous',
+}
+
+/** The `page` parameter: absent means `first`, `prev` means `previous`.
+ *  @throws BadRequest for any other name. */
+export function pageName(params: Params, name = 'page'): PageName {
+  const text = params.text(name)
+  if (text === undefined) return 'first'
+  const page = Object.hasOwn(PAGE_NAMES, text) ? PAGE_NAMES[text] : undefined
+  if (page === undefined) throw invalidFormat(name, text)
+  return page
+}
+
+export interface LimitRule {
+  default: number
+  max: number
+  /** A larger value: `cut` takes the maximum, `refuse` (the default) is a 400. */
+  above?: 'cut' | 'refuse'
+  /** Text of that 400; default `The 'limit' parameter can't be larger than <max>`. */
+  text?: string
+}
+
+/** `limit` and `skip` of a list. A limit below 1, a negative skip and anything not a number are a 400. */
+export function limitAndSkip(params: Params, rule: LimitRule): { limit: number; skip: number } {
+  return { limit: limitOf(params, rule), skip: params.integer('skip', { min: 0, default: 0 }) }
+}
+
+export function limitOf(params: Params, rule: LimitRule): number {
+  return params.integer('limit', {
+    min: 1,
+    max: rule.max,
+    default: rule.default,
+    above: rule.above ?? 'refuse',
+    ...(rule.text === undefined ? {} : { tooLarge: rule.text }),
+  })
+}
+
+export interface PivotPage {
+  /** The configured public address, without a final slash. */
+  baseUrl: string
+  /** Path of the list, with each part percent-encoded already. */
+  path: string
+  /** Name of the pivot parameter: `address`, `tag`, `p`. */
+  pivotName: string
+  /** Values of the first and last item of this page; undefined on an empty page. */
+  firstItem?: string | undefined
+  lastItem?: string | undefined
+  /** Pivot of the request, repeated on an empty page. */
+  pivot?: string | undefined
+  /** Parameters carried by every link, in this order; undefined ones are left out. */
+  carry: Readonly<Record<string, string | number | undefined>>
+  /** `page=first` in the first link (mailing lists) instead of no `page` (suppressions). */
+  namesFirst?: boolean
+}
+
+/** Links of the pivot style. An empty page repeats the request's pivot; without one all four are `first`. */
+export function pivotPaging(page: PivotPage): Paging {
+  const link = (name: PageName, pivot?: string) => {
+    const named = name !== 'first' || page.namesFirst === true
+    const head: Array<[string, string | number | undefined]> = named ? [['page', name]] : []
+    if (pivot !== undefined) head.push([page.pivotName, pivot])
+    return pageUrl(page.baseUrl, page.path, [...head, ...Object.entries(page.carry)])
+  }
+  const first = link('first')
+  const before = page.firstItem ?? page.pivot
+  const after = page.lastItem ?? page.pivot
+  if (before === undefined || after === undefined) return { previous: first, first, next: first, last: first }
+  return { previous: link('previous', before), first, next: link('next', after), last: link('last') }
+}
+
+export interface TokenPage {
+  baseUrl: string
+  path: string
+  /** Where a token goes: the last part of the path (events) or a query parameter (`page`, `token`). */
+  place: 'path' | { query: string }
+  tokens: Readonly<Record<PageName, string>>
+  carry?: Readonly<Record<string, string | number | undefined>>
+}
+
+/** Links of the token style. Tokens are opaque here; they are made of `A-Z a-z 0-9 - _ =`. */
+export function tokenPaging(page: TokenPage): Paging {
+  const carry = Object.entries(page.carry ?? {})
+  const link = (name: PageName) => {
+    const token = page.tokens[name]
+    if (page.place === 'path') {
+      return pageUrl(page.baseUrl, `${page.path}/${encodeURIComponent(token)}`, carry)
+    }
+    return pageUrl(page.baseUrl, page.path, [[page.place.query, token], ...carry])
+  }
+  return { previous: link('previous'), first: link('first'), next: link('next'), last: link('last') }
+}
+
+/** An absolute URL with a query in the given order; an empty value stays (`term=`), undefined goes. */
+export function pageUrl(
+  baseUrl: string,
+  path: string,
+  query: ReadonlyArray<readonly [string, string | number | undefined]>,
+): string {
+  const pairs = query
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(String(value))}`)
+  return `${baseUrl}${path}${pairs.length === 0 ? '' : `?${pairs.join('&')}`}`
+}

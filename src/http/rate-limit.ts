@@ -1,0 +1,137 @@
+/**
+ * Token buckets per (limit, subject): a bucket holds `count` tokens and refills evenly over `windowMs`.
+ * A refused request takes no token. Buckets live in this process; with several nodes each node grants its
+ * own share, so the configured numbers then hold per node.
+ */
+import type { Clock } from '../base/clock.ts'
+import { TooManyRequests } from '../base/errors.ts'
+
+export interface LimitSetting {
+  /** Tokens per window; 0 switches the limit off. */
+  count: number
+  windowMs: number
+}
+
+/** The limits of the contract (auth-limits.md section 6). */
+export type LimitName =
+  | 'sending'
+  | 'sending-recipients'
+  | 'sending-bytes'
+  | 'domains'
+  | 'domain-verify'
+  | 'analytics'
+  | 'lists'
+  | 'default'
+
+export const DEFAULT_LIMITS: Readonly<Record<LimitName, LimitSetting>> = {
+  sending: { count: 100, windowMs: 1_000 },
+  'sending-recipients': { count: 0, windowMs: 60_000 },
+  'sending-bytes': { count: 0, windowMs: 60_000 },
+  domains: { count: 300, windowMs: 60_000 },
+  'domain-verify': { count: 10, windowMs: 60_000 },
+  analytics: { count: 500, windowMs: 10_000 },
+  lists: { count: 300, windowMs: 60_000 },
+  default: { count: 1_000, windowMs: 60_000 },
+}
+
+/** Buckets kept at once, some 10 MB. Over it the one that was idle longest is forgotten, that is: full again. */
+const BUCKETS_MAX = 100_000
+
+export interface Grant {
+  allowed: boolean
+  limit: number
+  /** Whole tokens left after this request. */
+  remaining: number
+  /** Unix seconds at which the bucket is full again; for a refusal, at which the request would pass. */
+  resetAt: number
+  /** Whole seconds, at least 1, after which a refused request would pass; 0 if it was allowed. */
+  retrySeconds: number
+}
+
+interface Bucket {
+  tokens: number
+  filledAtMs: number
+}
+
+export interface RateLimiter {
+  /**
+   * Takes `cost` tokens (default 1). Undefined: this limit is off. A cost above the whole bucket passes when
+   * the bucket is full and leaves a debt, otherwise it could never pass.
+   */
+  take(limit: LimitName, subject: string, cost?: number): Grant | undefined
+}
+
+export interface RateLimiterOptions {
+  clock: Clock
+  limits?: Readonly<Record<LimitName, LimitSetting>>
+  /** True: no limit of any kind (`SENDWRIGHT_RATE_LIMIT=off`). */
+  off?: boolean
+  /** Settings of one account or key that differ from the general ones. */
+  settingOf?: (limit: LimitName, subject: string) => LimitSetting | undefined
+}
+
+export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
+  const { clock, limits = DEFAULT_LIMITS, off = false, settingOf } = options
+  const buckets = new Map<string, Bucket>()
+
+  function bucketOf(key: string, setting: LimitSetting): Bucket {
+    const nowMs = clock.monotonic()
+    const kept = buckets.get(key)
+    buckets.delete(key)
+    if (buckets.size >= BUCKETS_MAX) buckets.delete(buckets.keys().next().value as string)
+    const refill = kept === undefined ? 0 : ((nowMs - kept.filledAtMs) * setting.count) / setting.windowMs
+    const tokens = kept === undefined ? setting.count : Math.min(setting.count, kept.tokens + refill)
+    const bucket = { tokens, filledAtMs: nowMs }
+    buckets.set(key, bucket) // re-inserted last: the map's order is the order of use
+    return bucket
+  }
+
+  return {
+    take(limit, subject, cost = 1) {
+      if (off) return undefined
+      const setting = settingOf?.(limit, subject) ?? limits[limit]
+      if (setting.count <= 0) return undefined
+      const bucket = bucketOf(`${limit} ${subject}`, setting)
+      const needed = Math.min(cost, setting.count)
+      const allowed = bucket.tokens >= needed
+      if (allowed) bucket.tokens -= cost
+      const missing = allowed ? setting.count - bucket.tokens : needed - bucket.tokens
+      const waitMs = (missing * setting.windowMs) / setting.count
+      return {
+        allowed,
+        limit: setting.count,
+        remaining: Math.max(0, Math.floor(bucket.tokens)),
+        resetAt: Math.ceil((clock.now() + waitMs) / 1000),
+        retrySeconds: allowed ? 0 : Math.max(1, Math.ceil(waitMs / 1000)),
+      }
+    },
+  }
+}
+
+/** The headers that every answer of a limited operation carries. */
+export function rateLimitHeaders(grant: Grant): Record<string, string> {
+  return {
+    'x-ratelimit-limit': String(grant.limit),
+    'x-ratelimit-remaining': String(grant.remaining),
+    'x-ratelimit-reset': String(grant.resetAt),
+  }
+}
+
+const SENDING_REASON: Partial<Record<LimitName, string>> = {
+  sending: 'account-requests-per-sec',
+  'sending-recipients': 'recipient',
+  'sending-bytes': 'bytes',
+}
+
+/** The 429 of a refused grant in the form that the contract has for this limit: A, B or C. */
+export function limitExceeded(limit: LimitName, retrySeconds: number, domain: string): TooManyRequests {
+  const reason = SENDING_REASON[limit]
+  if (reason !== undefined) {
+    const why = `${reason} limit exceeded, try again after ${retrySeconds} seconds`
+    return new TooManyRequests(retrySeconds, `Domain ${domain} is not allowed to send: ${why}`)
+  }
+  if (limit === 'domains' || limit === 'domain-verify') {
+    return new TooManyRequests(retrySeconds, undefined, { extra: { 'retry-seconds': retrySeconds } })
+  }
+  return new TooManyRequests(retrySeconds)
+}

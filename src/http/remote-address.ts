@@ -1,0 +1,69 @@
+/** The caller's address and scheme, as far as proxies in front may say them. */
+import type { IncomingMessage } from 'node:http'
+import { BlockList, isIP } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+
+/** Entries of X-Forwarded-For that are looked at, from the right: more proxies in a row do not exist. */
+const HOPS_MAX = 16
+
+export interface RemoteAddresses {
+  /** The address of the caller: the nearest one that is not a trusted proxy. IPv4 in its plain form. */
+  address(request: IncomingMessage): string
+  /** True if the caller speaks TLS to us or to a trusted proxy. */
+  isSecure(request: IncomingMessage): boolean
+}
+
+/**
+ * `trusted` lists the proxies whose X-Forwarded-For and -Proto count, as addresses or CIDR networks.
+ * @throws RangeError naming an entry that is neither.
+ */
+export function createRemoteAddresses(trusted: readonly string[]): RemoteAddresses {
+  const proxies = networkList(trusted)
+  const isProxy = (address: string) => proxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+  const socketAddress = (request: IncomingMessage) => plain(request.socket.remoteAddress ?? '')
+
+  return {
+    address(request) {
+      let address = socketAddress(request)
+      if (!isProxy(address)) return address
+      const hops = headerText(request, 'x-forwarded-for').split(',').slice(-HOPS_MAX).reverse()
+      for (const hop of hops) {
+        const claimed = plain(withoutPort(hop.trim()))
+        if (isIP(claimed) === 0) return address
+        address = claimed
+        if (!isProxy(address)) return address
+      }
+      return address
+    },
+    isSecure(request) {
+      if ((request.socket as Partial<TLSSocket>).encrypted === true) return true
+      const protocol = headerText(request, 'x-forwarded-proto').split(',').at(-1)?.trim().toLowerCase()
+      return protocol === 'https' && isProxy(socketAddress(request))
+    },
+  }
+}
+
+/** A list of `1.2.3.4`, `10.0.0.0/8`, `fd00::/8` as one matcher. */
+export function networkList(networks: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const network of networks) {
+    const [address = '', prefix] = network.split('/', 2)
+    const family = isIP(address)
+    const bits = prefix === undefined ? (family === 6 ? 128 : 32) : Number(prefix)
+    const valid = /^\d{1,3}$/.test(prefix ?? '0') && bits <= (family === 6 ? 128 : 32)
+    if (family === 0 || !valid) throw new RangeError(`"${network}" is neither an address nor a network`)
+    list.addSubnet(address, bits, family === 6 ? 'ipv6' : 'ipv4')
+  }
+  return list
+}
+
+const headerText = (request: IncomingMessage, name: string) => String(request.headers[name] ?? '')
+
+/** `::ffff:192.0.2.1`, an IPv4 peer on a socket of both families (RFC 4291 §2.5.5.2), as `192.0.2.1`. */
+const plain = (address: string) => address.replace(/^::ffff:(?=\d+\.)/i, '')
+
+/** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+function withoutPort(hop: string): string {
+  const match = /^\[([^\]]+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(hop)
+  return match?.[1] ?? match?.[2] ?? hop
+}

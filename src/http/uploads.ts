@@ -1,0 +1,126 @@
+/**
+ * Uploaded files of one request: small ones in memory, larger ones handed on chunk by chunk to a spool, so
+ * that memory stays flat however large the upload is. Whatever was spooled is discarded unless the
+ * operation succeeded and kept it.
+ */
+import { createHash } from 'node:crypto'
+import { PayloadTooLarge } from '../base/errors.ts'
+import type { Chunk, LazyChunk } from '../base/mime-message.ts'
+import type { UploadedFile } from './params.ts'
+
+/** Where large files go while a request is worked off. */
+export interface FileSpool {
+  /**
+   * Reads `bytes` to the end and keeps them. If `bytes` or the writing throws, what was written is removed
+   * and the promise rejects.
+   */
+  spool(bytes: AsyncIterable<Uint8Array>): Promise<SpooledFile>
+}
+
+export interface SpooledFile {
+  chunk: LazyChunk
+  /** Removes the bytes; harmless if they are gone already. */
+  discard(): Promise<void>
+}
+
+/** A file up to this size stays in memory: most attachments of transactional mail are smaller. */
+export const FILE_IN_MEMORY_MAX_BYTES = 64 * 1024
+/** All in-memory files of one request together; beyond it even small ones are spooled. */
+const FILES_IN_MEMORY_MAX_BYTES = 1024 * 1024
+
+export interface FileHead {
+  fieldName: string
+  filename: string
+  contentType: string
+}
+
+export interface UploadLimits {
+  /** Of one file; undefined: only the request's own limit. */
+  fileBytes?: number | undefined
+  /** Text of the 413 for a file over it. */
+  message: string
+}
+
+export class Uploads {
+  readonly files: UploadedFile[] = []
+  readonly digests: string[] = []
+  private readonly spool: FileSpool
+  private readonly limits: UploadLimits
+  private readonly digesting: boolean
+  private readonly spooled: Array<SpooledFile & { kept: boolean }> = []
+  private inMemoryBytes = 0
+
+  constructor(spool: FileSpool, limits: UploadLimits, digesting: boolean) {
+    this.spool = spool
+    this.limits = limits
+    this.digesting = digesting
+  }
+
+  /** Reads one file to its end. */
+  async receive(head: FileHead, bytes: AsyncIterable<Uint8Array>): Promise<void> {
+    const hash = this.digesting ? createHash('sha256') : undefined
+    const iterator = this.checked(bytes, hash)[Symbol.asyncIterator]()
+    const held: Uint8Array[] = []
+    let heldBytes = 0
+    for (;;) {
+      const next = await iterator.next()
+      if (next.done) break
+      held.push(next.value)
+      heldBytes += next.value.byteLength
+      if (!this.fitsInMemory(heldBytes)) {
+        const file = { ...(await this.spool.spool(rejoin(held, iterator))), kept: false }
+        this.spooled.push(file)
+        this.add(head, file.chunk, () => {
+          file.kept = true
+        })
+        this.digests.push(hash?.digest('hex') ?? '')
+        return
+      }
+    }
+    if (heldBytes === 0 && head.filename === '') return // an empty file input of a browser form
+    this.inMemoryBytes += heldBytes
+    this.add(head, Buffer.concat(held), () => {}) // copies, so no network buffer stays referenced
+    this.digests.push(hash?.digest('hex') ?? '')
+  }
+
+  /** After a failure: nothing of the request may stay. */
+  async discardAll(): Promise<void> {
+    await Promise.allSettled(this.spooled.splice(0).map((file) => file.discard()))
+  }
+
+  /** After success: what the operation did not take over goes. */
+  async discardUnkept(): Promise<void> {
+    await Promise.allSettled(this.spooled.filter((file) => !file.kept).map((file) => file.discard()))
+  }
+
+  private fitsInMemory(bytes: number): boolean {
+    return bytes <= FILE_IN_MEMORY_MAX_BYTES && this.inMemoryBytes + bytes <= FILES_IN_MEMORY_MAX_BYTES
+  }
+
+  private add(head: FileHead, chunk: Chunk, markKept: () => void): void {
+    const keep = () => {
+      markKept()
+      return chunk
+    }
+    this.files.push({ ...head, chunk, keep })
+  }
+
+  private async *checked(
+    bytes: AsyncIterable<Uint8Array>,
+    hash: { update(bytes: Uint8Array): unknown } | undefined,
+  ): AsyncGenerator<Uint8Array> {
+    const maxBytes = this.limits.fileBytes ?? Infinity
+    let size = 0
+    for await (const chunk of bytes) {
+      size += chunk.byteLength
+      if (size > maxBytes) throw new PayloadTooLarge(this.limits.message)
+      hash?.update(chunk)
+      yield chunk
+    }
+  }
+}
+
+async function* rejoin(held: Uint8Array[], rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield* held.splice(0)
+  yield* { [Symbol.asyncIterator]: () => rest }
+}
