@@ -1,0 +1,98 @@
+/** Encoded words: non-ASCII text inside header fields. RFC 2047, with the language tag of RFC 2231 §5. */
+import { decodeWords as decodeRuns } from 'postal-mime'
+import { blankControls } from './text-safety.ts'
+
+/** Most characters of one encoded word, RFC 2047 §2. */
+export const ENCODED_WORD_MAX = 75
+const PREFIX_Q = '=?utf-8?Q?'
+const PREFIX_B = '=?utf-8?B?'
+const OVERHEAD = PREFIX_Q.length + 2
+/** Below this budget a word would carry hardly any text: start it on a line of its own. */
+export const ENCODED_WORD_MIN = OVERHEAD + 12
+
+/** Where an encoded word stands decides what Q may leave as it is, RFC 2047 §5. */
+export type WordContext = 'text' | 'phrase'
+
+const SAFE_IN_PHRASE = asciiSet('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!*+-/')
+const SAFE_IN_TEXT = asciiSet(
+  '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!*+-/"#$%&\'(),.:;<>@[\\]^`{|}~',
+)
+
+function asciiSet(characters: string): ReadonlySet<string> {
+  return new Set(characters)
+}
+
+/**
+ * Decodes every encoded word in unfolded `text`; blanks between adjacent words vanish (RFC 2047 §6.2), a
+ * character split over two words is put together again. What does not decode stays. The decoded text can
+ * hold no control characters, whatever the words hid: they become spaces.
+ */
+export function decodeWords(text: string): string {
+  return blankControls(text.includes('=?') ? decodeRuns(text) : text)
+}
+
+/**
+ * Encodes `text` (no controls in it) as one or more encoded words in UTF-8, B or Q whichever is shorter;
+ * no word splits a character. The words are to be written with one blank or fold between them.
+ * @param firstMax room for the first word, in characters; at least ENCODED_WORD_MIN.
+ */
+export function encodeWords(text: string, context: WordContext, firstMax = ENCODED_WORD_MAX): string[] {
+  const safe = context === 'phrase' ? SAFE_IN_PHRASE : SAFE_IN_TEXT
+  let lengthQ = 0
+  for (const character of text)
+    lengthQ += safe.has(character) || character === ' ' ? 1 : 3 * utf8Length(character)
+  const lengthB = Math.ceil(Buffer.byteLength(text) / 3) * 4
+  const first = Math.min(firstMax, ENCODED_WORD_MAX)
+  return lengthQ <= lengthB ? wordsQ(text, safe, first) : wordsB(text, first)
+}
+
+function wordsQ(text: string, safe: ReadonlySet<string>, first: number): string[] {
+  const words: string[] = []
+  let room = first - OVERHEAD
+  let held = ''
+  for (const character of text) {
+    const piece = safe.has(character) ? character : character === ' ' ? '_' : escapeQ(character)
+    if (held.length + piece.length > room) {
+      words.push(`${PREFIX_Q}${held}?=`)
+      held = ''
+      room = ENCODED_WORD_MAX - OVERHEAD
+    }
+    held += piece
+  }
+  if (held !== '') words.push(`${PREFIX_Q}${held}?=`)
+  return words
+}
+
+function wordsB(text: string, first: number): string[] {
+  const words: string[] = []
+  let roomBytes = Math.floor((first - OVERHEAD) / 4) * 3
+  let heldBytes = 0
+  let start = 0
+  let end = 0
+  const close = () => words.push(`${PREFIX_B}${Buffer.from(text.slice(start, end)).toString('base64')}?=`)
+  for (const character of text) {
+    const bytes = utf8Length(character)
+    if (heldBytes + bytes > roomBytes) {
+      close()
+      start = end
+      heldBytes = 0
+      roomBytes = Math.floor((ENCODED_WORD_MAX - OVERHEAD) / 4) * 3
+    }
+    heldBytes += bytes
+    end += character.length
+  }
+  if (end > start) close()
+  return words
+}
+
+function escapeQ(character: string): string {
+  let escaped = ''
+  for (const byte of Buffer.from(character)) escaped += `=${byte.toString(16).toUpperCase().padStart(2, '0')}`
+  return escaped
+}
+
+/** Octets of one code point in UTF-8. */
+export function utf8Length(character: string): number {
+  const code = character.codePointAt(0) as number
+  return code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4
+}

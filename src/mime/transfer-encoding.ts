@@ -1,0 +1,202 @@
+/** Content transfer encodings: RFC 2045 §6. Lines end in CRLF; encoded content has no line end after its last line. */
+import { isAscii } from 'node:buffer'
+import type { Chunk, LazyChunk } from '../base/mime-message.ts'
+
+export type TransferEncoding = '7bit' | 'quoted-printable' | 'base64'
+/** Content as it stands between header and next delimiter. A string holds ASCII only. */
+export type EncodedText = { encoding: TransferEncoding; content: string | Buffer }
+
+/** Longest line as sent, without CRLF, RFC 5322 §2.1.1. */
+const LINE_MAX = 998
+/** Encoded lines, RFC 2045 §6.7 (5) and §6.8. */
+const ENCODED_LINE_MAX = 76
+const BYTES_PER_BASE64_LINE = 57
+/** Input encoded at a time when streaming: whole lines, about 58 KB, so that a huge chunk is not held twice. */
+const SLICE_BYTES = BYTES_PER_BASE64_LINE * 1_024
+
+const [LF, CR, TAB, SPACE, EQUALS, TILDE] = [0x0a, 0x0d, 0x09, 0x20, 0x3d, 0x7e]
+const HEX = Buffer.from('0123456789ABCDEF')
+
+/** Every CRLF, bare CR and bare LF becomes CRLF. */
+export function toCrlf(text: string): string {
+  if (text.includes('\r')) return text.replace(/\r\n|\r|\n/g, '\r\n')
+  return text.includes('\n') ? text.replaceAll('\n', '\r\n') : text
+}
+
+/**
+ * Encodes text: as it is when that is ASCII in lines of at most 998, else quoted-printable or base64 of its
+ * UTF-8, whichever is shorter. Line ends become CRLF.
+ */
+export function encodeText(text: string): EncodedText {
+  const canonical = toCrlf(text)
+  const bytes = Buffer.from(canonical, 'utf8')
+  if (bytes.length === canonical.length && isSevenBitText(canonical))
+    return { encoding: '7bit', content: canonical }
+  const base64Bytes = base64Size(bytes.length)
+  if (quotedPrintableSizeMin(bytes) < base64Bytes) {
+    const content = encodeQuotedPrintable(bytes)
+    if (content.length <= base64Bytes) return { encoding: 'quoted-printable', content }
+  }
+  return { encoding: 'base64', content: encodeBase64(bytes) }
+}
+
+/** True if `bytes` may stand in a message unencoded: ASCII, no NUL, CRLF line ends only, lines of at most 998. */
+export function isSevenBit(bytes: Uint8Array): boolean {
+  if (!isAscii(bytes)) return false
+  const text = asBuffer(bytes).toString('latin1')
+  return !/\r(?!\n)|(?<!\r)\n/.test(text) && isSevenBitText(text)
+}
+
+/** For ASCII text with CRLF line ends. */
+function isSevenBitText(text: string): boolean {
+  if (text.includes('\0')) return false
+  let start = 0
+  while (text.length - start > LINE_MAX) {
+    const end = text.indexOf('\n', start)
+    if (end < 0 || end - 1 - start > LINE_MAX) return false
+    start = end + 1
+  }
+  return true
+}
+
+/** What quoted-printable takes at least: soft line breaks not counted. */
+function quotedPrintableSizeMin(bytes: Uint8Array): number {
+  let size = bytes.length
+  for (let index = 0; index < bytes.length; index++) {
+    const byte = bytes[index] as number
+    if (byte > TILDE || byte === EQUALS) size += 2
+  }
+  return size
+}
+
+/** Quoted-printable of text with CRLF line ends, which stay line ends. RFC 2045 §6.7. */
+export function encodeQuotedPrintable(bytes: Uint8Array): Buffer {
+  // Each byte takes three at most, and each line of at least 73 a soft break of three.
+  const out = Buffer.allocUnsafe(bytes.length * 3 + (Math.ceil((bytes.length * 3) / 73) + 1) * 3)
+  let size = 0
+  let column = 0
+  for (let index = 0; index < bytes.length; index++) {
+    const byte = bytes[index] as number
+    if (byte === CR && bytes[index + 1] === LF) {
+      out[size++] = CR
+      out[size++] = LF
+      index++
+      column = 0
+      continue
+    }
+    const plain = isPlain(byte, bytes[index + 1])
+    const width = plain ? 1 : 3
+    if (column + width >= ENCODED_LINE_MAX) {
+      out[size++] = EQUALS
+      out[size++] = CR
+      out[size++] = LF
+      column = 0
+    }
+    column += width
+    if (plain) out[size++] = byte
+    else {
+      out[size++] = EQUALS
+      out[size++] = HEX[byte >> 4] as number
+      out[size++] = HEX[byte & 15] as number
+    }
+  }
+  return out.subarray(0, size)
+}
+
+/** Blanks stay as they are unless they end a line, where relays strip them (rule 3). */
+function isPlain(byte: number, next: number | undefined): boolean {
+  if (byte === SPACE || byte === TAB) return next !== undefined && next !== CR
+  return byte > SPACE && byte <= TILDE && byte !== EQUALS
+}
+
+/** Bytes of base64 in lines of 76 for `count` bytes of input. */
+export function base64Size(count: number): number {
+  const characters = Math.ceil(count / 3) * 4
+  return characters + 2 * Math.max(0, Math.ceil(characters / ENCODED_LINE_MAX) - 1)
+}
+
+/** The two base64 characters for each value of twelve bits, as they lie in memory. */
+const PAIRS = new Uint16Array(4_096)
+const LINE_END_PAIR = new Uint16Array(Uint8Array.of(CR, LF).buffer)[0] as number
+{
+  const alphabet = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/')
+  const bytes = new Uint8Array(PAIRS.buffer)
+  for (let value = 0; value < PAIRS.length; value++) {
+    bytes[2 * value] = alphabet[value >> 6] as number
+    bytes[2 * value + 1] = alphabet[value & 63] as number
+  }
+}
+
+/**
+ * Base64 in lines of 76. RFC 2045 §6.8.
+ *
+ * Of one core for 100 KB: this 110 µs; Buffer's base64 and a copy per line 200 µs, slices joined 310 µs,
+ * a regular expression 520 µs.
+ */
+export function encodeBase64(bytes: Uint8Array): Buffer {
+  const lines = Math.floor(bytes.length / BYTES_PER_BASE64_LINE)
+  const tail = asBuffer(bytes.subarray(lines * BYTES_PER_BASE64_LINE)).toString('base64')
+  const memory = new ArrayBuffer(lines * (ENCODED_LINE_MAX + 2) + tail.length)
+  const pairs = new Uint16Array(memory, 0, (lines * (ENCODED_LINE_MAX + 2)) / 2)
+  let at = 0
+  let out = 0
+  for (let line = 0; line < lines; line++) {
+    for (const end = at + BYTES_PER_BASE64_LINE; at < end; at += 3) {
+      const middle = bytes[at + 1] as number
+      pairs[out++] = PAIRS[((bytes[at] as number) << 4) | (middle >> 4)] as number
+      pairs[out++] = PAIRS[((middle & 15) << 8) | (bytes[at + 2] as number)] as number
+    }
+    pairs[out++] = LINE_END_PAIR
+  }
+  const encoded = Buffer.from(memory)
+  encoded.write(tail, lines * (ENCODED_LINE_MAX + 2), 'latin1')
+  return encoded.subarray(0, base64Size(bytes.length))
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+/** Base64 of a lazy chunk, encoded while it is read; its exact size is known before. */
+export function encodeBase64Lazily(chunk: LazyChunk): LazyChunk {
+  return { sizeBytes: base64Size(chunk.sizeBytes), open: () => streamBase64(chunk) }
+}
+
+/** @throws Error if the chunk yields more or fewer bytes than it said: the message would be damaged. */
+async function* streamBase64(chunk: LazyChunk): AsyncGenerator<Uint8Array> {
+  let rest: Uint8Array = new Uint8Array(0)
+  let read = 0
+  let first = true
+  const encoded = (bytes: Uint8Array) => {
+    const lines = encodeBase64(bytes)
+    const piece = first ? lines : Buffer.concat([Buffer.from('\r\n'), lines])
+    first = false
+    return piece
+  }
+  for await (const bytes of chunk.open()) {
+    read += bytes.byteLength
+    if (read > chunk.sizeBytes) break
+    let held = rest.length === 0 ? bytes : Buffer.concat([rest, bytes])
+    // The last line is kept back: only at the end is it known whether it is full.
+    while (held.length > BYTES_PER_BASE64_LINE) {
+      const lines = Math.min(
+        Math.floor((held.length - 1) / BYTES_PER_BASE64_LINE) * BYTES_PER_BASE64_LINE,
+        SLICE_BYTES,
+      )
+      yield encoded(held.subarray(0, lines))
+      held = held.subarray(lines)
+    }
+    rest = Uint8Array.from(held)
+  }
+  if (read !== chunk.sizeBytes) {
+    throw new Error(
+      `Attachment of ${chunk.sizeBytes} bytes yielded ${read > chunk.sizeBytes ? 'more' : read}`,
+    )
+  }
+  if (rest.length > 0) yield encoded(rest)
+}
+
+/** Base64 of content at hand or not. */
+export function encodeBase64Chunk(chunk: Chunk): Chunk {
+  return chunk instanceof Uint8Array ? encodeBase64(chunk) : encodeBase64Lazily(chunk)
+}
