@@ -1,0 +1,116 @@
+/**
+ * The relaxed body canonicalisation and its SHA-256 (RFC 6376 §3.4.4), byte by byte as the body comes:
+ *
+ * 1. runs of space and tab become one space, and vanish before a line end;
+ * 2. empty lines at the end of the body vanish;
+ * 3. a last line without line end gets one; a body with nothing in it hashes as nothing.
+ *
+ * The SMTP client sends a bare CR or a bare LF as CRLF and leaves NUL out (RFC 5321 §2.3.8, RFC 2045 §2.7),
+ * and what it sends is what the receiver hashes: so the same is done here, before the steps above.
+ */
+import { createHash } from 'node:crypto'
+import { type Chunk, readChunks } from '../base/mime-message.ts'
+
+const NUL = 0
+const TAB = 9
+const LF = 10
+const CR = 13
+const SPACE = 32
+
+/** Bytes canonicalised at a time: bounds the scratch buffer, large enough that hashing dominates. */
+const BLOCK_BYTES = 16 * 1024
+
+/** Held-back empty lines are put out in blocks of this many, however many millions there were. */
+const EMPTY_LINES_BLOCK = Buffer.from('\r\n'.repeat(512))
+
+/**
+ * Where a block is put together before it is hashed; shared, as that happens without a pause. Nothing grows to more
+ * than 5/3 of its size (two bare LFs and a letter), plus what the block before had held back.
+ */
+const SCRATCH = Buffer.allocUnsafe(2 * BLOCK_BYTES)
+
+/** Hash of a body that comes in pieces; where the pieces are cut makes no difference. */
+export class RelaxedBodyHash {
+  readonly #hash = createHash('sha256')
+  /** A run of white space is open: one space, unless the line ends. */
+  #space = false
+  /** The last byte was CR and its line end has been counted: an LF now belongs to it. */
+  #afterCr = false
+  /** Line ends seen since the last visible byte; put out only when another one follows. */
+  #lineEnds = 0
+  #empty = true
+
+  update(bytes: Uint8Array): void {
+    for (let from = 0; from < bytes.length; from += BLOCK_BYTES) {
+      this.#updateBlock(bytes.subarray(from, from + BLOCK_BYTES))
+    }
+  }
+
+  /** The hash in base64. Call once, after the last piece. */
+  digest(): string {
+    // White space alone on the last line leaves an empty line, which vanishes with the others.
+    if (!this.#empty) this.#hash.update('\r\n')
+    return this.#hash.digest('base64')
+  }
+
+  // 10 KB take 28 us here and 7 us in SHA-256. A loop that only looks, and hashes what is canonical already in place,
+  // took 15 us, one regular expression over the text as well: too little, beside a signature, for a second path.
+  #updateBlock(bytes: Uint8Array): void {
+    const block = SCRATCH
+    let space = this.#space
+    let afterCr = this.#afterCr
+    let lineEnds = this.#lineEnds
+    let used = 0
+    for (let index = 0; index < bytes.length; index++) {
+      const byte = bytes[index] as number
+      // Above the space, and the controls that are ordinary to DKIM: all but NUL, HTAB, LF and CR.
+      if (byte > SPACE || (byte !== SPACE && byte !== CR && byte !== LF && byte !== TAB && byte !== NUL)) {
+        if (lineEnds > 2) {
+          this.#hashLineEnds(block.subarray(0, used), lineEnds)
+          lineEnds = 0
+          used = 0
+        }
+        for (; lineEnds > 0; lineEnds--) {
+          block[used++] = CR
+          block[used++] = LF
+        }
+        if (space) block[used++] = SPACE
+        space = false
+        afterCr = false
+        block[used++] = byte
+      } else if (byte !== NUL) {
+        space = byte === SPACE || byte === TAB
+        if (byte === CR || (byte === LF && !afterCr)) lineEnds++
+        afterCr = byte === CR
+      }
+    }
+    if (used > 0) {
+      this.#hash.update(block.subarray(0, used))
+      this.#empty = false
+    }
+    this.#space = space
+    this.#afterCr = afterCr
+    this.#lineEnds = lineEnds
+  }
+
+  /** Many empty lines in the middle of a body go past the block, which they could overflow. */
+  #hashLineEnds(before: Uint8Array, lineEnds: number): void {
+    this.#hash.update(before)
+    for (let left = lineEnds; left > 0; ) {
+      const count = Math.min(left, EMPTY_LINES_BLOCK.length / 2)
+      this.#hash.update(EMPTY_LINES_BLOCK.subarray(0, 2 * count))
+      left -= count
+    }
+  }
+}
+
+/** Value of the `bh=` tag, base64. Lazy chunks are opened one after the other and never held whole. */
+export async function relaxedBodyHash(body: readonly Chunk[]): Promise<string> {
+  const hash = new RelaxedBodyHash()
+  if (body.every((chunk) => chunk instanceof Uint8Array)) {
+    for (const chunk of body) hash.update(chunk)
+  } else {
+    for await (const bytes of readChunks(body)) hash.update(bytes)
+  }
+  return hash.digest()
+}

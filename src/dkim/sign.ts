@@ -1,0 +1,177 @@
+/**
+ * Signs messages with DKIM (RFC 6376; RFC 8463 for Ed25519), relaxed/relaxed, SHA-256, without `l=`:
+ *
+ * 1. the body hash, once for all keys (body-hash.ts);
+ * 2. the header fields to sign, canonicalised once for all keys, and the `h=` list that names them;
+ * 3. per key: the DKIM-Signature field with an empty `b=`, canonicalised behind the others, signed on the thread pool.
+ *
+ * Which key signs for which domain, and whether its record is in DNS, is the caller's business.
+ *
+ * Measured (2 cores, Node 24, 10 KB message, 12 fields): 75 us of the calling thread, of which 35 us are the body hash;
+ * with the thread pool 370 us of CPU for RSA-2048, 115 us for Ed25519.
+ */
+import assert from 'node:assert/strict'
+import { createHash, type KeyObject, sign } from 'node:crypto'
+import { promisify } from 'node:util'
+import type { MimeMessage } from '../base/mime-message.ts'
+import { relaxedBodyHash } from './body-hash.ts'
+
+export interface SigningKey {
+  /** `d=`: A-labels. */
+  domain: string
+  /** `s=`; the public key is published under `<selector>._domainkey.<domain>`. */
+  selector: string
+  algorithm: 'rsa' | 'ed25519'
+  privateKey: KeyObject
+}
+
+export interface SigningOptions {
+  /** `t=`, cut to whole seconds. */
+  signedAt: Date
+  /** Names to sign where present, in lower case, in the order of `h=`; `list-*` stands for all that begin so. */
+  headerNames?: readonly string[]
+}
+
+/** From is signed even when absent, and once more than it occurs: nobody can add a second one (RFC 6376 §5.4, §8.15). */
+const DEFAULT_HEADER_NAMES = [
+  'from',
+  'to',
+  'cc',
+  'subject',
+  'date',
+  'message-id',
+  'mime-version',
+  'content-type',
+  'reply-to',
+  'list-*',
+]
+
+/** Lines of the field stay within this where a fold is possible (RFC 5322 §2.1.1). */
+const LINE_LENGTH = 76
+
+const DOMAIN_PATTERN = /^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/
+
+const signAsync = promisify<string | null, Uint8Array, KeyObject, Buffer>(sign)
+
+/**
+ * One complete, folded `DKIM-Signature: ...` field per key, in the order of the keys, without final CRLF, to be put in
+ * front of `message.headers`. Existing signatures stay unsigned. No keys: no fields, and the body is not read.
+ * Rejects when a lazy chunk cannot be read; a malformed header field, domain or selector is a fault of the program.
+ */
+export async function signMessage(
+  message: MimeMessage,
+  keys: readonly SigningKey[],
+  options: SigningOptions,
+): Promise<string[]> {
+  if (keys.length === 0) return []
+  const bodyHash = await relaxedBodyHash(message.body)
+  const selected = selectHeaders(message.headers, options.headerNames ?? DEFAULT_HEADER_NAMES)
+  const canonical = selected.fields.map((field) => `${canonicalHeader(field)}\r\n`).join('')
+  return Promise.all(
+    keys.map(async (key) => {
+      const unsigned = signatureField(key, options.signedAt, selected.names, bodyHash)
+      const signature = await signText(key, canonical + canonicalHeader(unsigned))
+      return unsigned + foldSignature(signature.toString('base64'))
+    }),
+  )
+}
+
+/** The relaxed form: lower-case name, unfolded, white space collapsed and trimmed; no CRLF. RFC 6376 §3.4.2. */
+export function canonicalHeader(field: string): string {
+  const colon = field.indexOf(':')
+  assert(colon > 0, 'header field without a name')
+  // Only SP, HTAB and folds: a no-break space or any other Unicode space is content.
+  const value = field.slice(colon + 1).replace(/[ \t\r\n]+/g, ' ')
+  const start = value.startsWith(' ') ? 1 : 0
+  const end = value.length > start && value.endsWith(' ') ? value.length - 1 : value.length
+  return `${nameOf(field, colon)}:${value.slice(start, end)}`
+}
+
+/**
+ * Fields to sign and the `h=` list. A name that is listed n times stands for its last n instances counted upwards
+ * (RFC 6376 §5.4.2), so every group is taken from the bottom.
+ */
+function selectHeaders(headers: readonly string[], wanted: readonly string[]) {
+  const byName = new Map<string, string[]>()
+  for (const field of headers) {
+    assert(isFolded(field), 'header field with a line end that is not a fold')
+    const name = nameOf(field, field.indexOf(':'))
+    const group = byName.get(name)
+    if (group === undefined) byName.set(name, [field])
+    else group.unshift(field)
+  }
+  const names: string[] = []
+  const fields: string[] = []
+  for (const name of new Set(wanted.flatMap((pattern) => expandName(pattern, byName)))) {
+    const group = byName.get(name) ?? []
+    for (const field of group) {
+      names.push(name)
+      fields.push(field)
+    }
+    if (name === 'from') names.push(name)
+  }
+  return { names, fields }
+}
+
+function expandName(pattern: string, present: ReadonlyMap<string, unknown>): string[] {
+  if (!pattern.endsWith('*')) return [pattern]
+  return [...present.keys()].filter((name) => name.startsWith(pattern.slice(0, -1)))
+}
+
+function nameOf(field: string, colon: number): string {
+  return field.slice(0, colon).trimEnd().toLowerCase()
+}
+
+/** No CR, LF or NUL except as CRLF before white space. */
+function isFolded(field: string): boolean {
+  return !/[\r\n\0]/.test(field) || !/\r(?!\n)|(?<!\r)\n|\r\n(?![ \t])|\0/.test(field)
+}
+
+/** The field with an empty `b=` as its last tag. */
+function signatureField(key: SigningKey, signedAt: Date, names: readonly string[], bodyHash: string): string {
+  assert(
+    DOMAIN_PATTERN.test(key.domain) && DOMAIN_PATTERN.test(key.selector),
+    'bad signing domain or selector',
+  )
+  return foldTags([
+    `DKIM-Signature: v=1; a=${key.algorithm}-sha256; c=relaxed/relaxed;`,
+    ` d=${key.domain};`,
+    ` s=${key.selector};`,
+    ` t=${Math.floor(signedAt.getTime() / 1000)};`,
+    // White space is allowed after the colons of the list: they are the places to fold (RFC 6376 §3.5).
+    ...names.map(
+      (name, index) => `${index === 0 ? ' h=' : ''}${name}${index === names.length - 1 ? ';' : ':'}`,
+    ),
+    ` bh=${bodyHash};`,
+    ' b=',
+  ])
+}
+
+/** Joins pieces, starting a new line where the next one would not fit. */
+function foldTags(pieces: readonly string[]): string {
+  let text = ''
+  let lineLength = 0
+  for (const piece of pieces) {
+    if (lineLength > 0 && lineLength + piece.length > LINE_LENGTH) {
+      text += `\r\n ${piece.trimStart()}`
+      lineLength = 1 + piece.trimStart().length
+    } else {
+      text += piece
+      lineLength += piece.length
+    }
+  }
+  return text
+}
+
+/** The rest of the `b=` tag; white space in it is ignored by verifiers. */
+function foldSignature(base64: string): string {
+  const lines = base64.match(new RegExp(`.{1,${LINE_LENGTH - 2}}`, 'g')) ?? []
+  return `\r\n ${lines.join('\r\n ')}`
+}
+
+/** RSA signs the hash of the text; Ed25519 takes the SHA-256 itself as its message (RFC 8463 §3). */
+function signText(key: SigningKey, text: string): Promise<Buffer> {
+  const data = Buffer.from(text)
+  if (key.algorithm === 'rsa') return signAsync('sha256', data, key.privateKey)
+  return signAsync(null, createHash('sha256').update(data).digest(), key.privateKey)
+}
