@@ -22,8 +22,12 @@ function seededRandom(seed = 1): () => number {
   }
 }
 
+const SILENT = ['silent.example', 'wrong-id.example', 'wrong-question.example']
+
 function find(domain: string, allow: string[] = []): Promise<MxResult> {
-  const resolver = createResolver({ servers: [dns], clock: systemClock, timeoutMs: 400, attempts: 1 })
+  // Long where an answer comes, so that a busy machine changes nothing; short where none ever does.
+  const timeoutMs = SILENT.includes(domain) ? 300 : 10_000
+  const resolver = createResolver({ servers: [dns], clock: systemClock, timeoutMs, attempts: 1 })
   return findMailHosts(resolver, domain, {
     random: seededRandom(),
     allow: allow.map((text) => parseCidr(text) as Cidr),

@@ -11,7 +11,7 @@ after(() => dns.close())
 const spf = (name: string, record: string) => dns.set(name, 'TXT', [record])
 
 function countAt(domain: string) {
-  const resolver = createResolver({ servers: [dns], clock: systemClock, attempts: 1 })
+  const resolver = createResolver({ servers: [dns], clock: systemClock, timeoutMs: 10_000, attempts: 1 })
   return countSpfLookups(resolver, domain)
 }
 
