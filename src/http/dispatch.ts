@@ -3,9 +3,10 @@
  *
  * 1. refuse a foreign page's change (403) and paths that cannot exist (404)
  * 2. authenticate (401), check the address allowlist and the role (403), act as a subaccount
- * 3. take from the rate limit (429)
- * 4. read query and body (400, 413)
- * 5. run the handler, answer
+ * 3. the operation's own checks that need no body (404, 403)
+ * 4. take from the rate limit (429)
+ * 5. read query and body (400, 413)
+ * 6. run the handler, answer
  *
  * Whatever is thrown on the way becomes an answer by the table in `errors.ts`. Files that were spooled are
  * discarded on failure, and after success unless the handler kept them.
@@ -190,6 +191,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
       checkPath(spec, request)
       if (spec.crossSite !== true && origin.refuses(request.method, request.headers)) throw new Forbidden()
       const caller = spec.auth === 'public' ? null : await authenticate(spec.auth, outgoing)
+      await spec.beforeBody?.({ path: request.params as Record<string, string>, caller })
       if (caller !== null) takeFromLimit(caller, outgoing)
       const body = await readBody(request.raw, {
         limit: spec.bodyLimit ?? DEFAULT_BODY_LIMIT,

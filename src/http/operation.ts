@@ -101,6 +101,8 @@ interface OperationDoc<P extends string, A extends 'public' | Requirement> {
 type CallerOf<A> = A extends 'public' ? null : Caller
 
 export interface Operation extends OperationDoc<string, 'public' | Requirement> {
+  /** Checks what needs no body (does the domain exist, may it send) before a large one is read. */
+  beforeBody?(context: { path: Readonly<Record<string, string>>; caller: Caller | null }): Promise<void>
   /** A plain object is the JSON body of a 200. */
   handler(context: Context<string, Caller | null>): Promise<object>
 }
@@ -108,6 +110,7 @@ export interface Operation extends OperationDoc<string, 'public' | Requirement> 
 /** Types the handler by path and auth. @throws Error if the domain of `auth` or an alias does not fit the path. */
 export function operation<const P extends string, const A extends 'public' | Requirement>(
   spec: OperationDoc<P, A> & {
+    beforeBody?(context: { path: Readonly<Record<PathNames<P>, string>>; caller: CallerOf<A> }): Promise<void>
     handler(context: Context<PathNames<P>, CallerOf<A>>): Promise<object | Reply>
   },
 ): Operation {

@@ -18,14 +18,15 @@ const names = async (store: Store) =>
 eachStore('a committed unit is read back with the same types', async (store) => {
   await store.commit([insert('accounts', account('a'))])
   const row = await store.db.selectFrom('accounts').selectAll().executeTakeFirstOrThrow()
-  assert.deepEqual(
-    { ...row, signing_key_sealed: Buffer.from(row.signing_key_sealed) },
-    { ...account('a') },
-  )
+  assert.deepEqual({ ...row, signing_key_sealed: Buffer.from(row.signing_key_sealed) }, { ...account('a') })
 })
 
 eachStore('a unit whose expectation fails is undone whole, its neighbours are not', async (store) => {
-  const expectOne = { sql: 'UPDATE accounts SET name = ? WHERE id = ?', values: ['x', 'nobody'], expectRows: 1 }
+  const expectOne = {
+    sql: 'UPDATE accounts SET name = ? WHERE id = ?',
+    values: ['x', 'nobody'],
+    expectRows: 1,
+  }
   const outcomes = await Promise.allSettled([
     store.commit([insert('accounts', account('a'))]),
     store.commit([insert('accounts', account('b')), expectOne]),

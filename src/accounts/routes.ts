@@ -1,0 +1,243 @@
+/** Signing in from a browser, API keys, and what the installation is (accounts.md section 4, own-operations.md). */
+import { BadRequest, Forbidden, NotFound, Unauthenticated } from '../base/errors.ts'
+import { type Caller, cookieValue, type Role, SESSION_COOKIE } from '../http/auth.ts'
+import { formatIsoLocal } from '../http/dates.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import { htmlReply, jsonReply } from '../http/reply.ts'
+import type { ApiKeyRow } from '../store/schema.ts'
+import { KEY_KINDS, KEY_ROLES, type KeyKind, type Keys } from './keys.ts'
+import { SESSION_LIFETIME_MS, type Sessions } from './sessions.ts'
+
+const TAG = 'Account'
+
+export interface AccountRouteParts {
+  keys: Keys
+  sessions: Sessions
+  publicUrl: string
+  /** Whether a domain belongs to an account. */
+  ownsDomain(accountId: string, domainName: string): Promise<boolean>
+  describeSystem(): Promise<Record<string, unknown>>
+}
+
+export function accountRoutes(parts: AccountRouteParts): Operation[] {
+  return [...sessionRoutes(parts), ...keyRoutes(parts)]
+}
+
+function sessionRoutes({ keys, sessions, publicUrl, describeSystem }: AccountRouteParts): Operation[] {
+  const cookie = (secret: string, isSecure: boolean, maxAgeMs: number) =>
+    `${SESSION_COOKIE}=${secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAgeMs / 1000}${isSecure ? '; Secure' : ''}`
+  return [
+    operation({
+      method: 'GET',
+      path: '/login/{token}',
+      id: 'redeemLoginLink',
+      tag: TAG,
+      summary: 'Open a one-time link: starts a browser session',
+      auth: 'public',
+      params: [],
+      responses: { 302: { description: 'To the dashboard' } },
+      async handler({ path, isSecure }) {
+        const accountId = await sessions.redeemLink(path.token)
+        if (!accountId) return htmlReply(LINK_USED, { status: 404, headers: PAGE_POLICY })
+        const secret = await sessions.open(accountId, 'admin')
+        // A cookie set on a cross-site navigation is kept, but a redirect would not send it (SameSite=Strict):
+        // the page goes on by itself, as a navigation of our own site.
+        const headers = { ...PAGE_POLICY, 'set-cookie': cookie(secret, isSecure, SESSION_LIFETIME_MS) }
+        return htmlReply(SIGNED_IN, { headers })
+      },
+    }),
+    operation({
+      method: 'POST',
+      path: '/sendwright/v1/session',
+      id: 'signIn',
+      tag: TAG,
+      summary: 'Start a browser session with an API key',
+      auth: 'public',
+      params: [
+        { name: 'key', type: 'string', required: true, description: 'An API key that is not a sending key' },
+      ],
+      responses: { 200: { description: 'Signed in; the cookie is set' } },
+      async handler({ params, isSecure }) {
+        const holder = await keys.authenticate(params.required('key'))
+        if (!holder || holder.kind === 'domain' || holder.role === 'sending') throw new Unauthenticated()
+        const secret = await sessions.open(holder.accountId, holder.role)
+        const headers = { 'set-cookie': cookie(secret, isSecure, SESSION_LIFETIME_MS) }
+        return jsonReply({ message: 'Signed in' }, { headers })
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: '/sendwright/v1/session',
+      id: 'signOut',
+      tag: TAG,
+      summary: 'End the browser session',
+      auth: 'public',
+      params: [],
+      responses: { 200: { description: 'Signed out' } },
+      async handler({ headers, isSecure }) {
+        const secret = cookieValue(headers, SESSION_COOKIE)
+        if (secret) await sessions.close(secret)
+        return jsonReply({ message: 'Signed out' }, { headers: { 'set-cookie': cookie('', isSecure, 0) } })
+      },
+    }),
+    operation({
+      method: 'POST',
+      path: '/sendwright/v1/login-links',
+      id: 'createLoginLink',
+      tag: TAG,
+      summary: 'Make a one-time link that signs a browser in',
+      auth: { area: 'keys', access: 'write' },
+      params: [],
+      responses: { 200: { description: 'The link' } },
+      async handler({ caller }) {
+        return { url: `${publicUrl}/login/${await sessions.createLink(caller.accountId)}` }
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: '/sendwright/v1/system',
+      id: 'readSystem',
+      tag: TAG,
+      summary: 'Version, mode, database, uptime, queue totals',
+      auth: { area: 'domains', access: 'read' },
+      params: [],
+      responses: { 200: { description: 'The installation' } },
+      handler: async () => describeSystem(),
+    }),
+  ]
+}
+
+/** No sandbox, which would keep the page from going on by itself. */
+const PAGE_POLICY = { 'content-security-policy': "default-src 'none'; frame-ancestors 'none'" }
+
+const page = (title: string, body: string, head = '') => `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>${title}</title>${head}
+<meta name="viewport" content="width=device-width, initial-scale=1"></head>
+<body><p>${body}</p></body></html>
+`
+
+const SIGNED_IN = page(
+  'Signed in',
+  '<a href="/">Continue</a>',
+  '<meta http-equiv="refresh" content="0; url=/">',
+)
+const LINK_USED = page(
+  'Link used',
+  'This link has been used or is too old. Run <code>sendwright login-link</code> for a new one.',
+)
+
+function keyRoutes({ keys, ownsDomain }: AccountRouteParts): Operation[] {
+  const kinds = KEY_KINDS.join(' ')
+  return [
+    operation({
+      method: 'GET',
+      path: '/v1/keys',
+      id: 'listKeys',
+      tag: TAG,
+      summary: 'List API keys',
+      auth: { area: 'keys', access: 'read' },
+      params: [
+        { name: 'domain_name', type: 'string', description: 'Only keys of this domain' },
+        { name: 'kind', type: 'string', description: 'Only keys of this kind', values: KEY_KINDS },
+      ],
+      responses: { 200: { description: 'Keys without their secrets' } },
+      async handler({ params, caller }) {
+        const filter = { domainName: params.text('domain_name'), kind: params.text('kind') }
+        const rows = await keys.list(caller.accountId, filter)
+        return { total_count: rows.length, items: rows.map(keyView) }
+      },
+    }),
+    operation({
+      method: 'POST',
+      path: '/v1/keys',
+      id: 'createKey',
+      tag: TAG,
+      summary: 'Make an API key; its secret is shown once',
+      auth: { area: 'keys', access: 'write' },
+      params: [
+        { name: 'role', type: 'string', required: true, description: 'Rights', values: KEY_ROLES },
+        { name: 'kind', type: 'string', description: 'Default user', values: KEY_KINDS },
+        { name: 'domain_name', type: 'string', description: 'For kind domain' },
+        { name: 'description', type: 'string', description: 'Free text' },
+        { name: 'expiration', type: 'integer', description: 'Lifetime in seconds' },
+        { name: 'user_id', type: 'string', description: 'For kind web' },
+        { name: 'user_name', type: 'string', description: 'Free text' },
+        { name: 'email', type: 'string', description: 'For kind web' },
+      ],
+      responses: { 200: { description: 'The key with its secret' } },
+      async handler({ params, caller }) {
+        const kind = (params.text('kind') ?? 'user') as KeyKind
+        if (!KEY_KINDS.includes(kind))
+          throw new BadRequest(`expected \`kind\` param to be one of [${kinds}] or absent`)
+        const role = params.required('role') as Role
+        if (!KEY_ROLES.includes(role))
+          throw new BadRequest(`expected \`role\` param to be one of [${KEY_ROLES.join(' ')}]`)
+        const domainName = params.text('domain_name')?.toLowerCase() ?? null
+        await checkKind(kind, role, domainName, caller)
+        const seconds = params.integer('expiration', { min: 1 })
+        const lifetime = kind === 'web' ? Math.min(seconds ?? DAY_SECONDS, DAY_SECONDS) : seconds
+        const { row, secret } = await keys.create({
+          accountId: caller.accountId,
+          kind,
+          role,
+          description: params.text('description') ?? '',
+          domainName,
+          requestor: params.text('email') ?? null,
+          userName: params.text('user_name') ?? null,
+          expiresAt: lifetime === undefined ? null : Date.now() + lifetime * 1000,
+        })
+        return { message: 'great success', key: { ...keyView(row), secret } }
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: '/v1/keys/{key_id}',
+      id: 'deleteKey',
+      tag: TAG,
+      summary: 'Delete an API key',
+      auth: { area: 'keys', access: 'write' },
+      params: [],
+      responses: { 200: { description: 'Deleted' } },
+      async handler({ path, caller }) {
+        await keys.remove(caller.accountId, path.key_id)
+        return { message: 'key deleted' }
+      },
+    }),
+  ]
+
+  /** accounts.md section 4 rules 2 to 4. */
+  async function checkKind(
+    kind: KeyKind,
+    role: Role,
+    domainName: string | null,
+    caller: Caller,
+  ): Promise<void> {
+    if (kind === 'domain') {
+      if (!domainName) throw new BadRequest('Missing mandatory parameter: domain_name')
+      if (!(await ownsDomain(caller.accountId, domainName))) throw new NotFound('Domain not found')
+      if (role !== 'sending') throw new BadRequest('a key of kind domain must have the role sending')
+    } else if (role === 'sending') {
+      throw new BadRequest('the role sending is for keys of kind domain')
+    }
+    if (caller.role !== 'admin') throw new Forbidden()
+  }
+}
+
+const DAY_SECONDS = 86_400
+
+function keyView(row: ApiKeyRow): Record<string, unknown> {
+  return {
+    id: row.id,
+    description: row.description,
+    kind: row.kind,
+    role: row.role,
+    created_at: formatIsoLocal(new Date(row.created_at)),
+    updated_at: formatIsoLocal(new Date(row.updated_at)),
+    ...(row.expires_at !== null && { expires_at: formatIsoLocal(new Date(row.expires_at)) }),
+    is_disabled: row.disabled_reason !== null || (row.expires_at !== null && row.expires_at <= Date.now()),
+    ...(row.disabled_reason && { disabled_reason: row.disabled_reason }),
+    domain_name: row.domain_name,
+    requestor: row.requestor,
+    user_name: row.user_name,
+  }
+}

@@ -1,0 +1,43 @@
+/** Calls the running service as its local administrator. */
+
+import { localKeySecret } from '../accounts/local-key.ts'
+import { readConfig } from '../config.ts'
+import { createSealer, loadSecret } from '../store/sealing.ts'
+import { CommandError } from './usage.ts'
+
+export interface ServiceClient {
+  /** @throws CommandError with the service's own words when it refuses, or when it cannot be reached */
+  call(method: string, path: string, form?: FormData): Promise<Record<string, unknown>>
+}
+
+export function createClient(env: NodeJS.ProcessEnv = process.env): ServiceClient {
+  const config = readConfig(env)
+  const key = localKeySecret(createSealer(loadSecret(config.secret, config.dataFolder)))
+  const host = config.host === '0.0.0.0' ? '127.0.0.1' : config.host === '::' ? '[::1]' : config.host
+  const base = `http://${host}:${config.port}`
+  const authorization = `Basic ${Buffer.from(`api:${key}`).toString('base64')}`
+  return {
+    async call(method, path, form) {
+      const response = await fetch(base + path, {
+        method,
+        headers: { authorization },
+        ...(form && { body: form }),
+      }).catch((error: unknown) => {
+        throw new CommandError(
+          `Cannot reach the service at ${base}: is it running? (${(error as Error).message})`,
+        )
+      })
+      const text = await response.text()
+      if (!response.ok) throw new CommandError(`The service answered ${response.status}: ${messageOf(text)}`)
+      return JSON.parse(text) as Record<string, unknown>
+    },
+  }
+}
+
+function messageOf(text: string): string {
+  try {
+    return String((JSON.parse(text) as { message?: unknown }).message ?? text)
+  } catch {
+    return text
+  }
+}

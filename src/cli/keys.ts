@@ -1,0 +1,55 @@
+import { parseArgs } from 'node:util'
+import { createClient } from './client.ts'
+import { CommandError } from './usage.ts'
+
+const USAGE = `sendwright keys list
+sendwright keys create [--role admin|developer|support|basic|sending] [--domain NAME] [--description TEXT]
+sendwright keys delete ID
+`
+
+/** `sendwright keys`: lists, makes and deletes API keys. A key's secret is printed once, when it is made. */
+export async function keysCommand(args: string[]): Promise<void> {
+  const { values, positionals } = parse(args)
+  const [action, id] = positionals
+  const client = createClient()
+  if (action === 'list') {
+    const { items } = (await client.call('GET', '/v1/keys')) as { items: Record<string, unknown>[] }
+    for (const key of items) process.stdout.write(`${keyLine(key)}\n`)
+  } else if (action === 'create') {
+    const form = new FormData()
+    const role = values.role ?? (values.domain ? 'sending' : 'admin')
+    form.set('role', role)
+    form.set('kind', values.domain ? 'domain' : 'user')
+    if (values.domain) form.set('domain_name', values.domain)
+    if (values.description) form.set('description', values.description)
+    const { key } = (await client.call('POST', '/v1/keys', form)) as { key: Record<string, unknown> }
+    process.stdout.write(`${key['secret']}\n`)
+  } else if (action === 'delete' && id) {
+    await client.call('DELETE', `/v1/keys/${encodeURIComponent(id)}`)
+    process.stdout.write(`Deleted ${id}.\n`)
+  } else {
+    throw new CommandError(USAGE, 2)
+  }
+}
+
+function parse(args: string[]) {
+  try {
+    return parseArgs({
+      args,
+      allowPositionals: true,
+      options: { role: { type: 'string' }, domain: { type: 'string' }, description: { type: 'string' } },
+    })
+  } catch (error) {
+    throw new CommandError(`${(error as Error).message}\n\n${USAGE}`, 2)
+  }
+}
+
+const keyLine = (key: Record<string, unknown>) =>
+  [
+    key['id'],
+    key['kind'],
+    key['role'],
+    key['domain_name'] ?? '-',
+    key['created_at'],
+    key['description'],
+  ].join('  ')

@@ -1,0 +1,66 @@
+/** `sendwright serve`: starts the service, says where it is, stops it on SIGTERM and SIGINT. */
+import pino from 'pino'
+import { type Config, readConfig } from '../config.ts'
+import { type Service, startService, VERSION } from '../service.ts'
+
+export async function serveCommand(): Promise<void> {
+  const config = readConfig(process.env)
+  const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime })
+  const service = await startService(config, log)
+  process.stdout.write(await welcome(config, service))
+  let stopping = false
+  const stop = (signal: string) => {
+    if (stopping) process.exit(1)
+    stopping = true
+    log.info({ signal }, 'stopping')
+    void service.stop().then(() => process.exit(0))
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+}
+
+const MODES: Record<Config['delivery']['kind'], string> = {
+  capture: 'capture (nothing leaves this machine; mail ends in the built-in inbox)',
+  direct: "direct (mail goes to the recipients' own servers)",
+  relay: 'relay (mail goes through the configured server)',
+}
+
+/** What the first screen says: where everything is, a link to open, a command to paste. */
+async function welcome(config: Config, service: Service): Promise<string> {
+  const { first, sessions } = service
+  const link = `${config.publicUrl}/login/${await sessions.createLink(first.accountId)}`
+  const key = first.newApiKey ?? config.apiKey
+  const lines = [
+    '',
+    `Sendwright ${VERSION}`,
+    '',
+    `  API         ${config.publicUrl}   (OpenAPI at /openapi.json)`,
+    `  Delivery    ${MODES[config.delivery.kind]}`,
+    `  Data        ${config.databaseUrl ? 'PostgreSQL' : config.dataFolder}`,
+    `  Domain      ${first.sandboxDomain}   (sandbox, active)`,
+    key === null
+      ? '  API key     made at the first start; `sendwright keys create` makes another'
+      : first.newApiKey
+        ? `  API key     ${key}   (shown once: keep it)`
+        : '  API key     as configured',
+    '',
+    'Open the inbox (works once, for 30 minutes):',
+    '',
+    `  ${link}`,
+    '',
+    'Send a message:',
+    '',
+    ...curl(config.publicUrl, first.sandboxDomain, first.newApiKey ?? '$SENDWRIGHT_API_KEY'),
+    '',
+    '',
+  ]
+  return lines.join('\n')
+}
+
+function curl(publicUrl: string, domain: string, key: string): string[] {
+  return [
+    `  curl -s --user "api:${key}" ${publicUrl}/v3/${domain}/messages \\`,
+    `    -F from='Sendwright <hello@${domain}>' -F to='you@example.org' \\`,
+    `    -F subject='It works' -F text='Hello from Sendwright.' -F html='<h1>It works</h1>'`,
+  ]
+}

@@ -1,0 +1,83 @@
+/** DKIM keys: made, sealed at rest, opened once per process for signing. Private keys never leave here. */
+import { createPrivateKey } from 'node:crypto'
+import { createCache } from '../base/cache.ts'
+import type { Clock } from '../base/clock.ts'
+import { newId } from '../base/ids.ts'
+import { type DkimAlgorithm, dkimKeyToPem, generateDkimKey, publicRecord } from '../dkim/keys.ts'
+import type { SigningKey } from '../dkim/sign.ts'
+import type { DkimKeyRow } from '../store/schema.ts'
+import type { Sealer } from '../store/sealing.ts'
+import type { Store } from '../store/store.ts'
+
+const PURPOSE = 'dkim-key'
+/** A change on another node is in force this much later at the most (domain-keys.md rule 11). */
+const REMEMBER_MS = 5_000
+const AUTHORITIES_MAX = 10_000
+
+export interface SigningKeys {
+  /** The active keys of an authority, oldest first; their KeyObjects are made once. */
+  active(authority: string): Promise<readonly SigningKey[]>
+  changed(authority: string): void
+}
+
+export function createSigningKeys(store: Store, sealer: Sealer, clock: Clock): SigningKeys {
+  /** Opening and parsing an RSA key costs about 0.5 ms, so a key that is still there is kept. */
+  const opened = new Map<string, SigningKey>()
+
+  function open(row: DkimKeyRow): SigningKey {
+    const known = opened.get(row.id)
+    if (known && known.selector === row.selector) return known
+    const key: SigningKey = {
+      domain: row.authority,
+      selector: row.selector,
+      algorithm: row.algorithm as DkimAlgorithm,
+      privateKey: createPrivateKey(sealer.open(PURPOSE, row.private_key_sealed).toString()),
+    }
+    opened.set(row.id, key)
+    return key
+  }
+
+  const cache = createCache({
+    clock,
+    ttlMs: REMEMBER_MS,
+    entriesMax: AUTHORITIES_MAX,
+    async load(authority: string) {
+      const rows = await store.db
+        .selectFrom('dkim_keys')
+        .selectAll()
+        .where('authority', '=', authority)
+        .where('active', '=', 1)
+        .orderBy('id')
+        .execute()
+      return rows.map(open)
+    },
+  })
+  return { active: (authority) => cache.get(authority), changed: (authority) => cache.forget(authority) }
+}
+
+/** A new key pair as a row, its private half sealed. */
+export async function newDkimKeyRow(
+  sealer: Sealer,
+  key: {
+    accountId: string
+    authority: string
+    selector: string
+    algorithm: DkimAlgorithm
+    bits: number
+    active: boolean
+  },
+  now: number,
+): Promise<DkimKeyRow> {
+  const pair = await generateDkimKey(key.algorithm, key.bits)
+  return {
+    id: newId(now),
+    account_id: key.accountId,
+    authority: key.authority,
+    selector: key.selector,
+    algorithm: key.algorithm,
+    private_key_sealed: sealer.seal(PURPOSE, dkimKeyToPem(pair)),
+    public_record: publicRecord(pair),
+    active: key.active ? 1 : 0,
+    created_at: Math.floor(now),
+  }
+}

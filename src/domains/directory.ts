@@ -1,0 +1,35 @@
+/** Domains by name, for every hot path: remembered for a few seconds, forgotten at once where they change. */
+import { type Cache, createCache } from '../base/cache.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Store } from '../store/store.ts'
+import { type Domain, domainOfRow } from './domain.ts'
+
+/** A change on another node is in force this much later at the most (domain-keys.md rule 11). */
+const REMEMBER_MS = 5_000
+const DOMAINS_MAX = 10_000
+
+export interface DomainDirectory {
+  /** The domain of that name (any letter case) whoever owns it, or null. */
+  byName(name: string): Promise<Domain | null>
+  byId(id: string): Promise<Domain | null>
+  /** To be called after every change of a domain. */
+  changed(domain: Pick<Domain, 'id' | 'name'>): void
+}
+
+export function createDomainDirectory(store: Store, clock: Clock): DomainDirectory {
+  const find = (column: 'id' | 'name') => async (value: string) => {
+    const row = await store.db.selectFrom('domains').selectAll().where(column, '=', value).executeTakeFirst()
+    return row ? domainOfRow(row) : null
+  }
+  const common = { clock, ttlMs: REMEMBER_MS, entriesMax: DOMAINS_MAX }
+  const names: Cache<Domain | null> = createCache({ ...common, load: find('name') })
+  const ids: Cache<Domain | null> = createCache({ ...common, load: find('id') })
+  return {
+    byName: (name) => names.get(name.toLowerCase()),
+    byId: (id) => ids.get(id),
+    changed({ id, name }) {
+      names.forget(name)
+      ids.forget(id)
+    },
+  }
+}

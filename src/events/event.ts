@@ -1,0 +1,268 @@
+/**
+ * Event records as clients see them (events.md section 2). An event is built once, when it happens, and its
+ * JSON is stored in the transaction of what it tells; it is never changed afterwards.
+ */
+import { newId } from '../base/ids.ts'
+import { insert, type Statement } from '../store/store.ts'
+
+/** What every event of a message repeats; stored with the message, so that no event needs to look at its body. */
+export interface MessageSummary {
+  /** Header texts as people read them: unicode, unfolded. */
+  from: string
+  to: string
+  subject: string
+  /** Bare address of From. */
+  sender: string
+  /** Bare addresses of the call. */
+  recipients: string[]
+  attachments: { filename: string; 'content-type': string; size: number }[]
+  sizeBytes: number
+  tags: string[]
+  userVariables: Record<string, unknown>
+  testMode: boolean
+  method: 'http' | 'smtp'
+  originatingIp: string | null
+  keyId: string | null
+  template: { name: string; version: string; isText: boolean } | null
+}
+
+/** The message as far as its events name it. */
+export interface EventMessage {
+  accountId: string
+  domainName: string
+  /** Without angle brackets. */
+  messageId: string
+  storageKey: string
+  storageUrl: string
+  summary: MessageSummary
+}
+
+export interface EventRecipient {
+  recipient: string
+  recipientDomain: string
+}
+
+export type EventName =
+  | 'accepted'
+  | 'delivered'
+  | 'failed'
+  | 'rejected'
+  | 'opened'
+  | 'clicked'
+  | 'unsubscribed'
+  | 'complained'
+  | 'stored'
+
+export interface EventRecord {
+  id: string
+  accountId: string
+  domainName: string
+  event: EventName
+  timestampUs: number
+  recipient: string | null
+  messageId: string | null
+  payload: Record<string, unknown>
+}
+
+/** `delivery-status` of delivered and failed events; members that are unknown are left out. */
+export interface DeliveryStatus {
+  code: number
+  'attempt-no': number
+  message: string
+  description: string
+  'session-seconds': number
+  'enhanced-code'?: string
+  'mx-host'?: string
+  tls?: boolean
+  'certificate-verified'?: boolean
+  utf8?: boolean
+  'retry-seconds'?: number
+  'first-delivery-attempt-seconds'?: number
+  'bounce-type'?: 'hard' | 'soft'
+  'last-code'?: number
+  'last-message'?: string
+}
+
+/** What an attempt adds to the message's own fields. */
+export interface AttemptFacts {
+  sendingIp: string | null
+  primaryDkim: string | null
+  recipientProvider: string
+  status: DeliveryStatus
+}
+
+/** Members shared by accepted, delivered, failed and rejected. */
+function base(
+  event: EventName,
+  message: EventMessage,
+  nowMs: number,
+  logLevel: string,
+): Record<string, unknown> {
+  const { summary } = message
+  return {
+    event,
+    id: newId(nowMs),
+    timestamp: Math.round(nowMs * 1000) / 1_000_000,
+    'log-level': logLevel,
+    tags: summary.tags,
+    campaigns: [],
+    'user-variables': summary.userVariables,
+    message: {
+      headers: {
+        to: summary.to,
+        from: summary.from,
+        subject: summary.subject,
+        'message-id': message.messageId,
+      },
+      attachments: summary.attachments,
+      size: summary.sizeBytes,
+    },
+    storage: { key: message.storageKey, url: message.storageUrl, region: 'default', env: 'production' },
+    ...(summary.template && {
+      template: {
+        name: summary.template.name,
+        version: summary.template.version,
+        'is-text': summary.template.isText,
+      },
+    }),
+  }
+}
+
+function record(
+  payload: Record<string, unknown>,
+  message: EventMessage,
+  recipient: string | null,
+): EventRecord {
+  return {
+    id: payload['id'] as string,
+    accountId: message.accountId,
+    domainName: message.domainName,
+    event: payload['event'] as EventName,
+    timestampUs: Math.round((payload['timestamp'] as number) * 1_000_000),
+    recipient,
+    messageId: message.messageId,
+    payload,
+  }
+}
+
+const addressee = (to: EventRecipient) => ({
+  recipient: to.recipient,
+  'recipient-domain': to.recipientDomain,
+})
+
+const envelope = (message: EventMessage, to: EventRecipient, sendingIp: string | null) => ({
+  envelope: {
+    sender: message.summary.sender,
+    targets: to.recipient,
+    transport: 'smtp',
+    ...(sendingIp && { 'sending-ip': sendingIp }),
+  },
+})
+
+/** Once per recipient, when the call is answered with success. */
+export function acceptedEvent(
+  message: EventMessage,
+  to: EventRecipient,
+  nowMs: number,
+  scheduledFor: number | null,
+): EventRecord {
+  const { summary } = message
+  const common = base('accepted', message, nowMs, 'info')
+  const payload = {
+    ...common,
+    ...addressee(to),
+    ...envelope(message, to, null),
+    method: summary.method,
+    flags: { 'is-authenticated': true, 'is-test-mode': summary.testMode },
+    message: {
+      ...(common['message'] as object),
+      recipients: summary.recipients,
+      ...(scheduledFor !== null && { 'scheduled-for': Math.floor(scheduledFor / 1000) }),
+    },
+    ...(summary.originatingIp && { 'originating-ip': summary.originatingIp }),
+    ...(summary.keyId && { 'api-key-id': summary.keyId }),
+  }
+  return record(payload, message, to.recipient)
+}
+
+const flags = (message: EventMessage, more: Record<string, boolean> = {}) => ({
+  flags: {
+    'is-authenticated': true,
+    'is-routed': false,
+    'is-big': false,
+    'is-system-test': false,
+    'is-test-mode': message.summary.testMode,
+    ...more,
+  },
+})
+
+const attempted = (facts: AttemptFacts) => ({
+  'recipient-provider': facts.recipientProvider,
+  'delivery-status': facts.status,
+  ...(facts.primaryDkim && { 'primary-dkim': facts.primaryDkim }),
+})
+
+/** The receiving server took the message (or test mode stood in for it). */
+export function deliveredEvent(
+  message: EventMessage,
+  to: EventRecipient,
+  facts: AttemptFacts,
+  nowMs: number,
+): EventRecord {
+  const payload = {
+    ...base('delivered', message, nowMs, 'info'),
+    ...addressee(to),
+    ...envelope(message, to, facts.sendingIp),
+    ...flags(message),
+    ...attempted(facts),
+  }
+  return record(payload, message, to.recipient)
+}
+
+/** An attempt failed: for now (a retry follows) or for good. `reason`: the words of events.md section 2. */
+export function failedEvent(
+  message: EventMessage,
+  to: EventRecipient,
+  failure: AttemptFacts & { severity: 'temporary' | 'permanent'; reason: string; delayedBounce?: boolean },
+  nowMs: number,
+): EventRecord {
+  const payload = {
+    ...base('failed', message, nowMs, failure.severity === 'permanent' ? 'error' : 'warn'),
+    severity: failure.severity,
+    reason: failure.reason,
+    ...addressee(to),
+    ...envelope(message, to, failure.sendingIp),
+    ...flags(message, failure.delayedBounce ? { 'is-delayed-bounce': true } : {}),
+    ...attempted(failure),
+  }
+  return record(payload, message, to.recipient)
+}
+
+/** Accepted earlier, refused before delivery; names no recipient. */
+export function rejectedEvent(
+  message: EventMessage,
+  reason: string,
+  description: string,
+  nowMs: number,
+): EventRecord {
+  const payload = {
+    ...base('rejected', message, nowMs, 'warn'),
+    reject: { reason, description },
+    flags: { 'is-test-mode': message.summary.testMode },
+  }
+  return record(payload, message, null)
+}
+
+/** The row of an event, for the transaction of what it tells. */
+export function eventStatement(event: EventRecord): Statement {
+  return insert('events', {
+    id: event.id,
+    account_id: event.accountId,
+    domain_name: event.domainName,
+    event: event.event,
+    timestamp_us: event.timestampUs,
+    recipient: event.recipient,
+    message_id: event.messageId,
+    payload_json: JSON.stringify(event.payload),
+  })
+}

@@ -1,0 +1,245 @@
+/** Captured mail: stored as it arrived, listed newest first, parsed when it is looked at. */
+import { EventEmitter, on } from 'node:events'
+import type { Kysely, SelectQueryBuilder } from 'kysely'
+import type { Clock } from '../base/clock.ts'
+import { NotFound } from '../base/errors.ts'
+import { newId } from '../base/ids.ts'
+import type { Chunk } from '../base/mime-message.ts'
+import { type ParsedMessage, parseMessage, splitMessage } from '../mime/parse.ts'
+import type { BlobStore } from '../store/blobs.ts'
+import type { InboxRow, Schema } from '../store/schema.ts'
+import { insert, type Store } from '../store/store.ts'
+import type { CapturedMail } from './listener.ts'
+
+/** How our own DKIM signatures on a captured message verify. */
+export interface Authentication {
+  dkim: { result: string; domain: string; selector: string; reason?: string }[]
+}
+
+export interface InboxItem {
+  id: string
+  received_at: string
+  envelope: { from: string; to: string[] }
+  from: string
+  to: string
+  subject: string
+  size: number
+  tags: string[]
+  delivery_id: string | null
+}
+
+export interface InboxFilter {
+  to?: string | undefined
+  from?: string | undefined
+  subject?: string | undefined
+  domain?: string | undefined
+  q?: string | undefined
+}
+
+export type InboxPage = { kind: 'first' } | { kind: 'last' } | { kind: 'next' | 'previous'; pivot: string }
+
+export interface Inbox {
+  receive(mail: CapturedMail): Promise<void>
+  /** Newest first. */
+  list(accountId: string, filter: InboxFilter, page: InboxPage, limit: number): Promise<InboxItem[]>
+  /** @throws NotFound */
+  read(accountId: string, id: string): Promise<{ row: InboxRow; parsed: ParsedMessage }>
+  raw(accountId: string, id: string): Promise<Chunk>
+  remove(accountId: string, id: string): Promise<void>
+  clear(accountId: string): Promise<void>
+  /** Items as they arrive, until `signal` aborts. */
+  arrivals(accountId: string, signal: AbortSignal): AsyncIterable<InboxItem>
+}
+
+export interface InboxParts {
+  store: Store
+  blobs: BlobStore
+  clock: Clock
+  headerPrefix: string
+  /** The delivery that a return path names, with its owner; null for a foreign one. */
+  ownerOf(
+    returnPath: string,
+  ): Promise<{ deliveryId: string; accountId: string; domainName: string; storageKey: string } | null>
+  authenticate(raw: Buffer): Promise<Authentication>
+}
+
+/** Larger mails are blobs. */
+const RAW_IN_ROW_MAX_BYTES = 256 * 1024
+/** Listeners of the arrival stream: one per open page. */
+const STREAMS_MAX = 200
+
+export function createInbox(parts: InboxParts): Inbox {
+  const { store, blobs, clock } = parts
+  const arrived = new EventEmitter()
+  arrived.setMaxListeners(STREAMS_MAX)
+
+  async function receive(mail: CapturedMail): Promise<void> {
+    const owner = await parts.ownerOf(mail.from)
+    // Mail that this service did not send cannot be here: the listener's login is known to nobody else.
+    if (!owner) throw new Error('Captured mail names no delivery')
+    const fields = splitMessage(mail.raw).headers
+    const header = (name: string) => fields.find((field) => field.name.toLowerCase() === name)?.value ?? ''
+    const tagName = `${parts.headerPrefix}Tag`.toLowerCase()
+    const inRow = mail.raw.byteLength <= RAW_IN_ROW_MAX_BYTES
+    const row: InboxRow = {
+      id: newId(clock.now()),
+      account_id: owner.accountId,
+      domain_name: owner.domainName,
+      delivery_id: owner.deliveryId,
+      storage_key: owner.storageKey,
+      received_at: Math.floor(clock.now()),
+      envelope_from: mail.from,
+      envelope_to_json: JSON.stringify(mail.to),
+      from_header: header('from'),
+      to_header: header('to'),
+      subject: header('subject'),
+      message_id: header('message-id').replaceAll(/[<>\s]/g, ''),
+      tags_json: JSON.stringify(
+        fields.filter(({ name }) => name.toLowerCase() === tagName).map(({ value }) => value),
+      ),
+      size_bytes: mail.raw.byteLength,
+      authentication_json: JSON.stringify(await parts.authenticate(mail.raw)),
+      raw: inRow ? mail.raw : null,
+      raw_blob: inRow ? null : await blobs.keep((await blobs.spool(once(mail.raw))).chunk),
+    }
+    await store.commit([insert('inbox', row)])
+    arrived.emit(row.account_id, itemOf(row))
+  }
+
+  async function row(accountId: string, id: string): Promise<InboxRow> {
+    const found = await store.db
+      .selectFrom('inbox')
+      .selectAll()
+      .where('account_id', '=', accountId)
+      .where('id', '=', id)
+      .executeTakeFirst()
+    if (!found) throw new NotFound('Message not found')
+    return found
+  }
+
+  async function rawOf(found: InboxRow): Promise<Chunk> {
+    if (found.raw) return found.raw
+    return blobs.read(found.raw_blob as string)
+  }
+
+  return {
+    receive,
+    async list(accountId, filter, page, limit) {
+      const ascending = page.kind === 'last' || page.kind === 'previous'
+      let query = filtered(store.db, accountId, filter)
+      if (page.kind === 'next') query = query.where('id', '<', page.pivot)
+      if (page.kind === 'previous') query = query.where('id', '>', page.pivot)
+      const rows = await query
+        .orderBy('id', ascending ? 'asc' : 'desc')
+        .limit(limit)
+        .execute()
+      const items = rows.map(itemOf)
+      return ascending ? items.reverse() : items
+    },
+    async read(accountId, id) {
+      const found = await row(accountId, id)
+      return { row: found, parsed: await parseMessage(await bytesOf(await rawOf(found))) }
+    },
+    raw: async (accountId, id) => rawOf(await row(accountId, id)),
+    async remove(accountId, id) {
+      const found = await row(accountId, id)
+      await store.db.deleteFrom('inbox').where('id', '=', found.id).execute()
+      if (found.raw_blob) await blobs.remove(found.raw_blob)
+    },
+    async clear(accountId) {
+      const gone = await store.db
+        .deleteFrom('inbox')
+        .where('account_id', '=', accountId)
+        .returning('raw_blob')
+        .execute()
+      for (const { raw_blob } of gone) if (raw_blob) await blobs.remove(raw_blob)
+    },
+    async *arrivals(accountId, signal) {
+      try {
+        for await (const [item] of on(arrived, accountId, { signal })) yield item as InboxItem
+      } catch (error) {
+        if (!signal.aborted) throw error
+      }
+    },
+  }
+}
+
+/** Columns that a list needs; the bytes stay where they are. */
+const LISTED = [
+  'id',
+  'received_at',
+  'envelope_from',
+  'envelope_to_json',
+  'from_header',
+  'to_header',
+  'subject',
+  'size_bytes',
+  'tags_json',
+  'delivery_id',
+] as const
+
+type ListedRow = Pick<InboxRow, (typeof LISTED)[number]>
+
+function filtered(
+  db: Kysely<Schema>,
+  accountId: string,
+  { to, from, subject, domain, q }: InboxFilter,
+): SelectQueryBuilder<Schema, 'inbox', ListedRow> {
+  let query = db.selectFrom('inbox').select(LISTED).where('account_id', '=', accountId)
+  const contains = (column: 'to_header' | 'from_header' | 'subject' | 'envelope_to_json', text: string) =>
+    query.where((where) => where.eb(where.fn('lower', [column]), 'like', pattern(text)))
+  if (to) {
+    query = query.where((where) =>
+      where.or([
+        where.eb(where.fn('lower', ['to_header']), 'like', pattern(to)),
+        where.eb(where.fn('lower', ['envelope_to_json']), 'like', pattern(to)),
+      ]),
+    )
+  }
+  if (from) query = contains('from_header', from)
+  if (subject) query = contains('subject', subject)
+  if (domain) query = query.where('domain_name', '=', domain.toLowerCase())
+  if (q) {
+    const columns = [
+      'to_header',
+      'from_header',
+      'subject',
+      'envelope_to_json',
+      'message_id',
+      'tags_json',
+    ] as const
+    query = query.where((where) =>
+      where.or(columns.map((column) => where.eb(where.fn('lower', [column]), 'like', pattern(q)))),
+    )
+  }
+  return query
+}
+
+/** A LIKE pattern that finds `text` anywhere; its own `%` and `_` stand for themselves under neither database's
+ *  default escape, so they are widened to `_`, which can only find more. */
+const pattern = (text: string) => `%${text.toLowerCase().replaceAll(/[%_\\]/g, '_')}%`
+
+export function itemOf(row: ListedRow): InboxItem {
+  return {
+    id: row.id,
+    received_at: new Date(row.received_at).toISOString(),
+    envelope: { from: row.envelope_from, to: JSON.parse(row.envelope_to_json) as string[] },
+    from: row.from_header,
+    to: row.to_header,
+    subject: row.subject,
+    size: row.size_bytes,
+    tags: JSON.parse(row.tags_json) as string[],
+    delivery_id: row.delivery_id,
+  }
+}
+
+async function bytesOf(chunk: Chunk): Promise<Buffer> {
+  if (chunk instanceof Uint8Array) return Buffer.from(chunk)
+  const read: Uint8Array[] = []
+  for await (const bytes of chunk.open()) read.push(bytes)
+  return Buffer.concat(read)
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}

@@ -1,0 +1,181 @@
+/** Captured mail over HTTP (own-operations.md section 1). */
+import { NotFound } from '../base/errors.ts'
+import type { Caller } from '../http/auth.ts'
+import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
+import { limitOf, pageName, pivotPaging } from '../http/paging.ts'
+import type { Params } from '../http/params.ts'
+import { bytesReply, eventStream } from '../http/reply.ts'
+import type { ParsedMessage } from '../mime/parse.ts'
+import type { InboxRow } from '../store/schema.ts'
+import { type Inbox, type InboxPage, itemOf } from './inbox.ts'
+
+const PATH = '/sendwright/v1/inbox'
+const TAG = 'Captured mail'
+const READ = { area: 'messages:stored', access: 'read' } as const
+const WRITE = { area: 'domains', access: 'write' } as const
+const PAGE_SIZE = 100
+
+const FILTERS = ['to', 'from', 'subject', 'q', 'domain'] as const
+const LIST_PARAMS: ParamDoc[] = [
+  { name: 'to', type: 'string', description: 'Part of a recipient' },
+  { name: 'from', type: 'string', description: 'Part of the From header' },
+  { name: 'subject', type: 'string', description: 'Part of the subject' },
+  { name: 'q', type: 'string', description: 'Part of any of these, of a tag or of the Message-Id' },
+  { name: 'domain', type: 'string', description: 'Sending domain' },
+  { name: 'limit', type: 'integer', description: 'Page size, 1 to 1000', default: PAGE_SIZE },
+  { name: 'page', type: 'string', description: 'From a paging link' },
+]
+
+/** Never rendered by a browser as a page of ours, whatever the mail says it is. */
+const INERT = { 'content-security-policy': "sandbox; default-src 'none'" }
+
+export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
+  return [
+    operation({
+      method: 'GET',
+      path: PATH,
+      id: 'listInbox',
+      tag: TAG,
+      summary: 'List captured mail, newest first',
+      auth: READ,
+      params: LIST_PARAMS,
+      responses: { 200: { description: 'A page of captured mail' } },
+      async handler({ params, caller }) {
+        const limit = limitOf(params, { default: PAGE_SIZE, max: 1000, above: 'cut' })
+        const filter = Object.fromEntries(FILTERS.map((name) => [name, params.text(name)]))
+        const page = pageOf(params)
+        const items = await inbox.list(caller.accountId, filter, page, limit)
+        const paging = pivotPaging({
+          baseUrl,
+          path: PATH,
+          pivotName: 'id',
+          firstItem: items.at(0)?.id,
+          lastItem: items.at(-1)?.id,
+          pivot: 'pivot' in page ? page.pivot : undefined,
+          carry: { limit, ...filter },
+        })
+        return { items, paging }
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: `${PATH}/stream`,
+      id: 'streamInbox',
+      tag: TAG,
+      summary: 'Captured mail as it arrives, as server-sent events',
+      auth: READ,
+      rateLimit: 'none',
+      params: [],
+      responses: {
+        200: { description: 'One `arrival` event per message', contentType: 'text/event-stream' },
+      },
+      handler: async ({ caller, signal }) => eventStream(arrivalEvents(inbox, caller, signal)),
+    }),
+    operation({
+      method: 'GET',
+      path: `${PATH}/{id}`,
+      id: 'readInbox',
+      tag: TAG,
+      summary: 'One captured message, parsed',
+      auth: READ,
+      params: [],
+      responses: { 200: { description: 'The message' } },
+      async handler({ path, caller }) {
+        const { row, parsed } = await inbox.read(caller.accountId, path.id)
+        return describe(row, parsed)
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: `${PATH}/{id}/raw`,
+      id: 'readInboxRaw',
+      tag: TAG,
+      summary: 'One captured message as it was received',
+      auth: READ,
+      params: [],
+      responses: { 200: { description: 'The bytes', contentType: 'message/rfc822' } },
+      async handler({ path, caller }) {
+        return bytesReply(await inbox.raw(caller.accountId, path.id), 'message/rfc822', { headers: INERT })
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: `${PATH}/{id}/attachments/{n}`,
+      id: 'readInboxAttachment',
+      tag: TAG,
+      summary: 'One attachment of a captured message, counted from 0',
+      auth: READ,
+      params: [],
+      responses: { 200: { description: 'The bytes', contentType: 'application/octet-stream' } },
+      async handler({ path, caller }) {
+        const { parsed } = await inbox.read(caller.accountId, path.id)
+        const file = /^\d+$/.test(path.n) ? parsed.attachments[Number(path.n)] : undefined
+        if (!file) throw new NotFound('Message not found')
+        const name = encodeURIComponent(file.filename ?? 'attachment').replaceAll("'", '%27')
+        const headers = { ...INERT, 'content-disposition': `attachment; filename*=UTF-8''${name}` }
+        return bytesReply(Buffer.from(file.content), file.contentType, { headers })
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: `${PATH}/{id}`,
+      id: 'deleteInbox',
+      tag: TAG,
+      summary: 'Remove one captured message',
+      auth: WRITE,
+      params: [],
+      responses: { 200: { description: 'Removed' } },
+      async handler({ path, caller }) {
+        await inbox.remove(caller.accountId, path.id)
+        return { message: 'Message has been removed' }
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: PATH,
+      id: 'clearInbox',
+      tag: TAG,
+      summary: 'Remove all captured mail of the account',
+      auth: WRITE,
+      params: [],
+      responses: { 200: { description: 'Removed' } },
+      async handler({ caller }) {
+        await inbox.clear(caller.accountId)
+        return { message: 'Inbox has been cleared' }
+      },
+    }),
+  ]
+}
+
+function pageOf(params: Params): InboxPage {
+  const kind = pageName(params)
+  const pivot = params.text('id')
+  if (kind === 'next' || kind === 'previous') return pivot ? { kind, pivot } : { kind: 'first' }
+  return { kind }
+}
+
+async function* arrivalEvents(inbox: Inbox, caller: Caller, signal: AbortSignal) {
+  for await (const item of inbox.arrivals(caller.accountId, signal))
+    yield { event: 'arrival', id: item.id, data: item }
+}
+
+function describe(row: InboxRow, parsed: ParsedMessage): Record<string, unknown> {
+  return {
+    ...itemOf(row),
+    domain: row.domain_name,
+    message_id: row.message_id,
+    storage_key: row.storage_key,
+    headers: parsed.headers,
+    text: parsed.text,
+    html: parsed.html,
+    amp: parsed.amp,
+    attachments: parsed.attachments.map((file, n) => ({
+      n,
+      name: file.filename,
+      'content-type': file.contentType,
+      size: file.sizeBytes,
+      'content-id': file.contentId,
+    })),
+    authentication: JSON.parse(row.authentication_json) as unknown,
+  }
+}
