@@ -12,7 +12,7 @@ export function Confirm(props: {
   onClose: () => void
 }) {
   return (
-    <Modal opened={props.opened} onClose={props.onClose} title={props.title} centered>
+    <Modal opened={props.opened} onClose={props.onClose} title={<strong>{props.title}</strong>} centered>
       <Text size="sm">{props.consequence}</Text>
       {props.failure && (
         <Text size="sm" c="red" mt="sm" role="alert">

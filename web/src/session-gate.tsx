@@ -1,8 +1,9 @@
 import { Button, Loader, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
+import { signOut } from './api.ts'
 import { Login } from './login.tsx'
-import { isUnauthorized, systemQuery } from './queries.ts'
+import { isUnauthorized, RefusedRequest, systemQuery } from './queries.ts'
 
 /**
  * Shows the dashboard to a session, the login screen to none. Whether there is one is what the API says to
@@ -19,17 +20,22 @@ export function SessionGate({ children }: { children: ReactNode }) {
       </main>
     )
   }
+  const forbidden = system.error instanceof RefusedRequest && system.error.status === 403
+  const again = async () => {
+    if (forbidden) await signOut()
+    await system.refetch()
+  }
   return (
     <main className="centered">
       <div className="centered-card">
         <Title order={1} size="h3">
-          The service does not answer as expected
+          {forbidden ? 'This key may not use the dashboard' : 'The service does not answer as expected'}
         </Title>
         <Text mt="xs" c="dimmed" className="breakable">
-          {system.error.message}
+          {forbidden ? 'Its role has no right to read. Sign in with another key.' : system.error.message}
         </Text>
-        <Button mt="lg" loading={system.isFetching} onClick={() => void system.refetch()}>
-          Try again
+        <Button mt="lg" loading={system.isFetching} onClick={() => void again()}>
+          {forbidden ? 'Use another key' : 'Try again'}
         </Button>
       </div>
     </main>

@@ -41,4 +41,5 @@ export const theme = createTheme({
   headings: { fontFamily: SANS, fontWeight: '650' },
   defaultRadius: 'md',
   cursorType: 'pointer',
+  respectReducedMotion: true,
 })

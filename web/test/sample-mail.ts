@@ -216,10 +216,10 @@ li::before{content:url(${remote}/before.png)}</style><script>top.pwned=1;fetch('
 <body background="${remote}/background.png" onload="alert(5)" onpageshow="top.pwned=1"><h1 id="shown">Shown all the same</h1>
 <img src="${remote}/img.png"><img srcset="${remote}/srcset.png 2x, ${remote}/srcset3.png 3x"><picture><source srcset="${remote}/source.png"><img></picture>
 <img src=x onerror="top.pwned=1;alert(6)"><svg onload="alert(7)"><image href="${remote}/svg.png"/><use href="${remote}/use.svg#a"/><script>alert(8)</script></svg>
-<svg><style><img src=x onerror=alert(9)></style></svg><math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=x onerror=alert(10)&gt;"></table></math>
 <iframe src="${remote}/iframe"></iframe><iframe srcdoc="<script>top.pwned=1</script>"></iframe><object data="${remote}/object"></object><embed src="${remote}/embed">
 <video src="${remote}/video" poster="${remote}/poster.png" autoplay></video><audio src="${remote}/audio" autoplay></audio><input type="image" src="${remote}/input.png" autofocus onfocus="alert(11)">
 <form action="${remote}/form" id="f"><button id="submit" autofocus>Go</button></form><a id="leave" href="${remote}/leave" target="_top" ping="${remote}/ping">leave</a>
 <a id="inside" href="${remote}/inside">inside</a><a id="script" href="javascript:top.pwned=1">script</a><div style="background:url(&quot;${remote}/style.png&quot;)">styled</div>
 <template shadowrootmode="open"><img src="${remote}/shadow.png"></template><details open ontoggle="alert(12)"><summary>d</summary></details><marquee onstart="alert(13)">m</marquee>
-<noscript><p title="</noscript><img src=x onerror=alert(14)>"></noscript><ul><li>list</li></ul></body></html>`
+<noscript><p title="</noscript><img src=x onerror=alert(14)>"></noscript><ul><li>list</li></ul>
+<svg><style><img src=x onerror=alert(9)></style></svg><math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=x onerror=alert(10)&gt;"></table></math></body></html>`

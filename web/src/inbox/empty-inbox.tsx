@@ -37,7 +37,8 @@ const sendingDomain = (domains: readonly Domain[]) =>
 
 const sendExample = (origin: string, domain: string) =>
   [
-    `curl --user 'api:YOUR_API_KEY' ${origin}/v3/${domain}/messages`,
+    "curl --user 'api:YOUR_API_KEY'",
+    `  ${origin}/v3/${domain}/messages`,
     `  -F from='Shop <shop@${domain}>'`,
     "  -F to='alice@example.com'",
     "  -F subject='It works'",

@@ -101,7 +101,7 @@ function useArrowKeys(rows: React.RefObject<HTMLUListElement | null>) {
       if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return
       if (event.target instanceof Element && event.target.closest(OWN_ARROWS) !== null) return
       const links = [...(rows.current?.querySelectorAll<HTMLElement>('a.inbox-row') ?? [])]
-      if (links.length === 0) return
+      if (!links[0]?.checkVisibility()) return // none, or a message covers them on a narrow screen
       const active = document.activeElement
       const focused = active instanceof HTMLElement ? links.indexOf(active) : -1
       const from = focused >= 0 ? focused : links.findIndex((link) => link.ariaCurrent === 'true')
@@ -115,10 +115,10 @@ function useArrowKeys(rows: React.RefObject<HTMLUListElement | null>) {
 }
 
 const STEPS: Record<string, number> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }
-/** Elements that need the arrow keys for themselves. */
-const OWN_ARROWS = 'input, textarea, select, [contenteditable], [role=tab], [role=dialog], .scrolls'
+/** Elements that need the arrow keys for themselves, to move or to scroll. */
+const OWN_ARROWS = 'input, textarea, select, [contenteditable], [role=tab], [role=dialog], .message'
 
-/** Loads the next page when its end comes near; the button is for those who get there by keyboard. */
+/** Loads the next page when the end of the list comes near, whether by wheel, finger or arrow key. */
 function MoreRows({ list }: { list: UseInfiniteQueryResult<Pages<InboxItem>> }) {
   const end = useRef<HTMLDivElement>(null)
   const { hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage } = list
@@ -134,9 +134,9 @@ function MoreRows({ list }: { list: UseInfiniteQueryResult<Pages<InboxItem>> }) 
   return (
     <div className="inbox-end" ref={end}>
       {isFetchingNextPage && <Loader size="sm" aria-label="Loading older messages" />}
-      {hasNextPage && !isFetchingNextPage && (
+      {isFetchNextPageError && !isFetchingNextPage && (
         <Button variant="subtle" size="xs" onClick={() => void fetchNextPage()}>
-          {isFetchNextPageError ? 'Loading failed: try again' : 'Load older messages'}
+          Loading older messages failed: try again
         </Button>
       )}
     </div>
