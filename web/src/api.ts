@@ -1,0 +1,247 @@
+/**
+ * The dashboard's only door to the service: its public HTTP API, same origin, session cookie. A failure is
+ * a value of type `ApiFailure`, never an exception.
+ *
+ * `X-Requested-With` goes with every request: it tells the service that a page asks, so that a 401 comes
+ * without a Basic challenge, which would make the browser put up its own password window.
+ */
+
+export interface InboxItem {
+  id: string
+  /** RFC 3339. */
+  received_at: string
+  envelope: { from: string; to: string[] }
+  from: string
+  to: string
+  subject: string
+  /** Bytes as received. */
+  size: number
+  tags: string[]
+  delivery_id: string
+}
+
+export interface Attachment {
+  n: number
+  name: string
+  'content-type': string
+  size: number
+  'content-id'?: string
+}
+
+export interface DkimResult {
+  result: 'pass' | 'fail' | 'none'
+  domain?: string
+  selector?: string
+  reason?: string
+}
+
+export interface CapturedMessage extends InboxItem {
+  headers: [name: string, value: string][]
+  text?: string
+  html?: string
+  amp?: string
+  attachments: Attachment[]
+  authentication: { dkim: DkimResult[] }
+  message_id: string
+  storage_key: string
+  domain: string
+}
+
+export interface Paging {
+  first: string
+  last: string
+  next: string
+  previous: string
+}
+
+export interface Page<Item> {
+  items: Item[]
+  paging: Paging
+}
+
+/** The fields of an event that the dashboard shows; there are more (and a rejected one has no recipient). */
+export interface MailEvent {
+  event: string
+  id: string
+  /** Unix seconds with fraction. */
+  timestamp: number
+  'log-level': string
+  recipient?: string
+  severity?: 'temporary' | 'permanent'
+  reason?: string
+  url?: string
+  ip?: string
+  method?: string
+  reject?: { reason: string; description: string }
+  'delivery-status'?: {
+    code: number
+    message: string
+    description: string
+    'attempt-no': number
+    'enhanced-code'?: string
+    'mx-host'?: string
+    'session-seconds'?: number
+    'retry-seconds'?: number
+    tls?: boolean
+  }
+}
+
+export interface SystemState {
+  version: string
+  mode: string
+}
+
+export interface Domain {
+  name: string
+  state: string
+  type: string
+  is_disabled: boolean
+}
+
+/** What the API refused, or `status` 0: no answer came. */
+export interface ApiFailure {
+  status: number
+  message: string
+}
+
+export type Answer<T> = { ok: true; value: T } | { ok: false; failure: ApiFailure }
+
+export interface InboxFilters {
+  q?: string
+  to?: string
+  from?: string
+  subject?: string
+  domain?: string
+}
+
+const OWN = '/sendwright/v1'
+export const INBOX_STREAM_PATH = `${OWN}/inbox/stream`
+
+const INBOX_PAGE_SIZE = 50 // about three screens
+const EVENTS_MAX = 300 // the most one page of events may hold
+const ANSWER_TIMEOUT_MS = 30_000 // a local service that says nothing for this long is not going to
+
+export const inboxPath = (filters: InboxFilters) => {
+  const query = new URLSearchParams({ limit: String(INBOX_PAGE_SIZE) })
+  for (const [name, value] of Object.entries(filters)) if (value) query.set(name, value)
+  return `${OWN}/inbox?${query}`
+}
+
+export const rawPath = (id: string) => `${OWN}/inbox/${encodeURIComponent(id)}/raw`
+
+export const attachmentPath = (id: string, n: number) =>
+  `${OWN}/inbox/${encodeURIComponent(id)}/attachments/${n}`
+
+/**
+ * Path and query of a paging link. Links are absolute and built on the configured public address; the page
+ * may have been opened under another name, and the cookie belongs to that one.
+ */
+export const pathOfLink = (link: string) => {
+  const { pathname, search } = new URL(link, window.location.origin)
+  return pathname + search
+}
+
+export const listInbox = (path: string, signal?: AbortSignal) => getJson<Page<InboxItem>>(path, signal)
+
+export const readMessage = (id: string, signal?: AbortSignal) =>
+  getJson<CapturedMessage>(`${OWN}/inbox/${encodeURIComponent(id)}`, signal)
+
+export const deleteMessage = (id: string) =>
+  sendJson<{ message: string }>('DELETE', `${OWN}/inbox/${encodeURIComponent(id)}`)
+
+export const deleteAllMessages = () => sendJson<{ message: string }>('DELETE', `${OWN}/inbox`)
+
+export const readSystem = (signal?: AbortSignal) => getJson<SystemState>(`${OWN}/system`, signal)
+
+export const listDomains = (signal?: AbortSignal) =>
+  getJson<{ total_count: number; items: Domain[] }>('/v4/domains?limit=100', signal)
+
+export const signIn = (key: string) => sendJson<{ message: string }>('POST', `${OWN}/session`, { key })
+
+export const signOut = () => sendJson<{ message: string }>('DELETE', `${OWN}/session`)
+
+/** Events of one message, newest first as the API gives them. */
+export const listEvents = (domain: string, messageId: string, signal?: AbortSignal) => {
+  const query = new URLSearchParams({ 'message-id': messageId, limit: String(EVENTS_MAX) })
+  return getJson<Page<MailEvent>>(`/v3/${encodeURIComponent(domain)}/events?${query}`, signal)
+}
+
+/** The first `bytesMax` bytes at `path`; `whole` tells whether that was all. */
+export async function readBytes(
+  path: string,
+  bytesMax: number,
+  signal?: AbortSignal,
+): Promise<Answer<{ bytes: Uint8Array<ArrayBuffer>; whole: boolean }>> {
+  const answer = await request(path, signal ? { signal } : {})
+  if (!answer.ok) return answer
+  const bytes = new Uint8Array(bytesMax)
+  let length = 0
+  try {
+    for (const reader = answer.value.body?.getReader(); reader !== undefined; ) {
+      const { done, value } = await reader.read()
+      if (done) break
+      const fits = value.subarray(0, bytesMax - length)
+      bytes.set(fits, length)
+      length += fits.length
+      if (fits.length < value.length) {
+        await reader.cancel()
+        return { ok: true, value: { bytes, whole: false } }
+      }
+    }
+  } catch (cause) {
+    return noAnswer(cause)
+  }
+  return { ok: true, value: { bytes: bytes.subarray(0, length), whole: true } }
+}
+
+const getJson = <T>(path: string, signal?: AbortSignal) => json<T>(request(path, signal ? { signal } : {}))
+
+const sendJson = <T>(method: string, path: string, body?: object) =>
+  json<T>(
+    request(path, {
+      method,
+      ...(body && { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } }),
+    }),
+  )
+
+async function request(path: string, init: RequestInit): Promise<Answer<Response>> {
+  const headers = new Headers(init.headers)
+  headers.set('X-Requested-With', 'XMLHttpRequest')
+  const limit = AbortSignal.timeout(ANSWER_TIMEOUT_MS)
+  const signal = init.signal ? AbortSignal.any([init.signal, limit]) : limit
+  try {
+    const response = await fetch(path, { ...init, headers, signal, credentials: 'same-origin' })
+    if (response.ok) return { ok: true, value: response }
+    return { ok: false, failure: { status: response.status, message: await refusal(response) } }
+  } catch (cause) {
+    return noAnswer(cause)
+  }
+}
+
+async function json<T>(answer: Promise<Answer<Response>>): Promise<Answer<T>> {
+  const response = await answer
+  if (!response.ok) return response
+  try {
+    // The shape is the contract's; the service that sent it also served this page.
+    return { ok: true, value: (await response.value.json()) as T }
+  } catch (cause) {
+    return noAnswer(cause)
+  }
+}
+
+/** The API's own sentence where there is one. */
+async function refusal(response: Response): Promise<string> {
+  const text = await response.text().catch(() => '')
+  try {
+    const body: unknown = JSON.parse(text)
+    if (typeof body === 'object' && body !== null && 'message' in body) return String(body.message)
+  } catch {
+    // Not JSON: a proxy's page, say. Its status is all there is to show.
+  }
+  return `The service answered ${response.status} ${response.statusText}`.trim()
+}
+
+const noAnswer = (cause: unknown): { ok: false; failure: ApiFailure } => ({
+  ok: false,
+  failure: { status: 0, message: `No usable answer from the service: ${String(cause)}` },
+})

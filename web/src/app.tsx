@@ -1,0 +1,22 @@
+import { MantineProvider } from '@mantine/core'
+import { QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { createQueries } from './queries.ts'
+import { createDashboardRouter } from './router.tsx'
+import { SessionGate } from './session-gate.tsx'
+import { theme } from './theme.ts'
+
+const queries = createQueries()
+const router = createDashboardRouter()
+
+export function App() {
+  return (
+    <MantineProvider theme={theme} defaultColorScheme="auto">
+      <QueryClientProvider client={queries}>
+        <SessionGate>
+          <RouterProvider router={router} />
+        </SessionGate>
+      </QueryClientProvider>
+    </MantineProvider>
+  )
+}

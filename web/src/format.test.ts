@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { displayName, formatBytes, shortAge } from './format.ts'
+
+test('sizes read in decimal units and never as "1000 kB"', () => {
+  const expected = { 0: '0 B', 999: '999 B', 1000: '1.0 kB', 9949: '9.9 kB', 9999: '10 kB', 999499: '999 kB' }
+  for (const [bytes, text] of Object.entries(expected)) assert.equal(formatBytes(Number(bytes)), text)
+  assert.equal(formatBytes(999_999), '1.0 MB')
+  assert.equal(formatBytes(25_000_000), '25 MB')
+})
+
+test('ages are short, and a clock ahead of ours counts as now', () => {
+  const now = Date.UTC(2026, 10, 21, 12)
+  for (const [agoMs, text] of [
+    [-5_000, 'now'],
+    [59_000, 'now'],
+    [61_000, '1 min'],
+    [3_600_000, '1 h'],
+    [86_400_000 * 2, '2 d'],
+    [86_400_000 * 30, 'Oct 22'],
+    [86_400_000 * 400, 'Oct 17, 2025'],
+  ] as const)
+    assert.equal(shortAge(now - agoMs, now), text)
+})
+
+test('a mailbox shows its name, or its address if it has none', () => {
+  for (const [mailbox, shown] of [
+    ['"Shop, Inc." <shop@example.com>', 'Shop, Inc.'],
+    ['Shop <shop@example.com>', 'Shop'],
+    ['<shop@example.com>', 'shop@example.com'],
+    ['shop@example.com', 'shop@example.com'],
+    ['', ''],
+  ])
+    assert.equal(displayName(mailbox ?? ''), shown)
+})

@@ -1,0 +1,46 @@
+import { Code, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import type { Domain } from '../api.ts'
+import { CopyButton } from '../copy-button.tsx'
+import { Icon } from '../icons.tsx'
+import { domainsQuery } from '../queries.ts'
+
+/** A first message to paste into a shell, from this page's own address and a domain that may send. */
+export function EmptyInbox() {
+  const { data: domains = [] } = useQuery(domainsQuery)
+  const example = sendExample(window.location.origin, sendingDomain(domains))
+  return (
+    <div className="notice notice-start">
+      <span className="notice-icon">
+        <Icon name="arrowIn" size={26} />
+      </span>
+      <Text fw={600} mt="sm">
+        No mail yet
+      </Text>
+      <Text size="sm" c="dimmed" mt={4}>
+        Mail that your applications send through Sendwright lands here, seconds after they send it. Try it:
+      </Text>
+      <div className="example">
+        <pre>{example}</pre>
+        <CopyButton text={example} what="the example" />
+      </div>
+      <Text size="sm" c="dimmed">
+        In place of <Code>YOUR_API_KEY</Code> put the API key that Sendwright printed at its first start, or
+        any other key with the role admin, developer or sending.
+      </Text>
+    </div>
+  )
+}
+
+const sendingDomain = (domains: readonly Domain[]) =>
+  domains.find((domain) => domain.state === 'active' && !domain.is_disabled)?.name ?? 'YOUR_DOMAIN'
+
+const sendExample = (origin: string, domain: string) =>
+  [
+    "curl --user 'api:YOUR_API_KEY'",
+    `  ${origin}/v3/${domain}/messages`,
+    `  -F from='Shop <shop@${domain}>'`,
+    "  -F to='alice@example.com'",
+    "  -F subject='It works'",
+    "  -F text='The first message.'",
+  ].join(' \\\n')

@@ -1,0 +1,63 @@
+import { Button, SegmentedControl } from '@mantine/core'
+import { useMemo, useState } from 'react'
+import type { CapturedMessage } from '../api.ts'
+import { countOf } from '../format.ts'
+import { Icon } from '../icons.tsx'
+import { useInlineImages } from './inline-images.ts'
+import { frameDocument, type HtmlContent } from './safe-html.ts'
+
+const WIDTHS = [
+  { value: 'full', label: 'Full width' },
+  { value: 'phone', label: 'Phone' },
+]
+
+export function HtmlPreview({ message, content }: { message: CapturedMessage; content: HtmlContent }) {
+  const [remoteShown, setRemoteShown] = useState(false)
+  const [width, setWidth] = useState('full')
+  const images = useInlineImages(message, content.contentIds)
+  const srcDoc = useMemo(
+    () => images && frameDocument(content, images, remoteShown),
+    [content, images, remoteShown],
+  )
+  return (
+    <div className="preview">
+      <div className="preview-bar">
+        {content.remoteImages > 0 && !remoteShown && (
+          <div className="preview-notice" role="status">
+            <Icon name="shield" size={16} />
+            <span>{countOf(content.remoteImages, 'remote image')} blocked</span>
+            <Button
+              size="compact-xs"
+              variant="light"
+              title="Loading them tells their servers that this message was looked at"
+              onClick={() => setRemoteShown(true)}
+            >
+              Load
+            </Button>
+          </div>
+        )}
+        <span className="grow" />
+        <SegmentedControl
+          className="preview-widths"
+          size="xs"
+          data={WIDTHS}
+          value={width}
+          onChange={setWidth}
+          aria-label="Width of the preview"
+        />
+      </div>
+      <div className="preview-stage">
+        {/* Another key is another frame: a policy cannot be widened in a document that has loaded. */}
+        <iframe
+          key={String(remoteShown)}
+          className="preview-frame"
+          data-width={width}
+          title="The message as HTML"
+          sandbox=""
+          referrerPolicy="no-referrer"
+          srcDoc={srcDoc ?? ''}
+        />
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,160 @@
+import { ActionIcon, CloseButton, TextInput } from '@mantine/core'
+import { useDebouncedCallback, useHotkeys } from '@mantine/hooks'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { useRef, useState } from 'react'
+import { deleteAllMessages, type InboxFilters } from '../api.ts'
+import { Confirm } from '../confirm.tsx'
+import { Icon } from '../icons.tsx'
+import { domainsQuery, valueOrThrow } from '../queries.ts'
+import { INBOX_KEY } from './inbox-queries.ts'
+import { FILTER_FIELDS, withFilter } from './inbox-search.ts'
+import type { LiveState } from './live-inbox.ts'
+
+const route = getRouteApi('/captured')
+const TYPING_PAUSE_MS = 250
+const DOMAIN_CHOICES = 'inbox-domain-choices'
+
+const LIVE_WORDS: Record<LiveState, { label: string; title: string }> = {
+  connecting: { label: 'Connecting', title: 'Connecting to the stream of arrivals' },
+  live: { label: 'Live', title: 'New mail shows as it arrives' },
+  polling: {
+    label: 'Every 5 s',
+    title: 'The stream of arrivals is interrupted: looking for new mail every 5 seconds',
+  },
+}
+
+export function InboxToolbar({ live }: { live: LiveState }) {
+  const search = route.useSearch()
+  const inUse = FILTER_FIELDS.filter((field) => search[field] !== undefined).length
+  const [expanded, setExpanded] = useState(inUse > 0)
+  const searchBox = useRef<HTMLInputElement>(null)
+  useHotkeys([['/', () => searchBox.current?.focus()]])
+  return (
+    <div className="inbox-toolbar">
+      <div className="inbox-heading">
+        <h1>Inbox</h1>
+        <span className="live" data-state={live} title={LIVE_WORDS[live].title} role="status">
+          {LIVE_WORDS[live].label}
+        </span>
+        <span className="grow" />
+        <ActionIcon
+          variant={expanded || inUse > 0 ? 'light' : 'subtle'}
+          color={inUse > 0 ? 'petrol' : 'gray'}
+          size="lg"
+          aria-expanded={expanded}
+          aria-label={inUse > 0 ? `Filters, ${inUse} in use` : 'Filters'}
+          title="Filters"
+          onClick={() => setExpanded(!expanded)}
+        >
+          <Icon name="filter" />
+        </ActionIcon>
+        <DeleteAllButton />
+      </div>
+      <FilterInput field="q" label="Search" placeholder="Search mail" inputRef={searchBox} />
+      {expanded && (
+        <div className="inbox-filters">
+          <FilterInput field="to" label="To" placeholder="To" />
+          <FilterInput field="from" label="From" placeholder="From" />
+          <FilterInput field="subject" label="Subject" placeholder="Subject" />
+          <FilterInput field="domain" label="Domain" placeholder="Domain" choices={DOMAIN_CHOICES} />
+          <DomainChoices />
+        </div>
+      )}
+    </div>
+  )
+}
+
+/** An input whose value lives in the address, so that a search can be kept, shared and gone back from. */
+function FilterInput(props: {
+  field: keyof InboxFilters
+  label: string
+  placeholder: string
+  choices?: string
+  inputRef?: React.Ref<HTMLInputElement>
+}) {
+  const { field } = props
+  const applied = route.useSearch()[field] ?? ''
+  const [typed, setTyped] = useState(applied)
+  const [seen, setSeen] = useState(applied)
+  if (applied !== seen) {
+    // The address changed under us: by our own typing, by "clear filters", or by the back button.
+    setSeen(applied)
+    if (applied !== typed.trim()) setTyped(applied)
+  }
+  const navigate = useNavigate()
+  const apply = useDebouncedCallback((value: string) => {
+    void navigate({ to: '.', replace: true, search: (search) => withFilter(search, field, value) })
+  }, TYPING_PAUSE_MS)
+  const change = (value: string) => {
+    setTyped(value)
+    apply(value.trim())
+  }
+  return (
+    <TextInput
+      type="search"
+      size="sm"
+      aria-label={props.label}
+      placeholder={props.placeholder}
+      value={typed}
+      onChange={(event) => change(event.currentTarget.value)}
+      {...(props.inputRef && { ref: props.inputRef })}
+      {...(props.choices && { list: props.choices })}
+      leftSection={field === 'q' ? <Icon name="search" size={16} /> : undefined}
+      rightSection={
+        typed !== '' && (
+          <CloseButton size="sm" aria-label={`Clear ${props.label}`} onClick={() => change('')} />
+        )
+      }
+    />
+  )
+}
+
+function DomainChoices() {
+  const { data: domains = [] } = useQuery(domainsQuery)
+  return (
+    <datalist id={DOMAIN_CHOICES}>
+      {domains.map(({ name }) => (
+        <option key={name} value={name} />
+      ))}
+    </datalist>
+  )
+}
+
+function DeleteAllButton() {
+  const [asking, setAsking] = useState(false)
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const removal = useMutation({
+    mutationFn: async () => valueOrThrow(await deleteAllMessages()),
+    async onSuccess() {
+      setAsking(false)
+      await navigate({ to: '/', search: {} })
+      await queries.resetQueries({ queryKey: [INBOX_KEY] })
+    },
+  })
+  return (
+    <>
+      <ActionIcon
+        variant="subtle"
+        color="gray"
+        size="lg"
+        aria-label="Delete all messages"
+        title="Delete all messages"
+        onClick={() => setAsking(true)}
+      >
+        <Icon name="trash" />
+      </ActionIcon>
+      <Confirm
+        opened={asking}
+        title="Delete all captured messages?"
+        consequence="Every message in the inbox is removed, also those that the filters hide. This cannot be undone."
+        action="Delete all"
+        busy={removal.isPending}
+        failure={removal.error?.message}
+        onConfirm={() => removal.mutate()}
+        onClose={() => setAsking(false)}
+      />
+    </>
+  )
+}

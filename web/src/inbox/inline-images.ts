@@ -1,0 +1,58 @@
+import { useQueries } from '@tanstack/react-query'
+import { type Attachment, attachmentPath, type CapturedMessage, readBytes } from '../api.ts'
+import { valueOrThrow } from '../queries.ts'
+
+const INLINE_IMAGES_MAX = 40 // a mail that shows more than this inline is out to harm
+const INLINE_IMAGE_MAX_BYTES = 5_000_000 // base64 in the frame's text costs a third more
+
+/**
+ * The parts of a message that its HTML shows by content-id, as data: URLs; `undefined` until all of them
+ * are loaded. One that cannot be is left out.
+ */
+export function useInlineImages(
+  message: CapturedMessage,
+  contentIds: readonly string[],
+): ReadonlyMap<string, string> | undefined {
+  const parts = contentIds
+    .map((id) => ({ id, part: message.attachments.find((part) => bareId(part) === id) }))
+    .filter((found): found is { id: string; part: Attachment } => isShownInline(found.part))
+    .slice(0, INLINE_IMAGES_MAX)
+  return useQueries({
+    queries: parts.map(({ id, part }) => ({
+      queryKey: ['inline-image', message.id, part.n],
+      queryFn: async ({ signal }: { signal: AbortSignal }) =>
+        [id, await loadDataUrl(message.id, part, signal)] as const,
+      staleTime: Number.POSITIVE_INFINITY,
+      gcTime: 0,
+    })),
+    combine: collectImages,
+  })
+}
+
+/** Outside the hook: the library keeps its result as long as the function and the answers stay the same. */
+function collectImages(results: { isPending: boolean; data: readonly [string, string] | undefined }[]) {
+  if (results.some((result) => result.isPending)) return undefined
+  return new Map(results.flatMap((result) => (result.data ? [result.data] : [])))
+}
+
+const bareId = (part: Attachment) => part['content-id']?.replace(/^\s*<|>\s*$/g, '')
+
+const isShownInline = (part: Attachment | undefined) =>
+  part !== undefined && IMAGE_TYPE.test(part['content-type']) && part.size <= INLINE_IMAGE_MAX_BYTES
+
+const IMAGE_TYPE = /^image\/[\w.+-]+/i
+
+async function loadDataUrl(messageId: string, part: Attachment, signal: AbortSignal): Promise<string> {
+  const path = attachmentPath(messageId, part.n)
+  const { bytes } = valueOrThrow(await readBytes(path, Math.max(part.size, 1), signal))
+  const type = IMAGE_TYPE.exec(part['content-type'])?.[0] ?? 'image/png'
+  return dataUrl(new Blob([bytes], { type }))
+}
+
+const dataUrl = (blob: Blob) =>
+  new Promise<string>((resolve, reject) => {
+    const reader = new FileReader()
+    reader.onload = () => resolve(String(reader.result))
+    reader.onerror = () => reject(reader.error ?? new Error('Cannot read the image'))
+    reader.readAsDataURL(blob)
+  })

@@ -1,0 +1,96 @@
+import { Tabs, Text } from '@mantine/core'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { type ReactNode, useMemo } from 'react'
+import type { CapturedMessage } from '../api.ts'
+import { HtmlPreview } from './html-preview.tsx'
+import { MESSAGE_TABS, type MessageTab } from './inbox-search.ts'
+import { MessageEvents } from './message-events.tsx'
+import { AttachmentList, HeaderTable, LinkList, PlainText, RawSource } from './message-parts.tsx'
+import { readHtml } from './safe-html.ts'
+
+const route = getRouteApi('/captured/inbox/$id')
+
+/** Parsing happens in the page and blocks it; mail is clipped by its readers at about a hundredth of this. */
+const PREVIEW_MAX_CHARS = 4_000_000
+
+interface Tab {
+  label: string
+  show: () => ReactNode
+}
+
+/** Tabs for what the message has. The chosen one is in the address and stays while one walks through the list. */
+export function MessageTabs({ message }: { message: CapturedMessage }) {
+  const { tab: wanted } = route.useSearch()
+  const navigate = useNavigate({ from: '/inbox/$id' })
+  const tabs = useTabs(message)
+  const names = MESSAGE_TABS.filter((name) => tabs[name] !== undefined)
+  const active = names.find((name) => name === wanted) ?? names[0] ?? 'source'
+  return (
+    <Tabs
+      className="message-tabs"
+      value={active}
+      keepMounted={false}
+      onChange={(value) => {
+        const tab = MESSAGE_TABS.find((name) => name === value)
+        if (tab) void navigate({ to: '.', replace: true, search: (search) => ({ ...search, tab }) })
+      }}
+    >
+      <Tabs.List className="message-tab-list">
+        {names.map((name) => (
+          <Tabs.Tab key={name} value={name}>
+            {tabs[name]?.label}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      {names.map((name) => (
+        <Tabs.Panel key={name} value={name} className="message-panel">
+          {tabs[name]?.show()}
+        </Tabs.Panel>
+      ))}
+    </Tabs>
+  )
+}
+
+function useTabs(message: CapturedMessage): Partial<Record<MessageTab, Tab>> {
+  const { html, text, amp, attachments } = message
+  const content = useMemo(
+    () => (html && html.length <= PREVIEW_MAX_CHARS ? readHtml(html) : undefined),
+    [html],
+  )
+  const counted = (label: string, count: number) => (count > 0 ? `${label} (${count})` : label)
+  return {
+    ...(html && {
+      html: {
+        label: 'HTML',
+        show: () => (content ? <HtmlPreview message={message} content={content} /> : <TooLarge />),
+      },
+    }),
+    ...(text && { text: { label: 'Text', show: () => <PlainText text={text} /> } }),
+    ...(amp && { amp: { label: 'AMP', show: () => <PlainText text={amp} code /> } }),
+    ...(content &&
+      content.links.length > 0 && {
+        links: {
+          label: counted('Links', content.links.length),
+          show: () => <LinkList links={content.links} />,
+        },
+      }),
+    headers: { label: 'Headers', show: () => <HeaderTable headers={message.headers} /> },
+    source: { label: 'Source', show: () => <RawSource id={message.id} /> },
+    ...(attachments.length > 0 && {
+      attachments: {
+        label: counted('Attachments', attachments.length),
+        show: () => <AttachmentList messageId={message.id} attachments={attachments} />,
+      },
+    }),
+    events: { label: 'Events', show: () => <MessageEvents message={message} /> },
+  }
+}
+
+function TooLarge() {
+  return (
+    <Text p="md" size="sm" c="dimmed">
+      The HTML of this message is too large to show here. Download the message to look at it in a mail
+      program.
+    </Text>
+  )
+}

@@ -1,0 +1,64 @@
+/**
+ * How the loaded pages of a newest-first list change while it is looked at. Pages are joined by cursors of
+ * the service ("older than this item"), so new items may go in front without loading anything again.
+ */
+import type { Page } from '../api.ts'
+
+interface Identified {
+  id: string
+}
+
+/** As the query library keeps an endless list. */
+export interface Pages<Item> {
+  pages: Page<Item>[]
+  pageParams: unknown[]
+}
+
+/**
+ * Rows kept in the page at most. Each costs about ten elements; a browser carries some ten thousand of
+ * them with ease, and a developer's load test must not end in a frozen tab.
+ */
+export const ROWS_MAX = 3000
+
+export const itemsOf = <Item>(list: Pages<Item> | undefined): Item[] =>
+  list?.pages.flatMap((page) => page.items) ?? []
+
+/** Puts `arrivals` (oldest first) in front; `undefined` when the list would outgrow ROWS_MAX: start over. */
+export function withArrivals<Item extends Identified>(
+  list: Pages<Item>,
+  arrivals: readonly Item[],
+): Pages<Item> | undefined {
+  const known = new Set(itemsOf(list).map((item) => item.id))
+  const fresh = arrivals.filter((item) => !known.has(item.id) && known.add(item.id)).reverse()
+  if (known.size > ROWS_MAX) return undefined
+  const [first, ...rest] = list.pages
+  if (first === undefined) return undefined
+  return { ...list, pages: [{ ...first, items: [...fresh, ...first.items] }, ...rest] }
+}
+
+/**
+ * Replaces the top of the list with a newly read first page, whatever came or went there, and keeps what
+ * was loaded below it. Where the two no longer meet, only the new page is left.
+ */
+export function withFirstPage<Item extends Identified>(
+  list: Pages<Item>,
+  fresh: Page<Item>,
+  firstParam: string,
+): Pages<Item> {
+  const alone = { pages: [fresh], pageParams: [firstParam] }
+  const last = fresh.items.at(-1)
+  if (last === undefined) return alone
+  const meeting = list.pages.findIndex((page) => page.items.some((item) => item.id === last.id))
+  const page = list.pages[meeting]
+  if (page === undefined) return alone
+  const below = page.items.slice(page.items.findIndex((item) => item.id === last.id) + 1)
+  return {
+    pages: [{ items: [...fresh.items, ...below], paging: page.paging }, ...list.pages.slice(meeting + 1)],
+    pageParams: [firstParam, ...list.pageParams.slice(meeting + 1)],
+  }
+}
+
+export const without = <Item extends Identified>(list: Pages<Item>, id: string): Pages<Item> => ({
+  ...list,
+  pages: list.pages.map((page) => ({ ...page, items: page.items.filter((item) => item.id !== id) })),
+})

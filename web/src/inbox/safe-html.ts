@@ -1,0 +1,154 @@
+/**
+ * Makes the HTML of a foreign message fit to be shown. Four walls, each enough for what it covers:
+ *
+ * 1. The frame is sandboxed with no allowance at all: no script, no form, no popup, no navigation of this
+ *    page, no automatic refresh, and an origin of its own, so nothing of ours can be read.
+ * 2. A policy inside the frame forbids every request; inline styles and data: images are let through,
+ *    images of other hosts only once the reader asks for them. The page's own policy holds there too.
+ * 3. Elements that could reach out around such a policy (`link` can ask for a DNS lookup or a connection)
+ *    or that only make sense with script are taken out.
+ * 4. Links open nothing in the frame; they are listed beside it, and open from there.
+ *
+ * An origin of its own sends no cookie, so inline (`cid:`) images cannot be loaded by the frame: the page
+ * fetches them and hands them over as data: URLs. The message's HTML is only ever parsed in an inert
+ * document and never becomes part of this page.
+ */
+
+export interface MessageLink {
+  /** http, https or mailto; nothing else is ever offered for opening. */
+  url: string
+  text: string
+}
+
+export interface HtmlContent {
+  document: Document
+  /** Content-IDs in use, without angle brackets. */
+  contentIds: string[]
+  /** Distinct addresses of images on other hosts. */
+  remoteImages: number
+  links: MessageLink[]
+}
+
+const LINKS_MAX = 500
+const REMOVED = [
+  ...['script', 'noscript', 'template', 'base', 'link', 'meta[http-equiv]', 'meta[name=referrer i]'],
+  ...['object', 'embed', 'applet', 'iframe', 'frame', 'portal', 'fencedframe', 'dialog', 'audio', 'video'],
+].join(',')
+const URL_ATTRIBUTES = ['src', 'background', 'poster', 'href', 'xlink:href'] as const
+const CSS_URL = /url\(\s*(?:"([^"]*)"|'([^']*)'|([^'")]*))\s*\)/gi
+const REMOTE = /^\s*(?:https?:)?\/\//i
+
+export function readHtml(html: string): HtmlContent {
+  const document = new DOMParser().parseFromString(html, 'text/html')
+  for (const element of document.querySelectorAll(REMOVED)) element.remove()
+  const references = referencesOf(document)
+  const contentIds = references.map(contentIdOf).filter((id) => id !== undefined)
+  const remote = references.filter((reference) => REMOTE.test(reference))
+  return {
+    document,
+    contentIds: [...new Set(contentIds)],
+    remoteImages: new Set(remote).size,
+    links: linksOf(document),
+  }
+}
+
+/** The text for the frame's `srcdoc`. `inlineImages` maps a content-id to a data: URL. */
+export function frameDocument(
+  content: HtmlContent,
+  inlineImages: ReadonlyMap<string, string>,
+  remoteImages: boolean,
+): string {
+  const document = content.document.cloneNode(true) as Document
+  const resolve = (reference: string) => {
+    const id = contentIdOf(reference)
+    return id === undefined ? undefined : (inlineImages.get(id) ?? 'data:,')
+  }
+  for (const element of document.querySelectorAll('*')) inlineAttributes(element, resolve)
+  for (const style of document.querySelectorAll('style'))
+    style.textContent = inlineCss(style.textContent, resolve)
+  for (const link of document.querySelectorAll('a, area')) link.setAttribute('target', '_blank')
+  document.head.prepend(
+    meta(document, 'http-equiv', 'Content-Security-Policy', framePolicy(remoteImages)),
+    meta(document, 'name', 'referrer', 'no-referrer'),
+    meta(document, 'name', 'color-scheme', 'light'),
+  )
+  // A doctype the message has not is not given to it: mail in quirks mode is to look that way here too.
+  return (document.doctype ? '<!doctype html>' : '') + document.documentElement.outerHTML
+}
+
+const framePolicy = (remoteImages: boolean) =>
+  `default-src 'none'; style-src 'unsafe-inline'; img-src data:${remoteImages ? ' https: http:' : ''}; ` +
+  "form-action 'none'; base-uri 'none'"
+
+function meta(document: Document, kind: 'http-equiv' | 'name', name: string, content: string) {
+  const element = document.createElement('meta')
+  element.setAttribute(kind, name)
+  element.setAttribute('content', content)
+  return element
+}
+
+type Resolve = (reference: string) => string | undefined
+
+function inlineAttributes(element: Element, resolve: Resolve) {
+  for (const name of URL_ATTRIBUTES) {
+    const value = element.getAttribute(name)
+    const inlined = value === null ? undefined : resolve(value)
+    if (inlined !== undefined) element.setAttribute(name, inlined)
+  }
+  const style = element.getAttribute('style')
+  if (style !== null && /cid:/i.test(style)) element.setAttribute('style', inlineCss(style, resolve))
+}
+
+const inlineCss = (css: string, resolve: Resolve) =>
+  css.replace(CSS_URL, (whole, double, single, bare) => {
+    const inlined = resolve(double ?? single ?? bare ?? '')
+    return inlined === undefined ? whole : `url("${inlined}")`
+  })
+
+/** Everything that the frame would load if it were allowed to: images, posters, backgrounds, style URLs. */
+function referencesOf(document: Document): string[] {
+  const references: string[] = []
+  const addCss = (css: string) => {
+    for (const match of css.matchAll(CSS_URL)) references.push(match[1] ?? match[2] ?? match[3] ?? '')
+  }
+  for (const element of document.querySelectorAll('*')) {
+    const isLink = /^(a|area)$/i.test(element.localName)
+    for (const name of URL_ATTRIBUTES) {
+      const value = isLink ? null : element.getAttribute(name)
+      if (value !== null) references.push(value.trim())
+    }
+    const style = element.getAttribute('style')
+    if (style !== null) addCss(style)
+    if (element.localName === 'style') addCss(element.textContent)
+    for (const candidate of element.getAttribute('srcset')?.split(',') ?? [])
+      references.push(candidate.trim().split(/\s/)[0] ?? '')
+  }
+  return references
+}
+
+/** RFC 2392 §2: the URL is the Content-ID without angle brackets, percent-encoded. */
+function contentIdOf(reference: string): string | undefined {
+  const id = /^\s*cid:(.*)$/is.exec(reference)?.[1]?.trim()
+  if (id === undefined) return undefined
+  try {
+    return decodeURIComponent(id)
+  } catch {
+    return id
+  }
+}
+
+function linksOf(document: Document): MessageLink[] {
+  const links: MessageLink[] = []
+  for (const element of document.querySelectorAll('a[href], area[href]')) {
+    const url = safeUrl(element.getAttribute('href') ?? '')
+    const text = (element.textContent ?? '').replace(/\s+/g, ' ').trim()
+    if (url !== undefined) links.push({ url, text: text || element.querySelector('img')?.alt || '' })
+    if (links.length === LINKS_MAX) break
+  }
+  return links
+}
+
+function safeUrl(href: string): string | undefined {
+  const url = URL.parse(href.trim())
+  return url !== null && ['http:', 'https:', 'mailto:'].includes(url.protocol) ? url.href : undefined
+}

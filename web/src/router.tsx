@@ -1,0 +1,57 @@
+import { createRootRoute, createRoute, createRouter, redirect } from '@tanstack/react-router'
+import { InboxPage } from './inbox/inbox-page.tsx'
+import { readInboxSearch } from './inbox/inbox-search.ts'
+import { MessagePage } from './inbox/message-page.tsx'
+import { NothingOpen } from './inbox/nothing-open.tsx'
+import { NotFound } from './not-found.tsx'
+import { Shell } from './shell.tsx'
+
+const rootRoute = createRootRoute({ component: Shell, notFoundComponent: NotFound })
+
+/** The list stays in place while messages open beside it, so list and message share a parent route. */
+const inboxRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  id: 'captured',
+  validateSearch: readInboxSearch,
+  component: InboxPage,
+})
+const inboxIndexRoute = createRoute({
+  getParentRoute: () => inboxRoute,
+  path: '/',
+  component: NothingOpen,
+})
+const messageRoute = createRoute({
+  getParentRoute: () => inboxRoute,
+  path: '/inbox/$id',
+  component: MessagePage,
+})
+const inboxAliasRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/inbox',
+  beforeLoad: () => {
+    throw redirect({ to: '/' })
+  },
+})
+
+const routeTree = rootRoute.addChildren([
+  inboxRoute.addChildren([inboxIndexRoute, messageRoute]),
+  inboxAliasRoute,
+])
+
+/** Plain query strings: the library's own writes a search for 123 as `q="123"`. */
+export const createDashboardRouter = () =>
+  createRouter({
+    routeTree,
+    parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
+    stringifySearch: (search) => {
+      const query = new URLSearchParams()
+      for (const [name, value] of Object.entries(search)) if (value) query.set(name, String(value))
+      return query.size > 0 ? `?${query}` : ''
+    },
+  })
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: ReturnType<typeof createDashboardRouter>
+  }
+}

@@ -1,0 +1,43 @@
+import { Button, Loader, Text, Title } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { signOut } from './api.ts'
+import { Login } from './login.tsx'
+import { isUnauthorized, RefusedRequest, systemQuery } from './queries.ts'
+
+/**
+ * Shows the dashboard to a session, the login screen to none. Whether there is one is what the API says to
+ * the first request; nothing about it is kept in the page.
+ */
+export function SessionGate({ children }: { children: ReactNode }) {
+  const system = useQuery(systemQuery)
+  if (isUnauthorized(system.error)) return <Login />
+  if (system.data !== undefined) return children
+  if (system.error === null) {
+    return (
+      <main className="centered">
+        <Loader aria-label="Loading" />
+      </main>
+    )
+  }
+  const forbidden = system.error instanceof RefusedRequest && system.error.status === 403
+  const again = async () => {
+    if (forbidden) await signOut()
+    await system.refetch()
+  }
+  return (
+    <main className="centered">
+      <div className="centered-card">
+        <Title order={1} size="h3">
+          {forbidden ? 'This key may not use the dashboard' : 'The service does not answer as expected'}
+        </Title>
+        <Text mt="xs" c="dimmed" className="breakable">
+          {forbidden ? 'Its role has no right to read. Sign in with another key.' : system.error.message}
+        </Text>
+        <Button mt="lg" loading={system.isFetching} onClick={() => void again()}>
+          {forbidden ? 'Use another key' : 'Try again'}
+        </Button>
+      </div>
+    </main>
+  )
+}

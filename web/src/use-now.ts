@@ -1,0 +1,13 @@
+import { useEffect, useState } from 'react'
+
+const TICK_MS = 30_000
+
+/** The time in Unix milliseconds, anew every half minute: fine enough for ages shown in minutes. */
+export function useNow(): number {
+  const [now, setNow] = useState(() => Date.now())
+  useEffect(() => {
+    const timer = window.setInterval(() => setNow(Date.now()), TICK_MS)
+    return () => window.clearInterval(timer)
+  }, [])
+  return now
+}

@@ -1,0 +1,28 @@
+import react from '@vitejs/plugin-react'
+import { defineConfig } from 'vite'
+
+const SERVICE = process.env['SENDWRIGHT_PUBLIC_URL'] ?? 'http://127.0.0.1:8080'
+
+/**
+ * Everything goes into files of its own with hashed names: no inline script, no data: asset, so that the
+ * page runs under `script-src 'self'`. Served from the root of the service.
+ */
+export default defineConfig({
+  root: import.meta.dirname,
+  base: '/',
+  plugins: [react()],
+  build: {
+    outDir: 'dist',
+    emptyOutDir: true,
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    license: { fileName: 'licenses.md' },
+    rolldownOptions: {
+      output: {
+        // Libraries change seldom: a file of their own stays in the browser's cache across releases.
+        codeSplitting: { groups: [{ name: 'libraries', test: /node_modules/ }] },
+      },
+    },
+  },
+  server: { proxy: { '^/(sendwright|v[1-5])/': { target: SERVICE, changeOrigin: false } } },
+})
