@@ -5,6 +5,9 @@ const DIGITS = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz
 
 export const ID_PATTERN = /^[-0-9A-Z_a-z]{22}$/
 
+/** Sets the first bit, so that no id begins with a hyphen, which command lines would read as an option. */
+const TIME_OFFSET = 2 ** 47
+
 let lastMs = 0
 let sequence = 0
 
@@ -18,7 +21,7 @@ export function newId(nowMs: number = Date.now()): string {
   lastMs = sequence > 0xffff ? ms + 1 : ms
   if (sequence > 0xffff) sequence = 0
   const bytes = randomBytes(16)
-  bytes.writeUIntBE(lastMs, 0, 6)
+  bytes.writeUIntBE(lastMs + TIME_OFFSET, 0, 6)
   bytes.writeUInt16BE(sequence, 6)
   return encodeSortable(bytes)
 }

@@ -61,6 +61,6 @@ function curl(publicUrl: string, domain: string, key: string): string[] {
   return [
     `  curl -s --user "api:${key}" ${publicUrl}/v3/${domain}/messages \\`,
     `    -F from='Sendwright <hello@${domain}>' -F to='you@example.org' \\`,
-    `    -F subject='It works' -F text='Hello from Sendwright.' -F html='<h1>It works</h1>'`,
+    `    -F subject='It works' -F text='Hello from Sendwright.' --form-string html='<h1>It works</h1>'`,
   ]
 }

@@ -3,7 +3,7 @@
  * request ever reaches the file system.
  */
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, relative, sep } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -27,6 +27,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.json': 'application/json; charset=utf-8',
   '.webmanifest': 'application/manifest+json',
   '.txt': 'text/plain; charset=utf-8',
+  '.md': 'text/plain; charset=utf-8',
   '.svg': 'image/svg+xml',
   '.png': 'image/png',
   '.ico': 'image/x-icon',
@@ -34,29 +35,32 @@ const TYPES: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 }
 
-/** Scripts only from our own files. Styles also inline: the component library sets them per element. */
+/**
+ * Scripts only from our own files. Styles also inline: the component library sets them per element, and the
+ * sandboxed frame that shows a mail inherits this policy. Images from elsewhere only because a reader may ask
+ * for a mail's remote images; the frame's own policy forbids them until then.
+ */
 const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self' 'unsafe-inline'",
-  "img-src 'self' data: blob:",
-  "font-src 'self'",
+  "img-src 'self' data: https: http:",
   "connect-src 'self'",
-  "frame-src 'self' blob:",
-  "manifest-src 'self'",
+  "frame-src 'none'",
   "base-uri 'none'",
-  "form-action 'self'",
+  "form-action 'none'",
   "frame-ancestors 'none'",
 ].join('; ')
 
 /**
  * Every file of `folder` by its URL path; `index.html` also as `/`. Files under `assets/` carry a hash in
- * their name and may be cached for good.
+ * their name and may be cached for good. A folder that does not exist has no pages: the API works without.
  * @throws Error for an unknown file type, an odd name, or a folder over the limits.
  */
 export function readPages(folder: string): Map<string, Page> {
   const pages = new Map<string, Page>()
   let totalBytes = 0
+  if (!existsSync(folder)) return pages
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
     const file = join(folder, name)
     if (!statSync(file).isFile()) continue

@@ -1,0 +1,45 @@
+/** A clock that a test turns by hand; timers fire in order when their time comes. */
+import type { Clock, Timer } from '../../src/base/clock.ts'
+
+export interface TestClock extends Clock {
+  /** Lets time pass: wall clock and monotonic clock together. Awaits what each timer set off, as far as microtasks go. */
+  advance(ms: number): Promise<void>
+  /** Steps the wall clock alone, as an operator or NTP would. */
+  stepWall(ms: number): void
+}
+
+export function createTestClock(startMs = Date.UTC(2026, 5, 1, 12)): TestClock {
+  let monotonic = 1_000
+  let offset = startMs - monotonic
+  let timers: { at: number; run: () => void }[] = []
+  const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
+  return {
+    now: () => monotonic + offset,
+    monotonic: () => monotonic,
+    setTimer(delayMs, run): Timer {
+      const timer = { at: monotonic + Math.max(0, delayMs), run }
+      timers.push(timer)
+      return {
+        cancel() {
+          timers = timers.filter((other) => other !== timer)
+        },
+      }
+    },
+    async advance(ms) {
+      const end = monotonic + ms
+      for (;;) {
+        await settled()
+        const next = timers.filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0]
+        if (!next) break
+        timers = timers.filter((other) => other !== next)
+        monotonic = Math.max(monotonic, next.at)
+        next.run()
+      }
+      monotonic = end
+      await settled()
+    },
+    stepWall(ms) {
+      offset += ms
+    },
+  }
+}

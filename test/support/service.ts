@@ -1,0 +1,163 @@
+/** The whole service inside a test: real HTTP, SMTP and database, a folder and an address of its own. */
+import type { TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pino from 'pino'
+import { type Config, readConfig } from '../../src/config.ts'
+import { type Service, type ServiceOverrides, startService } from '../../src/service.ts'
+import { createTestDatabase } from './postgres.ts'
+import { temporaryFolder } from './stores.ts'
+
+export interface Answer {
+  status: number
+  headers: Headers
+  text: string
+  /** The parsed JSON body; null if it is none. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test reaches into bodies freely and asserts on what it finds
+  body: any
+}
+
+export interface CallOptions {
+  /** Form fields; an array repeats the name. Sent as multipart. */
+  form?: Record<string, string | readonly string[] | File | readonly File[]>
+  json?: unknown
+  body?: RequestInit['body']
+  headers?: Record<string, string>
+  /** API key; default the service's admin key, null: none. */
+  key?: string | null
+}
+
+export interface TestService {
+  url: string
+  /** The sandbox domain, active. */
+  domain: string
+  key: string
+  config: Config
+  service: Service
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>
+  /** Sends from the sandbox domain; asserts nothing. */
+  send(form: NonNullable<CallOptions['form']>): Promise<Answer>
+  /** The events of a domain (default: the sandbox), newest first. */
+  events(query?: string, domain?: string): Promise<Record<string, unknown>[]>
+  /** Stops the service and starts it on the same data. */
+  restart(): Promise<void>
+}
+
+export const TEST_KEY = 'test-key-0123456789abcdef'
+
+let started = 0
+
+/** An address in 127.0.0.0/8 that no other test has, so that fixed ports never collide. */
+export function ownAddress(): string {
+  started += 1
+  const { pid } = process
+  return `127.${1 + (pid % 200)}.${Math.floor(pid / 200) % 250}.${started}`
+}
+
+/** Starts a service that stops when the test ends. `env`: settings beside the tests' own. */
+export async function startTestService(
+  t: TestContext,
+  env: Record<string, string> = {},
+  overrides: ServiceOverrides & { database?: 'sqlite' | 'postgres' } = {},
+): Promise<TestService> {
+  const host = ownAddress()
+  const database = overrides.database === 'postgres' ? await createTestDatabase() : null
+  const config = readConfig({
+    SENDWRIGHT_HOST: host,
+    SENDWRIGHT_PORT: '8080',
+    SENDWRIGHT_DATA: await temporaryFolder(t),
+    SENDWRIGHT_API_KEY: TEST_KEY,
+    SENDWRIGHT_HOSTNAME: 'mail.test.example',
+    SENDWRIGHT_RATE_LIMIT: 'off',
+    ...(database && { SENDWRIGHT_DATABASE_URL: database.url }),
+    ...env,
+  })
+  const log = pino({ level: process.env['TEST_LOG'] ?? 'silent' })
+  let service = await startService(config, log, overrides)
+  t.after(async () => {
+    await service.stop()
+    await database?.drop()
+  })
+  const url = `http://${host}:${service.port}`
+
+  const call: TestService['call'] = async (method, path, options = {}) => {
+    const response = await fetch(url + path, request(method, options))
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, text, body: jsonOf(text) }
+  }
+  const domain = service.first.sandboxDomain
+  return {
+    url,
+    domain,
+    key: TEST_KEY,
+    config,
+    get service() {
+      return service
+    },
+    call,
+    send: (form) =>
+      call('POST', `/v3/${domain}/messages`, {
+        form: {
+          from: `Sender <sender@${domain}>`,
+          to: 'alice@example.org',
+          subject: 'Hello',
+          text: 'Hi.',
+          ...form,
+        },
+      }),
+    async events(query = '', of = domain) {
+      const answer = await call('GET', `/v3/${of}/events${query}`)
+      return (answer.body as { items: Record<string, unknown>[] }).items
+    },
+    async restart() {
+      await service.stop()
+      service = await startService(config, log, overrides)
+    },
+  }
+}
+
+function request(
+  method: string,
+  { form, json, body, headers = {}, key = TEST_KEY }: CallOptions,
+): RequestInit {
+  const all: Record<string, string> = { ...headers }
+  if (key !== null) all['authorization'] = `Basic ${Buffer.from(`api:${key}`).toString('base64')}`
+  if (json !== undefined) {
+    return { method, headers: { 'content-type': 'application/json', ...all }, body: JSON.stringify(json) }
+  }
+  if (form) return { method, headers: all, body: formData(form) }
+  return { method, headers: all, redirect: 'manual', ...(body !== undefined && { body }) }
+}
+
+function formData(fields: NonNullable<CallOptions['form']>): FormData {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(fields)) {
+    for (const one of Array.isArray(value) ? value : [value]) form.append(name, one as string)
+  }
+  return form
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+/** Longest wait for something that a running service is about to do. */
+const WAIT_MS = 15_000
+const LOOK_EVERY_MS = 10
+
+/** Looks until `look` gives something, and gives that. @throws after 15 s, naming what was awaited */
+export async function eventually<T>(
+  what: string,
+  look: () => Promise<T | null | undefined | false>,
+): Promise<T> {
+  const until = performance.now() + WAIT_MS
+  for (;;) {
+    const found = await look()
+    if (found) return found
+    if (performance.now() > until) throw new Error(`waited ${WAIT_MS} ms in vain: ${what}`)
+    await sleep(LOOK_EVERY_MS)
+  }
+}
