@@ -1,0 +1,351 @@
+/**
+ * Mail transactions on an open connection (RFC 5321 §3.3):
+ *
+ * 1. everything that can be known before is checked, and nothing is written if it fails;
+ * 2. MAIL, one RCPT per recipient and DATA: in one write where the server pipelines (RFC 2920), else one by one;
+ *    replies are matched one to one in either case;
+ * 3. no recipient accepted, but DATA answered 354: a lone dot (RFC 2920 §3.1); its answer means nothing;
+ * 4. content, dot-stuffed on the way (wire.ts); the hook; the final dot; the answer.
+ *
+ * A transaction that ended before its dot was answered leaves the server with half an envelope: the next one then
+ * starts with RSET. After 421, a missing or a senseless reply the connection is closed and no longer reusable.
+ */
+import assert from 'node:assert/strict'
+import type { Clock } from '../base/clock.ts'
+import { type MimeMessage, messageSize, readChunks } from '../base/mime-message.ts'
+import type { Channel } from './channel.ts'
+import { checkTransaction, needs8bit } from './envelope.ts'
+import { refusedBy, SmtpFailure, type SmtpStage } from './failure.ts'
+import { replyText, type SmtpReply } from './reply.ts'
+import type { SmtpTimeouts } from './timeouts.ts'
+import { DotStuffer } from './wire.ts'
+
+export interface TlsState {
+  /** "TLSv1.3" */
+  protocol: string
+  cipher: string
+  verified: boolean
+  /** Why not, when not verified. */
+  verifyError?: string
+}
+
+export interface PeerState {
+  readonly peer: { host: string; port: number; address: string }
+  /** EHLO keywords in upper case with their parameters; empty after HELO. */
+  readonly extensions: ReadonlyMap<string, string>
+  /** null: plain text. */
+  readonly tls: TlsState | null
+}
+
+export interface Transaction {
+  /** MAIL FROM; '' is the null return path. */
+  returnPath: string
+  /** 1 to 1,000. */
+  recipients: readonly string[]
+  message: MimeMessage
+  /** Size for SIZE, see `messageSize`. */
+  sizeBytes: number
+  /** Addresses or header fields are UTF-8: SMTPUTF8 is needed (RFC 6531). */
+  utf8: boolean
+  /** Awaited when all but the final dot is ready to go: the place to write down that the fate becomes uncertain. */
+  beforeFinalDot?: (() => Promise<void>) | undefined
+}
+
+export interface TransactionResult {
+  /** One per recipient, in the order given. */
+  recipients: { address: string; reply: SmtpReply }[]
+  /**
+   * The answer that decides for all accepted recipients: to the final dot, or to DATA where that was refused;
+   * 2xx = the server has taken the message. null: no recipient was accepted, so nothing was sent.
+   */
+  data: SmtpReply | null
+}
+
+export interface Connection extends PeerState {
+  /** `send` may be called (again). Can turn false at any time: an idle server may leave. */
+  readonly reusable: boolean
+  /**
+   * One transaction. Not to be called while another is going on.
+   * @throws SmtpFailure when MAIL is refused (stage `mail` with `reply`; the connection stays reusable) or the
+   * dialogue broke. On a connection used before, stage `mail` or `rset` with reason `closed`, or with a 421, means
+   * only that the server had left meanwhile: try a new one at once. The error of the hook passes through, and closes the connection.
+   */
+  send(transaction: Transaction): Promise<TransactionResult>
+  /** Says goodbye and closes; never rejects. */
+  quit(): Promise<void>
+  /** Closes at once; a `send` that is going on is rejected. */
+  close(): void
+}
+
+/** Content is handed to the socket in blocks of about this size: one system call for most messages. */
+const BLOCK_BYTES = 64 * 1024
+
+export function createConnection(
+  channel: Channel,
+  state: PeerState,
+  timeouts: SmtpTimeouts,
+  clock: Clock,
+): Connection {
+  return new OpenConnection(channel, state, timeouts, clock)
+}
+
+class OpenConnection implements Connection {
+  readonly peer: PeerState['peer']
+  readonly extensions: PeerState['extensions']
+  readonly tls: PeerState['tls']
+  readonly #channel: Channel
+  readonly #timeouts: SmtpTimeouts
+  readonly #clock: Clock
+  readonly #pipelining: boolean
+  #busy = false
+  #needsReset = false
+
+  constructor(channel: Channel, state: PeerState, timeouts: SmtpTimeouts, clock: Clock) {
+    this.peer = state.peer
+    this.extensions = state.extensions
+    this.tls = state.tls
+    this.#channel = channel
+    this.#timeouts = timeouts
+    this.#clock = clock
+    this.#pipelining = state.extensions.has('PIPELINING')
+  }
+
+  get reusable(): boolean {
+    return this.#channel.alive && !this.#busy
+  }
+
+  async send(transaction: Transaction): Promise<TransactionResult> {
+    assert(!this.#busy, 'a transaction is going on')
+    checkTransaction(transaction)
+    const mail = this.#mailCommand(transaction)
+    // What broke an idle connection says nothing about this message.
+    if (!this.#channel.alive)
+      throw new SmtpFailure('mail', { reason: 'closed', message: 'connection is closed' })
+    this.#busy = true
+    try {
+      return await this.#transact(transaction, mail)
+    } catch (error) {
+      // MAIL refused leaves the dialogue in order; after anything else nobody knows where it stands.
+      const inOrder =
+        error instanceof SmtpFailure &&
+        error.stage === 'mail' &&
+        error.reason === 'refused' &&
+        error.reply?.code !== 421
+      if (!inOrder) this.#channel.destroy()
+      throw error
+    } finally {
+      this.#busy = false
+    }
+  }
+
+  async quit(): Promise<void> {
+    if (this.reusable) {
+      this.#busy = true
+      this.#channel.write('QUIT\r\n', 1)
+      await this.#channel.reply('quit', this.#timeouts.quit).catch(() => {})
+    }
+    this.close()
+  }
+
+  close(): void {
+    this.#channel.destroy()
+  }
+
+  async #transact(transaction: Transaction, mailCommand: string): Promise<TransactionResult> {
+    const rcptCommands = transaction.recipients.map((address) => `RCPT TO:<${address}>`)
+    if (this.#pipelining) {
+      this.#write([...(this.#needsReset ? ['RSET'] : []), mailCommand, ...rcptCommands, 'DATA'])
+    }
+    if (this.#needsReset) await this.#reset()
+    this.#needsReset = true
+
+    const mail = await this.#ask('mail', mailCommand)
+    if (!isPositive(mail)) {
+      if (this.#pipelining && mail.code !== 421) await this.#abandon(rcptCommands.length)
+      throw new SmtpFailure('mail', refusedBy(mail))
+    }
+    const recipients: TransactionResult['recipients'] = []
+    for (const [index, address] of transaction.recipients.entries()) {
+      const reply = await this.#ask('rcpt', rcptCommands[index] as string)
+      // The server is about to leave (RFC 5321 §3.8): nobody gets anything in this transaction.
+      if (reply.code === 421) throw new SmtpFailure('rcpt', refusedBy(reply))
+      recipients.push({ address, reply })
+    }
+    if (!recipients.some(({ reply }) => isPositive(reply))) {
+      if (this.#pipelining) await this.#abandon(0)
+      return { recipients, data: null }
+    }
+    return { recipients, data: await this.#data(transaction) }
+  }
+
+  async #reset(): Promise<void> {
+    const reply = await this.#ask('rset', 'RSET')
+    if (!isPositive(reply)) throw new SmtpFailure('rset', refusedBy(reply))
+  }
+
+  /**
+   * The envelope and DATA went out together, and nobody is to get anything: reads what is left of the answers. What
+   * matters is known already, so that a server which leaves here costs only the connection.
+   */
+  async #abandon(rcptsUnread: number): Promise<void> {
+    try {
+      for (let left = rcptsUnread; left > 0; left--) await this.#channel.reply('rcpt', this.#timeouts.rcpt)
+      const data = await this.#channel.reply('data', this.#timeouts.data)
+      if (data.code === 354) {
+        this.#channel.write('.\r\n', 1)
+        await this.#channel.reply('dot', this.#timeouts.dot)
+      } else if (data.code === 421) this.close()
+    } catch {
+      this.close()
+    }
+  }
+
+  /** DATA and the content; the answer that decides. */
+  async #data(transaction: Transaction): Promise<SmtpReply> {
+    const go = await this.#ask('data', 'DATA')
+    if (go.code === 421) this.close()
+    if (go.code >= 400) return go
+    if (go.code !== 354) throw nonsense('data', go)
+    await this.#content(transaction)
+    const reply = await this.#answerToDot()
+    this.#needsReset = false
+    if (reply.code === 421) this.close()
+    return reply
+  }
+
+  /** Writes the content and its end. Until the last call, nothing can have been accepted. */
+  async #content({ message, beforeFinalDot }: Transaction): Promise<void> {
+    const writer = new ContentWriter(this.#channel, this.#timeouts, this.#clock)
+    await writer.write(Buffer.from(`${message.headers.map((field) => `${field}\r\n`).join('')}\r\n`))
+    if (message.body.every((chunk) => chunk instanceof Uint8Array)) {
+      for (const chunk of message.body) await writer.write(chunk)
+    } else {
+      for await (const bytes of exactBody(message)) await writer.write(bytes)
+    }
+    await beforeFinalDot?.()
+    this.#channel.check('body')
+    writer.end()
+  }
+
+  async #answerToDot(): Promise<SmtpReply> {
+    try {
+      const reply = await this.#channel.reply('dot', this.#timeouts.dot)
+      if (reply.code >= 300 && reply.code < 400) throw nonsense('dot', reply)
+      return reply
+    } catch (error) {
+      throw error instanceof SmtpFailure ? error.withFateUnknown() : error
+    }
+  }
+
+  #mailCommand({ returnPath, message, sizeBytes, utf8 }: Transaction): string {
+    const size = this.extensions.get('SIZE')
+    const limit = size !== undefined && /^[0-9]+$/.test(size) ? Number(size) : 0
+    if (limit > 0 && sizeBytes > limit) {
+      throw new SmtpFailure('mail', {
+        reason: 'too-large',
+        message: `Cannot send ${sizeBytes} bytes: the server takes ${limit}`,
+      })
+    }
+    if (utf8 && !this.extensions.has('SMTPUTF8')) {
+      throw new SmtpFailure('mail', { reason: 'unsupported', message: 'the server does not offer SMTPUTF8' })
+    }
+    let command = `MAIL FROM:<${returnPath}>`
+    if (size !== undefined) command += ` SIZE=${sizeBytes}`
+    if (this.extensions.has('8BITMIME') && (utf8 || needs8bit(message))) command += ' BODY=8BITMIME'
+    return utf8 ? `${command} SMTPUTF8` : command
+  }
+
+  /** The reply to a command, which is written first unless it went out with the whole envelope. */
+  async #ask(stage: 'rset' | 'mail' | 'rcpt' | 'data', command: string): Promise<SmtpReply> {
+    if (!this.#pipelining) this.#write([command])
+    const reply = await this.#channel.reply(stage, this.#timeouts[stage === 'rset' ? 'mail' : stage])
+    if (stage !== 'data' && reply.code >= 300 && reply.code < 400) throw nonsense(stage, reply)
+    return reply
+  }
+
+  #write(commands: readonly string[]): void {
+    this.#channel.write(`${commands.join('\r\n')}\r\n`, commands.length)
+  }
+}
+
+/** Gathers content into blocks, so that a message of usual size is one write, its final dot included. */
+class ContentWriter {
+  readonly #channel: Channel
+  readonly #timeouts: SmtpTimeouts
+  readonly #clock: Clock
+  readonly #startedMs: number
+  readonly #stuffer = new DotStuffer()
+  #pieces: Uint8Array[] = []
+  #gathered = 0
+  #written = 0
+  readonly #gather = (piece: Uint8Array) => {
+    this.#pieces.push(piece)
+    this.#gathered += piece.byteLength
+  }
+
+  constructor(channel: Channel, timeouts: SmtpTimeouts, clock: Clock) {
+    this.#channel = channel
+    this.#timeouts = timeouts
+    this.#clock = clock
+    this.#startedMs = clock.monotonic()
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    for (let from = 0; from < bytes.byteLength; from += BLOCK_BYTES) {
+      this.#stuffer.push(bytes.subarray(from, from + BLOCK_BYTES), this.#gather)
+      if (this.#gathered >= BLOCK_BYTES) await this.#flush()
+    }
+  }
+
+  /** The final dot, with what is left: from here on the message may have been taken, whatever goes wrong. */
+  end(): void {
+    this.#stuffer.end(this.#gather)
+    const block = this.#takeBlock()
+    this.#channel.writeLastContent(block, [`[${this.#written} bytes of content]`])
+  }
+
+  async #flush(): Promise<void> {
+    const spentMs = this.#clock.monotonic() - this.#startedMs
+    const timeoutMs = Math.max(1, Math.min(this.#timeouts.block, this.#timeouts.content - spentMs))
+    await this.#channel.writeContent(this.#takeBlock(), 'body', timeoutMs)
+  }
+
+  #takeBlock(): Uint8Array {
+    const block = this.#pieces.length === 1 ? (this.#pieces[0] as Uint8Array) : Buffer.concat(this.#pieces)
+    this.#written += block.byteLength
+    this.#pieces = []
+    this.#gathered = 0
+    return block
+  }
+}
+
+/** The body; a lazy chunk that fails, or yields another number of bytes than it says, ends the message unsent. */
+async function* exactBody(message: MimeMessage): AsyncGenerator<Uint8Array> {
+  const expected = messageSize({ headers: [], body: message.body })
+  let read = messageSize({ headers: [], body: [] })
+  try {
+    for await (const bytes of readChunks(message.body)) {
+      read += bytes.byteLength
+      yield bytes
+    }
+  } catch (cause) {
+    throw new SmtpFailure('body', { reason: 'message', message: 'Cannot read the body', cause })
+  }
+  if (read !== expected) {
+    const difference = `Cannot send the body: it has ${read} bytes, ${expected} were announced`
+    throw new SmtpFailure('body', { reason: 'message', message: difference })
+  }
+}
+
+/** A reply that is positive, or asks for more, where that makes no sense. */
+function nonsense(stage: SmtpStage, reply: SmtpReply): SmtpFailure {
+  return new SmtpFailure(stage, {
+    reason: 'protocol',
+    message: `senseless reply: ${replyText(reply)}`,
+    reply,
+  })
+}
+
+function isPositive(reply: SmtpReply): boolean {
+  return reply.code >= 200 && reply.code < 300
+}

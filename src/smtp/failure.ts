@@ -1,0 +1,83 @@
+import { replyText, type SmtpReply } from './reply.ts'
+
+/** Where in the dialogue it happened. `body`: while content was sent; `dot`: waiting for the answer to it. */
+export type SmtpStage =
+  | 'connect'
+  | 'tls'
+  | 'greeting'
+  | 'ehlo'
+  | 'starttls'
+  | 'auth'
+  | 'rset'
+  | 'mail'
+  | 'rcpt'
+  | 'data'
+  | 'body'
+  | 'dot'
+  | 'quit'
+
+export type SmtpFailureReason =
+  /** The server said no, in answer or (only before the final dot) unasked; `reply` says how. */
+  | 'refused'
+  /** No connection: refused, unreachable, no such host. */
+  | 'unreachable'
+  /** The connection ended, or broke, in the middle. */
+  | 'closed'
+  | 'timeout'
+  /** What came is not SMTP, or came when nothing was asked. */
+  | 'protocol'
+  /** The TLS handshake failed. */
+  | 'tls'
+  /** TLS works, but the certificate did not verify. */
+  | 'certificate'
+  /** The server lacks what is needed: STARTTLS, AUTH, SMTPUTF8. */
+  | 'unsupported'
+  /** The message is over the size that the server announced (RFC 1870 §6.1); nothing was sent. */
+  | 'too-large'
+  /** An address or name that cannot be put on a command line; nothing was sent. */
+  | 'address'
+  /** Our own message cannot be sent: malformed header, or a chunk that could not be read. */
+  | 'message'
+  /** The caller's signal. */
+  | 'aborted'
+
+/**
+ * The only thing that the promises of the client reject with for what the network or the message does (except that
+ * the error of a `beforeFinalDot` hook passes through as it is).
+ */
+export class SmtpFailure extends Error {
+  override name = 'SmtpFailure'
+  readonly stage: SmtpStage
+  readonly reason: SmtpFailureReason
+  readonly reply: SmtpReply | null
+  /** The final dot may have reached the server and no answer came: it may have accepted the message or not. */
+  readonly afterFinalDot: boolean
+
+  readonly #fault: Fault
+
+  constructor(stage: SmtpStage, fault: Fault, afterFinalDot = false) {
+    super(`SMTP ${stage}: ${fault.message}`, fault.cause === undefined ? {} : { cause: fault.cause })
+    this.#fault = fault
+    this.stage = stage
+    this.reason = fault.reason
+    this.reply = fault.reply ?? null
+    this.afterFinalDot = afterFinalDot
+  }
+
+  /** The same, known to have happened after the final dot was written. */
+  withFateUnknown(): SmtpFailure {
+    return new SmtpFailure(this.stage, this.#fault, true)
+  }
+}
+
+/** A failure before anybody has said during which stage it came. */
+export interface Fault {
+  reason: SmtpFailureReason
+  message: string
+  reply?: SmtpReply
+  cause?: unknown
+}
+
+export function refusedBy(reply: SmtpReply): Fault {
+  return { reason: 'refused', message: replyText(reply), reply }
+}
