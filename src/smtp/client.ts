@@ -50,14 +50,12 @@ export interface ConnectOptions {
   clock?: Clock | undefined
 }
 
-/** A `secureContext` made once saves building one per connection. */
+/**
+ * A `secureContext` made once saves building one per connection. There is no `session` to resume: a resumed handshake
+ * shows no certificate here, so that nothing could be verified.
+ */
 export interface TlsOptions
-  extends Pick<
-    ConnectionOptions,
-    'ca' | 'secureContext' | 'session' | 'minVersion' | 'maxVersion' | 'ciphers'
-  > {
-  /** Called with each session ticket, to be given as `session` another time to the same name. */
-  onSession?: (session: Buffer) => void
+  extends Pick<ConnectionOptions, 'ca' | 'secureContext' | 'minVersion' | 'maxVersion' | 'ciphers'> {
   /** Judges the certificate in place of the PKIX rules, e.g. by TLSA records: null = verified, else why not. */
   judge?: (evidence: TlsEvidence) => string | null
 }
@@ -179,7 +177,7 @@ async function offersTls(opening: Opening): Promise<boolean> {
 
 async function startTls(opening: Opening): Promise<void> {
   const { channel, options, timeouts } = opening
-  const { onSession, judge = pkixError, ...tlsOptions } = options.tlsOptions ?? {}
+  const { judge = pkixError, ...tlsOptions } = options.tlsOptions ?? {}
   const serverName = options.serverName ?? options.host
   const socket = await channel.upgrade(
     {
@@ -191,7 +189,6 @@ async function startTls(opening: Opening): Promise<void> {
     },
     timeouts.tls,
   )
-  if (onSession !== undefined) socket.on('session', onSession)
   const verifyError = judge(gatherEvidence(socket, serverName))
   if (verifyError !== null && options.verify) {
     throw new SmtpFailure('tls', {

@@ -34,7 +34,7 @@ export function gatherEvidence(socket: TLSSocket, serverName: string): TlsEviden
   }
 }
 
-/** PKIX: both must hold (RFC 6125, 8461 §4.2). Node does not look at the name again when a session is resumed; we do. */
+/** PKIX: both must hold (RFC 6125, 8461 §4.2). */
 export function pkixError(evidence: TlsEvidence): string | null {
   return evidence.chainError ?? evidence.nameError
 }
