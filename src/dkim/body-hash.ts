@@ -53,15 +53,16 @@ export class RelaxedBodyHash {
     return this.#hash.digest('base64')
   }
 
-  // 10 KB take 28 us here and 7 us in SHA-256. A loop that only looks, and hashes what is canonical already in place,
-  // took 15 us, one regular expression over the text as well: too little, beside a signature, for a second path.
+  // With SHA-256 (7 us) 10 KB of text take 31 us, of base64 18 us. A second path that only looks, and hashes in place
+  // what is canonical already, would save 8 us of text: too little beside a signature.
   #updateBlock(bytes: Uint8Array): void {
     const block = SCRATCH
+    const { length } = bytes
     let space = this.#space
     let afterCr = this.#afterCr
     let lineEnds = this.#lineEnds
     let used = 0
-    for (let index = 0; index < bytes.length; index++) {
+    for (let index = 0; index < length; index++) {
       const byte = bytes[index] as number
       // Above the space, and the controls that are ordinary to DKIM: all but NUL, HTAB, LF and CR.
       if (byte > SPACE || (byte !== SPACE && byte !== CR && byte !== LF && byte !== TAB && byte !== NUL)) {
@@ -78,6 +79,9 @@ export class RelaxedBodyHash {
         space = false
         afterCr = false
         block[used++] = byte
+        // The rest of the word, without looking at the state again.
+        while (index + 1 < length && (bytes[index + 1] as number) > SPACE)
+          block[used++] = bytes[++index] as number
       } else if (byte !== NUL) {
         space = byte === SPACE || byte === TAB
         if (byte === CR || (byte === LF && !afterCr)) lineEnds++
