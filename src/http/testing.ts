@@ -1,4 +1,5 @@
 /** For the tests of this folder: a listening server, callers of every role, a clock to turn, plain requests. */
+import { EventEmitter } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { mkdtemp, open, readdir, rm } from 'node:fs/promises'
 import { createConnection } from 'node:net'
@@ -84,6 +85,8 @@ export class TestAuthenticator implements Authenticator {
 
 /** Spools into a fresh temporary folder. */
 export class TestSpool implements FileSpool {
+  /** `started`: the first bytes of a file are here; `removed`: a file is gone again. */
+  readonly events = new EventEmitter()
   private count = 0
   private readonly folder: Promise<string> = mkdtemp(join(tmpdir(), 'spool-'))
   /** Highest resident memory seen while writing, for the test of flat memory. */
@@ -95,21 +98,23 @@ export class TestSpool implements FileSpool {
     let sizeBytes = 0
     const counted = async function* (spool: TestSpool) {
       for await (const chunk of bytes) {
+        if (sizeBytes === 0) spool.events.emit('started')
         sizeBytes += chunk.byteLength
         spool.rssPeakBytes = Math.max(spool.rssPeakBytes, process.memoryUsage.rss())
         yield chunk
       }
     }
+    const discard = async () => {
+      await rm(path, { force: true })
+      this.events.emit('removed')
+    }
     try {
       await pipeline(Readable.from(counted(this)), createWriteStream(path))
     } catch (error) {
-      await rm(path, { force: true })
+      await discard()
       throw error
     }
-    return {
-      chunk: { sizeBytes, open: () => readFileChunks(path) },
-      discard: () => rm(path, { force: true }),
-    }
+    return { chunk: { sizeBytes, open: () => readFileChunks(path) }, discard }
   }
 
   async files(): Promise<string[]> {
@@ -129,6 +134,7 @@ async function* readFileChunks(path: string): AsyncGenerator<Uint8Array> {
 export interface TestServer extends AsyncDisposable {
   url: string
   port: number
+  tlsPort: number | undefined
   server: HttpServer
   spool: TestSpool
   authenticator: TestAuthenticator
@@ -160,11 +166,12 @@ export async function startServer(
     ...options,
   })
   server.register(operations)
-  const { port } = await server.listen()
+  const { port, tlsPort } = await server.listen()
   const url = `http://127.0.0.1:${port}`
   return {
     url,
     port,
+    tlsPort,
     server,
     spool,
     authenticator,
