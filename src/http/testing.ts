@@ -88,13 +88,13 @@ export class TestSpool implements FileSpool {
   /** `started`: the first bytes of a file are here; `removed`: a file is gone again. */
   readonly events = new EventEmitter()
   private count = 0
-  private readonly folder: Promise<string> = mkdtemp(join(tmpdir(), 'spool-'))
+  private made: Promise<string> | undefined
   /** Highest resident memory seen while writing, for the test of flat memory. */
   rssPeakBytes = 0
 
   async spool(bytes: AsyncIterable<Uint8Array>) {
     this.count += 1
-    const path = join(await this.folder, String(this.count))
+    const path = join(await this.folder(), String(this.count))
     let sizeBytes = 0
     const counted = async function* (spool: TestSpool) {
       for await (const chunk of bytes) {
@@ -117,12 +117,17 @@ export class TestSpool implements FileSpool {
     return { chunk: { sizeBytes, open: () => readFileChunks(path) }, discard }
   }
 
+  private folder(): Promise<string> {
+    this.made ??= mkdtemp(join(tmpdir(), 'spool-'))
+    return this.made
+  }
+
   async files(): Promise<string[]> {
-    return readdir(await this.folder)
+    return readdir(await this.folder())
   }
 
   async remove(): Promise<void> {
-    await rm(await this.folder, { recursive: true })
+    await rm(await this.folder(), { recursive: true })
   }
 }
 
