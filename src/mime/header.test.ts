@@ -6,7 +6,7 @@ import { parseAddressList } from './address.ts'
 import { decodeWords } from './encoded-word.ts'
 import { HeaderSyntaxError, headerField, isHeaderName, parameterField } from './header.ts'
 import { formatParameter, parseContentType } from './parameters.ts'
-import { unfoldedValue } from './parse.ts'
+import { unfoldedValue } from './split.ts'
 
 const SEED = 20260601
 const HOSTILE = [
