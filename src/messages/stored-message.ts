@@ -1,7 +1,7 @@
 /** The stored message as `GET /v3/domains/{domain}/messages/{key}` shows it (messages.md, StoredMessage). */
 import { messageBytes } from '../base/mime-message.ts'
 import { htmlToText } from '../mime/html-text.ts'
-import { splitMessage } from '../mime/parse.ts'
+import { splitMessage } from '../mime/split.ts'
 import { stripReply, stripReplyHtml } from '../mime/stripped.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import { buildMessage, needsUtf8 } from './build.ts'
