@@ -1,7 +1,7 @@
 /**
  * Signatures of what the service delivers, and of generated messages with RSA, Ed25519 and both, verified by
- * two verifiers that share no code with ours: mailauth, and Mail::DKIM in Perl (Debian: libmail-dkim-perl),
- * which fetches the public keys from a real name server.
+ * two verifiers that share no code with ours: mailauth, which asks a real name server for the keys, and
+ * dkimpy (Debian: python3-dkim and python3-nacl).
  */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -16,7 +16,7 @@ import { messageBytes } from '../../src/base/mime-message.ts'
 import { generateDkimKey, publicRecord } from '../../src/dkim/keys.ts'
 import { type SigningKey, signMessage } from '../../src/dkim/sign.ts'
 import { composeMessage } from '../../src/mime/compose.ts'
-import { createDnsServer, type DnsServer } from '../support/dns-server.ts'
+import { createDnsServer } from '../support/dns-server.ts'
 import { ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, startProcess } from '../support/service-process.ts'
 import { createSink } from '../support/smtp-sink.ts'
@@ -30,24 +30,29 @@ const DOMAIN = 'signed.example'
 export async function run(report: DrillReport): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-drill-'))
   const dns = await createDnsServer()
+  const records: Records = new Map()
   try {
-    const generated = await generate(folder, dns)
-    const delivered = await deliver(folder, dns)
+    const generated = await generate(folder, records)
+    const delivered = await deliver(folder, records)
     const messages = [...generated, ...delivered]
-    const perl = await withMailDkim(dns, messages)
+    for (const [name, text] of records) dns.set(name, 'TXT', [text])
+    const python = await withDkimpy(folder, records, messages)
     const npm = await withMailauth(dns, messages)
     report.figure('generated messages', generated.length)
     report.figure('delivered messages', delivered.length)
-    report.figure('verified by Mail::DKIM', perl.passed)
+    report.figure('verified by dkimpy', python.passed)
     report.figure('verified by mailauth', npm.passed)
-    assert.deepEqual([...perl.failed, ...npm.failed].slice(0, 5), [])
-    assert.equal(perl.passed, messages.length)
+    assert.deepEqual([...python.failed, ...npm.failed].slice(0, 5), [])
+    assert.equal(python.passed, messages.length)
     assert.equal(npm.passed, messages.length)
   } finally {
     await dns.close()
     await rm(folder, { recursive: true, force: true })
   }
 }
+
+/** Public keys by the name of their TXT record. */
+type Records = Map<string, string>
 
 interface Sample {
   file: string
@@ -56,10 +61,10 @@ interface Sample {
 }
 
 /** Shapes that break signers: 8-bit text, long and folded headers, empty bodies, trailing lines, dots. */
-async function generate(folder: string, dns: DnsServer): Promise<Sample[]> {
+async function generate(folder: string, records: Records): Promise<Sample[]> {
   const key = async (selector: string, algorithm: 'rsa' | 'ed25519'): Promise<SigningKey> => {
     const made = await generateDkimKey(algorithm)
-    dns.set(`${selector}._domainkey.${DOMAIN}`, 'TXT', [publicRecord(made)])
+    records.set(`${selector}._domainkey.${DOMAIN}`, publicRecord(made))
     return { domain: DOMAIN, selector, ...made }
   }
   const rsa = await key('rsa', 'rsa')
@@ -116,7 +121,7 @@ async function keep(folder: string, name: string, bytes: Buffer, signatures: num
 }
 
 /** Messages as a receiving server gets them from the running service. */
-async function deliver(folder: string, dns: DnsServer): Promise<Sample[]> {
+async function deliver(folder: string, records: Records): Promise<Sample[]> {
   const sink = await createSink({ host: ownAddress() })
   const service = await startProcess(ownAddress(), {
     SENDWRIGHT_DATA: join(folder, 'data'),
@@ -126,7 +131,7 @@ async function deliver(folder: string, dns: DnsServer): Promise<Sample[]> {
     const headers = { authorization: AUTHORIZATION }
     const listed = await fetch(`${service.url}/v4/domains/${service.domain}/keys`, { headers })
     const { items } = (await listed.json()) as { items: { dns_record: { name: string; value: string } }[] }
-    for (const { dns_record } of items) dns.set(dns_record.name, 'TXT', [dns_record.value])
+    for (const { dns_record } of items) records.set(dns_record.name, dns_record.value)
     for (let index = 0; index < DELIVERED; index++) {
       const form = new FormData()
       form.set('from', `Größe <sender@${service.domain}>`)
@@ -157,8 +162,10 @@ interface Verdict {
 /** Files on one command line. */
 const BATCH = 200
 
-async function withMailDkim(dns: DnsServer, samples: readonly Sample[]): Promise<Verdict> {
-  const script = join(import.meta.dirname, '../support/dkim-verify.pl')
+async function withDkimpy(folder: string, records: Records, samples: readonly Sample[]): Promise<Verdict> {
+  const script = join(import.meta.dirname, '../support/dkim-verify.py')
+  const recordFile = join(folder, 'records.json')
+  await writeFile(recordFile, JSON.stringify(Object.fromEntries(records)))
   const expected = new Map(
     samples.map(({ file, signatures }) => [file, Array(signatures).fill('pass').join(',')]),
   )
@@ -166,23 +173,21 @@ async function withMailDkim(dns: DnsServer, samples: readonly Sample[]): Promise
   let passed = 0
   for (let from = 0; from < samples.length; from += BATCH) {
     const files = samples.slice(from, from + BATCH).map(({ file }) => file)
-    const { stdout, stderr, status } = await runProgram('perl', [
-      script,
-      dns.host,
-      String(dns.port),
-      ...files,
-    ])
-    assert.equal(status, 0, `Mail::DKIM is needed (Debian: libmail-dkim-perl)\n${stderr}`)
+    const { stdout, stderr, status } = await runProgram('/usr/bin/python3', [script, recordFile, ...files])
+    assert.equal(status, 0, `dkimpy is needed (Debian: python3-dkim, python3-nacl)\n${stderr}`)
     for (const line of stdout.trim().split('\n')) {
       const [file = '', result = ''] = line.split(' ')
       if (result === expected.get(file)) passed++
-      else failed.push(`Mail::DKIM: ${line}`)
+      else failed.push(`dkimpy: ${line}`)
     }
   }
   return { passed, failed }
 }
 
-async function withMailauth(dns: DnsServer, samples: readonly Sample[]): Promise<Verdict> {
+async function withMailauth(
+  dns: { host: string; port: number },
+  samples: readonly Sample[],
+): Promise<Verdict> {
   const resolver = new Resolver()
   resolver.setServers([`${dns.host}:${dns.port}`])
   const failed: string[] = []
@@ -196,7 +201,6 @@ async function withMailauth(dns: DnsServer, samples: readonly Sample[]): Promise
   return { passed, failed }
 }
 
-/** The name server runs in this process, so the child must not block it. */
 async function runProgram(command: string, args: string[]) {
   return new Promise<{ stdout: string; stderr: string; status: number }>((resolve) => {
     execFile(command, args, { maxBuffer: 10_000_000 }, (error, stdout, stderr) => {
