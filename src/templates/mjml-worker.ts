@@ -15,7 +15,9 @@ async function compile(source: string): Promise<MjmlResult> {
       keepComments: true,
     })
     const error = errors.find(({ message }) => !HANDLEBARS.test(message))
-    return error ? { kind: 'failed', why: `line ${error.line}: ${error.message}` } : { kind: 'compiled', html }
+    return error
+      ? { kind: 'failed', why: `line ${error.line}: ${error.message}` }
+      : { kind: 'compiled', html }
   } catch (error) {
     return { kind: 'failed', why: (error as Error).message.split('\n', 1)[0] ?? '' }
   }

@@ -41,7 +41,10 @@ export function createMjmlCompiler(): MjmlCompiler {
     const ended = thread
     thread = null
     if (idle) clearTimeout(idle)
-    await ended?.then(({ worker }) => worker.terminate(), () => {})
+    await ended?.then(
+      ({ worker }) => worker.terminate(),
+      () => {},
+    )
   }
 
   async function compileNow(source: string): Promise<MjmlResult> {
@@ -83,7 +86,6 @@ class Stopped extends Error {}
 async function startThread(): Promise<Thread> {
   const worker = new Worker(join(import.meta.dirname, 'mjml-worker.ts'), {
     env: {},
-    execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MAX_MB },
   })
   worker.on('error', () => {}) // each wait has its own listener; this one is for the time between them

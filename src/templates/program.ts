@@ -65,10 +65,10 @@ type Part = (run: Run, scope: Scope) => void
 type Value = (run: Run, scope: Scope) => unknown
 type Ast = hbs.AST.Node
 
-/** Compiles one text. `escape`: `{{x}}` is written HTML-escaped; off for header fields.
+/** Compiles one text. `escaped`: `{{x}}` is written HTML-escaped; off for header fields.
  *  @throws TemplateFault */
-export function compileProgram(source: string, { escape }: { escape: boolean }): Program {
-  const body = new Compiler(escape).program(parse(source), 1)
+export function compileProgram(source: string, { escaped }: { escaped: boolean }): Program {
+  const body = new Compiler(escaped).program(parse(source), 1)
   return {
     run(variables, missing) {
       const run = new Run(variables, missing)
@@ -94,7 +94,8 @@ function faultOfParser(error: Error & { lineNumber?: number }): TemplateFault {
   const [head = ''] = lines
   const line = error.lineNumber ?? Number(/ on line (\d+)/.exec(head)?.[1] ?? Number.NaN)
   const got = /, got '(\w+)'$/.exec(lines.at(-1) ?? '')?.[1]
-  const why = got === undefined ? head.replace(/ - \d+:\d+$/, '').replace(/ on line \d+\.?/, '') : unexpected(got)
+  const why =
+    got === undefined ? head.replace(/ - \d+:\d+$/, '').replace(/ on line \d+\.?/, '') : unexpected(got)
   return new TemplateFault(Number.isNaN(line) ? null : line, why)
 }
 
@@ -108,10 +109,10 @@ const BLOCKS: Readonly<Record<string, number>> = { if: 1, unless: 1, each: 1, wi
 const isBlockName = (name: string) => Object.hasOwn(BLOCKS, name)
 
 class Compiler {
-  private readonly escape: boolean
+  private readonly escaped: boolean
 
-  constructor(escape: boolean) {
-    this.escape = escape
+  constructor(escaped: boolean) {
+    this.escaped = escaped
   }
 
   program(program: hbs.AST.Program | undefined, depth: number): Part {
@@ -151,7 +152,7 @@ class Compiler {
       throw fault(node, `"${path.original}" is a block: write {{#${path.original} ...}}`)
     }
     const value = pathValue(path, true)
-    if (!this.escape || !node.escaped) return (run, scope) => run.write(run.textOf(value(run, scope)))
+    if (!this.escaped || !node.escaped) return (run, scope) => run.write(run.textOf(value(run, scope)))
     return (run, scope) => run.writeEscaped(run.textOf(value(run, scope)))
   }
 
@@ -160,9 +161,11 @@ class Compiler {
     const name = path.original
     if (!isSimple(path) || !isBlockName(name)) throw fault(node, `unknown helper "${name}"`)
     if (node.hash) throw fault(node, `"${name}" takes no named arguments`)
-    if ((node.program ?? node.inverse).blockParams?.length) throw fault(node, 'block parameters (as |x|) are not supported')
+    if ((node.program ?? node.inverse).blockParams?.length)
+      throw fault(node, 'block parameters (as |x|) are not supported')
     const wanted = BLOCKS[name] as number
-    if (node.params.length !== wanted) throw fault(node, `"${name}" takes ${wanted} argument${wanted > 1 ? 's' : ''}`)
+    if (node.params.length !== wanted)
+      throw fault(node, `"${name}" takes ${wanted} argument${wanted > 1 ? 's' : ''}`)
     const main = this.program(node.program, depth + 1)
     // `{{else if}}` hangs each branch below the one before it; they are levels of the parser, not of the text.
     const chained = (node.inverse as { chained?: boolean } | undefined)?.chained === true

@@ -51,7 +51,7 @@ function compile({ key, content, headers }: TemplateSource): CompiledTemplate {
   if (known) return known
   const fields = Object.entries(headers)
   const template = {
-    html: compileProgram(content, { escape: true }),
+    html: compileProgram(content, { escaped: true }),
     headers: fields.map(([name, value]) => [name, compileHeader(name, value)] as const),
     chars: fields.reduce((sum, [, value]) => sum + value.length, content.length),
   }
@@ -67,7 +67,7 @@ function compile({ key, content, headers }: TemplateSource): CompiledTemplate {
 
 function compileHeader(name: string, value: string): Program {
   try {
-    return compileProgram(value, { escape: false })
+    return compileProgram(value, { escaped: false })
   } catch (error) {
     throw error instanceof TemplateFault ? new TemplateFault(null, `header ${name}: ${error.message}`) : error
   }
