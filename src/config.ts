@@ -44,6 +44,8 @@ export interface Config {
   retryScheduleMs: readonly number[]
   /** Sending requests per second and account; null: no limit of any kind. */
   rateLimit: number | null
+  /** Content and headers of one template version, in KB. */
+  templateKbMax: number
   logLevel: string
 }
 
@@ -123,6 +125,7 @@ export function readConfig(env: Environment): Config {
     hostname: setting('HOSTNAME', hostName, () => hostname().toLowerCase()),
     retryScheduleMs: setting('RETRY_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
     rateLimit: setting('RATE_LIMIT', rateLimit, () => 100),
+    templateKbMax: setting('MAX_TEMPLATE_KB', kilobytes(1, 1024), () => 100),
     logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), () => 'info'),
   }
   for (const name of Object.keys(env)) {
@@ -248,6 +251,14 @@ function rateLimit(text: string): number | null {
   if (text === 'off' || text === '0') return null
   if (!/^\d+$/.test(text)) throw new Error(`"${text}" is not a number of requests per second, or off`)
   return Number(text)
+}
+
+const kilobytes = (min: number, max: number) => (text: string) => {
+  const value = Number(text)
+  if (!/^\d+$/.test(text) || value < min || value > max) {
+    throw new Error(`"${text}" is not a number of KB from ${min} to ${max}`)
+  }
+  return value
 }
 
 const oneOf = (values: readonly string[]) => (text: string) => {

@@ -41,6 +41,11 @@ import { type BlobStore, openBlobs } from './store/blobs.ts'
 import { openStore } from './store/open-store.ts'
 import { createSealer, loadSecret, type Sealer } from './store/sealing.ts'
 import type { Store } from './store/store.ts'
+import { createMjmlCompiler } from './templates/mjml.ts'
+import { previewRoutes } from './templates/preview.ts'
+import { createRenderer } from './templates/render.ts'
+import { templateRoutes } from './templates/routes.ts'
+import { createTemplates } from './templates/service.ts'
 
 export interface Service {
   /** Port of the HTTP listener, also when the configured one was 0. */
@@ -96,6 +101,7 @@ export async function startService(
       config.apiKey,
     )
     const core = { config, log, clock, random, store, blobs, sealer, domains }
+    const templating = startTemplates(core, open)
     const parts = await startParts(core, open)
     const authenticator = createAuthenticator(keys, sessions, localKey(sealer), first.accountId)
     const http = createHttp(core, authenticator)
@@ -107,6 +113,8 @@ export async function startService(
       ...eventRoutes({ store, domains, clock, sealer, baseUrl: config.publicUrl }),
       ...domainRoutes({ store, domains }),
       ...inboxRoutes(parts.inbox, config.publicUrl),
+      ...templateRoutes({ ...templating, domains, baseUrl: config.publicUrl }),
+      ...previewRoutes({ ...templating, domains }),
       ...accountRoutes({
         keys,
         sessions,
@@ -195,6 +203,16 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
     wakeDelivery: () => delivery.wake(),
   }
   return { inbox, delivery, accept }
+}
+
+/** Templates with the threads that compile and render them; those start when they are first needed. */
+function startTemplates({ config, store, domains, clock }: Core, open: (() => Promise<void> | void)[]) {
+  const renderer = createRenderer()
+  open.push(() => renderer.close())
+  const mjml = createMjmlCompiler()
+  open.push(() => mjml.close())
+  const contentBytesMax = config.templateKbMax * 1024
+  return { renderer, templates: createTemplates({ store, domains, clock, renderer, mjml, contentBytesMax }) }
 }
 
 /** Capture is a relay like any other: the listener of our own inbox. */

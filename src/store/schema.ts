@@ -160,6 +160,29 @@ export interface InboxRow {
   raw_blob: string | null
 }
 
+export interface TemplateRow {
+  id: string
+  account_id: string
+  scope: string
+  domain_id: string | null
+  name: string
+  description: string
+  created_by: string
+  created_at: number
+}
+
+export interface TemplateVersionRow {
+  id: string
+  template_id: string
+  tag: string
+  content: string
+  mjml: string
+  headers_json: string
+  comment: string
+  active: Flag
+  created_at: number
+}
+
 export interface Schema {
   accounts: AccountRow
   api_keys: ApiKeyRow
@@ -171,4 +194,6 @@ export interface Schema {
   deliveries: DeliveryRow
   events: EventRow
   inbox: InboxRow
+  templates: TemplateRow
+  template_versions: TemplateVersionRow
 }
