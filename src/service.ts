@@ -5,6 +5,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { credentialRoutes } from './accounts/credential-routes.ts'
+import { createCredentials } from './accounts/credentials.ts'
 import { ensureFirstAccount, type FirstAccount } from './accounts/first-start.ts'
 import { createKeys, type Keys } from './accounts/keys.ts'
 import { localKey } from './accounts/local-key.ts'
@@ -112,6 +114,7 @@ export async function startService(
       }),
       ...eventRoutes({ store, domains, clock, sealer, baseUrl: config.publicUrl }),
       ...domainRoutes({ store, domains }),
+      ...credentialRoutes(createCredentials(store, sealer, clock), domains),
       ...inboxRoutes(parts.inbox, config.publicUrl),
       ...templateRoutes({ ...templating, domains, baseUrl: config.publicUrl }),
       ...previewRoutes({ ...templating, domains }),

@@ -183,7 +183,18 @@ export interface TemplateVersionRow {
   created_at: number
 }
 
+export interface CredentialRow {
+  login: string
+  account_id: string
+  domain_id: string
+  password_hash: string | null
+  is_system: Flag
+  changed_at: number
+  created_at: number
+}
+
 export interface Schema {
+  credentials: CredentialRow
   accounts: AccountRow
   api_keys: ApiKeyRow
   login_links: LoginLinkRow
