@@ -33,6 +33,11 @@ import { verifyOwnSignatures } from './inbox/authentication.ts'
 import { createInbox } from './inbox/inbox.ts'
 import { type CaptureListener, startCaptureListener } from './inbox/listener.ts'
 import { inboxRoutes } from './inbox/routes.ts'
+import { listRoutes } from './lists/routes.ts'
+import { createLists } from './lists/service.ts'
+import { createListStore } from './lists/store.ts'
+import { createTaskRunner } from './lists/task-runner.ts'
+import { createUploadTasks } from './lists/upload-tasks.ts'
 import type { AcceptParts } from './messages/accept.ts'
 import { prepareDelivery } from './messages/prepare.ts'
 import { createMessageRecords } from './messages/records.ts'
@@ -107,6 +112,7 @@ export async function startService(
       ...eventRoutes({ store, domains, clock, sealer, baseUrl: config.publicUrl }),
       ...domainRoutes({ store, domains }),
       ...inboxRoutes(parts.inbox, config.publicUrl),
+      ...listRoutes({ ...startLists(core, open), clock, baseUrl: config.publicUrl }),
       ...accountRoutes({
         keys,
         sessions,
@@ -195,6 +201,16 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
     wakeDelivery: () => delivery.wake(),
   }
   return { inbox, delivery, accept }
+}
+
+/** Lists, and the background work of their uploads. */
+function startLists({ store: database, domains, clock, log }: Core, open: (() => Promise<void> | void)[]) {
+  const store = createListStore(database)
+  const uploads = createUploadTasks({ store: database, lists: store, clock, owner: newId() })
+  const runner = createTaskRunner({ clock, log, runOne: uploads.runOne })
+  open.push(() => runner.stop())
+  runner.start()
+  return { lists: createLists({ lists: store, domains, clock }), store, uploads, wakeUploads: runner.wake }
 }
 
 /** Capture is a relay like any other: the listener of our own inbox. */
