@@ -35,6 +35,11 @@ import { verifyOwnSignatures } from './inbox/authentication.ts'
 import { createInbox } from './inbox/inbox.ts'
 import { type CaptureListener, startCaptureListener } from './inbox/listener.ts'
 import { inboxRoutes } from './inbox/routes.ts'
+import { listRoutes } from './lists/routes.ts'
+import { createLists } from './lists/service.ts'
+import { createListStore } from './lists/store.ts'
+import { createTaskRunner } from './lists/task-runner.ts'
+import { createUploadTasks } from './lists/upload-tasks.ts'
 import type { AcceptParts } from './messages/accept.ts'
 import { prepareDelivery } from './messages/prepare.ts'
 import { createMessageRecords } from './messages/records.ts'
@@ -118,6 +123,7 @@ export async function startService(
       ...inboxRoutes(parts.inbox, config.publicUrl),
       ...templateRoutes({ ...templating, domains, baseUrl: config.publicUrl }),
       ...previewRoutes({ ...templating, domains }),
+      ...listRoutes({ ...startLists(core, open), clock, baseUrl: config.publicUrl }),
       ...accountRoutes({
         keys,
         sessions,
@@ -216,6 +222,16 @@ function startTemplates({ config, store, domains, clock }: Core, open: (() => Pr
   open.push(() => mjml.close())
   const contentBytesMax = config.templateKbMax * 1024
   return { renderer, templates: createTemplates({ store, domains, clock, renderer, mjml, contentBytesMax }) }
+}
+
+/** Lists, and the background work of their uploads. */
+function startLists({ store: database, domains, clock, log }: Core, open: (() => Promise<void> | void)[]) {
+  const store = createListStore(database)
+  const uploads = createUploadTasks({ store: database, lists: store, clock, owner: newId() })
+  const runner = createTaskRunner({ clock, log, runOne: uploads.runOne })
+  open.push(() => runner.stop())
+  runner.start()
+  return { lists: createLists({ lists: store, domains, clock }), store, uploads, wakeUploads: runner.wake }
 }
 
 /** Capture is a relay like any other: the listener of our own inbox. */

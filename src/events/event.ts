@@ -52,6 +52,9 @@ export type EventName =
   | 'unsubscribed'
   | 'complained'
   | 'stored'
+  | 'list_member_uploaded'
+  | 'list_member_upload_error'
+  | 'list_uploaded'
 
 export interface EventRecord {
   id: string

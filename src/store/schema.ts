@@ -193,6 +193,65 @@ export interface CredentialRow {
   created_at: number
 }
 
+export interface ListRow {
+  id: string
+  account_id: string
+  domain_name: string
+  address: string
+  address_key: string
+  name: string
+  description: string
+  access_level: string
+  reply_preference: string
+  header_id: string
+  header_key: string
+  members_count: number
+  version: number
+  created_at: number
+}
+
+export interface ListMemberRow {
+  list_id: string
+  address_key: string
+  address: string
+  name: string
+  vars_json: string
+  subscribed: Flag
+}
+
+/** What background tasks of lists have in common. */
+export interface ListTaskRow {
+  id: string
+  account_id: string
+  list_id: string
+  state: 'running' | 'done'
+  lease_owner: string | null
+  lease_until: number
+  created_at: number
+  updated_at: number
+}
+
+export interface ListUploadRow extends ListTaskRow {
+  format: 'json' | 'csv'
+  is_upsert: Flag
+  subscribed: Flag
+  entries_json: string
+  done: number
+  upserted_count: number
+  failed_count: number
+}
+
+export interface ListExpansionRow extends ListTaskRow {
+  domain_id: string
+  message_pk: string
+  list_address: string
+  list_header_id: string
+  headers_json: string
+  exclude_json: string
+  position: string
+  copies: number
+}
+
 export interface Schema {
   credentials: CredentialRow
   accounts: AccountRow
@@ -207,4 +266,8 @@ export interface Schema {
   inbox: InboxRow
   templates: TemplateRow
   template_versions: TemplateVersionRow
+  lists: ListRow
+  list_members: ListMemberRow
+  list_uploads: ListUploadRow
+  list_expansions: ListExpansionRow
 }
