@@ -56,25 +56,29 @@ export function createEventRetention(parts: RetentionParts): EventRetention {
       }
     })
 
-  async function runOnce(): Promise<number> {
-    const now = clock.now()
+  /** Deletes up to `rowsMax` of the oldest rows before `cutoffUs`, in batches. */
+  async function deleteBefore(cutoffUs: number, rowsMax: number): Promise<number> {
     let deleted = 0
-    let excess = parts.bytesMax === null ? 0 : await rowsBeyond(store, parts.bytesMax)
-    const oldest = (now - parts.days * DAY_MS) * 1000
-    const youngest = (now - RETENTION_DAYS_MIN * DAY_MS) * 1000
-    while (!stopping) {
-      const cutoff = excess > 0 ? Math.max(oldest, youngest) : oldest
-      const batch = await deleteBatch(store, cutoff, excess > 0 ? Math.max(excess, 1) : BATCH_ROWS)
-      deleted += batch.deleted
-      excess -= batch.deleted
-      if (batch.done && excess > 0 && batch.deleted === 0) {
-        log.warn({ rows: excess }, 'events take more space than allowed, but are younger than 3 days')
-      }
-      if (batch.done && (excess <= 0 || batch.deleted === 0)) break
+    while (!stopping && deleted < rowsMax) {
+      const size = Math.min(BATCH_ROWS, rowsMax - deleted)
+      const gone = await deleteBatch(store, cutoffUs, size)
+      deleted += gone
+      if (gone < size) break
       await pause()
     }
-    if (deleted > 0) log.info({ deleted }, 'events beyond retention deleted')
     return deleted
+  }
+
+  async function runOnce(): Promise<number> {
+    const before = (days: number) => (clock.now() - days * DAY_MS) * 1000
+    const aged = await deleteBefore(before(parts.days), Number.POSITIVE_INFINITY)
+    const excess = parts.bytesMax === null ? 0 : await rowsBeyond(store, parts.bytesMax)
+    const pressed = await deleteBefore(before(RETENTION_DAYS_MIN), excess)
+    if (pressed < excess && !stopping) {
+      log.warn({ rows: excess - pressed }, 'events take more space than allowed, but are younger than 3 days')
+    }
+    if (aged + pressed > 0) log.info({ aged, pressed }, 'events beyond retention deleted')
+    return aged + pressed
   }
 
   const run = () => {
@@ -109,32 +113,20 @@ export function createEventRetention(parts: RetentionParts): EventRetention {
   }
 }
 
-/** Deletes up to a batch of the oldest rows before `cutoffUs`; `done`: what is left is younger. */
-async function deleteBatch(
-  store: Store,
-  cutoffUs: number,
-  rowsMax: number,
-): Promise<{ deleted: number; done: boolean }> {
-  const size = Math.min(BATCH_ROWS, rowsMax)
+/** Deletes those of the `size` oldest rows that are before `cutoffUs`; resolves how many. */
+async function deleteBatch(store: Store, cutoffUs: number, size: number): Promise<number> {
   const rows = await store.db
     .selectFrom('events')
     .select(['seq', 'timestamp_us'])
     .orderBy('seq')
     .limit(size + 1)
     .execute()
-  // One row more than the batch is read, so the newest is never among those to go.
-  const old = rows.slice(0, -1).filter((row) => row.timestamp_us < cutoffUs)
-  if (old.length > 0) {
-    await store.db
-      .deleteFrom('events')
-      .where(
-        'seq',
-        'in',
-        old.map(({ seq }) => seq),
-      )
-      .execute()
-  }
-  return { deleted: old.length, done: old.length < size }
+  // One row more than the batch is read, and the last one left, so the newest is never among those to go.
+  const old = rows.slice(0, Math.min(size, rows.length - 1)).filter((row) => row.timestamp_us < cutoffUs)
+  if (old.length === 0) return 0
+  const gone = old.map(({ seq }) => seq)
+  await store.db.deleteFrom('events').where('seq', 'in', gone).execute()
+  return old.length
 }
 
 /** How many of the oldest rows are beyond the space allowed, by the size of the newest ones. */
