@@ -3,7 +3,7 @@
  * that only what we handed out comes back, and never expire by themselves: retention empties what they reach.
  */
 import { equalSecrets, type Sealer } from '../store/sealing.ts'
-import type { PageRequest } from './query.ts'
+import type { PageRequest } from './page-request.ts'
 
 /** Bound into the code, so that a token of another list or an older form never passes. */
 const PURPOSE = 'event-page-1'

@@ -10,37 +10,14 @@
  *
  * A *gap* is a place between two events. Going up gives what lies above it, going down what lies below.
  */
-import { type ExpressionBuilder, sql } from 'kysely'
-import type { EventRow, Schema } from '../store/schema.ts'
+import { sql } from 'kysely'
+import type { EventRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
-import { recipientHash } from './event.ts'
-import { type FieldName, type Filter, matches, parseFilter } from './filter.ts'
-import { type Branch, type Plan, planOf } from './plan.ts'
-
-/** A place in the order of commits: everything below it is final. */
-export interface CommitPlace {
-  tx: number
-  seq: number
-}
-
-export type Gap = { in: 'settled'; us: number; seq: number } | ({ in: 'since' } & CommitPlace)
-
-/** What a page token holds. */
-export interface PageRequest {
-  accountId: string
-  domainName: string
-  /** Microseconds, both included; null: open. */
-  lowUs: number | null
-  highUs: number | null
-  ascending: boolean
-  limit: number
-  filters: [FieldName, string][]
-  /** Where to go from; null: the end of the range. */
-  gap: Gap | null
-  up: boolean
-  /** Where *since* begins; null: at what is final now. */
-  start: CommitPlace | null
-}
+import { passes } from './fields.ts'
+import { type Filter, parseFilter } from './filter.ts'
+import { type KeySearch, settledKeys, sinceKeys } from './keys.ts'
+import type { CommitPlace, Gap, PageRequest } from './page-request.ts'
+import { planOf } from './plan.ts'
 
 export interface Page {
   items: Record<string, unknown>[]
@@ -72,14 +49,9 @@ interface Found {
 }
 
 /** One search: the request with what follows from it. */
-interface Search {
+interface Search extends KeySearch {
   request: PageRequest
   filters: Filter[]
-  plan: Plan
-  lowUs: number
-  highUs: number
-  start: CommitPlace
-  settled: CommitPlace
   pause(chunks: number): Promise<void>
 }
 
@@ -233,7 +205,7 @@ async function collect(
   for (let chunks = 0; found.length < limit; chunks++) {
     await search.pause(chunks)
     const size = chunks === 0 ? limit - found.length : CHUNK_ROWS
-    const rows = await readRows(store, area === 'since' ? sinceKeys : settledKeys, search, gap, size)
+    const rows = await readRows(store, area, search, gap, size)
     for (const row of rows) {
       const one: Found = { key: row, id: row.id, area, payload: JSON.parse(row.payload_json) }
       gap = up ? gapAbove(one) : gapBelow(one)
@@ -245,17 +217,16 @@ async function collect(
 
 const isBelow = (a: CommitPlace, b: CommitPlace) => a.tx < b.tx || (a.tx === b.tx && a.seq < b.seq)
 
-type KeyQuery = (store: Store, search: Search, gap: Gap | null, size: number) => Promise<Key[]>
-
 /** The keys first, from an index; then only as many rows as were asked for. */
 async function readRows(
   store: Store,
-  keysOf: KeyQuery,
+  area: Gap['in'],
   search: Search,
   gap: Gap | null,
   size: number,
 ): Promise<Row[]> {
-  const keys = await keysOf(store, search, gap, size)
+  const query = area === 'since' ? sinceKeys : settledKeys
+  const keys: Key[] = (await query(store, search, gap, size)?.execute()) ?? []
   if (keys.length === 0) return []
   const rows = await store.db
     .selectFrom('events')
@@ -269,158 +240,4 @@ async function readRows(
   const bySeq = new Map(rows.map((row) => [row.seq, row]))
   // A row that retention deleted in between keeps its place as a row that matches nothing.
   return keys.map((key) => bySeq.get(key.seq) ?? { ...key, id: '', event: '', payload_json: '{}' })
-}
-
-/** Keys of the settled area in order of time: the first of every branch, merged. */
-async function settledKeys(store: Store, search: Search, gap: Gap | null, size: number): Promise<Key[]> {
-  const direction = search.request.up ? 'asc' : 'desc'
-  const [first, ...others] = search.plan.branches.map((branch) => {
-    const keys = settledBranch(store, search, branch, gap)
-      .orderBy(`${branch.by === 'tag' ? 'event_tags' : 'events'}.timestamp_us`, direction)
-      .orderBy(`${branch.by === 'tag' ? 'event_tags' : 'events'}.seq`, direction)
-      .limit(size)
-    // A branch needs its own LIMIT, which a compound SELECT allows only inside a subquery.
-    return store.db.selectFrom(keys.as('branch')).selectAll()
-  })
-  if (!first) return []
-  if (others.length === 0) return first.execute()
-  const all = others.reduce((union, branch) => union.unionAll(branch), first)
-  return store.db
-    .selectFrom(all.as('branches'))
-    .selectAll()
-    .orderBy('timestamp_us', direction)
-    .orderBy('seq', direction)
-    .limit(size)
-    .execute()
-}
-
-/**
- * One stretch of an index. Conditions that hold beside it are written so that no index fits them (`|| ''`,
- * `+ 0`): with one index per question neither planner can pick a worse one.
- */
-function settledBranch(store: Store, search: Search, branch: Branch, gap: Gap | null) {
-  const { request, plan, lowUs, highUs, start } = search
-  const { domainName, accountId } = request
-  const table = branch.by === 'tag' ? 'event_tags' : 'events'
-  let keys = source(store, branch)
-    .select((of) => [
-      of.ref(`${table}.seq`).as('seq'),
-      of.ref('events.tx').as('tx'),
-      of.ref(`${table}.timestamp_us`).as('timestamp_us'),
-    ])
-    .where(`${table}.timestamp_us`, '>=', lowUs)
-    .where(`${table}.timestamp_us`, '<=', highUs)
-  if (gap?.in === 'settled') {
-    const places = sql`(${sql.ref(`${table}.timestamp_us`)}, ${sql.ref(`${table}.seq`)})`
-    const place = sql`(${gap.us}, ${gap.seq})`
-    keys = keys.where(request.up ? sql<boolean>`${places} >= ${place}` : sql<boolean>`${places} < ${place}`)
-  }
-  if (request.ascending) keys = keys.where(below(start))
-  if (branch.by === 'time') {
-    keys = keys.where('events.account_id', '=', accountId).where('events.domain_name', '=', domainName)
-  } else {
-    keys = keys.where(unindexed('events.account_id'), '=', accountId)
-    if (branch.by === 'recipient' || branch.by === 'message') {
-      keys = keys.where(unindexed('events.domain_name'), '=', domainName)
-    }
-  }
-  if (branch.by === 'message' && plan.recipients) {
-    const hashes = plan.recipients.map((recipient) => recipientHash(domainName, recipient))
-    keys = keys.where(sql<number>`events.recipient_hash + 0`, 'in', hashes)
-  }
-  if (plan.events && branch.by !== 'event' && branch.by !== 'tag') {
-    keys = keys.where(unindexed('events.event'), 'in', plan.events)
-  }
-  return keys.where((of) => indexed(of, branch, domainName))
-}
-
-/** The events themselves, or the narrow table of tags first: SQLite keeps the order of a cross join. */
-function source(store: Store, branch: Branch): TagSource {
-  if (branch.by === 'tag') return tagSource(store)
-  // One type for both; a query names `event_tags` only where it is joined.
-  return store.db.selectFrom('events') as unknown as TagSource
-}
-
-const tagSource = (store: Store) =>
-  store.db.selectFrom('event_tags').crossJoin('events').whereRef('events.seq', '=', 'event_tags.seq')
-type TagSource = ReturnType<typeof tagSource>
-
-function indexed(of: ExpressionBuilder<Schema, 'events' | 'event_tags'>, branch: Branch, domainName: string) {
-  switch (branch.by) {
-    case 'message':
-      return of('events.message_id', '=', branch.messageId)
-    case 'recipient':
-      return of('events.recipient_hash', '=', recipientHash(domainName, branch.recipient))
-    case 'tag':
-      return of.and([
-        of('event_tags.domain_name', '=', domainName),
-        of('event_tags.tag', '=', branch.tag),
-        of('event_tags.event', '=', branch.event),
-      ])
-    case 'event':
-      return of.and([of('events.domain_name', '=', domainName), of('events.event', '=', branch.event)])
-    case 'time':
-      return of.lit(true)
-  }
-}
-
-const unindexed = (column: string) => sql<string>`${sql.ref(column)} || ''`
-const below = ({ tx, seq }: CommitPlace) => sql<boolean>`(events.tx, events.seq) < (${tx}, ${seq})`
-const atOrAbove = ({ tx, seq }: CommitPlace) => sql<boolean>`(events.tx, events.seq) >= (${tx}, ${seq})`
-
-/** Keys of what became final since, in order of commit. */
-async function sinceKeys(store: Store, search: Search, gap: Gap | null, size: number): Promise<Key[]> {
-  const { request, plan, lowUs, highUs, start, settled } = search
-  const place = gap?.in === 'since' ? gap : null
-  const direction = request.up ? 'asc' : 'desc'
-  let keys = store.db
-    .selectFrom('events')
-    .select(['seq', 'tx', 'timestamp_us'])
-    .where('domain_name', '=', request.domainName)
-    .where(unindexed('events.account_id'), '=', request.accountId)
-    .where(sql<number>`timestamp_us + 0`, '>=', lowUs)
-    .where(sql<number>`timestamp_us + 0`, '<=', highUs)
-    .where(atOrAbove(request.up ? (place ?? start) : start))
-    .where(below(request.up ? settled : (place ?? settled)))
-  if (plan.events) keys = keys.where(unindexed('events.event'), 'in', plan.events)
-  return keys.orderBy('tx', direction).orderBy('seq', direction).limit(size).execute()
-}
-
-/** The values of an event's fields that filters are held against. */
-function valuesOf(name: FieldName, payload: Record<string, unknown>): (string | number)[] {
-  const message = inside(payload, 'message')
-  const headers = inside(message, 'headers')
-  const among = (value: unknown) => listOf(value).filter(isPlain)
-  switch (name) {
-    case 'from':
-    case 'to':
-    case 'subject':
-    case 'message-id':
-      return among(headers[name])
-    case 'attachment':
-      return listOf(message['attachments']).flatMap((file) => among(inside({ file }, 'file')['filename']))
-    case 'size':
-      return among(message['size'])
-    case 'recipients':
-      return among(message['recipients'])
-    case 'list':
-      return among(inside(payload, 'mailing-list')['address'])
-    default:
-      return among(payload[name])
-  }
-}
-
-const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [value])
-
-const isPlain = (value: unknown): value is string | number =>
-  typeof value === 'string' || typeof value === 'number'
-
-function inside(value: Record<string, unknown>, name: string): Record<string, unknown> {
-  const inner = value[name]
-  return typeof inner === 'object' && inner !== null ? (inner as Record<string, unknown>) : {}
-}
-
-function passes(filters: readonly Filter[], event: string, payload: Record<string, unknown>): boolean {
-  if (event === '') return false
-  return filters.every((filter) => matches(filter, valuesOf(filter.name, payload)))
 }

@@ -9,8 +9,9 @@ import { tokenPaging } from '../http/paging.ts'
 import { type Params, quotable } from '../http/params.ts'
 import type { Sealer } from '../store/sealing.ts'
 import { FIELD_NAMES, type FieldName, isFieldName, kindOf, parseFilter } from './filter.ts'
+import type { PageRequest } from './page-request.ts'
 import { openPage, sealPage } from './page-token.ts'
-import type { EventReader, PageRequest } from './query.ts'
+import type { EventReader } from './query.ts'
 
 export interface EventRouteParts {
   events: EventReader

@@ -1,7 +1,8 @@
 /** For the tests of events: messages, visits and rows with little ceremony. */
 import type { AttemptFacts, EventMessage, EventRecord, MessageSummary } from './event.ts'
 import { deliveredEvent } from './event.ts'
-import type { EventReader, Page, PageRequest } from './query.ts'
+import type { PageRequest } from './page-request.ts'
+import type { EventReader, Page } from './query.ts'
 
 export const NOW_MS = Date.UTC(2026, 5, 1, 12)
 
