@@ -26,6 +26,8 @@ import { createSigningKeys } from './domain-keys/signing-keys.ts'
 import { createSandbox } from './domains/create-domain.ts'
 import { createDomainDirectory, type DomainDirectory } from './domains/directory.ts'
 import { domainRoutes } from './domains/routes.ts'
+import { createEventReader } from './events/query.ts'
+import { createEventRetention, DAY_MS } from './events/retention.ts'
 import { eventRoutes } from './events/routes.ts'
 import type { Authenticator } from './http/auth.ts'
 import { readPages } from './http/pages.ts'
@@ -110,6 +112,15 @@ export async function startService(
     const core = { config, log, clock, random, store, blobs, sealer, domains }
     const templating = startTemplates(core, open)
     const parts = await startParts(core, open)
+    const retention = createEventRetention({
+      store,
+      clock,
+      log,
+      days: config.eventRetentionDays,
+      bytesMax: config.eventRetentionBytes,
+    })
+    open.push(() => retention.stop())
+    await retention.start()
     const authenticator = createAuthenticator(keys, sessions, localKey(sealer), first.accountId)
     const http = createHttp(core, authenticator)
     http.register([
@@ -117,7 +128,13 @@ export async function startService(
         ...parts.accept,
         headerPrefixes: [config.headerPrefix, ...config.headerPrefixAliases],
       }),
-      ...eventRoutes({ store, domains, clock, sealer, baseUrl: config.publicUrl }),
+      ...eventRoutes({
+        events: createEventReader(store, config.eventRetentionDays * DAY_MS),
+        domains,
+        clock,
+        sealer,
+        baseUrl: config.publicUrl,
+      }),
       ...domainRoutes({ store, domains }),
       ...credentialRoutes(createCredentials(store, sealer, clock), domains),
       ...inboxRoutes(parts.inbox, config.publicUrl),

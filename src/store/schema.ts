@@ -138,6 +138,21 @@ export interface EventRow {
   recipient: string | null
   message_id: string | null
   payload_json: string
+  /** With `seq` the place in the order of commits; the database fills it. */
+  tx: Generated<number>
+  /** Lower-case tags as JSON array; null: none. */
+  tags_json: string | null
+  /** Of domain and recipient, `recipientHash` in src/events/event.ts. */
+  recipient_hash: number | null
+}
+
+/** Written by triggers on `events`. */
+export interface EventTagRow {
+  domain_name: string
+  tag: string
+  event: string
+  timestamp_us: number
+  seq: number
 }
 
 export interface InboxRow {
@@ -263,6 +278,7 @@ export interface Schema {
   messages: MessageRow
   deliveries: DeliveryRow
   events: EventRow
+  event_tags: EventTagRow
   inbox: InboxRow
   templates: TemplateRow
   template_versions: TemplateVersionRow
