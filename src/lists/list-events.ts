@@ -1,7 +1,11 @@
 /** Events of uploads into a list (events.md section 2); shown under the list's domain. */
-import { newId } from '../base/ids.ts'
-import type { EventName, EventRecord } from '../events/event.ts'
-import { unixMicroseconds } from '../http/dates.ts'
+import type { EventRecord } from '../events/event.ts'
+import {
+  type ListUpload,
+  listMemberUploadErrorEvent,
+  listMemberUploadedEvent,
+  listUploadedEvent as uploadedEvent,
+} from '../events/later-events.ts'
 import type { List, Member } from './list.ts'
 
 /** What every event of one upload repeats. */
@@ -12,36 +16,12 @@ export interface UploadFacts {
   isUpsert: boolean
 }
 
-function record(
-  event: EventName,
-  level: 'info' | 'error',
-  list: List,
-  taskId: string,
-  nowMs: number,
-  more: Record<string, unknown>,
-): EventRecord {
-  const id = newId(nowMs)
-  const timestamp = unixMicroseconds(nowMs)
-  const payload = {
-    event,
-    id,
-    timestamp,
-    'log-level': level,
-    'task-id': taskId,
-    'mailing-list': { address: list.address },
-    ...more,
-  }
-  return {
-    id,
-    accountId: list.accountId,
-    domainName: list.domainName,
-    event,
-    timestampUs: Math.round(nowMs * 1000),
-    recipient: null,
-    messageId: null,
-    payload,
-  }
-}
+const uploadOf = (list: List, { taskId }: UploadFacts): ListUpload => ({
+  accountId: list.accountId,
+  domainName: list.domainName,
+  taskId,
+  listAddress: list.address,
+})
 
 /** A member is new or was changed. */
 export function memberUploadedEvent(
@@ -51,9 +31,7 @@ export function memberUploadedEvent(
   nowMs: number,
 ): EventRecord {
   const { address, name, subscribed } = member
-  return record('list_member_uploaded', 'info', list, facts.taskId, nowMs, {
-    member: { address, name, subscribed },
-  })
+  return listMemberUploadedEvent(uploadOf(list, facts), { address, name, subscribed }, nowMs)
 }
 
 /** An entry was skipped; `description` is what stood there. */
@@ -64,11 +42,8 @@ export function memberUploadErrorEvent(
   message: string,
   nowMs: number,
 ): EventRecord {
-  return record('list_member_upload_error', 'error', list, facts.taskId, nowMs, {
-    format: facts.format,
-    'member-description': description,
-    error: { message },
-  })
+  const fault = { format: facts.format, description, message }
+  return listMemberUploadErrorEvent(uploadOf(list, facts), fault, nowMs)
 }
 
 /** The upload is worked off. */
@@ -78,11 +53,7 @@ export function listUploadedEvent(
   counts: { upserted: number; failed: number },
   nowMs: number,
 ): EventRecord {
-  return record('list_uploaded', 'info', list, facts.taskId, nowMs, {
-    format: facts.format,
-    subscribed: facts.subscribed,
-    'is-upsert': facts.isUpsert,
-    'upserted-count': counts.upserted,
-    'failed-count': counts.failed,
-  })
+  const { format, subscribed, isUpsert } = facts
+  const result = { format, subscribed, isUpsert, upsertedCount: counts.upserted, failedCount: counts.failed }
+  return uploadedEvent(uploadOf(list, facts), result, nowMs)
 }
