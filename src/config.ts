@@ -45,6 +45,22 @@ export interface Config {
   /** Sending requests per second and account; null: no limit of any kind. */
   rateLimit: number | null
   logLevel: string
+  /** What the DNS records of sending domains point to. */
+  dnsTargets: {
+    spfIncludeHost: string
+    mxHosts: readonly string[]
+    /** A host name, or an address: then domains publish an address record. */
+    tracking: string
+    /** Zone in which automatic sender security publishes keys; null: it is not offered. */
+    dkimZone: string | null
+  }
+  /** Where the built-in DNS responder for the DKIM zone listens; null: another server publishes the zone. */
+  dkimZoneListen: Address | null
+  /** Days for which a replaced DKIM key goes on signing while the new records are awaited. */
+  dkimGraceDays: number
+  maxMessageTtlSeconds: number
+  /** Per account; 0: no limit. */
+  maxDomains: number
 }
 
 /** One address this node sends from: `ip[=shared][@helo.name]`. */
@@ -124,6 +140,19 @@ export function readConfig(env: Environment): Config {
     retryScheduleMs: setting('RETRY_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
     rateLimit: setting('RATE_LIMIT', rateLimit, () => 100),
     logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), () => 'info'),
+    dnsTargets: {
+      spfIncludeHost: setting('SPF_INCLUDE_HOST', dnsName, () => `spf.${dnsHost(publicUrl)}`),
+      mxHosts: setting('MX_HOSTS', list(dnsName), () => [
+        `mxa.${dnsHost(publicUrl)}`,
+        `mxb.${dnsHost(publicUrl)}`,
+      ]),
+      tracking: setting('TRACKING_CNAME_TARGET', hostName, () => `track.${dnsHost(publicUrl)}`),
+      dkimZone: optional('DKIM_ZONE', dnsName),
+    },
+    dkimZoneListen: optional('DKIM_ZONE_LISTEN', serverAddress(53)),
+    dkimGraceDays: setting('DKIM_GRACE_DAYS', wholeNumber, () => 7),
+    maxMessageTtlSeconds: setting('MAX_MESSAGE_TTL', wholeNumber, () => 604_800),
+    maxDomains: setting('MAX_DOMAINS', wholeNumber, () => 0),
   }
   for (const name of Object.keys(env)) {
     if (name.startsWith('SENDWRIGHT_') && !seen.has(name) && !name.startsWith('SENDWRIGHT_TEST_')) {
@@ -151,6 +180,22 @@ function hostName(text: string): string {
     throw new Error(`"${text}" is not a host name or address`)
   }
   return text.toLowerCase()
+}
+
+function dnsName(text: string): string {
+  if (isIP(text) !== 0) throw new Error(`"${text}" is an address; a host name is needed`)
+  return hostName(text)
+}
+
+/** The host below which the records' targets are by default: never an address (domains.md rule 1). */
+function dnsHost(url: string): string {
+  const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
+  return isIP(host) === 0 ? host : 'sendwright.localhost'
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new Error(`"${text}" is not a whole number`)
+  return Number(text)
 }
 
 /** An http or https address without a final slash, query or credentials. */

@@ -19,7 +19,7 @@ export interface DomainDirectory {
 export function createDomainDirectory(store: Store, clock: Clock): DomainDirectory {
   const find = (column: 'id' | 'name') => async (value: string) => {
     const row = await store.db.selectFrom('domains').selectAll().where(column, '=', value).executeTakeFirst()
-    return row ? domainOfRow(row) : null
+    return row ? domainOfRow(row, clock.now()) : null
   }
   const common = { clock, ttlMs: REMEMBER_MS, entriesMax: DOMAINS_MAX }
   const names: Cache<Domain | null> = createCache({ ...common, load: find('name') })
