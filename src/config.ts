@@ -154,6 +154,9 @@ export function readConfig(env: Environment): Config {
     maxMessageTtlSeconds: setting('MAX_MESSAGE_TTL', wholeNumber, () => 604_800),
     maxDomains: setting('MAX_DOMAINS', wholeNumber, () => 0),
   }
+  if (config.dkimZoneListen !== null && config.dnsTargets.dkimZone === null) {
+    faults.push('SENDWRIGHT_DKIM_ZONE_LISTEN needs SENDWRIGHT_DKIM_ZONE')
+  }
   for (const name of Object.keys(env)) {
     if (name.startsWith('SENDWRIGHT_') && !seen.has(name) && !name.startsWith('SENDWRIGHT_TEST_')) {
       faults.push(`${name}: unknown setting`)

@@ -8,6 +8,7 @@ import type { Logger } from 'pino'
 import { ensureFirstAccount, type FirstAccount } from './accounts/first-start.ts'
 import { createKeys, type Keys } from './accounts/keys.ts'
 import { localKey } from './accounts/local-key.ts'
+import { removeSendingKeys } from './accounts/on-domain-deleted.ts'
 import { accountRoutes } from './accounts/routes.ts'
 import { createSessions, type Sessions } from './accounts/sessions.ts'
 import { type Clock, systemClock } from './base/clock.ts'
@@ -234,6 +235,7 @@ async function startDomains(
   const onDeleted: OnDomainDeleted[] = [
     removeMail({ store, blobs, records, storageUrl: config.storageUrl, now: () => clock.now() }),
     (domain) => tracking.remove(domain.id),
+    removeSendingKeys(store),
     removeKeys(store, signingKeys),
   ]
   const dns = {

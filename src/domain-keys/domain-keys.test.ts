@@ -22,7 +22,7 @@ after(async () => {
 })
 
 const addDomain = async (name: string, form: Record<string, string> = {}) =>
-  (await service.call('POST', '/v4/domains', { form: { name, ...form } })).body
+  (await service.call('POST', '/v4/domains', { form: { name, dkim_key_size: '1024', ...form } })).body
 const createKey = (form: Record<string, string | File>) =>
   service.call('POST', '/v1/dkim/keys', { form: form as Record<string, string> })
 const keysOf = async (authority: string) =>

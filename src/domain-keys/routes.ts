@@ -77,7 +77,7 @@ function accountKeyRoutes(parts: KeyRouteParts): Operation[] {
       responses: { 200: { description: 'The key, inactive' } },
       async handler({ params, caller }) {
         const wanted = {
-          authority: required(params, 'signing_domain').toLowerCase(),
+          authority: authorityOf(required(params, 'signing_domain')),
           selector: readSelector(required(params, 'selector')),
           bits: readBits(params),
           algorithm: params.oneOf('algorithm', ['rsa', 'ed25519']) ?? 'rsa',
@@ -102,7 +102,7 @@ function accountKeyRoutes(parts: KeyRouteParts): Operation[] {
       ],
       responses: { 200: { description: 'Deleted' } },
       async handler({ params, caller }) {
-        const authority = required(params, 'signing_domain').toLowerCase()
+        const authority = authorityOf(required(params, 'signing_domain'))
         await deleteKey(parts, caller.accountId, authority, required(params, 'selector').toLowerCase())
         return { message: 'success' }
       },
@@ -123,7 +123,7 @@ function authorityKeyRoutes(parts: KeyRouteParts): Operation[] {
       params: [],
       responses: { 200: { description: `The key is ${verb}d` } },
       async handler({ path, caller }) {
-        const authority = path['authority_name'].toLowerCase()
+        const authority = authorityOf(path['authority_name'])
         const selector = path['selector'].toLowerCase()
         await run(parts, caller.accountId, authority, selector)
         return { message: `domain key ${verb}d`, authority, selector, active: verb === 'activate' }
@@ -140,7 +140,7 @@ function authorityKeyRoutes(parts: KeyRouteParts): Operation[] {
       params: [],
       responses: { 200: { description: 'All its keys' } },
       async handler({ path, caller }) {
-        const authority = path.authority_name.toLowerCase()
+        const authority = authorityOf(path.authority_name)
         if (!(await ownsAuthority(parts.store.db, caller.accountId, authority)))
           throw new NotFound('Domain not found')
         const keys = await keysOf(parts.store.db, caller.accountId, authority)
@@ -196,6 +196,9 @@ function domainSettingRoutes(parts: KeyRouteParts): Operation[] {
     }),
   ]
 }
+
+/** The name as it is stored; '' for what is no name: nothing has it, and some of it no database takes. */
+const authorityOf = (text: string) => hostNameOf(text) ?? ''
 
 /** @throws BadRequest `<field> is required` */
 const required = (params: Params, field: string) => params.required(field, `${field} is required`)
@@ -254,8 +257,7 @@ async function listKeys(parts: KeyRouteParts, accountId: string, params: Params)
   const selector = params.text('selector')
   const pivot = pivotOf(params)
   let keys = parts.store.db.selectFrom('dkim_keys').where('account_id', '=', accountId)
-  // What is no name at all matches nothing, and some of it no database takes.
-  if (signingDomain) keys = keys.where('authority', '=', hostNameOf(signingDomain) ?? '')
+  if (signingDomain) keys = keys.where('authority', '=', authorityOf(signingDomain))
   if (selector) keys = keys.where(SELECTOR, '=', selectorOf(selector) ?? '')
   const { count } = await keys.select((of) => of.fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
   const isBackwards = pivot[0] === 'last' || pivot[0] === 'previous'

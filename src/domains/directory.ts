@@ -1,4 +1,5 @@
 /** Domains by name, for every hot path: remembered for a few seconds, forgotten at once where they change. */
+import { domainToASCII } from 'node:url'
 import { type Cache, createCache } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Store } from '../store/store.ts'
@@ -25,11 +26,20 @@ export function createDomainDirectory(store: Store, clock: Clock): DomainDirecto
   const names: Cache<Domain | null> = createCache({ ...common, load: find('name') })
   const ids: Cache<Domain | null> = createCache({ ...common, load: find('id') })
   return {
-    byName: (name) => names.get(name.toLowerCase()),
+    byName: async (name) => {
+      const ascii = asciiName(name)
+      return ascii === null ? null : names.get(ascii)
+    },
     byId: (id) => ids.get(id),
     changed({ id, name }) {
       names.forget(name)
       ids.forget(id)
     },
   }
+}
+
+/** As domains are stored: lower case, an internationalised name as A-labels. Null: no domain has such a name. */
+function asciiName(name: string): string | null {
+  const ascii = /^[\x20-\x7e]*$/.test(name) ? name.toLowerCase() : domainToASCII(name)
+  return /^[a-z0-9.-]{1,253}$/.test(ascii) ? ascii : null
 }

@@ -34,7 +34,7 @@ after(async () => {
 })
 
 const create = (name: string, form: Record<string, string> = {}) =>
-  service.call('POST', '/v4/domains', { form: { name, ...form } })
+  service.call('POST', '/v4/domains', { form: { name, dkim_key_size: '1024', ...form } })
 
 /** Publishes what the domain asks for. */
 function publish(on: DnsServer, body: Record<string, unknown>) {
@@ -52,7 +52,7 @@ function publish(on: DnsServer, body: Record<string, unknown>) {
 }
 
 test('a new domain has its records and waits for them', async () => {
-  const { status, body } = await create('New.Example.com')
+  const { status, body } = await create('New.Example.com', { dkim_key_size: '' })
   assert.equal(status, 200)
   assert.equal(body.message, 'Domain DNS records have been created')
   assert.match(body.domain.id, /^[0-9a-f]{24}$/)
@@ -338,7 +338,7 @@ test('each record is explained: question, server, answer, sentence; with advice 
 })
 
 test('the zone text holds every record, long keys in pieces of 255', async () => {
-  await create('zone.example')
+  await create('zone.example', { dkim_key_size: '2048' })
   dns.set('zone.example', 'TXT', ['v=spf1 ip4:192.0.2.1 -all'])
   await service.call('PUT', '/v4/domains/zone.example/verify')
   const { status, text, headers } = await service.call('GET', '/sendwright/v1/domains/zone.example/zone')
@@ -579,6 +579,30 @@ test('a disabled domain neither sends nor goes, and is back when its time is ove
   const back = (await one.call('GET', '/v4/domains/off.example')).body.domain
   assert.equal(back.state, 'unverified')
   assert.ok(!('disabled' in back))
+})
+
+test('names that no database or DNS can hold are simply not there', async () => {
+  await create('xn--bcher-kva.example')
+  assert.equal((await service.call('GET', `/v4/domains/${encodeURIComponent('Bücher.example')}`)).status, 200)
+  for (const name of ['a%00b', '%2e%2e', 'a%20b.example', `${'a'.repeat(300)}.example`]) {
+    assert.equal((await service.call('GET', `/v4/domains/${name}`)).status, 404, name)
+    assert.equal((await service.call('PUT', `/v4/domains/${name}/keys/k1/activate`)).status, 404, name)
+  }
+})
+
+test('domains of subaccounts are listed on request, and say whose they are', async () => {
+  await create('of-child.example')
+  const database = new DatabaseSync(join(service.config.dataFolder, 'sendwright.db'))
+  database.exec(
+    "INSERT INTO accounts SELECT 'child', id, 'Child', signing_key_sealed, created_at FROM accounts LIMIT 1",
+  )
+  database.exec("UPDATE domains SET account_id = 'child' WHERE name = 'of-child.example'")
+  database.close()
+  const list = async (query: string) =>
+    (await service.call('GET', `/v4/domains?search=of-child${query}`)).body
+  assert.equal((await list('')).total_count, 0)
+  const both = await list('&include_subaccounts=yes')
+  assert.deepEqual([both.total_count, both.items[0].subaccount_id], [1, 'child'])
 })
 
 test('private keys are on disk only sealed', async () => {

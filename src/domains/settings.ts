@@ -168,8 +168,8 @@ function readArchiveTo(params: Params): string | null | undefined {
   if (text === undefined) return undefined
   if (text === '') return null
   const url = URL.canParse(text) ? new URL(text) : null
-  if (!url || !/^https?:$/.test(url.protocol) || text.length > URL_LENGTH_MAX)
-    throw invalidChoice('archive_to', text)
+  const isUsable = url && /^https?:$/.test(url.protocol) && /^[\x21-\x7e]+$/.test(text)
+  if (!isUsable || text.length > URL_LENGTH_MAX) throw invalidChoice('archive_to', text)
   return text
 }
 

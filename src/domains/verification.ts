@@ -5,6 +5,7 @@
  * keys, those of the other records with the domain.
  */
 import type { Transaction } from 'kysely'
+import { checkDkim } from '../dns/records.ts'
 import { senderSecurityVerified } from '../domain-keys/sender-security.ts'
 import type { SigningKeys } from '../domain-keys/signing-keys.ts'
 import type { DkimKeyRow, Flag, Schema } from '../store/schema.ts'
@@ -95,9 +96,15 @@ export async function verifyDomain(
     dkimDomain: domain.dkimHost,
     returnPathDomain: domain.mailfromHost,
   }
+  const signs = before.keys.some((key) => key.active === 1)
   const dmarcBefore = before.checks.find((check) => check.purpose === 'dmarc')
   const [keys, checks, dmarc] = await Promise.all([
-    Promise.all(before.keys.map((key) => lookUpKey(parts, key, before.sid))),
+    Promise.all(
+      before.keys.map(async (key) => {
+        const look = await lookUpKey(parts, key, before.sid)
+        return key.managed === 1 && (key.active === 1 || !signs) ? withPublishedKey(parts, look) : look
+      }),
+    ),
     Promise.all(
       wantedRecords(domain, parts.targets).map((wanted) =>
         lookUp(parts, wanted, checkOf(wanted, before.checks)),
@@ -126,6 +133,19 @@ export async function lookUpKey(
     key.next_selector === null ? null : lookUp(parts, former, undefined),
   ])
   return { key, check, former: old }
+}
+
+/** Behind a right CNAME the service itself must publish the key before anything is signed with it. */
+async function withPublishedKey(parts: LookupParts, look: KeyLook): Promise<KeyLook> {
+  const { check, key } = look
+  if (!check.valid || !check.answered) return look
+  const published = checkDkim(
+    await parts.resolver.query(check.name, 'TXT', { fresh: true }),
+    key.public_record,
+  )
+  if (published.valid) return look
+  const sentence = `${check.sentence} But the key behind it, which this service publishes, is not right there: ${published.sentence}`
+  return { ...look, check: { ...check, valid: false, answered: published.answered, sentence } }
 }
 
 /**
