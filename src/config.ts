@@ -51,6 +51,22 @@ export interface Config {
   /** Content and headers of one template version, in KB. */
   templateKbMax: number
   logLevel: string
+  /** What the DNS records of sending domains point to. */
+  dnsTargets: {
+    spfIncludeHost: string
+    mxHosts: readonly string[]
+    /** A host name, or an address: then domains publish an address record. */
+    tracking: string
+    /** Zone in which automatic sender security publishes keys; null: it is not offered. */
+    dkimZone: string | null
+  }
+  /** Where the built-in DNS responder for the DKIM zone listens; null: another server publishes the zone. */
+  dkimZoneListen: Address | null
+  /** Days for which a replaced DKIM key goes on signing while the new records are awaited. */
+  dkimGraceDays: number
+  maxMessageTtlSeconds: number
+  /** Per account; 0: no limit. */
+  maxDomains: number
 }
 
 /** One address this node sends from: `ip[=shared][@helo.name]`. */
@@ -131,8 +147,24 @@ export function readConfig(env: Environment): Config {
     eventRetentionDays: setting('EVENT_RETENTION_DAYS', wholeNumber(3, 3650, 'days'), () => 30),
     eventRetentionBytes: optional('EVENT_RETENTION_MEGABYTES', megabytes),
     rateLimit: setting('RATE_LIMIT', rateLimit, () => 100),
-    templateKbMax: setting('MAX_TEMPLATE_KB', kilobytes(1, 1024), () => 100),
+    templateKbMax: setting('MAX_TEMPLATE_KB', wholeNumber(1, 1024, 'kilobytes'), () => 100),
     logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), () => 'info'),
+    dnsTargets: {
+      spfIncludeHost: setting('SPF_INCLUDE_HOST', dnsName, () => `spf.${dnsHost(publicUrl)}`),
+      mxHosts: setting('MX_HOSTS', list(dnsName), () => [
+        `mxa.${dnsHost(publicUrl)}`,
+        `mxb.${dnsHost(publicUrl)}`,
+      ]),
+      tracking: setting('TRACKING_CNAME_TARGET', hostName, () => `track.${dnsHost(publicUrl)}`),
+      dkimZone: optional('DKIM_ZONE', dnsName),
+    },
+    dkimZoneListen: optional('DKIM_ZONE_LISTEN', serverAddress(53)),
+    dkimGraceDays: setting('DKIM_GRACE_DAYS', wholeNumber(0, 365, 'days'), () => 7),
+    maxMessageTtlSeconds: setting('MAX_MESSAGE_TTL', wholeNumber(0, 31_536_000, 'seconds'), () => 604_800),
+    maxDomains: setting('MAX_DOMAINS', wholeNumber(0, 1_000_000_000, 'domains'), () => 0),
+  }
+  if (config.dkimZoneListen !== null && config.dnsTargets.dkimZone === null) {
+    faults.push('SENDWRIGHT_DKIM_ZONE_LISTEN needs SENDWRIGHT_DKIM_ZONE')
   }
   for (const name of Object.keys(env)) {
     if (name.startsWith('SENDWRIGHT_') && !seen.has(name) && !name.startsWith('SENDWRIGHT_TEST_')) {
@@ -160,6 +192,17 @@ function hostName(text: string): string {
     throw new Error(`"${text}" is not a host name or address`)
   }
   return text.toLowerCase()
+}
+
+function dnsName(text: string): string {
+  if (isIP(text) !== 0) throw new Error(`"${text}" is an address; a host name is needed`)
+  return hostName(text)
+}
+
+/** The host below which the records' targets are by default: never an address (domains.md rule 1). */
+function dnsHost(url: string): string {
+  const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
+  return isIP(host) === 0 ? host : 'sendwright.localhost'
 }
 
 /** An http or https address without a final slash, query or credentials. */
@@ -267,14 +310,6 @@ function rateLimit(text: string): number | null {
   if (text === 'off' || text === '0') return null
   if (!/^\d+$/.test(text)) throw new Error(`"${text}" is not a number of requests per second, or off`)
   return Number(text)
-}
-
-const kilobytes = (min: number, max: number) => (text: string) => {
-  const value = Number(text)
-  if (!/^\d+$/.test(text) || value < min || value > max) {
-    throw new Error(`"${text}" is not a number of KB from ${min} to ${max}`)
-  }
-  return value
 }
 
 const oneOf = (values: readonly string[]) => (text: string) => {

@@ -10,28 +10,39 @@ import { createCredentials } from './accounts/credentials.ts'
 import { ensureFirstAccount, type FirstAccount } from './accounts/first-start.ts'
 import { createKeys, type Keys } from './accounts/keys.ts'
 import { localKey } from './accounts/local-key.ts'
+import { removeSendingKeys } from './accounts/on-domain-deleted.ts'
 import { accountRoutes } from './accounts/routes.ts'
 import { createSessions, type Sessions } from './accounts/sessions.ts'
 import { type Clock, systemClock } from './base/clock.ts'
 import { newId } from './base/ids.ts'
-import { parseCidr } from './base/ip.ts'
+import { type Cidr, parseCidr } from './base/ip.ts'
 import type { Config } from './config.ts'
 import { createDelivery, type Delivery } from './delivery/engine.ts'
 import { createQueue } from './delivery/queue.ts'
 import { deliveryOfReturnPath } from './delivery/return-path.ts'
 import { createTransport, type Routing } from './delivery/transport.ts'
 import { createResolver, type Resolver } from './dns/resolver.ts'
+import { startResponder } from './dns/responder.ts'
 import { systemServers } from './dns/system-servers.ts'
+import { dkimZone } from './domain-keys/dkim-zone.ts'
+import { removeKeys } from './domain-keys/on-domain-deleted.ts'
+import { createRotations } from './domain-keys/rotation.ts'
+import { rotationRoutes } from './domain-keys/rotation-routes.ts'
+import { domainKeyRoutes } from './domain-keys/routes.ts'
 import { createSigningKeys } from './domain-keys/signing-keys.ts'
+import { createDnsChecks } from './domains/background.ts'
 import { createSandbox } from './domains/create-domain.ts'
+import { createDeletionJob, type OnDomainDeleted } from './domains/deletion.ts'
+import { domainDeliveryRoutes } from './domains/delivery-routes.ts'
 import { createDomainDirectory, type DomainDirectory } from './domains/directory.ts'
 import { domainRoutes } from './domains/routes.ts'
 import { createEventReader } from './events/query.ts'
 import { createEventRetention, DAY_MS } from './events/retention.ts'
 import { eventRoutes } from './events/routes.ts'
 import type { Authenticator } from './http/auth.ts'
+import type { Operation } from './http/operation.ts'
 import { readPages } from './http/pages.ts'
-import { createRateLimiter, DEFAULT_LIMITS } from './http/rate-limit.ts'
+import { createRateLimiter, DEFAULT_LIMITS, type RateLimiter } from './http/rate-limit.ts'
 import { createHttpServer, type HttpServer } from './http/server.ts'
 import { verifyOwnSignatures } from './inbox/authentication.ts'
 import { createInbox } from './inbox/inbox.ts'
@@ -43,6 +54,7 @@ import { createListStore } from './lists/store.ts'
 import { createTaskRunner } from './lists/task-runner.ts'
 import { createUploadTasks } from './lists/upload-tasks.ts'
 import type { AcceptParts } from './messages/accept.ts'
+import { removeMail } from './messages/on-domain-deleted.ts'
 import { prepareDelivery } from './messages/prepare.ts'
 import { createMessageRecords } from './messages/records.ts'
 import { messageRoutes } from './messages/routes.ts'
@@ -55,6 +67,8 @@ import { previewRoutes } from './templates/preview.ts'
 import { createRenderer } from './templates/render.ts'
 import { templateRoutes } from './templates/routes.ts'
 import { createTemplates } from './templates/service.ts'
+import { createTrackingDirectory } from './tracking/settings.ts'
+import { trackingSettingsRoutes } from './tracking/settings-routes.ts'
 
 export interface Service {
   /** Port of the HTTP listener, also when the configured one was 0. */
@@ -73,6 +87,9 @@ export interface ServiceOverrides {
 
 /** Attempts get this long to end on a stop; R12 allows 30 s for all of it. */
 const DRAIN_MS = 20_000
+
+/** A host that is set up with no name server has one of its own, resolv.conf(5). */
+const LOCAL_DNS = { host: '127.0.0.1', port: 53 }
 
 /** Starts the whole service. What was opened before a failing step is closed again. */
 export async function startService(
@@ -112,6 +129,8 @@ export async function startService(
     const core = { config, log, clock, random, store, blobs, sealer, domains }
     const templating = startTemplates(core, open)
     const parts = await startParts(core, open)
+    const sandbox = await domains.byName(first.sandboxDomain)
+    if (sandbox) await parts.credentials.setSystem(sandbox, null)
     const retention = createEventRetention({
       store,
       clock,
@@ -122,7 +141,9 @@ export async function startService(
     open.push(() => retention.stop())
     await retention.start()
     const authenticator = createAuthenticator(keys, sessions, localKey(sealer), first.accountId)
-    const http = createHttp(core, authenticator)
+    const limiter = createLimiter(core)
+    const http = createHttp(core, authenticator, limiter)
+    const domainParts = await startDomains(core, parts, first.accountId, limiter, open)
     http.register([
       ...messageRoutes({
         ...parts.accept,
@@ -135,8 +156,8 @@ export async function startService(
         sealer,
         baseUrl: config.publicUrl,
       }),
-      ...domainRoutes({ store, domains }),
-      ...credentialRoutes(createCredentials(store, sealer, clock), domains),
+      ...domainParts.routes,
+      ...credentialRoutes(parts.credentials, domains),
       ...inboxRoutes(parts.inbox, config.publicUrl),
       ...templateRoutes({ ...templating, domains, baseUrl: config.publicUrl }),
       ...previewRoutes({ ...templating, domains }),
@@ -189,6 +210,10 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
     open.push(() => listener.close())
     capture = listener
   }
+  const servers = config.dnsServers ?? systemServers()
+  const resolver = createResolver({ servers: servers.length > 0 ? servers : [LOCAL_DNS], clock })
+  open.push(() => resolver.close())
+  const allow = config.allowNetworks.flatMap((network) => parseCidr(network) ?? [])
   const records = createMessageRecords(store, blobs)
   const signingKeys = createSigningKeys(store, sealer, clock)
   const prepareParts = {
@@ -204,7 +229,7 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
   const delivery: Delivery = createDelivery({
     queue: createQueue(store, newId()),
     transport: createTransport({
-      routing: routingOf(config, capture, clock, open),
+      routing: routingOf(config, capture, resolver, allow),
       heloName: config.hostname,
       clock,
       random,
@@ -228,7 +253,78 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
     allowUnverified: config.delivery.kind === 'capture',
     wakeDelivery: () => delivery.wake(),
   }
-  return { inbox, delivery, accept }
+  const credentials = createCredentials(store, sealer, clock)
+  return { inbox, delivery, accept, resolver, allow, signingKeys, records, credentials }
+}
+
+type Parts = Awaited<ReturnType<typeof startParts>>
+
+/** Domains, their keys and tracking settings: operations, and the work in the background. */
+async function startDomains(
+  core: Core,
+  { resolver, allow, signingKeys, records, credentials }: Parts,
+  firstAccountId: string,
+  limiter: RateLimiter,
+  open: (() => Promise<void> | void)[],
+): Promise<{ routes: Operation[] }> {
+  const { config, log, clock, store, blobs, sealer, domains } = core
+  const tracking = createTrackingDirectory(store, clock)
+  const onDeleted: OnDomainDeleted[] = [
+    removeMail({ store, blobs, records, storageUrl: config.storageUrl, now: () => clock.now() }),
+    (domain) => tracking.remove(domain.id),
+    removeSendingKeys(store),
+    credentials.forgetDomain,
+    removeKeys(store, signingKeys),
+  ]
+  const dns = {
+    resolver,
+    allow,
+    targets: config.dnsTargets,
+    spfIncludeHost: config.dnsTargets.spfIncludeHost,
+  }
+  const common = { ...dns, store, sealer, clock, log, domains, signingKeys }
+  const deletion = createDeletionJob({ store, domains, clock, log, onDeleted })
+  const background = [deletion, createDnsChecks(common), createRotations(common)]
+  if (config.dkimZoneListen && config.dnsTargets.dkimZone) {
+    const zone = dkimZone(store, config.dnsTargets.dkimZone, config.hostname)
+    const responder = await startResponder(config.dkimZoneListen, zone)
+    open.push(() => responder.close())
+  }
+  for (const job of background) {
+    job.start()
+    open.push(() => job.stop())
+  }
+  const parts = {
+    ...common,
+    limiter,
+    onDeleted,
+    maxDomains: config.maxDomains,
+    maxMessageTtlSeconds: config.maxMessageTtlSeconds,
+    graceMs: config.dkimGraceDays * 24 * 3_600_000,
+    addresses: configuredAddresses(config, firstAccountId),
+    setPostmasterPassword: credentials.setSystem,
+    wakeDeletion: () => deletion.wake(),
+  }
+  return {
+    routes: [
+      ...domainRoutes(parts),
+      ...domainDeliveryRoutes(parts),
+      ...domainKeyRoutes({ ...common, baseUrl: config.publicUrl }),
+      ...rotationRoutes(common),
+      ...trackingSettingsRoutes({ domains, tracking }),
+    ],
+  }
+}
+
+/** The addresses of SENDWRIGHT_IPS: shared ones are everybody's, the others the first account's. */
+function configuredAddresses({ sourceAddresses }: Config, firstAccountId: string) {
+  return {
+    isAssigned: async (accountId: string, ip: string) =>
+      sourceAddresses.some(
+        (address) => address.ip === ip && (address.shared || accountId === firstAccountId),
+      ),
+    hasPool: async () => false,
+  }
 }
 
 /** Templates with the threads that compile and render them; those start when they are first needed. */
@@ -255,14 +351,11 @@ function startLists({ store: database, domains, clock, log }: Core, open: (() =>
 function routingOf(
   config: Config,
   capture: CaptureListener | null,
-  clock: Clock,
-  open: (() => void)[],
+  resolver: Resolver,
+  allow: readonly Cidr[],
 ): Routing {
   if (capture) return { kind: 'relay', host: capture.host, port: capture.port, auth: capture.auth }
   if (config.delivery.kind === 'relay') return config.delivery
-  const resolver: Resolver = createResolver({ servers: config.dnsServers ?? systemServers(), clock })
-  open.push(() => resolver.close())
-  const allow = config.allowNetworks.flatMap((network) => parseCidr(network) ?? [])
   return { kind: 'direct', port: config.mxPort, resolver, allow }
 }
 
@@ -301,8 +394,20 @@ function createAuthenticator(
   }
 }
 
-function createHttp({ config, log, clock, blobs, store }: Core, authenticator: Authenticator): HttpServer {
+function createLimiter({ config, clock }: Core): RateLimiter {
   const sending = { ...DEFAULT_LIMITS.sending, count: config.rateLimit ?? 0 }
+  return createRateLimiter({
+    clock,
+    limits: { ...DEFAULT_LIMITS, sending },
+    off: config.rateLimit === null,
+  })
+}
+
+function createHttp(
+  { config, log, clock, blobs, store }: Core,
+  authenticator: Authenticator,
+  limiter: RateLimiter,
+): HttpServer {
   return createHttpServer({
     host: config.host,
     port: config.port,
@@ -316,11 +421,7 @@ function createHttp({ config, log, clock, blobs, store }: Core, authenticator: A
     corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,
     authenticator,
-    limiter: createRateLimiter({
-      clock,
-      limits: { ...DEFAULT_LIMITS, sending },
-      off: config.rateLimit === null,
-    }),
+    limiter,
     spool: blobs,
     pages: readPages(join(import.meta.dirname, '../web/dist')),
     pagesPrefix: '/inbox/',

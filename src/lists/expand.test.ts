@@ -149,6 +149,7 @@ eachStore('a post is decided by who is subscribed now, and by every list of the 
       state: 'active',
       created_at: 0,
     }),
+    0,
   )
   const domains = { byName: async () => domain, byId: async () => domain, changed: () => {} }
   const rules = createLists({ lists, domains, clock: createTestClock() })

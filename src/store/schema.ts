@@ -65,6 +65,52 @@ export interface DomainRow {
   mailfrom_host: string
   dkim_authority: string
   created_at: number
+  signing_authority: string | null
+  dkim_unverified: Flag
+  verified: Flag
+  tracking_valid: Flag
+  sending_ips_json: string | null
+  sending_pool_id: string | null
+}
+
+export interface DomainDnsRow {
+  domain_id: string
+  checks_json: string
+  state_since: number
+  next_check_at: number
+}
+
+export interface DomainDeletionRow {
+  domain_id: string
+  name: string
+  domain_json: string
+  due_at: number
+  attempts: number
+}
+
+export interface TrackingSettingsRow {
+  domain_id: string
+  account_id: string
+  opens: Flag
+  opens_at_top: Flag
+  clicks: string
+  unsubscribe: Flag
+  html_footer: string | null
+  text_footer: string | null
+}
+
+export interface SenderSecurityRow {
+  domain_id: string
+  account_id: string
+  domain_name: string
+  sid: string
+  state: string
+  active_selector: string | null
+  rotation_enabled: Flag
+  rotation_interval: string
+  rotated_at: number
+  grace_until: number | null
+  rotation_json: string | null
 }
 
 export interface DkimKeyRow {
@@ -77,6 +123,10 @@ export interface DkimKeyRow {
   public_record: string
   active: Flag
   created_at: number
+  next_selector: string | null
+  check_json: string | null
+  activates: Flag
+  managed: Flag
 }
 
 export interface MessageRow {
@@ -274,7 +324,11 @@ export interface Schema {
   login_links: LoginLinkRow
   sessions: SessionRow
   domains: DomainRow
+  domain_dns: DomainDnsRow
+  domain_deletions: DomainDeletionRow
+  tracking_settings: TrackingSettingsRow
   dkim_keys: DkimKeyRow
+  sender_security: SenderSecurityRow
   messages: MessageRow
   deliveries: DeliveryRow
   events: EventRow

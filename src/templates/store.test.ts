@@ -4,6 +4,7 @@ import { systemClock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
+import { newDomainRow } from '../domains/domain.ts'
 import type { Store } from '../store/store.ts'
 import { createTemplateChoice } from './choose.ts'
 import {
@@ -30,27 +31,14 @@ async function withAccount(store: Store): Promise<void> {
     created_at: 1,
   }
   await store.db.insertInto('accounts').values(account).execute()
-  const domain = {
+  const domain = newDomainRow({
     id: 'd1',
     account_id: 'a1',
     name: 'example.com',
     type: 'custom',
     state: 'active',
-    disabled_json: null,
-    spam_action: 'disabled',
-    wildcard: 0,
-    require_tls: 0,
-    skip_verification: 0,
-    use_automatic_sender_security: 0,
-    encrypt_incoming_message: 0,
-    web_prefix: 'email',
-    web_scheme: 'http',
-    message_ttl_seconds: 0,
-    archive_to: null,
-    mailfrom_host: 'example.com',
-    dkim_authority: 'example.com',
     created_at: 1,
-  } as const
+  })
   await store.db.insertInto('domains').values(domain).execute()
 }
 
