@@ -358,10 +358,10 @@ class Run {
   }
 
   writeEscaped(text: string): void {
-    if (text.length <= ESCAPED_AT_ONCE) return this.write(Handlebars.Utils.escapeExpression(text))
     this.room(text.length)
     for (let at = 0; at < text.length; at += ESCAPED_AT_ONCE) {
-      this.write(Handlebars.Utils.escapeExpression(text.slice(at, at + ESCAPED_AT_ONCE)))
+      const piece = text.length <= ESCAPED_AT_ONCE ? text : text.slice(at, at + ESCAPED_AT_ONCE)
+      this.write(Handlebars.Utils.escapeExpression(piece))
     }
   }
 
