@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { auditRoutes } from './accounts/audit.ts'
 import { ensureFirstAccount, type FirstAccount } from './accounts/first-start.ts'
 import { createKeys, type Keys } from './accounts/keys.ts'
 import { localKey } from './accounts/local-key.ts'
@@ -41,6 +42,12 @@ import { type BlobStore, openBlobs } from './store/blobs.ts'
 import { openStore } from './store/open-store.ts'
 import { createSealer, loadSecret, type Sealer } from './store/sealing.ts'
 import type { Store } from './store/store.ts'
+import { bounceConsequences } from './suppressions/automatic.ts'
+import { createSuppressionCheck } from './suppressions/check.ts'
+import { createImports } from './suppressions/import.ts'
+import { policyRoutes } from './suppressions/policy.ts'
+import { suppressionRoutes } from './suppressions/routes.ts'
+import { createSuppressions } from './suppressions/service.ts'
 
 export interface Service {
   /** Port of the HTTP listener, also when the configured one was 0. */
@@ -107,6 +114,14 @@ export async function startService(
       ...eventRoutes({ store, domains, clock, sealer, baseUrl: config.publicUrl }),
       ...domainRoutes({ store, domains }),
       ...inboxRoutes(parts.inbox, config.publicUrl),
+      ...suppressionRoutes({
+        suppressions: createSuppressions(store, clock),
+        domains,
+        imports: parts.imports,
+        baseUrl: config.publicUrl,
+      }),
+      ...policyRoutes({ store, domains, clock }),
+      ...auditRoutes(store, config.publicUrl),
       ...accountRoutes({
         keys,
         sessions,
@@ -118,6 +133,7 @@ export async function startService(
     const { port } = await http.listen()
     open.push(() => http.close())
     await parts.delivery.start()
+    parts.imports.start()
     return { port, first, sessions, stop }
   } catch (error) {
     await stop()
@@ -161,6 +177,7 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
     records,
     domains,
     signingKeys,
+    suppressions: createSuppressionCheck(store, clock),
     blobs,
     clock,
     returnPathMac,
@@ -176,7 +193,7 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
       random,
     }),
     prepare: (claimed) => prepareDelivery(prepareParts, claimed),
-    consequences: () => [],
+    consequences: bounceConsequences,
     clock,
     log,
     random,
@@ -194,7 +211,9 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
     allowUnverified: config.delivery.kind === 'capture',
     wakeDelivery: () => delivery.wake(),
   }
-  return { inbox, delivery, accept }
+  const imports = createImports({ store, blobs, clock, log })
+  open.push(() => imports.stop())
+  return { inbox, delivery, accept, imports }
 }
 
 /** Capture is a relay like any other: the listener of our own inbox. */
