@@ -57,6 +57,8 @@ export interface SuppressionCheck {
 
 /** Checks in one query at the most. On SQLite a check costs 40 µs of CPU (both threads) alone, 10 µs in groups of 8. */
 const CHECKS_PER_QUERY_MAX = 16
+/** Queries at a time: SQLite has one reader, which finds the next one waiting; PostgreSQL has connections to spare. */
+const QUERIES_MAX = { sqlite: 2, postgres: 4 }
 
 interface Waiting {
   domainId: string
@@ -65,50 +67,60 @@ interface Waiting {
   reject(error: unknown): void
 }
 
+type Query = CompiledQuery<Hit & { address: string }>
+
 export function createSuppressionCheck(store: Store, clock: Clock): SuppressionCheck {
-  const waiting: Waiting[] = []
-  const queries = new Map<number, CompiledQuery<Hit & { domain_id: string; address: string }>>()
-  /** Queries running; PostgreSQL answers several at a time, SQLite's reader one after the other. */
+  let waiting: Waiting[] = []
   let running = 0
-  const runningMax = store.kind === 'sqlite' ? 1 : 4
+  const queries = new Map<number, Query>()
 
   const lookUp = (domainId: string, address: string) =>
     new Promise<Hit[]>((resolve, reject) => {
       waiting.push({ domainId, address, resolve, reject })
+      // Those that are asked in the same turn of the event loop go together.
       if (waiting.length === 1) queueMicrotask(pump)
     })
 
   function pump(): void {
-    while (running < runningMax && waiting.length > 0) {
+    while (running < QUERIES_MAX[store.kind] && waiting.length > 0) {
       running++
-      void answer(waiting.splice(0, CHECKS_PER_QUERY_MAX)).finally(() => {
+      void answer(takeGroup()).finally(() => {
         running--
         pump()
       })
     }
   }
 
+  /** The one that waits longest, and others of its domain. */
+  function takeGroup(): Waiting[] {
+    const group: Waiting[] = []
+    const rest: Waiting[] = []
+    for (const check of waiting) {
+      const fits = group.length < CHECKS_PER_QUERY_MAX && check.domainId === waiting[0]?.domainId
+      if (fits) group.push(check)
+      else rest.push(check)
+    }
+    waiting = rest
+    return group
+  }
+
   async function answer(checks: Waiting[]): Promise<void> {
     try {
       const { rows } = await store.db.executeQuery(queryOf(checks))
-      for (const { domainId, address, resolve } of checks) {
-        resolve(rows.filter((row) => row.address === address && row.domain_id === domainId))
-      }
+      for (const { address, resolve } of checks) resolve(rows.filter((row) => row.address === address))
     } catch (error) {
       for (const { reject } of checks) reject(error)
     }
   }
 
-  /** The query for so many pairs, compiled once per size; a smaller group repeats its last pair. */
-  function queryOf(checks: readonly Waiting[]): CompiledQuery<Hit & { domain_id: string; address: string }> {
+  /** The query is compiled once per power of two; a smaller group repeats its last address. */
+  function queryOf(checks: readonly Waiting[]): Query {
     const size = 2 ** Math.ceil(Math.log2(checks.length))
     const query = queries.get(size) ?? compileQuery(store, size)
     queries.set(size, query)
-    const parameters = Array.from({ length: size }, (_, index) => {
-      const { domainId, address } = checks[Math.min(index, checks.length - 1)] as Waiting
-      return [domainId, address]
-    })
-    return { ...query, parameters: parameters.flat() }
+    const last = checks.at(-1) as Waiting
+    const addresses = Array.from({ length: size }, (_, index) => (checks[index] ?? last).address)
+    return { ...query, parameters: [last.domainId, ...addresses] }
   }
 
   return {
@@ -119,8 +131,11 @@ export function createSuppressionCheck(store: Store, clock: Clock): SuppressionC
   }
 }
 
-/** Each pair is a range of three places in the primary key. */
-function compileQuery(store: Store, pairs: number) {
+/**
+ * Places in the primary key of one domain. A list of (domain, address) pairs instead made PostgreSQL read the
+ * whole domain while the table had no statistics yet: 25 ms for 100,000 records, against 0.1 ms.
+ */
+function compileQuery(store: Store, addresses: number): Query {
   return store.db
     .selectFrom('suppressions as record')
     .leftJoin('unsubscribe_tags as covered', (join) =>
@@ -129,21 +144,13 @@ function compileQuery(store: Store, pairs: number) {
         .onRef('covered.address', '=', 'record.address')
         .on('record.kind', '=', sql.lit<SuppressionKind>('unsubscribes')),
     )
-    .select(['record.domain_id', 'record.address', 'record.kind', 'record.expires_at', 'covered.tag_key'])
-    .where((where) =>
-      where.or(
-        Array.from({ length: pairs }, () =>
-          where.and([
-            where('record.domain_id', '=', ''),
-            where('record.address', '=', ''),
-            where(
-              'record.kind',
-              'in',
-              STOPPING_LISTS.map((kind) => sql.lit<SuppressionKind>(kind)),
-            ),
-          ]),
-        ),
-      ),
+    .select(['record.address', 'record.kind', 'record.expires_at', 'covered.tag_key'])
+    .where('record.domain_id', '=', '')
+    .where('record.address', 'in', Array<string>(addresses).fill(''))
+    .where(
+      'record.kind',
+      'in',
+      STOPPING_LISTS.map((kind) => sql.lit<SuppressionKind>(kind)),
     )
     .compile()
 }

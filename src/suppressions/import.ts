@@ -3,7 +3,7 @@
  *
  * 1. `submit` checks the header, puts the file into the blob store and a row into `suppression_imports`; then
  *    the call is answered.
- * 2. One worker per process claims imports under a lease and takes 1,000 rows at a time. Each step commits the
+ * 2. One worker per process claims imports under a lease and takes up to 1,000 rows at a time. Each step commits the
  *    records together with the number of rows done.
  * 3. After a stop or a crash the import is claimed again and goes on behind the last step.
  *
@@ -42,6 +42,8 @@ export interface ImportParts {
 }
 
 const ROWS_PER_STEP = 1000
+/** Characters held for one step; a row may be 256 KiB long, a thousand of them would be too much. */
+const STEP_LENGTH_MAX = 4 * 1024 * 1024
 /** A plain file has 25 MB; packed ten times as much is more than any real list, and a bomb ends here. */
 const UNPACKED_BYTES_MAX = 250 * 1024 * 1024
 /** A step takes seconds at the worst; after this another process may go on. */
@@ -120,6 +122,7 @@ export function createImports({ store, blobs, clock, log }: ImportParts): Import
     let columns: Columns | null = null
     let seen = 0
     let rows: string[][] = []
+    let length = 0
     for await (const row of readCsv(unpacked(file.open()))) {
       if (!columns) {
         columns = columnsOf(traits, row)
@@ -128,9 +131,11 @@ export function createImports({ store, blobs, clock, log }: ImportParts): Import
       seen++
       if (seen <= task.rows_done) continue
       rows.push(row)
-      if (rows.length < ROWS_PER_STEP) continue
+      for (const cell of row) length += cell.length
+      if (rows.length < ROWS_PER_STEP && length < STEP_LENGTH_MAX) continue
       await step(task, columns, rows)
       rows = []
+      length = 0
       if (stopping) return false
     }
     if (columns && rows.length > 0) await step(task, columns, rows)

@@ -111,7 +111,12 @@ function givenPolicy(params: Params): Partial<SuppressionPolicy> {
 }
 
 /** Stores the policy. The new lifetime holds for the records that came by themselves before, too. */
-function policyStatements(actor: Actor, domain: Domain, policy: SuppressionPolicy, now: number): Statement[] {
+export function policyStatements(
+  actor: Actor,
+  domain: Domain,
+  policy: SuppressionPolicy,
+  now: number,
+): Statement[] {
   const columns = ['domain_id', ...NAMES]
   const lifetime = policy.lifetime_days > 0 ? 'created_at + CAST(? AS BIGINT)' : 'NULL'
   return [
