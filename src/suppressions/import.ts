@@ -39,6 +39,8 @@ export interface ImportParts {
   blobs: BlobStore
   clock: Clock
   log: Logger
+  /** Default 250 MiB. */
+  unpackedBytesMax?: number
 }
 
 const ROWS_PER_STEP = 1000
@@ -56,7 +58,8 @@ const ATTEMPTS_MAX = 5
 type Task = SuppressionImportRow & { lease_token: string }
 type Columns = ReadonlyMap<string, number>
 
-export function createImports({ store, blobs, clock, log }: ImportParts): Imports {
+export function createImports(parts: ImportParts): Imports {
+  const { store, blobs, clock, log, unpackedBytesMax = UNPACKED_BYTES_MAX } = parts
   const owner = newId()
   let timer: Timer | null = null
   let working: Promise<void> | null = null
@@ -123,7 +126,7 @@ export function createImports({ store, blobs, clock, log }: ImportParts): Import
     let seen = 0
     let rows: string[][] = []
     let length = 0
-    for await (const row of readCsv(unpacked(file.open()))) {
+    for await (const row of readCsv(unpacked(file.open(), unpackedBytesMax))) {
       if (!columns) {
         columns = columnsOf(traits, row)
         continue
@@ -210,13 +213,13 @@ export function createImports({ store, blobs, clock, log }: ImportParts): Import
 class UnpackFailure extends Error {}
 
 /** The bytes of a file that may be packed with gzip. @throws UnpackFailure for broken or endless gzip data */
-async function* unpacked(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* unpacked(bytes: AsyncIterable<Uint8Array>, bytesMax: number): AsyncGenerator<Uint8Array> {
   const iterator = bytes[Symbol.asyncIterator]()
   const first = await iterator.next()
   if (first.done) return
   const whole = rejoin(first.value, iterator)
   const [one, two] = first.value
-  if (one === 0x1f && two === 0x8b) yield* gunzipped(whole)
+  if (one === 0x1f && two === 0x8b) yield* gunzipped(whole, bytesMax)
   else yield* whole
 }
 
@@ -229,15 +232,15 @@ async function* rejoin(first: Uint8Array, rest: AsyncIterator<Uint8Array>): Asyn
   }
 }
 
-async function* gunzipped(packed: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* gunzipped(packed: AsyncIterable<Uint8Array>, bytesMax: number): AsyncGenerator<Uint8Array> {
   const gunzip = createGunzip()
   const feeding = pipeline(packed, gunzip).catch(() => {}) // the loop below sees the same error
   let size = 0
   try {
     for await (const chunk of gunzip as AsyncIterable<Buffer>) {
       size += chunk.byteLength
-      if (size > UNPACKED_BYTES_MAX) {
-        throw new UnpackFailure(`The file unpacks to more than ${UNPACKED_BYTES_MAX} bytes`)
+      if (size > bytesMax) {
+        throw new UnpackFailure(`The file unpacks to more than ${bytesMax} bytes`)
       }
       yield chunk
     }
@@ -254,7 +257,7 @@ async function* gunzipped(packed: AsyncIterable<Uint8Array>): AsyncGenerator<Uin
 async function checkHeader(traits: KindTraits, file: Chunk): Promise<void> {
   const bytes = file instanceof Uint8Array ? once(file) : file.open()
   try {
-    for await (const header of readCsv(unpacked(bytes))) {
+    for await (const header of readCsv(unpacked(bytes, UNPACKED_BYTES_MAX))) {
       const columns = columnsOf(traits, header)
       if (traits.columns.needed.some((name) => columns.has(name))) return
       break
