@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { auditRoutes } from './accounts/audit.ts'
 import { credentialRoutes } from './accounts/credential-routes.ts'
 import { createCredentials } from './accounts/credentials.ts'
 import { ensureFirstAccount, type FirstAccount } from './accounts/first-start.ts'
@@ -62,11 +63,18 @@ import { type BlobStore, openBlobs } from './store/blobs.ts'
 import { openStore } from './store/open-store.ts'
 import { createSealer, loadSecret, type Sealer } from './store/sealing.ts'
 import type { Store } from './store/store.ts'
+import { bounceConsequences } from './suppressions/automatic.ts'
+import { createSuppressionCheck } from './suppressions/check.ts'
+import { createImports } from './suppressions/import.ts'
+import { policyRoutes } from './suppressions/policy.ts'
+import { suppressionRoutes } from './suppressions/routes.ts'
+import { createSuppressions } from './suppressions/service.ts'
+import { domainStatements } from './suppressions/store.ts'
 import { createMjmlCompiler } from './templates/mjml.ts'
 import { previewRoutes } from './templates/preview.ts'
 import { createRenderer } from './templates/render.ts'
 import { templateRoutes } from './templates/routes.ts'
-import { createTemplates } from './templates/service.ts'
+import { createTemplates, type TemplateService } from './templates/service.ts'
 import { createTrackingDirectory } from './tracking/settings.ts'
 import { trackingSettingsRoutes } from './tracking/settings-routes.ts'
 
@@ -143,7 +151,7 @@ export async function startService(
     const authenticator = createAuthenticator(keys, sessions, localKey(sealer), first.accountId)
     const limiter = createLimiter(core)
     const http = createHttp(core, authenticator, limiter)
-    const domainParts = await startDomains(core, parts, first.accountId, limiter, open)
+    const domainParts = await startDomains(core, parts, templating.templates, first.accountId, limiter, open)
     http.register([
       ...messageRoutes({
         ...parts.accept,
@@ -162,6 +170,14 @@ export async function startService(
       ...templateRoutes({ ...templating, domains, baseUrl: config.publicUrl }),
       ...previewRoutes({ ...templating, domains }),
       ...listRoutes({ ...startLists(core, open), clock, baseUrl: config.publicUrl }),
+      ...suppressionRoutes({
+        suppressions: createSuppressions(store, clock),
+        domains,
+        imports: parts.imports,
+        baseUrl: config.publicUrl,
+      }),
+      ...policyRoutes({ store, domains, clock }),
+      ...auditRoutes(store, config.publicUrl),
       ...accountRoutes({
         keys,
         sessions,
@@ -173,6 +189,7 @@ export async function startService(
     const { port } = await http.listen()
     open.push(() => http.close())
     await parts.delivery.start()
+    parts.imports.start()
     return { port, first, sessions, stop }
   } catch (error) {
     await stop()
@@ -220,6 +237,7 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
     records,
     domains,
     signingKeys,
+    suppressions: createSuppressionCheck(store, clock),
     blobs,
     clock,
     returnPathMac,
@@ -235,7 +253,7 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
       random,
     }),
     prepare: (claimed) => prepareDelivery(prepareParts, claimed),
-    consequences: () => [],
+    consequences: bounceConsequences,
     clock,
     log,
     random,
@@ -254,7 +272,9 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
     wakeDelivery: () => delivery.wake(),
   }
   const credentials = createCredentials(store, sealer, clock)
-  return { inbox, delivery, accept, resolver, allow, signingKeys, records, credentials }
+  const imports = createImports({ store, blobs, clock, log })
+  open.push(() => imports.stop())
+  return { inbox, delivery, accept, resolver, allow, signingKeys, records, credentials, imports }
 }
 
 type Parts = Awaited<ReturnType<typeof startParts>>
@@ -263,6 +283,7 @@ type Parts = Awaited<ReturnType<typeof startParts>>
 async function startDomains(
   core: Core,
   { resolver, allow, signingKeys, records, credentials }: Parts,
+  templates: TemplateService,
   firstAccountId: string,
   limiter: RateLimiter,
   open: (() => Promise<void> | void)[],
@@ -274,6 +295,8 @@ async function startDomains(
     (domain) => tracking.remove(domain.id),
     removeSendingKeys(store),
     credentials.forgetDomain,
+    async (domain) => void (await store.commit(domainStatements(domain.id))),
+    ({ accountId, id, name }) => templates.removeAll({ accountId, domain: { id, name } }),
     removeKeys(store, signingKeys),
   ]
   const dns = {

@@ -192,7 +192,6 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   }
 
   async function work(lane: Lane, delivery: HeldDelivery): Promise<void> {
-    const startedAt = clock.monotonic()
     let about: EventMessage | null = null
     let result: AttemptResult
     let primaryDkim: string | null = null
@@ -210,7 +209,6 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       if (!about) return giveBack(delivery)
       result = decided(connectionFailure('internal error'))
     }
-    result.sessionMs ||= clock.monotonic() - startedAt
     await settle(delivery, about, result, primaryDkim)
   }
 

@@ -9,6 +9,7 @@ import { type SigningKey, signMessage } from '../dkim/sign.ts'
 import type { SigningKeys } from '../domain-keys/signing-keys.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { BlobStore } from '../store/blobs.ts'
+import type { SuppressionCheck } from '../suppressions/check.ts'
 import { eventMessage } from './accept.ts'
 import { buildMessage, needsUtf8 } from './build.ts'
 import type { MessageRecord } from './content.ts'
@@ -18,6 +19,7 @@ export interface PrepareParts {
   records: MessageRecords
   domains: DomainDirectory
   signingKeys: SigningKeys
+  suppressions: SuppressionCheck
   blobs: BlobStore
   clock: Clock
   returnPathMac: ReturnPathMac
@@ -36,6 +38,10 @@ export async function prepareDelivery(parts: PrepareParts, delivery: ClaimedDeli
   if (!domain) return { kind: 'decided', about, outcome: rejected('The domain was deleted') }
   if (domain.state === 'disabled')
     return { kind: 'decided', about, outcome: rejected('The domain is disabled') }
+
+  const { tags } = record.summary
+  const suppressed = await parts.suppressions.suppressionOf(domain.id, delivery.recipient, tags)
+  if (suppressed) return { kind: 'decided', about, outcome: suppressed }
 
   const utf8 = needsUtf8([delivery.recipient, record.summary.sender, ...record.summary.recipients])
   const token = deliveryToken(delivery.id, parts.returnPathMac)

@@ -317,6 +317,69 @@ export interface ListExpansionRow extends ListTaskRow {
   copies: number
 }
 
+export type SuppressionKind = 'bounces' | 'complaints' | 'unsubscribes' | 'whitelists'
+
+export interface SuppressionRow {
+  domain_id: string
+  kind: SuppressionKind
+  address: string
+  account_id: string
+  code: string
+  detail: string
+  event_id: string | null
+  expires_at: number | null
+  created_at: number
+}
+
+export interface UnsubscribeTagRow {
+  domain_id: string
+  address: string
+  tag_key: string
+  tag: string
+}
+
+export interface SuppressionPolicyRow {
+  domain_id: string
+  hard_bounces_to_suppress: number
+  soft_bounces_to_suppress: number
+  window_days: number
+  lifetime_days: number
+}
+
+export interface CountedBounceRow {
+  event_id: string
+  domain_id: string
+  address: string
+  severity: 'hard' | 'soft'
+  bounced_at: number
+}
+
+export interface SuppressionImportRow {
+  id: string
+  account_id: string
+  domain_id: string
+  kind: SuppressionKind
+  blob: string
+  rows_done: number
+  rows_bad: number
+  attempts: number
+  lease_token: string | null
+  lease_owner: string | null
+  lease_until: number
+  created_at: number
+}
+
+export interface AuditRow {
+  id: string
+  account_id: string
+  key_id: string
+  remote_address: string
+  action: string
+  subject: string
+  detail_json: string
+  created_at: number
+}
+
 export interface Schema {
   credentials: CredentialRow
   accounts: AccountRow
@@ -340,4 +403,10 @@ export interface Schema {
   list_members: ListMemberRow
   list_uploads: ListUploadRow
   list_expansions: ListExpansionRow
+  suppressions: SuppressionRow
+  unsubscribe_tags: UnsubscribeTagRow
+  suppression_policies: SuppressionPolicyRow
+  counted_bounces: CountedBounceRow
+  suppression_imports: SuppressionImportRow
+  audit: AuditRow
 }
