@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { setImmediate as turn } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { eventually } from '../../test/support/service.ts'
 import { eachStore } from '../../test/support/stores.ts'
 import type { Store } from '../store/store.ts'
 import { type EventRecord, eventStatement, failedEvent } from './event.ts'
@@ -12,7 +14,16 @@ import { DELIVERED, deliveredAt, follow, idsOf, NOW_MS, request, testMessage } f
 const MONTH_MS = 30 * DAY_MS
 const LATER_MS = NOW_MS + 60_000
 
-const write = (store: Store, ...events: EventRecord[]) => store.commit(events.map(eventStatement))
+/** Resolves once ascending pages may show the events: on PostgreSQL other tests' transactions may be open beside. */
+async function write(store: Store, ...events: EventRecord[]): Promise<void> {
+  await store.commit(events.map(eventStatement))
+  if (store.kind === 'sqlite') return
+  await eventually('the events are settled', async () => {
+    const open = await sql<{ count: string }>`
+      SELECT count(*) FROM events WHERE tx >= pg_snapshot_xmin(pg_current_snapshot())`.execute(store.db)
+    return Number(open.rows[0]?.count) === 0
+  })
+}
 
 /** Events one second apart. */
 async function writeSome(store: Store, count: number): Promise<string[]> {
