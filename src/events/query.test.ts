@@ -14,13 +14,19 @@ import { DELIVERED, deliveredAt, follow, idsOf, NOW_MS, request, testMessage } f
 const MONTH_MS = 30 * DAY_MS
 const LATER_MS = NOW_MS + 60_000
 
-/** Resolves once ascending pages may show the events: on PostgreSQL other tests' transactions may be open beside. */
 async function write(store: Store, ...events: EventRecord[]): Promise<void> {
   await store.commit(events.map(eventStatement))
+  await settled(store)
+}
+
+/** Resolves once ascending pages may show every event: on PostgreSQL other tests' transactions may be open beside. */
+async function settled(store: Store): Promise<void> {
   if (store.kind === 'sqlite') return
   await eventually('the events are settled', async () => {
     const open = await sql<{ count: string }>`
-      SELECT count(*) FROM events WHERE tx >= pg_snapshot_xmin(pg_current_snapshot())`.execute(store.db)
+      SELECT count(*) FROM events WHERE tx >= pg_snapshot_xmin(pg_current_snapshot())::text::bigint`.execute(
+      store.db,
+    )
     return Number(open.rows[0]?.count) === 0
   })
 }
@@ -258,7 +264,7 @@ eachStore('eight writers at full speed: who follows next sees each event exactly
       // Timestamps are given first; the commits then overtake each other.
       const event = deliveredAt(performance.now() % 100_000, `user${count}@example${number}.org`)
       if (count % 3 === 0) await turn()
-      await write(store, event)
+      await store.commit([eventStatement(event)])
       written.push(event.id)
     }
     writing -= 1
@@ -303,12 +309,13 @@ eachStore('an unfinished transaction holds back only what began after it', async
         recipient_hash: null,
       })
       .execute()
-    await write(store, quick)
+    await store.commit([eventStatement(quick)])
     const page = await reader.page(next, LATER_MS)
     assert.deepEqual(page.items, [])
     const newestFirst = await reader.page(request({ ascending: false }), LATER_MS)
     assert.deepEqual(idsOf(newestFirst), [quick.id])
     next = page.links.next
   })
+  await settled(store)
   assert.deepEqual(idsOf(await reader.page(next, LATER_MS)), [held.id, quick.id])
 })
