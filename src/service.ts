@@ -3,6 +3,7 @@
  * other file knows all parts.
  */
 import { readFileSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { ensureFirstAccount, type FirstAccount } from './accounts/first-start.ts'
@@ -26,17 +27,19 @@ import { createDomainDirectory, type DomainDirectory } from './domains/directory
 import { domainRoutes } from './domains/routes.ts'
 import { eventRoutes } from './events/routes.ts'
 import type { Authenticator } from './http/auth.ts'
+import { createIdempotency, type Idempotency } from './http/idempotency.ts'
 import { readPages } from './http/pages.ts'
-import { createRateLimiter, DEFAULT_LIMITS } from './http/rate-limit.ts'
+import { createRateLimiter, DEFAULT_LIMITS, type RateLimiter } from './http/rate-limit.ts'
 import { createHttpServer, type HttpServer } from './http/server.ts'
 import { verifyOwnSignatures } from './inbox/authentication.ts'
 import { createInbox } from './inbox/inbox.ts'
 import { type CaptureListener, startCaptureListener } from './inbox/listener.ts'
 import { inboxRoutes } from './inbox/routes.ts'
-import type { AcceptParts } from './messages/accept.ts'
-import { prepareDelivery } from './messages/prepare.ts'
-import { createMessageRecords } from './messages/records.ts'
 import { messageRoutes } from './messages/routes.ts'
+import { scheduledRoutes } from './messages/scheduled-routes.ts'
+import { createSecondaryKeys } from './messages/secondary-keys.ts'
+import { createSending } from './messages/sending.ts'
+import { createSources } from './messages/sources.ts'
 import { type BlobStore, openBlobs } from './store/blobs.ts'
 import { openStore } from './store/open-store.ts'
 import { createSealer, loadSecret, type Sealer } from './store/sealing.ts'
@@ -95,15 +98,28 @@ export async function startService(
       },
       config.apiKey,
     )
-    const core = { config, log, clock, random, store, blobs, sealer, domains }
+    const core = {
+      config,
+      log,
+      clock,
+      random,
+      store,
+      blobs,
+      sealer,
+      domains,
+      firstAccountId: first.accountId,
+    }
     const parts = await startParts(core, open)
     const authenticator = createAuthenticator(keys, sessions, localKey(sealer), first.accountId)
-    const http = createHttp(core, authenticator)
+    const limiter = createLimiter(core)
+    const http = createHttp(core, authenticator, limiter, parts.idempotency)
     http.register([
       ...messageRoutes({
-        ...parts.accept,
+        ...parts.sending.accept,
         headerPrefixes: [config.headerPrefix, ...config.headerPrefixAliases],
+        limiter,
       }),
+      ...scheduledRoutes({ ...parts.sending.scheduled, domains, baseUrl: config.publicUrl }),
       ...eventRoutes({ store, domains, clock, sealer, baseUrl: config.publicUrl }),
       ...domainRoutes({ store, domains }),
       ...inboxRoutes(parts.inbox, config.publicUrl),
@@ -134,6 +150,7 @@ interface Core {
   blobs: BlobStore
   sealer: Sealer
   domains: DomainDirectory
+  firstAccountId: string
 }
 
 /** The parts behind the API: captured mail, and the way of a message from acceptance to a server. */
@@ -155,46 +172,67 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
     open.push(() => listener.close())
     capture = listener
   }
-  const records = createMessageRecords(store, blobs)
   const signingKeys = createSigningKeys(store, sealer, clock)
-  const prepareParts = {
-    records,
-    domains,
+  const leaseOwner = newId()
+  const idempotency = createIdempotency({ store, clock })
+  const sending = createSending({
+    ...core,
     signingKeys,
-    blobs,
-    clock,
+    secondaryKeys: createSecondaryKeys({
+      signingKeys,
+      ownsAuthority: async (accountId, name) => (await domains.byName(name))?.accountId === accountId,
+      txt: textRecords(core, open),
+    }),
+    sources: createSources({
+      configured: config.sourceAddresses,
+      hostAddresses: hostAddresses(),
+      firstAccountId: core.firstAccountId,
+    }),
     returnPathMac,
     headerPrefix,
     storageUrl,
-  }
+    allowUnverified: config.delivery.kind === 'capture',
+    leaseOwner,
+    wakeDelivery: () => delivery.wake(),
+    sweepAlso: () => idempotency.sweep(),
+  })
   const delivery: Delivery = createDelivery({
-    queue: createQueue(store, newId()),
+    queue: createQueue(store, leaseOwner),
     transport: createTransport({
       routing: routingOf(config, capture, clock, open),
       heloName: config.hostname,
       clock,
       random,
     }),
-    prepare: (claimed) => prepareDelivery(prepareParts, claimed),
-    consequences: () => [],
+    prepare: sending.prepare,
+    consequences: sending.consequences,
     clock,
     log,
     random,
     retryScheduleMs: config.retryScheduleMs,
   })
   open.push(() => delivery.stop(DRAIN_MS))
-  const accept: AcceptParts = {
-    store,
-    blobs,
-    domains,
-    records,
-    clock,
-    headerPrefix,
-    storageUrl,
-    allowUnverified: config.delivery.kind === 'capture',
-    wakeDelivery: () => delivery.wake(),
+  sending.retention.start()
+  open.push(() => sending.retention.stop())
+  return { inbox, delivery, sending, idempotency }
+}
+
+/** TXT texts at a name; the resolver is made when the first is asked for. */
+function textRecords({ config, clock }: Core, open: (() => void)[]) {
+  let resolver: Resolver | null = null
+  return async (name: string): Promise<readonly string[]> => {
+    if (!resolver) {
+      const made = createResolver({ servers: config.dnsServers ?? systemServers(), clock })
+      open.push(() => made.close())
+      resolver = made
+    }
+    const answer = await resolver.query(name, 'TXT')
+    return answer.records
   }
-  return { inbox, delivery, accept }
+}
+
+function hostAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address))
 }
 
 /** Capture is a relay like any other: the listener of our own inbox. */
@@ -217,12 +255,15 @@ async function ownerOf(store: Store, deliveryId: string | null) {
   const row = await store.db
     .selectFrom('deliveries')
     .innerJoin('messages', 'messages.id', 'deliveries.message_pk')
-    .select(['deliveries.account_id', 'messages.domain_name', 'messages.id as storage_key'])
+    .select(['deliveries.account_id', 'deliveries.variables_json', 'deliveries.list_json'])
+    .select(['messages.domain_name', 'messages.id as message_pk'])
     .where('deliveries.id', '=', deliveryId)
     .executeTakeFirst()
-  return row
-    ? { deliveryId, accountId: row.account_id, domainName: row.domain_name, storageKey: row.storage_key }
-    : null
+  if (!row) return null
+  // In batch mode every recipient's copy is a stored message of its own.
+  const batch = row.variables_json !== null && row.list_json === null
+  const storageKey = batch ? deliveryId : row.message_pk
+  return { deliveryId, accountId: row.account_id, domainName: row.domain_name, storageKey }
 }
 
 /** `local` authenticates the command line on this machine, as admin of the first account. */
@@ -247,8 +288,21 @@ function createAuthenticator(
   }
 }
 
-function createHttp({ config, log, clock, blobs, store }: Core, authenticator: Authenticator): HttpServer {
+function createLimiter({ config, clock }: Core): RateLimiter {
   const sending = { ...DEFAULT_LIMITS.sending, count: config.rateLimit ?? 0 }
+  return createRateLimiter({
+    clock,
+    limits: { ...DEFAULT_LIMITS, sending },
+    off: config.rateLimit === null,
+  })
+}
+
+function createHttp(
+  { config, log, clock, blobs, store }: Core,
+  authenticator: Authenticator,
+  limiter: RateLimiter,
+  idempotency: Idempotency,
+): HttpServer {
   return createHttpServer({
     host: config.host,
     port: config.port,
@@ -262,11 +316,8 @@ function createHttp({ config, log, clock, blobs, store }: Core, authenticator: A
     corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,
     authenticator,
-    limiter: createRateLimiter({
-      clock,
-      limits: { ...DEFAULT_LIMITS, sending },
-      off: config.rateLimit === null,
-    }),
+    limiter,
+    idempotency,
     spool: blobs,
     pages: readPages(join(import.meta.dirname, '../web/dist')),
     pagesPrefix: '/inbox/',

@@ -3,7 +3,7 @@
  * JSON is stored in the transaction of what it tells; it is never changed afterwards.
  */
 import { newId } from '../base/ids.ts'
-import { insert, type Statement } from '../store/store.ts'
+import { insert, insertMany, type Statement } from '../store/store.ts'
 
 /** What every event of a message repeats; stored with the message, so that no event needs to look at its body. */
 export interface MessageSummary {
@@ -255,7 +255,15 @@ export function rejectedEvent(
 
 /** The row of an event, for the transaction of what it tells. */
 export function eventStatement(event: EventRecord): Statement {
-  return insert('events', {
+  return insert('events', eventRow(event))
+}
+
+/** The rows of many events that happen together. */
+export const eventStatements = (events: readonly EventRecord[]): Statement[] =>
+  insertMany('events', events.map(eventRow))
+
+function eventRow(event: EventRecord) {
+  return {
     id: event.id,
     account_id: event.accountId,
     domain_name: event.domainName,
@@ -264,5 +272,5 @@ export function eventStatement(event: EventRecord): Statement {
     recipient: event.recipient,
     message_id: event.messageId,
     payload_json: JSON.stringify(event.payload),
-  })
+  }
 }

@@ -22,6 +22,7 @@ import { newId } from '../base/ids.ts'
 import type { Authenticator } from './auth.ts'
 import { createDispatch, discardBody } from './dispatch.ts'
 import { answerTo } from './errors.ts'
+import type { Idempotency } from './idempotency.ts'
 import { describeApi } from './openapi.ts'
 import type { JsonSchema, Operation } from './operation.ts'
 import { createOriginPolicy } from './origin.ts'
@@ -82,6 +83,8 @@ export interface HttpServerOptions {
   authenticator: Authenticator
   limiter: RateLimiter
   spool: FileSpool
+  /** Answers to POSTs repeated under an Idempotency-Key; without it the header has no meaning. */
+  idempotency?: Idempotency
   /** The dashboard, from `readPages`. */
   pages?: ReadonlyMap<string, Page>
   /** GET under this prefix answers with the dashboard's index: its own routes, such as `/app/`. */
@@ -135,6 +138,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     headerPrefixAliases: options.headerPrefixAliases ?? ['X-Mailgun-'],
     authRealm: options.authRealm ?? 'API',
     closing: closing.signal,
+    idempotency: options.idempotency,
   })
   const operationOf = new WeakMap<FastifyRequest, string>()
   let description: JsonSchema | undefined
