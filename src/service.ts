@@ -38,7 +38,7 @@ import { inboxRoutes } from './inbox/routes.ts'
 import { messageRoutes } from './messages/routes.ts'
 import { scheduledRoutes } from './messages/scheduled-routes.ts'
 import { createSecondaryKeys } from './messages/secondary-keys.ts'
-import { createSending } from './messages/sending.ts'
+import { createSending, type SendingParts } from './messages/sending.ts'
 import { createSources } from './messages/sources.ts'
 import { type BlobStore, openBlobs } from './store/blobs.ts'
 import { openStore } from './store/open-store.ts'
@@ -58,6 +58,10 @@ export interface Service {
 export interface ServiceOverrides {
   clock?: Clock
   random?: () => number
+  /** Other areas as sending sees them. */
+  sending?: Partial<
+    Pick<SendingParts, 'templates' | 'renderer' | 'tracker' | 'habits' | 'lists' | 'queuedMax'>
+  >
 }
 
 /** Attempts get this long to end on a stop; R12 allows 30 s for all of it. */
@@ -109,7 +113,7 @@ export async function startService(
       domains,
       firstAccountId: first.accountId,
     }
-    const parts = await startParts(core, open)
+    const parts = await startParts(core, open, overrides.sending)
     const authenticator = createAuthenticator(keys, sessions, localKey(sealer), first.accountId)
     const limiter = createLimiter(core)
     const http = createHttp(core, authenticator, limiter, parts.idempotency)
@@ -154,7 +158,11 @@ interface Core {
 }
 
 /** The parts behind the API: captured mail, and the way of a message from acceptance to a server. */
-async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
+async function startParts(
+  core: Core,
+  open: (() => Promise<void> | void)[],
+  overrides: ServiceOverrides['sending'],
+) {
   const { config, log, clock, random, store, blobs, sealer, domains } = core
   const { headerPrefix, storageUrl } = config
   const returnPathMac = (data: Uint8Array) => sealer.mac('return-path', data)
@@ -195,6 +203,7 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
     leaseOwner,
     wakeDelivery: () => delivery.wake(),
     sweepAlso: () => idempotency.sweep(),
+    ...overrides,
   })
   const delivery: Delivery = createDelivery({
     queue: createQueue(store, leaseOwner),

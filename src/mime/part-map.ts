@@ -107,8 +107,10 @@ class Scanner {
       if (newline >= 0) {
         const [first, second, third] = this.#bytesBefore(bytes, newline)
         const lineEndBytes = first === CR ? 2 : 1
-        this.#countBreak(lineEndBytes, lineEndBytes === 2 ? [second, third] : [first, second])
+        const leaf = this.#leaf
         this.#endLine(lineEndBytes)
+        const within = leaf !== null && leaf === this.#leaf
+        if (within) this.#countBreak(lineEndBytes, lineEndBytes === 2 ? [second, third] : [first, second])
       }
       from = to
     }
@@ -125,7 +127,6 @@ class Scanner {
   }
 
   #countBreak(lineEndBytes: number, [last, beforeLast]: (number | undefined)[]): void {
-    if (this.#state !== 'leaf') return
     this.#breakBytes += lineEndBytes
     if (last !== LF && last !== CR) this.#padding = last !== EQUALS ? 0 : beforeLast === EQUALS ? 2 : 1
   }
