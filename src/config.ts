@@ -42,8 +42,14 @@ export interface Config {
   trustedProxies: readonly string[]
   hostname: string
   retryScheduleMs: readonly number[]
+  /** Days that events are kept, at least 3. */
+  eventRetentionDays: number
+  /** Space that events may take, about; null: no limit. Never cuts into the last 3 days. */
+  eventRetentionBytes: number | null
   /** Sending requests per second and account; null: no limit of any kind. */
   rateLimit: number | null
+  /** Content and headers of one template version, in KB. */
+  templateKbMax: number
   logLevel: string
 }
 
@@ -122,7 +128,10 @@ export function readConfig(env: Environment): Config {
     trustedProxies: setting('TRUSTED_PROXIES', list(network), () => []),
     hostname: setting('HOSTNAME', hostName, () => hostname().toLowerCase()),
     retryScheduleMs: setting('RETRY_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
+    eventRetentionDays: setting('EVENT_RETENTION_DAYS', wholeNumber(3, 3650, 'days'), () => 30),
+    eventRetentionBytes: optional('EVENT_RETENTION_MEGABYTES', megabytes),
     rateLimit: setting('RATE_LIMIT', rateLimit, () => 100),
+    templateKbMax: setting('MAX_TEMPLATE_KB', kilobytes(1, 1024), () => 100),
     logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), () => 'info'),
   }
   for (const name of Object.keys(env)) {
@@ -244,10 +253,28 @@ function duration(text: string): number {
   return Number(match[1]) * (UNITS_MS[match[2] as string] as number)
 }
 
+const wholeNumber = (min: number, max: number, unit: string) => (text: string) => {
+  const value = Number(text)
+  if (!/^\d+$/.test(text) || value < min || value > max) {
+    throw new Error(`"${text}" is not a number of ${unit} from ${min} to ${max}`)
+  }
+  return value
+}
+
+const megabytes = (text: string) => wholeNumber(1, 1_000_000_000, 'megabytes')(text) * 1_000_000
+
 function rateLimit(text: string): number | null {
   if (text === 'off' || text === '0') return null
   if (!/^\d+$/.test(text)) throw new Error(`"${text}" is not a number of requests per second, or off`)
   return Number(text)
+}
+
+const kilobytes = (min: number, max: number) => (text: string) => {
+  const value = Number(text)
+  if (!/^\d+$/.test(text) || value < min || value > max) {
+    throw new Error(`"${text}" is not a number of KB from ${min} to ${max}`)
+  }
+  return value
 }
 
 const oneOf = (values: readonly string[]) => (text: string) => {

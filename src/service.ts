@@ -6,6 +6,8 @@ import { readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { credentialRoutes } from './accounts/credential-routes.ts'
+import { createCredentials } from './accounts/credentials.ts'
 import { ensureFirstAccount, type FirstAccount } from './accounts/first-start.ts'
 import { createKeys, type Keys } from './accounts/keys.ts'
 import { localKey } from './accounts/local-key.ts'
@@ -25,6 +27,8 @@ import { createSigningKeys } from './domain-keys/signing-keys.ts'
 import { createSandbox } from './domains/create-domain.ts'
 import { createDomainDirectory, type DomainDirectory } from './domains/directory.ts'
 import { domainRoutes } from './domains/routes.ts'
+import { createEventReader } from './events/query.ts'
+import { createEventRetention, DAY_MS } from './events/retention.ts'
 import { eventRoutes } from './events/routes.ts'
 import type { Authenticator } from './http/auth.ts'
 import { createIdempotency, type Idempotency } from './http/idempotency.ts'
@@ -35,15 +39,28 @@ import { verifyOwnSignatures } from './inbox/authentication.ts'
 import { createInbox } from './inbox/inbox.ts'
 import { type CaptureListener, startCaptureListener } from './inbox/listener.ts'
 import { inboxRoutes } from './inbox/routes.ts'
+import { createExpansionJob } from './lists/expansion-job.ts'
+import { listRoutes } from './lists/routes.ts'
+import { createLists } from './lists/service.ts'
+import { createListStore } from './lists/store.ts'
+import { createTaskRunner, type TaskRunner } from './lists/task-runner.ts'
+import { createUploadTasks } from './lists/upload-tasks.ts'
+import { createListExpander, memberStatements } from './messages/lists.ts'
 import { messageRoutes } from './messages/routes.ts'
 import { scheduledRoutes } from './messages/scheduled-routes.ts'
 import { createSecondaryKeys } from './messages/secondary-keys.ts'
-import { createSending, type SendingParts } from './messages/sending.ts'
+import { createSending, type Sending, type SendingParts } from './messages/sending.ts'
 import { createSources } from './messages/sources.ts'
+import { sendTemplates } from './messages/templates.ts'
 import { type BlobStore, openBlobs } from './store/blobs.ts'
 import { openStore } from './store/open-store.ts'
 import { createSealer, loadSecret, type Sealer } from './store/sealing.ts'
 import type { Store } from './store/store.ts'
+import { createMjmlCompiler } from './templates/mjml.ts'
+import { previewRoutes } from './templates/preview.ts'
+import { createRenderer } from './templates/render.ts'
+import { templateRoutes } from './templates/routes.ts'
+import { createTemplates } from './templates/service.ts'
 
 export interface Service {
   /** Port of the HTTP listener, also when the configured one was 0. */
@@ -113,7 +130,18 @@ export async function startService(
       domains,
       firstAccountId: first.accountId,
     }
-    const parts = await startParts(core, open, overrides.sending)
+    const templating = startTemplates(core, open)
+    const sendingTemplates = sendTemplates(templating.templates, templating.renderer)
+    const parts = await startParts(core, open, { ...sendingTemplates, ...overrides.sending })
+    const retention = createEventRetention({
+      store,
+      clock,
+      log,
+      days: config.eventRetentionDays,
+      bytesMax: config.eventRetentionBytes,
+    })
+    open.push(() => retention.stop())
+    await retention.start()
     const authenticator = createAuthenticator(keys, sessions, localKey(sealer), first.accountId)
     const limiter = createLimiter(core)
     const http = createHttp(core, authenticator, limiter, parts.idempotency)
@@ -124,9 +152,19 @@ export async function startService(
         limiter,
       }),
       ...scheduledRoutes({ ...parts.sending.scheduled, domains, baseUrl: config.publicUrl }),
-      ...eventRoutes({ store, domains, clock, sealer, baseUrl: config.publicUrl }),
+      ...eventRoutes({
+        events: createEventReader(store, config.eventRetentionDays * DAY_MS),
+        domains,
+        clock,
+        sealer,
+        baseUrl: config.publicUrl,
+      }),
       ...domainRoutes({ store, domains }),
+      ...credentialRoutes(createCredentials(store, sealer, clock), domains),
       ...inboxRoutes(parts.inbox, config.publicUrl),
+      ...templateRoutes({ ...templating, domains, baseUrl: config.publicUrl }),
+      ...previewRoutes({ ...templating, domains }),
+      ...listRoutes({ ...startLists(core, open), clock, baseUrl: config.publicUrl }),
       ...accountRoutes({
         keys,
         sessions,
@@ -185,6 +223,12 @@ async function startParts(
   const idempotency = createIdempotency({ store, clock })
   const sending = createSending({
     ...core,
+    lists: createListExpander({
+      store,
+      lists: createListStore(store),
+      domains,
+      wake: () => expanding.wake(),
+    }),
     signingKeys,
     secondaryKeys: createSecondaryKeys({
       signingKeys,
@@ -221,6 +265,7 @@ async function startParts(
     retryScheduleMs: config.retryScheduleMs,
   })
   open.push(() => delivery.stop(DRAIN_MS))
+  const expanding = startExpansions(core, sending, open)
   sending.retention.start()
   open.push(() => sending.retention.stop())
   return { inbox, delivery, sending, idempotency }
@@ -242,6 +287,48 @@ function textRecords({ config, clock }: Core, open: (() => void)[]) {
 
 function hostAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address))
+}
+
+/** Templates with the threads that compile and render them; those start when they are first needed. */
+function startTemplates({ config, store, domains, clock }: Core, open: (() => Promise<void> | void)[]) {
+  const renderer = createRenderer()
+  open.push(() => renderer.close())
+  const mjml = createMjmlCompiler()
+  open.push(() => mjml.close())
+  const contentBytesMax = config.templateKbMax * 1024
+  return { renderer, templates: createTemplates({ store, domains, clock, renderer, mjml, contentBytesMax }) }
+}
+
+/** Lists, and the background work of their uploads. */
+function startLists({ store: database, domains, clock, log }: Core, open: (() => Promise<void> | void)[]) {
+  const store = createListStore(database)
+  const uploads = createUploadTasks({ store: database, lists: store, clock, owner: newId() })
+  const runner = createTaskRunner({ clock, log, runOne: uploads.runOne })
+  open.push(() => runner.stop())
+  runner.start()
+  return { lists: createLists({ lists: store, domains, clock }), store, uploads, wakeUploads: runner.wake }
+}
+
+/** Copies of posts to lists, made in the background. */
+function startExpansions(
+  { store, clock, log, config }: Core,
+  { accept }: Sending,
+  open: (() => Promise<void> | void)[],
+): TaskRunner {
+  const { storageUrl } = config
+  const job = createExpansionJob({
+    store,
+    lists: createListStore(store),
+    clock,
+    owner: newId(),
+    insertDeliveries: (expansion, members) =>
+      memberStatements({ records: accept.records, clock, storageUrl }, expansion, members),
+    inserted: accept.wakeDelivery,
+  })
+  const runner = createTaskRunner({ clock, log, runOne: job.runOne })
+  open.push(() => runner.stop())
+  runner.start()
+  return runner
 }
 
 /** Capture is a relay like any other: the listener of our own inbox. */

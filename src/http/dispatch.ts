@@ -138,7 +138,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
       onBehalfOf: onBehalfOf(request),
       log: request.log,
       get signal() {
-        signal ??= AbortSignal.any([closing, closeSignal(reply)])
+        signal ??= endSignal(reply, closing)
         return signal
       },
     }
@@ -281,9 +281,15 @@ export function discardBody(request: FastifyRequest): void {
   raw.resume()
 }
 
-function closeSignal(reply: FastifyReply): AbortSignal {
+/** Aborts once the answer is out, the client is gone or the server closes. */
+function endSignal(reply: FastifyReply, closing: AbortSignal): AbortSignal {
   const controller = new AbortController()
-  if (reply.raw.destroyed) controller.abort()
-  else reply.raw.once('close', () => controller.abort())
+  const end = () => {
+    closing.removeEventListener('abort', end)
+    controller.abort()
+  }
+  reply.raw.once('close', end)
+  closing.addEventListener('abort', end)
+  if (reply.raw.destroyed || closing.aborted) end()
   return controller.signal
 }

@@ -1,4 +1,5 @@
 /** For the tests of this folder: a listening server, callers of every role, a clock to turn, plain requests. */
+import { EventEmitter } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { mkdtemp, open, readdir, rm } from 'node:fs/promises'
 import { createConnection } from 'node:net'
@@ -84,40 +85,49 @@ export class TestAuthenticator implements Authenticator {
 
 /** Spools into a fresh temporary folder. */
 export class TestSpool implements FileSpool {
+  /** `started`: the first bytes of a file are here; `removed`: a file is gone again. */
+  readonly events = new EventEmitter()
   private count = 0
-  private readonly folder: Promise<string> = mkdtemp(join(tmpdir(), 'spool-'))
+  private made: Promise<string> | undefined
   /** Highest resident memory seen while writing, for the test of flat memory. */
   rssPeakBytes = 0
 
   async spool(bytes: AsyncIterable<Uint8Array>) {
     this.count += 1
-    const path = join(await this.folder, String(this.count))
+    const path = join(await this.folder(), String(this.count))
     let sizeBytes = 0
     const counted = async function* (spool: TestSpool) {
       for await (const chunk of bytes) {
+        if (sizeBytes === 0) spool.events.emit('started')
         sizeBytes += chunk.byteLength
         spool.rssPeakBytes = Math.max(spool.rssPeakBytes, process.memoryUsage.rss())
         yield chunk
       }
     }
+    const discard = async () => {
+      await rm(path, { force: true })
+      this.events.emit('removed')
+    }
     try {
       await pipeline(Readable.from(counted(this)), createWriteStream(path))
     } catch (error) {
-      await rm(path, { force: true })
+      await discard()
       throw error
     }
-    return {
-      chunk: { sizeBytes, open: () => readFileChunks(path) },
-      discard: () => rm(path, { force: true }),
-    }
+    return { chunk: { sizeBytes, open: () => readFileChunks(path) }, discard }
+  }
+
+  private folder(): Promise<string> {
+    this.made ??= mkdtemp(join(tmpdir(), 'spool-'))
+    return this.made
   }
 
   async files(): Promise<string[]> {
-    return readdir(await this.folder)
+    return readdir(await this.folder())
   }
 
   async remove(): Promise<void> {
-    await rm(await this.folder, { recursive: true })
+    await rm(await this.folder(), { recursive: true })
   }
 }
 
@@ -129,6 +139,7 @@ async function* readFileChunks(path: string): AsyncGenerator<Uint8Array> {
 export interface TestServer extends AsyncDisposable {
   url: string
   port: number
+  tlsPort: number | undefined
   server: HttpServer
   spool: TestSpool
   authenticator: TestAuthenticator
@@ -160,11 +171,12 @@ export async function startServer(
     ...options,
   })
   server.register(operations)
-  const { port } = await server.listen()
+  const { port, tlsPort } = await server.listen()
   const url = `http://127.0.0.1:${port}`
   return {
     url,
     port,
+    tlsPort,
     server,
     spool,
     authenticator,

@@ -42,8 +42,8 @@ export interface UploadLimits {
 }
 
 export class Uploads {
-  readonly files: UploadedFile[] = []
-  readonly digests: string[] = []
+  /** In the order of the form: a small file may be done before a large one that came earlier. */
+  private readonly slots: Array<{ file: UploadedFile; digest: string } | undefined> = []
   private readonly spool: FileSpool
   private readonly limits: UploadLimits
   private readonly digesting: boolean
@@ -56,8 +56,18 @@ export class Uploads {
     this.digesting = digesting
   }
 
-  /** Reads one file to its end. */
+  get files(): UploadedFile[] {
+    return this.slots.flatMap((slot) => slot?.file ?? [])
+  }
+
+  /** SHA-256 of each of `files` in hex; empty texts unless digesting. */
+  get digests(): string[] {
+    return this.slots.flatMap((slot) => slot?.digest ?? [])
+  }
+
+  /** Reads one file to its end. Its place in the order is that of the call. */
   async receive(head: FileHead, bytes: AsyncIterable<Uint8Array>): Promise<void> {
+    const place = this.slots.push(undefined) - 1
     const hash = this.digesting ? createHash('sha256') : undefined
     const iterator = this.checked(bytes, hash)[Symbol.asyncIterator]()
     const held: Uint8Array[] = []
@@ -70,17 +80,17 @@ export class Uploads {
       if (!this.fitsInMemory(heldBytes)) {
         const file = { ...(await this.spool.spool(rejoin(held, iterator))), kept: false }
         this.spooled.push(file)
-        this.add(head, file.chunk, () => {
+        const markKept = () => {
           file.kept = true
-        })
-        this.digests.push(hash?.digest('hex') ?? '')
+        }
+        this.slots[place] = slotOf(head, file.chunk, hash?.digest('hex') ?? '', markKept)
         return
       }
     }
     if (heldBytes === 0 && head.filename === '') return // an empty file input of a browser form
     this.inMemoryBytes += heldBytes
-    this.add(head, Buffer.concat(held), () => {}) // copies, so no network buffer stays referenced
-    this.digests.push(hash?.digest('hex') ?? '')
+    // Buffer.concat copies, so no network buffer stays referenced.
+    this.slots[place] = slotOf(head, Buffer.concat(held), hash?.digest('hex') ?? '', () => {})
   }
 
   /** After a failure: nothing of the request may stay. */
@@ -97,14 +107,6 @@ export class Uploads {
     return bytes <= FILE_IN_MEMORY_MAX_BYTES && this.inMemoryBytes + bytes <= FILES_IN_MEMORY_MAX_BYTES
   }
 
-  private add(head: FileHead, chunk: Chunk, markKept: () => void): void {
-    const keep = () => {
-      markKept()
-      return chunk
-    }
-    this.files.push({ ...head, chunk, keep })
-  }
-
   private async *checked(
     bytes: AsyncIterable<Uint8Array>,
     hash: { update(bytes: Uint8Array): unknown } | undefined,
@@ -118,6 +120,14 @@ export class Uploads {
       yield chunk
     }
   }
+}
+
+function slotOf(head: FileHead, chunk: Chunk, digest: string, markKept: () => void) {
+  const keep = () => {
+    markKept()
+    return chunk
+  }
+  return { file: { ...head, chunk, keep }, digest }
 }
 
 async function* rejoin(held: Uint8Array[], rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -110,17 +110,13 @@ export async function acceptMessage(
   const viaLists = copies.filter(({ recipient }) => isList(recipient))
   const acceptance: Acceptance = { id: `<${record.messageId}>`, message: 'Queued. Thank you.' }
   const keepUntil = copies.reduce((latest, { due }) => Math.max(latest, due.dueAt), now)
+  const expansions =
+    viaLists.length > 0 ? await expansionsOf(parts, draft, record, viaLists, direct, now) : []
   await store.commit([
     await messageStatement(parts.blobs, record),
     ...copyStatements(record, parts.storageUrl, direct, now, { withDeliveries: true }),
     ...copyStatements(record, parts.storageUrl, viaLists, now, { withDeliveries: false }),
-    ...(viaLists.length > 0
-      ? parts.lists.expansionStatements(
-          record.id,
-          viaLists.map(({ recipient }) => recipient),
-          now,
-        )
-      : []),
+    ...expansions,
     ...(submission.also?.(acceptance, keepUntil) ?? []),
   ])
   parts.records.remember(record)
@@ -263,6 +259,26 @@ async function checkSize(
   if (record.summary.sizeBytes > MESSAGE_BYTES_MAX) {
     throw new BadRequest('Message is too large, max size is 25MB')
   }
+}
+
+/** The lists' part of the transaction; what the call says of members stays with the message. */
+async function expansionsOf(
+  parts: AcceptParts,
+  draft: Draft,
+  record: MessageRecord,
+  viaLists: readonly NewCopy[],
+  direct: readonly NewCopy[],
+  now: number,
+): Promise<readonly Statement[]> {
+  if (draft.recipientVariables) record.content.listVariables = Object.fromEntries(draft.recipientVariables)
+  const post = {
+    accountId: record.accountId,
+    messagePk: record.id,
+    headers: record.content.headers.map(([name, value]) => [name, value] as const),
+    lists: viaLists.map(({ recipient }) => recipient),
+    exclude: direct.map(({ recipient }) => bareAddress(recipient)),
+  }
+  return parts.lists.expansionStatements(post, now)
 }
 
 async function copiesOf(

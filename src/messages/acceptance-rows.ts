@@ -44,7 +44,7 @@ function deliveryRow(record: MessageRecord, copy: NewCopy, now: number): Deliver
   return {
     id: newId(now),
     account_id: record.accountId,
-    domain_id: record.domainId,
+    domain_id: list?.domainId ?? record.domainId,
     message_pk: record.id,
     recipient: bareAddress(recipient),
     recipient_domain: recipient.domain,

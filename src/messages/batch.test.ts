@@ -40,7 +40,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal(stored.status, 200)
     assert.equal(stored.body.recipients, accepted?.['recipient'])
     assert.match(stored.body['body-plain'], /^Number \d+$/)
-    const reader = (accepted?.['user-variables'] as { reader: string }).reader
+    const { reader } = accepted?.['user-variables'] as { reader: string }
     assert.equal(stored.body.Subject, `News for Reader ${reader}`)
   })
 }

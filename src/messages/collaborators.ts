@@ -39,6 +39,7 @@ export class RenderError extends Error {
 export interface TemplateRenderer {
   /** @throws RenderError */
   render(
+    accountId: string,
     template: ChosenTemplate,
     variables: Readonly<Record<string, unknown>>,
     options: { text: boolean },
@@ -117,19 +118,30 @@ export interface SourceChooser {
   choose(domain: Domain, options: MessageOptions, deliveryId: string): Promise<Source | null>
 }
 
+/** A message as far as its lists need to know it. */
+export interface ListPost {
+  accountId: string
+  /** Row id of the message. */
+  messagePk: string
+  headers: readonly (readonly [name: string, value: string])[]
+  lists: readonly Mailbox[]
+  /** Bare addresses that get their copy anyway. */
+  exclude: readonly string[]
+}
+
 /** Mailing lists among the recipients of a call (messages.md rule 8). */
 export interface ListExpander {
   /** The address keys among `recipients` that are lists of the account. */
   listsAmong(accountId: string, recipients: readonly Mailbox[]): Promise<ReadonlySet<string>>
-  /** Makes the expansion of these lists durable, in the transaction of the message with this row id. */
-  expansionStatements(messagePk: string, lists: readonly Mailbox[], now: number): readonly Statement[]
+  /** Makes the expansion of a post durable, in the transaction of its message. */
+  expansionStatements(post: ListPost, now: number): Promise<readonly Statement[]>
   /** Something to expand may have been committed. */
   wake(): void
 }
 
 export const NO_LISTS: ListExpander = {
   listsAmong: async () => new Set(),
-  expansionStatements: () => [],
+  expansionStatements: async () => [],
   wake() {},
 }
 

@@ -23,6 +23,8 @@ interface CommonContent {
   template: StoredTemplate | null
   /** All copies show their own recipient in To. */
   batch: boolean
+  /** Variables of the call by address key, for members of lists that it goes to. */
+  listVariables?: Record<string, Record<string, unknown>>
   /** Sent once before, and now again unchanged: nothing in it is tracked. */
   resent?: true
 }

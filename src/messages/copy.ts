@@ -60,8 +60,11 @@ export interface ListCopy {
   address: string
   listId: string
   sid: string
-  /** Fields to set, in place of given ones. */
-  headers: [name: string, value: string][]
+  /** The list's own domain: its settings and keys are those of the copy. */
+  domainId: string
+  /** Names of fields in lower case that copies do not carry. */
+  remove: readonly string[]
+  add: readonly (readonly [name: string, value: string])[]
 }
 
 export interface Copy {
@@ -90,7 +93,7 @@ export async function makeCopy(
     ? substituteMembers(summary.userVariables, recipientValues)
     : summary.userVariables
   const rendered = content.template
-    ? await render(parts.renderer, content.template, variables, recipientValues)
+    ? await render(parts.renderer, record, content.template, variables, recipientValues)
     : null
   const lookup = lookupOf(recipientValues, tracking)
   const changed = lookup || rendered ? await changedTexts(frame, content, rendered, lookup, tracking) : null
@@ -201,6 +204,7 @@ function lookupOf(recipient: Lookup | null, tracking: Tracking | null): Lookup |
 /** v: below t:, key by key; a v: value that is JSON of an object or list goes in as such (rules 19, 20). */
 function render(
   renderer: TemplateRenderer,
+  record: MessageRecord,
   template: StoredTemplate,
   userVariables: Readonly<Record<string, unknown>>,
   lookup: Lookup | null,
@@ -208,7 +212,7 @@ function render(
   const own = lookup ? substituteMembers(template.variables, lookup) : template.variables
   const below = Object.entries(userVariables).map(([name, value]) => [name, structured(value)] as const)
   const input = Object.fromEntries([...below, ...Object.entries(own)])
-  return renderer.render(template.chosen, input, { text: template.text })
+  return renderer.render(record.accountId, template.chosen, input, { text: template.text })
 }
 
 function structured(value: unknown): unknown {
@@ -294,13 +298,21 @@ function copyHeaders(record: MessageRecord, target: CopyTarget, inputs: HeaderIn
     if (headerText(headers, name.toLowerCase()).trim() === '') setHeader(headers, [name, shown])
   }
   if (headerText(headers, 'from').trim() === '') setHeader(headers, ['From', `postmaster@${domainName}`])
-  for (const field of target.list?.headers ?? []) setHeader(headers, [...field])
+  if (target.list) ofList(headers, target.list, lookup)
   if (tracking && !findHeader(headers, 'list-unsubscribe')) {
     headers.push(
       ...tracking.headers(inputs.usesVariable ?? false).map(([name, value]): StoredHeader => [name, value]),
     )
   }
   return headers
+}
+
+/** mailing-lists.md rules 17 to 19. */
+function ofList(headers: StoredHeader[], { remove, add }: ListCopy, lookup: Lookup | null): void {
+  const removed = new Set(remove)
+  const kept = headers.filter(([name]) => !removed.has(name.toLowerCase()))
+  const own = add.map(([name, value]): StoredHeader => [name, lookup ? substitute(value, lookup) : value])
+  headers.splice(0, headers.length, ...kept, ...own)
 }
 
 /** In batch mode To is the one recipient, unless a MIME message places it by a variable, and Cc is nobody (rule 22). */

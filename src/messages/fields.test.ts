@@ -40,7 +40,7 @@ const templates: TemplateChooser & TemplateRenderer = {
       'Reply-To': 'r@example.com',
     },
   }),
-  render: async ({ version, headers }, variables, { text }) => ({
+  render: async (_account, { version, headers }, variables, { text }) => ({
     html: `<p>${version} ${JSON.stringify(variables)}</p>`,
     text: text ? 'made from the template' : null,
     headers,

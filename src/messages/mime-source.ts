@@ -7,8 +7,10 @@
  */
 import { BadRequest } from '../base/errors.ts'
 import { type Chunk, chunkSize } from '../base/mime-message.ts'
-import { MimeSyntaxError, type RawHeader, splitMessage } from '../mime/parse.ts'
-import { decodeText, decodeTransfer, findLeaves, type MimeLeaf } from '../mime/part-map.ts'
+import { decodeCharset } from '../mime/charset.ts'
+import { findLeaves, type MimeLeaf } from '../mime/part-map.ts'
+import { MimeSyntaxError, type RawHeader, splitMessage } from '../mime/split.ts'
+import { decodeContent } from '../mime/transfer-encoding.ts'
 import { readChunk, sliceChunk } from './content.ts'
 import { mergeValues, type OptionValues, splitOptionHeaders } from './options.ts'
 
@@ -102,5 +104,5 @@ async function openContainer(outer: ReadMime, prefixes: readonly string[]): Prom
 
 async function leafText({ chunk, bodyStart }: MimeSource, leaf: MimeLeaf): Promise<string> {
   const bytes = await readChunk(sliceChunk(chunk, bodyStart + leaf.start, bodyStart + leaf.end))
-  return decodeText(decodeTransfer(bytes, leaf.encoding), leaf.charset)
+  return decodeCharset(decodeContent(bytes, leaf.encoding), leaf.charset)
 }

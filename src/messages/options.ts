@@ -234,7 +234,8 @@ export function readOptions(
     throw new BadRequest("'o:deliverytime-optimize-period' and 'o:time-zone-localize' exclude each other")
   }
   const headerVariables: Record<string, unknown> = {}
-  for (const text of reader.all('v:')) Object.assign(headerVariables, jsonObject(text, 'v:variables'))
+  const variablesName = `h:${prefixes[0] ?? ''}Variables`
+  for (const text of reader.all('v:')) Object.assign(headerVariables, jsonObject(text, variablesName))
   return {
     options,
     tags: cleanTags(reader.all('o:tag')),

@@ -8,7 +8,7 @@ import type { Chunk } from '../base/mime-message.ts'
 import { type Params, quotable, type UploadedFile } from '../http/params.ts'
 import { AddressSyntaxError, addressKey, type Mailbox, parseAddressList } from '../mime/address.ts'
 import { isHeaderName } from '../mime/header.ts'
-import { unfoldedValue } from '../mime/parse.ts'
+import { unfoldedValue } from '../mime/split.ts'
 import type { Draft, DraftBody, DraftFile } from './draft.ts'
 import { type ReadMime, readMimeSource } from './mime-source.ts'
 import {

@@ -5,9 +5,9 @@ import { type Chunk, messageBytes } from '../base/mime-message.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import { htmlToText } from '../mime/html-text.ts'
-import { splitMessage } from '../mime/parse.ts'
-import { decodeTransfer } from '../mime/part-map.ts'
+import { splitMessage } from '../mime/split.ts'
 import { stripReply, stripReplyHtml } from '../mime/stripped.ts'
+import { decodeContent } from '../mime/transfer-encoding.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import { RenderError } from './collaborators.ts'
@@ -172,7 +172,7 @@ export async function storedFile(
   if (!leaf) throw new NotFound('Message not found')
   const body = await storedChunk(content.body, content.body.sizeBytes, parts.blobs)
   const bytes = await readChunk(sliceChunk(body, leaf.start, leaf.end))
-  return { chunk: decodeTransfer(bytes, leaf.encoding), contentType: leaf.type }
+  return { chunk: decodeContent(bytes, leaf.encoding), contentType: leaf.type }
 }
 
 /** The answer to `Accept: message/rfc2822`. */

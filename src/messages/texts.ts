@@ -4,10 +4,11 @@
  */
 import type { Chunk, MimeMessage } from '../base/mime-message.ts'
 import { chunkSize } from '../base/mime-message.ts'
+import { decodeCharset } from '../mime/charset.ts'
 import { composeMessage, type EncodedFile, encodeFile } from '../mime/compose.ts'
-import { splitMessage } from '../mime/parse.ts'
-import { decodeText, decodeTransfer, type MimeLeaf } from '../mime/part-map.ts'
-import { encodeText } from '../mime/transfer-encoding.ts'
+import type { MimeLeaf } from '../mime/part-map.ts'
+import { splitMessage } from '../mime/split.ts'
+import { decodeContent, encodeText } from '../mime/transfer-encoding.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import {
   fileChunk,
@@ -64,7 +65,7 @@ export async function textsOf(content: MessageContent, blobs: BlobStore): Promis
 
 async function leafText(body: Chunk, leaf: MimeLeaf): Promise<string> {
   const bytes = await readChunk(sliceChunk(body, leaf.start, leaf.end))
-  return decodeText(decodeTransfer(bytes, leaf.encoding), leaf.charset)
+  return decodeCharset(decodeContent(bytes, leaf.encoding), leaf.charset)
 }
 
 /** Files with their transfer encoding, made once for all copies of a message. */

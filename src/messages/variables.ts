@@ -12,6 +12,7 @@ export const UNSUBSCRIBE_VARIABLES = [
   'unsubscribe_url',
   'tag_unsubscribe_url',
   'mailing_list_unsubscribe_url',
+  'mailing_list_unsubscribe_address',
   'unsubscribe_email',
   'tag_unsubscribe_email',
 ] as const

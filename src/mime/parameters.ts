@@ -1,4 +1,5 @@
 /** Parameters of Content-Type and Content-Disposition: RFC 2045 §5.1, RFC 2231. */
+import { decodeCharset } from './charset.ts'
 import { blankControls } from './text-safety.ts'
 
 export type Parameter = readonly [name: string, value: string]
@@ -113,4 +114,95 @@ function splitAtSemicolons(text: string): string[] {
     }
   }
   return [...parts, text.slice(start)]
+}
+
+/** A structured field as found in a message: its value in lower case, its parameters decoded. */
+export type StructuredValue = { value: string; parameters: ReadonlyMap<string, string> }
+
+/** Parameters read of one field; more are noise. */
+const READ_MAX = 100
+/** Sections of one long value, RFC 2231 §3. */
+const SECTIONS_MAX = 1_000
+
+/**
+ * Reads `value; name=value; ...` as leniently as mail needs: unquoted values with blanks, RFC 2231 sections
+ * and character sets. Of two parameters of one name the first counts. Never throws.
+ */
+export function readStructured(text: string): StructuredValue {
+  const [value = '', ...rest] = splitAtSemicolons(text)
+  const parameters = new Map<string, string>()
+  const sectioned = new Map<string, Section[]>()
+  for (const part of rest.slice(0, SECTIONS_MAX)) {
+    const equals = part.indexOf('=')
+    if (equals < 1) continue
+    const given = part.slice(0, equals).trim().toLowerCase()
+    const [, name = '', number, star] = /^([^*]+)(?:\*(\d{1,4}))?(\*)?$/.exec(given) ?? []
+    const content = unquote(part.slice(equals + 1).trim())
+    if (name === '') continue
+    if (number === undefined && star === undefined) setFirst(parameters, name, content)
+    else {
+      const sections = sectioned.get(name) ?? []
+      sections.push({ index: Number(number ?? 0), extended: star !== undefined, text: content })
+      sectioned.set(name, sections)
+    }
+  }
+  // An extended value says what the plain one beside it can only hint at (RFC 6266 §4.3 has the same rule).
+  for (const [name, sections] of sectioned) parameters.set(name, joinSections(sections))
+  return { value: withoutComment(value).trim().toLowerCase(), parameters }
+}
+
+type Section = { index: number; extended: boolean; text: string }
+
+function setFirst(parameters: Map<string, string>, name: string, value: string): void {
+  if (!parameters.has(name) && parameters.size < READ_MAX) parameters.set(name, value)
+}
+
+function unquote(raw: string): string {
+  if (!raw.startsWith('"')) return withoutComment(raw).trim()
+  let content = ''
+  for (let at = 1; at < raw.length && raw[at] !== '"'; at++) {
+    if (raw[at] === '\\') at++
+    content += raw[at] ?? ''
+  }
+  return content
+}
+
+/** Cuts a comment at the end: `us-ascii (plain)`. One without a blank before it belongs to a file name. */
+function withoutComment(text: string): string {
+  const open = text.indexOf(' (')
+  return open >= 0 && text.trimEnd().endsWith(')') && !text.includes('.') ? text.slice(0, open) : text
+}
+
+/** Adjacent extended sections decode together: a character may be split between them. */
+function joinSections(sections: Section[]): string {
+  const ordered = sections.sort((a, b) => a.index - b.index)
+  let charset = 'utf-8'
+  let joined = ''
+  let pending: number[] = []
+  const flush = () => {
+    joined += decodeCharset(Buffer.from(pending), charset)
+    pending = []
+  }
+  for (const { index, extended, text } of ordered) {
+    const [, label, rest] = (index === 0 && extended ? /^([^']*)'[^']*'(.*)$/s.exec(text) : null) ?? []
+    if (label) charset = label
+    if (extended) for (const byte of percentDecoded(rest ?? text)) pending.push(byte)
+    else {
+      flush()
+      joined += text
+    }
+  }
+  flush()
+  return joined
+}
+
+function percentDecoded(text: string): Buffer {
+  const bytes = Buffer.from(text)
+  let size = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const hex = bytes[at] === 0x25 ? /^[0-9a-f]{2}$/i.exec(bytes.toString('latin1', at + 1, at + 3)) : null
+    bytes[size++] = hex ? Number.parseInt(hex[0], 16) : (bytes[at] as number)
+    if (hex) at += 2
+  }
+  return bytes.subarray(0, size)
 }

@@ -10,7 +10,8 @@
  */
 import { type Chunk, chunkSize } from '../base/mime-message.ts'
 import { decodeWords } from './encoded-word.ts'
-import { MimeSyntaxError, type RawHeader, splitMessage, unfoldedValue } from './parse.ts'
+import { readStructured } from './parameters.ts'
+import { MimeSyntaxError, type RawHeader, splitMessage, unfoldedValue } from './split.ts'
 
 /** Offsets count bytes of the body, from 0. */
 export interface MimeLeaf {
@@ -39,7 +40,6 @@ const DEPTH_MAX = 20
 const PART_HEADER_BYTES_MAX = 65_536
 /** Start of a line, as far as a delimiter can reach: RFC 2046 §5.1.1 allows 70 characters. */
 const DELIMITER_BYTES_MAX = 256
-const PARAMETERS_TEXT_MAX = 4_000
 /** Bytes at hand are looked through in slices, so that other work goes on in between. */
 const SLICE_BYTES = 524_288
 
@@ -220,8 +220,8 @@ function headOf(headers: readonly RawHeader[]): PartHead {
     const header = headers.find((candidate) => candidate.name.toLowerCase() === name)
     return header ? unfoldedValue(header.raw) : ''
   }
-  const content = readParameters(field('content-type'))
-  const disposition = readParameters(field('content-disposition'))
+  const content = readStructured(field('content-type'))
+  const disposition = readStructured(field('content-disposition'))
   const type = /^[^\s/;]+\/[^\s/;]+$/.test(content.value) ? content.value : 'text/plain'
   const boundary = type.startsWith('multipart/') ? content.parameters.get('boundary') : undefined
   const kind = disposition.value
@@ -231,87 +231,11 @@ function headOf(headers: readonly RawHeader[]): PartHead {
     charset: content.parameters.get('charset') ?? 'us-ascii',
     encoding: field('content-transfer-encoding').toLowerCase() || '7bit',
     disposition: kind === 'inline' || kind === 'attachment' ? kind : null,
-    filename: disposition.parameters.get('filename') ?? content.parameters.get('name') ?? '',
+    filename: decodeWords(
+      disposition.parameters.get('filename') ?? content.parameters.get('name') ?? '',
+    ).trim(),
     contentId: /<([^<>]{1,900})>/.exec(field('content-id'))?.[1] ?? null,
   }
-}
-
-/** `value; name=text; other*=utf-8''text`: value in lower case, names in lower case, texts decoded. RFC 2231. */
-export function readParameters(field: string): { value: string; parameters: Map<string, string> } {
-  const text = field.slice(0, PARAMETERS_TEXT_MAX)
-  const semicolon = text.indexOf(';')
-  const value = (semicolon < 0 ? text : text.slice(0, semicolon)).trim().toLowerCase()
-  const sections = new Map<string, { index: number; text: string; extended: boolean }[]>()
-  const pattern = /;\s*([^\s=;*"]+)(?:\*(\d{1,3}))?(\*)?\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]*))/g
-  for (const match of semicolon < 0 ? [] : text.slice(semicolon).matchAll(pattern)) {
-    const name = (match[1] as string).toLowerCase()
-    const list = sections.get(name) ?? []
-    const raw = match[4] === undefined ? (match[5] ?? '') : match[4].replace(/\\(.)/g, '$1')
-    list.push({ index: Number(match[2] ?? -1), text: raw, extended: match[3] !== undefined })
-    sections.set(name, list)
-  }
-  const parameters = new Map<string, string>()
-  for (const [name, list] of sections) parameters.set(name, joinSections(list))
-  return { value, parameters }
-}
-
-function joinSections(list: { index: number; text: string; extended: boolean }[]): string {
-  const numbered = list.filter(({ index }) => index >= 0).sort((a, b) => a.index - b.index)
-  const sections = numbered.length > 0 ? numbered : [list.find(({ extended }) => extended) ?? list[0]]
-  const first = sections[0]
-  if (!first) return ''
-  if (!first.extended) return decodeWords(sections.map((section) => section?.text ?? '').join(''))
-  const charset = first.text.slice(0, Math.max(0, first.text.indexOf("'")))
-  const bytes = sections.map((section, position) => {
-    const text = section?.text ?? ''
-    const plain = position === 0 ? text.replace(/^[^']*'[^']*'/, '') : text
-    return section?.extended ? percentBytes(plain) : Buffer.from(plain)
-  })
-  return decodeText(Buffer.concat(bytes), charset || 'utf-8')
-}
-
-function percentBytes(text: string): Buffer {
-  const escaped = text.replace(/%([0-9a-f]{2})/gi, (_, hex: string) =>
-    String.fromCharCode(Number.parseInt(hex, 16)),
-  )
-  return Buffer.from(escaped, 'latin1')
-}
-
-/** Text of bytes in a charset; an unknown one is read as UTF-8 where that fits, else as Latin-1. */
-export function decodeText(bytes: Uint8Array, charset: string): string {
-  const label = /^(us-ascii|ascii|)$/i.test(charset.trim()) ? 'utf-8' : charset.trim()
-  for (const candidate of [label, 'utf-8']) {
-    try {
-      return new TextDecoder(candidate, { fatal: candidate === 'utf-8' }).decode(bytes)
-    } catch {
-      // An unknown label, or bytes that are no UTF-8: the next candidate, at last Latin-1.
-    }
-  }
-  return asBuffer(bytes).toString('latin1')
-}
-
-/** Content without its transfer encoding; what is malformed in it is read around. RFC 2045 §6.7, §6.8. */
-export function decodeTransfer(bytes: Uint8Array, encoding: string): Buffer {
-  const buffer = asBuffer(bytes)
-  if (encoding === 'base64') return Buffer.from(buffer.toString('latin1'), 'base64')
-  if (encoding !== 'quoted-printable') return buffer
-  // Blanks before a line end were put there by a relay (rule 3); a soft line break joins two lines.
-  const lines = buffer.toString('latin1').split('\n').map(withoutFinalBlanks)
-  return quotedBytes(lines.join('\n').replace(/=\r?\n/g, ''))
-}
-
-function withoutFinalBlanks(line: string): string {
-  const lineEnd = line.endsWith('\r') ? 1 : 0
-  let end = line.length - lineEnd
-  while (end > 0 && (line[end - 1] === ' ' || line[end - 1] === '\t')) end--
-  return end === line.length - lineEnd ? line : line.slice(0, end) + (lineEnd ? '\r' : '')
-}
-
-function quotedBytes(text: string): Buffer {
-  const decoded = text.replace(/=([0-9a-f]{2})/gi, (_, hex: string) =>
-    String.fromCharCode(Number.parseInt(hex, 16)),
-  )
-  return Buffer.from(decoded, 'latin1')
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

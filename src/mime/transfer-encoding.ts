@@ -200,3 +200,49 @@ async function* streamBase64(chunk: LazyChunk): AsyncGenerator<Uint8Array> {
 export function encodeBase64Chunk(chunk: Chunk): Chunk {
   return chunk instanceof Uint8Array ? encodeBase64(chunk) : encodeBase64Lazily(chunk)
 }
+
+/**
+ * Decodes content by the name of its transfer encoding; any but base64 and quoted-printable leaves it as it
+ * is. What is malformed is read around; base64 ends at its padding. RFC 2045 §6.
+ */
+export function decodeContent(bytes: Uint8Array, encoding: string): Uint8Array {
+  if (encoding === 'base64') return Buffer.from(asBuffer(bytes).toString('latin1'), 'base64')
+  return encoding === 'quoted-printable' ? decodeQuotedPrintable(bytes) : bytes
+}
+
+function decodeQuotedPrintable(bytes: Uint8Array): Buffer {
+  const out = Buffer.allocUnsafe(bytes.length)
+  let size = 0
+  // Blanks that stand as such at the end of a line were put there on the way (RFC 2045 §6.7 (3)).
+  let withoutBlanks = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number
+    if (byte === LF || byte === CR) size = withoutBlanks
+    const softBreak = byte === EQUALS ? softBreakLength(bytes, at + 1) : 0
+    const value = byte === EQUALS && softBreak === 0 ? hexPair(bytes, at + 1) : -1
+    if (softBreak === 0) out[size++] = value >= 0 ? value : byte
+    at += value >= 0 ? 2 : softBreak
+    if (byte !== SPACE && byte !== TAB) withoutBlanks = size
+  }
+  return out.subarray(0, withoutBlanks)
+}
+
+/** Bytes after "=" up to the end of the line if there are only blanks, else 0. */
+function softBreakLength(bytes: Uint8Array, start: number): number {
+  let at = start
+  while (bytes[at] === SPACE || bytes[at] === TAB) at++
+  if (at >= bytes.length) return at - start
+  if (bytes[at] === CR && bytes[at + 1] === LF) at++
+  return bytes[at] === LF ? at + 1 - start : 0
+}
+
+function hexPair(bytes: Uint8Array, at: number): number {
+  const [high, low] = [hexDigit(bytes[at]), hexDigit(bytes[at + 1])]
+  return high < 0 || low < 0 ? -1 : high * 16 + low
+}
+
+function hexDigit(byte = 0): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
+  const lower = byte | 0x20
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x61 + 10 : -1
+}

@@ -139,6 +139,21 @@ export interface EventRow {
   recipient: string | null
   message_id: string | null
   payload_json: string
+  /** With `seq` the place in the order of commits; the database fills it. */
+  tx: Generated<number>
+  /** Lower-case tags as JSON array; null: none. */
+  tags_json: string | null
+  /** Of domain and recipient, `recipientHash` in src/events/event.ts. */
+  recipient_hash: number | null
+}
+
+/** Written by triggers on `events`. */
+export interface EventTagRow {
+  domain_name: string
+  tag: string
+  event: string
+  timestamp_us: number
+  seq: number
 }
 
 export interface InboxRow {
@@ -188,10 +203,103 @@ export interface IdempotencyKeyRow {
   expires_at: number
 }
 
+export interface TemplateRow {
+  id: string
+  account_id: string
+  scope: string
+  domain_id: string | null
+  name: string
+  description: string
+  created_by: string
+  created_at: number
+}
+
+export interface TemplateVersionRow {
+  id: string
+  template_id: string
+  tag: string
+  content: string
+  mjml: string
+  headers_json: string
+  comment: string
+  active: Flag
+  created_at: number
+}
+
+export interface CredentialRow {
+  login: string
+  account_id: string
+  domain_id: string
+  password_hash: string | null
+  is_system: Flag
+  changed_at: number
+  created_at: number
+}
+
+export interface ListRow {
+  id: string
+  account_id: string
+  domain_name: string
+  address: string
+  address_key: string
+  name: string
+  description: string
+  access_level: string
+  reply_preference: string
+  header_id: string
+  header_key: string
+  members_count: number
+  version: number
+  created_at: number
+}
+
+export interface ListMemberRow {
+  list_id: string
+  address_key: string
+  address: string
+  name: string
+  vars_json: string
+  subscribed: Flag
+}
+
+/** What background tasks of lists have in common. */
+export interface ListTaskRow {
+  id: string
+  account_id: string
+  list_id: string
+  state: 'running' | 'done'
+  lease_owner: string | null
+  lease_until: number
+  created_at: number
+  updated_at: number
+}
+
+export interface ListUploadRow extends ListTaskRow {
+  format: 'json' | 'csv'
+  is_upsert: Flag
+  subscribed: Flag
+  entries_json: string
+  done: number
+  upserted_count: number
+  failed_count: number
+}
+
+export interface ListExpansionRow extends ListTaskRow {
+  domain_id: string
+  message_pk: string
+  list_address: string
+  list_header_id: string
+  headers_json: string
+  exclude_json: string
+  position: string
+  copies: number
+}
+
 export interface Schema {
   archive_outbox: ArchiveOutboxRow
   disabled_queues: DisabledQueueRow
   idempotency_keys: IdempotencyKeyRow
+  credentials: CredentialRow
   accounts: AccountRow
   api_keys: ApiKeyRow
   login_links: LoginLinkRow
@@ -201,5 +309,12 @@ export interface Schema {
   messages: MessageRow
   deliveries: DeliveryRow
   events: EventRow
+  event_tags: EventTagRow
   inbox: InboxRow
+  templates: TemplateRow
+  template_versions: TemplateVersionRow
+  lists: ListRow
+  list_members: ListMemberRow
+  list_uploads: ListUploadRow
+  list_expansions: ListExpansionRow
 }

@@ -46,7 +46,7 @@ const FLAGS = [
   '--disable-domain-reliability',
   '--no-pings',
   '--font-render-hinting=none',
-  '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost , EXCLUDE *.localhost',
+  '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.* , EXCLUDE localhost , EXCLUDE *.localhost',
 ]
 
 interface Program {

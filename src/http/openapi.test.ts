@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { operation } from './operation.ts'
+import { startServer } from './testing.ts'
+
+const upload = operation({
+  method: 'POST',
+  path: '/v3/{domain_name}/things',
+  aliases: ['/v2/{domain_name}/things'],
+  id: 'createThing',
+  tag: 'Things',
+  summary: 'Make a thing; the answer carries X-Service-Key-Id',
+  deprecated: true,
+  auth: { area: 'messages:send', access: 'write', domain: 'domain_name' },
+  plainText401: true,
+  multipartOnly: true,
+  rateLimit: 'sending',
+  params: [
+    { name: 'domain_name', type: 'string', description: 'A sending domain' },
+    { name: 'to', type: 'string', description: 'Recipients', required: true, repeated: true },
+    { name: 'state', type: 'string', description: 'State', values: ['on', 'off'], default: 'on' },
+    { name: 'attachment', type: 'file', description: 'Files', repeated: true },
+    { name: 'pretty', in: 'query', type: 'boolean', description: 'Ignored' },
+  ],
+  responses: { 200: { description: 'Made', schema: { $ref: '#/components/schemas/Thing' } } },
+  handler: async () => ({}),
+})
+const query = operation({
+  method: 'POST',
+  path: '/v1/query',
+  id: 'query',
+  tag: 'Things',
+  summary: 'Ask',
+  auth: { area: 'events', access: 'read' },
+  params: [],
+  body: { description: 'The question', schema: { type: 'object' } },
+  responses: { 200: { description: 'Answer' }, 204: { description: 'None' } },
+  handler: async () => ({}),
+})
+
+interface Described {
+  operationId?: string
+  deprecated?: boolean
+  security?: unknown[]
+  parameters: Array<{ name: string; in: string; required: boolean; schema: object }>
+  requestBody?: {
+    content: Record<string, { schema: { required?: string[]; properties: Record<string, unknown> } }>
+  }
+  responses: Record<string, { content?: Record<string, unknown> }>
+}
+interface Description {
+  openapi: string
+  info: { version: string }
+  paths: Record<string, Record<string, Described>>
+  components: { schemas: Record<string, unknown>; securitySchemes: Record<string, unknown> }
+}
+
+async function described(): Promise<Description> {
+  await using server = await startServer([], { headerPrefix: 'X-Mailgun-' })
+  return server.server.describe() as unknown as Description
+}
+
+async function describedThings(): Promise<Description> {
+  await using server = await startServer([upload, query], { headerPrefix: 'X-Mailgun-' })
+  const response = await server.fetch('/openapi.json', { key: '' })
+  assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
+  return (await response.json()) as Description
+}
+
+test('the description is OpenAPI 3.1 of version 0.0.0 with basicAuth', async () => {
+  const { openapi, info, components } = await described()
+  assert.match(openapi, /^3\.1\.\d$/)
+  assert.equal(info.version, '0.0.0')
+  assert.deepEqual(components.securitySchemes['basicAuth'], {
+    type: 'http',
+    scheme: 'basic',
+    description: 'User name api, password an API key.',
+  })
+})
+
+test('an operation is described with parameters, body, errors and its deprecation', async () => {
+  const document = await describedThings()
+  const post = document.paths['/v3/{domain_name}/things']?.['post'] as Described
+  assert.equal(post.operationId, 'createThing')
+  assert.equal(post.deprecated, true)
+  assert.deepEqual(
+    post.parameters.map(({ name, in: place, required }) => [name, place, required]),
+    [
+      ['domain_name', 'path', true],
+      ['pretty', 'query', false],
+    ],
+  )
+  assert.deepEqual(Object.keys(post.requestBody?.content ?? {}), ['multipart/form-data'])
+  const form = post.requestBody?.content['multipart/form-data']?.schema
+  assert.deepEqual(form?.required, ['to'])
+  assert.deepEqual(Object.keys(form?.properties ?? {}), ['to', 'state', 'attachment'])
+  assert.deepEqual(form?.properties['state'], {
+    type: 'string',
+    enum: ['on', 'off'],
+    default: 'on',
+    description: 'State',
+  })
+  assert.deepEqual(Object.keys(post.responses), ['200', '400', '401', '403', '429', '500'])
+  assert.deepEqual(Object.keys(post.responses['401']?.content ?? {}), ['text/plain'])
+  assert.match(JSON.stringify(post), /X-Mailgun-Key-Id/)
+  assert.doesNotMatch(JSON.stringify(document), /X-Service-/)
+})
+
+test('aliases are described without a second operationId, public operations without security', async () => {
+  const { paths } = await describedThings()
+  assert.equal(paths['/v2/{domain_name}/things']?.['post']?.operationId, undefined)
+  assert.deepEqual(paths['/health/live']?.['get']?.security, [])
+  assert.deepEqual(Object.keys(paths['/v1/query']?.['post']?.requestBody?.content ?? {}), [
+    'application/json',
+  ])
+  assert.equal(paths['/v1/query']?.['post']?.responses['204']?.content, undefined)
+})
+
+test('ids are unique, path parts are described, references of ours lead somewhere', async () => {
+  const { paths, components } = await describedThings()
+  const all = Object.entries(paths).flatMap(([path, item]) =>
+    Object.values(item).map((described) => ({ path, described })),
+  )
+  const ids = all.map(({ described }) => described.operationId).filter((id) => id !== undefined)
+  assert.equal(new Set(ids).size, ids.length)
+  for (const { path, described } of all) {
+    const inPath = described.parameters.filter((param) => param.in === 'path').map((param) => param.name)
+    assert.deepEqual(
+      inPath,
+      [...path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1]),
+    )
+  }
+  const references = [...JSON.stringify(paths).matchAll(/#\/components\/schemas\/(\w+)/g)].map(
+    (match) => match[1],
+  )
+  const unknown = references.filter((name) => !Object.hasOwn(components.schemas, name as string))
+  assert.deepEqual(new Set(unknown), new Set(['Thing']), 'only the one that the test did not hand in')
+})

@@ -1,0 +1,386 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { createConnection } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { BadRequest } from '../base/errors.ts'
+import { operation } from './operation.ts'
+import { readPages } from './pages.ts'
+import {
+  bytesReply,
+  eventStream,
+  htmlReply,
+  jsonReply,
+  noContent,
+  redirectReply,
+  type ServerEvent,
+  textReply,
+} from './reply.ts'
+import { basic, echo, startServer, TurnedClock } from './testing.ts'
+
+const open = {
+  tag: 'Test',
+  summary: 'x',
+  params: [],
+  auth: 'public',
+  responses: { 200: { description: 'ok' } },
+} as const
+const get = (path: string, handler: () => Promise<object>) =>
+  operation({ ...open, method: 'GET', path, id: `get ${path}`, handler })
+
+const bounce = operation({
+  ...open,
+  method: 'GET',
+  path: '/v3/{domain}/bounces/{address}',
+  aliases: ['/v2/{domain}/bounces/{address}'],
+  id: 'bounce',
+  handler: async ({ path }) => path,
+})
+
+test('path parts are decoded once, a plus stays, and no part may be empty', async () => {
+  await using server = await startServer([bounce])
+  const decoded = async (path: string) => (await (await server.fetch(path)).json()) as Record<string, string>
+  assert.equal((await decoded('/v3/e.com/bounces/a%40b%2Bc+d'))['address'], 'a@b+c+d')
+  assert.equal((await decoded('/v2/e.com/bounces/a%252Fb'))['address'], 'a%2Fb')
+  assert.equal((await decoded('/v3/e.com/bounces/a%2Fb'))['address'], 'a/b')
+  assert.equal((await decoded('/v3/e.com/bounces/%C3%BC'))['address'], 'ü')
+  for (const path of [
+    '/v3/e.com/bounces/',
+    '/v3//bounces/a',
+    '/v3/lists/bounces/a',
+    '/v3/Domains/bounces/a',
+  ]) {
+    const response = await server.fetch(path)
+    assert.deepEqual([response.status, await response.json()], [404, { message: 'Not Found' }], path)
+  }
+  const broken = await server.fetch('/v3/e.com/bounces/%E0%A4%A')
+  assert.deepEqual([broken.status, await broken.json()], [400, { message: 'Bad Request' }])
+  assert.equal((await server.fetch(`/v3/e.com/bounces/${'a'.repeat(5000)}`)).status, 414)
+  assert.equal((await server.fetch(`/v3/e.com/bounces/a?${'a'.repeat(17_000)}`)).status, 414)
+})
+
+test('unknown paths answer 404, known ones with another method 405 and what is allowed', async () => {
+  await using server = await startServer([bounce, echo])
+  const cases: ReadonlyArray<[string, string, number, string | null]> = [
+    ['GET', '/', 404, null],
+    ['GET', '/v3', 404, null],
+    ['POST', '/v3/e.com/nothing', 404, null],
+    ['GET', '/v3/e.com/echo', 405, 'POST'],
+    ['DELETE', '/v3/e.com/bounces/a', 405, 'GET, HEAD'],
+    ['DELETE', '/v3/lists/bounces/a', 404, null],
+    ['OPTIONS', '/v3/e.com/echo', 405, 'POST'],
+    ['GET', '/../../etc/passwd', 404, null],
+  ]
+  for (const [method, path, status, allow] of cases) {
+    const response = await server.fetch(path, { method })
+    const message = status === 404 ? 'Not Found' : 'Method Not Allowed'
+    assert.deepEqual([response.status, await response.json()], [status, { message }], `${method} ${path}`)
+    assert.equal(response.headers.get('allow'), allow)
+    assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
+    assert.ok(response.headers.get('x-service-request-id'))
+  }
+  const unread = await server.fetch('/v3/e.com/nothing', { method: 'POST', body: 'x'.repeat(2_000_000) })
+  assert.equal(unread.status, 404, 'the answer arrives though nobody reads the body')
+})
+
+test('replies: status, text, bytes, lazy bytes, redirect, nothing; HEAD like GET without body', async () => {
+  const lazy = {
+    sizeBytes: 6,
+    open: async function* () {
+      yield* [Buffer.from('abc'), Buffer.from('def')]
+    },
+  }
+  await using server = await startServer([
+    get('/json', async () => jsonReply({ a: 1 }, { status: 202, headers: { 'x-a': 'b' } })),
+    get('/text', async () => textReply('zone')),
+    get('/html', async () =>
+      htmlReply('<p>', { headers: { 'content-security-policy': "default-src 'self'" } }),
+    ),
+    get('/bytes', async () => bytesReply(new Uint8Array([1, 2]), 'image/gif')),
+    get('/lazy', async () => bytesReply(lazy, 'message/rfc822')),
+    get('/gone', async () => noContent()),
+    get('/away', async () => redirectReply('https://example.com/')),
+  ])
+  const cases: ReadonlyArray<[string, number, string | null, string]> = [
+    ['/json', 202, 'application/json; charset=utf-8', '{"a":1}'],
+    ['/text', 200, 'text/plain; charset=utf-8', 'zone'],
+    ['/html', 200, 'text/html; charset=utf-8', '<p>'],
+    ['/bytes', 200, 'image/gif', '\x01\x02'],
+    ['/lazy', 200, 'message/rfc822', 'abcdef'],
+    ['/gone', 204, null, ''],
+    ['/away', 302, null, ''],
+  ]
+  for (const [path, status, type, text] of cases) {
+    const response = await server.fetch(path)
+    assert.deepEqual(
+      [response.status, response.headers.get('content-type'), await response.text()],
+      [status, type, text],
+    )
+    const head = await server.fetch(path, { method: 'HEAD' })
+    assert.deepEqual([head.status, head.headers.get('content-type'), await head.text()], [status, type, ''])
+    if (status === 200) assert.equal(head.headers.get('content-length'), String(text.length), path)
+  }
+  const html = await server.fetch('/html')
+  assert.equal(html.headers.get('content-security-policy'), "default-src 'self'")
+  assert.equal(html.headers.get('x-content-type-options'), 'nosniff')
+  assert.match((await server.fetch('/text')).headers.get('content-security-policy') ?? '', /sandbox/)
+})
+
+test('an unknown error is a 500 with the cause in the log and nothing of it in the answer', async () => {
+  const failing = get('/fail', async () => {
+    throw new Error('outer', { cause: new Error('inner secret') })
+  })
+  const bad = get('/bad', async () => {
+    throw new BadRequest('said', { form: 'Reason' })
+  })
+  await using server = await startServer([failing, bad])
+  const response = await server.fetch('/fail?secret-in-query=1', { headers: { cookie: 'secret-cookie=1' } })
+  assert.deepEqual([response.status, await response.json()], [500, { message: 'Internal Server Error' }])
+  const line = server.lines.find((entry) => entry['msg'] === 'request failed')
+  assert.match(JSON.stringify(line), /inner secret/)
+  assert.equal(line?.['requestId'], response.headers.get('x-service-request-id'))
+  assert.deepEqual(await (await server.fetch('/bad')).json(), { Reason: 'said' })
+  assert.equal(server.lines.filter((entry) => entry['msg'] === 'request failed').length, 1)
+  assert.doesNotMatch(
+    JSON.stringify(server.lines),
+    /secret-in-query|secret-cookie|YXBp/,
+    'no query, cookie or key',
+  )
+})
+
+test('answers are counted with their operation', async () => {
+  const seen: string[] = []
+  await using server = await startServer([bounce], {
+    observe: ({ operation: id, method, status }) => void seen.push(`${id} ${method} ${status}`),
+  })
+  await server.fetch('/v3/e.com/bounces/a')
+  await server.fetch('/nothing')
+  assert.deepEqual(seen, ['bounce GET 200', 'undefined GET 404'])
+})
+
+test('health: alive always, ready when the service says so', async () => {
+  let ready = true
+  const isReady = async () => (ready ? { ready } : { ready, reason: 'store unreachable' })
+  await using server = await startServer([], { isReady })
+  for (const path of ['/health/live', '/health/ready', '/health']) {
+    const response = await server.fetch(path, { key: '' })
+    assert.deepEqual([response.status, await response.json()], [200, { status: 'ok' }])
+  }
+  ready = false
+  const response = await server.fetch('/health/ready', { key: '' })
+  assert.deepEqual(
+    [response.status, await response.json()],
+    [503, { message: 'Service Unavailable', reason: 'store unreachable' }],
+  )
+  assert.equal(response.headers.get('retry-after'), '5')
+  assert.equal((await server.fetch('/health/live', { key: '' })).status, 200)
+})
+
+test('framing that proxies could read differently is refused, in the form of the contract', async () => {
+  await using server = await startServer([echo])
+  const head = `POST /v3/e.com/echo HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${basic('admin')}\r\n`
+  const attacks = [
+    `${head}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    `${head}Content-Length: 3\r\nContent-Length: 4\r\n\r\nabc`,
+    `${head}Content-Length: -1\r\n\r\n`,
+    `${head}Content-Length: 1x\r\n\r\na`,
+    `${head}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`,
+    `${head}Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n`,
+    `${head}X: a\nY: b\rZ: c\r\n\r\n`,
+    'GET / HTTP/1.1\r\n\r\n',
+    'nonsense\r\n\r\n',
+    `GET /\0 HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+  ]
+  for (const attack of attacks) {
+    const answer = await server.raw(attack)
+    assert.match(answer, /^HTTP\/1\.1 400 Bad Request\r\n/, JSON.stringify(attack))
+  }
+  const large = await server.raw(`GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`)
+  assert.match(large, /^HTTP\/1\.1 431 .*\{"message":"Request Header Fields Too Large"\}$/s)
+})
+
+test('a client that never finishes its headers, or never says anything, is cut off', async () => {
+  await using server = await startServer([echo], { deadlines: { headersMs: 100, requestMs: 200 } })
+  const late = await server.raw('GET / HTTP/1.1\r\nHost: localhost\r\nX: ')
+  assert.match(late, /^HTTP\/1\.1 408 Request Timeout/)
+  await server.raw('')
+  const slowBody = `POST /v3/e/echo HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${basic('admin')}\r\nContent-Length: 9\r\n\r\na=`
+  assert.match(await server.raw(slowBody), /^HTTP\/1\.1 408 Request Timeout/)
+})
+
+/** A source that the test feeds, and that ends with the signal. */
+function feed() {
+  const queue: ServerEvent[] = []
+  let wake = () => {}
+  return {
+    push(event: ServerEvent) {
+      queue.push(event)
+      wake()
+    },
+    async *events(signal: AbortSignal): AsyncGenerator<ServerEvent> {
+      signal.addEventListener('abort', () => wake())
+      while (!signal.aborted) {
+        while (queue.length > 0) yield queue.shift() as ServerEvent
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+      }
+    },
+  }
+}
+
+test('server-sent events flow one by one, with heartbeats, until the client goes', async () => {
+  const clock = new TurnedClock()
+  const source = feed()
+  const ended = Promise.withResolvers<void>()
+  const stream = operation({
+    ...open,
+    method: 'GET',
+    path: '/stream',
+    id: 'stream',
+    handler: async ({ signal }) => {
+      signal.addEventListener('abort', () => ended.resolve())
+      return eventStream(source.events(signal))
+    },
+  })
+  await using server = await startServer([stream], { clock })
+  const aborter = new AbortController()
+  const response = await server.fetch('/stream', { signal: aborter.signal })
+  assert.equal(response.headers.get('content-type'), 'text/event-stream; charset=utf-8')
+  const reader = (response.body as ReadableStream<Uint8Array>)
+    .pipeThrough(new TextDecoderStream())
+    .getReader()
+  assert.equal((await reader.read()).value, ': open\n\n')
+  source.push({ event: 'mail\ninjected: x', id: '7', data: { text: 'two\nlines' } })
+  assert.equal(
+    (await reader.read()).value,
+    'event: mail injected: x\nid: 7\ndata: {"text":"two\\nlines"}\n\n',
+  )
+  while (clock.waiting === 0) await new Promise((resolve) => setImmediate(resolve))
+  clock.advance(15_000)
+  assert.equal((await reader.read()).value, ': still here\n\n')
+  aborter.abort()
+  await ended.promise
+  assert.equal((await server.fetch('/stream', { method: 'HEAD' })).status, 200)
+})
+
+test('closing ends streams, lets a running request finish and refuses new ones', async () => {
+  const release = Promise.withResolvers<void>()
+  const started = Promise.withResolvers<void>()
+  const source = feed()
+  const stream = operation({
+    ...open,
+    method: 'GET',
+    path: '/stream',
+    id: 'stream',
+    handler: async ({ signal }) => eventStream(source.events(signal)),
+  })
+  const slow = get('/slow', async () => {
+    started.resolve()
+    await release.promise
+    return { done: true }
+  })
+  const server = await startServer([stream, slow])
+  const streaming = await server.fetch('/stream')
+  const running = server.fetch('/slow')
+  await started.promise
+  const socket = createConnection({ host: '127.0.0.1', port: server.port })
+  await once(socket, 'connect')
+  socket.write(
+    'GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\nGET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n',
+  )
+  await once(socket, 'data')
+  const closing = server[Symbol.asyncDispose]()
+  assert.equal(await streaming.text(), ': open\n\n')
+  socket.write('GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  let rest = ''
+  socket.on('data', (chunk) => {
+    rest += chunk
+  })
+  release.resolve()
+  assert.deepEqual(await (await running).json(), { done: true })
+  await once(socket, 'close')
+  assert.match(rest, /HTTP\/1\.1 503 .*Service Unavailable/s)
+  await closing
+})
+
+test('a request that does not end is cut when the grace is over', async () => {
+  const started = Promise.withResolvers<void>()
+  const stuck = get('/stuck', async () => {
+    started.resolve()
+    return new Promise<never>(() => {})
+  })
+  const server = await startServer([stuck], { deadlines: { closeGraceMs: 20 } })
+  const request = assert.rejects(server.fetch('/stuck'))
+  await started.promise
+  await server[Symbol.asyncDispose]()
+  await request
+})
+
+test('the dashboard: files from the list only, cached by hash, with a policy; its own routes get the index', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'pages-'))
+  await mkdir(join(folder, 'assets'))
+  await writeFile(join(folder, 'index.html'), '<!doctype html>')
+  await writeFile(join(folder, 'assets/index-1a2b.js'), 'x()\n'.repeat(1000))
+  await using server = await startServer([echo], { pages: readPages(folder), pagesPrefix: '/app/' })
+  const index = await server.fetch('/', { key: '' })
+  assert.equal(await index.text(), '<!doctype html>')
+  assert.equal(index.headers.get('cache-control'), 'no-cache')
+  assert.match(
+    index.headers.get('content-security-policy') ?? '',
+    /script-src 'self';.*frame-ancestors 'none'/,
+  )
+  const script = await server.fetch('/assets/index-1a2b.js', { key: '' })
+  assert.equal(script.headers.get('content-encoding'), 'gzip')
+  assert.equal((await script.text()).length, 4000)
+  assert.match(script.headers.get('cache-control') ?? '', /immutable/)
+  const again = await server.fetch('/', {
+    key: '',
+    headers: { 'if-none-match': index.headers.get('etag') ?? '' },
+  })
+  assert.equal(again.status, 304)
+  assert.equal(await (await server.fetch('/app/domains/x', { key: '' })).text(), '<!doctype html>')
+  for (const path of ['/assets/', '/assets/..%2f..%2fetc/passwd', '/index.htm']) {
+    assert.equal((await server.fetch(path, { key: '' })).status, 404, path)
+  }
+  const upward = await server.raw(
+    'GET /assets/../../../etc/passwd HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
+  )
+  assert.match(upward, /^HTTP\/1\.1 404 /)
+  assert.equal((await server.fetch('/', { method: 'POST' })).status, 405)
+  await writeFile(join(folder, 'run.exe'), '')
+  assert.throws(() => readPages(folder), { message: 'pages: cannot serve "/run.exe"' })
+  await rm(folder, { recursive: true })
+})
+
+test('a second listener speaks TLS for the same routes and ends with the first', async () => {
+  // Anonymous key exchange: TLS without a certificate, so that the test needs none.
+  const anonymous = { ciphers: 'AECDH-AES128-SHA:@SECLEVEL=0', maxVersion: 'TLSv1.2' } as const
+  const tls = { port: 0, options: anonymous }
+  await using server = await startServer([echo], { tls })
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const options = {
+      ...anonymous,
+      method: 'POST',
+      headers: { authorization: basic('admin') },
+      rejectUnauthorized: false,
+    }
+    const url = `https://127.0.0.1:${server.tlsPort}/v3/e.com/echo`
+    httpsRequest(url, { ...options, agent: false }, resolve)
+      .on('error', reject)
+      .end()
+  })
+  assert.equal(response.statusCode, 200)
+  assert.equal((JSON.parse((await response.toArray()).join('')) as { isSecure: boolean }).isSecure, true)
+})
+
+test('two operations on one path and parts that do not fit are found at start', async () => {
+  await assert.rejects(startServer([bounce, bounce]))
+  const wrong = { ...echo, auth: { area: 'domains', access: 'read', domain: 'name' } } as const
+  assert.throws(() => operation({ ...wrong, handler: async () => ({}) }), /"name" is no part of/)
+  assert.throws(() => operation({ ...echo, aliases: ['/v2/{other}/echo'] }), /other parts/)
+})

@@ -1,0 +1,52 @@
+/** Character sets of received text: the WHATWG Encoding Standard, which is what mail programs use. */
+import { TextDecoder } from 'node:util'
+
+/** Labels in mail that the standard does not list, without separators. */
+const ALIASES: Readonly<Record<string, string>> = {
+  iso88598i: 'iso-8859-8-i',
+  iso88598e: 'iso-8859-8',
+  cp932: 'shift_jis',
+  windows31j: 'shift_jis',
+  eucjp: 'euc-jp',
+  iso2022jp1: 'iso-2022-jp',
+  iso2022jp2: 'iso-2022-jp',
+  cp50220: 'iso-2022-jp',
+  cp936: 'gbk',
+  cp949: 'euc-kr',
+  uhc: 'euc-kr',
+  cp950: 'big5',
+  tis620: 'windows-874',
+  utf8mb4: 'utf-8',
+}
+/** Decoders by label; labels are made up by senders, so only so many are kept. */
+const DECODERS_MAX = 100
+const decoders = new Map<string, TextDecoder | null>()
+
+/**
+ * Decodes bytes of the named character set. An unknown or empty one is taken for UTF-8, and bytes that are
+ * not UTF-8 then for windows-1252, which maps every byte to some character. Never throws.
+ */
+export function decodeCharset(bytes: Uint8Array, label = ''): string {
+  const decoder = decoderFor(label.trim().toLowerCase())
+  if (decoder) return decoder.decode(bytes)
+  const text = new TextDecoder().decode(bytes)
+  return text.includes('\ufffd') ? new TextDecoder('windows-1252').decode(bytes) : text
+}
+
+function decoderFor(label: string): TextDecoder | null {
+  // US-ASCII is claimed by many that send UTF-8; for what is really ASCII there is no difference.
+  if (label === '' || label === 'us-ascii' || label === 'ascii') return null
+  const known = decoders.get(label)
+  if (known !== undefined) return known
+  const decoder = makeDecoder(label) ?? makeDecoder(ALIASES[label.replace(/^x-|[\s._-]/g, '')] ?? '')
+  if (decoders.size < DECODERS_MAX) decoders.set(label, decoder)
+  return decoder
+}
+
+function makeDecoder(label: string): TextDecoder | null {
+  try {
+    return new TextDecoder(label)
+  } catch {
+    return null
+  }
+}

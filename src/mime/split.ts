@@ -1,0 +1,105 @@
+/**
+ * Splits raw messages and parts into header fields and body. RFC 5322 §2.1, §2.2.
+ *
+ * The header block ends, as Postfix has it, at the first empty line or at the first line that is no field;
+ * that line is body.
+ */
+import { decodeWords } from './encoded-word.ts'
+import { isHeaderName } from './header.ts'
+
+export class MimeSyntaxError extends Error {
+  override name = 'MimeSyntaxError'
+}
+
+/**
+ * `raw` is the field as sent, without its final CRLF, folds as CRLF; bare CR and NUL in it are spaces. It is
+ * decoded as UTF-8 where the bytes are that, else as Latin-1, so that no byte is lost.
+ * `value` is unfolded, with encoded words decoded: for people, not for parsing addresses.
+ */
+export type RawHeader = { name: string; raw: string; value: string }
+
+/** As Haraka; real mail has below a hundred. */
+const FIELDS_MAX = 1_000
+const HEADER_BYTES_MAX = 1_048_576
+
+const [TAB, LF, CR, SPACE] = [0x09, 0x0a, 0x0d, 0x20]
+
+/**
+ * Splits a message into header fields and body; line ends may be CRLF or LF. A leading mbox line ("From ")
+ * is skipped. `bodyOffset` counts bytes from the start of `raw`; without a body it is the length.
+ * @throws MimeSyntaxError for more than 1,000 fields or 1 MiB of header.
+ */
+export function splitMessage(raw: Uint8Array): { headers: RawHeader[]; bodyOffset: number } {
+  const bytes = asBuffer(raw)
+  const headers: RawHeader[] = []
+  let at = isMboxLine(bytes) ? lineEnd(bytes, 0) : 0
+  while (at < bytes.length) {
+    const emptyLine = emptyLineLength(bytes, at)
+    if (emptyLine > 0) return { headers, bodyOffset: at + emptyLine }
+    const end = fieldEnd(bytes, at)
+    if (end > HEADER_BYTES_MAX) throw new MimeSyntaxError(`Header is longer than ${HEADER_BYTES_MAX} bytes`)
+    const header = readField(bytes.subarray(at, end))
+    if (!header) return { headers, bodyOffset: at }
+    if (headers.length === FIELDS_MAX) throw new MimeSyntaxError(`Header has more than ${FIELDS_MAX} fields`)
+    headers.push(header)
+    at = end
+  }
+  return { headers, bodyOffset: bytes.length }
+}
+
+/** The value of a raw field without its folds and surrounding blanks; encoded words stay. RFC 5322 §2.2.3. */
+export function unfoldedValue(raw: string): string {
+  return raw
+    .slice(raw.indexOf(':') + 1)
+    .replaceAll('\r\n', '')
+    .trim()
+}
+
+function isMboxLine(bytes: Buffer): boolean {
+  return bytes.subarray(0, 6).toString('latin1').replace(/^>/, '').startsWith('From ')
+}
+
+/** Offset behind the line that contains `at`. */
+function lineEnd(bytes: Buffer, at: number): number {
+  const end = bytes.indexOf(LF, at)
+  return end < 0 ? bytes.length : end + 1
+}
+
+/** Bytes of the empty line at `at`, 0 if the line is not empty. */
+function emptyLineLength(bytes: Buffer, at: number): number {
+  if (bytes[at] === LF) return 1
+  return bytes[at] === CR && bytes[at + 1] === LF ? 2 : 0
+}
+
+/** Offset behind the field at `at` with its continuation lines. */
+function fieldEnd(bytes: Buffer, at: number): number {
+  let end = lineEnd(bytes, at)
+  while ((bytes[end] === SPACE || bytes[end] === TAB) && end <= HEADER_BYTES_MAX) end = lineEnd(bytes, end)
+  return end
+}
+
+/** Null if the line is no field: no colon, or a name with other characters than RFC 5322 §3.6.8 has. */
+function readField(bytes: Buffer): RawHeader | null {
+  const colon = bytes.indexOf(0x3a)
+  // Blanks before the colon are obsolete syntax (RFC 5322 §4.5) that still occurs.
+  const name = bytes
+    .subarray(0, Math.max(0, colon))
+    .toString('latin1')
+    .replace(/[ \t]+$/, '')
+  if (!isHeaderName(name)) return null
+  const raw = decodeBytes(bytes)
+    .replace(/\r?\n$/, '')
+    .replace(/\r?\n/g, '\n')
+    .replace(/[\r\0]/g, ' ')
+    .replaceAll('\n', '\r\n')
+  return { name, raw, value: decodeWords(unfoldedValue(raw)).trim() }
+}
+
+function decodeBytes(bytes: Buffer): string {
+  const text = bytes.toString('utf8')
+  return text.includes('\ufffd') && !Buffer.from(text).equals(bytes) ? bytes.toString('latin1') : text
+}
+
+export function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}

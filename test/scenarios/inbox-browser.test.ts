@@ -1,0 +1,164 @@
+/** The inbox page of the running service in a real browser: what its owner sees, and what nobody else does. */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { after, before, type TestContext, test } from 'node:test'
+import type { Browser, BrowserContext } from 'playwright-core'
+import { launchBrowser } from '../support/browser.ts'
+import { eventually, startTestService, type TestService } from '../support/service.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const WAIT_MS = 10_000
+
+let browser: Browser
+let service: TestService
+
+before(async (t) => {
+  // Quick when the dashboard is built already, as it is after an install.
+  const built = spawnSync(process.execPath, [join(ROOT, 'scripts/build-web.mjs')], { encoding: 'utf8' })
+  assert.equal(built.status, 0, built.stderr)
+  browser = await launchBrowser()
+  service = await startTestService(t as TestContext)
+})
+after(() => browser.close())
+
+/** A browser that has opened a one-time link. */
+async function signedIn(): Promise<BrowserContext> {
+  const { body } = await service.call('POST', '/sendwright/v1/login-links')
+  const context = await browser.newContext()
+  context.setDefaultTimeout(WAIT_MS)
+  const page = await context.newPage()
+  await page.goto(body.url)
+  await page.waitForURL(`${service.url}/`)
+  await page.close()
+  return context
+}
+
+test('the one-time link opens the inbox, a sent message appears without a reload, and opens', async () => {
+  const context = await signedIn()
+  const page = await context.newPage()
+  const foreign: string[] = []
+  page.on('request', (each) => {
+    if (!each.url().startsWith(service.url) && !each.url().startsWith('data:')) foreign.push(each.url())
+  })
+  await page.goto(service.url)
+  await page.getByText('Live', { exact: true }).waitFor()
+  const sent = await service.send({
+    subject: 'Seen in the browser',
+    html: '<h1>It works</h1><script>document.title = "hacked"</script>',
+  })
+  await page.getByText('Seen in the browser').click()
+  await page.getByText('DKIM valid').waitFor()
+  await page.frameLocator('iframe').getByText('It works').waitFor()
+  await page.getByRole('tab', { name: /^Events/ }).click()
+  await page
+    .getByText(/^delivered$/i)
+    .first()
+    .waitFor()
+  await page.getByRole('tab', { name: /^Headers/ }).click()
+  await page.getByText(sent.body.id.slice(1, -1)).first().waitFor()
+  assert.notEqual(await page.title(), 'hacked')
+  assert.deepEqual(foreign, [])
+  await context.close()
+})
+
+test('a link works once, and without a session nothing is shown', async () => {
+  const { body } = await service.call('POST', '/sendwright/v1/login-links')
+  const path = new URL(body.url).pathname
+  const first = await service.call('GET', path, { key: null })
+  assert.equal(first.status, 200)
+  assert.match(first.headers.get('set-cookie') ?? '', /HttpOnly; SameSite=Strict/)
+  assert.equal((await service.call('GET', path, { key: null })).status, 404)
+
+  const context = await browser.newContext()
+  context.setDefaultTimeout(WAIT_MS)
+  const page = await context.newPage()
+  await page.goto(service.url)
+  await page.getByText('sendwright login-link').first().waitFor()
+  await context.close()
+  for (const path of ['', '/stream', '/x', '/x/raw', '/x/attachments/0']) {
+    assert.equal((await service.call('GET', `/sendwright/v1/inbox${path}`, { key: null })).status, 401, path)
+  }
+})
+
+test('a page of another origin can neither read nor change anything with the session', async () => {
+  await service.send({ subject: 'Private matter' })
+  await eventually('it is in the inbox', async () => {
+    const { body } = await service.call('GET', '/sendwright/v1/inbox?subject=private')
+    return body.items.length > 0
+  })
+  const attacker = createServer((_request, response) => {
+    response.setHeader('content-type', 'text/html').end('<title>attacker</title>')
+  }).listen(0, '127.0.0.3')
+  await once(attacker, 'listening')
+  const context = await signedIn()
+  try {
+    const page = await context.newPage()
+    await page.goto(`http://127.0.0.3:${(attacker.address() as AddressInfo).port}/`)
+    const inbox = `${service.url}/sendwright/v1/inbox`
+    const read = await page.evaluate(async (url) => {
+      const outcome = (promise: Promise<Response>) =>
+        promise
+          .then((answer) => answer.text().then((text) => `read ${answer.status} ${text.length}`))
+          .catch(() => 'refused')
+      return {
+        get: await outcome(fetch(url, { credentials: 'include' })),
+        delete: await outcome(fetch(url, { method: 'DELETE', credentials: 'include' })),
+        // A "simple" request reaches the server without asking first; its answer is opaque.
+        post: await outcome(
+          fetch(url.replace('/inbox', '/login-links'), {
+            method: 'POST',
+            credentials: 'include',
+            mode: 'no-cors',
+          }),
+        ),
+      }
+    }, inbox)
+    assert.deepEqual(read, { get: 'refused', delete: 'refused', post: 'read 0 0' })
+    // A string, since it runs in the page and not here.
+    const framed = await page.evaluate(`new Promise((resolve) => {
+      const frame = document.createElement('iframe')
+      frame.src = ${JSON.stringify(service.url)}
+      frame.onload = () => resolve(frame.contentDocument !== null)
+      document.body.append(frame)
+    })`)
+    assert.equal(framed, false)
+    const { body } = await service.call('GET', '/sendwright/v1/inbox?subject=private')
+    assert.equal(body.items.length, 1)
+  } finally {
+    await context.close()
+    attacker.close()
+  }
+})
+
+test('a state-changing request that names a foreign origin is refused, whatever credentials it carries', async () => {
+  const headers = { origin: 'https://evil.example' }
+  assert.equal((await service.call('DELETE', '/sendwright/v1/inbox', { headers })).status, 403)
+  const crossSite = { 'sec-fetch-site': 'cross-site' }
+  assert.equal((await service.call('DELETE', '/sendwright/v1/inbox', { headers: crossSite })).status, 403)
+})
+
+test('a session is refused under a foreign host name (DNS rebinding), an API key is not', async () => {
+  const signIn = await service.call('POST', '/sendwright/v1/session', {
+    form: { key: service.key },
+    key: null,
+  })
+  const cookie = (signIn.headers.get('set-cookie') ?? '').split(';')[0] as string
+  const status = (headers: Record<string, string>) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const { hostname, port } = new URL(service.url)
+      request({ hostname, port, path: '/sendwright/v1/inbox', headers }, (answer) => {
+        answer.resume()
+        resolve(answer.statusCode)
+      })
+        .on('error', reject)
+        .end()
+    })
+  assert.equal(await status({ cookie }), 200)
+  assert.equal(await status({ cookie, host: 'evil.example' }), 403)
+  const authorization = `Basic ${Buffer.from(`api:${service.key}`).toString('base64')}`
+  assert.equal(await status({ authorization, host: 'evil.example' }), 200)
+})

@@ -1,0 +1,46 @@
+/** The public JavaScript client against this service, with only its `url` changed. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import Mailgun from 'mailgun.js'
+import { eventually, startTestService } from '../support/service.ts'
+
+test('the public JavaScript client sends, reads the events and the stored message', async (t) => {
+  const service = await startTestService(t)
+  const mailgun = new Mailgun(FormData).client({ username: 'api', key: service.key, url: service.url })
+
+  const sent = await mailgun.messages.create(service.domain, {
+    from: `Shop <shop@${service.domain}>`,
+    to: ['alice@example.org', 'Bob Brown <bob@example.net>'],
+    subject: 'Order 17',
+    text: 'Thank you.',
+    html: '<p>Thank you.</p>',
+    'o:tag': ['order', 'receipt'],
+    'v:order': '17',
+    attachment: { filename: 'order.txt', data: 'one book' },
+  })
+  assert.equal(sent.status, 200)
+  assert.match(sent.id ?? '', /^<\d{14}\.[0-9a-f]{16}@.+>$/)
+  assert.equal(sent.message, 'Queued. Thank you.')
+
+  const events = await eventually('two delivered events', async () => {
+    const page = await mailgun.events.get(service.domain, { event: 'delivered', limit: 10 })
+    return page.items.length === 2 && page.items
+  })
+  assert.deepEqual(events.map((event) => event.recipient).sort(), ['alice@example.org', 'bob@example.net'])
+  const [event] = events
+  assert.deepEqual(event?.tags, ['order', 'receipt'])
+  assert.deepEqual(event?.['user-variables'], { order: '17' })
+
+  const stored = await mailgun.request.get(new URL(String(event?.storage?.url)).pathname)
+  assert.equal(stored.body.Subject, 'Order 17')
+  assert.equal(stored.body['body-html'], '<p>Thank you.</p>')
+  assert.equal(stored.body.attachments[0].name, 'order.txt')
+
+  const domains = await mailgun.domains.list()
+  assert.deepEqual(
+    domains.map((domain) => domain.name),
+    [service.domain],
+  )
+  const domain = await mailgun.domains.get(service.domain)
+  assert.equal(domain.state, 'active')
+})

@@ -1,0 +1,81 @@
+/** The service as a process of its own, for what ends processes: `kill -9`, SIGTERM, frozen workers. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { TEST_KEY } from './service.ts'
+
+export interface ServiceProcess {
+  url: string
+  /** The sandbox domain; known once the first start is ready. */
+  domain: string
+  child: ChildProcess
+  /** Everything it has printed. */
+  output(): string
+  /** Sends a signal and resolves with the exit code once the process is gone. */
+  end(signal: NodeJS.Signals): Promise<number | null>
+}
+
+/** From spawn to the first answer of /health/ready. */
+const START_MAX_MS = 30_000
+const OUTPUT_MAX = 1_000_000
+
+/** Starts `sendwright serve` on `host`:8080 with the test key and resolves once it is ready. */
+export async function startProcess(host: string, env: Record<string, string>): Promise<ServiceProcess> {
+  const main = join(import.meta.dirname, '../../src/main.ts')
+  const child = spawn(process.execPath, [main, 'serve'], {
+    env: {
+      PATH: process.env['PATH'],
+      SENDWRIGHT_HOST: host,
+      SENDWRIGHT_API_KEY: TEST_KEY,
+      SENDWRIGHT_RATE_LIMIT: 'off',
+      SENDWRIGHT_LOG_LEVEL: 'warn',
+      SENDWRIGHT_HOSTNAME: 'mail.test.example',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (bytes: Buffer) => {
+      output = (output + bytes.toString()).slice(-OUTPUT_MAX)
+    })
+  }
+  const url = `http://${host}:8080`
+  const until = performance.now() + START_MAX_MS
+  while (!(await isReady(url))) {
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new Error(`the service ended at its start:\n${output}`)
+    if (performance.now() > until)
+      throw new Error(`the service is not ready after ${START_MAX_MS} ms:\n${output}`)
+    await sleep(10)
+  }
+  return {
+    url,
+    domain: await sandboxOf(url),
+    child,
+    output: () => output,
+    async end(signal) {
+      if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
+      const ended = once(child, 'exit')
+      child.kill(signal)
+      const [code] = (await ended) as [number | null]
+      return code
+    },
+  }
+}
+
+export const AUTHORIZATION = `Basic ${Buffer.from(`api:${TEST_KEY}`).toString('base64')}`
+
+async function isReady(url: string): Promise<boolean> {
+  const answer = await fetch(`${url}/health/ready`).catch(() => null)
+  return answer?.ok === true
+}
+
+async function sandboxOf(url: string): Promise<string> {
+  const answer = await fetch(`${url}/v4/domains`, { headers: { authorization: AUTHORIZATION } })
+  const { items } = (await answer.json()) as { items: { name: string; type: string }[] }
+  const sandbox = items.find(({ type }) => type === 'sandbox')
+  if (!sandbox) throw new Error('the service has no sandbox domain')
+  return sandbox.name
+}
