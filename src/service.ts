@@ -3,6 +3,7 @@
  * other file knows all parts.
  */
 import { readFileSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { auditRoutes } from './accounts/audit.ts'
@@ -41,6 +42,7 @@ import { createEventReader } from './events/query.ts'
 import { createEventRetention, DAY_MS } from './events/retention.ts'
 import { eventRoutes } from './events/routes.ts'
 import type { Authenticator } from './http/auth.ts'
+import { createIdempotency, type Idempotency } from './http/idempotency.ts'
 import type { Operation } from './http/operation.ts'
 import { readPages } from './http/pages.ts'
 import { createRateLimiter, DEFAULT_LIMITS, type RateLimiter } from './http/rate-limit.ts'
@@ -49,16 +51,20 @@ import { verifyOwnSignatures } from './inbox/authentication.ts'
 import { createInbox } from './inbox/inbox.ts'
 import { type CaptureListener, startCaptureListener } from './inbox/listener.ts'
 import { inboxRoutes } from './inbox/routes.ts'
+import { createExpansionJob } from './lists/expansion-job.ts'
 import { listRoutes } from './lists/routes.ts'
 import { createLists } from './lists/service.ts'
 import { createListStore } from './lists/store.ts'
-import { createTaskRunner } from './lists/task-runner.ts'
+import { createTaskRunner, type TaskRunner } from './lists/task-runner.ts'
 import { createUploadTasks } from './lists/upload-tasks.ts'
-import type { AcceptParts } from './messages/accept.ts'
+import { createListExpander, memberStatements } from './messages/lists.ts'
 import { removeMail } from './messages/on-domain-deleted.ts'
-import { prepareDelivery } from './messages/prepare.ts'
-import { createMessageRecords } from './messages/records.ts'
 import { messageRoutes } from './messages/routes.ts'
+import { scheduledRoutes } from './messages/scheduled-routes.ts'
+import { createSecondaryKeys } from './messages/secondary-keys.ts'
+import { createSending, type Sending, type SendingParts } from './messages/sending.ts'
+import { createSources } from './messages/sources.ts'
+import { sendTemplates } from './messages/templates.ts'
 import { type BlobStore, openBlobs } from './store/blobs.ts'
 import { openStore } from './store/open-store.ts'
 import { createSealer, loadSecret, type Sealer } from './store/sealing.ts'
@@ -91,6 +97,10 @@ export interface Service {
 export interface ServiceOverrides {
   clock?: Clock
   random?: () => number
+  /** Other areas as sending sees them. */
+  sending?: Partial<
+    Pick<SendingParts, 'templates' | 'renderer' | 'tracker' | 'habits' | 'lists' | 'queuedMax'>
+  >
 }
 
 /** Attempts get this long to end on a stop; R12 allows 30 s for all of it. */
@@ -134,9 +144,20 @@ export async function startService(
       },
       config.apiKey,
     )
-    const core = { config, log, clock, random, store, blobs, sealer, domains }
+    const core = {
+      config,
+      log,
+      clock,
+      random,
+      store,
+      blobs,
+      sealer,
+      domains,
+      firstAccountId: first.accountId,
+    }
     const templating = startTemplates(core, open)
-    const parts = await startParts(core, open)
+    const sendingTemplates = sendTemplates(templating.templates, templating.renderer)
+    const parts = await startParts(core, open, { ...sendingTemplates, ...overrides.sending })
     const sandbox = await domains.byName(first.sandboxDomain)
     if (sandbox) await parts.credentials.setSystem(sandbox, null)
     const retention = createEventRetention({
@@ -150,13 +171,15 @@ export async function startService(
     await retention.start()
     const authenticator = createAuthenticator(keys, sessions, localKey(sealer), first.accountId)
     const limiter = createLimiter(core)
-    const http = createHttp(core, authenticator, limiter)
+    const http = createHttp(core, authenticator, limiter, parts.idempotency)
     const domainParts = await startDomains(core, parts, templating.templates, first.accountId, limiter, open)
     http.register([
       ...messageRoutes({
-        ...parts.accept,
+        ...parts.sending.accept,
         headerPrefixes: [config.headerPrefix, ...config.headerPrefixAliases],
+        limiter,
       }),
+      ...scheduledRoutes({ ...parts.sending.scheduled, domains, baseUrl: config.publicUrl }),
       ...eventRoutes({
         events: createEventReader(store, config.eventRetentionDays * DAY_MS),
         domains,
@@ -206,10 +229,15 @@ interface Core {
   blobs: BlobStore
   sealer: Sealer
   domains: DomainDirectory
+  firstAccountId: string
 }
 
 /** The parts behind the API: captured mail, and the way of a message from acceptance to a server. */
-async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
+async function startParts(
+  core: Core,
+  open: (() => Promise<void> | void)[],
+  overrides: ServiceOverrides['sending'],
+) {
   const { config, log, clock, random, store, blobs, sealer, domains } = core
   const { headerPrefix, storageUrl } = config
   const returnPathMac = (data: Uint8Array) => sealer.mac('return-path', data)
@@ -231,50 +259,64 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
   const resolver = createResolver({ servers: servers.length > 0 ? servers : [LOCAL_DNS], clock })
   open.push(() => resolver.close())
   const allow = config.allowNetworks.flatMap((network) => parseCidr(network) ?? [])
-  const records = createMessageRecords(store, blobs)
   const signingKeys = createSigningKeys(store, sealer, clock)
-  const prepareParts = {
-    records,
-    domains,
+  const leaseOwner = newId()
+  const idempotency = createIdempotency({ store, clock })
+  const sending = createSending({
+    ...core,
+    lists: createListExpander({
+      store,
+      lists: createListStore(store),
+      domains,
+      wake: () => expanding.wake(),
+    }),
     signingKeys,
     suppressions: createSuppressionCheck(store, clock),
-    blobs,
-    clock,
+    secondaryKeys: createSecondaryKeys({
+      signingKeys,
+      ownsAuthority: async (accountId, name) => (await domains.byName(name))?.accountId === accountId,
+      txt: async (name) => (await resolver.query(name, 'TXT')).records,
+    }),
+    sources: createSources({
+      configured: config.sourceAddresses,
+      hostAddresses: hostAddresses(),
+      firstAccountId: core.firstAccountId,
+    }),
     returnPathMac,
     headerPrefix,
     storageUrl,
-  }
+    allowUnverified: config.delivery.kind === 'capture',
+    leaseOwner,
+    wakeDelivery: () => delivery.wake(),
+    sweepAlso: () => idempotency.sweep(),
+    ...overrides,
+  })
   const delivery: Delivery = createDelivery({
-    queue: createQueue(store, newId()),
+    queue: createQueue(store, leaseOwner),
     transport: createTransport({
       routing: routingOf(config, capture, resolver, allow),
       heloName: config.hostname,
       clock,
       random,
     }),
-    prepare: (claimed) => prepareDelivery(prepareParts, claimed),
-    consequences: bounceConsequences,
+    prepare: sending.prepare,
+    consequences: (claimed, events, outcome) => [
+      ...sending.consequences(claimed, events, outcome),
+      ...bounceConsequences(claimed, events, outcome),
+    ],
     clock,
     log,
     random,
     retryScheduleMs: config.retryScheduleMs,
   })
   open.push(() => delivery.stop(DRAIN_MS))
-  const accept: AcceptParts = {
-    store,
-    blobs,
-    domains,
-    records,
-    clock,
-    headerPrefix,
-    storageUrl,
-    allowUnverified: config.delivery.kind === 'capture',
-    wakeDelivery: () => delivery.wake(),
-  }
+  const expanding = startExpansions(core, sending, open)
+  sending.retention.start()
+  open.push(() => sending.retention.stop())
   const credentials = createCredentials(store, sealer, clock)
   const imports = createImports({ store, blobs, clock, log })
   open.push(() => imports.stop())
-  return { inbox, delivery, accept, resolver, allow, signingKeys, records, credentials, imports }
+  return { inbox, delivery, sending, idempotency, resolver, allow, signingKeys, credentials, imports }
 }
 
 type Parts = Awaited<ReturnType<typeof startParts>>
@@ -282,7 +324,7 @@ type Parts = Awaited<ReturnType<typeof startParts>>
 /** Domains, their keys and tracking settings: operations, and the work in the background. */
 async function startDomains(
   core: Core,
-  { resolver, allow, signingKeys, records, credentials }: Parts,
+  { resolver, allow, signingKeys, sending, credentials }: Parts,
   templates: TemplateService,
   firstAccountId: string,
   limiter: RateLimiter,
@@ -291,7 +333,13 @@ async function startDomains(
   const { config, log, clock, store, blobs, sealer, domains } = core
   const tracking = createTrackingDirectory(store, clock)
   const onDeleted: OnDomainDeleted[] = [
-    removeMail({ store, blobs, records, storageUrl: config.storageUrl, now: () => clock.now() }),
+    removeMail({
+      store,
+      blobs,
+      records: sending.records,
+      storageUrl: config.storageUrl,
+      now: () => clock.now(),
+    }),
     (domain) => tracking.remove(domain.id),
     removeSendingKeys(store),
     credentials.forgetDomain,
@@ -350,6 +398,10 @@ function configuredAddresses({ sourceAddresses }: Config, firstAccountId: string
   }
 }
 
+function hostAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address))
+}
+
 /** Templates with the threads that compile and render them; those start when they are first needed. */
 function startTemplates({ config, store, domains, clock }: Core, open: (() => Promise<void> | void)[]) {
   const renderer = createRenderer()
@@ -370,6 +422,28 @@ function startLists({ store: database, domains, clock, log }: Core, open: (() =>
   return { lists: createLists({ lists: store, domains, clock }), store, uploads, wakeUploads: runner.wake }
 }
 
+/** Copies of posts to lists, made in the background. */
+function startExpansions(
+  { store, clock, log, config }: Core,
+  { accept }: Sending,
+  open: (() => Promise<void> | void)[],
+): TaskRunner {
+  const { storageUrl } = config
+  const job = createExpansionJob({
+    store,
+    lists: createListStore(store),
+    clock,
+    owner: newId(),
+    insertDeliveries: (expansion, members) =>
+      memberStatements({ records: accept.records, clock, storageUrl }, expansion, members),
+    inserted: accept.wakeDelivery,
+  })
+  const runner = createTaskRunner({ clock, log, runOne: job.runOne })
+  open.push(() => runner.stop())
+  runner.start()
+  return runner
+}
+
 /** Capture is a relay like any other: the listener of our own inbox. */
 function routingOf(
   config: Config,
@@ -387,12 +461,15 @@ async function ownerOf(store: Store, deliveryId: string | null) {
   const row = await store.db
     .selectFrom('deliveries')
     .innerJoin('messages', 'messages.id', 'deliveries.message_pk')
-    .select(['deliveries.account_id', 'messages.domain_name', 'messages.id as storage_key'])
+    .select(['deliveries.account_id', 'deliveries.variables_json', 'deliveries.list_json'])
+    .select(['messages.domain_name', 'messages.id as message_pk'])
     .where('deliveries.id', '=', deliveryId)
     .executeTakeFirst()
-  return row
-    ? { deliveryId, accountId: row.account_id, domainName: row.domain_name, storageKey: row.storage_key }
-    : null
+  if (!row) return null
+  // In batch mode every recipient's copy is a stored message of its own.
+  const batch = row.variables_json !== null && row.list_json === null
+  const storageKey = batch ? deliveryId : row.message_pk
+  return { deliveryId, accountId: row.account_id, domainName: row.domain_name, storageKey }
 }
 
 /** `local` authenticates the command line on this machine, as admin of the first account. */
@@ -430,6 +507,7 @@ function createHttp(
   { config, log, clock, blobs, store }: Core,
   authenticator: Authenticator,
   limiter: RateLimiter,
+  idempotency: Idempotency,
 ): HttpServer {
   return createHttpServer({
     host: config.host,
@@ -445,6 +523,7 @@ function createHttp(
     trustedProxies: config.trustedProxies,
     authenticator,
     limiter,
+    idempotency,
     spool: blobs,
     pages: readPages(join(import.meta.dirname, '../web/dist')),
     pagesPrefix: '/inbox/',

@@ -36,6 +36,10 @@ export type Prepared =
       utf8: boolean
       tls: TlsPolicy
       primaryDkim: string | null
+      /** The address to send from and the name to greet with; null leaves both to the transport. */
+      source: { ip: string; helo: string | null } | null
+      /** Name of a header field to add with the address really used; null: none. */
+      sourceHeader: string | null
     }
   | { kind: 'decided'; about: EventMessage; outcome: Outcome }
 

@@ -3,7 +3,7 @@
  * JSON is stored in the transaction of what it tells; it is never changed afterwards.
  */
 import { newId } from '../base/ids.ts'
-import { insert, type Statement } from '../store/store.ts'
+import { insert, insertMany, type Statement } from '../store/store.ts'
 
 /** What every event of a message repeats; stored with the message, so that no event needs to look at its body. */
 export interface MessageSummary {
@@ -294,8 +294,16 @@ export function rejectedEvent(
  * by the database; rows of its tags are written by a trigger.
  */
 export function eventStatement(event: EventRecord): Statement {
+  return insert('events', eventRow(event))
+}
+
+/** The rows of many events that happen together. */
+export const eventStatements = (events: readonly EventRecord[]): Statement[] =>
+  insertMany('events', events.map(eventRow))
+
+function eventRow(event: EventRecord) {
   const recipient = event.recipient?.toLowerCase() ?? null
-  return insert('events', {
+  return {
     id: event.id,
     account_id: event.accountId,
     domain_name: event.domainName,
@@ -306,7 +314,7 @@ export function eventStatement(event: EventRecord): Statement {
     payload_json: JSON.stringify(event.payload),
     tags_json: tagsOf(event.payload['tags']),
     recipient_hash: recipient === null ? null : recipientHash(event.domainName, recipient),
-  })
+  }
 }
 
 // PostgreSQL's JSON refuses NUL, and no tag needs the others.

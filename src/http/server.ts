@@ -11,6 +11,7 @@ import { BadRequest, MethodNotAllowed, NotFound, Unavailable } from '../base/err
 import type { Authenticator } from './auth.ts'
 import { createDispatch, discardBody } from './dispatch.ts'
 import { answerTo } from './errors.ts'
+import type { Idempotency } from './idempotency.ts'
 import {
   API_HEADERS,
   answerUnparsable,
@@ -63,6 +64,8 @@ export interface HttpServerOptions {
   authenticator: Authenticator
   limiter: RateLimiter
   spool: FileSpool
+  /** Answers to POSTs repeated under an Idempotency-Key; without it the header has no meaning. */
+  idempotency?: Idempotency
   /** The dashboard, from `readPages`. */
   pages?: ReadonlyMap<string, Page>
   /** GET under this prefix answers with the dashboard's index: its own routes, such as `/app/`. */
@@ -117,6 +120,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     headerPrefixAliases: options.headerPrefixAliases ?? ['X-Mailgun-'],
     authRealm: options.authRealm ?? 'API',
     closing: closing.signal,
+    idempotency: options.idempotency,
   })
   const operationOf = new WeakMap<FastifyRequest, string>()
   let description: JsonSchema | undefined

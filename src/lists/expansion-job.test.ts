@@ -81,6 +81,7 @@ const deliveries: InsertDeliveries = (expansion: Expansion, members) =>
       recipient_domain: member.domain,
       recipient_header: member.name,
       variables_json: JSON.stringify(member.vars),
+      list_json: null,
       state: 'queued',
       due_at: LIST_TIME,
       expires_at: LIST_TIME,

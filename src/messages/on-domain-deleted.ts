@@ -3,10 +3,14 @@
  * blobs go, a batch at a time. Events stay to the end of their retention.
  */
 import { NotYet, type OnDomainDeleted } from '../domains/deletion.ts'
-import { eventStatement, rejectedEvent } from '../events/event.ts'
+import { type EventMessage, eventStatement, rejectedEvent } from '../events/event.ts'
+import { parseMailbox } from '../mime/address.ts'
 import type { BlobStore } from '../store/blobs.ts'
+import type { DeliveryRow } from '../store/schema.ts'
 import { StaleWrite, type Store } from '../store/store.ts'
-import { eventMessage } from './accept.ts'
+import type { MessageRecord } from './content.ts'
+import { acceptedMessage } from './copy.ts'
+import type { RecipientVariables } from './draft.ts'
 import type { MessageRecords } from './records.ts'
 
 /** Per transaction: short enough that mail of other domains is not held up. */
@@ -33,11 +37,20 @@ export function removeMail(parts: {
     for (let last: string | null = ''; last !== null; ) last = await removeMessages(domain.id, last)
   }
 
+  function aboutOf(
+    record: MessageRecord,
+    row: Pick<DeliveryRow, 'id' | 'recipient_header' | 'variables_json'>,
+  ): EventMessage {
+    const variables =
+      row.variables_json === null ? null : (JSON.parse(row.variables_json) as RecipientVariables)
+    return acceptedMessage(record, parts.storageUrl, parseMailbox(row.recipient_header), row, variables)
+  }
+
   /** Removes a batch after the id `last` that nobody has in hand; resolves its last id, null at the end. */
   async function removeDeliveries(domainId: string, last: string): Promise<string | null> {
     const rows = await store.db
       .selectFrom('deliveries')
-      .select(['id', 'message_pk', 'state'])
+      .select(['id', 'message_pk', 'state', 'recipient_header', 'variables_json'])
       .where('domain_id', '=', domainId)
       .where('state', '<>', 'sending')
       .where('id', '>', last)
@@ -52,9 +65,7 @@ export function removeMail(parts: {
         values: [row.id, row.state],
         expectRows: 1,
       }
-      const event =
-        record &&
-        rejectedEvent(eventMessage(record, parts.storageUrl), 'The domain was deleted', '', parts.now())
+      const event = record && rejectedEvent(aboutOf(record, row), 'The domain was deleted', '', parts.now())
       await store.commit(event ? [remove, eventStatement(event)] : [remove]).catch((error: unknown) => {
         throw error instanceof StaleWrite ? new NotYet('a delivery was taken up', { cause: error }) : error
       })

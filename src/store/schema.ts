@@ -164,6 +164,7 @@ export interface DeliveryRow {
   recipient_domain: string
   recipient_header: string
   variables_json: string | null
+  list_json: string | null
   state: DeliveryState
   due_at: number
   expires_at: number
@@ -223,6 +224,33 @@ export interface InboxRow {
   authentication_json: string
   raw: Uint8Array | null
   raw_blob: string | null
+}
+
+export interface ArchiveOutboxRow {
+  id: string
+  account_id: string
+  delivery_id: string
+  url: string
+  head: string
+  state: string
+  attempts: number
+  due_at: number
+  created_at: number
+}
+
+export interface DisabledQueueRow {
+  domain_id: string
+  queue: string
+  until: number
+}
+
+export interface IdempotencyKeyRow {
+  account_id: string
+  key: string
+  digest: string
+  status: number | null
+  body: string | null
+  expires_at: number
 }
 
 export interface TemplateRow {
@@ -381,6 +409,9 @@ export interface AuditRow {
 }
 
 export interface Schema {
+  archive_outbox: ArchiveOutboxRow
+  disabled_queues: DisabledQueueRow
+  idempotency_keys: IdempotencyKeyRow
   credentials: CredentialRow
   accounts: AccountRow
   api_keys: ApiKeyRow

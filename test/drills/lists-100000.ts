@@ -134,6 +134,7 @@ const insertDeliveries: InsertDeliveries = (expansion, members) =>
       recipient_domain: member.domain,
       recipient_header: `${member.name} <${member.address}>`,
       variables_json: JSON.stringify(member.vars),
+      list_json: null,
       state: 'queued',
       due_at: now,
       expires_at: now,
