@@ -433,7 +433,7 @@ test('every operation asks for a key with the right', async () => {
 test('lists: search, sort, state, authority, skip and limit over a thousand domains', async (t) => {
   const many = await startTestService(t, { ...SETTINGS })
   const file = join(many.config.dataFolder, 'sendwright.db')
-  const database = new DatabaseSync(file)
+  const database = new DatabaseSync(file, { timeout: 5000 })
   const columns = (database.prepare('SELECT * FROM domains').all()[0] ?? {}) as Record<
     string,
     string | number | null
@@ -566,7 +566,7 @@ test('a disabled domain neither sends nor goes, and is back when its time is ove
   await one.call('POST', '/v4/domains', { form: { name: 'off.example' } })
   const until = Math.floor(clock.now()) + 3_600_000
   const disabled = { code: 'spam', note: 'n', reason: 'r', permanently: false, until }
-  const database = new DatabaseSync(join(one.config.dataFolder, 'sendwright.db'))
+  const database = new DatabaseSync(join(one.config.dataFolder, 'sendwright.db'), { timeout: 5000 })
   database
     .prepare("UPDATE domains SET state = 'disabled', disabled_json = ? WHERE name = 'off.example'")
     .run(JSON.stringify(disabled))
@@ -602,7 +602,7 @@ test('names that no database or DNS can hold are simply not there', async () => 
 
 test('domains of subaccounts are listed on request, and say whose they are', async () => {
   await create('of-child.example')
-  const database = new DatabaseSync(join(service.config.dataFolder, 'sendwright.db'))
+  const database = new DatabaseSync(join(service.config.dataFolder, 'sendwright.db'), { timeout: 5000 })
   database.exec(
     "INSERT INTO accounts SELECT 'child', id, 'Child', signing_key_sealed, created_at FROM accounts LIMIT 1",
   )
