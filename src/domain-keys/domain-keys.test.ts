@@ -351,7 +351,7 @@ test('another account cannot sign with this one’s domain, nor take the name it
   await addDomain('victim.example')
   await addDomain('mail.other-root.example', { force_root_dkim_host: 'true' })
   const { DatabaseSync } = await import('node:sqlite')
-  const database = new DatabaseSync(join(service.config.dataFolder, 'sendwright.db'))
+  const database = new DatabaseSync(join(service.config.dataFolder, 'sendwright.db'), { timeout: 5000 })
   database.exec(
     "INSERT INTO accounts SELECT 'stranger', NULL, 'Stranger', signing_key_sealed, created_at FROM accounts LIMIT 1",
   )

@@ -95,12 +95,22 @@ export async function createKey(parts: KeyParts, accountId: string, wanted: NewK
   await checkRoom(store.db, accountId, wanted)
   const row = await newDkimKeyRow(parts.sealer, { ...wanted, accountId, active: false }, parts.clock.now())
   if (wanted.pair) await checkPublished(parts, row)
-  await store.transaction(async (tx) => {
-    await checkRoom(tx, accountId, wanted)
-    await tx.insertInto('dkim_keys').values(row).execute()
-  })
+  await store
+    .transaction(async (tx) => {
+      await checkRoom(tx, accountId, wanted)
+      await tx.insertInto('dkim_keys').values(row).execute()
+    })
+    .catch((error: unknown) => {
+      throw isUniqueViolation(error) ? new BadRequest('domain key already exists', { cause: error }) : error
+    })
   return row
 }
+
+/**
+ * PostgreSQL's code for a second row under one key, by two transactions at the same time. In SQLite the checks
+ * within a transaction see everything, since there is one writer.
+ */
+export const isUniqueViolation = (error: unknown): boolean => (error as { code?: unknown }).code === '23505'
 
 async function checkRoom(
   db: Kysely<Schema>,

@@ -69,7 +69,7 @@ export function createRotations(parts: KeyParts & { log: Logger }): Ticker {
           .limit(BATCH)
           .execute()
         for (const row of rows) {
-          await step(row).catch((error: unknown) =>
+          await step(row, signal).catch((error: unknown) =>
             log.error({ err: error, domain: row.domain_name }, 'cannot rotate a DKIM key'),
           )
         }
@@ -78,21 +78,21 @@ export function createRotations(parts: KeyParts & { log: Logger }): Ticker {
     },
   })
 
-  async function step(row: SenderSecurityRow): Promise<void> {
+  async function step(row: SenderSecurityRow, signal: AbortSignal): Promise<void> {
     switch (nextStep(row, clock.now())) {
       case 'none':
         return
       case 'start':
         return startRotation(parts, row)
       case 'read-back':
-        return readBack(row)
+        return readBack(row, signal)
       case 'finish':
         return storeRotation(row, null)
     }
   }
 
   /** The new key signs once public DNS shows it behind the domain's own name. */
-  async function readBack(row: SenderSecurityRow): Promise<void> {
+  async function readBack(row: SenderSecurityRow, signal: AbortSignal): Promise<void> {
     const rotation = rotationOf(row)
     if (rotation?.phase !== 'publishing') return
     const key = await store.db
@@ -104,7 +104,7 @@ export function createRotations(parts: KeyParts & { log: Logger }): Ticker {
       .executeTakeFirst()
     if (!key) return
     const name = dkimName(rotation.selector, row.domain_name)
-    const answer = await parts.resolver.query(name, 'TXT', { fresh: true })
+    const answer = await parts.resolver.query(name, 'TXT', { fresh: true, signal })
     const now = Math.floor(clock.now())
     const check = checkDkim(answer, key.public_record)
     if (!check.valid) {

@@ -6,6 +6,7 @@ import type { Logger } from 'pino'
 import type { Store } from '../store/store.ts'
 import type { DomainDirectory } from './directory.ts'
 import { domainOfRow, enabledState } from './domain.ts'
+import { untilStopped } from './lookups.ts'
 import { createTicker, type Ticker } from './ticker.ts'
 import { type VerificationParts, verifyDomain } from './verification.ts'
 
@@ -31,14 +32,18 @@ export function createDnsChecks(parts: VerificationParts & { log: Logger }): Tic
         more = due.length === BATCH
         const queue = [...due]
         const worker = async () => {
-          for (let next = queue.shift(); next && !signal.aborted; next = queue.shift()) await check(next)
+          for (let next = queue.shift(); next && !signal.aborted; next = queue.shift())
+            await check(next, signal)
         }
         await Promise.all(Array.from({ length: CONCURRENT }, worker))
       }
     },
   })
 
-  async function check(due: { domain_id: string; next_check_at: number }): Promise<void> {
+  async function check(
+    due: { domain_id: string; next_check_at: number },
+    signal: AbortSignal,
+  ): Promise<void> {
     const claimed = await store.db
       .updateTable('domain_dns')
       .set({ next_check_at: Math.floor(clock.now()) + CLAIM_MS })
@@ -48,7 +53,8 @@ export function createDnsChecks(parts: VerificationParts & { log: Logger }): Tic
     if (Number(claimed.numUpdatedRows) === 0) return
     const domain = await domains.byId(due.domain_id)
     if (!domain) return
-    const after = await verifyDomain(parts, domain, 'in-background')
+    const resolver = untilStopped(parts.resolver, signal)
+    const after = await verifyDomain({ ...parts, resolver }, domain, 'in-background')
     if (after && after.state !== domain.state)
       log.info({ domain: domain.name, from: domain.state, to: after.state }, 'domain state changed')
   }

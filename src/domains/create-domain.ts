@@ -3,7 +3,7 @@ import type { Kysely, Transaction } from 'kysely'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
 import { randomHex } from '../base/ids.ts'
-import { freeSelector, keysOf, parentAuthority } from '../domain-keys/keys.ts'
+import { freeSelector, isUniqueViolation, keysOf, parentAuthority } from '../domain-keys/keys.ts'
 import { newSenderSecurity, type SenderSecurity } from '../domain-keys/sender-security.ts'
 import { newDkimKeyRow, type SigningKeys } from '../domain-keys/signing-keys.ts'
 import { invalidChoice } from '../http/params.ts'
@@ -58,7 +58,9 @@ export async function createDomain(
   await store
     .transaction(async (tx) => {
       await checkCount(tx, accountId, parts.maxDomains)
+      await checkName(tx, accountId, wanted.name)
       await tx.insertInto('domains').values(row).execute()
+      // Again, because PostgreSQL's insert waits for a deletion of the same name that is being committed.
       await checkName(tx, accountId, wanted.name, row.id)
       if (keys.rows.length > 0) await tx.insertInto('dkim_keys').values(keys.rows).execute()
       if (keys.security) await tx.insertInto('sender_security').values(keys.security.row).execute()
@@ -232,9 +234,6 @@ async function firstKeys(
   )
   return { rows: [key], security: null }
 }
-
-/** PostgreSQL's code for a second row under one key; in SQLite the checks of the one writer come first. */
-export const isUniqueViolation = (error: unknown): boolean => (error as { code?: unknown }).code === '23505'
 
 /** A sandbox domain: active at once, signed with a key of its own that no DNS publishes. */
 export async function createSandbox(

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, type TestContext, test } from 'node:test'
 import { createTestClock } from '../../test/support/clock.ts'
 import { createDnsServer, type DnsServer } from '../../test/support/dns-server.ts'
-import { eventually, startTestService, type TestService } from '../../test/support/service.ts'
+import { type Answer, eventually, startTestService, type TestService } from '../../test/support/service.ts'
 
 const SETTINGS = {
   SENDWRIGHT_SPF_INCLUDE_HOST: 'spf.service.example',
@@ -433,7 +433,7 @@ test('every operation asks for a key with the right', async () => {
 test('lists: search, sort, state, authority, skip and limit over a thousand domains', async (t) => {
   const many = await startTestService(t, { ...SETTINGS })
   const file = join(many.config.dataFolder, 'sendwright.db')
-  const database = new DatabaseSync(file)
+  const database = new DatabaseSync(file, { timeout: 5000 })
   const columns = (database.prepare('SELECT * FROM domains').all()[0] ?? {}) as Record<
     string,
     string | number | null
@@ -519,8 +519,12 @@ for (const database of ['sqlite', 'postgres'] as const) {
     const env = { ...SETTINGS, SENDWRIGHT_DNS: `${dns.host}:${dns.port}`, SENDWRIGHT_DELIVERY: 'direct' }
     const one = await startTestService(t, env, { clock, database })
     const name = `${database}.background.example`
-    const made = await one.call('POST', '/v4/domains', { form: { name } })
-    assert.equal(made.status, 200)
+    const both = await Promise.all([1, 2].map(() => one.call('POST', '/v4/domains', { form: { name } })))
+    assert.deepEqual(both.map((answer) => answer.status).sort(), [200, 400])
+    const made = both.find((answer) => answer.status === 200) as Answer
+    const key = { signing_domain: name, selector: 'twice', bits: '1024' }
+    const keys = await Promise.all([1, 2].map(() => one.call('POST', '/v1/dkim/keys', { form: key })))
+    assert.deepEqual(keys.map((answer) => answer.status).sort(), [200, 400])
     const send = () =>
       one.call('POST', `/v3/${name}/messages`, {
         form: { from: `a@${name}`, to: 'b@example.org', subject: 's', text: 't', 'o:testmode': 'yes' },
@@ -534,11 +538,15 @@ for (const database of ['sqlite', 'postgres'] as const) {
     })
     assert.equal((await send()).status, 200)
     dns.set(name, 'TXT', ['v=spf1 -all'])
-    await clock.advance(25 * 3_600_000)
+    clock.stepWall(25 * 3_600_000)
     await eventually('the daily check', async () => {
       await clock.advance(61_000)
       const { body } = await one.call('GET', `/v4/domains/${name}`)
       return body.sending_dns_records[1].valid === 'unknown' && body.domain.state === 'active'
+    })
+    dns.misbehave('slow.example', 'servfail')
+    await one.call('POST', `/v3/${name}/messages`, {
+      form: { from: `a@${name}`, to: 'b@slow.example', subject: 's', text: 't' },
     })
     assert.equal((await one.call('DELETE', `/v3/domains/${name}`)).status, 200)
     await one.restart()
@@ -547,6 +555,8 @@ for (const database of ['sqlite', 'postgres'] as const) {
       return (await one.call('POST', '/v4/domains', { form: { name } })).status === 200
     })
     assert.equal((await one.call('GET', `/v4/domains?search=${database}`)).body.total_count, 1)
+    const [end] = (await one.events('?event=rejected', name)) as { reject: { reason: string } }[]
+    assert.equal(end?.reject.reason, 'The domain was deleted', 'waiting mail does not end silently')
   })
 }
 
@@ -556,7 +566,7 @@ test('a disabled domain neither sends nor goes, and is back when its time is ove
   await one.call('POST', '/v4/domains', { form: { name: 'off.example' } })
   const until = Math.floor(clock.now()) + 3_600_000
   const disabled = { code: 'spam', note: 'n', reason: 'r', permanently: false, until }
-  const database = new DatabaseSync(join(one.config.dataFolder, 'sendwright.db'))
+  const database = new DatabaseSync(join(one.config.dataFolder, 'sendwright.db'), { timeout: 5000 })
   database
     .prepare("UPDATE domains SET state = 'disabled', disabled_json = ? WHERE name = 'off.example'")
     .run(JSON.stringify(disabled))
@@ -592,7 +602,7 @@ test('names that no database or DNS can hold are simply not there', async () => 
 
 test('domains of subaccounts are listed on request, and say whose they are', async () => {
   await create('of-child.example')
-  const database = new DatabaseSync(join(service.config.dataFolder, 'sendwright.db'))
+  const database = new DatabaseSync(join(service.config.dataFolder, 'sendwright.db'), { timeout: 5000 })
   database.exec(
     "INSERT INTO accounts SELECT 'child', id, 'Child', signing_key_sealed, created_at FROM accounts LIMIT 1",
   )

@@ -38,6 +38,12 @@ export interface LookupParts {
 const AUTHORITY_TIMEOUT_MS = 2000
 const FRESH = { fresh: true } as const
 
+/** The same resolver for work that a stop must not wait for: its open questions are rejected then. */
+export const untilStopped = (resolver: Resolver, signal: AbortSignal): Resolver => ({
+  query: (name, type, options = {}) => resolver.query(name, type, { ...options, signal }),
+  close() {},
+})
+
 /** Looks one record up. `before`: the last check of the same record. Never rejects for what DNS does. */
 export async function lookUp(
   parts: LookupParts,
