@@ -42,9 +42,15 @@ export interface Config {
   trustedProxies: readonly string[]
   hostname: string
   retryScheduleMs: readonly number[]
+  /** Which attempts keep their SMTP dialogue. */
+  transcripts: 'failures' | 'all' | 'off'
+  /** Below this much free space in the data folder nothing is accepted and nothing claimed. */
+  freeSpaceMinBytes: number
   /** Sending requests per second and account; null: no limit of any kind. */
   rateLimit: number | null
   logLevel: string
+  /** Tests only: `name:count` of base/fail-point.ts. */
+  testFailPoint: string | null
 }
 
 /** One address this node sends from: `ip[=shared][@helo.name]`. */
@@ -122,8 +128,11 @@ export function readConfig(env: Environment): Config {
     trustedProxies: setting('TRUSTED_PROXIES', list(network), () => []),
     hostname: setting('HOSTNAME', hostName, () => hostname().toLowerCase()),
     retryScheduleMs: setting('RETRY_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
+    transcripts: setting('TRANSCRIPTS', oneOf(['failures', 'all', 'off'] as const), () => 'failures'),
+    freeSpaceMinBytes: setting('FREE_SPACE_MIN', byteCount, () => 100 * MEGABYTE),
     rateLimit: setting('RATE_LIMIT', rateLimit, () => 100),
     logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), () => 'info'),
+    testFailPoint: optional('TEST_FAIL_POINT', (text) => text),
   }
   for (const name of Object.keys(env)) {
     if (name.startsWith('SENDWRIGHT_') && !seen.has(name) && !name.startsWith('SENDWRIGHT_TEST_')) {
@@ -244,16 +253,31 @@ function duration(text: string): number {
   return Number(match[1]) * (UNITS_MS[match[2] as string] as number)
 }
 
+const MEGABYTE = 1024 * 1024
+
+/** `500m`, `2g` or a number of bytes. */
+function byteCount(text: string): number {
+  const match = /^(\d{1,15})([kmg]?)$/i.exec(text)
+  if (!match) throw new Error(`"${text}" is not a size such as 500m or 2g`)
+  return (
+    Number(match[1]) *
+    ({ '': 1, k: 1024, m: MEGABYTE, g: 1024 * MEGABYTE }[match[2]?.toLowerCase() ?? ''] ?? 1)
+  )
+}
+
 function rateLimit(text: string): number | null {
   if (text === 'off' || text === '0') return null
   if (!/^\d+$/.test(text)) throw new Error(`"${text}" is not a number of requests per second, or off`)
   return Number(text)
 }
 
-const oneOf = (values: readonly string[]) => (text: string) => {
-  if (!values.includes(text)) throw new Error(`"${text}" is not one of ${values.join(', ')}`)
-  return text
-}
+const oneOf =
+  <const V extends string>(values: readonly V[]) =>
+  (text: string): V => {
+    const found = values.find((value) => value === text)
+    if (found === undefined) throw new Error(`"${text}" is not one of ${values.join(', ')}`)
+    return found
+  }
 
 const list =
   <T>(parse: (text: string) => T) =>

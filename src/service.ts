@@ -3,6 +3,7 @@
  * other file knows all parts.
  */
 import { readFileSync } from 'node:fs'
+import { uptime } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { ensureFirstAccount, type FirstAccount } from './accounts/first-start.ts'
@@ -11,12 +12,17 @@ import { localKey } from './accounts/local-key.ts'
 import { accountRoutes } from './accounts/routes.ts'
 import { createSessions, type Sessions } from './accounts/sessions.ts'
 import { type Clock, systemClock } from './base/clock.ts'
+import { failPoint } from './base/fail-point.ts'
 import { newId } from './base/ids.ts'
 import { parseCidr } from './base/ip.ts'
+import { createSteadyClock } from './base/steady-clock.ts'
 import type { Config } from './config.ts'
 import { createDelivery, type Delivery } from './delivery/engine.ts'
 import { createQueue } from './delivery/queue.ts'
 import { deliveryOfReturnPath } from './delivery/return-path.ts'
+import { createStoredPolicies } from './delivery/stored-policies.ts'
+import { createTlsResults } from './delivery/tls-results.ts'
+import { transcriptStatement } from './delivery/transcript.ts'
 import { createTransport, type Routing } from './delivery/transport.ts'
 import { createResolver, type Resolver } from './dns/resolver.ts'
 import { systemServers } from './dns/system-servers.ts'
@@ -38,6 +44,7 @@ import { prepareDelivery } from './messages/prepare.ts'
 import { createMessageRecords } from './messages/records.ts'
 import { messageRoutes } from './messages/routes.ts'
 import { type BlobStore, openBlobs } from './store/blobs.ts'
+import { type FreeSpace, watchFreeSpace } from './store/free-space.ts'
 import { openStore } from './store/open-store.ts'
 import { createSealer, loadSecret, type Sealer } from './store/sealing.ts'
 import type { Store } from './store/store.ts'
@@ -66,7 +73,12 @@ export async function startService(
   log: Logger,
   overrides: ServiceOverrides = {},
 ): Promise<Service> {
-  const clock = overrides.clock ?? systemClock
+  const clock = createSteadyClock(
+    overrides.clock ?? systemClock,
+    // A test's clock stands still while the machine's does not.
+    () => (overrides.clock ? overrides.clock.monotonic() : uptime() * 1000),
+    (aheadMs) => log.warn({ aheadMs }, 'the system clock was stepped; its new time counts after a restart'),
+  )
   const random = overrides.random ?? Math.random
   /** Closers of what is open, run from the last to the first. */
   const open: (() => Promise<void> | void)[] = []
@@ -82,6 +94,10 @@ export async function startService(
     const store = await openStore(config)
     open.push(() => store.close())
     const blobs = await openBlobs(config.dataFolder)
+    const space = await watchFreeSpace(config.dataFolder, config.freeSpaceMinBytes, clock, (enough) => {
+      log.warn({ floor: config.freeSpaceMinBytes }, enough ? 'space is free again' : 'no space for new mail')
+    })
+    open.push(() => space.close())
     const keys = createKeys(store, sealer, clock)
     const sessions = createSessions(store, sealer, clock)
     const domains = createDomainDirectory(store, clock)
@@ -95,7 +111,7 @@ export async function startService(
       },
       config.apiKey,
     )
-    const core = { config, log, clock, random, store, blobs, sealer, domains }
+    const core = { config, log, clock, random, store, blobs, space, sealer, domains }
     const parts = await startParts(core, open)
     const authenticator = createAuthenticator(keys, sessions, localKey(sealer), first.accountId)
     const http = createHttp(core, authenticator)
@@ -132,13 +148,14 @@ interface Core {
   random: () => number
   store: Store
   blobs: BlobStore
+  space: FreeSpace
   sealer: Sealer
   domains: DomainDirectory
 }
 
 /** The parts behind the API: captured mail, and the way of a message from acceptance to a server. */
 async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
-  const { config, log, clock, random, store, blobs, sealer, domains } = core
+  const { config, log, clock, random, store, blobs, space, sealer, domains } = core
   const { headerPrefix, storageUrl } = config
   const returnPathMac = (data: Uint8Array) => sealer.mac('return-path', data)
   const inbox = createInbox({
@@ -167,16 +184,21 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
     headerPrefix,
     storageUrl,
   }
+  const tlsResults = createTlsResults(store, clock)
+  open.push(() => tlsResults.close())
   const delivery: Delivery = createDelivery({
     queue: createQueue(store, newId()),
     transport: createTransport({
-      routing: routingOf(config, capture, clock, open),
+      routing: routingOf(core, capture, open),
       heloName: config.hostname,
       clock,
       random,
+      tlsResults,
     }),
     prepare: (claimed) => prepareDelivery(prepareParts, claimed),
     consequences: () => [],
+    keepTranscript: (claimed, result) => transcriptStatement(config.transcripts, claimed, result),
+    mayClaim: () => space.enough,
     clock,
     log,
     random,
@@ -184,7 +206,7 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
   })
   open.push(() => delivery.stop(DRAIN_MS))
   const accept: AcceptParts = {
-    store,
+    store: guarded(store, space),
     blobs,
     domains,
     records,
@@ -197,11 +219,24 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
   return { inbox, delivery, accept }
 }
 
+/** The store as those see it who accept mail: nothing is taken in below the floor of free space. */
+function guarded(store: Store, space: FreeSpace): Store {
+  return {
+    ...store,
+    async commit(unit) {
+      space.check()
+      failPoint('accept-before-commit')
+      const results = await store.commit(unit)
+      failPoint('accept-after-commit')
+      return results
+    },
+  }
+}
+
 /** Capture is a relay like any other: the listener of our own inbox. */
 function routingOf(
-  config: Config,
+  { config, clock, store }: Core,
   capture: CaptureListener | null,
-  clock: Clock,
   open: (() => void)[],
 ): Routing {
   if (capture) return { kind: 'relay', host: capture.host, port: capture.port, auth: capture.auth }
@@ -209,7 +244,8 @@ function routingOf(
   const resolver: Resolver = createResolver({ servers: config.dnsServers ?? systemServers(), clock })
   open.push(() => resolver.close())
   const allow = config.allowNetworks.flatMap((network) => parseCidr(network) ?? [])
-  return { kind: 'direct', port: config.mxPort, resolver, allow }
+  const policies = createStoredPolicies({ store, resolver, clock, allow })
+  return { kind: 'direct', port: config.mxPort, resolver, allow, policies }
 }
 
 async function ownerOf(store: Store, deliveryId: string | null) {

@@ -160,6 +160,37 @@ export interface InboxRow {
   raw_blob: string | null
 }
 
+export interface TranscriptRow {
+  delivery_id: string
+  attempt: number
+  account_id: string
+  started_at: number
+  mx_host: string
+  lines_json: string
+}
+
+export interface InboxFaultsRow {
+  id: number
+  faults_json: string
+  updated_at: number
+}
+
+export interface MtaStsPolicyRow {
+  domain: string
+  policy_id: string
+  policy_text: string
+  expires_at: number
+}
+
+export interface TlsResultRow {
+  day: string
+  policy_domain: string
+  policy_type: string
+  mx_host: string
+  result_type: string
+  sessions: number
+}
+
 export interface Schema {
   accounts: AccountRow
   api_keys: ApiKeyRow
@@ -171,4 +202,8 @@ export interface Schema {
   deliveries: DeliveryRow
   events: EventRow
   inbox: InboxRow
+  transcripts: TranscriptRow
+  inbox_faults: InboxFaultsRow
+  mta_sts_policies: MtaStsPolicyRow
+  tls_results: TlsResultRow
 }
