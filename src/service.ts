@@ -39,10 +39,12 @@ import { verifyOwnSignatures } from './inbox/authentication.ts'
 import { createInbox } from './inbox/inbox.ts'
 import { type CaptureListener, startCaptureListener } from './inbox/listener.ts'
 import { inboxRoutes } from './inbox/routes.ts'
-import type { AcceptParts } from './messages/accept.ts'
+import { type AcceptParts, eventMessage } from './messages/accept.ts'
 import { prepareDelivery } from './messages/prepare.ts'
 import { createMessageRecords } from './messages/records.ts'
 import { messageRoutes } from './messages/routes.ts'
+import { queueRoutes } from './queue/routes.ts'
+import { createQueueTotals } from './queue/totals.ts'
 import { type BlobStore, openBlobs } from './store/blobs.ts'
 import { type FreeSpace, watchFreeSpace } from './store/free-space.ts'
 import { openStore } from './store/open-store.ts'
@@ -123,6 +125,18 @@ export async function startService(
       ...eventRoutes({ store, domains, clock, sealer, baseUrl: config.publicUrl }),
       ...domainRoutes({ store, domains }),
       ...inboxRoutes(parts.inbox, config.publicUrl),
+      ...queueRoutes({
+        store,
+        delivery: parts.delivery,
+        clock,
+        totals: createQueueTotals(store, parts.delivery, clock),
+        messageOf: async (id) => {
+          const record = await parts.accept.records.byId(id)
+          return record && eventMessage(record, config.storageUrl)
+        },
+        baseUrl: config.publicUrl,
+        firstAccountId: first.accountId,
+      }),
       ...accountRoutes({
         keys,
         sessions,

@@ -72,6 +72,7 @@ export interface AttemptResult {
 }
 
 export interface Transport {
+  siteOf(recipientDomain: string): Promise<{ site: string; provider: string }>
   /** The lane of a delivery; may ask DNS. Never rejects. */
   laneOf(delivery: ClaimedDelivery): Promise<LaneInfo>
   deliver(
@@ -107,6 +108,12 @@ export interface Delivery {
   lanes(): LaneState[]
   /** The lane that deliveries of a sending domain to a recipient domain used last; null: not known here. */
   laneOfGroup(domainId: string, recipientDomain: string): LaneState | null
+  /** Where a delivery that was claimed here stands; null: it is not in our hands. */
+  progressOf(id: string): { lane: LaneState | null; begun: boolean } | null
+  /** The site and provider of a recipient domain; may ask DNS. Never rejects. */
+  siteOf(recipientDomain: string): Promise<{ site: string; provider: string }>
+  /** Gives back what has not begun, keeps it in the database until `run` has ended, and goes on. */
+  whileIdle<T>(run: () => Promise<T>): Promise<T>
   /** Stops claiming, gives back what has not begun, waits for running attempts up to `drainMs`. */
   stop(drainMs: number): Promise<void>
 }
@@ -143,7 +150,8 @@ const STORE_RETRY_MS = 1000
 export function createDelivery(parts: DeliveryParts): Delivery {
   const { queue, transport, clock, log } = parts
   const lanes = new Lanes()
-  const heldIds = new Set<string>()
+  /** What is in our hands, by id. */
+  const held = new Map<string, { lane: Lane | null; begun: boolean }>()
   const working = new Set<Promise<void>>()
   /** Until when, on the monotonic clock, everything held has been renewed. */
   let renewedUntil = 0
@@ -156,6 +164,8 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   let full = false
   /** Outcomes that the database has refused so far. While there are any, nothing new is begun. */
   let unsettled = 0
+  /** Runs of `whileIdle`. */
+  let onHold = 0
   const periodic: Timer[] = []
 
   function wake(): void {
@@ -177,9 +187,10 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   async function fill(): Promise<void> {
     idle?.cancel()
     try {
+      if (onHold > 0) return
       if (unsettled > 0 || parts.mayClaim?.() === false) return sleep(STORE_RETRY_MS)
       for (;;) {
-        if (stopping) return
+        if (stopping || onHold > 0) return
         const { sawAll, claimed } = await round()
         if (claimed > 0) continue
         if (stopping) return
@@ -201,7 +212,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   }
 
   async function round(): Promise<{ sawAll: boolean; claimed: number }> {
-    const room = Math.min(WINDOW_MAX - heldIds.size, CLAIM_MAX)
+    const room = Math.min(WINDOW_MAX - held.size, CLAIM_MAX)
     full = room <= 0
     if (full) return { sawAll: false, claimed: 0 }
     const now = clock.now()
@@ -243,7 +254,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
 
   function enter(delivery: HeldDelivery): void {
     const group = lanes.group(delivery)
-    heldIds.add(delivery.id)
+    held.set(delivery.id, { lane: null, begun: false })
     group.held++
     const entering = transport
       .laneOf(delivery)
@@ -251,15 +262,17 @@ export function createDelivery(parts: DeliveryParts): Delivery {
         const lane = lanes.lane(info)
         delivery.provider = info.provider
         lanes.assign(group, lane)
+        held.set(delivery.id, { lane, begun: false })
         lane.count(delivery.domain_id, 1)
         lane.waiting.push(delivery)
-        advance(lane)
+        if (onHold > 0) void releaseWaiting()
+        else advance(lane)
         if (lanes.hasMore(group)) wake()
       })
       .catch((error) => {
         // A fault of our own: the lease returns the row.
         log.error({ err: error, delivery: delivery.id }, 'cannot find the lane of a delivery')
-        heldIds.delete(delivery.id)
+        held.delete(delivery.id)
         group.held--
       })
       .finally(() => working.delete(entering))
@@ -287,6 +300,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
 
   function begin(lane: Lane, delivery: HeldDelivery): void {
     lane.running++
+    held.set(delivery.id, { lane, begun: true })
     const run = work(lane, delivery).finally(() => {
       working.delete(run)
       lane.running--
@@ -298,7 +312,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
 
   function leave(lane: Lane, delivery: HeldDelivery): void {
     const group = lanes.group(delivery)
-    heldIds.delete(delivery.id)
+    held.delete(delivery.id)
     lane.count(delivery.domain_id, -1)
     group.held--
     // Half empty: fetch more before the lane runs dry.
@@ -416,13 +430,31 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     wake()
   }
 
+  /** Gives back everything that has not begun. */
+  async function releaseWaiting(): Promise<void> {
+    const notBegun = lanes.all().flatMap((lane) => {
+      lane.timer?.cancel()
+      const deliveries = lane.waiting.drain()
+      for (const delivery of deliveries) leave(lane, delivery)
+      return deliveries
+    })
+    await queue
+      .release(
+        notBegun.map(({ id }) => id),
+        clock.now(),
+      )
+      .catch((error) => {
+        log.error({ err: error }, 'cannot release deliveries; their leases will run out')
+      })
+  }
+
   /** A retry that is due before the timer rings needs an earlier look. */
   function wakeAt(dueAt: number): void {
     if (dueAt - clock.now() < IDLE_MAX_MS) wake()
   }
 
   async function renew(): Promise<void> {
-    if (heldIds.size === 0) return
+    if (held.size === 0) return
     const asked = clock.monotonic()
     await queue.renew(clock.now())
     renewedUntil = asked + LEASE_MS
@@ -431,7 +463,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   /** Leases that ran out, of others and of rows that slipped from our hands, go back to the queue. */
   async function reclaim(): Promise<void> {
     await renew()
-    const lost = (await queue.longHeld(clock.now())).filter((id) => !heldIds.has(id))
+    const lost = (await queue.longHeld(clock.now())).filter((id) => !held.has(id))
     await queue.release(lost, clock.now())
     lanes.sweep(clock.monotonic())
     if ((await queue.reclaim(clock.now())) + lost.length > 0) wake()
@@ -478,22 +510,26 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       const { lane } = lanes.group({ domain_id: domainId, recipient_domain: recipientDomain })
       return lane && stateOf(lane)
     },
+    progressOf(id) {
+      const entry = held.get(id)
+      return entry ? { lane: entry.lane && stateOf(entry.lane), begun: entry.begun } : null
+    },
+    siteOf: (recipientDomain) => transport.siteOf(recipientDomain),
+    async whileIdle(run) {
+      onHold++
+      try {
+        await releaseWaiting()
+        return await run()
+      } finally {
+        onHold--
+        wake()
+      }
+    },
     async stop(drainMs) {
       stopping = true
       idle?.cancel()
       for (const timer of periodic) timer.cancel()
-      const notBegun = lanes.all().flatMap((lane) => {
-        lane.timer?.cancel()
-        return lane.waiting.drain()
-      })
-      await queue
-        .release(
-          notBegun.map((delivery) => delivery.id),
-          clock.now(),
-        )
-        .catch((error) => {
-          log.error({ err: error }, 'cannot release deliveries; their leases will run out')
-        })
+      await releaseWaiting()
       let timer: Timer | undefined
       const tooLong = new Promise<void>((resolve) => {
         timer = clock.setTimer(drainMs, resolve)

@@ -111,14 +111,14 @@ export function createTransport(parts: TransportParts): Transport {
         })
       : null
 
+  async function siteOf(domain: string): Promise<Pick<LaneInfo, 'site' | 'provider' | 'limits'>> {
+    if (destinations) return destinations.get(domain)
+    return { site: RELAY_SITE, provider: 'Other', limits: RELAY_LIMITS }
+  }
+
   async function laneOf(delivery: ClaimedDelivery): Promise<LaneInfo> {
     const source = (await parts.sourceOf?.(delivery)) ?? null
-    const to = (await destinations?.get(delivery.recipient_domain)) ?? {
-      site: RELAY_SITE,
-      provider: 'Other',
-      limits: RELAY_LIMITS,
-    }
-    const { site, provider, limits } = to
+    const { site, provider, limits } = await siteOf(delivery.recipient_domain)
     return { name: `${source?.ip ?? 'any'}/${site}`, source, site, provider, limits }
   }
 
@@ -383,7 +383,7 @@ export function createTransport(parts: TransportParts): Transport {
     }
   }
 
-  return { laneOf, deliver, close: () => pool.close() }
+  return { siteOf, laneOf, deliver, close: () => pool.close() }
 }
 
 /** An idle server that leaves says so with a 421, or just closes; both say nothing about the message. */

@@ -124,6 +124,8 @@ export interface DeliveryRow {
   reason: string
   last_code: number | null
   last_reply: string | null
+  /** While it is paused: when it would be due. */
+  paused_due_at?: number | null | undefined
   created_at: number
   updated_at: number
 }

@@ -7,6 +7,9 @@ CREATE INDEX deliveries_due ON deliveries (due_at, id, recipient_domain, domain_
 CREATE INDEX deliveries_waiting ON deliveries (recipient_domain, domain_id, due_at, id)
   WHERE state IN ('scheduled', 'queued');
 
+-- A paused delivery is due when its window ends, and keeps here when it would have been due.
+ALTER TABLE deliveries ADD COLUMN paused_due_at INTEGER;
+
 -- The SMTP dialogue of an attempt; `lines_json` is a bounded list of [milliseconds, direction, line].
 CREATE TABLE transcripts (
   delivery_id TEXT NOT NULL,
