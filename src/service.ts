@@ -36,6 +36,8 @@ import { readPages } from './http/pages.ts'
 import { createRateLimiter, DEFAULT_LIMITS } from './http/rate-limit.ts'
 import { createHttpServer, type HttpServer } from './http/server.ts'
 import { verifyOwnSignatures } from './inbox/authentication.ts'
+import { faultRoutes } from './inbox/fault-routes.ts'
+import { createFaults } from './inbox/faults.ts'
 import { createInbox } from './inbox/inbox.ts'
 import { type CaptureListener, startCaptureListener } from './inbox/listener.ts'
 import { inboxRoutes } from './inbox/routes.ts'
@@ -125,6 +127,7 @@ export async function startService(
       ...eventRoutes({ store, domains, clock, sealer, baseUrl: config.publicUrl }),
       ...domainRoutes({ store, domains }),
       ...inboxRoutes(parts.inbox, config.publicUrl),
+      ...faultRoutes(parts.faults, first.accountId),
       ...queueRoutes({
         store,
         delivery: parts.delivery,
@@ -180,9 +183,12 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
     ownerOf: (returnPath) => ownerOf(store, deliveryOfReturnPath(returnPath, returnPathMac)),
     authenticate: (raw) => verifyOwnSignatures(raw, store),
   })
+  const faults = createFaults(store, clock, random)
   let capture: CaptureListener | null = null
   if (config.delivery.kind === 'capture') {
-    const listener = await startCaptureListener(inbox.receive, log)
+    const recipientOf = (returnPath: string) =>
+      recipientOfDelivery(store, deliveryOfReturnPath(returnPath, returnPathMac))
+    const listener = await startCaptureListener(inbox.receive, log, { faults, recipientOf })
     open.push(() => listener.close())
     capture = listener
   }
@@ -230,7 +236,7 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
     allowUnverified: config.delivery.kind === 'capture',
     wakeDelivery: () => delivery.wake(),
   }
-  return { inbox, delivery, accept }
+  return { inbox, faults, delivery, accept }
 }
 
 /** The store as those see it who accept mail: nothing is taken in below the floor of free space. */
@@ -273,6 +279,16 @@ async function ownerOf(store: Store, deliveryId: string | null) {
   return row
     ? { deliveryId, accountId: row.account_id, domainName: row.domain_name, storageKey: row.storage_key }
     : null
+}
+
+async function recipientOfDelivery(store: Store, deliveryId: string | null): Promise<string | null> {
+  if (!deliveryId) return null
+  const row = await store.db
+    .selectFrom('deliveries')
+    .select('recipient')
+    .where('id', '=', deliveryId)
+    .executeTakeFirst()
+  return row?.recipient ?? null
 }
 
 /** `local` authenticates the command line on this machine, as admin of the first account. */
