@@ -19,6 +19,7 @@ import { createSteadyClock } from './base/steady-clock.ts'
 import type { Config } from './config.ts'
 import { createDelivery, type Delivery } from './delivery/engine.ts'
 import { createQueue } from './delivery/queue.ts'
+import { startRetention } from './delivery/retention.ts'
 import { deliveryOfReturnPath } from './delivery/return-path.ts'
 import { createStoredPolicies } from './delivery/stored-policies.ts'
 import { createTlsResults } from './delivery/tls-results.ts'
@@ -206,6 +207,8 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
   }
   const tlsResults = createTlsResults(store, clock)
   open.push(() => tlsResults.close())
+  const retention = startRetention(store, clock, (err) => log.error({ err }, 'cannot remove old dialogues'))
+  open.push(() => retention.close())
   const delivery: Delivery = createDelivery({
     queue: createQueue(store, newId()),
     transport: createTransport({

@@ -73,7 +73,7 @@ export async function run(report: DrillReport): Promise<void> {
       report.figure(`${name}: the other one`, other, 'messages/s')
     }
     assert.ok(slowed.strict <= usual.strict * 0.6, 'halved')
-    assert.ok(Math.abs(slowed.other - usual.other) <= usual.other * 0.05, 'the other one goes on')
+    assert.ok(slowed.other >= usual.other * 0.95, 'the other one goes on')
     assert.ok(recovered.strict >= usual.strict * 0.9, 'recovered')
   })
 }
