@@ -107,9 +107,9 @@ export function createDeletionJob(parts: DeletionParts): Ticker {
   })
   return {
     ...ticker,
-    stop() {
+    async stop() {
+      await ticker.stop()
       alarm?.cancel()
-      return ticker.stop()
     },
   }
 
