@@ -50,11 +50,31 @@ export interface Config {
   trustedProxies: readonly string[]
   hostname: string
   retryScheduleMs: readonly number[]
+  /** Days that events are kept, at least 3. */
+  eventRetentionDays: number
+  /** Space that events may take, about; null: no limit. Never cuts into the last 3 days. */
+  eventRetentionBytes: number | null
   /** Sending requests per second and account; null: no limit of any kind. */
   rateLimit: number | null
   /** Content and headers of one template version, in KB. */
   templateKbMax: number
   logLevel: string
+  /** What the DNS records of sending domains point to. */
+  dnsTargets: {
+    spfIncludeHost: string
+    mxHosts: readonly string[]
+    /** A host name, or an address: then domains publish an address record. */
+    tracking: string
+    /** Zone in which automatic sender security publishes keys; null: it is not offered. */
+    dkimZone: string | null
+  }
+  /** Where the built-in DNS responder for the DKIM zone listens; null: another server publishes the zone. */
+  dkimZoneListen: Address | null
+  /** Days for which a replaced DKIM key goes on signing while the new records are awaited. */
+  dkimGraceDays: number
+  maxMessageTtlSeconds: number
+  /** Per account; 0: no limit. */
+  maxDomains: number
 }
 
 /** One address this node sends from: `ip[=shared][@helo.name]`. */
@@ -119,9 +139,17 @@ export function readConfig(env: Environment): Config {
     smtpsPort: optional('SMTPS_PORT', portNumber),
     smtpTlsMinVersion: setting('SMTP_TLS_MIN_VERSION', tlsVersion, () => 'TLSv1.2'),
     smtpAuthWithoutTls: setting('SMTP_AUTH_WITHOUT_TLS', authWithoutTls, () => 'loopback'),
-    smtpConnectionsPerIpMax: setting('SMTP_MAX_CONNECTIONS_PER_IP', count(1, 100_000), () => 100),
+    smtpConnectionsPerIpMax: setting(
+      'SMTP_MAX_CONNECTIONS_PER_IP',
+      wholeNumber(1, 100_000, 'connections'),
+      () => 100,
+    ),
     smtpIdleMs: setting('SMTP_IDLE_TIMEOUT', duration, () => 5 * MINUTE_MS),
-    smtpMessagesPerConnectionMax: setting('SMTP_MESSAGES_PER_CONNECTION', count(1, 1_000_000), () => 1_000),
+    smtpMessagesPerConnectionMax: setting(
+      'SMTP_MESSAGES_PER_CONNECTION',
+      wholeNumber(1, 1_000_000, 'messages'),
+      () => 1_000,
+    ),
     dataFolder: setting('DATA', path, () => resolve('data')),
     databaseUrl: optional('DATABASE_URL', databaseUrl),
     apiKey: optional('API_KEY', secretText(16)),
@@ -138,9 +166,27 @@ export function readConfig(env: Environment): Config {
     trustedProxies: setting('TRUSTED_PROXIES', list(network), () => []),
     hostname: setting('HOSTNAME', hostName, () => hostname().toLowerCase()),
     retryScheduleMs: setting('RETRY_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
+    eventRetentionDays: setting('EVENT_RETENTION_DAYS', wholeNumber(3, 3650, 'days'), () => 30),
+    eventRetentionBytes: optional('EVENT_RETENTION_MEGABYTES', megabytes),
     rateLimit: setting('RATE_LIMIT', rateLimit, () => 100),
-    templateKbMax: setting('MAX_TEMPLATE_KB', kilobytes(1, 1024), () => 100),
+    templateKbMax: setting('MAX_TEMPLATE_KB', wholeNumber(1, 1024, 'kilobytes'), () => 100),
     logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), () => 'info'),
+    dnsTargets: {
+      spfIncludeHost: setting('SPF_INCLUDE_HOST', dnsName, () => `spf.${dnsHost(publicUrl)}`),
+      mxHosts: setting('MX_HOSTS', list(dnsName), () => [
+        `mxa.${dnsHost(publicUrl)}`,
+        `mxb.${dnsHost(publicUrl)}`,
+      ]),
+      tracking: setting('TRACKING_CNAME_TARGET', hostName, () => `track.${dnsHost(publicUrl)}`),
+      dkimZone: optional('DKIM_ZONE', dnsName),
+    },
+    dkimZoneListen: optional('DKIM_ZONE_LISTEN', serverAddress(53)),
+    dkimGraceDays: setting('DKIM_GRACE_DAYS', wholeNumber(0, 365, 'days'), () => 7),
+    maxMessageTtlSeconds: setting('MAX_MESSAGE_TTL', wholeNumber(0, 31_536_000, 'seconds'), () => 604_800),
+    maxDomains: setting('MAX_DOMAINS', wholeNumber(0, 1_000_000_000, 'domains'), () => 0),
+  }
+  if (config.dkimZoneListen !== null && config.dnsTargets.dkimZone === null) {
+    faults.push('SENDWRIGHT_DKIM_ZONE_LISTEN needs SENDWRIGHT_DKIM_ZONE')
   }
   for (const name of Object.keys(env)) {
     if (name.startsWith('SENDWRIGHT_') && !seen.has(name) && !name.startsWith('SENDWRIGHT_TEST_')) {
@@ -168,6 +214,17 @@ function hostName(text: string): string {
     throw new Error(`"${text}" is not a host name or address`)
   }
   return text.toLowerCase()
+}
+
+function dnsName(text: string): string {
+  if (isIP(text) !== 0) throw new Error(`"${text}" is an address; a host name is needed`)
+  return hostName(text)
+}
+
+/** The host below which the records' targets are by default: never an address (domains.md rule 1). */
+function dnsHost(url: string): string {
+  const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
+  return isIP(host) === 0 ? host : 'sendwright.localhost'
 }
 
 /** An http or https address without a final slash, query or credentials. */
@@ -261,26 +318,20 @@ function duration(text: string): number {
   return Number(match[1]) * (UNITS_MS[match[2] as string] as number)
 }
 
+const wholeNumber = (min: number, max: number, unit: string) => (text: string) => {
+  const value = Number(text)
+  if (!/^\d+$/.test(text) || value < min || value > max) {
+    throw new Error(`"${text}" is not a number of ${unit} from ${min} to ${max}`)
+  }
+  return value
+}
+
+const megabytes = (text: string) => wholeNumber(1, 1_000_000_000, 'megabytes')(text) * 1_000_000
+
 function rateLimit(text: string): number | null {
   if (text === 'off' || text === '0') return null
   if (!/^\d+$/.test(text)) throw new Error(`"${text}" is not a number of requests per second, or off`)
   return Number(text)
-}
-
-const kilobytes = (min: number, max: number) => (text: string) => {
-  const value = Number(text)
-  if (!/^\d+$/.test(text) || value < min || value > max) {
-    throw new Error(`"${text}" is not a number of KB from ${min} to ${max}`)
-  }
-  return value
-}
-
-const count = (min: number, max: number) => (text: string) => {
-  const value = Number(text)
-  if (!/^\d+$/.test(text) || value < min || value > max) {
-    throw new Error(`"${text}" is not a number from ${min} to ${max}`)
-  }
-  return value
 }
 
 function tlsVersion(text: string): 'TLSv1.2' | 'TLSv1.3' {

@@ -3,55 +3,99 @@
  * other file knows all parts.
  */
 import { readFileSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { auditRoutes } from './accounts/audit.ts'
 import { credentialRoutes } from './accounts/credential-routes.ts'
 import { createCredentials } from './accounts/credentials.ts'
 import { ensureFirstAccount, type FirstAccount } from './accounts/first-start.ts'
 import { createKeys, type Keys } from './accounts/keys.ts'
 import { localKey } from './accounts/local-key.ts'
+import { removeSendingKeys } from './accounts/on-domain-deleted.ts'
 import { accountRoutes } from './accounts/routes.ts'
 import { createSessions, type Sessions } from './accounts/sessions.ts'
 import { type Clock, systemClock } from './base/clock.ts'
 import { newId } from './base/ids.ts'
-import { parseCidr } from './base/ip.ts'
+import { type Cidr, classifyAddress, parseCidr } from './base/ip.ts'
 import type { Config } from './config.ts'
 import { createDelivery, type Delivery } from './delivery/engine.ts'
 import { createQueue } from './delivery/queue.ts'
 import { deliveryOfReturnPath } from './delivery/return-path.ts'
 import { createTransport, type Routing } from './delivery/transport.ts'
 import { createResolver, type Resolver } from './dns/resolver.ts'
+import { startResponder } from './dns/responder.ts'
 import { systemServers } from './dns/system-servers.ts'
+import { dkimZone } from './domain-keys/dkim-zone.ts'
+import { removeKeys } from './domain-keys/on-domain-deleted.ts'
+import { createRotations } from './domain-keys/rotation.ts'
+import { rotationRoutes } from './domain-keys/rotation-routes.ts'
+import { domainKeyRoutes } from './domain-keys/routes.ts'
 import { createSigningKeys } from './domain-keys/signing-keys.ts'
+import { createDnsChecks } from './domains/background.ts'
 import { createSandbox } from './domains/create-domain.ts'
+import { createDeletionJob, type OnDomainDeleted } from './domains/deletion.ts'
+import { domainDeliveryRoutes } from './domains/delivery-routes.ts'
 import { createDomainDirectory, type DomainDirectory } from './domains/directory.ts'
 import { domainRoutes } from './domains/routes.ts'
+import { createEventReader } from './events/query.ts'
+import { createEventRetention, DAY_MS } from './events/retention.ts'
 import { eventRoutes } from './events/routes.ts'
 import type { Authenticator } from './http/auth.ts'
+import { createFailedAttempts, type FailedAttempts } from './http/failed-attempts.ts'
+import { createIdempotency, type Idempotency } from './http/idempotency.ts'
+import type { Operation } from './http/operation.ts'
 import { readPages } from './http/pages.ts'
-import { createRateLimiter, DEFAULT_LIMITS } from './http/rate-limit.ts'
+import { createRateLimiter, DEFAULT_LIMITS, type RateLimiter } from './http/rate-limit.ts'
 import { createHttpServer, type HttpServer } from './http/server.ts'
+import { type SmtpListener, startSmtpListener } from './inbound/listener.ts'
+import { createLoginDelay } from './inbound/login-delay.ts'
+import { SMTP_LIMITS } from './inbound/session.ts'
+import { createSubmission } from './inbound/submission.ts'
+import { createTlsIdentity } from './inbound/tls-identity.ts'
 import { verifyOwnSignatures } from './inbox/authentication.ts'
 import { createInbox } from './inbox/inbox.ts'
 import { type CaptureListener, startCaptureListener } from './inbox/listener.ts'
 import { inboxRoutes } from './inbox/routes.ts'
-import type { AcceptParts } from './messages/accept.ts'
-import { prepareDelivery } from './messages/prepare.ts'
-import { createMessageRecords } from './messages/records.ts'
+import { createExpansionJob } from './lists/expansion-job.ts'
+import { listRoutes } from './lists/routes.ts'
+import { createLists } from './lists/service.ts'
+import { createListStore } from './lists/store.ts'
+import { createTaskRunner, type TaskRunner } from './lists/task-runner.ts'
+import { createUploadTasks } from './lists/upload-tasks.ts'
+import { createListExpander, memberStatements } from './messages/lists.ts'
+import { removeMail } from './messages/on-domain-deleted.ts'
 import { messageRoutes } from './messages/routes.ts'
+import { scheduledRoutes } from './messages/scheduled-routes.ts'
+import { createSecondaryKeys } from './messages/secondary-keys.ts'
+import { createSending, type Sending, type SendingParts } from './messages/sending.ts'
+import { createSources } from './messages/sources.ts'
+import { acceptSubmitted, submittingDomain } from './messages/submitted.ts'
+import { sendTemplates } from './messages/templates.ts'
 import { type BlobStore, openBlobs } from './store/blobs.ts'
 import { openStore } from './store/open-store.ts'
 import { createSealer, loadSecret, type Sealer } from './store/sealing.ts'
 import type { Store } from './store/store.ts'
+import { bounceConsequences } from './suppressions/automatic.ts'
+import { createSuppressionCheck } from './suppressions/check.ts'
+import { createImports } from './suppressions/import.ts'
+import { policyRoutes } from './suppressions/policy.ts'
+import { suppressionRoutes } from './suppressions/routes.ts'
+import { createSuppressions } from './suppressions/service.ts'
+import { domainStatements } from './suppressions/store.ts'
 import { createMjmlCompiler } from './templates/mjml.ts'
 import { previewRoutes } from './templates/preview.ts'
 import { createRenderer } from './templates/render.ts'
 import { templateRoutes } from './templates/routes.ts'
-import { createTemplates } from './templates/service.ts'
+import { createTemplates, type TemplateService } from './templates/service.ts'
+import { createTrackingDirectory } from './tracking/settings.ts'
+import { trackingSettingsRoutes } from './tracking/settings-routes.ts'
 
 export interface Service {
   /** Port of the HTTP listener, also when the configured one was 0. */
   port: number
+  /** Of the SMTP listener; with TLS from the first byte null where that is off. */
+  smtp: { port: number; implicitTlsPort: number | null }
   first: FirstAccount
   sessions: Sessions
   /** Finishes what is running, within about 30 seconds, and closes everything. */
@@ -62,10 +106,17 @@ export interface Service {
 export interface ServiceOverrides {
   clock?: Clock
   random?: () => number
+  /** Other areas as sending sees them. */
+  sending?: Partial<
+    Pick<SendingParts, 'templates' | 'renderer' | 'tracker' | 'habits' | 'lists' | 'queuedMax'>
+  >
 }
 
 /** Attempts get this long to end on a stop; R12 allows 30 s for all of it. */
 const DRAIN_MS = 20_000
+
+/** A host that is set up with no name server has one of its own, resolv.conf(5). */
+const LOCAL_DNS = { host: '127.0.0.1', port: 53 }
 
 /** Starts the whole service. What was opened before a failing step is closed again. */
 export async function startService(
@@ -102,22 +153,64 @@ export async function startService(
       },
       config.apiKey,
     )
-    const core = { config, log, clock, random, store, blobs, sealer, domains }
+    const core = {
+      config,
+      log,
+      clock,
+      random,
+      store,
+      blobs,
+      sealer,
+      domains,
+      firstAccountId: first.accountId,
+    }
     const templating = startTemplates(core, open)
-    const parts = await startParts(core, open)
+    const sendingTemplates = sendTemplates(templating.templates, templating.renderer)
+    const parts = await startParts(core, open, { ...sendingTemplates, ...overrides.sending })
+    const sandbox = await domains.byName(first.sandboxDomain)
+    if (sandbox) await parts.credentials.setSystem(sandbox, null)
+    const retention = createEventRetention({
+      store,
+      clock,
+      log,
+      days: config.eventRetentionDays,
+      bytesMax: config.eventRetentionBytes,
+    })
+    open.push(() => retention.stop())
+    await retention.start()
     const authenticator = createAuthenticator(keys, sessions, localKey(sealer), first.accountId)
-    const http = createHttp(core, authenticator)
+    const limiter = createLimiter(core)
+    const failedAttempts = createFailedAttempts(clock)
+    const http = createHttp(core, authenticator, limiter, failedAttempts, parts.idempotency)
+    const domainParts = await startDomains(core, parts, templating.templates, first.accountId, limiter, open)
     http.register([
       ...messageRoutes({
-        ...parts.accept,
+        ...parts.sending.accept,
         headerPrefixes: [config.headerPrefix, ...config.headerPrefixAliases],
+        limiter,
       }),
-      ...eventRoutes({ store, domains, clock, sealer, baseUrl: config.publicUrl }),
-      ...domainRoutes({ store, domains }),
-      ...credentialRoutes(createCredentials(store, sealer, clock), domains),
+      ...scheduledRoutes({ ...parts.sending.scheduled, domains, baseUrl: config.publicUrl }),
+      ...eventRoutes({
+        events: createEventReader(store, config.eventRetentionDays * DAY_MS),
+        domains,
+        clock,
+        sealer,
+        baseUrl: config.publicUrl,
+      }),
+      ...domainParts.routes,
+      ...credentialRoutes(parts.credentials, domains),
       ...inboxRoutes(parts.inbox, config.publicUrl),
       ...templateRoutes({ ...templating, domains, baseUrl: config.publicUrl }),
       ...previewRoutes({ ...templating, domains }),
+      ...listRoutes({ ...startLists(core, open), clock, baseUrl: config.publicUrl }),
+      ...suppressionRoutes({
+        suppressions: createSuppressions(store, clock),
+        domains,
+        imports: parts.imports,
+        baseUrl: config.publicUrl,
+      }),
+      ...policyRoutes({ store, domains, clock }),
+      ...auditRoutes(store, config.publicUrl),
       ...accountRoutes({
         keys,
         sessions,
@@ -128,8 +221,11 @@ export async function startService(
     ])
     const { port } = await http.listen()
     open.push(() => http.close())
+    const smtp = await startSmtp(core, parts, limiter, failedAttempts)
+    open.push(() => smtp.close(DRAIN_MS))
     await parts.delivery.start()
-    return { port, first, sessions, stop }
+    parts.imports.start()
+    return { port, smtp, first, sessions, stop }
   } catch (error) {
     await stop()
     throw error
@@ -145,10 +241,15 @@ interface Core {
   blobs: BlobStore
   sealer: Sealer
   domains: DomainDirectory
+  firstAccountId: string
 }
 
 /** The parts behind the API: captured mail, and the way of a message from acceptance to a server. */
-async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
+async function startParts(
+  core: Core,
+  open: (() => Promise<void> | void)[],
+  overrides: ServiceOverrides['sending'],
+) {
   const { config, log, clock, random, store, blobs, sealer, domains } = core
   const { headerPrefix, storageUrl } = config
   const returnPathMac = (data: Uint8Array) => sealer.mac('return-path', data)
@@ -166,46 +267,200 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
     open.push(() => listener.close())
     capture = listener
   }
-  const records = createMessageRecords(store, blobs)
+  const servers = config.dnsServers ?? systemServers()
+  const resolver = createResolver({ servers: servers.length > 0 ? servers : [LOCAL_DNS], clock })
+  open.push(() => resolver.close())
+  const allow = config.allowNetworks.flatMap((network) => parseCidr(network) ?? [])
   const signingKeys = createSigningKeys(store, sealer, clock)
-  const prepareParts = {
-    records,
-    domains,
+  const leaseOwner = newId()
+  const idempotency = createIdempotency({ store, clock })
+  const sending = createSending({
+    ...core,
+    lists: createListExpander({
+      store,
+      lists: createListStore(store),
+      domains,
+      wake: () => expanding.wake(),
+    }),
     signingKeys,
-    blobs,
-    clock,
+    suppressions: createSuppressionCheck(store, clock),
+    secondaryKeys: createSecondaryKeys({
+      signingKeys,
+      ownsAuthority: async (accountId, name) => (await domains.byName(name))?.accountId === accountId,
+      txt: async (name) => (await resolver.query(name, 'TXT')).records,
+    }),
+    sources: createSources({
+      configured: config.sourceAddresses,
+      hostAddresses: hostAddresses(),
+      firstAccountId: core.firstAccountId,
+    }),
     returnPathMac,
     headerPrefix,
     storageUrl,
-  }
+    allowUnverified: config.delivery.kind === 'capture',
+    leaseOwner,
+    wakeDelivery: () => delivery.wake(),
+    sweepAlso: () => idempotency.sweep(),
+    ...overrides,
+  })
   const delivery: Delivery = createDelivery({
-    queue: createQueue(store, newId()),
+    queue: createQueue(store, leaseOwner),
     transport: createTransport({
-      routing: routingOf(config, capture, clock, open),
+      routing: routingOf(config, capture, resolver, allow),
       heloName: config.hostname,
       clock,
       random,
     }),
-    prepare: (claimed) => prepareDelivery(prepareParts, claimed),
-    consequences: () => [],
+    prepare: sending.prepare,
+    consequences: (claimed, events, outcome) => [
+      ...sending.consequences(claimed, events, outcome),
+      ...bounceConsequences(claimed, events, outcome),
+    ],
     clock,
     log,
     random,
     retryScheduleMs: config.retryScheduleMs,
   })
   open.push(() => delivery.stop(DRAIN_MS))
-  const accept: AcceptParts = {
-    store,
-    blobs,
-    domains,
-    records,
-    clock,
-    headerPrefix,
-    storageUrl,
-    allowUnverified: config.delivery.kind === 'capture',
-    wakeDelivery: () => delivery.wake(),
+  const expanding = startExpansions(core, sending, open)
+  sending.retention.start()
+  open.push(() => sending.retention.stop())
+  const credentials = createCredentials(store, sealer, clock)
+  const imports = createImports({ store, blobs, clock, log })
+  open.push(() => imports.stop())
+  return { inbox, delivery, sending, idempotency, resolver, allow, signingKeys, credentials, imports }
+}
+
+type Parts = Awaited<ReturnType<typeof startParts>>
+
+/** The SMTP ports: submission by clients that log in. */
+function startSmtp(
+  { config, log, clock, blobs }: Core,
+  { sending, credentials }: Parts,
+  limiter: RateLimiter,
+  failedAttempts: FailedAttempts,
+): Promise<SmtpListener> {
+  const accept = {
+    ...sending.accept,
+    headerPrefixes: [config.headerPrefix, ...config.headerPrefixAliases],
   }
-  return { inbox, delivery, accept }
+  return startSmtpListener({
+    host: config.smtpHost,
+    port: config.smtpPort,
+    implicitTlsPort: config.smtpsPort,
+    connectionsPerAddressMax: config.smtpConnectionsPerIpMax,
+    session: {
+      hostname: config.hostname,
+      limits: {
+        ...SMTP_LIMITS,
+        messagesMax: config.smtpMessagesPerConnectionMax,
+        idleMs: config.smtpIdleMs,
+      },
+      authWithoutTls: (address) =>
+        config.smtpAuthWithoutTls === 'anyone' ||
+        (config.smtpAuthWithoutTls === 'loopback' && classifyAddress(address) === 'loopback'),
+      secureContext: createTlsIdentity({
+        files: config.smtpTls,
+        dataFolder: config.dataFolder,
+        hostname: config.hostname,
+        minVersion: config.smtpTlsMinVersion,
+        clock,
+        log,
+      }),
+      authenticate: credentials.authenticate,
+      loginFailed: createLoginDelay(clock, failedAttempts),
+      submission: createSubmission({
+        stillValid: credentials.stillValid,
+        sendingDomain: async (login) => (await submittingDomain(accept, login)).name,
+        limiter,
+        submit: (mail) => acceptSubmitted(accept, mail),
+      }),
+      blobs,
+      clock,
+      log,
+    },
+  })
+}
+
+/** Domains, their keys and tracking settings: operations, and the work in the background. */
+async function startDomains(
+  core: Core,
+  { resolver, allow, signingKeys, sending, credentials }: Parts,
+  templates: TemplateService,
+  firstAccountId: string,
+  limiter: RateLimiter,
+  open: (() => Promise<void> | void)[],
+): Promise<{ routes: Operation[] }> {
+  const { config, log, clock, store, blobs, sealer, domains } = core
+  const tracking = createTrackingDirectory(store, clock)
+  const onDeleted: OnDomainDeleted[] = [
+    removeMail({
+      store,
+      blobs,
+      records: sending.records,
+      storageUrl: config.storageUrl,
+      now: () => clock.now(),
+    }),
+    (domain) => tracking.remove(domain.id),
+    removeSendingKeys(store),
+    credentials.forgetDomain,
+    async (domain) => void (await store.commit(domainStatements(domain.id))),
+    ({ accountId, id, name }) => templates.removeAll({ accountId, domain: { id, name } }),
+    removeKeys(store, signingKeys),
+  ]
+  const dns = {
+    resolver,
+    allow,
+    targets: config.dnsTargets,
+    spfIncludeHost: config.dnsTargets.spfIncludeHost,
+  }
+  const common = { ...dns, store, sealer, clock, log, domains, signingKeys }
+  const deletion = createDeletionJob({ store, domains, clock, log, onDeleted })
+  const background = [deletion, createDnsChecks(common), createRotations(common)]
+  if (config.dkimZoneListen && config.dnsTargets.dkimZone) {
+    const zone = dkimZone(store, config.dnsTargets.dkimZone, config.hostname)
+    const responder = await startResponder(config.dkimZoneListen, zone)
+    open.push(() => responder.close())
+  }
+  for (const job of background) {
+    job.start()
+    open.push(() => job.stop())
+  }
+  const parts = {
+    ...common,
+    limiter,
+    onDeleted,
+    maxDomains: config.maxDomains,
+    maxMessageTtlSeconds: config.maxMessageTtlSeconds,
+    graceMs: config.dkimGraceDays * 24 * 3_600_000,
+    addresses: configuredAddresses(config, firstAccountId),
+    setPostmasterPassword: credentials.setSystem,
+    wakeDeletion: () => deletion.wake(),
+  }
+  return {
+    routes: [
+      ...domainRoutes(parts),
+      ...domainDeliveryRoutes(parts),
+      ...domainKeyRoutes({ ...common, baseUrl: config.publicUrl }),
+      ...rotationRoutes(common),
+      ...trackingSettingsRoutes({ domains, tracking }),
+    ],
+  }
+}
+
+/** The addresses of SENDWRIGHT_IPS: shared ones are everybody's, the others the first account's. */
+function configuredAddresses({ sourceAddresses }: Config, firstAccountId: string) {
+  return {
+    isAssigned: async (accountId: string, ip: string) =>
+      sourceAddresses.some(
+        (address) => address.ip === ip && (address.shared || accountId === firstAccountId),
+      ),
+    hasPool: async () => false,
+  }
+}
+
+function hostAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address))
 }
 
 /** Templates with the threads that compile and render them; those start when they are first needed. */
@@ -218,18 +473,47 @@ function startTemplates({ config, store, domains, clock }: Core, open: (() => Pr
   return { renderer, templates: createTemplates({ store, domains, clock, renderer, mjml, contentBytesMax }) }
 }
 
+/** Lists, and the background work of their uploads. */
+function startLists({ store: database, domains, clock, log }: Core, open: (() => Promise<void> | void)[]) {
+  const store = createListStore(database)
+  const uploads = createUploadTasks({ store: database, lists: store, clock, owner: newId() })
+  const runner = createTaskRunner({ clock, log, runOne: uploads.runOne })
+  open.push(() => runner.stop())
+  runner.start()
+  return { lists: createLists({ lists: store, domains, clock }), store, uploads, wakeUploads: runner.wake }
+}
+
+/** Copies of posts to lists, made in the background. */
+function startExpansions(
+  { store, clock, log, config }: Core,
+  { accept }: Sending,
+  open: (() => Promise<void> | void)[],
+): TaskRunner {
+  const { storageUrl } = config
+  const job = createExpansionJob({
+    store,
+    lists: createListStore(store),
+    clock,
+    owner: newId(),
+    insertDeliveries: (expansion, members) =>
+      memberStatements({ records: accept.records, clock, storageUrl }, expansion, members),
+    inserted: accept.wakeDelivery,
+  })
+  const runner = createTaskRunner({ clock, log, runOne: job.runOne })
+  open.push(() => runner.stop())
+  runner.start()
+  return runner
+}
+
 /** Capture is a relay like any other: the listener of our own inbox. */
 function routingOf(
   config: Config,
   capture: CaptureListener | null,
-  clock: Clock,
-  open: (() => void)[],
+  resolver: Resolver,
+  allow: readonly Cidr[],
 ): Routing {
   if (capture) return { kind: 'relay', host: capture.host, port: capture.port, auth: capture.auth }
   if (config.delivery.kind === 'relay') return config.delivery
-  const resolver: Resolver = createResolver({ servers: config.dnsServers ?? systemServers(), clock })
-  open.push(() => resolver.close())
-  const allow = config.allowNetworks.flatMap((network) => parseCidr(network) ?? [])
   return { kind: 'direct', port: config.mxPort, resolver, allow }
 }
 
@@ -238,12 +522,15 @@ async function ownerOf(store: Store, deliveryId: string | null) {
   const row = await store.db
     .selectFrom('deliveries')
     .innerJoin('messages', 'messages.id', 'deliveries.message_pk')
-    .select(['deliveries.account_id', 'messages.domain_name', 'messages.id as storage_key'])
+    .select(['deliveries.account_id', 'deliveries.variables_json', 'deliveries.list_json'])
+    .select(['messages.domain_name', 'messages.id as message_pk'])
     .where('deliveries.id', '=', deliveryId)
     .executeTakeFirst()
-  return row
-    ? { deliveryId, accountId: row.account_id, domainName: row.domain_name, storageKey: row.storage_key }
-    : null
+  if (!row) return null
+  // In batch mode every recipient's copy is a stored message of its own.
+  const batch = row.variables_json !== null && row.list_json === null
+  const storageKey = batch ? deliveryId : row.message_pk
+  return { deliveryId, accountId: row.account_id, domainName: row.domain_name, storageKey }
 }
 
 /** `local` authenticates the command line on this machine, as admin of the first account. */
@@ -268,8 +555,22 @@ function createAuthenticator(
   }
 }
 
-function createHttp({ config, log, clock, blobs, store }: Core, authenticator: Authenticator): HttpServer {
+function createLimiter({ config, clock }: Core): RateLimiter {
   const sending = { ...DEFAULT_LIMITS.sending, count: config.rateLimit ?? 0 }
+  return createRateLimiter({
+    clock,
+    limits: { ...DEFAULT_LIMITS, sending },
+    off: config.rateLimit === null,
+  })
+}
+
+function createHttp(
+  { config, log, clock, blobs, store }: Core,
+  authenticator: Authenticator,
+  limiter: RateLimiter,
+  failedAttempts: FailedAttempts,
+  idempotency: Idempotency,
+): HttpServer {
   return createHttpServer({
     host: config.host,
     port: config.port,
@@ -283,11 +584,9 @@ function createHttp({ config, log, clock, blobs, store }: Core, authenticator: A
     corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,
     authenticator,
-    limiter: createRateLimiter({
-      clock,
-      limits: { ...DEFAULT_LIMITS, sending },
-      off: config.rateLimit === null,
-    }),
+    limiter,
+    failedAttempts,
+    idempotency,
     spool: blobs,
     pages: readPages(join(import.meta.dirname, '../web/dist')),
     pagesPrefix: '/inbox/',

@@ -161,7 +161,7 @@ eachStore(
     })
     await store.db.insertInto('domains').values(row).execute()
     const credentials = createCredentials(store, createSealer('x'.repeat(32)), systemClock)
-    const domain = domainOfRow(row)
+    const domain = domainOfRow(row, now)
     await credentials.set(domain, [{ login: 'bob', password: 'secret-12' }])
     assert.equal(await credentials.authenticate('bob@mg.example.com', 'wrong'), null)
     assert.equal(await credentials.authenticate('nobody@mg.example.com', 'secret-12'), null)

@@ -36,6 +36,10 @@ export interface Credentials {
   changePassword(domain: Domain, spec: string, password: string | undefined): Promise<string | null>
   remove(domain: Domain, spec: string): Promise<string>
   removeAll(domain: Domain): Promise<number>
+  /** The system login `postmaster@<domain>` of a new domain; without a password nobody can log in with it yet. */
+  setSystem(domain: Domain, password: string | null): Promise<void>
+  /** All logins of a deleted domain. */
+  forgetDomain(domain: Pick<Domain, 'id'>): Promise<void>
   /** Null for an unknown login, a wrong password or none set; equally slow in every case. */
   authenticate(login: string, password: string): Promise<SmtpLogin | null>
   /** Whether a session's login still stands as it was. */
@@ -145,6 +149,29 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
         .returning('login')
         .execute()
       return gone.length
+    },
+    async setSystem(domain, password) {
+      const now = Math.floor(clock.now())
+      const password_hash = password === null ? null : await hashPassword(password)
+      const row = {
+        login: systemLogin(domain),
+        account_id: domain.accountId,
+        domain_id: domain.id,
+        changed_at: now,
+      }
+      const insert = store.db
+        .insertInto('credentials')
+        .values({ ...row, password_hash, is_system: 1, created_at: now })
+      await insert
+        .onConflict((conflict) =>
+          password_hash === null
+            ? conflict.column('login').doNothing()
+            : conflict.column('login').doUpdateSet({ password_hash, changed_at: now }),
+        )
+        .execute()
+    },
+    async forgetDomain({ id }) {
+      await store.db.deleteFrom('credentials').where('domain_id', '=', id).execute()
     },
     async authenticate(login, password) {
       const row = await find(login.toLowerCase())

@@ -30,8 +30,8 @@ export class ConnectionPool {
   }
 
   /** The connection used last, so that surplus ones grow idle and close. */
-  take(lane: string, tls: TlsPolicy): HeldConnection | null {
-    const key = keyOf(lane, tls)
+  take(lane: string, tls: TlsPolicy, source: string | null): HeldConnection | null {
+    const key = keyOf(lane, tls, source)
     for (let index = this.idle.length - 1; index >= 0; index--) {
       const entry = this.idle[index] as Idle
       if (entry.key !== key) continue
@@ -43,14 +43,14 @@ export class ConnectionPool {
     return null
   }
 
-  give(lane: string, tls: TlsPolicy, held: HeldConnection): void {
+  give(lane: string, tls: TlsPolicy, source: string | null, held: HeldConnection): void {
     if (this.closed || !held.connection.reusable || held.used >= MESSAGES_PER_CONNECTION_MAX) {
       void held.connection.quit()
       return
     }
     const entry: Idle = {
       ...held,
-      key: keyOf(lane, tls),
+      key: keyOf(lane, tls, source),
       timer: this.clock.setTimer(IDLE_MS, () => {
         const index = this.idle.indexOf(entry)
         if (index >= 0) this.idle.splice(index, 1)
@@ -74,5 +74,6 @@ export class ConnectionPool {
   }
 }
 
-/** A connection made under one TLS policy does not serve another. */
-const keyOf = (lane: string, tls: TlsPolicy) => `${lane} ${tls.required} ${tls.verify}`
+/** A connection made under one TLS policy, or from one address, does not serve another. */
+const keyOf = (lane: string, tls: TlsPolicy, source: string | null) =>
+  `${lane} ${tls.required} ${tls.verify} ${source ?? ''}`

@@ -36,6 +36,10 @@ export type Prepared =
       utf8: boolean
       tls: TlsPolicy
       primaryDkim: string | null
+      /** The address to send from and the name to greet with; null leaves both to the transport. */
+      source: { ip: string; helo: string | null } | null
+      /** Name of a header field to add with the address really used; null: none. */
+      sourceHeader: string | null
     }
   | { kind: 'decided'; about: EventMessage; outcome: Outcome }
 
@@ -192,7 +196,6 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   }
 
   async function work(lane: Lane, delivery: HeldDelivery): Promise<void> {
-    const startedAt = clock.monotonic()
     let about: EventMessage | null = null
     let result: AttemptResult
     let primaryDkim: string | null = null
@@ -210,7 +213,6 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       if (!about) return giveBack(delivery)
       result = decided(connectionFailure('internal error'))
     }
-    result.sessionMs ||= clock.monotonic() - startedAt
     await settle(delivery, about, result, primaryDkim)
   }
 

@@ -17,7 +17,7 @@ import { type ConnectOptions, connectSmtp, type SmtpConnection } from '../smtp/c
 import { SmtpFailure } from '../smtp/failure.ts'
 import { replyText } from '../smtp/reply.ts'
 import { ConnectionPool } from './connection-pool.ts'
-import type { AttemptResult, Prepared, TlsPolicy, Transport } from './engine.ts'
+import type { AttemptResult, Prepared, Transport } from './engine.ts'
 import {
   CODE_CONNECTION,
   CODE_NO_MX,
@@ -81,7 +81,7 @@ export function createTransport(parts: TransportParts): Transport {
     recipient: string,
     stillOurs: () => Promise<void>,
   ): Promise<AttemptResult> {
-    const idle = pool.take(lane, ready.tls)
+    const idle = pool.take(lane, ready.tls, ready.source?.ip ?? null)
     if (idle) {
       const result = await transact(lane, idle, ready, recipient, stillOurs)
       if (result !== 'gone') return result
@@ -90,7 +90,7 @@ export function createTransport(parts: TransportParts): Transport {
     if ('outcome' in found) return unsent(found.outcome)
     let last: AttemptResult | null = null
     for (const target of found.targets) {
-      const opened = await open(target, ready.tls)
+      const opened = await open(target, ready)
       if ('outcome' in opened) {
         last = { ...unsent(opened.outcome), mxHost: target.name }
         // A server that answered has spoken for its domain; one that could not be reached has not.
@@ -113,12 +113,13 @@ export function createTransport(parts: TransportParts): Transport {
   /** Connects with TLS as the policy says; a TLS fault is tried again in plain text unless TLS is required. */
   async function open(
     target: Target,
-    tls: TlsPolicy,
+    { tls, source }: Ready,
   ): Promise<{ connection: SmtpConnection } | { outcome: Outcome; final: boolean }> {
     const options = (mode: ConnectOptions['tls']): ConnectOptions => ({
       host: target.address,
       port: routing.port,
-      heloName: parts.heloName,
+      heloName: source?.helo ?? parts.heloName,
+      ...(source && { localAddress: source.ip }),
       serverName: target.name,
       tls: mode,
       verify: tls.verify,
@@ -152,7 +153,7 @@ export function createTransport(parts: TransportParts): Transport {
     const { connection, name } = held
     const facts = {
       mxHost: name,
-      sendingIp: null,
+      sendingIp: connection.localAddress,
       provider: 'Other',
       tls: connection.tls !== null,
       verified: connection.tls?.verified ?? false,
@@ -160,7 +161,8 @@ export function createTransport(parts: TransportParts): Transport {
       sessionMs: 0,
     }
     try {
-      const { returnPath, message, sizeBytes, utf8 } = ready
+      const { returnPath, utf8 } = ready
+      const { message, sizeBytes } = withSource(ready, connection.localAddress)
       const sent = await connection.send({
         returnPath,
         recipients: [recipient],
@@ -170,7 +172,7 @@ export function createTransport(parts: TransportParts): Transport {
         beforeFinalDot: stillOurs,
       })
       const reply = sent.data ?? sent.recipients[0]?.reply
-      pool.give(lane, ready.tls, { ...held, used: held.used + 1 })
+      pool.give(lane, ready.tls, ready.source?.ip ?? null, { ...held, used: held.used + 1 })
       return {
         ...facts,
         outcome: reply ? outcomeOfReply(reply) : connectionFailure('no answer to the recipient'),
@@ -180,7 +182,8 @@ export function createTransport(parts: TransportParts): Transport {
         connection.close()
         throw error
       }
-      if (connection.reusable) pool.give(lane, ready.tls, { ...held, used: held.used + 1 })
+      if (connection.reusable)
+        pool.give(lane, ready.tls, ready.source?.ip ?? null, { ...held, used: held.used + 1 })
       else connection.close()
       const left =
         held.used > 0 && error.reason === 'closed' && (error.stage === 'mail' || error.stage === 'rset')
@@ -194,6 +197,19 @@ export function createTransport(parts: TransportParts): Transport {
     deliver: (lane, delivery, ready, stillOurs) =>
       deliver(lane, delivery.recipient_domain, ready, delivery.recipient, stillOurs),
     close: () => pool.close(),
+  }
+}
+
+/** The message with the field that names the address it is sent from. */
+function withSource(
+  { message, sizeBytes, sourceHeader }: Ready,
+  ip: string | null,
+): Pick<Ready, 'message' | 'sizeBytes'> {
+  if (sourceHeader === null || ip === null) return { message, sizeBytes }
+  const field = `${sourceHeader}: ${ip}`
+  return {
+    message: { headers: [...message.headers, field], body: message.body },
+    sizeBytes: sizeBytes + field.length + 2,
   }
 }
 

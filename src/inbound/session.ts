@@ -30,9 +30,6 @@ export interface SmtpLogin {
 
 export interface MailOpening {
   login: SmtpLogin
-  /** MAIL FROM as given, '' for the null return path. */
-  sender: string
-  utf8: boolean
   remoteAddress: string
 }
 
@@ -66,6 +63,9 @@ export interface SessionLimits {
   idleMs: number
   contentMs: number
 }
+
+/** The contract's limits that are no settings; content as SIZE counts it. */
+export const SMTP_LIMITS = { sizeBytesMax: 26_214_400, recipientsMax: 1_000, contentMs: 600_000 } as const
 
 const BAD_COMMANDS_MAX = 20
 const FAILED_LOGINS_MAX = 5
@@ -208,9 +208,9 @@ class Session {
     if (this.#messages >= this.#parts.limits.messagesMax) {
       return this.#goodbye('421 4.7.0 Too many messages on one connection')
     }
-    const handler = await this.#tried(() => {
+    const handler = await this.#tried(async () => {
       if (sender !== '') readMailbox(sender, '501 5.1.7 cannot parse from address')
-      return this.#parts.submission({ login, sender, utf8, remoteAddress: this.#remoteAddress })
+      return this.#parts.submission({ login, remoteAddress: this.#remoteAddress })
     })
     if (!handler) return
     this.#transaction = { handler, recipients: [] }

@@ -5,7 +5,7 @@
 import type { Chunk } from '../base/mime-message.ts'
 import { chunkSize } from '../base/mime-message.ts'
 import { type LimitName, limitExceeded, type RateLimiter } from '../http/rate-limit.ts'
-import { bareAddress } from '../mime/address.ts'
+import type { Mailbox } from '../mime/address.ts'
 import { Refusal, replyLine } from './replies.ts'
 import type { MailOpening, MailTransaction, SmtpLogin } from './session.ts'
 
@@ -13,12 +13,10 @@ import type { MailOpening, MailTransaction, SmtpLogin } from './session.ts'
 export interface SubmittedMail {
   /** The content byte for byte, without the doubled dots. */
   raw: Chunk
-  /** `local@domain` in the order of RCPT TO, doubles included; the domain in A-labels. */
-  recipients: readonly string[]
+  /** RCPT TO in order, doubles included. */
+  recipients: readonly Mailbox[]
   login: SmtpLogin
   remoteAddress: string
-  /** The client used SMTPUTF8. */
-  utf8: boolean
 }
 
 export interface SubmissionParts {
@@ -44,18 +42,17 @@ export function createSubmission(parts: SubmissionParts): (opening: MailOpening)
     if (grant && !grant.allowed) throw limitExceeded(limit, grant.retrySeconds, domain)
   }
 
-  return async ({ login, remoteAddress, utf8 }) => {
+  return async ({ login, remoteAddress }) => {
     if (!(await parts.stillValid(login))) {
       throw new Refusal('421 4.7.0 The credential has changed', { closes: true })
     }
     const domain = await parts.sendingDomain(login)
     take('sending', login, domain, 1)
     return {
-      async finish(raw, mailboxes) {
-        const recipients = mailboxes.map(bareAddress)
+      async finish(raw, recipients) {
         take('sending-recipients', login, domain, recipients.length)
         take('sending-bytes', login, domain, chunkSize(raw))
-        const { messageId } = await parts.submit({ raw, recipients, login, remoteAddress, utf8 })
+        const { messageId } = await parts.submit({ raw, recipients, login, remoteAddress })
         return replyLine('Queued', messageId)
       },
     }

@@ -68,7 +68,8 @@ export function previewRoutes(parts: PreviewParts): Operation[] {
 
 async function preview(parts: PreviewParts, params: Params, accountId: string): Promise<object> {
   const recipient = objectOf(params, 'recipient_variables')
-  const variables = substituteIn(objectOf(params, 'variables'), recipient, 0) as Json
+  const given = objectOf(params, 'variables')
+  const variables = Object.keys(recipient).length > 0 ? (substituteIn(given, recipient, 0) as Json) : given
   const source = await sourceOf(parts, params, accountId)
   if (typeof source === 'string') return failed(source)
   const result = await parts.renderer.render({

@@ -112,6 +112,7 @@ test('100 levels of blocks are compiled, 101 refused; branches of else if are no
   const nested = (levels: number) => '{{#if a}}'.repeat(levels) + '{{/if}}'.repeat(levels)
   assert.equal(render(nested(99)), '')
   assert.throws(() => render(nested(100)), /nested over 100 levels/)
+  assert.throws(() => render('{{#if a}}'.repeat(11_000)), /nested over 100 levels/)
   assert.equal(render(`{{#if x}}${'{{else if y}}'.repeat(300)}{{else}}end{{/if}}`), 'end')
 })
 

@@ -26,10 +26,10 @@ export interface WorkerResults {
   results: readonly RenderResult[]
 }
 
-/** Compiled templates kept: some 100 KB each at the most, of the 64 MB this thread has. */
-const PROGRAMS_MAX = 100
-/** Their sources together, in characters: a compiled template takes some twenty times its text. */
-const PROGRAM_CHARS_MAX = 500_000
+/** Compiled templates kept. */
+const TEMPLATES_MAX = 200
+/** Their parts together: 10 MB of the 64 that this thread has. Parsing 100 KB may take another 20. */
+const PARTS_MAX = 20_000
 /** Results are sent as soon as they hold this many characters. */
 const GROUP_CHARS_MAX = 500_000
 /** Line ends of every kind, as they would begin a header field of their own, and other controls. */
@@ -38,29 +38,29 @@ const HEADER_BREAKS = /[\p{Cc}\u2028\u2029]+/gu
 interface CompiledTemplate {
   html: Program
   headers: readonly (readonly [name: string, value: Program])[]
-  chars: number
+  parts: number
 }
 
 const compiled = new Map<string, CompiledTemplate>()
-let compiledChars = 0
+let compiledParts = 0
 const { progress } = workerData as { progress: Int32Array }
 let htmlToText: ((html: string) => string) | null = null
 
 function compile({ key, content, headers }: TemplateSource): CompiledTemplate {
   const known = compiled.get(key)
   if (known) return known
-  const fields = Object.entries(headers)
-  const template = {
-    html: compileProgram(content, { escaped: true }),
-    headers: fields.map(([name, value]) => [name, compileHeader(name, value)] as const),
-    chars: fields.reduce((sum, [, value]) => sum + value.length, content.length),
-  }
+  const html = compileProgram(content, { escaped: true })
+  const compiledHeaders = Object.entries(headers).map(
+    ([name, value]) => [name, compileHeader(name, value)] as const,
+  )
+  const parts = compiledHeaders.reduce((sum, [, program]) => sum + program.parts, html.parts)
+  const template = { html, headers: compiledHeaders, parts }
   compiled.set(key, template)
-  compiledChars += template.chars
-  for (const [oldest, { chars }] of compiled) {
-    if (compiled.size <= PROGRAMS_MAX && compiledChars <= PROGRAM_CHARS_MAX) break
+  compiledParts += parts
+  for (const [oldest, { parts: given }] of compiled) {
+    if (compiled.size <= TEMPLATES_MAX && compiledParts <= PARTS_MAX) break
     compiled.delete(oldest)
-    compiledChars -= chars
+    compiledParts -= given
   }
   return template
 }

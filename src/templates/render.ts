@@ -55,7 +55,7 @@ export interface Renderer {
   /** @throws Unavailable when closed or when too much waits already */
   render(request: RenderRequest): Promise<RenderResult>
   /** Compiles without rendering: why the template cannot be stored, or null. @throws Unavailable as above */
-  check(accountId: string, template: Omit<TemplateSource, 'key'>): Promise<string | null>
+  check(accountId: string, template: TemplateSource): Promise<string | null>
   /** Ends the threads; what still waits fails with Unavailable. */
   close(): Promise<void>
 }
@@ -246,13 +246,11 @@ export function createRenderer({ workersMax = WORKERS_MAX } = {}): Renderer {
     })
   }
 
-  let checks = 0
   return {
     render: ({ accountId, template, variables, text = false, missing = false }) =>
       submit({ accountId, template, work: { kind: 'render', variables, text, missing } }),
     async check(accountId, template) {
-      const key = `check ${checks++}`
-      const result = await submit({ accountId, template: { ...template, key }, work: { kind: 'check' } })
+      const result = await submit({ accountId, template, work: { kind: 'check' } })
       return result.kind === 'failed' ? describeFailure(result) : null
     },
     async close() {

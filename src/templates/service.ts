@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Store } from '../store/store.ts'
-import { createTemplateChoice, type TemplateChoice } from './choose.ts'
+import { createTemplateChoice, type TemplateChoice, templateSource } from './choose.ts'
 import type { MjmlCompiler } from './mjml.ts'
 import type { Renderer } from './render.ts'
 import {
@@ -142,7 +142,7 @@ export function createTemplates(parts: TemplateParts): TemplateService {
     const mjml = given.mjml ?? (engine === 'mjml' ? given.template : undefined)
     checkSize(mjml ?? given.template ?? '', headers, parts.contentBytesMax)
     const content = mjml === undefined ? (given.template ?? '') : await compileMjml(parts, mjml)
-    const fault = await parts.renderer.check(accountId, { content, headers })
+    const fault = await parts.renderer.check(accountId, templateSource(content, headers))
     if (fault !== null) throw new BadRequest(`Invalid parameter: template ${fault}`)
     return { content, mjml: mjml ?? '', headers }
   }

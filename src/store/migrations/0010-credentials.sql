@@ -2,7 +2,7 @@
 CREATE TABLE credentials (
   login TEXT NOT NULL PRIMARY KEY,
   account_id TEXT NOT NULL REFERENCES accounts (id),
-  domain_id TEXT NOT NULL REFERENCES domains (id),
+  domain_id TEXT NOT NULL,
   password_hash TEXT,
   is_system INTEGER NOT NULL,
   changed_at INTEGER NOT NULL,
