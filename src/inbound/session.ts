@@ -266,11 +266,9 @@ class Session {
 
 function readMailbox(text: string, refusal: string): Mailbox {
   try {
-    const mailbox = parseMailbox(text)
-    // A comment would do in a header; a path has none.
-    if (mailbox.name === '') return mailbox
+    return parseMailbox(text)
   } catch (error) {
-    if (!(error instanceof AddressSyntaxError)) throw error
+    if (error instanceof AddressSyntaxError) throw new Refusal(refusal)
+    throw error
   }
-  throw new Refusal(refusal)
 }

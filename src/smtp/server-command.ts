@@ -34,8 +34,8 @@ const NOT_OFFERED = new Set([
 /** What a browser can be made to send to any port: a request line or header with commands in its body. */
 const FOREIGN = /^(?:GET|HEAD|POST|PUT|DELETE|CONNECT|OPTIONS|PATCH|TRACE|PRI|[a-z-]+:)$/i
 
-/** A path in its angle brackets (quoted local parts may hold any sign), then the parameters. */
-const PATH = /^ *<((?:"(?:[^"\\]|\\.)*"|[^"<> ])*)>(?: +(.*?))? *$/
+/** A path in its angle brackets (quoted local parts may hold any sign), then the parameters. No comments. */
+const PATH = /^ *<((?:"(?:[^"\\]|\\.)*"|[^"<>() ])*)>(?: +(.*?))? *$/
 const PARAMETER = /^([a-z0-9][a-z0-9-]*)(?:=([^ =]+))?$/i
 /** No extension we offer, nor all of them together, has more. */
 const PARAMETERS_MAX = 10
