@@ -26,6 +26,7 @@ import { createDomainDirectory, type DomainDirectory } from './domains/directory
 import { domainRoutes } from './domains/routes.ts'
 import { eventRoutes } from './events/routes.ts'
 import type { Authenticator } from './http/auth.ts'
+import type { Operation } from './http/operation.ts'
 import { readPages } from './http/pages.ts'
 import { createRateLimiter, DEFAULT_LIMITS } from './http/rate-limit.ts'
 import { createHttpServer, type HttpServer } from './http/server.ts'
@@ -37,10 +38,22 @@ import type { AcceptParts } from './messages/accept.ts'
 import { prepareDelivery } from './messages/prepare.ts'
 import { createMessageRecords } from './messages/records.ts'
 import { messageRoutes } from './messages/routes.ts'
+import { createHostNames } from './outgoing/host-names.ts'
+import { createHttpClient, type HttpClient } from './outgoing/http-client.ts'
+import { createPostQueue } from './outgoing/post-queue.ts'
 import { type BlobStore, openBlobs } from './store/blobs.ts'
 import { openStore } from './store/open-store.ts'
 import { createSealer, loadSecret, type Sealer } from './store/sealing.ts'
 import type { Store } from './store/store.ts'
+import { accountWebhookRoutes } from './webhooks/account-routes.ts'
+import { createAccountWebhooks } from './webhooks/account-webhooks.ts'
+import { attemptRoutes } from './webhooks/attempt-routes.ts'
+import { createAttemptLog } from './webhooks/attempts.ts'
+import { domainWebhookRoutes } from './webhooks/domain-routes.ts'
+import { createDomainWebhooks } from './webhooks/domain-webhooks.ts'
+import { createRegistry } from './webhooks/registry.ts'
+import { signingKeyRoutes } from './webhooks/signing-key.ts'
+import { createWebhookKind, createWebhooks, WEBHOOK, type Webhooks } from './webhooks/webhooks.ts'
 
 export interface Service {
   /** Port of the HTTP listener, also when the configured one was 0. */
@@ -59,6 +72,8 @@ export interface ServiceOverrides {
 
 /** Attempts get this long to end on a stop; R12 allows 30 s for all of it. */
 const DRAIN_MS = 20_000
+/** A POST that is cut off is repeated after the next start, under the same event id. */
+const OUTGOING_DRAIN_MS = 3_000
 
 /** Starts the whole service. What was opened before a failing step is closed again. */
 export async function startService(
@@ -96,7 +111,8 @@ export async function startService(
       config.apiKey,
     )
     const core = { config, log, clock, random, store, blobs, sealer, domains }
-    const parts = await startParts(core, open)
+    const outgoing = await startOutgoing(core, open)
+    const parts = await startParts(core, outgoing, open)
     const authenticator = createAuthenticator(keys, sessions, localKey(sealer), first.accountId)
     const http = createHttp(core, authenticator)
     http.register([
@@ -106,6 +122,7 @@ export async function startService(
       }),
       ...eventRoutes({ store, domains, clock, sealer, baseUrl: config.publicUrl }),
       ...domainRoutes({ store, domains }),
+      ...outgoing.routes,
       ...inboxRoutes(parts.inbox, config.publicUrl),
       ...accountRoutes({
         keys,
@@ -117,6 +134,7 @@ export async function startService(
     ])
     const { port } = await http.listen()
     open.push(() => http.close())
+    await outgoing.start()
     await parts.delivery.start()
     return { port, first, sessions, stop }
   } catch (error) {
@@ -137,7 +155,7 @@ interface Core {
 }
 
 /** The parts behind the API: captured mail, and the way of a message from acceptance to a server. */
-async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
+async function startParts(core: Core, { webhooks }: Outgoing, open: (() => Promise<void> | void)[]) {
   const { config, log, clock, random, store, blobs, sealer, domains } = core
   const { headerPrefix, storageUrl } = config
   const returnPathMac = (data: Uint8Array) => sealer.mac('return-path', data)
@@ -176,7 +194,7 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
       random,
     }),
     prepare: (claimed) => prepareDelivery(prepareParts, claimed),
-    consequences: () => [],
+    consequences: (_delivery, events) => webhooks.outboxStatements(events),
     clock,
     log,
     random,
@@ -193,8 +211,75 @@ async function startParts(core: Core, open: (() => Promise<void> | void)[]) {
     storageUrl,
     allowUnverified: config.delivery.kind === 'capture',
     wakeDelivery: () => delivery.wake(),
+    outbox: (events) => webhooks.outboxStatements(events),
   }
   return { inbox, delivery, accept }
+}
+
+interface Outgoing {
+  client: HttpClient
+  webhooks: Webhooks
+  routes: Operation[]
+  start(): Promise<void>
+}
+
+/** What leaves by HTTP: the client that every area shares, the queue of POSTs, webhooks. */
+async function startOutgoing(core: Core, open: (() => Promise<void> | void)[]): Promise<Outgoing> {
+  const { config, log, clock, store, sealer, domains } = core
+  const { headerPrefix, storageUrl } = config
+  const resolver = createResolver({ servers: config.dnsServers ?? systemServers(), clock })
+  open.push(() => resolver.close())
+  const allow = config.allowNetworks.flatMap((network) => parseCidr(network) ?? [])
+  const client = createHttpClient({ resolve: createHostNames(resolver, clock), allow, clock })
+  open.push(() => client.close())
+  const registry = createRegistry(store, clock, log)
+  open.push(() => registry.stop())
+  await registry.start()
+  const webhookKind = createWebhookKind({
+    store,
+    sealer,
+    registry,
+    clock,
+    headerPrefix,
+    scheduleMs: config.webhookScheduleMs,
+    retryDelivered: config.webhookRetryDelivered,
+  })
+  const queue = createPostQueue({
+    store,
+    client,
+    clock,
+    log,
+    owner: newId(),
+    kinds: { [WEBHOOK]: webhookKind },
+  })
+  open.push(() => queue.stop(OUTGOING_DRAIN_MS))
+  const attempts = createAttemptLog(store, clock, log)
+  open.push(() => attempts.stop())
+  const webhooks = createWebhooks({
+    store,
+    sealer,
+    registry,
+    queue,
+    client,
+    clock,
+    headerPrefix,
+    storageUrl,
+  })
+  const stored = createDomainWebhooks(store, registry)
+  return {
+    client,
+    webhooks,
+    routes: [
+      ...domainWebhookRoutes({ domains, stored, client, webhooks }),
+      ...accountWebhookRoutes(createAccountWebhooks(store, registry, clock), client),
+      ...attemptRoutes({ attempts, webhooks, domains, clock, baseUrl: config.publicUrl }),
+      ...signingKeyRoutes({ store, sealer }),
+    ],
+    async start() {
+      attempts.start()
+      await queue.start()
+    },
+  }
 }
 
 /** Capture is a relay like any other: the listener of our own inbox. */

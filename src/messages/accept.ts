@@ -13,7 +13,13 @@ import { messageSize } from '../base/mime-message.ts'
 import { LIFETIME_MS } from '../delivery/schedule.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
-import { acceptedEvent, type EventMessage, eventStatement, type MessageSummary } from '../events/event.ts'
+import {
+  acceptedEvent,
+  type EventMessage,
+  type EventRecord,
+  eventStatement,
+  type MessageSummary,
+} from '../events/event.ts'
 import { bareAddress, formatMailbox } from '../mime/address.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import type { DeliveryRow, MessageRow } from '../store/schema.ts'
@@ -53,6 +59,8 @@ export interface AcceptParts {
   /** Unverified domains may send (capture mode). */
   allowUnverified: boolean
   wakeDelivery(): void
+  /** Webhook rows of these events, for their transaction. */
+  outbox(events: readonly EventRecord[]): Statement[]
 }
 
 const MESSAGE_BYTES_MAX = 25 * 1024 * 1024
@@ -210,9 +218,8 @@ async function acceptanceStatements(
       updated_at: Math.floor(now),
     }
     statements.push(insert('deliveries', delivery))
-    statements.push(
-      eventStatement(acceptedEvent(about, { recipient, recipientDomain: mailbox.domain }, now, null)),
-    )
+    const event = acceptedEvent(about, { recipient, recipientDomain: mailbox.domain }, now, null)
+    statements.push(eventStatement(event), ...parts.outbox([event]))
   }
   return statements
 }

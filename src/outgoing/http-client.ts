@@ -314,6 +314,7 @@ function wordsOf(error: unknown): string {
   const { code = '', message } = error as NodeJS.ErrnoException
   // Several addresses were tried: the last one's reason stands for all.
   if (error instanceof AggregateError) return wordsOf(error.errors.at(-1))
+  if (error instanceof StaleConnection) return wordsOf(error.cause)
   if (WORDS[code]) return WORDS[code]
   if (code.startsWith('HPE_')) return 'not an HTTP answer'
   if (/^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO|DEPTH_ZERO|SELF_SIGNED|ERR_OSSL|EPROTO)/.test(code)) {
