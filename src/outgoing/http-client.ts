@@ -173,7 +173,10 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 
   /** Every new connection ends at an address that was allowed; an IP literal is one that `target` saw. */
   function watch(socket: Socket, isTls: boolean, limits: Limits, refuse: (why: Error) => void): void {
-    if (!socket.connecting) return limits.connected()
+    if (!socket.connecting) {
+      limits.connected()
+      return
+    }
     socket.setNoDelay(true)
     socket.once('connect', () => {
       if (!allowed(socket.remoteAddress ?? '')) refuse(new Error('address not allowed'))
