@@ -72,8 +72,9 @@ const SLOW_TOTAL_MAX = TOTAL_MAX / 2
 const FETCH_MAX = 50
 /** Rows of other processes, and lanes of lost ones, are found this soon. */
 const DISCOVER_EVERY_MS = 5_000
-/** Looking takes at most a twentieth of the time, however many lanes there are. */
+/** Looking takes a twentieth of the time, however many lanes there are, up to the longest wait between looks. */
 const DISCOVER_SHARE = 20
+const DISCOVER_MAX_MS = 30_000
 /** When to look for a row that is about to be committed; later ones are found by discovery. */
 const SOON_MS = [15, 60, 250, 1_000] as const
 const RENEW_EVERY_MS = LANE_LEASE_MS / 3
@@ -152,10 +153,9 @@ export function createPostQueue(parts: PostQueueParts): PostQueue {
       log.error({ err: error }, 'cannot look for outgoing requests')
     }
     if (stopping) return
-    const took = clock.monotonic() - startedAt
-    periodic.discover = clock.setTimer(Math.max(DISCOVER_EVERY_MS, took * DISCOVER_SHARE), () => {
-      void discover()
-    })
+    const share = (clock.monotonic() - startedAt) * DISCOVER_SHARE
+    const wait = Math.min(Math.max(DISCOVER_EVERY_MS, share), DISCOVER_MAX_MS)
+    periodic.discover = clock.setTimer(wait, () => void discover())
   }
 
   /** Fills a lane from the database and starts what may start. `step`: how often to look again in vain. */
