@@ -97,7 +97,9 @@ interface Lane {
   again: boolean
   /** More rows are due in the database than were read. */
   more: boolean
-  timer: { rings: Timer; at: number; step: number } | null
+  timer: { rings: Timer; at: number } | null
+  /** The next look after the timer's, on the monotonic clock; further ones are left to discovery. */
+  later: number | null
 }
 
 export function createPostQueue(parts: PostQueueParts): PostQueue {
@@ -114,7 +116,7 @@ export function createPostQueue(parts: PostQueueParts): PostQueue {
   function laneNamed(name: string): Lane {
     let lane = lanes.get(name)
     if (!lane) {
-      const empty = { waiting: [], inFlight: new Set<string>(), lease: null, timer: null }
+      const empty = { waiting: [], inFlight: new Set<string>(), lease: null, timer: null, later: null }
       lane = { name, ...empty, slow: false, serving: false, again: false, more: false }
       lanes.set(name, lane)
     }
@@ -130,13 +132,19 @@ export function createPostQueue(parts: PostQueueParts): PostQueue {
 
   function lookIn(lane: Lane, waitMs: number, step: number): void {
     const at = clock.monotonic() + waitMs
-    if (lane.timer && lane.timer.at <= at) return
-    lane.timer?.rings.cancel()
+    if (lane.timer) {
+      lane.later = Math.min(lane.later ?? Number.POSITIVE_INFINITY, Math.max(lane.timer.at, at))
+      if (lane.timer.at <= at) return
+      lane.timer.rings.cancel()
+    }
     const ring = () => {
+      const { later } = lane
       lane.timer = null
+      lane.later = null
+      if (later !== null) lookIn(lane, Math.max(0, later - clock.monotonic()), SOON_MS.length)
       void serve(lane, step)
     }
-    lane.timer = { at, step, rings: clock.setTimer(waitMs, ring) }
+    lane.timer = { at, rings: clock.setTimer(waitMs, ring) }
   }
 
   async function discover(): Promise<void> {
@@ -273,6 +281,9 @@ export function createPostQueue(parts: PostQueueParts): PostQueue {
           : rows.postpone(row, token, attempt.nextAttemptAt)
       await settle(lane, row, [end, ...prepared.record(attempt)])
       tell(row, attempt)
+      // Discovery would come too late for a short wait.
+      const wait = (attempt.nextAttemptAt ?? Number.POSITIVE_INFINITY) - clock.now()
+      if (wait < DISCOVER_EVERY_MS && !stopping) lookIn(lane, Math.max(wait, 0), SOON_MS.length)
     } catch (error) {
       log.error({ err: error, post: row.id }, 'outgoing request failed inside the service')
       await settle(lane, row, [rows.defer(row, token, clock.now() + FAULT_RETRY_MS)])
