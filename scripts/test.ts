@@ -87,7 +87,12 @@ function findFiles({ root, filters }: RunOptions): string[] {
     globSync(`${folder}/**/*.test.ts`, { cwd: root, exclude: ignored }).sort(),
   )
   if (filters.length === 0) return files
-  const wanted = filters.map((filter) => (existsSync(filter) ? relative(root, resolve(filter)) : filter))
+  /** A path below the root, seen from here, becomes one seen from the root; anything else is a part of a path. */
+  const fromRoot = (filter: string) => {
+    const path = relative(root, resolve(filter))
+    return existsSync(filter) && !path.startsWith('..') ? path : filter
+  }
+  const wanted = filters.map(fromRoot)
   return files.filter((file) => wanted.some((part) => file.includes(part)))
 }
 

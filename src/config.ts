@@ -23,6 +23,14 @@ export interface Config {
   smtpHost: string
   smtpPort: number
   smtpTls: { certificateFile: string; keyFile: string } | null
+  /** Listener with TLS from the first byte; null: none. */
+  smtpsPort: number | null
+  smtpTlsMinVersion: 'TLSv1.2' | 'TLSv1.3'
+  /** Who may send a password without TLS. */
+  smtpAuthWithoutTls: 'anyone' | 'loopback' | 'nobody'
+  smtpConnectionsPerIpMax: number
+  smtpIdleMs: number
+  smtpMessagesPerConnectionMax: number
   dataFolder: string
   databaseUrl: string | null
   apiKey: string | null
@@ -45,9 +53,37 @@ export interface Config {
   webhookScheduleMs: readonly number[]
   /** Webhooks of type `delivered` are retried like the others. */
   webhookRetryDelivered: boolean
+  /** Days that events are kept, at least 3. */
+  eventRetentionDays: number
+  /** Space that events may take, about; null: no limit. Never cuts into the last 3 days. */
+  eventRetentionBytes: number | null
+  /** Which attempts keep their SMTP dialogue. */
+  transcripts: 'failures' | 'all' | 'off'
+  /** Below this much free space in the data folder nothing is accepted and nothing claimed. */
+  freeSpaceMinBytes: number
   /** Sending requests per second and account; null: no limit of any kind. */
   rateLimit: number | null
+  /** Content and headers of one template version, in KB. */
+  templateKbMax: number
   logLevel: string
+  /** What the DNS records of sending domains point to. */
+  dnsTargets: {
+    spfIncludeHost: string
+    mxHosts: readonly string[]
+    /** A host name, or an address: then domains publish an address record. */
+    tracking: string
+    /** Zone in which automatic sender security publishes keys; null: it is not offered. */
+    dkimZone: string | null
+  }
+  /** Where the built-in DNS responder for the DKIM zone listens; null: another server publishes the zone. */
+  dkimZoneListen: Address | null
+  /** Days for which a replaced DKIM key goes on signing while the new records are awaited. */
+  dkimGraceDays: number
+  maxMessageTtlSeconds: number
+  /** Per account; 0: no limit. */
+  maxDomains: number
+  /** Tests only: `name:count` of base/fail-point.ts. */
+  testFailPoint: string | null
 }
 
 /** One address this node sends from: `ip[=shared][@helo.name]`. */
@@ -109,6 +145,20 @@ export function readConfig(env: Environment): Config {
     smtpHost: setting('SMTP_HOST', hostName, () => host),
     smtpPort: setting('SMTP_PORT', portNumber, () => 2525),
     smtpTls: certificateFile !== null && keyFile !== null ? { certificateFile, keyFile } : null,
+    smtpsPort: optional('SMTPS_PORT', portNumber),
+    smtpTlsMinVersion: setting('SMTP_TLS_MIN_VERSION', tlsVersion, () => 'TLSv1.2'),
+    smtpAuthWithoutTls: setting('SMTP_AUTH_WITHOUT_TLS', authWithoutTls, () => 'loopback'),
+    smtpConnectionsPerIpMax: setting(
+      'SMTP_MAX_CONNECTIONS_PER_IP',
+      wholeNumber(1, 100_000, 'connections'),
+      () => 100,
+    ),
+    smtpIdleMs: setting('SMTP_IDLE_TIMEOUT', duration, () => 5 * MINUTE_MS),
+    smtpMessagesPerConnectionMax: setting(
+      'SMTP_MESSAGES_PER_CONNECTION',
+      wholeNumber(1, 1_000_000, 'messages'),
+      () => 1_000,
+    ),
     dataFolder: setting('DATA', path, () => resolve('data')),
     databaseUrl: optional('DATABASE_URL', databaseUrl),
     apiKey: optional('API_KEY', secretText(16)),
@@ -127,8 +177,30 @@ export function readConfig(env: Environment): Config {
     retryScheduleMs: setting('RETRY_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
     webhookScheduleMs: setting('WEBHOOK_SCHEDULE', list(duration), () => DEFAULT_WEBHOOK_SCHEDULE_MS),
     webhookRetryDelivered: setting('WEBHOOK_RETRY_DELIVERED', flag, () => false),
+    eventRetentionDays: setting('EVENT_RETENTION_DAYS', wholeNumber(3, 3650, 'days'), () => 30),
+    eventRetentionBytes: optional('EVENT_RETENTION_MEGABYTES', megabytes),
+    transcripts: setting('TRANSCRIPTS', oneOf(['failures', 'all', 'off'] as const), () => 'failures'),
+    freeSpaceMinBytes: setting('FREE_SPACE_MIN', byteCount, () => 100 * MEGABYTE),
     rateLimit: setting('RATE_LIMIT', rateLimit, () => 100),
+    templateKbMax: setting('MAX_TEMPLATE_KB', wholeNumber(1, 1024, 'kilobytes'), () => 100),
     logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), () => 'info'),
+    dnsTargets: {
+      spfIncludeHost: setting('SPF_INCLUDE_HOST', dnsName, () => `spf.${dnsHost(publicUrl)}`),
+      mxHosts: setting('MX_HOSTS', list(dnsName), () => [
+        `mxa.${dnsHost(publicUrl)}`,
+        `mxb.${dnsHost(publicUrl)}`,
+      ]),
+      tracking: setting('TRACKING_CNAME_TARGET', hostName, () => `track.${dnsHost(publicUrl)}`),
+      dkimZone: optional('DKIM_ZONE', dnsName),
+    },
+    dkimZoneListen: optional('DKIM_ZONE_LISTEN', serverAddress(53)),
+    dkimGraceDays: setting('DKIM_GRACE_DAYS', wholeNumber(0, 365, 'days'), () => 7),
+    maxMessageTtlSeconds: setting('MAX_MESSAGE_TTL', wholeNumber(0, 31_536_000, 'seconds'), () => 604_800),
+    maxDomains: setting('MAX_DOMAINS', wholeNumber(0, 1_000_000_000, 'domains'), () => 0),
+    testFailPoint: optional('TEST_FAIL_POINT', (text) => text),
+  }
+  if (config.dkimZoneListen !== null && config.dnsTargets.dkimZone === null) {
+    faults.push('SENDWRIGHT_DKIM_ZONE_LISTEN needs SENDWRIGHT_DKIM_ZONE')
   }
   for (const name of Object.keys(env)) {
     if (name.startsWith('SENDWRIGHT_') && !seen.has(name) && !name.startsWith('SENDWRIGHT_TEST_')) {
@@ -158,6 +230,17 @@ function hostName(text: string): string {
     throw new Error(`"${text}" is not a host name or address`)
   }
   return text.toLowerCase()
+}
+
+function dnsName(text: string): string {
+  if (isIP(text) !== 0) throw new Error(`"${text}" is an address; a host name is needed`)
+  return hostName(text)
+}
+
+/** The host below which the records' targets are by default: never an address (domains.md rule 1). */
+function dnsHost(url: string): string {
+  const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
+  return isIP(host) === 0 ? host : 'sendwright.localhost'
 }
 
 /** An http or https address without a final slash, query or credentials. */
@@ -251,6 +334,28 @@ function duration(text: string): number {
   return Number(match[1]) * (UNITS_MS[match[2] as string] as number)
 }
 
+const wholeNumber = (min: number, max: number, unit: string) => (text: string) => {
+  const value = Number(text)
+  if (!/^\d+$/.test(text) || value < min || value > max) {
+    throw new Error(`"${text}" is not a number of ${unit} from ${min} to ${max}`)
+  }
+  return value
+}
+
+const megabytes = (text: string) => wholeNumber(1, 1_000_000_000, 'megabytes')(text) * 1_000_000
+
+const MEGABYTE = 1024 * 1024
+
+/** `500m`, `2g` or a number of bytes. */
+function byteCount(text: string): number {
+  const match = /^(\d{1,15})([kmg]?)$/i.exec(text)
+  if (!match) throw new Error(`"${text}" is not a size such as 500m or 2g`)
+  return (
+    Number(match[1]) *
+    ({ '': 1, k: 1024, m: MEGABYTE, g: 1024 * MEGABYTE }[match[2]?.toLowerCase() ?? ''] ?? 1)
+  )
+}
+
 function rateLimit(text: string): number | null {
   if (text === 'off' || text === '0') return null
   if (!/^\d+$/.test(text)) throw new Error(`"${text}" is not a number of requests per second, or off`)
@@ -262,10 +367,24 @@ function flag(text: string): boolean {
   return text === 'true'
 }
 
-const oneOf = (values: readonly string[]) => (text: string) => {
-  if (!values.includes(text)) throw new Error(`"${text}" is not one of ${values.join(', ')}`)
-  return text
+function tlsVersion(text: string): 'TLSv1.2' | 'TLSv1.3' {
+  return `TLSv${oneOf(['1.2', '1.3'])(text)}` as 'TLSv1.2' | 'TLSv1.3'
 }
+
+/** Loopback alone unless told otherwise: what never leaves the machine needs no TLS. */
+function authWithoutTls(text: string): Config['smtpAuthWithoutTls'] {
+  return /^[yt1]/.test(oneOf(['yes', 'true', '1', 'no', 'false', '0'])(text.toLowerCase()))
+    ? 'anyone'
+    : 'nobody'
+}
+
+const oneOf =
+  <const V extends string>(values: readonly V[]) =>
+  (text: string): V => {
+    const found = values.find((value) => value === text)
+    if (found === undefined) throw new Error(`"${text}" is not one of ${values.join(', ')}`)
+    return found
+  }
 
 const list =
   <T>(parse: (text: string) => T) =>

@@ -3,7 +3,13 @@ import { createPrivateKey } from 'node:crypto'
 import { createCache } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
-import { type DkimAlgorithm, dkimKeyToPem, generateDkimKey, publicRecord } from '../dkim/keys.ts'
+import {
+  type DkimAlgorithm,
+  type DkimKey,
+  dkimKeyToPem,
+  generateDkimKey,
+  publicRecord,
+} from '../dkim/keys.ts'
 import type { SigningKey } from '../dkim/sign.ts'
 import type { DkimKeyRow } from '../store/schema.ts'
 import type { Sealer } from '../store/sealing.ts'
@@ -65,10 +71,15 @@ export async function newDkimKeyRow(
     algorithm: DkimAlgorithm
     bits: number
     active: boolean
+    /** Begins to sign when its record is first found right. */
+    activates?: boolean
+    managed?: boolean
+    /** An imported pair; default: a new one is made. */
+    pair?: DkimKey
   },
   now: number,
 ): Promise<DkimKeyRow> {
-  const pair = await generateDkimKey(key.algorithm, key.bits)
+  const pair = key.pair ?? (await generateDkimKey(key.algorithm, key.bits))
   return {
     id: newId(now),
     account_id: key.accountId,
@@ -79,5 +90,9 @@ export async function newDkimKeyRow(
     public_record: publicRecord(pair),
     active: key.active ? 1 : 0,
     created_at: Math.floor(now),
+    next_selector: null,
+    check_json: null,
+    activates: key.activates ? 1 : 0,
+    managed: key.managed ? 1 : 0,
   }
 }

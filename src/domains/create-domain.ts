@@ -1,10 +1,239 @@
-/** Making a domain together with its first DKIM key. */
+/** Making a domain together with its first DKIM key (domains.md rules 9, 14-18). */
+import type { Kysely, Transaction } from 'kysely'
 import type { Clock } from '../base/clock.ts'
+import { BadRequest } from '../base/errors.ts'
 import { randomHex } from '../base/ids.ts'
-import { newDkimKeyRow } from '../domain-keys/signing-keys.ts'
+import { freeSelector, isUniqueViolation, keysOf, parentAuthority } from '../domain-keys/keys.ts'
+import { newSenderSecurity, type SenderSecurity } from '../domain-keys/sender-security.ts'
+import { newDkimKeyRow, type SigningKeys } from '../domain-keys/signing-keys.ts'
+import { invalidChoice } from '../http/params.ts'
+import type { DkimKeyRow, DomainRow, Flag, Schema } from '../store/schema.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Store } from '../store/store.ts'
-import { newDomainRow } from './domain.ts'
+import type { DomainDirectory } from './directory.ts'
+import { type Domain, domainOfRow, newDomainRow } from './domain.ts'
+import type { DnsTargets } from './records.ts'
+import type { DomainChanges, NewDomain } from './settings.ts'
+import { nextCheckAt } from './state.ts'
+
+/** What other areas know about addresses to send from. */
+export interface SendingAddresses {
+  isAssigned(accountId: string, ip: string): Promise<boolean>
+  /** Whether the account has this pool, with at least one address. */
+  hasPool(accountId: string, poolId: string): Promise<boolean>
+}
+
+export interface CreateParts {
+  store: Store
+  sealer: Sealer
+  clock: Clock
+  domains: DomainDirectory
+  signingKeys: SigningKeys
+  targets: DnsTargets
+  addresses: SendingAddresses
+  /** Domains per account; 0: no limit. */
+  maxDomains: number
+  /** Makes or changes the login `postmaster@<name>`; null: it has no password yet. */
+  setPostmasterPassword(domain: Domain, password: string | null): Promise<void>
+}
+
+const TAKEN = 'This domain name is already taken'
+export const NO_SENDER_SECURITY = 'Automatic Sender Security is not configured on this server'
+
+/** @throws BadRequest in the words of domains.md */
+export async function createDomain(
+  parts: CreateParts,
+  accountId: string,
+  wanted: NewDomain,
+): Promise<Domain> {
+  const { store, clock } = parts
+  const now = Math.floor(clock.now())
+  await checkAddresses(parts.addresses, accountId, wanted)
+  await checkName(store.db, accountId, wanted.name)
+  const row = {
+    ...newRow(accountId, wanted, now),
+    dkim_authority: await chooseAuthority(parts, accountId, wanted),
+  }
+  const keys = await firstKeys(parts, row, wanted)
+  await store
+    .transaction(async (tx) => {
+      await checkCount(tx, accountId, parts.maxDomains)
+      await checkName(tx, accountId, wanted.name)
+      await tx.insertInto('domains').values(row).execute()
+      // Again, because PostgreSQL's insert waits for a deletion of the same name that is being committed.
+      await checkName(tx, accountId, wanted.name, row.id)
+      if (keys.rows.length > 0) await tx.insertInto('dkim_keys').values(keys.rows).execute()
+      if (keys.security) await tx.insertInto('sender_security').values(keys.security.row).execute()
+      await tx
+        .insertInto('domain_dns')
+        .values({
+          domain_id: row.id,
+          checks_json: '[]',
+          state_since: now,
+          next_check_at: nextCheckAt(false, now, now),
+        })
+        .execute()
+    })
+    .catch((error: unknown) => {
+      throw isUniqueViolation(error) ? new BadRequest(TAKEN, { cause: error }) : error
+    })
+  const domain = domainOfRow(row, now)
+  parts.domains.changed(domain)
+  parts.signingKeys.changed(domain.dkimHost)
+  await parts.setPostmasterPassword(domain, wanted.smtpPassword ?? null)
+  return domain
+}
+
+function newRow(accountId: string, wanted: NewDomain, now: number): DomainRow {
+  const row = newDomainRow({
+    id: randomHex(12),
+    account_id: accountId,
+    name: wanted.name,
+    type: 'custom',
+    state: 'unverified',
+    created_at: now,
+  })
+  return {
+    ...row,
+    ...columnsOf(wanted),
+    encrypt_incoming_message: flag(wanted.encryptIncomingMessage),
+    sending_ips_json: wanted.ips ? JSON.stringify(wanted.ips) : null,
+    sending_pool_id: wanted.poolId,
+  }
+}
+
+const flag = (value: boolean): Flag => (value ? 1 : 0)
+
+/** The columns of the settings that were given. */
+export function columnsOf(changes: DomainChanges): Partial<DomainRow> {
+  const { spamAction, wildcard, requireTls, skipVerification, messageTtlSeconds, archiveTo } = changes
+  return {
+    ...(spamAction !== undefined && { spam_action: spamAction }),
+    ...(wildcard !== undefined && { wildcard: flag(wildcard) }),
+    ...(changes.useAutomaticSenderSecurity !== undefined && {
+      use_automatic_sender_security: flag(changes.useAutomaticSenderSecurity),
+    }),
+    ...(changes.webScheme !== undefined && { web_scheme: changes.webScheme }),
+    ...(changes.webPrefix !== undefined && { web_prefix: changes.webPrefix }),
+    ...(changes.mailfromHost !== undefined && { mailfrom_host: changes.mailfromHost }),
+    ...(messageTtlSeconds !== undefined && { message_ttl_seconds: messageTtlSeconds }),
+    ...(requireTls !== undefined && { require_tls: flag(requireTls) }),
+    ...(skipVerification !== undefined && { skip_verification: flag(skipVerification) }),
+    ...(archiveTo !== undefined && { archive_to: archiveTo }),
+  }
+}
+
+async function checkAddresses(
+  addresses: SendingAddresses,
+  accountId: string,
+  wanted: NewDomain,
+): Promise<void> {
+  for (const ip of wanted.ips ?? [])
+    if (!(await addresses.isAssigned(accountId, ip)))
+      throw new BadRequest(`IP ${ip} is not assigned to the account`)
+  if (wanted.poolId !== null && !(await addresses.hasPool(accountId, wanted.poolId)))
+    throw new BadRequest('IP pool not found')
+}
+
+async function checkCount(tx: Transaction<Schema>, accountId: string, max: number): Promise<void> {
+  if (max === 0) return
+  const { count } = await tx
+    .selectFrom('domains')
+    .select((of) => of.fn.countAll<number>().as('count'))
+    .where('account_id', '=', accountId)
+    .executeTakeFirstOrThrow()
+  if (Number(count) >= max) throw new BadRequest(`The account has its maximum of ${max} domains`)
+}
+
+/**
+ * A name is taken while it is a domain, also one on its way out, and while another account signs with it: its
+ * keys would sign for both. `except`: the row of the caller's own insert.
+ */
+async function checkName(db: Kysely<Schema>, accountId: string, name: string, except = ''): Promise<void> {
+  const domain = await db
+    .selectFrom('domains')
+    .select('id')
+    .where('name', '=', name)
+    .where('id', '<>', except)
+    .executeTakeFirst()
+  const leaving = await db
+    .selectFrom('domain_deletions')
+    .select('name')
+    .where('name', '=', name)
+    .executeTakeFirst()
+  if (domain || leaving || (await isForeignAuthority(db, accountId, name))) throw new BadRequest(TAKEN)
+}
+
+/** Whether `host` is a domain or the DKIM authority of another account. */
+export async function isForeignAuthority(
+  db: Kysely<Schema>,
+  accountId: string,
+  host: string,
+): Promise<boolean> {
+  const domain = await db
+    .selectFrom('domains')
+    .select('id')
+    .where('account_id', '<>', accountId)
+    .where((of) =>
+      of.or([of('name', '=', host), of('dkim_authority', '=', host), of('signing_authority', '=', host)]),
+    )
+    .limit(1)
+    .executeTakeFirst()
+  const key = await db
+    .selectFrom('dkim_keys')
+    .select('id')
+    .where('account_id', '<>', accountId)
+    .where('authority', '=', host)
+    .limit(1)
+    .executeTakeFirst()
+  return domain !== undefined || key !== undefined
+}
+
+/** @throws BadRequest for a host that another account signs with */
+async function chooseAuthority(parts: CreateParts, accountId: string, wanted: NewDomain): Promise<string> {
+  const { dkim, name } = wanted
+  if (dkim.kind === 'self') return name
+  if (wanted.useAutomaticSenderSecurity)
+    throw new BadRequest('use_automatic_sender_security needs the domain to be its own DKIM authority')
+  if (dkim.kind === 'parent') return (await parentAuthority(parts.store.db, accountId, name)) ?? name
+  if (await isForeignAuthority(parts.store.db, accountId, dkim.host)) {
+    throw dkim.kind === 'root'
+      ? invalidChoice('force_root_dkim_host', 'true')
+      : invalidChoice('dkim_host_name', dkim.host)
+  }
+  return dkim.host
+}
+
+/** The keys that a new domain begins with: none where its authority has some. */
+async function firstKeys(
+  parts: CreateParts,
+  row: DomainRow,
+  wanted: NewDomain,
+): Promise<{ rows: DkimKeyRow[]; security: SenderSecurity | null }> {
+  if (wanted.useAutomaticSenderSecurity) {
+    if (parts.targets.dkimZone === null) throw new BadRequest(NO_SENDER_SECURITY)
+    const security = await newSenderSecurity(parts.sealer, row, parts.clock.now())
+    return { rows: security.keys, security }
+  }
+  const known = await keysOf(parts.store.db, row.account_id, row.dkim_authority)
+  const isParents = wanted.dkim.kind === 'parent' && row.dkim_authority !== row.name
+  if (isParents || known.some((key) => key.managed === 0)) return { rows: [], security: null }
+  const isUsed = known.some((key) => key.selector === wanted.dkimSelector)
+  const key = await newDkimKeyRow(
+    parts.sealer,
+    {
+      accountId: row.account_id,
+      authority: row.dkim_authority,
+      selector: isUsed ? freeSelector(known) : wanted.dkimSelector,
+      algorithm: 'rsa',
+      bits: wanted.dkimBits,
+      active: false,
+      activates: true,
+    },
+    parts.clock.now(),
+  )
+  return { rows: [key], security: null }
+}
 
 /** A sandbox domain: active at once, signed with a key of its own that no DNS publishes. */
 export async function createSandbox(

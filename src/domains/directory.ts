@@ -1,4 +1,5 @@
 /** Domains by name, for every hot path: remembered for a few seconds, forgotten at once where they change. */
+import { domainToASCII } from 'node:url'
 import { type Cache, createCache } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Store } from '../store/store.ts'
@@ -19,17 +20,26 @@ export interface DomainDirectory {
 export function createDomainDirectory(store: Store, clock: Clock): DomainDirectory {
   const find = (column: 'id' | 'name') => async (value: string) => {
     const row = await store.db.selectFrom('domains').selectAll().where(column, '=', value).executeTakeFirst()
-    return row ? domainOfRow(row) : null
+    return row ? domainOfRow(row, clock.now()) : null
   }
   const common = { clock, ttlMs: REMEMBER_MS, entriesMax: DOMAINS_MAX }
   const names: Cache<Domain | null> = createCache({ ...common, load: find('name') })
   const ids: Cache<Domain | null> = createCache({ ...common, load: find('id') })
   return {
-    byName: (name) => names.get(name.toLowerCase()),
+    byName: async (name) => {
+      const ascii = asciiName(name)
+      return ascii === null ? null : names.get(ascii)
+    },
     byId: (id) => ids.get(id),
     changed({ id, name }) {
       names.forget(name)
       ids.forget(id)
     },
   }
+}
+
+/** As domains are stored: lower case, an internationalised name as A-labels. Null: no domain has such a name. */
+function asciiName(name: string): string | null {
+  const ascii = /^[\x20-\x7e]*$/.test(name) ? name.toLowerCase() : domainToASCII(name)
+  return /^[a-z0-9.-]{1,253}$/.test(ascii) ? ascii : null
 }

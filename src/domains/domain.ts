@@ -23,6 +23,17 @@ export interface Domain {
   mailfromHost: string
   /** The domain whose keys sign (`d=`). */
   dkimAuthority: string
+  /** The authority as chosen, whose records the domain shows; signs once it has an active key. */
+  dkimHost: string
+  /** The authority changed and its records were not looked at since. */
+  dkimUnverified: boolean
+  /** SPF and DKIM were valid at the last look; `state` says the same unless the domain is disabled. */
+  verified: boolean
+  /** The tracking host's record was right at the last look; else links use the fallback host. */
+  trackingValid: boolean
+  /** Addresses and pool asked for when the domain was made; null: all of the account. */
+  sendingIps: readonly string[] | null
+  sendingPoolId: string | null
   createdAt: number
 }
 
@@ -35,14 +46,17 @@ export interface Disablement {
   until?: number
 }
 
-export function domainOfRow(row: DomainRow): Domain {
+/** `now`: a disablement that ended before it is over, whether the row says so already or not. */
+export function domainOfRow(row: DomainRow, now: number): Domain {
+  const disabled = row.disabled_json ? (JSON.parse(row.disabled_json) as Disablement) : null
+  const over = disabled?.until !== undefined && disabled.until <= now
   return {
     id: row.id,
     accountId: row.account_id,
     name: row.name,
     type: row.type as Domain['type'],
-    state: row.state as Domain['state'],
-    disabled: row.disabled_json ? (JSON.parse(row.disabled_json) as Disablement) : null,
+    state: over ? enabledState(row) : (row.state as Domain['state']),
+    disabled: over ? null : disabled,
     spamAction: row.spam_action,
     wildcard: row.wildcard === 1,
     requireTls: row.require_tls === 1,
@@ -54,9 +68,20 @@ export function domainOfRow(row: DomainRow): Domain {
     messageTtlSeconds: row.message_ttl_seconds,
     archiveTo: row.archive_to,
     mailfromHost: row.mailfrom_host,
-    dkimAuthority: row.dkim_authority,
+    dkimAuthority: row.signing_authority ?? row.dkim_authority,
+    dkimHost: row.dkim_authority,
+    dkimUnverified: row.dkim_unverified === 1,
+    verified: row.verified === 1,
+    trackingValid: row.tracking_valid === 1,
+    sendingIps: row.sending_ips_json ? (JSON.parse(row.sending_ips_json) as string[]) : null,
+    sendingPoolId: row.sending_pool_id,
     createdAt: row.created_at,
   }
+}
+
+/** The state of a domain that nobody disabled. */
+export function enabledState(row: Pick<DomainRow, 'type' | 'verified'>): 'active' | 'unverified' {
+  return row.type === 'sandbox' || row.verified === 1 ? 'active' : 'unverified'
 }
 
 /** A new domain's row with the defaults of domains.md (D2). */
@@ -78,5 +103,11 @@ export function newDomainRow(
     archive_to: null,
     mailfrom_host: domain.name,
     dkim_authority: domain.name,
+    signing_authority: null,
+    dkim_unverified: 0,
+    verified: 0,
+    tracking_valid: 0,
+    sending_ips_json: null,
+    sending_pool_id: null,
   }
 }

@@ -1,86 +1,221 @@
-/** Sending domains over HTTP (domains.md D1, D3). */
+/** Sending domains over HTTP (domains.md D1-D6 and D12; own-operations.md section 6). */
 import { NotFound } from '../base/errors.ts'
 import type { Caller } from '../http/auth.ts'
-import { formatGmt } from '../http/dates.ts'
-import { type Operation, operation } from '../http/operation.ts'
+import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import { limitAndSkip } from '../http/paging.ts'
-import type { Store } from '../store/store.ts'
+import type { Params } from '../http/params.ts'
+import { limitExceeded, type RateLimiter } from '../http/rate-limit.ts'
+import { textReply } from '../http/reply.ts'
+import { createDomain } from './create-domain.ts'
+import { type DeletionParts, deleteDomain } from './deletion.ts'
 import type { DomainDirectory } from './directory.ts'
-import { type Domain, domainOfRow } from './domain.ts'
+import type { Domain } from './domain.ts'
+import { listDomains } from './list.ts'
+import { CREATE_DOCS, readChanges, readNewDomain, readPassword, UPDATE_DOCS } from './settings.ts'
+import { type UpdateParts, updateDomain } from './update-domain.ts'
+import { readDnsState, type VerificationParts, verifyDomain } from './verification.ts'
+import { domainView, explainedRecords, extendedView, recordStates, recordViews } from './view.ts'
+import { zoneText } from './zone.ts'
 
-const TAG = 'Domains'
-const READ = { area: 'domains', access: 'read' } as const
-
-export interface DomainRouteParts {
-  store: Store
-  domains: DomainDirectory
+export interface DomainRouteParts extends UpdateParts, VerificationParts, DeletionParts {
+  limiter: RateLimiter
+  maxMessageTtlSeconds: number
+  /** Sets the job to work that removes what belonged to a deleted domain. */
+  wakeDeletion(): void
 }
 
+export const TAG = 'Domains'
+export const READ = { area: 'domains', access: 'read' } as const
+export const WRITE = { area: 'domains', access: 'write' } as const
+export const COMMON = { tag: TAG, rateLimit: 'domains' } as const
+const DOMAIN_ANSWER = { 200: { description: 'The domain and its records' } } as const
+
+const STATES = ['active', 'unverified', 'disabled'] as const
+const SORTS = ['name', 'name:asc', 'name:desc'] as const
+
+const LIST_DOCS: ParamDoc[] = [
+  { name: 'limit', type: 'integer', description: '1 to 1000', default: 100 },
+  { name: 'skip', type: 'integer', description: 'Leave out the first ones', default: 0 },
+  { name: 'state', type: 'string', description: 'Only domains of this state', values: STATES },
+  { name: 'sort', type: 'string', description: 'By name; default newest first', values: SORTS },
+  { name: 'search', type: 'string', description: 'Part of the name' },
+  { name: 'authority', type: 'string', description: 'DKIM authority; not together with state' },
+  { name: 'include_subaccounts', type: 'boolean', description: 'Those of subaccounts too', default: false },
+]
+
+const READ_DOCS: ParamDoc[] = [
+  { name: 'h:extended', type: 'boolean', description: 'Adds dkim_host, mailfrom_host, pod', default: false },
+  { name: 'h:with_dns', type: 'boolean', description: 'With the DNS records', default: true },
+]
+
 export function domainRoutes(parts: DomainRouteParts): Operation[] {
+  return [...readRoutes(parts), ...writeRoutes(parts), ...ownRoutes(parts)]
+}
+
+function readRoutes(parts: DomainRouteParts): Operation[] {
   return [
     operation({
+      ...COMMON,
       method: 'GET',
       path: '/v4/domains',
       aliases: ['/v3/domains'],
       id: 'listDomains',
-      tag: TAG,
       summary: 'List sending domains',
       auth: READ,
-      rateLimit: 'domains',
-      params: [
-        { name: 'limit', type: 'integer', description: '1 to 1000', default: 100 },
-        { name: 'skip', type: 'integer', description: 'Leave out the first ones', default: 0 },
-        { name: 'state', type: 'string', description: 'Only domains of this state', values: STATES },
-        { name: 'sort', type: 'string', description: 'By name; default newest first', values: SORTS },
-        { name: 'search', type: 'string', description: 'Part of the name' },
-        { name: 'authority', type: 'string', description: 'DKIM authority; not together with state' },
-      ],
+      params: LIST_DOCS,
       responses: { 200: { description: 'Domains' } },
-      async handler({ params, caller }) {
-        const page = limitAndSkip(params, {
-          default: 100,
-          max: 1000,
-          text: "Limit parameter can't be larger than 1000",
-        })
-        const state = params.oneOf('state', STATES)
-        return listDomains(parts.store, caller.accountId, {
-          ...page,
-          state,
-          sort: params.oneOf('sort', SORTS),
-          search: params.text('search')?.toLowerCase(),
-          authority: state ? undefined : params.text('authority')?.toLowerCase(),
-        })
-      },
+      handler: async ({ params, caller }) =>
+        listDomains(parts.store, caller.accountId, readQuery(params), parts.clock.now()),
     }),
     operation({
+      ...COMMON,
       method: 'GET',
       path: '/v4/domains/{name}',
       aliases: ['/v3/domains/{name}'],
       id: 'readDomain',
-      tag: TAG,
       summary: 'Read a sending domain',
       auth: READ,
-      rateLimit: 'domains',
-      params: [
-        {
-          name: 'h:extended',
-          type: 'boolean',
-          description: 'Adds dkim_host, mailfrom_host, pod',
-          default: false,
-        },
-      ],
-      responses: { 200: { description: 'The domain' } },
+      params: READ_DOCS,
+      responses: DOMAIN_ANSWER,
       async handler({ params, path, caller }) {
-        const domain = await ownDomain(parts.domains, caller, path.name)
         const extended = params.boolean('h:extended') ?? params.boolean('extended') ?? false
-        return { domain: { ...domainView(domain), ...(extended && extendedView(domain)) } }
+        const withDns = params.boolean('h:with_dns') ?? params.boolean('with_dns') ?? true
+        const domain = await ownDomain(parts.domains, caller, path.name)
+        const view = await domainViewOf(parts, domain)
+        return {
+          domain: { ...view, ...(extended && extendedView(domain)) },
+          ...(withDns && (await recordsOf(parts, domain))),
+        }
       },
     }),
   ]
 }
 
-const STATES = ['active', 'unverified', 'disabled'] as const
-const SORTS = ['name', 'name:asc', 'name:desc'] as const
+function readQuery(params: Params) {
+  const state = params.oneOf('state', STATES)
+  return {
+    ...limitAndSkip(params, {
+      default: 100,
+      max: 1000,
+      text: "Limit parameter can't be larger than 1000",
+    }),
+    state,
+    sort: params.oneOf('sort', SORTS),
+    search: params.text('search')?.toLowerCase(),
+    authority: state ? undefined : params.text('authority')?.toLowerCase(),
+    includeSubaccounts: params.boolean('include_subaccounts') ?? false,
+  }
+}
+
+function writeRoutes(parts: DomainRouteParts): Operation[] {
+  const create = (version: 'v3' | 'v4', message: string) =>
+    operation({
+      ...COMMON,
+      method: 'POST',
+      path: `/${version}/domains`,
+      id: version === 'v4' ? 'createDomain' : 'createDomainV3',
+      summary: 'Add a sending domain',
+      auth: WRITE,
+      params: CREATE_DOCS,
+      responses: DOMAIN_ANSWER,
+      async handler({ params, caller }) {
+        const wanted = readNewDomain(params, parts.maxMessageTtlSeconds)
+        return answerWith(parts, await createDomain(parts, caller.accountId, wanted), message)
+      },
+    })
+  return [
+    create('v4', 'Domain DNS records have been created'),
+    create('v3', 'Domain has been created'),
+    operation({
+      ...COMMON,
+      method: 'PUT',
+      path: '/v4/domains/{name}',
+      aliases: ['/v3/domains/{name}'],
+      id: 'updateDomain',
+      summary: 'Change settings of a domain',
+      auth: WRITE,
+      params: UPDATE_DOCS,
+      responses: DOMAIN_ANSWER,
+      async handler({ params, path, caller }) {
+        const domain = await ownDomain(parts.domains, caller, path.name)
+        const password = readPassword(params)
+        const after = await updateDomain(parts, domain, readChanges(params, parts.maxMessageTtlSeconds))
+        if (password !== undefined) await parts.setPostmasterPassword(after, password)
+        return answerWith(parts, after, 'Domain has been updated')
+      },
+    }),
+    operation({
+      ...COMMON,
+      method: 'PUT',
+      path: '/v4/domains/{name}/verify',
+      aliases: ['/v3/domains/{name}/verify'],
+      id: 'verifyDomain',
+      summary: 'Look the records of a domain up now and set its state',
+      auth: WRITE,
+      params: [],
+      responses: { ...DOMAIN_ANSWER, 429: { description: 'Ten times a minute at the most' } },
+      async handler({ path, caller }) {
+        const domain = await ownDomain(parts.domains, caller, path.name)
+        const grant = parts.limiter.take('domain-verify', domain.id)
+        if (grant && !grant.allowed) throw limitExceeded('domain-verify', grant.retrySeconds, domain.name)
+        const after = await verifyDomain(parts, domain, 'by-caller')
+        if (!after) throw new NotFound('Domain not found')
+        return answerWith(parts, after, 'Domain DNS records have been updated')
+      },
+    }),
+    operation({
+      ...COMMON,
+      method: 'DELETE',
+      path: '/v3/domains/{name}',
+      aliases: ['/v4/domains/{name}'],
+      id: 'deleteDomain',
+      summary: 'Delete a domain and, in the background, what belongs to it',
+      auth: WRITE,
+      params: [],
+      responses: { 200: { description: 'It is gone for callers' } },
+      async handler({ path, caller }) {
+        await deleteDomain(parts, await ownDomain(parts.domains, caller, path.name))
+        parts.wakeDeletion()
+        return { message: 'Domain will be deleted in the background' }
+      },
+    }),
+  ]
+}
+
+function ownRoutes(parts: DomainRouteParts): Operation[] {
+  return [
+    operation({
+      ...COMMON,
+      method: 'GET',
+      path: '/sendwright/v1/domains/{name}/zone',
+      id: 'readDomainZone',
+      summary: 'All DNS records of a domain as zone-file text',
+      auth: READ,
+      params: [],
+      responses: { 200: { description: 'Zone-file text', contentType: 'text/plain' } },
+      async handler({ path, caller }) {
+        const domain = await ownDomain(parts.domains, caller, path.name)
+        const dns = await readDnsState(parts.store, domain)
+        return textReply(zoneText(domain.name, recordStates(domain, dns, parts.targets), parts.targets))
+      },
+    }),
+    operation({
+      ...COMMON,
+      method: 'GET',
+      path: '/sendwright/v1/domains/{name}/dns',
+      id: 'explainDomainDns',
+      summary: 'What DNS said about each record at the last look, and what to change',
+      auth: READ,
+      params: [],
+      responses: { 200: { description: 'Records with sentences, and advice about DMARC' } },
+      async handler({ path, caller }) {
+        const domain = await ownDomain(parts.domains, caller, path.name)
+        const dns = await readDnsState(parts.store, domain)
+        return explainedRecords(recordStates(domain, dns, parts.targets), dns, parts.targets)
+      },
+    }),
+  ]
+}
 
 /** The caller's domain of that name. @throws NotFound with the text of domain operations */
 export async function ownDomain(domains: DomainDirectory, caller: Caller, name: string): Promise<Domain> {
@@ -89,66 +224,19 @@ export async function ownDomain(domains: DomainDirectory, caller: Caller, name: 
   return domain
 }
 
-interface DomainQuery {
-  limit: number
-  skip: number
-  state: string | undefined
-  sort: string | undefined
-  search: string | undefined
-  authority: string | undefined
+async function answerWith(parts: DomainRouteParts, domain: Domain, message: string): Promise<object> {
+  return { message, domain: await domainViewOf(parts, domain), ...(await recordsOf(parts, domain)) }
 }
 
-async function listDomains(store: Store, accountId: string, query: DomainQuery): Promise<object> {
-  let rows = store.db.selectFrom('domains').where('account_id', '=', accountId)
-  if (query.state) rows = rows.where('state', '=', query.state)
-  if (query.authority) rows = rows.where('dkim_authority', '=', query.authority)
-  // Names hold no % or _, so a search text with one finds nothing rather than everything.
-  if (query.search) rows = rows.where('name', 'like', `%${query.search.replaceAll(/[%_\\]/g, '\u0000')}%`)
-  const { count } = await rows.select((of) => of.fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
-  const ordered =
-    query.sort === undefined
-      ? rows.orderBy('created_at', 'desc').orderBy('id', 'desc')
-      : rows.orderBy('name', query.sort === 'name:desc' ? 'desc' : 'asc')
-  const found = await ordered.selectAll().limit(query.limit).offset(query.skip).execute()
-  return { total_count: Number(count), items: found.map((row) => domainView(domainOfRow(row))) }
+async function recordsOf(parts: DomainRouteParts, domain: Domain) {
+  return recordViews(recordStates(domain, await readDnsState(parts.store, domain), parts.targets))
 }
 
-/** A domain as every domain operation shows it. */
-export function domainView(domain: Domain): Record<string, unknown> {
-  const { disabled } = domain
-  return {
-    id: domain.id,
-    name: domain.name,
-    created_at: formatGmt(new Date(domain.createdAt)),
-    state: domain.state,
-    type: domain.type,
-    is_disabled: domain.state === 'disabled',
-    smtp_login: '',
-    spam_action: domain.spamAction,
-    require_tls: domain.requireTls,
-    skip_verification: domain.skipVerification,
-    wildcard: domain.wildcard,
-    use_automatic_sender_security: domain.useAutomaticSenderSecurity,
-    encrypt_incoming_message: domain.encryptIncomingMessage,
-    web_prefix: domain.webPrefix,
-    web_scheme: domain.webScheme,
-    message_ttl: domain.messageTtlSeconds,
-    tracking_host: `${domain.webPrefix}.${domain.name}`,
-    ...(domain.archiveTo && { archive_to: domain.archiveTo }),
-    ...(disabled && {
-      disabled: {
-        code: disabled.code,
-        note: disabled.note,
-        reason: disabled.reason,
-        permanently: disabled.permanently,
-        ...(disabled.until !== undefined && { until: formatGmt(new Date(disabled.until)) }),
-      },
-    }),
-  }
+async function domainViewOf({ store }: DomainRouteParts, domain: Domain) {
+  const account = await store.db
+    .selectFrom('accounts')
+    .select('parent_id')
+    .where('id', '=', domain.accountId)
+    .executeTakeFirst()
+  return domainView(domain, Boolean(account?.parent_id))
 }
-
-const extendedView = (domain: Domain) => ({
-  dkim_host: domain.dkimAuthority,
-  mailfrom_host: domain.mailfromHost,
-  pod: 'default',
-})

@@ -3,7 +3,7 @@
  * JSON is stored in the transaction of what it tells; it is never changed afterwards.
  */
 import { newId } from '../base/ids.ts'
-import { insert, type Statement } from '../store/store.ts'
+import { insert, insertMany, type Statement } from '../store/store.ts'
 
 /** What every event of a message repeats; stored with the message, so that no event needs to look at its body. */
 export interface MessageSummary {
@@ -24,6 +24,13 @@ export interface MessageSummary {
   originatingIp: string | null
   keyId: string | null
   template: { name: string; version: string; isText: boolean } | null
+  /** Of a copy to a member of a mailing list. */
+  mailingList?: { address: string; 'list-id': string; sid?: string } | null
+  batchId?: string | null
+  /** Unix milliseconds after which the message is not wanted any more. */
+  deliverBy?: number | null
+  /** Expressions of the routes that made this copy. */
+  routes?: readonly unknown[] | null
 }
 
 /** The message as far as its events name it. */
@@ -42,16 +49,23 @@ export interface EventRecipient {
   recipientDomain: string
 }
 
-export type EventName =
-  | 'accepted'
-  | 'delivered'
-  | 'failed'
-  | 'rejected'
-  | 'opened'
-  | 'clicked'
-  | 'unsubscribed'
-  | 'complained'
-  | 'stored'
+/** Every event there is, in the order of events.md section 2. */
+export const EVENT_NAMES = [
+  'accepted',
+  'delivered',
+  'failed',
+  'rejected',
+  'opened',
+  'clicked',
+  'unsubscribed',
+  'complained',
+  'stored',
+  'list_member_uploaded',
+  'list_member_upload_error',
+  'list_uploaded',
+] as const
+
+export type EventName = (typeof EVENT_NAMES)[number]
 
 export interface EventRecord {
   id: string
@@ -91,46 +105,64 @@ export interface AttemptFacts {
   status: DeliveryStatus
 }
 
-/** Members shared by accepted, delivered, failed and rejected. */
-function base(
+/** What every event begins with. */
+export const head = (event: EventName, nowMs: number, logLevel: 'info' | 'warn' | 'error') => ({
+  event,
+  id: newId(nowMs),
+  timestamp: Math.round(nowMs * 1000) / 1_000_000,
+  'log-level': logLevel,
+})
+
+/** The labels that every event of a message repeats. */
+export const labels = ({ summary }: EventMessage) => ({
+  tags: summary.tags,
+  campaigns: [],
+  'user-variables': summary.userVariables,
+})
+
+export const mailingList = ({ summary }: EventMessage) =>
+  summary.mailingList ? { 'mailing-list': summary.mailingList } : {}
+
+/** `message` and `storage` of events about the message itself. */
+export const content = ({ summary, ...message }: EventMessage) => ({
+  message: {
+    headers: {
+      to: summary.to,
+      from: summary.from,
+      subject: summary.subject,
+      'message-id': message.messageId,
+    },
+    attachments: summary.attachments,
+    size: summary.sizeBytes,
+  },
+  storage: { key: message.storageKey, url: message.storageUrl, region: 'default', env: 'production' },
+})
+
+/** Members shared by accepted, delivered and failed. */
+const base = (
   event: EventName,
   message: EventMessage,
   nowMs: number,
-  logLevel: string,
-): Record<string, unknown> {
-  const { summary } = message
-  return {
-    event,
-    id: newId(nowMs),
-    timestamp: Math.round(nowMs * 1000) / 1_000_000,
-    'log-level': logLevel,
-    tags: summary.tags,
-    campaigns: [],
-    'user-variables': summary.userVariables,
-    message: {
-      headers: {
-        to: summary.to,
-        from: summary.from,
-        subject: summary.subject,
-        'message-id': message.messageId,
-      },
-      attachments: summary.attachments,
-      size: summary.sizeBytes,
+  logLevel: 'info' | 'warn' | 'error',
+) => ({
+  ...head(event, nowMs, logLevel),
+  ...labels(message),
+  ...content(message),
+  ...mailingList(message),
+  ...(message.summary.template && {
+    template: {
+      name: message.summary.template.name,
+      version: message.summary.template.version,
+      'is-text': message.summary.template.isText,
     },
-    storage: { key: message.storageKey, url: message.storageUrl, region: 'default', env: 'production' },
-    ...(summary.template && {
-      template: {
-        name: summary.template.name,
-        version: summary.template.version,
-        'is-text': summary.template.isText,
-      },
-    }),
-  }
-}
+  }),
+  ...(message.summary.batchId && { batch: { id: message.summary.batchId } }),
+})
 
-function record(
+/** A payload with the columns that queries need. */
+export function record(
   payload: Record<string, unknown>,
-  message: EventMessage,
+  message: Pick<EventMessage, 'accountId' | 'domainName'> & { messageId: string | null },
   recipient: string | null,
 ): EventRecord {
   return {
@@ -145,7 +177,7 @@ function record(
   }
 }
 
-const addressee = (to: EventRecipient) => ({
+export const addressee = (to: EventRecipient) => ({
   recipient: to.recipient,
   'recipient-domain': to.recipientDomain,
 })
@@ -175,12 +207,14 @@ export function acceptedEvent(
     method: summary.method,
     flags: { 'is-authenticated': true, 'is-test-mode': summary.testMode },
     message: {
-      ...(common['message'] as object),
+      ...common.message,
       recipients: summary.recipients,
       ...(scheduledFor !== null && { 'scheduled-for': Math.floor(scheduledFor / 1000) }),
     },
     ...(summary.originatingIp && { 'originating-ip': summary.originatingIp }),
     ...(summary.keyId && { 'api-key-id': summary.keyId }),
+    ...(summary.deliverBy && { 'deliver-by': summary.deliverBy / 1000 }),
+    ...(summary.routes && { routes: summary.routes }),
   }
   return record(payload, message, to.recipient)
 }
@@ -246,23 +280,55 @@ export function rejectedEvent(
   nowMs: number,
 ): EventRecord {
   const payload = {
-    ...base('rejected', message, nowMs, 'warn'),
+    ...head('rejected', nowMs, 'warn'),
+    ...labels(message),
+    ...content(message),
     reject: { reason, description },
     flags: { 'is-test-mode': message.summary.testMode },
   }
   return record(payload, message, null)
 }
 
-/** The row of an event, for the transaction of what it tells. */
+/**
+ * The row of an event, for the transaction of what it tells. Its place among all events (`tx`, `seq`) is given
+ * by the database; rows of its tags are written by a trigger.
+ */
 export function eventStatement(event: EventRecord): Statement {
-  return insert('events', {
+  return insert('events', eventRow(event))
+}
+
+/** The rows of many events that happen together. */
+export const eventStatements = (events: readonly EventRecord[]): Statement[] =>
+  insertMany('events', events.map(eventRow))
+
+function eventRow(event: EventRecord) {
+  const recipient = event.recipient?.toLowerCase() ?? null
+  return {
     id: event.id,
     account_id: event.accountId,
     domain_name: event.domainName,
     event: event.event,
     timestamp_us: event.timestampUs,
-    recipient: event.recipient,
+    recipient,
     message_id: event.messageId,
     payload_json: JSON.stringify(event.payload),
-  })
+    tags_json: tagsOf(event.payload['tags']),
+    recipient_hash: recipient === null ? null : recipientHash(event.domainName, recipient),
+  }
+}
+
+// PostgreSQL's JSON refuses NUL, and no tag needs the others.
+const CONTROLS = /[\u0000-\u001f]/g
+
+function tagsOf(tags: unknown): string | null {
+  if (!Array.isArray(tags) || tags.length === 0) return null
+  return JSON.stringify(tags.map((tag) => String(tag).toLowerCase().replaceAll(CONTROLS, ' ')))
+}
+
+/** FNV-1a, 32 bits, over domain and recipient; narrows an index, so collisions cost time and nothing else. */
+export function recipientHash(domainName: string, recipient: string): number {
+  let hash = 0x811c9dc5
+  const text = `${domainName}\n${recipient.toLowerCase()}`
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
+  return hash >>> 0
 }

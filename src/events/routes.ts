@@ -1,42 +1,213 @@
-/** Events over HTTP (events.md V1, V2). */
-
+/** Events over HTTP (events.md V1, V2): the query becomes a page request, its page gets links. */
+import { domainToASCII } from 'node:url'
 import type { Clock } from '../base/clock.ts'
-import { type Operation, operation } from '../http/operation.ts'
+import { BadRequest, NotFound } from '../base/errors.ts'
+import type { Caller } from '../http/auth.ts'
+import { isGoZeroTime, parseDate } from '../http/dates.ts'
+import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
+import { tokenPaging } from '../http/paging.ts'
+import { type Params, quotable } from '../http/params.ts'
 import type { Sealer } from '../store/sealing.ts'
-import type { Store } from '../store/store.ts'
+import { FIELD_NAMES, type FieldName, isFieldName, kindOf, parseFilter } from './filter.ts'
+import type { PageRequest } from './page-request.ts'
+import { openPage, sealPage } from './page-token.ts'
+import type { EventReader } from './query.ts'
 
 export interface EventRouteParts {
-  store: Store
+  events: EventReader
   domains: { byName(name: string): Promise<{ accountId: string; name: string } | null> }
   clock: Clock
   sealer: Sealer
   baseUrl: string
 }
 
+const LIMIT_DEFAULT = 100
+const LIMIT_MAX = 300
+/** Filters as JSON in UTF-8: with base64 and the rest of a token they stay under the 4 KB of a path part. */
+const FILTERS_MAX_BYTES = 2400
+
+const COMMON = {
+  tag: 'Events',
+  deprecated: true,
+  auth: { area: 'events', access: 'read' },
+  rateLimit: 'analytics',
+  responses: {
+    200: {
+      description: 'A page: `next` goes on in the direction of the list, until a page is empty',
+      schema: {
+        type: 'object',
+        required: ['items', 'paging'],
+        properties: {
+          items: { type: 'array', items: { type: 'object' } },
+          paging: { type: 'object', additionalProperties: { type: 'string', format: 'uri' } },
+        },
+      },
+    },
+    400: { description: 'A bad date, direction, limit, filter or page token' },
+    404: { description: 'Domain not found' },
+  },
+} as const
+
+const PARAMS: readonly ParamDoc[] = [
+  { name: 'begin', type: 'date', description: 'Where the list begins' },
+  { name: 'end', type: 'date', description: 'Where it ends; before `begin`: newest first' },
+  { name: 'ascending', type: 'boolean', description: 'Oldest first; required with `begin` alone' },
+  { name: 'limit', type: 'integer', description: 'Events on a page, 1 to 300', default: LIMIT_DEFAULT },
+  { name: 'page', type: 'string', description: 'A page token; everything else is ignored then' },
+  ...FIELD_NAMES.map((name): ParamDoc => {
+    const numbers = kindOf(name) === 'number' ? 'Numbers: `>n`, `<n`, `>=n`, `<=n`. ' : ''
+    return {
+      name,
+      type: 'string',
+      repeated: true,
+      description: `${numbers}Words, "phrases", AND, OR, NOT, parentheses`,
+    }
+  }),
+]
+
 export function eventRoutes(parts: EventRouteParts): Operation[] {
   return [
     operation({
+      ...COMMON,
       method: 'GET',
       path: '/v3/{domain_name}/events',
       id: 'listEvents',
-      tag: 'Events',
       summary: 'List events',
-      deprecated: true,
-      auth: { area: 'events', access: 'read' },
-      rateLimit: 'analytics',
+      params: PARAMS,
+      async handler({ params, path, caller, signal }) {
+        const domainName = await knownDomain(parts, caller, path.domain_name)
+        const token = params.text('page')
+        const request = token
+          ? requestOfToken(parts.sealer, token, caller.accountId, domainName)
+          : requestOf(params, caller.accountId, domainName)
+        return answer(parts, request, signal)
+      },
+    }),
+    operation({
+      ...COMMON,
+      method: 'GET',
+      path: '/v3/{domain_name}/events/{page_token}',
+      id: 'listEventsPage',
+      summary: 'Read a page of events by its link',
       params: [],
-      responses: { 200: { description: 'Events' } },
-      async handler({ path, caller }) {
-        const rows = await parts.store.db
-          .selectFrom('events')
-          .select('payload_json')
-          .where('account_id', '=', caller.accountId)
-          .where('domain_name', '=', path.domain_name)
-          .orderBy('timestamp_us', 'desc')
-          .limit(100)
-          .execute()
-        return { items: rows.map((row) => JSON.parse(row.payload_json) as unknown), paging: {} }
+      async handler({ path, caller, signal }) {
+        const domainName = await knownDomain(parts, caller, path.domain_name)
+        const request = requestOfToken(parts.sealer, path.page_token, caller.accountId, domainName)
+        return answer(parts, request, signal)
       },
     }),
   ]
+}
+
+/** The name of a domain of the caller, or of one it deleted while its events are still kept (rule 16). */
+async function knownDomain(
+  { domains, events }: EventRouteParts,
+  { accountId }: Caller,
+  given: string,
+): Promise<string> {
+  const name = domainToASCII(given) || given.toLowerCase()
+  const domain = await domains.byName(name)
+  if (domain?.accountId === accountId || (await events.hasEvents(accountId, name))) return name
+  throw new NotFound('Domain not found')
+}
+
+async function answer(parts: EventRouteParts, request: PageRequest, signal: AbortSignal): Promise<object> {
+  const { items, links } = await parts.events.page(request, parts.clock.now(), signal)
+  const seal = (link: PageRequest) => sealPage(parts.sealer, link)
+  return {
+    items,
+    paging: tokenPaging({
+      baseUrl: parts.baseUrl,
+      path: `/v3/${encodeURIComponent(request.domainName)}/events`,
+      place: 'path',
+      tokens: {
+        next: seal(links.next),
+        previous: seal(links.previous),
+        first: seal(links.first),
+        last: seal(links.last),
+      },
+    }),
+  }
+}
+
+/** A token counts only for the account and domain it was made for. */
+function requestOfToken(sealer: Sealer, token: string, accountId: string, domainName: string): PageRequest {
+  const request = openPage(sealer, token)
+  if (request?.accountId !== accountId || request.domainName !== domainName) {
+    throw new BadRequest('Invalid page token')
+  }
+  return request
+}
+
+/** The first page of the query in `params`. @throws BadRequest for everything section 4 of the contract lists */
+export function requestOf(params: Params, accountId: string, domainName: string): PageRequest {
+  const filters = filtersOf(params)
+  const limit = limitOf(params)
+  const range = rangeOf(
+    microseconds(params, 'begin'),
+    microseconds(params, 'end'),
+    params.boolean('ascending'),
+  )
+  return { accountId, domainName, ...range, limit, filters, gap: null, up: range.ascending, start: null }
+}
+
+const OTHER_NAMES = new Set(['begin', 'end', 'ascending', 'limit', 'page', 'pretty'])
+
+function filtersOf(params: Params): [FieldName, string][] {
+  const filters: [FieldName, string][] = []
+  for (const name of params.names()) {
+    if (OTHER_NAMES.has(name)) continue
+    if (!isFieldName(name)) {
+      throw new BadRequest(`'${quotable(name)}' is not a valid filter predicate attribute`)
+    }
+    for (const text of params.texts(name)) {
+      filters.push([name, text])
+      const tooLong = Buffer.byteLength(JSON.stringify(filters)) > FILTERS_MAX_BYTES
+      if (tooLong || !parseFilter(name, text)) {
+        throw new BadRequest(`invalid filter expression for ${name}`)
+      }
+    }
+  }
+  return filters
+}
+
+function limitOf(params: Params): number {
+  const text = 'limit must be between 1 and 300'
+  return params.integer('limit', {
+    min: 1,
+    max: LIMIT_MAX,
+    default: LIMIT_DEFAULT,
+    invalid: text,
+    tooLarge: text,
+  })
+}
+
+/** Unix seconds keep their microseconds, so that the timestamp of an event names exactly that event. */
+function microseconds(params: Params, name: string): number | null {
+  const text = params.text(name)
+  if (text === undefined) return null
+  const date = parseDate(text)
+  if (date === undefined) throw new BadRequest(`${quotable(text)} is not an RFC-2822 compliant date`)
+  if (isGoZeroTime(date)) return null
+  const seconds = /^\s*[\d.]+\s*$/.test(text) ? Number(text) : date.getTime() / 1000
+  return Math.round(seconds * 1_000_000)
+}
+
+type Range = Pick<PageRequest, 'lowUs' | 'highUs' | 'ascending'>
+
+/** Rules 1 to 5: bounds and direction. `begin` is where the list begins, so it may be the later one. */
+export function rangeOf(begin: number | null, end: number | null, ascending: boolean | undefined): Range {
+  if (begin !== null && end !== null) {
+    const direction = begin === end ? (ascending ?? true) : begin < end
+    if (ascending !== undefined && ascending !== direction) {
+      throw new BadRequest('ascending contradicts the time range')
+    }
+    return { lowUs: Math.min(begin, end), highUs: Math.max(begin, end), ascending: direction }
+  }
+  if (begin !== null && ascending === undefined) {
+    throw new BadRequest('ascending is required when end is not given')
+  }
+  const upwards = ascending ?? false
+  const [low, high] = upwards ? [begin, end] : [end, begin]
+  return { lowUs: low, highUs: high, ascending: upwards }
 }

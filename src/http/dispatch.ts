@@ -19,7 +19,8 @@ import { chunkSize } from '../base/mime-message.ts'
 import { type Authenticator, authorize, type Caller, credentialsOf, type Requirement } from './auth.ts'
 import { DEFAULT_BODY_LIMIT, readBody } from './body.ts'
 import { answerTo } from './errors.ts'
-import { createFailedAttempts } from './failed-attempts.ts'
+import { createFailedAttempts, type FailedAttempts } from './failed-attempts.ts'
+import { type Idempotency, idempotencyKey, requestDigest } from './idempotency.ts'
 import { acceptsFiles, type Context, type Operation } from './operation.ts'
 import type { OriginPolicy } from './origin.ts'
 import { Params, parseUrlencoded } from './params.ts'
@@ -33,6 +34,8 @@ export interface DispatchParts {
   clock: Clock
   authenticator: Authenticator
   limiter: RateLimiter
+  /** Shared with other ways in, so that attempts count together. Default: its own. */
+  failedAttempts?: FailedAttempts | undefined
   spool: FileSpool
   origin: OriginPolicy
   remote: RemoteAddresses
@@ -43,6 +46,8 @@ export interface DispatchParts {
   authRealm: string
   /** Aborts when the server closes. */
   closing: AbortSignal
+  /** Answers to repeated POSTs; undefined: the header has no meaning. */
+  idempotency?: Idempotency | undefined
 }
 
 type Outgoing = { request: FastifyRequest; reply: FastifyReply; spec: Operation }
@@ -55,7 +60,7 @@ export type Dispatch = (spec: Operation, request: FastifyRequest, reply: Fastify
 
 export function createDispatch(parts: DispatchParts): Dispatch {
   const { clock, authenticator, limiter, spool, origin, remote, closing } = parts
-  const failedAttempts = createFailedAttempts(clock)
+  const failedAttempts = parts.failedAttempts ?? createFailedAttempts(clock)
   const onBehalfOfNames = [parts.headerPrefix, ...parts.headerPrefixAliases].map((prefix) =>
     `${prefix}On-Behalf-Of`.toLowerCase(),
   )
@@ -184,6 +189,27 @@ export function createDispatch(parts: DispatchParts): Dispatch {
     }
   }
 
+  /** Runs the handler, or repeats the answer of the first call under the same Idempotency-Key. */
+  async function act(context: Context<string, Caller | null>, { request, spec }: Outgoing): Promise<object> {
+    const { idempotency } = parts
+    const key =
+      idempotency && request.method === 'POST'
+        ? idempotencyKey(request.headers['idempotency-key'])
+        : undefined
+    if (idempotency === undefined || key === undefined || context.caller === null)
+      return spec.handler(context)
+    const path = (request.raw.url as string).split('?', 1)[0] as string
+    const call = {
+      accountId: context.caller.accountId,
+      key,
+      digest: requestDigest(request.method, path, context.params.digest()),
+      joins: spec.joinsIdempotency === true,
+    }
+    return idempotency.run(call, (record) =>
+      spec.handler(Object.defineProperty(context, 'idempotency', { value: record, configurable: true })),
+    )
+  }
+
   return async function dispatch(spec, request, reply) {
     const outgoing = { request, reply, spec }
     let uploads: Uploads | null = null
@@ -208,7 +234,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
         fileDigests: uploads?.digests ?? [],
       })
       const context = contextOf(params, caller, outgoing)
-      const result = await spec.handler(context)
+      const result = await act(context, outgoing)
       await uploads?.discardUnkept()
       uploads = null
       send(result, context, reply)

@@ -15,6 +15,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Caller, Requirement } from './auth.ts'
 import type { BodyLimit } from './body.ts'
+import type { IdempotencyRecord } from './idempotency.ts'
 import type { Params } from './params.ts'
 import type { LimitName } from './rate-limit.ts'
 import type { Reply } from './reply.ts'
@@ -67,6 +68,8 @@ export interface Context<Name extends string, C> {
   log: FastifyBaseLogger
   /** Aborts when the client goes or the server closes. */
   signal: AbortSignal
+  /** Only in a POST under an Idempotency-Key; for operations with `joinsIdempotency`. */
+  idempotency?: IdempotencyRecord
 }
 
 interface OperationDoc<P extends string, A extends 'public' | Requirement> {
@@ -94,6 +97,8 @@ interface OperationDoc<P extends string, A extends 'public' | Requirement> {
   /** For operations that take one JSON document. */
   body?: { description: string; schema: JsonSchema }
   multipartOnly?: boolean
+  /** The handler commits the answer to a repeated POST with what it creates (`Context.idempotency`). */
+  joinsIdempotency?: boolean
   bodyLimit?: BodyLimit
   responses: Readonly<Record<number, ResponseDoc>>
 }

@@ -230,7 +230,7 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function booleanOf(text: string): boolean | undefined {
+export function booleanOf(text: string): boolean | undefined {
   const word = text.toLowerCase()
   if (TRUE_WORDS.has(word)) return true
   return FALSE_WORDS.has(word) ? false : undefined

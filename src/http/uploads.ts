@@ -77,7 +77,10 @@ export class Uploads {
       if (next.done) break
       held.push(next.value)
       heldBytes += next.value.byteLength
-      if (!this.fitsInMemory(heldBytes)) {
+      // Counted while it comes in: several files of one request may be on their way at once.
+      this.inMemoryBytes += next.value.byteLength
+      if (heldBytes > FILE_IN_MEMORY_MAX_BYTES || this.inMemoryBytes > FILES_IN_MEMORY_MAX_BYTES) {
+        this.inMemoryBytes -= heldBytes
         const file = { ...(await this.spool.spool(rejoin(held, iterator))), kept: false }
         this.spooled.push(file)
         const markKept = () => {
@@ -88,7 +91,6 @@ export class Uploads {
       }
     }
     if (heldBytes === 0 && head.filename === '') return // an empty file input of a browser form
-    this.inMemoryBytes += heldBytes
     // Buffer.concat copies, so no network buffer stays referenced.
     this.slots[place] = slotOf(head, Buffer.concat(held), hash?.digest('hex') ?? '', () => {})
   }
@@ -101,10 +103,6 @@ export class Uploads {
   /** After success: what the operation did not take over goes. */
   async discardUnkept(): Promise<void> {
     await Promise.allSettled(this.spooled.filter((file) => !file.kept).map((file) => file.discard()))
-  }
-
-  private fitsInMemory(bytes: number): boolean {
-    return bytes <= FILE_IN_MEMORY_MAX_BYTES && this.inMemoryBytes + bytes <= FILES_IN_MEMORY_MAX_BYTES
   }
 
   private async *checked(

@@ -1,38 +1,40 @@
 /**
  * Accepting a message: from a checked draft to rows on disk.
  *
- * 1. The message gets its ids and header fields, large files become blobs.
- * 2. It is composed once, to know that it can be and how large it is.
- * 3. Message, one delivery per recipient and their accepted events are committed together.
- * 4. The delivery engine is woken. Only then is the call answered.
+ * 1. What needs the account is checked: From domains, keys, source addresses, the template, the queue.
+ * 2. The message gets its ids and header fields, large bodies become blobs.
+ * 3. It is composed once, to know that it can be and how large it is.
+ * 4. Message, one delivery per recipient and their accepted events are committed together.
+ * 5. The delivery engine is woken. Only then is the call answered.
  */
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, Forbidden } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { messageSize } from '../base/mime-message.ts'
-import { LIFETIME_MS } from '../delivery/schedule.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
+import type { MessageSummary } from '../events/event.ts'
+import { addressKey, bareAddress, type Mailbox } from '../mime/address.ts'
+import type { Statement, Store } from '../store/store.ts'
+import { copyStatements, type NewCopy, type RowParts } from './acceptance-rows.ts'
 import {
-  acceptedEvent,
-  type EventMessage,
-  type EventRecord,
-  eventStatement,
-  type MessageSummary,
-} from '../events/event.ts'
-import { bareAddress, formatMailbox } from '../mime/address.ts'
-import type { BlobStore } from '../store/blobs.ts'
-import type { DeliveryRow, MessageRow } from '../store/schema.ts'
-import { insert, type Statement, type Store } from '../store/store.ts'
-import { bareAddresses, buildMessage, mailHeaders, needsUtf8, newMessageId, readMessageId } from './build.ts'
-import {
-  CONTENT_IN_ROW_MAX_BYTES,
-  type MessageContent,
-  type MessageRecord,
-  type StoredFile,
-} from './content.ts'
-import type { Draft, DraftFile } from './draft.ts'
+  type ChosenTemplate,
+  type ListExpander,
+  type RecipientHabits,
+  RenderError,
+  type SandboxGate,
+  type SourceChooser,
+  type TemplateChooser,
+} from './collaborators.ts'
+import { type MessageContent, type MessageRecord, mimeFiles } from './content.ts'
+import { type CopyParts, makeCopy } from './copy.ts'
+import type { Draft } from './draft.ts'
+import { findHeader, headerText, mailHeaders, newMessageId, readMessageId } from './headers.ts'
+import type { QueueLimits } from './queue-limits.ts'
 import type { MessageRecords } from './records.ts'
+import { checkSecondaryKey, type SecondaryKeys } from './secondary-keys.ts'
+import { messageStatement, storeBody } from './stored-content.ts'
+import { bestTimes, dueTime } from './timing.ts'
 
 /** Who sends, how, and for which domain. */
 export interface Submission {
@@ -40,6 +42,11 @@ export interface Submission {
   method: 'http' | 'smtp'
   originatingIp: string | null
   keyId: string | null
+  /**
+   * Statements to commit with the message: what makes the call repeatable. `keepUntil`: Unix milliseconds of
+   * the last delivery's due time.
+   */
+  also?(acceptance: Acceptance, keepUntil: number): readonly Statement[]
 }
 
 export interface Acceptance {
@@ -48,40 +55,42 @@ export interface Acceptance {
   message: 'Queued. Thank you.'
 }
 
-export interface AcceptParts {
+export interface AcceptParts extends CopyParts, RowParts {
   store: Store
-  blobs: BlobStore
   domains: DomainDirectory
   records: MessageRecords
   clock: Clock
-  headerPrefix: string
-  storageUrl: string
+  templates: TemplateChooser
+  habits: RecipientHabits
+  sources: SourceChooser
+  secondaryKeys: SecondaryKeys
+  lists: ListExpander
+  sandbox: SandboxGate
+  queueLimits: QueueLimits
   /** Unverified domains may send (capture mode). */
   allowUnverified: boolean
   wakeDelivery(): void
-  /** Webhook rows of these events, for their transaction. */
-  outbox(events: readonly EventRecord[]): Statement[]
 }
 
 const MESSAGE_BYTES_MAX = 25 * 1024 * 1024
 
 const UNVERIFIED =
   'The domain is unverified and requires DNS configuration. Log in to your control panel to view required DNS records.'
+const SANDBOX =
+  'Sandbox subdomains are for test purposes only. Please add your own domain or add the address to authorized recipients in Account Settings.'
+
+const notAllowed = (domain: Domain, why: string) =>
+  new Forbidden(`Domain ${domain.name} is not allowed to send: ${why}`)
 
 /** @throws Forbidden when the domain cannot send now (messages.md rule 9) */
 export function checkMaySend(domain: Domain, allowUnverified: boolean): void {
-  const why =
-    domain.state === 'disabled'
-      ? 'The domain is disabled'
-      : domain.state === 'unverified' && !allowUnverified
-        ? UNVERIFIED
-        : null
-  if (why) throw new Forbidden(`Domain ${domain.name} is not allowed to send: ${why}`)
+  if (domain.state === 'disabled') throw notAllowed(domain, 'The domain is disabled')
+  if (domain.state === 'unverified' && !allowUnverified) throw notAllowed(domain, UNVERIFIED)
 }
 
 /**
  * Stores the message durably and queues it for every recipient.
- * @throws BadRequest when it is too large, Forbidden for a From domain of another account
+ * @throws BadRequest, Forbidden, TooManyRequests with the contract's texts
  */
 export async function acceptMessage(
   parts: AcceptParts,
@@ -90,47 +99,47 @@ export async function acceptMessage(
 ): Promise<Acceptance> {
   const { store, clock } = parts
   const { domain } = submission
-  await checkFromDomain(parts.domains, draft, domain)
+  const chosen = await checkDraft(parts, draft, domain)
   const now = clock.now()
-  const given = draft.headers.findLast(([name]) => name.toLowerCase() === 'message-id')
-  const messageId = (given && readMessageId(given[1])) ?? newMessageId(now, domain.name)
-  const content: MessageContent = {
-    headers: mailHeaders(draft, {
-      domainName: domain.name,
-      messageId,
-      date: new Date(now),
-      headerPrefix: parts.headerPrefix,
-    }),
-    text: draft.text,
-    html: draft.html,
-    amp: draft.amp,
-    files: await Promise.all(draft.files.map((file) => storeFile(file, parts.blobs))),
-  }
-  const id = newId(now)
-  const addresses = bareAddresses(draft.recipients)
-  const composed = await buildMessage(
-    content,
-    [],
-    { seed: id, utf8: needsUtf8([...addresses, ...bareAddresses(draft.from)]) },
-    parts.blobs,
-  )
-  const sizeBytes = messageSize(composed)
-  if (sizeBytes > MESSAGE_BYTES_MAX) throw new BadRequest('Message is too large, max size is 25MB')
-  const record: MessageRecord = {
-    id,
-    accountId: domain.accountId,
-    domainId: domain.id,
-    domainName: domain.name,
-    messageId,
-    summary: summarise(draft, content, submission, addresses, sizeBytes),
-    options: draft.options,
-    content,
-    createdAt: now,
-  }
-  await store.commit(await acceptanceStatements(parts, draft, record, now))
+  const record = await makeRecord(parts, draft, submission, chosen, now)
+  await checkSize(parts, record, submission)
+  const lists = await parts.lists.listsAmong(domain.accountId, draft.recipients)
+  const isList = (mailbox: Mailbox) => lists.size > 0 && lists.has(addressKey(mailbox))
+  const copies = await copiesOf(parts, draft, record, now)
+  const direct = copies.filter(({ recipient }) => !isList(recipient))
+  const viaLists = copies.filter(({ recipient }) => isList(recipient))
+  const acceptance: Acceptance = { id: `<${record.messageId}>`, message: 'Queued. Thank you.' }
+  const keepUntil = copies.reduce((latest, { due }) => Math.max(latest, due.dueAt), now)
+  const expansions =
+    viaLists.length > 0 ? await expansionsOf(parts, draft, record, viaLists, direct, now) : []
+  await store.commit([
+    await messageStatement(parts.blobs, record),
+    ...copyStatements(record, parts, direct, now, { withDeliveries: true }),
+    ...copyStatements(record, parts, viaLists, now, { withDeliveries: false }),
+    ...expansions,
+    ...(submission.also?.(acceptance, keepUntil) ?? []),
+  ])
   parts.records.remember(record)
+  parts.queueLimits.added(domain.id, direct.length)
   parts.wakeDelivery()
-  return { id: `<${messageId}>`, message: 'Queued. Thank you.' }
+  if (viaLists.length > 0) parts.lists.wake()
+  return acceptance
+}
+
+/** What the account and its other things must allow; gives the template. */
+async function checkDraft(parts: AcceptParts, draft: Draft, domain: Domain): Promise<ChosenTemplate | null> {
+  await parts.queueLimits.check(domain)
+  await checkFromDomain(parts.domains, draft, domain)
+  if (domain.type === 'sandbox' && !(await parts.sandbox.mayReceive(domain, draft.recipients))) {
+    throw notAllowed(domain, SANDBOX)
+  }
+  await parts.sources.check(domain, draft.options)
+  await checkSecondaryKey(parts.secondaryKeys, domain.accountId, draft.options)
+  const chosen = draft.template ? await parts.templates.choose(domain, draft.template) : null
+  if (draft.subject === null && draft.body.kind === 'parts' && chosen?.headers['Subject'] === undefined) {
+    throw new BadRequest('subject parameter is missing')
+  }
+  return chosen
 }
 
 async function checkFromDomain(domains: DomainDirectory, draft: Draft, domain: Domain): Promise<void> {
@@ -143,120 +152,151 @@ async function checkFromDomain(domains: DomainDirectory, draft: Draft, domain: D
   }
 }
 
-async function storeFile(file: DraftFile, blobs: BlobStore): Promise<StoredFile> {
-  const { disposition, filename, contentType, chunk } = file
-  const common = { disposition, filename, contentType }
-  if (chunk instanceof Uint8Array) {
-    const base64 = Buffer.from(chunk).toString('base64')
-    return { ...common, sizeBytes: chunk.byteLength, bytes: { base64 } }
+async function makeRecord(
+  parts: AcceptParts,
+  draft: Draft,
+  submission: Submission,
+  chosen: ChosenTemplate | null,
+  now: number,
+): Promise<MessageRecord> {
+  const { domain } = submission
+  const messageId = givenMessageId(draft) ?? newMessageId(now, domain.name)
+  const headers = mailHeaders(draft, { domainName: domain.name, messageId, date: new Date(now) })
+  const common = {
+    headers,
+    template:
+      chosen && draft.template
+        ? { chosen, variables: draft.template.variables, text: draft.template.text }
+        : null,
+    batch: draft.recipientVariables !== null,
   }
-  return { ...common, sizeBytes: chunk.sizeBytes, bytes: { blob: await blobs.keep(chunk) } }
+  const content: MessageContent = { ...common, ...(await storeBody(draft.body, parts.blobs)) }
+  return {
+    id: newId(now),
+    accountId: domain.accountId,
+    domainId: domain.id,
+    domainName: domain.name,
+    messageId,
+    summary: summarise(draft, content, submission, chosen),
+    options: draft.options,
+    content,
+    createdAt: now,
+  }
+}
+
+/** The last valid one of the call, else that of the MIME message. */
+function givenMessageId(draft: Draft): string | null {
+  const own = draft.headers.findLast(([name]) => name.toLowerCase() === 'message-id')?.[1]
+  const inside =
+    draft.body.kind === 'mime'
+      ? draft.body.source.headers.find(({ name }) => name.toLowerCase() === 'message-id')?.value
+      : undefined
+  return (
+    (own === undefined ? null : readMessageId(own)) ?? (inside === undefined ? null : readMessageId(inside))
+  )
 }
 
 function summarise(
   draft: Draft,
   content: MessageContent,
   submission: Submission,
-  recipients: string[],
-  sizeBytes: number,
+  chosen: ChosenTemplate | null,
 ): MessageSummary {
-  const header = (name: string) => content.headers.find(([other]) => other.toLowerCase() === name)?.[1] ?? ''
-  const sender = draft.from[0]
+  const [sender] = draft.from
+  const from = findHeader(content.headers, 'from')?.[1] ?? `postmaster@${submission.domain.name}`
   return {
-    from: header('from'),
-    to: header('to'),
-    subject: header('subject'),
-    sender: sender ? bareAddress(sender) : '',
-    recipients,
-    attachments: content.files.map((file) => ({
-      filename: file.filename,
-      'content-type': file.contentType,
-      size: file.sizeBytes,
-    })),
-    sizeBytes,
+    from: chosen && draft.from.length === 0 ? '' : from,
+    to: headerText(content.headers, 'to'),
+    subject: headerText(content.headers, 'subject'),
+    sender: sender ? bareAddress(sender) : `postmaster@${submission.domain.name}`,
+    recipients: draft.recipients.map((mailbox) => bareAddress(mailbox)),
+    attachments: attachmentsOf(content),
+    sizeBytes: 0,
     tags: [...draft.tags],
     userVariables: draft.userVariables,
     testMode: draft.options.testMode,
     method: submission.method,
     originatingIp: submission.originatingIp,
     keyId: submission.keyId,
-    template: null,
+    template:
+      chosen && draft.template
+        ? { name: chosen.name, version: chosen.version, isText: draft.template.text }
+        : null,
   }
 }
 
-/** All rows of one acceptance. */
-async function acceptanceStatements(
+function attachmentsOf(content: MessageContent): MessageSummary['attachments'] {
+  if (content.kind === 'parts') {
+    return content.files.map((file) => ({
+      filename: file.filename,
+      'content-type': file.contentType,
+      size: file.sizeBytes,
+    }))
+  }
+  return mimeFiles(content).map((file) => ({
+    filename: file.filename,
+    'content-type': file.type,
+    size: file.sizeBytes,
+  }))
+}
+
+/** Composes the message once and notes its size. @throws BadRequest over 25 MB */
+async function checkSize(
+  parts: AcceptParts,
+  record: MessageRecord,
+  { domain, method }: Submission,
+): Promise<void> {
+  try {
+    const target = { delivery: null, recipient: null, variables: null, list: null }
+    const { message } = await makeCopy(parts, record, domain, target)
+    record.summary.sizeBytes = messageSize(message)
+  } catch (error) {
+    // By HTTP a template that fails for these variables is told by a `rejected` event of each recipient
+    // (templates.md rule 25); SMTP answers at once (smtp-submission.md rule 29).
+    if (!(error instanceof RenderError)) throw error
+    if (method === 'smtp') throw new BadRequest('Template render error', { cause: error })
+  }
+  if (record.summary.sizeBytes > MESSAGE_BYTES_MAX) {
+    throw new BadRequest('Message is too large, max size is 25MB')
+  }
+}
+
+/** The lists' part of the transaction; what the call says of members stays with the message. */
+async function expansionsOf(
+  parts: AcceptParts,
+  draft: Draft,
+  record: MessageRecord,
+  viaLists: readonly NewCopy[],
+  direct: readonly NewCopy[],
+  now: number,
+): Promise<readonly Statement[]> {
+  if (draft.recipientVariables) record.content.listVariables = Object.fromEntries(draft.recipientVariables)
+  const post = {
+    accountId: record.accountId,
+    messagePk: record.id,
+    headers: record.content.headers.map(([name, value]) => [name, value] as const),
+    lists: viaLists.map(({ recipient }) => recipient),
+    exclude: direct.map(({ recipient }) => bareAddress(recipient)),
+  }
+  return parts.lists.expansionStatements(post, now)
+}
+
+async function copiesOf(
   parts: AcceptParts,
   draft: Draft,
   record: MessageRecord,
   now: number,
-): Promise<Statement[]> {
-  const statements = [insert('messages', await messageRow(parts.blobs, record))]
-  const about = eventMessage(record, parts.storageUrl)
-  for (const mailbox of draft.recipients) {
-    const recipient = bareAddress(mailbox)
-    const delivery: DeliveryRow = {
-      id: newId(now),
-      account_id: record.accountId,
-      domain_id: record.domainId,
-      message_pk: record.id,
+): Promise<NewCopy[]> {
+  const { options, recipientVariables } = draft
+  const start = Math.max(options.deliveryTime ?? 0, now)
+  const own = await bestTimes(parts.habits, record.accountId, record.summary.recipients, options, start)
+  return draft.recipients.map((recipient) => {
+    const key = recipientVariables || own.size > 0 ? addressKey(recipient) : ''
+    return {
       recipient,
-      recipient_domain: mailbox.domain,
-      recipient_header: formatMailbox(mailbox),
-      variables_json: null,
-      state: 'queued',
-      due_at: Math.floor(now),
-      expires_at: Math.floor(now + LIFETIME_MS),
-      attempts: 0,
-      lease_owner: null,
-      lease_token: null,
-      lease_until: null,
-      reason: 'new',
-      last_code: null,
-      last_reply: null,
-      created_at: Math.floor(now),
-      updated_at: Math.floor(now),
+      variables: recipientVariables ? (recipientVariables.get(key) ?? {}) : null,
+      due: dueTime(own.get(key) ?? start, options),
+      list: null,
     }
-    statements.push(insert('deliveries', delivery))
-    const event = acceptedEvent(about, { recipient, recipientDomain: mailbox.domain }, now, null)
-    statements.push(eventStatement(event), ...parts.outbox([event]))
-  }
-  return statements
-}
-
-async function messageRow(blobs: BlobStore, record: MessageRecord): Promise<MessageRow> {
-  const bytes = Buffer.from(JSON.stringify(record.content))
-  const inRow = bytes.byteLength <= CONTENT_IN_ROW_MAX_BYTES
-  const contentBlob = inRow ? null : await blobs.keep((await blobs.spool(once(bytes))).chunk)
-  const fileBlobs = record.content.files.flatMap((file) => ('blob' in file.bytes ? [file.bytes.blob] : []))
-  return {
-    id: record.id,
-    account_id: record.accountId,
-    domain_id: record.domainId,
-    domain_name: record.domainName,
-    message_id: record.messageId,
-    summary_json: JSON.stringify(record.summary),
-    options_json: JSON.stringify(record.options),
-    content_kind: 'parts',
-    content: inRow ? bytes : null,
-    content_blob: contentBlob,
-    blobs_json: JSON.stringify(contentBlob ? [...fileBlobs, contentBlob] : fileBlobs),
-    created_at: Math.floor(record.createdAt),
-  }
-}
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes
-}
-
-/** The message as its events name it; the storage key is the message's own id. */
-export function eventMessage(record: MessageRecord, storageUrl: string): EventMessage {
-  return {
-    accountId: record.accountId,
-    domainName: record.domainName,
-    messageId: record.messageId,
-    storageKey: record.id,
-    storageUrl: `${storageUrl}/v3/domains/${record.domainName}/messages/${record.id}`,
-    summary: record.summary,
-  }
+  })
 }

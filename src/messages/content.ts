@@ -1,20 +1,56 @@
 /**
  * The content of an accepted message as stored: its headers and parts once, whoever gets it. Small contents
- * are a row's value; large files and large contents are blobs.
+ * are a row's value; large files and large contents are blobs. What is personal to a recipient (variables of
+ * a batch, a template's data) stays unresolved in it until a copy is made.
  */
 import type { Chunk, LazyChunk } from '../base/mime-message.ts'
 import type { MessageSummary } from '../events/event.ts'
+import type { MimeLeaf } from '../mime/part-map.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import type { MessageRow } from '../store/schema.ts'
-import type { MessageOptions } from './draft.ts'
+import type { ChosenTemplate } from './collaborators.ts'
+import type { MessageOptions } from './options.ts'
 
-export interface MessageContent {
-  /** Unicode header fields in order, without those that MIME composing or delivery adds. */
-  headers: [name: string, value: string][]
+/**
+ * A header field: its name and its value as Unicode text; `raw` is the field as it was given in a MIME
+ * message, sent as it is as long as its value does not change.
+ */
+export type StoredHeader = [name: string, value: string, raw?: string]
+
+interface CommonContent {
+  /** In order, without those that composing or delivery adds. */
+  headers: StoredHeader[]
+  template: StoredTemplate | null
+  /** All copies show their own recipient in To. */
+  batch: boolean
+  /** Variables of the call by address key, for members of lists that it goes to. */
+  listVariables?: Record<string, Record<string, unknown>>
+  /** Sent once before, and now again unchanged: nothing in it is tracked. */
+  resent?: true
+}
+
+export interface PartsContent extends CommonContent {
+  kind: 'parts'
   text: string | null
   html: string | null
   amp: string | null
   files: StoredFile[]
+}
+
+/** A message as given; `leaves` are places in `body`. */
+export interface MimeContent extends CommonContent {
+  kind: 'mime'
+  body: StoredBytes & { sizeBytes: number }
+  leaves: MimeLeaf[]
+}
+
+export type MessageContent = PartsContent | MimeContent
+
+export interface StoredTemplate {
+  chosen: ChosenTemplate
+  /** t:variables; the message's own variables lie below them. */
+  variables: Record<string, unknown>
+  text: boolean
 }
 
 export interface StoredFile {
@@ -22,9 +58,11 @@ export interface StoredFile {
   filename: string
   contentType: string
   sizeBytes: number
-  /** The bytes in base 64, or the name of their blob. */
-  bytes: { base64: string } | { blob: string }
+  bytes: StoredBytes
 }
+
+/** Bytes in base 64, or a blob's from `offset` (default 0) on. */
+export type StoredBytes = { base64: string } | { blob: string; offset?: number }
 
 /** An accepted message with its content, as deliveries and readers need it. */
 export interface MessageRecord {
@@ -65,9 +103,50 @@ async function contentText(row: MessageRow, blobs: BlobStore): Promise<string> {
   return Buffer.concat(parts).toString('utf8')
 }
 
-/** The bytes of a stored file, read when needed if they are in the blob store. */
-export async function fileChunk(file: StoredFile, blobs: BlobStore): Promise<Chunk> {
-  if ('base64' in file.bytes) return Buffer.from(file.bytes.base64, 'base64')
-  const chunk: LazyChunk = await blobs.read(file.bytes.blob)
-  return chunk
+/** The blobs that a content needs, to be removed with it. */
+export function blobsOf(content: MessageContent): string[] {
+  const stored = content.kind === 'mime' ? [content.body] : content.files.map((file) => file.bytes)
+  return stored.flatMap((bytes) => ('blob' in bytes ? [bytes.blob] : []))
 }
+
+/** Bytes at hand, or read when needed if they are in the blob store. */
+export async function storedChunk(bytes: StoredBytes, sizeBytes: number, blobs: BlobStore): Promise<Chunk> {
+  if ('base64' in bytes) return Buffer.from(bytes.base64, 'base64')
+  return sliceChunk(await blobs.read(bytes.blob), bytes.offset ?? 0, (bytes.offset ?? 0) + sizeBytes)
+}
+
+export const fileChunk = (file: StoredFile, blobs: BlobStore): Promise<Chunk> =>
+  storedChunk(file.bytes, file.sizeBytes, blobs)
+
+/** The bytes from `start` to before `end`; a lazy chunk stays lazy. */
+export function sliceChunk(chunk: Chunk, start: number, end: number): Chunk {
+  if (chunk instanceof Uint8Array) return chunk.subarray(start, end)
+  if (start === 0 && end === chunk.sizeBytes) return chunk
+  const slice: LazyChunk = { sizeBytes: end - start, open: () => readSlice(chunk, start, end) }
+  return slice
+}
+
+async function* readSlice(chunk: LazyChunk, start: number, end: number): AsyncGenerator<Uint8Array> {
+  let at = 0
+  for await (const bytes of chunk.open()) {
+    const wanted = bytes.subarray(Math.max(0, start - at), Math.max(0, end - at))
+    if (wanted.byteLength > 0) yield wanted
+    at += bytes.byteLength
+    if (at >= end) return
+  }
+}
+
+export async function readChunk(chunk: Chunk): Promise<Buffer> {
+  if (chunk instanceof Uint8Array) return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+  const parts: Uint8Array[] = []
+  for await (const bytes of chunk.open()) parts.push(bytes)
+  return Buffer.concat(parts)
+}
+
+/** The parts of a MIME message that are files to a reader: all but its own texts. */
+export function mimeFiles(content: MimeContent): MimeLeaf[] {
+  return content.leaves.filter((leaf) => leaf.disposition === 'attachment' || !isText(leaf))
+}
+
+const TEXT_TYPES = new Set(['text/plain', 'text/html', 'text/x-amp-html'])
+const isText = (leaf: MimeLeaf) => TEXT_TYPES.has(leaf.type)

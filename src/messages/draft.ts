@@ -1,24 +1,40 @@
 /** A message as asked for: read and checked, not yet accepted. Every way in (HTTP parts, MIME, SMTP) ends here. */
 import type { Chunk } from '../base/mime-message.ts'
 import type { Mailbox } from '../mime/address.ts'
+import type { MimeSource } from './mime-source.ts'
+import type { MessageOptions, TemplateRequest } from './options.ts'
 
 export interface Draft {
+  /** Header From; empty if the template may give one. */
   from: readonly Mailbox[]
   to: readonly Mailbox[]
   cc: readonly Mailbox[]
   /** Who gets a copy: to, cc and bcc without doubles, the first place winning. */
   recipients: readonly Mailbox[]
-  subject: string
-  text: string | null
-  html: string | null
-  amp: string | null
-  files: readonly DraftFile[]
+  /** Null: the template gives it. */
+  subject: string | null
+  body: DraftBody
   /** Custom headers in order; those that may stand once replace ours. */
   headers: readonly (readonly [name: string, value: string])[]
   userVariables: Record<string, unknown>
   tags: readonly string[]
+  template: TemplateRequest | null
+  /** Variables by address key (`addressKey`). Not null: batch mode, every recipient gets a copy of its own. */
+  recipientVariables: ReadonlyMap<string, RecipientVariables> | null
   options: MessageOptions
 }
+
+export type RecipientVariables = Readonly<Record<string, unknown>>
+
+export type DraftBody =
+  | {
+      kind: 'parts'
+      text: string | null
+      html: string | null
+      amp: string | null
+      files: readonly DraftFile[]
+    }
+  | { kind: 'mime'; source: MimeSource }
 
 export interface DraftFile {
   disposition: 'inline' | 'attachment'
@@ -26,19 +42,4 @@ export interface DraftFile {
   contentType: string
   /** Bytes, or a chunk that the blob store spooled. */
   chunk: Chunk
-}
-
-/** What a message sets for its own delivery; null leaves it to the domain. Stored with the message. */
-export interface MessageOptions {
-  dkim: boolean
-  testMode: boolean
-  requireTls: boolean | null
-  skipVerification: boolean | null
-}
-
-export const DEFAULT_OPTIONS: MessageOptions = {
-  dkim: true,
-  testMode: false,
-  requireTls: null,
-  skipVerification: null,
 }

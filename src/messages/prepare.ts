@@ -1,80 +1,148 @@
-/** Makes one delivery ready to send: its message composed for this recipient, its envelope, its signatures. */
+/** Makes one delivery ready to send: its copy composed, its envelope, its signatures, its source address. */
 import type { Clock } from '../base/clock.ts'
 import { type MimeMessage, messageSize } from '../base/mime-message.ts'
 import type { Prepared } from '../delivery/engine.ts'
-import { CODE_TEST_MODE, type Outcome } from '../delivery/outcome.ts'
+import { CODE_TEST_MODE, CODE_TOO_OLD, type Outcome } from '../delivery/outcome.ts'
 import type { ClaimedDelivery } from '../delivery/queue.ts'
 import { deliveryToken, type ReturnPathMac, returnPathOf } from '../delivery/return-path.ts'
 import { type SigningKey, signMessage } from '../dkim/sign.ts'
 import type { SigningKeys } from '../domain-keys/signing-keys.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
-import type { BlobStore } from '../store/blobs.ts'
-import { eventMessage } from './accept.ts'
-import { buildMessage, needsUtf8 } from './build.ts'
+import type { Domain } from '../domains/domain.ts'
+import { parseMailbox } from '../mime/address.ts'
+import type { DeliveryRow } from '../store/schema.ts'
+import type { SuppressionCheck } from '../suppressions/check.ts'
+import type { ArchiveNotes } from './archive.ts'
+import { RenderError, type SourceChooser } from './collaborators.ts'
 import type { MessageRecord } from './content.ts'
+import {
+  acceptedMessage,
+  type Copy,
+  type CopyParts,
+  type CopyTarget,
+  type ListCopy,
+  makeCopy,
+} from './copy.ts'
+import type { RecipientVariables } from './draft.ts'
+import { isSuppressed } from './headers.ts'
 import type { MessageRecords } from './records.ts'
+import { type SecondaryKeys, secondaryKey } from './secondary-keys.ts'
+import type { UnderWay } from './under-way.ts'
 
-export interface PrepareParts {
+export interface PrepareParts extends CopyParts {
   records: MessageRecords
   domains: DomainDirectory
   signingKeys: SigningKeys
-  blobs: BlobStore
+  suppressions: SuppressionCheck
+  secondaryKeys: SecondaryKeys
+  sources: SourceChooser
   clock: Clock
   returnPathMac: ReturnPathMac
-  headerPrefix: string
-  storageUrl: string
+  archive: ArchiveNotes
+  underWay: UnderWay
 }
 
 const TEST_MODE: Outcome = { kind: 'delivered', code: CODE_TEST_MODE, message: 'test mode', enhanced: null }
+
+const TOO_OLD: Outcome = {
+  kind: 'deferred',
+  failure: { reason: 'old', code: CODE_TOO_OLD, enhanced: null, message: 'Too old', description: '' },
+}
 
 /** @throws when the message or its domain is gone or cannot be read: the delivery is tried again later */
 export async function prepareDelivery(parts: PrepareParts, delivery: ClaimedDelivery): Promise<Prepared> {
   const record = await parts.records.byId(delivery.message_pk)
   if (!record) throw new Error(`Message ${delivery.message_pk} of delivery ${delivery.id} is gone`)
-  const about = eventMessage(record, parts.storageUrl)
+  const target = targetOf(delivery, parts.returnPathMac)
+  const decided = (outcome: Outcome): Prepared => {
+    const { recipient, variables } = target
+    const about = acceptedMessage(record, parts.storageUrl, recipient, delivery, variables)
+    return { kind: 'decided', about, outcome }
+  }
+  if (!parts.underWay.begin(delivery)) return decided(rejected('cancelled'))
   const domain = await parts.domains.byId(delivery.domain_id)
-  if (!domain) return { kind: 'decided', about, outcome: rejected('The domain was deleted') }
-  if (domain.state === 'disabled')
-    return { kind: 'decided', about, outcome: rejected('The domain is disabled') }
+  if (!domain) return decided(rejected('The domain was deleted'))
+  if (domain.state === 'disabled') return decided(rejected('The domain is disabled'))
+  // The window of o:deliver-within is a promise that nothing arrives after it (messages.md rule 42).
+  if (record.options.deliverWithinMs !== null && parts.clock.now() > delivery.expires_at)
+    return decided(TOO_OLD)
+  const { tags } = record.summary
+  const suppressed = await parts.suppressions.suppressionOf(domain.id, delivery.recipient, tags)
+  if (suppressed) return decided(suppressed)
+  let copy: Copy
+  try {
+    copy = await makeCopy(parts, record, domain, target)
+  } catch (error) {
+    if (error instanceof RenderError) return decided(rejected('Template render error', error.message))
+    throw error
+  }
+  if (record.options.testMode) return { kind: 'decided', about: copy.about, outcome: TEST_MODE }
+  return readyToSend(parts, record, domain, delivery, copy)
+}
 
-  const utf8 = needsUtf8([delivery.recipient, record.summary.sender, ...record.summary.recipients])
-  const token = deliveryToken(delivery.id, parts.returnPathMac)
-  const extra: [string, string][] = [[`${parts.headerPrefix}Sid`, token]]
-  const message = await buildMessage(record.content, extra, { seed: record.id, utf8 }, parts.blobs)
-  if (record.options.testMode) return { kind: 'decided', about, outcome: TEST_MODE }
-
-  const keys = record.options.dkim ? await parts.signingKeys.active(domain.dkimAuthority) : []
-  const signing = keysFor(record, keys)
-  const signed = await sign(message, signing, record.createdAt)
+async function readyToSend(
+  parts: PrepareParts,
+  record: MessageRecord,
+  domain: Domain,
+  delivery: ClaimedDelivery,
+  copy: Copy,
+): Promise<Prepared> {
+  const { options } = record
+  const signing = await keysFor(parts, record, domain)
+  const message = await sign(copy.message, signing, record.createdAt)
+  const hidden = isSuppressed('Sending-Ip', options.suppressHeaders)
+  const sourceHeader = hidden ? null : `${parts.headerPrefix}Sending-Ip`
+  const archiveTo = options.archiveTo ?? domain.archiveTo
+  if (archiveTo !== null)
+    parts.archive.note(delivery, { url: archiveTo, headers: message.headers, sourceHeader })
   return {
     kind: 'send',
-    about,
+    about: copy.about,
     returnPath: returnPathOf(delivery.id, domain.mailfromHost, parts.returnPathMac),
-    message: signed,
-    sizeBytes: messageSize(signed),
-    utf8,
+    message,
+    sizeBytes: messageSize(message),
+    utf8: copy.utf8 || /[^\x00-\x7f]/.test(delivery.recipient),
     tls: {
-      required: record.options.requireTls ?? domain.requireTls,
-      verify: !(record.options.skipVerification ?? domain.skipVerification),
+      required: options.requireTls ?? domain.requireTls,
+      verify: !(options.skipVerification ?? domain.skipVerification),
     },
     primaryDkim: signing[0] ? `${signing[0].selector}._domainkey.${signing[0].domain}` : null,
+    source: await parts.sources.choose(domain, options, delivery.id),
+    sourceHeader,
   }
 }
 
-const rejected = (description: string): Outcome => ({
-  kind: 'rejected',
-  reason: description,
-  description: '',
-})
+/** The target of a delivery's copy, as its row has it. */
+export function targetOf(
+  delivery: Pick<DeliveryRow, 'id' | 'recipient_header' | 'variables_json' | 'list_json'>,
+  mac: ReturnPathMac,
+): CopyTarget & { delivery: { id: string; sid: string }; recipient: NonNullable<CopyTarget['recipient']> } {
+  const { id, variables_json: variables, list_json: list } = delivery
+  return {
+    delivery: { id, sid: deliveryToken(id, mac) },
+    recipient: parseMailbox(delivery.recipient_header),
+    variables: variables === null ? null : (JSON.parse(variables) as RecipientVariables),
+    list: list === null ? null : (JSON.parse(list) as ListCopy),
+  }
+}
+
+const rejected = (reason: string, description = ''): Outcome => ({ kind: 'rejected', reason, description })
 
 /**
- * Active RSA keys take turns, message by message; an Ed25519 key signs besides (domain-keys.md rule 10).
- * The turn follows the message's time, so that a retry is signed alike.
+ * Active RSA keys take turns, message by message; an Ed25519 key signs besides (domain-keys.md rule 10). The
+ * turn follows the message's time, so that a retry is signed alike. The message's secondary key comes last.
  */
-function keysFor(record: MessageRecord, keys: readonly SigningKey[]): SigningKey[] {
+async function keysFor(parts: PrepareParts, record: MessageRecord, domain: Domain): Promise<SigningKey[]> {
+  if (!record.options.dkim) return []
+  const keys = await parts.signingKeys.active(domain.dkimAuthority)
   const rsa = keys.filter((key) => key.algorithm === 'rsa')
   const turn = rsa[Math.floor(record.createdAt) % Math.max(rsa.length, 1)]
-  return [...(turn ? [turn] : []), ...keys.filter((key) => key.algorithm === 'ed25519')]
+  const second = await secondaryKey(parts.secondaryKeys, record.accountId, record.options)
+  return [
+    ...(turn ? [turn] : []),
+    ...keys.filter((key) => key.algorithm === 'ed25519'),
+    ...(second ? [second] : []),
+  ]
 }
 
 async function sign(

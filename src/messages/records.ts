@@ -7,6 +7,8 @@ export interface MessageRecords {
   /** A message just accepted: its deliveries follow at once and need not read it back. */
   remember(record: MessageRecord): void
   byId(id: string): Promise<MessageRecord | null>
+  /** A message that was removed. */
+  forget(id: string): void
 }
 
 /** Remembered contents together; a large newsletter with inline files is a few hundred kilobytes. */
@@ -35,6 +37,7 @@ export function createMessageRecords(store: Store, blobs: BlobStore): MessageRec
   }
 
   return {
+    forget,
     remember: (record) => keep(record.id, Promise.resolve(record), weigh(record)),
     async byId(id) {
       const known = remembered.get(id)
@@ -54,12 +57,16 @@ export function createMessageRecords(store: Store, blobs: BlobStore): MessageRec
   }
 }
 
-/** About what a record takes in memory: its texts and the files held in it. */
-function weigh({ content }: MessageRecord): number {
-  const texts = (content.text?.length ?? 0) + (content.html?.length ?? 0) + (content.amp?.length ?? 0)
-  const files = content.files.reduce(
-    (sum, file) => sum + ('base64' in file.bytes ? file.bytes.base64.length : 0),
-    0,
-  )
-  return 1024 + texts + files
+/** About what a record takes in memory: its texts and bytes, and their encoded form that copies share. */
+function weigh({ content, summary }: MessageRecord): number {
+  const files = content.kind === 'mime' ? [content.body] : content.files.map((file) => file.bytes)
+  const bytes = files.reduce((sum, file) => sum + ('base64' in file ? file.base64.length : 0), 0)
+  const texts =
+    content.kind === 'mime'
+      ? 0
+      : textLength(content.text) + textLength(content.html) + textLength(content.amp)
+  const template = content.template?.chosen.source.length ?? 0
+  return 2048 + 2 * (bytes + texts) + template + 64 * summary.recipients.length
 }
+
+const textLength = (text: string | null) => text?.length ?? 0

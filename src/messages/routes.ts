@@ -1,21 +1,90 @@
-/** Sending and stored messages over HTTP (messages.md M1, M3). */
-import { BadRequest, NotFound } from '../base/errors.ts'
-import { ID_PATTERN } from '../base/ids.ts'
+/** Sending and stored messages over HTTP (messages.md M1 to M5). */
+import { NotFound } from '../base/errors.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { Caller } from '../http/auth.ts'
 import { SENDING_BODY_LIMIT } from '../http/body.ts'
-import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
-import { bytesReply } from '../http/reply.ts'
-import { type AcceptParts, acceptMessage, checkMaySend } from './accept.ts'
-import { fileChunk, type MessageRecord } from './content.ts'
-import { readSendRequest } from './send-request.ts'
-import { storedMessage, storedMime } from './stored-message.ts'
+import { type Context, type Operation, operation, type ParamDoc } from '../http/operation.ts'
+import { limitExceeded, type RateLimiter } from '../http/rate-limit.ts'
+import { bytesReply, jsonReply } from '../http/reply.ts'
+import { type Acceptance, type AcceptParts, acceptMessage, checkMaySend, type Submission } from './accept.ts'
+import type { Draft } from './draft.ts'
+import { resendMessage } from './resend.ts'
+import { type RequestFacts, readMimeRequest, readRecipients, readSendRequest } from './send-request.ts'
+import { findStored, storedFile, storedMessage, storedMime } from './stored-message.ts'
+import { scheduleMaxMs } from './timing.ts'
 
 const TAG = 'Messages'
 const STORED = { area: 'messages:stored', access: 'read' } as const
 
+const OPTION_PARAMS: ParamDoc[] = [
+  { name: 'template', type: 'string', description: 'Name or id of a stored template' },
+  { name: 't:version', type: 'string', description: 'Version tag; default: the active version' },
+  { name: 't:text', type: 'boolean', description: 'Make a text part from the template', default: false },
+  { name: 't:variables', type: 'json', description: "Object with the template's variables" },
+  { name: 'o:tag', type: 'string', repeated: true, description: 'Tag; at most 10' },
+  { name: 'o:dkim', type: 'boolean', description: 'Sign the message', default: true },
+  { name: 'o:secondary-dkim', type: 'string', description: 'Second key to sign with: `domain/selector`' },
+  { name: 'o:secondary-dkim-public', type: 'string', description: 'Name under which the second key signs' },
+  { name: 'o:deliverytime', type: 'date', description: 'Not before this time; at most some days ahead' },
+  { name: 'o:deliver-within', type: 'string', description: 'Give up after this time: `1h30m`, 5m to 24h' },
+  {
+    name: 'o:deliverytime-optimize-period',
+    type: 'string',
+    description: 'Best time of each recipient: `24h` to `72h`',
+  },
+  {
+    name: 'o:time-zone-localize',
+    type: 'string',
+    description: 'Local time of each recipient: `16:00`, `04:00PM`',
+  },
+  { name: 'o:testmode', type: 'boolean', description: 'Do everything but deliver', default: false },
+  { name: 'o:tracking', type: 'string', description: 'Clicks and opens: yes, no, htmlonly' },
+  { name: 'o:tracking-clicks', type: 'string', description: 'yes, no, htmlonly' },
+  { name: 'o:tracking-opens', type: 'boolean', description: 'Put a pixel into the html' },
+  {
+    name: 'o:tracking-pixel-location-top',
+    type: 'string',
+    description: 'The pixel at the top: yes, no, htmlonly',
+  },
+  { name: 'o:require-tls', type: 'boolean', description: 'Deliver over TLS or not at all' },
+  { name: 'o:skip-verification', type: 'boolean', description: 'Take any certificate' },
+  { name: 'o:sending-ip', type: 'string', description: 'Address of the account to send from' },
+  { name: 'o:sending-ip-pool', type: 'string', description: 'Pool to send from' },
+  { name: 'o:archive-to', type: 'string', description: 'URL that gets a copy of each delivered mail' },
+  {
+    name: 'o:suppress-headers',
+    type: 'string',
+    repeated: true,
+    description: 'Service headers to leave out, or `all`',
+  },
+  { name: 'h:<name>', type: 'string', description: 'Custom header' },
+  { name: 'v:<name>', type: 'string', description: 'Custom variable, shown in events' },
+  {
+    name: 'recipient-variables',
+    type: 'json',
+    description: 'Object: address to variables. Switches batch mode on',
+  },
+]
+
+const MIME_PARAMS: ParamDoc[] = [
+  {
+    name: 'to',
+    type: 'string',
+    required: true,
+    repeated: true,
+    description: 'All recipients: To, Cc and Bcc alike',
+  },
+  { name: 'message', type: 'file', required: true, description: 'The MIME message' },
+  ...OPTION_PARAMS,
+]
+
 const SEND_PARAMS: ParamDoc[] = [
-  { name: 'from', type: 'string', required: true, description: 'Sender: an address or `Name <address>`' },
+  {
+    name: 'from',
+    type: 'string',
+    repeated: true,
+    description: 'Sender: an address or `Name <address>`; required unless the template gives one',
+  },
   {
     name: 'to',
     type: 'string',
@@ -25,7 +94,7 @@ const SEND_PARAMS: ParamDoc[] = [
   },
   { name: 'cc', type: 'string', repeated: true, description: 'Like to' },
   { name: 'bcc', type: 'string', repeated: true, description: 'Like to; never shown in the mail' },
-  { name: 'subject', type: 'string', required: true, description: 'May be empty' },
+  { name: 'subject', type: 'string', description: 'May be empty; required unless the template gives one' },
   { name: 'text', type: 'string', description: 'Plain-text body; one of text, html, amp-html is required' },
   { name: 'html', type: 'string', description: 'HTML body' },
   { name: 'amp-html', type: 'string', description: 'AMP part' },
@@ -36,48 +105,121 @@ const SEND_PARAMS: ParamDoc[] = [
     repeated: true,
     description: 'File that the html shows as `cid:<file name>`',
   },
-  { name: 'o:tag', type: 'string', repeated: true, description: 'Tag; at most 10' },
-  { name: 'o:testmode', type: 'boolean', description: 'Do everything but deliver', default: false },
-  { name: 'o:dkim', type: 'boolean', description: 'Sign the message', default: true },
-  { name: 'o:require-tls', type: 'boolean', description: 'Deliver over TLS or not at all' },
-  { name: 'o:skip-verification', type: 'boolean', description: 'Take any certificate' },
-  { name: 'h:<name>', type: 'string', description: 'Custom header' },
-  { name: 'v:<name>', type: 'string', description: 'Custom variable, shown in events' },
+  ...OPTION_PARAMS,
 ]
 
 export interface MessageRouteParts extends AcceptParts {
+  /** The configured prefix and its aliases. */
   headerPrefixes: readonly string[]
+  limiter: RateLimiter
 }
 
+const SEND_PATH = '/v3/{domain_name}/messages'
+const STORED_PATH = '/v3/domains/{domain_name}/messages/{storage_key}'
+
+const SEND_RESPONSE = {
+  type: 'object',
+  required: ['id', 'message'],
+  properties: { id: { type: 'string' }, message: { type: 'string' } },
+}
+
+/** What the two send operations have in common. */
+const SENDING = {
+  method: 'POST',
+  tag: TAG,
+  auth: { area: 'messages:send', access: 'write', domain: 'domain_name' },
+  plainText401: true,
+  rateLimit: 'sending',
+  bodyLimit: SENDING_BODY_LIMIT,
+  joinsIdempotency: true,
+  responses: { 200: { description: 'Stored and queued', schema: SEND_RESPONSE } },
+} as const
+
 export function messageRoutes(parts: MessageRouteParts): Operation[] {
+  return [...sendRoutes(parts), ...storedRoutes(parts)]
+}
+
+function sendRoutes(parts: MessageRouteParts): Operation[] {
+  const beforeBody = async ({ path, caller }: { path: { domain_name: string }; caller: Caller }) =>
+    void (await sendingDomain(parts, caller, path.domain_name))
+  const send = async (
+    context: Context<'domain_name', Caller>,
+    read: (params: Context<'domain_name', Caller>['params'], facts: RequestFacts) => Draft | Promise<Draft>,
+  ) => {
+    const domain = await sendingDomain(parts, context.caller, context.path.domain_name)
+    const facts = {
+      prefixes: parts.headerPrefixes,
+      now: parts.clock.now(),
+      scheduleMaxMs: scheduleMaxMs(domain),
+      contentType: mediaType(context.headers['content-type']),
+    }
+    const draft = await read(context.params, facts)
+    const headers = takeRecipients(parts.limiter, domain, draft.recipients.length)
+    const acceptance = await acceptMessage(parts, draft, submissionOf(context, domain))
+    return jsonReply(acceptance, { headers })
+  }
   return [
     operation({
-      method: 'POST',
-      path: '/v3/{domain_name}/messages',
+      ...SENDING,
+      path: SEND_PATH,
       id: 'sendMessage',
-      tag: TAG,
       summary: 'Send a message from parts',
-      auth: { area: 'messages:send', access: 'write', domain: 'domain_name' },
-      plainText401: true,
-      rateLimit: 'sending',
-      bodyLimit: SENDING_BODY_LIMIT,
       params: SEND_PARAMS,
-      responses: { 200: { description: 'Stored and queued', schema: SEND_RESPONSE } },
-      beforeBody: async ({ path, caller }) => void (await sendingDomain(parts, caller, path.domain_name)),
-      async handler({ params, path, caller, remoteAddress }) {
-        const domain = await sendingDomain(parts, caller, path.domain_name)
-        const draft = readSendRequest(params, parts.headerPrefixes)
-        return acceptMessage(parts, draft, {
-          domain,
-          method: 'http',
-          originatingIp: remoteAddress,
-          keyId: caller.keyId,
-        })
-      },
+      beforeBody,
+      handler: (context) => send(context, readSendRequest),
     }),
     operation({
+      ...SENDING,
+      path: `${SEND_PATH}.mime`,
+      id: 'sendMimeMessage',
+      summary: 'Send a MIME message',
+      multipartOnly: true,
+      params: MIME_PARAMS,
+      beforeBody,
+      handler: (context) => send(context, readMimeRequest),
+    }),
+  ]
+}
+
+const mediaType = (header: string | undefined) =>
+  ((header ?? '').split(';', 1)[0] as string).trim().toLowerCase()
+
+function submissionOf(
+  {
+    caller,
+    remoteAddress,
+    idempotency,
+  }: Pick<Context<string, Caller>, 'caller' | 'remoteAddress' | 'idempotency'>,
+  domain: Domain,
+): Submission {
+  return {
+    domain,
+    method: 'http',
+    originatingIp: remoteAddress,
+    keyId: caller.keyId,
+    ...(idempotency && {
+      also: (acceptance: Acceptance, keepUntil: number) => idempotency.statements(acceptance, keepUntil),
+    }),
+  }
+}
+
+/** Takes recipients from the account's limit; the headers that tell what is left. @throws TooManyRequests */
+function takeRecipients(limiter: RateLimiter, domain: Domain, count: number): Record<string, string> {
+  const grant = limiter.take('sending-recipients', domain.accountId, count)
+  if (!grant) return {}
+  if (!grant.allowed) throw limitExceeded('sending-recipients', grant.retrySeconds, domain.name)
+  return {
+    'x-recipient-limit': String(grant.limit),
+    'x-recipient-remaining': String(grant.remaining),
+    'x-recipient-reset': String(grant.resetAt),
+  }
+}
+
+function storedRoutes(parts: MessageRouteParts): Operation[] {
+  return [
+    operation({
       method: 'GET',
-      path: '/v3/domains/{domain_name}/messages/{storage_key}',
+      path: STORED_PATH,
       id: 'readStoredMessage',
       tag: TAG,
       summary: 'Read a stored message',
@@ -85,15 +227,33 @@ export function messageRoutes(parts: MessageRouteParts): Operation[] {
       params: [],
       responses: { 200: { description: 'The stored message' } },
       async handler({ path, caller, headers }) {
-        const record = await storedRecord(parts, caller, path.domain_name, path.storage_key)
-        const url = `${parts.storageUrl}/v3/domains/${record.domainName}/messages/${path.storage_key}`
-        if (/message\/rfc2822/i.test(headers.accept ?? '')) return storedMime(record, parts.blobs)
-        return storedMessage(record, url, parts.headerPrefix, parts.blobs)
+        const stored = await findStored(parts, caller.accountId, path.domain_name, path.storage_key)
+        if (/message\/rfc2822/i.test(headers.accept ?? '')) return storedMime(parts, stored)
+        const url = `${parts.storageUrl}/v3/domains/${stored.domain.name}/messages/${path.storage_key}`
+        return storedMessage(parts, stored, url)
+      },
+    }),
+    operation({
+      method: 'POST',
+      path: STORED_PATH,
+      id: 'resendMessage',
+      tag: TAG,
+      summary: 'Send a stored message again, to other recipients',
+      auth: { area: 'messages:send', access: 'write' },
+      rateLimit: 'sending',
+      joinsIdempotency: true,
+      params: [{ name: 'to', type: 'string', required: true, repeated: true, description: 'Recipients' }],
+      responses: { 200: { description: 'Stored and queued', schema: SEND_RESPONSE } },
+      async handler(context) {
+        const { path, caller, params } = context
+        const stored = await findStored(parts, caller.accountId, path.domain_name, path.storage_key)
+        const recipients = readRecipients(params)
+        return resendMessage(parts, stored, recipients, submissionOf(context, stored.domain))
       },
     }),
     operation({
       method: 'GET',
-      path: '/v3/domains/{domain_name}/messages/{storage_key}/attachments/{n}',
+      path: `${STORED_PATH}/attachments/{n}`,
       id: 'readStoredAttachment',
       tag: TAG,
       summary: 'One file of a stored message, counted from 0',
@@ -101,23 +261,17 @@ export function messageRoutes(parts: MessageRouteParts): Operation[] {
       params: [],
       responses: { 200: { description: 'The bytes', contentType: 'application/octet-stream' } },
       async handler({ path, caller }) {
-        const record = await storedRecord(parts, caller, path.domain_name, path.storage_key)
-        const file = /^\d{1,4}$/.test(path.n) ? record.content.files[Number(path.n)] : undefined
-        if (!file) throw new NotFound('Message not found')
+        const stored = await findStored(parts, caller.accountId, path.domain_name, path.storage_key)
+        if (!/^\d{1,4}$/.test(path.n)) throw new NotFound('Message not found')
+        const { chunk, contentType } = await storedFile(parts, stored, Number(path.n))
         const headers = {
           'content-disposition': 'attachment',
           'content-security-policy': "sandbox; default-src 'none'",
         }
-        return bytesReply(await fileChunk(file, parts.blobs), file.contentType, { headers })
+        return bytesReply(chunk, contentType, { headers })
       },
     }),
   ]
-}
-
-const SEND_RESPONSE = {
-  type: 'object',
-  required: ['id', 'message'],
-  properties: { id: { type: 'string' }, message: { type: 'string' } },
 }
 
 /** The caller's domain, able to send now. @throws NotFound, Forbidden */
@@ -126,19 +280,4 @@ async function sendingDomain(parts: MessageRouteParts, caller: Caller, name: str
   if (!domain || domain.accountId !== caller.accountId) throw new NotFound(`Domain not found: ${name}`)
   checkMaySend(domain, parts.allowUnverified)
   return domain
-}
-
-/** @throws BadRequest for a malformed key, NotFound for one that names nothing of this domain and account */
-async function storedRecord(
-  parts: MessageRouteParts,
-  caller: Caller,
-  domainName: string,
-  key: string,
-): Promise<MessageRecord> {
-  const domain = await parts.domains.byName(domainName)
-  if (!domain || domain.accountId !== caller.accountId) throw new NotFound('Domain not found')
-  if (!ID_PATTERN.test(key)) throw new BadRequest('Invalid storage key')
-  const record = await parts.records.byId(key)
-  if (!record || record.domainId !== domain.id) throw new NotFound('Message not found')
-  return record
 }

@@ -1,89 +1,124 @@
 /**
- * Reads `POST /v3/{domain}/messages` into a draft, checking in the contract's order (messages.md rule 1):
- * from; to, cc, bcc; subject; content; option size; option values. The first fault answers, in the
- * contract's words.
+ * Reads `POST /v3/{domain}/messages` and `.../messages.mime` into a draft, checking in the contract's order
+ * (messages.md rule 1): from; to, cc, bcc; subject; content; option size; option values. The first fault
+ * answers, in the contract's words.
  */
 import { BadRequest } from '../base/errors.ts'
-import type { Params, UploadedFile } from '../http/params.ts'
-import {
-  AddressSyntaxError,
-  addressKey,
-  bareAddress,
-  type Mailbox,
-  parseAddressList,
-} from '../mime/address.ts'
+import type { Chunk } from '../base/mime-message.ts'
+import { type Params, quotable, type UploadedFile } from '../http/params.ts'
+import { AddressSyntaxError, addressKey, type Mailbox, parseAddressList } from '../mime/address.ts'
 import { isHeaderName } from '../mime/header.ts'
-import { DEFAULT_OPTIONS, type Draft, type DraftFile, type MessageOptions } from './draft.ts'
-import { cleanTags } from './tags.ts'
+import { unfoldedValue } from '../mime/split.ts'
+import type { Draft, DraftBody, DraftFile } from './draft.ts'
+import { type ReadMime, readMimeSource } from './mime-source.ts'
+import {
+  checkOptionSize,
+  mergeValues,
+  OPTION_FIELDS,
+  type OptionValues,
+  type ReadOptions,
+  readOptions,
+  splitOptionHeaders,
+} from './options.ts'
 
 export const RECIPIENTS_MAX = 1000
-const OPTION_BYTES_MAX = 16_384
-
-/** Options that the contract knows and that are not honoured yet: refused by name, never ignored. */
-const NOT_HONOURED = [
-  'template',
-  't:version',
-  't:text',
-  't:variables',
-  'recipient-variables',
-  'o:secondary-dkim',
-  'o:secondary-dkim-public',
-  'o:deliverytime',
-  'o:deliver-within',
-  'o:deliverytime-optimize-period',
-  'o:time-zone-localize',
-  'o:tracking',
-  'o:tracking-clicks',
-  'o:tracking-opens',
-  'o:tracking-pixel-location-top',
-  'o:sending-ip',
-  'o:sending-ip-pool',
-  'o:archive-to',
-  'o:suppress-headers',
-]
 
 /** Headers that are ours or the receiving server's alone: given ones are left out (messages.md rule 14). */
 const IGNORED_HEADERS =
   /^(content-type|content-transfer-encoding|mime-version|bcc|resent-bcc|received|return-path|dkim-signature|arc-.*|authentication-results)$/i
 
-/** @throws BadRequest with the text of messages.md section 3 */
-export function readSendRequest(params: Params, headerPrefixes: readonly string[]): Draft {
-  const from = addresses(params, 'from', 'from parameter is missing')
-  const to = addresses(params, 'to', 'to parameter is missing')
-  const cc = addresses(params, 'cc')
-  const bcc = addresses(params, 'bcc')
-  const recipients = withoutDoubles([...to, ...cc, ...bcc])
-  if (to.length + cc.length + bcc.length > RECIPIENTS_MAX) {
-    throw new BadRequest(`Too many recipients, max is ${RECIPIENTS_MAX}`)
-  }
-  const subject = params.given('subject')
-  if (subject === undefined) throw new BadRequest('subject parameter is missing')
-  const content = readContent(params)
-  checkOptionSize(params)
-  const refused = NOT_HONOURED.find((name) => params.text(name) !== undefined)
-  if (refused) throw new BadRequest(`'${refused}' is not supported yet`)
-  const options = readOptions(params)
-  const headers = readHeaders(params, headerPrefixes)
+export interface RequestFacts {
+  /** The configured prefix and its aliases. */
+  prefixes: readonly string[]
+  now: number
+  /** How far ahead a delivery time may lie. */
+  scheduleMaxMs: number
+  /** Media type of the request. */
+  contentType: string
+}
+
+/** M1. @throws BadRequest with the text of messages.md section 3 */
+export function readSendRequest(params: Params, facts: RequestFacts): Draft {
+  checkFilesAreFiles(params, facts.contentType)
+  const hasTemplate = params.text('template') !== undefined
+  const from = readAddresses(params, 'from', hasTemplate ? undefined : 'from parameter is missing')
+  const to = readAddresses(params, 'to', 'to parameter is missing')
+  const cc = readAddresses(params, 'cc')
+  const bcc = readAddresses(params, 'bcc')
+  const recipients = recipientsOf([...to, ...cc, ...bcc])
+  const subject = params.given('subject') ?? null
+  if (subject === null && !hasTemplate) throw new BadRequest('subject parameter is missing')
+  const body = readParts(params, hasTemplate)
+  const { mail, read } = readFieldOptions(params, facts, { optionBytes: 0, values: new Map() })
+  return { from, to, cc, recipients, subject, body, headers: mail, ...draftOptions(read, params) }
+}
+
+/** M2. @throws BadRequest with the text of messages.md section 3 */
+export async function readMimeRequest(params: Params, facts: RequestFacts): Promise<Draft> {
+  const recipients = readRecipients(params)
+  const mime = await readMimeSource(messageChunk(params), facts.prefixes)
+  const { mail, read } = readFieldOptions(params, facts, mime)
+  const from = mimeAuthors(mime, mail, read.template !== null)
+  const body: DraftBody = { kind: 'mime', source: mime.source }
   return {
     from,
-    to,
-    cc,
+    to: [],
+    cc: [],
     recipients,
-    subject,
-    ...content,
-    headers: headers.mail,
-    userVariables: { ...headers.variables, ...readVariables(params) },
-    tags: cleanTags([...params.texts('o:tag'), ...headers.tags]),
-    options: {
-      ...options,
-      ...(headers.testMode !== null &&
-        params.text('o:testmode') === undefined && { testMode: headers.testMode }),
-    },
+    subject: null,
+    body,
+    headers: mail,
+    ...draftOptions(read, params),
   }
 }
 
+/** A message that came by SMTP: its options are in its own header block (smtp-submission.md section 2). */
+export async function readSubmittedMime(
+  raw: Chunk,
+  envelopeRecipients: readonly Mailbox[],
+  facts: RequestFacts,
+): Promise<Draft> {
+  const mime = await readMimeSource(raw, facts.prefixes)
+  checkOptionSize(mime.optionBytes)
+  const read = readOptions(mime.values, facts.prefixes, facts)
+  return {
+    from: mimeAuthors(mime, [], read.template !== null),
+    to: [],
+    cc: [],
+    recipients: recipientsOf(envelopeRecipients),
+    subject: null,
+    body: { kind: 'mime', source: mime.source },
+    headers: [],
+    userVariables: read.headerVariables,
+    ...commonOptions(read),
+  }
+}
+
+const commonOptions = ({ tags, template, recipientVariables, options }: ReadOptions) => ({
+  tags,
+  template,
+  recipientVariables,
+  options,
+})
+
+const draftOptions = (read: ReadOptions, params: Params) => ({
+  userVariables: { ...read.headerVariables, ...readVariables(params) },
+  ...commonOptions(read),
+})
+
+/** Files are read from multipart only; anywhere else they would be lost without a word. */
+function checkFilesAreFiles(params: Params, contentType: string): void {
+  const given = params.text('attachment') !== undefined || params.text('inline') !== undefined
+  if (given && contentType !== 'multipart/form-data') throw notMultipart(contentType)
+}
+
+const notMultipart = (contentType: string) =>
+  new BadRequest(
+    `Invalid request content type. Expecting 'multipart/form-data' but got '${quotable(contentType)}'`,
+  )
+
 /** All addresses of a repeatable address field. */
-function addresses(params: Params, name: string, missing?: string): Mailbox[] {
+function readAddresses(params: Params, name: string, missing?: string): Mailbox[] {
   const values = params.texts(name)
   if (values.length === 0 && missing) throw new BadRequest(missing)
   try {
@@ -98,31 +133,36 @@ function addresses(params: Params, name: string, missing?: string): Mailbox[] {
   }
 }
 
-function withoutDoubles(mailboxes: readonly Mailbox[]): Mailbox[] {
+/** `to` alone. @throws BadRequest as readSendRequest */
+export const readRecipients = (params: Params): Mailbox[] =>
+  recipientsOf(readAddresses(params, 'to', 'to parameter is missing'))
+
+/** Without doubles, the first place winning. @throws BadRequest for more than 1,000 addresses */
+function recipientsOf(mailboxes: readonly Mailbox[]): Mailbox[] {
+  if (mailboxes.length > RECIPIENTS_MAX) throw new BadRequest(`Too many recipients, max is ${RECIPIENTS_MAX}`)
   const seen = new Map<string, Mailbox>()
   for (const mailbox of mailboxes) {
-    const key = addressKey(bareAddress(mailbox))
+    const key = addressKey(mailbox)
     if (!seen.has(key)) seen.set(key, mailbox)
   }
   return [...seen.values()]
 }
 
-function readContent(params: Params): Pick<Draft, 'text' | 'html' | 'amp' | 'files'> {
+function readParts(params: Params, hasTemplate: boolean): DraftBody {
   const text = params.text('text') ?? null
   const html = params.text('html') ?? null
   const amp = params.text('amp-html') ?? null
-  const template = params.text('template')
-  if (html !== null && template !== undefined) {
+  if (html !== null && hasTemplate) {
     throw new BadRequest("Only one parameters 'html' or 'template' is allowed")
   }
-  if (text === null && html === null && amp === null && template === undefined) {
+  if (text === null && html === null && amp === null && !hasTemplate) {
     throw new BadRequest("Need at least one of 'text', 'html', 'amp-html' or 'template' parameters specified")
   }
   const files = [
     ...params.files('attachment').map((file) => draftFile(file, 'attachment')),
     ...params.files('inline').map((file) => draftFile(file, 'inline')),
   ]
-  return { text, html, amp, files }
+  return { kind: 'parts', text, html, amp, files }
 }
 
 function draftFile(file: UploadedFile, disposition: DraftFile['disposition']): DraftFile {
@@ -134,79 +174,81 @@ function draftFile(file: UploadedFile, disposition: DraftFile['disposition']): D
   }
 }
 
+/** The MIME message: a file part, or text as one client sends it. */
+function messageChunk(params: Params): Chunk {
+  const [file] = params.files('message')
+  if (file) return file.keep()
+  const text = params.given('message')
+  if (text === undefined) throw new BadRequest('message parameter is missing')
+  if (text === '') throw new BadRequest("'message' parameter is not a file")
+  return Buffer.from(text)
+}
+
+/** @throws BadRequest `cannot parse from address` */
+function mimeAuthors(
+  mime: ReadMime,
+  mail: readonly (readonly [string, string])[],
+  hasTemplate: boolean,
+): Mailbox[] {
+  const isFrom = (name: string) => name.toLowerCase() === 'from'
+  const own = mail.findLast(([name]) => isFrom(name))?.[1]
+  const inside = mime.source.headers.filter(({ name }) => isFrom(name)).map(({ raw }) => unfoldedValue(raw))
+  const values = own === undefined ? inside : [own]
+  try {
+    const authors = values.flatMap(parseAddressList)
+    if (values.length > 1 || (authors.length === 0 && !hasTemplate))
+      throw new AddressSyntaxError('not one From')
+    return authors
+  } catch (error) {
+    if (!(error instanceof AddressSyntaxError)) throw error
+    throw new BadRequest('cannot parse from address', { cause: error })
+  }
+}
+
+/** Options of all sources: fields, then `h:` headers, then header fields of a MIME message (rule 15). */
+function readFieldOptions(
+  params: Params,
+  facts: RequestFacts,
+  mime: Pick<ReadMime, 'values' | 'optionBytes'>,
+): { mail: [string, string][]; read: ReadOptions } {
+  const given = readHeaders(params)
+  const { values, rest } = splitOptionHeaders(given, facts.prefixes)
+  checkOptionSize(fieldBytes(params) + mime.optionBytes)
+  const merged = mergeValues(fieldValues(params), values, mime.values)
+  const mail = rest
+    .filter(({ name }) => !IGNORED_HEADERS.test(name))
+    .map(({ name, value }): [string, string] => [name, value])
+  return { mail, read: readOptions(merged, facts.prefixes, facts) }
+}
+
+function fieldValues(params: Params): OptionValues {
+  return new Map(
+    OPTION_FIELDS.filter(({ field }) => field !== 'v:').map(({ field }) => [field, params.texts(field)]),
+  )
+}
+
 /** Names and values of o:, h:, v: and t: fields together. */
-function checkOptionSize(params: Params): void {
+function fieldBytes(params: Params): number {
   let size = 0
   for (const name of params.names()) {
     if (!/^[ohvt]:/.test(name)) continue
     for (const value of params.texts(name)) size += Buffer.byteLength(name) + Buffer.byteLength(value)
   }
-  if (size > OPTION_BYTES_MAX) {
-    throw new BadRequest('Send options (parameters starting with o:, h:, or v:) are limited to 16KB total')
-  }
+  return size
 }
 
-function readOptions(params: Params): MessageOptions {
-  return {
-    dkim: params.boolean('o:dkim') ?? DEFAULT_OPTIONS.dkim,
-    testMode: params.boolean('o:testmode') ?? DEFAULT_OPTIONS.testMode,
-    requireTls: params.boolean('o:require-tls') ?? null,
-    skipVerification: params.boolean('o:skip-verification') ?? null,
-  }
+function readHeaders(params: Params): { name: string; value: string }[] {
+  return params
+    .names()
+    .filter((parameter) => parameter.startsWith('h:'))
+    .flatMap((parameter) => {
+      const name = parameter.slice(2).trim()
+      if (!isHeaderName(name)) throw new BadRequest(`Header name must be pure ASCII: ${quotable(name)}`)
+      return params.texts(parameter).map((value) => ({ name, value }))
+    })
 }
 
 function readVariables(params: Params): Record<string, string> {
   const entries = params.names().filter((name) => name.startsWith('v:') && name.length > 2)
   return Object.fromEntries(entries.map((name) => [name.slice(2), params.given(name) ?? '']))
-}
-
-interface HeaderFields {
-  mail: [string, string][]
-  tags: string[]
-  variables: Record<string, unknown>
-  testMode: boolean | null
-}
-
-/** `h:` fields: headers of the mail, or options where the name has the service's prefix. */
-function readHeaders(params: Params, prefixes: readonly string[]): HeaderFields {
-  const fields: HeaderFields = { mail: [], tags: [], variables: {}, testMode: null }
-  for (const parameter of params.names()) {
-    if (!parameter.startsWith('h:')) continue
-    const name = parameter.slice(2).trim()
-    if (!isHeaderName(name)) throw new BadRequest(`Header name must be pure ASCII: ${name}`)
-    const prefix = prefixes.find((candidate) => name.toLowerCase().startsWith(candidate.toLowerCase()))
-    for (const value of params.texts(parameter)) {
-      if (prefix) readOptionHeader(fields, parameter, name.slice(prefix.length).toLowerCase(), value)
-      else if (!IGNORED_HEADERS.test(name)) fields.mail.push([name, value])
-    }
-  }
-  return fields
-}
-
-/** An option as a header of the call; those not honoured yet are refused like their fields. */
-function readOptionHeader(fields: HeaderFields, parameter: string, option: string, value: string): void {
-  switch (option) {
-    case 'tag':
-      fields.tags.push(value)
-      return
-    case 'variables':
-      Object.assign(fields.variables, jsonObject(value, parameter))
-      return
-    case 'drop-message':
-      fields.testMode = /^(yes|true|1|on)$/i.test(value.trim())
-      return
-    default:
-      throw new BadRequest(`'${parameter}' is not supported yet`)
-  }
-}
-
-function jsonObject(text: string, parameter: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      return value as Record<string, unknown>
-  } catch {
-    // Falls through to the one answer for everything that is not an object.
-  }
-  throw new BadRequest(`'${parameter}' parameter is not a valid JSON`)
 }

@@ -1,33 +1,93 @@
 /** The stored message as `GET /v3/domains/{domain}/messages/{key}` shows it (messages.md, StoredMessage). */
-import { messageBytes } from '../base/mime-message.ts'
+import { BadRequest, NotFound } from '../base/errors.ts'
+import { ID_PATTERN } from '../base/ids.ts'
+import { type Chunk, messageBytes } from '../base/mime-message.ts'
+import type { DomainDirectory } from '../domains/directory.ts'
+import type { Domain } from '../domains/domain.ts'
 import { htmlToText } from '../mime/html-text.ts'
 import { splitMessage } from '../mime/split.ts'
 import { stripReply, stripReplyHtml } from '../mime/stripped.ts'
-import type { BlobStore } from '../store/blobs.ts'
-import { buildMessage, needsUtf8 } from './build.ts'
-import type { MessageRecord, StoredFile } from './content.ts'
+import { decodeContent } from '../mime/transfer-encoding.ts'
+import type { DeliveryRow } from '../store/schema.ts'
+import type { Store } from '../store/store.ts'
+import { RenderError } from './collaborators.ts'
+import { fileChunk, type MessageRecord, mimeFiles, readChunk, sliceChunk, storedChunk } from './content.ts'
+import { type Copy, type CopyParts, type CopyTarget, makeCopy } from './copy.ts'
+import { targetOf } from './prepare.ts'
+import type { MessageRecords } from './records.ts'
 
-const utf8Of = ({ summary }: MessageRecord) => needsUtf8([summary.sender, ...summary.recipients])
+export interface StoredParts extends CopyParts {
+  store: Store
+  domains: DomainDirectory
+  records: MessageRecords
+}
 
-/** The message as composed, without what delivery adds for one recipient. */
-const composed = (record: MessageRecord, blobs: BlobStore) =>
-  buildMessage(record.content, [], { seed: record.id, utf8: utf8Of(record) }, blobs)
+/** A stored message: that of a call, or one recipient's of a batch. */
+export interface Stored {
+  record: MessageRecord
+  domain: Domain
+  target: CopyTarget
+  /** Bare addresses that it went to. */
+  recipients: readonly string[]
+}
+
+/** @throws BadRequest for a malformed key, NotFound for one that names nothing of this domain and account */
+export async function findStored(
+  parts: StoredParts,
+  accountId: string,
+  domainName: string,
+  key: string,
+): Promise<Stored> {
+  const domain = await parts.domains.byName(domainName)
+  if (!domain || domain.accountId !== accountId) throw new NotFound('Domain not found')
+  if (!ID_PATTERN.test(key)) throw new BadRequest('Invalid storage key')
+  const whole = await parts.records.byId(key)
+  if (whole && whole.domainId === domain.id) {
+    const target = { delivery: null, recipient: null, variables: null, list: null }
+    return { record: whole, domain, target, recipients: whole.summary.recipients }
+  }
+  const delivery = await deliveryOf(parts.store, key)
+  const record = delivery ? await parts.records.byId(delivery.message_pk) : null
+  if (!delivery || !record?.content.batch || record.domainId !== domain.id)
+    throw new NotFound('Message not found')
+  const target = { ...targetOf(delivery, () => Buffer.alloc(8)), delivery: null }
+  return { record, domain, target, recipients: [delivery.recipient] }
+}
+
+async function deliveryOf(store: Store, id: string): Promise<DeliveryRow | undefined> {
+  return store.db.selectFrom('deliveries').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+/** As composed, without what delivery adds; a template that fails for these variables is shown unrendered. */
+export async function storedCopy(parts: StoredParts, { record, domain, target }: Stored): Promise<Copy> {
+  try {
+    return await makeCopy(parts, record, domain, target)
+  } catch (error) {
+    if (!(error instanceof RenderError)) throw error
+    const content = { ...record.content, template: null }
+    return makeCopy(parts, { ...record, content }, domain, target)
+  }
+}
 
 /** All nineteen fields and the further ones; a field that has nothing is an empty string. `url`: of the message itself. */
 export async function storedMessage(
-  record: MessageRecord,
+  parts: StoredParts,
+  stored: Stored,
   url: string,
-  headerPrefix: string,
-  blobs: BlobStore,
 ): Promise<Record<string, unknown>> {
-  const { summary, content } = record
-  const message = await composed(record, blobs)
-  const head = Buffer.from(`${message.headers.join('\r\n')}\r\n\r\n`)
+  const { record } = stored
+  const copy = await storedCopy(parts, stored)
+  const { summary } = copy.about
+  const head = Buffer.from(`${copy.message.headers.join('\r\n')}\r\n\r\n`)
   const headers = splitMessage(head).headers.map(({ name, value }) => [name, value] as const)
   const header = (name: string) => headers.find(([other]) => other.toLowerCase() === name)?.[1] ?? ''
-  const plain = content.text ?? (content.html === null ? '' : htmlToText(content.html))
-  const html = content.html ?? ''
+  const texts = await copy.texts()
+  const html = texts.find(({ kind }) => kind === 'html')?.value ?? ''
+  const given = texts.find(({ kind }) => kind === 'text')?.value
+  const plain = given ?? (html === '' ? '' : htmlToText(html))
   const stripped = stripReply(plain)
+  const files = storedFiles(record).map((file, n) => ({ ...file, n }))
+  const variables = record.content.template?.variables ?? {}
   return {
     'Content-Transfer-Encoding': header('content-transfer-encoding'),
     'Content-Type': header('content-type'),
@@ -36,46 +96,95 @@ export async function storedMessage(
     'Mime-Version': header('mime-version'),
     Subject: summary.subject,
     To: summary.to,
-    [`${headerPrefix}Tag`]: summary.tags.join(', '),
-    [`${headerPrefix}Template-Name`]: summary.template?.name ?? '',
-    [`${headerPrefix}Template-Variables`]: '',
+    [`${parts.headerPrefix}Tag`]: summary.tags.join(', '),
+    [`${parts.headerPrefix}Template-Name`]: summary.template?.name ?? '',
+    [`${parts.headerPrefix}Template-Variables`]:
+      Object.keys(variables).length > 0 ? JSON.stringify(variables) : '',
     sender: summary.sender,
     from: summary.from,
     subject: summary.subject,
-    recipients: summary.recipients.join(', '),
+    recipients: stored.recipients.join(', '),
     'body-html': html,
     'body-plain': plain,
     'stripped-html': html === '' ? '' : stripReplyHtml(html),
     'stripped-text': stripped.text,
     'stripped-signature': stripped.signature,
     'message-headers': headers,
-    attachments: numbered(content.files)
-      .filter(({ file }) => file.disposition === 'attachment')
-      .map(({ file, n }) => describe(file, n, url)),
+    attachments: files
+      .filter(({ disposition }) => disposition === 'attachment')
+      .map((file) => describe(file, file.n, url)),
     'content-id-map': Object.fromEntries(
-      numbered(content.files)
-        .filter(({ file }) => file.disposition === 'inline')
-        .map(({ file, n }) => [`<${file.filename}>`, describe(file, n, url)]),
+      files
+        .filter(({ contentId }) => contentId !== null)
+        .map((file) => [`<${file.contentId}>`, describe(file, file.n, url)]),
     ),
   }
 }
 
-const numbered = (files: readonly StoredFile[]) => files.map((file, n) => ({ file, n }))
+interface ShownFile {
+  disposition: 'inline' | 'attachment'
+  filename: string
+  contentType: string
+  sizeBytes: number
+  contentId: string | null
+}
 
-function describe(file: StoredFile, n: number, url: string): Record<string, unknown> {
+/** The files in the order in which they are numbered. */
+function storedFiles({ content }: MessageRecord): ShownFile[] {
+  if (content.kind === 'parts') {
+    return content.files.map(({ disposition, filename, contentType, sizeBytes }) => ({
+      disposition,
+      filename,
+      contentType,
+      sizeBytes,
+      contentId: disposition === 'inline' ? filename : null,
+    }))
+  }
+  return mimeFiles(content).map((leaf) => ({
+    disposition: leaf.contentId !== null && leaf.disposition !== 'attachment' ? 'inline' : 'attachment',
+    filename: leaf.filename,
+    contentType: leaf.type,
+    sizeBytes: leaf.sizeBytes,
+    contentId: leaf.contentId,
+  }))
+}
+
+function describe(file: ShownFile, n: number, url: string): Record<string, unknown> {
   const { filename, contentType, sizeBytes } = file
   return { name: filename, 'content-type': contentType, size: sizeBytes, url: `${url}/attachments/${n}` }
 }
 
+/** The bytes and the type of file `n`. @throws NotFound */
+export async function storedFile(
+  parts: StoredParts,
+  { record }: Stored,
+  n: number,
+): Promise<{ chunk: Chunk; contentType: string }> {
+  const { content } = record
+  const shown = storedFiles(record)[n]
+  if (!shown) throw new NotFound('Message not found')
+  if (content.kind === 'parts') {
+    const file = content.files[n]
+    if (!file) throw new NotFound('Message not found')
+    return { chunk: await fileChunk(file, parts.blobs), contentType: file.contentType }
+  }
+  const leaf = mimeFiles(content)[n]
+  if (!leaf) throw new NotFound('Message not found')
+  const body = await storedChunk(content.body, content.body.sizeBytes, parts.blobs)
+  const bytes = await readChunk(sliceChunk(body, leaf.start, leaf.end))
+  return { chunk: decodeContent(bytes, leaf.encoding), contentType: leaf.type }
+}
+
 /** The answer to `Accept: message/rfc2822`. */
-export async function storedMime(record: MessageRecord, blobs: BlobStore): Promise<Record<string, unknown>> {
-  const { summary } = record
+export async function storedMime(parts: StoredParts, stored: Stored): Promise<Record<string, unknown>> {
+  const { about, message } = await storedCopy(parts, stored)
+  const { summary } = about
   return {
-    recipients: summary.recipients.join(', '),
-    recipient: summary.recipients[0] ?? '',
+    recipients: stored.recipients.join(', '),
+    recipient: stored.recipients[0] ?? '',
     sender: summary.sender,
     from: summary.from,
     subject: summary.subject,
-    'body-mime': (await messageBytes(await composed(record, blobs))).toString('utf8'),
+    'body-mime': (await messageBytes(message)).toString('utf8'),
   }
 }

@@ -27,6 +27,8 @@ export interface HttpRequest {
   method?: 'GET' | 'POST'
   headers?: Readonly<Record<string, string>>
   body?: Uint8Array
+  /** Time in all, for bodies that take longer than a webhook's; default TOTAL_MAX_MS. */
+  totalMs?: number
 }
 
 export type HttpOutcome =
@@ -108,7 +110,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     if (!(await turn.enter())) return { kind: 'failed', why: 'too many requests are waiting', durationMs: 0 }
     const startedAt = clock.monotonic()
     const durationMs = () => Math.round(clock.monotonic() - startedAt)
-    const limits = createLimits(clock)
+    const limits = createLimits(clock, request.totalMs)
     try {
       const addresses = await Promise.race([target(url), limits.over])
       if (typeof addresses === 'string') {
@@ -250,7 +252,7 @@ interface Limits {
   end(): void
 }
 
-function createLimits(clock: Clock): Limits {
+function createLimits(clock: Clock, totalMs = TOTAL_MAX_MS): Limits {
   const over = Promise.withResolvers<never>()
   over.promise.catch(() => {}) // nobody may be waiting when it comes
   let passed = false
@@ -260,7 +262,7 @@ function createLimits(clock: Clock): Limits {
       over.reject(new Error(why))
     })
   const connect = after(CONNECT_MAX_MS, `no connection within ${CONNECT_MAX_MS / 1000} s`)
-  const total = after(TOTAL_MAX_MS, `no answer within ${TOTAL_MAX_MS / 1000} s`)
+  const total = after(totalMs, `no answer within ${totalMs / 1000} s`)
   return {
     over: over.promise,
     connected: () => connect.cancel(),

@@ -111,9 +111,10 @@ async function rig(
     queue,
     until,
     async post(url, ...subjects) {
-      const statement = (subject: string) =>
-        queue.statement({ kind: 'test', accountId: 'a', url, lane: laneOf(url), subject })
-      await store.commit(subjects.map(statement))
+      const lane = laneOf(url)
+      await store.commit(
+        queue.statements(subjects.map((subject) => ({ kind: 'test', accountId: 'a', url, lane, subject }))),
+      )
     },
     async waiting() {
       const count = store.db.selectFrom('outgoing_posts').select((of) => of.fn.countAll<number>().as('n'))

@@ -1,8 +1,8 @@
 /**
  * The durable queue of POSTs: rows are the truth, each URL is a lane of its own.
  *
- * 1. `statement` gives the row of a POST for the transaction of what it tells, and notes that its lane should
- *    be looked at soon: the row is there once that transaction is committed.
+ * 1. `statements` gives the rows of POSTs for the transaction of what they tell, and notes that their lanes
+ *    should be looked at soon: the rows are there once that transaction is committed.
  * 2. `discover` finds every lane with rows that are due: those of other processes, of earlier runs, retries.
  * 3. `serve` takes a lane's lease, reads some due rows and starts as many as the lane may run.
  * 4. An attempt is `prepare` (by the kind, afresh each time) -> POST -> `conclude` -> one transaction that ends
@@ -17,7 +17,7 @@ import type { Clock, Timer } from '../base/clock.ts'
 import type { OutgoingPostRow } from '../store/schema.ts'
 import { StaleWrite, type Statement, type Store } from '../store/store.ts'
 import type { HttpClient, HttpOutcome } from './http-client.ts'
-import { createPostRows, LANE_LEASE_MS, type NewPost, postStatement } from './post-rows.ts'
+import { createPostRows, LANE_LEASE_MS, type NewPost, postStatements } from './post-rows.ts'
 
 /** One kind of POST: what to send and what to write down. */
 export interface PostKind {
@@ -54,8 +54,8 @@ export interface PostQueueParts {
 }
 
 export interface PostQueue {
-  /** The row of a new POST, due at once. To be committed now or never. */
-  statement(post: NewPost): Statement
+  /** The rows of new POSTs, due at once. To be committed now or never. */
+  statements(posts: readonly NewPost[]): Statement[]
   start(): Promise<void>
   /** Takes nothing new, waits for running attempts up to `drainMs`, gives the lanes back. */
   stop(drainMs: number): Promise<void>
@@ -339,9 +339,9 @@ export function createPostQueue(parts: PostQueueParts): PostQueue {
   }
 
   return {
-    statement(post) {
-      lookSoon(laneNamed(post.lane), 0)
-      return postStatement(post, clock.now())
+    statements(posts) {
+      for (const lane of new Set(posts.map((post) => post.lane))) lookSoon(laneNamed(lane), 0)
+      return postStatements(posts, clock.now())
     },
     async start() {
       await discover()

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { newId } from '../base/ids.ts'
 import type { OutgoingPostRow } from '../store/schema.ts'
-import { insert, type SqlValue, type Statement, type Store } from '../store/store.ts'
+import { insertMany, type SqlValue, type Statement, type Store } from '../store/store.ts'
 
 /** A lost process's lanes wait at most this long. */
 export const LANE_LEASE_MS = 30_000
@@ -22,20 +22,25 @@ export function laneOf(url: string): string {
   return createHash('sha256').update(url).digest('base64url').slice(0, 22)
 }
 
-export function postStatement(post: NewPost, dueAt: number): Statement {
-  const row: OutgoingPostRow = {
-    id: newId(dueAt),
-    kind: post.kind,
-    account_id: post.accountId,
-    lane: post.lane,
-    url: post.url,
-    subject: post.subject,
-    attempts: 0,
-    due_at: Math.floor(dueAt),
-    created_at: Math.floor(dueAt),
-  }
-  return insert('outgoing_posts', row)
+/** The rows of new posts, due at once. */
+export function postStatements(posts: readonly NewPost[], now: number): Statement[] {
+  return insertMany(
+    'outgoing_posts',
+    posts.map((post) => rowOf(post, now)),
+  )
 }
+
+const rowOf = (post: NewPost, now: number): OutgoingPostRow => ({
+  id: newId(now),
+  kind: post.kind,
+  account_id: post.accountId,
+  lane: post.lane,
+  url: post.url,
+  subject: post.subject,
+  attempts: 0,
+  due_at: Math.floor(now),
+  created_at: Math.floor(now),
+})
 
 const ACQUIRE = `INSERT INTO outgoing_leases (lane, owner, token, until_at) VALUES (?, ?, ?, ?)
   ON CONFLICT (lane) DO UPDATE SET owner = excluded.owner, token = excluded.token, until_at = excluded.until_at

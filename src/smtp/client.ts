@@ -101,9 +101,10 @@ export async function connectSmtp(options: ConnectOptions): Promise<SmtpConnecti
     channel.destroy()
     throw error
   }
-  const { remoteAddress = options.host } = channel.socket
+  const { remoteAddress = options.host, localAddress } = channel.socket
   const peer: PeerState = {
     peer: { host: options.host, port: options.port, address: remoteAddress },
+    localAddress: localAddress?.replace(/^::ffff:/, '') ?? null,
     extensions: opening.extensions,
     tls: opening.tls,
   }

@@ -31,6 +31,8 @@ export interface TlsState {
 
 export interface PeerState {
   readonly peer: { host: string; port: number; address: string }
+  /** Our end's address; null if the socket does not tell. */
+  readonly localAddress: string | null
   /** EHLO keywords in upper case with their parameters; empty after HELO. */
   readonly extensions: ReadonlyMap<string, string>
   /** null: plain text. */
@@ -94,6 +96,7 @@ export function createConnection(
 
 class OpenConnection implements Connection {
   readonly peer: PeerState['peer']
+  readonly localAddress: string | null
   readonly extensions: PeerState['extensions']
   readonly tls: PeerState['tls']
   readonly #channel: Channel
@@ -105,6 +108,7 @@ class OpenConnection implements Connection {
 
   constructor(channel: Channel, state: PeerState, timeouts: SmtpTimeouts, clock: Clock) {
     this.peer = state.peer
+    this.localAddress = state.localAddress
     this.extensions = state.extensions
     this.tls = state.tls
     this.#channel = channel

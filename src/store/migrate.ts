@@ -27,9 +27,20 @@ export function readMigrations(kind: 'sqlite' | 'postgres'): Migration[] {
     return {
       version: Number(file.slice(0, 4)),
       name: file.slice(5, -4),
-      sql: kind === 'postgres' ? toPostgres(sql) : toSqlite(sql),
+      sql: kind === 'postgres' ? toPostgres(sectionsOf(sql, kind)) : toSqlite(sectionsOf(sql, kind)),
     }
   })
+}
+
+/** A line `-- only sqlite` or `-- only postgres` begins a part for one database, `-- all` ends it. */
+function sectionsOf(sql: string, kind: 'sqlite' | 'postgres'): string {
+  let only: string | null = null
+  const kept = sql.split('\n').filter((line) => {
+    const mark = /^-- (?:only (sqlite|postgres)|all)$/.exec(line)
+    if (mark) only = mark[1] ?? null
+    return only === null || only === kind
+  })
+  return kept.join('\n')
 }
 
 const withoutComments = (sql: string) => sql.replaceAll(/--.*$/gm, '')

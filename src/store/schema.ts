@@ -65,6 +65,52 @@ export interface DomainRow {
   mailfrom_host: string
   dkim_authority: string
   created_at: number
+  signing_authority: string | null
+  dkim_unverified: Flag
+  verified: Flag
+  tracking_valid: Flag
+  sending_ips_json: string | null
+  sending_pool_id: string | null
+}
+
+export interface DomainDnsRow {
+  domain_id: string
+  checks_json: string
+  state_since: number
+  next_check_at: number
+}
+
+export interface DomainDeletionRow {
+  domain_id: string
+  name: string
+  domain_json: string
+  due_at: number
+  attempts: number
+}
+
+export interface TrackingSettingsRow {
+  domain_id: string
+  account_id: string
+  opens: Flag
+  opens_at_top: Flag
+  clicks: string
+  unsubscribe: Flag
+  html_footer: string | null
+  text_footer: string | null
+}
+
+export interface SenderSecurityRow {
+  domain_id: string
+  account_id: string
+  domain_name: string
+  sid: string
+  state: string
+  active_selector: string | null
+  rotation_enabled: Flag
+  rotation_interval: string
+  rotated_at: number
+  grace_until: number | null
+  rotation_json: string | null
 }
 
 export interface DkimKeyRow {
@@ -77,6 +123,10 @@ export interface DkimKeyRow {
   public_record: string
   active: Flag
   created_at: number
+  next_selector: string | null
+  check_json: string | null
+  activates: Flag
+  managed: Flag
 }
 
 export interface MessageRow {
@@ -114,6 +164,7 @@ export interface DeliveryRow {
   recipient_domain: string
   recipient_header: string
   variables_json: string | null
+  list_json: string | null
   state: DeliveryState
   due_at: number
   expires_at: number
@@ -124,6 +175,8 @@ export interface DeliveryRow {
   reason: string
   last_code: number | null
   last_reply: string | null
+  /** While it is paused: when it would be due. */
+  paused_due_at?: number | null | undefined
   created_at: number
   updated_at: number
 }
@@ -138,6 +191,21 @@ export interface EventRow {
   recipient: string | null
   message_id: string | null
   payload_json: string
+  /** With `seq` the place in the order of commits; the database fills it. */
+  tx: Generated<number>
+  /** Lower-case tags as JSON array; null: none. */
+  tags_json: string | null
+  /** Of domain and recipient, `recipientHash` in src/events/event.ts. */
+  recipient_hash: number | null
+}
+
+/** Written by triggers on `events`. */
+export interface EventTagRow {
+  domain_name: string
+  tag: string
+  event: string
+  timestamp_us: number
+  seq: number
 }
 
 export interface InboxRow {
@@ -158,6 +226,219 @@ export interface InboxRow {
   authentication_json: string
   raw: Uint8Array | null
   raw_blob: string | null
+}
+
+export interface ArchiveOutboxRow {
+  id: string
+  account_id: string
+  delivery_id: string
+  url: string
+  head: string
+  state: string
+  attempts: number
+  due_at: number
+  created_at: number
+}
+
+export interface DisabledQueueRow {
+  domain_id: string
+  queue: string
+  until: number
+}
+
+export interface IdempotencyKeyRow {
+  account_id: string
+  key: string
+  digest: string
+  status: number | null
+  body: string | null
+  expires_at: number
+}
+
+export interface TemplateRow {
+  id: string
+  account_id: string
+  scope: string
+  domain_id: string | null
+  name: string
+  description: string
+  created_by: string
+  created_at: number
+}
+
+export interface TemplateVersionRow {
+  id: string
+  template_id: string
+  tag: string
+  content: string
+  mjml: string
+  headers_json: string
+  comment: string
+  active: Flag
+  created_at: number
+}
+
+export interface CredentialRow {
+  login: string
+  account_id: string
+  domain_id: string
+  password_hash: string | null
+  is_system: Flag
+  changed_at: number
+  created_at: number
+}
+
+export interface ListRow {
+  id: string
+  account_id: string
+  domain_name: string
+  address: string
+  address_key: string
+  name: string
+  description: string
+  access_level: string
+  reply_preference: string
+  header_id: string
+  header_key: string
+  members_count: number
+  version: number
+  created_at: number
+}
+
+export interface ListMemberRow {
+  list_id: string
+  address_key: string
+  address: string
+  name: string
+  vars_json: string
+  subscribed: Flag
+}
+
+/** What background tasks of lists have in common. */
+export interface ListTaskRow {
+  id: string
+  account_id: string
+  list_id: string
+  state: 'running' | 'done'
+  lease_owner: string | null
+  lease_until: number
+  created_at: number
+  updated_at: number
+}
+
+export interface ListUploadRow extends ListTaskRow {
+  format: 'json' | 'csv'
+  is_upsert: Flag
+  subscribed: Flag
+  entries_json: string
+  done: number
+  upserted_count: number
+  failed_count: number
+}
+
+export interface ListExpansionRow extends ListTaskRow {
+  domain_id: string
+  message_pk: string
+  list_address: string
+  list_header_id: string
+  headers_json: string
+  exclude_json: string
+  position: string
+  copies: number
+}
+
+export type SuppressionKind = 'bounces' | 'complaints' | 'unsubscribes' | 'whitelists'
+
+export interface SuppressionRow {
+  domain_id: string
+  kind: SuppressionKind
+  address: string
+  account_id: string
+  code: string
+  detail: string
+  event_id: string | null
+  expires_at: number | null
+  created_at: number
+}
+
+export interface UnsubscribeTagRow {
+  domain_id: string
+  address: string
+  tag_key: string
+  tag: string
+}
+
+export interface SuppressionPolicyRow {
+  domain_id: string
+  hard_bounces_to_suppress: number
+  soft_bounces_to_suppress: number
+  window_days: number
+  lifetime_days: number
+}
+
+export interface CountedBounceRow {
+  event_id: string
+  domain_id: string
+  address: string
+  severity: 'hard' | 'soft'
+  bounced_at: number
+}
+
+export interface SuppressionImportRow {
+  id: string
+  account_id: string
+  domain_id: string
+  kind: SuppressionKind
+  blob: string
+  rows_done: number
+  rows_bad: number
+  attempts: number
+  lease_token: string | null
+  lease_owner: string | null
+  lease_until: number
+  created_at: number
+}
+
+export interface AuditRow {
+  id: string
+  account_id: string
+  key_id: string
+  remote_address: string
+  action: string
+  subject: string
+  detail_json: string
+  created_at: number
+}
+
+export interface TranscriptRow {
+  delivery_id: string
+  attempt: number
+  account_id: string
+  started_at: number
+  mx_host: string
+  lines_json: string
+}
+
+export interface InboxFaultsRow {
+  id: number
+  faults_json: string
+  updated_at: number
+}
+
+export interface MtaStsPolicyRow {
+  domain: string
+  policy_id: string
+  policy_text: string
+  expires_at: number
+}
+
+export interface TlsResultRow {
+  day: string
+  policy_domain: string
+  policy_type: string
+  mx_host: string
+  result_type: string
+  sessions: number
 }
 
 export interface OutgoingPostRow {
@@ -214,20 +495,45 @@ export interface WebhookAttemptRow {
 }
 
 export interface Schema {
-  accounts: AccountRow
-  api_keys: ApiKeyRow
-  login_links: LoginLinkRow
-  sessions: SessionRow
-  domains: DomainRow
-  dkim_keys: DkimKeyRow
-  messages: MessageRow
-  deliveries: DeliveryRow
-  events: EventRow
-  inbox: InboxRow
   outgoing_posts: OutgoingPostRow
   outgoing_leases: OutgoingLeaseRow
   domain_webhooks: DomainWebhookRow
   account_webhooks: AccountWebhookRow
   webhook_changes: { id: number; version: number }
   webhook_attempts: WebhookAttemptRow
+  archive_outbox: ArchiveOutboxRow
+  disabled_queues: DisabledQueueRow
+  idempotency_keys: IdempotencyKeyRow
+  credentials: CredentialRow
+  accounts: AccountRow
+  api_keys: ApiKeyRow
+  login_links: LoginLinkRow
+  sessions: SessionRow
+  domains: DomainRow
+  domain_dns: DomainDnsRow
+  domain_deletions: DomainDeletionRow
+  tracking_settings: TrackingSettingsRow
+  dkim_keys: DkimKeyRow
+  sender_security: SenderSecurityRow
+  messages: MessageRow
+  deliveries: DeliveryRow
+  events: EventRow
+  event_tags: EventTagRow
+  inbox: InboxRow
+  templates: TemplateRow
+  template_versions: TemplateVersionRow
+  lists: ListRow
+  list_members: ListMemberRow
+  list_uploads: ListUploadRow
+  list_expansions: ListExpansionRow
+  suppressions: SuppressionRow
+  unsubscribe_tags: UnsubscribeTagRow
+  suppression_policies: SuppressionPolicyRow
+  counted_bounces: CountedBounceRow
+  suppression_imports: SuppressionImportRow
+  audit: AuditRow
+  transcripts: TranscriptRow
+  inbox_faults: InboxFaultsRow
+  mta_sts_policies: MtaStsPolicyRow
+  tls_results: TlsResultRow
 }

@@ -11,13 +11,13 @@ import { BadRequest, NotFound } from '../base/errors.ts'
 import type { EventRecord } from '../events/event.ts'
 import type { HttpClient, HttpOutcome } from '../outgoing/http-client.ts'
 import type { PostKind, PostQueue } from '../outgoing/post-queue.ts'
-import { laneOf } from '../outgoing/post-rows.ts'
+import { laneOf, type NewPost } from '../outgoing/post-rows.ts'
 import type { WebhookAttemptRow } from '../store/schema.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { attemptStatement } from './attempts.ts'
 import { type SigningKeys, type WebhookEvent, webhookRequest } from './payload.ts'
-import type { Registry } from './registry.ts'
+import type { Registry, Target } from './registry.ts'
 import { samplePayload } from './sample.ts'
 import { openSigningKey } from './signing-key.ts'
 import { typeOfEvent, type WebhookType } from './types.ts'
@@ -124,8 +124,13 @@ const REPLAY_PAGE = 500
 
 export function createWebhooks(parts: WebhooksParts): Webhooks {
   const { store, sealer, registry, queue, client, clock } = parts
-  const statement = (eventId: string, url: string, lane: string, ownerId: string) =>
-    queue.statement({ kind: WEBHOOK, accountId: ownerId, url, lane, subject: eventId })
+  const post = (eventId: string, { url, lane, ownerId }: Target): NewPost => ({
+    kind: WEBHOOK,
+    accountId: ownerId,
+    url,
+    lane,
+    subject: eventId,
+  })
 
   async function keysOf(accountId: string): Promise<SigningKeys> {
     const row = await store.db
@@ -141,13 +146,15 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
   }
 
   return {
-    outboxStatements: (events) =>
-      events.flatMap((event) => {
+    outboxStatements(events) {
+      const posts = events.flatMap((event) => {
         const type = typeOfEvent(event.event, event.payload)
         if (type === null) return []
         const targets = registry.targets(event.accountId, event.domainName, type)
-        return targets.map(({ url, lane, ownerId }) => statement(event.id, url, lane, ownerId))
-      }),
+        return targets.map((target) => post(event.id, target))
+      })
+      return queue.statements(posts)
+    },
     async test(domain, type, url) {
       const now = clock.now()
       const payload = samplePayload(type, domain.name, parts.storageUrl, now)
@@ -166,7 +173,8 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
       if (!(await registry.isRegistered(event.account_id, event.domain_name, type, attempt.url))) {
         throw new NotFound('Webhook not found')
       }
-      await store.commit([statement(attempt.event_id, attempt.url, laneOf(attempt.url), attempt.account_id)])
+      const target = { url: attempt.url, lane: laneOf(attempt.url), ownerId: attempt.account_id }
+      await store.commit(queue.statements([post(attempt.event_id, target)]))
     },
     async replaySpan(accountId, span) {
       const total = await countOf(store, accountId, span)
@@ -182,7 +190,7 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
           .orderBy('seq')
           .limit(REPLAY_PAGE)
           .execute()
-        const statements: Statement[] = []
+        const posts: NewPost[] = []
         for (const row of rows) {
           const payload = JSON.parse(row.payload_json) as Record<string, unknown>
           const type = typeOfEvent(row.event, payload)
@@ -190,10 +198,10 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
           events++
           const targets = registry.targets(accountId, row.domain_name, type)
           const wanted = targets.filter(({ url }) => span.url === undefined || url === span.url)
-          statements.push(...wanted.map(({ url, lane, ownerId }) => statement(row.id, url, lane, ownerId)))
+          posts.push(...wanted.map((target) => post(row.id, target)))
         }
-        if (statements.length > 0) await store.commit(statements)
-        queued += statements.length
+        if (posts.length > 0) await store.commit(queue.statements(posts))
+        queued += posts.length
         after = rows.at(-1)?.seq ?? after
         if (rows.length < REPLAY_PAGE) return { events, queued }
       }

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { before, type TestContext, test } from 'node:test'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { type ParsedMail, simpleParser } from 'mailparser'
-import { ownAddress, startTestService, type TestService } from '../support/service.ts'
+import { eventually, ownAddress, startTestService, type TestService } from '../support/service.ts'
 import { createSink, type Sink, type SinkMessage } from '../support/smtp-sink.ts'
 
 let sink: Sink
@@ -176,7 +176,10 @@ test('the signature verifies with the published key, o:dkim=no sends none, test 
   await service.send({ 'o:testmode': 'yes', subject: 'test mode' })
   await receive({ subject: 'after it' })
   assert.equal(sink.messages.length, count + 1)
-  const delivered = await service.events('?event=delivered&subject="test mode"')
+  const delivered = await eventually('the delivered event of test mode', async () => {
+    const found = await service.events('?event=delivered&subject="test mode"')
+    return found.length > 0 && found
+  })
   assert.equal(statusOf(delivered).code, 650)
 })
 

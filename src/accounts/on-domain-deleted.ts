@@ -1,0 +1,14 @@
+import type { OnDomainDeleted } from '../domains/deletion.ts'
+import type { Store } from '../store/store.ts'
+
+/** Removes the sending keys of a deleted domain: a domain made again under its name must not revive them. */
+export function removeSendingKeys(store: Store): OnDomainDeleted {
+  return async (domain) => {
+    await store.db
+      .deleteFrom('api_keys')
+      .where('account_id', '=', domain.accountId)
+      .where('kind', '=', 'domain')
+      .where('domain_name', '=', domain.name)
+      .execute()
+  }
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { CsvSyntaxError, readCsv } from './csv.ts'
+
+async function* pieces(text: string | Uint8Array, size = 1000): AsyncGenerator<Uint8Array> {
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+}
+
+async function read(text: string | Uint8Array, size?: number): Promise<string[][]> {
+  const records: string[][] = []
+  for await (const record of readCsv(pieces(text, size))) records.push(record)
+  return records
+}
+
+const CASES: [what: string, text: string, records: string[][]][] = [
+  [
+    'line ends of any system',
+    'a,b\r\nc,d\ne,f\rg,h',
+    [
+      ['a', 'b'],
+      ['c', 'd'],
+      ['e', 'f'],
+      ['g', 'h'],
+    ],
+  ],
+  ['a quoted field with comma, quote and line break', '"a,""b""\r\nc",d\r\n', [['a,"b"\r\nc', 'd']]],
+  ['empty fields', ',a,\r\n""\r\n', [['', 'a', ''], ['']]],
+  ['empty lines are no records', '\r\n\r\na\r\n\r\n\nb', [['a'], ['b']]],
+  ['a byte order mark', '\uFEFFaddress,code\r\n', [['address', 'code']]],
+  ['a quote inside a plain field', 'say "hi",b', [['say "hi"', 'b']]],
+  ['text behind a closing quote', '"a"b,"c"" d\n"\n', [['ab', 'c" d\n']]],
+  ['nothing', '', []],
+]
+
+for (const [what, text, records] of CASES) {
+  test(`reads ${what}, wherever the pieces are cut`, async () => {
+    for (const size of [1, 2, 3, 1000]) assert.deepEqual(await read(text, size), records)
+  })
+}
+
+test('bytes that are no UTF-8 spoil their field alone', async () => {
+  assert.deepEqual(await read(Buffer.from([0x61, 0xff, 0x2c, 0x62])), [['a\ufffd', 'b']])
+})
+
+test('refuses what cannot be read', async () => {
+  for (const text of ['"open', 'x'.repeat(300_000), ','.repeat(2000)]) {
+    await assert.rejects(read(text), CsvSyntaxError)
+  }
+})
+
+test('any records come back as they were written', async () => {
+  const quoted = (field: string) => `"${field.replaceAll('"', '""')}"`
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(fc.string({ unit: 'grapheme' }), { minLength: 1 })),
+      fc.integer({ min: 1, max: 9 }),
+      async (records, size) => {
+        const text = records.map((record) => `${record.map(quoted).join(',')}\r\n`).join('')
+        assert.deepEqual(await read(text, size), records)
+      },
+    ),
+    { seed: 4180, numRuns: 100 },
+  )
+})

@@ -1,0 +1,129 @@
+/**
+ * Comma-separated values as they arrive (RFC 4180): quoted fields with doubled quotes, line breaks within
+ * quotes, CRLF, LF or CR between records, UTF-8 with or without byte order mark. One odd row must not lose the
+ * rows behind it, so these are taken too: a quote inside a field that does not begin with one stands for
+ * itself, text behind a closing quote belongs to the field, bytes that are no UTF-8 become U+FFFD. Empty
+ * lines are no records.
+ */
+
+export class CsvSyntaxError extends Error {
+  override name = 'CsvSyntaxError'
+}
+
+/** Characters of one record; the longest row of any list is a few kilobytes. */
+const RECORD_LENGTH_MAX = 256 * 1024
+const FIELDS_PER_RECORD_MAX = 1000
+
+/**
+ * Yields the records in order, each a list of its fields.
+ * @throws CsvSyntaxError for a quoted field that does not end and a record over the limits; and whatever
+ *   `source` throws.
+ */
+export async function* readCsv(source: AsyncIterable<Uint8Array>): AsyncGenerator<string[]> {
+  const decoder = new TextDecoder('utf-8')
+  const reader = new CsvReader()
+  for await (const bytes of source) yield* reader.take(decoder.decode(bytes, { stream: true }))
+  yield* reader.take(decoder.decode())
+  yield* reader.end()
+}
+
+/** Where the reader is within a record. */
+type Place = 'start' | 'plain' | 'quoted' | 'closed'
+
+class CsvReader {
+  private place: Place = 'start'
+  private field = ''
+  private record: string[] = []
+  private length = 0
+  private afterReturn = false
+
+  /** Where plain characters from `at` on end: everything up to the next one that means something here. */
+  private endOfRun(text: string, at: number): number {
+    const special = this.place === 'quoted' ? QUOTE : this.place === 'plain' ? SEPARATOR : ANY
+    special.lastIndex = at
+    const found = special.exec(text)
+    return this.place === 'closed' ? at : (found?.index ?? text.length)
+  }
+
+  /** Records that end within `text`; what is left waits for more. */
+  *take(text: string): Generator<string[]> {
+    for (let at = 0; at < text.length; ) {
+      const end = this.endOfRun(text, at)
+      if (end > at) {
+        this.append(text.slice(at, end))
+        at = end
+        continue
+      }
+      const char = text[at] as string
+      at++
+      if (char === '\n' && this.afterReturn) {
+        this.afterReturn = false
+        continue
+      }
+      this.afterReturn = char === '\r' && this.place !== 'quoted'
+      const finished = this.step(char)
+      if (finished) yield finished
+    }
+  }
+
+  /** The last record, if the text does not end in a line break. */
+  *end(): Generator<string[]> {
+    if (this.place === 'quoted') throw new CsvSyntaxError('A quoted field does not end')
+    const last = this.endRecord()
+    if (last) yield last
+  }
+
+  private append(run: string): void {
+    if (this.place === 'start') this.place = 'plain'
+    this.field += run
+    this.length += run.length
+    this.afterReturn = false
+    if (this.length > RECORD_LENGTH_MAX)
+      throw new CsvSyntaxError(`A record is longer than ${RECORD_LENGTH_MAX} characters`)
+  }
+
+  private step(char: string): string[] | null {
+    if (this.place === 'quoted') {
+      this.place = 'closed'
+      return null
+    }
+    if (char === '"') {
+      if (this.place === 'closed') this.append('"')
+      this.place = 'quoted'
+      return null
+    }
+    if (char === ',') {
+      this.endField()
+      return null
+    }
+    if (char === '\r' || char === '\n') return this.endRecord()
+    this.append(char)
+    this.place = 'plain'
+    return null
+  }
+
+  private endField(): void {
+    this.record.push(this.field)
+    this.field = ''
+    this.place = 'start'
+    this.length++
+    if (this.record.length > FIELDS_PER_RECORD_MAX) {
+      throw new CsvSyntaxError(`A record has more than ${FIELDS_PER_RECORD_MAX} fields`)
+    }
+  }
+
+  /** Null for an empty line. */
+  private endRecord(): string[] | null {
+    if (this.place === 'start' && this.record.length === 0) return null
+    this.endField()
+    const { record } = this
+    this.record = []
+    this.length = 0
+    return record
+  }
+}
+
+const QUOTE = /"/g
+/** Ends a field that did not begin with a quote. */
+const SEPARATOR = /[,\r\n]/g
+const ANY = /[",\r\n]/g

@@ -1,0 +1,319 @@
+/**
+ * The rules of DKIM keys (domain-keys.md): made or imported inactive, activated when DNS has their record,
+ * never exported. A key belongs to one authority of one account; at most three of them besides those of
+ * automatic sender security.
+ */
+import type { Kysely } from 'kysely'
+import type { Clock } from '../base/clock.ts'
+import { BadRequest, NotFound } from '../base/errors.ts'
+import type { Cidr } from '../base/ip.ts'
+import { type DkimAlgorithm, type DkimKey, readDkimKey } from '../dkim/keys.ts'
+import type { Resolver } from '../dns/resolver.ts'
+import type { DomainDirectory } from '../domains/directory.ts'
+import { type Domain, domainOfRow } from '../domains/domain.ts'
+import { ancestorsOf, isBelow } from '../domains/names.ts'
+import { type DnsTargets, shownSelector } from '../domains/records.ts'
+import { lookUpKey, storeKeyLook } from '../domains/verification.ts'
+import type { DkimKeyRow, Schema } from '../store/schema.ts'
+import type { Sealer } from '../store/sealing.ts'
+import type { Store } from '../store/store.ts'
+import { newDkimKeyRow, type SigningKeys } from './signing-keys.ts'
+
+export interface KeyParts {
+  store: Store
+  sealer: Sealer
+  clock: Clock
+  domains: DomainDirectory
+  signingKeys: SigningKeys
+  resolver: Resolver
+  allow: readonly Cidr[]
+  spfIncludeHost: string
+  authorityPort?: number
+  targets: DnsTargets
+}
+
+export interface NewKey {
+  authority: string
+  selector: string
+  algorithm: DkimAlgorithm
+  bits: number
+  /** An imported pair instead of a new one. */
+  pair?: DkimKey
+}
+
+export const KEYS_PER_AUTHORITY_MAX = 3
+export const DEFAULT_SELECTOR = 'k1'
+
+const KEY_NOT_FOUND = 'domain key not found'
+const MANAGED = 'domain key is managed automatically'
+
+/** Whether the account may have keys for `authority`: a domain of its own, or the DKIM host of one. */
+export async function ownsAuthority(
+  db: Kysely<Schema>,
+  accountId: string,
+  authority: string,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('domains')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where((of) => of.or([of('name', '=', authority), of('dkim_authority', '=', authority)]))
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** The unmanaged keys of an authority and the managed ones, oldest first. */
+export async function keysOf(
+  db: Kysely<Schema>,
+  accountId: string,
+  authority: string,
+): Promise<DkimKeyRow[]> {
+  return db
+    .selectFrom('dkim_keys')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('authority', '=', authority)
+    .orderBy('id')
+    .execute()
+}
+
+/** Reads a PEM of an import. @throws BadRequest with the contract's text for anything but a usable RSA key */
+export async function readImportedKey(pem: string): Promise<DkimKey> {
+  const key = await readDkimKey(pem).catch(() => null)
+  if (key?.algorithm !== 'rsa') throw new BadRequest('pem is not a valid RSA private key')
+  return key
+}
+
+/**
+ * Makes or imports a key, inactive.
+ * @throws NotFound for an authority that is not the account's; BadRequest for a fourth key, a used selector,
+ *   an imported key that contradicts DNS
+ */
+export async function createKey(parts: KeyParts, accountId: string, wanted: NewKey): Promise<DkimKeyRow> {
+  const { store } = parts
+  await checkRoom(store.db, accountId, wanted)
+  const row = await newDkimKeyRow(parts.sealer, { ...wanted, accountId, active: false }, parts.clock.now())
+  if (wanted.pair) await checkPublished(parts, row)
+  await store
+    .transaction(async (tx) => {
+      await checkRoom(tx, accountId, wanted)
+      await tx.insertInto('dkim_keys').values(row).execute()
+    })
+    .catch((error: unknown) => {
+      throw isUniqueViolation(error) ? new BadRequest('domain key already exists', { cause: error }) : error
+    })
+  return row
+}
+
+/**
+ * PostgreSQL's code for a second row under one key, by two transactions at the same time. In SQLite the checks
+ * within a transaction see everything, since there is one writer.
+ */
+export const isUniqueViolation = (error: unknown): boolean => (error as { code?: unknown }).code === '23505'
+
+async function checkRoom(
+  db: Kysely<Schema>,
+  accountId: string,
+  { authority, selector }: NewKey,
+): Promise<void> {
+  if (!(await ownsAuthority(db, accountId, authority))) throw new NotFound('domain not found')
+  const keys = await db.selectFrom('dkim_keys').selectAll().where('authority', '=', authority).execute()
+  if (isTaken(keys, selector)) throw new BadRequest('domain key already exists')
+  if (keys.filter((key) => key.managed === 0).length >= KEYS_PER_AUTHORITY_MAX)
+    throw new BadRequest(`maximum of ${KEYS_PER_AUTHORITY_MAX} domain keys reached for ${authority}`)
+}
+
+const isTaken = (keys: readonly DkimKeyRow[], selector: string) =>
+  keys.some((key) => key.selector === selector || key.next_selector === selector)
+
+/** A record that is there already must publish the imported key; no record, or no answer, is no contradiction. */
+async function checkPublished(parts: KeyParts, row: DkimKeyRow): Promise<void> {
+  const { check } = await lookUpKey(parts, row, null)
+  const hasKey = check.found.some((text) => /(?:^|[;\s])p\s*=/.test(text))
+  if (check.answered && !check.valid && hasKey)
+    throw new BadRequest('pem does not match the public key in DNS')
+}
+
+/** @throws NotFound when there is no such key of the account, BadRequest for one that the service manages */
+async function findKey(
+  db: Kysely<Schema>,
+  accountId: string,
+  authority: string,
+  selector: string,
+): Promise<{ key: DkimKeyRow; all: DkimKeyRow[] }> {
+  const all = await keysOf(db, accountId, authority)
+  const key = all.find((candidate) => shownSelector(candidate) === selector)
+  if (!key) throw new NotFound(KEY_NOT_FOUND)
+  if (key.managed === 1) throw new BadRequest(MANAGED)
+  return { key, all }
+}
+
+/** Lets a key sign, if DNS has its record now. @throws NotFound, BadRequest when the record is not valid */
+export async function activateKey(
+  parts: KeyParts,
+  accountId: string,
+  authority: string,
+  selector: string,
+): Promise<void> {
+  const { key } = await findKey(parts.store.db, accountId, authority, selector)
+  const look = await lookUpKey(parts, key, null)
+  const isRight = look.check.valid && look.check.answered
+  await parts.store.transaction(async (tx) => {
+    const stored = await storeKeyLook(tx, look)
+    if (!stored) throw new NotFound(KEY_NOT_FOUND)
+    if (!isRight) return
+    await tx.updateTable('dkim_keys').set({ active: 1, activates: 0 }).where('id', '=', key.id).execute()
+    await tx
+      .updateTable('domains')
+      .set({ signing_authority: null })
+      .where('dkim_authority', '=', authority)
+      .execute()
+  })
+  if (!isRight && key.active === 0)
+    throw new BadRequest('cannot activate domain key: dns record is not valid')
+  await announce(parts, accountId, authority)
+}
+
+export async function deactivateKey(
+  parts: KeyParts,
+  accountId: string,
+  authority: string,
+  selector: string,
+): Promise<void> {
+  const { key } = await findKey(parts.store.db, accountId, authority, selector)
+  await parts.store.db
+    .updateTable('dkim_keys')
+    .set({ active: 0, activates: 0 })
+    .where('id', '=', key.id)
+    .execute()
+  await announce(parts, accountId, authority)
+}
+
+/** Removes a key for good. @throws NotFound, BadRequest for the only active one */
+export async function deleteKey(
+  parts: KeyParts,
+  accountId: string,
+  authority: string,
+  selector: string,
+): Promise<void> {
+  await parts.store.transaction(async (tx) => {
+    const { key, all } = await findKey(tx, accountId, authority, selector)
+    const others = all.some((other) => other.id !== key.id && other.active === 1)
+    if (key.active === 1 && !others)
+      throw new BadRequest('cannot delete domain key: must have at least one active domain key')
+    await tx.deleteFrom('dkim_keys').where('id', '=', key.id).execute()
+  })
+  await announce(parts, accountId, authority)
+}
+
+/** Tells the caches that the keys of an authority changed, and the domains that it signs for. */
+async function announce(parts: KeyParts, accountId: string, authority: string): Promise<void> {
+  parts.signingKeys.changed(authority)
+  const signedFor = await parts.store.db
+    .selectFrom('domains')
+    .select(['id', 'name'])
+    .where('account_id', '=', accountId)
+    .where('dkim_authority', '=', authority)
+    .execute()
+  for (const domain of signedFor) parts.domains.changed(domain)
+}
+
+/**
+ * Renames the selector of the domain's current key: the one that signs, else the oldest. A key that signs keeps
+ * its old name until the new one is found in DNS.
+ * @throws BadRequest for a used selector or a managed key, NotFound when the authority has no key
+ */
+export async function renameSelector(parts: KeyParts, domain: Domain, selector: string): Promise<void> {
+  const authority = domain.dkimHost
+  await parts.store.transaction(async (tx) => {
+    const keys = await keysOf(tx, domain.accountId, authority)
+    if (domain.useAutomaticSenderSecurity) throw new BadRequest(MANAGED)
+    const unmanaged = keys.filter((candidate) => candidate.managed === 0)
+    const key = unmanaged.find((candidate) => candidate.active === 1) ?? unmanaged[0]
+    if (!key) throw new NotFound(KEY_NOT_FOUND)
+    if (shownSelector(key) === selector) return
+    const isOwnFormer = key.selector === selector
+    if (!isOwnFormer && isTaken(keys, selector)) throw new BadRequest('domain key already exists')
+    const change =
+      key.active === 1
+        ? { next_selector: isOwnFormer ? null : selector }
+        : { selector, next_selector: null, check_json: null }
+    await tx.updateTable('dkim_keys').set(change).where('id', '=', key.id).execute()
+  })
+  parts.signingKeys.changed(authority)
+}
+
+/**
+ * Makes a domain its own authority (`self`), or gives it the one of its nearest registered parent. Resolves
+ * whether anything changed. The former authority signs until the new one has an active key.
+ */
+export async function changeAuthority(parts: KeyParts, domain: Domain, self: boolean): Promise<boolean> {
+  const authority = self ? domain.name : await parentAuthority(parts.store.db, domain.accountId, domain.name)
+  if (authority === null || authority === domain.dkimHost) return false
+  const known = await keysOf(parts.store.db, domain.accountId, authority)
+  const fresh =
+    self && !known.some((key) => key.managed === 0)
+      ? await newDkimKeyRow(
+          parts.sealer,
+          {
+            accountId: domain.accountId,
+            authority,
+            selector: freeSelector(known),
+            algorithm: 'rsa',
+            bits: 2048,
+            active: false,
+            activates: true,
+          },
+          parts.clock.now(),
+        )
+      : null
+  await parts.store.transaction(async (tx) => {
+    const row = await tx.selectFrom('domains').selectAll().where('id', '=', domain.id).executeTakeFirst()
+    if (!row) throw new NotFound('Domain not found')
+    const current = domainOfRow(row, parts.clock.now())
+    const keys = await keysOf(tx, domain.accountId, authority)
+    if (fresh && !isTaken(keys, fresh.selector)) await tx.insertInto('dkim_keys').values(fresh).execute()
+    const signs = keys.some((key) => key.active === 1) || authority === current.dkimAuthority
+    await tx
+      .updateTable('domains')
+      .set({
+        dkim_authority: authority,
+        signing_authority: signs ? null : current.dkimAuthority,
+        dkim_unverified: 1,
+      })
+      .where('id', '=', domain.id)
+      .execute()
+  })
+  parts.domains.changed(domain)
+  parts.signingKeys.changed(authority)
+  return true
+}
+
+/** The authority of the nearest registered parent of `name` in the account; null: no parent is registered. */
+export async function parentAuthority(
+  db: Kysely<Schema>,
+  accountId: string,
+  name: string,
+): Promise<string | null> {
+  const ancestors = ancestorsOf(name)
+  if (ancestors.length === 0) return null
+  const parents = await db
+    .selectFrom('domains')
+    .select(['name', 'dkim_authority'])
+    .where('account_id', '=', accountId)
+    .where('name', 'in', ancestors)
+    .execute()
+  const nearest = parents
+    .filter((parent) => isBelow(name, parent.name))
+    .sort((a, b) => b.name.length - a.name.length)[0]
+  return nearest?.dkim_authority ?? null
+}
+
+/** `k1`, or the next `kN` that no key of the authority has. */
+export function freeSelector(keys: readonly DkimKeyRow[]): string {
+  for (let number = 1; ; number++) {
+    const selector = `k${number}`
+    if (!isTaken(keys, selector)) return selector
+  }
+}

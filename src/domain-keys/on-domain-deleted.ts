@@ -1,0 +1,32 @@
+import type { OnDomainDeleted } from '../domains/deletion.ts'
+import type { Store } from '../store/store.ts'
+import type { SigningKeys } from './signing-keys.ts'
+
+/** Removes the keys of a deleted domain, and those of its DKIM host when no other domain of the account uses it. */
+export function removeKeys(store: Store, signingKeys: SigningKeys): OnDomainDeleted {
+  return async (domain) => {
+    for (const authority of new Set([domain.name, domain.dkimHost, domain.dkimAuthority])) {
+      const user = await store.db
+        .selectFrom('domains')
+        .select('id')
+        .where('account_id', '=', domain.accountId)
+        .where((of) =>
+          of.or([
+            of('name', '=', authority),
+            of('dkim_authority', '=', authority),
+            of('signing_authority', '=', authority),
+          ]),
+        )
+        .limit(1)
+        .executeTakeFirst()
+      if (user) continue
+      await store.db
+        .deleteFrom('dkim_keys')
+        .where('account_id', '=', domain.accountId)
+        .where('authority', '=', authority)
+        .execute()
+      signingKeys.changed(authority)
+    }
+    await store.db.deleteFrom('sender_security').where('domain_id', '=', domain.id).execute()
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * Deleting a domain (domains.md rules 22, 23): it disappears at once, and a job that survives restarts removes
+ * what belongs to it. Its name is free again when the job is done.
+ */
+import type { Logger } from 'pino'
+import type { Clock, Timer } from '../base/clock.ts'
+import { BadRequest, NotFound } from '../base/errors.ts'
+import type { Store } from '../store/store.ts'
+import type { DomainDirectory } from './directory.ts'
+import { type Domain, domainOfRow } from './domain.ts'
+import { createTicker, type Ticker } from './ticker.ts'
+
+/**
+ * Removes what one area holds of a deleted domain. May be called again after a failure or a restart, also when it
+ * had done its work; rejects when something is left, and is then called again later.
+ */
+export type OnDomainDeleted = (domain: Domain) => Promise<void>
+
+/** A hook could not finish yet for a reason that passes by itself. */
+export class NotYet extends Error {}
+
+export interface DeletionParts {
+  store: Store
+  domains: DomainDirectory
+  clock: Clock
+  log: Logger
+  /** Run in this order. */
+  onDeleted: readonly OnDomainDeleted[]
+}
+
+const LOOK_EVERY_MS = 60_000
+const RETRY_MIN_MS = 10_000
+/** A delivery that is under way ends within seconds. */
+const NOT_YET_MS = 1_000
+const RETRY_MAX_MS = 60 * 60_000
+/** A job that a lost process had claimed is taken up again after this. */
+const CLAIM_MS = 5 * 60_000
+const BATCH = 20
+
+/**
+ * Takes the domain out of the directory and leaves the rest to the job.
+ * @throws NotFound, and BadRequest where the contract forbids it: disabled, sandbox, authority of others
+ */
+export async function deleteDomain(parts: DeletionParts, domain: Domain): Promise<void> {
+  const now = Math.floor(parts.clock.now())
+  await parts.store.transaction(async (tx) => {
+    const row = await tx.selectFrom('domains').selectAll().where('id', '=', domain.id).executeTakeFirst()
+    if (!row) throw new NotFound('Domain not found')
+    const current = domainOfRow(row, now)
+    if (current.state === 'disabled') throw new BadRequest('Domain is disabled')
+    if (current.type === 'sandbox') throw new BadRequest("Sandbox domain can't be deleted")
+    const dependent = await tx
+      .selectFrom('domains')
+      .select('id')
+      .where('id', '<>', domain.id)
+      .where((of) =>
+        of.or([of('dkim_authority', '=', current.name), of('signing_authority', '=', current.name)]),
+      )
+      .limit(1)
+      .executeTakeFirst()
+    if (dependent) throw new BadRequest('Domain is used as DKIM authority by other domains')
+    await tx
+      .insertInto('domain_deletions')
+      .values({
+        domain_id: current.id,
+        name: current.name,
+        domain_json: JSON.stringify(current),
+        due_at: now,
+        attempts: 0,
+      })
+      .execute()
+    await tx.deleteFrom('domain_dns').where('domain_id', '=', current.id).execute()
+    await tx.deleteFrom('domains').where('id', '=', current.id).execute()
+  })
+  parts.domains.changed(domain)
+}
+
+export function createDeletionJob(parts: DeletionParts): Ticker {
+  const { store, clock, log } = parts
+  /** Rings when a deletion that had to wait is due again. */
+  let alarm: Timer | null = null
+  const ticker = createTicker({
+    name: 'domain-deletion',
+    everyMs: LOOK_EVERY_MS,
+    clock,
+    log,
+    async work(signal) {
+      const due = await store.db
+        .selectFrom('domain_deletions')
+        .selectAll()
+        .where('due_at', '<=', Math.floor(clock.now()))
+        .orderBy('due_at')
+        .limit(BATCH)
+        .execute()
+      for (const row of due) {
+        if (signal.aborted) return
+        const claimed = await store.db
+          .updateTable('domain_deletions')
+          .set({ due_at: Math.floor(clock.now()) + CLAIM_MS, attempts: row.attempts + 1 })
+          .where('domain_id', '=', row.domain_id)
+          .where('attempts', '=', row.attempts)
+          .executeTakeFirst()
+        if (Number(claimed.numUpdatedRows) > 0)
+          await remove(JSON.parse(row.domain_json) as Domain, row.attempts)
+      }
+    },
+  })
+  return {
+    ...ticker,
+    async stop() {
+      await ticker.stop()
+      alarm?.cancel()
+    },
+  }
+
+  async function remove(domain: Domain, attempts: number): Promise<void> {
+    try {
+      for (const hook of parts.onDeleted) await hook(domain)
+      await store.db.deleteFrom('domain_deletions').where('domain_id', '=', domain.id).execute()
+      log.info({ domain: domain.name }, 'domain deleted')
+    } catch (error) {
+      if (!(error instanceof NotYet)) log.error({ err: error, domain: domain.name }, 'cannot delete a domain')
+      const wait = error instanceof NotYet ? NOT_YET_MS : Math.min(RETRY_MIN_MS * 2 ** attempts, RETRY_MAX_MS)
+      await store.db
+        .updateTable('domain_deletions')
+        .set({ due_at: Math.floor(clock.now() + wait) })
+        .where('domain_id', '=', domain.id)
+        .execute()
+      alarm?.cancel()
+      alarm = clock.setTimer(wait, ticker.wake)
+    }
+  }
+}

@@ -1,0 +1,96 @@
+/** Changing a domain's settings (domains.md rules 19-21, 26). */
+import { BadRequest, NotFound } from '../base/errors.ts'
+import { freeSelector, keysOf } from '../domain-keys/keys.ts'
+import { newSenderSecurity, switchOff, switchOn } from '../domain-keys/sender-security.ts'
+import { newDkimKeyRow } from '../domain-keys/signing-keys.ts'
+import { invalidChoice } from '../http/params.ts'
+import type { DomainRow } from '../store/schema.ts'
+import { type CreateParts, columnsOf, isForeignAuthority, NO_SENDER_SECURITY } from './create-domain.ts'
+import { type Domain, domainOfRow } from './domain.ts'
+import type { DomainChanges } from './settings.ts'
+
+export interface UpdateParts extends CreateParts {
+  /** How long replaced keys go on signing while the new records are awaited. */
+  graceMs: number
+}
+
+/**
+ * Changes the given settings and resolves the domain as it is then.
+ * @throws NotFound when it was deleted meanwhile; BadRequest for a host of another account, or automatic sender
+ *   security on a server without a DKIM zone
+ */
+export async function updateDomain(
+  parts: UpdateParts,
+  domain: Domain,
+  changes: DomainChanges,
+): Promise<Domain> {
+  const { mailfromHost, useAutomaticSenderSecurity: secured } = changes
+  const { store, clock } = parts
+  if (mailfromHost !== undefined && (await isForeignAuthority(store.db, domain.accountId, mailfromHost)))
+    throw invalidChoice('mailfrom_host', mailfromHost)
+  const switched = secured !== undefined && secured !== domain.useAutomaticSenderSecurity
+  if (switched) await switchSenderSecurity(parts, domain, secured)
+  const { use_automatic_sender_security: _, ...columns } = columnsOf(changes)
+  const after = await store.transaction(async (tx) => {
+    const row = await tx.selectFrom('domains').selectAll().where('id', '=', domain.id).executeTakeFirst()
+    if (!row) throw new NotFound('Domain not found')
+    const change: Partial<DomainRow> = {
+      ...columns,
+      // The new tracking host is not known to work until it was looked up.
+      ...(changes.webPrefix !== undefined &&
+        changes.webPrefix !== row.web_prefix && { tracking_valid: 0 as const }),
+    }
+    if (Object.keys(change).length > 0)
+      await tx.updateTable('domains').set(change).where('id', '=', domain.id).execute()
+    return { ...row, ...change }
+  })
+  parts.domains.changed(domain)
+  return domainOfRow(after, clock.now())
+}
+
+/** The expected records change, so the domain is unverified until they are found (rule 19). */
+async function switchSenderSecurity(parts: UpdateParts, domain: Domain, on: boolean): Promise<void> {
+  const { store, sealer, clock } = parts
+  if (on && parts.targets.dkimZone === null) throw new BadRequest(NO_SENDER_SECURITY)
+  const now = Math.floor(clock.now())
+  const graceUntil = now + parts.graceMs
+  const known = await keysOf(store.db, domain.accountId, domain.name)
+  const fresh = on
+    ? await newSenderSecurity(sealer, { id: domain.id, account_id: domain.accountId, name: domain.name }, now)
+    : null
+  const spare = on
+    ? null
+    : await newDkimKeyRow(
+        sealer,
+        {
+          accountId: domain.accountId,
+          authority: domain.name,
+          selector: freeSelector(known),
+          algorithm: 'rsa',
+          bits: 2048,
+          active: false,
+          activates: true,
+        },
+        now,
+      )
+  await store.transaction(async (tx) => {
+    const row = await tx.selectFrom('domains').selectAll().where('id', '=', domain.id).executeTakeFirst()
+    if (!row) throw new NotFound('Domain not found')
+    if (fresh) await switchOn(tx, domain, fresh, graceUntil)
+    if (spare) await switchOff(tx, domain, spare, graceUntil)
+    const signs = row.signing_authority ?? row.dkim_authority
+    await tx
+      .updateTable('domains')
+      .set({
+        use_automatic_sender_security: on ? 1 : 0,
+        dkim_authority: domain.name,
+        signing_authority: signs === domain.name ? null : signs,
+        verified: 0,
+        state: row.state === 'active' && row.type !== 'sandbox' ? 'unverified' : row.state,
+      })
+      .where('id', '=', domain.id)
+      .execute()
+  })
+  parts.domains.changed(domain)
+  parts.signingKeys.changed(domain.name)
+}

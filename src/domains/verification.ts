@@ -1,0 +1,281 @@
+/**
+ * Verifying a domain: all records are looked up, what DNS said is stored, and the state follows from it.
+ *
+ * Keys belong to the authority, which may be another domain of the account: their checks are stored with the
+ * keys, those of the other records with the domain.
+ */
+import type { Transaction } from 'kysely'
+import { checkDkim } from '../dns/records.ts'
+import { senderSecurityVerified } from '../domain-keys/sender-security.ts'
+import type { SigningKeys } from '../domain-keys/signing-keys.ts'
+import type { DkimKeyRow, Flag, Schema } from '../store/schema.ts'
+import type { Store } from '../store/store.ts'
+import type { DomainDirectory } from './directory.ts'
+import { type Domain, domainOfRow, enabledState } from './domain.ts'
+import { type LookupParts, lookUp, lookUpDmarc } from './lookups.ts'
+import {
+  checkOf,
+  type DnsTargets,
+  dkimName,
+  keyCheckOf,
+  type StoredCheck,
+  wantedKeyRecord,
+  wantedRecords,
+} from './records.ts'
+import {
+  decidingVerdicts,
+  isVerifiedAfter,
+  type KeyVerdict,
+  nextCheckAt,
+  type Verdict,
+  verdictOf,
+} from './state.ts'
+
+export interface VerificationParts extends LookupParts {
+  store: Store
+  domains: DomainDirectory
+  signingKeys: SigningKeys
+  targets: DnsTargets
+}
+
+/** A key with what DNS said of its record; `former`: of the name it still signs under, during a renaming. */
+interface KeyLook {
+  key: DkimKeyRow
+  check: StoredCheck
+  former: StoredCheck | null
+}
+
+/** What is stored about a domain's DNS: its records' checks, and its keys with theirs. */
+export interface DnsState {
+  checks: readonly StoredCheck[]
+  keys: readonly DkimKeyRow[]
+  /** The domain's name within the DKIM zone, if it ever used automatic sender security. */
+  sid: string | null
+}
+
+/** The keys whose records a domain shows: its authority's, the managed ones or the others. */
+export async function readDnsState(store: Store, domain: Domain): Promise<DnsState> {
+  const { db } = store
+  const [dns, all, security] = await Promise.all([
+    db.selectFrom('domain_dns').select('checks_json').where('domain_id', '=', domain.id).executeTakeFirst(),
+    db
+      .selectFrom('dkim_keys')
+      .selectAll()
+      .where('authority', '=', domain.dkimHost)
+      .where('account_id', '=', domain.accountId)
+      .orderBy('id')
+      .execute(),
+    db
+      .selectFrom('sender_security')
+      .select('sid')
+      .where('domain_name', '=', domain.dkimHost)
+      .executeTakeFirst(),
+  ])
+  const isManaged =
+    domain.dkimHost === domain.name
+      ? domain.useAutomaticSenderSecurity
+      : all.some((key) => key.managed === 1 && key.active === 1)
+  const keys = all.filter((key) => (key.managed === 1) === isManaged)
+  const checks = dns ? (JSON.parse(dns.checks_json) as StoredCheck[]) : []
+  return { checks, keys, sid: security?.sid ?? null }
+}
+
+/**
+ * Looks all records up, past every cache, and stores what came of it. Sandbox domains are in no public DNS, so
+ * nobody is asked for them. Resolves the domain as it is afterwards; null if it was deleted meanwhile.
+ */
+export async function verifyDomain(
+  parts: VerificationParts,
+  domain: Domain,
+  asked: 'by-caller' | 'in-background',
+): Promise<Domain | null> {
+  if (domain.type === 'sandbox') return domain
+  const before = await readDnsState(parts.store, domain)
+  const dmarcUse = {
+    fromDomain: domain.name,
+    dkimDomain: domain.dkimHost,
+    returnPathDomain: domain.mailfromHost,
+  }
+  const signs = before.keys.some((key) => key.active === 1)
+  const dmarcBefore = before.checks.find((check) => check.purpose === 'dmarc')
+  const [keys, checks, dmarc] = await Promise.all([
+    Promise.all(
+      before.keys.map(async (key) => {
+        const look = await lookUpKey(parts, key, before.sid)
+        return key.managed === 1 && (key.active === 1 || !signs) ? withPublishedKey(parts, look) : look
+      }),
+    ),
+    Promise.all(
+      wantedRecords(domain, parts.targets).map((wanted) =>
+        lookUp(parts, wanted, checkOf(wanted, before.checks)),
+      ),
+    ),
+    lookUpDmarc(parts, dmarcUse, dmarcBefore),
+  ])
+  const after = await parts.store.transaction((tx) =>
+    storeLook(tx, parts, domain.id, { keys, checks: [...checks, dmarc] }, asked),
+  )
+  parts.domains.changed(domain)
+  parts.signingKeys.changed(domain.dkimHost)
+  return after
+}
+
+/** Looks up the record of one key, and during a renaming also the name under which it still signs. */
+export async function lookUpKey(
+  parts: LookupParts & { targets: DnsTargets },
+  key: DkimKeyRow,
+  sid: string | null,
+): Promise<KeyLook> {
+  const wanted = wantedKeyRecord(key, sid, parts.targets)
+  const former = { ...wanted, name: dkimName(key.selector, key.authority) }
+  const [check, old] = await Promise.all([
+    lookUp(parts, wanted, keyCheckOf(key, wanted)),
+    key.next_selector === null ? null : lookUp(parts, former, undefined),
+  ])
+  return { key, check, former: old }
+}
+
+/** Behind a right CNAME the service itself must publish the key before anything is signed with it. */
+async function withPublishedKey(parts: LookupParts, look: KeyLook): Promise<KeyLook> {
+  const { check, key } = look
+  if (!check.valid || !check.answered) return look
+  const published = checkDkim(
+    await parts.resolver.query(check.name, 'TXT', { fresh: true }),
+    key.public_record,
+  )
+  if (published.valid) return look
+  const sentence = `${check.sentence} But the key behind it, which this service publishes, is not right there: ${published.sentence}`
+  return { ...look, check: { ...check, valid: false, answered: published.answered, sentence } }
+}
+
+/**
+ * Stores the check of a key. A new selector takes over once its record is right; a key that waited for its
+ * record begins to sign. Does nothing for a key that was removed or renamed meanwhile.
+ */
+export async function storeKeyLook(
+  tx: Transaction<Schema>,
+  { key, check }: KeyLook,
+): Promise<DkimKeyRow | null> {
+  const row = await tx.selectFrom('dkim_keys').selectAll().where('id', '=', key.id).executeTakeFirst()
+  if (!row || row.next_selector !== key.next_selector || row.public_record !== key.public_record)
+    return row ?? null
+  const isRight = check.valid && check.answered
+  const change = {
+    check_json: JSON.stringify(check),
+    ...(isRight && row.next_selector !== null && { selector: row.next_selector, next_selector: null }),
+    ...(isRight && row.activates === 1 && row.managed === 0 && { active: 1 as Flag, activates: 0 as Flag }),
+  }
+  await tx.updateTable('dkim_keys').set(change).where('id', '=', row.id).execute()
+  return { ...row, ...change }
+}
+
+async function storeLook(
+  tx: Transaction<Schema>,
+  parts: VerificationParts,
+  domainId: string,
+  look: { keys: readonly KeyLook[]; checks: readonly StoredCheck[] },
+  asked: 'by-caller' | 'in-background',
+): Promise<Domain | null> {
+  const now = Math.floor(parts.clock.now())
+  const row = await tx.selectFrom('domains').selectAll().where('id', '=', domainId).executeTakeFirst()
+  if (!row) return null
+  const domain = domainOfRow(row, now)
+  const keyVerdicts: KeyVerdict[] = []
+  for (const one of look.keys) {
+    const key = await storeKeyLook(tx, one)
+    if (key && key.authority === domain.dkimHost)
+      keyVerdicts.push({ active: key.active === 1, verdict: keyVerdict(one) })
+  }
+  const verified = isVerifiedAfter(
+    row.verified === 1,
+    deciding(domain, look.checks, keyVerdicts, parts),
+    asked,
+  )
+  if (verified && domain.useAutomaticSenderSecurity) await senderSecurityVerified(tx, domain, now)
+  if (verified && !domain.useAutomaticSenderSecurity) await retireManagedKeys(tx, domain.name, keyVerdicts)
+  const tracking = checkOfPurpose(domain, look.checks, parts, 'tracking')
+  const hasSigningKey = keyVerdicts.some((key) => key.active)
+  const change = {
+    verified: flag(verified),
+    state:
+      domain.state === 'disabled' ? row.state : enabledState({ type: row.type, verified: flag(verified) }),
+    disabled_json: domain.state === 'disabled' ? row.disabled_json : null,
+    tracking_valid: flag(tracking?.valid ?? row.tracking_valid === 1),
+    dkim_unverified: 0 as Flag,
+    signing_authority: hasSigningKey ? null : row.signing_authority,
+  }
+  await tx.updateTable('domains').set(change).where('id', '=', domainId).execute()
+  await storeChecks(tx, domainId, look.checks, row.verified === 1, verified, now)
+  return domainOfRow({ ...row, ...change }, now)
+}
+
+/** Keys of automatic sender security sign on after it was switched off, until one of the owner's does. */
+async function retireManagedKeys(
+  tx: Transaction<Schema>,
+  authority: string,
+  keys: readonly KeyVerdict[],
+): Promise<void> {
+  if (!keys.some((key) => key.active)) return
+  await tx
+    .updateTable('dkim_keys')
+    .set({ active: 0 })
+    .where('authority', '=', authority)
+    .where('managed', '=', 1)
+    .execute()
+}
+
+/** The verdicts on which the state hangs: SPF, and the keys. The settings may have changed since the look-up. */
+function deciding(
+  domain: Domain,
+  checks: readonly StoredCheck[],
+  keys: readonly KeyVerdict[],
+  parts: VerificationParts,
+): Verdict[] {
+  const spf = checkOfPurpose(domain, checks, parts, 'spf')
+  const dkim = domain.useAutomaticSenderSecurity ? keys.map((key) => key.verdict) : decidingVerdicts(keys)
+  return [spf ? verdictOf(spf) : 'unanswered', ...(dkim.length > 0 ? dkim : (['wrong'] as const))]
+}
+
+function checkOfPurpose(
+  domain: Domain,
+  checks: readonly StoredCheck[],
+  { targets }: VerificationParts,
+  purpose: 'spf' | 'tracking',
+): StoredCheck | undefined {
+  const wanted = wantedRecords(domain, targets).find((record) => record.purpose === purpose)
+  return wanted && checkOf(wanted, checks)
+}
+
+/** During a renaming either name will do: the old one still signs. */
+function keyVerdict({ check, former }: KeyLook): Verdict {
+  const verdict = verdictOf(check)
+  return verdict === 'valid' || former === null ? verdict : verdictOf(former)
+}
+
+async function storeChecks(
+  tx: Transaction<Schema>,
+  domainId: string,
+  checks: readonly StoredCheck[],
+  wasVerified: boolean,
+  verified: boolean,
+  now: number,
+): Promise<void> {
+  const known = await tx
+    .selectFrom('domain_dns')
+    .select('state_since')
+    .where('domain_id', '=', domainId)
+    .executeTakeFirst()
+  const since = known && wasVerified === verified ? known.state_since : now
+  const row = {
+    checks_json: JSON.stringify(checks),
+    state_since: since,
+    next_check_at: nextCheckAt(verified, since, now),
+  }
+  await tx
+    .insertInto('domain_dns')
+    .values({ domain_id: domainId, ...row })
+    .onConflict((conflict) => conflict.column('domain_id').doUpdateSet(row))
+    .execute()
+}
+
+const flag = (value: boolean): Flag => (value ? 1 : 0)

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import { createTestClock } from '../../test/support/clock.ts'
+import { eventually, startTestService } from '../../test/support/service.ts'
+import { eachStore } from '../../test/support/stores.ts'
+import { BadRequest, Conflict, TooManyRequests } from '../base/errors.ts'
+import { insert } from '../store/store.ts'
+import { createIdempotency, type IdempotentCall } from './idempotency.ts'
+import { Reply } from './reply.ts'
+
+const call: IdempotentCall = { accountId: 'a', key: 'k', digest: 'd', joins: true }
+const bodyOf = (result: object) =>
+  result instanceof Reply && result.content.kind === 'json' ? result.content.body : result
+
+eachStore('100 calls at once under one key act once and get one answer', async (store) => {
+  const idempotency = createIdempotency({ store, clock: createTestClock() })
+  let acted = 0
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, () =>
+      idempotency.run(call, async (record) => {
+        acted += 1
+        const body = { id: acted }
+        await store.commit(record.statements(body, 0))
+        return body
+      }),
+    ),
+  )
+  assert.equal(acted, 1)
+  assert.deepEqual(new Set(answers.map((answer) => JSON.stringify(bodyOf(answer)))), new Set(['{"id":1}']))
+})
+
+eachStore('of two processes under one key one commits, the other repeats its answer', async (store) => {
+  const clock = createTestClock()
+  const processes = [createIdempotency({ store, clock }), createIdempotency({ store, clock })]
+  const both = Promise.withResolvers<void>()
+  let begun = 0
+  const answers = await Promise.all(
+    processes.map((process, n) =>
+      process.run(call, async (record) => {
+        begun += 1
+        if (begun === 2) both.resolve()
+        await both.promise
+        const link = { digest: `made by ${n}`, account_id: 'a', expires_at: 0 }
+        const body = { by: n }
+        await store.commit([
+          insert('idempotency_keys', {
+            account_id: 'x',
+            key: `made by ${n}`,
+            digest: link.digest,
+            status: 1,
+            body: '{}',
+            expires_at: 9e15,
+          }),
+          ...record.statements(body, 0),
+        ])
+        return body
+      }),
+    ),
+  )
+  assert.deepEqual(bodyOf(answers[0] as object), bodyOf(answers[1] as object))
+  const made = await store.db
+    .selectFrom('idempotency_keys')
+    .select('key')
+    .where('account_id', '=', 'x')
+    .execute()
+  assert.equal(made.length, 1)
+})
+
+eachStore('an operation that does not join is marked as running first', async (store) => {
+  const clock = createTestClock()
+  const idempotency = createIdempotency({ store, clock })
+  const plain = { ...call, joins: false }
+  const other = createIdempotency({ store, clock })
+  const held = Promise.withResolvers<void>()
+  const reached = Promise.withResolvers<void>()
+  const first = idempotency.run(plain, async () => {
+    reached.resolve()
+    await held.promise
+    return { done: true }
+  })
+  await reached.promise
+  await assert.rejects(
+    other.run(plain, async () => ({})),
+    (error: Conflict) => error.retrySeconds === 1,
+  )
+  held.resolve()
+  await first
+  assert.deepEqual(bodyOf(await other.run(plain, async () => ({ never: true }))), { done: true })
+})
+
+eachStore(
+  'other requests conflict, 4xx are kept, 429 and 5xx are not, and a day later all is forgotten',
+  async (store) => {
+    const clock = createTestClock()
+    const idempotency = createIdempotency({ store, clock })
+    const refuse = (error: Error) => async () => {
+      throw error
+    }
+    const named = (key: string, digest = 'd') => ({ ...call, key, digest })
+    await assert.rejects(idempotency.run(named('bad'), refuse(new BadRequest('no'))), BadRequest)
+    const kept = (await idempotency.run(named('bad'), async () => ({ never: true }))) as Reply
+    assert.deepEqual(
+      [kept.status, bodyOf(kept), kept.headers],
+      [400, { message: 'no' }, { 'idempotency-replayed': 'true' }],
+    )
+    await assert.rejects(
+      idempotency.run(named('bad', 'other'), async () => ({})),
+      Conflict,
+    )
+    for (const error of [new TooManyRequests(1), new Error('ours')]) {
+      await assert.rejects(idempotency.run(named(error.message), refuse(error)))
+      assert.deepEqual(await idempotency.run(named(error.message), async () => ({ now: true })), {
+        now: true,
+      })
+    }
+    await clock.advance(86_400_001)
+    assert.deepEqual(await idempotency.run(named('bad', 'other'), async () => ({ anew: true })), {
+      anew: true,
+    })
+    await clock.advance(86_400_001)
+    await idempotency.sweep()
+    assert.equal((await store.db.selectFrom('idempotency_keys').selectAll().execute()).length, 0)
+  },
+)
+
+for (const database of ['sqlite', 'postgres'] as const) {
+  test(`100 parallel posts with one Idempotency-Key are one message (${database})`, async (t) => {
+    const service = await startTestService(t, {}, { database })
+    const form = { from: `a@${service.domain}`, to: 'one@example.org', subject: 's', text: 't' }
+    const headers = { 'idempotency-key': 'order 17' }
+    const post = (more = {}) =>
+      service.call('POST', `/v3/${service.domain}/messages`, { form: { ...form, ...more }, headers })
+    const answers = await Promise.all(Array.from({ length: 100 }, () => post()))
+    assert.deepEqual(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size, 1)
+    assert.equal(answers[0]?.status, 200)
+    assert.equal(answers.filter(({ headers }) => headers.get('idempotency-replayed') === 'true').length, 99)
+    const accepted = (await service.events()).filter((event) => event['event'] === 'accepted')
+    assert.equal(accepted.length, 1)
+    const other = await post({ subject: 'another' })
+    assert.deepEqual(
+      [other.status, other.body],
+      [409, { message: 'Idempotency-Key was used with another request' }],
+    )
+    const bad = await service.call('POST', `/v3/${service.domain}/messages`, {
+      form,
+      headers: { 'idempotency-key': 'x'.repeat(257) },
+    })
+    assert.equal(bad.status, 400)
+  })
+}
+
+test('a client that is cut off before the reply and repeats has sent one message', async (t) => {
+  const service = await startTestService(t)
+  const body = new URLSearchParams({
+    from: `a@${service.domain}`,
+    to: 'cut@example.org',
+    subject: 's',
+    text: 't',
+  }).toString()
+  const authorization = `Basic ${Buffer.from(`api:${service.key}`).toString('base64')}`
+  const { hostname, port } = new URL(service.url)
+  const socket = connect(Number(port), hostname)
+  socket.write(
+    `POST /v3/${service.domain}/messages HTTP/1.1\r\nHost: ${hostname}:${port}\r\nAuthorization: ${authorization}\r\n` +
+      `Idempotency-Key: cut\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  )
+  const accepted = async () => (await service.events()).filter((event) => event['event'] === 'accepted')
+  // The client reads nothing and is gone before it could.
+  socket.pause()
+  await eventually('accepted', async () => (await accepted()).length === 1)
+  socket.destroy()
+  const headers = { 'idempotency-key': 'cut', 'content-type': 'application/x-www-form-urlencoded' }
+  const again = await service.call('POST', `/v3/${service.domain}/messages`, { body, headers })
+  assert.deepEqual([again.status, again.headers.get('idempotency-replayed')], [200, 'true'])
+  assert.equal((await accepted()).length, 1)
+})

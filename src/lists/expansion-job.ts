@@ -1,0 +1,166 @@
+/**
+ * From one stored post to a delivery per member (docs/decisions/list-posts.md).
+ *
+ * 1. The post is accepted with one row of this table in the same transaction; the call is answered.
+ * 2. This job takes the members in the order of their keys, some hundred at a time: their deliveries, their
+ *    events and the new position are one transaction.
+ * 3. Behind the last member the row is done.
+ *
+ * A process may die anywhere, or two may do the same chunk: the position says what was done, and a chunk
+ * counts only if it began where the row stands. Members are taken as they are when their chunk is read.
+ */
+import type { Clock } from '../base/clock.ts'
+import { newId } from '../base/ids.ts'
+import { addressKey } from '../mime/address.ts'
+import { joinInserts } from '../store/join-inserts.ts'
+import type { ListExpansionRow } from '../store/schema.ts'
+import { insert, type Statement, type Store } from '../store/store.ts'
+import { type ListHeaders, type ListRecipient, readMembers } from './expand.ts'
+import type { List } from './list.ts'
+import { type ListStore, removeOrphans } from './store.ts'
+import { claimTask } from './task-runner.ts'
+
+/** One transaction of two rows each; with 64 KB of variables each at the most, 32 MB. */
+const MEMBERS_PER_STEP = 500
+/** Finished expansions are kept while copies may still be on their way, retries included. */
+const FINISHED_KEPT_MS = 14 * 86_400_000
+
+export interface Expansion {
+  id: string
+  accountId: string
+  domainId: string
+  messagePk: string
+  listId: string
+  listAddress: string
+  listHeaderId: string
+  /** What every copy is sent with, as it was when the post was accepted. */
+  headers: ListHeaders
+}
+
+/** A post that was decided to be distributed. */
+export interface AcceptedPost {
+  /** Of the list's domain. */
+  domainId: string
+  messagePk: string
+  list: List
+  headers: ListHeaders
+  /** Addresses that get their copy in another way: direct recipients of the call. */
+  exclude: readonly string[]
+}
+
+/** The row that makes the post's distribution durable: to be committed together with the message. */
+export function expansionStatement(post: AcceptedPost, nowMs: number): Statement {
+  const { list } = post
+  const now = Math.floor(nowMs)
+  const row: ListExpansionRow = {
+    id: newId(nowMs),
+    account_id: list.accountId,
+    domain_id: post.domainId,
+    message_pk: post.messagePk,
+    list_id: list.id,
+    list_address: list.address,
+    list_header_id: list.headerId,
+    headers_json: JSON.stringify(post.headers),
+    exclude_json: JSON.stringify(post.exclude.map((address) => addressKey(address))),
+    position: '',
+    copies: 0,
+    state: 'running',
+    lease_owner: null,
+    lease_until: 0,
+    created_at: now,
+    updated_at: now,
+  }
+  return insert('list_expansions', row)
+}
+
+/** Ends what is not yet expanded of a domain's posts: its queue is being emptied. */
+export function cancelExpansions(domainId: string): Statement {
+  return {
+    sql: "UPDATE list_expansions SET state = 'done' WHERE domain_id = ? AND state = 'running'",
+    values: [domainId],
+  }
+}
+
+/** The rows of these members' copies: deliveries and accepted events. Not asked for an empty list. */
+export type InsertDeliveries = (
+  expansion: Expansion,
+  members: readonly ListRecipient[],
+) => readonly Statement[] | Promise<readonly Statement[]>
+
+export interface ExpansionJob {
+  /** One step of one expansion; false if none waits. */
+  runOne(): Promise<boolean>
+  byId(id: string): Promise<Expansion | null>
+}
+
+export function createExpansionJob(parts: {
+  store: Store
+  lists: ListStore
+  clock: Clock
+  /** Names this process. */
+  owner: string
+  insertDeliveries: InsertDeliveries
+  /** Deliveries were committed: the queue has work. */
+  inserted(): void
+}): ExpansionJob {
+  const { store, lists, clock, owner } = parts
+  return {
+    async runOne() {
+      const row = await claimTask<ListExpansionRow>(
+        store,
+        { name: 'list_expansions', inOrder: false },
+        owner,
+        clock.now(),
+      )
+      if (!row) return false
+      const exclude = new Set(JSON.parse(row.exclude_json) as string[])
+      const chunk = await readMembers(lists, row.list_id, row.position, exclude, MEMBERS_PER_STEP)
+      const copies = chunk.recipients.length
+      const rows = copies > 0 ? await parts.insertDeliveries(expansionOfRow(row), chunk.recipients) : []
+      await store.commit([...advance(row, chunk.next, copies, clock.now()), ...joinInserts(rows)])
+      if (copies > 0) parts.inserted()
+      return true
+    },
+    async byId(id) {
+      const row = await store.db
+        .selectFrom('list_expansions')
+        .selectAll()
+        .where('id', '=', id)
+        .executeTakeFirst()
+      return row ? expansionOfRow(row) : null
+    },
+  }
+}
+
+function expansionOfRow(row: ListExpansionRow): Expansion {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    domainId: row.domain_id,
+    messagePk: row.message_pk,
+    listId: row.list_id,
+    listAddress: row.list_address,
+    listHeaderId: row.list_header_id,
+    headers: JSON.parse(row.headers_json) as ListHeaders,
+  }
+}
+
+/** Moves the row on, or ends it; it must stand where the chunk began. */
+function advance(row: ListExpansionRow, next: string | null, copies: number, nowMs: number): Statement[] {
+  const now = Math.floor(nowMs)
+  const move: Statement = {
+    sql: `UPDATE list_expansions SET position = ?, copies = copies + ?, state = ?, lease_until = 0, updated_at = ?
+      WHERE id = ? AND position = ? AND state = 'running'`,
+    values: [next ?? row.position, copies, next === null ? 'done' : 'running', now, row.id, row.position],
+    expectRows: 1,
+  }
+  if (next !== null) return [move]
+  return [
+    move,
+    removeOrphans(row.list_id),
+    {
+      sql: "DELETE FROM list_expansions WHERE state = 'done' AND updated_at < ?",
+      values: [now - FINISHED_KEPT_MS],
+    },
+  ]
+}

@@ -1,0 +1,171 @@
+/** Mailing lists and their members as the service uses them, and as the API shows them. */
+import { BadRequest } from '../base/errors.ts'
+import { formatRfc2822Unknown } from '../http/dates.ts'
+import { isPlainObject } from '../http/params.ts'
+import { AddressSyntaxError, addressKey, bareAddress, type Mailbox, parseMailbox } from '../mime/address.ts'
+import type { ListMemberRow, ListRow } from '../store/schema.ts'
+
+export const ACCESS_LEVELS = ['readonly', 'members', 'everyone'] as const
+export const REPLY_PREFERENCES = ['sender', 'list'] as const
+export type AccessLevel = (typeof ACCESS_LEVELS)[number]
+export type ReplyPreference = (typeof REPLY_PREFERENCES)[number]
+
+export interface List {
+  /** Never changes, unlike the address. */
+  id: string
+  accountId: string
+  domainName: string
+  address: string
+  name: string
+  description: string
+  accessLevel: AccessLevel
+  /** As stored; readonly lists act as if it were `sender`. */
+  replyPreference: ReplyPreference
+  /** Value of List-Id without angle brackets. */
+  headerId: string
+  membersCount: number
+  version: number
+  createdAt: number
+}
+
+export interface Member {
+  address: string
+  name: string
+  vars: Record<string, unknown>
+  subscribed: boolean
+}
+
+/** Of one member, as JSON. Bounds what a chunk of members takes in memory while a post is expanded. */
+export const VARS_BYTES_MAX = 64 * 1024
+/** An address as any parameter gives it, with its name; the reader of addresses has the same limit. */
+const ADDRESS_TEXT_MAX = 2_048
+/** Of List-Id, RFC 2919 §3. */
+const HEADER_ID_MAX = 255
+/** dot-atom-text of RFC 5322 §3.2.3. */
+const DOT_ATOM = /^[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*$/
+const NOT_ATOM = /[^\w!#$%&'*+/=?^`{|}~.-]+/g
+
+/** An address read from a parameter: as given, its name part, and the form in which it is compared. */
+export interface ReadAddress {
+  /** The caller's spelling wherever that is the plain ASCII address, else the canonical one. */
+  address: string
+  name: string
+  key: string
+  domain: string
+}
+
+/** Reads `address` or `Name <address>`; null for anything else. */
+export function readAddress(text: string): ReadAddress | null {
+  if (text.length > ADDRESS_TEXT_MAX) return null
+  let mailbox: Mailbox
+  try {
+    mailbox = parseMailbox(text)
+  } catch (error) {
+    if (error instanceof AddressSyntaxError) return null
+    throw error
+  }
+  const bare = bareAddress(mailbox)
+  const given = (/<([^<>]*)>\s*$/.exec(text)?.[1] ?? text).trim()
+  return {
+    address: given.toLowerCase() === bare.toLowerCase() ? given : bare,
+    name: mailbox.name,
+    key: addressKey(mailbox),
+    domain: mailbox.domain,
+  }
+}
+
+/** The object behind `vars`: an object, or its JSON as text. @throws BadRequest with the contract's text */
+export function readVars(value: unknown): Record<string, unknown> {
+  const vars = typeof value === 'string' ? parseOrNull(value) : value
+  if (!isPlainObject(vars)) throw new BadRequest("Parameter 'vars' is not a valid JSON object")
+  if (varsJson(vars).length > VARS_BYTES_MAX) {
+    throw new BadRequest(`Parameter 'vars' is too large, max is ${VARS_BYTES_MAX / 1024} KB`)
+  }
+  return vars
+}
+
+/** A member called `__proto__` is dropped: the first careless copy would make it a prototype. */
+function parseOrNull(text: string): unknown {
+  try {
+    return JSON.parse(text, (key, value: unknown) => (key === '__proto__' ? undefined : value))
+  } catch {
+    return null
+  }
+}
+
+/** @throws BadRequest for an object nested so deeply that it cannot be written */
+export function varsJson(vars: Record<string, unknown>): string {
+  try {
+    return JSON.stringify(vars)
+  } catch (error) {
+    throw new BadRequest("Parameter 'vars' is not a valid JSON object", { cause: error })
+  }
+}
+
+/** The default of List-Id: the address with `@` as `.`, whatever no dot-atom may hold as a hyphen. */
+export function defaultHeaderId(address: string): string {
+  const atoms = address.replaceAll('@', '.').replaceAll(NOT_ATOM, '-').split('.')
+  return atoms
+    .filter((atom) => atom !== '')
+    .join('.')
+    .toLowerCase()
+    .slice(-HEADER_ID_MAX)
+}
+
+/** A `list_id` parameter, with or without angle brackets. @throws BadRequest for what RFC 2919 §2 does not allow */
+export function readHeaderId(text: string): string {
+  const id = (/^<(.*)>$/.exec(text.trim())?.[1] ?? text).trim()
+  if (id.length > HEADER_ID_MAX || !DOT_ATOM.test(id)) {
+    throw new BadRequest("Parameter 'list_id' is not a valid List-Id")
+  }
+  return id
+}
+
+export function listOfRow(row: ListRow): List {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    domainName: row.domain_name,
+    address: row.address,
+    name: row.name,
+    description: row.description,
+    accessLevel: row.access_level as AccessLevel,
+    replyPreference: row.reply_preference as ReplyPreference,
+    headerId: row.header_id,
+    membersCount: Number(row.members_count),
+    version: Number(row.version),
+    createdAt: Number(row.created_at),
+  }
+}
+
+export function memberOfRow(row: ListMemberRow): Member {
+  return {
+    address: row.address,
+    name: row.name,
+    vars: JSON.parse(row.vars_json) as Record<string, unknown>,
+    subscribed: row.subscribed === 1,
+  }
+}
+
+/** `List` of the contract. */
+export function listView(list: List): Record<string, unknown> {
+  return {
+    address: list.address,
+    name: list.name,
+    description: list.description,
+    access_level: list.accessLevel,
+    reply_preference: list.replyPreference,
+    created_at: formatRfc2822Unknown(new Date(list.createdAt)),
+    members_count: list.membersCount,
+  }
+}
+
+/** `Member` of the contract. */
+export function memberView({ address, name, vars, subscribed }: Member): Record<string, unknown> {
+  return { address, name, vars, subscribed }
+}
+
+/** The member `mailing-list` of events of a copy; `sid` finds the list again after its address changed. */
+export function mailingListOf(list: Pick<List, 'id' | 'address' | 'headerId'>): Record<string, string> {
+  return { address: list.address, 'list-id': list.headerId, sid: list.id }
+}

@@ -1,0 +1,77 @@
+/** The rows of an accepted message's copies: deliveries and accepted events, at acceptance and at list expansion. */
+import { newId } from '../base/ids.ts'
+import { acceptedEvent, type EventRecord, eventStatements } from '../events/event.ts'
+import { bareAddress, formatMailbox, type Mailbox } from '../mime/address.ts'
+import type { DeliveryRow } from '../store/schema.ts'
+import { insertMany, type Statement } from '../store/store.ts'
+import type { MessageRecord } from './content.ts'
+import { acceptedMessage, type ListCopy } from './copy.ts'
+import type { RecipientVariables } from './draft.ts'
+import type { DueTime } from './timing.ts'
+
+export interface NewCopy {
+  recipient: Mailbox
+  /** Not null in batch and list mode. */
+  variables: RecipientVariables | null
+  due: DueTime
+  list: ListCopy | null
+}
+
+export interface RowParts {
+  storageUrl: string
+  /** Webhook rows of these events, for their transaction. */
+  outbox(events: readonly EventRecord[]): Statement[]
+}
+
+/**
+ * One delivery and one accepted event per copy, in few statements. Without deliveries: for the address of a
+ * list, which is accepted but gets no mail itself.
+ */
+export function copyStatements(
+  record: MessageRecord,
+  { storageUrl, outbox }: RowParts,
+  copies: readonly NewCopy[],
+  now: number,
+  { withDeliveries }: { withDeliveries: boolean },
+): Statement[] {
+  const rows = copies.map((copy) => deliveryRow(record, copy, now))
+  const events = copies.map((copy, at) => {
+    const id = (rows[at] as DeliveryRow).id
+    const about = acceptedMessage(record, storageUrl, copy.recipient, { id }, copy.variables)
+    const to = { recipient: bareAddress(copy.recipient), recipientDomain: copy.recipient.domain }
+    return acceptedEvent(about, to, now, copy.due.dueAt > now ? copy.due.dueAt : null)
+  })
+  return [
+    ...(withDeliveries ? insertMany('deliveries', rows) : []),
+    ...eventStatements(events),
+    ...outbox(events),
+  ]
+}
+
+function deliveryRow(record: MessageRecord, copy: NewCopy, now: number): DeliveryRow {
+  const { recipient, due, variables, list } = copy
+  const waits = due.dueAt > now
+  return {
+    id: newId(now),
+    account_id: record.accountId,
+    domain_id: list?.domainId ?? record.domainId,
+    message_pk: record.id,
+    recipient: bareAddress(recipient),
+    recipient_domain: recipient.domain,
+    recipient_header: formatMailbox(recipient),
+    variables_json: variables ? JSON.stringify(variables) : null,
+    list_json: list ? JSON.stringify(list) : null,
+    state: waits ? 'scheduled' : 'queued',
+    due_at: due.dueAt,
+    expires_at: due.expiresAt,
+    attempts: 0,
+    lease_owner: null,
+    lease_token: null,
+    lease_until: null,
+    reason: waits ? 'scheduled' : 'new',
+    last_code: null,
+    last_reply: null,
+    created_at: Math.floor(now),
+    updated_at: Math.floor(now),
+  }
+}

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import Mailgun from 'mailgun.js'
+import { simpleParser } from 'mailparser'
+import { startTestService } from '../../test/support/service.ts'
+import { createSink } from '../../test/support/smtp-sink.ts'
+
+for (const database of ['sqlite', 'postgres'] as const) {
+  test(`1,000 recipients with variables are one stored body and 1,000 different mails (${database})`, async (t) => {
+    const sink = await createSink()
+    t.after(() => sink.close())
+    const service = await startTestService(
+      t,
+      { SENDWRIGHT_DELIVERY: `smtp://127.0.0.1:${sink.port}` },
+      { database },
+    )
+    const addresses = Array.from({ length: 1000 }, (_, n) => `reader-${n}@example.org`)
+    const variables = Object.fromEntries(addresses.map((address, n) => [address, { name: `Reader ${n}`, n }]))
+    const answer = await service.send({
+      to: addresses,
+      subject: 'News for %recipient.name%',
+      text: 'Number %recipient.n%',
+      'v:reader': '%recipient.n%',
+      'recipient-variables': JSON.stringify(variables),
+    })
+    assert.equal(answer.status, 200)
+    const messages = await sink.waitFor(1000)
+    const texts = new Map(messages.map(({ envelope, raw }) => [envelope.to[0], raw.toString()]))
+    for (const [n, address] of addresses.entries()) {
+      const raw = texts.get(address) ?? ''
+      assert.match(raw, new RegExp(`^To: ${address}\r$`, 'm'))
+      assert.match(raw, new RegExp(`^Subject: News for Reader ${n}\r$`, 'm'))
+      assert.match(raw, new RegExp(`\r\n\r\nNumber ${n}\r\n$`))
+      assert.ok(raw.includes(`X-Service-Variables: {"reader":"${n}"}\r\n`))
+      assert.equal(raw.match(/example\.org/g)?.length, 1)
+    }
+    const [accepted] = await service.events('?event=accepted')
+    const storage = accepted?.['storage'] as { key: string }
+    const stored = await service.call('GET', `/v3/domains/${service.domain}/messages/${storage.key}`)
+    assert.equal(stored.status, 200)
+    assert.equal(stored.body.recipients, accepted?.['recipient'])
+    assert.match(stored.body['body-plain'], /^Number \d+$/)
+    const own = accepted?.['user-variables'] as { reader: string } | undefined
+    assert.equal(stored.body.Subject, `News for Reader ${own?.reader}`)
+  })
+}
+
+test('1,001 addresses are too many', async (t) => {
+  const service = await startTestService(t)
+  const to = Array.from({ length: 1001 }, (_, n) => `r${n}@example.org`).join(',')
+  const { status, body } = await service.send({ to })
+  assert.deepEqual([status, body.message], [400, 'Too many recipients, max is 1000'])
+})
+
+test('a newsletter sent with the public JavaScript client arrives as its product means it', async (t) => {
+  const sink = await createSink()
+  t.after(() => sink.close())
+  const service = await startTestService(
+    t,
+    { SENDWRIGHT_DELIVERY: `smtp://127.0.0.1:${sink.port}` },
+    {
+      sending: {
+        tracker: {
+          trackingOf: async ({ tags }) => ({
+            variable: (name) => `mailto:${name}-${tags.join('+')}@track.example`,
+            rewrite: (parts) => parts,
+            headers: () => [],
+          }),
+        },
+      },
+    },
+  )
+  const client = new Mailgun(FormData).client({ username: 'api', key: service.key, url: service.url })
+  const sent = await client.messages.create(service.domain, {
+    to: ['ann@example.org', 'ben@example.org'],
+    from: `"Daily" <news@${service.domain}>`,
+    'h:Reply-To': 'editor@example.com',
+    subject: 'Issue 12',
+    html: '<p>Hey %recipient.name%, <a href="%recipient.unsubscribe_url%">leave</a></p>',
+    text: 'Hey %recipient.name%',
+    'recipient-variables': JSON.stringify({
+      'ann@example.org': {
+        name: 'Ann',
+        list_unsubscribe: 'https://blog.example/u?1',
+        unsubscribe_url: 'https://blog.example/u?1',
+      },
+      'ben@example.org': {
+        name: 'there',
+        list_unsubscribe: 'https://blog.example/u?2',
+        unsubscribe_url: 'https://blog.example/u?2',
+      },
+    }),
+    'h:List-Unsubscribe': '<%recipient.list_unsubscribe%>, <%tag_unsubscribe_email%>',
+    'h:List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+    'v:email-id': '64f0',
+    'o:tag': ['bulk-email', 'blog'],
+    'o:tracking-opens': true,
+  })
+  assert.equal(sent.status, 200)
+  assert.match(String(sent.message), /^Queued/)
+  const [ann] = (await sink.waitFor(2)).filter(({ envelope }) => envelope.to[0] === 'ann@example.org')
+  const raw = ann?.raw.toString() ?? ''
+  const mail = await simpleParser(raw)
+  const field = (name: string) =>
+    raw.match(new RegExp(`^${name}: (.*(?:\r\n[ \t].*)*)`, 'm'))?.[1]?.replace(/\r\n/g, '')
+  assert.equal(
+    field('List-Unsubscribe'),
+    '<https://blog.example/u?1>, <mailto:tag_unsubscribe_email-bulk-email+blog@track.example>',
+  )
+  assert.equal(field('List-Unsubscribe-Post'), 'List-Unsubscribe=One-Click')
+  assert.equal(mail.text?.trim(), 'Hey Ann')
+  assert.match(String(mail.html), /Hey Ann, <a href="https:\/\/blog\.example\/u\?1">/)
+  assert.equal(field('X-Service-Variables'), '{"email-id":"64f0"}')
+  assert.deepEqual(raw.match(/^X-Service-Tag: \S+/gm), ['X-Service-Tag: bulk-email', 'X-Service-Tag: blog'])
+})

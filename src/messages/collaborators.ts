@@ -1,0 +1,151 @@
+/**
+ * What sending asks of other areas, as interfaces; the composition root hands the parts in. Each has a
+ * stand-in that knows nothing: mail then goes out without that area's doing.
+ */
+import type { Domain } from '../domains/domain.ts'
+import type { Mailbox } from '../mime/address.ts'
+import type { Statement } from '../store/store.ts'
+import type { MessageOptions, TemplateRequest } from './options.ts'
+import type { UnsubscribeVariable } from './variables.ts'
+
+/** A template version as fixed at acceptance: later changes do not reach mail already accepted. */
+export interface ChosenTemplate {
+  name: string
+  /** Version tag. */
+  version: string
+  /** Handlebars source of the html. */
+  source: string
+  /** Sources of the template's own headers, by their proper spelling: From, Subject, Reply-To. */
+  headers: Readonly<Record<string, string>>
+}
+
+export interface TemplateChooser {
+  /** @throws BadRequest `template '<name>' not found` and its like (messages.md section 3) */
+  choose(domain: Domain, request: TemplateRequest): Promise<ChosenTemplate>
+}
+
+export interface RenderedTemplate {
+  html: string
+  /** Made from the html if asked for, else null. */
+  text: string | null
+  headers: Readonly<Record<string, string>>
+}
+
+/** Rendering failed for the variables at hand: too deep, too long, too slow (templates.md rule 25). */
+export class RenderError extends Error {
+  override name = 'RenderError'
+}
+
+export interface TemplateRenderer {
+  /** @throws RenderError */
+  render(
+    accountId: string,
+    template: ChosenTemplate,
+    variables: Readonly<Record<string, unknown>>,
+    options: { text: boolean },
+  ): Promise<RenderedTemplate>
+}
+
+/** One recipient's copy, as far as tracking needs to know it. */
+export interface TrackedCopy {
+  accountId: string
+  domain: Domain
+  messageId: string
+  storageKey: string
+  deliveryId: string
+  recipient: string
+  tags: readonly string[]
+  options: MessageOptions
+  /** Address of the mailing list that the copy goes through. */
+  list: string | null
+}
+
+export interface TrackedParts {
+  text: string | null
+  html: string | null
+  amp: string | null
+}
+
+export interface Tracking {
+  /** The value of an unsubscribe variable. */
+  variable(name: UnsubscribeVariable): string
+  /**
+   * The parts with footers, rewritten links and pixel; the same object if nothing changes. The same copy
+   * gives the same bytes every time: a retry and the archive must not differ from the first attempt.
+   */
+  rewrite(parts: TrackedParts): TrackedParts
+  /** Fields to add when the sender gave no List-Unsubscribe. `usesVariable`: the body has an unsubscribe variable. */
+  headers(usesVariable: boolean): readonly (readonly [name: string, value: string])[]
+}
+
+export interface Tracker {
+  /** Null: nothing of this copy is tracked, and unsubscribe variables stay as they are. */
+  trackingOf(copy: TrackedCopy): Promise<Tracking | null>
+}
+
+export const NO_TRACKER: Tracker = { trackingOf: async () => null }
+
+/** What is known of recipients from their opens and clicks (messages.md rules 44, 45). */
+export interface RecipientHabits {
+  /** Per address key the best time in Unix milliseconds within the window; unknown ones are left out. */
+  bestTimes(
+    accountId: string,
+    addresses: readonly string[],
+    window: { from: number; to: number },
+  ): Promise<ReadonlyMap<string, number>>
+  /** Per address key the IANA time zone; unknown ones are left out. */
+  timeZones(accountId: string, addresses: readonly string[]): Promise<ReadonlyMap<string, string>>
+}
+
+export const NO_HABITS: RecipientHabits = {
+  bestTimes: async () => new Map(),
+  timeZones: async () => new Map(),
+}
+
+/** An address to send from with the name to greet with. */
+export interface Source {
+  ip: string
+  helo: string | null
+}
+
+export interface SourceChooser {
+  /**
+   * Checks what a message asks for.
+   * @throws Forbidden for an address that is not the account's, BadRequest for an unknown pool
+   */
+  check(domain: Domain, options: MessageOptions): Promise<void>
+  /** The address for one delivery; null leaves it to the system. */
+  choose(domain: Domain, options: MessageOptions, deliveryId: string): Promise<Source | null>
+}
+
+/** A message as far as its lists need to know it. */
+export interface ListPost {
+  accountId: string
+  /** Row id of the message. */
+  messagePk: string
+  headers: readonly (readonly [name: string, value: string])[]
+  lists: readonly Mailbox[]
+  /** Bare addresses that get their copy anyway. */
+  exclude: readonly string[]
+}
+
+/** Mailing lists among the recipients of a call (messages.md rule 8). */
+export interface ListExpander {
+  /** The address keys among `recipients` that are lists of the account. */
+  listsAmong(accountId: string, recipients: readonly Mailbox[]): Promise<ReadonlySet<string>>
+  /** Makes the expansion of a post durable, in the transaction of its message. */
+  expansionStatements(post: ListPost, now: number): Promise<readonly Statement[]>
+  /** Something to expand may have been committed. */
+  wake(): void
+}
+
+export const NO_LISTS: ListExpander = {
+  listsAmong: async () => new Set(),
+  expansionStatements: async () => [],
+  wake() {},
+}
+
+/** Whether these addresses may get mail of a sandbox domain (messages.md rule 9). */
+export interface SandboxGate {
+  mayReceive(domain: Domain, recipients: readonly Mailbox[]): Promise<boolean>
+}

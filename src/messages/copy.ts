@@ -1,0 +1,434 @@
+/**
+ * One recipient's copy of a message. In this order (messages.md rule 25, templates.md rule 18):
+ *
+ * 1. recipient variables in v: and t: values,
+ * 2. the template rendered with them,
+ * 3. `%...%` variables in texts and header fields,
+ * 4. footers, rewritten links and pixel,
+ * 5. composing. Texts that nothing has changed are composed once for all copies.
+ */
+import type { MimeMessage } from '../base/mime-message.ts'
+import type { Domain } from '../domains/domain.ts'
+import type { EventMessage, MessageSummary } from '../events/event.ts'
+import { isPlainObject } from '../http/params.ts'
+import { bareAddress, formatMailbox, type Mailbox } from '../mime/address.ts'
+import type { BlobStore } from '../store/blobs.ts'
+import type { RenderedTemplate, TemplateRenderer, Tracker, Tracking } from './collaborators.ts'
+import type { MessageContent, MessageRecord, StoredHeader, StoredTemplate } from './content.ts'
+import type { RecipientVariables } from './draft.ts'
+import { findHeader, headerText, rawField, serviceHeaders, setHeader } from './headers.ts'
+import {
+  CONTENT_FIELD,
+  type Composed,
+  composeMime,
+  composeParts,
+  encodeFiles,
+  type TextPart,
+  textsOf,
+} from './texts.ts'
+import {
+  either,
+  type Lookup,
+  recipientLookup,
+  substitute,
+  substituteMembers,
+  UNSUBSCRIBE_VARIABLES,
+  usesRecipient,
+  usesUnsubscribe,
+} from './variables.ts'
+
+export interface CopyParts {
+  blobs: BlobStore
+  renderer: TemplateRenderer
+  tracker: Tracker
+  headerPrefix: string
+  storageUrl: string
+}
+
+/** Whose copy. */
+export interface CopyTarget {
+  /** Null: the message as its sender sees it, without what delivery adds. */
+  delivery: { id: string; sid: string } | null
+  recipient: Mailbox | null
+  /** Not null in batch and list mode. */
+  variables: RecipientVariables | null
+  list: ListCopy | null
+}
+
+/** What a mailing list adds to the copies that go through it. */
+export interface ListCopy {
+  address: string
+  listId: string
+  sid: string
+  /** The list's own domain: its settings and keys are those of the copy. */
+  domainId: string
+  /** Names of fields in lower case that copies do not carry. */
+  remove: readonly string[]
+  add: readonly (readonly [name: string, value: string])[]
+}
+
+export interface Copy {
+  about: EventMessage
+  message: MimeMessage
+  utf8: boolean
+  /** v: variables of this copy, uncut. */
+  variables: Record<string, unknown>
+  /** Texts as sent, in order. */
+  texts(): Promise<readonly TextPart[]>
+}
+
+/** @throws RenderError when the template cannot be rendered for this recipient */
+export async function makeCopy(
+  parts: CopyParts,
+  record: MessageRecord,
+  domain: Domain,
+  target: CopyTarget,
+): Promise<Copy> {
+  const { content, summary, options } = record
+  const frame = frameOf(record, parts.blobs)
+  const recipientValues =
+    target.variables && target.recipient ? recipientLookup(target.recipient, target.variables) : null
+  const tracking = await trackingOf(parts.tracker, record, domain, target)
+  const variables = recipientValues
+    ? substituteMembers(summary.userVariables, recipientValues)
+    : summary.userVariables
+  const rendered = content.template
+    ? await render(parts.renderer, record, content.template, variables, recipientValues)
+    : null
+  const lookup = lookupOf(recipientValues, tracking)
+  const changed = lookup || rendered ? await changedTexts(frame, content, rendered, lookup, tracking) : null
+  const composed = changed ? await frame.compose(changed.texts) : await frame.plain()
+  const headers = copyHeaders(record, target, {
+    lookup,
+    rendered,
+    tracking,
+    usesVariable: changed?.usesVariable,
+  })
+  const utf8 = needsUtf8([
+    headerText(headers, 'from'),
+    ...(content.batch && target.recipient ? [bareAddress(target.recipient)] : summary.recipients),
+  ])
+  const own = serviceHeaders(
+    parts.headerPrefix,
+    {
+      tags: summary.tags,
+      variables,
+      templateName: content.template?.chosen.name ?? null,
+      deliverBy: (options.deliveryTime ?? 0) > record.createdAt ? options.deliveryTime : null,
+      sid: target.delivery?.sid ?? null,
+    },
+    target.delivery ? options.suppressHeaders : [],
+  )
+  return {
+    about: aboutCopy(record, parts.storageUrl, target, headers, variables),
+    message: { headers: rawFields([...headers, ...own], composed, utf8), body: composed.body },
+    utf8,
+    variables,
+    texts: async () => changed?.texts ?? (await frame.texts()),
+  }
+}
+
+/** What all copies of a message share, kept as long as the record is remembered. */
+interface Frame {
+  texts(): Promise<readonly TextPart[]>
+  /** The message as its sender wrote it. */
+  plain(): Promise<Composed>
+  compose(texts: readonly TextPart[]): Promise<Composed>
+}
+
+const frames = new WeakMap<MessageRecord, Frame>()
+
+function frameOf(record: MessageRecord, blobs: BlobStore): Frame {
+  const known = frames.get(record)
+  if (known) return known
+  const { content } = record
+  const texts = once(() => textsOf(content, blobs))
+  let frame: Frame
+  if (content.kind === 'mime') {
+    const compose = async (changed: readonly TextPart[]) => {
+      const given = await texts()
+      const differing = changed.filter((part, index) => part.value !== given[index]?.value)
+      return composeMime(content, differing, blobs)
+    }
+    frame = { texts, compose, plain: once(() => composeMime(content, [], blobs)) }
+  } else {
+    const files = once(() => encodeFiles(content, blobs))
+    const compose = async (changed: readonly TextPart[]) => composeParts(changed, await files(), record.id)
+    frame = { texts, compose, plain: once(async () => compose(await texts())) }
+  }
+  frames.set(record, frame)
+  return frame
+}
+
+/** Runs once; a failure is forgotten, so that the next caller tries again. */
+function once<T>(run: () => Promise<T>): () => Promise<T> {
+  let result: Promise<T> | null = null
+  return () => {
+    result ??= run().catch((error: unknown) => {
+      result = null
+      throw error
+    })
+    return result
+  }
+}
+
+async function trackingOf(
+  tracker: Tracker,
+  record: MessageRecord,
+  domain: Domain,
+  target: CopyTarget,
+): Promise<Tracking | null> {
+  if (!target.delivery || !target.recipient || record.content.resent) return null
+  return tracker.trackingOf({
+    accountId: record.accountId,
+    domain,
+    messageId: record.messageId,
+    storageKey: storageKeyOf(record, target),
+    deliveryId: target.delivery.id,
+    recipient: bareAddress(target.recipient),
+    tags: record.summary.tags,
+    options: record.options,
+    list: target.list?.address ?? null,
+  })
+}
+
+const UNSUBSCRIBE = new Set<string>(UNSUBSCRIBE_VARIABLES)
+
+function lookupOf(recipient: Lookup | null, tracking: Tracking | null): Lookup | null {
+  if (!tracking) return recipient
+  const unsubscribe: Lookup = (name) =>
+    UNSUBSCRIBE.has(name) ? tracking.variable(name as (typeof UNSUBSCRIBE_VARIABLES)[number]) : null
+  return recipient ? either(recipient, unsubscribe) : unsubscribe
+}
+
+/** v: below t:, key by key; a v: value that is JSON of an object or list goes in as such (rules 19, 20). */
+function render(
+  renderer: TemplateRenderer,
+  record: MessageRecord,
+  template: StoredTemplate,
+  userVariables: Readonly<Record<string, unknown>>,
+  lookup: Lookup | null,
+): Promise<RenderedTemplate> {
+  const own = lookup ? substituteMembers(template.variables, lookup) : template.variables
+  const below = Object.entries(userVariables).map(([name, value]) => [name, structured(value)] as const)
+  const input = Object.fromEntries([...below, ...Object.entries(own)])
+  return renderer.render(record.accountId, template.chosen, input, { text: template.text })
+}
+
+function structured(value: unknown): unknown {
+  if (typeof value !== 'string' || !/^\s*[[{]/.test(value)) return value
+  try {
+    const parsed: unknown = JSON.parse(value)
+    return isPlainObject(parsed) || Array.isArray(parsed) ? parsed : value
+  } catch {
+    return value
+  }
+}
+
+/** Null: the texts are those of the frame. */
+async function changedTexts(
+  frame: Frame,
+  content: MessageContent,
+  rendered: RenderedTemplate | null,
+  lookup: Lookup | null,
+  tracking: Tracking | null,
+): Promise<{ texts: TextPart[]; usesVariable: boolean } | null> {
+  const given = await frame.texts()
+  const filled = rendered ? fillIn(given, content, rendered) : given
+  const usesVariable = tracking !== null && filled.some(({ value }) => usesUnsubscribe(value))
+  let texts = lookup ? filled.map((part) => withValue(part, substitute(part.value, lookup))) : [...filled]
+  if (tracking) texts = tracked(texts, tracking)
+  const same = texts.length === given.length && texts.every((part, at) => part.value === given[at]?.value)
+  return same ? null : { texts, usesVariable }
+}
+
+const withValue = (part: TextPart, value: string): TextPart =>
+  value === part.value ? part : { ...part, value }
+
+/** The rendered html in place of the html part; a MIME message without one stays as it is (templates.md rule 15). */
+function fillIn(given: readonly TextPart[], content: MessageContent, rendered: RenderedTemplate): TextPart[] {
+  if (content.kind === 'mime') {
+    const html = given.findIndex(({ kind }) => kind === 'html')
+    const text = rendered.text === null || html < 0 ? -1 : given.findIndex(({ kind }) => kind === 'text')
+    return given.map((part, at) => {
+      if (at === html) return withValue(part, rendered.html)
+      return at === text ? withValue(part, rendered.text as string) : part
+    })
+  }
+  const text = content.text ?? rendered.text
+  const amp = content.amp
+  return [
+    ...(text === null ? [] : [{ kind: 'text' as const, value: text, leaf: null }]),
+    { kind: 'html' as const, value: rendered.html, leaf: null },
+    ...(amp === null ? [] : [{ kind: 'amp' as const, value: amp, leaf: null }]),
+  ]
+}
+
+/** Tracking works on the first part of each kind, the one that readers show. */
+function tracked(texts: TextPart[], tracking: Tracking): TextPart[] {
+  const first = (kind: TextPart['kind']) => texts.findIndex((part) => part.kind === kind)
+  const at = { text: first('text'), html: first('html'), amp: first('amp') }
+  const value = (index: number) => texts[index]?.value ?? null
+  const result = tracking.rewrite({ text: value(at.text), html: value(at.html), amp: value(at.amp) })
+  return texts.map((part, index) => {
+    if (index !== at[part.kind]) return part
+    return withValue(part, result[part.kind] ?? part.value)
+  })
+}
+
+interface HeaderInputs {
+  lookup: Lookup | null
+  rendered: RenderedTemplate | null
+  tracking: Tracking | null
+  usesVariable: boolean | undefined
+}
+
+/** The mail's own fields for this copy, without those under the service's prefix. */
+function copyHeaders(record: MessageRecord, target: CopyTarget, inputs: HeaderInputs): StoredHeader[] {
+  const { content, domainName } = record
+  const { lookup, rendered, tracking } = inputs
+  const headers: StoredHeader[] = content.headers.map((field) => {
+    if (!lookup || field[0].toLowerCase() === 'message-id') return field
+    const value = substitute(field[1], lookup)
+    return value === field[1] ? field : [field[0], value]
+  })
+  if (content.batch && target.recipient) showOnly(headers, content, target.recipient)
+  for (const [name, value] of Object.entries(rendered?.headers ?? {})) {
+    const shown = lookup ? substitute(value, lookup) : value
+    if (headerText(headers, name.toLowerCase()).trim() === '') setHeader(headers, [name, shown])
+  }
+  if (headerText(headers, 'from').trim() === '') setHeader(headers, ['From', `postmaster@${domainName}`])
+  if (target.list) ofList(headers, target.list, lookup)
+  if (tracking && !findHeader(headers, 'list-unsubscribe')) {
+    headers.push(
+      ...tracking.headers(inputs.usesVariable ?? false).map(([name, value]): StoredHeader => [name, value]),
+    )
+  }
+  return headers
+}
+
+/** mailing-lists.md rules 17 to 19. */
+function ofList(headers: StoredHeader[], { remove, add }: ListCopy, lookup: Lookup | null): void {
+  const removed = new Set(remove)
+  const kept = headers.filter(([name]) => !removed.has(name.toLowerCase()))
+  const own = add.map(([name, value]): StoredHeader => [name, lookup ? substitute(value, lookup) : value])
+  headers.splice(0, headers.length, ...kept, ...own)
+}
+
+/** In batch mode To is the one recipient, unless a MIME message places it by a variable, and Cc is nobody (rule 22). */
+function showOnly(headers: StoredHeader[], content: MessageContent, recipient: Mailbox): void {
+  const placed = content.kind === 'mime' && usesRecipient(headerText(content.headers, 'to'))
+  if (!placed) setHeader(headers, ['To', formatMailbox(recipient)])
+  const cc = headers.findIndex(([name]) => name.toLowerCase() === 'cc')
+  if (cc >= 0) headers.splice(cc, 1)
+}
+
+/** Fields as sent: a re-encoded MIME message gets its content fields anew. */
+function rawFields(headers: readonly StoredHeader[], composed: Composed, utf8: boolean): string[] {
+  const { fields } = composed
+  const raw = headers.flatMap((field) => {
+    const isContent =
+      fields !== null && /^(?:content-type|content-transfer-encoding|mime-version)$/i.test(field[0])
+    return isContent ? [] : rawField(field, utf8)
+  })
+  const own = fields ?? []
+  const hasVersion = [...raw, ...own].some((field) => /^mime-version[ \t]*:/i.test(field))
+  return [
+    ...raw,
+    ...(hasVersion || !own.some((field) => CONTENT_FIELD.test(field)) ? [] : ['Mime-Version: 1.0']),
+    ...own,
+  ]
+}
+
+/** True if any address needs SMTPUTF8 (RFC 6531): a local part that is not ASCII. */
+function needsUtf8(texts: readonly string[]): boolean {
+  return texts.some((text) => /[^\x00-\x7f]/.test(text) && text.split(/[\s<>",]+/).some(isUtf8Address))
+}
+
+const isUtf8Address = (word: string) => /[^\x00-\x7f]/.test(word.slice(0, Math.max(0, word.lastIndexOf('@'))))
+
+/** In batch mode every copy is a stored message of its own (messages.md rule 49). */
+function storageKeyOf(record: MessageRecord, target: CopyTarget): string {
+  return record.content.batch && target.delivery ? target.delivery.id : record.id
+}
+
+function aboutCopy(
+  record: MessageRecord,
+  storageUrl: string,
+  target: CopyTarget,
+  headers: readonly StoredHeader[],
+  variables: Readonly<Record<string, unknown>>,
+): EventMessage {
+  return eventMessage(record, storageUrl, storageKeyOf(record, target), {
+    ...record.summary,
+    from: headerText(headers, 'from'),
+    to: headerText(headers, 'to'),
+    subject: headerText(headers, 'subject'),
+    ...(record.content.batch && target.recipient && { recipients: [bareAddress(target.recipient)] }),
+    userVariables: eventVariables(variables),
+  })
+}
+
+/** The message as its accepted event names it: with the recipient's variables, without the template's headers. */
+export function acceptedMessage(
+  record: MessageRecord,
+  storageUrl: string,
+  recipient: Mailbox,
+  delivery: { id: string },
+  variables: RecipientVariables | null,
+): EventMessage {
+  if (!variables) return eventMessage(record, storageUrl, record.id, shownSummary(record.summary))
+  const lookup = recipientLookup(recipient, variables)
+  const { summary, content } = record
+  const own = content.batch ? delivery.id : record.id
+  return eventMessage(record, storageUrl, own, {
+    ...summary,
+    ...(content.batch && { to: formatMailbox(recipient), recipients: [bareAddress(recipient)] }),
+    subject: substitute(summary.subject, lookup),
+    userVariables: eventVariables(substituteMembers(summary.userVariables, lookup)),
+  })
+}
+
+const shownSummaries = new WeakMap<MessageSummary, MessageSummary>()
+
+function shownSummary(summary: MessageSummary): MessageSummary {
+  const known = shownSummaries.get(summary)
+  if (known) return known
+  const shown = { ...summary, userVariables: eventVariables(summary.userVariables) }
+  shownSummaries.set(summary, shown)
+  return shown
+}
+
+export function eventMessage(
+  record: MessageRecord,
+  storageUrl: string,
+  storageKey: string,
+  summary: MessageSummary,
+): EventMessage {
+  return {
+    accountId: record.accountId,
+    domainName: record.domainName,
+    messageId: record.messageId,
+    storageKey,
+    storageUrl: `${storageUrl}/v3/domains/${record.domainName}/messages/${storageKey}`,
+    summary,
+  }
+}
+
+/** Longer values are cut in events and webhooks only (messages.md rule 19). */
+const EVENT_VALUE_BYTES_MAX = 4096
+
+function eventVariables(variables: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(variables).map(([name, value]) => [name, typeof value === 'string' ? cut(value) : value]),
+  )
+}
+
+function cut(value: string): string {
+  if (value.length * 3 <= EVENT_VALUE_BYTES_MAX || Buffer.byteLength(value) <= EVENT_VALUE_BYTES_MAX)
+    return value
+  const bytes = Buffer.from(value)
+  let end = EVENT_VALUE_BYTES_MAX
+  while (((bytes[end] as number) & 0xc0) === 0x80) end--
+  return bytes.subarray(0, end).toString()
+}

@@ -1,0 +1,98 @@
+/** Mailing lists as sending uses them: which recipients are lists, and the copies of their members. */
+import type { Clock } from '../base/clock.ts'
+import type { DomainDirectory } from '../domains/directory.ts'
+import { decidePost, type ListRecipient, listHeaders } from '../lists/expand.ts'
+import { type Expansion, expansionStatement } from '../lists/expansion-job.ts'
+import type { ListStore } from '../lists/store.ts'
+import { addressKey, parseMailbox } from '../mime/address.ts'
+import type { Statement, Store } from '../store/store.ts'
+import { copyStatements, type NewCopy, type RowParts } from './acceptance-rows.ts'
+import type { ListExpander } from './collaborators.ts'
+import type { MessageRecord } from './content.ts'
+import type { MessageRecords } from './records.ts'
+import { dueTime } from './timing.ts'
+
+/** Addresses in one query. */
+const KEYS_MAX = 500
+
+export function createListExpander(parts: {
+  store: Store
+  lists: ListStore
+  domains: DomainDirectory
+  wake(): void
+}): ListExpander {
+  const { store, lists, domains } = parts
+  return {
+    async listsAmong(accountId, recipients) {
+      const keys = recipients.map((recipient) => addressKey(recipient))
+      const found = new Set<string>()
+      for (let at = 0; at < keys.length; at += KEYS_MAX) {
+        const rows = await store.db
+          .selectFrom('lists')
+          .select('address_key')
+          .where('address_key', 'in', keys.slice(at, at + KEYS_MAX))
+          .where('account_id', '=', accountId)
+          .execute()
+        for (const row of rows) found.add(row.address_key)
+      }
+      return found
+    },
+    async expansionStatements(post, now) {
+      const statements: Statement[] = []
+      for (const address of post.lists) {
+        const list = await lists.byKey(addressKey(address))
+        const domain = list ? await domains.byName(list.domainName) : null
+        if (!list || !domain) continue
+        const { accountId, headers } = post
+        const verdict = await decidePost(lists, list, { way: 'api', accountId, headers })
+        // A post that came through a list already is taken and not distributed (mailing-lists.md rule 20).
+        if (verdict.kind !== 'allowed') continue
+        const own = listHeaders(list, { way: 'api', headers })
+        statements.push(
+          expansionStatement(
+            { domainId: domain.id, messagePk: post.messagePk, list, headers: own, exclude: post.exclude },
+            now,
+          ),
+        )
+      }
+      return statements
+    },
+    wake: parts.wake,
+  }
+}
+
+/** The rows of some members' copies, for the expansion job. */
+export async function memberStatements(
+  parts: RowParts & { records: MessageRecords; clock: Clock },
+  expansion: Expansion,
+  members: readonly ListRecipient[],
+): Promise<Statement[]> {
+  const record = await parts.records.byId(expansion.messagePk)
+  if (!record) return []
+  const now = parts.clock.now()
+  const copies = members.map((member) => memberCopy(record, expansion, member, now))
+  return copyStatements(record, parts, copies, now, { withDeliveries: true })
+}
+
+/** Variables of the call lie over those of the member, key by key (mailing-lists.md rule 25). */
+function memberCopy(
+  record: MessageRecord,
+  expansion: Expansion,
+  member: ListRecipient,
+  now: number,
+): NewCopy {
+  const own = record.content.listVariables?.[addressKey(member.address)] ?? {}
+  const start = Math.max(record.options.deliveryTime ?? 0, now)
+  return {
+    recipient: { ...parseMailbox(member.address), name: member.name },
+    variables: { ...member.vars, ...own },
+    due: dueTime(start, record.options),
+    list: {
+      address: expansion.listAddress,
+      listId: expansion.listHeaderId,
+      sid: expansion.id,
+      domainId: expansion.domainId,
+      ...expansion.headers,
+    },
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * Sending a stored message once more (M4, messages.md rule 53): the same mail with the same Message-Id to other
+ * envelope recipients, stored anew so that it lives as long as its own deliveries.
+ */
+import { newId } from '../base/ids.ts'
+import { chunkSize, messageSize, readChunks } from '../base/mime-message.ts'
+import { bareAddress, type Mailbox } from '../mime/address.ts'
+import { findLeaves } from '../mime/part-map.ts'
+import { splitMessage } from '../mime/split.ts'
+import { type Acceptance, type AcceptParts, checkMaySend, type Submission } from './accept.ts'
+import { copyStatements } from './acceptance-rows.ts'
+import { type MessageContent, type MessageRecord, readChunk, type StoredHeader } from './content.ts'
+import { DEFAULT_OPTIONS } from './options.ts'
+import { messageStatement, storeBody } from './stored-content.ts'
+import { type Stored, type StoredParts, storedCopy } from './stored-message.ts'
+import { dueTime } from './timing.ts'
+
+/** @throws Forbidden, TooManyRequests as for any other message */
+export async function resendMessage(
+  parts: AcceptParts & StoredParts,
+  stored: Stored,
+  recipients: readonly Mailbox[],
+  submission: Submission,
+): Promise<Acceptance> {
+  const { domain } = submission
+  checkMaySend(domain, parts.allowUnverified)
+  await parts.queueLimits.check(domain)
+  const now = parts.clock.now()
+  const record = await repeated(parts, stored, recipients, submission, now)
+  const copies = recipients.map((recipient) => ({
+    recipient,
+    variables: null,
+    due: dueTime(now, record.options),
+    list: null,
+  }))
+  const acceptance: Acceptance = { id: `<${record.messageId}>`, message: 'Queued. Thank you.' }
+  await parts.store.commit([
+    await messageStatement(parts.blobs, record),
+    ...copyStatements(record, parts, copies, now, { withDeliveries: true }),
+    ...(submission.also?.(acceptance, now) ?? []),
+  ])
+  parts.records.remember(record)
+  parts.queueLimits.added(domain.id, copies.length)
+  parts.wakeDelivery()
+  return acceptance
+}
+
+/** The mail as it was composed, now fixed: no variables, no template, no tracking. */
+async function repeated(
+  parts: AcceptParts & StoredParts,
+  stored: Stored,
+  recipients: readonly Mailbox[],
+  submission: Submission,
+  now: number,
+): Promise<MessageRecord> {
+  const { about, message, variables } = await storedCopy(parts, stored)
+  const head = Buffer.from(`${message.headers.join('\r\n')}\r\n\r\n`)
+  const prefix = parts.headerPrefix.toLowerCase()
+  const fields = splitMessage(head).headers
+  const source = {
+    sizeBytes: message.body.reduce((sum, chunk) => sum + chunkSize(chunk), 0),
+    open: () => readChunks(message.body),
+  }
+  const chunk =
+    source.sizeBytes <= IN_MEMORY_MAX_BYTES
+      ? await readChunk(source)
+      : (await parts.blobs.spool(source.open())).chunk
+  const leaves = await findLeaves(fields, chunk)
+  const headers = fields
+    .filter(
+      ({ name }) =>
+        !OWN.has(name.toLowerCase().slice(prefix.length)) || !name.toLowerCase().startsWith(prefix),
+    )
+    .map(({ name, value, raw }): StoredHeader => [name, value, raw])
+  const body = await storeBody(
+    { kind: 'mime', source: { headers: [], chunk, bodyStart: 0, bodyEnd: source.sizeBytes, leaves } },
+    parts.blobs,
+  )
+  const { options } = stored.record
+  return {
+    ...stored.record,
+    id: newId(now),
+    content: { ...body, headers, template: null, batch: false, resent: true } as MessageContent,
+    options: {
+      ...DEFAULT_OPTIONS,
+      dkim: options.dkim,
+      testMode: options.testMode,
+      requireTls: options.requireTls,
+      skipVerification: options.skipVerification,
+      trackClicks: false,
+      trackOpens: false,
+    },
+    summary: {
+      ...about.summary,
+      userVariables: variables,
+      recipients: recipients.map((mailbox) => bareAddress(mailbox)),
+      sizeBytes: messageSize(message),
+      method: submission.method,
+      originatingIp: submission.originatingIp,
+      keyId: submission.keyId,
+    },
+    createdAt: now,
+  }
+}
+
+/** Fields that are written anew for each delivery, from tags and variables. */
+const OWN = new Set(['tag', 'variables', 'template-name', 'deliver-by'])
+const IN_MEMORY_MAX_BYTES = 256 * 1024

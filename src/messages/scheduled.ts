@@ -1,0 +1,244 @@
+/** Mail whose time has not come: listing, moving, cancelling (own-operations.md section 2), and dropping a domain's queue (M7). */
+import { sql } from 'kysely'
+import type { Clock } from '../base/clock.ts'
+import { Conflict, NotFound } from '../base/errors.ts'
+import type { Domain } from '../domains/domain.ts'
+import { eventStatement, type MessageSummary, rejectedEvent } from '../events/event.ts'
+import { formatRfc3339 } from '../http/dates.ts'
+import type { Statement, Store } from '../store/store.ts'
+import { eventMessage } from './copy.ts'
+import type { QueueLimits } from './queue-limits.ts'
+import type { MessageRecords } from './records.ts'
+import type { UnderWay } from './under-way.ts'
+
+export interface ScheduledParts {
+  store: Store
+  clock: Clock
+  records: MessageRecords
+  storageUrl: string
+  queueLimits: QueueLimits
+  underWay: UnderWay
+  /** Name under which this process holds leases. */
+  leaseOwner: string
+  wakeDelivery(): void
+}
+
+export interface ScheduledFilter {
+  domain?: string | undefined
+  recipient?: string | undefined
+  tag?: string | undefined
+  /** Unix milliseconds. */
+  before?: number | undefined
+  after?: number | undefined
+}
+
+export interface ScheduledItem {
+  message_id: string
+  storage_key: string
+  domain: string
+  /** RFC 3339, of the first copy. */
+  deliverytime: string
+  accepted_at: string
+  from: string
+  to: string
+  subject: string
+  tags: readonly string[]
+  /** Copies still waiting. */
+  recipients: number
+}
+
+// Written out: SQLite uses a partial index only for values that it sees when it plans.
+const SCHEDULED = sql<boolean>`deliveries.state = 'scheduled'`
+
+/** Rows looked at for one page when tags are compared, which are in JSON. */
+const SCANNED_MAX = 5_000
+
+/** By first due time, then message; `from` is the position behind which the page begins. */
+export async function listScheduled(
+  { store }: Pick<ScheduledParts, 'store'>,
+  accountId: string,
+  filter: ScheduledFilter,
+  from: { dueAt: number; id: string } | null,
+  limit: number,
+): Promise<{ items: ScheduledItem[]; last: { dueAt: number; id: string } | null }> {
+  let query = store.db
+    .selectFrom('deliveries')
+    .innerJoin('messages', 'messages.id', 'deliveries.message_pk')
+    .where('deliveries.account_id', '=', accountId)
+    .where(SCHEDULED)
+    .groupBy([
+      'messages.id',
+      'messages.message_id',
+      'messages.domain_name',
+      'messages.summary_json',
+      'messages.created_at',
+    ])
+    .select((of) => [
+      'messages.id',
+      'messages.message_id',
+      'messages.domain_name',
+      'messages.summary_json',
+      'messages.created_at',
+      of.fn.min<number>('deliveries.due_at').as('due_at'),
+      of.fn.countAll<number>().as('copies'),
+    ])
+  if (filter.domain) query = query.where('messages.domain_name', '=', filter.domain.toLowerCase())
+  if (filter.recipient) query = query.where('deliveries.recipient', '=', filter.recipient)
+  if (filter.before !== undefined) query = query.where('deliveries.due_at', '<', filter.before)
+  if (filter.after !== undefined) query = query.where('deliveries.due_at', '>', filter.after)
+  if (from) {
+    const first = sql<number>`min(deliveries.due_at)`
+    query = query.having((of) =>
+      of.or([
+        of(first, '>', from.dueAt),
+        of.and([of(first, '=', from.dueAt), of('messages.id', '>', from.id)]),
+      ]),
+    )
+  }
+  const rows = await query
+    .orderBy('due_at')
+    .orderBy('messages.id')
+    .limit(filter.tag ? SCANNED_MAX : limit)
+    .execute()
+  const items: ScheduledItem[] = []
+  let last: { dueAt: number; id: string } | null = null
+  for (const row of rows) {
+    if (items.length === limit) break
+    last = { dueAt: Number(row.due_at), id: row.id }
+    const summary = JSON.parse(row.summary_json) as MessageSummary
+    if (filter.tag && !summary.tags.some((tag) => tag.toLowerCase() === filter.tag?.toLowerCase())) continue
+    items.push({
+      message_id: row.message_id,
+      storage_key: row.id,
+      domain: row.domain_name,
+      deliverytime: formatRfc3339(new Date(Number(row.due_at))),
+      accepted_at: formatRfc3339(new Date(row.created_at)),
+      from: summary.from,
+      to: summary.to,
+      subject: summary.subject,
+      tags: summary.tags,
+      recipients: Number(row.copies),
+    })
+  }
+  return { items, last }
+}
+
+const NOT_FOUND = 'Scheduled message not found'
+
+/** The row ids of the messages with this Message-Id that still have something scheduled. @throws NotFound */
+async function scheduledIds(
+  { store }: ScheduledParts,
+  accountId: string,
+  messageId: string,
+): Promise<string[]> {
+  const rows = await store.db
+    .selectFrom('messages')
+    .select('messages.id')
+    .where('messages.message_id', '=', messageId.replace(/^<|>$/g, ''))
+    .where('messages.account_id', '=', accountId)
+    .where((of) =>
+      of.exists(
+        of
+          .selectFrom('deliveries')
+          .select('deliveries.id')
+          .whereRef('deliveries.message_pk', '=', 'messages.id')
+          .where(SCHEDULED),
+      ),
+    )
+    .execute()
+  if (rows.length === 0) throw new NotFound(NOT_FOUND)
+  return rows.map(({ id }) => id)
+}
+
+/**
+ * Moves every copy to `time`; a time that has passed means at once.
+ * @throws NotFound, Conflict when something of the message was handed over already
+ */
+export async function moveScheduled(
+  parts: ScheduledParts,
+  accountId: string,
+  messageId: string,
+  time: number,
+): Promise<void> {
+  const { store, clock } = parts
+  const ids = await scheduledIds(parts, accountId, messageId)
+  const now = Math.floor(clock.now())
+  const due = Math.max(Math.floor(time), now)
+  await store.transaction(async (tx) => {
+    let copies = tx.selectFrom('deliveries').select(['id', 'state']).where('message_pk', 'in', ids)
+    // On SQLite the transaction is the only writer; on PostgreSQL nobody may claim a copy meanwhile.
+    if (store.kind === 'postgres') copies = copies.forUpdate()
+    const begun = (await copies.execute()).some(({ state }) => state !== 'scheduled')
+    if (begun) throw new Conflict('Cannot move the message: part of it was handed over already')
+    await tx
+      .updateTable('deliveries')
+      .set((of) => ({
+        expires_at: of('expires_at', '+', of(of.val(due), '-', of.ref('due_at'))),
+        due_at: due,
+        updated_at: now,
+        ...(due <= now && { state: 'queued' as const, reason: 'new' }),
+      }))
+      .where('message_pk', 'in', ids)
+      .execute()
+  })
+  parts.wakeDelivery()
+}
+
+/** Cancels what is still scheduled of the message, with one `rejected` event. @throws NotFound */
+export async function cancelScheduled(
+  parts: ScheduledParts,
+  accountId: string,
+  messageId: string,
+): Promise<void> {
+  const now = Math.floor(parts.clock.now())
+  const ids = await scheduledIds(parts, accountId, messageId)
+  for (const id of ids) {
+    const record = await parts.records.byId(id)
+    if (!record) continue
+    const about = eventMessage(record, parts.storageUrl, record.id, record.summary)
+    await parts.store.commit([
+      {
+        sql: `UPDATE deliveries SET state = 'cancelled', reason = 'cancelled', due_at = ?, updated_at = ?
+          WHERE message_pk = ? AND state = 'scheduled'`,
+        values: [now, now, id],
+      },
+      eventStatement(rejectedEvent(about, 'cancelled', '', parts.clock.now())),
+    ])
+  }
+}
+
+/** Ids in one statement. */
+const IDS_MAX = 500
+
+/**
+ * Drops what the domain has in both queues and what has not been handed over yet, without events (M7). What this
+ * process is handing over right now goes on.
+ */
+export async function dropQueue(parts: ScheduledParts, domain: Domain): Promise<void> {
+  const now = Math.floor(parts.clock.now())
+  const going = parts.underWay.cancel(domain.id, now)
+  const set = `UPDATE deliveries SET state = 'cancelled', reason = 'queue-dropped', due_at = ?, updated_at = ?,
+    lease_owner = NULL, lease_token = NULL, lease_until = NULL`
+  const statements: Statement[] = [
+    { sql: `${set} WHERE domain_id = ? AND state IN ('scheduled', 'queued')`, values: [now, now, domain.id] },
+  ]
+  const claimed = await parts.store.db
+    .selectFrom('deliveries')
+    .select('id')
+    .where('domain_id', '=', domain.id)
+    .where(sql<boolean>`state = 'sending'`)
+    .where('lease_owner', '=', parts.leaseOwner)
+    .execute()
+  const attempted = new Set(going)
+  const waiting = claimed.map(({ id }) => id).filter((id) => !attempted.has(id))
+  for (let at = 0; at < waiting.length; at += IDS_MAX) {
+    const some = waiting.slice(at, at + IDS_MAX)
+    const marks = some.map(() => '?').join(', ')
+    statements.push({
+      sql: `${set} WHERE state = 'sending' AND id IN (${marks})`,
+      values: [now, now, ...some],
+    })
+  }
+  await parts.store.commit(statements)
+  await parts.queueLimits.emptied(domain.id)
+}

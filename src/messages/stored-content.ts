@@ -1,0 +1,85 @@
+/** Putting a draft's body where it stays: small bytes into the message's row, large ones into blobs. */
+import { type Chunk, chunkSize } from '../base/mime-message.ts'
+import type { BlobStore } from '../store/blobs.ts'
+import type { MessageRow } from '../store/schema.ts'
+import { insert, type Statement } from '../store/store.ts'
+import {
+  blobsOf,
+  CONTENT_IN_ROW_MAX_BYTES,
+  type MessageRecord,
+  type MimeContent,
+  type PartsContent,
+  type StoredBytes,
+  type StoredFile,
+  sliceChunk,
+} from './content.ts'
+import type { DraftBody, DraftFile } from './draft.ts'
+import type { MimeSource } from './mime-source.ts'
+
+type BodyContent =
+  | Pick<PartsContent, 'kind' | 'text' | 'html' | 'amp' | 'files'>
+  | Pick<MimeContent, 'kind' | 'body' | 'leaves'>
+
+/** Bytes at hand up to this size are kept in the row, as base 64. */
+const BYTES_IN_ROW_MAX = 256 * 1024
+
+export async function storeBody(body: DraftBody, blobs: BlobStore): Promise<BodyContent> {
+  if (body.kind === 'mime') {
+    return { kind: 'mime', body: await storeMime(body.source, blobs), leaves: body.source.leaves }
+  }
+  const files = await Promise.all(body.files.map((file) => storeFile(file, blobs)))
+  return { kind: 'parts', text: body.text, html: body.html, amp: body.amp, files }
+}
+
+async function storeFile(file: DraftFile, blobs: BlobStore): Promise<StoredFile> {
+  const { disposition, filename, contentType, chunk } = file
+  return {
+    disposition,
+    filename,
+    contentType,
+    sizeBytes: chunkSize(chunk),
+    bytes: await storeChunk(chunk, blobs),
+  }
+}
+
+async function storeChunk(chunk: Chunk, blobs: BlobStore): Promise<StoredBytes> {
+  if (!(chunk instanceof Uint8Array)) return { blob: await blobs.keep(chunk) }
+  if (chunk.byteLength <= BYTES_IN_ROW_MAX) return { base64: Buffer.from(chunk).toString('base64') }
+  return { blob: await blobs.keep((await blobs.spool(once(chunk))).chunk) }
+}
+
+/** A spooled message stays the file that it is; its body is the rest of it. */
+async function storeMime(
+  { chunk, bodyStart, bodyEnd }: MimeSource,
+  blobs: BlobStore,
+): Promise<MimeContent['body']> {
+  const sizeBytes = bodyEnd - bodyStart
+  if (!(chunk instanceof Uint8Array)) return { blob: await blobs.keep(chunk), offset: bodyStart, sizeBytes }
+  return { ...(await storeChunk(sliceChunk(chunk, bodyStart, bodyEnd), blobs)), sizeBytes }
+}
+
+export async function messageStatement(blobs: BlobStore, record: MessageRecord): Promise<Statement> {
+  const bytes = Buffer.from(JSON.stringify(record.content))
+  const inRow = bytes.byteLength <= CONTENT_IN_ROW_MAX_BYTES
+  const contentBlob = inRow ? null : await blobs.keep((await blobs.spool(once(bytes))).chunk)
+  const own = blobsOf(record.content)
+  const row: MessageRow = {
+    id: record.id,
+    account_id: record.accountId,
+    domain_id: record.domainId,
+    domain_name: record.domainName,
+    message_id: record.messageId,
+    summary_json: JSON.stringify(record.summary),
+    options_json: JSON.stringify(record.options),
+    content_kind: record.content.kind,
+    content: inRow ? bytes : null,
+    content_blob: contentBlob,
+    blobs_json: JSON.stringify(contentBlob ? [...own, contentBlob] : own),
+    created_at: Math.floor(record.createdAt),
+  }
+  return insert('messages', row)
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}

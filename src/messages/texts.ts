@@ -1,0 +1,154 @@
+/**
+ * The texts of a content that a copy may change, and putting changed ones back: for a message of parts its
+ * text, html and AMP; for a MIME message the text parts in it, found by their places and decoded.
+ */
+import type { Chunk, MimeMessage } from '../base/mime-message.ts'
+import { chunkSize } from '../base/mime-message.ts'
+import { decodeCharset } from '../mime/charset.ts'
+import { composeMessage, type EncodedFile, encodeFile } from '../mime/compose.ts'
+import type { MimeLeaf } from '../mime/part-map.ts'
+import { splitMessage } from '../mime/split.ts'
+import { decodeContent, encodeText } from '../mime/transfer-encoding.ts'
+import type { BlobStore } from '../store/blobs.ts'
+import {
+  fileChunk,
+  type MessageContent,
+  type MimeContent,
+  type PartsContent,
+  readChunk,
+  type StoredFile,
+  sliceChunk,
+  storedChunk,
+} from './content.ts'
+
+export type TextKind = 'text' | 'html' | 'amp'
+
+export interface TextPart {
+  kind: TextKind
+  value: string
+  /** The place in a MIME message; null in a message of parts. */
+  leaf: MimeLeaf | null
+}
+
+/** Content fields and body of a copy, without its other fields. */
+export interface Composed {
+  /** Raw fields: Mime-Version, Content-Type and their like. Null: as the message has them (MIME). */
+  fields: string[] | null
+  body: Chunk[]
+}
+
+const KINDS: Readonly<Record<string, TextKind>> = {
+  'text/plain': 'text',
+  'text/html': 'html',
+  'text/x-amp-html': 'amp',
+}
+
+export const kindOfLeaf = (leaf: MimeLeaf): TextKind | null =>
+  leaf.disposition === 'attachment' ? null : (KINDS[leaf.type] ?? null)
+
+/** All texts in order of appearance. */
+export async function textsOf(content: MessageContent, blobs: BlobStore): Promise<TextPart[]> {
+  if (content.kind === 'parts') {
+    const { text, html, amp } = content
+    return Object.entries({ text, html, amp }).flatMap(([kind, value]) =>
+      value === null ? [] : { kind: kind as TextKind, value, leaf: null },
+    )
+  }
+  const parts: TextPart[] = []
+  const body = await storedChunk(content.body, content.body.sizeBytes, blobs)
+  for (const leaf of content.leaves) {
+    const kind = kindOfLeaf(leaf)
+    if (kind !== null) parts.push({ kind, value: await leafText(body, leaf), leaf })
+  }
+  return parts
+}
+
+async function leafText(body: Chunk, leaf: MimeLeaf): Promise<string> {
+  const bytes = await readChunk(sliceChunk(body, leaf.start, leaf.end))
+  return decodeCharset(decodeContent(bytes, leaf.encoding), leaf.charset)
+}
+
+/** Files with their transfer encoding, made once for all copies of a message. */
+export interface EncodedFiles {
+  inline: EncodedFile[]
+  attachments: EncodedFile[]
+}
+
+export async function encodeFiles(content: PartsContent, blobs: BlobStore): Promise<EncodedFiles> {
+  const encoded = async (file: StoredFile) =>
+    encodeFile({
+      filename: file.filename,
+      contentType: file.contentType,
+      content: await fileChunk(file, blobs),
+      ...(file.disposition === 'inline' && { contentId: file.filename }),
+    })
+  const of = (disposition: StoredFile['disposition']) =>
+    Promise.all(content.files.filter((file) => file.disposition === disposition).map(encoded))
+  return { inline: await of('inline'), attachments: await of('attachment') }
+}
+
+/** A message of parts with these texts. Same input, same bytes. */
+export function composeParts(texts: readonly TextPart[], files: EncodedFiles, seed: string): Composed {
+  const value = (kind: TextKind) => texts.find((part) => part.kind === kind)?.value
+  const [text, html, amp] = [value('text'), value('html'), value('amp')]
+  const message: MimeMessage = composeMessage({
+    headers: [],
+    ...(text !== undefined && { text }),
+    ...(html !== undefined && { html }),
+    ...(amp !== undefined && { amp }),
+    ...files,
+    utf8: false,
+    boundarySeed: seed,
+  })
+  return { fields: message.headers, body: message.body }
+}
+
+/**
+ * A MIME message with changed texts in their places: a changed part gets a new transfer encoding and UTF-8,
+ * every other byte stays. `changed` is in the order of the message.
+ */
+export async function composeMime(
+  content: MimeContent,
+  changed: readonly TextPart[],
+  blobs: BlobStore,
+): Promise<Composed> {
+  const body = await storedChunk(content.body, content.body.sizeBytes, blobs)
+  const chunks: Chunk[] = []
+  let fields: string[] | null = null
+  let at = 0
+  const take = (start: number, end: number) => {
+    const piece = sliceChunk(body, start, end)
+    if (chunkSize(piece) > 0) chunks.push(piece)
+  }
+  for (const { leaf, value } of changed) {
+    if (!leaf) continue
+    const { encoding, content: encoded } = encodeText(value)
+    const bytes = typeof encoded === 'string' ? Buffer.from(encoded, 'latin1') : encoded
+    if (leaf.headerStart < 0) {
+      fields = contentFields(
+        content.headers.flatMap(([, , raw]) => raw ?? []),
+        leaf,
+        encoding,
+      )
+    } else {
+      take(at, leaf.headerStart)
+      const head = await readChunk(sliceChunk(body, leaf.headerStart, leaf.start))
+      const given = splitMessage(head).headers.map(({ raw }) => raw)
+      const rest = given.filter((raw) => !CONTENT_FIELD.test(raw))
+      chunks.push(Buffer.from(`${[...contentFields(given, leaf, encoding), ...rest].join('\r\n')}\r\n\r\n`))
+    }
+    chunks.push(bytes)
+    at = leaf.end
+  }
+  take(at, content.body.sizeBytes)
+  return { fields, body: chunks }
+}
+
+/** Fields that a re-encoded part gets anew; the others, Content-Id and Content-Disposition, stay. */
+export const CONTENT_FIELD = /^(?:content-type|content-transfer-encoding)[ \t]*:/i
+
+function contentFields(given: readonly string[], leaf: MimeLeaf, encoding: string): string[] {
+  const flowed = given.some((raw) => /^content-type[ \t]*:/i.test(raw) && /format\s*=\s*"?flowed/i.test(raw))
+  const format = flowed ? '; format=flowed' : ''
+  return [`Content-Type: ${leaf.type}; charset=utf-8${format}`, `Content-Transfer-Encoding: ${encoding}`]
+}

@@ -1,0 +1,100 @@
+/**
+ * `%...%` variables in texts of a message (messages.md rules 23 to 26, tracking.md rule 13).
+ *
+ * `%recipient.<key>%` and the predefined `%recipient_name%` and its like have values in batch and list mode,
+ * the unsubscribe variables in every mode. What has no value stays as it is written. Values are put in as
+ * they are, without escaping, and are not searched again.
+ */
+import { bareAddress, formatMailbox, type Mailbox } from '../mime/address.ts'
+import type { RecipientVariables } from './draft.ts'
+
+export const UNSUBSCRIBE_VARIABLES = [
+  'unsubscribe_url',
+  'tag_unsubscribe_url',
+  'mailing_list_unsubscribe_url',
+  'mailing_list_unsubscribe_address',
+  'unsubscribe_email',
+  'tag_unsubscribe_email',
+] as const
+export type UnsubscribeVariable = (typeof UNSUBSCRIBE_VARIABLES)[number]
+
+/** The value of a variable by its name without percent signs, or null if it has none. */
+export type Lookup = (name: string) => string | null
+
+/** Longer keys are no variables: bounds the search in text full of percent signs. */
+const KEY_LENGTH_MAX = 256
+
+const VARIABLE = new RegExp(
+  `%(recipient(?:\\.[^%]{1,${KEY_LENGTH_MAX}}|_email|_name|_fname|_lname)?|${UNSUBSCRIBE_VARIABLES.join('|')})%`,
+  'g',
+)
+const RECIPIENT_VARIABLE = /%recipient[.%_]/
+const UNSUBSCRIBE_VARIABLE = new RegExp(`%(?:${UNSUBSCRIBE_VARIABLES.join('|')})%`)
+
+export const usesRecipient = (text: string | null) => text !== null && RECIPIENT_VARIABLE.test(text)
+export const usesUnsubscribe = (text: string | null) => text !== null && UNSUBSCRIBE_VARIABLE.test(text)
+
+export function substitute(text: string, lookup: Lookup): string {
+  if (!text.includes('%')) return text
+  return text.replace(VARIABLE, (whole, name: string) => lookup(name) ?? whole)
+}
+
+/** Values for one recipient of a batch or list. */
+export function recipientLookup(mailbox: Mailbox, variables: RecipientVariables): Lookup {
+  return (name) => {
+    if (name.startsWith('recipient.')) {
+      const key = name.slice('recipient.'.length)
+      return Object.hasOwn(variables, key) ? valueText(variables[key]) : null
+    }
+    const names = mailbox.name.trim()
+    const blank = names.search(/\s/)
+    switch (name) {
+      case 'recipient':
+        return formatMailbox(mailbox)
+      case 'recipient_email':
+        return bareAddress(mailbox)
+      case 'recipient_name':
+        return names
+      case 'recipient_fname':
+        return blank < 0 ? names : names.slice(0, blank)
+      case 'recipient_lname':
+        return blank < 0 ? '' : names.slice(blank).trim()
+      default:
+        return null
+    }
+  }
+}
+
+/** Strings as they are, null as nothing, everything else as its JSON (rule 24). */
+function valueText(value: unknown): string {
+  if (typeof value === 'string') return value
+  return value === null || value === undefined ? '' : JSON.stringify(value)
+}
+
+/** Substitutes in every string within a JSON value; keys stay. */
+export function substituteDeep(value: unknown, lookup: Lookup): unknown {
+  if (typeof value === 'string') return substitute(value, lookup)
+  if (Array.isArray(value)) return value.map((item) => substituteDeep(item, lookup))
+  if (typeof value !== 'object' || value === null) return value
+  return substituteMembers(value as Record<string, unknown>, lookup)
+}
+
+export function substituteMembers(
+  members: Readonly<Record<string, unknown>>,
+  lookup: Lookup,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(members).map(([name, value]) => [name, substituteDeep(value, lookup)]),
+  )
+}
+
+/** The first lookup that knows the name. */
+export const either =
+  (...lookups: readonly Lookup[]): Lookup =>
+  (name) => {
+    for (const lookup of lookups) {
+      const value = lookup(name)
+      if (value !== null) return value
+    }
+    return null
+  }

@@ -1,0 +1,164 @@
+/**
+ * Records that happen by themselves: bounces, complaints, unsubscribes (suppressions.md section 6). Each is
+ * a list of statements for the transaction of the event that tells of it, so that there is never a record
+ * without its event. Nothing is read first: allowlist and policy are looked at within the statements.
+ */
+import type { Outcome } from '../delivery/outcome.ts'
+import type { ClaimedDelivery } from '../delivery/queue.ts'
+import type { EventRecord } from '../events/event.ts'
+import { addressKey } from '../mime/address.ts'
+import { insert, type Statement } from '../store/store.ts'
+import { DETAIL_LENGTH_MAX, type NewRecord } from './records.ts'
+import { addStatements, type ListOwner, removeStatements, removeTagStatements } from './store.ts'
+
+export interface Bounce {
+  owner: ListOwner
+  recipient: string
+  /** `hard`: the mailbox does not exist or is closed for good. `soft`: refused for good for another reason. */
+  severity: 'hard' | 'soft'
+  code: string
+  error: string
+  /** The failed event, written in the same transaction. */
+  eventId: string
+  /** Unix milliseconds. */
+  now: number
+}
+
+/** Reasons of failures that say something of the recipient; the others speak of the sender or the way. */
+const SOFT_REASONS = new Set(['generic', 'old'])
+
+/** What the outcome of an attempt adds to the lists. Test-mode messages never get here with a bounce. */
+export function bounceConsequences(
+  delivery: ClaimedDelivery,
+  events: readonly EventRecord[],
+  outcome: Outcome,
+): Statement[] {
+  const event = events.find(
+    ({ event: name, payload }) => name === 'failed' && payload['severity'] === 'permanent',
+  )
+  if (!event || outcome.kind === 'delivered' || outcome.kind === 'rejected' || outcome.kind === 'suppressed')
+    return []
+  const hard = outcome.kind === 'bounced' && outcome.hard
+  if (!hard && !SOFT_REASONS.has(event.payload['reason'] as string)) return []
+  const { code, message, description } = outcome.failure
+  return addBounce({
+    owner: { id: delivery.domain_id, accountId: delivery.account_id },
+    recipient: delivery.recipient,
+    severity: hard ? 'hard' : 'soft',
+    code: String(code),
+    error: message || description,
+    eventId: event.id,
+    now: event.timestampUs / 1000,
+  })
+}
+
+/**
+ * Counts a bounce where the domain has a policy, and adds the record if the policy (without one: the first
+ * hard bounce) says so, unless the allowlist has the address or its exact domain. A record that is there and in
+ * force is left as it is.
+ */
+export function addBounce({ owner, recipient, severity, code, error, eventId, now }: Bounce): Statement[] {
+  const at = Math.floor(now)
+  const address = addressKey(recipient)
+  const domain = address.slice(address.lastIndexOf('@') + 1)
+  const detail = error.replaceAll('\0', '').slice(0, DETAIL_LENGTH_MAX)
+  return [
+    {
+      sql: `INSERT INTO counted_bounces (event_id, domain_id, address, severity, bounced_at)
+        SELECT ?, domain_id, ?, ?, CAST(? AS BIGINT) FROM suppression_policies WHERE domain_id = ?`,
+      values: [eventId, address, severity, at, owner.id],
+    },
+    {
+      sql: `DELETE FROM counted_bounces WHERE domain_id = ? AND address = ? AND bounced_at <= CAST(? AS BIGINT) -
+        (SELECT window_days FROM suppression_policies WHERE domain_id = ?) * ${DAY_MS}`,
+      values: [owner.id, address, at, owner.id],
+    },
+    {
+      sql: ADD_BOUNCE[severity],
+      values: [
+        ...[owner.id, address, owner.accountId, code, detail, eventId],
+        ...[at, owner.id, at],
+        ...[owner.id, address, domain],
+        ...(severity === 'hard' ? [owner.id] : []),
+        ...[owner.id, address],
+      ],
+    },
+  ]
+}
+
+const DAY_MS = 86_400_000
+
+const ADD_BOUNCE = { hard: addBounceSql('hard'), soft: addBounceSql('soft') }
+
+function addBounceSql(severity: 'hard' | 'soft'): string {
+  const enough = `EXISTS (SELECT 1 FROM suppression_policies AS policy WHERE policy.domain_id = ?
+      AND policy.${severity}_bounces_to_suppress > 0
+      AND policy.${severity}_bounces_to_suppress <= (SELECT count(*) FROM counted_bounces AS counted
+        WHERE counted.domain_id = policy.domain_id AND counted.address = ? AND counted.severity = '${severity}'))`
+  const unruled = 'NOT EXISTS (SELECT 1 FROM suppression_policies WHERE domain_id = ?)'
+  return `INSERT INTO suppressions
+      (domain_id, kind, address, account_id, code, detail, event_id, expires_at, created_at)
+    SELECT ?, 'bounces', ?, ?, ?, ?, ?, (SELECT CAST(? AS BIGINT) + lifetime_days * ${DAY_MS}
+        FROM suppression_policies WHERE domain_id = ? AND lifetime_days > 0), CAST(? AS BIGINT)
+    WHERE NOT EXISTS (SELECT 1 FROM suppressions WHERE domain_id = ? AND kind = 'whitelists' AND address IN (?, ?))
+      AND (${severity === 'hard' ? `${unruled} OR ${enough}` : enough})
+    ON CONFLICT (domain_id, kind, address) DO UPDATE SET code = excluded.code, detail = excluded.detail,
+      event_id = excluded.event_id, expires_at = excluded.expires_at, created_at = excluded.created_at
+      WHERE suppressions.expires_at <= excluded.created_at`
+}
+
+/** A complaint of the recipient, who keeps the time of the first one. `now`: Unix milliseconds. */
+export function addComplaint(owner: ListOwner, recipient: string, eventId: string, now: number): Statement[] {
+  return [insertOnce(owner, 'complaints', recipient, eventId, now)]
+}
+
+/**
+ * An unsubscribe by the recipient: adds `tags` to what is there (none: all mail of the domain), as a call would.
+ * `now`: Unix milliseconds.
+ */
+export function addUnsubscribe(
+  owner: ListOwner,
+  recipient: string,
+  tags: readonly string[],
+  eventId: string,
+  now: number,
+): Statement[] {
+  const record: NewRecord = {
+    address: addressKey(recipient),
+    code: '',
+    detail: '',
+    tags: tags.length > 0 ? tags : ['*'],
+    createdAt: null,
+  }
+  const [, ...rest] = addStatements(owner, 'unsubscribes', [record], now)
+  // Locks the record if it is there, as every change of an unsubscribe does first.
+  return [insertOnce(owner, 'unsubscribes', recipient, eventId, now), ...rest]
+}
+
+/** Takes tags off an unsubscribe, or with no tags all of it. The unit is undone (StaleWrite) if one is not there. */
+export function removeUnsubscribe(owner: ListOwner, recipient: string, tags: readonly string[]): Statement[] {
+  const address = addressKey(recipient)
+  if (tags.length === 0) return removeStatements(owner.id, 'unsubscribes', address)
+  return tags.flatMap((tag) => removeTagStatements(owner.id, address, tag))
+}
+
+function insertOnce(
+  owner: ListOwner,
+  kind: 'complaints' | 'unsubscribes',
+  recipient: string,
+  eventId: string,
+  now: number,
+): Statement {
+  const row = insert('suppressions', {
+    domain_id: owner.id,
+    kind,
+    address: addressKey(recipient),
+    account_id: owner.accountId,
+    code: '',
+    detail: '',
+    event_id: eventId,
+    created_at: Math.floor(now),
+  })
+  const onConflict = 'ON CONFLICT (domain_id, kind, address) DO UPDATE SET code = excluded.code'
+  return { ...row, sql: `${row.sql} ${onConflict}` }
+}

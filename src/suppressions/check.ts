@@ -1,0 +1,176 @@
+/**
+ * The one look at the lists just before an attempt, for every way in. A removal or an addition counts from the
+ * next attempt on, on every node (suppressions.md section 5 rule 10), so nothing is remembered between
+ * attempts. Instead, checks that wait while a query runs share the next one: a query always starts after the
+ * checks that it answers.
+ */
+import { type CompiledQuery, sql } from 'kysely'
+import type { Clock } from '../base/clock.ts'
+import type { Failure, Outcome } from '../delivery/outcome.ts'
+import { addressKey } from '../mime/address.ts'
+import type { SuppressionKind } from '../store/schema.ts'
+import type { Store } from '../store/store.ts'
+import { ALL_MAIL } from './records.ts'
+
+/** The lists that stop mail, in the order in which they are asked: the first hit gives the reason. */
+export const STOPPING_LISTS = ['bounces', 'unsubscribes', 'complaints'] as const
+export type StoppingList = (typeof STOPPING_LISTS)[number]
+
+const FAILURES: Readonly<Record<StoppingList, Pick<Failure, 'reason' | 'code' | 'description'>>> = {
+  bounces: {
+    reason: 'suppress-bounce',
+    code: 605,
+    description: 'Not delivering to previously bounced address',
+  },
+  unsubscribes: {
+    reason: 'suppress-unsubscribe',
+    code: 606,
+    description: 'Not delivering to unsubscribed address',
+  },
+  complaints: {
+    reason: 'suppress-complaint',
+    code: 607,
+    description: 'Not delivering to a user who marked your messages as spam',
+  },
+}
+
+/** One row per tag of an unsubscribe; `tag_key` is null for the other lists. */
+export interface Hit {
+  kind: string
+  expires_at: number | null
+  tag_key: string | null
+}
+
+export interface SuppressionCheck {
+  /**
+   * What stops mail of that domain to the recipient, or null. `tags` of the message, as sent. `against`: the
+   * lists that count for this mail; forwarded mail asks `bounces` only, mail of the service itself leaves out
+   * `unsubscribes` (suppressions.md section 7 rules 6 and 10).
+   */
+  suppressionOf(
+    domainId: string,
+    recipient: string,
+    tags: readonly string[],
+    against?: readonly StoppingList[],
+  ): Promise<Outcome | null>
+}
+
+/** Checks in one query at the most. On SQLite a check costs 40 µs of CPU (both threads) alone, 10 µs in groups of 8. */
+const CHECKS_PER_QUERY_MAX = 16
+/** Queries at a time: SQLite has one reader, which finds the next one waiting; PostgreSQL has connections to spare. */
+const QUERIES_MAX = { sqlite: 2, postgres: 4 }
+
+interface Waiting {
+  domainId: string
+  address: string
+  resolve(hits: Hit[]): void
+  reject(error: unknown): void
+}
+
+type Query = CompiledQuery<Hit & { address: string }>
+
+export function createSuppressionCheck(store: Store, clock: Clock): SuppressionCheck {
+  let waiting: Waiting[] = []
+  let running = 0
+  const queries = new Map<number, Query>()
+
+  const lookUp = (domainId: string, address: string) =>
+    new Promise<Hit[]>((resolve, reject) => {
+      waiting.push({ domainId, address, resolve, reject })
+      // Those that are asked in the same turn of the event loop go together.
+      if (waiting.length === 1) queueMicrotask(pump)
+    })
+
+  function pump(): void {
+    while (running < QUERIES_MAX[store.kind] && waiting.length > 0) {
+      running++
+      void answer(takeGroup()).finally(() => {
+        running--
+        pump()
+      })
+    }
+  }
+
+  /** The one that waits longest, and others of its domain. */
+  function takeGroup(): Waiting[] {
+    const group: Waiting[] = []
+    const rest: Waiting[] = []
+    for (const check of waiting) {
+      const fits = group.length < CHECKS_PER_QUERY_MAX && check.domainId === waiting[0]?.domainId
+      if (fits) group.push(check)
+      else rest.push(check)
+    }
+    waiting = rest
+    return group
+  }
+
+  async function answer(checks: Waiting[]): Promise<void> {
+    try {
+      const { rows } = await store.db.executeQuery(queryOf(checks))
+      for (const { address, resolve } of checks) resolve(rows.filter((row) => row.address === address))
+    } catch (error) {
+      for (const { reject } of checks) reject(error)
+    }
+  }
+
+  /** The query is compiled once per power of two; a smaller group repeats its last address. */
+  function queryOf(checks: readonly Waiting[]): Query {
+    const size = 2 ** Math.ceil(Math.log2(checks.length))
+    const query = queries.get(size) ?? compileQuery(store, size)
+    queries.set(size, query)
+    const last = checks.at(-1) as Waiting
+    const addresses = Array.from({ length: size }, (_, index) => (checks[index] ?? last).address)
+    return { ...query, parameters: [last.domainId, ...addresses] }
+  }
+
+  return {
+    async suppressionOf(domainId, recipient, tags, against = STOPPING_LISTS) {
+      const hits = await lookUp(domainId, addressKey(recipient))
+      return hits.length === 0 ? null : decide(hits, tags, clock.now(), against)
+    },
+  }
+}
+
+/**
+ * Places in the primary key of one domain. A list of (domain, address) pairs instead made PostgreSQL read the
+ * whole domain while the table had no statistics yet: 25 ms for 100,000 records, against 0.1 ms.
+ */
+function compileQuery(store: Store, addresses: number): Query {
+  return store.db
+    .selectFrom('suppressions as record')
+    .leftJoin('unsubscribe_tags as covered', (join) =>
+      join
+        .onRef('covered.domain_id', '=', 'record.domain_id')
+        .onRef('covered.address', '=', 'record.address')
+        .on('record.kind', '=', sql.lit<SuppressionKind>('unsubscribes')),
+    )
+    .select(['record.address', 'record.kind', 'record.expires_at', 'covered.tag_key'])
+    .where('record.domain_id', '=', '')
+    .where('record.address', 'in', Array<string>(addresses).fill(''))
+    .where(
+      'record.kind',
+      'in',
+      STOPPING_LISTS.map((kind) => sql.lit<SuppressionKind>(kind)),
+    )
+    .compile()
+}
+
+/** The outcome for the rows found, or null if none of them covers this message. */
+export function decide(
+  hits: readonly Hit[],
+  tags: readonly string[],
+  now: number,
+  against: readonly StoppingList[] = STOPPING_LISTS,
+): Outcome | null {
+  const keys = new Set([ALL_MAIL, ...tags.map((tag) => tag.toLowerCase())])
+  const inForce = hits.filter(({ expires_at }) => expires_at === null || expires_at > now)
+  const list = STOPPING_LISTS.find(
+    (name) =>
+      against.includes(name) &&
+      inForce.some(
+        ({ kind, tag_key }) => kind === name && (name !== 'unsubscribes' || keys.has(tag_key ?? ALL_MAIL)),
+      ),
+  )
+  if (!list) return null
+  return { kind: 'suppressed', failure: { ...FAILURES[list], enhanced: null, message: '' } }
+}

@@ -1,0 +1,137 @@
+/** When bounces of a domain suppress, and for how long (own-operations.md section 6). */
+import { type Actor, auditStatement } from '../accounts/audit.ts'
+import type { Clock } from '../base/clock.ts'
+import type { DomainDirectory } from '../domains/directory.ts'
+import type { Domain } from '../domains/domain.ts'
+import { ownDomain } from '../domains/routes.ts'
+import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
+import type { Params } from '../http/params.ts'
+import type { SuppressionPolicyRow } from '../store/schema.ts'
+import type { Statement, Store } from '../store/store.ts'
+
+export type SuppressionPolicy = Omit<SuppressionPolicyRow, 'domain_id'>
+
+/** Without a policy: the first hard bounce suppresses, soft ones never, for ever. */
+export const DEFAULT_POLICY: SuppressionPolicy = {
+  hard_bounces_to_suppress: 1,
+  soft_bounces_to_suppress: 0,
+  window_days: 30,
+  lifetime_days: 0,
+}
+
+/** More bounces than anybody should wait for; each counted one is a row. */
+const BOUNCES_MAX = 100
+const WINDOW_DAYS_MAX = 365
+const LIFETIME_DAYS_MAX = 3650
+
+const RULES: Readonly<Record<keyof SuppressionPolicy, { min: number; max: number; description: string }>> = {
+  hard_bounces_to_suppress: {
+    min: 0,
+    max: BOUNCES_MAX,
+    description: 'Hard bounces within the window that suppress an address; 0: never',
+  },
+  soft_bounces_to_suppress: {
+    min: 0,
+    max: BOUNCES_MAX,
+    description: 'The same for final failures that are no hard bounce; 0: never',
+  },
+  window_days: { min: 1, max: WINDOW_DAYS_MAX, description: 'Days in which bounces are counted' },
+  lifetime_days: {
+    min: 0,
+    max: LIFETIME_DAYS_MAX,
+    description: 'Days until a bounce that came by itself counts no more; 0: for ever',
+  },
+}
+const NAMES = Object.keys(RULES) as (keyof SuppressionPolicy)[]
+
+const PATH = '/sendwright/v1/domains/{name}/suppression-policy'
+const TAG = 'Suppressions'
+
+export interface PolicyRouteParts {
+  store: Store
+  domains: DomainDirectory
+  clock: Clock
+}
+
+export function policyRoutes({ store, domains, clock }: PolicyRouteParts): Operation[] {
+  const params = NAMES.map(
+    (name): ParamDoc => ({
+      name,
+      type: 'integer',
+      description: RULES[name].description,
+      default: DEFAULT_POLICY[name],
+    }),
+  )
+  return [
+    operation({
+      method: 'GET',
+      path: PATH,
+      id: 'readSuppressionPolicy',
+      tag: TAG,
+      summary: 'When bounces of a domain suppress',
+      auth: { area: 'domains', access: 'read' },
+      rateLimit: 'domains',
+      params: [],
+      responses: { 200: { description: 'The policy' } },
+      handler: async ({ path, caller }) => readPolicy(store, await ownDomain(domains, caller, path.name)),
+    }),
+    operation({
+      method: 'PUT',
+      path: PATH,
+      id: 'setSuppressionPolicy',
+      tag: TAG,
+      summary: 'Set when bounces of a domain suppress; what is not given stays',
+      auth: { area: 'domains', access: 'write' },
+      rateLimit: 'domains',
+      params,
+      responses: { 200: { description: 'The policy' } },
+      async handler({ params: given, path, caller, remoteAddress }) {
+        const domain = await ownDomain(domains, caller, path.name)
+        const policy = { ...(await readPolicy(store, domain)), ...givenPolicy(given) }
+        await store.commit(policyStatements({ caller, remoteAddress }, domain, policy, clock.now()))
+        return policy
+      },
+    }),
+  ]
+}
+
+export async function readPolicy(store: Store, domain: Domain): Promise<SuppressionPolicy> {
+  const row = await store.db
+    .selectFrom('suppression_policies')
+    .select(NAMES)
+    .where('domain_id', '=', domain.id)
+    .executeTakeFirst()
+  return row ?? DEFAULT_POLICY
+}
+
+/** @throws BadRequest for a number out of its range */
+function givenPolicy(params: Params): Partial<SuppressionPolicy> {
+  const given = NAMES.map((name) => [name, params.integer(name, RULES[name])] as const)
+  return Object.fromEntries(given.filter(([, value]) => value !== undefined))
+}
+
+/** Stores the policy. The new lifetime holds for the records that came by themselves before, too. */
+export function policyStatements(
+  actor: Actor,
+  domain: Domain,
+  policy: SuppressionPolicy,
+  now: number,
+): Statement[] {
+  const columns = ['domain_id', ...NAMES]
+  const lifetime = policy.lifetime_days > 0 ? 'created_at + CAST(? AS BIGINT)' : 'NULL'
+  return [
+    {
+      sql: `INSERT INTO suppression_policies (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
+        ON CONFLICT (domain_id) DO UPDATE SET ${NAMES.map((name) => `${name} = excluded.${name}`).join(', ')}`,
+      values: [domain.id, ...NAMES.map((name) => policy[name])],
+    },
+    {
+      sql: `UPDATE suppressions SET expires_at = ${lifetime}
+        WHERE domain_id = ? AND kind = 'bounces' AND event_id IS NOT NULL`,
+      values: policy.lifetime_days > 0 ? [policy.lifetime_days * DAY_MS, domain.id] : [domain.id],
+    },
+    auditStatement(actor, { action: 'suppression-policy.set', subject: domain.name, detail: policy }, now),
+  ]
+}
+
+const DAY_MS = 86_400_000

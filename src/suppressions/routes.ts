@@ -1,0 +1,204 @@
+/** The four lists over HTTP (suppressions.md); each operation is written once and made for every kind. */
+import type { Actor } from '../accounts/audit.ts'
+import { BadRequest } from '../base/errors.ts'
+import type { Chunk } from '../base/mime-message.ts'
+import type { DomainDirectory } from '../domains/directory.ts'
+import type { Domain } from '../domains/domain.ts'
+import { ownDomain } from '../domains/routes.ts'
+import type { Access, Caller } from '../http/auth.ts'
+import type { BodyLimit } from '../http/body.ts'
+import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
+import { limitOf, pageName, pivotPaging } from '../http/paging.ts'
+import type { Params } from '../http/params.ts'
+import { jsonReply } from '../http/reply.ts'
+import type { SuppressionKind } from '../store/schema.ts'
+import { KINDS, type KindTraits } from './kinds.ts'
+import type { GivenRecord } from './records.ts'
+import type { Suppressions } from './service.ts'
+import type { PageQuery } from './store.ts'
+
+export interface SuppressionRouteParts {
+  suppressions: Suppressions
+  domains: DomainDirectory
+  imports: {
+    /** @throws BadRequest when the file has no usable header */
+    submit(actor: Actor, domain: Domain, kind: SuppressionKind, file: Chunk): Promise<void>
+  }
+  baseUrl: string
+}
+
+const TAG = 'Suppressions'
+const PAGE_SIZE = 100
+const PAGE_SIZE_MAX = 1000
+
+/** 1,000 records with the longest error text that is kept, and JSON around it. */
+const RECORDS_BODY_LIMIT: BodyLimit = {
+  bytes: 10 * 1024 * 1024,
+  message: 'request size exceeds 10MiB limit',
+}
+/** A file of 25 MB (26,214,400 bytes) and the form around it. */
+const IMPORT_LIMIT: BodyLimit = {
+  bytes: 26 * 1024 * 1024,
+  fileBytes: 25 * 1024 * 1024,
+  message: 'file size exceeds 25MB limit',
+}
+
+const LIST_PARAMS: readonly ParamDoc[] = [
+  { name: 'limit', type: 'integer', description: 'Page size; above 1000 means 1000', default: PAGE_SIZE },
+  { name: 'page', type: 'string', description: 'first, next, previous or last' },
+  { name: 'address', type: 'string', description: 'The page is next to this address' },
+  { name: 'p', type: 'string', description: 'The same as address' },
+  { name: 'term', type: 'string', description: 'Only those that begin with this text' },
+]
+
+export function suppressionRoutes(parts: SuppressionRouteParts): Operation[] {
+  return KINDS.flatMap((traits) => operationsOf(traits, parts))
+}
+
+function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operation[] {
+  const { suppressions } = parts
+  const { kind, noun } = traits
+  const name = kind[0]?.toUpperCase() + kind.slice(1)
+  const list = { path: `/v3/{domain_name}/${kind}`, aliases: aliasesOf(traits, '') } as const
+  const one = {
+    path: `/v3/{domain_name}/${kind}/{address}`,
+    aliases: aliasesOf(traits, '/{address}'),
+  } as const
+  const common = (access: Access) => ({ tag: TAG, auth: { area: traits.area, access } })
+  const domainOf = (path: { domain_name: string }, caller: Caller) =>
+    ownDomain(parts.domains, caller, path.domain_name)
+  return [
+    operation({
+      ...common('read'),
+      ...list,
+      method: 'GET',
+      id: `list${name}`,
+      summary: `List ${noun} of a domain by address`,
+      params: LIST_PARAMS,
+      responses: { 200: { description: 'A page' } },
+      async handler({ params, path, caller }) {
+        const domain = await domainOf(path, caller)
+        const page = readPage(params)
+        const records = await suppressions.list(domain, kind, page)
+        const paging = pivotPaging({
+          baseUrl: parts.baseUrl,
+          path: `/v3/${encodeURIComponent(domain.name)}/${kind}`,
+          pivotName: 'address',
+          firstItem: records.at(0)?.address,
+          lastItem: records.at(-1)?.address,
+          pivot: page.pivot,
+          carry: { limit: page.limit, term: page.prefix },
+        })
+        return { items: records.map(traits.view), paging }
+      },
+    }),
+    operation({
+      ...common('read'),
+      ...one,
+      method: 'GET',
+      id: `read${name}`,
+      summary: `Read one of the ${noun}`,
+      params: [],
+      responses: { 200: { description: 'The record' } },
+      handler: async ({ path, caller }) =>
+        traits.view(await suppressions.read(await domainOf(path, caller), kind, path.address)),
+    }),
+    operation({
+      ...common('write'),
+      ...list,
+      method: 'POST',
+      id: `add${name}`,
+      summary: `Add ${noun}: one as a form, up to 1000 as a JSON array`,
+      params: traits.fields,
+      bodyLimit: RECORDS_BODY_LIMIT,
+      responses: { 200: { description: 'Added, or updated where they were there' } },
+      async handler({ params, path, caller, remoteAddress }) {
+        const domain = await domainOf(path, caller)
+        const actor = { caller, remoteAddress }
+        const document = params.json()
+        if (document === undefined) {
+          return traits.added(await suppressions.add(actor, domain, kind, formRecord(traits, params)))
+        }
+        const records = Array.isArray(document) ? document : [document]
+        await suppressions.addMany(actor, domain, kind, records)
+        return { message: traits.addedMany(records.length) }
+      },
+    }),
+    operation({
+      ...common('write'),
+      path: `/v3/{domain_name}/${kind}/import`,
+      aliases: aliasesOf(traits, '/import'),
+      method: 'POST',
+      id: `import${name}`,
+      summary: `Import ${noun} from a CSV file, plain or gzip, in the background`,
+      params: [{ name: 'file', type: 'file', description: 'CSV with a header line', required: true }],
+      multipartOnly: true,
+      bodyLimit: IMPORT_LIMIT,
+      responses: { 202: { description: 'Taken in; the rows follow' } },
+      beforeBody: async ({ path, caller }) => void (await domainOf(path, caller)),
+      async handler({ params, path, caller, remoteAddress }) {
+        const domain = await domainOf(path, caller)
+        const file = params.files('file')[0]
+        if (!file) throw new BadRequest('Missing mandatory parameter: file')
+        await parts.imports.submit({ caller, remoteAddress }, domain, kind, file.keep())
+        return jsonReply(
+          { message: 'file uploaded successfully for processing. standby...' },
+          { status: 202 },
+        )
+      },
+    }),
+    operation({
+      ...common('write'),
+      ...one,
+      method: 'DELETE',
+      id: `remove${name}`,
+      summary: `Remove one of the ${noun}`,
+      params:
+        kind === 'unsubscribes'
+          ? [{ name: 'tag', type: 'string', description: 'Remove only this tag; default all' }]
+          : [],
+      responses: { 200: { description: 'Removed; counts from the next attempt on' } },
+      async handler({ params, path, caller, remoteAddress }) {
+        const domain = await domainOf(path, caller)
+        const tag = params.text('tag')
+        const actor = { caller, remoteAddress }
+        return traits.removed(await suppressions.remove(actor, domain, kind, path.address, tag))
+      },
+    }),
+    operation({
+      ...common('write'),
+      ...list,
+      method: 'DELETE',
+      id: `clear${name}`,
+      summary: `Remove all ${noun} of a domain`,
+      params: [],
+      responses: { 200: { description: 'Removed' } },
+      async handler({ path, caller, remoteAddress }) {
+        await suppressions.clear({ caller, remoteAddress }, await domainOf(path, caller), kind)
+        return { message: traits.cleared }
+      },
+    }),
+  ]
+}
+
+const aliasesOf = ({ aliases }: KindTraits, rest: string) =>
+  aliases.map((alias) => `/v3/{domain_name}/${alias}${rest}`)
+
+/** `address`, or `p` as some clients call it. */
+const pivotOf = (params: Params) => params.text('address') ?? params.text('p')
+
+/** `next` and `previous` without a pivot are the first page. */
+function readPage(params: Params): Omit<PageQuery, 'now'> {
+  const limit = limitOf(params, { default: PAGE_SIZE, max: PAGE_SIZE_MAX, above: 'cut' })
+  const page = pageName(params)
+  const pivot = page === 'next' || page === 'previous' ? pivotOf(params) : undefined
+  const backward = page === 'last' || (page === 'previous' && pivot !== undefined)
+  return { limit, pivot, direction: backward ? 'backward' : 'forward', prefix: params.text('term') ?? '' }
+}
+
+/** The fields of a form as a record: a repeatable one is a list. */
+function formRecord({ fields }: KindTraits, params: Params): GivenRecord {
+  return Object.fromEntries(
+    fields.map(({ name, repeated }) => [name, repeated ? params.texts(name) : params.text(name)]),
+  )
+}

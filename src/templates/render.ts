@@ -1,0 +1,292 @@
+/**
+ * Renders templates in worker threads, so that no template can hold up the service: each thread has 64 MB,
+ * and is ended and replaced when a job has used its processor time (templates.md rule 25, R40).
+ *
+ * Jobs wait per account and accounts take turns, so that one account's heavy templates do not starve
+ * another's. A thread gets many small jobs in one message.
+ */
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { Unavailable } from '../base/errors.ts'
+import type { RenderLimit } from './program.ts'
+import type { WorkerBatch, WorkerJob, WorkerResults } from './render-worker.ts'
+
+/** What is rendered. Equal keys mean equal contents: compiled templates are remembered by key. */
+export interface TemplateSource {
+  key: string
+  content: string
+  /** Field name to Handlebars text. */
+  headers: Readonly<Record<string, string>>
+}
+
+export interface RenderRequest {
+  /** Whose work it is; accounts take turns. */
+  accountId: string
+  template: TemplateSource
+  /** Plain JSON data. */
+  variables: Readonly<Record<string, unknown>>
+  /** Also make plain text of the rendered HTML. Default no. */
+  text?: boolean
+  /** Also list the names that were written out and are not in the variables. Default no. */
+  missing?: boolean
+}
+
+export interface Rendered {
+  kind: 'rendered'
+  html: string
+  /** Null unless asked for. */
+  text: string | null
+  /** Rendered without escaping; without line ends and other control characters. */
+  headers: Record<string, string>
+  missing: string[]
+}
+
+/** `syntax` only for content that was not checked when it was stored; `detail` says why, with the line. */
+export interface RenderFailure {
+  kind: 'failed'
+  cause: RenderLimit | 'memory' | 'syntax'
+  detail: string
+}
+
+export type RenderResult = Rendered | RenderFailure
+
+export interface Renderer {
+  /** @throws Unavailable when closed or when too much waits already */
+  render(request: RenderRequest): Promise<RenderResult>
+  /** Compiles without rendering: why the template cannot be stored, or null. @throws Unavailable as above */
+  check(accountId: string, template: TemplateSource): Promise<string | null>
+  /** Ends the threads; what still waits fails with Unavailable. */
+  close(): Promise<void>
+}
+
+/** Rendering 10 KB takes some 20 µs, so two threads feed any sender; each takes memory while it lives. */
+const WORKERS_MAX = Math.min(2, availableParallelism())
+/** 64 MB in all. */
+const MEMORY = { maxOldGenerationSizeMb: 48, maxYoungGenerationSizeMb: 16 }
+/** Nothing but the recursion of the parser needs stack; templates nest 100 levels. */
+const STACK_MB = 4
+/** Jobs in one message: the cost of a message is spread, and the loss when a thread is ended stays small. */
+const BATCH_JOBS_MAX = 100
+/** Senders wait for their own results, so only many of them at once get here. */
+const WAITING_MAX = 100_000
+/** 500 ms in all, found in steps of the watch. Rendering stops itself earlier (program.ts); the parser cannot. */
+const JOB_CPU_MS_MAX = 390
+const WATCH_EVERY_MS = 50
+/** Making text of 500,000 characters takes up to half a second; HTML cannot make it loop. */
+const TEXT_CPU_MS_MAX = 2_000
+/** When a thread gets hardly any processor time, the job is given this long; so is the thread's start. */
+const WALL_MS_MAX = 15_000
+
+const OUT_OF_MEMORY = 'ERR_WORKER_OUT_OF_MEMORY'
+
+interface Job {
+  accountId: string
+  template: TemplateSource
+  work: { kind: 'check' } | { kind: 'render'; variables: unknown; text: boolean; missing: boolean }
+  /** It was in a batch that died for no known reason: it goes alone next time. */
+  alone: boolean
+  resolve(result: RenderResult): void
+  reject(error: Error): void
+}
+
+interface Slot {
+  worker: Worker
+  progress: Int32Array
+  batch: Job[]
+  batchNumber: number
+  /** Results received of the batch. */
+  done: number
+  watched: { place: string; cpuMs: number; since: number }
+}
+
+/** Threads start with the first job. `close` must be called. */
+export function createRenderer({ workersMax = WORKERS_MAX } = {}): Renderer {
+  const waiting = new Map<string, Job[]>()
+  const slots = new Set<Slot>()
+  let waitingCount = 0
+  let closed = false
+  let pumping = false
+  let watch: NodeJS.Timeout | null = null
+
+  function enqueue(job: Job, first = false): void {
+    const queue = waiting.get(job.accountId)
+    if (!queue) waiting.set(job.accountId, [job])
+    else if (first) queue.unshift(job)
+    else queue.push(job)
+    waitingCount++
+  }
+
+  /** Deferred, so that jobs given in one turn share a message. */
+  function pump(): void {
+    if (pumping) return
+    pumping = true
+    queueMicrotask(() => {
+      pumping = false
+      while (waitingCount > 0 && !closed) {
+        const slot = [...slots].find((candidate) => candidate.batch.length === 0) ?? startSlot()
+        if (!slot) return
+        give(slot, nextBatch())
+      }
+    })
+  }
+
+  /** Jobs of the account whose turn it is; it then goes to the end of the line. */
+  function nextBatch(): Job[] {
+    const [accountId, queue] = waiting.entries().next().value as [string, Job[]]
+    const alone = queue.findIndex((job) => job.alone)
+    const batch = queue.splice(0, alone < 0 ? BATCH_JOBS_MAX : Math.min(Math.max(alone, 1), BATCH_JOBS_MAX))
+    waiting.delete(accountId)
+    if (queue.length > 0) waiting.set(accountId, queue)
+    waitingCount -= batch.length
+    return batch
+  }
+
+  function startSlot(): Slot | null {
+    if (slots.size >= workersMax) return null
+    const progress = new Int32Array(new SharedArrayBuffer(8))
+    const worker = new Worker(join(import.meta.dirname, 'render-worker.ts'), {
+      workerData: { progress },
+      env: {},
+      execArgv: [],
+      resourceLimits: { ...MEMORY, stackSizeMb: STACK_MB },
+    })
+    const watched = { place: '', cpuMs: 0, since: 0 }
+    const slot: Slot = { worker, progress, batch: [], batchNumber: 0, done: 0, watched }
+    slots.add(slot)
+    let fault: NodeJS.ErrnoException | null = null
+    worker.on('message', (message: WorkerResults) => received(slot, message))
+    worker.on('error', (error: NodeJS.ErrnoException) => {
+      fault = error
+    })
+    worker.on('exit', () => died(slot, fault))
+    return slot
+  }
+
+  function give(slot: Slot, batch: Job[]): void {
+    slot.batch = batch
+    slot.batchNumber++
+    slot.done = 0
+    slot.watched.place = ''
+    watch ??= setInterval(() => void watchSlots(), WATCH_EVERY_MS)
+    try {
+      slot.worker.postMessage(toMessage(slot.batchNumber, batch))
+    } catch (error) {
+      // Variables that cannot be copied, such as lists nested too deeply to walk; found out one by one.
+      slot.batch = []
+      if (batch.length === 1) batch[0]?.resolve({ kind: 'failed', cause: 'depth', detail: String(error) })
+      else for (const job of batch.toReversed()) enqueue(Object.assign(job, { alone: true }), true)
+    }
+  }
+
+  function received(slot: Slot, { batch, results }: WorkerResults): void {
+    if (batch !== slot.batchNumber) return
+    for (const result of results) slot.batch[slot.done++]?.resolve(result)
+    if (slot.done < slot.batch.length) return
+    slot.batch = []
+    stopWatchWhenIdle()
+    pump()
+  }
+
+  /** Ends the job that the thread died of; the others are done again by another thread. */
+  function died(slot: Slot, fault: NodeJS.ErrnoException | null): void {
+    slots.delete(slot)
+    const at = Atomics.load(slot.progress, 0) - 1
+    const guilty = slot.batch[at >= 0 ? at : slot.batch.length === 1 ? 0 : -1]
+    for (const job of slot.batch.slice(slot.done).toReversed()) {
+      if (closed) job.reject(new Unavailable())
+      else if (job === guilty) endJob(job, fault)
+      else enqueue(guilty ? job : Object.assign(job, { alone: true }), true)
+    }
+    slot.batch = []
+    stopWatchWhenIdle()
+    pump()
+  }
+
+  /** Without a fault it was the watch that ended the thread. Any fault but memory is our own. */
+  function endJob(job: Job, fault: NodeJS.ErrnoException | null): void {
+    if (fault === null) job.resolve({ kind: 'failed', cause: 'time', detail: '' })
+    else if (fault.code === OUT_OF_MEMORY) job.resolve({ kind: 'failed', cause: 'memory', detail: '' })
+    else job.reject(fault)
+  }
+
+  async function watchSlots(): Promise<void> {
+    for (const slot of slots) if (slot.batch.length > 0) await watchSlot(slot)
+  }
+
+  /** Ends the thread of a job that has used its time, counted from where the watch first saw it. */
+  async function watchSlot(slot: Slot): Promise<void> {
+    const { worker, progress, watched, batchNumber } = slot
+    const phase = Atomics.load(progress, 1)
+    const place = `${batchNumber} ${Atomics.load(progress, 0)} ${phase}`
+    const usage = await worker.cpuUsage().catch(() => null)
+    if (!usage || slot.batchNumber !== batchNumber || slot.batch.length === 0) return
+    const cpuMs = (usage.user + usage.system) / 1000
+    if (place !== watched.place) {
+      slot.watched = { place, cpuMs, since: performance.now() }
+      return
+    }
+    const started = Atomics.load(progress, 0) > 0
+    const cpuMax = phase === 1 ? TEXT_CPU_MS_MAX : JOB_CPU_MS_MAX
+    const tooLong = performance.now() - watched.since > WALL_MS_MAX
+    if (tooLong || (started && cpuMs - watched.cpuMs > cpuMax)) await worker.terminate()
+  }
+
+  function stopWatchWhenIdle(): void {
+    if (!watch || [...slots].some((slot) => slot.batch.length > 0)) return
+    clearInterval(watch)
+    watch = null
+  }
+
+  function submit(job: Omit<Job, 'alone' | 'resolve' | 'reject'>): Promise<RenderResult> {
+    if (closed || waitingCount >= WAITING_MAX) return Promise.reject(new Unavailable())
+    return new Promise((resolve, reject) => {
+      enqueue({ ...job, alone: false, resolve, reject })
+      pump()
+    })
+  }
+
+  return {
+    render: ({ accountId, template, variables, text = false, missing = false }) =>
+      submit({ accountId, template, work: { kind: 'render', variables, text, missing } }),
+    async check(accountId, template) {
+      const result = await submit({ accountId, template, work: { kind: 'check' } })
+      return result.kind === 'failed' ? describeFailure(result) : null
+    },
+    async close() {
+      closed = true
+      for (const job of [...waiting.values()].flat()) job.reject(new Unavailable())
+      waiting.clear()
+      waitingCount = 0
+      await Promise.all([...slots].map((slot) => slot.worker.terminate()))
+      if (watch) clearInterval(watch)
+      watch = null
+    },
+  }
+}
+
+/** Each template goes once, however many jobs share it. */
+function toMessage(batch: number, jobs: readonly Job[]): WorkerBatch {
+  const places = new Map<string, number>()
+  const templates: TemplateSource[] = []
+  const place = ({ key, content, headers }: TemplateSource) => {
+    const known = places.get(key)
+    if (known !== undefined) return known
+    places.set(key, templates.length)
+    return templates.push({ key, content, headers }) - 1
+  }
+  const workerJobs = jobs.map(({ template, work }): WorkerJob => ({ ...work, template: place(template) }))
+  return { batch, templates, jobs: workerJobs }
+}
+
+const LIMIT_TEXTS: Readonly<Record<Exclude<RenderFailure['cause'], 'syntax'>, string>> = {
+  depth: 'nested too deeply',
+  output: 'the output is over 5 MB',
+  time: 'takes over 500 ms',
+  memory: 'takes over 64 MB of memory',
+}
+
+/** One sentence for people. */
+export function describeFailure({ cause, detail }: RenderFailure): string {
+  return cause === 'syntax' ? detail : LIMIT_TEXTS[cause]
+}
