@@ -95,7 +95,15 @@ export function createRetention(parts: RetentionParts): Retention {
       .where('deliveries.message_pk', '=', row.id)
       .limit(1)
       .executeTakeFirst()
-    return archiving === undefined
+    if (archiving) return false
+    const expanding = await store.db
+      .selectFrom('list_expansions')
+      .select('id')
+      .where('message_pk', '=', row.id)
+      .where('state', '=', 'running')
+      .limit(1)
+      .executeTakeFirst()
+    return expanding === undefined
   }
 
   /** Rows first: a blob without a row is waste, a row without its blob a broken message. */
