@@ -23,6 +23,7 @@ import { createSteadyClock } from './base/steady-clock.ts'
 import type { Config } from './config.ts'
 import { createDelivery, type Delivery } from './delivery/engine.ts'
 import { createQueue } from './delivery/queue.ts'
+import { startRetention } from './delivery/retention.ts'
 import { deliveryOfReturnPath } from './delivery/return-path.ts'
 import { createStoredPolicies } from './delivery/stored-policies.ts'
 import { createTlsResults } from './delivery/tls-results.ts'
@@ -333,6 +334,8 @@ async function startParts(
   })
   const tlsResults = createTlsResults(store, clock)
   open.push(() => tlsResults.close())
+  const retention = startRetention(store, clock, (err) => log.error({ err }, 'cannot remove old dialogues'))
+  open.push(() => retention.close())
   const delivery: Delivery = createDelivery({
     queue: createQueue(store, leaseOwner),
     transport: createTransport({

@@ -292,7 +292,8 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       const waitMs = lane.pace.waitMs(now)
       if (waitMs > 0) {
         lane.timer?.cancel()
-        lane.timer = clock.setTimer(waitMs, () => advance(lane))
+        // Whole milliseconds: a rest below the clock's precision would ring without end.
+        lane.timer = clock.setTimer(Math.ceil(waitMs), () => advance(lane))
         return
       }
       lane.pace.begin(now)

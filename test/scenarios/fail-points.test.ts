@@ -6,7 +6,7 @@ import type { FailPoint } from '../../src/base/fail-point.ts'
 import { judge, post, queueTotals } from '../support/crash-rig.ts'
 import { eventually, ownAddress } from '../support/service.ts'
 import { type ServiceProcess, startProcess } from '../support/service-process.ts'
-import { createSink, type Sink } from '../support/smtp-sink.ts'
+import { createSink } from '../support/smtp-sink.ts'
 import { temporaryFolder } from '../support/stores.ts'
 
 const POINTS: Record<FailPoint, { mayRepeat: boolean }> = {
@@ -39,16 +39,23 @@ async function rig(t: test.TestContext) {
 
 const ended = ({ child }: ServiceProcess) => child.exitCode !== null || child.signalCode !== null
 
+/** Resolves once nothing is under way any more, or the process is gone. */
+const quietOrDead = (service: ServiceProcess) =>
+  eventually(
+    'an empty queue or death',
+    async () => ended(service) || (await queueTotals(service).catch(() => 1)) === 0,
+  )
+
 /** Sends one message after the other, so that one delivery is under way at a time, until the process dies. */
-async function sendUntilDeath(service: ServiceProcess, sink: Sink, ledger: Set<string>, point: string) {
+async function sendUntilDeath(service: ServiceProcess, ledger: Set<string>, point: string) {
   const death = ended(service) ? null : once(service.child, 'exit')
+  await quietOrDead(service)
   for (let number = 0; !ended(service); number++) {
     assert.ok(number < 20, `${point} is not reached`)
-    const before = sink.messages.length
     const answer = await post(service, { to: 'user@example.org', subject: `${point} ${number}`, text: 'Hi.' })
     if ('id' in answer) ledger.add(answer.id)
     else if (answer.status !== null) assert.fail(`refused with ${answer.status}`)
-    await eventually('delivery or death', async () => sink.messages.length > before || ended(service))
+    await quietOrDead(service)
   }
   await death
 }
@@ -63,7 +70,7 @@ test('dying at any step loses nothing, and repeats only between the 250 and our 
     const service = await start({ SENDWRIGHT_TEST_FAIL_POINT: `${point}:1` }).catch(() => null)
     if (service) {
       t.after(() => service.end('SIGKILL'))
-      await sendUntilDeath(service, sink, ledger, point)
+      await sendUntilDeath(service, ledger, point)
       assert.equal(service.child.signalCode, 'SIGKILL', point)
     }
     died.push(point as FailPoint)
