@@ -134,11 +134,13 @@ for (const database of ['sqlite', 'postgres'] as const) {
 }
 
 test('list fields follow the access level, the preference and the call', async (t) => {
-  const { sink, newList, post } = await startScene(t)
+  const { service, sink, newList, post } = await startScene(t)
   const member = (name: string) => [`${name}@example.org`]
   const quiet = await newList('quiet', { reply_preference: 'list' }, member('quiet'))
+  await service.call('PUT', `/v3/lists/${quiet}`, { form: { list_id: 'news.shop.example' } })
   await post({ to: quiet }, 1)
   const readonly = to(sink, 'quiet@example.org')
+  assert.deepEqual(fields(readonly, 'list-id'), ['<news.shop.example>'])
   assert.deepEqual(fields(readonly, 'list-post'), [])
   assert.deepEqual(fields(readonly, 'reply-to'), [], 'a readonly list acts as if it preferred the sender')
 
