@@ -23,6 +23,14 @@ export interface Config {
   smtpHost: string
   smtpPort: number
   smtpTls: { certificateFile: string; keyFile: string } | null
+  /** Listener with TLS from the first byte; null: none. */
+  smtpsPort: number | null
+  smtpTlsMinVersion: 'TLSv1.2' | 'TLSv1.3'
+  /** Who may send a password without TLS. */
+  smtpAuthWithoutTls: 'anyone' | 'loopback' | 'nobody'
+  smtpConnectionsPerIpMax: number
+  smtpIdleMs: number
+  smtpMessagesPerConnectionMax: number
   dataFolder: string
   databaseUrl: string | null
   apiKey: string | null
@@ -134,6 +142,20 @@ export function readConfig(env: Environment): Config {
     smtpHost: setting('SMTP_HOST', hostName, () => host),
     smtpPort: setting('SMTP_PORT', portNumber, () => 2525),
     smtpTls: certificateFile !== null && keyFile !== null ? { certificateFile, keyFile } : null,
+    smtpsPort: optional('SMTPS_PORT', portNumber),
+    smtpTlsMinVersion: setting('SMTP_TLS_MIN_VERSION', tlsVersion, () => 'TLSv1.2'),
+    smtpAuthWithoutTls: setting('SMTP_AUTH_WITHOUT_TLS', authWithoutTls, () => 'loopback'),
+    smtpConnectionsPerIpMax: setting(
+      'SMTP_MAX_CONNECTIONS_PER_IP',
+      wholeNumber(1, 100_000, 'connections'),
+      () => 100,
+    ),
+    smtpIdleMs: setting('SMTP_IDLE_TIMEOUT', duration, () => 5 * MINUTE_MS),
+    smtpMessagesPerConnectionMax: setting(
+      'SMTP_MESSAGES_PER_CONNECTION',
+      wholeNumber(1, 1_000_000, 'messages'),
+      () => 1_000,
+    ),
     dataFolder: setting('DATA', path, () => resolve('data')),
     databaseUrl: optional('DATABASE_URL', databaseUrl),
     apiKey: optional('API_KEY', secretText(16)),
@@ -331,6 +353,17 @@ function rateLimit(text: string): number | null {
   if (text === 'off' || text === '0') return null
   if (!/^\d+$/.test(text)) throw new Error(`"${text}" is not a number of requests per second, or off`)
   return Number(text)
+}
+
+function tlsVersion(text: string): 'TLSv1.2' | 'TLSv1.3' {
+  return `TLSv${oneOf(['1.2', '1.3'])(text)}` as 'TLSv1.2' | 'TLSv1.3'
+}
+
+/** Loopback alone unless told otherwise: what never leaves the machine needs no TLS. */
+function authWithoutTls(text: string): Config['smtpAuthWithoutTls'] {
+  return /^[yt1]/.test(oneOf(['yes', 'true', '1', 'no', 'false', '0'])(text.toLowerCase()))
+    ? 'anyone'
+    : 'nobody'
 }
 
 const oneOf =

@@ -18,7 +18,7 @@ import { createSessions, type Sessions } from './accounts/sessions.ts'
 import { type Clock, systemClock } from './base/clock.ts'
 import { failPoint } from './base/fail-point.ts'
 import { newId } from './base/ids.ts'
-import { type Cidr, parseCidr } from './base/ip.ts'
+import { type Cidr, classifyAddress, parseCidr } from './base/ip.ts'
 import { createSteadyClock } from './base/steady-clock.ts'
 import type { Config } from './config.ts'
 import { createDelivery, type Delivery } from './delivery/engine.ts'
@@ -48,11 +48,17 @@ import { createEventReader } from './events/query.ts'
 import { createEventRetention, DAY_MS } from './events/retention.ts'
 import { eventRoutes } from './events/routes.ts'
 import type { Authenticator } from './http/auth.ts'
+import { createFailedAttempts, type FailedAttempts } from './http/failed-attempts.ts'
 import { createIdempotency, type Idempotency } from './http/idempotency.ts'
 import type { Operation } from './http/operation.ts'
 import { readPages } from './http/pages.ts'
 import { createRateLimiter, DEFAULT_LIMITS, type RateLimiter } from './http/rate-limit.ts'
 import { createHttpServer, type HttpServer } from './http/server.ts'
+import { type SmtpListener, startSmtpListener } from './inbound/listener.ts'
+import { createLoginDelay } from './inbound/login-delay.ts'
+import { SMTP_LIMITS } from './inbound/session.ts'
+import { createSubmission } from './inbound/submission.ts'
+import { createTlsIdentity } from './inbound/tls-identity.ts'
 import { verifyOwnSignatures } from './inbox/authentication.ts'
 import { faultRoutes } from './inbox/fault-routes.ts'
 import { createFaults } from './inbox/faults.ts'
@@ -74,6 +80,7 @@ import { scheduledRoutes } from './messages/scheduled-routes.ts'
 import { createSecondaryKeys } from './messages/secondary-keys.ts'
 import { createSending, type Sending, type SendingParts } from './messages/sending.ts'
 import { createSources } from './messages/sources.ts'
+import { acceptSubmitted, submittingDomain } from './messages/submitted.ts'
 import { sendTemplates } from './messages/templates.ts'
 import { queueRoutes } from './queue/routes.ts'
 import { createQueueTotals } from './queue/totals.ts'
@@ -100,6 +107,8 @@ import { trackingSettingsRoutes } from './tracking/settings-routes.ts'
 export interface Service {
   /** Port of the HTTP listener, also when the configured one was 0. */
   port: number
+  /** Of the SMTP listener; with TLS from the first byte null where that is off. */
+  smtp: { port: number; implicitTlsPort: number | null }
   first: FirstAccount
   sessions: Sessions
   /** Finishes what is running, within about 30 seconds, and closes everything. */
@@ -194,7 +203,8 @@ export async function startService(
     await retention.start()
     const authenticator = createAuthenticator(keys, sessions, localKey(sealer), first.accountId)
     const limiter = createLimiter(core)
-    const http = createHttp(core, authenticator, limiter, parts.idempotency)
+    const failedAttempts = createFailedAttempts(clock)
+    const http = createHttp(core, authenticator, limiter, failedAttempts, parts.idempotency)
     const domainParts = await startDomains(core, parts, templating.templates, first.accountId, limiter, open)
     http.register([
       ...messageRoutes({
@@ -248,9 +258,11 @@ export async function startService(
     ])
     const { port } = await http.listen()
     open.push(() => http.close())
+    const smtp = await startSmtp(core, parts, limiter, failedAttempts)
+    open.push(() => smtp.close(DRAIN_MS))
     await parts.delivery.start()
     parts.imports.start()
-    return { port, first, sessions, stop }
+    return { port, smtp, first, sessions, stop }
   } catch (error) {
     await stop()
     throw error
@@ -368,6 +380,55 @@ async function startParts(
 }
 
 type Parts = Awaited<ReturnType<typeof startParts>>
+
+/** The SMTP ports: submission by clients that log in. */
+function startSmtp(
+  { config, log, clock, blobs }: Core,
+  { sending, credentials }: Parts,
+  limiter: RateLimiter,
+  failedAttempts: FailedAttempts,
+): Promise<SmtpListener> {
+  const accept = {
+    ...sending.accept,
+    headerPrefixes: [config.headerPrefix, ...config.headerPrefixAliases],
+  }
+  return startSmtpListener({
+    host: config.smtpHost,
+    port: config.smtpPort,
+    implicitTlsPort: config.smtpsPort,
+    connectionsPerAddressMax: config.smtpConnectionsPerIpMax,
+    session: {
+      hostname: config.hostname,
+      limits: {
+        ...SMTP_LIMITS,
+        messagesMax: config.smtpMessagesPerConnectionMax,
+        idleMs: config.smtpIdleMs,
+      },
+      authWithoutTls: (address) =>
+        config.smtpAuthWithoutTls === 'anyone' ||
+        (config.smtpAuthWithoutTls === 'loopback' && classifyAddress(address) === 'loopback'),
+      secureContext: createTlsIdentity({
+        files: config.smtpTls,
+        dataFolder: config.dataFolder,
+        hostname: config.hostname,
+        minVersion: config.smtpTlsMinVersion,
+        clock,
+        log,
+      }),
+      authenticate: credentials.authenticate,
+      loginFailed: createLoginDelay(clock, failedAttempts),
+      submission: createSubmission({
+        stillValid: credentials.stillValid,
+        sendingDomain: async (login) => (await submittingDomain(accept, login)).name,
+        limiter,
+        submit: (mail) => acceptSubmitted(accept, mail),
+      }),
+      blobs,
+      clock,
+      log,
+    },
+  })
+}
 
 /** Domains, their keys and tracking settings: operations, and the work in the background. */
 async function startDomains(
@@ -582,6 +643,7 @@ function createHttp(
   { config, log, clock, blobs, store }: Core,
   authenticator: Authenticator,
   limiter: RateLimiter,
+  failedAttempts: FailedAttempts,
   idempotency: Idempotency,
 ): HttpServer {
   return createHttpServer({
@@ -598,6 +660,7 @@ function createHttp(
     trustedProxies: config.trustedProxies,
     authenticator,
     limiter,
+    failedAttempts,
     idempotency,
     spool: blobs,
     pages: readPages(join(import.meta.dirname, '../web/dist')),

@@ -19,7 +19,7 @@ import { chunkSize } from '../base/mime-message.ts'
 import { type Authenticator, authorize, type Caller, credentialsOf, type Requirement } from './auth.ts'
 import { DEFAULT_BODY_LIMIT, readBody } from './body.ts'
 import { answerTo } from './errors.ts'
-import { createFailedAttempts } from './failed-attempts.ts'
+import { createFailedAttempts, type FailedAttempts } from './failed-attempts.ts'
 import { type Idempotency, idempotencyKey, requestDigest } from './idempotency.ts'
 import { acceptsFiles, type Context, type Operation } from './operation.ts'
 import type { OriginPolicy } from './origin.ts'
@@ -34,6 +34,8 @@ export interface DispatchParts {
   clock: Clock
   authenticator: Authenticator
   limiter: RateLimiter
+  /** Shared with other ways in, so that attempts count together. Default: its own. */
+  failedAttempts?: FailedAttempts | undefined
   spool: FileSpool
   origin: OriginPolicy
   remote: RemoteAddresses
@@ -58,7 +60,7 @@ export type Dispatch = (spec: Operation, request: FastifyRequest, reply: Fastify
 
 export function createDispatch(parts: DispatchParts): Dispatch {
   const { clock, authenticator, limiter, spool, origin, remote, closing } = parts
-  const failedAttempts = createFailedAttempts(clock)
+  const failedAttempts = parts.failedAttempts ?? createFailedAttempts(clock)
   const onBehalfOfNames = [parts.headerPrefix, ...parts.headerPrefixAliases].map((prefix) =>
     `${prefix}On-Behalf-Of`.toLowerCase(),
   )

@@ -64,7 +64,7 @@ function isLoopback(address: string): boolean {
 }
 
 /** An IPv6 caller owns a /64 at least (RFC 6177), so the network counts, not the address. */
-function networkOf(address: string): string {
+export function networkOf(address: string): string {
   if (!isIPv6(address)) return address
   const [head = '', tail = ''] = address.split('::') as [string, string?]
   const left = head === '' ? [] : head.split(':')

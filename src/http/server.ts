@@ -11,6 +11,7 @@ import { BadRequest, MethodNotAllowed, NotFound, Unavailable } from '../base/err
 import type { Authenticator } from './auth.ts'
 import { createDispatch, discardBody } from './dispatch.ts'
 import { answerTo } from './errors.ts'
+import type { FailedAttempts } from './failed-attempts.ts'
 import type { Idempotency } from './idempotency.ts'
 import {
   API_HEADERS,
@@ -26,7 +27,6 @@ import {
 } from './listener.ts'
 import { describeApi } from './openapi.ts'
 import type { JsonSchema, Operation } from './operation.ts'
-
 import { createOriginPolicy, type OriginPolicy } from './origin.ts'
 import { ownOperations } from './own-operations.ts'
 import { type Page, sendPage } from './pages.ts'
@@ -63,6 +63,8 @@ export interface HttpServerOptions {
   trustedProxies?: readonly string[]
   authenticator: Authenticator
   limiter: RateLimiter
+  /** Shared with other ways in, so that attempts count together. Default: its own. */
+  failedAttempts?: FailedAttempts
   spool: FileSpool
   /** Answers to POSTs repeated under an Idempotency-Key; without it the header has no meaning. */
   idempotency?: Idempotency
@@ -113,6 +115,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     clock,
     authenticator: options.authenticator,
     limiter: options.limiter,
+    failedAttempts: options.failedAttempts,
     spool: options.spool,
     origin,
     remote: createRemoteAddresses(options.trustedProxies ?? []),

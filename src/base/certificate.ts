@@ -1,0 +1,131 @@
+/** X.509 v3 certificates with P-256 keys, written out in DER (RFC 5280 §4.1): no tools, no files. */
+import {
+  createHash,
+  createPrivateKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign,
+} from 'node:crypto'
+import { isIP } from 'node:net'
+
+export interface Certificate {
+  /** PEM. */
+  cert: string
+  /** PKCS #8 PEM. */
+  key: string
+}
+
+/** Who signs a certificate: an authority's name and key. */
+export interface Issuer {
+  commonName: string
+  key: KeyObject
+}
+
+export interface Validity {
+  from: Date
+  to: Date
+}
+
+/** A certificate that vouches for itself, for DNS names and IPv4 addresses; the first is its subject. */
+export function selfSignedCertificate(names: readonly string[], validity: Validity): Certificate {
+  const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const issuer = { commonName: names[0] ?? 'nobody', key: keys.privateKey }
+  return build(issuer.commonName, keys, issuer, [altNames(names)], validity)
+}
+
+/** A certificate that may sign others. */
+export function authorityCertificate(commonName: string, validity: Validity): Certificate {
+  const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const extensions = [
+    extension('551d13', true, sequence(BOOLEAN_TRUE)), // basicConstraints: cA
+    extension('551d0f', true, tlv(0x03, Buffer.from([1, 0x06]))), // keyUsage: keyCertSign, cRLSign
+    extension('551d0e', false, tlv(0x04, keyIdentifier(keys.publicKey))), // subjectKeyIdentifier
+  ]
+  return build(commonName, keys, { commonName, key: keys.privateKey }, extensions, validity)
+}
+
+/** A server certificate signed by `issuer`, whose public key is `issuerKey`. */
+export function issuedCertificate(
+  names: readonly string[],
+  issuer: Issuer & { publicKey: KeyObject },
+  validity: Validity,
+): Certificate {
+  const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const authorityKey = extension('551d23', false, sequence(tlv(0x80, keyIdentifier(issuer.publicKey))))
+  return build(names[0] ?? 'nobody', keys, issuer, [altNames(names), authorityKey], validity)
+}
+
+/** The key of a certificate made here, to sign others with. */
+export const signingKeyOf = ({ key }: Certificate): KeyObject => createPrivateKey(key)
+
+function build(
+  subject: string,
+  keys: { publicKey: KeyObject; privateKey: KeyObject },
+  issuer: Issuer,
+  extensions: Buffer[],
+  { from, to }: Validity,
+): Certificate {
+  const algorithm = sequence(tlv(0x06, Buffer.from('2a8648ce3d040302', 'hex'))) // ecdsa-with-SHA256
+  const body = sequence(
+    tlv(0xa0, tlv(0x02, Buffer.from([2]))), // v3
+    tlv(0x02, Buffer.concat([Buffer.from([1]), randomBytes(8)])),
+    algorithm,
+    nameOf(issuer.commonName),
+    sequence(time(from), time(to)),
+    nameOf(subject),
+    keys.publicKey.export({ type: 'spki', format: 'der' }),
+    tlv(0xa3, sequence(...extensions)),
+  )
+  const signature = tlv(0x03, Buffer.concat([Buffer.from([0]), sign('sha256', body, issuer.key)]))
+  const der = sequence(body, algorithm, signature)
+  return {
+    cert: `-----BEGIN CERTIFICATE-----\n${der.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`,
+    key: keys.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  }
+}
+
+const BOOLEAN_TRUE = Buffer.from('0101ff', 'hex')
+
+function altNames(names: readonly string[]): Buffer {
+  const entries = names.map((name) =>
+    isIP(name) === 4
+      ? tlv(0x87, Buffer.from(name.split('.').map(Number)))
+      : tlv(0x82, Buffer.from(name, 'ascii')),
+  )
+  return extension('551d11', false, sequence(...entries)) // subjectAltName
+}
+
+function extension(oidHex: string, critical: boolean, value: Buffer): Buffer {
+  const parts = [tlv(0x06, Buffer.from(oidHex, 'hex')), tlv(0x04, value)]
+  if (critical) parts.splice(1, 0, BOOLEAN_TRUE)
+  return sequence(...parts)
+}
+
+function keyIdentifier(key: KeyObject): Buffer {
+  return createHash('sha1')
+    .update(key.export({ type: 'spki', format: 'der' }))
+    .digest()
+}
+
+/** One relative name: CN as UTF8String. */
+function nameOf(commonName: string): Buffer {
+  const attribute = sequence(tlv(0x06, Buffer.from('550403', 'hex')), tlv(0x0c, Buffer.from(commonName)))
+  return sequence(tlv(0x31, attribute))
+}
+
+/** GeneralizedTime, seconds, UTC. */
+function time(date: Date): Buffer {
+  return tlv(0x18, Buffer.from(`${date.toISOString().replace(/[-:T]|\.\d+/g, '')}`))
+}
+
+function sequence(...parts: Buffer[]): Buffer {
+  return tlv(0x30, Buffer.concat(parts))
+}
+
+function tlv(tag: number, value: Buffer): Buffer {
+  const { length } = value
+  if (length < 0x80) return Buffer.concat([Buffer.from([tag, length]), value])
+  if (length < 0x100) return Buffer.concat([Buffer.from([tag, 0x81, length]), value])
+  return Buffer.concat([Buffer.from([tag, 0x82, length >> 8, length & 0xff]), value])
+}

@@ -1,0 +1,147 @@
+/** Taking in the content of one message: small ones stay in memory, larger ones go to the spool as they come. */
+import type { Chunk } from '../base/mime-message.ts'
+import { DataReader } from '../smtp/data-reader.ts'
+import type { ServerChannel } from '../smtp/server-channel.ts'
+import type { BlobStore, SpooledBlob } from '../store/blobs.ts'
+import { Refusal } from './replies.ts'
+
+export interface Content {
+  chunk: Chunk
+  /** Removes spooled bytes, also where they were kept meanwhile. */
+  discard(): Promise<void>
+}
+
+export interface ContentLimits {
+  sizeBytesMax: number
+  /** For all of it. */
+  deadlineMs: number
+  /** Between two pieces. */
+  idleMs: number
+}
+
+/** Most mail is smaller. A thousand connections hold 64 MB at the most. */
+const MEMORY_BYTES_MAX = 64 * 1024
+/** Received fields in front of a message that goes round in circles, RFC 5321 §6.3: "at least 100" is for others. */
+const HOPS_MAX = 50
+/** Where the header block is looked for. */
+const HEAD_BYTES_MAX = 1_048_576
+
+/**
+ * Reads up to the end of the content.
+ * @throws Refusal for content that is refused (all of it has been read, unless the refusal closes the connection),
+ * StoreFull, ChannelClosed
+ */
+export async function readContent(
+  channel: ServerChannel,
+  spool: Pick<BlobStore, 'spool'>,
+  now: () => number,
+  limits: ContentLimits,
+): Promise<Content> {
+  const incoming = new IncomingContent(channel, now, limits)
+  try {
+    const content = await collect(incoming, spool)
+    if (incoming.hops >= HOPS_MAX) {
+      await content.discard()
+      throw new Refusal('554 5.4.6 Routing loop')
+    }
+    return content
+  } catch (error) {
+    await incoming.skipRest(error)
+    throw error
+  }
+}
+
+async function collect(incoming: IncomingContent, spool: Pick<BlobStore, 'spool'>): Promise<Content> {
+  const head: Uint8Array[] = []
+  let sizeBytes = 0
+  for (let piece = await incoming.next(); piece; piece = await incoming.next()) {
+    head.push(piece)
+    sizeBytes += piece.byteLength
+    if (sizeBytes <= MEMORY_BYTES_MAX) continue
+    const spooled: SpooledBlob = await spool.spool(incoming.from(head.splice(0)))
+    return { chunk: spooled.chunk, discard: () => spooled.discard() }
+  }
+  return { chunk: Buffer.concat(head), discard: async () => {} }
+}
+
+class IncomingContent {
+  readonly #channel: ServerChannel
+  readonly #now: () => number
+  readonly #limits: ContentLimits
+  readonly #reader = new DataReader()
+  readonly #until: number
+  readonly #ready: Uint8Array[] = []
+  #ended = false
+  #sizeBytes = 0
+  #head = ''
+  #headDone = false
+
+  constructor(channel: ServerChannel, now: () => number, limits: ContentLimits) {
+    this.#channel = channel
+    this.#now = now
+    this.#limits = limits
+    this.#until = now() + limits.deadlineMs
+  }
+
+  /** Received fields in the header block. */
+  get hops(): number {
+    return this.#head.match(/^received[ \t]*:/gim)?.length ?? 0
+  }
+
+  /** The next piece of the content; null at its end. */
+  async next(): Promise<Uint8Array | null> {
+    for (;;) {
+      const piece = this.#ready.shift()
+      if (piece) {
+        this.#sizeBytes += piece.byteLength
+        if (this.#sizeBytes > this.#limits.sizeBytesMax) throw tooLarge(false)
+        this.#noteHead(piece)
+        return piece
+      }
+      if (this.#ended) return null
+      await this.#read()
+    }
+  }
+
+  async *from(first: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+    yield* first
+    for (let piece = await this.next(); piece; piece = await this.next()) yield piece
+  }
+
+  /** After a refusal the dialogue goes on behind the content, which has to be read for that. */
+  async skipRest(error: unknown): Promise<void> {
+    if (error instanceof Refusal && error.closes) return
+    let leftBytes = this.#limits.sizeBytesMax
+    while (!this.#ended) {
+      this.#ready.length = 0
+      if (leftBytes < 0) throw tooLarge(true)
+      leftBytes -= await this.#read()
+    }
+  }
+
+  async #read(): Promise<number> {
+    const bytes = await this.#channel.bytes(Math.min(this.#until, this.#now() + this.#limits.idleMs))
+    const progress = this.#reader.push(bytes, (piece) => this.#ready.push(piece))
+    if (progress.kind === 'bare-line-end') {
+      throw new Refusal('554 5.6.0 Line ends must be CRLF', { closes: true })
+    }
+    if (progress.kind === 'end') {
+      this.#ended = true
+      this.#channel.unread(bytes.subarray(progress.next))
+    }
+    return bytes.byteLength
+  }
+
+  #noteHead(piece: Uint8Array): void {
+    if (this.#headDone) return
+    const text = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength).toString('latin1')
+    const from = Math.max(0, this.#head.length - 3)
+    this.#head += text
+    const end = this.#head.startsWith('\r\n') ? 0 : this.#head.indexOf('\r\n\r\n', from)
+    if (end >= 0) this.#head = this.#head.slice(0, end)
+    this.#headDone = end >= 0 || this.#head.length > HEAD_BYTES_MAX
+  }
+}
+
+const tooLarge = (closes: boolean) =>
+  new Refusal('552 5.3.4 Message is too large, max size is 25MB', { closes })

@@ -1,0 +1,120 @@
+/** The ports that SMTP clients connect to: how many may, with which certificate, and how they are sent away. */
+import { createServer, type Server, type Socket } from 'node:net'
+import { networkOf } from '../http/failed-attempts.ts'
+import { ServerChannel } from '../smtp/server-channel.ts'
+import { type SessionParts, serveClient } from './session.ts'
+
+export interface ListenerOptions {
+  host: string
+  /** STARTTLS. 0: any free one. */
+  port: number
+  /** TLS from the first byte; null: none. */
+  implicitTlsPort: number | null
+  connectionsPerAddressMax: number
+  session: SessionParts
+}
+
+export interface SmtpListener {
+  port: number
+  implicitTlsPort: number | null
+  /**
+   * Takes no more clients, says 421 to idle ones, and lets running messages finish for at most `drainMs`; what is left
+   * is cut off.
+   */
+  close(drainMs: number): Promise<void>
+}
+
+/** Of all addresses together; some 10 KB each in plain text, 60 KB with TLS. */
+const CONNECTIONS_MAX = 5_000
+const TOO_MANY = '421 4.7.0 Too many connections\r\n'
+
+/** @throws when a port cannot be had */
+export async function startSmtpListener(options: ListenerOptions): Promise<SmtpListener> {
+  const clients = new Clients(options)
+  const servers: Server[] = []
+  const listen = async (port: number, implicitTls: boolean) => {
+    // Half-open: a client may send its commands and close its side before it reads the answers.
+    const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
+      clients.add(socket, implicitTls),
+    )
+    await listening(server, options.host, port)
+    servers.push(server)
+    return portOf(server)
+  }
+  try {
+    const port = await listen(options.port, false)
+    const { implicitTlsPort } = options
+    return {
+      port,
+      implicitTlsPort: implicitTlsPort === null ? null : await listen(implicitTlsPort, true),
+      async close(drainMs) {
+        const closed = Promise.all(servers.map(closeServer))
+        await clients.drain(drainMs)
+        await closed
+      },
+    }
+  } catch (error) {
+    await Promise.all(servers.map(closeServer))
+    throw error
+  }
+}
+
+class Clients {
+  readonly #options: ListenerOptions
+  readonly #running = new Map<ServerChannel, Promise<void>>()
+  readonly #perNetwork = new Map<string, number>()
+  #stopping = false
+
+  constructor(options: ListenerOptions) {
+    this.#options = options
+  }
+
+  add(socket: Socket, implicitTls: boolean): void {
+    const address = (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '')
+    const network = networkOf(address)
+    const fromThere = this.#perNetwork.get(network) ?? 0
+    const { connectionsPerAddressMax, session } = this.#options
+    if (this.#stopping || fromThere >= connectionsPerAddressMax || this.#running.size >= CONNECTIONS_MAX) {
+      socket.on('error', () => {})
+      // Before TLS there is no way to say why.
+      if (implicitTls) socket.destroy()
+      else socket.end(TOO_MANY, () => socket.destroySoon())
+      return
+    }
+    this.#perNetwork.set(network, fromThere + 1)
+    const channel = new ServerChannel(socket, session.clock)
+    const served = serveClient(channel, address, session, implicitTls).then(() => {
+      this.#running.delete(channel)
+      const left = (this.#perNetwork.get(network) ?? 1) - 1
+      if (left > 0) this.#perNetwork.set(network, left)
+      else this.#perNetwork.delete(network)
+    })
+    this.#running.set(channel, served)
+  }
+
+  async drain(drainMs: number): Promise<void> {
+    this.#stopping = true
+    for (const channel of this.#running.keys()) channel.stop()
+    const timer = this.#options.session.clock.setTimer(drainMs, () => {
+      for (const channel of this.#running.keys()) channel.destroy()
+    })
+    await Promise.all(this.#running.values())
+    timer.cancel()
+  }
+}
+
+function listening(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error) =>
+      reject(new Error(`Cannot listen for SMTP on ${host}:${port}: ${error.message}`, { cause: error })),
+    )
+    server.listen(port, host, resolve)
+  })
+}
+
+function portOf(server: Server): number {
+  const address = server.address()
+  return typeof address === 'object' && address ? address.port : 0
+}
+
+const closeServer = (server: Server) => new Promise<void>((resolve) => void server.close(() => resolve()))

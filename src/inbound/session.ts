@@ -1,0 +1,274 @@
+/**
+ * One client from its greeting to its goodbye (smtp-submission.md):
+ *
+ * 1. the greeting; then line by line what the dialogue says (src/smtp/server-dialogue.ts);
+ * 2. logins are checked, each failure costs the client a second, the fifth the connection;
+ * 3. MAIL FROM opens a transaction with whoever takes this client's mail;
+ * 4. content is taken in and handed to it; only when it is stored comes the 250.
+ *
+ * The connection ends with QUIT, after too many faults, failed logins or messages, after a wait without end, and when
+ * the service stops.
+ */
+import type { SecureContext } from 'node:tls'
+import type { Logger } from 'pino'
+import type { Clock } from '../base/clock.ts'
+import type { Chunk } from '../base/mime-message.ts'
+import { AddressSyntaxError, type Mailbox, parseMailbox } from '../mime/address.ts'
+import { ChannelClosed, type ServerChannel } from '../smtp/server-channel.ts'
+import { LONG_LINE_BYTES_MAX, ServerDialogue, type Step } from '../smtp/server-dialogue.ts'
+import type { BlobStore } from '../store/blobs.ts'
+import { readContent } from './content.ts'
+import { Refusal, replyTo } from './replies.ts'
+
+/** Whom a login speaks for. */
+export interface SmtpLogin {
+  login: string
+  accountId: string
+  domainId: string
+  changedAt: number
+}
+
+export interface MailOpening {
+  login: SmtpLogin
+  remoteAddress: string
+}
+
+/** What becomes of one transaction. Every method may throw a Refusal or a ServiceError. */
+export interface MailTransaction {
+  /** Stores the message for good; resolves the text behind the 250. `raw` is the caller's to discard if it throws. */
+  finish(raw: Chunk, recipients: readonly Mailbox[]): Promise<string>
+}
+
+export interface SessionParts {
+  hostname: string
+  limits: SessionLimits
+  /** Passwords may come in plain text from this address. */
+  authWithoutTls(remoteAddress: string): boolean
+  secureContext(): SecureContext
+  /** Null for every login that does not count, equally slow for all causes. */
+  authenticate(user: string, password: string, remoteAddress: string): Promise<SmtpLogin | null>
+  /** Resolves when the reply to a failed login may go out. */
+  loginFailed(remoteAddress: string): Promise<void>
+  /** MAIL FROM of a client that has logged in. */
+  submission(opening: MailOpening): Promise<MailTransaction>
+  blobs: Pick<BlobStore, 'spool'>
+  clock: Clock
+  log: Logger
+}
+
+export interface SessionLimits {
+  sizeBytesMax: number
+  recipientsMax: number
+  messagesMax: number
+  idleMs: number
+  contentMs: number
+}
+
+/** The contract's limits that are no settings; content as SIZE counts it. */
+export const SMTP_LIMITS = { sizeBytesMax: 26_214_400, recipientsMax: 1_000, contentMs: 600_000 } as const
+
+const BAD_COMMANDS_MAX = 20
+const FAILED_LOGINS_MAX = 5
+/** Commands of a client that has not logged in: such a one has nothing to do here for long. */
+const ANONYMOUS_COMMANDS_MAX = 100
+const HANDSHAKE_MS = 30_000
+
+/** Serves until the connection is over; never rejects. `implicitTls`: the handshake comes first. */
+export async function serveClient(
+  channel: ServerChannel,
+  remoteAddress: string,
+  parts: SessionParts,
+  implicitTls: boolean,
+): Promise<void> {
+  try {
+    if (implicitTls) await channel.secure(parts.secureContext(), HANDSHAKE_MS)
+    await new Session(channel, remoteAddress, parts).run()
+  } catch (error) {
+    if (error instanceof ChannelClosed) {
+      if (error.why === 'timeout') channel.reply('421 4.4.2 Timeout')
+      if (error.why === 'stopping') channel.reply('421 4.3.2 Service shutting down')
+    } else {
+      parts.log.error({ err: error, remoteAddress }, 'an SMTP session failed')
+      channel.reply('421 4.3.0 Internal error')
+    }
+  }
+  await channel.end()
+}
+
+interface OpenTransaction {
+  handler: MailTransaction
+  recipients: Mailbox[]
+}
+
+class Session {
+  readonly #channel: ServerChannel
+  readonly #remoteAddress: string
+  readonly #parts: SessionParts
+  readonly #dialogue: ServerDialogue
+  #login: SmtpLogin | null = null
+  #transaction: OpenTransaction | null = null
+  #badCommands = 0
+  #failedLogins = 0
+  #anonymousCommands = 0
+  #messages = 0
+  #closing = false
+
+  constructor(channel: ServerChannel, remoteAddress: string, parts: SessionParts) {
+    this.#channel = channel
+    this.#remoteAddress = remoteAddress
+    this.#parts = parts
+    const { hostname, limits } = parts
+    this.#dialogue = new ServerDialogue(
+      {
+        hostname,
+        sizeBytesMax: limits.sizeBytesMax,
+        recipientsMax: limits.recipientsMax,
+        authWithoutTls: parts.authWithoutTls(remoteAddress),
+        loginRequired: true,
+      },
+      channel.tls !== null,
+    )
+  }
+
+  async run(): Promise<void> {
+    this.#channel.reply(`220 ${this.#parts.hostname} ESMTP Sendwright`)
+    while (!this.#closing) {
+      const read = await this.#channel.line(LONG_LINE_BYTES_MAX, this.#parts.limits.idleMs)
+      if (read.kind === 'line') await this.#perform(this.#dialogue.take(read.line))
+      else {
+        this.#goodbye(
+          read.kind === 'too-long' ? '500 5.5.2 Line too long' : '500 5.5.2 Line ends must be CRLF',
+        )
+      }
+      if (this.#login === null && ++this.#anonymousCommands > ANONYMOUS_COMMANDS_MAX) {
+        this.#goodbye('421 4.7.0 Too many commands without authentication')
+      }
+    }
+  }
+
+  async #perform(step: Step): Promise<void> {
+    switch (step.kind) {
+      case 'reply':
+        if (step.close) return this.#goodbye(step.reply)
+        return this.#answer(step.reply, step.bad)
+      case 'starttls':
+        return this.#startTls()
+      case 'login':
+        return this.#logIn(step.user, step.password)
+      case 'mail':
+        return this.#mail(step.sender, step.utf8)
+      case 'recipient':
+        return this.#recipient(step.address)
+      case 'content':
+        return this.#content()
+    }
+  }
+
+  #answer(reply: string, bad: boolean): void {
+    this.#channel.reply(reply)
+    if (!bad) return
+    this.#badCommands += 1
+    if (this.#badCommands === BAD_COMMANDS_MAX) this.#goodbye('421 4.7.0 Too many bad commands')
+  }
+
+  #goodbye(reply: string): void {
+    if (this.#closing) return
+    this.#channel.reply(reply)
+    this.#closing = true
+  }
+
+  async #startTls(): Promise<void> {
+    this.#channel.reply('220 2.0.0 Ready to start TLS')
+    await this.#channel.secure(this.#parts.secureContext(), HANDSHAKE_MS)
+    this.#login = null
+    this.#transaction = null
+    this.#dialogue.secured()
+  }
+
+  async #logIn(user: string, password: string): Promise<void> {
+    const login = await this.#tried(() => this.#parts.authenticate(user, password, this.#remoteAddress))
+    if (login === undefined) return
+    if (login !== null) {
+      this.#login = login
+      this.#dialogue.loggedIn()
+      return this.#channel.reply('235 2.7.0 Authentication successful')
+    }
+    this.#parts.log.info(
+      { remoteAddress: this.#remoteAddress, user: user.slice(0, 320) },
+      'SMTP login failed',
+    )
+    this.#failedLogins += 1
+    await this.#parts.loginFailed(this.#remoteAddress)
+    this.#channel.reply('535 5.7.8 Authentication failed')
+    if (this.#failedLogins === FAILED_LOGINS_MAX) this.#goodbye('421 4.7.0 Too many failed logins')
+  }
+
+  async #mail(sender: string, utf8: boolean): Promise<void> {
+    const login = this.#login as SmtpLogin
+    if (this.#messages >= this.#parts.limits.messagesMax) {
+      return this.#goodbye('421 4.7.0 Too many messages on one connection')
+    }
+    const handler = await this.#tried(async () => {
+      if (sender !== '') readMailbox(sender, '501 5.1.7 cannot parse from address')
+      return this.#parts.submission({ login, remoteAddress: this.#remoteAddress })
+    })
+    if (!handler) return
+    this.#transaction = { handler, recipients: [] }
+    this.#dialogue.began(utf8)
+    this.#channel.reply('250 2.1.0 OK')
+  }
+
+  async #recipient(address: string): Promise<void> {
+    const mailbox = await this.#tried(async () => readMailbox(address, '501 5.1.3 cannot parse to address'))
+    if (!mailbox) return
+    this.#transaction?.recipients.push(mailbox)
+    this.#dialogue.recipientTaken()
+    this.#channel.reply('250 2.1.5 OK')
+  }
+
+  async #content(): Promise<void> {
+    const { handler, recipients } = this.#transaction as OpenTransaction
+    this.#transaction = null
+    this.#dialogue.ended()
+    this.#channel.reply('354 End data with <CR><LF>.<CR><LF>')
+    const { limits, blobs, clock } = this.#parts
+    const text = await this.#tried(async () => {
+      const content = await readContent(this.#channel, blobs, () => clock.monotonic(), {
+        sizeBytesMax: limits.sizeBytesMax,
+        deadlineMs: limits.contentMs,
+        idleMs: limits.idleMs,
+      })
+      try {
+        return await handler.finish(content.chunk, recipients)
+      } catch (error) {
+        await content.discard()
+        throw error
+      }
+    })
+    this.#messages += 1
+    if (text !== undefined) this.#channel.reply(`250 2.0.0 ${text}`)
+  }
+
+  /** Undefined: it was refused, and that has been answered. @throws ChannelClosed */
+  async #tried<T>(run: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await run()
+    } catch (error) {
+      if (error instanceof ChannelClosed) throw error
+      const { reply, closes, ourFault } = replyTo(error)
+      if (ourFault) this.#parts.log.error({ err: error, remoteAddress: this.#remoteAddress }, 'SMTP refused')
+      if (closes) this.#goodbye(reply)
+      else this.#channel.reply(reply)
+      return undefined
+    }
+  }
+}
+
+function readMailbox(text: string, refusal: string): Mailbox {
+  try {
+    return parseMailbox(text)
+  } catch (error) {
+    if (error instanceof AddressSyntaxError) throw new Refusal(refusal)
+    throw error
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * Mail of clients that have logged in: who may send now, within which limits, and what its acceptance answers
+ * (smtp-submission.md section 2). Accepting itself is the messages area's and is handed in.
+ */
+import type { Chunk } from '../base/mime-message.ts'
+import { chunkSize } from '../base/mime-message.ts'
+import { type LimitName, limitExceeded, type RateLimiter } from '../http/rate-limit.ts'
+import type { Mailbox } from '../mime/address.ts'
+import { Refusal, replyLine } from './replies.ts'
+import type { MailOpening, MailTransaction, SmtpLogin } from './session.ts'
+
+/** One message of one login, as it came. */
+export interface SubmittedMail {
+  /** The content byte for byte, without the doubled dots. */
+  raw: Chunk
+  /** RCPT TO in order, doubles included. */
+  recipients: readonly Mailbox[]
+  login: SmtpLogin
+  remoteAddress: string
+}
+
+export interface SubmissionParts {
+  /** Whether the session's login still stands as it was. */
+  stillValid(login: SmtpLogin): Promise<boolean>
+  /** Name of the login's domain. @throws ServiceError when it cannot send now */
+  sendingDomain(login: SmtpLogin): Promise<string>
+  limiter: RateLimiter
+  /**
+   * Stores and queues the message durably; resolves its Message-Id with angle brackets. A spooled `raw` is then kept
+   * or done with.
+   * @throws ServiceError, StoreFull, StoreUnavailable; then nothing has happened
+   */
+  submit(mail: SubmittedMail): Promise<{ messageId: string }>
+}
+
+/** The `submission` of a session. */
+export function createSubmission(parts: SubmissionParts): (opening: MailOpening) => Promise<MailTransaction> {
+  const { limiter } = parts
+
+  function take(limit: LimitName, login: SmtpLogin, domain: string, cost: number): void {
+    const grant = limiter.take(limit, login.accountId, cost)
+    if (grant && !grant.allowed) throw limitExceeded(limit, grant.retrySeconds, domain)
+  }
+
+  return async ({ login, remoteAddress }) => {
+    if (!(await parts.stillValid(login))) {
+      throw new Refusal('421 4.7.0 The credential has changed', { closes: true })
+    }
+    const domain = await parts.sendingDomain(login)
+    take('sending', login, domain, 1)
+    return {
+      async finish(raw, recipients) {
+        take('sending-recipients', login, domain, recipients.length)
+        take('sending-bytes', login, domain, chunkSize(raw))
+        const { messageId } = await parts.submit({ raw, recipients, login, remoteAddress })
+        return replyLine('Queued', messageId)
+      },
+    }
+  }
+}

@@ -1,0 +1,230 @@
+/**
+ * One client's socket on the server side: lines and content in, replies out, TLS in between; every wait has an end.
+ *
+ * Replies are held back while further commands are at hand, so that the answers to a pipelined group leave in one write
+ * (RFC 2920 §3.2). While the service works on a command nothing more than a bounded rest is read, and a client that does
+ * not take its replies is not read at all.
+ */
+import type { Socket } from 'node:net'
+import { type SecureContext, TLSSocket } from 'node:tls'
+import type { Clock, Timer } from '../base/clock.ts'
+
+/** Read and not yet worked on; beyond it the socket is paused. */
+const HELD_BYTES_MAX = 64 * 1024
+/** A client that goes away is given this long to take the last reply. */
+const GOODBYE_MS = 5_000
+const LF = 10
+const CR = 13
+
+/** The dialogue is over: the peer is gone, a wait took too long, or the service stops while the client is idle. */
+export class ChannelClosed extends Error {
+  override name = 'ChannelClosed'
+  readonly why: 'gone' | 'timeout' | 'stopping'
+
+  constructor(why: 'gone' | 'timeout' | 'stopping') {
+    super(`The connection ended: ${why}`)
+    this.why = why
+  }
+}
+
+export type Line = { kind: 'line'; line: Buffer } | { kind: 'too-long' } | { kind: 'bare-lf' }
+
+export class ServerChannel {
+  #socket: Socket
+  readonly #clock: Clock
+  #held: Buffer = Buffer.alloc(0)
+  #replies = ''
+  #gone = false
+  /** The client has closed its side: what it sent before still counts. */
+  #ended = false
+  #stopping = false
+  /** Ends the wait that is going on. */
+  #wake: (() => void) | null = null
+  readonly #onData = (bytes: Buffer) => {
+    this.#held = this.#held.length > 0 ? Buffer.concat([this.#held, bytes]) : bytes
+    if (this.#held.length >= HELD_BYTES_MAX) this.#socket.pause()
+    this.#wake?.()
+  }
+  readonly #onEnd = () => {
+    this.#ended = true
+    this.#wake?.()
+  }
+  readonly #onDrain = () => this.#wake?.()
+  readonly #onClose = () => {
+    this.#gone = true
+    this.#wake?.()
+  }
+
+  constructor(socket: Socket, clock: Clock) {
+    this.#socket = socket
+    this.#clock = clock
+    this.#attach()
+  }
+
+  /** Null without TLS, else e.g. "TLSv1.3". */
+  get tls(): string | null {
+    return this.#socket instanceof TLSSocket ? this.#socket.getProtocol() : null
+  }
+
+  /** Puts out a reply, one or more lines without the last CRLF. It leaves before the next wait. */
+  reply(text: string): void {
+    this.#replies += `${text}\r\n`
+  }
+
+  /**
+   * The next command line, without CRLF. A line of more than `maxBytes` and an LF without CR are told as such, and
+   * reading cannot go on.
+   * @throws ChannelClosed
+   */
+  async line(maxBytes: number, timeoutMs: number): Promise<Line> {
+    const until = this.#clock.monotonic() + timeoutMs
+    for (;;) {
+      const end = this.#held.indexOf(LF)
+      if (end > 0 && this.#held[end - 1] === CR && end < maxBytes) {
+        const line = this.#held.subarray(0, end - 1)
+        this.#held = this.#held.subarray(end + 1)
+        return { kind: 'line', line }
+      }
+      if (end >= 0 && end < maxBytes) return { kind: 'bare-lf' }
+      if (this.#held.length >= maxBytes) return { kind: 'too-long' }
+      await this.#more(until, true)
+    }
+  }
+
+  /** Whatever has come, at least one byte. @throws ChannelClosed */
+  async bytes(until: number): Promise<Buffer> {
+    if (this.#held.length === 0) await this.#more(until, false)
+    const bytes = this.#held
+    this.#held = Buffer.alloc(0)
+    return bytes
+  }
+
+  /** Gives back what `bytes` handed out and nobody used. */
+  unread(bytes: Buffer): void {
+    this.#held = this.#held.length > 0 ? Buffer.concat([bytes, this.#held]) : bytes
+  }
+
+  /**
+   * Server side of a handshake. What the client sent in plain text behind STARTTLS is dropped unread (RFC 3207 §5,
+   * CVE-2011-0411).
+   * @throws ChannelClosed
+   */
+  async secure(context: SecureContext, timeoutMs: number): Promise<void> {
+    const until = this.#clock.monotonic() + timeoutMs
+    await this.#written(until)
+    const plain = this.#socket
+    this.#detach()
+    plain.pause()
+    this.#held = Buffer.alloc(0)
+    while (plain.read() !== null);
+    const socket = new TLSSocket(plain, { isServer: true, secureContext: context })
+    this.#socket = socket
+    let secured = false
+    socket.once('secure', () => {
+      secured = true
+      // One handshake is enough; more would be a way to burn our time.
+      socket.disableRenegotiation()
+      this.#wake?.()
+    })
+    this.#attach()
+    while (!secured) await this.#wait(until)
+  }
+
+  /** Puts out the replies; waits while the client does not take them. @throws ChannelClosed */
+  async flush(until: number): Promise<void> {
+    this.#push()
+    while (this.#socket.writableNeedDrain) await this.#wait(until)
+  }
+
+  /** The service stops: an idle client's wait ends now, another's at its next command. */
+  stop(): void {
+    this.#stopping = true
+    this.#wake?.()
+  }
+
+  /** Sends what is left and closes; resolves once the socket is closed. */
+  async end(): Promise<void> {
+    if (!this.#gone) {
+      this.#push()
+      this.#socket.end()
+      const closed = new Promise<void>((resolve) => this.#socket.once('close', () => resolve()))
+      const timer = this.#clock.setTimer(GOODBYE_MS, () => this.#socket.destroy())
+      // Read on, and throw away: unread bytes would turn our goodbye into a reset.
+      this.#detach()
+      this.#socket.on('error', () => {})
+      this.#socket.resume()
+      if (this.#ended) this.#socket.destroySoon()
+      await closed
+      timer.cancel()
+    }
+    this.#socket.destroy()
+  }
+
+  destroy(): void {
+    this.#socket.destroy()
+  }
+
+  #push(): void {
+    if (this.#replies === '' || this.#gone) return
+    const replies = this.#replies
+    this.#replies = ''
+    this.#socket.write(replies)
+  }
+
+  /** Until the last byte of the replies is with the system. */
+  async #written(until: number): Promise<void> {
+    this.#push()
+    let written = false
+    this.#socket.write('', () => {
+      written = true
+      this.#wake?.()
+    })
+    while (!written) await this.#wait(until)
+  }
+
+  async #more(until: number, idle: boolean): Promise<void> {
+    const before = this.#held.length
+    await this.flush(until)
+    if (this.#held.length < HELD_BYTES_MAX) this.#socket.resume()
+    while (this.#held.length === before) {
+      if (this.#ended) throw new ChannelClosed('gone')
+      if (idle && this.#stopping) throw new ChannelClosed('stopping')
+      await this.#wait(until)
+    }
+  }
+
+  /** Until something happens, whatever it is. @throws ChannelClosed */
+  async #wait(until: number): Promise<void> {
+    if (this.#gone) throw new ChannelClosed('gone')
+    const leftMs = until - this.#clock.monotonic()
+    if (leftMs <= 0) throw new ChannelClosed('timeout')
+    let timer: Timer | undefined
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve
+      timer = this.#clock.setTimer(leftMs, resolve)
+    })
+    timer?.cancel()
+    this.#wake = null
+    if (this.#gone) throw new ChannelClosed('gone')
+  }
+
+  #attach(): void {
+    this.#socket
+      .on('data', this.#onData)
+      .on('end', this.#onEnd)
+      .on('drain', this.#onDrain)
+      .on('close', this.#onClose)
+      .on('error', this.#onClose)
+  }
+
+  #detach(): void {
+    this.#socket
+      .off('data', this.#onData)
+      .off('end', this.#onEnd)
+      .off('drain', this.#onDrain)
+      .off('close', this.#onClose)
+      .off('error', this.#onClose)
+    // Errors of a socket under TLS come from the TLS socket as well.
+    this.#socket.on('error', () => {})
+  }
+}

@@ -1,0 +1,255 @@
+/**
+ * A server's side of an SMTP dialogue as a machine without sockets: a command line in, the next step out. Replies that
+ * need nothing but the dialogue itself come at once; for everything else the step says what is to be done, and the
+ * caller tells the outcome (`loggedIn`, `began`, `recipientTaken`, ...) before the next line.
+ *
+ * RFC 5321 §4.1, with SIZE (1870), PIPELINING (2920), 8BITMIME (6152), SMTPUTF8 (6531), STARTTLS (3207), AUTH PLAIN and
+ * LOGIN (4954) and enhanced codes (2034). Not offered: CHUNKING, DSN, VRFY.
+ */
+import { isUtf8 } from 'node:buffer'
+import { type Command, type Parameters, parseCommand } from './server-command.ts'
+
+export interface DialogueOptions {
+  /** Name in the EHLO reply. */
+  hostname: string
+  /** Largest content, announced by SIZE. */
+  sizeBytesMax: number
+  /** Recipients of one transaction. */
+  recipientsMax: number
+  /** Passwords may come in plain text. */
+  authWithoutTls: boolean
+  /** Nothing is taken from a client that has not logged in. */
+  loginRequired: boolean
+}
+
+export type Step =
+  /** `bad` counts against the client; `close`: the connection ends with this reply. */
+  | { kind: 'reply'; reply: string; bad: boolean; close: boolean }
+  /** Answer 220, then do the handshake, then `secured`. */
+  | { kind: 'starttls' }
+  | { kind: 'login'; user: string; password: string }
+  | { kind: 'mail'; sender: string; utf8: boolean }
+  | { kind: 'recipient'; address: string }
+  /** Answer 354 and read the content, then `ended`. */
+  | { kind: 'content' }
+
+/** With its CRLF (RFC 5321 §4.5.3.1.4); the longer one for AUTH and SMTPUTF8. */
+const LINE_BYTES_MAX = 512
+export const LONG_LINE_BYTES_MAX = 4096
+const CRLF_BYTES = 2
+
+const TOO_LARGE = '552 5.3.4 Message is too large, max size is 25MB'
+
+type Exchange = { mechanism: 'PLAIN' } | { mechanism: 'LOGIN'; user: string | null }
+
+export class ServerDialogue {
+  readonly #options: DialogueOptions
+  #secure: boolean
+  #greeted = false
+  #loggedIn = false
+  #exchange: Exchange | null = null
+  #transaction: { utf8: boolean; recipients: number } | null = null
+
+  constructor(options: DialogueOptions, secure: boolean) {
+    this.#options = options
+    this.#secure = secure
+  }
+
+  /** One line without its CRLF, of at most `LONG_LINE_BYTES_MAX`. */
+  take(line: Buffer): Step {
+    if (this.#exchange) return this.#continueLogin(this.#exchange, line)
+    if (!isUtf8(line)) return bad('500 5.5.2 Syntax error')
+    const text = line.toString()
+    if (/[\u0000-\u001f\u007f]/.test(text)) return bad('500 5.5.2 Syntax error')
+    if (line.length + CRLF_BYTES > this.#longest(text)) return bad('500 5.5.2 Line too long')
+    return this.#command(parseCommand(text))
+  }
+
+  /** TLS is on: nothing said before counts any more (RFC 3207 §4.2). */
+  secured(): void {
+    this.#secure = true
+    this.#greeted = false
+    this.#loggedIn = false
+    this.#transaction = null
+  }
+
+  loggedIn(): void {
+    this.#loggedIn = true
+  }
+
+  /** The sender of the last `mail` step was accepted. */
+  began(utf8: boolean): void {
+    this.#transaction = { utf8, recipients: 0 }
+  }
+
+  recipientTaken(): void {
+    if (this.#transaction) this.#transaction.recipients += 1
+  }
+
+  /** The content was taken or refused. */
+  ended(): void {
+    this.#transaction = null
+  }
+
+  #longest(text: string): number {
+    const long = /^AUTH /i.test(text) || this.#transaction?.utf8 || /^MAIL .* SMTPUTF8(?: |$)/i.test(text)
+    return long ? LONG_LINE_BYTES_MAX : LINE_BYTES_MAX
+  }
+
+  #command(command: Command): Step {
+    switch (command.verb) {
+      case 'EHLO':
+      case 'HELO':
+        this.#greeted = true
+        this.#transaction = null
+        return good(command.verb === 'EHLO' ? this.#extensions() : `250 ${this.#options.hostname}`)
+      case 'STARTTLS':
+        return this.#secure ? bad('503 5.5.1 TLS is already on') : { kind: 'starttls' }
+      case 'AUTH':
+        return this.#authenticate(command.mechanism, command.initial)
+      case 'MAIL':
+        return this.#mail(command.path, command.parameters)
+      case 'RCPT':
+        return this.#recipient(command.path, command.parameters)
+      case 'DATA':
+        return this.#data()
+      case 'RSET':
+        this.#transaction = null
+        return good('250 2.0.0 OK')
+      case 'NOOP':
+        return good('250 2.0.0 OK')
+      case 'VRFY':
+      case 'EXPN':
+        return good('252 2.1.5 Cannot verify, will take the message and try')
+      case 'HELP':
+        return good('214 2.0.0 See RFC 5321')
+      case 'QUIT':
+        return { ...good('221 2.0.0 Bye'), close: true }
+      default:
+        return this.#refused(command)
+    }
+  }
+
+  #refused(command: Extract<Command, { verb: 'malformed' | 'not-offered' | 'foreign' | 'unknown' }>): Step {
+    if (command.verb === 'foreign') return { ...bad('500 5.5.1 This is a mail server'), close: true }
+    if (command.verb === 'unknown') return bad('500 5.5.1 Unknown command')
+    if (command.verb === 'not-offered') {
+      // What follows BDAT is content: never to be read as commands.
+      return { ...bad(`502 5.5.1 ${command.command} is not offered`), close: command.command === 'BDAT' }
+    }
+    if (command.command === 'MAIL' && !this.#mayMail) return bad(LOGIN_REQUIRED)
+    return bad(MALFORMED[command.command])
+  }
+
+  get #mayMail(): boolean {
+    return this.#loggedIn || !this.#options.loginRequired
+  }
+
+  get #authOffered(): boolean {
+    return this.#secure || this.#options.authWithoutTls
+  }
+
+  #extensions(): string {
+    const lines = [
+      this.#options.hostname,
+      'PIPELINING',
+      `SIZE ${this.#options.sizeBytesMax}`,
+      '8BITMIME',
+      'SMTPUTF8',
+      'ENHANCEDSTATUSCODES',
+      ...(this.#secure ? [] : ['STARTTLS']),
+      ...(this.#authOffered ? ['AUTH PLAIN LOGIN'] : []),
+    ]
+    return lines.map((line, index) => `250${index < lines.length - 1 ? '-' : ' '}${line}`).join('\r\n')
+  }
+
+  #authenticate(mechanism: string, initial: string | null): Step {
+    if (!this.#authOffered) return bad('538 5.7.11 Encryption required')
+    if (!this.#greeted) return bad('503 5.5.1 EHLO first')
+    if (this.#loggedIn) return bad('503 5.5.1 Already authenticated')
+    if (this.#transaction) return bad('503 5.5.1 Not within a transaction')
+    if (mechanism !== 'PLAIN' && mechanism !== 'LOGIN') return bad('504 5.5.4 Unknown mechanism')
+    this.#exchange = mechanism === 'PLAIN' ? { mechanism } : { mechanism, user: null }
+    if (initial !== null) return this.#continueLogin(this.#exchange, Buffer.from(initial))
+    return good(mechanism === 'PLAIN' ? '334 ' : '334 VXNlcm5hbWU6')
+  }
+
+  #continueLogin(exchange: Exchange, line: Buffer): Step {
+    this.#exchange = null
+    const text = line.toString('latin1')
+    if (text === '*') return bad('501 5.7.0 Authentication cancelled')
+    if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) return bad('501 5.5.2 Not base64')
+    const response = Buffer.from(text, 'base64').toString()
+    if (exchange.mechanism === 'PLAIN') {
+      const [authorize, user, password, more] = response.split('\0')
+      // Acting for another identity is not offered: a login that asks for it fails like any other.
+      const own = (authorize === '' || authorize === user) && more === undefined
+      return { kind: 'login', user: own ? (user ?? '') : '', password: own ? (password ?? '') : '' }
+    }
+    if (exchange.user !== null) return { kind: 'login', user: exchange.user, password: response }
+    this.#exchange = { mechanism: 'LOGIN', user: response }
+    return good('334 UGFzc3dvcmQ6')
+  }
+
+  #mail(path: string, parameters: Parameters): Step {
+    if (!this.#mayMail) return bad(LOGIN_REQUIRED)
+    if (!this.#greeted) return bad('503 5.5.1 EHLO first')
+    if (this.#transaction) return bad('503 5.5.1 A transaction is open')
+    const utf8 = parameters.has('SMTPUTF8')
+    const refusal = refusedParameters(parameters, this.#options.sizeBytesMax)
+    if (refusal) return refusal === TOO_LARGE ? refuse(refusal) : bad(refusal)
+    if (!utf8 && !isAscii(path)) return refuse(NEEDS_SMTPUTF8)
+    return { kind: 'mail', sender: path, utf8 }
+  }
+
+  #recipient(path: string, parameters: Parameters): Step {
+    if (!this.#transaction) return bad('503 5.5.1 MAIL FROM first')
+    if (parameters.size > 0) return bad(UNKNOWN_PARAMETER)
+    if (!this.#transaction.utf8 && !isAscii(path)) return refuse(NEEDS_SMTPUTF8)
+    if (this.#transaction.recipients >= this.#options.recipientsMax) {
+      return refuse('452 4.5.3 Too many recipients')
+    }
+    return { kind: 'recipient', address: path }
+  }
+
+  #data(): Step {
+    if (!this.#transaction) return bad('503 5.5.1 MAIL FROM first')
+    return this.#transaction.recipients > 0 ? { kind: 'content' } : bad('503 5.5.1 No recipients')
+  }
+}
+
+const LOGIN_REQUIRED = '530 5.7.0 Authentication required'
+const NEEDS_SMTPUTF8 = '553 5.6.7 Non-ASCII addresses need SMTPUTF8'
+const UNKNOWN_PARAMETER = '555 5.5.4 Unknown parameter'
+const MALFORMED = {
+  EHLO: '501 5.5.4 EHLO needs a name',
+  HELO: '501 5.5.4 HELO needs a name',
+  MAIL: '501 5.1.7 cannot parse from address',
+  RCPT: '501 5.1.3 cannot parse to address',
+  AUTH: '501 5.5.4 Syntax: AUTH mechanism',
+  other: '501 5.5.4 No argument allowed',
+} as const
+
+/** The reply that refuses the parameters of MAIL; null: none is wrong. */
+function refusedParameters(parameters: Parameters, sizeBytesMax: number): string | null {
+  for (const [name, value] of parameters) {
+    if (name === 'SIZE') {
+      if (!/^\d{1,20}$/.test(value ?? '')) return '501 5.5.4 SIZE needs a number'
+      if (Number(value) > sizeBytesMax) return TOO_LARGE
+    } else if (name === 'BODY') {
+      if (!/^(?:7BIT|8BITMIME)$/i.test(value ?? '')) return '501 5.5.4 BODY is 7BIT or 8BITMIME'
+    } else if (name === 'SMTPUTF8') {
+      if (value !== null) return '501 5.5.4 SMTPUTF8 has no value'
+    } else if (name === 'AUTH') {
+      // Who submitted it first (RFC 4954 §5): taken and not used, as for any client without special trust.
+      if (value === null) return '501 5.5.4 AUTH needs a value'
+    } else return UNKNOWN_PARAMETER
+  }
+  return null
+}
+
+const isAscii = (text: string) => /^[\x00-\x7f]*$/.test(text)
+const good = (reply: string) => ({ kind: 'reply', reply, bad: false, close: false }) as const
+/** Refused, and no fault of the client's program. */
+const refuse = good
+const bad = (reply: string) => ({ kind: 'reply', reply, bad: true, close: false }) as const
