@@ -66,6 +66,7 @@ import { createInbox } from './inbox/inbox.ts'
 import { type CaptureListener, startCaptureListener } from './inbox/listener.ts'
 import { inboxRoutes } from './inbox/routes.ts'
 import { createExpansionJob } from './lists/expansion-job.ts'
+import { removeLists } from './lists/on-domain-deleted.ts'
 import { listRoutes } from './lists/routes.ts'
 import { createLists } from './lists/service.ts'
 import { createListStore } from './lists/store.ts'
@@ -478,6 +479,8 @@ async function startDomains(
   const { config, log, clock, store, blobs, sealer, domains } = core
   const tracking = createTrackingDirectory(store, clock)
   const onDeleted: OnDomainDeleted[] = [
+    // First, so that no further copies of posts come behind the removal of the mail.
+    removeLists(store),
     removeMail({
       store,
       blobs,

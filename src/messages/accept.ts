@@ -107,7 +107,10 @@ export async function acceptMessage(
   const isList = (mailbox: Mailbox) => lists.size > 0 && lists.has(addressKey(mailbox))
   const copies = await copiesOf(parts, draft, record, now)
   const direct = copies.filter(({ recipient }) => !isList(recipient))
-  const viaLists = copies.filter(({ recipient }) => isList(recipient))
+  // The list's own address gets no mail, so there is no copy of its own that a batch's events could name.
+  const viaLists = copies
+    .filter(({ recipient }) => isList(recipient))
+    .map((copy) => ({ ...copy, variables: null }))
   const acceptance: Acceptance = { id: `<${record.messageId}>`, message: 'Queued. Thank you.' }
   const keepUntil = copies.reduce((latest, { due }) => Math.max(latest, due.dueAt), now)
   const expansions =

@@ -37,7 +37,7 @@ export function copyStatements(
   const rows = copies.map((copy) => deliveryRow(record, copy, now))
   const events = copies.map((copy, at) => {
     const id = (rows[at] as DeliveryRow).id
-    const about = acceptedMessage(record, storageUrl, copy.recipient, { id }, copy.variables)
+    const about = acceptedMessage(record, storageUrl, copy.recipient, { id }, copy.variables, copy.list)
     const to = { recipient: bareAddress(copy.recipient), recipientDomain: copy.recipient.domain }
     return acceptedEvent(about, to, now, copy.due.dueAt > now ? copy.due.dueAt : null)
   })

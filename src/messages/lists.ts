@@ -42,7 +42,8 @@ export function createListExpander(parts: {
       for (const address of post.lists) {
         const list = await lists.byKey(addressKey(address))
         const domain = list ? await domains.byName(list.domainName) : null
-        if (!list || !domain) continue
+        // A domain deleted and made anew may be somebody else's: its keys and records are not the list's.
+        if (list?.accountId !== post.accountId || domain?.accountId !== post.accountId) continue
         const { accountId, headers } = post
         const verdict = await decidePost(lists, list, { way: 'api', accountId, headers })
         // A post that came through a list already is taken and not distributed (mailing-lists.md rule 20).
@@ -90,7 +91,7 @@ function memberCopy(
     list: {
       address: expansion.listAddress,
       listId: expansion.listHeaderId,
-      sid: expansion.id,
+      sid: expansion.listId,
       domainId: expansion.domainId,
       ...expansion.headers,
     },
