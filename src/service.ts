@@ -757,7 +757,7 @@ function createHttp(
     idempotency,
     spool: blobs,
     pages: readPages(join(import.meta.dirname, '../web/dist')),
-    pagesPrefix: '/inbox/',
+    pagesPrefixes: ['/inbox', '/domains'],
     isReady: async () => ({ ready: await store.ping().catch(() => false) }),
   })
 }
