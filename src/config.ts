@@ -54,6 +54,10 @@ export interface Config {
   eventRetentionDays: number
   /** Space that events may take, about; null: no limit. Never cuts into the last 3 days. */
   eventRetentionBytes: number | null
+  /** Which attempts keep their SMTP dialogue. */
+  transcripts: 'failures' | 'all' | 'off'
+  /** Below this much free space in the data folder nothing is accepted and nothing claimed. */
+  freeSpaceMinBytes: number
   /** Sending requests per second and account; null: no limit of any kind. */
   rateLimit: number | null
   /** Content and headers of one template version, in KB. */
@@ -75,6 +79,8 @@ export interface Config {
   maxMessageTtlSeconds: number
   /** Per account; 0: no limit. */
   maxDomains: number
+  /** Tests only: `name:count` of base/fail-point.ts. */
+  testFailPoint: string | null
 }
 
 /** One address this node sends from: `ip[=shared][@helo.name]`. */
@@ -168,6 +174,8 @@ export function readConfig(env: Environment): Config {
     retryScheduleMs: setting('RETRY_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
     eventRetentionDays: setting('EVENT_RETENTION_DAYS', wholeNumber(3, 3650, 'days'), () => 30),
     eventRetentionBytes: optional('EVENT_RETENTION_MEGABYTES', megabytes),
+    transcripts: setting('TRANSCRIPTS', oneOf(['failures', 'all', 'off'] as const), () => 'failures'),
+    freeSpaceMinBytes: setting('FREE_SPACE_MIN', byteCount, () => 100 * MEGABYTE),
     rateLimit: setting('RATE_LIMIT', rateLimit, () => 100),
     templateKbMax: setting('MAX_TEMPLATE_KB', wholeNumber(1, 1024, 'kilobytes'), () => 100),
     logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), () => 'info'),
@@ -184,6 +192,7 @@ export function readConfig(env: Environment): Config {
     dkimGraceDays: setting('DKIM_GRACE_DAYS', wholeNumber(0, 365, 'days'), () => 7),
     maxMessageTtlSeconds: setting('MAX_MESSAGE_TTL', wholeNumber(0, 31_536_000, 'seconds'), () => 604_800),
     maxDomains: setting('MAX_DOMAINS', wholeNumber(0, 1_000_000_000, 'domains'), () => 0),
+    testFailPoint: optional('TEST_FAIL_POINT', (text) => text),
   }
   if (config.dkimZoneListen !== null && config.dnsTargets.dkimZone === null) {
     faults.push('SENDWRIGHT_DKIM_ZONE_LISTEN needs SENDWRIGHT_DKIM_ZONE')
@@ -328,6 +337,18 @@ const wholeNumber = (min: number, max: number, unit: string) => (text: string) =
 
 const megabytes = (text: string) => wholeNumber(1, 1_000_000_000, 'megabytes')(text) * 1_000_000
 
+const MEGABYTE = 1024 * 1024
+
+/** `500m`, `2g` or a number of bytes. */
+function byteCount(text: string): number {
+  const match = /^(\d{1,15})([kmg]?)$/i.exec(text)
+  if (!match) throw new Error(`"${text}" is not a size such as 500m or 2g`)
+  return (
+    Number(match[1]) *
+    ({ '': 1, k: 1024, m: MEGABYTE, g: 1024 * MEGABYTE }[match[2]?.toLowerCase() ?? ''] ?? 1)
+  )
+}
+
 function rateLimit(text: string): number | null {
   if (text === 'off' || text === '0') return null
   if (!/^\d+$/.test(text)) throw new Error(`"${text}" is not a number of requests per second, or off`)
@@ -345,10 +366,13 @@ function authWithoutTls(text: string): Config['smtpAuthWithoutTls'] {
     : 'nobody'
 }
 
-const oneOf = (values: readonly string[]) => (text: string) => {
-  if (!values.includes(text)) throw new Error(`"${text}" is not one of ${values.join(', ')}`)
-  return text
-}
+const oneOf =
+  <const V extends string>(values: readonly V[]) =>
+  (text: string): V => {
+    const found = values.find((value) => value === text)
+    if (found === undefined) throw new Error(`"${text}" is not one of ${values.join(', ')}`)
+    return found
+  }
 
 const list =
   <T>(parse: (text: string) => T) =>

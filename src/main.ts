@@ -38,9 +38,8 @@ async function main([name = 'help', ...args]: string[]): Promise<number> {
     const expected = [CommandError, ConfigError, StoreUnavailable, UnknownSchema].some(
       (type) => error instanceof type,
     )
-    process.stderr.write(
-      `${expected ? (error as Error).message : ((error as Error).stack ?? String(error))}\n`,
-    )
+    const said = error instanceof StoreUnavailable ? error.detail : (error as Error).message
+    process.stderr.write(`${expected ? said : ((error as Error).stack ?? String(error))}\n`)
     return error instanceof CommandError ? error.exitCode : 1
   }
 }

@@ -3,7 +3,7 @@
  * other file knows all parts.
  */
 import { readFileSync } from 'node:fs'
-import { networkInterfaces } from 'node:os'
+import { networkInterfaces, uptime } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { auditRoutes } from './accounts/audit.ts'
@@ -16,12 +16,18 @@ import { removeSendingKeys } from './accounts/on-domain-deleted.ts'
 import { accountRoutes } from './accounts/routes.ts'
 import { createSessions, type Sessions } from './accounts/sessions.ts'
 import { type Clock, systemClock } from './base/clock.ts'
+import { failPoint } from './base/fail-point.ts'
 import { newId } from './base/ids.ts'
 import { type Cidr, classifyAddress, parseCidr } from './base/ip.ts'
+import { createSteadyClock } from './base/steady-clock.ts'
 import type { Config } from './config.ts'
 import { createDelivery, type Delivery } from './delivery/engine.ts'
 import { createQueue } from './delivery/queue.ts'
+import { startRetention } from './delivery/retention.ts'
 import { deliveryOfReturnPath } from './delivery/return-path.ts'
+import { createStoredPolicies } from './delivery/stored-policies.ts'
+import { createTlsResults } from './delivery/tls-results.ts'
+import { transcriptStatement } from './delivery/transcript.ts'
 import { createTransport, type Routing } from './delivery/transport.ts'
 import { createResolver, type Resolver } from './dns/resolver.ts'
 import { startResponder } from './dns/responder.ts'
@@ -54,6 +60,8 @@ import { SMTP_LIMITS } from './inbound/session.ts'
 import { createSubmission } from './inbound/submission.ts'
 import { createTlsIdentity } from './inbound/tls-identity.ts'
 import { verifyOwnSignatures } from './inbox/authentication.ts'
+import { faultRoutes } from './inbox/fault-routes.ts'
+import { createFaults } from './inbox/faults.ts'
 import { createInbox } from './inbox/inbox.ts'
 import { type CaptureListener, startCaptureListener } from './inbox/listener.ts'
 import { inboxRoutes } from './inbox/routes.ts'
@@ -63,6 +71,7 @@ import { createLists } from './lists/service.ts'
 import { createListStore } from './lists/store.ts'
 import { createTaskRunner, type TaskRunner } from './lists/task-runner.ts'
 import { createUploadTasks } from './lists/upload-tasks.ts'
+import { eventMessage } from './messages/copy.ts'
 import { createListExpander, memberStatements } from './messages/lists.ts'
 import { removeMail } from './messages/on-domain-deleted.ts'
 import { messageRoutes } from './messages/routes.ts'
@@ -72,7 +81,10 @@ import { createSending, type Sending, type SendingParts } from './messages/sendi
 import { createSources } from './messages/sources.ts'
 import { acceptSubmitted, submittingDomain } from './messages/submitted.ts'
 import { sendTemplates } from './messages/templates.ts'
+import { queueRoutes } from './queue/routes.ts'
+import { createQueueTotals } from './queue/totals.ts'
 import { type BlobStore, openBlobs } from './store/blobs.ts'
+import { type FreeSpace, watchFreeSpace } from './store/free-space.ts'
 import { openStore } from './store/open-store.ts'
 import { createSealer, loadSecret, type Sealer } from './store/sealing.ts'
 import type { Store } from './store/store.ts'
@@ -124,7 +136,12 @@ export async function startService(
   log: Logger,
   overrides: ServiceOverrides = {},
 ): Promise<Service> {
-  const clock = overrides.clock ?? systemClock
+  const clock = createSteadyClock(
+    overrides.clock ?? systemClock,
+    // A test's clock stands still while the machine's does not.
+    () => (overrides.clock ? overrides.clock.monotonic() : uptime() * 1000),
+    (aheadMs) => log.warn({ aheadMs }, 'the system clock was stepped; its new time counts after a restart'),
+  )
   const random = overrides.random ?? Math.random
   /** Closers of what is open, run from the last to the first. */
   const open: (() => Promise<void> | void)[] = []
@@ -140,6 +157,10 @@ export async function startService(
     const store = await openStore(config)
     open.push(() => store.close())
     const blobs = await openBlobs(config.dataFolder)
+    const space = await watchFreeSpace(config.dataFolder, config.freeSpaceMinBytes, clock, (enough) => {
+      log.warn({ floor: config.freeSpaceMinBytes }, enough ? 'space is free again' : 'no space for new mail')
+    })
+    open.push(() => space.close())
     const keys = createKeys(store, sealer, clock)
     const sessions = createSessions(store, sealer, clock)
     const domains = createDomainDirectory(store, clock)
@@ -160,6 +181,7 @@ export async function startService(
       random,
       store,
       blobs,
+      space,
       sealer,
       domains,
       firstAccountId: first.accountId,
@@ -186,6 +208,7 @@ export async function startService(
     http.register([
       ...messageRoutes({
         ...parts.sending.accept,
+        store: guarded(store, space),
         headerPrefixes: [config.headerPrefix, ...config.headerPrefixAliases],
         limiter,
       }),
@@ -200,6 +223,19 @@ export async function startService(
       ...domainParts.routes,
       ...credentialRoutes(parts.credentials, domains),
       ...inboxRoutes(parts.inbox, config.publicUrl),
+      ...faultRoutes(parts.faults, first.accountId),
+      ...queueRoutes({
+        store,
+        delivery: parts.delivery,
+        clock,
+        totals: createQueueTotals(store, parts.delivery, clock),
+        messageOf: async (id) => {
+          const record = await parts.sending.records.byId(id)
+          return record && eventMessage(record, config.storageUrl, record.id, record.summary)
+        },
+        baseUrl: config.publicUrl,
+        firstAccountId: first.accountId,
+      }),
       ...templateRoutes({ ...templating, domains, baseUrl: config.publicUrl }),
       ...previewRoutes({ ...templating, domains }),
       ...listRoutes({ ...startLists(core, open), clock, baseUrl: config.publicUrl }),
@@ -239,6 +275,7 @@ interface Core {
   random: () => number
   store: Store
   blobs: BlobStore
+  space: FreeSpace
   sealer: Sealer
   domains: DomainDirectory
   firstAccountId: string
@@ -250,7 +287,7 @@ async function startParts(
   open: (() => Promise<void> | void)[],
   overrides: ServiceOverrides['sending'],
 ) {
-  const { config, log, clock, random, store, blobs, sealer, domains } = core
+  const { config, log, clock, random, store, blobs, space, sealer, domains } = core
   const { headerPrefix, storageUrl } = config
   const returnPathMac = (data: Uint8Array) => sealer.mac('return-path', data)
   const inbox = createInbox({
@@ -261,9 +298,12 @@ async function startParts(
     ownerOf: (returnPath) => ownerOf(store, deliveryOfReturnPath(returnPath, returnPathMac)),
     authenticate: (raw) => verifyOwnSignatures(raw, store),
   })
+  const faults = createFaults(store, clock, random)
   let capture: CaptureListener | null = null
   if (config.delivery.kind === 'capture') {
-    const listener = await startCaptureListener(inbox.receive, log)
+    const recipientOf = (returnPath: string) =>
+      recipientOfDelivery(store, deliveryOfReturnPath(returnPath, returnPathMac))
+    const listener = await startCaptureListener(inbox.receive, log, { faults, recipientOf })
     open.push(() => listener.close())
     capture = listener
   }
@@ -303,19 +343,26 @@ async function startParts(
     sweepAlso: () => idempotency.sweep(),
     ...overrides,
   })
+  const tlsResults = createTlsResults(store, clock)
+  open.push(() => tlsResults.close())
+  const retention = startRetention(store, clock, (err) => log.error({ err }, 'cannot remove old dialogues'))
+  open.push(() => retention.close())
   const delivery: Delivery = createDelivery({
     queue: createQueue(store, leaseOwner),
     transport: createTransport({
-      routing: routingOf(config, capture, resolver, allow),
+      routing: routingOf(core, capture, resolver, allow),
       heloName: config.hostname,
       clock,
       random,
+      tlsResults,
     }),
     prepare: sending.prepare,
     consequences: (claimed, events, outcome) => [
       ...sending.consequences(claimed, events, outcome),
       ...bounceConsequences(claimed, events, outcome),
     ],
+    keepTranscript: (claimed, result) => transcriptStatement(config.transcripts, claimed, result),
+    mayClaim: () => space.enough,
     clock,
     log,
     random,
@@ -328,7 +375,7 @@ async function startParts(
   const credentials = createCredentials(store, sealer, clock)
   const imports = createImports({ store, blobs, clock, log })
   open.push(() => imports.stop())
-  return { inbox, delivery, sending, idempotency, resolver, allow, signingKeys, credentials, imports }
+  return { inbox, faults, delivery, sending, idempotency, resolver, allow, signingKeys, credentials, imports }
 }
 
 type Parts = Awaited<ReturnType<typeof startParts>>
@@ -507,14 +554,39 @@ function startExpansions(
 
 /** Capture is a relay like any other: the listener of our own inbox. */
 function routingOf(
-  config: Config,
+  { config, clock, store }: Core,
   capture: CaptureListener | null,
   resolver: Resolver,
   allow: readonly Cidr[],
 ): Routing {
   if (capture) return { kind: 'relay', host: capture.host, port: capture.port, auth: capture.auth }
   if (config.delivery.kind === 'relay') return config.delivery
-  return { kind: 'direct', port: config.mxPort, resolver, allow }
+  const policies = createStoredPolicies({ store, resolver, clock, allow })
+  return { kind: 'direct', port: config.mxPort, resolver, allow, policies }
+}
+
+/** The store as those see it who accept mail: nothing is taken in below the floor of free space. */
+function guarded(store: Store, space: FreeSpace): Store {
+  return {
+    ...store,
+    async commit(unit) {
+      space.check()
+      failPoint('accept-before-commit')
+      const results = await store.commit(unit)
+      failPoint('accept-after-commit')
+      return results
+    },
+  }
+}
+
+async function recipientOfDelivery(store: Store, deliveryId: string | null): Promise<string | null> {
+  if (!deliveryId) return null
+  const row = await store.db
+    .selectFrom('deliveries')
+    .select('recipient')
+    .where('id', '=', deliveryId)
+    .executeTakeFirst()
+  return row?.recipient ?? null
 }
 
 async function ownerOf(store: Store, deliveryId: string | null) {

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomFillSync } from 'node:crypto'
 
 /** URL-safe digits in ASCII order, so that ids compare as text in the order in which they were made. */
 const DIGITS = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'
@@ -20,10 +20,26 @@ export function newId(nowMs: number = Date.now()): string {
   sequence = ms === lastMs ? sequence + 1 : 0
   lastMs = sequence > 0xffff ? ms + 1 : ms
   if (sequence > 0xffff) sequence = 0
-  const bytes = randomBytes(16)
+  const bytes = Buffer.alloc(16)
+  takeRandom(bytes, 8)
   bytes.writeUIntBE(lastMs + TIME_OFFSET, 0, 6)
   bytes.writeUInt16BE(sequence, 6)
   return encodeSortable(bytes)
+}
+
+/** Random bytes drawn ahead: one call for 512 ids; a call for each costs 7 µs, most of a new id. */
+const pool = Buffer.alloc(4096)
+let poolAt = pool.length
+
+/** Fills `bytes` from `start` on with random bytes that nobody else gets. */
+function takeRandom(bytes: Buffer, start: number): void {
+  const count = bytes.length - start
+  if (poolAt + count > pool.length) {
+    randomFillSync(pool)
+    poolAt = 0
+  }
+  pool.copy(bytes, start, poolAt, poolAt + count)
+  poolAt += count
 }
 
 /** Six bits a character, most significant first. */

@@ -1,10 +1,12 @@
 /** `sendwright serve`: starts the service, says where it is, stops it on SIGTERM and SIGINT. */
 import pino from 'pino'
+import { armFailPoint } from '../base/fail-point.ts'
 import { type Config, readConfig } from '../config.ts'
 import { type Service, startService, VERSION } from '../service.ts'
 
 export async function serveCommand(): Promise<void> {
   const config = readConfig(process.env)
+  if (config.testFailPoint !== null) armFailPoint(config.testFailPoint)
   const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime })
   const service = await startService(config, log)
   process.stdout.write(await welcome(config, service))

@@ -1,27 +1,34 @@
-/** Open connections between two messages of a lane. Bounded in number, age and use. */
+/**
+ * Open connections between two messages of a lane. Bounded in number, age and use; a lane never has more
+ * connections, idle and busy together, than it runs attempts at a time.
+ */
 import type { Clock, Timer } from '../base/clock.ts'
 import type { SmtpConnection } from '../smtp/client.ts'
-import type { TlsPolicy } from './engine.ts'
+import type { TranscriptRecorder } from './transcript.ts'
 
 export interface HeldConnection {
   connection: SmtpConnection
   /** Host name, for events and TLS. */
   name: string
+  openedAt: number
+  transcript: TranscriptRecorder
   /** Messages sent on it. */
   used: number
 }
 
-/** Then a new connection, so that load spreads over a site's hosts. */
-const MESSAGES_PER_CONNECTION_MAX = 100
 /** Servers close idle connections after minutes; holding one costs them a process. */
 const IDLE_MS = 3_000
 /** Idle connections of all lanes together. */
 const IDLE_MAX = 500
 
-type Idle = HeldConnection & { key: string; timer: Timer }
+type Idle = HeldConnection & { lane: string; key: string; timer: Timer }
 
 export class ConnectionPool {
-  private readonly idle: Idle[] = []
+  /** In the order of their coming, over all lanes. */
+  private readonly idle = new Set<Idle>()
+  private readonly byKey = new Map<string, Idle[]>()
+  /** Goodbyes that are under way, per lane. */
+  private readonly leaving = new Map<string, Set<Promise<void>>>()
   private readonly clock: Clock
   private closed = false
 
@@ -29,51 +36,78 @@ export class ConnectionPool {
     this.clock = clock
   }
 
-  /** The connection used last, so that surplus ones grow idle and close. */
-  take(lane: string, tls: TlsPolicy, source: string | null): HeldConnection | null {
-    const key = keyOf(lane, tls, source)
-    for (let index = this.idle.length - 1; index >= 0; index--) {
-      const entry = this.idle[index] as Idle
-      if (entry.key !== key) continue
-      this.idle.splice(index, 1)
-      entry.timer.cancel()
+  /** The connection used last, so that surplus ones grow idle and close. `key`: host and TLS rules. */
+  take(lane: string, key: string): HeldConnection | null {
+    for (;;) {
+      const entry = this.byKey.get(`${lane} ${key}`)?.at(-1)
+      if (!entry) return null
+      this.remove(entry)
       if (entry.connection.reusable) return entry
       entry.connection.close()
     }
-    return null
   }
 
-  give(lane: string, tls: TlsPolicy, source: string | null, held: HeldConnection): void {
-    if (this.closed || !held.connection.reusable || held.used >= MESSAGES_PER_CONNECTION_MAX) {
-      void held.connection.quit()
+  /** To be awaited before a connection is opened: an idle one of the lane that does not fit makes place. */
+  async makePlace(lane: string): Promise<void> {
+    for (const entry of this.idle) {
+      if (entry.lane !== lane) continue
+      this.remove(entry)
+      this.leave(lane, entry)
+      break
+    }
+    await Promise.all(this.leaving.get(lane) ?? [])
+  }
+
+  give(lane: string, key: string, held: HeldConnection, messagesMax: number): void {
+    if (this.closed || !held.connection.reusable || held.used >= messagesMax) {
+      this.leave(lane, held)
       return
     }
     const entry: Idle = {
       ...held,
-      key: keyOf(lane, tls, source),
+      lane,
+      key,
       timer: this.clock.setTimer(IDLE_MS, () => {
-        const index = this.idle.indexOf(entry)
-        if (index >= 0) this.idle.splice(index, 1)
-        void held.connection.quit()
+        this.remove(entry)
+        this.leave(lane, entry)
       }),
     }
-    this.idle.push(entry)
-    if (this.idle.length > IDLE_MAX) this.drop(this.idle.shift() as Idle)
+    this.idle.add(entry)
+    const alike = this.byKey.get(`${lane} ${key}`)
+    if (alike) alike.push(entry)
+    else this.byKey.set(`${lane} ${key}`, [entry])
+    const [oldest] = this.idle
+    if (this.idle.size > IDLE_MAX && oldest) {
+      this.remove(oldest)
+      this.leave(oldest.lane, oldest)
+    }
   }
 
   async close(): Promise<void> {
     this.closed = true
-    const entries = this.idle.splice(0)
-    for (const { timer } of entries) timer.cancel()
-    await Promise.all(entries.map(({ connection }) => connection.quit()))
+    for (const entry of [...this.idle]) {
+      this.remove(entry)
+      this.leave(entry.lane, entry)
+    }
+    await Promise.all([...this.leaving.values()].flatMap((goodbyes) => [...goodbyes]))
   }
 
-  private drop(entry: Idle): void {
+  private leave(lane: string, { connection }: HeldConnection): void {
+    const goodbyes = this.leaving.get(lane) ?? new Set<Promise<void>>()
+    this.leaving.set(lane, goodbyes)
+    const goodbye = connection.quit().finally(() => {
+      goodbyes.delete(goodbye)
+      if (goodbyes.size === 0) this.leaving.delete(lane)
+    })
+    goodbyes.add(goodbye)
+  }
+
+  private remove(entry: Idle): void {
     entry.timer.cancel()
-    void entry.connection.quit()
+    this.idle.delete(entry)
+    const place = `${entry.lane} ${entry.key}`
+    const left = (this.byKey.get(place) ?? []).filter((other) => other !== entry)
+    if (left.length > 0) this.byKey.set(place, left)
+    else this.byKey.delete(place)
   }
 }
-
-/** A connection made under one TLS policy, or from one address, does not serve another. */
-const keyOf = (lane: string, tls: TlsPolicy, source: string | null) =>
-  `${lane} ${tls.required} ${tls.verify} ${source ?? ''}`

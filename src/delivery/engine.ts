@@ -1,9 +1,13 @@
 /**
- * The delivery engine: claims due deliveries, sorts them into lanes, runs attempts, settles outcomes.
+ * The delivery engine: looks for due deliveries, claims them as their lanes have room, runs attempts, settles
+ * outcomes.
  *
- * 1. `wake` (an insert, a timer, a finished attempt) starts a round of `fill`.
- * 2. `fill` claims as many due deliveries as the window has room for and puts each into its lane.
- * 3. A lane runs as many attempts at a time as it may; each is `attempt` -> `settle`.
+ * 1. `wake` (an insert, a timer, a lane that has room again) starts a round.
+ * 2. A round looks at what is due and chooses by lane and sending domain (lanes.ts), then claims that.
+ *    When more is due than a look shows, it also looks at the newest (fresh mail), at groups known to have
+ *    more, and now and then leaps over all groups, so that nothing hides behind somebody's backlog.
+ * 3. A claimed delivery finds its lane; a lane runs as many attempts at a time, and as quickly, as it may;
+ *    each is `attempt` -> `settle`.
  * 4. When nothing is due, a timer waits for the next due time. Nothing polls faster than that.
  *
  * A lease is renewed while its delivery is held; before the last dot of a message the attempt checks that it
@@ -12,18 +16,24 @@
  */
 import type { Logger } from 'pino'
 import type { Clock, Timer } from '../base/clock.ts'
+import { failPoint } from '../base/fail-point.ts'
 import type { MimeMessage } from '../base/mime-message.ts'
-import {
-  deliveredEvent,
-  type EventMessage,
-  type EventRecord,
-  failedEvent,
-  rejectedEvent,
-} from '../events/event.ts'
+import type { EventMessage, EventRecord } from '../events/event.ts'
 import { StaleWrite, type Statement } from '../store/store.ts'
-import { CODE_TOO_OLD, connectionFailure, type Failure, type Outcome } from './outcome.ts'
-import { type ClaimedDelivery, LEASE_MS, type Queue, type Settlement } from './queue.ts'
-import { nextAttemptAt } from './schedule.ts'
+import { conclude } from './conclude.ts'
+import { type HeldDelivery, type Lane, type LaneInfo, Lanes, roomOf, type Source } from './lanes.ts'
+import { connectionFailure, type Outcome } from './outcome.ts'
+import { asksToSlowDown } from './pacing.ts'
+import {
+  CLAIM_MAX,
+  type ClaimedDelivery,
+  type DueDelivery,
+  LEASE_MS,
+  type Queue,
+  type Settlement,
+} from './queue.ts'
+import { isOver } from './schedule.ts'
+import type { Transcript } from './transcript.ts'
 
 /** A delivery made ready to send, or already decided without a server (test mode, suppression, render error). */
 export type Prepared =
@@ -36,10 +46,10 @@ export type Prepared =
       utf8: boolean
       tls: TlsPolicy
       primaryDkim: string | null
-      /** The address to send from and the name to greet with; null leaves both to the transport. */
-      source: { ip: string; helo: string | null } | null
-      /** Name of a header field to add with the address really used; null: none. */
-      sourceHeader: string | null
+      /** Default: the source of the lane. */
+      source?: Source | null
+      /** Name of a header field to add with the address really used; null or absent: none. */
+      sourceHeader?: string | null
     }
   | { kind: 'decided'; about: EventMessage; outcome: Outcome }
 
@@ -51,6 +61,8 @@ export interface TlsPolicy {
 /** What an attempt came to, with what the events tell of it. */
 export interface AttemptResult {
   outcome: Outcome
+  /** False: decided without asking a server, and not counted. */
+  attempted: boolean
   mxHost: string | null
   sendingIp: string | null
   provider: string
@@ -58,15 +70,15 @@ export interface AttemptResult {
   verified: boolean | null
   utf8: boolean | null
   sessionMs: number
+  transcript: Transcript | null
 }
 
 export interface Transport {
-  /** The lane a delivery belongs to; those of one lane share connections and limits. */
-  laneOf(delivery: ClaimedDelivery): string
-  /** Attempts at a time in one lane. */
-  concurrencyOf(lane: string): number
+  siteOf(recipientDomain: string): Promise<{ site: string; provider: string }>
+  /** The lane of a delivery; may ask DNS. Never rejects. */
+  laneOf(delivery: ClaimedDelivery): Promise<LaneInfo>
   deliver(
-    lane: string,
+    lane: LaneInfo,
     delivery: ClaimedDelivery,
     prepared: Extract<Prepared, { kind: 'send' }>,
     stillOurs: () => Promise<void>,
@@ -80,6 +92,10 @@ export interface DeliveryParts {
   prepare(delivery: ClaimedDelivery): Promise<Prepared>
   /** Statements that belong into the transaction of an outcome (suppression entries, webhook outbox). */
   consequences(delivery: ClaimedDelivery, events: readonly EventRecord[], outcome: Outcome): Statement[]
+  /** The row that keeps an attempt's dialogue, or null where it is not kept. */
+  keepTranscript?(delivery: ClaimedDelivery, result: AttemptResult): Statement | null
+  /** False while nothing may be claimed, since outcomes could not be written (disk full, disk failed). */
+  mayClaim?(): boolean
   clock: Clock
   log: Logger
   random(): number
@@ -90,109 +106,221 @@ export interface Delivery {
   start(): Promise<void>
   /** Something may be due now. */
   wake(): void
+  /** The lanes that hold something or are slowed down, as they are now. */
+  lanes(): LaneState[]
+  /** The lane that deliveries of a sending domain to a recipient domain used last; null: not known here. */
+  laneOfGroup(domainId: string, recipientDomain: string): LaneState | null
+  /** Where a delivery that was claimed here stands; null: it is not in our hands. */
+  progressOf(id: string): { lane: LaneState | null; begun: boolean } | null
+  /** The site and provider of a recipient domain; may ask DNS. Never rejects. */
+  siteOf(recipientDomain: string): Promise<{ site: string; provider: string }>
+  /** Gives back what has not begun, keeps it in the database until `run` has ended, and goes on. */
+  whileIdle<T>(run: () => Promise<T>): Promise<T>
   /** Stops claiming, gives back what has not begun, waits for running attempts up to `drainMs`. */
   stop(drainMs: number): Promise<void>
 }
 
-/** Deliveries held in memory; the rest waits in the database. */
-const WINDOW_MAX = 1000
-/** The longest wait for the next look at the queue: bounds what a stepped clock or a missed wake-up costs. */
+export interface LaneState {
+  info: LaneInfo
+  waiting: number
+  running: number
+  connectionsMax: number
+  messagesPerSecond: number | null
+  /** Unix milliseconds until which the lane is slower than it may be; null: it is not. */
+  backedOffUntil: number | null
+  why: string | null
+}
+
+/** Deliveries held in memory over all lanes; the rest waits in the database. */
+const WINDOW_MAX = 5_000
+/** Due deliveries seen in one look; when there are more, the newest of them are looked at besides. */
+const LOOK_OLDEST = 512
+const LOOK_NEWEST = 256
+/** Groups served in one round beyond what the looks show. */
+const GROUPS_PER_ROUND = 32
+/** A leap over all groups costs some microseconds for each; it is made this seldom, or ten times its cost. */
+const LEAP_EVERY_MS = 500
+const LEAP_COST_FACTOR = 10
+const LEAP_GROUPS_MAX = 10_000
+/** The longest wait for the next look at the queue: bounds what a missed wake-up costs. */
 const IDLE_MAX_MS = 30_000
 const RENEW_EVERY_MS = LEASE_MS / 3
 const RECLAIM_EVERY_MS = LEASE_MS / 4
 /** Pause after the database refused a claim or an outcome. */
 const STORE_RETRY_MS = 1000
 
-/** A claimed delivery with the end of its first lease on the monotonic clock. */
-type HeldDelivery = ClaimedDelivery & { heldUntil: number }
-
-interface Lane {
-  name: string
-  waiting: HeldDelivery[]
-  running: number
-}
-
 export function createDelivery(parts: DeliveryParts): Delivery {
   const { queue, transport, clock, log } = parts
-  const lanes = new Map<string, Lane>()
-  const running = new Set<Promise<void>>()
+  const lanes = new Lanes()
+  /** What is in our hands, by id. */
+  const held = new Map<string, { lane: Lane | null; begun: boolean }>()
+  const working = new Set<Promise<void>>()
   /** Until when, on the monotonic clock, everything held has been renewed. */
   let renewedUntil = 0
-  let held = 0
-  /** The last round took all it had room for, so more is due in the database. */
-  let moreWaits = false
-  let filling = false
+  let looking = false
   let again = false
   let stopping = false
   let idle: Timer | null = null
+  let leapAt = Number.NEGATIVE_INFINITY
+  /** The window was full at the last round. */
+  let full = false
+  /** Outcomes that the database has refused so far. While there are any, nothing new is begun. */
+  let unsettled = 0
+  /** Runs of `whileIdle`. */
+  let onHold = 0
   const periodic: Timer[] = []
 
   function wake(): void {
     if (stopping) return
-    if (filling) {
+    if (looking) {
       again = true
       return
     }
-    filling = true
+    looking = true
     void fill().finally(() => {
-      filling = false
-      if (again) {
-        again = false
-        wake()
-      }
+      looking = false
+      if (!again) return
+      again = false
+      wake()
     })
   }
 
+  /** Rounds until nothing more can be claimed now; then a timer for when something can. */
   async function fill(): Promise<void> {
     idle?.cancel()
     try {
-      while (!stopping && held < WINDOW_MAX) {
-        const wanted = WINDOW_MAX - held
-        const asked = clock.monotonic()
-        const claimed = await queue.claim(wanted, clock.now())
-        for (const delivery of claimed) enter({ ...delivery, heldUntil: asked + LEASE_MS })
-        moreWaits = claimed.length === wanted
-        if (!moreWaits) return await waitForNext()
+      if (onHold > 0) return
+      if (unsettled > 0 || parts.mayClaim?.() === false) return sleep(STORE_RETRY_MS)
+      for (;;) {
+        if (stopping || onHold > 0) return
+        const { sawAll, claimed } = await round()
+        if (claimed > 0) continue
+        if (stopping) return
+        if (!sawAll) return sleep(LEAP_EVERY_MS)
+        const nextDue = lanes.waitsForRoom() ? null : await queue.nextDueAt()
+        const wait = nextDue === null ? IDLE_MAX_MS : Math.max(nextDue - clock.now(), 1)
+        return sleep(Math.min(wait, IDLE_MAX_MS))
       }
     } catch (error) {
       log.error({ err: error }, 'cannot claim deliveries')
-      idle = clock.setTimer(STORE_RETRY_MS, wake)
+      sleep(STORE_RETRY_MS)
     }
   }
 
-  /** With room left in the window, sleeps until the next delivery falls due. */
-  async function waitForNext(): Promise<void> {
-    const nextDue = await queue.nextDueAt()
+  function sleep(ms: number): void {
     if (stopping) return
-    const wait = nextDue === null ? IDLE_MAX_MS : Math.min(Math.max(nextDue - clock.now(), 1), IDLE_MAX_MS)
     idle?.cancel()
-    idle = clock.setTimer(wait, wake)
+    idle = clock.setTimer(ms, wake)
+  }
+
+  async function round(): Promise<{ sawAll: boolean; claimed: number }> {
+    const room = Math.min(WINDOW_MAX - held.size, CLAIM_MAX)
+    full = room <= 0
+    if (full) return { sawAll: false, claimed: 0 }
+    const now = clock.now()
+    const rows = await queue.due(LOOK_OLDEST, now, 'oldest')
+    const sawAll = rows.length < LOOK_OLDEST
+    if (sawAll) lanes.sawAll()
+    else rows.push(...(await lookFurther(now)))
+    const chosen = lanes.choose(distinct(rows), room, clock.monotonic())
+    if (chosen.length === 0) return { sawAll, claimed: 0 }
+    const asked = clock.monotonic()
+    failPoint('claim-before-commit')
+    const claimed = await queue.claim(chosen, clock.now())
+    failPoint('claim-after-commit')
+    for (const delivery of claimed) enter({ ...delivery, heldUntil: asked + LEASE_MS, provider: 'Other' })
+    return { sawAll, claimed: claimed.length }
+  }
+
+  /** More is due than the first look shows. */
+  async function lookFurther(now: number): Promise<DueDelivery[]> {
+    const rows = await queue.due(LOOK_NEWEST, now, 'newest')
+    const begun = clock.monotonic()
+    if (begun >= leapAt) {
+      for (const found of await queue.dueGroups(LEAP_GROUPS_MAX, now)) lanes.markMore(lanes.group(found))
+      const ended = clock.monotonic()
+      leapAt = ended + Math.max(LEAP_EVERY_MS, LEAP_COST_FACTOR * (ended - begun))
+    }
+    for (const group of lanes.hungry(clock.monotonic(), GROUPS_PER_ROUND)) {
+      const room = roomOf(group, clock.monotonic())
+      const found = await queue.dueOf(
+        { domain_id: group.domainId, recipient_domain: group.recipientDomain },
+        room,
+        now,
+      )
+      lanes.markMore(group, found.length === room)
+      rows.push(...found)
+    }
+    return rows
   }
 
   function enter(delivery: HeldDelivery): void {
-    held++
-    const name = transport.laneOf(delivery)
-    const lane = lanes.get(name) ?? { name, waiting: [], running: 0 }
-    lanes.set(name, lane)
-    lane.waiting.push(delivery)
-    advance(lane)
+    const group = lanes.group(delivery)
+    held.set(delivery.id, { lane: null, begun: false })
+    group.held++
+    const entering = transport
+      .laneOf(delivery)
+      .then((info) => {
+        const lane = lanes.lane(info)
+        delivery.provider = info.provider
+        lanes.assign(group, lane)
+        held.set(delivery.id, { lane, begun: false })
+        lane.count(delivery.domain_id, 1)
+        lane.waiting.push(delivery)
+        if (onHold > 0) void releaseWaiting()
+        else advance(lane)
+        if (lanes.hasMore(group)) wake()
+      })
+      .catch((error) => {
+        // A fault of our own: the lease returns the row.
+        log.error({ err: error, delivery: delivery.id }, 'cannot find the lane of a delivery')
+        held.delete(delivery.id)
+        group.held--
+      })
+      .finally(() => working.delete(entering))
+    working.add(entering)
   }
 
   function advance(lane: Lane): void {
-    while (!stopping && lane.waiting.length > 0 && lane.running < transport.concurrencyOf(lane.name)) {
-      const delivery = lane.waiting.shift() as HeldDelivery
-      lane.running++
-      const run = work(lane, delivery).finally(() => {
-        running.delete(run)
-        lane.running--
-        held--
-        if (lane.running === 0 && lane.waiting.length === 0) lanes.delete(lane.name)
-        else advance(lane)
-        // Half empty: fetch more before the lanes run dry.
-        if (moreWaits && held < WINDOW_MAX / 2) wake()
-      })
-      running.add(run)
+    const now = clock.monotonic()
+    while (
+      !stopping &&
+      unsettled === 0 &&
+      lane.waiting.size > 0 &&
+      lane.running < lane.pace.connections(now)
+    ) {
+      const waitMs = lane.pace.waitMs(now)
+      if (waitMs > 0) {
+        lane.timer?.cancel()
+        // Whole milliseconds: a rest below the clock's precision would ring without end.
+        lane.timer = clock.setTimer(Math.ceil(waitMs), () => advance(lane))
+        return
+      }
+      lane.pace.begin(now)
+      begin(lane, lane.waiting.shift() as HeldDelivery)
     }
+  }
+
+  function begin(lane: Lane, delivery: HeldDelivery): void {
+    lane.running++
+    held.set(delivery.id, { lane, begun: true })
+    const run = work(lane, delivery).finally(() => {
+      working.delete(run)
+      lane.running--
+      leave(lane, delivery)
+      advance(lane)
+    })
+    working.add(run)
+  }
+
+  function leave(lane: Lane, delivery: HeldDelivery): void {
+    const group = lanes.group(delivery)
+    held.delete(delivery.id)
+    lane.count(delivery.domain_id, -1)
+    group.held--
+    // Half empty: fetch more before the lane runs dry.
+    const hungry = full || lane.withMore.size > 0
+    if (hungry && lane.held <= lane.holdMax(clock.monotonic()) / 2) wake()
   }
 
   async function work(lane: Lane, delivery: HeldDelivery): Promise<void> {
@@ -202,18 +330,31 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     try {
       const prepared = await parts.prepare(delivery)
       about = prepared.about
-      if (prepared.kind === 'decided') result = decided(prepared.outcome)
+      if (prepared.kind === 'decided') result = decided(delivery, prepared.outcome)
+      else if (isOver(delivery, clock.now())) result = decided(delivery, lastFailure(delivery))
       else {
         primaryDkim = prepared.primaryDkim
-        result = await transport.deliver(lane.name, delivery, prepared, () => checkLease(delivery))
+        failPoint('attempt-before')
+        result = await transport.deliver(lane.info, delivery, prepared, () => checkLease(delivery))
+        failPoint('attempt-after')
+        learn(lane, result)
       }
     } catch (error) {
       if (error instanceof LeaseLost) return
       log.error({ err: error, delivery: delivery.id }, 'attempt failed inside the service')
       if (!about) return giveBack(delivery)
-      result = decided(connectionFailure('internal error'))
+      result = decided(delivery, connectionFailure('internal error'))
     }
     await settle(delivery, about, result, primaryDkim)
+  }
+
+  function learn(lane: Lane, { outcome }: AttemptResult): void {
+    const now = clock.monotonic()
+    lane.pace.finished(now)
+    if (outcome.kind !== 'deferred') return
+    const { code, message } = outcome.failure
+    if (!asksToSlowDown(code, message) || !lane.pace.slowDown(now, message)) return
+    log.warn({ lane: lane.info.name, reply: message, ...lane.pace.state(now) }, 'lane slowed down')
   }
 
   /** Called before a message's last dot: a process that slept past its lease must not send. */
@@ -222,24 +363,22 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     throw new LeaseLost('The lease ran out before the message was sent')
   }
 
-  async function giveBack(delivery: ClaimedDelivery): Promise<void> {
-    const end: Settlement = { ...retryLater(delivery, 'internal-error'), lastCode: null, lastReply: null }
-    await queue.settle(delivery, end, [], [], clock.now()).catch((error) => {
-      log.error({ err: error, delivery: delivery.id }, 'cannot give a delivery back; its lease will')
-    })
-  }
-
-  function retryLater(
-    delivery: ClaimedDelivery,
-    reason: string,
-  ): Pick<Settlement, 'state' | 'dueAt' | 'reason'> {
-    const wait =
-      parts.retryScheduleMs[Math.min(delivery.attempts, parts.retryScheduleMs.length - 1)] ?? STORE_RETRY_MS
-    return { state: 'queued', dueAt: clock.now() + wait, reason }
+  async function giveBack(delivery: HeldDelivery): Promise<void> {
+    const { retryScheduleMs } = parts
+    const wait = retryScheduleMs[Math.min(delivery.attempts, retryScheduleMs.length - 1)] ?? STORE_RETRY_MS
+    const end: Settlement = {
+      state: 'queued',
+      dueAt: clock.now() + wait,
+      attempts: delivery.attempts + 1,
+      reason: 'internal-error',
+      lastCode: null,
+      lastReply: null,
+    }
+    await write(delivery, () => queue.settle(delivery, end, [], [], clock.now()))
   }
 
   async function settle(
-    delivery: ClaimedDelivery,
+    delivery: HeldDelivery,
     about: EventMessage,
     result: AttemptResult,
     primaryDkim: string | null,
@@ -247,38 +386,88 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     const now = clock.now()
     const { end, events } = conclude(delivery, about, result, primaryDkim, now, parts)
     const more = parts.consequences(delivery, events, result.outcome)
-    for (;;) {
+    const transcript = parts.keepTranscript?.(delivery, result)
+    if (transcript) more.push(transcript)
+    await write(delivery, async () => {
+      failPoint('settle-before-commit')
+      await queue.settle(delivery, end, events, more, clock.now())
+      failPoint('settle-after-commit')
+      log.info(
+        {
+          message: about.messageId,
+          recipient: delivery.recipient,
+          state: end.state,
+          code: end.lastCode,
+          reply: end.lastReply,
+        },
+        'delivery',
+      )
+      if (end.state === 'queued') wakeAt(end.dueAt)
+    })
+  }
+
+  /** Writes an outcome, again and again if need be: forgetting it would send the message twice. */
+  async function write(delivery: HeldDelivery, run: () => Promise<void>): Promise<void> {
+    let refused = false
+    while (!stopping || !refused) {
       try {
-        await queue.settle(delivery, end, events, more, clock.now())
-        log.info(
-          {
-            message: about.messageId,
-            recipient: delivery.recipient,
-            state: end.state,
-            code: end.lastCode,
-            reply: end.lastReply,
-          },
-          'delivery',
-        )
-        if (end.state === 'queued') wakeAt(end.dueAt)
-        return
+        await run()
+        break
       } catch (error) {
         if (error instanceof StaleWrite) {
           log.warn({ delivery: delivery.id }, 'outcome refused: the lease was lost')
-          return
+          break
         }
         log.error({ err: error, delivery: delivery.id }, 'cannot record an outcome')
-        // The outcome stays ours to write; nothing more is claimed meanwhile, since `held` counts this one.
-        if (stopping) return
+        if (!refused) unsettled++
+        refused = true
         await new Promise<void>((resolve) => clock.setTimer(STORE_RETRY_MS, resolve))
       }
     }
+    if (!refused) return
+    unsettled--
+    if (unsettled > 0) return
+    for (const lane of lanes.all()) advance(lane)
+    wake()
+  }
+
+  /** Gives back everything that has not begun. */
+  async function releaseWaiting(): Promise<void> {
+    const notBegun = lanes.all().flatMap((lane) => {
+      lane.timer?.cancel()
+      const deliveries = lane.waiting.drain()
+      for (const delivery of deliveries) leave(lane, delivery)
+      return deliveries
+    })
+    await queue
+      .release(
+        notBegun.map(({ id }) => id),
+        clock.now(),
+      )
+      .catch((error) => {
+        log.error({ err: error }, 'cannot release deliveries; their leases will run out')
+      })
   }
 
   /** A retry that is due before the timer rings needs an earlier look. */
   function wakeAt(dueAt: number): void {
-    const wait = dueAt - clock.now()
-    if (wait < IDLE_MAX_MS) wake()
+    if (dueAt - clock.now() < IDLE_MAX_MS) wake()
+  }
+
+  async function renew(): Promise<void> {
+    if (held.size === 0) return
+    const asked = clock.monotonic()
+    await queue.renew(clock.now())
+    renewedUntil = asked + LEASE_MS
+  }
+
+  /** Leases that ran out, of others and of rows that slipped from our hands, go back to the queue. */
+  async function reclaim(): Promise<void> {
+    await renew()
+    const lost = (await queue.longHeld(clock.now())).filter((id) => !held.has(id))
+    await queue.release(lost, clock.now())
+    lanes.sweep(clock.monotonic())
+    if ((await queue.reclaim(clock.now())) + lost.length > 0) wake()
   }
 
   function every(intervalMs: number, run: () => Promise<void>): void {
@@ -295,39 +484,58 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     arm()
   }
 
+  const stateOf = (lane: Lane): LaneState => {
+    const { connections, messagesPerSecond, backedOffMs, why } = lane.pace.state(clock.monotonic())
+    return {
+      info: lane.info,
+      waiting: lane.waiting.size,
+      running: lane.running,
+      connectionsMax: connections,
+      messagesPerSecond,
+      backedOffUntil: backedOffMs > 0 ? clock.now() + backedOffMs : null,
+      why,
+    }
+  }
+
   return {
     async start() {
       await queue.reclaim(clock.now())
-      every(RENEW_EVERY_MS, async () => {
-        if (held === 0) return
-        const asked = clock.monotonic()
-        await queue.renew(clock.now())
-        renewedUntil = asked + LEASE_MS
-      })
-      every(RECLAIM_EVERY_MS, async () => {
-        if ((await queue.reclaim(clock.now())) > 0) wake()
-      })
+      failPoint('start-after-reclaim')
+      every(RENEW_EVERY_MS, renew)
+      every(RECLAIM_EVERY_MS, reclaim)
       wake()
     },
     wake,
+    lanes: () => lanes.all().map(stateOf),
+    laneOfGroup(domainId, recipientDomain) {
+      const { lane } = lanes.group({ domain_id: domainId, recipient_domain: recipientDomain })
+      return lane && stateOf(lane)
+    },
+    progressOf(id) {
+      const entry = held.get(id)
+      return entry ? { lane: entry.lane && stateOf(entry.lane), begun: entry.begun } : null
+    },
+    siteOf: (recipientDomain) => transport.siteOf(recipientDomain),
+    async whileIdle(run) {
+      onHold++
+      try {
+        await releaseWaiting()
+        return await run()
+      } finally {
+        onHold--
+        wake()
+      }
+    },
     async stop(drainMs) {
       stopping = true
       idle?.cancel()
       for (const timer of periodic) timer.cancel()
-      const notBegun = [...lanes.values()].flatMap((lane) => lane.waiting.splice(0))
-      await queue
-        .release(
-          notBegun.map((delivery) => delivery.id),
-          clock.now(),
-        )
-        .catch((error) => {
-          log.error({ err: error }, 'cannot release deliveries; their leases will run out')
-        })
+      await releaseWaiting()
       let timer: Timer | undefined
       const tooLong = new Promise<void>((resolve) => {
         timer = clock.setTimer(drainMs, resolve)
       })
-      await Promise.race([Promise.allSettled([...running]), tooLong])
+      await Promise.race([Promise.allSettled([...working]), tooLong])
       timer?.cancel()
       await transport.close()
     },
@@ -337,106 +545,30 @@ export function createDelivery(parts: DeliveryParts): Delivery {
 class LeaseLost extends Error {}
 
 /** An outcome that no server was asked for. */
-function decided(outcome: Outcome): AttemptResult {
+function decided({ provider }: HeldDelivery, outcome: Outcome): AttemptResult {
   return {
     outcome,
+    // Test mode and suppression stand in for an attempt and are numbered like one.
+    attempted: outcome.kind !== 'deferred',
     mxHost: null,
     sendingIp: null,
-    provider: 'Other',
+    provider,
     tls: null,
     verified: null,
     utf8: null,
     sessionMs: 0,
+    transcript: null,
   }
 }
 
-/** From an attempt's result to the delivery's new state and the events that tell of it. */
-export function conclude(
-  delivery: ClaimedDelivery,
-  about: EventMessage,
-  result: AttemptResult,
-  primaryDkim: string | null,
-  now: number,
-  { retryScheduleMs, random }: Pick<DeliveryParts, 'retryScheduleMs' | 'random'>,
-): { end: Settlement; events: EventRecord[] } {
-  const to = { recipient: delivery.recipient, recipientDomain: delivery.recipient_domain }
-  const attempts = delivery.attempts + 1
-  const facts = (code: number, message: string, description: string, enhanced: string | null) => ({
-    sendingIp: result.sendingIp,
-    primaryDkim,
-    recipientProvider: result.provider,
-    status: {
-      code,
-      'attempt-no': attempts,
-      message,
-      description,
-      'session-seconds': Math.round(result.sessionMs) / 1000,
-      ...(enhanced && { 'enhanced-code': enhanced }),
-      ...(result.mxHost && { 'mx-host': result.mxHost }),
-      ...(result.tls !== null && { tls: result.tls }),
-      ...(result.verified !== null && { 'certificate-verified': result.verified }),
-      ...(result.utf8 !== null && { utf8: result.utf8 }),
-    },
-  })
-  const { outcome } = result
-  switch (outcome.kind) {
-    case 'delivered': {
-      const event = deliveredEvent(about, to, facts(outcome.code, outcome.message, '', outcome.enhanced), now)
-      const end: Settlement = {
-        state: 'delivered',
-        dueAt: now,
-        reason: '',
-        lastCode: outcome.code,
-        lastReply: outcome.message,
-      }
-      return { end, events: [event] }
-    }
-    case 'rejected': {
-      const end: Settlement = {
-        state: 'rejected',
-        dueAt: now,
-        reason: outcome.reason,
-        lastCode: null,
-        lastReply: null,
-      }
-      return { end, events: [rejectedEvent(about, outcome.reason, outcome.description, now)] }
-    }
-    case 'suppressed':
-    case 'bounced':
-    case 'deferred':
-      return failed(outcome)
-  }
+/** What the last attempt came to, for a delivery whose window ended while it waited. */
+function lastFailure(delivery: ClaimedDelivery): Outcome {
+  const { last_code: code, last_reply: message } = delivery
+  const failure = { reason: 'generic', enhanced: null, description: '' }
+  return { kind: 'deferred', failure: { ...failure, code: code ?? 0, message: message ?? '' } }
+}
 
-  function failed(failure: Extract<Outcome, { failure: Failure }>): {
-    end: Settlement
-    events: EventRecord[]
-  } {
-    const { reason, code, enhanced, message, description } = failure.failure
-    const common = facts(code, message, description, enhanced)
-    const last = { lastCode: code, lastReply: message || description }
-    if (failure.kind !== 'deferred') {
-      const hard = failure.kind === 'bounced' && failure.hard
-      const status = {
-        ...common.status,
-        ...(failure.kind === 'bounced' && { 'bounce-type': hard ? ('hard' as const) : ('soft' as const) }),
-      }
-      const event = failedEvent(about, to, { ...common, status, severity: 'permanent', reason }, now)
-      return { end: { state: failure.kind, dueAt: now, reason, ...last }, events: [event] }
-    }
-    const retryAt = nextAttemptAt(now, attempts, delivery.expires_at, retryScheduleMs, random())
-    if (retryAt === 'give-up') {
-      const old = facts(CODE_TOO_OLD, 'Too old', '', null)
-      const status = {
-        ...old.status,
-        'bounce-type': 'soft' as const,
-        'last-code': code,
-        'last-message': message,
-      }
-      const event = failedEvent(about, to, { ...old, status, severity: 'permanent', reason: 'old' }, now)
-      return { end: { state: 'expired', dueAt: now, reason: 'old', ...last }, events: [event] }
-    }
-    const status = { ...common.status, 'retry-seconds': Math.round((retryAt - now) / 1000) }
-    const event = failedEvent(about, to, { ...common, status, severity: 'temporary', reason }, now)
-    return { end: { state: 'queued', dueAt: retryAt, reason, ...last }, events: [event] }
-  }
+function distinct(rows: readonly DueDelivery[]): DueDelivery[] {
+  const seen = new Set<string>()
+  return rows.filter(({ id }) => !seen.has(id) && seen.add(id))
 }

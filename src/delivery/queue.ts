@@ -2,6 +2,9 @@
  * The queue: rows are the truth. A claim takes due deliveries under a lease; every later write to a claimed
  * row names the token of its claim (fencing), so a process that lost its lease can change nothing. A lease
  * that runs out returns the row to the queue; it is never deleted.
+ *
+ * The conditions on `state` are literals everywhere: the indexes hold only waiting rows, and a database uses
+ * such an index only for a condition that it can read.
  */
 import { newId } from '../base/ids.ts'
 import { type EventRecord, eventStatement } from '../events/event.ts'
@@ -14,11 +17,19 @@ export const LEASE_MS = 60_000
 /** A delivery in this process's hands. */
 export type ClaimedDelivery = DeliveryRow & { lease_token: string; lease_until: number }
 
+/** A delivery that waits and is due, as far as the choice of what to claim needs it. */
+export type DueDelivery = Pick<DeliveryRow, 'id' | 'account_id' | 'domain_id' | 'recipient_domain' | 'due_at'>
+
+/** A sending domain and a destination that something is due for. */
+export type DueGroup = Pick<DeliveryRow, 'domain_id' | 'recipient_domain'>
+
 /** How a claimed delivery ends its attempt. */
 export interface Settlement {
   state: Exclude<DeliveryState, 'sending' | 'scheduled'>
   /** Unix milliseconds of the next attempt when the state is `queued`; else the time of the end. */
   dueAt: number
+  /** Attempts made in all. */
+  attempts: number
   /** Stable word for "why not sent"; empty when delivered. */
   reason: string
   lastCode: number | null
@@ -26,14 +37,22 @@ export interface Settlement {
 }
 
 export interface Queue {
-  /** Claims up to `limit` due deliveries, oldest due first. */
-  claim(limit: number, now: number): Promise<ClaimedDelivery[]>
+  /** Up to `limit` due deliveries, the longest due first or last. */
+  due(limit: number, now: number, order: 'oldest' | 'newest'): Promise<DueDelivery[]>
+  /** Groups that have something due; costs a leap per group that waits, whatever its length. */
+  dueGroups(limit: number, now: number): Promise<DueGroup[]>
+  /** Up to `limit` due deliveries of a group, the longest due first. */
+  dueOf(group: DueGroup, limit: number, now: number): Promise<DueDelivery[]>
+  /** Claims those of the ids that are still waiting, at most CLAIM_MAX of them; oldest due first. */
+  claim(ids: readonly string[], now: number): Promise<ClaimedDelivery[]>
   /** Extends the leases of everything this process holds. */
   renew(now: number): Promise<void>
   /** Gives back deliveries whose attempt has not begun. */
   release(ids: readonly string[], now: number): Promise<void>
   /** Returns deliveries whose lease ran out to the queue; resolves how many. */
   reclaim(now: number): Promise<number>
+  /** Ids that were claimed here over a lease ago and have not been settled. */
+  longHeld(now: number): Promise<string[]>
   /** When the next delivery falls due, or null if nothing waits. */
   nextDueAt(): Promise<number | null>
   /**
@@ -49,11 +68,34 @@ export interface Queue {
   ): Promise<void>
 }
 
-const CLAIM = (lock: string) => `UPDATE deliveries
+const WAITS = `state IN ('scheduled', 'queued')`
+
+const DUE_COLUMNS = 'id, account_id, domain_id, recipient_domain, due_at'
+
+const DUE = {
+  oldest: `SELECT ${DUE_COLUMNS} FROM deliveries WHERE ${WAITS} AND due_at <= ? ORDER BY due_at, id LIMIT ?`,
+  newest: `SELECT ${DUE_COLUMNS} FROM deliveries WHERE ${WAITS} AND due_at <= ?
+    ORDER BY due_at DESC, id DESC LIMIT ?`,
+} as const
+
+/** A loose index scan: each step leaps behind the group before. The first row of a group is its longest due. */
+const DUE_GROUPS = `WITH RECURSIVE heads (id) AS (
+    SELECT (SELECT id FROM deliveries WHERE ${WAITS}
+      ORDER BY recipient_domain, domain_id, due_at, id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT n.id FROM deliveries n WHERE n.${WAITS}
+      AND (n.recipient_domain, n.domain_id) > (c.recipient_domain, c.domain_id)
+      ORDER BY n.recipient_domain, n.domain_id, n.due_at, n.id LIMIT 1)
+    FROM heads JOIN deliveries c ON c.id = heads.id)
+  SELECT d.domain_id, d.recipient_domain FROM heads JOIN deliveries d ON d.id = heads.id
+  WHERE d.due_at <= ? LIMIT ?`
+
+const DUE_OF = `SELECT ${DUE_COLUMNS} FROM deliveries
+  WHERE ${WAITS} AND recipient_domain = ? AND domain_id = ? AND due_at <= ? ORDER BY due_at, id LIMIT ?`
+
+const claimStatement = (marks: string, lock: string) => `UPDATE deliveries
   SET state = 'sending', lease_owner = ?, lease_token = ?, lease_until = ?, updated_at = ?
-  WHERE id IN (
-    SELECT id FROM deliveries WHERE state IN ('scheduled', 'queued') AND due_at <= ?
-    ORDER BY due_at, id LIMIT ? ${lock})
+  WHERE id IN (SELECT id FROM deliveries WHERE id IN (${marks}) AND ${WAITS} AND due_at <= ? ${lock})
   RETURNING *`
 
 const RENEW = `UPDATE deliveries SET lease_until = ? WHERE lease_owner = ? AND state = 'sending'`
@@ -62,31 +104,37 @@ const RETURN = `UPDATE deliveries
   SET state = 'queued', lease_owner = NULL, lease_token = NULL, lease_until = NULL, updated_at = ?`
 
 const SETTLE = `UPDATE deliveries
-  SET state = ?, due_at = ?, attempts = attempts + 1, reason = ?, last_code = ?, last_reply = ?,
+  SET state = ?, due_at = ?, attempts = ?, reason = ?, last_code = ?, last_reply = ?,
       lease_owner = NULL, lease_token = NULL, lease_until = NULL, updated_at = ?
   WHERE id = ? AND lease_token = ? AND state = 'sending'`
 
-/** Ids in one statement; both databases take far more values, but a plan per length is kept. */
-const RELEASE_MAX = 200
+/** Ids in one statement. Their number is rounded up to one of these, so that few texts are prepared. */
+const ID_COUNTS = [1, 8, 64, 512] as const
+export const CLAIM_MAX = 512
 
 /** `owner` names this process. On SQLite nobody else can hold a lease, so an earlier run's are void at once. */
 export function createQueue(store: Store, owner: string): Queue {
-  const claimSql = CLAIM(store.kind === 'postgres' ? 'FOR UPDATE SKIP LOCKED' : '')
+  const lock = store.kind === 'postgres' ? 'FOR UPDATE SKIP LOCKED' : ''
   const one = async (sql: string, values: SqlValue[]) => {
     const [result] = await store.commit([{ sql, values }])
     return result ?? { rows: [], affected: 0 }
   }
+  const read = async <Row>(sql: string, values: SqlValue[]) =>
+    (await store.read({ sql, values })) as unknown as Row[]
   const foreign = store.kind === 'sqlite' ? ' OR lease_owner <> ?' : ''
   return {
-    async claim(limit, now) {
-      const until = now + LEASE_MS
-      const { rows } = await one(claimSql, [
-        owner,
-        newId(),
-        Math.round(until),
-        Math.round(now),
-        Math.round(now),
-        limit,
+    due: (limit, now, order) => read<DueDelivery>(DUE[order], [Math.round(now), limit]),
+    dueGroups: (limit, now) => read<DueGroup>(DUE_GROUPS, [Math.round(now), limit]),
+    dueOf: ({ recipient_domain, domain_id }, limit, now) =>
+      read<DueDelivery>(DUE_OF, [recipient_domain, domain_id, Math.round(now), limit]),
+    async claim(ids, now) {
+      if (ids.length === 0) return []
+      const { marks, values } = padded(ids.slice(0, CLAIM_MAX))
+      const at = Math.round(now)
+      const { rows } = await one(claimStatement(marks, lock), [
+        ...[owner, newId(), Math.round(now + LEASE_MS), at],
+        ...values,
+        at,
       ])
       const claimed = rows as unknown as ClaimedDelivery[]
       return claimed.sort((a, b) => a.due_at - b.due_at || (a.id < b.id ? -1 : 1))
@@ -95,13 +143,12 @@ export function createQueue(store: Store, owner: string): Queue {
       await one(RENEW, [Math.round(now + LEASE_MS), owner])
     },
     async release(ids, now) {
-      for (let from = 0; from < ids.length; from += RELEASE_MAX) {
-        const some = ids.slice(from, from + RELEASE_MAX)
-        const marks = some.map(() => '?').join(', ')
+      for (let from = 0; from < ids.length; from += CLAIM_MAX) {
+        const { marks, values } = padded(ids.slice(from, from + CLAIM_MAX))
         await one(`${RETURN} WHERE state = 'sending' AND lease_owner = ? AND id IN (${marks})`, [
           Math.round(now),
           owner,
-          ...some,
+          ...values,
         ])
       }
     },
@@ -114,20 +161,23 @@ export function createQueue(store: Store, owner: string): Queue {
       )
       return affected
     },
+    async longHeld(now) {
+      const sql = `SELECT id FROM deliveries WHERE state = 'sending' AND lease_owner = ? AND updated_at < ?`
+      const rows = await read<{ id: string }>(sql, [owner, Math.round(now - LEASE_MS)])
+      return rows.map(({ id }) => id)
+    },
     async nextDueAt() {
-      const row = await store.db
-        .selectFrom('deliveries')
-        .select('due_at')
-        .where('state', 'in', ['scheduled', 'queued'])
-        .orderBy('due_at')
-        .limit(1)
-        .executeTakeFirst()
+      const [row] = await read<{ due_at: number }>(
+        `SELECT due_at FROM deliveries WHERE ${WAITS} ORDER BY due_at, id LIMIT 1`,
+        [],
+      )
       return row?.due_at ?? null
     },
     async settle(delivery, end, events, more, now) {
       const values = [
         end.state,
         Math.round(end.dueAt),
+        end.attempts,
         end.reason,
         end.lastCode,
         end.lastReply,
@@ -142,3 +192,16 @@ export function createQueue(store: Store, owner: string): Queue {
     },
   }
 }
+
+/** The ids as values of a list of fixed length; the last one is repeated, which changes nothing. */
+function padded(ids: readonly string[]): { marks: string; values: string[] } {
+  const count = ID_COUNTS.find((size) => size >= ids.length) ?? CLAIM_MAX
+  const last = ids.at(-1) as string
+  const values = Array.from({ length: count }, (_, index) => ids[index] ?? last)
+  return { marks: marksOf(count), values }
+}
+
+const MARKS = new Map<number, string>(
+  ID_COUNTS.map((count) => [count, Array.from({ length: count }, () => '?').join(', ')]),
+)
+const marksOf = (count: number) => MARKS.get(count) as string

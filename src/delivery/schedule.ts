@@ -1,24 +1,51 @@
-/** When a deferred delivery is tried again (messages.md rule 43). Pure. */
+/** When a deferred delivery is tried again (messages.md rules 42 and 43). Pure. */
 
 /** After this long from its due time a message that never got through is too old. */
 export const LIFETIME_MS = 8 * 3_600_000
 
-/** Spreads retries so that a provider that failed many at once does not get them all back at once. */
+/** Spreads retries so that a provider that failed many at once does not get them all back at once. The waits
+ *  become shorter, never longer: seven attempts of the default schedule fill the eight hours but for 5 minutes. */
 const JITTER = 0.05
+/** A wait that would end just behind the window is cut to its last second, so that slow attempts cost no try. */
+const CUT_MAX = 0.1
+const BEFORE_END_MS = 1_000
+
+export type NextStep =
+  | { kind: 'retry'; at: number }
+  /** No further attempt fits; the delivery fails when its window ends. */
+  | { kind: 'wait-for-end'; at: number }
+  | { kind: 'give-up' }
 
 /**
- * Time of the next attempt in Unix milliseconds, or 'give-up'. `attempts` counts those made (at least 1);
- * the wait is counted from now, lengthened by up to 5 % (`random` in 0..1).
+ * What follows a deferral; times in Unix milliseconds. `attempts` counts those made (at least 1); the wait is
+ * counted from now, shortened by up to 5 % (`random` in 0..1). After the last attempt of the schedule, or when
+ * the window has ended, the delivery is given up at once.
  */
-export function nextAttemptAt(
+export function nextStep(
   now: number,
   attempts: number,
   expiresAt: number,
   scheduleMs: readonly number[],
   random: number,
-): number | 'give-up' {
+): NextStep {
   const wait = scheduleMs[attempts - 1]
-  if (wait === undefined) return 'give-up'
-  const at = Math.round(now + wait * (1 + JITTER * random))
-  return at <= expiresAt ? at : 'give-up'
+  if (wait === undefined || now >= expiresAt) return { kind: 'give-up' }
+  const at = Math.round(now + wait * (1 - JITTER * random))
+  if (at < expiresAt) return { kind: 'retry', at }
+  const lastChance = expiresAt - BEFORE_END_MS
+  if (lastChance - now >= wait * (1 - CUT_MAX)) return { kind: 'retry', at: lastChance }
+  return { kind: 'wait-for-end', at: expiresAt }
+}
+
+/**
+ * Whether the window has ended before an attempt. A message that waited its whole default lifetime without
+ * any attempt (the service was down) gets one all the same; a window that the sender set is kept.
+ */
+export function isOver(
+  delivery: { attempts: number; created_at: number; expires_at: number },
+  now: number,
+): boolean {
+  if (now < delivery.expires_at) return false
+  const senderSetIt = delivery.expires_at - delivery.created_at < LIFETIME_MS
+  return delivery.attempts > 0 || senderSetIt
 }

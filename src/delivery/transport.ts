@@ -1,23 +1,31 @@
 /**
  * From a prepared message to a server's answer.
  *
- * 1. `laneOf`: one relay is one lane; in direct mode every recipient domain is one.
- * 2. `hosts`: the relay, or the domain's MX hosts in order (RFC 5321 §5).
- * 3. An idle connection of the lane is used first; else the hosts are tried in turn until one connects.
- * 4. One transaction; its replies become the outcome.
+ * 1. `laneOf`: one relay is one lane; in direct mode the domain's MX hosts say which site it belongs to.
+ * 2. An idle connection of the lane to one of the domain's preferred hosts is used first, if it was made
+ *    under the TLS rules that hold for this message.
+ * 3. Else the hosts are tried in order (RFC 5321 §5) until one connects; addresses that were down lately are
+ *    passed over.
+ * 4. One transaction with one recipient; its replies become the outcome. Copies differ between recipients
+ *    (return path, tracking), so there is nothing to gain from several recipients in one.
  *
  * TLS: STARTTLS is used when offered. When it fails or the certificate does not verify although it must, the
- * attempt goes on in plain text on a new connection, unless the message requires TLS (messages.md rule 36).
+ * attempt goes on in plain text on a new connection, unless the message (messages.md rule 36) or the
+ * receiver's policy (tls-policy.ts) requires TLS.
  */
 import type { Clock } from '../base/clock.ts'
-import type { Cidr } from '../base/ip.ts'
-import { findMailHosts, type MxResult } from '../dns/mx.ts'
+import { failPoint } from '../base/fail-point.ts'
+import { type Cidr, parseIp } from '../base/ip.ts'
+import type { MxResult } from '../dns/mx.ts'
 import type { Resolver } from '../dns/resolver.ts'
-import { type ConnectOptions, connectSmtp, type SmtpConnection } from '../smtp/client.ts'
+import type { StsPolicies } from '../mta-sts/policies.ts'
+import { type ConnectOptions, connectSmtp, type SmtpConnection, type TlsOptions } from '../smtp/client.ts'
 import { SmtpFailure } from '../smtp/failure.ts'
 import { replyText } from '../smtp/reply.ts'
-import { ConnectionPool } from './connection-pool.ts'
+import { ConnectionPool, type HeldConnection } from './connection-pool.ts'
+import { createDestinations, type Destination, DownHosts, preferred } from './destinations.ts'
 import type { AttemptResult, Prepared, Transport } from './engine.ts'
+import type { LaneInfo, Source } from './lanes.ts'
 import {
   CODE_CONNECTION,
   CODE_NO_MX,
@@ -27,27 +35,44 @@ import {
   type Outcome,
   outcomeOfReply,
 } from './outcome.ts'
+import { type LaneLimits, PROVIDERS, type Provider } from './providers.ts'
+import type { ClaimedDelivery } from './queue.ts'
+import { type HostTls, hostTls, senderTls } from './tls-policy.ts'
+import type { TlsResults } from './tls-results.ts'
+import { TranscriptRecorder } from './transcript.ts'
 
 /** Where mail goes: to one server, or to the recipients' own. */
 export type Routing =
   | { kind: 'relay'; host: string; port: number; auth: { user: string; password: string } | null }
-  | { kind: 'direct'; port: number; resolver: Resolver; allow: readonly Cidr[] }
+  | {
+      kind: 'direct'
+      port: number
+      resolver: Resolver
+      allow: readonly Cidr[]
+      /** Null: MTA-STS is not looked at. */
+      policies?: StsPolicies | null
+    }
 
 export interface TransportParts {
   routing: Routing
   heloName: string
   clock: Clock
   random(): number
+  /** The address that a delivery is sent from; default: the system's choice. */
+  sourceOf?(delivery: ClaimedDelivery): Promise<Source | null>
+  /** Default PROVIDERS. */
+  providers?: readonly Provider[]
+  tlsResults?: TlsResults
+  tlsOptions?: TlsOptions
   /** Default `connectSmtp`. */
   connect?: (options: ConnectOptions) => Promise<SmtpConnection>
 }
 
-/** Attempts at a time to one recipient domain: below what large providers refuse from an unknown sender. */
-const DIRECT_CONCURRENCY = 10
-/** Attempts at a time through one relay. Postfix as a receiver is at its best around 20. */
-const RELAY_CONCURRENCY = 20
-
-const RELAY_LANE = 'relay'
+/** One relay, which is ours to load. Postfix as a receiver is at its best around 20 connections. */
+const RELAY_LIMITS: LaneLimits = { connections: 20, messagesPerConnection: 100, messagesPerSecond: null }
+const RELAY_SITE = 'relay'
+/** Addresses tried in one attempt: with half a minute for each it stays within minutes. */
+const ADDRESSES_PER_ATTEMPT_MAX = 8
 
 type Ready = Extract<Prepared, { kind: 'send' }>
 
@@ -55,157 +80,328 @@ type Ready = Extract<Prepared, { kind: 'send' }>
 interface Target {
   address: string
   name: string
+  rules(): Promise<HostTls | { refused: string }>
+}
+
+/** All that one attempt has to do with. */
+interface Job {
+  lane: LaneInfo
+  source: Source | null
+  domain: string
+  destination: Destination | null
+  provider: string
+  ready: Ready
+  recipient: string
+  stillOurs: () => Promise<void>
 }
 
 export function createTransport(parts: TransportParts): Transport {
   const { routing, clock } = parts
   const connect = parts.connect ?? connectSmtp
   const pool = new ConnectionPool(clock)
+  const down = new DownHosts(clock)
+  const destinations =
+    routing.kind === 'direct'
+      ? createDestinations({
+          resolver: routing.resolver,
+          clock,
+          random: parts.random,
+          allow: routing.allow,
+          providers: parts.providers ?? PROVIDERS,
+        })
+      : null
+
+  async function siteOf(domain: string): Promise<Pick<LaneInfo, 'site' | 'provider' | 'limits'>> {
+    if (destinations) return destinations.get(domain)
+    return { site: RELAY_SITE, provider: 'Other', limits: RELAY_LIMITS }
+  }
+
+  async function laneOf(delivery: ClaimedDelivery): Promise<LaneInfo> {
+    const source = (await parts.sourceOf?.(delivery)) ?? null
+    const { site, provider, limits } = await siteOf(delivery.recipient_domain)
+    return { name: `${source?.ip ?? 'any'}/${site}`, source, site, provider, limits }
+  }
 
   async function deliver(
-    lane: string,
-    recipientDomain: string,
+    lane: LaneInfo,
+    delivery: ClaimedDelivery,
     ready: Ready,
-    recipient: string,
     stillOurs: () => Promise<void>,
   ): Promise<AttemptResult> {
     const startedAt = clock.monotonic()
-    const result = await attempt(lane, recipientDomain, ready, recipient, stillOurs)
+    const destination = (await destinations?.get(delivery.recipient_domain)) ?? null
+    const job: Job = {
+      lane,
+      source: ready.source ?? lane.source,
+      domain: delivery.recipient_domain,
+      destination,
+      provider: destination?.provider ?? lane.provider,
+      ready,
+      recipient: delivery.recipient,
+      stillOurs,
+    }
+    const result = await attempt(job)
     return { ...result, sessionMs: clock.monotonic() - startedAt }
   }
 
-  async function attempt(
-    lane: string,
-    recipientDomain: string,
-    ready: Ready,
-    recipient: string,
-    stillOurs: () => Promise<void>,
-  ): Promise<AttemptResult> {
-    const idle = pool.take(lane, ready.tls, ready.source?.ip ?? null)
-    if (idle) {
-      const result = await transact(lane, idle, ready, recipient, stillOurs)
-      if (result !== 'gone') return result
-    }
-    const found = await findTargets(routing, recipientDomain, parts.random)
-    if ('outcome' in found) return unsent(found.outcome)
+  async function attempt(job: Job): Promise<AttemptResult> {
+    const { destination } = job
+    if (destination && destination.found.kind !== 'hosts')
+      return unsent(job, outcomeOfMx(destination.found, job.domain))
+    const reused = await attemptOnIdle(job)
+    if (reused) return reused
     let last: AttemptResult | null = null
-    for (const target of found.targets) {
-      const opened = await open(target, ready)
+    for (const target of targetsOf(job)) {
+      const asDown = down.whyDown(target.address)
+      if (asDown !== null) {
+        last ??= unsent(job, connectionFailure(`${asDown} (not tried again within a minute)`), target.name)
+        continue
+      }
+      const rules = await target.rules()
+      if ('refused' in rules) {
+        last = unsent(job, noTls(rules.refused), target.name)
+        continue
+      }
+      const opened = await open(job, target, rules)
       if ('outcome' in opened) {
-        last = { ...unsent(opened.outcome), mxHost: target.name }
+        last = { ...unsent(job, opened.outcome, target.name), transcript: opened.transcript }
         // A server that answered has spoken for its domain; one that could not be reached has not.
         if (opened.final) return last
         continue
       }
-      const result = await transact(
-        lane,
-        { connection: opened.connection, name: target.name, used: 0 },
-        ready,
-        recipient,
-        stillOurs,
-      )
+      const result = await transact(job, opened, keyOf(job, target.name, rules))
       if (result !== 'gone') return result
-      last = { ...unsent(connectionFailure('the connection was closed')), mxHost: target.name }
+      last = unsent(job, connectionFailure('the connection was closed'), target.name)
     }
-    return last ?? unsent(connectionFailure('no address to connect to'))
+    return last ?? unsent(job, connectionFailure('no address to connect to'))
   }
 
-  /** Connects with TLS as the policy says; a TLS fault is tried again in plain text unless TLS is required. */
-  async function open(
-    target: Target,
-    { tls, source }: Ready,
-  ): Promise<{ connection: SmtpConnection } | { outcome: Outcome; final: boolean }> {
-    const options = (mode: ConnectOptions['tls']): ConnectOptions => ({
-      host: target.address,
-      port: routing.port,
-      heloName: source?.helo ?? parts.heloName,
-      ...(source && { localAddress: source.ip }),
-      serverName: target.name,
-      tls: mode,
-      verify: tls.verify,
-      clock,
-      ...(routing.kind === 'relay' && routing.auth && { auth: routing.auth }),
+  /** On a connection that is open already; null: there is none, or it had been left by the server. */
+  async function attemptOnIdle(job: Job): Promise<AttemptResult | null> {
+    for (const { name, rules } of preferredTargets(job)) {
+      const found = await rules()
+      if ('refused' in found) continue
+      const key = keyOf(job, name, found)
+      const idle = pool.take(job.lane.name, key)
+      if (!idle) continue
+      idle.transcript.restart(clock.monotonic() - idle.openedAt)
+      const result = await transact(job, idle, key)
+      if (result !== 'gone') return result
+    }
+    return null
+  }
+
+  function targetsOf(job: Job): Target[] {
+    if (routing.kind === 'relay') return [relayTarget(job, routing.host)]
+    if (job.destination?.found.kind !== 'hosts') return []
+    const family = job.source ? parseIp(job.source.ip)?.family : undefined
+    return job.destination.found.hosts
+      .flatMap((host) =>
+        host.addresses
+          .filter((address) => family === undefined || address.family === family)
+          .map(({ address }) => ({ address, name: host.exchange, rules: () => rulesOf(job, host) })),
+      )
+      .slice(0, ADDRESSES_PER_ATTEMPT_MAX)
+  }
+
+  function preferredTargets(job: Job): Pick<Target, 'name' | 'rules'>[] {
+    if (routing.kind === 'relay') return [relayTarget(job, routing.host)]
+    if (job.destination?.found.kind !== 'hosts') return []
+    return preferred(job.destination.found.hosts).map((host) => ({
+      name: host.exchange,
+      rules: () => rulesOf(job, host),
+    }))
+  }
+
+  const relayTarget = ({ ready }: Job, host: string): Target => ({
+    address: host,
+    name: host,
+    rules: async () => senderTls(ready.tls),
+  })
+
+  async function rulesOf(
+    { destination, domain, ready }: Job,
+    host: Extract<MxResult, { kind: 'hosts' }>['hosts'][number],
+  ): Promise<HostTls | { refused: string }> {
+    if (routing.kind === 'relay' || !destination) return senderTls(ready.tls)
+    const key = `${host.exchange} ${ready.tls.required} ${ready.tls.verify}`
+    const known = destination.tls.get(key)
+    if (known) return known
+    const { resolver, policies = null, port } = routing
+    const asked = hostTls({ resolver, policies, port, clock }, domain, host, ready.tls).then((result) => {
+      if ('refused' in result) {
+        const { policy, result: why } = result
+        parts.tlsResults?.record({
+          policyDomain: policy === 'tlsa' ? host.exchange : domain,
+          policyType: policy,
+          mxHost: host.exchange,
+          result: why,
+        })
+      }
+      return result
     })
+    destination.tls.set(key, asked)
+    return asked
+  }
+
+  /** Connects with TLS as the rules say; a TLS fault is tried again in plain text unless TLS is required. */
+  async function open(
+    job: Job,
+    target: Target,
+    rules: HostTls,
+  ): Promise<HeldConnection | { outcome: Outcome; final: boolean; transcript: AttemptResult['transcript'] }> {
+    await pool.makePlace(job.lane.name)
+    const transcript = new TranscriptRecorder()
+    const startedAt = clock.now()
+    const begin = async (mode: ConnectOptions['tls']): Promise<HeldConnection> => {
+      failPoint('connect-before')
+      const connection = await connect(connectOptions(job, target, rules, mode, transcript))
+      failPoint('connect-after')
+      down.worked(target.address)
+      return { connection, name: target.name, openedAt: clock.monotonic(), transcript, used: 0 }
+    }
+    const failed = (failure: SmtpFailure, outcome: Outcome, final: boolean) => {
+      if (failure.stage === 'connect') down.failed(target.address, failure.message)
+      else down.worked(target.address)
+      return { outcome, final, transcript: { startedAt, lines: transcript.take() } }
+    }
     try {
-      return { connection: await connect(options(tls.required ? 'required' : 'opportunistic')) }
+      const held = await begin(rules.required ? 'required' : 'opportunistic')
+      report(job, target, rules, held.connection, null)
+      return held
     } catch (error) {
       const failure = asFailure(error)
       const tlsFault = failure.stage === 'tls' || failure.stage === 'starttls'
-      if (!tlsFault) return { outcome: outcomeOfFailure(failure), final: failure.reply !== null }
-      if (tls.required) return { outcome: noTls(failure), final: false }
+      if (!tlsFault) return failed(failure, outcomeOfFailure(failure), failure.reply !== null)
+      report(job, target, rules, null, failure)
+      if (rules.required) {
+        const why = failure.reply ? replyText(failure.reply) : failure.message
+        return failed(failure, noTls(why), false)
+      }
     }
     try {
-      return { connection: await connect(options('none')) }
+      return await begin('none')
     } catch (error) {
       const failure = asFailure(error)
-      return { outcome: outcomeOfFailure(failure), final: failure.reply !== null }
+      return failed(failure, outcomeOfFailure(failure), failure.reply !== null)
     }
   }
 
+  function connectOptions(
+    { source }: Job,
+    target: Target,
+    rules: HostTls,
+    mode: ConnectOptions['tls'],
+    transcript: TranscriptRecorder,
+  ): ConnectOptions {
+    const { judge, verify } = rules
+    return {
+      host: target.address,
+      port: routing.port,
+      localAddress: source?.ip,
+      heloName: source?.helo ?? parts.heloName,
+      serverName: target.name,
+      tls: mode,
+      verify,
+      tlsOptions: { ...parts.tlsOptions, ...(judge && { judge }) },
+      transcript: transcript.add,
+      clock,
+      ...(routing.kind === 'relay' && routing.auth && { auth: routing.auth }),
+    }
+  }
+
+  function report(
+    { domain }: Job,
+    target: Target,
+    { policy }: HostTls,
+    connection: SmtpConnection | null,
+    failure: SmtpFailure | null,
+  ): void {
+    if (policy === 'none') return
+    const missing = connection !== null && !connection.tls?.verified
+    parts.tlsResults?.record({
+      policyDomain: policy === 'tlsa' ? target.name : domain,
+      policyType: policy === 'tlsa' ? 'tlsa' : 'sts',
+      mxHost: target.name,
+      result: failure
+        ? resultType(failure)
+        : missing && policy === 'sts-testing'
+          ? connection.tls
+            ? 'certificate-not-trusted'
+            : 'starttls-not-supported'
+          : 'success',
+    })
+  }
+
   /** One transaction; 'gone' when the server had left an idle connection, so that nothing was tried. */
-  async function transact(
-    lane: string,
-    held: { connection: SmtpConnection; name: string; used: number },
-    ready: Ready,
-    recipient: string,
-    stillOurs: () => Promise<void>,
-  ): Promise<AttemptResult | 'gone'> {
-    const { connection, name } = held
-    const facts = {
+  async function transact(job: Job, held: HeldConnection, key: string): Promise<AttemptResult | 'gone'> {
+    const { connection, name, transcript } = held
+    const { lane, ready } = job
+    const startedAt = clock.now()
+    const facts = () => ({
+      attempted: true,
       mxHost: name,
       sendingIp: connection.localAddress,
-      provider: 'Other',
+      provider: job.provider,
       tls: connection.tls !== null,
       verified: connection.tls?.verified ?? false,
       utf8: connection.extensions.has('SMTPUTF8'),
       sessionMs: 0,
+      transcript: { startedAt, lines: transcript.take() },
+    })
+    const giveBack = () => {
+      const { messagesPerConnection } = lane.limits
+      pool.give(lane.name, key, { ...held, used: held.used + 1 }, messagesPerConnection)
     }
     try {
       const { returnPath, utf8 } = ready
       const { message, sizeBytes } = withSource(ready, connection.localAddress)
       const sent = await connection.send({
         returnPath,
-        recipients: [recipient],
+        recipients: [job.recipient],
         message,
         sizeBytes,
         utf8,
-        beforeFinalDot: stillOurs,
+        beforeFinalDot: async () => {
+          await job.stillOurs()
+          failPoint('dot-before')
+        },
       })
       const reply = sent.data ?? sent.recipients[0]?.reply
-      pool.give(lane, ready.tls, ready.source?.ip ?? null, { ...held, used: held.used + 1 })
-      return {
-        ...facts,
-        outcome: reply ? outcomeOfReply(reply) : connectionFailure('no answer to the recipient'),
-      }
+      const outcome = reply ? outcomeOfReply(reply) : connectionFailure('no answer to the recipient')
+      const result = { ...facts(), outcome }
+      giveBack()
+      return result
     } catch (error) {
       if (!(error instanceof SmtpFailure)) {
         connection.close()
         throw error
       }
-      if (connection.reusable)
-        pool.give(lane, ready.tls, ready.source?.ip ?? null, { ...held, used: held.used + 1 })
+      const result = { ...facts(), outcome: outcomeOfFailure(error) }
+      if (connection.reusable) giveBack()
       else connection.close()
-      const left =
-        held.used > 0 && error.reason === 'closed' && (error.stage === 'mail' || error.stage === 'rset')
-      return left ? 'gone' : { ...facts, outcome: outcomeOfFailure(error) }
+      return hadLeft(error, held) ? 'gone' : result
     }
   }
 
-  return {
-    laneOf: (delivery) => (routing.kind === 'relay' ? RELAY_LANE : delivery.recipient_domain),
-    concurrencyOf: () => (routing.kind === 'relay' ? RELAY_CONCURRENCY : DIRECT_CONCURRENCY),
-    deliver: (lane, delivery, ready, stillOurs) =>
-      deliver(lane, delivery.recipient_domain, ready, delivery.recipient, stillOurs),
-    close: () => pool.close(),
-  }
+  return { siteOf, laneOf, deliver, close: () => pool.close() }
 }
+
+/** An idle server that leaves says so with a 421, or just closes; both say nothing about the message. */
+function hadLeft({ stage, reason, reply }: SmtpFailure, { used }: HeldConnection): boolean {
+  if (used === 0 || (stage !== 'mail' && stage !== 'rset')) return false
+  return reason === 'closed' || reply?.code === 421
+}
+
+/** Connections to one host under the same TLS rules serve each other's messages. */
+const keyOf = ({ source }: Job, host: string, { key }: HostTls) => `${source?.ip ?? 'any'} ${host} ${key}`
 
 /** The message with the field that names the address it is sent from. */
 function withSource(
   { message, sizeBytes, sourceHeader }: Ready,
   ip: string | null,
 ): Pick<Ready, 'message' | 'sizeBytes'> {
-  if (sourceHeader === null || ip === null) return { message, sizeBytes }
+  if (!sourceHeader || ip === null) return { message, sizeBytes }
   const field = `${sourceHeader}: ${ip}`
   return {
     message: { headers: [...message.headers, field], body: message.body },
@@ -213,32 +409,19 @@ function withSource(
   }
 }
 
-/** An outcome before any server was spoken to. */
-function unsent(outcome: Outcome): AttemptResult {
+/** An outcome before any message was sent. */
+function unsent(job: Job, outcome: Outcome, mxHost: string | null = null): AttemptResult {
   return {
     outcome,
-    mxHost: null,
-    sendingIp: null,
-    provider: 'Other',
+    attempted: true,
+    mxHost,
+    sendingIp: job.source?.ip ?? null,
+    provider: job.provider,
     tls: null,
     verified: null,
     utf8: null,
     sessionMs: 0,
-  }
-}
-
-async function findTargets(
-  routing: Routing,
-  domain: string,
-  random: () => number,
-): Promise<{ targets: Target[] } | { outcome: Outcome }> {
-  if (routing.kind === 'relay') return { targets: [{ address: routing.host, name: routing.host }] }
-  const found = await findMailHosts(routing.resolver, domain, { random, allow: routing.allow })
-  if (found.kind !== 'hosts') return { outcome: outcomeOfMx(found, domain) }
-  return {
-    targets: found.hosts.flatMap((host) =>
-      host.addresses.map(({ address }) => ({ address, name: host.exchange })),
-    ),
+    transcript: null,
   }
 }
 
@@ -301,8 +484,7 @@ function outcomeOfFailure(failure: SmtpFailure): Outcome {
 /** An address that is not ASCII fails for good where the peer cannot take it (messages.md rule 16). */
 const isMissingUtf8 = (failure: SmtpFailure) => failure.stage === 'mail' && failure.reason === 'unsupported'
 
-function noTls(failure: SmtpFailure): Outcome {
-  const message = failure.reply ? replyText(failure.reply) : failure.message
+function noTls(message: string): Outcome {
   return {
     kind: 'deferred',
     failure: {
@@ -313,4 +495,13 @@ function noTls(failure: SmtpFailure): Outcome {
       description: 'TLS is required and was not to be had',
     },
   }
+}
+
+/** RFC 8460 §4.3. */
+function resultType({ stage, reason, message }: SmtpFailure): string {
+  if (stage === 'starttls') return 'starttls-not-supported'
+  if (reason !== 'certificate') return 'validation-failure'
+  if (/EXPIRED|not valid at this time/i.test(message)) return 'certificate-expired'
+  if (/is not for/.test(message)) return 'certificate-host-mismatch'
+  return /TLSA/.test(message) ? 'validation-failure' : 'certificate-not-trusted'
 }

@@ -3,7 +3,7 @@
  * what belongs to it. Its name is free again when the job is done.
  */
 import type { Logger } from 'pino'
-import type { Clock } from '../base/clock.ts'
+import type { Clock, Timer } from '../base/clock.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
 import type { Store } from '../store/store.ts'
 import type { DomainDirectory } from './directory.ts'
@@ -30,6 +30,8 @@ export interface DeletionParts {
 
 const LOOK_EVERY_MS = 60_000
 const RETRY_MIN_MS = 10_000
+/** A delivery that is under way ends within seconds. */
+const NOT_YET_MS = 1_000
 const RETRY_MAX_MS = 60 * 60_000
 /** A job that a lost process had claimed is taken up again after this. */
 const CLAIM_MS = 5 * 60_000
@@ -75,7 +77,9 @@ export async function deleteDomain(parts: DeletionParts, domain: Domain): Promis
 
 export function createDeletionJob(parts: DeletionParts): Ticker {
   const { store, clock, log } = parts
-  return createTicker({
+  /** Rings when a deletion that had to wait is due again. */
+  let alarm: Timer | null = null
+  const ticker = createTicker({
     name: 'domain-deletion',
     everyMs: LOOK_EVERY_MS,
     clock,
@@ -101,6 +105,13 @@ export function createDeletionJob(parts: DeletionParts): Ticker {
       }
     },
   })
+  return {
+    ...ticker,
+    async stop() {
+      await ticker.stop()
+      alarm?.cancel()
+    },
+  }
 
   async function remove(domain: Domain, attempts: number): Promise<void> {
     try {
@@ -109,13 +120,14 @@ export function createDeletionJob(parts: DeletionParts): Ticker {
       log.info({ domain: domain.name }, 'domain deleted')
     } catch (error) {
       if (!(error instanceof NotYet)) log.error({ err: error, domain: domain.name }, 'cannot delete a domain')
-      const wait =
-        error instanceof NotYet ? RETRY_MIN_MS : Math.min(RETRY_MIN_MS * 2 ** attempts, RETRY_MAX_MS)
+      const wait = error instanceof NotYet ? NOT_YET_MS : Math.min(RETRY_MIN_MS * 2 ** attempts, RETRY_MAX_MS)
       await store.db
         .updateTable('domain_deletions')
         .set({ due_at: Math.floor(clock.now() + wait) })
         .where('domain_id', '=', domain.id)
         .execute()
+      alarm?.cancel()
+      alarm = clock.setTimer(wait, ticker.wake)
     }
   }
 }

@@ -94,7 +94,8 @@ export class TestSpool implements FileSpool {
 
   async spool(bytes: AsyncIterable<Uint8Array>) {
     this.count += 1
-    const path = join(await this.folder(), String(this.count))
+    const name = String(this.count)
+    const path = join(await this.folder(), name)
     let sizeBytes = 0
     const counted = async function* (spool: TestSpool) {
       for await (const chunk of bytes) {

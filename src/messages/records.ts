@@ -7,6 +7,8 @@ export interface MessageRecords {
   /** A message just accepted: its deliveries follow at once and need not read it back. */
   remember(record: MessageRecord): void
   byId(id: string): Promise<MessageRecord | null>
+  /** A message that was removed. */
+  forget(id: string): void
 }
 
 /** Remembered contents together; a large newsletter with inline files is a few hundred kilobytes. */
@@ -35,6 +37,7 @@ export function createMessageRecords(store: Store, blobs: BlobStore): MessageRec
   }
 
   return {
+    forget,
     remember: (record) => keep(record.id, Promise.resolve(record), weigh(record)),
     async byId(id) {
       const known = remembered.get(id)

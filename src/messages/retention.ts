@@ -7,6 +7,7 @@ import type { Clock, Timer } from '../base/clock.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import type { Store } from '../store/store.ts'
+import type { MessageRecords } from './records.ts'
 
 export interface Retention {
   /** Removes what is over time; resolves how many messages. */
@@ -19,6 +20,7 @@ export interface RetentionParts {
   store: Store
   blobs: BlobStore
   domains: DomainDirectory
+  records: MessageRecords
   clock: Clock
   log: Logger
   /** Further things to remove at the same time. */
@@ -95,15 +97,24 @@ export function createRetention(parts: RetentionParts): Retention {
       .where('deliveries.message_pk', '=', row.id)
       .limit(1)
       .executeTakeFirst()
-    return archiving === undefined
+    const expanding = await store.db
+      .selectFrom('list_expansions')
+      .select('id')
+      .where('message_pk', '=', row.id)
+      .where('state', '=', 'running')
+      .limit(1)
+      .executeTakeFirst()
+    return archiving === undefined && expanding === undefined
   }
 
   /** Rows first: a blob without a row is waste, a row without its blob a broken message. */
   async function remove(row: { id: string; blobs_json: string }): Promise<number> {
     await store.commit([
+      { sql: 'DELETE FROM list_expansions WHERE message_pk = ?', values: [row.id] },
       { sql: 'DELETE FROM deliveries WHERE message_pk = ?', values: [row.id] },
       { sql: 'DELETE FROM messages WHERE id = ?', values: [row.id] },
     ])
+    parts.records.forget(row.id)
     for (const name of JSON.parse(row.blobs_json) as string[]) await parts.blobs.remove(name)
     return 1
   }

@@ -17,7 +17,7 @@ export interface ScheduledRouteParts extends ScheduledParts {
 const TAG = 'Messages'
 const MESSAGE = { type: 'object', properties: { message: { type: 'string' } } }
 const READ = { area: 'messages:stored', access: 'read' } as const
-const WRITE = { area: 'messages:stored', access: 'write' } as const
+const WRITE = { area: 'messages:send', access: 'write' } as const
 /** As far ahead as any domain may plan; the domain's own limit is checked at acceptance. */
 const MOVE_MAX_MS = 7 * 86_400_000
 const LIST_PATH = '/sendwright/v1/scheduled'

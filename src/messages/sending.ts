@@ -112,6 +112,7 @@ export function createSending(parts: SendingParts): Sending {
     scheduled: common,
     retention: createRetention({
       store,
+      records,
       blobs,
       domains,
       clock,

@@ -43,6 +43,7 @@ export async function openPostgres(url: string): Promise<Store> {
     kind: 'postgres',
     db,
     commit: (unit) => commit(pool, unit),
+    read: (statement) => read(pool, statement),
     transaction: (run) => db.transaction().execute(run),
     statement: toPostgresStatement,
     ping: async () => (await pool.query('SELECT 1')).rowCount === 1,
@@ -86,6 +87,14 @@ async function commit(pool: pg.Pool, unit: readonly Statement[]): Promise<Statem
     throw toStoreError(error)
   } finally {
     client.release(broken)
+  }
+}
+
+async function read(pool: pg.Pool, { sql, values }: Statement): Promise<Record<string, unknown>[]> {
+  try {
+    return (await pool.query(numbered(sql), values as SqlValue[])).rows
+  } catch (error) {
+    throw toStoreError(error)
   }
 }
 

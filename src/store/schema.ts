@@ -175,6 +175,8 @@ export interface DeliveryRow {
   reason: string
   last_code: number | null
   last_reply: string | null
+  /** While it is paused: when it would be due. */
+  paused_due_at?: number | null | undefined
   created_at: number
   updated_at: number
 }
@@ -408,6 +410,37 @@ export interface AuditRow {
   created_at: number
 }
 
+export interface TranscriptRow {
+  delivery_id: string
+  attempt: number
+  account_id: string
+  started_at: number
+  mx_host: string
+  lines_json: string
+}
+
+export interface InboxFaultsRow {
+  id: number
+  faults_json: string
+  updated_at: number
+}
+
+export interface MtaStsPolicyRow {
+  domain: string
+  policy_id: string
+  policy_text: string
+  expires_at: number
+}
+
+export interface TlsResultRow {
+  day: string
+  policy_domain: string
+  policy_type: string
+  mx_host: string
+  result_type: string
+  sessions: number
+}
+
 export interface Schema {
   archive_outbox: ArchiveOutboxRow
   disabled_queues: DisabledQueueRow
@@ -440,4 +473,8 @@ export interface Schema {
   counted_bounces: CountedBounceRow
   suppression_imports: SuppressionImportRow
   audit: AuditRow
+  transcripts: TranscriptRow
+  inbox_faults: InboxFaultsRow
+  mta_sts_policies: MtaStsPolicyRow
+  tls_results: TlsResultRow
 }

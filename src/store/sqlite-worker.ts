@@ -63,6 +63,10 @@ function run({ sql, values }: WorkerStatement): StatementResult {
   return { rows: [], affected: Number(statement.run(...values).changes) }
 }
 
+const SQLITE_IOERR = 10
+
+const isIoError = (error: unknown) => ((describe(error).code ?? 0) & 0xff) === SQLITE_IOERR
+
 function describe(error: unknown): WorkerError {
   const { message, errcode } = error as Error & { errcode?: number }
   return { message, code: errcode ?? null }
@@ -86,8 +90,9 @@ function runUnit(unit: WorkerStatement[]): UnitReply {
     database.exec('RELEASE unit')
     return { results }
   } catch (error) {
-    // A full disk or an I/O error may have ended the whole transaction: then the batch fails below.
-    if (!database.isTransaction) throw error
+    // A full disk may have ended the whole transaction, and after an I/O error nothing of it can be trusted:
+    // then the batch fails below.
+    if (!database.isTransaction || isIoError(error)) throw error
     database.exec('ROLLBACK TO unit')
     database.exec('RELEASE unit')
     return { error: describe(error) }
@@ -101,8 +106,17 @@ function runUnits(units: WorkerStatement[][]): UnitReply[] {
     database.exec('COMMIT')
     return replies
   } catch (error) {
-    if (database.isTransaction) database.exec('ROLLBACK')
+    rollBack()
     throw error
+  }
+}
+
+/** What it was rolled back for is told, not that rolling back failed too. */
+function rollBack(): void {
+  try {
+    if (database.isTransaction) database.exec('ROLLBACK')
+  } catch {
+    // The disk is failing; the error that led here says so.
   }
 }
 
@@ -116,7 +130,7 @@ function answer(request: WorkerRequest): UnitReply[] {
       try {
         database.exec(request.sql)
       } catch (error) {
-        if (database.isTransaction) database.exec('ROLLBACK')
+        rollBack()
         throw error
       }
       return []

@@ -88,15 +88,26 @@ function createConnection(file: string, readonly: boolean): Connection {
   let nextId = 1
   let broken: Error | null = null
   const fail = (error: Error) => {
-    broken = error
+    broken ??= error
     for (const { reject } of waiting.values()) reject(error)
     waiting.clear()
   }
   worker.on('message', (reply: WorkerReply) => {
     const question = waiting.get(reply.id)
     waiting.delete(reply.id)
-    if ('error' in reply) question?.reject(toError(reply.error))
-    else question?.resolve(reply.units)
+    if (!('error' in reply)) question?.resolve(reply.units)
+    else {
+      question?.reject(toError(reply.error))
+      // After a failed write or sync nobody knows what is on the disk, and the next sync may claim success
+      // for pages that were dropped: nothing is written any more until a new start reads what is there.
+      if (!readonly && primaryCode(reply.error) === SQLITE_IOERR) {
+        fail(
+          new StoreUnavailable(
+            `The disk failed; nothing is accepted until a restart: ${reply.error.message}`,
+          ),
+        )
+      }
+    }
   })
   worker.on('error', (error) => fail(new StoreUnavailable('The database thread failed', { cause: error })))
   worker.on('exit', () => fail(new StoreUnavailable('The database is closed')))
@@ -110,7 +121,10 @@ function createConnection(file: string, readonly: boolean): Connection {
   return {
     ask,
     async end() {
-      if (broken) return
+      if (broken) {
+        await worker.terminate()
+        return
+      }
       const ended = new Promise((resolve) => worker.once('exit', resolve))
       await ask({ kind: 'close' })
       await ended
@@ -118,8 +132,12 @@ function createConnection(file: string, readonly: boolean): Connection {
   }
 }
 
-function toError({ message, code }: WorkerError): Error {
-  const primary = code === null ? null : code & 0xff
+/** SQLite's extended codes keep the primary one in their low byte. */
+const primaryCode = ({ code }: WorkerError) => (code === null ? null : code & 0xff)
+
+function toError(error: WorkerError): Error {
+  const { message } = error
+  const primary = primaryCode(error)
   if (primary === SQLITE_FULL) return new StoreFull(message)
   if (primary === SQLITE_IOERR || primary === SQLITE_READONLY || primary === SQLITE_BUSY)
     return new StoreUnavailable(message)
@@ -194,6 +212,10 @@ function createSqliteStore(writer: Connection, reader: Connection, unlock: () =>
     kind: 'sqlite',
     db,
     commit,
+    read: async (statement) => {
+      const [result] = resultsOf((await reader.ask({ kind: 'single', statement }))[0])
+      return result?.rows ?? []
+    },
     transaction: (run) => db.transaction().execute(run),
     statement: (query, expectRows) => toStatement(query, expectRows),
     async ping() {
@@ -201,8 +223,7 @@ function createSqliteStore(writer: Connection, reader: Connection, unlock: () =>
       return true
     },
     async close() {
-      const release = await acquire()
-      release()
+      await acquire().then((release) => release())
       await db.destroy()
       await reader.end()
       await writer.end()

@@ -1,5 +1,6 @@
 /** What the service asks of a database; `openStore` gives it over SQLite or PostgreSQL. */
 import type { Compilable, Kysely, Transaction } from 'kysely'
+import { InsufficientStorage, Unavailable } from '../base/errors.ts'
 import type { Schema } from './schema.ts'
 
 export type SqlValue = string | number | null | Uint8Array
@@ -25,11 +26,23 @@ export class StaleWrite extends Error {
   }
 }
 
-/** The database has no room for more. */
-export class StoreFull extends Error {}
+/** The database has no room for more. A caller of the API gets 507; the cause is for the log. */
+export class StoreFull extends InsufficientStorage {
+  constructor(message: string, options: { cause?: unknown } = {}) {
+    super(undefined, { cause: new Error(message, options) })
+  }
+}
 
-/** The database cannot be reached or refuses writes. */
-export class StoreUnavailable extends Error {}
+/** The database cannot be reached or refuses writes. A caller of the API gets 503. */
+export class StoreUnavailable extends Unavailable {
+  /** For the command line, where the contract's short text would say too little. */
+  readonly detail: string
+
+  constructor(message: string, options: { cause?: unknown } = {}) {
+    super(undefined, { cause: new Error(message, options) })
+    this.detail = message
+  }
+}
 
 export interface Store {
   readonly kind: 'sqlite' | 'postgres'
@@ -41,6 +54,8 @@ export interface Store {
    * @throws StaleWrite, StoreFull, StoreUnavailable
    */
   commit(unit: readonly Statement[]): Promise<StatementResult[]>
+  /** The rows of one SELECT (or WITH ... SELECT) in plain SQL, read beside the writer; for hot paths. */
+  read(statement: Statement): Promise<Record<string, unknown>[]>
   /** A transaction with reads in between. Holds SQLite's only writer meanwhile: not for hot paths. */
   transaction<T>(run: (tx: Transaction<Schema>) => Promise<T>): Promise<T>
   /** Turns a Kysely query into a statement for `commit`. */

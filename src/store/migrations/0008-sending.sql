@@ -2,7 +2,7 @@
 ALTER TABLE deliveries ADD COLUMN list_json TEXT;
 
 -- How many deliveries of a domain wait, and which to drop.
-CREATE INDEX deliveries_waiting ON deliveries (domain_id, state) WHERE state IN ('scheduled', 'queued', 'sending');
+CREATE INDEX deliveries_of_domain ON deliveries (domain_id, state) WHERE state IN ('scheduled', 'queued', 'sending');
 
 -- Copies of delivered mail to be posted to an archive. `head` is the exact header block as sent; the body is
 -- composed again from the delivery, to the same bytes.

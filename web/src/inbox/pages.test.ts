@@ -47,3 +47,7 @@ test('a fresh first page replaces the top and keeps what was loaded below', () =
 test('a deleted item is gone from whichever page held it', () => {
   assert.equal(read(without(listOf('dc', 'ba'), 'b')), 'dca')
 })
+
+test('an item that stands on two pages is shown once', () => {
+  assert.equal(read(listOf('ba', 'bac')), 'bac')
+})

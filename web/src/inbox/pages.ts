@@ -20,8 +20,16 @@ export interface Pages<Item> {
  */
 export const ROWS_MAX = 3000
 
-export const itemsOf = <Item>(list: Pages<Item> | undefined): Item[] =>
-  list?.pages.flatMap((page) => page.items) ?? []
+/**
+ * Each item once: the page behind an empty list is that list again, and shows what arrived meanwhile in front
+ * a second time.
+ */
+export function itemsOf<Item extends Identified>(list: Pages<Item> | undefined): Item[] {
+  const seen = new Set<string>()
+  return (list?.pages ?? [])
+    .flatMap((page) => page.items)
+    .filter((item) => !seen.has(item.id) && seen.add(item.id))
+}
 
 /** Puts `arrivals` (oldest first) in front; `undefined` when the list would outgrow ROWS_MAX: start over. */
 export function withArrivals<Item extends Identified>(

@@ -1,0 +1,106 @@
+/** From an attempt's result to the delivery's new state and the events that tell of it. Pure. */
+import {
+  deliveredEvent,
+  type EventMessage,
+  type EventRecord,
+  failedEvent,
+  rejectedEvent,
+} from '../events/event.ts'
+import type { AttemptResult, DeliveryParts } from './engine.ts'
+import { CODE_TOO_OLD, type Failure, type Outcome } from './outcome.ts'
+import type { ClaimedDelivery, Settlement } from './queue.ts'
+import { nextStep } from './schedule.ts'
+
+/** `now`, and all times in the result, are Unix milliseconds. */
+export function conclude(
+  delivery: ClaimedDelivery,
+  about: EventMessage,
+  result: AttemptResult,
+  primaryDkim: string | null,
+  now: number,
+  { retryScheduleMs, random }: Pick<DeliveryParts, 'retryScheduleMs' | 'random'>,
+): { end: Settlement; events: EventRecord[] } {
+  const to = { recipient: delivery.recipient, recipientDomain: delivery.recipient_domain }
+  const attempts = delivery.attempts + (result.attempted ? 1 : 0)
+  const facts = (code: number, message: string, description: string, enhanced: string | null) => ({
+    sendingIp: result.sendingIp,
+    primaryDkim,
+    recipientProvider: result.provider,
+    status: {
+      code,
+      'attempt-no': attempts,
+      message,
+      description,
+      'session-seconds': Math.round(result.sessionMs) / 1000,
+      ...(enhanced && { 'enhanced-code': enhanced }),
+      ...(result.mxHost && { 'mx-host': result.mxHost }),
+      ...(result.tls !== null && { tls: result.tls }),
+      ...(result.verified !== null && { 'certificate-verified': result.verified }),
+      ...(result.utf8 !== null && { utf8: result.utf8 }),
+    },
+  })
+  const { outcome } = result
+  switch (outcome.kind) {
+    case 'delivered': {
+      const event = deliveredEvent(about, to, facts(outcome.code, outcome.message, '', outcome.enhanced), now)
+      const end: Settlement = {
+        state: 'delivered',
+        attempts,
+        dueAt: now,
+        reason: '',
+        lastCode: outcome.code,
+        lastReply: outcome.message,
+      }
+      return { end, events: [event] }
+    }
+    case 'rejected': {
+      const end: Settlement = {
+        state: 'rejected',
+        attempts,
+        dueAt: now,
+        reason: outcome.reason,
+        lastCode: null,
+        lastReply: null,
+      }
+      return { end, events: [rejectedEvent(about, outcome.reason, outcome.description, now)] }
+    }
+    case 'suppressed':
+    case 'bounced':
+    case 'deferred':
+      return failed(outcome)
+  }
+
+  function failed(failure: Extract<Outcome, { failure: Failure }>): {
+    end: Settlement
+    events: EventRecord[]
+  } {
+    const { reason, code, enhanced, message, description } = failure.failure
+    const common = facts(code, message, description, enhanced)
+    const last = { attempts, lastCode: code, lastReply: message || description }
+    if (failure.kind !== 'deferred') {
+      const hard = failure.kind === 'bounced' && failure.hard
+      const status = {
+        ...common.status,
+        ...(failure.kind === 'bounced' && { 'bounce-type': hard ? ('hard' as const) : ('soft' as const) }),
+      }
+      const event = failedEvent(about, to, { ...common, status, severity: 'permanent', reason }, now)
+      return { end: { state: failure.kind, dueAt: now, reason, ...last }, events: [event] }
+    }
+    const next = nextStep(now, attempts, delivery.expires_at, retryScheduleMs, random())
+    if (next.kind === 'give-up') {
+      const old = facts(CODE_TOO_OLD, 'Too old', '', null)
+      const status = {
+        ...old.status,
+        'bounce-type': 'soft' as const,
+        'last-code': code,
+        'last-message': message,
+      }
+      const event = failedEvent(about, to, { ...old, status, severity: 'permanent', reason: 'old' }, now)
+      return { end: { state: 'expired', dueAt: now, reason: 'old', ...last }, events: [event] }
+    }
+    const retrySeconds = next.kind === 'retry' ? { 'retry-seconds': Math.round((next.at - now) / 1000) } : {}
+    const status = { ...common.status, ...retrySeconds }
+    const event = failedEvent(about, to, { ...common, status, severity: 'temporary', reason }, now)
+    return { end: { state: 'queued', dueAt: next.at, reason, ...last }, events: [event] }
+  }
+}

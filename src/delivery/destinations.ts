@@ -1,0 +1,98 @@
+/**
+ * Where mail for a domain goes, remembered for a short while: its mail hosts, the site that they belong to,
+ * and which addresses could not be reached lately.
+ */
+import { type Cache, createCache } from '../base/cache.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Cidr } from '../base/ip.ts'
+import { findMailHosts, type MailHost, type MxResult } from '../dns/mx.ts'
+import type { Resolver } from '../dns/resolver.ts'
+import { DEFAULT_LIMITS, type LaneLimits, type Provider, providerOf, siteOfHosts } from './providers.ts'
+import type { HostTlsResult } from './tls-policy.ts'
+
+export interface Destination {
+  found: MxResult
+  site: string
+  provider: string
+  limits: LaneLimits
+  /** TLS rules per host and wish, looked up once while this is remembered. */
+  tls: Map<string, Promise<HostTlsResult>>
+}
+
+/** The resolver keeps answers for their TTL; this only saves its work, and that of sorting hosts into sites. */
+const REMEMBER_MS = 30_000
+const DOMAINS_MAX = 20_000
+
+export function createDestinations(options: {
+  resolver: Resolver
+  clock: Clock
+  random(): number
+  allow: readonly Cidr[]
+  providers: readonly Provider[]
+}): Cache<Destination> {
+  const { resolver, clock, random, allow, providers } = options
+  return createCache({
+    clock,
+    ttlMs: REMEMBER_MS,
+    entriesMax: DOMAINS_MAX,
+    load: async (domain) =>
+      destinationOf(domain, await findMailHosts(resolver, domain, { random, allow }), providers),
+  })
+}
+
+function destinationOf(domain: string, found: MxResult, providers: readonly Provider[]): Destination {
+  const tls: Destination['tls'] = new Map()
+  if (found.kind !== 'hosts') {
+    return { found, site: domain, provider: 'Other', limits: DEFAULT_LIMITS, tls }
+  }
+  const names = preferred(found.hosts).map(({ exchange }) => exchange.toLowerCase())
+  const [first = domain] = names
+  const known = providerOf(first, providers)
+  return {
+    found,
+    site: known?.site ?? siteOfHosts(names),
+    provider: known?.displayName(domain, first) ?? 'Other',
+    limits: known?.limits ?? DEFAULT_LIMITS,
+    tls,
+  }
+}
+
+/** The hosts of the best preference. */
+export function preferred(hosts: readonly MailHost[]): MailHost[] {
+  return hosts.filter(({ preference }) => preference === hosts[0]?.preference)
+}
+
+/** Failures to connect in a row that make an address count as down: one may be chance. */
+const FAILURES_TO_DOWN = 3
+/** So long an address that is down is not tried again: a dead host then costs no waiting per message. */
+const DOWN_MS = 60_000
+const ADDRESSES_MAX = 10_000
+
+/** Addresses that did not take connections lately. */
+export class DownHosts {
+  private readonly clock: Clock
+  private readonly entries = new Map<string, { failures: number; until: number; why: string }>()
+
+  constructor(clock: Clock) {
+    this.clock = clock
+  }
+
+  /** Why the address is not to be tried now; null: it is. */
+  whyDown(address: string): string | null {
+    const entry = this.entries.get(address)
+    if (!entry || entry.failures < FAILURES_TO_DOWN || this.clock.monotonic() >= entry.until) return null
+    return entry.why
+  }
+
+  failed(address: string, why: string): void {
+    const failures = (this.entries.get(address)?.failures ?? 0) + 1
+    this.entries.delete(address)
+    this.entries.set(address, { failures, until: this.clock.monotonic() + DOWN_MS, why })
+    const oldest = this.entries.keys().next()
+    if (this.entries.size > ADDRESSES_MAX && !oldest.done) this.entries.delete(oldest.value)
+  }
+
+  worked(address: string): void {
+    this.entries.delete(address)
+  }
+}

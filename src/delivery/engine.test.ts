@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createTestClock } from '../../test/support/clock.ts'
+import { seededEngine, seedQueue } from '../../test/support/seed-queue.ts'
+import { eventually } from '../../test/support/service.ts'
+import { eachStore } from '../../test/support/stores.ts'
+import { systemClock } from '../base/clock.ts'
+import type { AttemptResult, Transport } from './engine.ts'
+import { connectionFailure, type Outcome } from './outcome.ts'
+import type { ClaimedDelivery } from './queue.ts'
+
+const DELIVERED: Outcome = { kind: 'delivered', code: 250, message: 'Ok', enhanced: null }
+
+function resultOf(outcome: Outcome): AttemptResult {
+  return {
+    outcome,
+    attempted: true,
+    mxHost: 'mx.example',
+    sendingIp: null,
+    provider: 'Other',
+    tls: null,
+    verified: null,
+    utf8: null,
+    sessionMs: 1,
+    transcript: null,
+  }
+}
+
+/** One lane per recipient domain, with so many connections; `answer` decides. */
+function fakeTransport(
+  connections: number,
+  answer: (delivery: ClaimedDelivery) => Promise<Outcome>,
+): Transport & { attempts: ClaimedDelivery[] } {
+  const attempts: ClaimedDelivery[] = []
+  return {
+    attempts,
+    siteOf: async (domain) => ({ site: domain, provider: 'Other' }),
+    laneOf: async ({ recipient_domain: site }) => ({
+      name: `any/${site}`,
+      source: null,
+      site,
+      provider: 'Other',
+      limits: { connections, messagesPerConnection: 100, messagesPerSecond: null },
+    }),
+    async deliver(_lane, delivery, _ready, stillOurs) {
+      attempts.push(delivery)
+      await stillOurs()
+      return resultOf(await answer(delivery))
+    },
+    close: async () => {},
+  }
+}
+
+const soon = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+eachStore(
+  'a tenant with thousands queued delays the single message of another by a few turns',
+  async (store) => {
+    const transport = fakeTransport(5, async () => {
+      await soon()
+      return DELIVERED
+    })
+    const now = systemClock.now()
+    await seedQueue(store, {
+      accountId: 'big',
+      domainId: 'big',
+      recipientDomain: 'gmail.example',
+      count: 3_000,
+      dueAt: now - 1000,
+    })
+    const engine = seededEngine(store, systemClock, transport)
+    await engine.start()
+    await eventually('some of the big one', async () => transport.attempts.length > 100)
+    await seedQueue(store, {
+      accountId: 'small',
+      domainId: 'small',
+      recipientDomain: 'gmail.example',
+      count: 1,
+      dueAt: systemClock.now(),
+    })
+    const before = transport.attempts.length
+    engine.wake()
+    await eventually('the single one', async () =>
+      transport.attempts.some(({ account_id }) => account_id === 'small'),
+    )
+    const at = transport.attempts.findIndex(({ account_id }) => account_id === 'small')
+    assert.ok(at - before < 1_500, `${at - before} of the other went before it`)
+    await engine.stop(5_000)
+  },
+)
+
+eachStore('destinations that never answer do not fill the window', async (store) => {
+  const hanging = Promise.withResolvers<Outcome>()
+  const transport = fakeTransport(2, async ({ recipient_domain }) =>
+    recipient_domain === 'healthy.example' ? DELIVERED : hanging.promise,
+  )
+  const now = systemClock.now()
+  for (let n = 0; n < 5; n++)
+    await seedQueue(store, {
+      accountId: 'a',
+      domainId: 'd',
+      recipientDomain: `dead${n}.example`,
+      count: 1_000,
+      dueAt: now - 2000,
+    })
+  await seedQueue(store, {
+    accountId: 'a',
+    domainId: 'd',
+    recipientDomain: 'healthy.example',
+    count: 200,
+    dueAt: now - 1000,
+  })
+  for (let n = 5; n < 8; n++)
+    await seedQueue(store, {
+      accountId: 'a',
+      domainId: 'd',
+      recipientDomain: `dead${n}.example`,
+      count: 1_000,
+      dueAt: now,
+    })
+  const engine = seededEngine(store, systemClock, transport)
+  await engine.start()
+  await eventually('all healthy ones', async () => {
+    const healthy = transport.attempts.filter(
+      ({ recipient_domain }) => recipient_domain === 'healthy.example',
+    )
+    return healthy.length === 200
+  })
+  assert.equal(transport.attempts.length - 200, 16, 'two attempts in each of the eight dead lanes')
+  hanging.resolve(connectionFailure('gone'))
+  await engine.stop(5_000)
+})
+
+eachStore(
+  'an outcome that the database refuses is written later, and nothing new is begun meanwhile',
+  async (store) => {
+    const clock = createTestClock()
+    const transport = fakeTransport(1, async () => DELIVERED)
+    let refusing = true
+    const broken = {
+      ...store,
+      commit: async (unit: Parameters<typeof store.commit>[0]) => {
+        if (refusing && unit[0]?.sql.includes('attempts = ?')) throw new Error('disk full')
+        return store.commit(unit)
+      },
+    }
+    await seedQueue(store, {
+      accountId: 'a',
+      domainId: 'd',
+      recipientDomain: 'x.example',
+      count: 5,
+      dueAt: clock.now() - 1,
+    })
+    const engine = seededEngine(broken, clock, transport)
+    await engine.start()
+    await eventually('the first attempt', async () => transport.attempts.length > 0)
+    for (let n = 0; n < 5; n++) await clock.advance(1_000)
+    assert.equal(transport.attempts.length, 1)
+    refusing = false
+    await eventually('the rest', async () => {
+      await clock.advance(500)
+      return transport.attempts.length === 5
+    })
+    await eventually('all settled', async () => {
+      const rows = await store.db.selectFrom('deliveries').select('state').execute()
+      return rows.every(({ state }) => state === 'delivered')
+    })
+    assert.equal(new Set(transport.attempts.map(({ id }) => id)).size, 5, 'none was sent twice')
+    await engine.stop(0)
+  },
+)
+
+test('a claim returns only what still waits', async (t) => {
+  const { openSqlite } = await import('../store/sqlite.ts')
+  const { temporaryFolder } = await import('../../test/support/stores.ts')
+  const { createQueue } = await import('./queue.ts')
+  const store = await openSqlite(await temporaryFolder(t))
+  const now = systemClock.now()
+  const ids = await seedQueue(store, {
+    accountId: 'a',
+    domainId: 'd',
+    recipientDomain: 'x.example',
+    count: 20,
+    dueAt: now - 1,
+  })
+  const [one, two] = [createQueue(store, 'one'), createQueue(store, 'two')]
+  assert.equal((await one.claim(ids.slice(0, 12), now)).length, 12)
+  assert.equal((await two.claim(ids, now)).length, 8)
+  assert.equal((await two.claim(ids, now)).length, 0)
+  await store.close()
+})

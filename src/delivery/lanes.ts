@@ -1,0 +1,243 @@
+/**
+ * Lanes: what goes from one source address to one MX site shares connections, rate and back-off. Here is
+ * what this process holds for each lane, and how much more of it may be claimed:
+ *
+ * - A lane holds about what it delivers in a second, at least two rounds of its connections. A dead or slow
+ *   destination therefore holds little, a quick one never runs dry.
+ * - A sending domain that has nothing in a full lane may still put one delivery into it, so that somebody
+ *   else's thousands cost it one turn (fair-queue.ts), not a place in their line.
+ */
+import type { Timer } from '../base/clock.ts'
+import { FairQueue } from './fair-queue.ts'
+import { Pace } from './pacing.ts'
+import type { LaneLimits } from './providers.ts'
+import type { ClaimedDelivery, DueDelivery } from './queue.ts'
+
+/** An address that mail is sent from. */
+export interface Source {
+  ip: string
+  /** Name for EHLO; null: the service's own. */
+  helo: string | null
+}
+
+/** Which lane a delivery belongs to, and what holds there. */
+export interface LaneInfo {
+  /** `<source>/<site>`: unique, and what people filter by. */
+  name: string
+  /** Null: the system chooses the address. */
+  source: Source | null
+  site: string
+  /** Display name of the provider. Domains of one site may have different ones. */
+  provider: string
+  limits: LaneLimits
+}
+
+/** A claimed delivery with the end of its first lease on the monotonic clock. */
+export type HeldDelivery = ClaimedDelivery & { heldUntil: number; provider: string }
+
+/** Deliveries of one sending domain to one recipient domain. */
+export interface Group {
+  domainId: string
+  recipientDomain: string
+  /** Null until the first of them found its lane. */
+  lane: Lane | null
+  held: number
+}
+
+/** The most that one lane holds: a second of the fastest lane there is. */
+const LANE_HOLD_MAX = 1_000
+/** Held for a destination whose lane is not known yet: a look-up takes some milliseconds, or fails. */
+const UNROUTED_HOLD = 20
+/** Groups and lanes remembered, with some hundred bytes each; the longest unused are forgotten first. */
+const GROUPS_MAX = 20_000
+const LANES_MAX = 10_000
+
+export class Lane {
+  readonly info: LaneInfo
+  readonly pace: Pace
+  readonly waiting = new FairQueue<HeldDelivery>()
+  running = 0
+  /** Groups of this lane that have more due in the database. */
+  readonly withMore = new Set<Group>()
+  /** Rings when the pace lets the next attempt begin. */
+  timer: Timer | null = null
+  private readonly heldBySender = new Map<string, number>()
+
+  constructor(info: LaneInfo) {
+    this.info = info
+    this.pace = new Pace(info.limits)
+  }
+
+  get held(): number {
+    return this.waiting.size + this.running
+  }
+
+  holdMax(now: number): number {
+    return Math.min(LANE_HOLD_MAX, Math.max(2 * this.pace.connections(now), this.pace.throughput(now)))
+  }
+
+  holdsOf(domainId: string): number {
+    return this.heldBySender.get(domainId) ?? 0
+  }
+
+  count(domainId: string, change: 1 | -1): void {
+    const left = this.holdsOf(domainId) + change
+    if (left > 0) this.heldBySender.set(domainId, left)
+    else this.heldBySender.delete(domainId)
+  }
+
+  /** Nothing in it, and nothing to remember about it. */
+  forgettable(now: number): boolean {
+    return this.held === 0 && this.pace.waitMs(now) === 0 && this.pace.state(now).backedOffMs === 0
+  }
+}
+
+export class Lanes {
+  private readonly lanes = new Map<string, Lane>()
+  private readonly groups = new Map<string, Group>()
+  /** Groups known to have more due in the database than was claimed. */
+  private readonly withMore = new Set<Group>()
+
+  all(): Lane[] {
+    return [...this.lanes.values()]
+  }
+
+  lane(info: LaneInfo): Lane {
+    const known = this.lanes.get(info.name)
+    if (known) return known
+    const lane = new Lane(info)
+    this.lanes.set(info.name, lane)
+    return lane
+  }
+
+  group({ domain_id, recipient_domain }: Pick<DueDelivery, 'domain_id' | 'recipient_domain'>): Group {
+    const key = `${domain_id} ${recipient_domain}`
+    const known = this.groups.get(key)
+    if (known) return known
+    const group = { domainId: domain_id, recipientDomain: recipient_domain, lane: null, held: 0 }
+    this.groups.set(key, group)
+    return group
+  }
+
+  markMore(group: Group, more = true): void {
+    if (more) {
+      this.withMore.add(group)
+      group.lane?.withMore.add(group)
+    } else {
+      this.withMore.delete(group)
+      group.lane?.withMore.delete(group)
+    }
+  }
+
+  /** The group goes by this lane from now on. */
+  assign(group: Group, lane: Lane): void {
+    if (group.lane === lane) return
+    group.lane?.withMore.delete(group)
+    group.lane = lane
+    if (this.withMore.has(group)) lane.withMore.add(group)
+  }
+
+  hasMore(group: Group): boolean {
+    return this.withMore.has(group)
+  }
+
+  /** Some group waits for room. */
+  waitsForRoom(): boolean {
+    return this.withMore.size > 0
+  }
+
+  /** Groups that have more due, and room for it; those that were served longest ago first. */
+  hungry(now: number, limit: number): Group[] {
+    const found: Group[] = []
+    for (const group of this.withMore) {
+      if (roomOf(group, now) > 0) found.push(group)
+      if (found.length === limit) break
+    }
+    for (const group of found) {
+      this.withMore.delete(group)
+      this.withMore.add(group)
+    }
+    return found
+  }
+
+  /** The last look saw everything that is due. */
+  sawAll(): void {
+    for (const group of [...this.withMore]) this.markMore(group, false)
+  }
+
+  /**
+   * Which of the due deliveries to claim, `limit` at the most: groups take turns, each as far as its lane has
+   * room. Groups that got less than was there are marked.
+   */
+  choose(due: readonly DueDelivery[], limit: number, now: number): string[] {
+    const chosen: string[] = []
+    const taken = new Map<Lane | Group, number>()
+    let pending = groupsOf(due, (row) => this.group(row))
+    while (pending.length > 0 && chosen.length < limit) {
+      const next: typeof pending = []
+      for (const entry of pending) {
+        if (chosen.length >= limit) {
+          next.push(entry)
+          continue
+        }
+        const { group, rows } = entry
+        const holder = group.lane ?? group
+        const here = taken.get(holder) ?? 0
+        const ofGroup = taken.get(group) ?? 0
+        const free = roomOf(group, now) - here > 0 || (ofGroup === 0 && mayEnterFull(group))
+        if (!free) {
+          this.markMore(group)
+          continue
+        }
+        chosen.push((rows[entry.at] as DueDelivery).id)
+        taken.set(holder, here + 1)
+        if (holder !== group) taken.set(group, ofGroup + 1)
+        entry.at++
+        if (entry.at < rows.length) next.push(entry)
+      }
+      pending = next
+    }
+    for (const { group, rows, at } of pending) if (at < rows.length) this.markMore(group)
+    return chosen
+  }
+
+  /** Forgets what is idle, when there is much of it. */
+  sweep(now: number): void {
+    for (const [key, lane] of this.lanes) {
+      if (this.lanes.size <= LANES_MAX) break
+      if (lane.forgettable(now)) this.lanes.delete(key)
+    }
+    for (const [key, group] of this.groups) {
+      if (this.groups.size <= GROUPS_MAX) break
+      if (group.held === 0 && !this.withMore.has(group)) this.groups.delete(key)
+    }
+  }
+}
+
+/** How many more of the group may be claimed. */
+export function roomOf(group: Group, now: number): number {
+  const { lane } = group
+  if (!lane) return UNROUTED_HOLD - group.held
+  const room = Math.floor(lane.holdMax(now)) - lane.held
+  return room > 0 ? room : mayEnterFull(group) ? 1 : 0
+}
+
+/** One per sending domain goes into a lane that others have filled. */
+const mayEnterFull = ({ lane, domainId }: Group) => lane !== null && lane.holdsOf(domainId) === 0
+
+interface Pending {
+  group: Group
+  rows: DueDelivery[]
+  at: number
+}
+
+function groupsOf(due: readonly DueDelivery[], groupOf: (row: DueDelivery) => Group): Pending[] {
+  const byGroup = new Map<Group, Pending>()
+  for (const row of due) {
+    const group = groupOf(row)
+    const entry = byGroup.get(group)
+    if (entry) entry.rows.push(row)
+    else byGroup.set(group, { group, rows: [row], at: 0 })
+  }
+  return [...byGroup.values()]
+}

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { asksToSlowDown, Pace, RECOVERY_MS } from './pacing.ts'
+import { DEFAULT_LIMITS, providerOf, siteOfHosts } from './providers.ts'
+
+const limits = (messagesPerSecond: number | null) => ({
+  connections: 20,
+  messagesPerConnection: 100,
+  messagesPerSecond,
+})
+
+/** Starts of attempts in one window, if there is always something to send and the timer is late. */
+function starts(pace: Pace, from: number, forMs: number, lateMs = 0): number[] {
+  const begun: number[] = []
+  for (let now = from; now < from + forMs; ) {
+    const wait = pace.waitMs(now)
+    if (wait > 0) {
+      now += wait + lateMs
+      continue
+    }
+    pace.begin(now)
+    begun.push(now)
+  }
+  return begun
+}
+
+test('a rate is kept in every window, without a burst at its start, and lateness does not add up', () => {
+  const begun = starts(new Pace(limits(10)), 0, 60_000, 3)
+  assert.ok(Math.abs(begun.length - 600) <= 2, `${begun.length}`)
+  for (let from = 0; from < 59_000; from += 137) {
+    const inWindow = begun.filter((at) => at >= from && at < from + 1_000).length
+    assert.ok(inWindow <= 11, `${inWindow} in the second from ${from}`)
+  }
+})
+
+test('a complaint halves rate and connections; they recover in fifteen minutes', () => {
+  const pace = new Pace(limits(10))
+  assert.equal(pace.slowDown(0, 'slow down'), true)
+  assert.deepEqual(
+    { ...pace.state(0) },
+    { connections: 10, messagesPerSecond: 5, backedOffMs: RECOVERY_MS, why: 'slow down' },
+  )
+  assert.equal(pace.slowDown(4_000, 'the same cause'), false)
+  assert.ok((pace.state(RECOVERY_MS * 0.8).messagesPerSecond ?? 0) >= 9 - 1e-9)
+  assert.deepEqual(pace.state(RECOVERY_MS), {
+    connections: 20,
+    messagesPerSecond: 10,
+    backedOffMs: 0,
+    why: null,
+  })
+})
+
+test('a lane without a rate gets half of what it did', () => {
+  const pace = new Pace(limits(null))
+  for (let now = 0; now < 10_000; now += 10) pace.finished(now)
+  pace.slowDown(10_000, '421 too many')
+  const rate = pace.state(10_000).messagesPerSecond ?? 0
+  assert.ok(rate > 45 && rate < 55, `${rate}`)
+  assert.equal(pace.state(10_000 + RECOVERY_MS).messagesPerSecond, null)
+})
+
+test('which replies ask to slow down', () => {
+  const cases: [number, string, boolean][] = [
+    [421, '4.7.28 Gmail has detected an unusual rate of unsolicited mail', true],
+    [421, 'Service not available, closing transmission channel', true],
+    [451, '4.7.500 Server busy. Please try again later', true],
+    [450, '4.2.1 The user is receiving mail too quickly: rate limit', true],
+    [421, '4.7.0 [TSS04] Messages from 1.2.3.4 temporarily deferred due to unexpected volume', true],
+    [450, '4.2.0 Greylisted, too many new senders', false],
+    [452, '4.2.2 Mailbox full', false],
+    [550, '5.7.1 rate limit', false],
+  ]
+  for (const [code, text, expected] of cases) assert.equal(asksToSlowDown(code, text), expected, text)
+})
+
+test('providers by their MX hosts', () => {
+  const cases: [string, string, string, string][] = [
+    ['gmail.com', 'gmail-smtp-in.l.google.com', 'google', 'Gmail'],
+    ['company.example', 'aspmx.l.google.com', 'google', 'Google Workspace'],
+    ['new.example', 'smtp.google.com', 'google', 'Google Workspace'],
+    ['hotmail.com', 'hotmail-com.olc.protection.outlook.com', 'outlook-consumer', 'Outlook US'],
+    ['hotmail.fr', 'eur.olc.protection.outlook.com', 'outlook-consumer', 'Outlook EU'],
+    ['firm.example', 'firm-example.mail.protection.outlook.com', 'outlook-365', 'Outlook 365'],
+    ['yahoo.com', 'mta5.am0.yahoodns.net', 'yahoo', 'Yahoo US'],
+    ['yahoo.de', 'mx-eu.mail.am0.yahoodns.net', 'yahoo', 'Yahoo EU'],
+    ['icloud.com', 'mx01.mail.icloud.com', 'apple', 'Apple'],
+    ['gmx.de', 'mx00.emig.gmx.net', 'united-internet', 'German'],
+    ['proton.me', 'mail.protonmail.ch', 'proton', 'Proton'],
+    ['a.example', 'us-smtp-inbound-1.mimecast.com', 'mimecast', 'Other US'],
+    ['b.example', 'mx07-0012ab01.pphosted.com', 'proofpoint', 'Other US'],
+    ['c.example', 'd1.ess.barracudanetworks.com', 'barracuda', 'Other US'],
+    ['qq.com', 'mx3.qq.com', 'qq', 'Chinese'],
+  ]
+  for (const [domain, mx, site, name] of cases) {
+    const provider = providerOf(mx)
+    assert.equal(provider?.site, site, mx)
+    assert.equal(provider?.displayName(domain, mx), name, domain)
+  }
+  assert.equal(providerOf('notgoogle.com'), null)
+  assert.equal(providerOf('google.com.evil.example'), null)
+  assert.equal(siteOfHosts(['b.example', 'a.example']), 'a.example,b.example')
+  assert.equal(DEFAULT_LIMITS.connections, 10)
+})

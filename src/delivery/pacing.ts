@@ -1,0 +1,114 @@
+/**
+ * How fast one lane may go, now. Pure: times are handed in, on the monotonic clock.
+ *
+ * 1. A rate is kept by spacing: attempts begin on an even grid, never in a burst at a window's start.
+ * 2. A reply that speaks of rate (421, or 4xx with such words) halves rate and connections at once; a lane
+ *    without a set rate gets half of what it did in the last seconds.
+ * 3. The lane recovers evenly over 15 minutes of success, then the set limits hold again.
+ */
+import type { LaneLimits } from './providers.ts'
+
+/** From a cut to full speed. */
+export const RECOVERY_MS = 15 * 60_000
+/** Replies to what was under way when the first complaint came have the same cause: they count once. */
+const CUT_EVERY_MS = 5_000
+/** However often a provider complains, some attempts go on: only they can learn that it has calmed down. */
+const FACTOR_MIN = 1 / 64
+const RATE_MIN_PER_SECOND = 0.1
+/** Time constant of the measured throughput. */
+const MEASURED_OVER_MS = 2_000
+
+export interface PaceState {
+  connections: number
+  messagesPerSecond: number | null
+  /** Time left until the set limits hold again; 0 when they do. */
+  backedOffMs: number
+  /** The reply that slowed the lane down, while it is slower. */
+  why: string | null
+}
+
+export class Pace {
+  private readonly limits: LaneLimits
+  private cut: { factor: number; at: number; baseRate: number; why: string } | null = null
+  /** When the next attempt may begin. */
+  private nextSlotAt = Number.NEGATIVE_INFINITY
+  private measured = 0
+  private measuredAt = 0
+
+  constructor(limits: LaneLimits) {
+    this.limits = limits
+  }
+
+  connections(now: number): number {
+    const { connections } = this.limits
+    return Math.max(1, Math.ceil(connections * this.factor(now)))
+  }
+
+  /** Milliseconds until the next attempt may begin. */
+  waitMs(now: number): number {
+    return this.rate(now) === null ? 0 : Math.max(0, this.nextSlotAt - now)
+  }
+
+  /** An attempt begins. A late one keeps the grid, so that lateness does not add up. */
+  begin(now: number): void {
+    const rate = this.rate(now)
+    if (rate === null) return
+    this.nextSlotAt = Math.max(this.nextSlotAt + 1000 / rate, now)
+  }
+
+  /** An attempt came to an end at the server. */
+  finished(now: number): void {
+    this.measured = this.throughput(now) + 1000 / MEASURED_OVER_MS
+    this.measuredAt = now
+  }
+
+  /** Attempts per second lately. */
+  throughput(now: number): number {
+    return this.measured * Math.exp(-(now - this.measuredAt) / MEASURED_OVER_MS)
+  }
+
+  /** The server asked for less. @returns whether the lane was slowed down by it */
+  slowDown(now: number, why: string): boolean {
+    if (this.cut && now - this.cut.at < CUT_EVERY_MS) return false
+    const factor = Math.max(FACTOR_MIN, this.factor(now) / 2)
+    const baseRate = this.cut?.baseRate ?? Math.max(this.throughput(now), 1)
+    this.cut = { factor, at: now, baseRate, why }
+    this.nextSlotAt = Math.max(this.nextSlotAt, now)
+    return true
+  }
+
+  state(now: number): PaceState {
+    const recovering = this.factor(now) < 1 && this.cut !== null
+    return {
+      connections: this.connections(now),
+      messagesPerSecond: this.rate(now),
+      backedOffMs: recovering && this.cut ? this.cut.at + RECOVERY_MS - now : 0,
+      why: recovering ? (this.cut?.why ?? null) : null,
+    }
+  }
+
+  private rate(now: number): number | null {
+    const factor = this.factor(now)
+    const base = this.limits.messagesPerSecond ?? (factor < 1 ? (this.cut?.baseRate ?? null) : null)
+    return base === null ? null : Math.max(RATE_MIN_PER_SECOND, base * factor)
+  }
+
+  private factor(now: number): number {
+    if (!this.cut) return 1
+    const { factor, at } = this.cut
+    const grown = factor + (1 - factor) * ((now - at) / RECOVERY_MS)
+    if (grown < 1) return grown
+    this.cut = null
+    return 1
+  }
+}
+
+const RATE_WORDS =
+  /rate.?limit|too (many|much|fast)|throttl|slow(ing)? down|exceed(ed|s)? .{0,40}(rate|limit|quota|connections|messages)|(connection|message|sending) (rate|limit)|concurren|unusual rate|temporarily (deferred|rate)|try again (later|in).{0,40}(volume|rate)|deferred due to (user complaints|unexpected volume)|RP-00[123]|TSS?0[0-9]|4\.7\.28|4\.7\.500/i
+const GREYLIST_WORDS = /gr[ea]y-?list/i
+
+/** Does a temporary reply ask us to slow down? 421 does at any time (RFC 5321 §4.2.3: the server closes). */
+export function asksToSlowDown(code: number, text: string): boolean {
+  if (code < 400 || code >= 500 || GREYLIST_WORDS.test(text)) return false
+  return code === 421 || RATE_WORDS.test(text)
+}

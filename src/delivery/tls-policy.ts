@@ -1,0 +1,97 @@
+/**
+ * What TLS one connection needs: the sender's wish (messages.md rule 36) and the receiver's policy together.
+ *
+ * 1. DANE: validated TLSA records of the MX host decide (RFC 7672 §2.2); a look-up that fails where records
+ *    may exist leaves the host out, since an attacker could have caused it.
+ * 2. Else MTA-STS: in `enforce`, hosts that the policy does not name are left out, and the certificate must
+ *    verify; in `testing` the same is only reported (RFC 8461 §5).
+ * 3. A policy asks for more than the sender, never for less: it cannot be switched off by skip-verification.
+ */
+import type { Clock } from '../base/clock.ts'
+import type { MailHost } from '../dns/mx.ts'
+import type { Resolver } from '../dns/resolver.ts'
+import type { StsPolicies } from '../mta-sts/policies.ts'
+import { namesHost } from '../mta-sts/policy.ts'
+import type { TlsEvidence } from '../smtp/tls-evidence.ts'
+import { judgeByTlsa, usableRecords } from './dane.ts'
+import type { TlsPolicy } from './engine.ts'
+
+export interface HostTls {
+  required: boolean
+  verify: boolean
+  /** In place of the PKIX rules. */
+  judge: ((evidence: TlsEvidence) => string | null) | null
+  /** What asked for it; `testing` asks for nothing and is reported. */
+  policy: 'none' | 'tlsa' | 'sts' | 'sts-testing'
+  /** Connections under different rules are not shared. */
+  key: string
+}
+
+export type HostTlsResult = HostTls | { refused: string; policy: 'tlsa' | 'sts'; result: string }
+
+export interface TlsPolicyParts {
+  resolver: Resolver
+  policies: StsPolicies | null
+  port: number
+  clock: Clock
+}
+
+/** The sender's wish alone. */
+export function senderTls({ required, verify }: TlsPolicy): HostTls {
+  return { required, verify, judge: null, policy: 'none', key: `${required} ${verify}` }
+}
+
+/** The rules for connecting to `host` with mail for `domain`, or why it must not be used. */
+export async function hostTls(
+  parts: TlsPolicyParts,
+  domain: string,
+  host: MailHost,
+  wish: TlsPolicy,
+): Promise<HostTlsResult> {
+  const dane = host.authenticated ? await daneOf(parts, host, wish) : null
+  if (dane) return dane
+  const found = await parts.policies?.of(domain)
+  if (!found) return senderTls(wish)
+  const named = namesHost(found.policy, host.exchange)
+  if (found.policy.mode === 'testing') return { ...senderTls(wish), policy: 'sts-testing' }
+  if (!named) {
+    return {
+      refused: `the MTA-STS policy of ${domain} does not name ${host.exchange}`,
+      policy: 'sts',
+      result: 'validation-failure',
+    }
+  }
+  return { required: true, verify: true, judge: null, policy: 'sts', key: 'sts' }
+}
+
+/** TLSA records are looked up under the name that the host's CNAMEs lead to, or its own (RFC 7672 §2.2.3). */
+async function daneOf(
+  { resolver, port, clock }: TlsPolicyParts,
+  host: MailHost,
+  wish: TlsPolicy,
+): Promise<HostTlsResult | null> {
+  const names = [...new Set([host.canonicalName, host.exchange])]
+  for (const name of names) {
+    const answer = await resolver.query(`_${port}._tcp.${name}`, 'TLSA')
+    if (answer.kind === 'nodata' || answer.kind === 'nxdomain') continue
+    if (answer.kind !== 'records') {
+      return {
+        refused: `no TLSA answer for ${name}: ${answer.problem}`,
+        policy: 'tlsa',
+        result: 'dane-required',
+      }
+    }
+    if (!answer.authenticated) continue
+    const usable = usableRecords(answer.records)
+    if (usable.length === 0)
+      return { required: true, verify: wish.required && wish.verify, judge: null, policy: 'tlsa', key: 'tls' }
+    return {
+      required: true,
+      verify: true,
+      judge: (evidence) => judgeByTlsa(usable, evidence, clock.now()),
+      policy: 'tlsa',
+      key: `tlsa ${name}`,
+    }
+  }
+  return null
+}

@@ -1,0 +1,122 @@
+/**
+ * The policy that holds for a domain now (RFC 8461 §5.1):
+ *
+ * 1. The TXT record is asked for each time (the resolver keeps it for its TTL); its id says whether a policy
+ *    that is known is still the newest.
+ * 2. A new id, or a policy over a day old, has it fetched anew. Where that fails the known one holds until
+ *    its max_age ends: who can suppress DNS or HTTPS answers cannot downgrade a domain.
+ * 3. What was fetched is handed to `keep`, and read back at a start by `known`.
+ */
+import type { Clock } from '../base/clock.ts'
+import type { Fetched } from './fetch.ts'
+import { parseStsPolicy, readStsRecord, type StsPolicy } from './policy.ts'
+
+export interface StoredPolicy {
+  domain: string
+  id: string
+  text: string
+  /** Unix milliseconds. */
+  expiresAt: number
+}
+
+export interface PolicyParts {
+  clock: Clock
+  /** TXT records of a name; null: DNS did not say. */
+  txt(name: string): Promise<readonly string[] | null>
+  fetch(domain: string): Promise<Fetched>
+  known(domain: string): Promise<StoredPolicy | null>
+  keep(policy: StoredPolicy): Promise<void>
+}
+
+export interface StsPolicies {
+  /** Null: the domain has no policy. Never rejects. */
+  of(domain: string): Promise<{ policy: StsPolicy; id: string } | null>
+}
+
+interface Entry {
+  stored: StoredPolicy | null
+  policy: StsPolicy | null
+  /** On the monotonic clock: not fetched again before. */
+  retryAt: number
+  freshUntil: number
+  /** The id that could not be fetched. */
+  failedId: string | null
+  fetching: Promise<void> | null
+}
+
+const REFRESH_MS = 86_400_000
+/** After a failed fetch (RFC 8461 §3.3: five minutes or more). */
+const RETRY_MS = 5 * 60_000
+const DOMAINS_MAX = 20_000
+
+export function createStsPolicies(parts: PolicyParts): StsPolicies {
+  const entries = new Map<string, Promise<Entry>>()
+
+  async function load(domain: string): Promise<Entry> {
+    const stored = await parts.known(domain).catch(() => null)
+    const parsed = stored ? parseStsPolicy(stored.text) : null
+    const policy = parsed && !('invalid' in parsed) ? parsed : null
+    return {
+      stored: policy ? stored : null,
+      policy,
+      retryAt: Number.NEGATIVE_INFINITY,
+      freshUntil: Number.NEGATIVE_INFINITY,
+      failedId: null,
+      fetching: null,
+    }
+  }
+
+  function entryOf(domain: string): Promise<Entry> {
+    const known = entries.get(domain)
+    if (known) return known
+    const entry = load(domain)
+    entries.set(domain, entry)
+    const oldest = entries.keys().next()
+    if (entries.size > DOMAINS_MAX && !oldest.done) entries.delete(oldest.value)
+    return entry
+  }
+
+  async function refresh(domain: string, id: string, entry: Entry): Promise<void> {
+    const fetched = await parts.fetch(domain)
+    const parsed = fetched.kind === 'text' ? parseStsPolicy(fetched.text) : { invalid: fetched.why }
+    const now = parts.clock.monotonic()
+    if ('invalid' in parsed || fetched.kind !== 'text') {
+      entry.failedId = id
+      entry.retryAt = now + RETRY_MS
+      return
+    }
+    const expiresAt = Math.round(parts.clock.now() + parsed.maxAgeSeconds * 1000)
+    entry.policy = parsed
+    entry.stored = { domain, id, text: fetched.text, expiresAt }
+    entry.freshUntil = now + REFRESH_MS
+    entry.failedId = null
+    // Not being able to keep it costs a fetch after the next start, nothing now.
+    await parts.keep(entry.stored).catch(() => {})
+  }
+
+  return {
+    async of(domain) {
+      const entry = await entryOf(domain)
+      if (entry.stored && entry.stored.expiresAt <= parts.clock.now()) {
+        entry.stored = null
+        entry.policy = null
+      }
+      const texts = await parts.txt(`_mta-sts.${domain}`)
+      const id = texts && readStsRecord(texts)
+      if (id) {
+        const now = parts.clock.monotonic()
+        const outdated = entry.stored?.id !== id || now >= entry.freshUntil
+        const mayFetch = entry.failedId !== id || now >= entry.retryAt
+        if (outdated && mayFetch) {
+          entry.fetching ??= refresh(domain, id, entry).finally(() => {
+            entry.fetching = null
+          })
+        }
+        // A policy with the right id is good enough to go on with.
+        if (entry.fetching && entry.stored?.id !== id) await entry.fetching
+      }
+      const { policy, stored } = entry
+      return policy && stored && policy.mode !== 'none' ? { policy, id: stored.id } : null
+    },
+  }
+}

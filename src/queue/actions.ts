@@ -1,0 +1,181 @@
+/**
+ * Actions on a part of the queue: pause, resume, retry and drop, by filter. Deliveries that are being handed
+ * over are left alone; those that wait in memory are given back first, so that none escapes.
+ *
+ * A paused delivery is due when its window ends, so that even a forgotten one comes to an end.
+ */
+import type { Clock } from '../base/clock.ts'
+import { BadRequest } from '../base/errors.ts'
+import type { Delivery } from '../delivery/engine.ts'
+import { type EventMessage, eventStatement, rejectedEvent } from '../events/event.ts'
+import { type SqlValue, StaleWrite, type Statement, type Store } from '../store/store.ts'
+import { laneNames, type QueueTotals } from './totals.ts'
+
+export const ACTIONS = ['pause', 'resume', 'retry', 'drop', 'move'] as const
+export type QueueAction = (typeof ACTIONS)[number]
+
+export interface QueueFilter {
+  domain?: string
+  recipientDomain?: string
+  provider?: string
+  lane?: string
+  tag?: string
+  messageId?: string
+  olderThanMs?: number
+}
+
+export interface ActionParts {
+  store: Store
+  delivery: Delivery
+  totals: QueueTotals
+  clock: Clock
+  /** The message as its events name it; null when it is gone. */
+  messageOf(id: string): Promise<EventMessage | null>
+}
+
+export interface ActionResult {
+  matched: number
+  changed: number
+}
+
+/** Deliveries in one transaction. */
+const CHUNK = 500
+
+/** `accountId` null: of all accounts. @throws BadRequest for `move`, as long as there are no pools */
+export async function runAction(
+  parts: ActionParts,
+  accountId: string | null,
+  action: QueueAction,
+  filter: QueueFilter,
+  dryRun: boolean,
+): Promise<ActionResult> {
+  if (dryRun) return sweep(parts, accountId, action, filter, true)
+  return parts.delivery.whileIdle(() => sweep(parts, accountId, action, filter, false))
+}
+
+async function sweep(
+  parts: ActionParts,
+  accountId: string | null,
+  action: QueueAction,
+  filter: QueueFilter,
+  dryRun: boolean,
+): Promise<ActionResult> {
+  const destinations = await destinationsOf(parts, accountId, filter)
+  const { sql, values } = selection(accountId, action, filter, parts.clock.now())
+  const result: ActionResult = { matched: 0, changed: 0 }
+  for (let after = ''; ; ) {
+    const rows = (await parts.store.read({
+      sql,
+      values: [...values, after, CHUNK],
+    })) as unknown as Candidate[]
+    const matching = rows.filter(
+      (row) =>
+        (!destinations || destinations.has(`${row.domain_id} ${row.recipient_domain}`)) &&
+        hasTag(row, filter.tag),
+    )
+    result.matched += matching.length
+    if (!dryRun) result.changed += await change(parts, action, matching)
+    const last = rows.at(-1)
+    if (!last || rows.length < CHUNK) return result
+    after = last.id
+  }
+}
+
+interface Candidate {
+  id: string
+  domain_id: string
+  recipient_domain: string
+  message_pk: string
+  summary_json?: string
+}
+
+/** Which (sending domain, recipient domain) belong to the lane or provider; null: the filter names neither. */
+async function destinationsOf(
+  { delivery, totals }: ActionParts,
+  accountId: string | null,
+  { lane, provider }: QueueFilter,
+): Promise<Set<string> | null> {
+  if (lane === undefined && provider === undefined) return null
+  const named = await laneNames(delivery, await totals.groups(accountId))
+  const fitting = [...named].filter(
+    ([, found]) =>
+      (lane === undefined || found.lane === lane) &&
+      (provider === undefined || found.provider.toLowerCase() === provider.toLowerCase()),
+  )
+  return new Set(fitting.map(([group]) => `${group.domainId} ${group.recipientDomain}`))
+}
+
+/** Which states an action is for. */
+const STATES: Record<QueueAction, string> = {
+  pause: `d.state IN ('scheduled', 'queued') AND d.reason <> 'paused'`,
+  resume: `d.state IN ('scheduled', 'queued') AND d.reason = 'paused'`,
+  retry: `d.state = 'queued'`,
+  drop: `d.state IN ('scheduled', 'queued')`,
+  move: `d.state IN ('scheduled', 'queued')`,
+}
+
+function selection(accountId: string | null, action: QueueAction, filter: QueueFilter, now: number) {
+  const conditions: string[] = [STATES[action]]
+  const values: SqlValue[] = []
+  const add = (condition: string, value: SqlValue | undefined | null) => {
+    if (value === undefined || value === null) return
+    conditions.push(condition)
+    values.push(value)
+  }
+  add('d.account_id = ?', accountId)
+  add('d.domain_id IN (SELECT id FROM domains WHERE name = ?)', filter.domain?.toLowerCase())
+  add('d.recipient_domain = ?', filter.recipientDomain?.toLowerCase())
+  add(
+    'd.message_pk IN (SELECT id FROM messages WHERE message_id = ?)',
+    filter.messageId?.replace(/^<|>$/g, ''),
+  )
+  const { olderThanMs } = filter
+  add('d.created_at < ?', olderThanMs === undefined ? undefined : Math.round(now - olderThanMs))
+  const withTags = filter.tag !== undefined
+  const columns = `d.id, d.domain_id, d.recipient_domain, d.message_pk${withTags ? ', m.summary_json' : ''}`
+  const join = withTags ? ' JOIN messages m ON m.id = d.message_pk' : ''
+  const sql = `SELECT ${columns} FROM deliveries d${join}
+    WHERE ${conditions.join(' AND ')} AND d.id > ? ORDER BY d.id LIMIT ?`
+  return { sql, values }
+}
+
+/** Tags are compared without letter case (messages.md rule 32). */
+function hasTag(row: Candidate, tag: string | undefined): boolean {
+  if (tag === undefined) return true
+  const { tags } = JSON.parse(row.summary_json ?? '{}') as { tags?: string[] }
+  return (tags ?? []).some((other) => other.toLowerCase() === tag.toLowerCase())
+}
+
+const SET: Record<'pause' | 'resume' | 'retry' | 'drop', string> = {
+  pause: `paused_due_at = due_at, due_at = expires_at, reason = 'paused', updated_at = ?`,
+  resume: `due_at = COALESCE(paused_due_at, due_at), paused_due_at = NULL, reason = 'resumed', updated_at = ?`,
+  retry: `due_at = ?, paused_due_at = NULL, reason = 'retry-asked', updated_at = ?`,
+  drop: `state = 'cancelled', due_at = ?, reason = 'dropped', updated_at = ?`,
+}
+
+async function change(parts: ActionParts, action: QueueAction, rows: readonly Candidate[]): Promise<number> {
+  if (action === 'move') throw new BadRequest('There is no IP pool to move to')
+  const now = Math.round(parts.clock.now())
+  const values = action === 'pause' || action === 'resume' ? [now] : [now, now]
+  const sql = `UPDATE deliveries SET ${SET[action]} WHERE id = ? AND ${STATES[action].replaceAll('d.', '')}`
+  const results = await Promise.all(
+    rows.map(async (row) => {
+      const unit: Statement[] = [{ sql, values: [...values, row.id], expectRows: 1 }]
+      const about = action === 'drop' ? await parts.messageOf(row.message_pk) : null
+      if (about) unit.push(eventStatement(rejectedEvent(about, 'cancelled', '', parts.clock.now())))
+      return commitOne(parts.store, unit)
+    }),
+  )
+  return results.filter(Boolean).length
+}
+
+/** False when somebody else has taken up or ended the delivery meanwhile. */
+async function commitOne(store: Store, unit: readonly Statement[]): Promise<boolean> {
+  try {
+    await store.commit(unit)
+    return true
+  } catch (error) {
+    if (error instanceof StaleWrite) return false
+    throw error
+  }
+}

@@ -1,0 +1,43 @@
+/** A database that runs full, or whose disk fails. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startTestService } from '../../test/support/service.ts'
+import { temporaryFolder } from '../../test/support/stores.ts'
+import { openSqlite } from './sqlite.ts'
+import { insert, StoreFull } from './store.ts'
+
+test('a full database refuses what does not fit, and goes on once there is room', async (t) => {
+  const store = await openSqlite(await temporaryFolder(t))
+  const row = (domain: string, bytes: number) =>
+    insert('mta_sts_policies', { domain, policy_id: '1', policy_text: 'x'.repeat(bytes), expires_at: 0 })
+  const [pages] = await store.commit([{ sql: 'PRAGMA page_count', values: [] }])
+  const now = Number(pages?.rows[0]?.['page_count'])
+  await store.commit([{ sql: `PRAGMA max_page_count = ${now + 20}`, values: [] }])
+  const results = await Promise.allSettled([
+    store.commit([row('large.example', 500_000)]),
+    store.commit([row('larger.example', 600_000)]),
+  ])
+  for (const result of results) {
+    assert.equal(result.status, 'rejected')
+    assert.ok(result.reason instanceof StoreFull, String(result.reason))
+  }
+  assert.equal(await store.ping(), true)
+  await store.commit([row('small.example', 10)])
+  await store.commit([{ sql: 'PRAGMA max_page_count = 1000000', values: [] }])
+  await store.commit([row('large.example', 500_000)])
+  const kept = await store.db.selectFrom('mta_sts_policies').select('domain').orderBy('domain').execute()
+  assert.deepEqual(
+    kept.map(({ domain }) => domain),
+    ['large.example', 'small.example'],
+  )
+  await store.close()
+})
+
+test('below the floor of free space mail is refused with 507 and everything else works', async (t) => {
+  const service = await startTestService(t, { SENDWRIGHT_FREE_SPACE_MIN: '900000g' })
+  const answer = await service.send({})
+  assert.equal(answer.status, 507)
+  assert.deepEqual(answer.body, { message: 'Insufficient Storage' })
+  assert.equal(answer.headers.get('retry-after'), '30')
+  assert.equal((await service.call('GET', '/v4/domains')).status, 200)
+})

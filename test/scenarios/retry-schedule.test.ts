@@ -1,0 +1,53 @@
+/** R18: when deferred mail is tried again, and when it is given up. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createTestClock } from '../support/clock.ts'
+import { eventually, startTestService } from '../support/service.ts'
+import { createSink } from '../support/smtp-sink.ts'
+
+const MINUTE_MS = 60_000
+const WAITS_MIN = [10, 15, 30, 60, 120, 240]
+
+type Failed = Record<string, unknown> & {
+  severity: string
+  reason: string
+  'delivery-status': Record<string, number | string>
+}
+
+test('attempts follow after 10, 15, 30 minutes, 1, 2 and 4 hours; then the message is too old', async (t) => {
+  const clock = createTestClock()
+  const sink = await createSink()
+  t.after(() => sink.close())
+  sink.on('RCPT TO', '451 4.3.0 not now')
+  const service = await startTestService(
+    t,
+    { SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}` },
+    { clock },
+  )
+  await service.send({})
+  /** Lets a little time pass with each look, since timers may be set after the clock was turned. */
+  const failures = async (count: number) => {
+    await clock.advance(50)
+    const found = (await service.events('?event=failed')) as Failed[]
+    const failed = found.filter(({ event }) => event === 'failed')
+    return failed.length >= count ? failed : null
+  }
+  const rcpts = () => sink.commands.filter(([, line]) => line.startsWith('RCPT TO')).length
+  for (const [index, wait] of WAITS_MIN.entries()) {
+    const [last] = await eventually(`attempt ${index + 1}`, () => failures(index + 1))
+    assert.equal(last?.severity, 'temporary')
+    const retryMs = Number(last?.['delivery-status']['retry-seconds']) * 1000
+    assert.ok(retryMs >= wait * MINUTE_MS * 0.95 - 1000 && retryMs <= wait * MINUTE_MS, `${wait}: ${retryMs}`)
+    const due = (last?.['timestamp'] as number) * 1000 + retryMs
+    await clock.advance(due - 2_000 - clock.now())
+    assert.equal(rcpts(), index + 1, 'nothing is tried early')
+    await clock.advance(4_000)
+  }
+  const [end] = await eventually('the end', () => failures(WAITS_MIN.length + 1))
+  assert.equal(end?.severity, 'permanent')
+  assert.equal(end?.reason, 'old')
+  assert.equal(end?.['delivery-status']['code'], 602)
+  assert.equal(end?.['delivery-status']['message'], 'Too old')
+  assert.equal(end?.['delivery-status']['last-code'], 451)
+  assert.equal(rcpts(), WAITS_MIN.length + 1)
+})

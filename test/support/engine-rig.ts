@@ -1,0 +1,119 @@
+/** An engine for drills: a fresh SQLite, real SMTP into sinks found through a DNS stub, no HTTP. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Clock } from '../../src/base/clock.ts'
+import { parseCidr } from '../../src/base/ip.ts'
+import type { AttemptResult, Delivery, Transport } from '../../src/delivery/engine.ts'
+import type { LaneLimits, Provider } from '../../src/delivery/providers.ts'
+import { createTransport } from '../../src/delivery/transport.ts'
+import { createResolver } from '../../src/dns/resolver.ts'
+import { openSqlite } from '../../src/store/sqlite.ts'
+import type { Store } from '../../src/store/store.ts'
+import { createDnsServer } from './dns-server.ts'
+import { seededEngine } from './seed-queue.ts'
+import { ownAddress } from './service.ts'
+import { createSink, type Sink } from './smtp-sink.ts'
+
+const PORT = 2500
+
+/** A fresh store for the time of `run`. */
+export async function withStore<T>(run: (store: Store) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'sendwright-drill-'))
+  const store = await openSqlite(folder)
+  try {
+    return await run(store)
+  } finally {
+    await store.close()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+export interface Site {
+  name: string
+  domains: readonly string[]
+  limits: LaneLimits
+}
+
+/** Sites with one sink each, known as providers, and an engine that is not started yet. */
+export async function withSites<T>(
+  clock: Clock,
+  sites: readonly Site[],
+  run: (rig: { store: Store; engine: Delivery; sinks: Map<string, Sink> }) => Promise<T>,
+): Promise<T> {
+  const dns = await createDnsServer()
+  const sinks = new Map<string, Sink>()
+  for (const { name, domains } of sites) {
+    const sink = await createSink({ host: ownAddress(), port: PORT })
+    sinks.set(name, sink)
+    dns.set(`mx.${name}.example`, 'A', [sink.host])
+    for (const domain of domains) dns.set(domain, 'MX', [[10, `mx.${name}.example`]])
+  }
+  const providers: Provider[] = sites.map(({ name, limits }) => ({
+    site: name,
+    mx: new RegExp(`^mx\\.${name}\\.example$`),
+    limits,
+    displayName: () => name,
+  }))
+  const resolver = createResolver({ servers: [{ host: dns.host, port: dns.port }], clock })
+  const allow = [parseCidr('127.0.0.0/8')].filter((cidr) => cidr !== null)
+  const transport = createTransport({
+    routing: { kind: 'direct', port: PORT, resolver, allow, policies: null },
+    heloName: 'mail.test.example',
+    clock,
+    random: Math.random,
+    providers,
+  })
+  try {
+    return await withStore(async (store) => {
+      const engine = seededEngine(store, clock, transport)
+      try {
+        return await run({ store, engine, sinks })
+      } finally {
+        await engine.stop(5_000)
+      }
+    })
+  } finally {
+    resolver.close()
+    for (const sink of sinks.values()) await sink.close()
+    await dns.close()
+  }
+}
+
+/** A transport without network: a lane per recipient domain; each attempt takes `tookMs` of the clock. */
+export function simulatedTransport(
+  clock: Clock,
+  limits: LaneLimits,
+  tookMs: number,
+  answer: (domain: string) => AttemptResult['outcome'],
+  onAttempt: (recipient: string, domain: string) => void,
+): Transport {
+  return {
+    siteOf: async (site) => ({ site, provider: 'Other' }),
+    laneOf: async ({ recipient_domain: site }) => ({
+      name: `any/${site}`,
+      source: null,
+      site,
+      provider: 'Other',
+      limits,
+    }),
+    async deliver(_lane, delivery, _ready, stillOurs) {
+      onAttempt(delivery.recipient, delivery.recipient_domain)
+      await stillOurs()
+      if (tookMs > 0) await new Promise<void>((resolve) => clock.setTimer(tookMs, resolve))
+      return {
+        outcome: answer(delivery.recipient_domain),
+        attempted: true,
+        mxHost: null,
+        sendingIp: null,
+        provider: 'Other',
+        tls: null,
+        verified: null,
+        utf8: null,
+        sessionMs: 1,
+        transcript: null,
+      }
+    },
+    close: async () => {},
+  }
+}

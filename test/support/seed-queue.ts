@@ -1,0 +1,128 @@
+/** Puts deliveries straight into the queue, many at a time, and gives an engine that needs no HTTP. */
+import pino from 'pino'
+import type { Clock } from '../../src/base/clock.ts'
+import { newId } from '../../src/base/ids.ts'
+import { createDelivery, type DeliveryParts, type Prepared } from '../../src/delivery/engine.ts'
+import { createQueue } from '../../src/delivery/queue.ts'
+import type { EventMessage } from '../../src/events/event.ts'
+import { insert, type SqlValue, type Store } from '../../src/store/store.ts'
+
+export interface Seed {
+  accountId: string
+  domainId: string
+  recipientDomain: string
+  count: number
+  dueAt: number
+  expiresAt?: number
+}
+
+const ROWS_PER_STATEMENT = 100
+const STATEMENTS_PER_UNIT = 20
+
+/** Resolves the ids in the order of their recipients `user0@`, `user1@` ... */
+export async function seedQueue(store: Store, seed: Seed): Promise<string[]> {
+  const { accountId, domainId, recipientDomain, count } = seed
+  const dueAt = Math.round(seed.dueAt)
+  const message = newId()
+  await store.commit([
+    insert('messages', {
+      id: message,
+      account_id: accountId,
+      domain_id: domainId,
+      domain_name: `${domainId}.example`,
+      message_id: `${message}@${domainId}.example`,
+      summary_json: '{}',
+      options_json: '{}',
+      content_kind: 'parts',
+      content: Buffer.from('{}'),
+      content_blob: null,
+      blobs_json: '[]',
+      created_at: dueAt,
+    }),
+  ])
+  const ids = Array.from({ length: count }, () => newId())
+  const rows = ids.map((id, index) => ({
+    id,
+    account_id: accountId,
+    domain_id: domainId,
+    message_pk: message,
+    recipient: `user${index}@${recipientDomain}`,
+    recipient_domain: recipientDomain,
+    recipient_header: `user${index}@${recipientDomain}`,
+    state: 'queued',
+    due_at: dueAt,
+    expires_at: Math.round(seed.expiresAt ?? dueAt + 8 * 3_600_000),
+    attempts: 0,
+    reason: 'new',
+    created_at: dueAt,
+    updated_at: dueAt,
+  }))
+  const statements = []
+  for (let from = 0; from < rows.length; from += ROWS_PER_STATEMENT) {
+    const some = rows.slice(from, from + ROWS_PER_STATEMENT)
+    const columns = Object.keys(some[0] ?? {})
+    const marks = `(${columns.map(() => '?').join(', ')})`
+    statements.push({
+      sql: `INSERT INTO deliveries (${columns.join(', ')}) VALUES ${some.map(() => marks).join(', ')}`,
+      values: some.flatMap((row) => Object.values(row) as SqlValue[]),
+    })
+  }
+  for (let from = 0; from < statements.length; from += STATEMENTS_PER_UNIT)
+    await store.commit(statements.slice(from, from + STATEMENTS_PER_UNIT))
+  return ids
+}
+
+/** An engine over a store, with a transport of the test's own. */
+export function seededEngine(
+  store: Store,
+  clock: Clock,
+  transport: DeliveryParts['transport'],
+  more: Partial<DeliveryParts> = {},
+) {
+  return createDelivery({
+    queue: createQueue(store, newId()),
+    transport,
+    prepare: async (delivery): Promise<Prepared> => ({
+      kind: 'send',
+      about: aboutOf(delivery.account_id, delivery.domain_id),
+      returnPath: 'bounce@example.org',
+      message: { headers: [`Message-ID: <${delivery.id}@example.org>`], body: [Buffer.from('Hi.\r\n')] },
+      sizeBytes: 100,
+      utf8: false,
+      tls: { required: false, verify: true },
+      primaryDkim: null,
+    }),
+    consequences: () => [],
+    clock,
+    log: pino({ level: 'silent' }),
+    random: () => 0,
+    retryScheduleMs: [600_000, 900_000],
+    ...more,
+  })
+}
+
+function aboutOf(accountId: string, domainId: string): EventMessage {
+  return {
+    accountId,
+    domainName: `${domainId}.example`,
+    messageId: 'seed@example.org',
+    storageKey: 'seed',
+    storageUrl: 'http://localhost/seed',
+    summary: {
+      from: '',
+      to: '',
+      subject: '',
+      sender: '',
+      recipients: [],
+      attachments: [],
+      sizeBytes: 100,
+      tags: [],
+      userVariables: {},
+      testMode: false,
+      method: 'http',
+      originatingIp: null,
+      keyId: null,
+      template: null,
+    },
+  }
+}
