@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pino from 'pino'
 import { createTestClock } from '../../test/support/clock.ts'
+import { eventually } from '../../test/support/service.ts'
 import { eachStore } from '../../test/support/stores.ts'
 import { ConfigError, readConfig } from '../config.ts'
 import type { Store } from '../store/store.ts'
@@ -75,7 +76,10 @@ eachStore('transaction numbers of another database are made settled', async (sto
   const settled = await settledPlace(store)
   if (store.kind === 'postgres') {
     assert.ok(settled.tx < 9_000_000_000)
-    assert.equal((await reader.page(request(), NOW_MS + 60_000)).items.length, 10)
+    // Other tests' transactions on the same server may hold the page back for a moment.
+    await eventually('all ten are shown', async () => {
+      return (await reader.page(request(), NOW_MS + 60_000)).items.length === 10
+    })
   }
 })
 
