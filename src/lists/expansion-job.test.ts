@@ -197,7 +197,7 @@ eachStore('an empty list, and a cancelled expansion, make no copies', async (sto
   const running = job(store, lists, 'one', () => assert.fail('asked for an empty list'))
   await drain(running.runOne)
   await store.commit([post(list)])
-  await store.commit([cancelExpansions('domain')])
+  await store.commit(cancelExpansions('domain'))
   assert.equal(await running.runOne(), false)
   assert.deepEqual(await recipients(store), [])
 })

@@ -17,7 +17,7 @@ import type { ListExpansionRow } from '../store/schema.ts'
 import { insert, type Statement, type Store } from '../store/store.ts'
 import { type ListHeaders, type ListRecipient, readMembers } from './expand.ts'
 import type { List } from './list.ts'
-import { type ListStore, removeOrphans } from './store.ts'
+import { type ListStore, removeOrphans, UNREACHABLE } from './store.ts'
 import { claimTask } from './task-runner.ts'
 
 /** One transaction of two rows each; with 64 KB of variables each at the most, 32 MB. */
@@ -73,13 +73,27 @@ export function expansionStatement(post: AcceptedPost, nowMs: number): Statement
   return insert('list_expansions', row)
 }
 
-/** Ends what is not yet expanded of a domain's posts: its queue is being emptied. */
-export function cancelExpansions(domainId: string): Statement {
-  return {
-    sql: "UPDATE list_expansions SET state = 'done' WHERE domain_id = ? AND state = 'running'",
-    values: [domainId],
-  }
-}
+/**
+ * Ends what is not yet expanded through a domain's lists: its queue is being emptied. To be written before the
+ * change of the deliveries themselves: a step that is being committed is then waited for, and a later one fails.
+ */
+export const cancelExpansions = (domainId: string): Statement[] => ending('domain_id', domainId)
+
+/** The same for one message, which is cancelled or goes. */
+export const endExpansionsOf = (messagePk: string): Statement[] => ending('message_pk', messagePk)
+
+/** With the members of a list that was only kept for them. */
+const ending = (column: 'domain_id' | 'message_pk', value: string): Statement[] => [
+  {
+    sql: `UPDATE list_expansions SET state = 'done' WHERE ${column} = ? AND state = 'running'`,
+    values: [value],
+  },
+  {
+    sql: `DELETE FROM list_members
+      WHERE list_id IN (SELECT list_id FROM list_expansions WHERE list_expansions.${column} = ?) AND ${UNREACHABLE}`,
+    values: [value],
+  },
+]
 
 /** The rows of these members' copies: deliveries and accepted events. Not asked for an empty list. */
 export type InsertDeliveries = (

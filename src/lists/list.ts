@@ -164,8 +164,3 @@ export function listView(list: List): Record<string, unknown> {
 export function memberView({ address, name, vars, subscribed }: Member): Record<string, unknown> {
   return { address, name, vars, subscribed }
 }
-
-/** The member `mailing-list` of events of a copy; `sid` finds the list again after its address changed. */
-export function mailingListOf(list: Pick<List, 'id' | 'address' | 'headerId'>): Record<string, string> {
-  return { address: list.address, 'list-id': list.headerId, sid: list.id }
-}

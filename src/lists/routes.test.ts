@@ -561,6 +561,40 @@ const CASES: [name: string, run: (t: TestContext) => Promise<void>][] = [
       assert.deepEqual([nobody.status, nobody.body], [401, { message: 'Invalid private key' }])
     },
   ],
+  [
+    'a key that may only read changes nothing',
+    async () => {
+      const list = await newList()
+      await add(list, 'a@example.org')
+      const made = await call('POST', '/v1/keys', { form: { role: 'basic', kind: 'user' } })
+      const key = made.body.key.secret as string
+      const [one, member] = [`/v3/lists/${list}`, `${membersPath(list)}/a@example.org`]
+      for (const path of [
+        '/v3/lists',
+        '/v3/lists/pages',
+        one,
+        membersPath(list),
+        `${membersPath(list)}/pages`,
+        member,
+      ]) {
+        assert.equal((await call('GET', path, { key })).status, 200, path)
+      }
+      const form = { address: `x@${service.domain}`, name: 'x', members: '["x@example.org"]' }
+      for (const [method, path] of [
+        ['POST', '/v3/lists'],
+        ['PUT', one],
+        ['DELETE', one],
+        ['POST', membersPath(list)],
+        ['POST', `${membersPath(list)}.json`],
+        ['POST', `${membersPath(list)}.csv`],
+        ['PUT', member],
+        ['DELETE', member],
+      ] as const) {
+        assert.equal((await call(method, path, { form, key })).status, 403, `${method} ${path}`)
+      }
+      assert.equal((await call('GET', one)).body.list.members_count, 1)
+    },
+  ],
   ['the public JavaScript client', javaScriptClient],
 ]
 

@@ -40,6 +40,8 @@ export interface ListStore {
   remove(list: List): Promise<void>
   find(accountId: string, key: string | undefined, limit: number, skip: number): Promise<Found<List>>
   page(accountId: string, query: PivotQuery): Promise<List[]>
+  /** Lists whose address is in the domain, at most `limit`. */
+  ofDomain(accountId: string, domainName: string, limit: number): Promise<List[]>
   member(listId: string, key: string): Promise<Member | null>
   findMembers(listId: string, filter: MemberFilter, limit: number, skip: number): Promise<Found<Member>>
   pageMembers(listId: string, filter: MemberFilter, query: PivotQuery): Promise<Member[]>
@@ -169,6 +171,16 @@ export function createListStore(store: Store): ListStore {
         .execute()
       return (backward ? found.reverse() : found).map(listOfRow)
     },
+    async ofDomain(accountId, domainName, limit) {
+      const rows = await db
+        .selectFrom('lists')
+        .selectAll()
+        .where('account_id', '=', accountId)
+        .where('domain_name', '=', domainName)
+        .limit(limit)
+        .execute()
+      return rows.map(listOfRow)
+    },
     async member(listId, key) {
       const row = await membersOf(listId, { key }).selectAll().executeTakeFirst()
       return row ? memberOfRow(row) : null
@@ -216,15 +228,13 @@ export function createListStore(store: Store): ListStore {
   }
 }
 
-/** Members of a list that is gone, once no post is being expanded any more. */
-export function removeOrphans(listId: string): Statement {
-  return {
-    sql: `DELETE FROM list_members WHERE list_id = ?
-      AND NOT EXISTS (SELECT 1 FROM lists WHERE lists.id = list_members.list_id)
+/** Their list is gone, and no post is being expanded any more. */
+export const UNREACHABLE = `NOT EXISTS (SELECT 1 FROM lists WHERE lists.id = list_members.list_id)
       AND NOT EXISTS (SELECT 1 FROM list_expansions
-        WHERE list_expansions.list_id = list_members.list_id AND list_expansions.state = 'running')`,
-    values: [listId],
-  }
+        WHERE list_expansions.list_id = list_members.list_id AND list_expansions.state = 'running')`
+
+export function removeOrphans(listId: string): Statement {
+  return { sql: `DELETE FROM list_members WHERE list_id = ? AND ${UNREACHABLE}`, values: [listId] }
 }
 
 /** The page `previous` of nothing is the first one, as `next` is. */

@@ -16,7 +16,7 @@ import type { Domain } from '../domains/domain.ts'
 import type { MessageSummary } from '../events/event.ts'
 import { addressKey, bareAddress, type Mailbox } from '../mime/address.ts'
 import type { Statement, Store } from '../store/store.ts'
-import { copyStatements, type NewCopy } from './acceptance-rows.ts'
+import { copyStatements, type NewCopy, type RowParts } from './acceptance-rows.ts'
 import {
   type ChosenTemplate,
   type ListExpander,
@@ -55,7 +55,7 @@ export interface Acceptance {
   message: 'Queued. Thank you.'
 }
 
-export interface AcceptParts extends CopyParts {
+export interface AcceptParts extends CopyParts, RowParts {
   store: Store
   domains: DomainDirectory
   records: MessageRecords
@@ -107,15 +107,18 @@ export async function acceptMessage(
   const isList = (mailbox: Mailbox) => lists.size > 0 && lists.has(addressKey(mailbox))
   const copies = await copiesOf(parts, draft, record, now)
   const direct = copies.filter(({ recipient }) => !isList(recipient))
-  const viaLists = copies.filter(({ recipient }) => isList(recipient))
+  // The list's own address gets no mail, so there is no copy of its own that a batch's events could name.
+  const viaLists = copies
+    .filter(({ recipient }) => isList(recipient))
+    .map((copy) => ({ ...copy, variables: null }))
   const acceptance: Acceptance = { id: `<${record.messageId}>`, message: 'Queued. Thank you.' }
   const keepUntil = copies.reduce((latest, { due }) => Math.max(latest, due.dueAt), now)
   const expansions =
     viaLists.length > 0 ? await expansionsOf(parts, draft, record, viaLists, direct, now) : []
   await store.commit([
     await messageStatement(parts.blobs, record),
-    ...copyStatements(record, parts.storageUrl, direct, now, { withDeliveries: true }),
-    ...copyStatements(record, parts.storageUrl, viaLists, now, { withDeliveries: false }),
+    ...copyStatements(record, parts, direct, now, { withDeliveries: true }),
+    ...copyStatements(record, parts, viaLists, now, { withDeliveries: false }),
     ...expansions,
     ...(submission.also?.(acceptance, keepUntil) ?? []),
   ])

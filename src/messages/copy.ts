@@ -51,6 +51,7 @@ export interface CopyTarget {
 export interface ListCopy {
   address: string
   listId: string
+  /** The list's own id: it finds the list again after its address changed. */
   sid: string
   /** The list's own domain: its settings and keys are those of the copy. */
   domainId: string
@@ -354,8 +355,13 @@ function aboutCopy(
     subject: headerText(headers, 'subject'),
     ...(record.content.batch && target.recipient && { recipients: [bareAddress(target.recipient)] }),
     userVariables: eventVariables(variables),
+    mailingList: mailingListOf(target.list),
   })
 }
+
+/** The member `mailing-list` of the events of a copy (mailing-lists.md rule 22). */
+const mailingListOf = (list: ListCopy | null): NonNullable<MessageSummary['mailingList']> | null =>
+  list && { address: list.address, 'list-id': list.listId, sid: list.sid }
 
 /** The message as its accepted event names it: with the recipient's variables, without the template's headers. */
 export function acceptedMessage(
@@ -364,6 +370,7 @@ export function acceptedMessage(
   recipient: Mailbox,
   delivery: { id: string },
   variables: RecipientVariables | null,
+  list: ListCopy | null,
 ): EventMessage {
   if (!variables) return eventMessage(record, storageUrl, record.id, shownSummary(record.summary))
   const lookup = recipientLookup(recipient, variables)
@@ -374,6 +381,7 @@ export function acceptedMessage(
     ...(content.batch && { to: formatMailbox(recipient), recipients: [bareAddress(recipient)] }),
     subject: substitute(summary.subject, lookup),
     userVariables: eventVariables(substituteMembers(summary.userVariables, lookup)),
+    mailingList: mailingListOf(list),
   })
 }
 

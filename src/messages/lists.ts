@@ -6,7 +6,7 @@ import { type Expansion, expansionStatement } from '../lists/expansion-job.ts'
 import type { ListStore } from '../lists/store.ts'
 import { addressKey, parseMailbox } from '../mime/address.ts'
 import type { Statement, Store } from '../store/store.ts'
-import { copyStatements, type NewCopy } from './acceptance-rows.ts'
+import { copyStatements, type NewCopy, type RowParts } from './acceptance-rows.ts'
 import type { ListExpander } from './collaborators.ts'
 import type { MessageRecord } from './content.ts'
 import type { MessageRecords } from './records.ts'
@@ -42,7 +42,8 @@ export function createListExpander(parts: {
       for (const address of post.lists) {
         const list = await lists.byKey(addressKey(address))
         const domain = list ? await domains.byName(list.domainName) : null
-        if (!list || !domain) continue
+        // A domain deleted and made anew may be somebody else's: its keys and records are not the list's.
+        if (list?.accountId !== post.accountId || domain?.accountId !== post.accountId) continue
         const { accountId, headers } = post
         const verdict = await decidePost(lists, list, { way: 'api', accountId, headers })
         // A post that came through a list already is taken and not distributed (mailing-lists.md rule 20).
@@ -63,7 +64,7 @@ export function createListExpander(parts: {
 
 /** The rows of some members' copies, for the expansion job. */
 export async function memberStatements(
-  parts: { records: MessageRecords; clock: Clock; storageUrl: string },
+  parts: RowParts & { records: MessageRecords; clock: Clock },
   expansion: Expansion,
   members: readonly ListRecipient[],
 ): Promise<Statement[]> {
@@ -71,7 +72,7 @@ export async function memberStatements(
   if (!record) return []
   const now = parts.clock.now()
   const copies = members.map((member) => memberCopy(record, expansion, member, now))
-  return copyStatements(record, parts.storageUrl, copies, now, { withDeliveries: true })
+  return copyStatements(record, parts, copies, now, { withDeliveries: true })
 }
 
 /** Variables of the call lie over those of the member, key by key (mailing-lists.md rule 25). */
@@ -90,7 +91,7 @@ function memberCopy(
     list: {
       address: expansion.listAddress,
       listId: expansion.listHeaderId,
-      sid: expansion.id,
+      sid: expansion.listId,
       domainId: expansion.domainId,
       ...expansion.headers,
     },

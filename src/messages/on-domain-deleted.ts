@@ -4,17 +4,20 @@
  */
 import { NotYet, type OnDomainDeleted } from '../domains/deletion.ts'
 import { type EventMessage, eventStatement, rejectedEvent } from '../events/event.ts'
+import { endExpansionsOf } from '../lists/expansion-job.ts'
 import { parseMailbox } from '../mime/address.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import { StaleWrite, type Store } from '../store/store.ts'
 import type { MessageRecord } from './content.ts'
-import { acceptedMessage } from './copy.ts'
+import { acceptedMessage, type ListCopy } from './copy.ts'
 import type { RecipientVariables } from './draft.ts'
 import type { MessageRecords } from './records.ts'
 
 /** Per transaction: short enough that mail of other domains is not held up. */
 const BATCH = 200
+const COLUMNS = ['id', 'message_pk', 'state', 'recipient_header', 'variables_json', 'list_json'] as const
+type WaitingRow = Pick<DeliveryRow, (typeof COLUMNS)[number]>
 
 export function removeMail(parts: {
   store: Store
@@ -37,26 +40,48 @@ export function removeMail(parts: {
     for (let last: string | null = ''; last !== null; ) last = await removeMessages(domain.id, last)
   }
 
-  function aboutOf(
-    record: MessageRecord,
-    row: Pick<DeliveryRow, 'id' | 'recipient_header' | 'variables_json'>,
-  ): EventMessage {
+  function aboutOf(record: MessageRecord, row: WaitingRow): EventMessage {
+    const recipient = parseMailbox(row.recipient_header)
     const variables =
       row.variables_json === null ? null : (JSON.parse(row.variables_json) as RecipientVariables)
-    return acceptedMessage(record, parts.storageUrl, parseMailbox(row.recipient_header), row, variables)
+    const list = row.list_json === null ? null : (JSON.parse(row.list_json) as ListCopy)
+    return acceptedMessage(record, parts.storageUrl, recipient, row, variables, list)
   }
 
   /** Removes a batch after the id `last` that nobody has in hand; resolves its last id, null at the end. */
   async function removeDeliveries(domainId: string, last: string): Promise<string | null> {
     const rows = await store.db
       .selectFrom('deliveries')
-      .select(['id', 'message_pk', 'state', 'recipient_header', 'variables_json'])
+      .select(COLUMNS)
       .where('domain_id', '=', domainId)
       .where('state', '<>', 'sending')
       .where('id', '>', last)
       .orderBy('id')
       .limit(BATCH)
       .execute()
+    await endDeliveries(rows)
+    return rows.length < BATCH ? null : (rows.at(-1)?.id ?? null)
+  }
+
+  /** Copies through a list of another domain, which need the message that is about to go. */
+  async function removeCopiesOf(messagePk: string): Promise<void> {
+    await store.commit(endExpansionsOf(messagePk))
+    for (;;) {
+      const rows = await store.db
+        .selectFrom('deliveries')
+        .select(COLUMNS)
+        .where('message_pk', '=', messagePk)
+        .orderBy('id')
+        .limit(BATCH)
+        .execute()
+      if (rows.some(({ state }) => state === 'sending'))
+        throw new NotYet(`a copy of message ${messagePk} is under way`)
+      await endDeliveries(rows)
+      if (rows.length < BATCH) return
+    }
+  }
+
+  async function endDeliveries(rows: readonly WaitingRow[]): Promise<void> {
     for (const row of rows) {
       const waits = row.state === 'queued' || row.state === 'scheduled'
       const record = waits ? await parts.records.byId(row.message_pk) : null
@@ -70,7 +95,6 @@ export function removeMail(parts: {
         throw error instanceof StaleWrite ? new NotYet('a delivery was taken up', { cause: error }) : error
       })
     }
-    return rows.length < BATCH ? null : (rows.at(-1)?.id ?? null)
   }
 
   async function removeMessages(domainId: string, last: string): Promise<string | null> {
@@ -83,6 +107,7 @@ export function removeMail(parts: {
       .limit(BATCH)
       .execute()
     for (const row of rows) {
+      await removeCopiesOf(row.id)
       for (const blob of JSON.parse(row.blobs_json) as string[]) await blobs.remove(blob)
       await store.db.deleteFrom('messages').where('id', '=', row.id).execute()
     }

@@ -55,8 +55,8 @@ export async function prepareDelivery(parts: PrepareParts, delivery: ClaimedDeli
   if (!record) throw new Error(`Message ${delivery.message_pk} of delivery ${delivery.id} is gone`)
   const target = targetOf(delivery, parts.returnPathMac)
   const decided = (outcome: Outcome): Prepared => {
-    const { recipient, variables } = target
-    const about = acceptedMessage(record, parts.storageUrl, recipient, delivery, variables)
+    const { recipient, variables, list } = target
+    const about = acceptedMessage(record, parts.storageUrl, recipient, delivery, variables, list)
     return { kind: 'decided', about, outcome }
   }
   if (!parts.underWay.begin(delivery)) return decided(rejected('cancelled'))

@@ -5,8 +5,10 @@ import { Conflict, NotFound } from '../base/errors.ts'
 import type { Domain } from '../domains/domain.ts'
 import { eventStatement, type MessageSummary, rejectedEvent } from '../events/event.ts'
 import { formatRfc3339 } from '../http/dates.ts'
+import { cancelExpansions, endExpansionsOf } from '../lists/expansion-job.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { eventMessage } from './copy.ts'
+import type { MessageOptions } from './options.ts'
 import type { QueueLimits } from './queue-limits.ts'
 import type { MessageRecords } from './records.ts'
 import type { UnderWay } from './under-way.ts'
@@ -127,15 +129,16 @@ const NOT_FOUND = 'Scheduled message not found'
 
 /** The row ids of the messages with this Message-Id that still have something scheduled. @throws NotFound */
 async function scheduledIds(
-  { store }: ScheduledParts,
+  { store, clock }: ScheduledParts,
   accountId: string,
   messageId: string,
 ): Promise<string[]> {
-  const rows = await store.db
+  const ofAccount = store.db
     .selectFrom('messages')
-    .select('messages.id')
+    .select(['messages.id', 'messages.options_json'])
     .where('messages.message_id', '=', messageId.replace(/^<|>$/g, ''))
     .where('messages.account_id', '=', accountId)
+  const rows = await ofAccount
     .where((of) =>
       of.exists(
         of
@@ -146,13 +149,24 @@ async function scheduledIds(
       ),
     )
     .execute()
-  if (rows.length === 0) throw new NotFound(NOT_FOUND)
-  return rows.map(({ id }) => id)
+  // A post to a list has no copies yet in its first moments.
+  const posts = await ofAccount
+    .innerJoin('list_expansions', 'list_expansions.message_pk', 'messages.id')
+    .where('list_expansions.state', '=', 'running')
+    .execute()
+  const later = posts.filter(({ options_json: json }) => {
+    const { deliveryTime } = JSON.parse(json) as MessageOptions
+    return (deliveryTime ?? 0) > clock.now()
+  })
+  const ids = new Set([...rows, ...later].map(({ id }) => id))
+  if (ids.size === 0) throw new NotFound(NOT_FOUND)
+  return [...ids]
 }
 
 /**
  * Moves every copy to `time`; a time that has passed means at once.
- * @throws NotFound, Conflict when something of the message was handed over already
+ * @throws NotFound, Conflict when something of the message was handed over already, or while copies for the
+ *   members of a list are still being made: they would have the old time
  */
 export async function moveScheduled(
   parts: ScheduledParts,
@@ -169,6 +183,14 @@ export async function moveScheduled(
     // On SQLite the transaction is the only writer; on PostgreSQL nobody may claim a copy meanwhile.
     if (store.kind === 'postgres') copies = copies.forUpdate()
     const begun = (await copies.execute()).some(({ state }) => state !== 'scheduled')
+    let expanding = tx
+      .selectFrom('list_expansions')
+      .select('id')
+      .where('message_pk', 'in', ids)
+      .where('state', '=', 'running')
+    if (store.kind === 'postgres') expanding = expanding.forUpdate()
+    if ((await expanding.execute()).length > 0)
+      throw new Conflict('Cannot move the message: copies for a mailing list are still being made')
     if (begun) throw new Conflict('Cannot move the message: part of it was handed over already')
     await tx
       .updateTable('deliveries')
@@ -197,6 +219,7 @@ export async function cancelScheduled(
     if (!record) continue
     const about = eventMessage(record, parts.storageUrl, record.id, record.summary)
     await parts.store.commit([
+      ...endExpansionsOf(id),
       {
         sql: `UPDATE deliveries SET state = 'cancelled', reason = 'cancelled', due_at = ?, updated_at = ?
           WHERE message_pk = ? AND state = 'scheduled'`,
@@ -220,6 +243,7 @@ export async function dropQueue(parts: ScheduledParts, domain: Domain): Promise<
   const set = `UPDATE deliveries SET state = 'cancelled', reason = 'queue-dropped', due_at = ?, updated_at = ?,
     lease_owner = NULL, lease_token = NULL, lease_until = NULL`
   const statements: Statement[] = [
+    ...cancelExpansions(domain.id),
     { sql: `${set} WHERE domain_id = ? AND state IN ('scheduled', 'queued')`, values: [now, now, domain.id] },
   ]
   const claimed = await parts.store.db

@@ -379,6 +379,32 @@ for (const [level, rootOf] of Object.entries(scopes)) {
         assert.deepEqual([answer.status, answer.body], [401, { message: 'Invalid private key' }])
       }
     })
+
+    test('a key that may only read changes nothing', async () => {
+      await make('guarded')
+      const made = await get().call('POST', '/v1/keys', { form: { role: 'basic', kind: 'user' } })
+      const key = made.body.key.secret as string
+      const one = `${rootOf()}/guarded`
+      const version = `${one}/versions/initial`
+      for (const path of [rootOf(), one, `${one}/versions`, version]) {
+        assert.equal((await get().call('GET', path, { key })).status, 200, path)
+      }
+      const form = { name: 'x', template: 'x', tag: 'x', description: 'x', comment: 'x' }
+      for (const [method, path] of [
+        ['POST', rootOf()],
+        ['DELETE', rootOf()],
+        ['PUT', one],
+        ['DELETE', one],
+        ['PUT', `${one}/rename/x`],
+        ['POST', `${one}/versions`],
+        ['PUT', version],
+        ['DELETE', version],
+        ['PUT', `${version}/copy/x`],
+      ] as const) {
+        assert.equal((await get().call(method, path, { form, key })).status, 403, `${method} ${path}`)
+      }
+      assert.deepEqual(await tags('guarded'), ['*initial'])
+    })
   })
 }
 

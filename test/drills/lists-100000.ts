@@ -1,162 +1,172 @@
 /**
- * A list of 100,000 members: uploaded through the API in 100 calls, then one post expanded to a delivery each.
- * The second part works on the database itself, with delivery rows like those of a real post.
+ * A list of 100,000 members, with the service as a process of its own and a sink for its mail: the members come in by
+ * 100 calls, one post goes to the list address, and every subscribed member gets exactly one copy of the one stored
+ * message. Every tenth member is unsubscribed and gets none.
  */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DrillReport } from '../../scripts/drill.ts'
-import { systemClock } from '../../src/base/clock.ts'
-import { newId } from '../../src/base/ids.ts'
-import { listHeaders } from '../../src/lists/expand.ts'
-import {
-  createExpansionJob,
-  expansionStatement,
-  type InsertDeliveries,
-} from '../../src/lists/expansion-job.ts'
-import type { List } from '../../src/lists/list.ts'
-import { createListStore } from '../../src/lists/store.ts'
-import type { DeliveryRow, MessageRow } from '../../src/store/schema.ts'
 import { openSqlite } from '../../src/store/sqlite.ts'
-import { insert, type Store } from '../../src/store/store.ts'
 import { ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, type ServiceProcess, startProcess } from '../support/service-process.ts'
+import { createSink, type Sink } from '../support/smtp-sink.ts'
 
-export const title = 'A list of 100,000 members: upload in 100 calls, one post to all'
+export const title =
+  'A list of 100,000 members: upload in 100 calls, one post, one copy for each subscribed member'
 
 const CALLS = 100
 const PER_CALL = 1_000
 const MEMBERS = CALLS * PER_CALL
+const isSubscribed = (member: number) => member % 10 !== 9
+const COPIES = Array.from({ length: MEMBERS }, (_, n) => n).filter(isSubscribed).length
 const UPLOAD_AIM_MS = 60_000
 const ACCEPTANCE_AIM_MS = 1_000
+/** Nothing has come for so long: something is stuck. */
+const SILENCE_MAX_MS = 60_000
+/** Late copies would come within this time of the last one expected. */
+const AFTERWARDS_MS = 2_000
 
 export async function run(report: DrillReport): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-drill-'))
+  const sink = await createSink({ host: ownAddress() })
+  const env = { SENDWRIGHT_DATA: folder, SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}` }
   try {
-    const service = await startProcess(ownAddress(), {
-      SENDWRIGHT_DATA: folder,
-      SENDWRIGHT_RATE_LIMIT: 'off',
-    })
-    const address = `all@${service.domain}`
-    await upload(service, address, report).finally(() => service.end('SIGTERM'))
-    const store = await openSqlite(folder)
-    await expand(store, address, report).finally(() => store.close())
+    const service = await startProcess(ownAddress(), env)
+    try {
+      const address = `all@${service.domain}`
+      await upload(service, address, report)
+      await postToAll(service, sink, address, report)
+    } finally {
+      await service.end('SIGTERM')
+    }
+    await judgeRows(folder, report)
   } finally {
+    await sink.close()
     await rm(folder, { recursive: true, force: true })
   }
 }
 
 async function call(service: ServiceProcess, path: string, form?: Record<string, string>) {
-  const response = await fetch(`${service.url}/v3/lists${path}`, {
+  const response = await fetch(service.url + path, {
     method: form ? 'POST' : 'GET',
     headers: { authorization: AUTHORIZATION },
     ...(form && { body: new URLSearchParams(form) }),
   })
   assert.equal(response.status, 200)
-  return (await response.json()) as { list: { members_count: number } }
+  return response.json()
 }
 
 async function upload(service: ServiceProcess, address: string, report: DrillReport): Promise<void> {
-  await call(service, '', { address })
+  await call(service, '/v3/lists', { address })
   const begun = performance.now()
   for (let at = 0; at < CALLS; at++) {
-    const members = Array.from({ length: PER_CALL }, (_, n) => ({
-      address: `m${at * PER_CALL + n}@example.org`,
-      name: `Member ${n}`,
-      vars: { number: n },
-    }))
-    await call(service, `/${address}/members.json`, { members: JSON.stringify(members) })
+    const members = Array.from({ length: PER_CALL }, (_, place) => {
+      const n = at * PER_CALL + place
+      return { address: addressOf(n), name: `Member ${n}`, vars: { number: n }, subscribed: isSubscribed(n) }
+    })
+    await call(service, `/v3/lists/${address}/members.json`, { members: JSON.stringify(members) })
   }
-  report.figure('100 calls answered', performance.now() - begun, 'ms')
-  while ((await call(service, `/${address}`)).list.members_count < MEMBERS) await sleep(50)
-  const tookMs = performance.now() - begun
+  report.figure('100 calls answered', Math.round(performance.now() - begun), 'ms')
+  const count = async () => {
+    const { list } = (await call(service, `/v3/lists/${address}`)) as { list: { members_count: number } }
+    return list.members_count
+  }
+  while ((await count()) < MEMBERS) await sleep(50)
+  const tookMs = Math.round(performance.now() - begun)
   report.figure('all members in the list', tookMs, 'ms')
+  report.figure('RSS after the upload', await residentMb(service), 'MB')
   assert.ok(tookMs < UPLOAD_AIM_MS, `the upload took ${tookMs} ms, aim ${UPLOAD_AIM_MS}`)
 }
 
-async function expand(store: Store, address: string, report: DrillReport): Promise<void> {
-  const lists = createListStore(store)
-  const list = (await lists.byKey(address)) as List
-  const headers = listHeaders(list, { way: 'api', headers: [] })
+const addressOf = (member: number) => `m${member}@example.org`
+
+async function postToAll(
+  service: ServiceProcess,
+  sink: Sink,
+  address: string,
+  report: DrillReport,
+): Promise<void> {
   const begun = performance.now()
-  const post = { domainId: 'domain', messagePk: 'post', list, headers, exclude: [] }
-  await store.commit([insert('messages', messageRow(list)), expansionStatement(post, Date.now())])
-  const acceptedMs = performance.now() - begun
-  report.figure('post accepted', acceptedMs, 'ms')
-  assert.ok(acceptedMs < ACCEPTANCE_AIM_MS, `acceptance took ${acceptedMs} ms, aim ${ACCEPTANCE_AIM_MS}`)
-  const job = createExpansionJob({
-    store,
-    lists,
-    clock: systemClock,
-    owner: 'drill',
-    insertDeliveries,
-    inserted: () => {},
+  await call(service, `/v3/${service.domain}/messages`, {
+    from: `news@${service.domain}`,
+    to: address,
+    subject: 'To all',
+    text: `Dear %recipient_name%, your number is %recipient.number%.\n${'x'.repeat(1_000)}`,
   })
-  while (await job.runOne());
-  report.figure('a delivery for everyone', performance.now() - begun, 'ms')
-  const { count, different } = await store.db
-    .selectFrom('deliveries')
-    .select((of) => [
-      of.fn.countAll<number>().as('count'),
-      of.fn.count<number>('recipient').distinct().as('different'),
-    ])
-    .executeTakeFirstOrThrow()
-  assert.deepEqual([Number(count), Number(different)], [MEMBERS, MEMBERS])
+  const acceptedMs = Math.round(performance.now() - begun)
+  report.figure('post accepted', acceptedMs, 'ms')
+  const received = await receiveAll(sink, report)
+  const tookS = (received.at - begun) / 1000
+  report.figure('all copies delivered', tookS.toFixed(1), 's')
+  report.figure('deliveries', Math.round(COPIES / tookS), '/s')
+  report.figure('RSS behind the last delivery', await residentMb(service), 'MB')
+  report.figure('peak RSS', await residentMb(service, 'VmHWM'), 'MB')
+  const expected = Array.from({ length: MEMBERS }, (_, n) => n).filter(isSubscribed)
+  const missing = expected.filter((n) => !received.copies.has(addressOf(n)))
+  const twice = [...received.copies].filter(([, count]) => count > 1)
+  assert.deepEqual(
+    [missing.length, twice.length],
+    [0, 0],
+    `without a copy: ${missing.slice(0, 5)}; twice: ${twice.slice(0, 5)}`,
+  )
+  assert.equal(received.copies.size, COPIES, 'nobody else got a copy')
+  assert.ok(acceptedMs < ACCEPTANCE_AIM_MS, `acceptance took ${acceptedMs} ms, aim ${ACCEPTANCE_AIM_MS}`)
 }
 
-const messageRow = (list: List): MessageRow => ({
-  id: 'post',
-  account_id: list.accountId,
-  domain_id: 'domain',
-  domain_name: list.domainName,
-  message_id: 'post@example.com',
-  summary_json: '{}',
-  options_json: '{}',
-  content_kind: 'parts',
-  content: Buffer.alloc(10_000, 'x'),
-  content_blob: null,
-  blobs_json: '[]',
-  created_at: Date.now(),
-})
+/** Copies by recipient, and when the last one expected had come. The sink's memory is emptied on the way. */
+async function receiveAll(
+  sink: Sink,
+  report: DrillReport,
+): Promise<{ copies: Map<string, number>; at: number }> {
+  const copies = new Map<string, number>()
+  let total = 0
+  let lastAt = performance.now()
+  let doneAt: number | null = null
+  while (doneAt === null || performance.now() - doneAt < AFTERWARDS_MS) {
+    await sleep(100)
+    sink.commands.splice(0)
+    for (const { envelope, raw } of sink.messages.splice(0)) {
+      const [recipient = ''] = envelope.to
+      const number = /^m(\d+)@/.exec(recipient)?.[1]
+      assert.ok(raw.includes(`Member ${number}, your number is ${number}.`), `the text of ${recipient}`)
+      copies.set(recipient, (copies.get(recipient) ?? 0) + envelope.to.length)
+      lastAt = performance.now()
+      total++
+      if (total % 20_000 === 0) report.note(`${total} copies received`)
+    }
+    if (total >= COPIES) doneAt ??= lastAt
+    if (performance.now() - lastAt > SILENCE_MAX_MS) throw new Error(`only ${total} of ${COPIES} copies came`)
+  }
+  return { copies, at: doneAt }
+}
 
-/** A delivery and an event of usual size. */
-const insertDeliveries: InsertDeliveries = (expansion, members) =>
-  members.flatMap((member) => {
-    const now = Date.now()
-    const delivery: DeliveryRow = {
-      id: newId(now),
-      account_id: expansion.accountId,
-      domain_id: expansion.domainId,
-      message_pk: expansion.messagePk,
-      recipient: member.address,
-      recipient_domain: member.domain,
-      recipient_header: `${member.name} <${member.address}>`,
-      variables_json: JSON.stringify(member.vars),
-      list_json: null,
-      state: 'queued',
-      due_at: now,
-      expires_at: now,
-      attempts: 0,
-      lease_owner: null,
-      lease_token: null,
-      lease_until: null,
-      reason: 'new',
-      last_code: null,
-      last_reply: null,
-      created_at: now,
-      updated_at: now,
-    }
-    const event = {
-      id: newId(now),
-      account_id: expansion.accountId,
-      domain_name: 'drill',
-      event: 'accepted',
-      timestamp_us: now * 1000,
-      recipient: member.address,
-      message_id: 'post@example.com',
-      payload_json: 'x'.repeat(900),
-    }
-    return [insert('deliveries', delivery), insert('events', event)]
-  })
+/** What stands in the database once the process is gone. */
+async function judgeRows(folder: string, report: DrillReport): Promise<void> {
+  const store = await openSqlite(folder)
+  try {
+    const messages = await store.db.selectFrom('messages').select('id').execute()
+    assert.equal(messages.length, 1, 'the post is stored once')
+    const expansion = await store.db.selectFrom('list_expansions').selectAll().executeTakeFirstOrThrow()
+    assert.deepEqual([expansion.state, Number(expansion.copies)], ['done', COPIES])
+    report.figure('a delivery row for everyone', expansion.updated_at - expansion.created_at, 'ms')
+    const rows = await store.db
+      .selectFrom('deliveries')
+      .select((of) => ['state', of.fn.countAll<number>().as('count')])
+      .groupBy('state')
+      .execute()
+    assert.deepEqual(
+      rows.map(({ state, count }) => [state, Number(count)]),
+      [['delivered', COPIES]],
+    )
+  } finally {
+    await store.close()
+  }
+}
+
+async function residentMb({ child }: ServiceProcess, field: 'VmRSS' | 'VmHWM' = 'VmRSS'): Promise<number> {
+  const status = await readFile(`/proc/${child.pid}/status`, 'utf8')
+  return Math.round(Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) / 1024)
+}

@@ -259,6 +259,15 @@ test('every suppression call of the public JavaScript client works', async (t) =
       assert.equal(removed.status, 200)
       assert.equal(removed.address || removed.value, 'ann@example.org')
       await assert.rejects(suppressions.get(domain, kind, 'ann@example.org'), { status: 404 })
+      const file = { data: 'address\nfile@example.org\n', filename: 'list.csv', contentType: 'text/csv' }
+      const uploaded = await suppressions.upload(domain, kind, file)
+      assert.equal(uploaded.message, 'file uploaded successfully for processing. standby...')
+      await eventually('the imported record', () =>
+        suppressions.get(domain, kind, 'file@example.org').catch(() => null),
+      )
+      const cleared = await suppressions.destroyAll(domain, kind)
+      assert.equal(cleared.status, 200)
+      assert.deepEqual((await suppressions.list(domain, kind)).items, [])
     })
   }
 })
