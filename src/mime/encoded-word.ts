@@ -10,6 +10,9 @@ const OVERHEAD = PREFIX_Q.length + 2
 /** Below this budget a word would carry hardly any text: start it on a line of its own. */
 export const ENCODED_WORD_MIN = OVERHEAD + 12
 
+/** Longer text is left as it is: 40,000 words in one field would hold the process for a tenth of a second. */
+const DECODED_MAX = 131_072
+
 /** Where an encoded word stands decides what Q may leave as it is, RFC 2047 §5. */
 export type WordContext = 'text' | 'phrase'
 
@@ -24,11 +27,12 @@ function asciiSet(characters: string): ReadonlySet<string> {
 
 /**
  * Decodes every encoded word in unfolded `text`; blanks between adjacent words vanish (RFC 2047 §6.2), a
- * character split over two words is put together again. What does not decode stays. The decoded text can
- * hold no control characters, whatever the words hid: they become spaces.
+ * character split over two words is put together again. What does not decode stays, and so does all of a text
+ * of more than 128 K characters. The decoded text can hold no control characters, whatever the words hid: they become spaces.
  */
 export function decodeWords(text: string): string {
-  return blankControls(text.includes('=?') ? decodeRuns(text) : text)
+  const hasWords = text.length <= DECODED_MAX && text.includes('=?')
+  return blankControls(hasWords ? decodeRuns(text) : text)
 }
 
 /**

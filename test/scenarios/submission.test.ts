@@ -300,6 +300,15 @@ test('a domain that may not send yet is told why at MAIL FROM; plain-text logins
   )
 })
 
+test('on PostgreSQL it is the same', async (t) => {
+  const other = await startTestService(t, {}, { database: 'postgres' })
+  const client = await logIn(t, other, await withPassword(other))
+  const headers = [`From: shop@${other.domain}`, 'X-Service-Tag: one']
+  const id = idIn(await submit(client, { headers, recipients: ['a@example.org', 'b@example.org'] }))
+  const accepted = await other.events(`?message-id=${id}&event=accepted`)
+  assert.deepEqual(accepted.map(({ recipient }) => recipient).sort(), ['a@example.org', 'b@example.org'])
+})
+
 const RELAY_SENDERS = [
   '<>',
   '<a@elsewhere.example>',

@@ -14,6 +14,18 @@ export class Dialogue {
     this.#attach()
   }
 
+  /** Connects; the greeting is the first reply. */
+  static async open({ host, port, implicitTls = false }: Peer): Promise<Dialogue> {
+    const socket = implicitTls
+      ? connectTls({ host, port, rejectUnauthorized: false })
+      : connect({ host, port, noDelay: true })
+    await new Promise<void>((resolve, reject) => {
+      socket.once(implicitTls ? 'secureConnect' : 'connect', resolve)
+      socket.once('error', reject)
+    })
+    return new Dialogue(socket)
+  }
+
   /** Writes the bytes as they are. */
   write(bytes: string | Uint8Array): void {
     this.#socket.write(bytes)
@@ -87,21 +99,17 @@ export class Dialogue {
   }
 }
 
+export interface Peer {
+  host: string
+  port: number
+  implicitTls?: boolean
+}
+
 /** Connects; the greeting is the first reply. Ends with the test. */
-export async function openDialogue(
-  t: TestContext,
-  to: { host: string; port: number; implicitTls?: boolean },
-): Promise<Dialogue> {
-  const { host, port } = to
-  const socket = to.implicitTls
-    ? connectTls({ host, port, rejectUnauthorized: false })
-    : connect({ host, port, noDelay: true })
-  t.after(() => socket.destroy())
-  await new Promise<void>((resolve, reject) => {
-    socket.once(to.implicitTls ? 'secureConnect' : 'connect', resolve)
-    socket.once('error', reject)
-  })
-  return new Dialogue(socket)
+export async function openDialogue(t: TestContext, to: Peer): Promise<Dialogue> {
+  const dialogue = await Dialogue.open(to)
+  t.after(() => dialogue.destroy())
+  return dialogue
 }
 
 /** Initial response of AUTH PLAIN. */
