@@ -433,7 +433,7 @@ function startSmtp(
 /** Domains, their keys and tracking settings: operations, and the work in the background. */
 async function startDomains(
   core: Core,
-  { resolver, allow, signingKeys, sending, credentials }: Parts,
+  { resolver, allow, signingKeys, sending, credentials, imports }: Parts,
   templates: TemplateService,
   firstAccountId: string,
   limiter: RateLimiter,
@@ -454,6 +454,7 @@ async function startDomains(
     (domain) => tracking.remove(domain.id),
     removeSendingKeys(store),
     credentials.forgetDomain,
+    ({ id }) => imports.forgetDomain(id),
     async (domain) => void (await store.commit(domainStatements(domain.id))),
     ({ accountId, id, name }) => templates.removeAll({ accountId, domain: { id, name } }),
     removeKeys(store, signingKeys),
