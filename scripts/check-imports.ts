@@ -14,7 +14,7 @@ const RANKS: Record<string, number> = {}
 const LAYERS = [
   ['base'],
   ['smtp', 'mime', 'dkim', 'dsn', 'arf', 'dns', 'mta-sts'],
-  ['config', 'store', 'http'],
+  ['config', 'store', 'http', 'outgoing'],
   ['delivery', 'inbound', 'events'],
   [
     ...['accounts', 'messages', 'domains', 'domain-keys', 'webhooks', 'templates', 'lists', 'suppressions'],

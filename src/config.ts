@@ -50,6 +50,9 @@ export interface Config {
   trustedProxies: readonly string[]
   hostname: string
   retryScheduleMs: readonly number[]
+  webhookScheduleMs: readonly number[]
+  /** Webhooks of type `delivered` are retried like the others. */
+  webhookRetryDelivered: boolean
   /** Days that events are kept, at least 3. */
   eventRetentionDays: number
   /** Space that events may take, about; null: no limit. Never cuts into the last 3 days. */
@@ -172,6 +175,8 @@ export function readConfig(env: Environment): Config {
     trustedProxies: setting('TRUSTED_PROXIES', list(network), () => []),
     hostname: setting('HOSTNAME', hostName, () => hostname().toLowerCase()),
     retryScheduleMs: setting('RETRY_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
+    webhookScheduleMs: setting('WEBHOOK_SCHEDULE', list(duration), () => DEFAULT_WEBHOOK_SCHEDULE_MS),
+    webhookRetryDelivered: setting('WEBHOOK_RETRY_DELIVERED', flag, () => false),
     eventRetentionDays: setting('EVENT_RETENTION_DAYS', wholeNumber(3, 3650, 'days'), () => 30),
     eventRetentionBytes: optional('EVENT_RETENTION_MEGABYTES', megabytes),
     transcripts: setting('TRANSCRIPTS', oneOf(['failures', 'all', 'off'] as const), () => 'failures'),
@@ -209,6 +214,8 @@ export function readConfig(env: Environment): Config {
 const MINUTE_MS = 60_000
 /** 10, 15 and 30 minutes, 1, 2 and 4 hours: messages.md rule 43. */
 const DEFAULT_RETRY_SCHEDULE_MS = [10, 15, 30, 60, 120, 240].map((minutes) => minutes * MINUTE_MS)
+/** 5, 10 and 15 minutes, 1, 2 and 4 hours, each from the attempt before: webhooks.md rule 22. */
+const DEFAULT_WEBHOOK_SCHEDULE_MS = [5, 10, 15, 60, 120, 240].map((minutes) => minutes * MINUTE_MS)
 
 const path = (text: string) => resolve(text)
 
@@ -353,6 +360,11 @@ function rateLimit(text: string): number | null {
   if (text === 'off' || text === '0') return null
   if (!/^\d+$/.test(text)) throw new Error(`"${text}" is not a number of requests per second, or off`)
   return Number(text)
+}
+
+function flag(text: string): boolean {
+  if (!/^(true|false)$/.test(text)) throw new Error(`"${text}" is neither true nor false`)
+  return text === 'true'
 }
 
 function tlsVersion(text: string): 'TLSv1.2' | 'TLSv1.3' {

@@ -72,6 +72,7 @@ import { createLists } from './lists/service.ts'
 import { createListStore } from './lists/store.ts'
 import { createTaskRunner, type TaskRunner } from './lists/task-runner.ts'
 import { createUploadTasks } from './lists/upload-tasks.ts'
+import { createArchiveSender } from './messages/archive.ts'
 import { eventMessage } from './messages/copy.ts'
 import { createListExpander, memberStatements } from './messages/lists.ts'
 import { removeMail } from './messages/on-domain-deleted.ts'
@@ -82,6 +83,10 @@ import { createSending, type Sending, type SendingParts } from './messages/sendi
 import { createSources } from './messages/sources.ts'
 import { acceptSubmitted, submittingDomain } from './messages/submitted.ts'
 import { sendTemplates } from './messages/templates.ts'
+import { createHostNames } from './outgoing/host-names.ts'
+import { createHttpClient } from './outgoing/http-client.ts'
+import { createPostQueue } from './outgoing/post-queue.ts'
+import { createPoster } from './outgoing/poster.ts'
 import { queueRoutes } from './queue/routes.ts'
 import { createQueueTotals } from './queue/totals.ts'
 import { type BlobStore, openBlobs } from './store/blobs.ts'
@@ -103,6 +108,15 @@ import { templateRoutes } from './templates/routes.ts'
 import { createTemplates, type TemplateService } from './templates/service.ts'
 import { createTrackingDirectory } from './tracking/settings.ts'
 import { trackingSettingsRoutes } from './tracking/settings-routes.ts'
+import { accountWebhookRoutes } from './webhooks/account-routes.ts'
+import { createAccountWebhooks } from './webhooks/account-webhooks.ts'
+import { attemptRoutes } from './webhooks/attempt-routes.ts'
+import { createAttemptLog } from './webhooks/attempts.ts'
+import { domainWebhookRoutes } from './webhooks/domain-routes.ts'
+import { createDomainWebhooks, removeDomainWebhooks } from './webhooks/domain-webhooks.ts'
+import { createRegistry } from './webhooks/registry.ts'
+import { signingKeyRoutes } from './webhooks/signing-key.ts'
+import { createWebhookKind, createWebhooks, WEBHOOK } from './webhooks/webhooks.ts'
 
 export interface Service {
   /** Port of the HTTP listener, also when the configured one was 0. */
@@ -127,6 +141,8 @@ export interface ServiceOverrides {
 
 /** Attempts get this long to end on a stop; R12 allows 30 s for all of it. */
 const DRAIN_MS = 20_000
+/** A POST that is cut off is repeated after the next start, under the same event id. */
+const OUTGOING_DRAIN_MS = 3_000
 
 /** A host that is set up with no name server has one of its own, resolv.conf(5). */
 const LOCAL_DNS = { host: '127.0.0.1', port: 53 }
@@ -189,7 +205,8 @@ export async function startService(
     }
     const templating = startTemplates(core, open)
     const sendingTemplates = sendTemplates(templating.templates, templating.renderer)
-    const parts = await startParts(core, open, { ...sendingTemplates, ...overrides.sending })
+    const outgoing = await startOutgoing(core, open)
+    const parts = await startParts(core, outgoing, open, { ...sendingTemplates, ...overrides.sending })
     const sandbox = await domains.byName(first.sandboxDomain)
     if (sandbox) await parts.credentials.setSystem(sandbox, null)
     const retention = createEventRetention({
@@ -205,7 +222,15 @@ export async function startService(
     const limiter = createLimiter(core)
     const failedAttempts = createFailedAttempts(clock)
     const http = createHttp(core, authenticator, limiter, failedAttempts, parts.idempotency)
-    const domainParts = await startDomains(core, parts, templating.templates, first.accountId, limiter, open)
+    const domainParts = await startDomains(
+      core,
+      parts,
+      outgoing,
+      templating.templates,
+      first.accountId,
+      limiter,
+      open,
+    )
     http.register([
       ...messageRoutes({
         ...parts.sending.accept,
@@ -223,6 +248,7 @@ export async function startService(
       }),
       ...domainParts.routes,
       ...credentialRoutes(parts.credentials, domains),
+      ...outgoing.routes,
       ...inboxRoutes(parts.inbox, config.publicUrl),
       ...faultRoutes(parts.faults, first.accountId),
       ...queueRoutes({
@@ -260,6 +286,7 @@ export async function startService(
     open.push(() => http.close())
     const smtp = await startSmtp(core, parts, limiter, failedAttempts)
     open.push(() => smtp.close(DRAIN_MS))
+    await outgoing.start()
     await parts.delivery.start()
     parts.imports.start()
     return { port, smtp, first, sessions, stop }
@@ -285,6 +312,7 @@ interface Core {
 /** The parts behind the API: captured mail, and the way of a message from acceptance to a server. */
 async function startParts(
   core: Core,
+  { resolver, allow, webhooks, poster }: Outgoing,
   open: (() => Promise<void> | void)[],
   overrides: ServiceOverrides['sending'],
 ) {
@@ -308,10 +336,6 @@ async function startParts(
     open.push(() => listener.close())
     capture = listener
   }
-  const servers = config.dnsServers ?? systemServers()
-  const resolver = createResolver({ servers: servers.length > 0 ? servers : [LOCAL_DNS], clock })
-  open.push(() => resolver.close())
-  const allow = config.allowNetworks.flatMap((network) => parseCidr(network) ?? [])
   const signingKeys = createSigningKeys(store, sealer, clock)
   const leaseOwner = newId()
   const idempotency = createIdempotency({ store, clock })
@@ -341,6 +365,7 @@ async function startParts(
     allowUnverified: config.delivery.kind === 'capture',
     leaseOwner,
     wakeDelivery: () => delivery.wake(),
+    outbox: (events) => webhooks.outboxStatements(events),
     sweepAlso: () => idempotency.sweep(),
     ...overrides,
   })
@@ -361,6 +386,7 @@ async function startParts(
     consequences: (claimed, events, outcome) => [
       ...sending.consequences(claimed, events, outcome),
       ...bounceConsequences(claimed, events, outcome),
+      ...webhooks.outboxStatements(events),
     ],
     keepTranscript: (claimed, result) => transcriptStatement(config.transcripts, claimed, result),
     mayClaim: () => space.enough,
@@ -371,6 +397,16 @@ async function startParts(
   })
   open.push(() => delivery.stop(DRAIN_MS))
   const expanding = startExpansions(core, sending, open)
+  const archive = createArchiveSender({
+    store,
+    poster,
+    bodyOf: sending.bodyOf,
+    clock,
+    log,
+    scheduleMs: config.webhookScheduleMs,
+  })
+  open.push(() => archive.stop())
+  archive.start()
   sending.retention.start()
   open.push(() => sending.retention.stop())
   const credentials = createCredentials(store, sealer, clock)
@@ -433,7 +469,8 @@ function startSmtp(
 /** Domains, their keys and tracking settings: operations, and the work in the background. */
 async function startDomains(
   core: Core,
-  { resolver, allow, signingKeys, sending, credentials, imports }: Parts,
+  { resolver, allow, signingKeys, sending, credentials }: Parts,
+  { registry }: Outgoing,
   templates: TemplateService,
   firstAccountId: string,
   limiter: RateLimiter,
@@ -458,6 +495,10 @@ async function startDomains(
     async (domain) => void (await store.commit(domainStatements(domain.id))),
     ({ accountId, id, name }) => templates.removeAll({ accountId, domain: { id, name } }),
     removeKeys(store, signingKeys),
+    async (domain) => {
+      await store.commit(removeDomainWebhooks(domain))
+      await registry.refresh()
+    },
   ]
   const dns = {
     resolver,
@@ -536,24 +577,76 @@ function startLists({ store: database, domains, clock, log }: Core, open: (() =>
 
 /** Copies of posts to lists, made in the background. */
 function startExpansions(
-  { store, clock, log, config }: Core,
+  { store, clock, log }: Core,
   { accept }: Sending,
   open: (() => Promise<void> | void)[],
 ): TaskRunner {
-  const { storageUrl } = config
   const job = createExpansionJob({
     store,
     lists: createListStore(store),
     clock,
     owner: newId(),
-    insertDeliveries: (expansion, members) =>
-      memberStatements({ records: accept.records, clock, storageUrl }, expansion, members),
+    insertDeliveries: (expansion, members) => memberStatements(accept, expansion, members),
     inserted: accept.wakeDelivery,
   })
   const runner = createTaskRunner({ clock, log, runOne: job.runOne })
   open.push(() => runner.stop())
   runner.start()
   return runner
+}
+
+type Outgoing = Awaited<ReturnType<typeof startOutgoing>>
+
+/** What leaves by HTTP: the client that every area shares, the queue of POSTs, webhooks; and the resolver. */
+async function startOutgoing(core: Core, open: (() => Promise<void> | void)[]) {
+  const { config, log, clock, store, sealer, domains } = core
+  const { headerPrefix, storageUrl } = config
+  const servers = config.dnsServers ?? systemServers()
+  const resolver = createResolver({ servers: servers.length > 0 ? servers : [LOCAL_DNS], clock })
+  open.push(() => resolver.close())
+  const allow = config.allowNetworks.flatMap((network) => parseCidr(network) ?? [])
+  const client = createHttpClient({ resolve: createHostNames(resolver, clock), allow, clock })
+  open.push(() => client.close())
+  const registry = createRegistry(store, clock, log)
+  open.push(() => registry.stop())
+  await registry.start()
+  const common = { store, sealer, registry, clock, headerPrefix }
+  const webhookKind = createWebhookKind({
+    ...common,
+    scheduleMs: config.webhookScheduleMs,
+    retryDelivered: config.webhookRetryDelivered,
+  })
+  const queue = createPostQueue({
+    store,
+    client,
+    clock,
+    log,
+    owner: newId(),
+    kinds: { [WEBHOOK]: webhookKind },
+  })
+  open.push(() => queue.stop(OUTGOING_DRAIN_MS))
+  const attempts = createAttemptLog(store, clock, log)
+  open.push(() => attempts.stop())
+  const webhooks = createWebhooks({ ...common, queue, client, storageUrl })
+  const stored = createDomainWebhooks(store, registry)
+  return {
+    resolver,
+    allow,
+    client,
+    poster: createPoster(client),
+    registry,
+    webhooks,
+    routes: [
+      ...domainWebhookRoutes({ domains, stored, client, webhooks }),
+      ...accountWebhookRoutes(createAccountWebhooks(store, registry, clock), client),
+      ...attemptRoutes({ attempts, webhooks, domains, clock, baseUrl: config.publicUrl }),
+      ...signingKeyRoutes({ store, sealer }),
+    ],
+    async start() {
+      attempts.start()
+      await queue.start()
+    },
+  }
 }
 
 /** Capture is a relay like any other: the listener of our own inbox. */
@@ -665,7 +758,7 @@ function createHttp(
     idempotency,
     spool: blobs,
     pages: readPages(join(import.meta.dirname, '../web/dist')),
-    pagesPrefix: '/inbox/',
+    pagesPrefixes: ['/inbox', '/domains'],
     isReady: async () => ({ ready: await store.ping().catch(() => false) }),
   })
 }

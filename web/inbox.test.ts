@@ -281,7 +281,7 @@ test('at phone width list and message take turns and nothing scrolls sideways', 
     await page.getByRole('tab').first().waitFor()
     assert.equal(await rows(page).first().isVisible(), false)
     assert.ok((await sideways()) <= 0)
-    await page.getByRole('link', { name: 'Inbox' }).click()
+    await page.getByRole('article').getByRole('link', { name: 'Inbox' }).click()
     await rows(page).first().waitFor()
   }
 })

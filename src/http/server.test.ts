@@ -326,7 +326,10 @@ test('the dashboard: files from the list only, cached by hash, with a policy; it
   await mkdir(join(folder, 'assets'))
   await writeFile(join(folder, 'index.html'), '<!doctype html>')
   await writeFile(join(folder, 'assets/index-1a2b.js'), 'x()\n'.repeat(1000))
-  await using server = await startServer([echo], { pages: readPages(folder), pagesPrefix: '/app/' })
+  await using server = await startServer([echo], {
+    pages: readPages(folder),
+    pagesPrefixes: ['/app', '/domains'],
+  })
   const index = await server.fetch('/', { key: '' })
   assert.equal(await index.text(), '<!doctype html>')
   assert.equal(index.headers.get('cache-control'), 'no-cache')
@@ -343,8 +346,9 @@ test('the dashboard: files from the list only, cached by hash, with a policy; it
     headers: { 'if-none-match': index.headers.get('etag') ?? '' },
   })
   assert.equal(again.status, 304)
-  assert.equal(await (await server.fetch('/app/domains/x', { key: '' })).text(), '<!doctype html>')
-  for (const path of ['/assets/', '/assets/..%2f..%2fetc/passwd', '/index.htm']) {
+  for (const path of ['/app', '/app/x/y', '/domains/mg.example.com'])
+    assert.equal(await (await server.fetch(path, { key: '' })).text(), '<!doctype html>', path)
+  for (const path of ['/apples', '/assets/', '/assets/..%2f..%2fetc/passwd', '/index.htm']) {
     assert.equal((await server.fetch(path, { key: '' })).status, 404, path)
   }
   const upward = await server.raw(

@@ -70,8 +70,8 @@ export interface HttpServerOptions {
   idempotency?: Idempotency
   /** The dashboard, from `readPages`. */
   pages?: ReadonlyMap<string, Page>
-  /** GET under this prefix answers with the dashboard's index: its own routes, such as `/app/`. */
-  pagesPrefix?: string
+  /** GET of these paths and of all below them answers with the dashboard's index: its own routes, such as `/app`. */
+  pagesPrefixes?: readonly string[]
   /** Whether the service can do its work now; `reason` goes into the answer of `/health/ready`. */
   isReady?: () => Promise<{ ready: boolean; reason?: string }>
   /** Called once per answered request, for metrics. */
@@ -263,7 +263,9 @@ function answerUnrouted(request: FastifyRequest, reply: FastifyReply, parts: Def
   const preflight = request.method === 'OPTIONS' ? origin.preflightHeaders(request.headers) : undefined
   if (preflight !== undefined) return reply.code(204).headers(preflight).send()
   const index = options.pages?.get('/')
-  const isPageRoute = options.pagesPrefix !== undefined && path.startsWith(options.pagesPrefix)
+  const isPageRoute = options.pagesPrefixes?.some(
+    (prefix) => path === prefix || path.startsWith(`${prefix}/`),
+  )
   if (index !== undefined && isPageRoute && request.method === 'GET') return sendPage(index, request, reply)
   const allowed = paths.methodsOf(path)
   const error = allowed.length === 0 ? new NotFound() : new MethodNotAllowed(allowed)

@@ -16,7 +16,7 @@ import type { Domain } from '../domains/domain.ts'
 import type { MessageSummary } from '../events/event.ts'
 import { addressKey, bareAddress, type Mailbox } from '../mime/address.ts'
 import type { Statement, Store } from '../store/store.ts'
-import { copyStatements, type NewCopy } from './acceptance-rows.ts'
+import { copyStatements, type NewCopy, type RowParts } from './acceptance-rows.ts'
 import {
   type ChosenTemplate,
   type ListExpander,
@@ -55,7 +55,7 @@ export interface Acceptance {
   message: 'Queued. Thank you.'
 }
 
-export interface AcceptParts extends CopyParts {
+export interface AcceptParts extends CopyParts, RowParts {
   store: Store
   domains: DomainDirectory
   records: MessageRecords
@@ -117,8 +117,8 @@ export async function acceptMessage(
     viaLists.length > 0 ? await expansionsOf(parts, draft, record, viaLists, direct, submission, now) : []
   await store.commit([
     await messageStatement(parts.blobs, record),
-    ...copyStatements(record, parts.storageUrl, direct, now, { withDeliveries: true }),
-    ...copyStatements(record, parts.storageUrl, viaLists, now, { withDeliveries: false }),
+    ...copyStatements(record, parts, direct, now, { withDeliveries: true }),
+    ...copyStatements(record, parts, viaLists, now, { withDeliveries: false }),
     ...expansions,
     ...(submission.also?.(acceptance, keepUntil) ?? []),
   ])

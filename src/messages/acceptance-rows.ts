@@ -1,6 +1,6 @@
 /** The rows of an accepted message's copies: deliveries and accepted events, at acceptance and at list expansion. */
 import { newId } from '../base/ids.ts'
-import { acceptedEvent, eventStatements } from '../events/event.ts'
+import { acceptedEvent, type EventRecord, eventStatements } from '../events/event.ts'
 import { bareAddress, formatMailbox, type Mailbox } from '../mime/address.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import { insertMany, type Statement } from '../store/store.ts'
@@ -17,13 +17,19 @@ export interface NewCopy {
   list: ListCopy | null
 }
 
+export interface RowParts {
+  storageUrl: string
+  /** Webhook rows of these events, for their transaction. */
+  outbox(events: readonly EventRecord[]): Statement[]
+}
+
 /**
  * One delivery and one accepted event per copy, in few statements. Without deliveries: for the address of a
  * list, which is accepted but gets no mail itself.
  */
 export function copyStatements(
   record: MessageRecord,
-  storageUrl: string,
+  { storageUrl, outbox }: RowParts,
   copies: readonly NewCopy[],
   now: number,
   { withDeliveries }: { withDeliveries: boolean },
@@ -35,7 +41,11 @@ export function copyStatements(
     const to = { recipient: bareAddress(copy.recipient), recipientDomain: copy.recipient.domain }
     return acceptedEvent(about, to, now, copy.due.dueAt > now ? copy.due.dueAt : null)
   })
-  return [...(withDeliveries ? insertMany('deliveries', rows) : []), ...eventStatements(events)]
+  return [
+    ...(withDeliveries ? insertMany('deliveries', rows) : []),
+    ...eventStatements(events),
+    ...outbox(events),
+  ]
 }
 
 function deliveryRow(record: MessageRecord, copy: NewCopy, now: number): DeliveryRow {

@@ -17,15 +17,7 @@ import type { RenderedTemplate, TemplateRenderer, Tracker, Tracking } from './co
 import type { MessageContent, MessageRecord, StoredHeader, StoredTemplate } from './content.ts'
 import type { RecipientVariables } from './draft.ts'
 import { findHeader, headerText, rawField, serviceHeaders, setHeader } from './headers.ts'
-import {
-  CONTENT_FIELD,
-  type Composed,
-  composeMime,
-  composeParts,
-  encodeFiles,
-  type TextPart,
-  textsOf,
-} from './texts.ts'
+import { type Composed, composeMime, composeParts, encodeFiles, type TextPart, textsOf } from './texts.ts'
 import {
   either,
   type Lookup,
@@ -334,11 +326,7 @@ function rawFields(headers: readonly StoredHeader[], composed: Composed, utf8: b
   })
   const own = fields ?? []
   const hasVersion = [...raw, ...own].some((field) => /^mime-version[ \t]*:/i.test(field))
-  return [
-    ...raw,
-    ...(hasVersion || !own.some((field) => CONTENT_FIELD.test(field)) ? [] : ['Mime-Version: 1.0']),
-    ...own,
-  ]
+  return [...raw, ...(hasVersion ? [] : ['Mime-Version: 1.0']), ...own]
 }
 
 /** True if any address needs SMTPUTF8 (RFC 6531): a local part that is not ASCII. */

@@ -6,7 +6,7 @@ import { type Expansion, expansionStatement } from '../lists/expansion-job.ts'
 import type { ListStore } from '../lists/store.ts'
 import { addressKey, parseMailbox } from '../mime/address.ts'
 import type { Statement, Store } from '../store/store.ts'
-import { copyStatements, type NewCopy } from './acceptance-rows.ts'
+import { copyStatements, type NewCopy, type RowParts } from './acceptance-rows.ts'
 import type { ListExpander } from './collaborators.ts'
 import type { MessageRecord } from './content.ts'
 import type { MessageRecords } from './records.ts'
@@ -65,7 +65,7 @@ export function createListExpander(parts: {
 
 /** The rows of some members' copies, for the expansion job. */
 export async function memberStatements(
-  parts: { records: MessageRecords; clock: Clock; storageUrl: string },
+  parts: RowParts & { records: MessageRecords; clock: Clock },
   expansion: Expansion,
   members: readonly ListRecipient[],
 ): Promise<Statement[]> {
@@ -73,7 +73,7 @@ export async function memberStatements(
   if (!record) return []
   const now = parts.clock.now()
   const copies = members.map((member) => memberCopy(record, expansion, member, now))
-  return copyStatements(record, parts.storageUrl, copies, now, { withDeliveries: true })
+  return copyStatements(record, parts, copies, now, { withDeliveries: true })
 }
 
 /** Variables of the call lie over those of the member, key by key (mailing-lists.md rule 25). */

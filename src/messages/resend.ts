@@ -36,7 +36,7 @@ export async function resendMessage(
   const acceptance: Acceptance = { id: `<${record.messageId}>`, message: 'Queued. Thank you.' }
   await parts.store.commit([
     await messageStatement(parts.blobs, record),
-    ...copyStatements(record, parts.storageUrl, copies, now, { withDeliveries: true }),
+    ...copyStatements(record, parts, copies, now, { withDeliveries: true }),
     ...(submission.also?.(acceptance, now) ?? []),
   ])
   parts.records.remember(record)

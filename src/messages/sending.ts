@@ -10,6 +10,7 @@ import type { BlobStore } from '../store/blobs.ts'
 import type { Store } from '../store/store.ts'
 import type { SuppressionCheck } from '../suppressions/check.ts'
 import type { AcceptParts } from './accept.ts'
+import type { RowParts } from './acceptance-rows.ts'
 import { createArchiveNotes } from './archive.ts'
 import {
   type ListExpander,
@@ -49,6 +50,7 @@ export interface SendingParts {
   /** Name under which this process holds leases. */
   leaseOwner: string
   wakeDelivery(): void
+  outbox: RowParts['outbox']
   templates?: TemplateChooser
   renderer?: TemplateRenderer
   tracker?: Tracker

@@ -145,7 +145,7 @@ export async function composeMime(
 }
 
 /** Fields that a re-encoded part gets anew; the others, Content-Id and Content-Disposition, stay. */
-export const CONTENT_FIELD = /^(?:content-type|content-transfer-encoding)[ \t]*:/i
+const CONTENT_FIELD = /^(?:content-type|content-transfer-encoding)[ \t]*:/i
 
 function contentFields(given: readonly string[], leaf: MimeLeaf, encoding: string): string[] {
   const flowed = given.some((raw) => /^content-type[ \t]*:/i.test(raw) && /format\s*=\s*"?flowed/i.test(raw))

@@ -441,7 +441,66 @@ export interface TlsResultRow {
   sessions: number
 }
 
+export interface OutgoingPostRow {
+  id: string
+  kind: string
+  account_id: string
+  lane: string
+  url: string
+  subject: string
+  attempts: number
+  due_at: number
+  created_at: number
+}
+
+export interface OutgoingLeaseRow {
+  lane: string
+  owner: string
+  token: string
+  until_at: number
+}
+
+export interface DomainWebhookRow {
+  account_id: string
+  domain_name: string
+  event_type: string
+  url: string
+  position: number
+}
+
+export interface AccountWebhookRow {
+  id: string
+  account_id: string
+  url: string
+  description: string
+  event_types_json: string
+  created_at: number
+}
+
+export interface WebhookAttemptRow {
+  id: string
+  account_id: string
+  domain_name: string
+  event_id: string
+  event_type: string
+  url: string
+  attempt: number
+  status: 'ok' | 'failing' | 'given-up'
+  status_code: number | null
+  error: string | null
+  response: string
+  duration_ms: number
+  next_attempt_at: number | null
+  created_at: number
+}
+
 export interface Schema {
+  outgoing_posts: OutgoingPostRow
+  outgoing_leases: OutgoingLeaseRow
+  domain_webhooks: DomainWebhookRow
+  account_webhooks: AccountWebhookRow
+  webhook_changes: { id: number; version: number }
+  webhook_attempts: WebhookAttemptRow
   archive_outbox: ArchiveOutboxRow
   disabled_queues: DisabledQueueRow
   idempotency_keys: IdempotencyKeyRow

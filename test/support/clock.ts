@@ -4,6 +4,8 @@ import type { Clock, Timer } from '../../src/base/clock.ts'
 export interface TestClock extends Clock {
   /** Lets time pass: wall clock and monotonic clock together. Awaits what each timer set off, as far as microtasks go. */
   advance(ms: number): Promise<void>
+  /** Lets hours or days pass at once: timers that came due meanwhile fire once, at the next `advance`. */
+  leap(ms: number): void
   /** Steps the wall clock alone, as an operator or NTP would. */
   stepWall(ms: number): void
 }
@@ -37,6 +39,9 @@ export function createTestClock(startMs = Date.UTC(2026, 5, 1, 12)): TestClock {
       }
       monotonic = end
       await settled()
+    },
+    leap(ms) {
+      monotonic += ms
     },
     stepWall(ms) {
       offset += ms

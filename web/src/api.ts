@@ -102,6 +102,8 @@ export interface Domain {
 export interface ApiFailure {
   status: number
   message: string
+  /** With 429: how long to wait. */
+  retrySeconds?: number
 }
 
 export type Answer<T> = { ok: true; value: T } | { ok: false; failure: ApiFailure }
@@ -194,15 +196,26 @@ export async function readBytes(
   return { ok: true, value: { bytes: bytes.subarray(0, length), whole: true } }
 }
 
-const getJson = <T>(path: string, signal?: AbortSignal) => json<T>(request(path, signal ? { signal } : {}))
+export const getJson = <T>(path: string, signal?: AbortSignal) =>
+  json<T>(request(path, signal ? { signal } : {}))
 
-const sendJson = <T>(method: string, path: string, body?: object) =>
+export const sendJson = <T>(method: string, path: string, body?: object) =>
   json<T>(
     request(path, {
       method,
       ...(body && { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } }),
     }),
   )
+
+export async function getText(path: string, signal?: AbortSignal): Promise<Answer<string>> {
+  const answer = await request(path, signal ? { signal } : {})
+  if (!answer.ok) return answer
+  try {
+    return { ok: true, value: await answer.value.text() }
+  } catch (cause) {
+    return noAnswer(cause)
+  }
+}
 
 async function request(path: string, init: RequestInit): Promise<Answer<Response>> {
   const headers = new Headers(init.headers)
@@ -212,7 +225,7 @@ async function request(path: string, init: RequestInit): Promise<Answer<Response
   try {
     const response = await fetch(path, { ...init, headers, signal, credentials: 'same-origin' })
     if (response.ok) return { ok: true, value: response }
-    return { ok: false, failure: { status: response.status, message: await refusal(response) } }
+    return { ok: false, failure: await refusal(response) }
   } catch (cause) {
     return noAnswer(cause)
   }
@@ -229,16 +242,20 @@ async function json<T>(answer: Promise<Answer<Response>>): Promise<Answer<T>> {
   }
 }
 
-/** The API's own sentence where there is one. */
-async function refusal(response: Response): Promise<string> {
+/** With the API's own sentence where there is one. */
+async function refusal(response: Response): Promise<ApiFailure> {
+  const { status, statusText } = response
+  const seconds = Number.parseInt(response.headers.get('retry-after') ?? '', 10)
+  const wait = Number.isFinite(seconds) && seconds > 0 ? { retrySeconds: seconds } : {}
   const text = await response.text().catch(() => '')
   try {
     const body: unknown = JSON.parse(text)
-    if (typeof body === 'object' && body !== null && 'message' in body) return String(body.message)
+    if (typeof body === 'object' && body !== null && 'message' in body)
+      return { status, message: String(body.message), ...wait }
   } catch {
     // Not JSON: a proxy's page, say. Its status is all there is to show.
   }
-  return `The service answered ${response.status} ${response.statusText}`.trim()
+  return { status, message: `The service answered ${status} ${statusText}`.trim(), ...wait }
 }
 
 const noAnswer = (cause: unknown): { ok: false; failure: ApiFailure } => ({

@@ -1,19 +1,55 @@
-import { Button, Group, Modal, Text } from '@mantine/core'
+import { Button, Group, Modal, Text, TextInput } from '@mantine/core'
+import { useState } from 'react'
 
-/** Asks before something that cannot be undone; Enter confirms, Escape leaves everything as it is. */
-export function Confirm(props: {
+interface ConfirmProps {
   opened: boolean
   title: string
   consequence: string
   action: string
   busy: boolean
   failure: string | undefined
+  /** What has to be typed before the action is possible, for what would hurt most if done by mistake. */
+  mustType?: string
   onConfirm: () => void
   onClose: () => void
-}) {
+}
+
+/** Asks before something that cannot be undone; Enter confirms, Escape leaves everything as it is. */
+export function Confirm(props: ConfirmProps) {
   return (
     <Modal opened={props.opened} onClose={props.onClose} title={<strong>{props.title}</strong>} centered>
+      <ConfirmForm {...props} />
+    </Modal>
+  )
+}
+
+/** Apart from the window, so that what was typed goes when it closes. */
+function ConfirmForm({ mustType, ...props }: ConfirmProps) {
+  const [typed, setTyped] = useState('')
+  const isMeant = mustType === undefined || typed.trim() === mustType
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (isMeant && !props.busy) props.onConfirm()
+      }}
+    >
       <Text size="sm">{props.consequence}</Text>
+      {mustType !== undefined && (
+        <TextInput
+          mt="md"
+          label={
+            <>
+              Type <strong className="breakable">{mustType}</strong> to confirm
+            </>
+          }
+          autoComplete="off"
+          spellCheck={false}
+          value={typed}
+          onChange={(event) => setTyped(event.currentTarget.value)}
+          data-autofocus
+        />
+      )}
       {props.failure && (
         <Text size="sm" c="red" mt="sm" role="alert">
           {props.failure}
@@ -23,10 +59,16 @@ export function Confirm(props: {
         <Button variant="default" onClick={props.onClose}>
           Cancel
         </Button>
-        <Button color="red" loading={props.busy} onClick={props.onConfirm} data-autofocus>
+        <Button
+          type="submit"
+          color="red"
+          loading={props.busy}
+          disabled={!isMeant}
+          {...(mustType === undefined && { 'data-autofocus': true })}
+        >
           {props.action}
         </Button>
       </Group>
-    </Modal>
+    </form>
   )
 }

@@ -1,20 +1,52 @@
-import { ActionIcon } from '@mantine/core'
-import { useClipboard } from '@mantine/hooks'
-import { Icon } from './icons.tsx'
+import { ActionIcon, Button } from '@mantine/core'
+import { useState } from 'react'
+import { copyText } from './clipboard.ts'
+import { Icon, type IconName } from './icons.tsx'
 
-/** Nothing where the browser has no clipboard for the page (plain http on another host than this one). */
+const SHOWN_MS = 1_500 // long enough to be seen, short enough not to look like a state
+
+type CopyState = 'idle' | 'copied' | 'failed'
+const ICONS: Record<CopyState, IconName> = { idle: 'copy', copied: 'check', failed: 'cross' }
+const COLORS: Record<CopyState, string> = { idle: 'gray', copied: 'petrol', failed: 'red' }
+
+function useCopy(text: string) {
+  const [state, setState] = useState<CopyState>('idle')
+  const copy = async () => {
+    setState((await copyText(text)) ? 'copied' : 'failed')
+    window.setTimeout(() => setState('idle'), SHOWN_MS)
+  }
+  return { state, copy }
+}
+
+/** `what` completes "Copy ...". */
 export function CopyButton({ text, what }: { text: string; what: string }) {
-  const clipboard = useClipboard()
-  if (!window.isSecureContext) return null
+  const { state, copy } = useCopy(text)
+  const label = { idle: `Copy ${what}`, copied: 'Copied', failed: 'Cannot copy: select it' }[state]
   return (
     <ActionIcon
       variant="subtle"
-      color={clipboard.copied ? 'petrol' : 'gray'}
-      aria-label={clipboard.copied ? 'Copied' : `Copy ${what}`}
-      title={clipboard.copied ? 'Copied' : `Copy ${what}`}
-      onClick={() => clipboard.copy(text)}
+      color={COLORS[state]}
+      aria-label={label}
+      title={label}
+      onClick={() => void copy()}
     >
-      <Icon name={clipboard.copied ? 'check' : 'copy'} size={16} />
+      <Icon name={ICONS[state]} size={16} />
     </ActionIcon>
+  )
+}
+
+/** As `CopyButton`, in words; disabled while there is nothing to copy yet. */
+export function CopyWordsButton({ text, words }: { text: string | undefined; words: string }) {
+  const { state, copy } = useCopy(text ?? '')
+  return (
+    <Button
+      variant="default"
+      size="sm"
+      disabled={text === undefined}
+      leftSection={<Icon name={ICONS[state]} size={16} />}
+      onClick={() => void copy()}
+    >
+      {{ idle: words, copied: 'Copied', failed: 'Cannot copy' }[state]}
+    </Button>
   )
 }

@@ -21,6 +21,8 @@ export function shortAge(thenMs: number, nowMs: number): string {
 
 export const exactTime = (ms: number) => (Number.isFinite(ms) ? exact.format(ms) : 'unknown time')
 
+export const shortDate = (ms: number) => (Number.isFinite(ms) ? dayMonthYear.format(ms) : 'unknown date')
+
 export const shortDateTime = (ms: number) => (Number.isFinite(ms) ? dateAndTime.format(ms) : 'unknown time')
 
 export const clockTime = (ms: number) => (Number.isFinite(ms) ? timeOfDay.format(ms) : '')

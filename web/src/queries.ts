@@ -10,11 +10,13 @@ declare module '@tanstack/react-query' {
 /** Carries a failure through the query library, which knows a failed query by what it throws. */
 export class RefusedRequest extends Error {
   readonly status: number
+  readonly retrySeconds: number | undefined
 
   constructor(failure: ApiFailure) {
     super(failure.message)
     this.name = 'RefusedRequest'
     this.status = failure.status
+    this.retrySeconds = failure.retrySeconds
   }
 }
 

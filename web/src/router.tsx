@@ -1,4 +1,6 @@
 import { createRootRoute, createRoute, createRouter, redirect } from '@tanstack/react-router'
+import { DomainPage } from './domains/domain-page.tsx'
+import { DomainsPage, readDomainsSearch } from './domains/domains-page.tsx'
 import { InboxPage } from './inbox/inbox-page.tsx'
 import { readInboxSearch } from './inbox/inbox-search.ts'
 import { MessagePage } from './inbox/message-page.tsx'
@@ -33,9 +35,23 @@ const inboxAliasRoute = createRoute({
   },
 })
 
+const domainsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/domains',
+  validateSearch: readDomainsSearch,
+  component: DomainsPage,
+})
+const domainRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/domains/$name',
+  component: DomainPage,
+})
+
 const routeTree = rootRoute.addChildren([
   inboxRoute.addChildren([inboxIndexRoute, messageRoute]),
   inboxAliasRoute,
+  domainsRoute,
+  domainRoute,
 ])
 
 /** Plain query strings: the library's own writes a search for 123 as `q="123"`. */

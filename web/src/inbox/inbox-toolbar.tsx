@@ -1,5 +1,5 @@
 import { ActionIcon, CloseButton, TextInput } from '@mantine/core'
-import { useDebouncedCallback, useHotkeys } from '@mantine/hooks'
+import { useHotkeys } from '@mantine/hooks'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useRef, useState } from 'react'
@@ -7,12 +7,12 @@ import { deleteAllMessages, type InboxFilters } from '../api.ts'
 import { Confirm } from '../confirm.tsx'
 import { Icon } from '../icons.tsx'
 import { domainsQuery, valueOrThrow } from '../queries.ts'
+import { useTyped } from '../use-typed.ts'
 import { INBOX_KEY } from './inbox-queries.ts'
 import { FILTER_FIELDS, withFilter } from './inbox-search.ts'
 import type { LiveState } from './live-inbox.ts'
 
 const route = getRouteApi('/captured')
-const TYPING_PAUSE_MS = 250
 const DOMAIN_CHOICES = 'inbox-domain-choices'
 
 const LIVE_WORDS: Record<LiveState, { label: string; title: string }> = {
@@ -75,21 +75,10 @@ function FilterInput(props: {
 }) {
   const { field } = props
   const applied = route.useSearch()[field] ?? ''
-  const [typed, setTyped] = useState(applied)
-  const [seen, setSeen] = useState(applied)
-  if (applied !== seen) {
-    // The address changed under us: by our own typing, by "clear filters", or by the back button.
-    setSeen(applied)
-    if (applied !== typed.trim()) setTyped(applied)
-  }
   const navigate = useNavigate()
-  const apply = useDebouncedCallback((value: string) => {
+  const [typed, change] = useTyped(applied, (value) => {
     void navigate({ to: '.', replace: true, search: (search) => withFilter(search, field, value) })
-  }, TYPING_PAUSE_MS)
-  const change = (value: string) => {
-    setTyped(value)
-    apply(value.trim())
-  }
+  })
   return (
     <TextInput
       type="search"

@@ -1,0 +1,151 @@
+/**
+ * The log of attempts: what was posted where, what came back, when it is tried again. Kept by age and by number;
+ * the rows of posts that wait are elsewhere and never touched by this.
+ */
+import type { Logger } from 'pino'
+import type { Clock, Timer } from '../base/clock.ts'
+import { newId } from '../base/ids.ts'
+import type { Attempt } from '../outgoing/post-queue.ts'
+import type { OutgoingPostRow, WebhookAttemptRow } from '../store/schema.ts'
+import { insert, type Statement, type Store } from '../store/store.ts'
+import type { WebhookType } from './types.ts'
+
+export interface AttemptFilter {
+  domain?: string | undefined
+  url?: string | undefined
+  event?: string | undefined
+  status?: WebhookAttemptRow['status'] | undefined
+}
+
+export type AttemptPage = { kind: 'first' } | { kind: 'last' } | { kind: 'next' | 'previous'; pivot: string }
+
+export interface AttemptLog {
+  /** Newest first. */
+  list(
+    accountId: string,
+    filter: AttemptFilter,
+    page: AttemptPage,
+    limit: number,
+  ): Promise<WebhookAttemptRow[]>
+  read(accountId: string, id: string): Promise<WebhookAttemptRow | undefined>
+  /** Removes what is too old or too much. */
+  prune(): Promise<void>
+  start(): void
+  stop(): void
+}
+
+/** own-operations.md section 5. */
+const RESPONSE_SHOWN_BYTES = 1024
+/** As long as the shortest retention of events: an attempt without its event could not be repeated. */
+const KEEP_MS = 3 * 86_400_000
+/** About 1 GB at the most. */
+const ATTEMPTS_MAX = 1_000_000
+/** Rows removed at a time, so that nobody waits long for the writer. */
+const PRUNE_ROWS = 1_000
+const PRUNE_EVERY_MS = 10 * 60_000
+
+/** The row of one attempt. */
+export function attemptStatement(
+  post: OutgoingPostRow,
+  event: { id: string; domainName: string; type: WebhookType },
+  { number, outcome, status, nextAttemptAt, at }: Attempt,
+): Statement {
+  const answered = outcome.kind === 'answered' ? outcome : null
+  const row: WebhookAttemptRow = {
+    id: newId(at),
+    account_id: post.account_id,
+    domain_name: event.domainName,
+    event_id: event.id,
+    event_type: event.type,
+    url: post.url,
+    attempt: number,
+    status,
+    status_code: answered?.status ?? null,
+    error: outcome.kind === 'answered' ? null : outcome.why,
+    response: answered ? shown(answered.body) : '',
+    duration_ms: outcome.durationMs,
+    next_attempt_at: nextAttemptAt === null ? null : Math.floor(nextAttemptAt),
+    created_at: Math.floor(at),
+  }
+  return insert('webhook_attempts', row)
+}
+
+/** The answer's beginning as text; PostgreSQL holds no NUL in text. */
+function shown(body: Buffer): string {
+  return body.subarray(0, RESPONSE_SHOWN_BYTES).toString('utf8').replaceAll('\0', '\uFFFD')
+}
+
+export function createAttemptLog(
+  store: Store,
+  clock: Clock,
+  log: Logger,
+  attemptsMax = ATTEMPTS_MAX,
+): AttemptLog {
+  let timer: Timer | null = null
+  let stopped = false
+
+  /** The oldest rows first, as long as all of a batch fulfil the condition. */
+  async function removeOldest(condition: string, value: string | number): Promise<void> {
+    const sql = `DELETE FROM webhook_attempts WHERE ${condition} AND id IN
+      (SELECT id FROM webhook_attempts ORDER BY id LIMIT ${PRUNE_ROWS})`
+    for (;;) {
+      const [result] = await store.commit([{ sql, values: [value] }])
+      if (stopped || (result?.affected ?? 0) < PRUNE_ROWS) return
+    }
+  }
+
+  async function prune(): Promise<void> {
+    await removeOldest('created_at < ?', Math.floor(clock.now() - KEEP_MS))
+    const surplus = await store.db
+      .selectFrom('webhook_attempts')
+      .select('id')
+      .orderBy('id', 'desc')
+      .limit(1)
+      .offset(attemptsMax)
+      .executeTakeFirst()
+    if (surplus) await removeOldest('id <= ?', surplus.id)
+  }
+
+  function arm(): void {
+    timer = clock.setTimer(PRUNE_EVERY_MS, () => {
+      void prune()
+        .catch((error: unknown) => log.error({ err: error }, 'cannot prune the log of webhook attempts'))
+        .finally(() => {
+          if (!stopped) arm()
+        })
+    })
+  }
+
+  return {
+    async list(accountId, filter, page, limit) {
+      const ascending = page.kind === 'last' || page.kind === 'previous'
+      let query = store.db.selectFrom('webhook_attempts').selectAll().where('account_id', '=', accountId)
+      if (filter.domain !== undefined) query = query.where('domain_name', '=', filter.domain.toLowerCase())
+      if (filter.url !== undefined) query = query.where('url', '=', filter.url)
+      if (filter.event !== undefined) query = query.where('event_type', '=', filter.event)
+      if (filter.status !== undefined) query = query.where('status', '=', filter.status)
+      // As the index of failures has it; neither database concludes it from the line before.
+      if (filter.status !== undefined && filter.status !== 'ok') query = query.where('status', '<>', 'ok')
+      if (page.kind === 'next') query = query.where('id', '<', page.pivot)
+      if (page.kind === 'previous') query = query.where('id', '>', page.pivot)
+      const rows = await query
+        .orderBy('id', ascending ? 'asc' : 'desc')
+        .limit(limit)
+        .execute()
+      return ascending ? rows.reverse() : rows
+    },
+    read: (accountId, id) =>
+      store.db
+        .selectFrom('webhook_attempts')
+        .selectAll()
+        .where('account_id', '=', accountId)
+        .where('id', '=', id)
+        .executeTakeFirst(),
+    prune,
+    start: arm,
+    stop() {
+      stopped = true
+      timer?.cancel()
+    },
+  }
+}

@@ -1,0 +1,172 @@
+/** Webhooks of one domain: one type at a time (v3), or one URL with several types (v4), over the same rows. */
+import type { Transaction } from 'kysely'
+import { BadRequest, NotFound } from '../base/errors.ts'
+import type { Schema } from '../store/schema.ts'
+import type { Statement, Store } from '../store/store.ts'
+import type { Registry } from './registry.ts'
+import { WEBHOOK_TYPES, type WebhookType } from './types.ts'
+
+/** For the domain and for the account each (rule 3). */
+export const URLS_PER_TYPE_MAX = 3
+
+export interface DomainName {
+  accountId: string
+  name: string
+}
+
+/** Types in the contract's order; a type without URLs is left out (rule 1). */
+export type WebhookList = Partial<Record<WebhookType, { urls: string[] }>>
+
+export interface DomainWebhooks {
+  list(domain: DomainName): Promise<WebhookList>
+  /** Empty: nothing is registered for the type. */
+  urls(domain: DomainName, type: WebhookType): Promise<string[]>
+  /** @throws BadRequest when the type has URLs already, or more than three come */
+  create(domain: DomainName, type: WebhookType, urls: readonly string[]): Promise<string[]>
+  /** Replaces the whole list. @throws BadRequest */
+  replace(domain: DomainName, type: WebhookType, urls: readonly string[]): Promise<string[]>
+  /** The URLs that were removed. @throws NotFound */
+  removeType(domain: DomainName, type: WebhookType): Promise<string[]>
+  /** @throws BadRequest for a pair that exists, or a type that has three URLs */
+  addUrl(domain: DomainName, url: string, types: readonly WebhookType[]): Promise<WebhookList>
+  /** Replaces the types of a URL; at least one. @throws NotFound, BadRequest */
+  setUrl(domain: DomainName, url: string, types: readonly WebhookType[]): Promise<WebhookList>
+  removeUrls(domain: DomainName, urls: readonly string[]): Promise<WebhookList>
+}
+
+export const tooMany = () =>
+  new BadRequest(`a maximum of ${URLS_PER_TYPE_MAX} urls is allowed per event type`, { form: 'Reason' })
+
+export function createDomainWebhooks(store: Store, registry: Registry): DomainWebhooks {
+  return {
+    list: async (domain) => listOf(await read(store.db, domain)),
+    async urls(domain, type) {
+      return (await read(store.db, domain)).filter((row) => row.event_type === type).map((row) => row.url)
+    },
+    create: (domain, type, urls) =>
+      registry.change(async (tx) => {
+        const present = await read(tx, domain)
+        if (present.some((row) => row.event_type === type)) {
+          const text = 'Webhook already exists'
+          throw new BadRequest(text, { form: 'Reason', extra: { message: text } })
+        }
+        return setType(tx, domain, type, urls)
+      }),
+    replace: (domain, type, urls) => registry.change((tx) => setType(tx, domain, type, urls)),
+    removeType: (domain, type) =>
+      registry.change(async (tx) => {
+        const rows = (await read(tx, domain)).filter((row) => row.event_type === type)
+        if (rows.length === 0) throw new NotFound('Webhook not found')
+        await remove(tx, domain).where('event_type', '=', type).execute()
+        return rows.map((row) => row.url)
+      }),
+    addUrl: (domain, url, types) =>
+      registry.change(async (tx) => {
+        const present = await read(tx, domain)
+        const known = types.find((type) => has(present, type, url))
+        if (known) {
+          const text = `Webhook for event type '${known}' with URL '${url}' already exists`
+          throw new BadRequest(text, { form: 'Reason' })
+        }
+        await insertPairs(tx, domain, url, types, present)
+        return listOf(await read(tx, domain))
+      }),
+    setUrl: (domain, url, types) =>
+      registry.change(async (tx) => {
+        const present = await read(tx, domain)
+        if (!present.some((row) => row.url === url)) {
+          throw new NotFound('Webhook not found', { form: 'Description' })
+        }
+        await remove(tx, domain).where('url', '=', url).where('event_type', 'not in', types).execute()
+        const added = types.filter((type) => !has(present, type, url))
+        await insertPairs(tx, domain, url, added, present)
+        return listOf(await read(tx, domain))
+      }),
+    removeUrls: (domain, urls) =>
+      registry.change(async (tx) => {
+        if (urls.length > 0) await remove(tx, domain).where('url', 'in', urls).execute()
+        return listOf(await read(tx, domain))
+      }),
+  }
+}
+
+/** What the removal of a domain has to run as well. */
+export function removeDomainWebhooks(domain: DomainName): Statement[] {
+  return [
+    {
+      sql: 'DELETE FROM domain_webhooks WHERE account_id = ? AND domain_name = ?',
+      values: [domain.accountId, domain.name],
+    },
+    { sql: 'UPDATE webhook_changes SET version = version + 1 WHERE id = ?', values: [1] },
+  ]
+}
+
+type Row = { event_type: string; url: string; position: number }
+
+function read(db: Pick<Transaction<Schema>, 'selectFrom'>, domain: DomainName): Promise<Row[]> {
+  return db
+    .selectFrom('domain_webhooks')
+    .select(['event_type', 'url', 'position'])
+    .where('account_id', '=', domain.accountId)
+    .where('domain_name', '=', domain.name)
+    .orderBy('position')
+    .execute()
+}
+
+const has = (rows: readonly Row[], type: string, url: string) =>
+  rows.some((row) => row.event_type === type && row.url === url)
+
+function listOf(rows: readonly Row[]): WebhookList {
+  const list: WebhookList = {}
+  for (const type of WEBHOOK_TYPES) {
+    const urls = rows.filter((row) => row.event_type === type).map((row) => row.url)
+    if (urls.length > 0) list[type] = { urls }
+  }
+  return list
+}
+
+const remove = (tx: Transaction<Schema>, domain: DomainName) =>
+  tx
+    .deleteFrom('domain_webhooks')
+    .where('account_id', '=', domain.accountId)
+    .where('domain_name', '=', domain.name)
+
+const rowOf = (domain: DomainName, type: WebhookType, url: string, position: number) => ({
+  account_id: domain.accountId,
+  domain_name: domain.name,
+  event_type: type,
+  url,
+  position,
+})
+
+async function setType(
+  tx: Transaction<Schema>,
+  domain: DomainName,
+  type: WebhookType,
+  urls: readonly string[],
+): Promise<string[]> {
+  const distinct = [...new Set(urls)]
+  if (distinct.length > URLS_PER_TYPE_MAX) throw tooMany()
+  await remove(tx, domain).where('event_type', '=', type).execute()
+  const rows = distinct.map((url, index) => rowOf(domain, type, url, index))
+  await tx.insertInto('domain_webhooks').values(rows).execute()
+  return distinct
+}
+
+async function insertPairs(
+  tx: Transaction<Schema>,
+  domain: DomainName,
+  url: string,
+  types: readonly WebhookType[],
+  present: readonly Row[],
+): Promise<void> {
+  if (types.length === 0) return
+  const position = 1 + Math.max(-1, ...present.map((row) => row.position))
+  for (const type of types) {
+    if (present.filter((row) => row.event_type === type).length >= URLS_PER_TYPE_MAX) throw tooMany()
+  }
+  await tx
+    .insertInto('domain_webhooks')
+    .values(types.map((type) => rowOf(domain, type, url, position)))
+    .execute()
+}

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { test } from 'node:test'
+import { signBody, signToken, webhookRequest } from './payload.ts'
+import { samplePayload } from './sample.ts'
+import { typeOfEvent, WEBHOOK_TYPES, type WebhookType } from './types.ts'
+
+const TOKEN = '7c1f0d93ab42e65d08b7a1c9f3e2544d6a80be17d9c2f5a304'
+const NOW = 1_780_315_203_417.093
+
+test('the signature is the one of the test vectors', () => {
+  // webhooks.md rules 17 and 12.
+  const vectors = [
+    ['1780315200', '18de98732dc963b1e01a1ccab349fc7c057a83230b08b131d4302d4a2440c725'],
+    ['1780315203', 'a50f3d4013a4c13aaf2358beb3b73b1225425ebe4eb2e173971b372d15750b08'],
+  ] as const
+  for (const [timestamp, signature] of vectors) {
+    assert.deepEqual(signToken('key-test', timestamp, TOKEN), { timestamp, token: TOKEN, signature })
+  }
+})
+
+test('the signature of the body covers timestamp, dot and the bytes', () => {
+  const body = Buffer.from('{"ü":1}')
+  const expected = createHmac('sha256', 'key-test').update('1780315200.{"ü":1}').digest('hex')
+  assert.equal(signBody('key-test', '1780315200', body), expected)
+})
+
+const event = {
+  accountId: 'a'.repeat(24),
+  domainName: 'mg.example.com',
+  payload: { event: 'delivered', id: 'x' },
+}
+
+test('body and headers hold signature, event, account and domain', () => {
+  const { body, headers } = webhookRequest(event, { own: 'key-test', parent: null }, 'X-Service-', NOW)
+  const document = JSON.parse(body.toString())
+  assert.deepEqual(document['event-data'], {
+    event: 'delivered',
+    id: 'x',
+    account: { id: event.accountId },
+    domain: { name: 'mg.example.com' },
+  })
+  assert.equal(document.signature.timestamp, '1780315203')
+  assert.deepEqual(document.signature, signToken('key-test', '1780315203', document.signature.token))
+  assert.deepEqual(headers, {
+    'content-type': 'application/json',
+    'X-Service-Webhook-Timestamp': '1780315203',
+    'X-Service-Webhook-Signature': `v1=${signBody('key-test', '1780315203', body)}`,
+  })
+  assert.equal('parent-signature' in document, false)
+})
+
+test('events of a subaccount carry a signature by the parent beside their own', () => {
+  const { body } = webhookRequest(event, { own: 'key-own', parent: 'key-parent' }, 'X-', NOW)
+  const document = JSON.parse(body.toString())
+  const parent = document['parent-signature']
+  assert.deepEqual(parent, signToken('key-parent', '1780315203', parent.token))
+  assert.deepEqual(document.signature, signToken('key-own', '1780315203', document.signature.token))
+  assert.notEqual(parent.token, document.signature.token)
+})
+
+test('no two attempts share a token', () => {
+  const tokens = Array.from({ length: 50 }, () => {
+    const { body } = webhookRequest(event, { own: 'k', parent: null }, 'X-', NOW)
+    return JSON.parse(body.toString()).signature.token as string
+  })
+  assert.equal(new Set(tokens).size, 50)
+  for (const token of tokens) assert.match(token, /^[0-9a-f]{50}$/)
+})
+
+test('each event has its type, and those of rule 10 have none', () => {
+  for (const name of ['accepted', 'delivered', 'opened', 'clicked', 'unsubscribed', 'complained']) {
+    assert.equal(typeOfEvent(name, {}), name)
+  }
+  assert.equal(typeOfEvent('failed', { severity: 'permanent' }), 'permanent_fail')
+  assert.equal(typeOfEvent('failed', { severity: 'temporary' }), 'temporary_fail')
+  for (const name of ['rejected', 'stored', 'list_uploaded', 'list_member_uploaded', 'permanent_fail']) {
+    assert.equal(typeOfEvent(name, {}), name === 'permanent_fail' ? 'permanent_fail' : null)
+  }
+})
+
+/** webhooks.md section 3: what is always there besides the common members. */
+const FIELDS: Record<WebhookType, string[]> = {
+  accepted: ['envelope', 'flags', 'message', 'method', 'storage', 'originating-ip'],
+  delivered: [
+    'delivery-status',
+    'envelope',
+    'flags',
+    'message',
+    'primary-dkim',
+    'recipient-provider',
+    'storage',
+  ],
+  permanent_fail: [
+    ...['delivery-status', 'envelope', 'flags', 'message', 'primary-dkim', 'recipient-provider', 'storage'],
+    ...['severity', 'reason'],
+  ],
+  temporary_fail: [
+    ...['delivery-status', 'envelope', 'flags', 'message', 'primary-dkim', 'recipient-provider', 'storage'],
+    ...['severity', 'reason'],
+  ],
+  opened: ['message', 'ip', 'client-info', 'geolocation', 'delivered-at', 'recipient-provider'],
+  clicked: ['message', 'ip', 'client-info', 'geolocation', 'delivered-at', 'recipient-provider', 'url'],
+  unsubscribed: ['message', 'ip', 'client-info', 'geolocation', 'recipient-provider'],
+  complained: ['message', 'envelope', 'storage', 'flags', 'recipient-provider'],
+}
+const COMMON = [
+  ...['event', 'id', 'timestamp', 'log-level', 'recipient', 'recipient-domain', 'tags', 'campaigns'],
+  'user-variables',
+]
+
+for (const type of WEBHOOK_TYPES) {
+  test(`the sample of ${type} has the members of its type, of their JSON types`, () => {
+    const payload = samplePayload(type, 'mg.example.com', 'https://storage.example.net', NOW)
+    assert.deepEqual(Object.keys(payload).sort(), [...COMMON, ...FIELDS[type]].sort())
+    assert.equal(typeOfEvent(String(payload['event']), payload), type)
+    assert.match(String(payload['id']), /^[-\w]{22}$/)
+    assert.equal(payload['timestamp'], 1_780_315_203.417093)
+    assert.ok(Array.isArray(payload['tags']) && Array.isArray(payload['campaigns']))
+    assert.equal(typeof payload['user-variables'], 'object')
+    const status = payload['delivery-status'] as Record<string, unknown> | undefined
+    assert.equal(status !== undefined, ['delivered', 'permanent_fail', 'temporary_fail'].includes(type))
+    if (type === 'permanent_fail') assert.equal(status?.['bounce-type'], 'hard')
+    if (type === 'temporary_fail') assert.equal(status?.['retry-seconds'], 600)
+    const visit = ['opened', 'clicked', 'unsubscribed'].includes(type)
+    const { headers } = payload['message'] as { headers: object }
+    assert.equal(Object.keys(headers).length, visit ? 1 : 4)
+  })
+}

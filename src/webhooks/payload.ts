@@ -1,0 +1,71 @@
+/**
+ * The body of a webhook and its two signatures: the contract's, over timestamp and token (rule 16), and one
+ * over timestamp and body in headers, which also tells whether the body was changed on its way.
+ */
+import { createHmac } from 'node:crypto'
+import { randomHex } from '../base/ids.ts'
+
+export interface Signature {
+  /** Unix seconds. */
+  timestamp: string
+  /** 50 random characters. */
+  token: string
+  /** Lower-case hex. */
+  signature: string
+}
+
+export interface WebhookEvent {
+  accountId: string
+  domainName: string
+  /** The event as it was stored. */
+  payload: Readonly<Record<string, unknown>>
+}
+
+/** Signing keys of the event's account and, when that is a subaccount, of its parent. */
+export interface SigningKeys {
+  own: string
+  parent: string | null
+}
+
+const TOKEN_BYTES = 25
+
+/** HMAC-SHA256 over the timestamp followed directly by the token. */
+export function signToken(key: string, timestamp: string, token: string): Signature {
+  const signature = createHmac('sha256', key).update(timestamp).update(token).digest('hex')
+  return { timestamp, token, signature }
+}
+
+const newToken = () => randomHex(TOKEN_BYTES)
+
+/** Body and headers of one attempt at `nowMs`; every attempt has a token of its own (rule 19). */
+export function webhookRequest(
+  event: WebhookEvent,
+  keys: SigningKeys,
+  headerPrefix: string,
+  nowMs: number,
+): { body: Buffer; headers: Record<string, string> } {
+  const timestamp = String(Math.floor(nowMs / 1000))
+  const document = {
+    signature: signToken(keys.own, timestamp, newToken()),
+    ...(keys.parent !== null && { 'parent-signature': signToken(keys.parent, timestamp, newToken()) }),
+    'event-data': {
+      ...event.payload,
+      account: { id: event.accountId },
+      domain: { name: event.domainName },
+    },
+  }
+  const body = Buffer.from(JSON.stringify(document))
+  return {
+    body,
+    headers: {
+      'content-type': 'application/json',
+      [`${headerPrefix}Webhook-Timestamp`]: timestamp,
+      [`${headerPrefix}Webhook-Signature`]: `v1=${signBody(keys.own, timestamp, body)}`,
+    },
+  }
+}
+
+/** HMAC-SHA256 over timestamp, a dot and the body's bytes. */
+export function signBody(key: string, timestamp: string, body: Uint8Array): string {
+  return createHmac('sha256', key).update(`${timestamp}.`).update(body).digest('hex')
+}

@@ -1,0 +1,65 @@
+/** The key that an account's webhooks are signed with (accounts.md section 1). */
+import { BadRequest } from '../base/errors.ts'
+import { randomHex } from '../base/ids.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import type { Sealer } from '../store/sealing.ts'
+import type { Store } from '../store/store.ts'
+
+/** What the key is sealed as; accounts are made with one. */
+const PURPOSE = 'webhook-signing-key'
+
+export function openSigningKey(sealer: Sealer, sealed: Uint8Array): string {
+  return sealer.open(PURPOSE, sealed).toString()
+}
+
+/** @throws BadRequest when the account has none */
+export async function readSigningKey(store: Store, sealer: Sealer, accountId: string): Promise<string> {
+  const row = await store.db
+    .selectFrom('accounts')
+    .select('signing_key_sealed')
+    .where('id', '=', accountId)
+    .executeTakeFirst()
+  if (!row?.signing_key_sealed.byteLength) throw new BadRequest('could not get HSK for account')
+  return openSigningKey(sealer, row.signing_key_sealed)
+}
+
+/** Replaces the key; whatever is signed from now on, retries too, is signed with the new one. */
+async function regenerate(store: Store, sealer: Sealer, accountId: string): Promise<string> {
+  const key = `key-${randomHex(16)}`
+  await store.db
+    .updateTable('accounts')
+    .set({ signing_key_sealed: sealer.seal(PURPOSE, key) })
+    .where('id', '=', accountId)
+    .execute()
+  return key
+}
+
+export function signingKeyRoutes({ store, sealer }: { store: Store; sealer: Sealer }): Operation[] {
+  const common = { path: '/v5/accounts/http_signing_key', tag: 'Account', params: [] } as const
+  return [
+    operation({
+      ...common,
+      method: 'GET',
+      id: 'readSigningKey',
+      summary: 'Read the key that webhooks are signed with',
+      auth: { area: 'account', access: 'read' },
+      responses: { 200: { description: 'The key' } },
+      handler: async ({ caller }) => ({
+        message: 'success',
+        http_signing_key: await readSigningKey(store, sealer, caller.accountId),
+      }),
+    }),
+    operation({
+      ...common,
+      method: 'POST',
+      id: 'regenerateSigningKey',
+      summary: 'Replace the key that webhooks are signed with',
+      auth: { area: 'account', access: 'write' },
+      responses: { 200: { description: 'The new key' } },
+      handler: async ({ caller }) => ({
+        message: 'regenerated HTTP signing key for account',
+        http_signing_key: await regenerate(store, sealer, caller.accountId),
+      }),
+    }),
+  ]
+}

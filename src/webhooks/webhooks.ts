@@ -1,0 +1,229 @@
+/**
+ * Webhooks: from an event to the POST that tells of it.
+ *
+ * 1. `outboxStatements`: with every event, in its transaction, one row per URL that is registered for it.
+ * 2. The queue of POSTs takes the row up; `prepare` reads the event and the signing keys as they are now.
+ * 3. Each attempt is written to the log in the transaction that ends or postpones the row.
+ * 4. `replay` writes new rows for events of the past; their ids stay what they were.
+ */
+import type { Clock } from '../base/clock.ts'
+import { BadRequest, NotFound } from '../base/errors.ts'
+import type { EventRecord } from '../events/event.ts'
+import type { HttpClient, HttpOutcome } from '../outgoing/http-client.ts'
+import type { PostKind, PostQueue } from '../outgoing/post-queue.ts'
+import { laneOf, type NewPost } from '../outgoing/post-rows.ts'
+import type { WebhookAttemptRow } from '../store/schema.ts'
+import type { Sealer } from '../store/sealing.ts'
+import type { Statement, Store } from '../store/store.ts'
+import { attemptStatement } from './attempts.ts'
+import { type SigningKeys, type WebhookEvent, webhookRequest } from './payload.ts'
+import type { Registry, Target } from './registry.ts'
+import { samplePayload } from './sample.ts'
+import { openSigningKey } from './signing-key.ts'
+import { typeOfEvent, type WebhookType } from './types.ts'
+
+/** The kind of webhooks in the queue of POSTs. */
+export const WEBHOOK = 'webhook'
+
+export interface SenderParts {
+  store: Store
+  sealer: Sealer
+  registry: Registry
+  clock: Clock
+  headerPrefix: string
+  scheduleMs: readonly number[]
+  /** Retry webhooks of type `delivered` too (rule 23). */
+  retryDelivered: boolean
+}
+
+/** How the queue sends webhooks. */
+export function createWebhookKind(parts: SenderParts): PostKind {
+  const { registry, clock } = parts
+  return {
+    async prepare(post) {
+      const found = await readEvent(parts, post.subject)
+      if (!found) return null
+      const { event, type, keys, id } = found
+      // Rule 26. Also after `change` on another node: the registry asks the database before it says no.
+      if (!(await registry.isRegistered(event.accountId, event.domainName, type, post.url))) return null
+      const { headers, body } = webhookRequest(event, keys, parts.headerPrefix, clock.now())
+      const once = type === 'delivered' && !parts.retryDelivered
+      return {
+        headers,
+        body,
+        retryScheduleMs: once ? [] : parts.scheduleMs,
+        record: (attempt) => [attemptStatement(post, { id, domainName: event.domainName, type }, attempt)],
+      }
+    },
+  }
+}
+
+/** The stored event with the keys in force; null: its retention is over. */
+async function readEvent({ store, sealer }: SenderParts, id: string) {
+  const row = await store.db
+    .selectFrom('events')
+    .innerJoin('accounts', 'accounts.id', 'events.account_id')
+    .leftJoin('accounts as parents', 'parents.id', 'accounts.parent_id')
+    .select([
+      'events.account_id',
+      'events.domain_name',
+      'events.payload_json',
+      'accounts.signing_key_sealed as own_key',
+      'parents.signing_key_sealed as parent_key',
+    ])
+    .where('events.id', '=', id)
+    .executeTakeFirst()
+  if (!row) return null
+  const payload = JSON.parse(row.payload_json) as Record<string, unknown>
+  const type = typeOfEvent(String(payload['event']), payload)
+  if (type === null) return null
+  const event: WebhookEvent = { accountId: row.account_id, domainName: row.domain_name, payload }
+  const keys: SigningKeys = {
+    own: openSigningKey(sealer, row.own_key),
+    parent: row.parent_key === null ? null : openSigningKey(sealer, row.parent_key),
+  }
+  return { id, event, type, keys }
+}
+
+export interface WebhooksParts {
+  store: Store
+  sealer: Sealer
+  registry: Registry
+  queue: PostQueue
+  client: HttpClient
+  clock: Clock
+  headerPrefix: string
+  storageUrl: string
+}
+
+export interface ReplaySpan {
+  /** Undefined: every domain of the account. */
+  domainName: string | undefined
+  /** Undefined: every URL that is registered for the event. */
+  url: string | undefined
+  from: number
+  to: number
+  types: readonly WebhookType[]
+}
+
+export interface Webhooks {
+  /** Rows that belong into the transaction of these events; answers from memory. */
+  outboxStatements(events: readonly EventRecord[]): Statement[]
+  /** Sends one sample of a type (W6); nothing is stored. */
+  test(domain: { accountId: string; name: string }, type: WebhookType, url: string): Promise<HttpOutcome>
+  /** Queues the event of an attempt once more. @throws NotFound when its webhook or event is gone */
+  replayAttempt(attempt: WebhookAttemptRow): Promise<void>
+  /** Queues all events of a span once more. @throws BadRequest over REPLAY_MAX */
+  replaySpan(accountId: string, span: ReplaySpan): Promise<{ events: number; queued: number }>
+}
+
+/** Events of one replay: some minutes of work for an endpoint that answers in 100 ms. */
+export const REPLAY_MAX = 50_000
+/** Events read and rows written at a time. */
+const REPLAY_PAGE = 500
+
+export function createWebhooks(parts: WebhooksParts): Webhooks {
+  const { store, sealer, registry, queue, client, clock } = parts
+  const post = (eventId: string, { url, lane, ownerId }: Target): NewPost => ({
+    kind: WEBHOOK,
+    accountId: ownerId,
+    url,
+    lane,
+    subject: eventId,
+  })
+
+  async function keysOf(accountId: string): Promise<SigningKeys> {
+    const row = await store.db
+      .selectFrom('accounts')
+      .leftJoin('accounts as parents', 'parents.id', 'accounts.parent_id')
+      .select(['accounts.signing_key_sealed as own', 'parents.signing_key_sealed as parent'])
+      .where('accounts.id', '=', accountId)
+      .executeTakeFirstOrThrow()
+    return {
+      own: openSigningKey(sealer, row.own),
+      parent: row.parent === null ? null : openSigningKey(sealer, row.parent),
+    }
+  }
+
+  return {
+    outboxStatements(events) {
+      const posts = events.flatMap((event) => {
+        const type = typeOfEvent(event.event, event.payload)
+        if (type === null) return []
+        const targets = registry.targets(event.accountId, event.domainName, type)
+        return targets.map((target) => post(event.id, target))
+      })
+      return queue.statements(posts)
+    },
+    async test(domain, type, url) {
+      const now = clock.now()
+      const payload = samplePayload(type, domain.name, parts.storageUrl, now)
+      const event = { accountId: domain.accountId, domainName: domain.name, payload }
+      const request = webhookRequest(event, await keysOf(domain.accountId), parts.headerPrefix, now)
+      return client.send({ url, ...request })
+    },
+    async replayAttempt(attempt) {
+      const event = await store.db
+        .selectFrom('events')
+        .select(['account_id', 'domain_name'])
+        .where('id', '=', attempt.event_id)
+        .executeTakeFirst()
+      if (!event) throw new NotFound('Event not found')
+      const type = attempt.event_type as WebhookType
+      if (!(await registry.isRegistered(event.account_id, event.domain_name, type, attempt.url))) {
+        throw new NotFound('Webhook not found')
+      }
+      const target = { url: attempt.url, lane: laneOf(attempt.url), ownerId: attempt.account_id }
+      await store.commit(queue.statements([post(attempt.event_id, target)]))
+    },
+    async replaySpan(accountId, span) {
+      const total = await countOf(store, accountId, span)
+      if (total > REPLAY_MAX) {
+        throw new BadRequest(`${total} events match, at most ${REPLAY_MAX} can be replayed at a time`)
+      }
+      let events = 0
+      let queued = 0
+      for (let after = 0; ; ) {
+        const rows = await eventsOf(store, accountId, span)
+          .select(['seq', 'id', 'domain_name', 'event', 'payload_json'])
+          .where('seq', '>', after)
+          .orderBy('seq')
+          .limit(REPLAY_PAGE)
+          .execute()
+        const posts: NewPost[] = []
+        for (const row of rows) {
+          const payload = JSON.parse(row.payload_json) as Record<string, unknown>
+          const type = typeOfEvent(row.event, payload)
+          if (type === null || !span.types.includes(type)) continue
+          events++
+          const targets = registry.targets(accountId, row.domain_name, type)
+          const wanted = targets.filter(({ url }) => span.url === undefined || url === span.url)
+          posts.push(...wanted.map((target) => post(row.id, target)))
+        }
+        if (posts.length > 0) await store.commit(queue.statements(posts))
+        queued += posts.length
+        after = rows.at(-1)?.seq ?? after
+        if (rows.length < REPLAY_PAGE) return { events, queued }
+      }
+    },
+  }
+}
+
+/** Events of the span; `failed` ones of either severity, since the column does not tell. */
+function eventsOf(store: Store, accountId: string, span: ReplaySpan) {
+  const names = new Set(span.types.map((type) => (type.endsWith('_fail') ? 'failed' : type)))
+  const query = store.db
+    .selectFrom('events')
+    .where('account_id', '=', accountId)
+    .where('timestamp_us', '>=', Math.floor(span.from * 1000))
+    .where('timestamp_us', '<=', Math.ceil(span.to * 1000))
+    .where('event', 'in', [...names])
+  return span.domainName === undefined ? query : query.where('domain_name', '=', span.domainName)
+}
+
+async function countOf(store: Store, accountId: string, span: ReplaySpan): Promise<number> {
+  const row = await eventsOf(store, accountId, span)
+    .select((of) => of.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  return Number(row.count)
+}

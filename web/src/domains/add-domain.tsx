@@ -1,0 +1,65 @@
+import { Button, Group, Modal, Text, TextInput } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { valueOrThrow } from '../queries.ts'
+import { DOMAINS_KEY } from './domain-queries.ts'
+import { createDomain } from './domains-api.ts'
+
+/** Asks for a name and opens the new domain's page; what the API refuses shows at the name. */
+export function AddDomain({ opened, onClose }: { opened: boolean; onClose: () => void }) {
+  return (
+    <Modal opened={opened} onClose={onClose} title={<strong>Add a domain</strong>} centered>
+      <AddDomainForm onClose={onClose} />
+    </Modal>
+  )
+}
+
+function AddDomainForm({ onClose }: { onClose: () => void }) {
+  const [name, setName] = useState('')
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const creation = useMutation({
+    mutationFn: async () => valueOrThrow(await createDomain(name.trim())),
+    async onSuccess({ domain }) {
+      void queries.invalidateQueries({ queryKey: [DOMAINS_KEY] })
+      await navigate({ to: '/domains/$name', params: { name: domain.name } })
+    },
+  })
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (!creation.isPending) creation.mutate()
+      }}
+    >
+      <TextInput
+        label="Domain name"
+        placeholder="mail.example.com"
+        autoComplete="off"
+        autoCapitalize="none"
+        spellCheck={false}
+        inputMode="url"
+        value={name}
+        error={creation.error?.message}
+        onChange={(event) => {
+          setName(event.currentTarget.value)
+          creation.reset()
+        }}
+        data-autofocus
+      />
+      <Text size="sm" c="dimmed" mt="sm">
+        A name of its own for sending, such as mail.example.com, keeps the DNS records of your main domain as
+        they are. The next page shows the records to publish.
+      </Text>
+      <Group justify="flex-end" mt="lg">
+        <Button variant="default" onClick={onClose}>
+          Cancel
+        </Button>
+        <Button type="submit" loading={creation.isPending} disabled={name.trim() === ''}>
+          Add the domain
+        </Button>
+      </Group>
+    </form>
+  )
+}

@@ -1,0 +1,53 @@
+import { ActionIcon } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { Confirm } from '../confirm.tsx'
+import { Icon } from '../icons.tsx'
+import { valueOrThrow } from '../queries.ts'
+import { DOMAINS_KEY } from './domain-queries.ts'
+import { deleteDomain } from './domains-api.ts'
+
+export function DeleteDomain({ name }: { name: string }) {
+  const [asking, setAsking] = useState(false)
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const removal = useMutation({
+    mutationFn: async () => valueOrThrow(await deleteDomain(name)),
+    async onSuccess() {
+      const forget = () => queries.removeQueries({ queryKey: [DOMAINS_KEY], type: 'inactive' })
+      forget() // the lists, so that none shows the domain for another moment
+      await navigate({ to: '/domains' })
+      forget() // what was read of the domain itself
+    },
+  })
+  const close = () => {
+    setAsking(false)
+    removal.reset()
+  }
+  return (
+    <>
+      <ActionIcon
+        variant="subtle"
+        color="gray"
+        size="lg"
+        aria-label="Delete this domain"
+        title="Delete this domain"
+        onClick={() => setAsking(true)}
+      >
+        <Icon name="trash" />
+      </ActionIcon>
+      <Confirm
+        opened={asking}
+        title="Delete this domain?"
+        consequence="Its keys, credentials, webhooks, templates, queued mail and stored messages go with it. Events and statistics stay to the end of their retention. This cannot be undone."
+        action="Delete the domain"
+        mustType={name}
+        busy={removal.isPending}
+        failure={removal.error?.message}
+        onConfirm={() => removal.mutate()}
+        onClose={close}
+      />
+    </>
+  )
+}

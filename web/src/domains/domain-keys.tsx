@@ -1,0 +1,58 @@
+import { Badge, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { domainKeysQuery } from './domain-queries.ts'
+import type { DomainDetails, DomainKey } from './domains-api.ts'
+
+/** The keys of the domain whose signature the mail carries, and which of them sign. */
+export function DomainKeys({ domain }: { domain: DomainDetails }) {
+  const authority = domain.dkim_host
+  const keys = useQuery(domainKeysQuery(authority, domain.state === 'unverified'))
+  if (keys.data === undefined && keys.error === null) return null
+  return (
+    <section className="record-group" aria-label="DKIM keys">
+      <h2>DKIM keys</h2>
+      <p className="breakable">
+        {authority === domain.name
+          ? 'With these the service signs mail from this domain.'
+          : `Mail from this domain is signed with the keys of ${authority}.`}
+      </p>
+      <div className="panel">
+        {keys.error !== null && (
+          <Text size="sm" c="red" p="md" role="alert">
+            {keys.error.message}
+          </Text>
+        )}
+        {keys.data?.length === 0 && (
+          <Text size="sm" p="md">
+            There is no key: mail goes out unsigned.
+          </Text>
+        )}
+        <ul className="key-rows">
+          {keys.data?.map((key) => (
+            <KeyRow key={key.selector} domainKey={key} />
+          ))}
+        </ul>
+      </div>
+    </section>
+  )
+}
+
+function KeyRow({ domainKey: { selector, dns_record } }: { domainKey: DomainKey }) {
+  const { is_active, valid } = dns_record
+  return (
+    <li className="key-row">
+      <strong className="breakable">{selector}</strong>
+      <span className="dimmed">{kindOf(dns_record)}</span>
+      <span className="grow" />
+      <span className="dimmed">{valid === 'VALID' ? 'record found' : 'record not verified'}</span>
+      <Badge variant="light" tt="none" fw={550} color={is_active ? 'teal' : 'gray'}>
+        {is_active ? 'Signs' : 'Does not sign'}
+      </Badge>
+    </li>
+  )
+}
+
+function kindOf({ record_type, value }: DomainKey['dns_record']): string {
+  if (record_type === 'CNAME') return 'kept and rotated by the service'
+  return /(?:^|;)\s*k=ed25519/.test(value) ? 'Ed25519' : 'RSA'
+}

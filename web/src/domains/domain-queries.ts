@@ -1,0 +1,49 @@
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { domainsQuery, valueOrThrow } from '../queries.ts'
+import { listDomainKeys, listDomainPage, readDomain, readDomainDns, readZone } from './domains-api.ts'
+
+/** Every query about domains begins with it, so that one call renews them all after a change. */
+export const DOMAINS_KEY = domainsQuery.queryKey[0]
+
+/** How often the pages read what is stored while a domain waits; the service itself asks DNS far more seldom. */
+export const WAITING_REFRESH_MS = 10_000
+
+export const domainPagesQuery = (search: string) =>
+  infiniteQueryOptions({
+    queryKey: [DOMAINS_KEY, 'pages', search],
+    queryFn: async ({ pageParam, signal }) => valueOrThrow(await listDomainPage(search, pageParam, signal)),
+    initialPageParam: 0,
+    getNextPageParam(page, pages) {
+      const seen = pages.reduce((sum, { items }) => sum + items.length, 0)
+      return page.items.length > 0 && seen < page.total_count ? seen : undefined
+    },
+  })
+
+export const domainQuery = (name: string) =>
+  queryOptions({
+    queryKey: [DOMAINS_KEY, 'one', name],
+    queryFn: async ({ signal }) => valueOrThrow(await readDomain(name, signal)).domain,
+    refetchInterval: ({ state }) => (state.data?.state === 'unverified' ? WAITING_REFRESH_MS : false),
+  })
+
+/** `isWaiting`: the domain is not verified yet, so what is stored may change at any time. */
+export const domainDnsQuery = (name: string, isWaiting: boolean) =>
+  queryOptions({
+    queryKey: [DOMAINS_KEY, 'dns', name],
+    queryFn: async ({ signal }) => valueOrThrow(await readDomainDns(name, signal)),
+    refetchInterval: isWaiting && WAITING_REFRESH_MS,
+  })
+
+export const zoneQuery = (name: string, isWaiting: boolean) =>
+  queryOptions({
+    queryKey: [DOMAINS_KEY, 'zone', name],
+    queryFn: async ({ signal }) => valueOrThrow(await readZone(name, signal)),
+    refetchInterval: isWaiting && WAITING_REFRESH_MS,
+  })
+
+export const domainKeysQuery = (authority: string, isWaiting: boolean) =>
+  queryOptions({
+    queryKey: [DOMAINS_KEY, 'keys', authority],
+    queryFn: async ({ signal }) => valueOrThrow(await listDomainKeys(authority, signal)).items,
+    refetchInterval: isWaiting && WAITING_REFRESH_MS,
+  })

@@ -1,0 +1,110 @@
+import { CopyButton } from '../copy-button.tsx'
+import type { DomainDns, ExplainedRecord, RecordToPublish } from './domains-api.ts'
+import { advice, foundToShow, isNeeded, recordGroups, recordState, recordTitle } from './records.ts'
+import { RecordStateBadge } from './state-badge.tsx'
+
+/** Every record to publish, by what it is for, with what DNS has; DMARC last, which is advice. */
+export function DomainRecords({ dns }: { dns: DomainDns }) {
+  return (
+    <>
+      {recordGroups(dns.records).map(({ title, purpose, records }) => (
+        <section className="record-group" aria-label={title} key={title}>
+          <h2>{title}</h2>
+          <p>{purpose}</p>
+          {records.map((explained) => (
+            <RecordCard
+              key={`${labelOf(explained.record)} ${explained.record.value}`}
+              explained={explained}
+            />
+          ))}
+        </section>
+      ))}
+      <Dmarc dmarc={dns.dmarc} />
+    </>
+  )
+}
+
+/** Without a record before the first look: whether there is a policy already is not known until then. */
+function Dmarc({ dmarc }: { dmarc: DomainDns['dmarc'] }) {
+  const { record } = dmarc
+  return (
+    <section className="record-group" aria-label="DMARC">
+      <h2>DMARC</h2>
+      <p>
+        Tells receivers what to do with mail that fails both SPF and DKIM. Not needed here, but large mailbox
+        providers ask it of those who send to many.
+      </p>
+      {record === undefined ? (
+        <div className="panel record-card dimmed">Looked up with the other records at the next check.</div>
+      ) : (
+        <RecordCard explained={{ ...dmarc, record }} />
+      )}
+    </section>
+  )
+}
+
+function RecordCard({ explained }: { explained: ExplainedRecord }) {
+  const { record } = explained
+  const state = recordState(explained)
+  return (
+    <article className="panel record-card" data-state={state} aria-label={labelOf(record)}>
+      <header>
+        <span className="record-type">{record.type}</span>
+        <h3>{recordTitle(record)}</h3>
+        {record.purpose === 'dkim' && record.is_active && <span className="tag">signs</span>}
+        <span className="grow" />
+        <RecordStateBadge state={state} isNeeded={isNeeded(record)} />
+      </header>
+      <dl className="record-fields">
+        <Field name="Host name" text={record.name} what="the host name" />
+        {record.priority !== undefined && (
+          <Field name="Priority" text={String(record.priority)} what="the priority" />
+        )}
+        <Field name="Value" text={record.value} what="the value" />
+      </dl>
+      {state !== 'unchecked' && <Look explained={explained} />}
+    </article>
+  )
+}
+
+function Field({ name, text, what }: { name: string; text: string; what: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd className="record-text">{text}</dd>
+      <CopyButton text={text} what={what} />
+    </div>
+  )
+}
+
+/** What DNS said, and what to change. */
+function Look({ explained }: { explained: ExplainedRecord }) {
+  const { record, server, asked } = explained
+  const found = foundToShow(explained)
+  return (
+    <div className="record-look">
+      <p>{advice(explained, record.value)}</p>
+      {found.length > 0 && (
+        <dl className="record-fields">
+          <div>
+            <dt>Found</dt>
+            <dd className="record-text">
+              {found.map((text) => (
+                <div key={text}>{text}</div>
+              ))}
+            </dd>
+          </div>
+        </dl>
+      )}
+      {server !== '' && (
+        <p className="dimmed breakable">
+          {server} answered for {asked}
+        </p>
+      )}
+    </div>
+  )
+}
+
+/** Unique on the page: several mail hosts share one name. */
+const labelOf = ({ type, name, value }: RecordToPublish) =>
+  type === 'MX' ? `${type} ${name} ${value}` : `${type} ${name}`

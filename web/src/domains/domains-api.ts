@@ -1,0 +1,104 @@
+/** The operations of the public API that the domain pages use, and the fields of their answers that they show. */
+import { type Domain, getJson, getText, sendJson } from '../api.ts'
+
+export interface ListedDomain extends Domain {
+  /** RFC 1123. */
+  created_at: string
+}
+
+export interface DomainDetails extends ListedDomain {
+  smtp_login: string
+  /** The domain whose keys sign. */
+  dkim_host: string
+  disabled?: { reason: string; note: string; permanently: boolean; until?: string }
+}
+
+export interface DomainList {
+  total_count: number
+  items: ListedDomain[]
+}
+
+export type RecordPurpose =
+  | 'dkim'
+  | 'spf'
+  | 'tracking'
+  | 'mx'
+  | 'return-path-spf'
+  | 'return-path-mx'
+  | 'dmarc'
+
+export interface RecordToPublish {
+  purpose: RecordPurpose
+  name: string
+  type: string
+  value: string
+  /** MX only. */
+  priority?: number
+  /** Of a key: whether it signs. */
+  is_active?: boolean
+}
+
+/** What DNS said at the last look. */
+export interface DnsLook {
+  /** "TXT mg.example.com"; '' before the first look. */
+  asked: string
+  /** "address:port" */
+  server: string
+  found: string[]
+  valid: 'valid' | 'unknown'
+  /** What was asked and found, and what to change. */
+  sentence: string
+  /** RFC 3339. */
+  checked_at?: string
+}
+
+export interface ExplainedRecord extends DnsLook {
+  record: RecordToPublish
+}
+
+export interface DomainDns {
+  records: ExplainedRecord[]
+  dmarc: DnsLook & { record?: RecordToPublish }
+}
+
+export interface DomainKey {
+  signing_domain: string
+  selector: string
+  dns_record: { value: string; record_type: string; valid: 'VALID' | 'UNKNOWN'; is_active: boolean }
+}
+
+export const DOMAINS_PAGE_SIZE = 50 // about three screens
+
+const segment = encodeURIComponent
+const ownPath = (name: string) => `/sendwright/v1/domains/${segment(name)}`
+
+export const zonePath = (name: string) => `${ownPath(name)}/zone`
+
+/** Newest first, from the one after `skip` on. */
+export const listDomainPage = (search: string, skip: number, signal?: AbortSignal) => {
+  const query = new URLSearchParams({ limit: String(DOMAINS_PAGE_SIZE), skip: String(skip) })
+  if (search !== '') query.set('search', search)
+  return getJson<DomainList>(`/v4/domains?${query}`, signal)
+}
+
+export const createDomain = (name: string) =>
+  sendJson<{ domain: ListedDomain }>('POST', '/v4/domains', { name })
+
+export const readDomain = (name: string, signal?: AbortSignal) =>
+  getJson<{ domain: DomainDetails }>(`/v4/domains/${segment(name)}?h:extended=true&h:with_dns=false`, signal)
+
+/** Has all records looked up now, past every cache; ten times a minute at the most. */
+export const verifyDomain = (name: string) =>
+  sendJson<{ domain: ListedDomain }>('PUT', `/v4/domains/${segment(name)}/verify`)
+
+export const deleteDomain = (name: string) =>
+  sendJson<{ message: string }>('DELETE', `/v3/domains/${segment(name)}`)
+
+/** What is stored of the last look; asks no name server. */
+export const readDomainDns = (name: string, signal?: AbortSignal) =>
+  getJson<DomainDns>(`${ownPath(name)}/dns`, signal)
+
+export const readZone = (name: string, signal?: AbortSignal) => getText(zonePath(name), signal)
+
+export const listDomainKeys = (authority: string, signal?: AbortSignal) =>
+  getJson<{ items: DomainKey[] }>(`/v4/domains/${segment(authority)}/keys`, signal)

@@ -1,0 +1,130 @@
+import { Alert, Button, CloseButton, Skeleton, Text, TextInput } from '@mantine/core'
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { countOf, exactTime, shortDate } from '../format.ts'
+import { Icon } from '../icons.tsx'
+import { useTyped } from '../use-typed.ts'
+import { AddDomain } from './add-domain.tsx'
+import { domainPagesQuery } from './domain-queries.ts'
+import type { ListedDomain } from './domains-api.ts'
+import { DomainStateBadge } from './state-badge.tsx'
+
+/** What the address of the list carries. */
+export interface DomainsSearch {
+  /** Part of the name. */
+  q?: string
+}
+
+export function readDomainsSearch(search: Record<string, unknown>): DomainsSearch {
+  const { q } = search
+  return typeof q === 'string' && q !== '' ? { q } : {}
+}
+
+const route = getRouteApi('/domains')
+
+export function DomainsPage() {
+  const { q = '' } = route.useSearch()
+  const [adding, setAdding] = useState(false)
+  const list = useInfiniteQuery(domainPagesQuery(q))
+  const pages = list.data?.pages
+  const domains = pages?.flatMap(({ items }) => items)
+  return (
+    <main className="domains-scroll">
+      <div className="domains">
+        <header className="domains-heading">
+          <h1>Domains</h1>
+          {pages && <span className="dimmed">{countOf(pages[0]?.total_count ?? 0, 'domain')}</span>}
+          <span className="grow" />
+          <Button leftSection={<Icon name="plus" size={16} />} onClick={() => setAdding(true)}>
+            Add a domain
+          </Button>
+        </header>
+        <SearchInput applied={q} />
+        {list.error !== null && <Failure message={list.error.message} retry={() => void list.refetch()} />}
+        {domains === undefined && list.error === null && <Loading />}
+        {domains !== undefined && domains.length > 0 && <DomainRows domains={domains} />}
+        {domains?.length === 0 && (
+          <Text className="notice" c="dimmed">
+            {q === '' ? 'No domain yet.' : `No domain has "${q}" in its name.`}
+          </Text>
+        )}
+        {list.hasNextPage && (
+          <div className="domains-more">
+            <Button
+              variant="default"
+              loading={list.isFetchingNextPage}
+              onClick={() => void list.fetchNextPage()}
+            >
+              Show more
+            </Button>
+          </div>
+        )}
+      </div>
+      <AddDomain opened={adding} onClose={() => setAdding(false)} />
+    </main>
+  )
+}
+
+function SearchInput({ applied }: { applied: string }) {
+  const navigate = useNavigate()
+  const [typed, change] = useTyped(applied, (value) => {
+    void navigate({ to: '/domains', replace: true, search: value === '' ? {} : { q: value } })
+  })
+  return (
+    <TextInput
+      type="search"
+      aria-label="Search domains"
+      placeholder="Search domains"
+      value={typed}
+      onChange={(event) => change(event.currentTarget.value)}
+      leftSection={<Icon name="search" size={16} />}
+      rightSection={
+        typed !== '' && <CloseButton size="sm" aria-label="Clear the search" onClick={() => change('')} />
+      }
+    />
+  )
+}
+
+function DomainRows({ domains }: { domains: readonly ListedDomain[] }) {
+  return (
+    <ul className="domain-rows panel">
+      {domains.map(({ name, state, type, created_at }) => (
+        <li key={name}>
+          <Link to="/domains/$name" params={{ name }} className="domain-row">
+            <span className="domain-row-name breakable">
+              {name} {type === 'sandbox' && <span className="tag">sandbox</span>}
+            </span>
+            <DomainStateBadge state={state} />
+            <time dateTime={created_at} title={exactTime(Date.parse(created_at))}>
+              {shortDate(Date.parse(created_at))}
+            </time>
+          </Link>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Loading() {
+  return (
+    <div className="panel domains-loading" role="status" aria-label="Loading the domains">
+      <Skeleton height={16} width="40%" />
+      <Skeleton height={16} width="52%" />
+      <Skeleton height={16} width="34%" />
+    </div>
+  )
+}
+
+function Failure({ message, retry }: { message: string; retry: () => void }) {
+  return (
+    <Alert color="red" title="The domains cannot be read">
+      <Text size="sm" className="breakable">
+        {message}
+      </Text>
+      <Button mt="sm" size="xs" variant="default" onClick={retry}>
+        Try again
+      </Button>
+    </Alert>
+  )
+}

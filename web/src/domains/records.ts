@@ -1,0 +1,130 @@
+/** What the records of a domain amount to, in words. Pure. */
+import type { DomainDns, ExplainedRecord, RecordPurpose, RecordToPublish } from './domains-api.ts'
+
+/**
+ * `missing`: nothing of the kind was found there; `wrong`: something else was; `elsewhere`: mail goes to other
+ * hosts, which may well be meant so; `unchecked`: no look so far.
+ */
+export type RecordState = 'valid' | 'missing' | 'wrong' | 'elsewhere' | 'unchecked'
+
+/** Other texts may share the name with an SPF record and are no mistake. */
+const LOOKS_LIKE_SPF = /^\W*v\s*=\s*spf|^spf2/i
+
+export function recordState({ record, valid, found, checked_at }: ExplainedRecord): RecordState {
+  if (valid === 'valid') return 'valid'
+  if (checked_at === undefined) return 'unchecked'
+  const isSpf = record.purpose === 'spf' || record.purpose === 'return-path-spf'
+  const rivals = isSpf ? found.filter((text) => LOOKS_LIKE_SPF.test(text)) : found
+  if (rivals.length === 0) return 'missing'
+  return record.purpose === 'mx' ? 'elsewhere' : 'wrong'
+}
+
+/** Without the others a domain can send all the same. */
+export const isNeeded = ({ purpose }: RecordToPublish) =>
+  purpose === 'dkim' || purpose === 'spf' || purpose === 'return-path-spf'
+
+/** What to show of what was found: nothing where it is what it should be, or one of several that belong there. */
+export function foundToShow({ record, valid, found }: ExplainedRecord): string[] {
+  const others = found.filter((text) => text !== record.value)
+  return valid === 'valid' && found.length > 1 ? [] : others.filter((text) => text !== mxText(record))
+}
+
+/** As looks give it. */
+const mxText = ({ priority, value }: RecordToPublish) => `${priority} ${value}`
+
+export interface RecordGroup {
+  title: string
+  /** Why, and what happens without. */
+  purpose: string
+  records: ExplainedRecord[]
+}
+
+const GROUPS: readonly { title: string; purpose: string; holds: readonly RecordPurpose[] }[] = [
+  {
+    title: 'Sending',
+    purpose: 'Both are needed: DKIM lets receivers check the signatures, SPF names who may send.',
+    holds: ['dkim', 'spf'],
+  },
+  {
+    title: 'Return path',
+    purpose: 'The host to which bounces come back.',
+    holds: ['return-path-spf', 'return-path-mx'],
+  },
+  {
+    title: 'Tracking',
+    purpose:
+      'For opens, clicks and unsubscribe links under your own name. Without it they use the name of this service.',
+    holds: ['tracking'],
+  },
+  {
+    title: 'Receiving',
+    purpose:
+      'Only if mail to this domain shall come here. Leave these out if it has its mailboxes elsewhere.',
+    holds: ['mx'],
+  },
+]
+
+/** The records by what they are for, those that verification hangs on first; empty groups are left out. */
+export function recordGroups(records: readonly ExplainedRecord[]): RecordGroup[] {
+  return GROUPS.map(({ title, purpose, holds }) => ({
+    title,
+    purpose,
+    records: records.filter(({ record }) => holds.includes(record.purpose)),
+  })).filter((group) => group.records.length > 0)
+}
+
+/** Which of the two that verification needs are not right yet, by the service's own rules. */
+export function stillNeeded(records: readonly ExplainedRecord[]): ('DKIM' | 'SPF')[] {
+  const of = (purpose: RecordPurpose) => records.filter(({ record }) => record.purpose === purpose)
+  const isRight = ({ valid }: ExplainedRecord) => valid === 'valid'
+  const keys = of('dkim')
+  const managed = keys.some(({ record }) => record.type === 'CNAME')
+  const signing = managed ? keys : keys.filter(({ record }) => record.is_active)
+  // While no key signs, one right record is enough: that key begins to sign.
+  const hasDkim = signing.length > 0 ? signing.every(isRight) : keys.some(isRight)
+  const hasSpf = of('spf').every(isRight)
+  return [...(hasDkim ? [] : (['DKIM'] as const)), ...(hasSpf ? [] : (['SPF'] as const))]
+}
+
+/** Unix milliseconds of the latest look at any record; undefined before the first. */
+export function lastCheckedMs({ records, dmarc }: DomainDns): number | undefined {
+  const times = [...records, dmarc].map(({ checked_at }) => Date.parse(checked_at ?? ''))
+  const known = times.filter((ms) => Number.isFinite(ms))
+  return known.length > 0 ? Math.max(...known) : undefined
+}
+
+const LONG_VALUE_CHARS = 120 // beyond, repeating the value hides what the sentence says
+
+/**
+ * The sentence without what the page shows beside it: the question and the server at its beginning, and a long
+ * value, which stands above with its copy button, at its end.
+ */
+export function advice(look: Pick<ExplainedRecord, 'asked' | 'server' | 'sentence'>, value: string): string {
+  const at = look.asked.indexOf(' ')
+  const [type, name] = [look.asked.slice(0, at), look.asked.slice(at + 1)]
+  const source = `${look.server} was asked for ${type} records of ${name}. `
+  const rest = look.sentence.startsWith(source) ? look.sentence.slice(source.length) : look.sentence
+  return value.length > LONG_VALUE_CHARS && rest.endsWith(`: ${value}`)
+    ? `${rest.slice(0, -value.length - 2)}, with the value above.`
+    : rest
+}
+
+/** "DKIM key k1", "MX", ...: what a card is called. */
+export function recordTitle({ purpose, name }: RecordToPublish): string {
+  switch (purpose) {
+    case 'dkim':
+      return `DKIM key ${name.split('._domainkey.', 1)[0]}`
+    case 'spf':
+      return 'SPF'
+    case 'tracking':
+      return 'Tracking host'
+    case 'mx':
+      return 'Mail host'
+    case 'return-path-spf':
+      return 'SPF of the return path'
+    case 'return-path-mx':
+      return 'Mail host of the return path'
+    case 'dmarc':
+      return 'DMARC policy'
+  }
+}
