@@ -491,6 +491,7 @@ async function startDomains(
     (domain) => tracking.remove(domain.id),
     removeSendingKeys(store),
     credentials.forgetDomain,
+    ({ id }) => imports.forgetDomain(id),
     async (domain) => void (await store.commit(domainStatements(domain.id))),
     ({ accountId, id, name }) => templates.removeAll({ accountId, domain: { id, name } }),
     removeKeys(store, signingKeys),

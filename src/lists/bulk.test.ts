@@ -41,7 +41,10 @@ test('JSON entries: what is good, and what is bad and why', () => {
   assert.deepEqual(readJsonEntries('["Ann@example.org"]'), [ann])
 })
 
-test('a member called __proto__ is dropped from variables', () => {
+test('a member called __proto__ is dropped from variables, however it is written', () => {
+  const [escaped] = readJsonEntries('[{"address":"a@example.org","vars":{"_\\u005Fproto__":{"x":1},"a":1}}]')
+  assert.ok(escaped && 'vars' in escaped)
+  assert.deepEqual(Object.keys(escaped.vars ?? {}), ['a'])
   const [entry] = readJsonEntries('[{"address":"Ann@example.org","vars":{"__proto__":{"x":1},"a":1}}]')
   assert.deepEqual(entry, { ...ann, vars: { a: 1 } })
 })

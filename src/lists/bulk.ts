@@ -8,7 +8,7 @@ import { BadRequest } from '../base/errors.ts'
 import type { EventRecord } from '../events/event.ts'
 import { isPlainObject } from '../http/params.ts'
 import type { ListMemberRow } from '../store/schema.ts'
-import { type List, memberOfRow, readAddress, readVars, varsJson } from './list.ts'
+import { type List, memberOfRow, parseOrNull, readAddress, readVars, varsJson } from './list.ts'
 import { memberUploadErrorEvent, memberUploadedEvent, type UploadFacts } from './list-events.ts'
 
 /** Per call [seed]. */
@@ -52,18 +52,10 @@ const bad = (entry: unknown, why = 'Invalid format'): BadEntry => {
  * @throws BadRequest if it is no array, or over 1,000 entries
  */
 export function readJsonEntries(members: unknown): Entry[] {
-  const items = typeof members === 'string' ? arrayOf(members) : members
+  const items = typeof members === 'string' ? parseOrNull(members) : members
   if (!Array.isArray(items)) throw new BadRequest("Parameter 'members' is not a valid JSON array")
   if (items.length > ENTRIES_MAX) throw new BadRequest(TOO_MANY)
   return items.map(readJsonEntry)
-}
-
-function arrayOf(text: string): unknown {
-  try {
-    return JSON.parse(text, (key, value: unknown) => (key === '__proto__' ? undefined : value))
-  } catch {
-    return null
-  }
 }
 
 function readJsonEntry(item: unknown): Entry {

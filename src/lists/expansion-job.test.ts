@@ -12,6 +12,7 @@ import {
   cancelExpansions,
   createExpansionJob,
   type Expansion,
+  endExpansionsOf,
   expansionStatement,
   type InsertDeliveries,
 } from './expansion-job.ts'
@@ -200,6 +201,21 @@ eachStore('an empty list, and a cancelled expansion, make no copies', async (sto
   await store.commit(cancelExpansions('domain'))
   assert.equal(await running.runOne(), false)
   assert.deepEqual(await recipients(store), [])
+})
+
+eachStore('a step that is being made when the post is cancelled is undone whole', async (store) => {
+  const { lists, list } = await setUp(store, 700)
+  await store.commit([post(list)])
+  const cancelling: InsertDeliveries = async (expansion, members) => {
+    await lists.remove(list)
+    await store.commit(endExpansionsOf(MESSAGE))
+    return deliveries(expansion, members)
+  }
+  await assert.rejects(job(store, lists, 'one', cancelling).runOne(), StaleWrite)
+  assert.deepEqual(await recipients(store), [])
+  assert.equal(await job(store, lists, 'two').runOne(), false)
+  const left = await store.db.selectFrom('list_members').select('address').execute()
+  assert.deepEqual(left, [], 'the members of the deleted list were kept for this post only')
 })
 
 eachStore('a post to a large list does not hold up one to another list', async (store) => {

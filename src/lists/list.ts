@@ -84,10 +84,17 @@ export function readVars(value: unknown): Record<string, unknown> {
   return vars
 }
 
-/** A member called `__proto__` is dropped: the first careless copy would make it a prototype. */
-function parseOrNull(text: string): unknown {
+/** `__proto__` as it stands in JSON, or an escape of one of its characters. */
+const MAY_NAME_PROTO = /__proto__|\\u00(?:5f|70|72|6f|74)/i
+
+/**
+ * JSON, or null for text that is none. A member called `__proto__` is dropped: the first careless copy would make it
+ * a prototype. Only text that may hold one is read with a reviver, which takes five times as long: 0.8 s for 4 MB.
+ */
+export function parseOrNull(text: string): unknown {
+  const drop = (key: string, value: unknown) => (key === '__proto__' ? undefined : value)
   try {
-    return JSON.parse(text, (key, value: unknown) => (key === '__proto__' ? undefined : value))
+    return JSON.parse(text, MAY_NAME_PROTO.test(text) ? drop : undefined)
   } catch {
     return null
   }

@@ -125,14 +125,14 @@ function advanceTask(
   now: number,
 ): Statement {
   return {
-    sql: `UPDATE list_uploads SET done = ?, upserted_count = ?, failed_count = ?, state = ?, entries_json = ?,
-      lease_until = 0, updated_at = ? WHERE id = ? AND done = ? AND state = 'running'`,
+    sql: `UPDATE list_uploads SET done = ?, upserted_count = ?, failed_count = ?, state = ?,
+      ${to.isLast ? "entries_json = '[]'," : ''} lease_until = 0, updated_at = ?
+      WHERE id = ? AND done = ? AND state = 'running'`,
     values: [
       to.done,
       to.upserted,
       to.failed,
       to.isLast ? 'done' : 'running',
-      to.isLast ? '[]' : task.entries_json,
       Math.floor(now),
       task.id,
       task.done,

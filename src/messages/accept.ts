@@ -114,7 +114,7 @@ export async function acceptMessage(
   const acceptance: Acceptance = { id: `<${record.messageId}>`, message: 'Queued. Thank you.' }
   const keepUntil = copies.reduce((latest, { due }) => Math.max(latest, due.dueAt), now)
   const expansions =
-    viaLists.length > 0 ? await expansionsOf(parts, draft, record, viaLists, direct, now) : []
+    viaLists.length > 0 ? await expansionsOf(parts, draft, record, viaLists, direct, submission, now) : []
   await store.commit([
     await messageStatement(parts.blobs, record),
     ...copyStatements(record, parts, direct, now, { withDeliveries: true }),
@@ -271,11 +271,13 @@ async function expansionsOf(
   record: MessageRecord,
   viaLists: readonly NewCopy[],
   direct: readonly NewCopy[],
+  { method }: Submission,
   now: number,
 ): Promise<readonly Statement[]> {
   if (draft.recipientVariables) record.content.listVariables = Object.fromEntries(draft.recipientVariables)
   const post = {
     accountId: record.accountId,
+    way: method === 'smtp' ? ('smtp' as const) : ('api' as const),
     messagePk: record.id,
     headers: record.content.headers.map(([name, value]) => [name, value] as const),
     lists: viaLists.map(({ recipient }) => recipient),

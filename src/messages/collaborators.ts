@@ -121,6 +121,7 @@ export interface SourceChooser {
 /** A message as far as its lists need to know it. */
 export interface ListPost {
   accountId: string
+  way: 'api' | 'smtp'
   /** Row id of the message. */
   messagePk: string
   headers: readonly (readonly [name: string, value: string])[]

@@ -94,6 +94,20 @@ eachStore('an import of a process that is gone goes on where it stood', async (s
   await assert.rejects(blobs.read(task.blob), 'the file is gone')
 })
 
+eachStore('the imports of a deleted domain end, with their files', async (store, t) => {
+  const { imports, blobs, line } = await startImports(store, t)
+  await imports.submit(ACTOR, { ...DOMAIN, id: 'gone' }, 'bounces', csv(1))
+  await line('import finished')
+  await imports.stop()
+  await imports.submit(ACTOR, DOMAIN, 'bounces', csv(3000))
+  const [task] = await tasks(store)
+  await imports.forgetDomain('gone')
+  assert.equal((await tasks(store)).length, 1)
+  await imports.forgetDomain(DOMAIN.id)
+  assert.deepEqual(await tasks(store), [])
+  await assert.rejects(blobs.read(task?.blob ?? ''))
+})
+
 eachStore('a file that unpacks without end is given up, what came before it stays', async (store, t) => {
   const { imports, line } = await startImports(store, t)
   const filler = Buffer.alloc(11_000_000, `${'x'.repeat(65_535)}\n`)

@@ -29,6 +29,8 @@ import { addStatements, overTagLimit } from './store.ts'
 export interface Imports {
   /** Resolves once the file is on disk and will be worked off. @throws BadRequest `while reading csv header` */
   submit(actor: Actor, domain: Domain, kind: SuppressionKind, file: Chunk): Promise<void>
+  /** Gives up what is not yet done for a domain; a step that runs is undone. */
+  forgetDomain(domainId: string): Promise<void>
   start(): void
   /** Stops behind the present step. */
   stop(): Promise<void>
@@ -199,6 +201,14 @@ export function createImports(parts: ImportParts): Imports {
         throw error
       }
       wake()
+    },
+    async forgetDomain(domainId) {
+      const rows = await store.db
+        .deleteFrom('suppression_imports')
+        .where('domain_id', '=', domainId)
+        .returning('blob')
+        .execute()
+      for (const { blob } of rows) await blobs.remove(blob)
     },
     start: wake,
     async stop() {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { splitMessage } from '../../src/mime/split.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
+import { openDialogue, plainLogin } from '../support/smtp-dialogue.ts'
 import { createSink, type Sink, type SinkMessage } from '../support/smtp-sink.ts'
 
 type Event = Record<string, unknown> & { event: string; recipient: string; storage: { key: string } }
@@ -269,4 +270,39 @@ test('lists go with their domain, and copies of its posts through lists of other
     const { body } = await service.call('GET', '/sendwright/v1/scheduled')
     return body.items.length === 0
   })
+})
+
+test('a post by SMTP submission is distributed too; its own Reply-To gives way to the list', async (t) => {
+  const { service, sink, newList } = await startScene(t)
+  const fieldsOf = { access_level: 'everyone', reply_preference: 'list' }
+  const list = await newList('smtp', fieldsOf, [{ address: 'ann@example.org', name: 'Ann' }])
+  const login = { login: 'poster', password: 'secret-12' }
+  await service.call('POST', `/v3/domains/${service.domain}/credentials`, { form: login })
+  const { host, smtpPort: port } = service.config
+  const dialogue = await openDialogue(t, { host, port })
+  const content = [
+    `From: Poster <poster@${service.domain}>`,
+    `To: ${list}`,
+    'Subject: by SMTP',
+    'Reply-To: me@example.org',
+    '',
+    'Hi %recipient_name%',
+    '.',
+  ].join('\r\n')
+  assert.match((await dialogue.reply()) ?? '', /^220/)
+  await dialogue.say('EHLO client.example.org')
+  assert.match((await dialogue.say('STARTTLS')) ?? '', /^220/)
+  await dialogue.secure()
+  await dialogue.say('EHLO client.example.org')
+  const auth = plainLogin(`poster@${service.domain}`, login.password)
+  assert.match((await dialogue.say(`AUTH PLAIN ${auth}`)) ?? '', /^235/)
+  assert.match((await dialogue.say(`MAIL FROM:<poster@${service.domain}>`)) ?? '', /^250/)
+  assert.match((await dialogue.say(`RCPT TO:<${list}>`)) ?? '', /^250/)
+  assert.match((await dialogue.say('DATA')) ?? '', /^354/)
+  assert.match((await dialogue.say(content)) ?? '', /^250/)
+  await sink.waitFor(1)
+  const ann = to(sink, 'ann@example.org')
+  assert.deepEqual(fields(ann, 'reply-to'), [list])
+  assert.deepEqual(fields(ann, 'list-id'), [`<smtp.${service.domain}>`])
+  assert.match(ann.raw.toString(), /Hi Ann\r\n/)
 })
