@@ -380,6 +380,46 @@ test('another account cannot sign with this one’s domain, nor take the name it
   assert.equal((await service.call('GET', '/v4/domains/victim.example/keys')).status, 404)
 })
 
+for (const database of ['sqlite', 'postgres'] as const) {
+  test(`changes at the same time keep the limit of three keys and the last active one (${database})`, async (t) => {
+    const one = await startTestService(t, { SENDWRIGHT_DNS: `${dns.host}:${dns.port}` }, { database })
+    const name = `race-${database}.example`
+    const put = (path: string) => one.call('PUT', path)
+    const listed = async () => (await one.call('GET', `/v4/domains/${name}/keys`)).body.items
+    await one.call('POST', '/v4/domains', { form: { name, dkim_key_size: '1024' } })
+    const made = await Promise.all(
+      ['a', 'b', 'c', 'd', 'e'].map((selector) =>
+        one.call('POST', '/v1/dkim/keys', { form: { signing_domain: name, selector, bits: '1024' } }),
+      ),
+    )
+    assert.deepEqual(made.map(({ status }) => status).sort(), [200, 200, 400, 400, 400])
+    for (const { dns_record: record } of await listed()) dns.set(record.name, 'TXT', [record.value])
+    const selectors = (await listed()).map((item: { selector: string }) => item.selector) as string[]
+    assert.equal(selectors.length, 3)
+    for (const selector of selectors)
+      assert.equal((await put(`/v4/domains/${name}/keys/${selector}/activate`)).status, 200)
+    const removed = await Promise.all(
+      selectors.map((selector) =>
+        one.call('DELETE', `/v1/dkim/keys?signing_domain=${name}&selector=${selector}`),
+      ),
+    )
+    assert.deepEqual(removed.map(({ status }) => status).sort(), [200, 200, 400])
+    assert.deepEqual(
+      (await listed()).map((item: { dns_record: { is_active: boolean } }) => item.dns_record.is_active),
+      [true],
+    )
+    const child = { name: `kid.${name}`, force_dkim_authority: 'false', dkim_key_size: '1024' }
+    const [kid, gone] = await Promise.all([
+      one.call('POST', '/v4/domains', { form: child }),
+      one.call('DELETE', `/v3/domains/${name}`),
+    ])
+    assert.equal(kid.status, 200)
+    const signer = kid.body.sending_dns_records[0].name as string
+    const parentSigns = signer.endsWith(`._domainkey.${name}`)
+    assert.equal(gone.status, parentSigns ? 400 : 200, 'no domain is left with an authority that is gone')
+  })
+}
+
 /** A message of the domain as it was captured. */
 async function captured(domain: string) {
   const sent = await service.call('POST', `/v3/${domain}/messages`, {

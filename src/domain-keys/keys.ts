@@ -11,6 +11,7 @@ import { type DkimAlgorithm, type DkimKey, readDkimKey } from '../dkim/keys.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import { type Domain, domainOfRow } from '../domains/domain.ts'
+import { lockNames } from '../domains/name-lock.ts'
 import { ancestorsOf, isBelow } from '../domains/names.ts'
 import { type DnsTargets, shownSelector } from '../domains/records.ts'
 import { lookUpKey, storeKeyLook } from '../domains/verification.ts'
@@ -97,6 +98,7 @@ export async function createKey(parts: KeyParts, accountId: string, wanted: NewK
   if (wanted.pair) await checkPublished(parts, row)
   await store
     .transaction(async (tx) => {
+      await lockNames(store, tx, wanted.authority)
       await checkRoom(tx, accountId, wanted)
       await tx.insertInto('dkim_keys').values(row).execute()
     })
@@ -106,10 +108,7 @@ export async function createKey(parts: KeyParts, accountId: string, wanted: NewK
   return row
 }
 
-/**
- * PostgreSQL's code for a second row under one key, by two transactions at the same time. In SQLite the checks
- * within a transaction see everything, since there is one writer.
- */
+/** PostgreSQL's code for a second row under one key, by two transactions at the same time. */
 export const isUniqueViolation = (error: unknown): boolean => (error as { code?: unknown }).code === '23505'
 
 async function checkRoom(
@@ -160,6 +159,7 @@ export async function activateKey(
   const look = await lookUpKey(parts, key, null)
   const isRight = look.check.valid && look.check.answered
   await parts.store.transaction(async (tx) => {
+    await lockNames(parts.store, tx, authority)
     const stored = await storeKeyLook(tx, look)
     if (!stored) throw new NotFound(KEY_NOT_FOUND)
     if (!isRight) return
@@ -198,6 +198,7 @@ export async function deleteKey(
   selector: string,
 ): Promise<void> {
   await parts.store.transaction(async (tx) => {
+    await lockNames(parts.store, tx, authority)
     const { key, all } = await findKey(tx, accountId, authority, selector)
     const others = all.some((other) => other.id !== key.id && other.active === 1)
     if (key.active === 1 && !others)
@@ -227,6 +228,7 @@ async function announce(parts: KeyParts, accountId: string, authority: string): 
 export async function renameSelector(parts: KeyParts, domain: Domain, selector: string): Promise<void> {
   const authority = domain.dkimHost
   await parts.store.transaction(async (tx) => {
+    await lockNames(parts.store, tx, authority)
     const keys = await keysOf(tx, domain.accountId, authority)
     if (domain.useAutomaticSenderSecurity) throw new BadRequest(MANAGED)
     const unmanaged = keys.filter((candidate) => candidate.managed === 0)
@@ -268,12 +270,16 @@ export async function changeAuthority(parts: KeyParts, domain: Domain, self: boo
           parts.clock.now(),
         )
       : null
-  await parts.store.transaction(async (tx) => {
+  const changed = await parts.store.transaction(async (tx) => {
+    await lockNames(parts.store, tx, domain.name)
     const row = await tx.selectFrom('domains').selectAll().where('id', '=', domain.id).executeTakeFirst()
     if (!row) throw new NotFound('Domain not found')
     const current = domainOfRow(row, parts.clock.now())
+    // The parent may have been deleted meanwhile, or got another authority itself.
+    if (!self && (await parentAuthority(tx, domain.accountId, domain.name)) !== authority) return false
     const keys = await keysOf(tx, domain.accountId, authority)
-    if (fresh && !isTaken(keys, fresh.selector)) await tx.insertInto('dkim_keys').values(fresh).execute()
+    if (fresh && !keys.some((key) => key.managed === 0))
+      await tx.insertInto('dkim_keys').values(fresh).execute()
     const signs = keys.some((key) => key.active === 1) || authority === current.dkimAuthority
     await tx
       .updateTable('domains')
@@ -284,10 +290,11 @@ export async function changeAuthority(parts: KeyParts, domain: Domain, self: boo
       })
       .where('id', '=', domain.id)
       .execute()
+    return true
   })
   parts.domains.changed(domain)
   parts.signingKeys.changed(authority)
-  return true
+  return changed
 }
 
 /** The authority of the nearest registered parent of `name` in the account; null: no parent is registered. */

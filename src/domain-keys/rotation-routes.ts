@@ -101,6 +101,7 @@ async function setRotation(
     await parts.store.db
       .insertInto('sender_security')
       .values({ ...row, ...change })
+      .onConflict((conflict) => conflict.column('domain_id').doUpdateSet(change))
       .execute()
   }
   return { ...row, ...change }

@@ -19,6 +19,8 @@ const PURPOSE = 'dkim-key'
 /** A change on another node is in force this much later at the most (domain-keys.md rule 11). */
 const REMEMBER_MS = 5_000
 const AUTHORITIES_MAX = 10_000
+/** Keys of all remembered authorities; those of deleted and rotated ones make room in the end. */
+const OPENED_MAX = 2 * AUTHORITIES_MAX
 
 export interface SigningKeys {
   /** The active keys of an authority, oldest first; their KeyObjects are made once. */
@@ -39,6 +41,7 @@ export function createSigningKeys(store: Store, sealer: Sealer, clock: Clock): S
       algorithm: row.algorithm as DkimAlgorithm,
       privateKey: createPrivateKey(sealer.open(PURPOSE, row.private_key_sealed).toString()),
     }
+    if (opened.size >= OPENED_MAX) opened.delete(opened.keys().next().value as string)
     opened.set(row.id, key)
     return key
   }

@@ -1,7 +1,7 @@
 /** Making a domain together with its first DKIM key (domains.md rules 9, 14-18). */
 import type { Kysely, Transaction } from 'kysely'
 import type { Clock } from '../base/clock.ts'
-import { BadRequest } from '../base/errors.ts'
+import { BadRequest, Unavailable } from '../base/errors.ts'
 import { randomHex } from '../base/ids.ts'
 import { freeSelector, isUniqueViolation, keysOf, parentAuthority } from '../domain-keys/keys.ts'
 import { newSenderSecurity, type SenderSecurity } from '../domain-keys/sender-security.ts'
@@ -12,6 +12,7 @@ import type { Sealer } from '../store/sealing.ts'
 import type { Store } from '../store/store.ts'
 import type { DomainDirectory } from './directory.ts'
 import { type Domain, domainOfRow, newDomainRow } from './domain.ts'
+import { lockNames } from './name-lock.ts'
 import type { DnsTargets } from './records.ts'
 import type { DomainChanges, NewDomain } from './settings.ts'
 import { nextCheckAt } from './state.ts'
@@ -46,22 +47,37 @@ export async function createDomain(
   accountId: string,
   wanted: NewDomain,
 ): Promise<Domain> {
+  for (let attempt = 1; ; attempt++) {
+    const made = await tryCreate(parts, accountId, wanted)
+    if (made !== 'authority changed') return made
+    if (attempt === ATTEMPTS_MAX) throw new Unavailable()
+  }
+}
+
+/** The authority, a parent domain, may be deleted while the key is being made; then it is chosen anew. */
+const ATTEMPTS_MAX = 3
+
+async function tryCreate(
+  parts: CreateParts,
+  accountId: string,
+  wanted: NewDomain,
+): Promise<Domain | 'authority changed'> {
   const { store, clock } = parts
   const now = Math.floor(clock.now())
   await checkAddresses(parts.addresses, accountId, wanted)
   await checkName(store.db, accountId, wanted.name)
   const row = {
     ...newRow(accountId, wanted, now),
-    dkim_authority: await chooseAuthority(parts, accountId, wanted),
+    dkim_authority: await chooseAuthority(store.db, accountId, wanted),
   }
   const keys = await firstKeys(parts, row, wanted)
-  await store
+  const isMade = await store
     .transaction(async (tx) => {
+      await lockNames(store, tx, wanted.name)
       await checkCount(tx, accountId, parts.maxDomains)
       await checkName(tx, accountId, wanted.name)
+      if ((await chooseAuthority(tx, accountId, wanted)) !== row.dkim_authority) return false
       await tx.insertInto('domains').values(row).execute()
-      // Again, because PostgreSQL's insert waits for a deletion of the same name that is being committed.
-      await checkName(tx, accountId, wanted.name, row.id)
       if (keys.rows.length > 0) await tx.insertInto('dkim_keys').values(keys.rows).execute()
       if (keys.security) await tx.insertInto('sender_security').values(keys.security.row).execute()
       await tx
@@ -73,10 +89,12 @@ export async function createDomain(
           next_check_at: nextCheckAt(false, now, now),
         })
         .execute()
+      return true
     })
     .catch((error: unknown) => {
       throw isUniqueViolation(error) ? new BadRequest(TAKEN, { cause: error }) : error
     })
+  if (!isMade) return 'authority changed'
   const domain = domainOfRow(row, now)
   parts.domains.changed(domain)
   parts.signingKeys.changed(domain.dkimHost)
@@ -147,15 +165,10 @@ async function checkCount(tx: Transaction<Schema>, accountId: string, max: numbe
 
 /**
  * A name is taken while it is a domain, also one on its way out, and while another account signs with it: its
- * keys would sign for both. `except`: the row of the caller's own insert.
+ * keys would sign for both.
  */
-async function checkName(db: Kysely<Schema>, accountId: string, name: string, except = ''): Promise<void> {
-  const domain = await db
-    .selectFrom('domains')
-    .select('id')
-    .where('name', '=', name)
-    .where('id', '<>', except)
-    .executeTakeFirst()
+async function checkName(db: Kysely<Schema>, accountId: string, name: string): Promise<void> {
+  const domain = await db.selectFrom('domains').select('id').where('name', '=', name).executeTakeFirst()
   const leaving = await db
     .selectFrom('domain_deletions')
     .select('name')
@@ -190,13 +203,13 @@ export async function isForeignAuthority(
 }
 
 /** @throws BadRequest for a host that another account signs with */
-async function chooseAuthority(parts: CreateParts, accountId: string, wanted: NewDomain): Promise<string> {
+async function chooseAuthority(db: Kysely<Schema>, accountId: string, wanted: NewDomain): Promise<string> {
   const { dkim, name } = wanted
   if (dkim.kind === 'self') return name
   if (wanted.useAutomaticSenderSecurity)
     throw new BadRequest('use_automatic_sender_security needs the domain to be its own DKIM authority')
-  if (dkim.kind === 'parent') return (await parentAuthority(parts.store.db, accountId, name)) ?? name
-  if (await isForeignAuthority(parts.store.db, accountId, dkim.host)) {
+  if (dkim.kind === 'parent') return (await parentAuthority(db, accountId, name)) ?? name
+  if (await isForeignAuthority(db, accountId, dkim.host)) {
     throw dkim.kind === 'root'
       ? invalidChoice('force_root_dkim_host', 'true')
       : invalidChoice('dkim_host_name', dkim.host)

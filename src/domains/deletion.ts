@@ -8,6 +8,7 @@ import { BadRequest, NotFound } from '../base/errors.ts'
 import type { Store } from '../store/store.ts'
 import type { DomainDirectory } from './directory.ts'
 import { type Domain, domainOfRow } from './domain.ts'
+import { lockNames } from './name-lock.ts'
 import { createTicker, type Ticker } from './ticker.ts'
 
 /**
@@ -44,6 +45,7 @@ const BATCH = 20
 export async function deleteDomain(parts: DeletionParts, domain: Domain): Promise<void> {
   const now = Math.floor(parts.clock.now())
   await parts.store.transaction(async (tx) => {
+    await lockNames(parts.store, tx, domain.name)
     const row = await tx.selectFrom('domains').selectAll().where('id', '=', domain.id).executeTakeFirst()
     if (!row) throw new NotFound('Domain not found')
     const current = domainOfRow(row, now)

@@ -7,6 +7,7 @@ import { invalidChoice } from '../http/params.ts'
 import type { DomainRow } from '../store/schema.ts'
 import { type CreateParts, columnsOf, isForeignAuthority, NO_SENDER_SECURITY } from './create-domain.ts'
 import { type Domain, domainOfRow } from './domain.ts'
+import { lockNames } from './name-lock.ts'
 import type { DomainChanges } from './settings.ts'
 
 export interface UpdateParts extends CreateParts {
@@ -74,6 +75,7 @@ async function switchSenderSecurity(parts: UpdateParts, domain: Domain, on: bool
         now,
       )
   await store.transaction(async (tx) => {
+    await lockNames(store, tx, domain.name)
     const row = await tx.selectFrom('domains').selectAll().where('id', '=', domain.id).executeTakeFirst()
     if (!row) throw new NotFound('Domain not found')
     if (fresh) await switchOn(tx, domain, fresh, graceUntil)

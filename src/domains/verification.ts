@@ -13,6 +13,7 @@ import type { Store } from '../store/store.ts'
 import type { DomainDirectory } from './directory.ts'
 import { type Domain, domainOfRow, enabledState } from './domain.ts'
 import { type LookupParts, lookUp, lookUpDmarc } from './lookups.ts'
+import { lockNames } from './name-lock.ts'
 import {
   checkOf,
   type DnsTargets,
@@ -112,9 +113,10 @@ export async function verifyDomain(
     ),
     lookUpDmarc(parts, dmarcUse, dmarcBefore),
   ])
-  const after = await parts.store.transaction((tx) =>
-    storeLook(tx, parts, domain.id, { keys, checks: [...checks, dmarc] }, asked),
-  )
+  const after = await parts.store.transaction(async (tx) => {
+    await lockNames(parts.store, tx, domain.name)
+    return storeLook(tx, parts, domain.id, { keys, checks: [...checks, dmarc] }, asked)
+  })
   parts.domains.changed(domain)
   parts.signingKeys.changed(domain.dkimHost)
   return after

@@ -1,7 +1,7 @@
 /** The whole service inside a test: real HTTP, SMTP and database, a folder and an address of its own. */
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pino from 'pino'
+import pino, { type Logger } from 'pino'
 import { type Config, readConfig } from '../../src/config.ts'
 import { type Service, type ServiceOverrides, startService } from '../../src/service.ts'
 import { createTestDatabase } from './postgres.ts'
@@ -57,7 +57,7 @@ export function ownAddress(): string {
 export async function startTestService(
   t: TestContext,
   env: Record<string, string> = {},
-  overrides: ServiceOverrides & { database?: 'sqlite' | 'postgres' } = {},
+  overrides: ServiceOverrides & { database?: 'sqlite' | 'postgres'; log?: Logger } = {},
 ): Promise<TestService> {
   const host = ownAddress()
   const database = overrides.database === 'postgres' ? await createTestDatabase() : null
@@ -71,7 +71,7 @@ export async function startTestService(
     ...(database && { SENDWRIGHT_DATABASE_URL: database.url }),
     ...env,
   })
-  const log = pino({ level: process.env['TEST_LOG'] ?? 'silent' })
+  const log = overrides.log ?? pino({ level: process.env['TEST_LOG'] ?? 'silent' })
   let service = await startService(config, log, overrides)
   t.after(async () => {
     await service.stop()
