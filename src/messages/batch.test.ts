@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Mailgun from 'mailgun.js'
 import { simpleParser } from 'mailparser'
-import { startTestService } from '../../test/support/service.ts'
+import { eventually, startTestService } from '../../test/support/service.ts'
 import { createSink } from '../../test/support/smtp-sink.ts'
 
 for (const database of ['sqlite', 'postgres'] as const) {
@@ -112,4 +112,38 @@ test('a newsletter sent with the public JavaScript client arrives as its product
   assert.match(String(mail.html), /Hey Ann, <a href="https:\/\/blog\.example\/u\?1">/)
   assert.equal(field('X-Service-Variables'), '{"email-id":"64f0"}')
   assert.deepEqual(raw.match(/^X-Service-Tag: \S+/gm), ['X-Service-Tag: bulk-email', 'X-Service-Tag: blog'])
+
+  // Its product then reads what became of it, page by page.
+  t.mock.method(console, 'warn', () => {}) // the client warns of every deprecated call
+  const seconds = Math.floor(Date.now() / 1000)
+  const begun = {
+    begin: seconds - 3600,
+    end: seconds + 60,
+    ascending: 'yes' as const,
+    event: 'delivered OR opened OR failed OR unsubscribed OR complained',
+    tags: 'bulk-email AND blog',
+    limit: 1,
+  }
+  const recipients = await eventually('both delivered', async () => {
+    const found: { recipient: string; emailId: unknown }[] = []
+    let page = await client.events.get(service.domain, begun)
+    while (page.items.length > 0) {
+      assert.equal(page.items.length, 1)
+      for (const event of page.items) {
+        assert.equal(event['event'], 'delivered')
+        found.push({ recipient: String(event.recipient), emailId: event['user-variables']?.['email-id'] })
+      }
+      page = await client.events.get(service.domain, { page: page.pages.next.page })
+    }
+    return found.length === 2 && found
+  })
+  assert.deepEqual(
+    recipients.toSorted((a, b) => a.recipient.localeCompare(b.recipient)),
+    [
+      { recipient: 'ann@example.org', emailId: '64f0' },
+      { recipient: 'ben@example.org', emailId: '64f0' },
+    ],
+  )
+  const others = await client.events.get(service.domain, { ...begun, tags: 'bulk-email AND other' })
+  assert.deepEqual(others.items, [])
 })

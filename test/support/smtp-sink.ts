@@ -24,6 +24,8 @@ export interface SinkMessage {
   tls: boolean
   auth?: string
   helo: string
+  /** IP address that the client came from. */
+  remoteAddress: string
   receivedAt: Date
   /** Number of the connection, from 1. */
   connection: number
@@ -191,6 +193,7 @@ class Session implements SinkSession {
   #buffer: Buffer = Buffer.alloc(0)
   #busy = false
   #helo = ''
+  readonly #remoteAddress: string
   #auth: string | undefined
   #from: string | null = null
   #to: string[] = []
@@ -205,6 +208,7 @@ class Session implements SinkSession {
     this.#socket = socket
     this.connection = connection
     this.#shared = shared
+    this.#remoteAddress = socket.remoteAddress ?? ''
     if (shared.options.tls?.implicit) this.#secure()
     else this.#attach(socket)
     this.#run(() => this.#answer('CONNECT'))
@@ -230,6 +234,7 @@ class Session implements SinkSession {
       tls: this.secure,
       ...(this.#auth === undefined ? {} : { auth: this.#auth }),
       helo: this.#helo,
+      remoteAddress: this.#remoteAddress,
       receivedAt: new Date(),
       connection: this.connection,
     })
