@@ -65,8 +65,7 @@ import { createFaults } from './inbox/faults.ts'
 import { createInbox } from './inbox/inbox.ts'
 import { type CaptureListener, startCaptureListener } from './inbox/listener.ts'
 import { inboxRoutes } from './inbox/routes.ts'
-import { createExpansionJob } from './lists/expansion-job.ts'
-import { removeLists } from './lists/on-domain-deleted.ts'
+import { cancelExpansions, createExpansionJob } from './lists/expansion-job.ts'
 import { listRoutes } from './lists/routes.ts'
 import { createLists } from './lists/service.ts'
 import { createListStore } from './lists/store.ts'
@@ -469,7 +468,7 @@ function startSmtp(
 /** Domains, their keys and tracking settings: operations, and the work in the background. */
 async function startDomains(
   core: Core,
-  { resolver, allow, signingKeys, sending, credentials }: Parts,
+  { resolver, allow, signingKeys, sending, credentials, imports }: Parts,
   { registry }: Outgoing,
   templates: TemplateService,
   firstAccountId: string,
@@ -479,8 +478,9 @@ async function startDomains(
   const { config, log, clock, store, blobs, sealer, domains } = core
   const tracking = createTrackingDirectory(store, clock)
   const onDeleted: OnDomainDeleted[] = [
-    // First, so that no further copies of posts come behind the removal of the mail.
-    removeLists(store),
+    // First, so that no further copies of posts come behind the removal of the mail. The lists themselves
+    // stay, for the day the domain is made again (domains.md rule 24).
+    async ({ id }) => void (await store.commit(cancelExpansions(id))),
     removeMail({
       store,
       blobs,

@@ -1,7 +1,7 @@
 /**
  * Members in bulk: JSON or CSV to entries, and entries to rows and events. What cannot be read at all is
  * refused whole, naming the rows; a readable entry with a bad address is one bad entry and is skipped
- * (docs/decisions/invalid-list-uploads.md).
+ * (docs/decisions/0008-invalid-list-uploads.md).
  */
 import { CsvSyntaxError, readCsv } from '../base/csv.ts'
 import { BadRequest } from '../base/errors.ts'

@@ -1,5 +1,5 @@
 /**
- * From one stored post to a delivery per member (docs/decisions/list-posts.md).
+ * From one stored post to a delivery per member (docs/decisions/0010-list-posts.md).
  *
  * 1. The post is accepted with one row of this table in the same transaction; the call is answered.
  * 2. This job takes the members in the order of their keys, some hundred at a time: their deliveries, their

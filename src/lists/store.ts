@@ -40,8 +40,6 @@ export interface ListStore {
   remove(list: List): Promise<void>
   find(accountId: string, key: string | undefined, limit: number, skip: number): Promise<Found<List>>
   page(accountId: string, query: PivotQuery): Promise<List[]>
-  /** Lists whose address is in the domain, at most `limit`. */
-  ofDomain(accountId: string, domainName: string, limit: number): Promise<List[]>
   member(listId: string, key: string): Promise<Member | null>
   findMembers(listId: string, filter: MemberFilter, limit: number, skip: number): Promise<Found<Member>>
   pageMembers(listId: string, filter: MemberFilter, query: PivotQuery): Promise<Member[]>
@@ -170,16 +168,6 @@ export function createListStore(store: Store): ListStore {
         .limit(query.limit)
         .execute()
       return (backward ? found.reverse() : found).map(listOfRow)
-    },
-    async ofDomain(accountId, domainName, limit) {
-      const rows = await db
-        .selectFrom('lists')
-        .selectAll()
-        .where('account_id', '=', accountId)
-        .where('domain_name', '=', domainName)
-        .limit(limit)
-        .execute()
-      return rows.map(listOfRow)
     },
     async member(listId, key) {
       const row = await membersOf(listId, { key }).selectAll().executeTakeFirst()
