@@ -469,7 +469,7 @@ function startSmtp(
 /** Domains, their keys and tracking settings: operations, and the work in the background. */
 async function startDomains(
   core: Core,
-  { resolver, allow, signingKeys, sending, credentials }: Parts,
+  { resolver, allow, signingKeys, sending, credentials, imports }: Parts,
   { registry }: Outgoing,
   templates: TemplateService,
   firstAccountId: string,
