@@ -64,7 +64,7 @@ async function startRig(
     },
     async verified(subject) {
       const { results } = await dkimVerify(messageOf(subject)?.raw ?? Buffer.alloc(0), {
-        resolver: (name: string, type: string) => asker.resolve(name, type),
+        resolver: (name: string) => asker.resolveTxt(name),
       })
       return results
         .map(
