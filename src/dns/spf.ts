@@ -107,7 +107,8 @@ async function walkRecord(walk: Walk, domain: string, path: readonly string[]): 
   const all = terms.findIndex((term) => term.name === 'all')
   // What follows "all" is never looked at, and a redirect counts only without one. RFC 7208 §5.1, §6.1.
   for (const term of all < 0 ? terms : terms.slice(0, all)) {
-    if (walk.lookups > COUNTED_LOOKUPS_MAX) return
+    // Where DNS does not answer, receivers stop too (temperror, RFC 7208 §2.6.6).
+    if (walk.lookups > COUNTED_LOOKUPS_MAX || walk.failure !== '') return
     await walkTerm(walk, term, domain, path)
   }
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
+import { createTestClock } from '../../test/support/clock.ts'
 import { createDnsServer, type Misbehaviour } from '../../test/support/dns-server.ts'
 import { systemClock } from '../base/clock.ts'
 import { type Cidr, parseCidr } from '../base/ip.ts'
@@ -204,6 +205,30 @@ test('SPF that is right by itself but too long through its includes is told of',
   const check = await lookUp(parts, SPF, undefined)
   assert.ok(check.valid)
   assert.match(check.sentence, /costs 12 DNS look-ups, 10 are allowed/)
+})
+
+test('includes that are not answered cost one wait, and slow ones no more than ten seconds', async () => {
+  const names = Array.from({ length: 20 }, (_, n) => `silent${n}.example`)
+  for (const name of names) dns.misbehave(name, 'drop')
+  const includes = names.map((name) => `include:${name}`).join(' ')
+  dns.set(NAMES.spf, 'TXT', [`v=spf1 include:spf.service.example ${includes} ~all`])
+  const before = dns.queries.length
+  assert.ok((await lookUp(parts, SPF, undefined)).valid)
+  const asked = new Set(dns.queries.slice(before).map((query) => query.name))
+  assert.equal(names.filter((name) => asked.has(name)).length, 1)
+
+  const patient = createResolver({ servers: [dns], clock: systemClock, timeoutMs: 60_000, attempts: 1 })
+  const clock = createTestClock()
+  try {
+    const look = lookUp({ ...parts, resolver: patient, clock }, SPF, undefined)
+    while ((await dns.nextQuery()).name !== 'silent0.example');
+    await clock.advance(10_000)
+    const check = await look
+    assert.ok(check.valid, check.sentence)
+  } finally {
+    patient.close()
+    for (const name of names) dns.remove(name)
+  }
 })
 
 test('what the authoritative server says counts when the resolver still has an old answer', async () => {

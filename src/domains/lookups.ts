@@ -36,11 +36,20 @@ export interface LookupParts {
 
 /** A second opinion is not worth a long wait: the first one was a firm answer. */
 const AUTHORITY_TIMEOUT_MS = 2000
+/**
+ * For what goes beyond the record itself: whose servers to ask, and where its includes lead. Both follow names of
+ * the domain's owner, who could have each of them answered as late as possible.
+ */
+const BEYOND_MS = 10_000
 const FRESH = { fresh: true } as const
 
 /** The same resolver for work that a stop must not wait for: its open questions are rejected then. */
 export const untilStopped = (resolver: Resolver, signal: AbortSignal): Resolver => ({
-  query: (name, type, options = {}) => resolver.query(name, type, { ...options, signal }),
+  query: (name, type, options = {}) =>
+    resolver.query(name, type, {
+      ...options,
+      signal: options.signal ? AbortSignal.any([signal, options.signal]) : signal,
+    }),
   close() {},
 })
 
@@ -51,7 +60,10 @@ export async function lookUp(
   before: StoredCheck | undefined,
 ): Promise<StoredCheck> {
   const { check, answer } = await ask(parts, wanted, parts.resolver)
-  const better = check.answered && !check.valid ? await askAuthority(parts, wanted, answer) : null
+  const better =
+    check.answered && !check.valid
+      ? await inTime(parts, (resolver) => askAuthority({ ...parts, resolver }, wanted, answer))
+      : null
   const result = better ?? { check, answer }
   const stored = storedCheck(parts.clock, wanted, result.check, result.answer, before)
   if (wanted.purpose !== 'spf' && wanted.purpose !== 'return-path-spf') return stored
@@ -139,8 +151,25 @@ async function askAuthority(parts: LookupParts, wanted: WantedRecord, old: DnsAn
 /** What a receiver would make of the includes: an error that no look at the one record shows. */
 async function spfProblems(parts: LookupParts, wanted: WantedRecord, check: RecordCheck): Promise<string> {
   if (!check.valid) return ''
-  const { kind, problems } = await countSpfLookups(parts.resolver, wanted.name)
-  return kind === 'error' ? problems.map((problem) => ` ${problem}`).join('') : ''
+  const counted = await inTime(parts, (resolver) => countSpfLookups(resolver, wanted.name))
+  return counted?.kind === 'error' ? counted.problems.map((problem) => ` ${problem}`).join('') : ''
+}
+
+/** What `work` makes of its questions, or null when they take too long. */
+async function inTime<T>(
+  { resolver, clock }: LookupParts,
+  work: (resolver: Resolver) => Promise<T>,
+): Promise<T | null> {
+  const late = new AbortController()
+  const timer = clock.setTimer(BEYOND_MS, () => late.abort())
+  try {
+    return await work(untilStopped(resolver, late.signal))
+  } catch (error) {
+    if (late.signal.aborted) return null
+    throw error
+  } finally {
+    timer.cancel()
+  }
 }
 
 /**
