@@ -117,8 +117,8 @@ test('a newsletter sent with the public JavaScript client arrives as its product
   t.mock.method(console, 'warn', () => {}) // the client warns of every deprecated call
   const seconds = Math.floor(Date.now() / 1000)
   const begun = {
-    begin: seconds - 3600,
-    end: seconds + 60,
+    begin: String(seconds - 3600),
+    end: String(seconds + 60),
     ascending: 'yes' as const,
     event: 'delivered OR opened OR failed OR unsubscribed OR complained',
     tags: 'bulk-email AND blog',
