@@ -11,6 +11,12 @@ export interface LazyChunk {
   sizeBytes: number
   /** May be called more than once; yields the same bytes each time. */
   open(): AsyncIterable<Uint8Array>
+  /**
+   * The same bytes, but a piece is valid only until the next one is asked for: all pieces share their memory. For those
+   * who are done with a piece by then; a large file read in fresh pieces costs its size in memory until they are
+   * collected.
+   */
+  openScratch?(): AsyncIterable<Uint8Array>
 }
 
 export interface MimeMessage {
@@ -39,6 +45,18 @@ export async function* readChunks(chunks: readonly Chunk[]): AsyncGenerator<Uint
     else yield* chunk.open()
   }
 }
+
+/** As `readChunks`, but a piece is valid only until the next one is asked for. */
+export async function* scanChunks(chunks: readonly Chunk[]): AsyncGenerator<Uint8Array> {
+  for (const chunk of chunks) {
+    if (chunk instanceof Uint8Array) yield chunk
+    else yield* scanChunk(chunk)
+  }
+}
+
+/** One lazy chunk, in pieces that are valid only until the next one is asked for. */
+export const scanChunk = (chunk: LazyChunk): AsyncIterable<Uint8Array> =>
+  chunk.openScratch?.() ?? chunk.open()
 
 /** The whole message as one buffer: for messages known to be small, the inbox and tests. */
 export async function messageBytes(message: MimeMessage): Promise<Buffer> {

@@ -9,7 +9,7 @@
  * and what it sends is what the receiver hashes: so the same is done here, before the steps above.
  */
 import { createHash } from 'node:crypto'
-import { type Chunk, readChunks } from '../base/mime-message.ts'
+import { type Chunk, scanChunks } from '../base/mime-message.ts'
 
 const NUL = 0
 const TAB = 9
@@ -114,7 +114,7 @@ export async function relaxedBodyHash(body: readonly Chunk[]): Promise<string> {
   if (body.every((chunk) => chunk instanceof Uint8Array)) {
     for (const chunk of body) hash.update(chunk)
   } else {
-    for await (const bytes of readChunks(body)) hash.update(bytes)
+    for await (const bytes of scanChunks(body)) hash.update(bytes)
   }
   return hash.digest()
 }

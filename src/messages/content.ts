@@ -3,7 +3,7 @@
  * are a row's value; large files and large contents are blobs. What is personal to a recipient (variables of
  * a batch, a template's data) stays unresolved in it until a copy is made.
  */
-import type { Chunk, LazyChunk } from '../base/mime-message.ts'
+import { type Chunk, type LazyChunk, scanChunk } from '../base/mime-message.ts'
 import type { MessageSummary } from '../events/event.ts'
 import type { MimeLeaf } from '../mime/part-map.ts'
 import type { BlobStore } from '../store/blobs.ts'
@@ -122,13 +122,18 @@ export const fileChunk = (file: StoredFile, blobs: BlobStore): Promise<Chunk> =>
 export function sliceChunk(chunk: Chunk, start: number, end: number): Chunk {
   if (chunk instanceof Uint8Array) return chunk.subarray(start, end)
   if (start === 0 && end === chunk.sizeBytes) return chunk
-  const slice: LazyChunk = { sizeBytes: end - start, open: () => readSlice(chunk, start, end) }
+  const slice: LazyChunk = { sizeBytes: end - start, open: () => readSlice(chunk.open(), start, end) }
+  if (chunk.openScratch) slice.openScratch = () => readSlice(scanChunk(chunk), start, end)
   return slice
 }
 
-async function* readSlice(chunk: LazyChunk, start: number, end: number): AsyncGenerator<Uint8Array> {
+async function* readSlice(
+  pieces: AsyncIterable<Uint8Array>,
+  start: number,
+  end: number,
+): AsyncGenerator<Uint8Array> {
   let at = 0
-  for await (const bytes of chunk.open()) {
+  for await (const bytes of pieces) {
     const wanted = bytes.subarray(Math.max(0, start - at), Math.max(0, end - at))
     if (wanted.byteLength > 0) yield wanted
     at += bytes.byteLength

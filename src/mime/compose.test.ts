@@ -347,6 +347,19 @@ test('base64 is the standard one in lines of 76, its size known ahead, streamed 
   }
 })
 
+test('base64 in memory that is used again has the same bytes, wherever the pieces are cut', async () => {
+  for (const size of [0, 1, 56, 57, 58, 114, 200_000]) {
+    const bytes = noise(size)
+    for (const pieceBytes of [1, 56, 57, 58, 65_536, 1_000_000]) {
+      if (size / pieceBytes > 10_000) continue
+      const { openScratch } = encodeBase64Lazily(lazy(bytes, pieceBytes))
+      const copies: Buffer[] = []
+      for await (const piece of openScratch?.() ?? assert.fail()) copies.push(Buffer.from(piece))
+      assert.ok(Buffer.concat(copies).equals(encodeBase64(bytes)), `${size} in ${pieceBytes}`)
+    }
+  }
+})
+
 test('any texts survive composing, read by two parsers', async () => {
   const texts = fc
     .string({ unit: 'grapheme', minLength: 1, maxLength: 300 })

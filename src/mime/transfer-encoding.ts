@@ -1,6 +1,6 @@
 /** Content transfer encodings: RFC 2045 §6. Lines end in CRLF; encoded content has no line end after its last line. */
 import { isAscii } from 'node:buffer'
-import type { Chunk, LazyChunk } from '../base/mime-message.ts'
+import { type Chunk, type LazyChunk, scanChunk } from '../base/mime-message.ts'
 
 export type TransferEncoding = '7bit' | 'quoted-printable' | 'base64'
 /** Content as it stands between header and next delimiter. A string holds ASCII only. */
@@ -134,9 +134,19 @@ const LINE_END_PAIR = new Uint16Array(Uint8Array.of(CR, LF).buffer)[0] as number
  * a regular expression 520 µs.
  */
 export function encodeBase64(bytes: Uint8Array): Buffer {
+  return encodeLines(bytes, new ArrayBuffer(linesSize(bytes.length))).subarray(0, base64Size(bytes.length))
+}
+
+/** Bytes of base64 where every full line ends in CRLF, the last one too. */
+function linesSize(count: number): number {
+  const lines = Math.floor(count / BYTES_PER_BASE64_LINE)
+  return lines * (ENCODED_LINE_MAX + 2) + Math.ceil((count - lines * BYTES_PER_BASE64_LINE) / 3) * 4
+}
+
+/** Base64 of `bytes` at the start of `memory`, which must be large enough; a last line that is full ends in CRLF. */
+function encodeLines(bytes: Uint8Array, memory: ArrayBuffer): Buffer {
   const lines = Math.floor(bytes.length / BYTES_PER_BASE64_LINE)
   const tail = asBuffer(bytes.subarray(lines * BYTES_PER_BASE64_LINE)).toString('base64')
-  const memory = new ArrayBuffer(lines * (ENCODED_LINE_MAX + 2) + tail.length)
   const pairs = new Uint16Array(memory, 0, (lines * (ENCODED_LINE_MAX + 2)) / 2)
   let at = 0
   let out = 0
@@ -148,9 +158,9 @@ export function encodeBase64(bytes: Uint8Array): Buffer {
     }
     pairs[out++] = LINE_END_PAIR
   }
-  const encoded = Buffer.from(memory)
+  const encoded = Buffer.from(memory, 0, linesSize(bytes.length))
   encoded.write(tail, lines * (ENCODED_LINE_MAX + 2), 'latin1')
-  return encoded.subarray(0, base64Size(bytes.length))
+  return encoded
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {
@@ -159,41 +169,53 @@ function asBuffer(bytes: Uint8Array): Buffer {
 
 /** Base64 of a lazy chunk, encoded while it is read; its exact size is known before. */
 export function encodeBase64Lazily(chunk: LazyChunk): LazyChunk {
-  return { sizeBytes: base64Size(chunk.sizeBytes), open: () => streamBase64(chunk) }
+  return {
+    sizeBytes: base64Size(chunk.sizeBytes),
+    open: () => streamBase64(chunk, (sizeBytes) => new ArrayBuffer(sizeBytes)),
+    openScratch() {
+      const scratch = new ArrayBuffer(linesSize(SLICE_BYTES))
+      return streamBase64(chunk, () => scratch)
+    },
+  }
 }
 
-/** @throws Error if the chunk yields more or fewer bytes than it said: the message would be damaged. */
-async function* streamBase64(chunk: LazyChunk): AsyncGenerator<Uint8Array> {
-  let rest: Uint8Array = new Uint8Array(0)
+/**
+ * Nothing is copied on the way but the odd bytes between two pieces: of a large file every copy would stay in memory
+ * until it is collected.
+ * @throws Error if the chunk yields more or fewer bytes than it said: the message would be damaged.
+ */
+async function* streamBase64(
+  chunk: LazyChunk,
+  memoryFor: (sizeBytes: number) => ArrayBuffer,
+): AsyncGenerator<Uint8Array> {
+  const encode = (bytes: Uint8Array) => encodeLines(bytes, memoryFor(linesSize(bytes.length)))
+  /** The last line is kept back: only at the end is it known whether it is full. */
+  const line = new Uint8Array(BYTES_PER_BASE64_LINE)
+  let held = 0
   let read = 0
-  let first = true
-  const encoded = (bytes: Uint8Array) => {
-    const lines = encodeBase64(bytes)
-    const piece = first ? lines : Buffer.concat([Buffer.from('\r\n'), lines])
-    first = false
-    return piece
-  }
-  for await (const bytes of chunk.open()) {
+  for await (const bytes of scanChunk(chunk)) {
     read += bytes.byteLength
     if (read > chunk.sizeBytes) break
-    let held = rest.length === 0 ? bytes : Buffer.concat([rest, bytes])
-    // The last line is kept back: only at the end is it known whether it is full.
-    while (held.length > BYTES_PER_BASE64_LINE) {
-      const lines = Math.min(
-        Math.floor((held.length - 1) / BYTES_PER_BASE64_LINE) * BYTES_PER_BASE64_LINE,
-        SLICE_BYTES,
-      )
-      yield encoded(held.subarray(0, lines))
-      held = held.subarray(lines)
+    let from = Math.min(BYTES_PER_BASE64_LINE - held, bytes.length)
+    line.set(bytes.subarray(0, from), held)
+    held += from
+    if (from === bytes.length) continue
+    yield encode(line)
+    while (bytes.length - from > BYTES_PER_BASE64_LINE) {
+      const lines = Math.floor((bytes.length - from - 1) / BYTES_PER_BASE64_LINE)
+      const end = from + Math.min(lines * BYTES_PER_BASE64_LINE, SLICE_BYTES)
+      yield encode(bytes.subarray(from, end))
+      from = end
     }
-    rest = Uint8Array.from(held)
+    line.set(bytes.subarray(from))
+    held = bytes.length - from
   }
   if (read !== chunk.sizeBytes) {
     throw new Error(
       `Attachment of ${chunk.sizeBytes} bytes yielded ${read > chunk.sizeBytes ? 'more' : read}`,
     )
   }
-  if (rest.length > 0) yield encoded(rest)
+  if (held > 0) yield encode(line.subarray(0, held)).subarray(0, base64Size(held))
 }
 
 /** Base64 of content at hand or not. */

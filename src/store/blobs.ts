@@ -48,7 +48,11 @@ export async function openBlobs(folder: string): Promise<BlobStore> {
       const file = join(spoolFolder, name)
       const sizeBytes = await write(file, content)
       const place = { name, file }
-      const chunk: LazyChunk = { sizeBytes, open: () => createReadStream(place.file) }
+      const chunk: LazyChunk = {
+        sizeBytes,
+        open: () => createReadStream(place.file),
+        openScratch: () => scanFile(place.file),
+      }
       places.set(chunk, place)
       return { chunk, discard: () => rm(place.file, { force: true }) }
     },
@@ -68,9 +72,31 @@ export async function openBlobs(folder: string): Promise<BlobStore> {
     async read(name) {
       const file = placeOf(name)
       const { size } = await stat(file)
-      return { sizeBytes: size, open: () => createReadStream(file) }
+      return {
+        sizeBytes: size,
+        open: () => createReadStream(file),
+        openScratch: () => scanFile(file),
+      }
     },
     remove: (name) => rm(placeOf(name), { force: true }),
+  }
+}
+
+/** As large as the pieces of `createReadStream`. */
+const SCRATCH_BYTES = 64 * 1024
+
+/** The file in pieces that all lie in the same memory. */
+async function* scanFile(file: string): AsyncGenerator<Uint8Array> {
+  const handle = await open(file, 'r')
+  try {
+    const scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES)
+    for (;;) {
+      const { bytesRead } = await handle.read(scratch, 0, SCRATCH_BYTES, null)
+      if (bytesRead === 0) return
+      yield scratch.subarray(0, bytesRead)
+    }
+  } finally {
+    await handle.close()
   }
 }
 
