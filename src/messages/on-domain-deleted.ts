@@ -108,8 +108,12 @@ export function removeMail(parts: {
       .execute()
     for (const row of rows) {
       await removeCopiesOf(row.id)
+      // Rows first: a blob without a row is waste, a row without its blob a broken message.
+      await store.commit([
+        { sql: 'DELETE FROM list_expansions WHERE message_pk = ?', values: [row.id] },
+        { sql: 'DELETE FROM messages WHERE id = ?', values: [row.id] },
+      ])
       for (const blob of JSON.parse(row.blobs_json) as string[]) await blobs.remove(blob)
-      await store.db.deleteFrom('messages').where('id', '=', row.id).execute()
     }
     return rows.length < BATCH ? null : (rows.at(-1)?.id ?? null)
   }

@@ -202,7 +202,7 @@ export const LIST_PROOFS: Record<string, Proof> = {
   ],
   'deleted domain': [
     POSTS,
-    'lists go with their domain, and copies of its posts through lists of other domains end with an event',
+    'a list outlives its domain and works once that is made again; posts of the deleted domain through other lists end',
   ],
   '400 access_level': LIST_ERRORS,
   '400 reply_preference': LIST_ERRORS,
