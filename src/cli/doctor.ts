@@ -35,8 +35,8 @@ export async function doctorCommand(): Promise<void> {
 
 /** The service's results; null when none answers. */
 async function askService(config: Config): Promise<CheckResult[] | null> {
-  // Without a data folder nothing has ever run, and the client would make one.
-  if (!existsSync(config.dataFolder)) return null
+  // Where nothing has ever run, the client would make the secret that it signs in with.
+  if (config.secret === null && !existsSync(join(config.dataFolder, 'secret'))) return null
   const client = createClient()
   try {
     const { items } = await client.call('GET', '/sendwright/v1/system/checks')
