@@ -29,6 +29,7 @@ const LAYERS = [
       'tracking',
       'inbox',
       'queue',
+      'system',
     ],
   ],
   ['service', 'main', 'cli'],

@@ -82,6 +82,8 @@ export interface Config {
   maxMessageTtlSeconds: number
   /** Per account; 0: no limit. */
   maxDomains: number
+  /** Blocklists that `doctor` asks about the sending addresses; none: not asked. */
+  dnsblZones: readonly string[]
   /** Tests only: `name:count` of base/fail-point.ts. */
   testFailPoint: string | null
 }
@@ -197,6 +199,7 @@ export function readConfig(env: Environment): Config {
     dkimGraceDays: setting('DKIM_GRACE_DAYS', wholeNumber(0, 365, 'days'), () => 7),
     maxMessageTtlSeconds: setting('MAX_MESSAGE_TTL', wholeNumber(0, 31_536_000, 'seconds'), () => 604_800),
     maxDomains: setting('MAX_DOMAINS', wholeNumber(0, 1_000_000_000, 'domains'), () => 0),
+    dnsblZones: setting('DNSBL_ZONES', zonesOrOff, () => DEFAULT_DNSBL_ZONES),
     testFailPoint: optional('TEST_FAIL_POINT', (text) => text),
   }
   if (config.dkimZoneListen !== null && config.dnsTargets.dkimZone === null) {
@@ -216,6 +219,9 @@ const MINUTE_MS = 60_000
 const DEFAULT_RETRY_SCHEDULE_MS = [10, 15, 30, 60, 120, 240].map((minutes) => minutes * MINUTE_MS)
 /** 5, 10 and 15 minutes, 1, 2 and 4 hours, each from the attempt before: webhooks.md rule 22. */
 const DEFAULT_WEBHOOK_SCHEDULE_MS = [5, 10, 15, 60, 120, 240].map((minutes) => minutes * MINUTE_MS)
+
+/** Those that large receivers use. */
+const DEFAULT_DNSBL_ZONES = ['zen.spamhaus.org', 'bl.spamcop.net']
 
 const path = (text: string) => resolve(text)
 
@@ -390,6 +396,8 @@ const list =
   <T>(parse: (text: string) => T) =>
   (text: string): T[] =>
     text.split(',').map((item) => parse(item.trim()))
+
+const zonesOrOff = (text: string) => (text === 'off' ? [] : list(dnsName)(text))
 
 /** An IPv6 address in brackets, anything else as it is. */
 function urlHost(host: string): string {

@@ -1,4 +1,5 @@
 /** The command line: reads arguments, calls one command, sets the exit status. */
+import { doctorCommand } from './cli/doctor.ts'
 import { keysCommand } from './cli/keys.ts'
 import { loginLinkCommand } from './cli/login-link.ts'
 import { sendCommand } from './cli/send.ts'
@@ -12,6 +13,7 @@ const USAGE = `sendwright <command>
   serve                     run the service (also: npm start)
   send [options]            send one message through the running service
   keys list|create|delete   API keys of the running service
+  doctor                    check whether this machine is fit to send mail
   login-link                a one-time link that signs a browser in
 
 Settings come from the environment (SENDWRIGHT_...); the README lists them.
@@ -21,6 +23,7 @@ const COMMANDS: Record<string, (args: string[]) => Promise<void>> = {
   serve: serveCommand,
   send: sendCommand,
   keys: keysCommand,
+  doctor: doctorCommand,
   'login-link': loginLinkCommand,
 }
 

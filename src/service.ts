@@ -100,6 +100,8 @@ import { policyRoutes } from './suppressions/policy.ts'
 import { suppressionRoutes } from './suppressions/routes.ts'
 import { createSuppressions } from './suppressions/service.ts'
 import { domainStatements } from './suppressions/store.ts'
+import { PROBE_DOMAINS, runChecks } from './system/checks.ts'
+import { systemRoutes } from './system/routes.ts'
 import { createMjmlCompiler } from './templates/mjml.ts'
 import { previewRoutes } from './templates/preview.ts'
 import { createRenderer } from './templates/render.ts'
@@ -273,6 +275,7 @@ export async function startService(
       }),
       ...policyRoutes({ store, domains, clock }),
       ...auditRoutes(store, config.publicUrl),
+      ...systemRoutes(() => checkSystem(core, parts.resolver, overrides.clock ?? systemClock), clock),
       ...accountRoutes({
         keys,
         sessions,
@@ -760,6 +763,22 @@ function createHttp(
     pages: readPages(join(import.meta.dirname, '../web/dist')),
     pagesPrefixes: ['/inbox', '/domains'],
     isReady: async () => ({ ready: await store.ping().catch(() => false) }),
+  })
+}
+
+function checkSystem({ config, store, clock }: Core, resolver: Resolver, system: Clock) {
+  return runChecks({
+    config,
+    resolver,
+    hostAddresses: hostAddresses(),
+    probeDomains: PROBE_DOMAINS,
+    async tryDatabase() {
+      // Touches no row, but takes a write transaction to its end.
+      await store.commit([{ sql: 'UPDATE accounts SET id = id WHERE 1 = 0', values: [] }])
+      return `The database (${store.kind}) can be written.`
+    },
+    clockStepMs: () => system.now() - clock.now(),
+    now: () => system.now(),
   })
 }
 

@@ -146,6 +146,11 @@ const LEAP_GROUPS_MAX = 10_000
 const IDLE_MAX_MS = 30_000
 const RENEW_EVERY_MS = LEASE_MS / 3
 const RECLAIM_EVERY_MS = LEASE_MS / 4
+/**
+ * Outcomes that may wait for their commit before further final dots are held back. While the database is slow for a
+ * moment (a checkpoint), this and what is past its dot already is all that a crash can repeat, not a whole lane.
+ */
+const UNCOMMITTED_MAX = 8
 /** Pause after the database refused a claim or an outcome. */
 const STORE_RETRY_MS = 1000
 
@@ -166,6 +171,9 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   let full = false
   /** Outcomes that the database has refused so far. While there are any, nothing new is begun. */
   let unsettled = 0
+  /** Outcomes on their way to the disk, and those who wait until there are fewer. */
+  let committing = 0
+  const atDot: (() => void)[] = []
   /** Runs of `whileIdle`. */
   let onHold = 0
   const periodic: Timer[] = []
@@ -359,6 +367,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
 
   /** Called before a message's last dot: a process that slept past its lease must not send. */
   async function checkLease(delivery: HeldDelivery): Promise<void> {
+    while (committing >= UNCOMMITTED_MAX) await new Promise<void>((resolve) => atDot.push(resolve))
     if (clock.monotonic() < Math.max(delivery.heldUntil, renewedUntil)) return
     throw new LeaseLost('The lease ran out before the message was sent')
   }
@@ -409,6 +418,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   /** Writes an outcome, again and again if need be: forgetting it would send the message twice. */
   async function write(delivery: HeldDelivery, run: () => Promise<void>): Promise<void> {
     let refused = false
+    committing++
     while (!stopping || !refused) {
       try {
         await run()
@@ -424,6 +434,9 @@ export function createDelivery(parts: DeliveryParts): Delivery {
         await new Promise<void>((resolve) => clock.setTimer(STORE_RETRY_MS, resolve))
       }
     }
+    committing--
+    // One for one; when nothing is left to wait for, everybody, as one that went on may have failed since.
+    for (const goOn of atDot.splice(0, committing === 0 ? atDot.length : 1)) goOn()
     if (!refused) return
     unsettled--
     if (unsettled > 0) return

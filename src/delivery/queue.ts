@@ -188,7 +188,8 @@ export function createQueue(store: Store, owner: string): Queue {
         values: [...values, delivery.id, delivery.lease_token],
         expectRows: 1,
       }
-      await store.commit([outcome, ...events.map(eventStatement), ...more])
+      // First: until it is on disk, a crash would send the message a second time.
+      await store.commit([outcome, ...events.map(eventStatement), ...more], 'first')
     },
   }
 }

@@ -150,36 +150,37 @@ function resultsOf(reply: UnitReply | undefined): StatementResult[] {
   return reply.results
 }
 
-type Job =
-  | {
-      kind: 'unit'
-      unit: readonly Statement[]
-      resolve(results: StatementResult[]): void
-      reject(error: Error): void
-    }
-  | { kind: 'exclusive'; run(): Promise<void> }
+interface UnitJob {
+  kind: 'unit'
+  unit: readonly Statement[]
+  resolve(results: StatementResult[]): void
+  reject(error: Error): void
+}
+type Job = UnitJob | { kind: 'exclusive'; run(): Promise<void> }
 
 function createSqliteStore(writer: Connection, reader: Connection, unlock: () => void): Store {
   const jobs: Job[] = []
+  /** Units that go ahead of all jobs. */
+  const ahead: UnitJob[] = []
   let pumping = false
 
   /** Works off the jobs: waiting units together as one group, a transaction with reads alone. */
   async function pump(): Promise<void> {
     if (pumping) return
     pumping = true
-    while (jobs.length > 0) {
-      const first = jobs[0] as Job
-      if (first.kind === 'exclusive') {
+    while (ahead.length + jobs.length > 0) {
+      const first = jobs[0]
+      if (ahead.length === 0 && first?.kind === 'exclusive') {
         jobs.shift()
         await first.run()
       } else {
-        await commitGroup(takeGroup(jobs))
+        await commitGroup(takeGroup(ahead, jobs))
       }
     }
     pumping = false
   }
 
-  async function commitGroup(group: Extract<Job, { kind: 'unit' }>[]): Promise<void> {
+  async function commitGroup(group: UnitJob[]): Promise<void> {
     try {
       const replies = await writer.ask({ kind: 'units', units: group.map((job) => job.unit as Statement[]) })
       for (const [index, job] of group.entries()) settle(job, replies[index] as UnitReply)
@@ -188,16 +189,18 @@ function createSqliteStore(writer: Connection, reader: Connection, unlock: () =>
     }
   }
 
-  const enqueue = (job: Job) => {
-    jobs.push(job)
-    void pump()
-  }
-  const commit = (unit: readonly Statement[]) =>
-    new Promise<StatementResult[]>((resolve, reject) => enqueue({ kind: 'unit', unit, resolve, reject }))
+  const commit: Store['commit'] = (unit, order) =>
+    new Promise((resolve, reject) => {
+      const job: UnitJob = { kind: 'unit', unit, resolve, reject }
+      if (order === 'first') ahead.push(job)
+      else jobs.push(job)
+      void pump()
+    })
   /** Takes the writer for one transaction; `release` gives it back. */
   const acquire = () =>
     new Promise<() => void>((resolve) => {
-      enqueue({ kind: 'exclusive', run: () => new Promise<void>((release) => resolve(release)) })
+      jobs.push({ kind: 'exclusive', run: () => new Promise<void>((release) => resolve(release)) })
+      void pump()
     })
 
   const db = new Kysely<Schema>({
@@ -238,13 +241,15 @@ export function toStatement(query: Compilable, expectRows?: number): Statement {
   return expectRows === undefined ? statement : { ...statement, expectRows }
 }
 
-function takeGroup(jobs: Job[]): Extract<Job, { kind: 'unit' }>[] {
+function takeGroup(ahead: UnitJob[], jobs: Job[]): UnitJob[] {
+  const group = ahead.splice(0, GROUP_UNITS_MAX)
   let count = 0
-  while (count < jobs.length && count < GROUP_UNITS_MAX && jobs[count]?.kind === 'unit') count++
-  return jobs.splice(0, count) as Extract<Job, { kind: 'unit' }>[]
+  while (count < jobs.length && group.length + count < GROUP_UNITS_MAX && jobs[count]?.kind === 'unit')
+    count++
+  return [...group, ...(jobs.splice(0, count) as UnitJob[])]
 }
 
-function settle(job: Extract<Job, { kind: 'unit' }>, reply: UnitReply): void {
+function settle(job: UnitJob, reply: UnitReply): void {
   if ('results' in reply) job.resolve(reply.results)
   else if (reply.error.stale) {
     job.reject(new StaleWrite(job.unit[reply.error.stale.statement] as Statement, reply.error.stale.affected))

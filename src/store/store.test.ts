@@ -73,6 +73,24 @@ eachStore('five hundred units at once are all committed', async (store) => {
   assert.deepEqual(await names(store), [...ids].sort())
 })
 
+eachStore('a unit that goes first is committed before what came earlier', async (store) => {
+  if (store.kind === 'postgres') return // every unit has a connection of its own and waits for none
+  const done: string[] = []
+  const busy = store.transaction(async () => {
+    const note = (name: string) => () => void done.push(name)
+    const select = [{ sql: 'SELECT 1', values: [] }]
+    waiting = [
+      store.transaction(async () => {}).then(note('transaction')),
+      store.commit(select).then(note('unit')),
+      store.commit(select, 'first').then(note('first')),
+    ]
+  })
+  let waiting: Promise<void>[] = []
+  await busy
+  await Promise.all(waiting)
+  assert.equal(done[0], 'first')
+})
+
 eachStore('ids compare by their bytes in both databases', async (store) => {
   const ids = ['-a', '0a', 'A', '_', 'a', 'B']
   for (const id of ids) await store.commit([insert('accounts', account(id))])

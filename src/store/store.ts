@@ -51,9 +51,10 @@ export interface Store {
   /**
    * Runs the statements as one transaction and resolves once they are on disk. Units that wait at the same
    * time share one sync (group commit); each is undone alone if it fails.
+   * `first`: ahead of all other units that wait, for what another host knows already.
    * @throws StaleWrite, StoreFull, StoreUnavailable
    */
-  commit(unit: readonly Statement[]): Promise<StatementResult[]>
+  commit(unit: readonly Statement[], order?: 'first'): Promise<StatementResult[]>
   /** The rows of one SELECT (or WITH ... SELECT) in plain SQL, read beside the writer; for hot paths. */
   read(statement: Statement): Promise<Record<string, unknown>[]>
   /** A transaction with reads in between. Holds SQLite's only writer meanwhile: not for hot paths. */

@@ -17,7 +17,7 @@ export interface Internet {
 
 const PORT = 2500
 
-export async function createInternet(t: TestContext): Promise<Internet> {
+export async function createInternet(t: Pick<TestContext, 'after'>): Promise<Internet> {
   const dns = await createDnsServer()
   t.after(() => dns.close())
   const records = new Map<string, [number, string][]>()

@@ -1,6 +1,7 @@
 /** The service as a process of its own, for what ends processes: `kill -9`, SIGTERM, frozen workers. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { TEST_KEY } from './service.ts'
@@ -16,8 +17,15 @@ export interface ServiceProcess {
   end(signal: NodeJS.Signals): Promise<number | null>
 }
 
-/** From spawn to the first answer of /health/ready. */
-const START_MAX_MS = 30_000
+/** The process ended before it was ready. */
+export class EndedAtStart extends Error {
+  constructor(output: string) {
+    super(`the service ended at its start:\n${output}`)
+  }
+}
+
+/** From spawn to the first answer of /health/ready; a start takes a second, on a busy machine ten. */
+const START_MAX_MS = 60_000
 const OUTPUT_MAX = 1_000_000
 
 /** Starts `sendwright serve` on `host`:8080 with the test key and resolves once it is ready. */
@@ -26,6 +34,8 @@ export async function startProcess(host: string, env: Record<string, string>): P
   const child = spawn(process.execPath, [main, 'serve'], {
     env: {
       PATH: process.env['PATH'],
+      // Compiled once for all starts: most of a start is reading the sources. Node checks them for changes.
+      NODE_COMPILE_CACHE: join(tmpdir(), 'sendwright-compile-cache'),
       SENDWRIGHT_HOST: host,
       SENDWRIGHT_API_KEY: TEST_KEY,
       SENDWRIGHT_RATE_LIMIT: 'off',
@@ -44,15 +54,21 @@ export async function startProcess(host: string, env: Record<string, string>): P
   const url = `http://${host}:8080`
   const until = performance.now() + START_MAX_MS
   while (!(await isReady(url))) {
-    if (child.exitCode !== null || child.signalCode !== null)
-      throw new Error(`the service ended at its start:\n${output}`)
-    if (performance.now() > until)
+    if (child.exitCode !== null || child.signalCode !== null) throw new EndedAtStart(output)
+    if (performance.now() > until) {
+      child.kill('SIGKILL')
       throw new Error(`the service is not ready after ${START_MAX_MS} ms:\n${output}`)
+    }
     await sleep(10)
   }
+  const domain = await sandboxOf(url).catch((error: unknown) => {
+    // A fail point may strike as soon as the service is ready.
+    child.kill('SIGKILL')
+    throw new EndedAtStart(`${error}\n${output}`)
+  })
   return {
     url,
-    domain: await sandboxOf(url),
+    domain,
     child,
     output: () => output,
     async end(signal) {

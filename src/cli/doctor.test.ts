@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { createDnsServer } from '../../test/support/dns-server.ts'
+import { ownAddress, TEST_KEY } from '../../test/support/service.ts'
+import { startProcess } from '../../test/support/service-process.ts'
+import { temporaryFolder } from '../../test/support/stores.ts'
+
+async function setUp(t: TestContext) {
+  const dns = await createDnsServer()
+  t.after(() => dns.close())
+  const folder = await temporaryFolder(t)
+  const host = ownAddress()
+  const env = {
+    SENDWRIGHT_HOST: host,
+    SENDWRIGHT_DATA: folder,
+    SENDWRIGHT_API_KEY: TEST_KEY,
+    SENDWRIGHT_DNS: `${dns.host}:${dns.port}`,
+  }
+  return { folder, host, env }
+}
+
+function doctor(env: Record<string, string>): Promise<{ code: number; out: string; err: string }> {
+  const main = join(import.meta.dirname, '../main.ts')
+  return new Promise((resolve) => {
+    execFile(process.execPath, [main, 'doctor'], { env }, (error, out, err) => {
+      resolve({ code: typeof error?.code === 'number' ? error.code : 0, out, err })
+    })
+  })
+}
+
+test('doctor looks for itself before the first start, and leaves nothing behind', async (t) => {
+  const { folder, env } = await setUp(t)
+  const { code, out } = await doctor(env)
+  assert.equal(code, 0, out)
+  assert.match(out, /not running; looked from here/)
+  assert.match(out, /ok +database +There is no database yet/)
+  assert.match(out, /ok +outbound-port-25 +Not needed: mail is captured/)
+  assert.deepEqual(readdirSync(folder), [])
+})
+
+test('doctor asks the running service, and looks for itself once that has stopped', async (t) => {
+  const { host, env } = await setUp(t)
+  const service = await startProcess(host, env)
+  t.after(() => service.end('SIGKILL'))
+  assert.match((await doctor(env)).out, /running service says:[\s\S]*database \(sqlite\) can be written/)
+  await service.end('SIGTERM')
+  assert.match((await doctor(env)).out, /looked from here:[\s\S]*The SQLite database in .* can be written/)
+})
+
+test('a failed check gives exit status 1', async (t) => {
+  const { env } = await setUp(t)
+  const { code, out, err } = await doctor({ ...env, SENDWRIGHT_FREE_SPACE_MIN: '900000g' })
+  assert.equal(code, 1)
+  assert.match(out, /FAILED +disk/)
+  assert.match(err, /1 of 8 checks failed/)
+})

@@ -1,0 +1,102 @@
+/**
+ * `sendwright doctor`: whether this machine is fit to send mail. A running service is asked, since it alone has the
+ * database; otherwise the command reads the configuration and looks for itself. It changes nothing.
+ */
+import { constants, existsSync } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import pg from 'pg'
+import { systemClock } from '../base/clock.ts'
+import { type Config, readConfig } from '../config.ts'
+import { createResolver } from '../dns/resolver.ts'
+import { systemServers } from '../dns/system-servers.ts'
+import { type CheckResult, PROBE_DOMAINS, runChecks } from '../system/checks.ts'
+import { createClient } from './client.ts'
+import { CommandError } from './usage.ts'
+
+const SIGNS = { ok: 'ok     ', warning: 'warning', failed: 'FAILED ' } as const
+const DATABASE_MAX_MS = 5_000
+
+/** Prints one line per check. @throws CommandError when one has failed, for the exit status */
+export async function doctorCommand(): Promise<void> {
+  const config = readConfig(process.env)
+  const asked = await askService(config)
+  const results = asked ?? (await checkHere(config))
+  const who = asked ? 'The running service says:' : 'The service is not running; looked from here:'
+  const lines = results.map(
+    ({ name, state, sentence }) => `  ${SIGNS[state]}  ${name.padEnd(16)}  ${sentence}`,
+  )
+  process.stdout.write(`${[who, '', ...lines, ''].join('\n')}\n`)
+  const failures = results.filter(({ state }) => state === 'failed').length
+  if (failures > 0) throw new CommandError(`${failures} of ${results.length} checks failed.`)
+}
+
+/** The service's results; null when none answers. */
+async function askService(config: Config): Promise<CheckResult[] | null> {
+  // Where nothing has ever run, the client would make the secret that it signs in with.
+  if (config.secret === null && !existsSync(join(config.dataFolder, 'secret'))) return null
+  const client = createClient()
+  try {
+    const { items } = await client.call('GET', '/sendwright/v1/system/checks')
+    return items as CheckResult[]
+  } catch (error) {
+    if (error instanceof CommandError && error.message.startsWith('Cannot reach')) return null
+    throw error
+  }
+}
+
+async function checkHere(config: Config): Promise<CheckResult[]> {
+  const servers = config.dnsServers ?? systemServers()
+  const resolver = createResolver({
+    servers: servers.length > 0 ? servers : [{ host: '127.0.0.1', port: 53 }],
+    clock: systemClock,
+  })
+  try {
+    return await runChecks({
+      config,
+      resolver,
+      hostAddresses: Object.values(networkInterfaces()).flatMap((list) =>
+        (list ?? []).map(({ address }) => address),
+      ),
+      probeDomains: PROBE_DOMAINS,
+      tryDatabase: () =>
+        config.databaseUrl ? tryPostgres(config.databaseUrl) : trySqlite(config.dataFolder),
+      clockStepMs: () => null,
+      now: () => systemClock.now(),
+    })
+  } finally {
+    resolver.close()
+  }
+}
+
+/** Takes the write lock and lets it go. */
+async function trySqlite(folder: string): Promise<string> {
+  const file = join(folder, 'sendwright.db')
+  if (!existsSync(file)) {
+    if (existsSync(folder)) await access(folder, constants.W_OK)
+    return 'There is no database yet; the first start makes it.'
+  }
+  const database = new DatabaseSync(file, { timeout: DATABASE_MAX_MS })
+  try {
+    database.exec('BEGIN IMMEDIATE; ROLLBACK')
+  } finally {
+    database.close()
+  }
+  return `The SQLite database in ${folder} can be written.`
+}
+
+async function tryPostgres(url: string): Promise<string> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: DATABASE_MAX_MS })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ readonly: string }>(
+      `SELECT current_setting('transaction_read_only') AS readonly`,
+    )
+    if (rows[0]?.readonly === 'on') throw new Error('PostgreSQL allows reading only: is this a standby?')
+    return 'PostgreSQL answers and can be written.'
+  } finally {
+    await client.end()
+  }
+}

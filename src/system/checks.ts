@@ -1,0 +1,290 @@
+/**
+ * Whether the machine is fit to send mail: what `sendwright doctor` prints and GET /sendwright/v1/system/checks
+ * answers. Each check asks one thing and says in a sentence what it found and what to do; none changes anything,
+ * and none can take longer than CHECK_MAX_MS. What other hosts think (port 25, PTR, blocklists) matters only where
+ * mail goes to the recipients' own servers: in the other modes nothing is asked.
+ */
+import { X509Certificate } from 'node:crypto'
+import { readFile, statfs } from 'node:fs/promises'
+import { connect, isIP } from 'node:net'
+import { isPublicAddress, parseCidr } from '../base/ip.ts'
+import type { Config } from '../config.ts'
+import { findMailHosts } from '../dns/mx.ts'
+import { reverseName } from '../dns/names.ts'
+import type { Resolver } from '../dns/resolver.ts'
+
+export interface Check {
+  name: string
+  state: 'ok' | 'warning' | 'failed'
+  /** For a person: what was found and, where something is wrong, what to do. */
+  sentence: string
+}
+
+export interface CheckResult extends Check {
+  /** RFC 3339, UTC. */
+  checked_at: string
+}
+
+export interface CheckParts {
+  config: Pick<
+    Config,
+    | 'delivery'
+    | 'sourceAddresses'
+    | 'smtpTls'
+    | 'dataFolder'
+    | 'freeSpaceMinBytes'
+    | 'mxPort'
+    | 'dnsblZones'
+    | 'allowNetworks'
+  >
+  resolver: Resolver
+  /** Addresses of this host, for mail that leaves from where the system chooses. */
+  hostAddresses: readonly string[]
+  /** Domains whose mail servers are tried; the first that answers is enough. */
+  probeDomains: readonly string[]
+  /** Tries whether the database can be written, and says what it is; rejects when it cannot. */
+  tryDatabase(): Promise<string>
+  /** How far the system's clock is ahead of a steady count since the start, in milliseconds; null: nobody counts. */
+  clockStepMs(): number | null
+  /** Unix milliseconds. */
+  now(): number
+}
+
+/** Large mailbox providers: their servers answer the whole world, so a silence is this network's. */
+export const PROBE_DOMAINS = ['gmail.com', 'outlook.com', 'yahoo.com']
+
+const CONNECT_MAX_MS = 5_000
+/** Over all addresses and retries of DNS; a check that takes longer has failed. */
+const CHECK_MAX_MS = 20_000
+/** Addresses looked at; a host with more has them configured one by one. */
+const ADDRESSES_MAX = 32
+const CERTIFICATE_WARN_DAYS = 14
+const CLOCK_STEP_MIN_MS = 5_000
+const DAY_MS = 86_400_000
+const MEGABYTE = 1024 * 1024
+
+const ok = (sentence: string) => ({ state: 'ok', sentence }) as const
+const warning = (sentence: string) => ({ state: 'warning', sentence }) as const
+const failed = (sentence: string) => ({ state: 'failed', sentence }) as const
+type Finding = Omit<Check, 'name'>
+
+/** Runs all checks at the same time; in the order in which a person would mend things. Never rejects. */
+export async function runChecks(parts: CheckParts): Promise<CheckResult[]> {
+  const checks: [name: string, check: (parts: CheckParts) => Promise<Finding>][] = [
+    ['disk', checkDisk],
+    ['database', checkDatabase],
+    ['clock', checkClock],
+    ['resolver', checkResolver],
+    ['tls-certificate', checkCertificate],
+    ['outbound-port-25', checkPort],
+    ['reverse-names', checkReverseNames],
+    ['blocklists', checkBlocklists],
+  ]
+  return Promise.all(
+    checks.map(async ([name, check]) => {
+      const finding = await bounded(check(parts)).catch((error: unknown) =>
+        failed(`The check could not be made: ${(error as Error).message}.`),
+      )
+      return { name, ...finding, checked_at: new Date(parts.now()).toISOString() }
+    }),
+  )
+}
+
+async function bounded(check: Promise<Finding>): Promise<Finding> {
+  let timer: NodeJS.Timeout | undefined
+  const tooLong = new Promise<Finding>((resolve) => {
+    const sentence = `There was no result after ${CHECK_MAX_MS / 1000} seconds.`
+    timer = setTimeout(() => resolve(failed(sentence)), CHECK_MAX_MS)
+  })
+  return Promise.race([check, tooLong]).finally(() => clearTimeout(timer))
+}
+
+/** Why a question to the world need not be asked, or null. */
+function notNeeded({ config: { delivery } }: CheckParts): Finding | null {
+  if (delivery.kind === 'capture') return ok('Not needed: mail is captured and does not leave this machine.')
+  if (delivery.kind === 'relay')
+    return ok(`Not needed: all mail goes through ${delivery.host}:${delivery.port}.`)
+  return null
+}
+
+async function checkDisk({ config }: CheckParts): Promise<Finding> {
+  const { bavail, bsize } = await statfs(config.dataFolder)
+  const free = bavail * bsize
+  const floor = config.freeSpaceMinBytes
+  const size = `${Math.floor(free / MEGABYTE)} MB are free in ${config.dataFolder}`
+  const least = `${Math.ceil(floor / MEGABYTE)} MB`
+  if (free < floor) return failed(`${size}; below ${least} no mail is accepted. Make room.`)
+  if (free < 3 * floor) return warning(`${size}; below ${least} no mail will be accepted. Make room soon.`)
+  return ok(`${size}.`)
+}
+
+async function checkDatabase({ tryDatabase }: CheckParts): Promise<Finding> {
+  return tryDatabase().then(ok, (error: Error & { detail?: string }) =>
+    failed(`The database cannot be written: ${error.detail ?? error.message}.`),
+  )
+}
+
+async function checkClock({ clockStepMs, now }: CheckParts): Promise<Finding> {
+  const says = `The clock says ${new Date(now()).toISOString()}`
+  const stepMs = clockStepMs()
+  const limits = 'Whether that is right is not known here: no other clock is asked.'
+  if (stepMs === null) return ok(`${says}; only a running service notices that it is set. ${limits}`)
+  if (Math.abs(stepMs) < CLOCK_STEP_MIN_MS)
+    return ok(`${says} and has not been set since the service was started. ${limits}`)
+  const seconds = Math.round(Math.abs(stepMs) / 1000)
+  const way = stepMs > 0 ? 'forward' : 'back'
+  return warning(
+    `The system clock was set ${way} by ${seconds} s. The service goes on by its own count; restart it so that the new time is used. ${limits}`,
+  )
+}
+
+/** Any firm answer counts, "no such name" too: only the way to the resolver is in question. */
+async function checkResolver(parts: CheckParts): Promise<Finding> {
+  const { resolver, probeDomains } = parts
+  const idle = notNeeded(parts)
+  const name = probeDomains[0] ?? 'example.com'
+  const answer = await resolver.query(name, 'MX', { fresh: true })
+  if (['records', 'nodata', 'nxdomain'].includes(answer.kind)) {
+    const secure = answer.authenticated ? ' and validates DNSSEC' : ''
+    return ok(`The resolver ${answer.server} answers for ${name}${secure}.`)
+  }
+  const what = `No resolver answers for ${name}: ${answer.problem || answer.kind}.`
+  if (idle) return warning(`${what} Domains cannot be verified; set SENDWRIGHT_DNS.`)
+  return failed(`${what} No mail can be sent; set SENDWRIGHT_DNS.`)
+}
+
+async function checkCertificate({ config, now }: CheckParts): Promise<Finding> {
+  if (!config.smtpTls) {
+    return ok(
+      'The SMTP port uses a certificate of its own making: set SENDWRIGHT_TLS_CERT for one others trust.',
+    )
+  }
+  const { certificateFile } = config.smtpTls
+  let certificate: X509Certificate
+  try {
+    certificate = new X509Certificate(await readFile(certificateFile))
+  } catch (error) {
+    return failed(`The certificate ${certificateFile} cannot be read: ${(error as Error).message}.`)
+  }
+  const days = Math.floor((Date.parse(certificate.validTo) - now()) / DAY_MS)
+  const until = `The certificate ${certificateFile} (${certificate.subject.replaceAll('\n', ', ')})`
+  if (Date.parse(certificate.validFrom) > now()) return failed(`${until} is not valid yet. Check the clock.`)
+  if (days < 0) return failed(`${until} ended on ${certificate.validTo}. Renew it.`)
+  const left = `${until} is valid for ${days} more days`
+  return days < CERTIFICATE_WARN_DAYS ? warning(`${left}. Renew it.`) : ok(`${left}.`)
+}
+
+/** Networks often close port 25 outwards; nothing tells, connections just never come about. */
+async function checkPort(parts: CheckParts): Promise<Finding> {
+  const idle = notNeeded(parts)
+  if (idle) return idle
+  const { resolver, probeDomains, config } = parts
+  const allow = config.allowNetworks.flatMap((network) => parseCidr(network) ?? [])
+  const faults: string[] = []
+  for (const domain of probeDomains) {
+    const found = await findMailHosts(resolver, domain, { random: Math.random, allow })
+    const host = found.kind === 'hosts' ? found.hosts[0] : undefined
+    // IPv4 first: that a host has no IPv6 says nothing about the port.
+    const target = host?.addresses.find(({ family }) => family === 4) ?? host?.addresses[0]
+    if (!host || !target) {
+      faults.push(`no mail server of ${domain} is known (${found.kind})`)
+      continue
+    }
+    const { address, family } = target
+    const from = config.sourceAddresses.find(({ ip }) => isIP(ip) === family)?.ip
+    const fault = await tryConnect(address, config.mxPort, from)
+    if (fault === null) return ok(`Port ${config.mxPort} is open outwards: ${host.exchange} was reached.`)
+    faults.push(`${host.exchange} (${address}): ${fault}`)
+  }
+  return failed(
+    `No mail server could be reached on port ${config.mxPort}: ${faults.join('; ')}. Ask your provider to open it, or send through a relay (SENDWRIGHT_DELIVERY).`,
+  )
+}
+
+function tryConnect(host: string, port: number, from: string | undefined): Promise<string | null> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, ...(from !== undefined && { localAddress: from }) })
+    const end = (fault: string | null) => {
+      socket.destroy()
+      resolve(fault)
+    }
+    socket.setTimeout(CONNECT_MAX_MS, () => end(`no answer within ${CONNECT_MAX_MS / 1000} s`))
+    socket.once('connect', () => end(null))
+    socket.once('error', (error) => end(error.message))
+  })
+}
+
+/** The addresses that receivers see; behind address translation they are not known here. */
+function sendingAddresses({ config, hostAddresses }: CheckParts): string[] {
+  const configured = config.sourceAddresses.map(({ ip }) => ip)
+  const addresses = configured.length > 0 ? configured : hostAddresses.filter(isPublicAddress)
+  return addresses.slice(0, ADDRESSES_MAX)
+}
+
+const UNKNOWN_ADDRESSES = warning(
+  'The addresses that mail leaves from are not known: this host has no public one. Set SENDWRIGHT_IPS.',
+)
+
+/** Large receivers refuse addresses without a name that leads back to them (RFC 1912 §2.1). */
+async function checkReverseNames(parts: CheckParts): Promise<Finding> {
+  const idle = notNeeded(parts)
+  if (idle) return idle
+  const addresses = sendingAddresses(parts)
+  if (addresses.length === 0) return UNKNOWN_ADDRESSES
+  const results = await Promise.all(addresses.map((ip) => confirmName(parts.resolver, ip)))
+  const faults = results.flatMap(({ fault }) => fault ?? [])
+  if (faults.length === 0) {
+    return ok(
+      `Every sending address has a name that leads back to it: ${results.map(({ name }) => name).join(', ')}.`,
+    )
+  }
+  return failed(`${faults.join('; ')}. Ask the owner of the address to set its reverse name (PTR).`)
+}
+
+async function confirmName(resolver: Resolver, ip: string): Promise<{ name: string; fault: string | null }> {
+  const reverse = reverseName(ip)
+  if (reverse === null) return { name: '', fault: `${ip} is not an address` }
+  const answer = await resolver.query(reverse, 'PTR')
+  const names = answer.records.slice(0, 4)
+  if (names.length === 0) return { name: '', fault: `${ip} has no reverse name (${answer.kind})` }
+  const type = isIP(ip) === 6 ? 'AAAA' : 'A'
+  const wanted = reverseName(ip)
+  for (const name of names) {
+    const { records } = await resolver.query(name, type)
+    if (records.some((found) => reverseName(found) === wanted)) return { name, fault: null }
+  }
+  return { name: '', fault: `${ip} is named ${names.join(', ')}, which does not lead back to it` }
+}
+
+/** RFC 5782 §2: an address in 127.0.0.0/8 for the reversed address below the zone means "listed". */
+async function checkBlocklists(parts: CheckParts): Promise<Finding> {
+  const idle = notNeeded(parts)
+  if (idle) return idle
+  const { dnsblZones: zones } = parts.config
+  if (zones.length === 0) return ok('No blocklist is configured (SENDWRIGHT_DNSBL_ZONES).')
+  const addresses = sendingAddresses(parts)
+  if (addresses.length === 0) return UNKNOWN_ADDRESSES
+  const asked = addresses.flatMap((ip) => zones.map((zone) => ({ ip, zone })))
+  const results = await Promise.all(asked.map((pair) => askBlocklist(parts.resolver, pair)))
+  const listed = results.flatMap(({ listed }) => listed ?? [])
+  const silent = results.flatMap(({ silent }) => silent ?? [])
+  if (listed.length > 0) return failed(`${listed.join('; ')}. See the list's own page for the reason.`)
+  if (silent.length > 0) return warning(`${silent.join('; ')}. The other lists know nothing bad.`)
+  return ok(`None of ${zones.join(', ')} lists a sending address.`)
+}
+
+async function askBlocklist(
+  resolver: Resolver,
+  { ip, zone }: { ip: string; zone: string },
+): Promise<{ listed?: string; silent?: string }> {
+  const labels = reverseName(ip)?.replace(/\.(in-addr|ip6)\.arpa$/, '')
+  const answer = await resolver.query(`${labels}.${zone}`, 'A')
+  if (answer.kind === 'nxdomain' || answer.kind === 'nodata') return {}
+  const code = answer.records[0]
+  if (code === undefined) return { silent: `${zone} did not answer (${answer.kind})` }
+  // 127.255.255.x: the list refuses this resolver, which says nothing about the address.
+  if (/^127\.255\.255\./.test(code)) return { silent: `${zone} refuses to answer this resolver (${code})` }
+  return code.startsWith('127.')
+    ? { listed: `${ip} is listed by ${zone} (${code})` }
+    : { silent: `${zone} gave ${code}, which means nothing` }
+}
