@@ -38,7 +38,11 @@ const OPTION_PARAMS: ParamDoc[] = [
     description: 'Local time of each recipient: `16:00`, `04:00PM`',
   },
   { name: 'o:testmode', type: 'boolean', description: 'Do everything but deliver', default: false },
-  { name: 'o:tracking', type: 'string', description: 'Clicks and opens: yes, no, htmlonly' },
+  {
+    name: 'o:tracking',
+    type: 'string',
+    description: 'Clicks and opens: yes, no, htmlonly; asking for tracking is refused for now',
+  },
   { name: 'o:tracking-clicks', type: 'string', description: 'yes, no, htmlonly' },
   { name: 'o:tracking-opens', type: 'boolean', description: 'Put a pixel into the html' },
   {
