@@ -32,7 +32,7 @@ const LAYERS = [
       'system',
     ],
   ],
-  ['service', 'main', 'cli'],
+  ['composition', 'service', 'main', 'cli'],
 ]
 LAYERS.forEach((folders, rank) => {
   for (const folder of folders) RANKS[folder] = rank

@@ -1,8 +1,9 @@
 /** `sendwright serve`: starts the service, says where it is, stops it on SIGTERM and SIGINT. */
 import pino from 'pino'
 import { armFailPoint } from '../base/fail-point.ts'
+import { VERSION } from '../composition/system.ts'
 import { type Config, readConfig } from '../config.ts'
-import { type Service, startService, VERSION } from '../service.ts'
+import { type Service, startService } from '../service.ts'
 
 export async function serveCommand(): Promise<void> {
   const config = readConfig(process.env)

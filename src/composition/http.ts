@@ -1,0 +1,72 @@
+/** Puts the HTTP server together. */
+import { join } from 'node:path'
+import type { Keys } from '../accounts/keys.ts'
+import type { Sessions } from '../accounts/sessions.ts'
+import type { Authenticator } from '../http/auth.ts'
+import type { FailedAttempts } from '../http/failed-attempts.ts'
+import type { Idempotency } from '../http/idempotency.ts'
+import { readPages } from '../http/pages.ts'
+import { createRateLimiter, DEFAULT_LIMITS, type RateLimiter } from '../http/rate-limit.ts'
+import { createHttpServer, type HttpServer } from '../http/server.ts'
+import type { Core } from './core.ts'
+
+/** `local` authenticates the command line on this machine, as admin of the first account. */
+export function createAuthenticator(
+  keys: Keys,
+  sessions: Sessions,
+  local: (secret: string) => boolean,
+  firstAccountId: string,
+): Authenticator {
+  return {
+    async key(secret) {
+      if (local(secret)) return { accountId: firstAccountId, keyId: 'local', role: 'admin', kind: 'user' }
+      return keys.authenticate(secret)
+    },
+    async session(cookie) {
+      const session = await sessions.find(cookie)
+      if (!session) return null
+      return { accountId: session.accountId, keyId: session.id, role: session.role, kind: 'session' }
+    },
+    subaccount: async () => null,
+    addressAllowed: async () => true,
+  }
+}
+
+export function createLimiter({ config, clock }: Core): RateLimiter {
+  const sending = { ...DEFAULT_LIMITS.sending, count: config.rateLimit ?? 0 }
+  return createRateLimiter({
+    clock,
+    limits: { ...DEFAULT_LIMITS, sending },
+    off: config.rateLimit === null,
+  })
+}
+
+export function createHttp(
+  { config, log, clock, blobs, store }: Core,
+  authenticator: Authenticator,
+  limiter: RateLimiter,
+  failedAttempts: FailedAttempts,
+  idempotency: Idempotency,
+): HttpServer {
+  return createHttpServer({
+    host: config.host,
+    port: config.port,
+    logger: log,
+    clock,
+    baseUrl: config.publicUrl,
+    otherBaseUrls: [config.storageUrl, config.trackingUrl],
+    headerPrefix: config.headerPrefix,
+    headerPrefixAliases: config.headerPrefixAliases,
+    authRealm: config.authRealm,
+    corsOrigins: config.corsOrigins,
+    trustedProxies: config.trustedProxies,
+    authenticator,
+    limiter,
+    failedAttempts,
+    idempotency,
+    spool: blobs,
+    pages: readPages(join(import.meta.dirname, '../../web/dist')),
+    pagesPrefixes: ['/inbox', '/domains'],
+    isReady: async () => ({ ready: await store.ping().catch(() => false) }),
+  })
+}

@@ -1,0 +1,203 @@
+/** Puts together captured mail, and the way of a message from acceptance to a server. */
+import { networkInterfaces } from 'node:os'
+import { createCredentials } from '../accounts/credentials.ts'
+import { failPoint } from '../base/fail-point.ts'
+import { newId } from '../base/ids.ts'
+import type { Cidr } from '../base/ip.ts'
+import { createDelivery, type Delivery } from '../delivery/engine.ts'
+import { createQueue } from '../delivery/queue.ts'
+import { startRetention } from '../delivery/retention.ts'
+import { deliveryOfReturnPath } from '../delivery/return-path.ts'
+import { createStoredPolicies } from '../delivery/stored-policies.ts'
+import { createTlsResults } from '../delivery/tls-results.ts'
+import { transcriptStatement } from '../delivery/transcript.ts'
+import { createTransport, type Routing } from '../delivery/transport.ts'
+import type { Resolver } from '../dns/resolver.ts'
+import { createSigningKeys } from '../domain-keys/signing-keys.ts'
+import { createIdempotency } from '../http/idempotency.ts'
+import { verifyOwnSignatures } from '../inbox/authentication.ts'
+import { createFaults } from '../inbox/faults.ts'
+import { createInbox } from '../inbox/inbox.ts'
+import { type CaptureListener, startCaptureListener } from '../inbox/listener.ts'
+import { createListStore } from '../lists/store.ts'
+import { createArchiveSender } from '../messages/archive.ts'
+import { createListExpander } from '../messages/lists.ts'
+import { createSecondaryKeys } from '../messages/secondary-keys.ts'
+import { createSending } from '../messages/sending.ts'
+import { createSources } from '../messages/sources.ts'
+import type { FreeSpace } from '../store/free-space.ts'
+import type { Store } from '../store/store.ts'
+import { bounceConsequences } from '../suppressions/automatic.ts'
+import { createSuppressionCheck } from '../suppressions/check.ts'
+import { createImports } from '../suppressions/import.ts'
+import type { Closers, Core, SendingOverrides } from './core.ts'
+import { startExpansions } from './lists.ts'
+import type { Outgoing } from './outgoing.ts'
+
+/** Attempts get this long to end on a stop; R12 allows 30 s for all of it. */
+export const DRAIN_MS = 20_000
+
+/** The parts behind the API: captured mail, and the way of a message from acceptance to a server. */
+export async function startMail(
+  core: Core,
+  { resolver, allow, webhooks, poster }: Outgoing,
+  open: Closers,
+  overrides: SendingOverrides,
+) {
+  const { config, log, clock, random, store, blobs, space, sealer, domains } = core
+  const { headerPrefix, storageUrl } = config
+  const returnPathMac = (data: Uint8Array) => sealer.mac('return-path', data)
+  const inbox = createInbox({
+    store,
+    blobs,
+    clock,
+    headerPrefix,
+    ownerOf: (returnPath) => ownerOf(store, deliveryOfReturnPath(returnPath, returnPathMac)),
+    authenticate: (raw) => verifyOwnSignatures(raw, store),
+  })
+  const faults = createFaults(store, clock, random)
+  let capture: CaptureListener | null = null
+  if (config.delivery.kind === 'capture') {
+    const recipientOf = (returnPath: string) =>
+      recipientOfDelivery(store, deliveryOfReturnPath(returnPath, returnPathMac))
+    const listener = await startCaptureListener(inbox.receive, log, { faults, recipientOf })
+    open.push(() => listener.close())
+    capture = listener
+  }
+  const signingKeys = createSigningKeys(store, sealer, clock)
+  const leaseOwner = newId()
+  const idempotency = createIdempotency({ store, clock })
+  const sending = createSending({
+    ...core,
+    lists: createListExpander({
+      store,
+      lists: createListStore(store),
+      domains,
+      wake: () => expanding.wake(),
+    }),
+    signingKeys,
+    suppressions: createSuppressionCheck(store, clock),
+    secondaryKeys: createSecondaryKeys({
+      signingKeys,
+      ownsAuthority: async (accountId, name) => (await domains.byName(name))?.accountId === accountId,
+      txt: async (name) => (await resolver.query(name, 'TXT')).records,
+    }),
+    sources: createSources({
+      configured: config.sourceAddresses,
+      hostAddresses: hostAddresses(),
+      firstAccountId: core.firstAccountId,
+    }),
+    returnPathMac,
+    headerPrefix,
+    storageUrl,
+    allowUnverified: config.delivery.kind === 'capture',
+    leaseOwner,
+    wakeDelivery: () => delivery.wake(),
+    outbox: (events) => webhooks.outboxStatements(events),
+    sweepAlso: () => idempotency.sweep(),
+    ...overrides,
+  })
+  const tlsResults = createTlsResults(store, clock)
+  open.push(() => tlsResults.close())
+  const retention = startRetention(store, clock, (err) => log.error({ err }, 'cannot remove old dialogues'))
+  open.push(() => retention.close())
+  const delivery: Delivery = createDelivery({
+    queue: createQueue(store, leaseOwner),
+    transport: createTransport({
+      routing: routingOf(core, capture, resolver, allow),
+      heloName: config.hostname,
+      clock,
+      random,
+      tlsResults,
+    }),
+    prepare: sending.prepare,
+    consequences: (claimed, events, outcome) => [
+      ...sending.consequences(claimed, events, outcome),
+      ...bounceConsequences(claimed, events, outcome),
+      ...webhooks.outboxStatements(events),
+    ],
+    keepTranscript: (claimed, result) => transcriptStatement(config.transcripts, claimed, result),
+    mayClaim: () => space.enough,
+    clock,
+    log,
+    random,
+    retryScheduleMs: config.retryScheduleMs,
+  })
+  open.push(() => delivery.stop(DRAIN_MS))
+  const expanding = startExpansions(core, sending, open)
+  const archive = createArchiveSender({
+    store,
+    poster,
+    bodyOf: sending.bodyOf,
+    clock,
+    log,
+    scheduleMs: config.webhookScheduleMs,
+  })
+  open.push(() => archive.stop())
+  archive.start()
+  sending.retention.start()
+  open.push(() => sending.retention.stop())
+  const credentials = createCredentials(store, sealer, clock)
+  const imports = createImports({ store, blobs, clock, log })
+  open.push(() => imports.stop())
+  return { inbox, faults, delivery, sending, idempotency, resolver, allow, signingKeys, credentials, imports }
+}
+
+export type Mail = Awaited<ReturnType<typeof startMail>>
+
+/** Capture is a relay like any other: the listener of our own inbox. */
+function routingOf(
+  { config, clock, store }: Core,
+  capture: CaptureListener | null,
+  resolver: Resolver,
+  allow: readonly Cidr[],
+): Routing {
+  if (capture) return { kind: 'relay', host: capture.host, port: capture.port, auth: capture.auth }
+  if (config.delivery.kind === 'relay') return config.delivery
+  const policies = createStoredPolicies({ store, resolver, clock, allow })
+  return { kind: 'direct', port: config.mxPort, resolver, allow, policies }
+}
+
+export function hostAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address))
+}
+
+/** The store as those see it who accept mail: nothing is taken in below the floor of free space. */
+export function guarded(store: Store, space: FreeSpace): Store {
+  return {
+    ...store,
+    async commit(unit) {
+      space.check()
+      failPoint('accept-before-commit')
+      const results = await store.commit(unit)
+      failPoint('accept-after-commit')
+      return results
+    },
+  }
+}
+
+async function recipientOfDelivery(store: Store, deliveryId: string | null): Promise<string | null> {
+  if (!deliveryId) return null
+  const row = await store.db
+    .selectFrom('deliveries')
+    .select('recipient')
+    .where('id', '=', deliveryId)
+    .executeTakeFirst()
+  return row?.recipient ?? null
+}
+
+async function ownerOf(store: Store, deliveryId: string | null) {
+  if (!deliveryId) return null
+  const row = await store.db
+    .selectFrom('deliveries')
+    .innerJoin('messages', 'messages.id', 'deliveries.message_pk')
+    .select(['deliveries.account_id', 'deliveries.variables_json', 'deliveries.list_json'])
+    .select(['messages.domain_name', 'messages.id as message_pk'])
+    .where('deliveries.id', '=', deliveryId)
+    .executeTakeFirst()
+  if (!row) return null
+  // In batch mode every recipient's copy is a stored message of its own.
+  const batch = row.variables_json !== null && row.list_json === null
+  const storageKey = batch ? deliveryId : row.message_pk
+  return { deliveryId, accountId: row.account_id, domainName: row.domain_name, storageKey }
+}

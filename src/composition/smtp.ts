@@ -1,0 +1,61 @@
+/** Puts the SMTP ports together. */
+import { classifyAddress } from '../base/ip.ts'
+import type { FailedAttempts } from '../http/failed-attempts.ts'
+import type { RateLimiter } from '../http/rate-limit.ts'
+import { type SmtpListener, startSmtpListener } from '../inbound/listener.ts'
+import { createLoginDelay } from '../inbound/login-delay.ts'
+import { SMTP_LIMITS } from '../inbound/session.ts'
+import { createSubmission } from '../inbound/submission.ts'
+import { createTlsIdentity } from '../inbound/tls-identity.ts'
+import { acceptSubmitted, submittingDomain } from '../messages/submitted.ts'
+import type { Core } from './core.ts'
+import type { Mail } from './mail.ts'
+
+/** The SMTP ports: submission by clients that log in. */
+export function startSmtp(
+  { config, log, clock, blobs }: Core,
+  { sending, credentials }: Mail,
+  limiter: RateLimiter,
+  failedAttempts: FailedAttempts,
+): Promise<SmtpListener> {
+  const accept = {
+    ...sending.accept,
+    headerPrefixes: [config.headerPrefix, ...config.headerPrefixAliases],
+  }
+  return startSmtpListener({
+    host: config.smtpHost,
+    port: config.smtpPort,
+    implicitTlsPort: config.smtpsPort,
+    connectionsPerAddressMax: config.smtpConnectionsPerIpMax,
+    session: {
+      hostname: config.hostname,
+      limits: {
+        ...SMTP_LIMITS,
+        messagesMax: config.smtpMessagesPerConnectionMax,
+        idleMs: config.smtpIdleMs,
+      },
+      authWithoutTls: (address) =>
+        config.smtpAuthWithoutTls === 'anyone' ||
+        (config.smtpAuthWithoutTls === 'loopback' && classifyAddress(address) === 'loopback'),
+      secureContext: createTlsIdentity({
+        files: config.smtpTls,
+        dataFolder: config.dataFolder,
+        hostname: config.hostname,
+        minVersion: config.smtpTlsMinVersion,
+        clock,
+        log,
+      }),
+      authenticate: credentials.authenticate,
+      loginFailed: createLoginDelay(clock, failedAttempts),
+      submission: createSubmission({
+        stillValid: credentials.stillValid,
+        sendingDomain: async (login) => (await submittingDomain(accept, login)).name,
+        limiter,
+        submit: (mail) => acceptSubmitted(accept, mail),
+      }),
+      blobs,
+      clock,
+      log,
+    },
+  })
+}
