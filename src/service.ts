@@ -185,7 +185,7 @@ export async function startService(
       }),
       ...templateRoutes({ ...templating, domains, baseUrl: config.publicUrl }),
       ...previewRoutes({ ...templating, domains }),
-      ...listRoutes({ ...startLists(core, open), clock, baseUrl: config.publicUrl }),
+      ...listRoutes({ ...startLists(core, parts, open), clock, baseUrl: config.publicUrl }),
       ...suppressionRoutes({
         suppressions: createSuppressions(store, clock),
         domains,

@@ -8,10 +8,15 @@ import { createUploadTasks } from '../lists/upload-tasks.ts'
 import { memberStatements } from '../messages/lists.ts'
 import type { Sending } from '../messages/sending.ts'
 import type { Closers, Core } from './core.ts'
+import type { Mail } from './mail.ts'
 
 /** Lists, and the background work of their uploads. */
-export function startLists({ store: database, domains, clock, log }: Core, open: Closers) {
-  const store = createListStore(database)
+export function startLists(
+  { store: database, domains, clock, log }: Core,
+  { listDomains }: Mail,
+  open: Closers,
+) {
+  const store = createListStore(database, listDomains.forget)
   const uploads = createUploadTasks({ store: database, lists: store, clock, owner: newId() })
   const runner = createTaskRunner({ clock, log, runOne: uploads.runOne })
   open.push(() => runner.stop())
@@ -27,7 +32,7 @@ export function startExpansions({ store, clock, log }: Core, { accept }: Sending
     clock,
     owner: newId(),
     insertDeliveries: (expansion, members) => memberStatements(accept, expansion, members),
-    inserted: accept.wakeDelivery,
+    inserted: () => accept.engine.wake(),
   })
   const runner = createTaskRunner({ clock, log, runOne: job.runOne })
   open.push(() => runner.stop())

@@ -19,6 +19,7 @@ import { verifyOwnSignatures } from '../inbox/authentication.ts'
 import { createFaults } from '../inbox/faults.ts'
 import { createInbox } from '../inbox/inbox.ts'
 import { type CaptureListener, startCaptureListener } from '../inbox/listener.ts'
+import { createListDomains } from '../lists/list-domains.ts'
 import { createListStore } from '../lists/store.ts'
 import { createArchiveSender } from '../messages/archive.ts'
 import { createListExpander } from '../messages/lists.ts'
@@ -66,12 +67,14 @@ export async function startMail(
   }
   const signingKeys = createSigningKeys(store, sealer, clock)
   const leaseOwner = newId()
+  const listDomains = createListDomains(store, clock)
   const idempotency = createIdempotency({ store, clock })
   const sending = createSending({
     ...core,
     lists: createListExpander({
       store,
       lists: createListStore(store),
+      listDomains,
       domains,
       wake: () => expanding.wake(),
     }),
@@ -92,7 +95,12 @@ export async function startMail(
     storageUrl,
     allowUnverified: config.delivery.kind === 'capture',
     leaseOwner,
-    wakeDelivery: () => delivery.wake(),
+    // Made below: it needs what sending gives.
+    engine: {
+      reserve: (group) => delivery.reserve(group),
+      inserted: (groups) => delivery.inserted(groups),
+      wake: () => delivery.wake(),
+    },
     outbox: (events) => webhooks.outboxStatements(events),
     sweepAlso: () => idempotency.sweep(),
     ...overrides,
@@ -140,7 +148,19 @@ export async function startMail(
   const credentials = createCredentials(store, sealer, clock)
   const imports = createImports({ store, blobs, clock, log })
   open.push(() => imports.stop())
-  return { inbox, faults, delivery, sending, idempotency, resolver, allow, signingKeys, credentials, imports }
+  return {
+    inbox,
+    faults,
+    delivery,
+    sending,
+    idempotency,
+    resolver,
+    allow,
+    signingKeys,
+    credentials,
+    imports,
+    listDomains,
+  }
 }
 
 export type Mail = Awaited<ReturnType<typeof startMail>>

@@ -8,7 +8,9 @@
  *    more, and now and then leaps over all groups, so that nothing hides behind somebody's backlog.
  * 3. A claimed delivery finds its lane; a lane runs as many attempts at a time, and as quickly, as it may;
  *    each is `attempt` -> `settle`.
- * 4. When nothing is due, a timer waits for the next due time. Nothing polls faster than that.
+ * 4. A delivery that is due as it is inserted enters its lane directly if there is room and nobody waits for it
+ *    (`reserve`); else its insertion starts a round.
+ * 5. When nothing is due, a timer waits for the next due time. Nothing polls faster than that.
  *
  * A lease is renewed while its delivery is held; before the last dot of a message the attempt checks that it
  * still holds one. The engine knows neither HTTP nor how a message is composed: `prepare` and `transport`
@@ -19,15 +21,26 @@ import type { Clock, Timer } from '../base/clock.ts'
 import { failPoint } from '../base/fail-point.ts'
 import type { MimeMessage } from '../base/mime-message.ts'
 import type { EventMessage, EventRecord } from '../events/event.ts'
+import type { DeliveryRow } from '../store/schema.ts'
 import { StaleWrite, type Statement } from '../store/store.ts'
 import { conclude } from './conclude.ts'
-import { type HeldDelivery, type Lane, type LaneInfo, Lanes, roomOf, type Source } from './lanes.ts'
+import {
+  type Group,
+  type HeldDelivery,
+  type Lane,
+  type LaneInfo,
+  Lanes,
+  mayOvertake,
+  roomOf,
+  type Source,
+} from './lanes.ts'
 import { connectionFailure, type Outcome } from './outcome.ts'
 import { asksToSlowDown } from './pacing.ts'
 import {
   CLAIM_MAX,
   type ClaimedDelivery,
   type DueDelivery,
+  type DueGroup,
   LEASE_MS,
   type Queue,
   type Settlement,
@@ -106,6 +119,13 @@ export interface Delivery {
   start(): Promise<void>
   /** Something may be due now. */
   wake(): void
+  /**
+   * Room for a delivery that is about to be inserted and due at once: inserted as claimed, it is sent without
+   * being looked for, claimed and read back. Null: insert it as queued, and call `inserted` after the commit.
+   */
+  reserve(group: DueGroup): Reservation | null
+  /** Deliveries were inserted as queued, and are due. */
+  inserted(groups: readonly DueGroup[]): void
   /** The lanes that hold something or are slowed down, as they are now. */
   lanes(): LaneState[]
   /** The lane that deliveries of a sending domain to a recipient domain used last; null: not known here. */
@@ -118,6 +138,16 @@ export interface Delivery {
   whileIdle<T>(run: () => Promise<T>): Promise<T>
   /** Stops claiming, gives back what has not begun, waits for running attempts up to `drainMs`. */
   stop(drainMs: number): Promise<void>
+}
+
+/** A place in a lane; exactly one of `enter` and `cancel` must follow. */
+export interface Reservation {
+  /** What the row is inserted with. */
+  lease: { lease_owner: string; lease_token: string; lease_until: number }
+  /** The row is on disk. */
+  enter(row: DeliveryRow): void
+  /** It will not be. */
+  cancel(): void
 }
 
 export interface LaneState {
@@ -177,6 +207,8 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   /** Runs of `whileIdle`. */
   let onHold = 0
   const periodic: Timer[] = []
+  /** Groups that got deliveries while a look was under way: it need not have seen them. */
+  const behindLook = new Set<Group>()
 
   function wake(): void {
     if (stopping) return
@@ -226,9 +258,10 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     full = room <= 0
     if (full) return { sawAll: false, claimed: 0 }
     const now = clock.now()
+    behindLook.clear()
     const rows = await queue.due(LOOK_OLDEST, now, 'oldest')
     const sawAll = rows.length < LOOK_OLDEST
-    if (sawAll) lanes.sawAll()
+    if (sawAll) lanes.sawAll(behindLook)
     else rows.push(...(await lookFurther(now)))
     const chosen = lanes.choose(distinct(rows), room, clock.monotonic())
     if (chosen.length === 0) return { sawAll, claimed: 0 }
@@ -256,10 +289,45 @@ export function createDelivery(parts: DeliveryParts): Delivery {
         room,
         now,
       )
-      lanes.markMore(group, found.length === room)
+      lanes.markMore(group, found.length === room || behindLook.has(group))
       rows.push(...found)
     }
     return rows
+  }
+
+  function reserve(of: DueGroup): Reservation | null {
+    if (stopping || onHold > 0 || unsettled > 0 || held.size >= WINDOW_MAX) return null
+    if (parts.mayClaim?.() === false) return null
+    const group = lanes.group(of)
+    if (!group.lane || !mayOvertake(group) || roomOf(group, clock.monotonic()) <= 0) return null
+    group.held++
+    group.lane.reserved++
+    const { lane } = group
+    const leave = () => {
+      group.held--
+      lane.reserved--
+    }
+    const heldUntil = clock.monotonic() + LEASE_MS
+    return {
+      lease: queue.lease(clock.now()),
+      enter(row) {
+        leave()
+        enter({ ...(row as ClaimedDelivery), heldUntil, provider: 'Other' })
+      },
+      cancel: leave,
+    }
+  }
+
+  /** Lanes that are more than half full fetch what comes behind by themselves (`leave`). */
+  function inserted(groups: readonly DueGroup[]): void {
+    let found = groups.length === 0
+    for (const of of groups) {
+      const group = lanes.group(of)
+      behindLook.add(group)
+      if (group.lane && group.lane.held > group.lane.holdMax(clock.monotonic()) / 2) lanes.markMore(group)
+      else found = true
+    }
+    if (found) wake()
   }
 
   function enter(delivery: HeldDelivery): void {
@@ -519,6 +587,8 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       wake()
     },
     wake,
+    reserve,
+    inserted,
     lanes: () => lanes.all().map(stateOf),
     laneOfGroup(domainId, recipientDomain) {
       const { lane } = lanes.group({ domain_id: domainId, recipient_domain: recipientDomain })

@@ -57,6 +57,8 @@ export class Lane {
   readonly pace: Pace
   readonly waiting = new FairQueue<HeldDelivery>()
   running = 0
+  /** Places of deliveries that are being inserted. */
+  reserved = 0
   /** Groups of this lane that have more due in the database. */
   readonly withMore = new Set<Group>()
   /** Rings when the pace lets the next attempt begin. */
@@ -69,7 +71,7 @@ export class Lane {
   }
 
   get held(): number {
-    return this.waiting.size + this.running
+    return this.waiting.size + this.running + this.reserved
   }
 
   holdMax(now: number): number {
@@ -160,9 +162,9 @@ export class Lanes {
     return found
   }
 
-  /** The last look saw everything that is due. */
-  sawAll(): void {
-    for (const group of [...this.withMore]) this.markMore(group, false)
+  /** The last look saw everything that is due, but for what came into these groups meanwhile. */
+  sawAll(but: ReadonlySet<Group>): void {
+    for (const group of [...this.withMore]) if (!but.has(group)) this.markMore(group, false)
   }
 
   /**
@@ -221,6 +223,10 @@ export function roomOf(group: Group, now: number): number {
   const room = Math.floor(lane.holdMax(now)) - lane.held
   return room > 0 ? room : mayEnterFull(group) ? 1 : 0
 }
+
+/** Whether fresh mail of the group may go ahead of what the database holds: nobody waits for its lane, or it is the sender's turn. */
+export const mayOvertake = (group: Group) =>
+  group.lane !== null && (group.lane.withMore.size === 0 || mayEnterFull(group))
 
 /** One per sending domain goes into a lane that others have filled. */
 const mayEnterFull = ({ lane, domainId }: Group) => lane !== null && lane.holdsOf(domainId) === 0

@@ -45,6 +45,8 @@ export interface Queue {
   dueOf(group: DueGroup, limit: number, now: number): Promise<DueDelivery[]>
   /** Claims those of the ids that are still waiting, at most CLAIM_MAX of them; oldest due first. */
   claim(ids: readonly string[], now: number): Promise<ClaimedDelivery[]>
+  /** What makes a row that is inserted as `sending` a claimed one. `now` and `lease_until` in Unix milliseconds. */
+  lease(now: number): { lease_owner: string; lease_token: string; lease_until: number }
   /** Extends the leases of everything this process holds. */
   renew(now: number): Promise<void>
   /** Gives back deliveries whose attempt has not begun. */
@@ -139,6 +141,11 @@ export function createQueue(store: Store, owner: string): Queue {
       const claimed = rows as unknown as ClaimedDelivery[]
       return claimed.sort((a, b) => a.due_at - b.due_at || (a.id < b.id ? -1 : 1))
     },
+    lease: (now) => ({
+      lease_owner: owner,
+      lease_token: newId(),
+      lease_until: Math.round(now + LEASE_MS),
+    }),
     async renew(now) {
       await one(RENEW, [Math.round(now + LEASE_MS), owner])
     },

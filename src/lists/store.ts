@@ -74,7 +74,8 @@ const ROWS_PER_INSERT = 100
 /** Keys of one look-up, below SQLite's 32,766 values. */
 const KEYS_PER_QUERY = 1_000
 
-export function createListStore(store: Store): ListStore {
+/** `changed` is told of the account whose lists, or their addresses, are others now. */
+export function createListStore(store: Store, changed: (accountId: string) => void = () => {}): ListStore {
   const { db } = store
   const inTurn = createTurns()
 
@@ -125,10 +126,12 @@ export function createListStore(store: Store): ListStore {
     },
     async create(row) {
       if (await byKey(row.address_key)) return false
-      return succeeds(
+      const created = await succeeds(
         store.commit([insert('lists', row)]),
         async () => (await byKey(row.address_key)) === null,
       )
+      changed(row.account_id)
+      return created
     },
     async update(list, columns) {
       const key = columns.address_key
@@ -138,7 +141,12 @@ export function createListStore(store: Store): ListStore {
       }
       if (!(await isFree())) return false
       if (Object.keys(columns).length === 0) return true
-      return succeeds(db.updateTable('lists').set(columns).where('id', '=', list.id).execute(), isFree)
+      const updated = await succeeds(
+        db.updateTable('lists').set(columns).where('id', '=', list.id).execute(),
+        isFree,
+      )
+      changed(list.accountId)
+      return updated
     },
     async remove({ id }) {
       await store.commit([

@@ -5,18 +5,25 @@
  * 2. The message gets its ids and header fields, large bodies become blobs.
  * 3. It is composed once, to know that it can be and how large it is.
  * 4. Message, one delivery per recipient and their accepted events are committed together.
- * 5. The delivery engine is woken. Only then is the call answered.
+ * 5. They enter the delivery engine, or it is woken. Only then is the call answered.
  */
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, Forbidden } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { messageSize } from '../base/mime-message.ts'
+import type { Delivery } from '../delivery/engine.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { MessageSummary } from '../events/event.ts'
 import { addressKey, bareAddress, type Mailbox } from '../mime/address.ts'
 import type { Statement, Store } from '../store/store.ts'
-import { copyStatements, type NewCopy, type RowParts } from './acceptance-rows.ts'
+import {
+  acceptedStatements,
+  copyStatements,
+  deliveryRows,
+  type NewCopy,
+  type RowParts,
+} from './acceptance-rows.ts'
 import {
   type ChosenTemplate,
   type ListExpander,
@@ -32,6 +39,7 @@ import { type CopyParts, makeCopy } from './copy.ts'
 import type { Draft } from './draft.ts'
 import { findHeader, headerText, mailHeaders, newMessageId, readMessageId } from './headers.ts'
 import type { MessageOptions } from './options.ts'
+import { takePlaces } from './places.ts'
 import type { QueueLimits } from './queue-limits.ts'
 import type { MessageRecords } from './records.ts'
 import { checkSecondaryKey, type SecondaryKeys } from './secondary-keys.ts'
@@ -71,7 +79,7 @@ export interface AcceptParts extends CopyParts, RowParts {
   queueLimits: QueueLimits
   /** Unverified domains may send (capture mode). */
   allowUnverified: boolean
-  wakeDelivery(): void
+  engine: Pick<Delivery, 'reserve' | 'inserted' | 'wake'>
 }
 
 const MESSAGE_BYTES_MAX = 25 * 1024 * 1024
@@ -117,16 +125,24 @@ export async function acceptMessage(
   const keepUntil = copies.reduce((latest, { due }) => Math.max(latest, due.dueAt), now)
   const expansions =
     viaLists.length > 0 ? await expansionsOf(parts, draft, record, viaLists, direct, submission, now) : []
-  await store.commit([
-    await messageStatement(parts.blobs, record),
-    ...copyStatements(record, parts, direct, now, { withDeliveries: true }),
-    ...copyStatements(record, parts, viaLists, now, { withDeliveries: false }),
-    ...expansions,
-    ...(submission.also?.(acceptance, keepUntil) ?? []),
-  ])
+  const content = await messageStatement(parts.blobs, record)
+  const rows = deliveryRows(record, direct, now)
+  const places = takePlaces(parts.engine, rows)
+  try {
+    await store.commit([
+      content,
+      ...copyStatements(record, parts, direct, rows, now),
+      ...acceptedStatements(record, parts, viaLists, deliveryRows(record, viaLists, now), now),
+      ...expansions,
+      ...(submission.also?.(acceptance, keepUntil) ?? []),
+    ])
+  } catch (error) {
+    places.cancel()
+    throw error
+  }
   parts.records.remember(record)
   parts.queueLimits.added(domain.id, direct.length)
-  parts.wakeDelivery()
+  places.enter()
   if (viaLists.length > 0) parts.lists.wake()
   return acceptance
 }

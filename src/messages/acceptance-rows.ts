@@ -23,29 +23,36 @@ export interface RowParts {
   outbox(events: readonly EventRecord[]): Statement[]
 }
 
-/**
- * One delivery and one accepted event per copy, in few statements. Without deliveries: for the address of a
- * list, which is accepted but gets no mail itself.
- */
+/** One delivery and one accepted event per copy, in few statements. `rows` as `deliveryRows` made them. */
 export function copyStatements(
+  record: MessageRecord,
+  parts: RowParts,
+  copies: readonly NewCopy[],
+  rows: readonly DeliveryRow[],
+  now: number,
+): Statement[] {
+  return [...insertMany('deliveries', rows), ...acceptedStatements(record, parts, copies, rows, now)]
+}
+
+/** The events alone: the address of a list is accepted but gets no mail itself. */
+export function acceptedStatements(
   record: MessageRecord,
   { storageUrl, outbox }: RowParts,
   copies: readonly NewCopy[],
+  rows: readonly { id: string }[],
   now: number,
-  { withDeliveries }: { withDeliveries: boolean },
 ): Statement[] {
-  const rows = copies.map((copy) => deliveryRow(record, copy, now))
   const events = copies.map((copy, at) => {
-    const id = (rows[at] as DeliveryRow).id
+    const { id } = rows[at] as { id: string }
     const about = acceptedMessage(record, storageUrl, copy.recipient, { id }, copy.variables, copy.list)
     const to = { recipient: bareAddress(copy.recipient), recipientDomain: copy.recipient.domain }
     return acceptedEvent(about, to, now, copy.due.dueAt > now ? copy.due.dueAt : null)
   })
-  return [
-    ...(withDeliveries ? insertMany('deliveries', rows) : []),
-    ...eventStatements(events),
-    ...outbox(events),
-  ]
+  return [...eventStatements(events), ...outbox(events)]
+}
+
+export function deliveryRows(record: MessageRecord, copies: readonly NewCopy[], now: number): DeliveryRow[] {
+  return copies.map((copy) => deliveryRow(record, copy, now))
 }
 
 function deliveryRow(record: MessageRecord, copy: NewCopy, now: number): DeliveryRow {

@@ -3,10 +3,11 @@ import type { Clock } from '../base/clock.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import { decidePost, type ListRecipient, listHeaders } from '../lists/expand.ts'
 import { type Expansion, expansionStatement } from '../lists/expansion-job.ts'
+import type { ListDomains } from '../lists/list-domains.ts'
 import type { ListStore } from '../lists/store.ts'
 import { addressKey, parseMailbox } from '../mime/address.ts'
 import type { Statement, Store } from '../store/store.ts'
-import { copyStatements, type NewCopy, type RowParts } from './acceptance-rows.ts'
+import { copyStatements, deliveryRows, type NewCopy, type RowParts } from './acceptance-rows.ts'
 import type { ListExpander } from './collaborators.ts'
 import type { MessageRecord } from './content.ts'
 import type { MessageRecords } from './records.ts'
@@ -18,13 +19,15 @@ const KEYS_MAX = 500
 export function createListExpander(parts: {
   store: Store
   lists: ListStore
+  listDomains: ListDomains
   domains: DomainDirectory
   wake(): void
 }): ListExpander {
-  const { store, lists, domains } = parts
+  const { store, lists, listDomains, domains } = parts
   return {
     async listsAmong(accountId, recipients) {
-      const keys = recipients.map((recipient) => addressKey(recipient))
+      const names = await listDomains.of(accountId)
+      const keys = recipients.filter(({ domain }) => names.has(domain)).map((mailbox) => addressKey(mailbox))
       const found = new Set<string>()
       for (let at = 0; at < keys.length; at += KEYS_MAX) {
         const rows = await store.db
@@ -73,7 +76,7 @@ export async function memberStatements(
   if (!record) return []
   const now = parts.clock.now()
   const copies = members.map((member) => memberCopy(record, expansion, member, now))
-  return copyStatements(record, parts, copies, now, { withDeliveries: true })
+  return copyStatements(record, parts, copies, deliveryRows(record, copies, now), now)
 }
 
 /** Variables of the call lie over those of the member, key by key (mailing-lists.md rule 25). */

@@ -8,7 +8,7 @@ import { bareAddress, type Mailbox } from '../mime/address.ts'
 import { findLeaves } from '../mime/part-map.ts'
 import { splitMessage } from '../mime/split.ts'
 import { type Acceptance, type AcceptParts, checkMaySend, type Submission } from './accept.ts'
-import { copyStatements } from './acceptance-rows.ts'
+import { copyStatements, deliveryRows } from './acceptance-rows.ts'
 import { type MessageContent, type MessageRecord, readChunk, type StoredHeader } from './content.ts'
 import { DEFAULT_OPTIONS } from './options.ts'
 import { messageStatement, storeBody } from './stored-content.ts'
@@ -36,12 +36,12 @@ export async function resendMessage(
   const acceptance: Acceptance = { id: `<${record.messageId}>`, message: 'Queued. Thank you.' }
   await parts.store.commit([
     await messageStatement(parts.blobs, record),
-    ...copyStatements(record, parts, copies, now, { withDeliveries: true }),
+    ...copyStatements(record, parts, copies, deliveryRows(record, copies, now), now),
     ...(submission.also?.(acceptance, now) ?? []),
   ])
   parts.records.remember(record)
   parts.queueLimits.added(domain.id, copies.length)
-  parts.wakeDelivery()
+  parts.engine.wake()
   return acceptance
 }
 

@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import type { Clock } from '../base/clock.ts'
 import { Conflict, NotFound } from '../base/errors.ts'
+import type { Delivery } from '../delivery/engine.ts'
 import type { Domain } from '../domains/domain.ts'
 import { eventStatement, type MessageSummary, rejectedEvent } from '../events/event.ts'
 import { formatRfc3339 } from '../http/dates.ts'
@@ -22,7 +23,7 @@ export interface ScheduledParts {
   underWay: UnderWay
   /** Name under which this process holds leases. */
   leaseOwner: string
-  wakeDelivery(): void
+  engine: Pick<Delivery, 'wake'>
 }
 
 export interface ScheduledFilter {
@@ -203,7 +204,7 @@ export async function moveScheduled(
       .where('message_pk', 'in', ids)
       .execute()
   })
-  parts.wakeDelivery()
+  parts.engine.wake()
 }
 
 /** Cancels what is still scheduled of the message, with one `rejected` event. @throws NotFound */

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
-import type { DeliveryParts } from '../delivery/engine.ts'
+import type { Delivery, DeliveryParts } from '../delivery/engine.ts'
 import type { ReturnPathMac } from '../delivery/return-path.ts'
 import type { SigningKeys } from '../domain-keys/signing-keys.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
@@ -49,7 +49,7 @@ export interface SendingParts {
   allowUnverified: boolean
   /** Name under which this process holds leases. */
   leaseOwner: string
-  wakeDelivery(): void
+  engine: Pick<Delivery, 'reserve' | 'inserted' | 'wake'>
   outbox: RowParts['outbox']
   templates?: TemplateChooser
   renderer?: TemplateRenderer

@@ -1,21 +1,16 @@
 /**
  * One SQLite connection in a thread of its own. The store runs two: the writer, and a reader that sees
- * committed data only. Work arrives as batches; a batch of units is one transaction with one sync, in which
- * every unit stands under a savepoint of its own (group commit).
+ * committed data only. Work arrives as batches; a batch of units is one transaction with one sync (group
+ * commit). If one of them fails the batch is run again with every unit under a savepoint of its own.
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { SqlValue, StatementResult } from './store.ts'
-
-export interface WorkerStatement {
-  sql: string
-  values: readonly SqlValue[]
-  expectRows?: number
-}
+import { createUnpacker, type PackedUnits } from './packed-units.ts'
+import type { Statement, StatementResult } from './store.ts'
 
 export type WorkerRequest =
-  | { kind: 'units'; units: WorkerStatement[][] }
-  | { kind: 'single'; statement: WorkerStatement }
+  | { kind: 'units'; units: PackedUnits }
+  | { kind: 'single'; statement: Statement }
   | { kind: 'script'; sql: string }
   | { kind: 'close' }
 
@@ -41,6 +36,11 @@ if (!readonly) {
 database.exec('PRAGMA cache_size = -32000')
 database.exec('PRAGMA temp_store = MEMORY')
 
+/** Prepared: parsing the words costs more than running them. */
+const begin = database.prepare('BEGIN IMMEDIATE')
+const commit = database.prepare('COMMIT')
+const unpack = createUnpacker()
+
 type Prepared = { statement: StatementSync; returnsRows: boolean }
 const prepared = new Map<string, Prepared>()
 
@@ -54,7 +54,7 @@ function prepare(sql: string): Prepared {
   return entry
 }
 
-function run({ sql, values }: WorkerStatement): StatementResult {
+function run({ sql, values }: Statement): StatementResult {
   const { statement, returnsRows } = prepare(sql)
   if (returnsRows) {
     const rows = statement.all(...values) as Record<string, unknown>[]
@@ -73,7 +73,7 @@ function describe(error: unknown): WorkerError {
 }
 
 /** One unit under its savepoint; its failure undoes it alone. */
-function runUnit(unit: WorkerStatement[]): UnitReply {
+function runUnit(unit: Statement[]): UnitReply {
   database.exec('SAVEPOINT unit')
   try {
     const results: StatementResult[] = []
@@ -99,11 +99,35 @@ function runUnit(unit: WorkerStatement[]): UnitReply {
   }
 }
 
-function runUnits(units: WorkerStatement[][]): UnitReply[] {
-  database.exec('BEGIN IMMEDIATE')
+function runUnits(units: Statement[][]): UnitReply[] {
+  return runTogether(units) ?? runApart(units)
+}
+
+/** All units without savepoints, which is how nearly every batch ends; null, and nothing done, if any of them failed. */
+function runTogether(units: Statement[][]): UnitReply[] | null {
+  begin.run()
+  try {
+    const replies = units.map((unit) => ({ results: unit.map(runExactly) }))
+    commit.run()
+    return replies
+  } catch (error) {
+    rollBack()
+    if (isIoError(error)) throw error
+    return null
+  }
+}
+
+function runExactly(statement: Statement): StatementResult {
+  const result = run(statement)
+  if (statement.expectRows !== undefined && result.affected !== statement.expectRows) throw new Error('stale')
+  return result
+}
+
+function runApart(units: Statement[][]): UnitReply[] {
+  begin.run()
   try {
     const replies = units.map(runUnit)
-    database.exec('COMMIT')
+    commit.run()
     return replies
   } catch (error) {
     rollBack()
@@ -123,7 +147,7 @@ function rollBack(): void {
 function answer(request: WorkerRequest): UnitReply[] {
   switch (request.kind) {
     case 'units':
-      return runUnits(request.units)
+      return runUnits(unpack(request.units))
     case 'single':
       return [{ results: [run(request.statement)] }]
     case 'script':

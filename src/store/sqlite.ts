@@ -19,6 +19,7 @@ import {
   SqliteQueryCompiler,
 } from 'kysely'
 import { migrate } from './migrate.ts'
+import { createPacker } from './packed-units.ts'
 import type { Schema } from './schema.ts'
 import type { UnitReply, WorkerError, WorkerReply, WorkerRequest } from './sqlite-worker.ts'
 import {
@@ -159,6 +160,7 @@ interface UnitJob {
 type Job = UnitJob | { kind: 'exclusive'; run(): Promise<void> }
 
 function createSqliteStore(writer: Connection, reader: Connection, unlock: () => void): Store {
+  const pack = createPacker()
   const jobs: Job[] = []
   /** Units that go ahead of all jobs. */
   const ahead: UnitJob[] = []
@@ -182,7 +184,7 @@ function createSqliteStore(writer: Connection, reader: Connection, unlock: () =>
 
   async function commitGroup(group: UnitJob[]): Promise<void> {
     try {
-      const replies = await writer.ask({ kind: 'units', units: group.map((job) => job.unit as Statement[]) })
+      const replies = await writer.ask({ kind: 'units', units: pack(group.map((job) => job.unit)) })
       for (const [index, job] of group.entries()) settle(job, replies[index] as UnitReply)
     } catch (error) {
       for (const job of group) job.reject(error as Error)

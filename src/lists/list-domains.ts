@@ -1,0 +1,36 @@
+/**
+ * Which domains of an account have lists at all, so that sending asks the database only about recipients that
+ * can be lists: without this every message would cost one query (0.1 ms of two threads).
+ */
+import { createCache } from '../base/cache.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Store } from '../store/store.ts'
+
+export interface ListDomains {
+  /** Names of the domains. */
+  of(accountId: string): Promise<ReadonlySet<string>>
+  /** Lists of the account have changed here. */
+  forget(accountId: string): void
+}
+
+/** As for domains: a domain's first list made on another node is one this much later at the most. */
+const REMEMBER_MS = 5_000
+const ACCOUNTS_MAX = 10_000
+
+export function createListDomains(store: Store, clock: Clock): ListDomains {
+  const cache = createCache<ReadonlySet<string>>({
+    clock,
+    ttlMs: REMEMBER_MS,
+    entriesMax: ACCOUNTS_MAX,
+    async load(accountId) {
+      const rows = await store.db
+        .selectFrom('lists')
+        .select('domain_name')
+        .distinct()
+        .where('account_id', '=', accountId)
+        .execute()
+      return new Set(rows.map((row) => row.domain_name))
+    },
+  })
+  return { of: (accountId) => cache.get(accountId), forget: (accountId) => cache.forget(accountId) }
+}

@@ -1,0 +1,73 @@
+/**
+ * Units on their way to the database thread. As objects with their SQL text each statement would cost more to
+ * clone than to run (about 40 us for the five of a message and its outcome), so texts cross once and go by
+ * number from then on, and everything else is two flat arrays.
+ */
+import type { SqlValue, Statement } from './store.ts'
+
+export interface PackedUnits {
+  /** Texts that get the next numbers, in order. */
+  texts: string[]
+  /** Per unit the number of statements; for each its text's number, how many values, `expectRows` or -1. */
+  shape: number[]
+  values: SqlValue[]
+  /** Texts that are not worth a number; those count from -1 downwards. */
+  rare: string[]
+}
+
+/** The hot paths use some dozens; texts with lists of varying length would fill any memory. */
+const NUMBERED_MAX = 500
+
+/** One side of a connection: packs for the other's `createUnpacker`. All packets must arrive, in order. */
+export function createPacker(
+  numberedMax = NUMBERED_MAX,
+): (units: readonly (readonly Statement[])[]) => PackedUnits {
+  const numbers = new Map<string, number>()
+  return (units) => {
+    const packed: PackedUnits = { texts: [], shape: [], values: [], rare: [] }
+    const { texts, shape, values, rare } = packed
+    const numberOf = (sql: string): number => {
+      const known = numbers.get(sql)
+      if (known !== undefined) return known
+      if (numbers.size >= numberedMax) return -rare.push(sql)
+      const number = numbers.size
+      numbers.set(sql, number)
+      texts.push(sql)
+      return number
+    }
+    for (const unit of units) {
+      shape.push(unit.length)
+      for (const statement of unit) {
+        shape.push(numberOf(statement.sql), statement.values.length, statement.expectRows ?? -1)
+        for (const value of statement.values) values.push(value)
+      }
+    }
+    return packed
+  }
+}
+
+/** The other side. */
+export function createUnpacker(): (packed: PackedUnits) => Statement[][] {
+  const known: string[] = []
+  return ({ texts, shape, values, rare }) => {
+    known.push(...texts)
+    const units: Statement[][] = []
+    let at = 0
+    let valueAt = 0
+    while (at < shape.length) {
+      const unit: Statement[] = []
+      for (let left = shape[at++] as number; left > 0; left--) {
+        const number = shape[at] as number
+        const valuesEnd = valueAt + (shape[at + 1] as number)
+        const expectRows = shape[at + 2] as number
+        const sql = (number < 0 ? rare[-number - 1] : known[number]) as string
+        const statement = { sql, values: values.slice(valueAt, valuesEnd) }
+        unit.push(expectRows < 0 ? statement : { ...statement, expectRows })
+        valueAt = valuesEnd
+        at += 3
+      }
+      units.push(unit)
+    }
+    return units
+  }
+}
