@@ -6,7 +6,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import { createUnpacker, type PackedUnits } from './packed-units.ts'
-import type { Statement, StatementResult } from './store.ts'
+import type { Statement } from './store.ts'
 
 export type WorkerRequest =
   | { kind: 'units'; units: PackedUnits }
@@ -19,7 +19,13 @@ export type WorkerError = {
   code: number | null
   stale?: { statement: number; affected: number }
 }
-export type UnitReply = { results: StatementResult[] } | { error: WorkerError }
+/** Rows as one flat array: as objects, each would carry the names of its columns across. */
+export interface PackedResult {
+  columns: string[]
+  values: unknown[]
+  affected: number
+}
+export type UnitReply = { results: PackedResult[] } | { error: WorkerError }
 export type WorkerReply = { id: number; units: UnitReply[] } | { id: number; error: WorkerError }
 
 /** Prepared statements kept per connection; Kysely and the hot paths together use a few hundred texts. */
@@ -41,7 +47,7 @@ const begin = database.prepare('BEGIN IMMEDIATE')
 const commit = database.prepare('COMMIT')
 const unpack = createUnpacker()
 
-type Prepared = { statement: StatementSync; returnsRows: boolean }
+type Prepared = { statement: StatementSync; columns: string[] }
 const prepared = new Map<string, Prepared>()
 
 function prepare(sql: string): Prepared {
@@ -49,18 +55,19 @@ function prepare(sql: string): Prepared {
   if (known) return known
   if (prepared.size >= STATEMENTS_MAX) prepared.clear()
   const statement = database.prepare(sql)
-  const entry = { statement, returnsRows: statement.columns().length > 0 }
+  const entry = { statement, columns: statement.columns().map(({ name }) => name) }
+  statement.setReturnArrays(true)
   prepared.set(sql, entry)
   return entry
 }
 
-function run({ sql, values }: Statement): StatementResult {
-  const { statement, returnsRows } = prepare(sql)
-  if (returnsRows) {
-    const rows = statement.all(...values) as Record<string, unknown>[]
-    return { rows, affected: rows.length }
+function run({ sql, values }: Statement): PackedResult {
+  const { statement, columns } = prepare(sql)
+  if (columns.length === 0) {
+    return { columns, values: [], affected: Number(statement.run(...values).changes) }
   }
-  return { rows: [], affected: Number(statement.run(...values).changes) }
+  const rows = statement.all(...values) as unknown as unknown[][]
+  return { columns: rows.length > 0 ? columns : [], values: rows.flat(), affected: rows.length }
 }
 
 const SQLITE_IOERR = 10
@@ -76,7 +83,7 @@ function describe(error: unknown): WorkerError {
 function runUnit(unit: Statement[]): UnitReply {
   database.exec('SAVEPOINT unit')
   try {
-    const results: StatementResult[] = []
+    const results: PackedResult[] = []
     for (const [index, statement] of unit.entries()) {
       const result = run(statement)
       if (statement.expectRows !== undefined && result.affected !== statement.expectRows) {
@@ -117,7 +124,7 @@ function runTogether(units: Statement[][]): UnitReply[] | null {
   }
 }
 
-function runExactly(statement: Statement): StatementResult {
+function runExactly(statement: Statement): PackedResult {
   const result = run(statement)
   if (statement.expectRows !== undefined && result.affected !== statement.expectRows) throw new Error('stale')
   return result

@@ -21,7 +21,7 @@ import {
 import { migrate } from './migrate.ts'
 import { createPacker } from './packed-units.ts'
 import type { Schema } from './schema.ts'
-import type { UnitReply, WorkerError, WorkerReply, WorkerRequest } from './sqlite-worker.ts'
+import type { PackedResult, UnitReply, WorkerError, WorkerReply, WorkerRequest } from './sqlite-worker.ts'
 import {
   type SqlValue,
   StaleWrite,
@@ -148,7 +148,18 @@ function toError(error: WorkerError): Error {
 function resultsOf(reply: UnitReply | undefined): StatementResult[] {
   if (!reply) return []
   if ('error' in reply) throw toError(reply.error)
-  return reply.results
+  return reply.results.map(unpackResult)
+}
+
+function unpackResult({ columns, values, affected }: PackedResult): StatementResult {
+  const rows: Record<string, unknown>[] = []
+  for (let at = 0; at < values.length; at += columns.length) {
+    const row: Record<string, unknown> = {}
+    for (let column = 0; column < columns.length; column++)
+      row[columns[column] as string] = values[at + column]
+    rows.push(row)
+  }
+  return { rows, affected }
 }
 
 interface UnitJob {
@@ -252,7 +263,7 @@ function takeGroup(ahead: UnitJob[], jobs: Job[]): UnitJob[] {
 }
 
 function settle(job: UnitJob, reply: UnitReply): void {
-  if ('results' in reply) job.resolve(reply.results)
+  if ('results' in reply) job.resolve(resultsOf(reply))
   else if (reply.error.stale) {
     job.reject(new StaleWrite(job.unit[reply.error.stale.statement] as Statement, reply.error.stale.affected))
   } else job.reject(toError(reply.error))
