@@ -1,5 +1,11 @@
-/** Accepted messages by id, read once for all their recipients: a bounded memory in front of the database. */
+/**
+ * Accepted messages by id, read once for all their recipients: a bounded memory in front of the database. A
+ * message that has just been accepted goes in only if there is room, since under a backlog those that came
+ * first are needed first; what is read goes in and pushes out what was read longest ago. The message of a
+ * single recipient goes as soon as its delivery is over.
+ */
 import type { BlobStore } from '../store/blobs.ts'
+import type { MessageRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import { type MessageRecord, recordOfRow } from './content.ts'
 
@@ -7,20 +13,36 @@ export interface MessageRecords {
   /** A message just accepted: its deliveries follow at once and need not read it back. */
   remember(record: MessageRecord): void
   byId(id: string): Promise<MessageRecord | null>
-  /** A message that was removed. */
+  /** A message that was removed, or is not needed any more. */
   forget(id: string): void
+  /** A delivery of the message has ended that does not go through a list. */
+  ended(id: string): void
 }
 
 /** Remembered contents together; a large newsletter with inline files is a few hundred kilobytes. */
 const REMEMBERED_BYTES_MAX = 64 * 1024 * 1024
 
-export function createMessageRecords(store: Store, blobs: BlobStore): MessageRecords {
-  const remembered = new Map<string, { record: Promise<MessageRecord | null>; bytes: number }>()
-  let total = 0
+/** Messages in one query. One alone costs 0.15 ms in both threads, in groups of 8 it is a third of that. */
+const PER_QUERY_MAX = 8
 
-  function keep(id: string, record: Promise<MessageRecord | null>, bytes: number): void {
+interface Waiting {
+  id: string
+  resolve(record: MessageRecord | null): void
+  reject(error: unknown): void
+}
+
+export function createMessageRecords(store: Store, blobs: BlobStore): MessageRecords {
+  const remembered = new Map<
+    string,
+    { record: Promise<MessageRecord | null>; bytes: number; single: boolean }
+  >()
+  let total = 0
+  let waiting: Waiting[] = []
+
+  function keep(id: string, record: Promise<MessageRecord | null>, known: MessageRecord | null): void {
     forget(id)
-    remembered.set(id, { record, bytes })
+    const bytes = known ? weigh(known) : 0
+    remembered.set(id, { record, bytes, single: known?.summary.recipients.length === 1 })
     total += bytes
     for (const oldest of remembered.keys()) {
       if (total <= REMEMBERED_BYTES_MAX || oldest === id) break
@@ -31,22 +53,52 @@ export function createMessageRecords(store: Store, blobs: BlobStore): MessageRec
     total -= remembered.get(id)?.bytes ?? 0
     remembered.delete(id)
   }
-  async function load(id: string): Promise<MessageRecord | null> {
-    const row = await store.db.selectFrom('messages').selectAll().where('id', '=', id).executeTakeFirst()
-    return row ? recordOfRow(row, blobs) : null
+
+  /** Those that are asked for in the same turn of the event loop are read together. */
+  const load = (id: string) =>
+    new Promise<MessageRecord | null>((resolve, reject) => {
+      waiting.push({ id, resolve, reject })
+      if (waiting.length === 1) setImmediate(readWaiting)
+    })
+
+  function readWaiting(): void {
+    const all = waiting
+    waiting = []
+    for (let at = 0; at < all.length; at += PER_QUERY_MAX) void read(all.slice(at, at + PER_QUERY_MAX))
+  }
+
+  async function read(group: readonly Waiting[]): Promise<void> {
+    try {
+      const marks = group.map(() => '?').join(', ')
+      const sql = `SELECT * FROM messages WHERE id IN (${marks})`
+      const rows = (await store.read({ sql, values: group.map(({ id }) => id) })) as unknown as MessageRow[]
+      const byId = new Map(rows.map((row) => [row.id, row]))
+      for (const { id, resolve, reject } of group) {
+        const row = byId.get(id)
+        if (row) recordOfRow(row, blobs).then(resolve, reject)
+        else resolve(null)
+      }
+    } catch (error) {
+      for (const { reject } of group) reject(error)
+    }
   }
 
   return {
     forget,
-    remember: (record) => keep(record.id, Promise.resolve(record), weigh(record)),
+    ended(id) {
+      if (remembered.get(id)?.single) forget(id)
+    },
+    remember(record) {
+      if (total + weigh(record) <= REMEMBERED_BYTES_MAX) keep(record.id, Promise.resolve(record), record)
+    },
     async byId(id) {
       const known = remembered.get(id)
       if (known) return known.record
       const loading = load(id)
-      keep(id, loading, 0)
+      keep(id, loading, null)
       try {
         const record = await loading
-        if (record) keep(id, loading, weigh(record))
+        if (record) keep(id, loading, record)
         else forget(id)
         return record
       } catch (error) {

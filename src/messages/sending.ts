@@ -124,6 +124,7 @@ export function createSending(parts: SendingParts): Sending {
     prepare: (delivery) => prepareDelivery(common, delivery),
     consequences(delivery, events) {
       underWay.end(delivery)
+      if (delivery.list_json === null) records.ended(delivery.message_pk)
       return archive.statements(delivery, events, clock.now())
     },
     bodyOf: (deliveryId) => bodyOf(common, deliveryId),
