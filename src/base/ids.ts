@@ -31,6 +31,8 @@ export function newId(nowMs: number = Date.now()): string {
 const pool = Buffer.alloc(4096)
 let poolAt = pool.length
 
+const POOLED_MAX_BYTES = 64
+
 /** Fills `bytes` from `start` on with random bytes that nobody else gets. */
 function takeRandom(bytes: Buffer, start: number): void {
   const count = bytes.length - start
@@ -62,7 +64,10 @@ function encodeSortable(bytes: Uint8Array): string {
 
 /** `count` random bytes as lower-case hex. */
 export function randomHex(count: number): string {
-  return randomBytes(count).toString('hex')
+  if (count > POOLED_MAX_BYTES) return randomBytes(count).toString('hex')
+  const bytes = Buffer.alloc(count)
+  takeRandom(bytes, 0)
+  return bytes.toString('hex')
 }
 
 /** The 16 bytes behind an id of `newId`; null for any other text. */

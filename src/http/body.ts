@@ -10,6 +10,7 @@ import { createGunzip } from 'node:zlib'
 import { BadRequest, PayloadTooLarge } from '../base/errors.ts'
 import { readMultipart } from './multipart.ts'
 import { Fields, isPlainObject, parseUrlencoded, plainName, quotable } from './params.ts'
+import { splitPlainForm } from './small-form.ts'
 import { type FileSpool, Uploads } from './uploads.ts'
 
 export interface BodyLimit {
@@ -67,7 +68,13 @@ export async function readBody(request: IncomingMessage, options: BodyOptions): 
   }
   const body: RequestBody = { fields: new Fields(), document: undefined, uploads: null }
   if (!hasBody(request)) return body
-  const source = new PeekedSource(limited(unpacked(request), request, limit))
+  const whole = isSmall(request, limit) ? await readWhole(request) : null
+  const form = whole && mediaType === 'multipart/form-data' ? splitPlainForm(whole, contentType) : null
+  if (form) {
+    for (const [name, value] of form) body.fields.add(name, value)
+    return body
+  }
+  const source = new PeekedSource(whole ? oneChunk(whole) : limited(unpacked(request), request, limit))
   try {
     const first = await source.firstByte()
     if (first === undefined) return body
@@ -97,6 +104,33 @@ const BLANKS_MAX = 64 * 1024
 function hasBody(request: IncomingMessage): boolean {
   const length = request.headers['content-length']
   return request.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
+}
+
+/** A body up to this size is read as a whole, which costs less than reading it chunk by chunk. */
+const SMALL_BODY_MAX_BYTES = 128 * 1024
+
+function isSmall({ headers }: IncomingMessage, limit: BodyLimit): boolean {
+  const length = Number(headers['content-length'] ?? Number.NaN)
+  return (
+    length <= Math.min(SMALL_BODY_MAX_BYTES, limit.bytes) &&
+    headers['content-encoding'] === undefined &&
+    headers['transfer-encoding'] === undefined
+  )
+}
+
+function readWhole(request: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.once('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
+    request.once('error', reject)
+    // After an answer that did not wait for the body there is no error.
+    request.once('close', () => reject(new Error('connection closed')))
+  })
+}
+
+async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
 }
 
 const isJson = (mediaType: string) => mediaType === 'application/json' || mediaType.endsWith('+json')

@@ -4,12 +4,10 @@
  * attempts. Instead, checks that wait while a query runs share the next one: a query always starts after the
  * checks that it answers.
  */
-import { type CompiledQuery, sql } from 'kysely'
 import type { Clock } from '../base/clock.ts'
 import type { Failure, Outcome } from '../delivery/outcome.ts'
 import { addressKey } from '../mime/address.ts'
-import type { SuppressionKind } from '../store/schema.ts'
-import type { Store } from '../store/store.ts'
+import type { Statement, Store } from '../store/store.ts'
 import { ALL_MAIL } from './records.ts'
 
 /** The lists that stop mail, in the order in which they are asked: the first hit gives the reason. */
@@ -67,12 +65,10 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-type Query = CompiledQuery<Hit & { address: string }>
-
 export function createSuppressionCheck(store: Store, clock: Clock): SuppressionCheck {
   let waiting: Waiting[] = []
   let running = 0
-  const queries = new Map<number, Query>()
+  const queries = new Map<number, string>()
 
   const lookUp = (domainId: string, address: string) =>
     new Promise<Hit[]>((resolve, reject) => {
@@ -106,21 +102,21 @@ export function createSuppressionCheck(store: Store, clock: Clock): SuppressionC
 
   async function answer(checks: Waiting[]): Promise<void> {
     try {
-      const { rows } = await store.db.executeQuery(queryOf(checks))
+      const rows = (await store.read(queryOf(checks))) as unknown as (Hit & { address: string })[]
       for (const { address, resolve } of checks) resolve(rows.filter((row) => row.address === address))
     } catch (error) {
       for (const { reject } of checks) reject(error)
     }
   }
 
-  /** The query is compiled once per power of two; a smaller group repeats its last address. */
-  function queryOf(checks: readonly Waiting[]): Query {
+  /** The text is made once per power of two; a smaller group repeats its last address. */
+  function queryOf(checks: readonly Waiting[]): Statement {
     const size = 2 ** Math.ceil(Math.log2(checks.length))
-    const query = queries.get(size) ?? compileQuery(store, size)
-    queries.set(size, query)
+    const sql = queries.get(size) ?? queryText(size)
+    queries.set(size, sql)
     const last = checks.at(-1) as Waiting
     const addresses = Array.from({ length: size }, (_, index) => (checks[index] ?? last).address)
-    return { ...query, parameters: [last.domainId, ...addresses] }
+    return { sql, values: [last.domainId, ...addresses] }
   }
 
   return {
@@ -135,24 +131,14 @@ export function createSuppressionCheck(store: Store, clock: Clock): SuppressionC
  * Places in the primary key of one domain. A list of (domain, address) pairs instead made PostgreSQL read the
  * whole domain while the table had no statistics yet: 25 ms for 100,000 records, against 0.1 ms.
  */
-function compileQuery(store: Store, addresses: number): Query {
-  return store.db
-    .selectFrom('suppressions as record')
-    .leftJoin('unsubscribe_tags as covered', (join) =>
-      join
-        .onRef('covered.domain_id', '=', 'record.domain_id')
-        .onRef('covered.address', '=', 'record.address')
-        .on('record.kind', '=', sql.lit<SuppressionKind>('unsubscribes')),
-    )
-    .select(['record.address', 'record.kind', 'record.expires_at', 'covered.tag_key'])
-    .where('record.domain_id', '=', '')
-    .where('record.address', 'in', Array<string>(addresses).fill(''))
-    .where(
-      'record.kind',
-      'in',
-      STOPPING_LISTS.map((kind) => sql.lit<SuppressionKind>(kind)),
-    )
-    .compile()
+function queryText(addresses: number): string {
+  const marks = Array(addresses).fill('?').join(', ')
+  const kinds = STOPPING_LISTS.map((kind) => `'${kind}'`).join(', ')
+  return `SELECT record.address, record.kind, record.expires_at, covered.tag_key
+    FROM suppressions record LEFT JOIN unsubscribe_tags covered
+      ON covered.domain_id = record.domain_id AND covered.address = record.address
+      AND record.kind = 'unsubscribes'
+    WHERE record.domain_id = ? AND record.address IN (${marks}) AND record.kind IN (${kinds})`
 }
 
 /** The outcome for the rows found, or null if none of them covers this message. */
