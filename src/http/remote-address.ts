@@ -19,7 +19,8 @@ export interface RemoteAddresses {
  */
 export function createRemoteAddresses(trusted: readonly string[]): RemoteAddresses {
   const proxies = networkList(trusted)
-  const isProxy = (address: string) => proxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+  const isProxy = (address: string) =>
+    trusted.length > 0 && proxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
   const socketAddress = (request: IncomingMessage) => plain(request.socket.remoteAddress ?? '')
 
   return {
@@ -60,7 +61,8 @@ export function networkList(networks: readonly string[]): BlockList {
 const headerText = (request: IncomingMessage, name: string) => String(request.headers[name] ?? '')
 
 /** `::ffff:192.0.2.1`, an IPv4 peer on a socket of both families (RFC 4291 §2.5.5.2), as `192.0.2.1`. */
-const plain = (address: string) => address.replace(/^::ffff:(?=\d+\.)/i, '')
+const plain = (address: string) =>
+  address.startsWith(':') ? address.replace(/^::ffff:(?=\d+\.)/i, '') : address
 
 /** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
 function withoutPort(hop: string): string {

@@ -12,7 +12,10 @@ const ONCE = new Set('date from sender reply-to to cc message-id in-reply-to ref
 
 /** `YYYYMMDDhhmmss.<16 hex digits>@<domain>`, UTC, without angle brackets (messages.md rule 3). */
 export function newMessageId(nowMs: number, domain: string): string {
-  const stamp = new Date(nowMs).toISOString().replaceAll(/[-:T]/g, '').slice(0, 14)
+  // Without a pattern: it would be a hundredth of what accepting a message costs.
+  const iso = new Date(nowMs).toISOString()
+  const date = iso.slice(0, 4) + iso.slice(5, 7) + iso.slice(8, 10)
+  const stamp = date + iso.slice(11, 13) + iso.slice(14, 16) + iso.slice(17, 19)
   return `${stamp}.${randomHex(8)}@${domain}`
 }
 

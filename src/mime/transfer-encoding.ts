@@ -52,8 +52,9 @@ function isSevenBitText(text: string): boolean {
   if (text.includes('\0')) return false
   let start = 0
   while (text.length - start > LINE_MAX) {
-    const end = text.indexOf('\n', start)
-    if (end < 0 || end - 1 - start > LINE_MAX) return false
+    // The last line end that a line of full length could have: lines before it are short enough.
+    const end = text.lastIndexOf('\n', start + LINE_MAX + 1)
+    if (end < start) return false
     start = end + 1
   }
   return true
