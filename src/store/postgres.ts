@@ -1,13 +1,13 @@
-/** The shared store: PostgreSQL 15 or newer. Commits are synchronous; the server groups concurrent ones itself. */
+/** The shared store: PostgreSQL 15 or newer. Commits are synchronous; units that wait share one (postgres-groups.ts). */
 import { type Compilable, Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { migrate } from './migrate.ts'
+import { createGroupCommit } from './postgres-groups.ts'
 import type { Schema } from './schema.ts'
 import {
   type SqlValue,
   StaleWrite,
   type Statement,
-  type StatementResult,
   type Store,
   StoreFull,
   StoreUnavailable,
@@ -29,7 +29,7 @@ const types = {
 
 /** Connects to `url` and brings the schema up to date. @throws StoreUnavailable */
 export async function openPostgres(url: string): Promise<Store> {
-  const pool = new pg.Pool({ connectionString: url, max: CONNECTIONS_MAX, types })
+  const pool = new pg.Pool({ connectionString: url, max: CONNECTIONS_MAX, types, pipeline: true })
   // An idle connection that the server drops is replaced by the pool; only the listener keeps it from being fatal.
   pool.on('error', () => {})
   try {
@@ -42,7 +42,12 @@ export async function openPostgres(url: string): Promise<Store> {
   return {
     kind: 'postgres',
     db,
-    commit: (unit) => commit(pool, unit),
+    commit: createGroupCommit({
+      connect: () => connect(pool),
+      prepare: (statement) => ({ ...named(numbered(statement.sql)), values: statement.values as SqlValue[] }),
+      toStoreError,
+      isConnectionFault,
+    }),
     read: (statement) => read(pool, statement),
     transaction: (run) => db.transaction().execute(run),
     statement: toPostgresStatement,
@@ -67,26 +72,11 @@ async function migratePostgres(pool: pg.Pool): Promise<void> {
   }
 }
 
-async function commit(pool: pg.Pool, unit: readonly Statement[]): Promise<StatementResult[]> {
-  let client: pg.PoolClient
+async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   try {
-    client = await pool.connect()
+    return await pool.connect()
   } catch (error) {
     throw new StoreUnavailable('Cannot reach PostgreSQL', { cause: error })
-  }
-  let broken: Error | undefined
-  try {
-    await client.query('BEGIN')
-    const results: StatementResult[] = []
-    for (const statement of unit) results.push(await run(client, statement))
-    await client.query('COMMIT')
-    return results
-  } catch (error) {
-    if (isConnectionFault(error)) broken = error as Error
-    else await client.query('ROLLBACK').catch((fault) => (broken = fault))
-    throw toStoreError(error)
-  } finally {
-    client.release(broken)
   }
 }
 
@@ -96,14 +86,6 @@ async function read(pool: pg.Pool, { sql, values }: Statement): Promise<Record<s
   } catch (error) {
     throw toStoreError(error)
   }
-}
-
-async function run(client: pg.PoolClient, statement: Statement): Promise<StatementResult> {
-  const { rows, rowCount } = await client.query(numbered(statement.sql), statement.values as SqlValue[])
-  const affected = rowCount ?? 0
-  if (statement.expectRows !== undefined && affected !== statement.expectRows)
-    throw new StaleWrite(statement, affected)
-  return { rows, affected }
 }
 
 const numberedTexts = new Map<string, string>()
@@ -120,6 +102,21 @@ function numbered(sql: string): string {
   if (numberedTexts.size >= TEXTS_MAX) numberedTexts.clear()
   numberedTexts.set(sql, text)
   return text
+}
+
+const names = new Map<string, string>()
+
+/** Texts that are prepared, per connection: those of the hot paths. Others are parsed each time. */
+const NAMED_MAX = 300
+
+/** A name makes the server keep the parsed statement, which is half the cost of the small ones. */
+function named(text: string): { text: string; name?: string } {
+  const known = names.get(text)
+  if (known !== undefined) return { text, name: known }
+  if (names.size >= NAMED_MAX) return { text }
+  const name = `s${names.size}`
+  names.set(text, name)
+  return { text, name }
 }
 
 function toPostgresStatement(query: Compilable, expectRows?: number): Statement {
