@@ -13,6 +13,7 @@ import { accountRoutes } from './accounts/routes.ts'
 import { createSessions, type Sessions } from './accounts/sessions.ts'
 import { type Clock, systemClock } from './base/clock.ts'
 import { createSteadyClock } from './base/steady-clock.ts'
+import { createCertificates } from './composition/certificates.ts'
 import type { Closers, SendingOverrides } from './composition/core.ts'
 import { startDomains } from './composition/domains.ts'
 import { createAuthenticator, createHttp, createLimiter } from './composition/http.ts'
@@ -52,6 +53,8 @@ import { templateRoutes } from './templates/routes.ts'
 export interface Service {
   /** Port of the HTTP listener, also when the configured one was 0. */
   port: number
+  /** Of the HTTPS listener; null where that is off. */
+  httpsPort: number | null
   /** Of the SMTP listener; with TLS from the first byte null where that is off. */
   smtp: { port: number; implicitTlsPort: number | null }
   first: FirstAccount
@@ -141,7 +144,8 @@ export async function startService(
     const authenticator = createAuthenticator(keys, sessions, localKey(sealer), first.accountId)
     const limiter = createLimiter(core)
     const failedAttempts = createFailedAttempts(clock)
-    const http = createHttp(core, authenticator, limiter, failedAttempts, parts.idempotency)
+    const certificates = createCertificates(core, outgoing)
+    const http = createHttp(core, authenticator, limiter, failedAttempts, parts.idempotency, certificates)
     const domainParts = await startDomains(
       core,
       parts,
@@ -149,6 +153,7 @@ export async function startService(
       templating.templates,
       first.accountId,
       limiter,
+      certificates,
       open,
     )
     http.register([
@@ -194,7 +199,10 @@ export async function startService(
       }),
       ...policyRoutes({ store, domains, clock }),
       ...auditRoutes(store, config.publicUrl),
-      ...systemRoutes(() => checkSystem(core, parts.resolver, overrides.clock ?? systemClock), clock),
+      ...systemRoutes(
+        () => checkSystem(core, parts.resolver, certificates, overrides.clock ?? systemClock),
+        clock,
+      ),
       ...accountRoutes({
         keys,
         sessions,
@@ -203,14 +211,17 @@ export async function startService(
         describeSystem: () => describeSystem(core),
       }),
     ])
-    const { port } = await http.listen()
+    const { port, tlsPort = null } = await http.listen()
     open.push(() => http.close())
+    // Behind the listeners: an authority looks for the answer to its challenge there.
+    certificates.start()
+    open.push(() => certificates.stop())
     const smtp = await startSmtp(core, parts, limiter, failedAttempts)
     open.push(() => smtp.close(DRAIN_MS))
     await outgoing.start()
     await parts.delivery.start()
     parts.imports.start()
-    return { port, smtp, first, sessions, stop }
+    return { port, httpsPort: tlsPort, smtp, first, sessions, stop }
   } catch (error) {
     await stop()
     throw error
