@@ -31,6 +31,10 @@ export interface Config {
   smtpConnectionsPerIpMax: number
   smtpIdleMs: number
   smtpMessagesPerConnectionMax: number
+  /** Listener with TLS for everything that the plain one serves; null: none. */
+  httpsPort: number | null
+  /** The certificate authority for tracking hosts; null: no certificates are ordered. */
+  acme: { directory: string; email: string | null } | null
   dataFolder: string
   databaseUrl: string | null
   apiKey: string | null
@@ -141,6 +145,8 @@ export function readConfig(env: Environment): Config {
   if ((certificateFile === null) !== (keyFile === null)) {
     faults.push('SENDWRIGHT_TLS_CERT and SENDWRIGHT_TLS_KEY must be set together')
   }
+  const acmeDirectory = optional('ACME_DIRECTORY', acmeUrl)
+  const acmeEmail = optional('ACME_EMAIL', mailAddress)
   const config: Config = {
     host,
     port,
@@ -168,6 +174,8 @@ export function readConfig(env: Environment): Config {
       wholeNumber(1, 1_000_000, 'messages'),
       () => 1_000,
     ),
+    httpsPort: optional('HTTPS_PORT', portNumber),
+    acme: acmeDirectory === null ? null : { directory: acmeDirectory, email: acmeEmail },
     dataFolder: setting('DATA', path, () => resolve('data')),
     databaseUrl: optional('DATABASE_URL', databaseUrl),
     apiKey: optional('API_KEY', secretText(16)),
@@ -211,6 +219,11 @@ export function readConfig(env: Environment): Config {
   }
   if (config.dkimZoneListen !== null && config.dnsTargets.dkimZone === null) {
     faults.push('SENDWRIGHT_DKIM_ZONE_LISTEN needs SENDWRIGHT_DKIM_ZONE')
+  }
+  if (config.acme !== null && config.httpsPort === null) {
+    faults.push(
+      'SENDWRIGHT_ACME_DIRECTORY needs SENDWRIGHT_HTTPS_PORT: nothing else would use the certificates',
+    )
   }
   for (const name of Object.keys(env)) {
     if (name.startsWith('SENDWRIGHT_') && !seen.has(name) && !name.startsWith('SENDWRIGHT_TEST_')) {
@@ -263,6 +276,22 @@ function baseUrl(text: string): string {
     throw new Error(`"${text}" is not an http(s) address such as https://mail.example.com`)
   }
   return url.href.replace(/\/$/, '')
+}
+
+/** RFC 8555 §6.1 wants https; plain http only on this machine, for an authority of one's own. */
+function acmeUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null
+  const isLocal = url !== null && /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
+  const isUsable = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLocal)
+  if (!url || !isUsable || url.username || url.hash) {
+    throw new Error(`"${text}" is not the https address of an ACME directory`)
+  }
+  return url.href
+}
+
+function mailAddress(text: string): string {
+  if (!/^[^\s@,?]{1,64}@[a-z0-9.-]{1,253}$/i.test(text)) throw new Error(`"${text}" is not a mail address`)
+  return text
 }
 
 function databaseUrl(text: string): string {

@@ -13,6 +13,7 @@ import { accountRoutes } from './accounts/routes.ts'
 import { createSessions, type Sessions } from './accounts/sessions.ts'
 import { type Clock, systemClock } from './base/clock.ts'
 import { createSteadyClock } from './base/steady-clock.ts'
+import { createCertificates } from './composition/certificates.ts'
 import type { Closers, SendingOverrides } from './composition/core.ts'
 import { startDomains } from './composition/domains.ts'
 import { createAuthenticator, createHttp, createLimiter } from './composition/http.ts'
@@ -53,6 +54,8 @@ import { templateRoutes } from './templates/routes.ts'
 export interface Service {
   /** Port of the HTTP listener, also when the configured one was 0. */
   port: number
+  /** Of the HTTPS listener; null where that is off. */
+  httpsPort: number | null
   /** Of the SMTP listener; with TLS from the first byte null where that is off. */
   smtp: { port: number; implicitTlsPort: number | null }
   first: FirstAccount
@@ -127,7 +130,8 @@ export async function startService(
     const templating = startTemplates(core, open)
     const sendingTemplates = sendTemplates(templating.templates, templating.renderer)
     const outgoing = await startOutgoing(core, open)
-    const tracking = createTracking(core)
+    const certificates = createCertificates(core, outgoing)
+    const tracking = createTracking(core, certificates)
     const parts = await startMail(core, outgoing, tracking, open, {
       ...sendingTemplates,
       ...overrides.sending,
@@ -146,7 +150,7 @@ export async function startService(
     const authenticator = createAuthenticator(keys, sessions, localKey(sealer), first.accountId)
     const limiter = createLimiter(core)
     const failedAttempts = createFailedAttempts(clock)
-    const http = createHttp(core, authenticator, limiter, failedAttempts, parts.idempotency)
+    const http = createHttp(core, authenticator, limiter, failedAttempts, parts.idempotency, certificates)
     const domainParts = await startDomains(
       core,
       parts,
@@ -155,6 +159,7 @@ export async function startService(
       tracking.settings,
       first.accountId,
       limiter,
+      certificates,
       open,
     )
     http.register([
@@ -200,7 +205,10 @@ export async function startService(
       }),
       ...policyRoutes({ store, domains, clock }),
       ...auditRoutes(store, config.publicUrl),
-      ...systemRoutes(() => checkSystem(core, parts.resolver, overrides.clock ?? systemClock), clock),
+      ...systemRoutes(
+        () => checkSystem(core, parts.resolver, certificates, overrides.clock ?? systemClock),
+        clock,
+      ),
       ...accountRoutes({
         keys,
         sessions,
@@ -209,14 +217,17 @@ export async function startService(
         describeSystem: () => describeSystem(core),
       }),
     ])
-    const { port } = await http.listen()
+    const { port, tlsPort = null } = await http.listen()
     open.push(() => http.close())
+    // Behind the listeners: an authority looks for the answer to its challenge there.
+    certificates.start()
+    open.push(() => certificates.stop())
     const smtp = await startSmtp(core, parts, limiter, failedAttempts)
     open.push(() => smtp.close(DRAIN_MS))
     await outgoing.start()
     await parts.delivery.start()
     parts.imports.start()
-    return { port, smtp, first, sessions, stop }
+    return { port, httpsPort: tlsPort, smtp, first, sessions, stop }
   } catch (error) {
     await stop()
     throw error

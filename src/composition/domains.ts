@@ -20,6 +20,7 @@ import type { TemplateService } from '../templates/service.ts'
 import type { TrackingDirectory } from '../tracking/settings.ts'
 import { trackingSettingsRoutes } from '../tracking/settings-routes.ts'
 import { removeDomainWebhooks } from '../webhooks/domain-webhooks.ts'
+import type { Certificates } from './certificates.ts'
 import type { Closers, Core } from './core.ts'
 import type { Mail } from './mail.ts'
 import type { Outgoing } from './outgoing.ts'
@@ -33,6 +34,7 @@ export async function startDomains(
   tracking: TrackingDirectory,
   firstAccountId: string,
   limiter: RateLimiter,
+  certificates: Certificates,
   open: Closers,
 ): Promise<{ routes: Operation[] }> {
   const { config, log, clock, store, blobs, sealer, domains } = core
@@ -48,6 +50,7 @@ export async function startDomains(
       now: () => clock.now(),
     }),
     (domain) => tracking.remove(domain.id),
+    (domain) => certificates.removeDomain(domain.id),
     removeSendingKeys(store),
     credentials.forgetDomain,
     ({ id }) => imports.forgetDomain(id),
@@ -95,6 +98,7 @@ export async function startDomains(
       ...domainKeyRoutes({ ...common, baseUrl: config.publicUrl }),
       ...rotationRoutes(common),
       ...trackingSettingsRoutes({ domains, tracking }),
+      ...certificates.routes,
     ],
   }
 }

@@ -8,6 +8,7 @@ import type { Idempotency } from '../http/idempotency.ts'
 import { readPages } from '../http/pages.ts'
 import { createRateLimiter, DEFAULT_LIMITS, type RateLimiter } from '../http/rate-limit.ts'
 import { createHttpServer, type HttpServer } from '../http/server.ts'
+import type { Certificates } from './certificates.ts'
 import type { Core } from './core.ts'
 
 /** `local` authenticates the command line on this machine, as admin of the first account. */
@@ -47,10 +48,13 @@ export function createHttp(
   limiter: RateLimiter,
   failedAttempts: FailedAttempts,
   idempotency: Idempotency,
+  certificates: Certificates,
 ): HttpServer {
   return createHttpServer({
     host: config.host,
     port: config.port,
+    ...(certificates.tls !== null && { tls: certificates.tls }),
+    strictTransport: certificates.strictTransport,
     logger: log,
     clock,
     baseUrl: config.publicUrl,

@@ -99,6 +99,39 @@ export interface TrackingSettingsRow {
   text_footer: string | null
 }
 
+/** A tracking host's certificate and the order under way for it; times in Unix milliseconds. */
+export interface CertificateRow {
+  host: string
+  account_id: string
+  domain_id: string
+  chain: string | null
+  key_sealed: Uint8Array | null
+  expires_at: number | null
+  issued_at: number | null
+  requested: Flag
+  error: string | null
+  due_at: number | null
+  attempts: number
+  orders_json: string
+  claim: string | null
+  claimed_until: number | null
+  created_at: number
+}
+
+export interface AcmeChallengeRow {
+  token: string
+  host: string
+  answer: string
+  ends_at: number
+}
+
+export interface AcmeAccountRow {
+  directory: string
+  key_sealed: Uint8Array
+  url: string | null
+  contact: string
+}
+
 export interface SenderSecurityRow {
   domain_id: string
   account_id: string
@@ -522,6 +555,9 @@ export interface Schema {
   domain_deletions: DomainDeletionRow
   tracking_settings: TrackingSettingsRow
   tracking_links: TrackingLinkRow
+  certificates: CertificateRow
+  acme_challenges: AcmeChallengeRow
+  acme_accounts: AcmeAccountRow
   dkim_keys: DkimKeyRow
   sender_security: SenderSecurityRow
   messages: MessageRow

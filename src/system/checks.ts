@@ -44,6 +44,8 @@ export interface CheckParts {
   probeDomains: readonly string[]
   /** Tries whether the database can be written, and says what it is; rejects when it cannot. */
   tryDatabase(): Promise<string>
+  /** What is wrong with certificates of tracking hosts, or soon will be, one sentence each; absent: not looked at. */
+  trackingCertificates?(): Promise<{ count: number; faults: readonly string[] }>
   /** How far the system's clock is ahead of a steady count since the start, in milliseconds; null: nobody counts. */
   clockStepMs(): number | null
   /** Unix milliseconds. */
@@ -76,6 +78,7 @@ export async function runChecks(parts: CheckParts): Promise<CheckResult[]> {
     ['clock', checkClock],
     ['resolver', checkResolver],
     ['tls-certificate', checkCertificate],
+    ['tracking-certificates', checkTrackingCertificates],
     ['outbound-port-25', checkPort],
     ['reverse-names', checkReverseNames],
     ['blocklists', checkBlocklists],
@@ -172,6 +175,17 @@ async function checkCertificate({ config, now }: CheckParts): Promise<Finding> {
   if (days < 0) return failed(`${until} ended on ${certificate.validTo}. Renew it.`)
   const left = `${until} is valid for ${days} more days`
   return days < CERTIFICATE_WARN_DAYS ? warning(`${left}. Renew it.`) : ok(`${left}.`)
+}
+
+async function checkTrackingCertificates({ trackingCertificates }: CheckParts): Promise<Finding> {
+  const found = await trackingCertificates?.()
+  if (!found) return ok('Not looked at: only a running service knows its tracking hosts.')
+  if (found.count === 0) return ok('No tracking host has a certificate that failed or ends soon.')
+  const more = found.count - found.faults.length
+  const rest = more > 0 ? ` ${more} more are in such a state.` : ''
+  return warning(
+    `Links of these tracking hosts use http, or soon will: ${found.faults.join('; ')}.${rest} GET /v2/x509/{host}/status tells more.`,
+  )
 }
 
 /** Networks often close port 25 outwards; nothing tells, connections just never come about. */
