@@ -173,6 +173,7 @@ async function startOpendkim(rig: Rig, folder: string): Promise<{ port: number; 
       `Socket inet:${port}@127.0.0.1`,
       'Background no',
       'Syslog no',
+      'RequireSafeKeys no', // the system's /tmp is everybody's; the folder below it is ours alone
       `PidFile ${join(folder, 'opendkim.pid')}`,
       '',
     ].join('\n'),
