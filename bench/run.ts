@@ -1,7 +1,7 @@
 /** `npm run bench`: runs scenarios one after the other, prints and stores their results. */
 import { describeEnvironment } from './support/environment.ts'
-import { readOptions, USAGE, type Options } from './support/options.ts'
-import { type Section, sectionText, type StoredSection, store, table } from './support/results.ts'
+import { type Options, readOptions, USAGE } from './support/options.ts'
+import { type Section, type StoredSection, sectionText, store, table } from './support/results.ts'
 import { closeRigs, within } from './support/rig.ts'
 
 type Scenario = { run(options: Options): Promise<Section> }
@@ -32,11 +32,16 @@ async function main(args: readonly string[]): Promise<number> {
     return 0
   }
   const unknown = names.filter((name) => !known.includes(name))
-  if (unknown.length > 0) throw new Error(`There is no scenario "${unknown[0]}"; there are ${known.join(', ')}`)
+  if (unknown.length > 0)
+    throw new Error(`There is no scenario "${unknown[0]}"; there are ${known.join(', ')}`)
   let failed = 0
   for (const name of names.length > 0 ? names : known) {
     try {
-      await runScenario(name, args.filter((arg) => !known.includes(arg)), options)
+      await runScenario(
+        name,
+        args.filter((arg) => !known.includes(arg)),
+        options,
+      )
     } catch (error) {
       failed++
       console.error(`${name} failed:`, error)

@@ -12,7 +12,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createDnsServer } from '../../test/support/dns-server.ts'
-import { ASK_LIMIT_MS, startSink, untilDelivered, type Sink } from '../support/flow.ts'
+import { ASK_LIMIT_MS, type Sink, startSink, untilDelivered } from '../support/flow.ts'
 import { type LoadResult, numberText } from '../support/load.ts'
 import { batchFields, makeContent, sendRequest, singleFields } from '../support/messages.ts'
 import type { Options } from '../support/options.ts'
@@ -258,10 +258,12 @@ async function drain(
 
   const request = sendRequest(service, singleFields(service.domain, makeContent(CONTENT_BYTES), FRESH_DOMAIN))
   const seconds = warmUpSeconds + windowSeconds + deferringSeconds
-  const sending = httpLoad(rig, service, request, 10)(
-    { perSecond: FRESH_PER_SECOND, seconds, firstNumber: 0 },
-    true,
-  )
+  const sending = httpLoad(
+    rig,
+    service,
+    request,
+    10,
+  )({ perSecond: FRESH_PER_SECOND, seconds, firstNumber: 0 }, true)
   sending.catch(() => {}) // awaited below
   await sleep(warmUpSeconds * 1_000)
   const rateOfAll = await drainRate(sink, windowSeconds)
@@ -307,7 +309,11 @@ async function drainRate(sink: Sink, seconds: number): Promise<number> {
 async function slowestOf(sink: Sink, fresh: LoadResult): Promise<number> {
   const sent = [...(fresh.acceptedAt ?? [])]
   const times = async () => (await sink.ask({ kind: 'times' }, ASK_LIMIT_MS)).times
-  await until('the last fresh message', 2 * FRESH_MAX_MS, async () => (await times())?.size === sent.length).catch(
+  await until(
+    'the last fresh message',
+    2 * FRESH_MAX_MS,
+    async () => (await times())?.size === sent.length,
+  ).catch(
     () => {}, // told as infinite
   )
   const arrived = await times()

@@ -1,11 +1,20 @@
 /** End to end over HTTP beside Postfix: 10 KB messages, one recipient each, signed with RSA-2048, events recorded. */
-import type { Options } from '../support/options.ts'
+
 import { makeContent, singleFields } from '../support/messages.ts'
+import type { Options } from '../support/options.ts'
 import { ensurePeers } from '../support/postfix.ts'
 import type { Bar, Section } from '../support/results.ts'
 import type { Database } from '../support/service.ts'
 import { formatNumber } from '../support/stats.ts'
-import { alternate, type Candidate, type Measured, ours, postfix, SESSIONS, tableOf } from '../support/systems.ts'
+import {
+  alternate,
+  type Candidate,
+  type Measured,
+  ours,
+  postfix,
+  SESSIONS,
+  tableOf,
+} from '../support/systems.ts'
 
 export const CONTENT_BYTES = 10_000
 const MESSAGES = 20_000

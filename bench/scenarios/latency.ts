@@ -55,7 +55,9 @@ export async function run(options: Options): Promise<Section> {
         head: ['System', 'p50 ms', 'p95 ms', 'p99 ms', 'Longest ms', 'Accept p99 ms'],
         rows: options.databases.map((database) => [
           ourName(database),
-          ...(['p50', 'p95', 'p99', 'max', 'acceptP99'] as const).map((key) => formatNumber(of(database, key))),
+          ...(['p50', 'p95', 'p99', 'max', 'acceptP99'] as const).map((key) =>
+            formatNumber(of(database, key)),
+          ),
         ]),
       },
     ],

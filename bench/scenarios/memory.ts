@@ -58,9 +58,10 @@ async function measure(rig: Rig, database: Database, options: Options): Promise<
   const restMs = options.short ? REST_SHORT_MS : REST_MS
   const content = makeContent(CONTENT_BYTES)
   const sink = await startSink(rig)
-  const system = await ours(ourName(database), database, ({ domain }) =>
-    singleFields(domain, content),
-  ).start(rig, sink)
+  const system = await ours(ourName(database), database, ({ domain }) => singleFields(domain, content)).start(
+    rig,
+    sink,
+  )
   await sleep(restMs)
   const started = memoryOf(system.roots)
   const { peak } = await measureFlow(sink, system, amountsOf(options).measured)

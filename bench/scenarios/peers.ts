@@ -1,6 +1,7 @@
 /** The same message bytes over SMTP into ours and into the peers, and what the tools do alone. */
-import type { Options } from '../support/options.ts'
+
 import { makeContent } from '../support/messages.ts'
+import type { Options } from '../support/options.ts'
 import { ensurePeers } from '../support/postfix.ts'
 import type { Section } from '../support/results.ts'
 import { alternate, oursOverSmtp, postfix, SESSIONS, sinkAlone, tableOf } from '../support/systems.ts'
@@ -10,9 +11,7 @@ export async function run(options: Options): Promise<Section> {
   ensurePeers()
   const content = makeContent(CONTENT_BYTES)
   const candidates = [
-    ...options.databases.map((database) =>
-      oursOverSmtp(ourName(database, 'submission'), database, content),
-    ),
+    ...options.databases.map((database) => oursOverSmtp(ourName(database, 'submission'), database, content)),
     postfix(PEER_SIGNED, true, content),
     postfix(PEER_UNSIGNED, false, content),
     sinkAlone('load straight into the sink', content),

@@ -29,7 +29,10 @@ export async function run(options: Options): Promise<Section> {
   }
   const candidates = options.databases.flatMap((database) => [
     ours(ourName(database, 'untracked'), database, ({ domain }) => singleFields(domain, content)),
-    ours(ourName(database, 'tracked'), database, ({ domain }) => [...singleFields(domain, content), ...TRACKED]),
+    ours(ourName(database, 'tracked'), database, ({ domain }) => [
+      ...singleFields(domain, content),
+      ...TRACKED,
+    ]),
   ])
   const measured = await alternate(options.folder, candidates, options.runs, amountsOf(options))
   const shares = options.databases.map((database, at) => ({

@@ -33,12 +33,12 @@ function prettyName(): string {
 }
 
 const MAGIC: Record<number, string> = {
-  0xef53: 'ext4',
-  0x58465342: 'xfs',
-  0x9123683e: 'btrfs',
-  0x01021994: 'tmpfs (no real sync: figures mean nothing)',
-  0x794c7630: 'overlay',
-  0x2fc12fc1: 'zfs',
+  61267: 'ext4',
+  1481003842: 'xfs',
+  2435016766: 'btrfs',
+  16914836: 'tmpfs (no real sync: figures mean nothing)',
+  2035054128: 'overlay',
+  801189825: 'zfs',
 }
 
 function fileSystem(folder: string): string {

@@ -15,6 +15,8 @@ export interface HttpLoad extends LoadAmount {
   request: string
   connections: number
   record: boolean
+  /** A 429 is no failure: this load is meant to be limited. */
+  mayBeLimited?: boolean
 }
 
 /** An answer that takes longer counts as failed and ends its connection. */
@@ -50,6 +52,7 @@ async function runLane(
       client ??= await openClient(load)
       const answer = await client.exchange(request.with(number))
       if (answer.status === 200) tally.accepted(number, begunAt, monotonicMs())
+      else if (answer.status === 429 && load.mayBeLimited) tally.limited(answer.hasRetryAfter)
       else {
         failures.left--
         tally.failed(`${answer.status} ${answer.body}`)
@@ -66,6 +69,7 @@ async function runLane(
 
 interface Answer {
   status: number
+  hasRetryAfter: boolean
   body: string
 }
 
@@ -116,9 +120,13 @@ function createClient(socket: Socket): Client {
 export function parseAnswer(buffer: Buffer): Answer | null {
   const end = buffer.indexOf('\r\n\r\n')
   if (end < 0) return null
-  const head = buffer.latin1Slice(0, end)
+  const head = buffer.toString('latin1', 0, end)
   const length = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0)
   if (buffer.length < end + 4 + length) return null
   // "HTTP/1.1 200 OK"
-  return { status: Number(head.slice(9, 12)), body: buffer.utf8Slice(end + 4, end + 4 + length) }
+  return {
+    status: Number(head.slice(9, 12)),
+    hasRetryAfter: /\r\nretry-after: *\d/i.test(head),
+    body: buffer.toString('utf8', end + 4, end + 4 + length),
+  }
 }

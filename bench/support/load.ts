@@ -19,6 +19,9 @@ export interface LoadAmount {
 export interface LoadResult {
   accepted: number
   failed: number
+  /** Answers 429, where the load takes them as they come; and those of them without Retry-After. */
+  limited: number
+  limitedWithoutTime: number
   /** What the first failure said. */
   failure: string | null
   /** `monotonicMs` of the first and last acceptance. */
@@ -32,7 +35,10 @@ export interface LoadResult {
 
 export class Tally {
   #latencies: number[] = []
-  #result = { accepted: 0, failed: 0, failure: null as string | null, firstAt: 0, lastAt: 0 }
+  #result = {
+    ...{ accepted: 0, failed: 0, limited: 0, limitedWithoutTime: 0 },
+    ...{ failure: null as string | null, firstAt: 0, lastAt: 0 },
+  }
   readonly #acceptedAt: Map<number, number> | null
 
   constructor(record: boolean) {
@@ -50,6 +56,11 @@ export class Tally {
   failed(why: string): void {
     this.#result.failed++
     this.#result.failure ??= why.slice(0, 500)
+  }
+
+  limited(hasRetryAfter: boolean): void {
+    this.#result.limited++
+    if (!hasRetryAfter) this.#result.limitedWithoutTime++
   }
 
   result(): LoadResult {
@@ -108,7 +119,7 @@ export class NumberedBytes {
   /** Only when the bytes written before have reached the other side. */
   with(number: number): Buffer {
     const digits = numberText(number)
-    for (const offset of this.#offsets) this.bytes.latin1Write(digits, offset)
+    for (const offset of this.#offsets) this.bytes.write(digits, offset, 'latin1')
     return this.bytes
   }
 }

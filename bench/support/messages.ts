@@ -33,7 +33,8 @@ export function makeContent(bytes: number, links = 0): Content {
   const textBytes = Math.floor(bytes / 5)
   const anchors = Array.from(
     { length: links },
-    (_, n) => `<p><a href="https://shop.example/article/${n}?campaign=autumn&amp;place=${n}">Article ${n}</a></p>`,
+    (_, n) =>
+      `<p><a href="https://shop.example/article/${n}?campaign=autumn&amp;place=${n}">Article ${n}</a></p>`,
   ).join('\r\n')
   const htmlBytes = Math.max(0, bytes - textBytes - anchors.length - 60)
   return {

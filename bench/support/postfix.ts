@@ -103,7 +103,10 @@ export async function startPostfix(
   const milter = signed ? await startOpendkim(rig, folder) : null
   const port = await freePort()
   writeFileSync(join(config, 'master.cf'), MASTER(port))
-  writeFileSync(join(config, 'main.cf'), mainCf({ config, queue, data, sinkPort, milter: milter?.port ?? null }))
+  writeFileSync(
+    join(config, 'main.cf'),
+    mainCf({ config, queue, data, sinkPort, milter: milter?.port ?? null }),
+  )
   const kept = await startKept(['/usr/sbin/postfix', '-c', config, 'start-fg'], {
     cwd: folder,
     env: ENVIRONMENT,

@@ -79,6 +79,7 @@ export function sectionText({ title, notes, tables, command, environment }: Stor
 }
 
 export function table({ head, rows }: Table): string {
-  const row = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  const row = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
   return [row(head), row(head.map(() => '---')), ...rows.map(row)].join('\n')
 }

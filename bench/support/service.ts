@@ -1,7 +1,8 @@
 /** The service under measurement: a real process, started as `npm start` starts it. */
-import { createServer } from 'node:net'
-import { mkdirSync } from 'node:fs'
+
 import { once } from 'node:events'
+import { mkdirSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { type PostgresCluster, startPostgres } from '../../test/support/postgres.ts'
 import { startKept } from './kept-process.ts'

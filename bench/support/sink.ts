@@ -3,7 +3,7 @@
  * so that it costs little: it looks at command lines and for the end of content, and writes the replies to
  * what came together in one go. Offers PIPELINING, 8BITMIME, SIZE; no TLS.
  */
-import { createServer, type Server, type Socket } from 'node:net'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { serveHelper } from './helper-process.ts'
 import { monotonicMs } from './stats.ts'
 
@@ -34,7 +34,8 @@ export interface SinkStats {
   times?: Map<string, number>
 }
 
-const EHLO = '250-sink.bench\r\n250-PIPELINING\r\n250-SIZE 52428800\r\n250-8BITMIME\r\n250 ENHANCEDSTATUSCODES\r\n'
+const EHLO =
+  '250-sink.bench\r\n250-PIPELINING\r\n250-SIZE 52428800\r\n250-8BITMIME\r\n250 ENHANCEDSTATUSCODES\r\n'
 const END_OF_CONTENT = Buffer.from('\r\n.\r\n')
 /** A signature stands at the top, below Received fields at the most. */
 const SIGNATURE_WITHIN = 4_096
@@ -77,7 +78,9 @@ class Session {
         const end = buffer.indexOf(END_OF_CONTENT)
         if (end < 0) {
           // The end may be cut in two.
-          this.#buffered = Buffer.from(buffer.subarray(Math.max(0, buffer.length - END_OF_CONTENT.length + 1)))
+          this.#buffered = Buffer.from(
+            buffer.subarray(Math.max(0, buffer.length - END_OF_CONTENT.length + 1)),
+          )
           return { replies, end: false }
         }
         buffer = buffer.subarray(end + END_OF_CONTENT.length)
@@ -89,7 +92,7 @@ class Session {
         this.#buffered = Buffer.from(buffer)
         return { replies, end: buffer.length > LINE_MAX }
       }
-      const line = buffer.latin1Slice(0, end)
+      const line = buffer.toString('latin1', 0, end)
       // Content is looked at together with the line end before it, so that an empty one ends too.
       const isData = /^data$/i.test(line) && this.#recipients.length > 0
       buffer = buffer.subarray(isData ? end : end + 2)
@@ -179,7 +182,7 @@ async function listen(hosts: readonly string[]): Promise<void> {
       server.once('error', reject)
       server.listen({ port, host, backlog: 1_024 }, resolve)
     })
-    port = (server as Server & { address(): { port: number } }).address().port
+    port = (server.address() as AddressInfo).port
   }
 }
 

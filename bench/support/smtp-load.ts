@@ -95,7 +95,7 @@ class Session {
     socket.on('error', fail)
     socket.on('close', () => fail(new Error('the session was closed')))
     socket.on('data', (chunk) => {
-      this.#text += chunk.latin1Slice()
+      this.#text += chunk.toString('latin1')
       for (let end = this.#text.indexOf('\r\n'); end >= 0; end = this.#text.indexOf('\r\n')) {
         const line = this.#text.slice(0, end)
         this.#text = this.#text.slice(end + 2)

@@ -1,6 +1,7 @@
 /** The database of a service that is stopped, opened beside it: to let time pass, and to fill tables. */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setImmediate } from 'node:timers/promises'
 import { Client } from 'pg'
 import type { SqlValue, Statement } from '../../src/store/store.ts'
 import type { BenchService } from './service.ts'
@@ -10,8 +11,8 @@ export type Place = Pick<BenchService, 'dataFolder' | 'databaseUrl'>
 
 /** Rows of one transaction when tables are filled. */
 const ROWS_PER_TRANSACTION = 50_000
-/** Rows of one INSERT on PostgreSQL, where each statement is a message to the server; 11 values each. */
-const ROWS_PER_STATEMENT = 1_000
+/** Rows of one INSERT on PostgreSQL, where each statement is a message to the server. */
+const ROWS_PER_STATEMENT = 5_000
 const SQLITE_CACHE_KB = 1_000_000
 
 const sqliteFile = ({ dataFolder }: Place) => join(dataFolder, 'sendwright.db')
@@ -39,11 +40,11 @@ export async function queryOne(place: Place, sql: string): Promise<Record<string
 
 /** Writes rows of one shape, with the indexes and triggers that the schema has, without waiting for the disk. */
 export async function fill(place: Place, rows: Iterable<Statement>): Promise<void> {
-  if (place.databaseUrl === null) fillSqlite(sqliteFile(place), rows)
+  if (place.databaseUrl === null) await fillSqlite(sqliteFile(place), rows)
   else await withClient(place.databaseUrl, (client) => fillPostgres(client, rows))
 }
 
-function fillSqlite(file: string, rows: Iterable<Statement>): void {
+async function fillSqlite(file: string, rows: Iterable<Statement>): Promise<void> {
   const database = new DatabaseSync(file)
   database.exec(`PRAGMA synchronous = OFF; PRAGMA cache_size = -${SQLITE_CACHE_KB}; BEGIN`)
   let count = 0
@@ -51,7 +52,9 @@ function fillSqlite(file: string, rows: Iterable<Statement>): void {
   for (const { sql, values } of rows) {
     statement ??= database.prepare(sql)
     statement.run(...values)
-    if (++count % ROWS_PER_TRANSACTION === 0) database.exec('COMMIT; BEGIN')
+    if (++count % ROWS_PER_TRANSACTION !== 0) continue
+    database.exec('COMMIT; BEGIN')
+    await setImmediate() // a signal may be waiting
   }
   database.exec('COMMIT')
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
@@ -82,13 +85,15 @@ async function fillPostgres(client: Client, rows: Iterable<Statement>): Promise<
   await client.query('VACUUM ANALYZE events')
 }
 
-/** `INSERT INTO t (a, b) VALUES (?, ?)` for many rows. */
-function multiRow(sql: string, rows: readonly (readonly SqlValue[])[]): { text: string; values: SqlValue[] } {
-  const width = rows[0]?.length ?? 0
-  const tuples = rows.map(
-    (_, row) => `(${Array.from({ length: width }, (_, at) => `$${row * width + at + 1}`).join(', ')})`,
-  )
-  return { text: `${sql.slice(0, sql.indexOf('VALUES'))}VALUES ${tuples.join(', ')}`, values: rows.flat() }
+/** `INSERT INTO t (a, b) VALUES (?, ?)` for many rows, as one array for each column. */
+function multiRow(sql: string, rows: readonly (readonly SqlValue[])[]) {
+  const columns = (rows[0] ?? []).map((_, at) => rows.map((row) => row[at] ?? null))
+  const arrays = columns.map((values, at) => {
+    const isNumber = values.some((value) => typeof value === 'number')
+    return `$${at + 1}::${isNumber ? 'bigint' : 'text'}[]`
+  })
+  const text = `${sql.slice(0, sql.indexOf('VALUES'))}SELECT * FROM unnest(${arrays.join(', ')})`
+  return { name: 'fill', text, values: columns }
 }
 
 async function withClient<T>(url: string, run: (client: Client) => Promise<T>): Promise<T> {

@@ -64,10 +64,11 @@ export function httpLoad(
   { host, port }: { host: string; port: number },
   request: string,
   connections: number,
+  mayBeLimited = false,
 ): System['load'] {
   const helper = startHelper<HttpLoad, LoadResult>(rig, 'http-load.ts')
   return (amount, record = false) =>
-    helper.ask({ ...amount, host, port, request, connections, record }, LOAD_LIMIT_MS)
+    helper.ask({ ...amount, host, port, request, connections, record, mayBeLimited }, LOAD_LIMIT_MS)
 }
 
 /** Ours over SMTP submission, with the bytes that Postfix gets. */
@@ -167,11 +168,7 @@ export async function alternate(
   return candidates.map(({ name }, at) => summary(name, flows[at] ?? []))
 }
 
-function runOnce(
-  folder: string,
-  candidate: Candidate,
-  { warmUp, measured }: Amounts,
-): Promise<Flow> {
+function runOnce(folder: string, candidate: Candidate, { warmUp, measured }: Amounts): Promise<Flow> {
   return withRig(folder, async (rig) => {
     const sink = await startSink(rig)
     const system = await candidate.start(rig, sink)
@@ -220,4 +217,3 @@ export function tableOf(measured: readonly Measured[], references: readonly stri
     ]),
   }
 }
-
