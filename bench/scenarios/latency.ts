@@ -1,5 +1,5 @@
 /** Time from the 200 of a call to the sink's 250, at 50 messages a second. */
-import { ASK_LIMIT_MS, startSink, untilDelivered } from '../support/flow.ts'
+import { ASK_LIMIT_MS, type Sink, type System, startSink, untilDelivered } from '../support/flow.ts'
 import { numberText } from '../support/load.ts'
 import { makeContent, RECIPIENT_DOMAIN, sendRequest, singleFields } from '../support/messages.ts'
 import type { Options } from '../support/options.ts'
@@ -15,8 +15,10 @@ const SECONDS = 60
 const SECONDS_SHORT = 4
 const WARM_UP_MESSAGES = 500
 const P95_MAX_MS = 150
+/** Less than so much of the rate is another measurement. */
+const RATE_SHARE_MIN = 0.95
 
-export interface LatencyRun {
+interface LatencyRun {
   database: Database
   sent: number
   p50: number
@@ -65,36 +67,47 @@ export async function run(options: Options): Promise<Section> {
   }
 }
 
-/** `env`: settings beside the usual ones; `fields`: form fields beside the message's own. */
-export async function measureLatency(
+async function measureLatency(
   rig: Rig,
   database: Database,
   perSecond: number,
   seconds: number,
-  fields: readonly [string, string][] = [],
 ): Promise<LatencyRun> {
   const sink = await startSink(rig)
   const service = await startService(rig, {
     database,
     env: { SENDWRIGHT_DELIVERY: `smtp://127.0.0.1:${sink.port}` },
   })
-  const content = makeContent(CONTENT_BYTES)
-  const request = sendRequest(service, [...singleFields(service.domain, content), ...fields])
+  const request = sendRequest(service, singleFields(service.domain, makeContent(CONTENT_BYTES)))
   const load = httpLoad(rig, service, request, SESSIONS)
-  await sink.ask({ kind: 'reset', refuse: [], record: RECIPIENT_DOMAIN }, ASK_LIMIT_MS)
   await load({ count: WARM_UP_MESSAGES, firstNumber: 90_000_000 })
   await untilDelivered(sink, WARM_UP_MESSAGES)
+  const latencies = await latenciesOf(sink, load, perSecond, seconds)
+  await service.stop()
+  return { database, ...latencies }
+}
+
+/** Sends at a rate, and tells how long messages took from their 200 to the sink. Nothing else may be under way. */
+export async function latenciesOf(
+  sink: Sink,
+  load: System['load'],
+  perSecond: number,
+  seconds: number,
+): Promise<Omit<LatencyRun, 'database'>> {
+  await sink.ask({ kind: 'reset', refuse: [], record: RECIPIENT_DOMAIN }, ASK_LIMIT_MS)
   const result = await load({ perSecond, seconds, firstNumber: 0 }, true)
   if (result.failed > 0) throw new Error(`${result.failed} requests failed: ${result.failure}`)
-  await untilDelivered(sink, WARM_UP_MESSAGES + result.accepted)
+  if (result.accepted < RATE_SHARE_MIN * perSecond * seconds)
+    throw new Error(
+      `only ${result.accepted} messages in ${seconds} s: the rate of ${perSecond}/s was not kept up`,
+    )
+  await untilDelivered(sink, result.accepted)
   const { times } = await sink.ask({ kind: 'times' }, ASK_LIMIT_MS)
-  await service.stop()
   const waits = [...(result.acceptedAt ?? [])].map(([number, acceptedAt]) => {
     const arrivedAt = times?.get(`r${numberText(number)}@${RECIPIENT_DOMAIN}`)
     return arrivedAt === undefined ? Number.POSITIVE_INFINITY : Math.max(0, arrivedAt - acceptedAt)
   })
   return {
-    database,
     sent: result.accepted,
     p50: percentile(waits, 0.5),
     p95: percentile(waits, 0.95),

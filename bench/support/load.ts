@@ -10,7 +10,7 @@ export interface LoadAmount {
   count?: number
   /** Seconds after which no further request is begun. */
   seconds?: number
-  /** Requests a second, evenly spread, however slow the answers; without it each answer is followed by the next. */
+  /** Requests a second, evenly spread, as far as connections are free; without it each answer is followed by the next. */
   perSecond?: number
   /** Number of the first request. */
   firstNumber: number
@@ -90,10 +90,9 @@ export class Schedule {
   next(): number | null | Promise<number | null> {
     const { count = Number.POSITIVE_INFINITY, seconds = Number.POSITIVE_INFINITY, perSecond } = this.#amount
     const elapsedMs = performance.now() - this.#begunAt
-    if (this.#given >= count) return null
+    if (this.#given >= count || elapsedMs >= seconds * 1_000) return null
     const number = this.#amount.firstNumber + this.#given
     if (perSecond === undefined) {
-      if (elapsedMs >= seconds * 1_000) return null
       this.#given++
       return number
     }
