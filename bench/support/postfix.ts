@@ -9,7 +9,6 @@ import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, writeFileSyn
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { type KeptProcess, startKept } from './kept-process.ts'
-import { processTree } from './processes.ts'
 import { type Rig, until } from './rig.ts'
 import { freePort } from './service.ts'
 
@@ -25,6 +24,8 @@ export const PEER_SENDER = `sender@${PEER_DOMAIN}`
 
 const INSTALL = 'apt-get install -y --no-install-recommends postfix opendkim'
 const START_LIMIT_MS = 30_000
+/** Where Debian has it. */
+const MASTER_PROGRAM = '/usr/lib/postfix/sbin/master'
 const ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' }
 
 // As in Debian's master.cf, without chroot: the daemons find their libraries and the sink wherever they are.
@@ -70,7 +71,7 @@ export function ensurePeers(): void {
   throw new Error(`Postfix and OpenDKIM are not installed; as root: ${INSTALL}`)
 }
 
-const peersInstalled = () => existsSync('/usr/sbin/postfix') && existsSync('/usr/sbin/opendkim')
+const peersInstalled = () => existsSync(MASTER_PROGRAM) && existsSync('/usr/sbin/opendkim')
 
 export function peerVersions(): Record<string, string> {
   if (!peersInstalled()) return { postfix: 'not installed', opendkim: 'not installed' }
@@ -107,21 +108,25 @@ export async function startPostfix(
     join(config, 'main.cf'),
     mainCf({ config, queue, data, sinkPort, milter: milter?.port ?? null }),
   )
-  const kept = await startKept(['/usr/sbin/postfix', '-c', config, 'start-fg'], {
-    cwd: folder,
+  // Makes the queue's folders. The master is then started by itself, since it is what must end with us.
+  const check = spawnSync('/usr/sbin/postfix', ['-c', config, 'check'], {
     env: ENVIRONMENT,
+    encoding: 'utf8',
+    timeout: START_LIMIT_MS,
+  })
+  if (check.status !== 0) throw new Error(`Postfix refuses its configuration:\n${check.stderr}`)
+  const kept = await startKept([MASTER_PROGRAM, '-c', config, '-s'], {
+    cwd: folder,
+    env: { ...ENVIRONMENT, MAIL_CONFIG: config },
     outputFile: join(folder, 'output'),
   })
   const stop = async () => {
-    spawnSync('/usr/sbin/postfix', ['-c', config, 'stop'], { env: ENVIRONMENT, timeout: START_LIMIT_MS })
     await kept.end('SIGTERM')
     await milter?.process.end('SIGTERM')
   }
   rig.defer('Postfix', stop)
   await untilListening('Postfix', port, kept)
-  const master = processTree([kept.pid]).find(({ name }) => name === 'master')
-  if (!master) throw new Error(`Postfix has no master process:\n${kept.output()}`)
-  return { port, roots: [master.pid, ...(milter ? [milter.process.pid] : [])], stop }
+  return { port, roots: [kept.pid, ...(milter ? [milter.process.pid] : [])], stop }
 }
 
 function mainCf(parts: {
