@@ -45,6 +45,7 @@ async function main(args: readonly string[]): Promise<number> {
     } catch (error) {
       failed++
       console.error(`${name} failed:`, error)
+      await closeRigs() // of a scenario that ran over its limit
     }
   }
   if (failed > 0) console.error(`${failed} scenario(s) failed`)

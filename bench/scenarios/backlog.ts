@@ -269,6 +269,7 @@ async function drain(
   const rateOfAll = await drainRate(sink, windowSeconds)
   await sink.ask({ kind: 'refuse', domains: [BACKLOG_DOMAIN] }, ASK_LIMIT_MS)
   const fresh = await sending
+  if (fresh.failed > 0) throw new Error(`${fresh.failed} fresh messages were refused: ${fresh.failure}`)
   const freshSlowestMs = await slowestOf(sink, fresh)
   const { refused } = await statsNow()
   const { rssMb } = memory.stop()

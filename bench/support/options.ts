@@ -24,7 +24,7 @@ export interface Options {
 export const USAGE = `Usage: npm run bench [-- [scenario ...] [options]]
 
 Scenarios  %SCENARIOS%
-           without a name: all but profile
+           without a name: all of them
 
   --database sqlite|postgres|both   default both
   --runs N       measured runs of each system, alternating; medians are shown (default 3)
