@@ -27,7 +27,7 @@ import type { Outgoing } from './outgoing.ts'
 /** Domains, their keys and tracking settings: operations, and the work in the background. */
 export async function startDomains(
   core: Core,
-  { resolver, allow, signingKeys, sending, credentials, imports }: Mail,
+  { resolver, allow, signingKeys, sending, credentials, imports, past }: Mail,
   { registry }: Outgoing,
   templates: TemplateService,
   firstAccountId: string,
@@ -47,6 +47,7 @@ export async function startDomains(
       storageUrl: config.storageUrl,
       now: () => clock.now(),
     }),
+    ({ id }) => past.removeDomain(id),
     (domain) => tracking.remove(domain.id),
     removeSendingKeys(store),
     credentials.forgetDomain,

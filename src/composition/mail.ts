@@ -21,7 +21,9 @@ import { createInbox } from '../inbox/inbox.ts'
 import { type CaptureListener, startCaptureListener } from '../inbox/listener.ts'
 import { createListStore } from '../lists/store.ts'
 import { createArchiveSender } from '../messages/archive.ts'
+import { createKnownDeliveries } from '../messages/known-deliveries.ts'
 import { createListExpander } from '../messages/lists.ts'
+import { createPastDeliveries } from '../messages/past-deliveries.ts'
 import { createSecondaryKeys } from '../messages/secondary-keys.ts'
 import { createSending } from '../messages/sending.ts'
 import { createSources } from '../messages/sources.ts'
@@ -67,8 +69,11 @@ export async function startMail(
   const signingKeys = createSigningKeys(store, sealer, clock)
   const leaseOwner = newId()
   const idempotency = createIdempotency({ store, clock })
+  const past = createPastDeliveries({ store, clock, keepDays: config.eventRetentionDays })
+  const known = createKnownDeliveries({ store, domains, storageUrl })
   const sending = createSending({
     ...core,
+    past,
     lists: createListExpander({
       store,
       lists: createListStore(store),
@@ -140,7 +145,19 @@ export async function startMail(
   const credentials = createCredentials(store, sealer, clock)
   const imports = createImports({ store, blobs, clock, log })
   open.push(() => imports.stop())
-  return { inbox, faults, delivery, sending, idempotency, resolver, allow, signingKeys, credentials, imports }
+  const own = {
+    inbox,
+    faults,
+    delivery,
+    sending,
+    idempotency,
+    signingKeys,
+    credentials,
+    imports,
+    past,
+    known,
+  }
+  return { ...own, resolver, allow }
 }
 
 export type Mail = Awaited<ReturnType<typeof startMail>>
