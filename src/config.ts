@@ -84,6 +84,8 @@ export interface Config {
   maxDomains: number
   /** Blocklists that `doctor` asks about the sending addresses; none: not asked. */
   dnsblZones: readonly string[]
+  /** MaxMind DB file that tells where addresses are; null: nobody knows. */
+  geoDatabase: string | null
   /** Tests only: `name:count` of base/fail-point.ts. */
   testFailPoint: string | null
 }
@@ -200,6 +202,7 @@ export function readConfig(env: Environment): Config {
     maxMessageTtlSeconds: setting('MAX_MESSAGE_TTL', wholeNumber(0, 31_536_000, 'seconds'), () => 604_800),
     maxDomains: setting('MAX_DOMAINS', wholeNumber(0, 1_000_000_000, 'domains'), () => 0),
     dnsblZones: setting('DNSBL_ZONES', zonesOrOff, () => DEFAULT_DNSBL_ZONES),
+    geoDatabase: optional('GEO_DATABASE', path),
     testFailPoint: optional('TEST_FAIL_POINT', (text) => text),
   }
   if (config.dkimZoneListen !== null && config.dnsTargets.dkimZone === null) {
