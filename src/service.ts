@@ -22,6 +22,7 @@ import { startOutgoing } from './composition/outgoing.ts'
 import { startSmtp } from './composition/smtp.ts'
 import { checkSystem, describeSystem } from './composition/system.ts'
 import { startTemplates } from './composition/templates.ts'
+import { startVisits } from './composition/visits.ts'
 import type { Config } from './config.ts'
 import { createSandbox } from './domains/create-domain.ts'
 import { createDomainDirectory } from './domains/directory.ts'
@@ -151,6 +152,7 @@ export async function startService(
       limiter,
       open,
     )
+    const visits = await startVisits(core, parts, outgoing, open)
     http.register([
       ...messageRoutes({
         ...parts.sending.accept,
@@ -167,6 +169,7 @@ export async function startService(
         baseUrl: config.publicUrl,
       }),
       ...domainParts.routes,
+      ...visits.routes,
       ...credentialRoutes(parts.credentials, domains),
       ...outgoing.routes,
       ...inboxRoutes(parts.inbox, config.publicUrl),
