@@ -37,7 +37,10 @@ export interface Config {
   secret: string | null
   publicUrl: string
   storageUrl: string
-  trackingUrl: string
+  /** Where tracking links lead of domains whose own host does not work; null: they have none. */
+  trackingUrl: string | null
+  /** A proxy ends TLS for the tracking hosts of domains. */
+  trackingTlsExternal: boolean
   headerPrefix: string
   headerPrefixAliases: readonly string[]
   authRealm: string
@@ -145,7 +148,11 @@ export function readConfig(env: Environment): Config {
     port,
     publicUrl,
     storageUrl: setting('STORAGE_URL', baseUrl, () => publicUrl),
-    trackingUrl: setting('TRACKING_URL', baseUrl, () => publicUrl),
+    // Unlike with other settings, empty is not absent.
+    trackingUrl: setting<string | null>('TRACKING_URL', baseUrl, () =>
+      env['SENDWRIGHT_TRACKING_URL'] === undefined ? publicUrl : null,
+    ),
+    trackingTlsExternal: setting('TRACKING_TLS_EXTERNAL', flag, () => false),
     smtpHost: setting('SMTP_HOST', hostName, () => host),
     smtpPort: setting('SMTP_PORT', portNumber, () => 2525),
     smtpTls: certificateFile !== null && keyFile !== null ? { certificateFile, keyFile } : null,

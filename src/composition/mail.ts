@@ -35,6 +35,7 @@ import { createImports } from '../suppressions/import.ts'
 import type { Closers, Core, SendingOverrides } from './core.ts'
 import { startExpansions } from './lists.ts'
 import type { Outgoing } from './outgoing.ts'
+import type { TrackingComposition } from './tracking.ts'
 
 /** Attempts get this long to end on a stop; R12 allows 30 s for all of it. */
 export const DRAIN_MS = 20_000
@@ -43,6 +44,7 @@ export const DRAIN_MS = 20_000
 export async function startMail(
   core: Core,
   { resolver, allow, webhooks, poster }: Outgoing,
+  tracking: TrackingComposition,
   open: Closers,
   overrides: SendingOverrides,
 ) {
@@ -99,7 +101,11 @@ export async function startMail(
     leaseOwner,
     wakeDelivery: () => delivery.wake(),
     outbox: (events) => webhooks.outboxStatements(events),
-    sweepAlso: () => idempotency.sweep(),
+    sweepAlso: async () => {
+      await idempotency.sweep()
+      await tracking.links.removeOld()
+    },
+    tracker: tracking.tracker,
     ...overrides,
   })
   const tlsResults = createTlsResults(store, clock)

@@ -2,31 +2,30 @@
 import type { Operation } from '../http/operation.ts'
 import { createListStore } from '../lists/store.ts'
 import { NO_GEO, openGeo } from '../tracking/geo.ts'
-import { createTokens, type Tokens } from '../tracking/tokens.ts'
 import { createUnsubscriber, type Unsubscriber } from '../tracking/unsubscribe.ts'
 import { visitRoutes } from '../tracking/visit-routes.ts'
 import { createVisits } from '../tracking/visits.ts'
 import type { Closers, Core } from './core.ts'
 import type { Mail } from './mail.ts'
 import type { Outgoing } from './outgoing.ts'
+import type { TrackingComposition } from './tracking.ts'
 
 export interface VisitParts {
   routes: Operation[]
-  tokens: Tokens
   unsubscriber: Unsubscriber
 }
 
 export async function startVisits(
-  { config, log, clock, store, sealer, domains }: Core,
+  { config, log, clock, store, domains }: Core,
   { known }: Mail,
   { webhooks }: Outgoing,
+  { tokens, links }: TrackingComposition,
   open: Closers,
 ): Promise<VisitParts> {
   const geo = config.geoDatabase === null ? NO_GEO : await openGeo(config.geoDatabase, clock, log)
   open.push(() => geo.stop())
   const outbox = webhooks.outboxStatements
   const lists = createListStore(store)
-  const tokens = createTokens(sealer)
   const unsubscriber = createUnsubscriber({ store, domains, lists, known, clock, outbox })
   const visits = createVisits({ store, known, geo, clock, log, outbox })
   open.push(() => visits.stop())
@@ -34,13 +33,12 @@ export async function startVisits(
     tokens,
     visits,
     unsubscriber,
-    // Every target stands in its token so far; none is stored.
-    urlOf: async () => null,
+    urlOf: links.urlOf,
     async senderOf({ scope, listSid, domainId }) {
       if (scope === 'list' && listSid !== null) return (await lists.byId(listSid))?.address ?? null
       return (await domains.byId(domainId))?.name ?? null
     },
     clock,
   })
-  return { routes, tokens, unsubscriber }
+  return { routes, unsubscriber }
 }

@@ -525,6 +525,14 @@ export interface WebhookAttemptRow {
   created_at: number
 }
 
+export interface TrackingLinkRow {
+  id: string
+  account_id: string
+  url: string
+  created_at: number
+  used_at: number
+}
+
 export interface Schema {
   outgoing_posts: OutgoingPostRow
   outgoing_leases: OutgoingLeaseRow
@@ -544,6 +552,7 @@ export interface Schema {
   domain_dns: DomainDnsRow
   domain_deletions: DomainDeletionRow
   tracking_settings: TrackingSettingsRow
+  tracking_links: TrackingLinkRow
   dkim_keys: DkimKeyRow
   sender_security: SenderSecurityRow
   messages: MessageRow
