@@ -37,7 +37,10 @@ export interface Config {
   secret: string | null
   publicUrl: string
   storageUrl: string
-  trackingUrl: string
+  /** Where tracking links lead of domains whose own host does not work; null: they have none. */
+  trackingUrl: string | null
+  /** A proxy ends TLS for the tracking hosts of domains. */
+  trackingTlsExternal: boolean
   headerPrefix: string
   headerPrefixAliases: readonly string[]
   authRealm: string
@@ -84,6 +87,8 @@ export interface Config {
   maxDomains: number
   /** Blocklists that `doctor` asks about the sending addresses; none: not asked. */
   dnsblZones: readonly string[]
+  /** MaxMind DB file that tells where addresses are; null: nobody knows. */
+  geoDatabase: string | null
   /** Tests only: `name:count` of base/fail-point.ts. */
   testFailPoint: string | null
 }
@@ -143,7 +148,11 @@ export function readConfig(env: Environment): Config {
     port,
     publicUrl,
     storageUrl: setting('STORAGE_URL', baseUrl, () => publicUrl),
-    trackingUrl: setting('TRACKING_URL', baseUrl, () => publicUrl),
+    // Unlike with other settings, empty is not absent.
+    trackingUrl: setting<string | null>('TRACKING_URL', baseUrl, () =>
+      env['SENDWRIGHT_TRACKING_URL'] === undefined ? publicUrl : null,
+    ),
+    trackingTlsExternal: setting('TRACKING_TLS_EXTERNAL', flag, () => false),
     smtpHost: setting('SMTP_HOST', hostName, () => host),
     smtpPort: setting('SMTP_PORT', portNumber, () => 2525),
     smtpTls: certificateFile !== null && keyFile !== null ? { certificateFile, keyFile } : null,
@@ -200,6 +209,7 @@ export function readConfig(env: Environment): Config {
     maxMessageTtlSeconds: setting('MAX_MESSAGE_TTL', wholeNumber(0, 31_536_000, 'seconds'), () => 604_800),
     maxDomains: setting('MAX_DOMAINS', wholeNumber(0, 1_000_000_000, 'domains'), () => 0),
     dnsblZones: setting('DNSBL_ZONES', zonesOrOff, () => DEFAULT_DNSBL_ZONES),
+    geoDatabase: optional('GEO_DATABASE', path),
     testFailPoint: optional('TEST_FAIL_POINT', (text) => text),
   }
   if (config.dkimZoneListen !== null && config.dnsTargets.dkimZone === null) {

@@ -22,6 +22,8 @@ import { startOutgoing } from './composition/outgoing.ts'
 import { startSmtp } from './composition/smtp.ts'
 import { checkSystem, describeSystem } from './composition/system.ts'
 import { startTemplates } from './composition/templates.ts'
+import { createTracking } from './composition/tracking.ts'
+import { startVisits } from './composition/visits.ts'
 import type { Config } from './config.ts'
 import { createSandbox } from './domains/create-domain.ts'
 import { createDomainDirectory } from './domains/directory.ts'
@@ -126,7 +128,11 @@ export async function startService(
     const templating = startTemplates(core, open)
     const sendingTemplates = sendTemplates(templating.templates, templating.renderer)
     const outgoing = await startOutgoing(core, open)
-    const parts = await startMail(core, outgoing, open, { ...sendingTemplates, ...overrides.sending })
+    const tracking = createTracking(core)
+    const parts = await startMail(core, outgoing, tracking, open, {
+      ...sendingTemplates,
+      ...overrides.sending,
+    })
     const sandbox = await domains.byName(first.sandboxDomain)
     if (sandbox) await parts.credentials.setSystem(sandbox, null)
     const retention = createEventRetention({
@@ -147,10 +153,12 @@ export async function startService(
       parts,
       outgoing,
       templating.templates,
+      tracking.settings,
       first.accountId,
       limiter,
       open,
     )
+    const visits = await startVisits(core, parts, outgoing, tracking, open)
     http.register([
       ...messageRoutes({
         ...parts.sending.accept,
@@ -167,6 +175,7 @@ export async function startService(
         baseUrl: config.publicUrl,
       }),
       ...domainParts.routes,
+      ...visits.routes,
       ...credentialRoutes(parts.credentials, domains),
       ...outgoing.routes,
       ...inboxRoutes(parts.inbox, config.publicUrl),

@@ -17,7 +17,7 @@ import { cancelExpansions } from '../lists/expansion-job.ts'
 import { removeMail } from '../messages/on-domain-deleted.ts'
 import { domainStatements } from '../suppressions/store.ts'
 import type { TemplateService } from '../templates/service.ts'
-import { createTrackingDirectory } from '../tracking/settings.ts'
+import type { TrackingDirectory } from '../tracking/settings.ts'
 import { trackingSettingsRoutes } from '../tracking/settings-routes.ts'
 import { removeDomainWebhooks } from '../webhooks/domain-webhooks.ts'
 import type { Closers, Core } from './core.ts'
@@ -27,15 +27,15 @@ import type { Outgoing } from './outgoing.ts'
 /** Domains, their keys and tracking settings: operations, and the work in the background. */
 export async function startDomains(
   core: Core,
-  { resolver, allow, signingKeys, sending, credentials, imports }: Mail,
+  { resolver, allow, signingKeys, sending, credentials, imports, past }: Mail,
   { registry }: Outgoing,
   templates: TemplateService,
+  tracking: TrackingDirectory,
   firstAccountId: string,
   limiter: RateLimiter,
   open: Closers,
 ): Promise<{ routes: Operation[] }> {
   const { config, log, clock, store, blobs, sealer, domains } = core
-  const tracking = createTrackingDirectory(store, clock)
   const onDeleted: OnDomainDeleted[] = [
     // First, so that no further copies of posts come behind the removal of the mail. The lists themselves
     // stay, for the day the domain is made again (domains.md rule 24).
@@ -47,6 +47,7 @@ export async function startDomains(
       storageUrl: config.storageUrl,
       now: () => clock.now(),
     }),
+    ({ id }) => past.removeDomain(id),
     (domain) => tracking.remove(domain.id),
     removeSendingKeys(store),
     credentials.forgetDomain,

@@ -54,7 +54,7 @@ export function createHttp(
     logger: log,
     clock,
     baseUrl: config.publicUrl,
-    otherBaseUrls: [config.storageUrl, config.trackingUrl],
+    otherBaseUrls: [config.storageUrl, config.trackingUrl].filter((url) => url !== null),
     headerPrefix: config.headerPrefix,
     headerPrefixAliases: config.headerPrefixAliases,
     authRealm: config.authRealm,

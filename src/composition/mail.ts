@@ -21,7 +21,9 @@ import { createInbox } from '../inbox/inbox.ts'
 import { type CaptureListener, startCaptureListener } from '../inbox/listener.ts'
 import { createListStore } from '../lists/store.ts'
 import { createArchiveSender } from '../messages/archive.ts'
+import { createKnownDeliveries } from '../messages/known-deliveries.ts'
 import { createListExpander } from '../messages/lists.ts'
+import { createPastDeliveries } from '../messages/past-deliveries.ts'
 import { createSecondaryKeys } from '../messages/secondary-keys.ts'
 import { createSending } from '../messages/sending.ts'
 import { createSources } from '../messages/sources.ts'
@@ -33,6 +35,7 @@ import { createImports } from '../suppressions/import.ts'
 import type { Closers, Core, SendingOverrides } from './core.ts'
 import { startExpansions } from './lists.ts'
 import type { Outgoing } from './outgoing.ts'
+import type { TrackingComposition } from './tracking.ts'
 
 /** Attempts get this long to end on a stop; R12 allows 30 s for all of it. */
 export const DRAIN_MS = 20_000
@@ -41,6 +44,7 @@ export const DRAIN_MS = 20_000
 export async function startMail(
   core: Core,
   { resolver, allow, webhooks, poster }: Outgoing,
+  tracking: TrackingComposition,
   open: Closers,
   overrides: SendingOverrides,
 ) {
@@ -67,8 +71,11 @@ export async function startMail(
   const signingKeys = createSigningKeys(store, sealer, clock)
   const leaseOwner = newId()
   const idempotency = createIdempotency({ store, clock })
+  const past = createPastDeliveries({ store, clock, keepDays: config.eventRetentionDays })
+  const known = createKnownDeliveries({ store, domains, storageUrl })
   const sending = createSending({
     ...core,
+    past,
     lists: createListExpander({
       store,
       lists: createListStore(store),
@@ -94,7 +101,11 @@ export async function startMail(
     leaseOwner,
     wakeDelivery: () => delivery.wake(),
     outbox: (events) => webhooks.outboxStatements(events),
-    sweepAlso: () => idempotency.sweep(),
+    sweepAlso: async () => {
+      await idempotency.sweep()
+      await tracking.links.removeOld()
+    },
+    tracker: tracking.tracker,
     ...overrides,
   })
   const tlsResults = createTlsResults(store, clock)
@@ -140,7 +151,19 @@ export async function startMail(
   const credentials = createCredentials(store, sealer, clock)
   const imports = createImports({ store, blobs, clock, log })
   open.push(() => imports.stop())
-  return { inbox, faults, delivery, sending, idempotency, resolver, allow, signingKeys, credentials, imports }
+  const own = {
+    inbox,
+    faults,
+    delivery,
+    sending,
+    idempotency,
+    signingKeys,
+    credentials,
+    imports,
+    past,
+    known,
+  }
+  return { ...own, resolver, allow }
 }
 
 export type Mail = Awaited<ReturnType<typeof startMail>>

@@ -20,7 +20,6 @@ import { copyStatements, type NewCopy, type RowParts } from './acceptance-rows.t
 import {
   type ChosenTemplate,
   type ListExpander,
-  NO_TRACKER,
   type RecipientHabits,
   RenderError,
   type SandboxGate,
@@ -31,7 +30,6 @@ import { type MessageContent, type MessageRecord, mimeFiles } from './content.ts
 import { type CopyParts, makeCopy } from './copy.ts'
 import type { Draft } from './draft.ts'
 import { findHeader, headerText, mailHeaders, newMessageId, readMessageId } from './headers.ts'
-import type { MessageOptions } from './options.ts'
 import type { QueueLimits } from './queue-limits.ts'
 import type { MessageRecords } from './records.ts'
 import { checkSecondaryKey, type SecondaryKeys } from './secondary-keys.ts'
@@ -134,7 +132,6 @@ export async function acceptMessage(
 /** What the account and its other things must allow; gives the template. */
 async function checkDraft(parts: AcceptParts, draft: Draft, domain: Domain): Promise<ChosenTemplate | null> {
   await parts.queueLimits.check(domain)
-  if (parts.tracker === NO_TRACKER) refuseTracking(draft.options)
   await checkFromDomain(parts.domains, draft, domain)
   if (domain.type === 'sandbox' && !(await parts.sandbox.mayReceive(domain, draft.recipients))) {
     throw notAllowed(domain, SANDBOX)
@@ -146,18 +143,6 @@ async function checkDraft(parts: AcceptParts, draft: Draft, domain: Domain): Pro
     throw new BadRequest('subject parameter is missing')
   }
   return chosen
-}
-
-/** Without a tracker an option that asks for tracking is refused by name: nothing is ignored silently. */
-function refuseTracking({ trackClicks, trackOpens, pixelAtTop }: MessageOptions): void {
-  const clicks = trackClicks !== null && trackClicks !== false
-  const asked = [
-    clicks && trackOpens === true && 'o:tracking',
-    clicks && 'o:tracking-clicks',
-    trackOpens === true && 'o:tracking-opens',
-    pixelAtTop === true && 'o:tracking-pixel-location-top',
-  ].find(Boolean)
-  if (asked) throw new BadRequest(`'${asked}' is not supported yet`)
 }
 
 async function checkFromDomain(domains: DomainDirectory, draft: Draft, domain: Domain): Promise<void> {

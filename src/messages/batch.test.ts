@@ -63,7 +63,7 @@ test('a newsletter sent with the public JavaScript client arrives as its product
         tracker: {
           trackingOf: async ({ tags }) => ({
             variable: (name) => `mailto:${name}-${tags.join('+')}@track.example`,
-            rewrite: (parts) => parts,
+            rewrite: async (parts) => parts,
             headers: () => [],
           }),
         },

@@ -56,8 +56,10 @@ export interface TrackedCopy {
   recipient: string
   tags: readonly string[]
   options: MessageOptions
-  /** Address of the mailing list that the copy goes through. */
-  list: string | null
+  /** The mailing list that the copy goes through, by its own id. */
+  listSid: string | null
+  /** An unsubscribe variable stands somewhere in the copy: in a text or in a header field. */
+  usesVariable: boolean
 }
 
 export interface TrackedParts {
@@ -71,15 +73,16 @@ export interface Tracking {
   variable(name: UnsubscribeVariable): string
   /**
    * The parts with footers, rewritten links and pixel; the same object if nothing changes. The same copy
-   * gives the same bytes every time: a retry and the archive must not differ from the first attempt.
+   * gives the same bytes every time: a retry and the archive must not differ from the first attempt. Resolves
+   * once everything that the parts refer to is stored.
    */
-  rewrite(parts: TrackedParts): TrackedParts
+  rewrite(parts: TrackedParts): Promise<TrackedParts>
   /** Fields to add when the sender gave no List-Unsubscribe. `usesVariable`: the body has an unsubscribe variable. */
   headers(usesVariable: boolean): readonly (readonly [name: string, value: string])[]
 }
 
 export interface Tracker {
-  /** Null: nothing of this copy is tracked, and unsubscribe variables stay as they are. */
+  /** Null: nothing of this copy is tracked, and it has no variables. */
   trackingOf(copy: TrackedCopy): Promise<Tracking | null>
 }
 

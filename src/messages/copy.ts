@@ -81,13 +81,15 @@ export async function makeCopy(
   const frame = frameOf(record, parts.blobs)
   const recipientValues =
     target.variables && target.recipient ? recipientLookup(target.recipient, target.variables) : null
-  const tracking = await trackingOf(parts.tracker, record, domain, target)
   const variables = recipientValues
     ? substituteMembers(summary.userVariables, recipientValues)
     : summary.userVariables
   const rendered = content.template
     ? await render(parts.renderer, record, content.template, variables, recipientValues)
     : null
+  const tracking = await trackingOf(parts.tracker, record, domain, target, async () =>
+    usesVariables(await frame.usesVariable(), rendered, target.list),
+  )
   const lookup = lookupOf(recipientValues, tracking)
   const changed = lookup || rendered ? await changedTexts(frame, content, rendered, lookup, tracking) : null
   const composed = changed ? await frame.compose(changed.texts) : await frame.plain()
@@ -127,6 +129,8 @@ interface Frame {
   /** The message as its sender wrote it. */
   plain(): Promise<Composed>
   compose(texts: readonly TextPart[]): Promise<Composed>
+  /** An unsubscribe variable stands in its texts or header fields. */
+  usesVariable(): Promise<boolean>
 }
 
 const frames = new WeakMap<MessageRecord, Frame>()
@@ -136,6 +140,11 @@ function frameOf(record: MessageRecord, blobs: BlobStore): Frame {
   if (known) return known
   const { content } = record
   const texts = once(() => textsOf(content, blobs))
+  const usesVariable = once(
+    async () =>
+      content.headers.some(([, value]) => usesUnsubscribe(value)) ||
+      (await texts()).some(({ value }) => usesUnsubscribe(value)),
+  )
   let frame: Frame
   if (content.kind === 'mime') {
     const compose = async (changed: readonly TextPart[]) => {
@@ -143,11 +152,11 @@ function frameOf(record: MessageRecord, blobs: BlobStore): Frame {
       const differing = changed.filter((part, index) => part.value !== given[index]?.value)
       return composeMime(content, differing, blobs)
     }
-    frame = { texts, compose, plain: once(() => composeMime(content, [], blobs)) }
+    frame = { texts, compose, plain: once(() => composeMime(content, [], blobs)), usesVariable }
   } else {
     const files = once(() => encodeFiles(content, blobs))
     const compose = async (changed: readonly TextPart[]) => composeParts(changed, await files(), record.id)
-    frame = { texts, compose, plain: once(async () => compose(await texts())) }
+    frame = { texts, compose, plain: once(async () => compose(await texts())), usesVariable }
   }
   frames.set(record, frame)
   return frame
@@ -170,6 +179,7 @@ async function trackingOf(
   record: MessageRecord,
   domain: Domain,
   target: CopyTarget,
+  usesVariable: () => Promise<boolean>,
 ): Promise<Tracking | null> {
   if (!target.delivery || !target.recipient || record.content.resent) return null
   return tracker.trackingOf({
@@ -181,8 +191,20 @@ async function trackingOf(
     recipient: bareAddress(target.recipient),
     tags: record.summary.tags,
     options: record.options,
-    list: target.list?.address ?? null,
+    listSid: target.list?.sid ?? null,
+    usesVariable: await usesVariable(),
   })
+}
+
+/** What the sender wrote, what a template made of it, what a list adds. */
+function usesVariables(
+  written: boolean,
+  rendered: RenderedTemplate | null,
+  list: CopyTarget['list'],
+): boolean {
+  if (written || (list?.add ?? []).some(([, value]) => usesUnsubscribe(value))) return true
+  if (!rendered) return false
+  return [rendered.html, rendered.text, ...Object.values(rendered.headers)].some(usesUnsubscribe)
 }
 
 const UNSUBSCRIBE = new Set<string>(UNSUBSCRIBE_VARIABLES)
@@ -230,7 +252,7 @@ async function changedTexts(
   const filled = rendered ? fillIn(given, content, rendered) : given
   const usesVariable = tracking !== null && filled.some(({ value }) => usesUnsubscribe(value))
   let texts = lookup ? filled.map((part) => withValue(part, substitute(part.value, lookup))) : [...filled]
-  if (tracking) texts = tracked(texts, tracking)
+  if (tracking) texts = await tracked(texts, tracking)
   const same = texts.length === given.length && texts.every((part, at) => part.value === given[at]?.value)
   return same ? null : { texts, usesVariable }
 }
@@ -258,11 +280,11 @@ function fillIn(given: readonly TextPart[], content: MessageContent, rendered: R
 }
 
 /** Tracking works on the first part of each kind, the one that readers show. */
-function tracked(texts: TextPart[], tracking: Tracking): TextPart[] {
+async function tracked(texts: TextPart[], tracking: Tracking): Promise<TextPart[]> {
   const first = (kind: TextPart['kind']) => texts.findIndex((part) => part.kind === kind)
   const at = { text: first('text'), html: first('html'), amp: first('amp') }
   const value = (index: number) => texts[index]?.value ?? null
-  const result = tracking.rewrite({ text: value(at.text), html: value(at.html), amp: value(at.amp) })
+  const result = await tracking.rewrite({ text: value(at.text), html: value(at.html), amp: value(at.amp) })
   return texts.map((part, index) => {
     if (index !== at[part.kind]) return part
     return withValue(part, result[part.kind] ?? part.value)
@@ -363,9 +385,15 @@ function aboutCopy(
 const mailingListOf = (list: ListCopy | null): NonNullable<MessageSummary['mailingList']> | null =>
   list && { address: list.address, 'list-id': list.listId, sid: list.sid }
 
+/** A message as far as its events name it. */
+export type NamedMessage = Pick<
+  MessageRecord,
+  'id' | 'accountId' | 'domainName' | 'messageId' | 'summary'
+> & { content: Pick<MessageContent, 'batch'> }
+
 /** The message as its accepted event names it: with the recipient's variables, without the template's headers. */
 export function acceptedMessage(
-  record: MessageRecord,
+  record: NamedMessage,
   storageUrl: string,
   recipient: Mailbox,
   delivery: { id: string },
@@ -396,7 +424,7 @@ function shownSummary(summary: MessageSummary): MessageSummary {
 }
 
 export function eventMessage(
-  record: MessageRecord,
+  record: Pick<MessageRecord, 'accountId' | 'domainName' | 'messageId'>,
   storageUrl: string,
   storageKey: string,
   summary: MessageSummary,

@@ -181,6 +181,34 @@ export interface DeliveryRow {
   updated_at: number
 }
 
+export interface PastMessageRow {
+  id: string
+  account_id: string
+  domain_id: string
+  domain_name: string
+  message_id: string
+  summary_json: string
+  removed_at: number
+}
+
+export interface PastDeliveryRow {
+  id: string
+  account_id: string
+  domain_id: string
+  message_pk: string
+  recipient: string
+  recipient_domain: string
+  recipient_header: string
+  variables_json: string | null
+  list_json: string | null
+  state: DeliveryState
+  provider: string | null
+  sending_ip: string | null
+  delivered_at: number | null
+  headers_json: string | null
+  removed_at: number
+}
+
 export interface EventRow {
   seq: Generated<number>
   id: string
@@ -312,6 +340,8 @@ export interface ListMemberRow {
   name: string
   vars_json: string
   subscribed: Flag
+  /** Unsubscribed by a link; the database fills it. */
+  by_link?: Flag | undefined
 }
 
 /** What background tasks of lists have in common. */
@@ -366,6 +396,7 @@ export interface UnsubscribeTagRow {
   address: string
   tag_key: string
   tag: string
+  undo_json?: string | null | undefined
 }
 
 export interface SuppressionPolicyRow {
@@ -494,6 +525,14 @@ export interface WebhookAttemptRow {
   created_at: number
 }
 
+export interface TrackingLinkRow {
+  id: string
+  account_id: string
+  url: string
+  created_at: number
+  used_at: number
+}
+
 export interface Schema {
   outgoing_posts: OutgoingPostRow
   outgoing_leases: OutgoingLeaseRow
@@ -513,10 +552,13 @@ export interface Schema {
   domain_dns: DomainDnsRow
   domain_deletions: DomainDeletionRow
   tracking_settings: TrackingSettingsRow
+  tracking_links: TrackingLinkRow
   dkim_keys: DkimKeyRow
   sender_security: SenderSecurityRow
   messages: MessageRow
   deliveries: DeliveryRow
+  past_messages: PastMessageRow
+  past_deliveries: PastDeliveryRow
   events: EventRow
   event_tags: EventTagRow
   inbox: InboxRow

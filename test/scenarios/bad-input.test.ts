@@ -74,16 +74,6 @@ const CASES: Case[] = [
     { ...GOOD, 'o:testmode': 'maybe' },
     'Invalid format for parameter o:testmode: maybe',
   ),
-  send(
-    'tracking, which is not there yet',
-    { ...GOOD, 'o:tracking': 'yes' },
-    "'o:tracking' is not supported yet",
-  ),
-  send(
-    'tracking of opens, asked for by a header',
-    { ...GOOD, 'h:X-Service-Track-Opens': 'yes' },
-    "'o:tracking-opens' is not supported yet",
-  ),
   send('bad o:dkim', { ...GOOD, 'o:dkim': '2' }, 'Invalid format for parameter o:dkim: 2'),
   send(
     'a header name that is not ASCII',

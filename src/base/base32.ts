@@ -1,0 +1,36 @@
+/** Base 32 in lower case without padding (RFC 4648 section 6): for tokens that may lose their letter case. */
+
+const DIGITS = 'abcdefghijklmnopqrstuvwxyz234567'
+const PATTERN = /^[a-z2-7]*$/
+
+export function toBase32(bytes: Uint8Array): string {
+  let text = ''
+  let bits = 0
+  let held = 0
+  for (const byte of bytes) {
+    held = ((held << 8) | byte) & 0xffff
+    bits += 8
+    for (; bits >= 5; bits -= 5) text += DIGITS[(held >> (bits - 5)) & 31]
+  }
+  return bits > 0 ? text + DIGITS[(held << (5 - bits)) & 31] : text
+}
+
+/** The bytes behind a text, letter case folded; null for a text that `toBase32` gives for no bytes. */
+export function fromBase32(text: string): Buffer | null {
+  const folded = text.toLowerCase()
+  if (!PATTERN.test(folded)) return null
+  const bytes = Buffer.alloc(Math.floor((folded.length * 5) / 8))
+  let at = 0
+  let bits = 0
+  let held = 0
+  for (const digit of folded) {
+    held = ((held << 5) | DIGITS.indexOf(digit)) & 0xffff
+    bits += 5
+    if (bits >= 8) {
+      bits -= 8
+      bytes[at++] = (held >> bits) & 0xff
+    }
+  }
+  // Left over are fewer bits than a digit has, all zero; else the same bytes could be written differently.
+  return bits < 5 && (held & ((1 << bits) - 1)) === 0 ? bytes : null
+}

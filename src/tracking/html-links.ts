@@ -1,0 +1,153 @@
+/**
+ * Finds the places in an html text that tracking changes, without changing anything: links, attributes to
+ * leave out, the ends of the body's tags. Everything stands with its position, so that all other bytes stay
+ * as they were written.
+ *
+ * The tokenizer reads as browsers do: comments (conditional ones too), style, script, textarea and their like
+ * hold no links, a tag that never ends is none, of two attributes of one name the first counts. It takes one
+ * step a character, so hostile input costs no more than its length.
+ */
+import { Tokenizer } from 'htmlparser2'
+import { type Place, targetOf } from './places.ts'
+
+export interface HtmlPlaces {
+  /** In order, without overlap. */
+  places: readonly Place[]
+  /** Behind the first `<body ...>`. */
+  bodyStart: number | null
+  /** Before the last `</body>`. */
+  bodyEnd: number | null
+}
+
+/** Links of one part that are rewritten, some 30 ms of work; what stands behind them stays as it is. */
+export const LINKS_MAX = 10_000
+
+/** Between attributes; html knows no others. */
+const BLANKS = ' \t\n\f\r'
+
+type Callbacks = ConstructorParameters<typeof Tokenizer>[1]
+
+const ignore = () => {}
+const IGNORE_ALL: Callbacks = {
+  onattribdata: ignore,
+  onattribentity: ignore,
+  onattribend: ignore,
+  onattribname: ignore,
+  oncdata: ignore,
+  onclosetag: ignore,
+  oncomment: ignore,
+  ondeclaration: ignore,
+  onend: ignore,
+  onopentagend: ignore,
+  onopentagname: ignore,
+  onprocessinginstruction: ignore,
+  onselfclosingtag: ignore,
+  ontext: ignore,
+  ontextentity: ignore,
+}
+
+interface Attribute {
+  name: 'href' | 'disable-tracking'
+  nameStart: number
+  valueStart: number
+  valueEnd: number
+}
+
+export function findHtmlPlaces(html: string): HtmlPlaces {
+  const places: Place[] = []
+  let links = 0
+  let bodyStart: number | null = null
+  let bodyEnd: number | null = null
+  let tag: 'link' | 'body' | null = null
+  let attribute: Attribute | null = null
+  let href: { attribute: Attribute; end: number } | null = null
+  let left: Place[] = []
+
+  const nameAt = (start: number, end: number) => html.slice(start, end).toLowerCase()
+  const endTag = (index: number) => {
+    if (tag === 'body') bodyStart ??= index + 1
+    // Places of one tag lie in the order of their attributes: a link is tracked or has something left out.
+    if (left.length > 0) places.push(...left)
+    else if (href && links < LINKS_MAX) {
+      const { valueStart, valueEnd } = href.attribute
+      const target = targetOf(decodeValue(html, valueStart, valueEnd, href.end))
+      if (target) {
+        places.push({ start: valueStart, end: valueEnd, ...target })
+        links++
+      }
+    }
+    tag = null
+  }
+  const tokenizer = new Tokenizer(
+    { decodeEntities: false },
+    {
+      ...IGNORE_ALL,
+      onopentagname(start, end) {
+        // One name at a time is in hand, and few are: look at the length first.
+        const length = end - start
+        const name = length === 1 || length === 4 ? nameAt(start, end) : ''
+        tag = name === 'a' || name === 'area' ? 'link' : name === 'body' ? 'body' : null
+        href = null
+        left = []
+      },
+      onattribname(start, end) {
+        attribute = null
+        if (tag !== 'link') return
+        const name = nameAt(start, end)
+        if (name !== 'href' && name !== 'disable-tracking') return
+        attribute = { name, nameStart: start, valueStart: end, valueEnd: end }
+      },
+      onattribdata(start, end) {
+        if (attribute) attribute = { ...attribute, valueStart: start, valueEnd: end }
+      },
+      onattribend(_quote, end) {
+        if (attribute?.name === 'href') href ??= { attribute, end }
+        if (attribute?.name === 'disable-tracking') left.push(...leftOut(html, attribute, end))
+        attribute = null
+      },
+      onopentagend: endTag,
+      onselfclosingtag: endTag,
+      onclosetag(start, end) {
+        if (end - start === 4 && nameAt(start, end) === 'body') bodyEnd = start - '</'.length
+      },
+    },
+  )
+  tokenizer.write(html)
+  tokenizer.end()
+  return { places, bodyStart, bodyEnd }
+}
+
+/** `disable-tracking=true` with the blanks before it; what follows an attribute must stay apart from what went before. */
+function leftOut(html: string, { nameStart, valueStart, valueEnd }: Attribute, end: number): Place[] {
+  if (html.slice(valueStart, valueEnd).trim().toLowerCase() !== 'true') return []
+  let start = nameStart
+  if (BLANKS.includes(html[end] ?? '') || html[end] === '>') {
+    while (BLANKS.includes(html[start - 1] ?? '<')) start--
+  }
+  return [{ start, end, url: null, host: '' }]
+}
+
+/** The value of an attribute with its character references decoded, as the standard has it for attributes. */
+function decodeValue(html: string, start: number, end: number, attributeEnd: number): string {
+  const raw = html.slice(start, end)
+  if (!raw.includes('&')) return raw
+  // The same tokenizer once more, over this one attribute, so that its context decides as it did above.
+  const written = attributeEnd > end ? html.slice(start - 1, attributeEnd) : raw
+  const text = `<a b=${written}>`
+  let value = ''
+  const tokenizer = new Tokenizer(
+    { decodeEntities: true },
+    {
+      ...IGNORE_ALL,
+      onattribdata: (from, to) => {
+        value += text.slice(from, to)
+      },
+      onattribentity: (codepoint) => {
+        value += String.fromCodePoint(codepoint)
+      },
+    },
+  )
+  tokenizer.write(text)
+  tokenizer.end()
+  return value
+}

@@ -1,0 +1,201 @@
+/**
+ * Tracking of outgoing mail (tracking.md rules 1 to 8 and 11 to 15): which settings hold for a copy, under
+ * which host its links are, and what they carry. How they get into the parts is rewrite.ts; what happens when
+ * somebody follows one is the business of the public tracking host.
+ *
+ * With everything off and no variable in the mail there is no `Tracking`, and the copy is left alone.
+ */
+import type { Domain } from '../domains/domain.ts'
+import { trackingHost } from '../domains/records.ts'
+import type { TrackedCopy, TrackedParts, Tracker, Tracking } from '../messages/collaborators.ts'
+import { substitute, UNSUBSCRIBE_VARIABLES, type UnsubscribeVariable } from '../messages/variables.ts'
+import type { StoredLinks } from './links.ts'
+import { rewriteParts } from './rewrite.ts'
+import type { TrackingDirectory, TrackingSettings } from './settings.ts'
+import { type Tokens, UNSUBSCRIBE_PREFIX, type Unsubscription } from './tokens.ts'
+
+export interface TrackerParts {
+  settings: Pick<TrackingDirectory, 'of'>
+  tokens: Tokens
+  links: Pick<StoredLinks, 'keep'>
+  /** Scheme and host for domains whose tracking record is not valid; null: their mail has no links of ours. */
+  fallbackUrl: string | null
+  /** A certificate for this tracking host is in force. */
+  certificateActive(host: string): boolean
+  /** A proxy ends TLS before us: https without a certificate of our own. */
+  tlsExternal: boolean
+}
+
+/** A rewritten link; longer ones get a stored target (tracking.md section 3). */
+const LINK_LENGTH_MAX = 512
+
+export function createTracker(parts: TrackerParts): Tracker {
+  return {
+    async trackingOf(copy) {
+      const settings = settingsOf(copy, await parts.settings.of(copy.domain.id))
+      const { opens, clicks, unsubscribe } = settings
+      if (!opens && clicks === 'no' && !unsubscribe && !copy.usesVariable) return null
+      const base = baseUrl(parts, copy.domain)
+      return base === null ? withoutHost(parts, copy) : trackingOf(parts, copy, settings, base)
+    },
+  }
+}
+
+/** Options of the message win over the domain (messages.md rule 34). */
+function settingsOf({ options }: TrackedCopy, domain: TrackingSettings): TrackingSettings {
+  const { trackClicks, trackOpens, pixelAtTop } = options
+  return {
+    ...domain,
+    opens: trackOpens ?? domain.opens,
+    opensAtTop: pixelAtTop ?? domain.opensAtTop,
+    clicks:
+      trackClicks === null
+        ? domain.clicks
+        : trackClicks === 'htmlonly'
+          ? 'htmlonly'
+          : trackClicks
+            ? 'yes'
+            : 'no',
+  }
+}
+
+/** Where the links of a domain lead, without final slash (rules 11 and 12). */
+function baseUrl(parts: TrackerParts, domain: Domain): string | null {
+  if (!domain.trackingValid) return parts.fallbackUrl
+  const host = trackingHost(domain)
+  const secure = domain.webScheme === 'https' && (parts.tlsExternal || parts.certificateActive(host))
+  return `${secure ? 'https' : 'http'}://${host}`
+}
+
+function trackingOf(
+  parts: TrackerParts,
+  copy: TrackedCopy,
+  settings: TrackingSettings,
+  base: string,
+): Tracking {
+  const { opens, opensAtTop, clicks, unsubscribe } = settings
+  const { tokens } = parts
+  const variable = variablesOf(copy, {
+    url: (scope) => `${base}/u/${tokens.unsubscribe(unsubscription(copy, scope))}`,
+    address: (scope) => unsubscribeAddress(tokens, copy, scope),
+  })
+  const filled = (footer: string) =>
+    unsubscribe ? substitute(footer, (name) => (isVariable(name) ? variable(name) : null)) : ''
+  return {
+    variable,
+    rewrite: (texts: TrackedParts) =>
+      rewriteParts(texts, {
+        clicks,
+        pixel: opens && texts.html !== null ? pixelOf(`${base}/o/${tokens.open(copy.deliveryId)}`) : null,
+        pixelAtTop: opensAtTop,
+        htmlFooter: filled(settings.htmlFooter),
+        textFooter: filled(settings.textFooter),
+        ownHosts: ownHosts(parts, copy.domain),
+        linksTo: (urls) => linksTo(parts, copy, base, urls),
+      }),
+    headers(bodyUsesVariable) {
+      if (!unsubscribe && !bodyUsesVariable) return []
+      const names =
+        copy.listSid === null
+          ? (['unsubscribe_url', 'unsubscribe_email'] as const)
+          : (['mailing_list_unsubscribe_url', 'mailing_list_unsubscribe_address'] as const)
+      const [url, address] = names.map(variable)
+      const mailto = address?.startsWith('mailto:') ? address : `mailto:${address}`
+      return [
+        ['List-Unsubscribe', `<${url}>, <${mailto}>`],
+        ['List-Unsubscribe-Post', 'List-Unsubscribe=One-Click'],
+      ]
+    },
+  }
+}
+
+/** Without a host for links, mail stays as it is; a variable in it still works, by mail. */
+function withoutHost({ tokens }: TrackerParts, copy: TrackedCopy): Tracking {
+  const address = (scope: Unsubscription['scope']) => unsubscribeAddress(tokens, copy, scope)
+  return {
+    variable: variablesOf(copy, { url: (scope) => `mailto:${address(scope)}`, address }),
+    rewrite: async (texts) => texts,
+    headers: () => [],
+  }
+}
+
+const isVariable = (name: string): name is UnsubscribeVariable =>
+  (UNSUBSCRIBE_VARIABLES as readonly string[]).includes(name)
+
+type Scope = Unsubscription['scope']
+
+/** The values of the variables for one copy (rule 13), each made once. */
+function variablesOf(
+  copy: TrackedCopy,
+  make: { url(scope: Scope): string; address(scope: Scope): string },
+): (name: UnsubscribeVariable) => string {
+  const known = new Map<UnsubscribeVariable, string>()
+  const tags = copy.tags.length > 0 ? 'tags' : 'domain'
+  const list = copy.listSid === null ? 'domain' : 'list'
+  const valueFor = (name: UnsubscribeVariable): string => {
+    switch (name) {
+      case 'unsubscribe_url':
+        return make.url('domain')
+      case 'tag_unsubscribe_url':
+        return make.url(tags)
+      case 'mailing_list_unsubscribe_url':
+        return make.url(list)
+      case 'mailing_list_unsubscribe_address':
+        return make.address(list)
+      case 'unsubscribe_email':
+        return `mailto:${make.address('domain')}`
+      case 'tag_unsubscribe_email':
+        return `mailto:${make.address(tags)}`
+    }
+  }
+  return (name) => {
+    const value = known.get(name) ?? valueFor(name)
+    known.set(name, value)
+    return value
+  }
+}
+
+/** Only what the scope needs: tags make a link long. */
+function unsubscription(copy: TrackedCopy, scope: Scope): Unsubscription {
+  return {
+    scope,
+    accountId: copy.accountId,
+    domainId: copy.domain.id,
+    recipient: copy.recipient,
+    tags: scope === 'tags' ? copy.tags : [],
+    listSid: scope === 'list' ? copy.listSid : null,
+    deliveryId: copy.deliveryId,
+  }
+}
+
+const unsubscribeAddress = (tokens: Tokens, copy: TrackedCopy, scope: Scope) =>
+  `${UNSUBSCRIBE_PREFIX}${tokens.unsubscribeAddress(copy.deliveryId, scope)}@${copy.domain.name}`
+
+const pixelOf = (url: string) => `<img src="${url}" width="1" height="1" alt="">`
+
+/** Both hosts: a link made while the domain's record was not valid is ours too. */
+function ownHosts({ fallbackUrl }: TrackerParts, domain: Domain): string[] {
+  return [trackingHost(domain).toLowerCase(), ...(fallbackUrl === null ? [] : [new URL(fallbackUrl).host])]
+}
+
+async function linksTo(
+  { tokens, links }: TrackerParts,
+  { accountId, deliveryId }: TrackedCopy,
+  base: string,
+  urls: readonly string[],
+): Promise<Map<string, string>> {
+  const made = new Map<string, string>()
+  const long: string[] = []
+  for (const url of urls) {
+    const link = `${base}/c/${tokens.click(deliveryId, { url })}`
+    if (link.length > LINK_LENGTH_MAX) long.push(url)
+    else made.set(url, link)
+  }
+  if (long.length > 0) {
+    const ids = await links.keep(accountId, long)
+    long.forEach((url, at) => {
+      made.set(url, `${base}/c/${tokens.click(deliveryId, { linkId: ids[at] as string })}`)
+    })
+  }
+  return made
+}
