@@ -80,7 +80,7 @@ function build(
   const signature = tlv(0x03, Buffer.concat([Buffer.from([0]), sign('sha256', body, issuer.key)]))
   const der = sequence(body, algorithm, signature)
   return {
-    cert: `-----BEGIN CERTIFICATE-----\n${der.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`,
+    cert: `-----BEGIN CERTIFICATE-----\n${der.toString('base64').replace(/.{64}(?=.)/g, '$&\n')}\n-----END CERTIFICATE-----\n`,
     key: keys.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
   }
 }
