@@ -533,7 +533,17 @@ export interface TrackingLinkRow {
   used_at: number
 }
 
+export interface DeliveryReportRow {
+  delivery_id: string
+  kind: 'bounce' | 'complaint'
+  status: string
+  account_id: string
+  event_id: string
+  created_at: number
+}
+
 export interface Schema {
+  delivery_reports: DeliveryReportRow
   outgoing_posts: OutgoingPostRow
   outgoing_leases: OutgoingLeaseRow
   domain_webhooks: DomainWebhookRow
