@@ -13,12 +13,14 @@ import { accountRoutes } from './accounts/routes.ts'
 import { createSessions, type Sessions } from './accounts/sessions.ts'
 import { type Clock, systemClock } from './base/clock.ts'
 import { createSteadyClock } from './base/steady-clock.ts'
+import { loadRules } from './bounces/rules.ts'
 import type { Closers, SendingOverrides } from './composition/core.ts'
 import { startDomains } from './composition/domains.ts'
 import { createAuthenticator, createHttp, createLimiter } from './composition/http.ts'
 import { startLists } from './composition/lists.ts'
 import { DRAIN_MS, guarded, startMail } from './composition/mail.ts'
 import { startOutgoing } from './composition/outgoing.ts'
+import { receptionOf } from './composition/reception.ts'
 import { startSmtp } from './composition/smtp.ts'
 import { checkSystem, describeSystem } from './composition/system.ts'
 import { startTemplates } from './composition/templates.ts'
@@ -214,7 +216,14 @@ export async function startService(
     ])
     const { port } = await http.listen()
     open.push(() => http.close())
-    const smtp = await startSmtp(core, parts, limiter, failedAttempts)
+    const reception = receptionOf(core, {
+      known: parts.known,
+      rules: loadRules(null),
+      alongside: outgoing.webhooks.outboxStatements,
+      tokens: tracking.tokens,
+      unsubscriber: visits.unsubscriber,
+    })
+    const smtp = await startSmtp(core, parts, limiter, failedAttempts, reception)
     open.push(() => smtp.close(DRAIN_MS))
     await outgoing.start()
     await parts.delivery.start()
