@@ -49,12 +49,13 @@ test('everything else is refused', () => {
 })
 
 test('no Location ever holds what ends a header or begins another one', () => {
-  const text = fc.string({ unit: 'binary', maxLength: 60 })
+  const unit = fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code))
+  const text = fc.string({ unit, maxLength: 60 })
   fc.assert(
     fc.property(fc.constantFrom('http://', 'https://', 'HTTPS://a.example/', ''), text, (head, tail) => {
       const location = locationOf(head + tail)
       assert.ok(location === null || /^https?:\/\/[\x21-\x7e]+$/i.test(location))
     }),
-    { seed: SEED, numRuns: 1_000 },
+    { seed: SEED, numRuns: 5_000 },
   )
 })
