@@ -75,8 +75,9 @@ export interface Tracking {
    * The parts with footers, rewritten links and pixel; the same object if nothing changes. The same copy
    * gives the same bytes every time: a retry and the archive must not differ from the first attempt. Resolves
    * once everything that the parts refer to is stored.
+   * `personal`: made for this recipient, so that no other copy has the same texts.
    */
-  rewrite(parts: TrackedParts): Promise<TrackedParts>
+  rewrite(parts: TrackedParts, personal: boolean): Promise<TrackedParts>
   /** Fields to add when the sender gave no List-Unsubscribe. `usesVariable`: the body has an unsubscribe variable. */
   headers(usesVariable: boolean): readonly (readonly [name: string, value: string])[]
 }

@@ -252,7 +252,7 @@ async function changedTexts(
   const filled = rendered ? fillIn(given, content, rendered) : given
   const usesVariable = tracking !== null && filled.some(({ value }) => usesUnsubscribe(value))
   let texts = lookup ? filled.map((part) => withValue(part, substitute(part.value, lookup))) : [...filled]
-  if (tracking) texts = await tracked(texts, tracking)
+  if (tracking) texts = await tracked(given, texts, tracking)
   const same = texts.length === given.length && texts.every((part, at) => part.value === given[at]?.value)
   return same ? null : { texts, usesVariable }
 }
@@ -280,11 +280,17 @@ function fillIn(given: readonly TextPart[], content: MessageContent, rendered: R
 }
 
 /** Tracking works on the first part of each kind, the one that readers show. */
-async function tracked(texts: TextPart[], tracking: Tracking): Promise<TextPart[]> {
+async function tracked(
+  given: readonly TextPart[],
+  texts: TextPart[],
+  tracking: Tracking,
+): Promise<TextPart[]> {
   const first = (kind: TextPart['kind']) => texts.findIndex((part) => part.kind === kind)
   const at = { text: first('text'), html: first('html'), amp: first('amp') }
   const value = (index: number) => texts[index]?.value ?? null
-  const result = await tracking.rewrite({ text: value(at.text), html: value(at.html), amp: value(at.amp) })
+  const personal = texts.some((part, index) => part.value !== given[index]?.value)
+  const parts = { text: value(at.text), html: value(at.html), amp: value(at.amp) }
+  const result = await tracking.rewrite(parts, personal)
   return texts.map((part, index) => {
     if (index !== at[part.kind]) return part
     return withValue(part, result[part.kind] ?? part.value)

@@ -41,9 +41,9 @@ const OPTION_PARAMS: ParamDoc[] = [
   {
     name: 'o:tracking',
     type: 'string',
-    description: 'Clicks and opens: yes, no, htmlonly; asking for tracking is refused for now',
+    description: 'Clicks and opens: yes, no, htmlonly; without it as the domain has it',
   },
-  { name: 'o:tracking-clicks', type: 'string', description: 'yes, no, htmlonly' },
+  { name: 'o:tracking-clicks', type: 'string', description: 'Links lead over us: yes, no, htmlonly' },
   { name: 'o:tracking-opens', type: 'boolean', description: 'Put a pixel into the html' },
   {
     name: 'o:tracking-pixel-location-top',

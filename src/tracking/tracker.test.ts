@@ -63,7 +63,7 @@ async function rewritten(
 ): Promise<TrackedParts> {
   const { tracker } = setUp(settings)
   const tracking = await tracker.trackingOf(copyOf({ options: { ...DEFAULT_OPTIONS, ...options } }))
-  const result = (await tracking?.rewrite({ ...NO_PARTS, ...parts })) ?? { ...NO_PARTS, ...parts }
+  const result = (await tracking?.rewrite({ ...NO_PARTS, ...parts }, false)) ?? { ...NO_PARTS, ...parts }
   return { text: read(result.text), html: read(result.html), amp: result.amp }
 }
 
@@ -88,7 +88,7 @@ test('with everything off there is nothing to do', async () => {
     html: '<a href="http://a.b/" disable-tracking=true>',
     amp: 'http://a.b/',
   }
-  assert.equal(await tracking?.rewrite(parts), parts)
+  assert.equal(await tracking?.rewrite(parts, false), parts)
 })
 
 /** [what, settings of the domain, html, html as sent]. */
@@ -194,7 +194,7 @@ test('a link is at most 512 characters; a longer target is stored', async () => 
   const tracking = await tracker.trackingOf(copyOf())
   for (let length = 300; length < 400; length++) {
     const url = `https://a.b/${'x'.repeat(length)}`
-    const { text } = (await tracking?.rewrite({ ...NO_PARTS, text: url })) ?? NO_PARTS
+    const { text } = (await tracking?.rewrite({ ...NO_PARTS, text: url }, true)) ?? NO_PARTS
     assert.ok((text as string).length <= 512, `${length}: ${text?.length}`)
     const target = tokens.readClick((text as string).split('/c/')[1] as string)?.target
     const stored = kept.flat().includes(url)
@@ -211,7 +211,7 @@ test('the same copy gives the same bytes, and each recipient has links of their 
     text: 'http://a.b/',
   }
   const copy = copyOf()
-  const once = async (of: TrackedCopy) => (await tracker.trackingOf(of))?.rewrite(parts)
+  const once = async (of: TrackedCopy) => (await tracker.trackingOf(of))?.rewrite(parts, true)
   assert.deepEqual(await once(copy), await once({ ...copy }))
   assert.notDeepEqual(await once(copy), await once(copyOf()))
 })
@@ -296,7 +296,7 @@ for (const [trackingValid, webScheme, certificate, tlsExternal, fallbackUrl, exp
       { fallbackUrl, tlsExternal, certificateActive: (host) => certificate && host === 'email.example.com' },
     )
     const tracking = await tracker.trackingOf(copyOf({ domain: { ...domain, trackingValid, webScheme } }))
-    const result = await tracking?.rewrite({ ...NO_PARTS, html: 'x' })
+    const result = await tracking?.rewrite({ ...NO_PARTS, html: 'x' }, false)
     assert.ok(result?.html?.includes(`<img src="${expected}`), result?.html ?? '')
   })
 }
@@ -305,7 +305,7 @@ test('without a host mail stays as it is, and a variable in it works by mail', a
   const { tracker } = setUp({ opens: true, clicks: 'yes', unsubscribe: true }, { fallbackUrl: null })
   const tracking = await tracker.trackingOf(copyOf({ usesVariable: true }))
   const parts = { ...NO_PARTS, html: '<a href="http://a.b/">', text: 'x' }
-  assert.equal(await tracking?.rewrite(parts), parts)
+  assert.equal(await tracking?.rewrite(parts, false), parts)
   assert.deepEqual(tracking?.headers(true), [])
   assert.match(tracking?.variable('unsubscribe_url') ?? '', /^mailto:unsub\+[a-z2-7]+@example\.com$/)
 })

@@ -7,7 +7,7 @@
  */
 import type { Domain } from '../domains/domain.ts'
 import { trackingHost } from '../domains/records.ts'
-import type { TrackedCopy, TrackedParts, Tracker, Tracking } from '../messages/collaborators.ts'
+import type { TrackedCopy, Tracker, Tracking } from '../messages/collaborators.ts'
 import { substitute, UNSUBSCRIBE_VARIABLES, type UnsubscribeVariable } from '../messages/variables.ts'
 import type { StoredLinks } from './links.ts'
 import { rewriteParts } from './rewrite.ts'
@@ -83,8 +83,9 @@ function trackingOf(
     unsubscribe ? substitute(footer, (name) => (isVariable(name) ? variable(name) : null)) : ''
   return {
     variable,
-    rewrite: (texts: TrackedParts) =>
+    rewrite: (texts, personal) =>
       rewriteParts(texts, {
+        personal,
         clicks,
         pixel: opens && texts.html !== null ? pixelOf(`${base}/o/${tokens.open(copy.deliveryId)}`) : null,
         pixelAtTop: opensAtTop,
