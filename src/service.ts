@@ -13,6 +13,7 @@ import { accountRoutes } from './accounts/routes.ts'
 import { createSessions, type Sessions } from './accounts/sessions.ts'
 import { type Clock, systemClock } from './base/clock.ts'
 import { createSteadyClock } from './base/steady-clock.ts'
+import { startBounces } from './composition/bounces.ts'
 import type { Closers, SendingOverrides } from './composition/core.ts'
 import { startDomains } from './composition/domains.ts'
 import { createAuthenticator, createHttp, createLimiter } from './composition/http.ts'
@@ -126,7 +127,11 @@ export async function startService(
     const templating = startTemplates(core, open)
     const sendingTemplates = sendTemplates(templating.templates, templating.renderer)
     const outgoing = await startOutgoing(core, open)
-    const parts = await startMail(core, outgoing, open, { ...sendingTemplates, ...overrides.sending })
+    const bounces = startBounces(core, open)
+    const parts = await startMail(core, outgoing, bounces, open, {
+      ...sendingTemplates,
+      ...overrides.sending,
+    })
     const sandbox = await domains.byName(first.sandboxDomain)
     if (sandbox) await parts.credentials.setSystem(sandbox, null)
     const retention = createEventRetention({
@@ -146,6 +151,7 @@ export async function startService(
       core,
       parts,
       outgoing,
+      bounces,
       templating.templates,
       first.accountId,
       limiter,
@@ -193,8 +199,12 @@ export async function startService(
         baseUrl: config.publicUrl,
       }),
       ...policyRoutes({ store, domains, clock }),
+      ...bounces.routes,
       ...auditRoutes(store, config.publicUrl),
-      ...systemRoutes(() => checkSystem(core, parts.resolver, overrides.clock ?? systemClock), clock),
+      ...systemRoutes(
+        () => checkSystem(core, parts.resolver, bounces, overrides.clock ?? systemClock),
+        clock,
+      ),
       ...accountRoutes({
         keys,
         sessions,
