@@ -13,7 +13,7 @@ import { accountRoutes } from './accounts/routes.ts'
 import { createSessions, type Sessions } from './accounts/sessions.ts'
 import { type Clock, systemClock } from './base/clock.ts'
 import { createSteadyClock } from './base/steady-clock.ts'
-import { loadRules } from './bounces/rules.ts'
+import { startBounces } from './composition/bounces.ts'
 import type { Closers, SendingOverrides } from './composition/core.ts'
 import { startDomains } from './composition/domains.ts'
 import { createAuthenticator, createHttp, createLimiter } from './composition/http.ts'
@@ -130,8 +130,9 @@ export async function startService(
     const templating = startTemplates(core, open)
     const sendingTemplates = sendTemplates(templating.templates, templating.renderer)
     const outgoing = await startOutgoing(core, open)
+    const bounces = startBounces(core, open)
     const tracking = createTracking(core)
-    const parts = await startMail(core, outgoing, tracking, open, {
+    const parts = await startMail(core, outgoing, tracking, bounces, open, {
       ...sendingTemplates,
       ...overrides.sending,
     })
@@ -154,6 +155,7 @@ export async function startService(
       core,
       parts,
       outgoing,
+      bounces,
       templating.templates,
       tracking.settings,
       first.accountId,
@@ -204,8 +206,12 @@ export async function startService(
         baseUrl: config.publicUrl,
       }),
       ...policyRoutes({ store, domains, clock }),
+      ...bounces.routes,
       ...auditRoutes(store, config.publicUrl),
-      ...systemRoutes(() => checkSystem(core, parts.resolver, overrides.clock ?? systemClock), clock),
+      ...systemRoutes(
+        () => checkSystem(core, parts.resolver, bounces, overrides.clock ?? systemClock),
+        clock,
+      ),
       ...accountRoutes({
         keys,
         sessions,
@@ -218,8 +224,8 @@ export async function startService(
     open.push(() => http.close())
     const reception = receptionOf(core, {
       known: parts.known,
-      rules: loadRules(null),
-      alongside: outgoing.webhooks.outboxStatements,
+      rules: bounces.rules,
+      alongside: (events) => [...outgoing.webhooks.outboxStatements(events), ...bounces.count(events)],
       tokens: tracking.tokens,
       unsubscriber: visits.unsubscriber,
     })

@@ -188,6 +188,7 @@ function lateBounce(
     {
       severity: 'permanent',
       reason: found.reason,
+      ruleId: found.ruleId,
       delayedBounce: true,
       sendingIp: delivery.sendingIp,
       primaryDkim: null,
@@ -205,7 +206,6 @@ function lateBounce(
     },
     now,
   )
-  const payload = { ...event.payload, 'i-classification-rule-id': found.ruleId }
   const { suppression: severity } = found
   const owner = ownerOf(delivery)
   const record = {
@@ -216,7 +216,10 @@ function lateBounce(
     eventId: event.id,
     now,
   }
-  return { event: { ...event, payload }, entry: severity === null ? [] : addBounce({ ...record, severity }) }
+  return {
+    event,
+    entry: severity === null ? [] : addBounce({ ...record, severity }),
+  }
 }
 
 /**

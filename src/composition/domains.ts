@@ -20,6 +20,7 @@ import type { TemplateService } from '../templates/service.ts'
 import type { TrackingDirectory } from '../tracking/settings.ts'
 import { trackingSettingsRoutes } from '../tracking/settings-routes.ts'
 import { removeDomainWebhooks } from '../webhooks/domain-webhooks.ts'
+import type { Bounces } from './bounces.ts'
 import type { Closers, Core } from './core.ts'
 import type { Mail } from './mail.ts'
 import type { Outgoing } from './outgoing.ts'
@@ -29,6 +30,7 @@ export async function startDomains(
   core: Core,
   { resolver, allow, signingKeys, sending, credentials, imports, past }: Mail,
   { registry }: Outgoing,
+  bounces: Bounces,
   templates: TemplateService,
   tracking: TrackingDirectory,
   firstAccountId: string,
@@ -52,6 +54,7 @@ export async function startDomains(
     removeSendingKeys(store),
     credentials.forgetDomain,
     ({ id }) => imports.forgetDomain(id),
+    bounces.forgetDomain,
     async (domain) => void (await store.commit(domainStatements(domain.id))),
     ({ accountId, id, name }) => templates.removeAll({ accountId, domain: { id, name } }),
     removeKeys(store, signingKeys),

@@ -32,6 +32,7 @@ import type { Store } from '../store/store.ts'
 import { bounceConsequences } from '../suppressions/automatic.ts'
 import { createSuppressionCheck } from '../suppressions/check.ts'
 import { createImports } from '../suppressions/import.ts'
+import type { Bounces } from './bounces.ts'
 import type { Closers, Core, SendingOverrides } from './core.ts'
 import { startExpansions } from './lists.ts'
 import type { Outgoing } from './outgoing.ts'
@@ -45,6 +46,7 @@ export async function startMail(
   core: Core,
   { resolver, allow, webhooks, poster }: Outgoing,
   tracking: TrackingComposition,
+  bounces: Bounces,
   open: Closers,
   overrides: SendingOverrides,
 ) {
@@ -125,6 +127,7 @@ export async function startMail(
     consequences: (claimed, events, outcome) => [
       ...sending.consequences(claimed, events, outcome),
       ...bounceConsequences(claimed, events, outcome),
+      ...bounces.count(events),
       ...webhooks.outboxStatements(events),
     ],
     keepTranscript: (claimed, result) => transcriptStatement(config.transcripts, claimed, result),
@@ -133,6 +136,7 @@ export async function startMail(
     log,
     random,
     retryScheduleMs: config.retryScheduleMs,
+    judge: bounces.judge,
   })
   open.push(() => delivery.stop(DRAIN_MS))
   const expanding = startExpansions(core, sending, open)

@@ -4,10 +4,16 @@ import { join } from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import { PROBE_DOMAINS, runChecks } from '../system/checks.ts'
+import type { Bounces } from './bounces.ts'
 import type { Core } from './core.ts'
 import { hostAddresses } from './mail.ts'
 
-export function checkSystem({ config, store, clock }: Core, resolver: Resolver, system: Clock) {
+export function checkSystem(
+  { config, store, clock }: Core,
+  resolver: Resolver,
+  { recentRefusals }: Bounces,
+  system: Clock,
+) {
   return runChecks({
     config,
     resolver,
@@ -19,6 +25,7 @@ export function checkSystem({ config, store, clock }: Core, resolver: Resolver, 
       return `The database (${store.kind}) can be written.`
     },
     clockStepMs: () => system.now() - clock.now(),
+    recentRefusals,
     now: () => system.now(),
   })
 }

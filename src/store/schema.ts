@@ -542,7 +542,26 @@ export interface DeliveryReportRow {
   created_at: number
 }
 
+/** A failed attempt, classified; written with its event. */
+export interface ClassifiedFailureRow {
+  id: Generated<number>
+  account_id: string
+  domain_name: string
+  recipient_domain: string
+  provider: string
+  sending_ip: string | null
+  tags_json: string | null
+  rule_id: string
+  entity: string
+  category: string
+  severity: 'PERMANENT' | 'TEMPORARY'
+  critical: Flag
+  sample: string
+  failed_at: number
+}
+
 export interface Schema {
+  classified_failures: ClassifiedFailureRow
   delivery_reports: DeliveryReportRow
   outgoing_posts: OutgoingPostRow
   outgoing_leases: OutgoingLeaseRow
