@@ -159,6 +159,9 @@ for (const database of ['sqlite', 'postgres'] as const) {
       'bounce-type': 'hard',
     })
     await assertPosted(service, receiver, failed, 'permanent_fail')
+    const { body: statistics } = await service.call('GET', '/v1/bounce-classification/stats')
+    const [counted] = statistics.items
+    assert.deepEqual([counted['rule-id'], counted.bounced], ['generic-no-user', { total: 1 }])
     const bounce = await service.call('GET', `/v3/${service.domain}/bounces/${gone.recipient}`)
     assert.deepEqual([bounce.body.code, /User unknown/.test(bounce.body.error)], ['550', true])
     assert.equal(await codeOfNext(rig, gone.recipient), 605)
