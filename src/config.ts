@@ -91,6 +91,10 @@ export interface Config {
   maxDomains: number
   /** Blocklists that `doctor` asks about the sending addresses; none: not asked. */
   dnsblZones: readonly string[]
+  /** MaxMind DB file that tells where addresses are; null: nobody knows. */
+  geoDatabase: string | null
+  /** Rules of the operator about what replies mean, put before ours; null: none. */
+  bounceRulesFile: string | null
   /** Tests only: `name:count` of base/fail-point.ts. */
   testFailPoint: string | null
 }
@@ -117,8 +121,13 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent']
 
+/** Looks into files that settings name; each throws what is wrong. Without one the file is not looked at. */
+export interface ConfigChecks {
+  bounceRules?(file: string): unknown
+}
+
 /** Reads every setting from `env`. Names, meanings and defaults: README. @throws ConfigError listing all faults. */
-export function readConfig(env: Environment): Config {
+export function readConfig(env: Environment, checks: ConfigChecks = {}): Config {
   const faults: string[] = []
   const seen = new Set<string>()
 
@@ -215,6 +224,12 @@ export function readConfig(env: Environment): Config {
     maxMessageTtlSeconds: setting('MAX_MESSAGE_TTL', wholeNumber(0, 31_536_000, 'seconds'), () => 604_800),
     maxDomains: setting('MAX_DOMAINS', wholeNumber(0, 1_000_000_000, 'domains'), () => 0),
     dnsblZones: setting('DNSBL_ZONES', zonesOrOff, () => DEFAULT_DNSBL_ZONES),
+    geoDatabase: optional('GEO_DATABASE', path),
+    bounceRulesFile: optional('BOUNCE_RULES', (text) => {
+      const file = path(text)
+      checks.bounceRules?.(file)
+      return file
+    }),
     testFailPoint: optional('TEST_FAIL_POINT', (text) => text),
   }
   if (config.dkimZoneListen !== null && config.dnsTargets.dkimZone === null) {

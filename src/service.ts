@@ -13,6 +13,7 @@ import { accountRoutes } from './accounts/routes.ts'
 import { createSessions, type Sessions } from './accounts/sessions.ts'
 import { type Clock, systemClock } from './base/clock.ts'
 import { createSteadyClock } from './base/steady-clock.ts'
+import { startBounces } from './composition/bounces.ts'
 import { createCertificates } from './composition/certificates.ts'
 import type { Closers, SendingOverrides } from './composition/core.ts'
 import { startDomains } from './composition/domains.ts'
@@ -20,10 +21,12 @@ import { createAuthenticator, createHttp, createLimiter } from './composition/ht
 import { startLists } from './composition/lists.ts'
 import { DRAIN_MS, guarded, startMail } from './composition/mail.ts'
 import { startOutgoing } from './composition/outgoing.ts'
+import { receptionOf } from './composition/reception.ts'
 import { startSmtp } from './composition/smtp.ts'
 import { checkSystem, describeSystem } from './composition/system.ts'
 import { startTemplates } from './composition/templates.ts'
 import { createTracking } from './composition/tracking.ts'
+import { startVisits } from './composition/visits.ts'
 import type { Config } from './config.ts'
 import { createSandbox } from './domains/create-domain.ts'
 import { createDomainDirectory } from './domains/directory.ts'
@@ -131,8 +134,9 @@ export async function startService(
     const sendingTemplates = sendTemplates(templating.templates, templating.renderer)
     const outgoing = await startOutgoing(core, open)
     const certificates = createCertificates(core, outgoing)
+    const bounces = startBounces(core, open)
     const tracking = createTracking(core, certificates)
-    const parts = await startMail(core, outgoing, tracking, open, {
+    const parts = await startMail(core, outgoing, tracking, bounces, open, {
       ...sendingTemplates,
       ...overrides.sending,
     })
@@ -155,6 +159,7 @@ export async function startService(
       core,
       parts,
       outgoing,
+      bounces,
       templating.templates,
       tracking.settings,
       first.accountId,
@@ -162,6 +167,7 @@ export async function startService(
       certificates,
       open,
     )
+    const visits = await startVisits(core, parts, outgoing, tracking, open)
     http.register([
       ...messageRoutes({
         ...parts.sending.accept,
@@ -178,6 +184,7 @@ export async function startService(
         baseUrl: config.publicUrl,
       }),
       ...domainParts.routes,
+      ...visits.routes,
       ...credentialRoutes(parts.credentials, domains),
       ...outgoing.routes,
       ...inboxRoutes(parts.inbox, config.publicUrl),
@@ -204,9 +211,10 @@ export async function startService(
         baseUrl: config.publicUrl,
       }),
       ...policyRoutes({ store, domains, clock }),
+      ...bounces.routes,
       ...auditRoutes(store, config.publicUrl),
       ...systemRoutes(
-        () => checkSystem(core, parts.resolver, certificates, overrides.clock ?? systemClock),
+        () => checkSystem(core, parts.resolver, certificates, bounces, overrides.clock ?? systemClock),
         clock,
       ),
       ...accountRoutes({
@@ -222,7 +230,14 @@ export async function startService(
     // Behind the listeners: an authority looks for the answer to its challenge there.
     certificates.start()
     open.push(() => certificates.stop())
-    const smtp = await startSmtp(core, parts, limiter, failedAttempts)
+    const reception = receptionOf(core, {
+      known: parts.known,
+      rules: bounces.rules,
+      alongside: (events) => [...outgoing.webhooks.outboxStatements(events), ...bounces.count(events)],
+      tokens: tracking.tokens,
+      unsubscriber: visits.unsubscriber,
+    })
+    const smtp = await startSmtp(core, parts, limiter, failedAttempts, reception)
     open.push(() => smtp.close(DRAIN_MS))
     await outgoing.start()
     await parts.delivery.start()

@@ -1,12 +1,13 @@
 /** `sendwright serve`: starts the service, says where it is, stops it on SIGTERM and SIGINT. */
 import pino from 'pino'
 import { armFailPoint } from '../base/fail-point.ts'
+import { loadRules } from '../bounces/rules.ts'
 import { VERSION } from '../composition/system.ts'
 import { type Config, readConfig } from '../config.ts'
 import { type Service, startService } from '../service.ts'
 
 export async function serveCommand(): Promise<void> {
-  const config = readConfig(process.env)
+  const config = readConfig(process.env, { bounceRules: loadRules })
   if (config.testFailPoint !== null) armFailPoint(config.testFailPoint)
   const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime })
   const service = await startService(config, log)

@@ -21,7 +21,9 @@ import { createInbox } from '../inbox/inbox.ts'
 import { type CaptureListener, startCaptureListener } from '../inbox/listener.ts'
 import { createListStore } from '../lists/store.ts'
 import { createArchiveSender } from '../messages/archive.ts'
+import { createKnownDeliveries } from '../messages/known-deliveries.ts'
 import { createListExpander } from '../messages/lists.ts'
+import { createPastDeliveries } from '../messages/past-deliveries.ts'
 import { createSecondaryKeys } from '../messages/secondary-keys.ts'
 import { createSending } from '../messages/sending.ts'
 import { createSources } from '../messages/sources.ts'
@@ -30,6 +32,7 @@ import type { Store } from '../store/store.ts'
 import { bounceConsequences } from '../suppressions/automatic.ts'
 import { createSuppressionCheck } from '../suppressions/check.ts'
 import { createImports } from '../suppressions/import.ts'
+import type { Bounces } from './bounces.ts'
 import type { Closers, Core, SendingOverrides } from './core.ts'
 import { startExpansions } from './lists.ts'
 import type { Outgoing } from './outgoing.ts'
@@ -43,6 +46,7 @@ export async function startMail(
   core: Core,
   { resolver, allow, webhooks, poster }: Outgoing,
   tracking: TrackingComposition,
+  bounces: Bounces,
   open: Closers,
   overrides: SendingOverrides,
 ) {
@@ -69,8 +73,11 @@ export async function startMail(
   const signingKeys = createSigningKeys(store, sealer, clock)
   const leaseOwner = newId()
   const idempotency = createIdempotency({ store, clock })
+  const past = createPastDeliveries({ store, clock, keepDays: config.eventRetentionDays })
+  const known = createKnownDeliveries({ store, domains, storageUrl })
   const sending = createSending({
     ...core,
+    past,
     lists: createListExpander({
       store,
       lists: createListStore(store),
@@ -120,6 +127,7 @@ export async function startMail(
     consequences: (claimed, events, outcome) => [
       ...sending.consequences(claimed, events, outcome),
       ...bounceConsequences(claimed, events, outcome),
+      ...bounces.count(events),
       ...webhooks.outboxStatements(events),
     ],
     keepTranscript: (claimed, result) => transcriptStatement(config.transcripts, claimed, result),
@@ -128,6 +136,7 @@ export async function startMail(
     log,
     random,
     retryScheduleMs: config.retryScheduleMs,
+    judge: bounces.judge,
   })
   open.push(() => delivery.stop(DRAIN_MS))
   const expanding = startExpansions(core, sending, open)
@@ -146,7 +155,19 @@ export async function startMail(
   const credentials = createCredentials(store, sealer, clock)
   const imports = createImports({ store, blobs, clock, log })
   open.push(() => imports.stop())
-  return { inbox, faults, delivery, sending, idempotency, resolver, allow, signingKeys, credentials, imports }
+  const own = {
+    inbox,
+    faults,
+    delivery,
+    sending,
+    idempotency,
+    signingKeys,
+    credentials,
+    imports,
+    past,
+    known,
+  }
+  return { ...own, resolver, allow }
 }
 
 export type Mail = Awaited<ReturnType<typeof startMail>>

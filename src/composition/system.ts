@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import { PROBE_DOMAINS, runChecks } from '../system/checks.ts'
+import type { Bounces } from './bounces.ts'
 import type { Certificates } from './certificates.ts'
 import type { Core } from './core.ts'
 import { hostAddresses } from './mail.ts'
@@ -12,6 +13,7 @@ export function checkSystem(
   { config, store, clock }: Core,
   resolver: Resolver,
   certificates: Certificates,
+  { recentRefusals }: Bounces,
   system: Clock,
 ) {
   return runChecks({
@@ -26,6 +28,7 @@ export function checkSystem(
     },
     trackingCertificates: certificates.faults,
     clockStepMs: () => system.now() - clock.now(),
+    recentRefusals,
     now: () => system.now(),
   })
 }

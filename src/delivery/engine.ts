@@ -22,7 +22,7 @@ import type { EventMessage, EventRecord } from '../events/event.ts'
 import { StaleWrite, type Statement } from '../store/store.ts'
 import { conclude } from './conclude.ts'
 import { type HeldDelivery, type Lane, type LaneInfo, Lanes, roomOf, type Source } from './lanes.ts'
-import { connectionFailure, type Outcome } from './outcome.ts'
+import { connectionFailure, type Judge, type Outcome } from './outcome.ts'
 import { asksToSlowDown } from './pacing.ts'
 import {
   CLAIM_MAX,
@@ -100,6 +100,8 @@ export interface DeliveryParts {
   log: Logger
   random(): number
   retryScheduleMs: readonly number[]
+  /** What a failed attempt means: reason and rule of its event. */
+  judge: Judge
 }
 
 export interface Delivery {
@@ -577,7 +579,7 @@ function decided({ provider }: HeldDelivery, outcome: Outcome): AttemptResult {
 /** What the last attempt came to, for a delivery whose window ended while it waited. */
 function lastFailure(delivery: ClaimedDelivery): Outcome {
   const { last_code: code, last_reply: message } = delivery
-  const failure = { reason: 'generic', enhanced: null, description: '' }
+  const failure = { enhanced: null, description: '' }
   return { kind: 'deferred', failure: { ...failure, code: code ?? 0, message: message ?? '' } }
 }
 

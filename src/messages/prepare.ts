@@ -46,7 +46,7 @@ const TEST_MODE: Outcome = { kind: 'delivered', code: CODE_TEST_MODE, message: '
 
 const TOO_OLD: Outcome = {
   kind: 'deferred',
-  failure: { reason: 'old', code: CODE_TOO_OLD, enhanced: null, message: 'Too old', description: '' },
+  failure: { code: CODE_TOO_OLD, enhanced: null, message: 'Too old', description: '' },
 }
 
 /** @throws when the message or its domain is gone or cannot be read: the delivery is tried again later */

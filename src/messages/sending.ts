@@ -25,6 +25,7 @@ import {
   type Tracker,
 } from './collaborators.ts'
 import { makeCopy } from './copy.ts'
+import type { PastDeliveries } from './past-deliveries.ts'
 import { type PrepareParts, prepareDelivery, targetOf } from './prepare.ts'
 import { createQueueLimits } from './queue-limits.ts'
 import { createMessageRecords, type MessageRecords } from './records.ts'
@@ -51,6 +52,8 @@ export interface SendingParts {
   leaseOwner: string
   wakeDelivery(): void
   outbox: RowParts['outbox']
+  /** Keeps what is needed of deliveries whose message is removed. */
+  past: PastDeliveries
   templates?: TemplateChooser
   renderer?: TemplateRenderer
   tracker?: Tracker
@@ -117,6 +120,7 @@ export function createSending(parts: SendingParts): Sending {
       records,
       blobs,
       domains,
+      past: parts.past,
       clock,
       log,
       ...(parts.sweepAlso && { also: parts.sweepAlso }),

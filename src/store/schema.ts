@@ -214,6 +214,34 @@ export interface DeliveryRow {
   updated_at: number
 }
 
+export interface PastMessageRow {
+  id: string
+  account_id: string
+  domain_id: string
+  domain_name: string
+  message_id: string
+  summary_json: string
+  removed_at: number
+}
+
+export interface PastDeliveryRow {
+  id: string
+  account_id: string
+  domain_id: string
+  message_pk: string
+  recipient: string
+  recipient_domain: string
+  recipient_header: string
+  variables_json: string | null
+  list_json: string | null
+  state: DeliveryState
+  provider: string | null
+  sending_ip: string | null
+  delivered_at: number | null
+  headers_json: string | null
+  removed_at: number
+}
+
 export interface EventRow {
   seq: Generated<number>
   id: string
@@ -345,6 +373,8 @@ export interface ListMemberRow {
   name: string
   vars_json: string
   subscribed: Flag
+  /** Unsubscribed by a link; the database fills it. */
+  by_link?: Flag | undefined
 }
 
 /** What background tasks of lists have in common. */
@@ -399,6 +429,7 @@ export interface UnsubscribeTagRow {
   address: string
   tag_key: string
   tag: string
+  undo_json?: string | null | undefined
 }
 
 export interface SuppressionPolicyRow {
@@ -535,7 +566,36 @@ export interface TrackingLinkRow {
   used_at: number
 }
 
+export interface DeliveryReportRow {
+  delivery_id: string
+  kind: 'bounce' | 'complaint'
+  status: string
+  account_id: string
+  event_id: string
+  created_at: number
+}
+
+/** A failed attempt, classified; written with its event. */
+export interface ClassifiedFailureRow {
+  id: Generated<number>
+  account_id: string
+  domain_name: string
+  recipient_domain: string
+  provider: string
+  sending_ip: string | null
+  tags_json: string | null
+  rule_id: string
+  entity: string
+  category: string
+  severity: 'PERMANENT' | 'TEMPORARY'
+  critical: Flag
+  sample: string
+  failed_at: number
+}
+
 export interface Schema {
+  classified_failures: ClassifiedFailureRow
+  delivery_reports: DeliveryReportRow
   outgoing_posts: OutgoingPostRow
   outgoing_leases: OutgoingLeaseRow
   domain_webhooks: DomainWebhookRow
@@ -562,6 +622,8 @@ export interface Schema {
   sender_security: SenderSecurityRow
   messages: MessageRow
   deliveries: DeliveryRow
+  past_messages: PastMessageRow
+  past_deliveries: PastDeliveryRow
   events: EventRow
   event_tags: EventTagRow
   inbox: InboxRow

@@ -8,6 +8,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFile, statfs } from 'node:fs/promises'
 import { connect, isIP } from 'node:net'
 import { isPublicAddress, parseCidr } from '../base/ip.ts'
+import { REFUSALS_HOURS, type Refusal } from '../bounces/refusals.ts'
 import type { Config } from '../config.ts'
 import { findMailHosts } from '../dns/mx.ts'
 import { reverseName } from '../dns/names.ts'
@@ -48,6 +49,8 @@ export interface CheckParts {
   trackingCertificates?(): Promise<{ count: number; faults: readonly string[] }>
   /** How far the system's clock is ahead of a steady count since the start, in milliseconds; null: nobody counts. */
   clockStepMs(): number | null
+  /** What receivers refuse because of this host or its domains, most first; null: nobody knows. */
+  recentRefusals(): Promise<Refusal[] | null>
   /** Unix milliseconds. */
   now(): number
 }
@@ -82,6 +85,7 @@ export async function runChecks(parts: CheckParts): Promise<CheckResult[]> {
     ['outbound-port-25', checkPort],
     ['reverse-names', checkReverseNames],
     ['blocklists', checkBlocklists],
+    ['refusals', checkRefusals],
   ]
   return Promise.all(
     checks.map(async ([name, check]) => {
@@ -301,4 +305,19 @@ async function askBlocklist(
   return code.startsWith('127.')
     ? { listed: `${ip} is listed by ${zone} (${code})` }
     : { silent: `${zone} gave ${code}, which means nothing` }
+}
+
+/** What receivers say themselves; a warning, since only some of them say it. */
+async function checkRefusals({ recentRefusals }: CheckParts): Promise<Finding> {
+  const refusals = await recentRefusals()
+  if (refusals === null) return ok('What receivers refuse is known to a running service only.')
+  if (refusals.length === 0)
+    return ok(`No receiver refused this host or its domains in the last ${REFUSALS_HOURS} hours.`)
+  const each = refusals.map(
+    ({ ruleId, count, newestReply, explanation }) =>
+      `${ruleId}, ${count} times (newest: "${newestReply}"): ${explanation}`,
+  )
+  return warning(
+    `Receivers refused mail because of this host or its domains in the last ${REFUSALS_HOURS} hours. ${each.join(' ')} Mend the cause first, then ask the receiver or list to look again.`,
+  )
 }
