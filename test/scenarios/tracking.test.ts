@@ -1,9 +1,11 @@
 /** Tracking from the outside: what the receiving server gets, with each link read back by its token. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { sql } from 'kysely'
 import Mailgun from 'mailgun.js'
 import { type ParsedMail, simpleParser } from 'mailparser'
 import { splitMessage } from '../../src/mime/split.ts'
+import { openPostgres } from '../../src/store/postgres.ts'
 import { createSealer } from '../../src/store/sealing.ts'
 import { createTokens } from '../../src/tracking/tokens.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
@@ -402,6 +404,41 @@ test('a retry sends the same bytes, also where targets are stored', async () => 
     read(withoutSource[0]?.replaceAll(/=\r\n/g, '').replaceAll('=3D', '=') ?? ''),
     /CLICK\(stored\)/,
   )
+})
+
+test('on PostgreSQL too, a target that is too long for a link is stored before the mail goes out', async (t) => {
+  const settings = {
+    SENDWRIGHT_DELIVERY: `smtp://127.0.0.1:${sink.port}`,
+    SENDWRIGHT_SECRET: SECRET,
+    SENDWRIGHT_TRACKING_URL: 'https://t.example',
+  }
+  const other = await startTestService(t, settings, { database: 'postgres' })
+  const to = newAddress()
+  const url = `https://a.example/${'x'.repeat(600)}`
+  const sentTwice = { to: [to, newAddress()], text: `<${url}>`, 'o:tracking': 'yes' }
+  assert.equal((await other.send(sentTwice)).status, 200)
+  const { mail } = await received(to)
+  const token = /https:\/\/t\.example\/c\/([\w-]+)/.exec(mail.text ?? '')?.[1] ?? ''
+  const target = tokens.readClick(token)?.target ?? { url: '' }
+  const store = await openPostgres(String(other.config.databaseUrl))
+  t.after(() => store.close())
+  const { rows } = await sql`SELECT id, url FROM tracking_links`.execute(store.db)
+  assert.deepEqual(rows, [{ id: 'linkId' in target && target.linkId, url }])
+})
+
+test('without a base for links mail has none, and a variable works by mail', async (t) => {
+  const service = await startTestService(t, {
+    SENDWRIGHT_DELIVERY: `smtp://127.0.0.1:${sink.port}`,
+    SENDWRIGHT_SECRET: SECRET,
+    SENDWRIGHT_TRACKING_URL: '',
+  })
+  const to = newAddress()
+  const form = { to, html: LINK, text: '%unsubscribe_url%', 'o:tracking': 'yes' }
+  assert.equal((await service.send(form)).status, 200)
+  const { html, text, raw } = await received(to)
+  assert.equal(html, LINK)
+  assert.equal(text, 'mailto:ADDRESS(domain)')
+  assert.doesNotMatch(raw, /^List-Unsubscribe/m)
 })
 
 test('the stored message is shown as its sender wrote it', async () => {
