@@ -127,6 +127,15 @@ eachStore('the tag link enters the tags of the message, and is undone to what wa
   assert.equal((await rig.events()).length, 1)
 })
 
+eachStore('tags that differ in letter case are one, and * among them is all mail', async (store) => {
+  const rig = rigOf(store)
+  const from = await link(store, { scope: 'tags', tags: ['news', 'NEWS'] })
+  assert.equal(await rig.unsubscribe(from, VISITOR), true)
+  assert.equal((await rig.tags())?.length, 1)
+  assert.equal(await rig.unsubscribe({ ...from, tags: ['x', '*'] }, VISITOR), true)
+  assert.deepEqual(await rig.tags(), ['*'])
+})
+
 eachStore('undoing the domain link brings back the tags that * replaced', async (store) => {
   const rig = rigOf(store)
   const from = await link(store)

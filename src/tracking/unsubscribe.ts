@@ -140,9 +140,11 @@ export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
 const isOfList = (from: Unsubscription): from is Unsubscription & { listSid: string } =>
   from.scope === 'list' && from.listSid !== null
 
-/** A tag link of a message without tags is as the domain's (rule 13). */
-const tagsOf = ({ scope, tags }: Unsubscription): readonly string[] =>
-  scope === 'tags' && tags.length > 0 ? tags : [ALL_MAIL]
+/** A tag link of a message without tags is as the domain's (rule 13). Letter case does not tell tags apart. */
+function tagsOf({ scope, tags }: Unsubscription): readonly string[] {
+  if (scope !== 'tags' || tags.length === 0 || tags.includes(ALL_MAIL)) return [ALL_MAIL]
+  return [...new Map(tags.map((tag) => [tag.toLowerCase(), tag])).values()]
+}
 
 const covers = (present: readonly UnsubscribeTagRow[], tag: string) =>
   present.some(({ tag_key }) => tag_key === ALL_MAIL || tag_key === tag.toLowerCase())

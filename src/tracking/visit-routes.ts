@@ -181,7 +181,7 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
 }
 
 /** Requests come from pages of webmail, mail programs and proxies; none carries a right of the caller's. */
-const PUBLIC = { tag: 'Tracking', auth: 'public', crossSite: true } as const
+const PUBLIC = { tag: 'Tracking host', auth: 'public', crossSite: true } as const
 
 const TOKEN = { name: 'token', type: 'string', description: 'As it stood in the mail' } as const
 
