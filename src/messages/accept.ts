@@ -294,7 +294,8 @@ async function copiesOf(
 ): Promise<NewCopy[]> {
   const { options, recipientVariables } = draft
   const start = Math.max(options.deliveryTime ?? 0, now)
-  const own = await bestTimes(parts.habits, record.accountId, record.summary.recipients, options, start)
+  const domain = { accountId: record.accountId, name: record.domainName }
+  const own = await bestTimes(parts.habits, domain, record.summary.recipients, options, start)
   return draft.recipients.map((recipient) => {
     const key = recipientVariables || own.size > 0 ? addressKey(recipient) : ''
     return {
