@@ -18,7 +18,7 @@ export function conclude(
   result: AttemptResult,
   primaryDkim: string | null,
   now: number,
-  { retryScheduleMs, random }: Pick<DeliveryParts, 'retryScheduleMs' | 'random'>,
+  rules: Pick<DeliveryParts, 'retryScheduleMs' | 'random'> & { windowIsSenders: boolean },
 ): { end: Settlement; events: EventRecord[] } {
   const to = { recipient: delivery.recipient, recipientDomain: delivery.recipient_domain }
   const attempts = delivery.attempts + (result.attempted ? 1 : 0)
@@ -76,7 +76,7 @@ export function conclude(
   } {
     const { reason, code, enhanced, message, description } = failure.failure
     const common = facts(code, message, description, enhanced)
-    const last = { attempts, lastCode: code, lastReply: message || description }
+    const last = { attempts, lastCode: code > 0 ? code : null, lastReply: message || description }
     if (failure.kind !== 'deferred') {
       const hard = failure.kind === 'bounced' && failure.hard
       const status = {
@@ -86,14 +86,22 @@ export function conclude(
       const event = failedEvent(about, to, { ...common, status, severity: 'permanent', reason }, now)
       return { end: { state: failure.kind, dueAt: now, reason, ...last }, events: [event] }
     }
-    const next = nextStep(now, attempts, delivery.expires_at, retryScheduleMs, random())
+    const { retryScheduleMs, windowIsSenders } = rules
+    const next = nextStep(
+      now,
+      attempts,
+      delivery.expires_at,
+      retryScheduleMs,
+      rules.random(),
+      windowIsSenders,
+    )
     if (next.kind === 'give-up') {
       const old = facts(CODE_TOO_OLD, 'Too old', '', null)
       const status = {
         ...old.status,
         'bounce-type': 'soft' as const,
-        'last-code': code,
-        'last-message': message,
+        // No server has answered where the window ended before the first attempt.
+        ...(code > 0 && { 'last-code': code, 'last-message': message }),
       }
       const event = failedEvent(about, to, { ...old, status, severity: 'permanent', reason: 'old' }, now)
       return { end: { state: 'expired', dueAt: now, reason: 'old', ...last }, events: [event] }
