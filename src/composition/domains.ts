@@ -27,7 +27,7 @@ import type { Outgoing } from './outgoing.ts'
 /** Domains, their keys and tracking settings: operations, and the work in the background. */
 export async function startDomains(
   core: Core,
-  { resolver, allow, signingKeys, sending, credentials, imports }: Mail,
+  { resolver, allow, signingKeys, sending, credentials, imports, tags }: Mail,
   { registry }: Outgoing,
   templates: TemplateService,
   tracking: TrackingDirectory,
@@ -51,6 +51,7 @@ export async function startDomains(
     removeSendingKeys(store),
     credentials.forgetDomain,
     ({ id }) => imports.forgetDomain(id),
+    ({ id }) => tags.forgetDomain(id),
     async (domain) => void (await store.commit(domainStatements(domain.id))),
     ({ accountId, id, name }) => templates.removeAll({ accountId, domain: { id, name } }),
     removeKeys(store, signingKeys),

@@ -14,6 +14,7 @@ import { transcriptStatement } from '../delivery/transcript.ts'
 import { createTransport, type Routing } from '../delivery/transport.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import { createSigningKeys } from '../domain-keys/signing-keys.ts'
+import { createHabits } from '../events/habits.ts'
 import { createIdempotency } from '../http/idempotency.ts'
 import { verifyOwnSignatures } from '../inbox/authentication.ts'
 import { createFaults } from '../inbox/faults.ts'
@@ -22,6 +23,7 @@ import { type CaptureListener, startCaptureListener } from '../inbox/listener.ts
 import { createListStore } from '../lists/store.ts'
 import { createArchiveSender } from '../messages/archive.ts'
 import { createListExpander } from '../messages/lists.ts'
+import { createSandboxGate } from '../messages/sandbox.ts'
 import { createSecondaryKeys } from '../messages/secondary-keys.ts'
 import { createSending } from '../messages/sending.ts'
 import { createSources } from '../messages/sources.ts'
@@ -30,6 +32,7 @@ import type { Store } from '../store/store.ts'
 import { bounceConsequences } from '../suppressions/automatic.ts'
 import { createSuppressionCheck } from '../suppressions/check.ts'
 import { createImports } from '../suppressions/import.ts'
+import { createKnownTags } from '../tags/known-tags.ts'
 import type { Closers, Core, SendingOverrides } from './core.ts'
 import { startExpansions } from './lists.ts'
 import type { Outgoing } from './outgoing.ts'
@@ -69,6 +72,8 @@ export async function startMail(
   const signingKeys = createSigningKeys(store, sealer, clock)
   const leaseOwner = newId()
   const idempotency = createIdempotency({ store, clock })
+  const { tagsPerDomainMax: perDomain, tagsPerAccountMax: perAccount } = config
+  const tags = createKnownTags({ store, clock, limits: { perDomain, perAccount } })
   const sending = createSending({
     ...core,
     lists: createListExpander({
@@ -88,6 +93,13 @@ export async function startMail(
       configured: config.sourceAddresses,
       hostAddresses: hostAddresses(),
       firstAccountId: core.firstAccountId,
+    }),
+    habits: createHabits({ store, clock }),
+    tags,
+    sandbox: createSandboxGate({
+      mode: config.delivery.kind,
+      recipients: config.sandboxRecipients,
+      domains,
     }),
     returnPathMac,
     headerPrefix,
@@ -146,7 +158,8 @@ export async function startMail(
   const credentials = createCredentials(store, sealer, clock)
   const imports = createImports({ store, blobs, clock, log })
   open.push(() => imports.stop())
-  return { inbox, faults, delivery, sending, idempotency, resolver, allow, signingKeys, credentials, imports }
+  const shared = { idempotency, resolver, allow, signingKeys, credentials, imports, tags }
+  return { inbox, faults, delivery, sending, ...shared }
 }
 
 export type Mail = Awaited<ReturnType<typeof startMail>>

@@ -51,18 +51,27 @@ eachStore('the best time is the hour of the week with most opens and clicks of p
     ...weekly(2, 9).map((at) => opened(alice, at, { bot: 'apple' })),
     ...weekly(3, 4).map((at) => opened('four@example.org', at)),
     // Another domain's mail, and what is older than 90 days.
-    ...weekly(3, 9).map((at) => opened('other@example.org', at, {}, testMessage({}, { domainName: 'else.example' }))),
+    ...weekly(3, 9).map((at) =>
+      opened('other@example.org', at, {}, testMessage({}, { domainName: 'else.example' })),
+    ),
     ...weekly(3, 9).map((at) => opened('old@example.org', at - 91 * DAY_MS)),
   ])
-  const addresses = ['alice@example.org', 'four@example.org', 'other@example.org', 'old@example.org', 'no@example.org']
+  const addresses = [
+    'alice@example.org',
+    'four@example.org',
+    'other@example.org',
+    'old@example.org',
+    'no@example.org',
+  ]
   const within = (hours: number) => ({ from: NOW_MS, to: NOW_MS + hours * HOUR_MS })
   assert.deepEqual(
     [...(await habits.bestTimes(SHOP, addresses, within(24)))],
     [['alice@example.org', NOW_MS + 5 * HOUR_MS]],
   )
-  assert.deepEqual([...(await habits.bestTimes(SHOP, addresses, { from: NOW_MS + 6 * HOUR_MS, to: NOW_MS + 30 * HOUR_MS }))], [
-    ['alice@example.org', NOW_MS + 9 * HOUR_MS],
-  ])
+  assert.deepEqual(
+    [...(await habits.bestTimes(SHOP, addresses, { from: NOW_MS + 6 * HOUR_MS, to: NOW_MS + 30 * HOUR_MS }))],
+    [['alice@example.org', NOW_MS + 9 * HOUR_MS]],
+  )
   const elsewhere = { ...SHOP, accountId: 'account-2' }
   assert.equal((await habits.bestTimes(elsewhere, addresses, within(24))).size, 0)
 })
@@ -119,15 +128,34 @@ eachStore('habits are read from their own index', async (store) => {
 })
 
 const MONDAY = 4 * 24
-const hours = (counts: Record<number, number>) => new Map(Object.entries(counts).map(([hour, n]) => [Number(hour), n]))
+const hours = (counts: Record<number, number>) =>
+  new Map(Object.entries(counts).map(([hour, n]) => [Number(hour), n]))
 const at = (hour: number) => hour * HOUR_MS
 
-const CASES: [name: string, visits: Record<number, number>, from: number, to: number, expected: number | null][] = [
+const CASES: [
+  name: string,
+  visits: Record<number, number>,
+  from: number,
+  to: number,
+  expected: number | null,
+][] = [
   ['fewer than five', { [MONDAY]: 4 }, at(MONDAY), at(MONDAY + 24), null],
   ['five', { [MONDAY]: 5 }, at(MONDAY - 3), at(MONDAY + 24), at(MONDAY)],
-  ['the running hour counts from now on', { [MONDAY]: 5 }, at(MONDAY) + 60_000, at(MONDAY + 24), at(MONDAY) + 60_000],
+  [
+    'the running hour counts from now on',
+    { [MONDAY]: 5 },
+    at(MONDAY) + 60_000,
+    at(MONDAY + 24),
+    at(MONDAY) + 60_000,
+  ],
   ['outside the window', { [MONDAY]: 5 }, at(MONDAY + 1), at(MONDAY + 25), null],
-  ['the earlier of two that are equal', { [MONDAY]: 3, [MONDAY + 2]: 3 }, at(MONDAY - 1), at(MONDAY + 24), at(MONDAY)],
+  [
+    'the earlier of two that are equal',
+    { [MONDAY]: 3, [MONDAY + 2]: 3 },
+    at(MONDAY - 1),
+    at(MONDAY + 24),
+    at(MONDAY),
+  ],
   ['the end of the window is in it', { [MONDAY]: 5 }, at(MONDAY - 24), at(MONDAY), at(MONDAY)],
   ['weeks later', { [MONDAY]: 5 }, at(MONDAY + 168 * 9 - 1), at(MONDAY + 168 * 9 + 1), at(MONDAY + 168 * 9)],
 ]

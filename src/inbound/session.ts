@@ -31,6 +31,8 @@ export interface SmtpLogin {
 export interface MailOpening {
   login: SmtpLogin
   remoteAddress: string
+  /** MAIL FROM as given; empty: the null sender of automatic mail (RFC 5321 §4.5.5). */
+  envelopeSender: string
 }
 
 /** What becomes of one transaction. Every method may throw a Refusal or a ServiceError. */
@@ -210,7 +212,7 @@ class Session {
     }
     const handler = await this.#tried(async () => {
       if (sender !== '') readMailbox(sender, '501 5.1.7 cannot parse from address')
-      return this.#parts.submission({ login, remoteAddress: this.#remoteAddress })
+      return this.#parts.submission({ login, remoteAddress: this.#remoteAddress, envelopeSender: sender })
     })
     if (!handler) return
     this.#transaction = { handler, recipients: [] }

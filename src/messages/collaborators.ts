@@ -126,9 +126,12 @@ export interface SourceChooser {
 }
 
 /** A message as far as its lists need to know it. */
-export interface ListPost {
+export type ListPost =
+  | ({ way: 'api' } & PostFacts)
+  | ({ way: 'smtp'; envelopeSender: string | null } & PostFacts)
+
+interface PostFacts {
   accountId: string
-  way: 'api' | 'smtp'
   /** Row id of the message. */
   messagePk: string
   headers: readonly (readonly [name: string, value: string])[]

@@ -44,12 +44,11 @@ export function createListExpander(parts: {
         const domain = list ? await domains.byName(list.domainName) : null
         // A domain deleted and made anew may be somebody else's: its keys and records are not the list's.
         if (list?.accountId !== post.accountId || domain?.accountId !== post.accountId) continue
-        const { accountId, headers } = post
-        // A submission's MAIL FROM is not used for anything (smtp-submission.md rule 10), nor is it here.
-        const verdict = await decidePost(lists, list, { way: 'api', accountId, headers })
-        // A post that came through a list already is taken and not distributed (mailing-lists.md rule 20).
+        const verdict = await decidePost(lists, list, post)
+        // Automatic mail, and what came through a list already, is taken and not distributed (mailing-lists.md
+        // rule 20).
         if (verdict.kind !== 'allowed') continue
-        const own = listHeaders(list, { way: post.way, headers })
+        const own = listHeaders(list, post)
         statements.push(
           expansionStatement(
             { domainId: domain.id, messagePk: post.messagePk, list, headers: own, exclude: post.exclude },

@@ -502,6 +502,16 @@ export interface TrackingLinkRow {
   used_at: number
 }
 
+/** A tag that a domain has used. */
+export interface TagRow {
+  account_id: string
+  domain_id: string
+  /** In lower case. */
+  tag_key: string
+  tag: string
+  first_seen: number
+}
+
 export interface Schema {
   outgoing_posts: OutgoingPostRow
   outgoing_leases: OutgoingLeaseRow
@@ -509,6 +519,7 @@ export interface Schema {
   account_webhooks: AccountWebhookRow
   webhook_changes: { id: number; version: number }
   webhook_attempts: WebhookAttemptRow
+  tags: TagRow
   archive_outbox: ArchiveOutboxRow
   disabled_queues: DisabledQueueRow
   idempotency_keys: IdempotencyKeyRow
