@@ -5,6 +5,7 @@
 import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
+import { addressKey, parseMailbox, toAsciiDomain } from './mime/address.ts'
 
 /** Where mail goes once it leaves the queue. */
 export type DeliveryMode =
@@ -70,6 +71,14 @@ export interface Config {
   freeSpaceMinBytes: number
   /** Sending requests per second and account; null: no limit of any kind. */
   rateLimit: number | null
+  /** Recipients, and bytes of messages, per minute and account; 0: no such limit. */
+  recipientsPerMinute: number
+  bytesPerMinute: number
+  /** Distinct tags; 0: no limit. */
+  tagsPerDomainMax: number
+  tagsPerAccountMax: number
+  /** Whom sandbox domains may send to in direct mode: addresses, domains as `@example.org`, or `*`. */
+  sandboxRecipients: readonly string[]
   /** Content and headers of one template version, in KB. */
   templateKbMax: number
   logLevel: string
@@ -208,6 +217,15 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     transcripts: setting('TRANSCRIPTS', oneOf(['failures', 'all', 'off'] as const), () => 'failures'),
     freeSpaceMinBytes: setting('FREE_SPACE_MIN', byteCount, () => 100 * MEGABYTE),
     rateLimit: setting('RATE_LIMIT', rateLimit, () => 100),
+    recipientsPerMinute: setting(
+      'RECIPIENTS_PER_MINUTE',
+      wholeNumber(0, 1_000_000_000, 'recipients'),
+      () => 0,
+    ),
+    bytesPerMinute: setting('BYTES_PER_MINUTE', byteCount, () => 0),
+    tagsPerDomainMax: setting('MAX_TAGS_PER_DOMAIN', wholeNumber(0, 1_000_000_000, 'tags'), () => 20_000),
+    tagsPerAccountMax: setting('MAX_TAGS_PER_ACCOUNT', wholeNumber(0, 1_000_000_000, 'tags'), () => 100_000),
+    sandboxRecipients: setting('SANDBOX_RECIPIENTS', list(sandboxRecipient), () => []),
     templateKbMax: setting('MAX_TEMPLATE_KB', wholeNumber(1, 1024, 'kilobytes'), () => 100),
     logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), () => 'info'),
     dnsTargets: {
@@ -447,6 +465,16 @@ const list =
   <T>(parse: (text: string) => T) =>
   (text: string): T[] =>
     text.split(',').map((item) => parse(item.trim()))
+
+/** In the form in which addresses are compared. */
+function sandboxRecipient(text: string): string {
+  if (text === '*') return text
+  try {
+    return text.startsWith('@') ? `@${toAsciiDomain(text.slice(1))}` : addressKey(parseMailbox(text))
+  } catch {
+    throw new Error(`"${text}" is not an address, @domain or *`)
+  }
+}
 
 const zonesOrOff = (text: string) => (text === 'off' ? [] : list(dnsName)(text))
 

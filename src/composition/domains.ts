@@ -29,7 +29,7 @@ import type { Outgoing } from './outgoing.ts'
 /** Domains, their keys and tracking settings: operations, and the work in the background. */
 export async function startDomains(
   core: Core,
-  { resolver, allow, signingKeys, sending, credentials, imports, past }: Mail,
+  { resolver, allow, signingKeys, sending, credentials, imports, past, tags }: Mail,
   { registry }: Outgoing,
   bounces: Bounces,
   templates: TemplateService,
@@ -58,6 +58,7 @@ export async function startDomains(
     credentials.forgetDomain,
     ({ id }) => imports.forgetDomain(id),
     bounces.forgetDomain,
+    ({ id }) => tags.forgetDomain(id),
     async (domain) => void (await store.commit(domainStatements(domain.id))),
     ({ accountId, id, name }) => templates.removeAll({ accountId, domain: { id, name } }),
     removeKeys(store, signingKeys),

@@ -34,10 +34,16 @@ export function createAuthenticator(
 }
 
 export function createLimiter({ config, clock }: Core): RateLimiter {
-  const sending = { ...DEFAULT_LIMITS.sending, count: config.rateLimit ?? 0 }
+  const { rateLimit, recipientsPerMinute, bytesPerMinute } = config
+  const limits = {
+    ...DEFAULT_LIMITS,
+    sending: { ...DEFAULT_LIMITS.sending, count: rateLimit ?? 0 },
+    'sending-recipients': { ...DEFAULT_LIMITS['sending-recipients'], count: recipientsPerMinute },
+    'sending-bytes': { ...DEFAULT_LIMITS['sending-bytes'], count: bytesPerMinute },
+  }
   return createRateLimiter({
     clock,
-    limits: { ...DEFAULT_LIMITS, sending },
+    limits,
     off: config.rateLimit === null,
   })
 }

@@ -14,6 +14,7 @@ import { transcriptStatement } from '../delivery/transcript.ts'
 import { createTransport, type Routing } from '../delivery/transport.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import { createSigningKeys } from '../domain-keys/signing-keys.ts'
+import { createHabits } from '../events/habits.ts'
 import { createIdempotency } from '../http/idempotency.ts'
 import { verifyOwnSignatures } from '../inbox/authentication.ts'
 import { createFaults } from '../inbox/faults.ts'
@@ -24,6 +25,7 @@ import { createArchiveSender } from '../messages/archive.ts'
 import { createKnownDeliveries } from '../messages/known-deliveries.ts'
 import { createListExpander } from '../messages/lists.ts'
 import { createPastDeliveries } from '../messages/past-deliveries.ts'
+import { createSandboxGate } from '../messages/sandbox.ts'
 import { createSecondaryKeys } from '../messages/secondary-keys.ts'
 import { createSending } from '../messages/sending.ts'
 import { createSources } from '../messages/sources.ts'
@@ -32,6 +34,7 @@ import type { Store } from '../store/store.ts'
 import { bounceConsequences } from '../suppressions/automatic.ts'
 import { createSuppressionCheck } from '../suppressions/check.ts'
 import { createImports } from '../suppressions/import.ts'
+import { createKnownTags } from '../tags/known-tags.ts'
 import type { Bounces } from './bounces.ts'
 import type { Closers, Core, SendingOverrides } from './core.ts'
 import { startExpansions } from './lists.ts'
@@ -75,6 +78,8 @@ export async function startMail(
   const idempotency = createIdempotency({ store, clock })
   const past = createPastDeliveries({ store, clock, keepDays: config.eventRetentionDays })
   const known = createKnownDeliveries({ store, domains, storageUrl })
+  const { tagsPerDomainMax: perDomain, tagsPerAccountMax: perAccount } = config
+  const tags = createKnownTags({ store, clock, limits: { perDomain, perAccount } })
   const sending = createSending({
     ...core,
     past,
@@ -95,6 +100,13 @@ export async function startMail(
       configured: config.sourceAddresses,
       hostAddresses: hostAddresses(),
       firstAccountId: core.firstAccountId,
+    }),
+    habits: createHabits({ store, clock }),
+    tags,
+    sandbox: createSandboxGate({
+      mode: config.delivery.kind,
+      recipients: config.sandboxRecipients,
+      domains,
     }),
     returnPathMac,
     headerPrefix,
@@ -166,6 +178,7 @@ export async function startMail(
     imports,
     past,
     known,
+    tags,
   }
   return { ...own, resolver, allow }
 }

@@ -18,7 +18,7 @@ export function conclude(
   result: AttemptResult,
   primaryDkim: string | null,
   now: number,
-  { retryScheduleMs, random, judge }: Pick<DeliveryParts, 'retryScheduleMs' | 'random' | 'judge'>,
+  rules: Pick<DeliveryParts, 'retryScheduleMs' | 'random' | 'judge'> & { windowIsSenders: boolean },
 ): { end: Settlement; events: EventRecord[] } {
   const to = { recipient: delivery.recipient, recipientDomain: delivery.recipient_domain }
   const attempts = delivery.attempts + (result.attempted ? 1 : 0)
@@ -76,9 +76,9 @@ export function conclude(
   } {
     const { code, enhanced, message, description } = failure.failure
     const judged = (permanent: boolean) =>
-      judge(failure.failure, [delivery.recipient, about.summary.sender], permanent)
+      rules.judge(failure.failure, [delivery.recipient, about.summary.sender], permanent)
     const common = facts(code, message, description, enhanced)
-    const last = { attempts, lastCode: code, lastReply: message || description }
+    const last = { attempts, lastCode: code > 0 ? code : null, lastReply: message || description }
     if (failure.kind === 'suppressed') {
       const { kind: state, reason } = failure
       const event = failedEvent(about, to, { ...common, severity: 'permanent', reason }, now)
@@ -91,14 +91,22 @@ export function conclude(
       const event = failedEvent(about, to, { ...common, status, severity: 'permanent', reason, ruleId }, now)
       return { end: { state: 'bounced', dueAt: now, reason, ...last }, events: [event] }
     }
-    const next = nextStep(now, attempts, delivery.expires_at, retryScheduleMs, random())
+    const { retryScheduleMs, windowIsSenders } = rules
+    const next = nextStep(
+      now,
+      attempts,
+      delivery.expires_at,
+      retryScheduleMs,
+      rules.random(),
+      windowIsSenders,
+    )
     if (next.kind === 'give-up') {
       const old = facts(CODE_TOO_OLD, 'Too old', '', null)
       const status = {
         ...old.status,
         'bounce-type': 'soft' as const,
-        'last-code': code,
-        'last-message': message,
+        // No server has answered where the window ended before the first attempt.
+        ...(code > 0 && { 'last-code': code, 'last-message': message }),
       }
       const { ruleId } = judged(true)
       const event = failedEvent(

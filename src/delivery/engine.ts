@@ -46,6 +46,8 @@ export type Prepared =
       utf8: boolean
       tls: TlsPolicy
       primaryDkim: string | null
+      /** The sender set the window: it ends the delivery, not the last retry. */
+      windowIsSenders?: boolean
       /** Default: the source of the lane. */
       source?: Source | null
       /** Name of a header field to add with the address really used; null or absent: none. */
@@ -337,6 +339,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     let about: EventMessage | null = null
     let result: AttemptResult
     let primaryDkim: string | null = null
+    let windowIsSenders = false
     try {
       const prepared = await parts.prepare(delivery)
       about = prepared.about
@@ -344,6 +347,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       else if (isOver(delivery, clock.now())) result = decided(delivery, lastFailure(delivery))
       else {
         primaryDkim = prepared.primaryDkim
+        windowIsSenders = prepared.windowIsSenders ?? false
         failPoint('attempt-before')
         result = await transport.deliver(lane.info, delivery, prepared, () => checkLease(delivery))
         failPoint('attempt-after')
@@ -355,7 +359,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       if (!about) return giveBack(delivery)
       result = decided(delivery, connectionFailure('internal error'))
     }
-    await settle(delivery, about, result, primaryDkim)
+    await settle(delivery, about, result, { primaryDkim, windowIsSenders })
   }
 
   function learn(lane: Lane, { outcome }: AttemptResult): void {
@@ -392,10 +396,11 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     delivery: HeldDelivery,
     about: EventMessage,
     result: AttemptResult,
-    primaryDkim: string | null,
+    { primaryDkim, windowIsSenders }: { primaryDkim: string | null; windowIsSenders: boolean },
   ): Promise<void> {
     const now = clock.now()
-    const { end, events } = conclude(delivery, about, result, primaryDkim, now, parts)
+    const rules = { ...parts, windowIsSenders }
+    const { end, events } = conclude(delivery, about, result, primaryDkim, now, rules)
     const more = parts.consequences(delivery, events, result.outcome)
     const transcript = parts.keepTranscript?.(delivery, result)
     if (transcript) more.push(transcript)

@@ -31,6 +31,8 @@ export interface SmtpLogin {
 export interface MailOpening {
   login: SmtpLogin
   remoteAddress: string
+  /** MAIL FROM as given; empty: the null sender of automatic mail (RFC 5321 §4.5.5). */
+  envelopeSender: string
 }
 
 /** MAIL FROM of a client that has not logged in. */
@@ -234,7 +236,8 @@ class Session {
     const remoteAddress = this.#remoteAddress
     if (this.#login === null && this.#reception) return this.#reception({ sender, remoteAddress })
     if (sender !== '') readMailbox(sender, '501 5.1.7 cannot parse from address')
-    return this.#parts.submission({ login: this.#login as SmtpLogin, remoteAddress })
+    const login = this.#login as SmtpLogin
+    return this.#parts.submission({ login, remoteAddress, envelopeSender: sender })
   }
 
   async #recipient(address: string): Promise<void> {

@@ -9,6 +9,7 @@ import type { DomainDirectory } from '../domains/directory.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import type { Store } from '../store/store.ts'
 import type { SuppressionCheck } from '../suppressions/check.ts'
+import type { KnownTags } from '../tags/known-tags.ts'
 import type { AcceptParts } from './accept.ts'
 import type { RowParts } from './acceptance-rows.ts'
 import { createArchiveNotes } from './archive.ts'
@@ -60,6 +61,7 @@ export interface SendingParts {
   habits?: RecipientHabits
   lists?: ListExpander
   sandbox?: SandboxGate
+  tags: Pick<KnownTags, 'admit'>
   /** Deliveries that one queue of a domain may hold. */
   queuedMax?: number
   /** Further things to remove when old messages are. */

@@ -593,6 +593,16 @@ export interface ClassifiedFailureRow {
   failed_at: number
 }
 
+/** A tag that a domain has used. */
+export interface TagRow {
+  account_id: string
+  domain_id: string
+  /** In lower case. */
+  tag_key: string
+  tag: string
+  first_seen: number
+}
+
 export interface Schema {
   classified_failures: ClassifiedFailureRow
   delivery_reports: DeliveryReportRow
@@ -602,6 +612,7 @@ export interface Schema {
   account_webhooks: AccountWebhookRow
   webhook_changes: { id: number; version: number }
   webhook_attempts: WebhookAttemptRow
+  tags: TagRow
   archive_outbox: ArchiveOutboxRow
   disabled_queues: DisabledQueueRow
   idempotency_keys: IdempotencyKeyRow
