@@ -13,7 +13,7 @@ import { dirname, join, relative, resolve, sep } from 'node:path'
 const RANKS: Record<string, number> = {}
 const LAYERS = [
   ['base'],
-  ['smtp', 'mime', 'dkim', 'dsn', 'arf', 'dns', 'mta-sts'],
+  ['smtp', 'mime', 'dkim', 'dsn', 'arf', 'dns', 'mta-sts', 'acme'],
   ['config', 'store', 'http', 'outgoing'],
   ['delivery', 'inbound', 'events'],
   [

@@ -5,6 +5,7 @@
 import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
+import { addressKey, parseMailbox, toAsciiDomain } from './mime/address.ts'
 
 /** Where mail goes once it leaves the queue. */
 export type DeliveryMode =
@@ -31,6 +32,10 @@ export interface Config {
   smtpConnectionsPerIpMax: number
   smtpIdleMs: number
   smtpMessagesPerConnectionMax: number
+  /** Listener with TLS for everything that the plain one serves; null: none. */
+  httpsPort: number | null
+  /** The certificate authority for tracking hosts; null: no certificates are ordered. */
+  acme: { directory: string; email: string | null } | null
   dataFolder: string
   databaseUrl: string | null
   apiKey: string | null
@@ -66,6 +71,14 @@ export interface Config {
   freeSpaceMinBytes: number
   /** Sending requests per second and account; null: no limit of any kind. */
   rateLimit: number | null
+  /** Recipients, and bytes of messages, per minute and account; 0: no such limit. */
+  recipientsPerMinute: number
+  bytesPerMinute: number
+  /** Distinct tags; 0: no limit. */
+  tagsPerDomainMax: number
+  tagsPerAccountMax: number
+  /** Whom sandbox domains may send to in direct mode: addresses, domains as `@example.org`, or `*`. */
+  sandboxRecipients: readonly string[]
   /** Content and headers of one template version, in KB. */
   templateKbMax: number
   logLevel: string
@@ -87,6 +100,10 @@ export interface Config {
   maxDomains: number
   /** Blocklists that `doctor` asks about the sending addresses; none: not asked. */
   dnsblZones: readonly string[]
+  /** MaxMind DB file that tells where addresses are; null: nobody knows. */
+  geoDatabase: string | null
+  /** Rules of the operator about what replies mean, put before ours; null: none. */
+  bounceRulesFile: string | null
   /** Tests only: `name:count` of base/fail-point.ts. */
   testFailPoint: string | null
 }
@@ -113,8 +130,13 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent']
 
+/** Looks into files that settings name; each throws what is wrong. Without one the file is not looked at. */
+export interface ConfigChecks {
+  bounceRules?(file: string): unknown
+}
+
 /** Reads every setting from `env`. Names, meanings and defaults: README. @throws ConfigError listing all faults. */
-export function readConfig(env: Environment): Config {
+export function readConfig(env: Environment, checks: ConfigChecks = {}): Config {
   const faults: string[] = []
   const seen = new Set<string>()
 
@@ -141,6 +163,8 @@ export function readConfig(env: Environment): Config {
   if ((certificateFile === null) !== (keyFile === null)) {
     faults.push('SENDWRIGHT_TLS_CERT and SENDWRIGHT_TLS_KEY must be set together')
   }
+  const acmeDirectory = optional('ACME_DIRECTORY', acmeUrl)
+  const acmeEmail = optional('ACME_EMAIL', mailAddress)
   const config: Config = {
     host,
     port,
@@ -168,6 +192,8 @@ export function readConfig(env: Environment): Config {
       wholeNumber(1, 1_000_000, 'messages'),
       () => 1_000,
     ),
+    httpsPort: optional('HTTPS_PORT', portNumber),
+    acme: acmeDirectory === null ? null : { directory: acmeDirectory, email: acmeEmail },
     dataFolder: setting('DATA', path, () => resolve('data')),
     databaseUrl: optional('DATABASE_URL', databaseUrl),
     apiKey: optional('API_KEY', secretText(16)),
@@ -191,6 +217,15 @@ export function readConfig(env: Environment): Config {
     transcripts: setting('TRANSCRIPTS', oneOf(['failures', 'all', 'off'] as const), () => 'failures'),
     freeSpaceMinBytes: setting('FREE_SPACE_MIN', byteCount, () => 100 * MEGABYTE),
     rateLimit: setting('RATE_LIMIT', rateLimit, () => 100),
+    recipientsPerMinute: setting(
+      'RECIPIENTS_PER_MINUTE',
+      wholeNumber(0, 1_000_000_000, 'recipients'),
+      () => 0,
+    ),
+    bytesPerMinute: setting('BYTES_PER_MINUTE', byteCount, () => 0),
+    tagsPerDomainMax: setting('MAX_TAGS_PER_DOMAIN', wholeNumber(0, 1_000_000_000, 'tags'), () => 20_000),
+    tagsPerAccountMax: setting('MAX_TAGS_PER_ACCOUNT', wholeNumber(0, 1_000_000_000, 'tags'), () => 100_000),
+    sandboxRecipients: setting('SANDBOX_RECIPIENTS', list(sandboxRecipient), () => []),
     templateKbMax: setting('MAX_TEMPLATE_KB', wholeNumber(1, 1024, 'kilobytes'), () => 100),
     logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), () => 'info'),
     dnsTargets: {
@@ -207,10 +242,21 @@ export function readConfig(env: Environment): Config {
     maxMessageTtlSeconds: setting('MAX_MESSAGE_TTL', wholeNumber(0, 31_536_000, 'seconds'), () => 604_800),
     maxDomains: setting('MAX_DOMAINS', wholeNumber(0, 1_000_000_000, 'domains'), () => 0),
     dnsblZones: setting('DNSBL_ZONES', zonesOrOff, () => DEFAULT_DNSBL_ZONES),
+    geoDatabase: optional('GEO_DATABASE', path),
+    bounceRulesFile: optional('BOUNCE_RULES', (text) => {
+      const file = path(text)
+      checks.bounceRules?.(file)
+      return file
+    }),
     testFailPoint: optional('TEST_FAIL_POINT', (text) => text),
   }
   if (config.dkimZoneListen !== null && config.dnsTargets.dkimZone === null) {
     faults.push('SENDWRIGHT_DKIM_ZONE_LISTEN needs SENDWRIGHT_DKIM_ZONE')
+  }
+  if (config.acme !== null && config.httpsPort === null) {
+    faults.push(
+      'SENDWRIGHT_ACME_DIRECTORY needs SENDWRIGHT_HTTPS_PORT: nothing else would use the certificates',
+    )
   }
   for (const name of Object.keys(env)) {
     if (name.startsWith('SENDWRIGHT_') && !seen.has(name) && !name.startsWith('SENDWRIGHT_TEST_')) {
@@ -263,6 +309,22 @@ function baseUrl(text: string): string {
     throw new Error(`"${text}" is not an http(s) address such as https://mail.example.com`)
   }
   return url.href.replace(/\/$/, '')
+}
+
+/** RFC 8555 §6.1 wants https; plain http only on this machine, for an authority of one's own. */
+function acmeUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null
+  const isLocal = url !== null && /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
+  const isUsable = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLocal)
+  if (!url || !isUsable || url.username || url.hash) {
+    throw new Error(`"${text}" is not the https address of an ACME directory`)
+  }
+  return url.href
+}
+
+function mailAddress(text: string): string {
+  if (!/^[^\s@,?]{1,64}@[a-z0-9.-]{1,253}$/i.test(text)) throw new Error(`"${text}" is not a mail address`)
+  return text
 }
 
 function databaseUrl(text: string): string {
@@ -403,6 +465,16 @@ const list =
   <T>(parse: (text: string) => T) =>
   (text: string): T[] =>
     text.split(',').map((item) => parse(item.trim()))
+
+/** In the form in which addresses are compared. */
+function sandboxRecipient(text: string): string {
+  if (text === '*') return text
+  try {
+    return text.startsWith('@') ? `@${toAsciiDomain(text.slice(1))}` : addressKey(parseMailbox(text))
+  } catch {
+    throw new Error(`"${text}" is not an address, @domain or *`)
+  }
+}
 
 const zonesOrOff = (text: string) => (text === 'off' ? [] : list(dnsName)(text))
 

@@ -13,16 +13,20 @@ import { accountRoutes } from './accounts/routes.ts'
 import { createSessions, type Sessions } from './accounts/sessions.ts'
 import { type Clock, systemClock } from './base/clock.ts'
 import { createSteadyClock } from './base/steady-clock.ts'
+import { startBounces } from './composition/bounces.ts'
+import { createCertificates } from './composition/certificates.ts'
 import type { Closers, SendingOverrides } from './composition/core.ts'
 import { startDomains } from './composition/domains.ts'
 import { createAuthenticator, createHttp, createLimiter } from './composition/http.ts'
 import { startLists } from './composition/lists.ts'
 import { DRAIN_MS, guarded, startMail } from './composition/mail.ts'
 import { startOutgoing } from './composition/outgoing.ts'
+import { receptionOf } from './composition/reception.ts'
 import { startSmtp } from './composition/smtp.ts'
 import { checkSystem, describeSystem } from './composition/system.ts'
 import { startTemplates } from './composition/templates.ts'
 import { createTracking } from './composition/tracking.ts'
+import { startVisits } from './composition/visits.ts'
 import type { Config } from './config.ts'
 import { createSandbox } from './domains/create-domain.ts'
 import { createDomainDirectory } from './domains/directory.ts'
@@ -53,6 +57,8 @@ import { templateRoutes } from './templates/routes.ts'
 export interface Service {
   /** Port of the HTTP listener, also when the configured one was 0. */
   port: number
+  /** Of the HTTPS listener; null where that is off. */
+  httpsPort: number | null
   /** Of the SMTP listener; with TLS from the first byte null where that is off. */
   smtp: { port: number; implicitTlsPort: number | null }
   first: FirstAccount
@@ -127,8 +133,10 @@ export async function startService(
     const templating = startTemplates(core, open)
     const sendingTemplates = sendTemplates(templating.templates, templating.renderer)
     const outgoing = await startOutgoing(core, open)
-    const tracking = createTracking(core)
-    const parts = await startMail(core, outgoing, tracking, open, {
+    const certificates = createCertificates(core, outgoing)
+    const bounces = startBounces(core, open)
+    const tracking = createTracking(core, certificates)
+    const parts = await startMail(core, outgoing, tracking, bounces, open, {
       ...sendingTemplates,
       ...overrides.sending,
     })
@@ -146,17 +154,20 @@ export async function startService(
     const authenticator = createAuthenticator(keys, sessions, localKey(sealer), first.accountId)
     const limiter = createLimiter(core)
     const failedAttempts = createFailedAttempts(clock)
-    const http = createHttp(core, authenticator, limiter, failedAttempts, parts.idempotency)
+    const http = createHttp(core, authenticator, limiter, failedAttempts, parts.idempotency, certificates)
     const domainParts = await startDomains(
       core,
       parts,
       outgoing,
+      bounces,
       templating.templates,
       tracking.settings,
       first.accountId,
       limiter,
+      certificates,
       open,
     )
+    const visits = await startVisits(core, parts, outgoing, tracking, open)
     http.register([
       ...messageRoutes({
         ...parts.sending.accept,
@@ -173,6 +184,7 @@ export async function startService(
         baseUrl: config.publicUrl,
       }),
       ...domainParts.routes,
+      ...visits.routes,
       ...credentialRoutes(parts.credentials, domains),
       ...outgoing.routes,
       ...inboxRoutes(parts.inbox, config.publicUrl),
@@ -199,8 +211,12 @@ export async function startService(
         baseUrl: config.publicUrl,
       }),
       ...policyRoutes({ store, domains, clock }),
+      ...bounces.routes,
       ...auditRoutes(store, config.publicUrl),
-      ...systemRoutes(() => checkSystem(core, parts.resolver, overrides.clock ?? systemClock), clock),
+      ...systemRoutes(
+        () => checkSystem(core, parts.resolver, certificates, bounces, overrides.clock ?? systemClock),
+        clock,
+      ),
       ...accountRoutes({
         keys,
         sessions,
@@ -209,14 +225,24 @@ export async function startService(
         describeSystem: () => describeSystem(core),
       }),
     ])
-    const { port } = await http.listen()
+    const { port, tlsPort = null } = await http.listen()
     open.push(() => http.close())
-    const smtp = await startSmtp(core, parts, limiter, failedAttempts)
+    // Behind the listeners: an authority looks for the answer to its challenge there.
+    certificates.start()
+    open.push(() => certificates.stop())
+    const reception = receptionOf(core, {
+      known: parts.known,
+      rules: bounces.rules,
+      alongside: (events) => [...outgoing.webhooks.outboxStatements(events), ...bounces.count(events)],
+      tokens: tracking.tokens,
+      unsubscriber: visits.unsubscriber,
+    })
+    const smtp = await startSmtp(core, parts, limiter, failedAttempts, reception)
     open.push(() => smtp.close(DRAIN_MS))
     await outgoing.start()
     await parts.delivery.start()
     parts.imports.start()
-    return { port, smtp, first, sessions, stop }
+    return { port, httpsPort: tlsPort, smtp, first, sessions, stop }
   } catch (error) {
     await stop()
     throw error

@@ -1,4 +1,7 @@
-/** X.509 v3 certificates with P-256 keys, written out in DER (RFC 5280 §4.1): no tools, no files. */
+/**
+ * X.509 v3 certificates and requests for them, with P-256 keys, written out in DER (RFC 5280 §4.1, RFC 2986):
+ * no tools, no files.
+ */
 import {
   createHash,
   createPrivateKey,
@@ -31,18 +34,21 @@ export interface Validity {
 export function selfSignedCertificate(names: readonly string[], validity: Validity): Certificate {
   const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const issuer = { commonName: names[0] ?? 'nobody', key: keys.privateKey }
-  return build(issuer.commonName, keys, issuer, [altNames(names)], validity)
+  const cert = build(issuer.commonName, keys.publicKey, issuer, [altNames(names)], validity)
+  return { cert, key: pemOf(keys.privateKey) }
 }
 
-/** A certificate that may sign others. */
-export function authorityCertificate(commonName: string, validity: Validity): Certificate {
+/** A certificate that may sign others; signed by `issuer`, default by itself. */
+export function authorityCertificate(commonName: string, validity: Validity, issuer?: Issuer): Certificate {
   const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const extensions = [
     extension('551d13', true, sequence(BOOLEAN_TRUE)), // basicConstraints: cA
     extension('551d0f', true, tlv(0x03, Buffer.from([1, 0x06]))), // keyUsage: keyCertSign, cRLSign
     extension('551d0e', false, tlv(0x04, keyIdentifier(keys.publicKey))), // subjectKeyIdentifier
   ]
-  return build(commonName, keys, { commonName, key: keys.privateKey }, extensions, validity)
+  const signer = issuer ?? { commonName, key: keys.privateKey }
+  const cert = build(commonName, keys.publicKey, signer, extensions, validity)
+  return { cert, key: pemOf(keys.privateKey) }
 }
 
 /** A server certificate signed by `issuer`, whose public key is `issuerKey`. */
@@ -52,8 +58,36 @@ export function issuedCertificate(
   validity: Validity,
 ): Certificate {
   const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return { cert: certifiedKey(names, keys.publicKey, issuer, validity), key: pemOf(keys.privateKey) }
+}
+
+/** The same for a key that somebody else holds; PEM. */
+export function certifiedKey(
+  names: readonly string[],
+  publicKey: KeyObject,
+  issuer: Issuer & { publicKey: KeyObject },
+  validity: Validity,
+): string {
   const authorityKey = extension('551d23', false, sequence(tlv(0x80, keyIdentifier(issuer.publicKey))))
-  return build(names[0] ?? 'nobody', keys, issuer, [altNames(names), authorityKey], validity)
+  return build(names[0] ?? 'nobody', publicKey, issuer, [altNames(names), authorityKey], validity)
+}
+
+/** A request for a certificate with these names (RFC 2986 §4), in DER; the subject is empty, RFC 8555 §7.4. */
+export function certificateRequest(
+  names: readonly string[],
+  keys: { publicKey: KeyObject; privateKey: KeyObject },
+): Buffer {
+  const wanted = sequence(
+    tlv(0x06, Buffer.from('2a864886f70d01090e', 'hex')), // extensionRequest, RFC 2985 §5.4.2
+    tlv(0x31, sequence(altNames(names))),
+  )
+  const body = sequence(
+    tlv(0x02, Buffer.from([0])), // v1
+    sequence(),
+    keys.publicKey.export({ type: 'spki', format: 'der' }),
+    tlv(0xa0, wanted),
+  )
+  return signed(body, keys.privateKey)
 }
 
 /** The key of a certificate made here, to sign others with. */
@@ -61,31 +95,36 @@ export const signingKeyOf = ({ key }: Certificate): KeyObject => createPrivateKe
 
 function build(
   subject: string,
-  keys: { publicKey: KeyObject; privateKey: KeyObject },
+  publicKey: KeyObject,
   issuer: Issuer,
   extensions: Buffer[],
   { from, to }: Validity,
-): Certificate {
-  const algorithm = sequence(tlv(0x06, Buffer.from('2a8648ce3d040302', 'hex'))) // ecdsa-with-SHA256
+): string {
   const body = sequence(
     tlv(0xa0, tlv(0x02, Buffer.from([2]))), // v3
     tlv(0x02, Buffer.concat([Buffer.from([1]), randomBytes(8)])),
-    algorithm,
+    ECDSA_SHA256,
     nameOf(issuer.commonName),
     sequence(time(from), time(to)),
     nameOf(subject),
-    keys.publicKey.export({ type: 'spki', format: 'der' }),
+    publicKey.export({ type: 'spki', format: 'der' }),
     tlv(0xa3, sequence(...extensions)),
   )
-  const signature = tlv(0x03, Buffer.concat([Buffer.from([0]), sign('sha256', body, issuer.key)]))
-  const der = sequence(body, algorithm, signature)
-  return {
-    cert: `-----BEGIN CERTIFICATE-----\n${der.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`,
-    key: keys.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
-  }
+  const base64 = signed(body, issuer.key).toString('base64')
+  // A line that is full at the end must not leave an empty one behind, which OpenSSL takes for the end.
+  const lines = base64.match(/.{1,64}/g) ?? []
+  return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`
 }
 
+function signed(body: Buffer, key: KeyObject): Buffer {
+  const signature = tlv(0x03, Buffer.concat([Buffer.from([0]), sign('sha256', body, key)]))
+  return sequence(body, ECDSA_SHA256, signature)
+}
+
+const pemOf = (key: KeyObject) => key.export({ type: 'pkcs8', format: 'pem' }).toString()
+
 const BOOLEAN_TRUE = Buffer.from('0101ff', 'hex')
+const ECDSA_SHA256 = sequence(tlv(0x06, Buffer.from('2a8648ce3d040302', 'hex')))
 
 function altNames(names: readonly string[]): Buffer {
   const entries = names.map((name) =>

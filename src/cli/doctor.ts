@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { systemClock } from '../base/clock.ts'
+import { loadRules } from '../bounces/rules.ts'
 import { type Config, readConfig } from '../config.ts'
 import { createResolver } from '../dns/resolver.ts'
 import { systemServers } from '../dns/system-servers.ts'
@@ -21,7 +22,7 @@ const DATABASE_MAX_MS = 5_000
 
 /** Prints one line per check. @throws CommandError when one has failed, for the exit status */
 export async function doctorCommand(): Promise<void> {
-  const config = readConfig(process.env)
+  const config = readConfig(process.env, { bounceRules: loadRules })
   const asked = await askService(config)
   const results = asked ?? (await checkHere(config))
   const who = asked ? 'The running service says:' : 'The service is not running; looked from here:'
@@ -64,6 +65,7 @@ async function checkHere(config: Config): Promise<CheckResult[]> {
       tryDatabase: () =>
         config.databaseUrl ? tryPostgres(config.databaseUrl) : trySqlite(config.dataFolder),
       clockStepMs: () => null,
+      recentRefusals: async () => null,
       now: () => systemClock.now(),
     })
   } finally {

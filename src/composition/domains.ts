@@ -20,6 +20,8 @@ import type { TemplateService } from '../templates/service.ts'
 import type { TrackingDirectory } from '../tracking/settings.ts'
 import { trackingSettingsRoutes } from '../tracking/settings-routes.ts'
 import { removeDomainWebhooks } from '../webhooks/domain-webhooks.ts'
+import type { Bounces } from './bounces.ts'
+import type { Certificates } from './certificates.ts'
 import type { Closers, Core } from './core.ts'
 import type { Mail } from './mail.ts'
 import type { Outgoing } from './outgoing.ts'
@@ -27,12 +29,14 @@ import type { Outgoing } from './outgoing.ts'
 /** Domains, their keys and tracking settings: operations, and the work in the background. */
 export async function startDomains(
   core: Core,
-  { resolver, allow, signingKeys, sending, credentials, imports }: Mail,
+  { resolver, allow, signingKeys, sending, credentials, imports, past, tags }: Mail,
   { registry }: Outgoing,
+  bounces: Bounces,
   templates: TemplateService,
   tracking: TrackingDirectory,
   firstAccountId: string,
   limiter: RateLimiter,
+  certificates: Certificates,
   open: Closers,
 ): Promise<{ routes: Operation[] }> {
   const { config, log, clock, store, blobs, sealer, domains } = core
@@ -47,10 +51,14 @@ export async function startDomains(
       storageUrl: config.storageUrl,
       now: () => clock.now(),
     }),
+    ({ id }) => past.removeDomain(id),
     (domain) => tracking.remove(domain.id),
+    (domain) => certificates.removeDomain(domain.id),
     removeSendingKeys(store),
     credentials.forgetDomain,
     ({ id }) => imports.forgetDomain(id),
+    bounces.forgetDomain,
+    ({ id }) => tags.forgetDomain(id),
     async (domain) => void (await store.commit(domainStatements(domain.id))),
     ({ accountId, id, name }) => templates.removeAll({ accountId, domain: { id, name } }),
     removeKeys(store, signingKeys),
@@ -95,6 +103,7 @@ export async function startDomains(
       ...domainKeyRoutes({ ...common, baseUrl: config.publicUrl }),
       ...rotationRoutes(common),
       ...trackingSettingsRoutes({ domains, tracking }),
+      ...certificates.routes,
     ],
   }
 }

@@ -8,6 +8,7 @@ import type { Idempotency } from '../http/idempotency.ts'
 import { readPages } from '../http/pages.ts'
 import { createRateLimiter, DEFAULT_LIMITS, type RateLimiter } from '../http/rate-limit.ts'
 import { createHttpServer, type HttpServer } from '../http/server.ts'
+import type { Certificates } from './certificates.ts'
 import type { Core } from './core.ts'
 
 /** `local` authenticates the command line on this machine, as admin of the first account. */
@@ -33,10 +34,16 @@ export function createAuthenticator(
 }
 
 export function createLimiter({ config, clock }: Core): RateLimiter {
-  const sending = { ...DEFAULT_LIMITS.sending, count: config.rateLimit ?? 0 }
+  const { rateLimit, recipientsPerMinute, bytesPerMinute } = config
+  const limits = {
+    ...DEFAULT_LIMITS,
+    sending: { ...DEFAULT_LIMITS.sending, count: rateLimit ?? 0 },
+    'sending-recipients': { ...DEFAULT_LIMITS['sending-recipients'], count: recipientsPerMinute },
+    'sending-bytes': { ...DEFAULT_LIMITS['sending-bytes'], count: bytesPerMinute },
+  }
   return createRateLimiter({
     clock,
-    limits: { ...DEFAULT_LIMITS, sending },
+    limits,
     off: config.rateLimit === null,
   })
 }
@@ -47,10 +54,13 @@ export function createHttp(
   limiter: RateLimiter,
   failedAttempts: FailedAttempts,
   idempotency: Idempotency,
+  certificates: Certificates,
 ): HttpServer {
   return createHttpServer({
     host: config.host,
     port: config.port,
+    ...(certificates.tls !== null && { tls: certificates.tls }),
+    strictTransport: certificates.strictTransport,
     logger: log,
     clock,
     baseUrl: config.publicUrl,

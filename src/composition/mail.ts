@@ -14,6 +14,7 @@ import { transcriptStatement } from '../delivery/transcript.ts'
 import { createTransport, type Routing } from '../delivery/transport.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import { createSigningKeys } from '../domain-keys/signing-keys.ts'
+import { createHabits } from '../events/habits.ts'
 import { createIdempotency } from '../http/idempotency.ts'
 import { verifyOwnSignatures } from '../inbox/authentication.ts'
 import { createFaults } from '../inbox/faults.ts'
@@ -22,7 +23,10 @@ import { type CaptureListener, startCaptureListener } from '../inbox/listener.ts
 import { createListDomains } from '../lists/list-domains.ts'
 import { createListStore } from '../lists/store.ts'
 import { createArchiveSender } from '../messages/archive.ts'
+import { createKnownDeliveries } from '../messages/known-deliveries.ts'
 import { createListExpander } from '../messages/lists.ts'
+import { createPastDeliveries } from '../messages/past-deliveries.ts'
+import { createSandboxGate } from '../messages/sandbox.ts'
 import { createSecondaryKeys } from '../messages/secondary-keys.ts'
 import { createSending } from '../messages/sending.ts'
 import { createSources } from '../messages/sources.ts'
@@ -31,6 +35,8 @@ import type { Store } from '../store/store.ts'
 import { bounceConsequences } from '../suppressions/automatic.ts'
 import { createSuppressionCheck } from '../suppressions/check.ts'
 import { createImports } from '../suppressions/import.ts'
+import { createKnownTags } from '../tags/known-tags.ts'
+import type { Bounces } from './bounces.ts'
 import type { Closers, Core, SendingOverrides } from './core.ts'
 import { startExpansions } from './lists.ts'
 import type { Outgoing } from './outgoing.ts'
@@ -44,6 +50,7 @@ export async function startMail(
   core: Core,
   { resolver, allow, webhooks, poster }: Outgoing,
   tracking: TrackingComposition,
+  bounces: Bounces,
   open: Closers,
   overrides: SendingOverrides,
 ) {
@@ -71,8 +78,13 @@ export async function startMail(
   const leaseOwner = newId()
   const listDomains = createListDomains(store, clock)
   const idempotency = createIdempotency({ store, clock })
+  const past = createPastDeliveries({ store, clock, keepDays: config.eventRetentionDays })
+  const known = createKnownDeliveries({ store, domains, storageUrl })
+  const { tagsPerDomainMax: perDomain, tagsPerAccountMax: perAccount } = config
+  const tags = createKnownTags({ store, clock, limits: { perDomain, perAccount } })
   const sending = createSending({
     ...core,
+    past,
     lists: createListExpander({
       store,
       lists: createListStore(store),
@@ -91,6 +103,13 @@ export async function startMail(
       configured: config.sourceAddresses,
       hostAddresses: hostAddresses(),
       firstAccountId: core.firstAccountId,
+    }),
+    habits: createHabits({ store, clock }),
+    tags,
+    sandbox: createSandboxGate({
+      mode: config.delivery.kind,
+      recipients: config.sandboxRecipients,
+      domains,
     }),
     returnPathMac,
     headerPrefix,
@@ -128,6 +147,7 @@ export async function startMail(
     consequences: (claimed, events, outcome) => [
       ...sending.consequences(claimed, events, outcome),
       ...bounceConsequences(claimed, events, outcome),
+      ...bounces.count(events),
       ...webhooks.outboxStatements(events),
     ],
     keepTranscript: (claimed, result) => transcriptStatement(config.transcripts, claimed, result),
@@ -136,6 +156,7 @@ export async function startMail(
     log,
     random,
     retryScheduleMs: config.retryScheduleMs,
+    judge: bounces.judge,
   })
   open.push(() => delivery.stop(DRAIN_MS))
   const expanding = startExpansions(core, sending, open)
@@ -154,19 +175,21 @@ export async function startMail(
   const credentials = createCredentials(store, sealer, clock)
   const imports = createImports({ store, blobs, clock, log })
   open.push(() => imports.stop())
-  return {
+  const own = {
     inbox,
     faults,
     delivery,
     sending,
     idempotency,
-    resolver,
-    allow,
     signingKeys,
     credentials,
     imports,
     listDomains,
+    past,
+    known,
+    tags,
   }
+  return { ...own, resolver, allow }
 }
 
 export type Mail = Awaited<ReturnType<typeof startMail>>

@@ -4,19 +4,20 @@ import type { FailedAttempts } from '../http/failed-attempts.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import { type SmtpListener, startSmtpListener } from '../inbound/listener.ts'
 import { createLoginDelay } from '../inbound/login-delay.ts'
-import { SMTP_LIMITS } from '../inbound/session.ts'
+import { type SessionParts, SMTP_LIMITS } from '../inbound/session.ts'
 import { createSubmission } from '../inbound/submission.ts'
 import { createTlsIdentity } from '../inbound/tls-identity.ts'
 import { acceptSubmitted, submittingDomain } from '../messages/submitted.ts'
 import type { Core } from './core.ts'
 import type { Mail } from './mail.ts'
 
-/** The SMTP ports: submission by clients that log in. */
+/** The SMTP ports: submission by clients that log in, reception from the others. */
 export function startSmtp(
   { config, log, clock, blobs }: Core,
   { sending, credentials }: Mail,
   limiter: RateLimiter,
   failedAttempts: FailedAttempts,
+  reception: SessionParts['reception'],
 ): Promise<SmtpListener> {
   const accept = {
     ...sending.accept,
@@ -53,6 +54,7 @@ export function startSmtp(
         limiter,
         submit: (mail) => acceptSubmitted(accept, mail),
       }),
+      reception,
       blobs,
       clock,
       log,

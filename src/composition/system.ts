@@ -4,10 +4,18 @@ import { join } from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import { PROBE_DOMAINS, runChecks } from '../system/checks.ts'
+import type { Bounces } from './bounces.ts'
+import type { Certificates } from './certificates.ts'
 import type { Core } from './core.ts'
 import { hostAddresses } from './mail.ts'
 
-export function checkSystem({ config, store, clock }: Core, resolver: Resolver, system: Clock) {
+export function checkSystem(
+  { config, store, clock }: Core,
+  resolver: Resolver,
+  certificates: Certificates,
+  { recentRefusals }: Bounces,
+  system: Clock,
+) {
   return runChecks({
     config,
     resolver,
@@ -18,7 +26,9 @@ export function checkSystem({ config, store, clock }: Core, resolver: Resolver, 
       await store.commit([{ sql: 'UPDATE accounts SET id = id WHERE 1 = 0', values: [] }])
       return `The database (${store.kind}) can be written.`
     },
+    trackingCertificates: certificates.faults,
     clockStepMs: () => system.now() - clock.now(),
+    recentRefusals,
     now: () => system.now(),
   })
 }

@@ -3,10 +3,10 @@ import { createStoredLinks } from '../tracking/links.ts'
 import { createTrackingDirectory } from '../tracking/settings.ts'
 import { createTokens } from '../tracking/tokens.ts'
 import { createTracker } from '../tracking/tracker.ts'
+import type { Certificates } from './certificates.ts'
 import type { Core } from './core.ts'
 
-/** `certificateActive`: whether we hold a certificate in force for a tracking host. */
-export function createTracking(core: Core, certificateActive: (host: string) => boolean = () => false) {
+export function createTracking(core: Core, { certificateActive }: Certificates) {
   const { config, store, clock, sealer } = core
   const settings = createTrackingDirectory(store, clock)
   const tokens = createTokens(sealer)

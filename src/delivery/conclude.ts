@@ -7,7 +7,7 @@ import {
   rejectedEvent,
 } from '../events/event.ts'
 import type { AttemptResult, DeliveryParts } from './engine.ts'
-import { CODE_TOO_OLD, type Failure, type Outcome } from './outcome.ts'
+import { CODE_TOO_OLD, type Failure, type Outcome, REASON_DEAD_MAILBOX } from './outcome.ts'
 import type { ClaimedDelivery, Settlement } from './queue.ts'
 import { nextStep } from './schedule.ts'
 
@@ -18,7 +18,7 @@ export function conclude(
   result: AttemptResult,
   primaryDkim: string | null,
   now: number,
-  { retryScheduleMs, random }: Pick<DeliveryParts, 'retryScheduleMs' | 'random'>,
+  rules: Pick<DeliveryParts, 'retryScheduleMs' | 'random' | 'judge'> & { windowIsSenders: boolean },
 ): { end: Settlement; events: EventRecord[] } {
   const to = { recipient: delivery.recipient, recipientDomain: delivery.recipient_domain }
   const attempts = delivery.attempts + (result.attempted ? 1 : 0)
@@ -74,33 +74,53 @@ export function conclude(
     end: Settlement
     events: EventRecord[]
   } {
-    const { reason, code, enhanced, message, description } = failure.failure
+    const { code, enhanced, message, description } = failure.failure
+    const judged = (permanent: boolean) =>
+      rules.judge(failure.failure, [delivery.recipient, about.summary.sender], permanent)
     const common = facts(code, message, description, enhanced)
-    const last = { attempts, lastCode: code, lastReply: message || description }
-    if (failure.kind !== 'deferred') {
-      const hard = failure.kind === 'bounced' && failure.hard
-      const status = {
-        ...common.status,
-        ...(failure.kind === 'bounced' && { 'bounce-type': hard ? ('hard' as const) : ('soft' as const) }),
-      }
-      const event = failedEvent(about, to, { ...common, status, severity: 'permanent', reason }, now)
-      return { end: { state: failure.kind, dueAt: now, reason, ...last }, events: [event] }
+    const last = { attempts, lastCode: code > 0 ? code : null, lastReply: message || description }
+    if (failure.kind === 'suppressed') {
+      const { kind: state, reason } = failure
+      const event = failedEvent(about, to, { ...common, severity: 'permanent', reason }, now)
+      return { end: { state, dueAt: now, reason, ...last }, events: [event] }
     }
-    const next = nextStep(now, attempts, delivery.expires_at, retryScheduleMs, random())
+    if (failure.kind === 'bounced') {
+      const { reason, ruleId } = judged(true)
+      const type = reason === REASON_DEAD_MAILBOX ? ('hard' as const) : ('soft' as const)
+      const status = { ...common.status, 'bounce-type': type }
+      const event = failedEvent(about, to, { ...common, status, severity: 'permanent', reason, ruleId }, now)
+      return { end: { state: 'bounced', dueAt: now, reason, ...last }, events: [event] }
+    }
+    const { retryScheduleMs, windowIsSenders } = rules
+    const next = nextStep(
+      now,
+      attempts,
+      delivery.expires_at,
+      retryScheduleMs,
+      rules.random(),
+      windowIsSenders,
+    )
     if (next.kind === 'give-up') {
       const old = facts(CODE_TOO_OLD, 'Too old', '', null)
       const status = {
         ...old.status,
         'bounce-type': 'soft' as const,
-        'last-code': code,
-        'last-message': message,
+        // No server has answered where the window ended before the first attempt.
+        ...(code > 0 && { 'last-code': code, 'last-message': message }),
       }
-      const event = failedEvent(about, to, { ...old, status, severity: 'permanent', reason: 'old' }, now)
+      const { ruleId } = judged(true)
+      const event = failedEvent(
+        about,
+        to,
+        { ...old, status, severity: 'permanent', reason: 'old', ruleId },
+        now,
+      )
       return { end: { state: 'expired', dueAt: now, reason: 'old', ...last }, events: [event] }
     }
     const retrySeconds = next.kind === 'retry' ? { 'retry-seconds': Math.round((next.at - now) / 1000) } : {}
     const status = { ...common.status, ...retrySeconds }
-    const event = failedEvent(about, to, { ...common, status, severity: 'temporary', reason }, now)
+    const { reason, ruleId } = judged(false)
+    const event = failedEvent(about, to, { ...common, status, severity: 'temporary', reason, ruleId }, now)
     return { end: { state: 'queued', dueAt: next.at, reason, ...last }, events: [event] }
   }
 }

@@ -34,7 +34,7 @@ import {
   roomOf,
   type Source,
 } from './lanes.ts'
-import { connectionFailure, type Outcome } from './outcome.ts'
+import { connectionFailure, type Judge, type Outcome } from './outcome.ts'
 import { asksToSlowDown } from './pacing.ts'
 import {
   CLAIM_MAX,
@@ -59,6 +59,8 @@ export type Prepared =
       utf8: boolean
       tls: TlsPolicy
       primaryDkim: string | null
+      /** The sender set the window: it ends the delivery, not the last retry. */
+      windowIsSenders?: boolean
       /** Default: the source of the lane. */
       source?: Source | null
       /** Name of a header field to add with the address really used; null or absent: none. */
@@ -113,6 +115,8 @@ export interface DeliveryParts {
   log: Logger
   random(): number
   retryScheduleMs: readonly number[]
+  /** What a failed attempt means: reason and rule of its event. */
+  judge: Judge
 }
 
 export interface Delivery {
@@ -403,6 +407,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     let about: EventMessage | null = null
     let result: AttemptResult
     let primaryDkim: string | null = null
+    let windowIsSenders = false
     try {
       const prepared = await parts.prepare(delivery)
       about = prepared.about
@@ -410,6 +415,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       else if (isOver(delivery, clock.now())) result = decided(delivery, lastFailure(delivery))
       else {
         primaryDkim = prepared.primaryDkim
+        windowIsSenders = prepared.windowIsSenders ?? false
         failPoint('attempt-before')
         result = await transport.deliver(lane.info, delivery, prepared, () => checkLease(delivery))
         failPoint('attempt-after')
@@ -421,7 +427,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       if (!about) return giveBack(delivery)
       result = decided(delivery, connectionFailure('internal error'))
     }
-    await settle(delivery, about, result, primaryDkim)
+    await settle(delivery, about, result, { primaryDkim, windowIsSenders })
   }
 
   function learn(lane: Lane, { outcome }: AttemptResult): void {
@@ -458,10 +464,11 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     delivery: HeldDelivery,
     about: EventMessage,
     result: AttemptResult,
-    primaryDkim: string | null,
+    { primaryDkim, windowIsSenders }: { primaryDkim: string | null; windowIsSenders: boolean },
   ): Promise<void> {
     const now = clock.now()
-    const { end, events } = conclude(delivery, about, result, primaryDkim, now, parts)
+    const rules = { ...parts, windowIsSenders }
+    const { end, events } = conclude(delivery, about, result, primaryDkim, now, rules)
     const more = parts.consequences(delivery, events, result.outcome)
     const transcript = parts.keepTranscript?.(delivery, result)
     if (transcript) more.push(transcript)
@@ -647,7 +654,7 @@ function decided({ provider }: HeldDelivery, outcome: Outcome): AttemptResult {
 /** What the last attempt came to, for a delivery whose window ended while it waited. */
 function lastFailure(delivery: ClaimedDelivery): Outcome {
   const { last_code: code, last_reply: message } = delivery
-  const failure = { reason: 'generic', enhanced: null, description: '' }
+  const failure = { enhanced: null, description: '' }
   return { kind: 'deferred', failure: { ...failure, code: code ?? 0, message: message ?? '' } }
 }
 

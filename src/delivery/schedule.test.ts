@@ -32,6 +32,13 @@ test('a window set by the sender ends the message when it ends, not before', () 
   assert.deepEqual(nextStep(end, 3, end, SCHEDULE, 0), { kind: 'give-up' })
 })
 
+test('a window of the sender outlasts the last retry; the default one does not', () => {
+  const day = 24 * 60 * MINUTE
+  assert.deepEqual(nextStep(8 * 60 * MINUTE, 7, day, SCHEDULE, 0, true), { kind: 'wait-for-end', at: day })
+  assert.deepEqual(nextStep(8 * 60 * MINUTE, 7, day, SCHEDULE, 0), { kind: 'give-up' })
+  assert.deepEqual(nextStep(day, 7, day, SCHEDULE, 0, true), { kind: 'give-up' })
+})
+
 test('a wait that ends just behind the window is cut to its last second', () => {
   assert.deepEqual(nextStep(0, 1, 9.5 * MINUTE, SCHEDULE, 0), { kind: 'retry', at: 9.5 * MINUTE - 1000 })
 })

@@ -19,7 +19,7 @@ export type NextStep =
 /**
  * What follows a deferral; times in Unix milliseconds. `attempts` counts those made (at least 1); the wait is
  * counted from now, shortened by up to 5 % (`random` in 0..1). After the last attempt of the schedule, or when
- * the window has ended, the delivery is given up at once.
+ * the window has ended, the delivery is given up at once; a window that the sender set is always kept to its end.
  */
 export function nextStep(
   now: number,
@@ -27,9 +27,12 @@ export function nextStep(
   expiresAt: number,
   scheduleMs: readonly number[],
   random: number,
+  windowIsSenders = false,
 ): NextStep {
+  if (now >= expiresAt) return { kind: 'give-up' }
   const wait = scheduleMs[attempts - 1]
-  if (wait === undefined || now >= expiresAt) return { kind: 'give-up' }
+  if (wait === undefined)
+    return windowIsSenders ? { kind: 'wait-for-end', at: expiresAt } : { kind: 'give-up' }
   const at = Math.round(now + wait * (1 - JITTER * random))
   if (at < expiresAt) return { kind: 'retry', at }
   const lastChance = expiresAt - BEFORE_END_MS

@@ -428,7 +428,6 @@ function unsent(job: Job, outcome: Outcome, mxHost: string | null = null): Attem
 /** events.md: 498 `No MX`, temporary for what may change, permanent at once for NXDOMAIN and null MX. */
 function outcomeOfMx(found: Exclude<MxResult, { kind: 'hosts' }>, domain: string): Outcome {
   const failure = (description: string): Failure => ({
-    reason: 'generic',
     code: CODE_NO_MX,
     enhanced: null,
     message: `No MX for ${domain}`,
@@ -439,10 +438,9 @@ function outcomeOfMx(found: Exclude<MxResult, { kind: 'hosts' }>, domain: string
       return {
         kind: 'bounced',
         failure: failure('the domain says that it takes no mail (null MX)'),
-        hard: false,
       }
     case 'no-domain':
-      return { kind: 'bounced', failure: failure('the domain does not exist'), hard: false }
+      return { kind: 'bounced', failure: failure('the domain does not exist') }
     case 'no-mail-host':
       return { kind: 'deferred', failure: failure('the domain has neither MX nor address records') }
     case 'forbidden':
@@ -466,19 +464,16 @@ function outcomeOfFailure(failure: SmtpFailure): Outcome {
     // Refused before any recipient was named: about us, not about the recipient. Tried again.
     const early = ['greeting', 'ehlo', 'auth', 'starttls'].includes(failure.stage)
     const outcome = outcomeOfReply(failure.reply)
-    return early && outcome.kind === 'bounced'
-      ? { kind: 'deferred', failure: { ...outcome.failure, reason: 'generic' } }
-      : outcome
+    return early && outcome.kind === 'bounced' ? { kind: 'deferred', failure: outcome.failure } : outcome
   }
   const permanent = ['address', 'too-large', 'message'].includes(failure.reason) || isMissingUtf8(failure)
   const cause: Failure = {
-    reason: 'generic',
     code: permanent ? 554 : CODE_CONNECTION,
     enhanced: null,
     message: failure.message,
     description: '',
   }
-  return permanent ? { kind: 'bounced', failure: cause, hard: false } : { kind: 'deferred', failure: cause }
+  return permanent ? { kind: 'bounced', failure: cause } : { kind: 'deferred', failure: cause }
 }
 
 /** An address that is not ASCII fails for good where the peer cannot take it (messages.md rule 16). */
@@ -488,7 +483,6 @@ function noTls(message: string): Outcome {
   return {
     kind: 'deferred',
     failure: {
-      reason: 'generic',
       code: CODE_NO_TLS,
       enhanced: null,
       message,

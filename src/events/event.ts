@@ -257,13 +257,20 @@ export function deliveredEvent(
 export function failedEvent(
   message: EventMessage,
   to: EventRecipient,
-  failure: AttemptFacts & { severity: 'temporary' | 'permanent'; reason: string; delayedBounce?: boolean },
+  failure: AttemptFacts & {
+    severity: 'temporary' | 'permanent'
+    reason: string
+    /** Of the rule that knows the reply (bounce-classification.md); none where no server and no way failed. */
+    ruleId?: string
+    delayedBounce?: boolean
+  },
   nowMs: number,
 ): EventRecord {
   const payload = {
     ...base('failed', message, nowMs, failure.severity === 'permanent' ? 'error' : 'warn'),
     severity: failure.severity,
     reason: failure.reason,
+    ...(failure.ruleId && { 'i-classification-rule-id': failure.ruleId }),
     ...addressee(to),
     ...envelope(message, to, failure.sendingIp),
     ...flags(message, failure.delayedBounce ? { 'is-delayed-bounce': true } : {}),
@@ -312,7 +319,7 @@ function eventRow(event: EventRecord) {
     recipient,
     message_id: event.messageId,
     payload_json: JSON.stringify(event.payload),
-    tags_json: tagsOf(event.payload['tags']),
+    tags_json: tagsJson(event.payload['tags']),
     recipient_hash: recipient === null ? null : recipientHash(event.domainName, recipient),
   }
 }
@@ -320,7 +327,8 @@ function eventRow(event: EventRecord) {
 // PostgreSQL's JSON refuses NUL, and no tag needs the others.
 const CONTROLS = /[\u0000-\u001f]/g
 
-function tagsOf(tags: unknown): string | null {
+/** Tags as the tables of events and failures keep them: a JSON array in lower case, null without any. */
+export function tagsJson(tags: unknown): string | null {
   if (!Array.isArray(tags) || tags.length === 0) return null
   return JSON.stringify(tags.map((tag) => String(tag).toLowerCase().replaceAll(CONTROLS, ' ')))
 }

@@ -55,7 +55,8 @@ function visited(event: EventName, message: EventMessage, to: EventRecipient, vi
   }
 }
 
-const deliveredAt = ({ deliveredAt: at }: Visit) => (at === null ? {} : { 'delivered-at': at / 1000 })
+const deliveredAt = ({ deliveredAt: at }: Visit) =>
+  at === null ? {} : { 'delivered-at': Math.round(at * 1000) / 1_000_000 }
 
 export function openedEvent(
   message: EventMessage,

@@ -74,7 +74,7 @@ function originHost(origin: string): string | undefined {
 }
 
 /** Name part of a Host header in lower case, IPv6 in brackets; undefined if it is none. */
-function hostName(host: string | undefined): string | undefined {
+export function hostName(host: string | undefined): string | undefined {
   const match = /^(\[[0-9a-f:.]+\]|[^:/@?#\s]+)(?::\d{1,5})?$/i.exec(host ?? '')
   return match?.[1]?.toLowerCase()
 }

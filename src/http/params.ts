@@ -126,6 +126,11 @@ export class Params {
     return value === '' ? undefined : value
   }
 
+  /** The same, without a look at the query string: for what a link must not be able to say. */
+  bodyText(name: string): string | undefined {
+    return this.source.body.values.get(name)?.[0] || undefined
+  }
+
   /** @throws BadRequest `Missing mandatory parameter: <name>`, or `missing` if given. */
   required(name: string, missing = `Missing mandatory parameter: ${name}`): string {
     const value = this.text(name)

@@ -59,6 +59,8 @@ export interface RateLimiter {
    * the bucket is full and leaves a debt, otherwise it could never pass.
    */
   take(limit: LimitName, subject: string, cost?: number): Grant | undefined
+  /** Puts back what an allowed `take` took, for a request that another limit then refused. */
+  giveBack(limit: LimitName, subject: string, cost: number): void
 }
 
 export interface RateLimiterOptions {
@@ -105,6 +107,10 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
         retrySeconds: allowed ? 0 : Math.max(1, Math.ceil(waitMs / 1000)),
       }
     },
+    giveBack(limit, subject, cost) {
+      const bucket = buckets.get(`${limit} ${subject}`)
+      if (bucket) bucket.tokens += cost // cut to the bucket's size when it is next looked at
+    },
   }
 }
 
@@ -134,4 +140,29 @@ export function limitExceeded(limit: LimitName, retrySeconds: number, domain: st
     return new TooManyRequests(retrySeconds, undefined, { extra: { 'retry-seconds': retrySeconds } })
   }
   return new TooManyRequests(retrySeconds)
+}
+
+/**
+ * Takes a message from the account's limits of recipients and of bytes, both or neither. Gives the headers that tell
+ * how many recipients are left; none where that limit is off. @throws TooManyRequests in form A
+ */
+export function takeMessage(
+  limiter: RateLimiter,
+  domain: { accountId: string; name: string },
+  message: { recipients: number; bytes: number },
+): Record<string, string> {
+  const { accountId, name } = domain
+  const recipients = limiter.take('sending-recipients', accountId, message.recipients)
+  if (recipients?.allowed === false) throw limitExceeded('sending-recipients', recipients.retrySeconds, name)
+  const bytes = limiter.take('sending-bytes', accountId, message.bytes)
+  if (bytes?.allowed === false) {
+    if (recipients) limiter.giveBack('sending-recipients', accountId, message.recipients)
+    throw limitExceeded('sending-bytes', bytes.retrySeconds, name)
+  }
+  if (!recipients) return {}
+  return {
+    'x-recipient-limit': String(recipients.limit),
+    'x-recipient-remaining': String(recipients.remaining),
+    'x-recipient-reset': String(recipients.resetAt),
+  }
 }

@@ -27,16 +27,18 @@ import {
 } from './listener.ts'
 import { describeApi } from './openapi.ts'
 import type { JsonSchema, Operation } from './operation.ts'
-import { createOriginPolicy, type OriginPolicy } from './origin.ts'
+import { createOriginPolicy, hostName, type OriginPolicy } from './origin.ts'
 import { ownOperations } from './own-operations.ts'
 import { type Page, sendPage } from './pages.ts'
 import { PathTable } from './path-table.ts'
 import type { RateLimiter } from './rate-limit.ts'
-import { createRemoteAddresses } from './remote-address.ts'
+import { createRemoteAddresses, type RemoteAddresses } from './remote-address.ts'
 import type { FileSpool } from './uploads.ts'
 
 /** Parameters may come in the query string, yet a long one belongs into the body. */
 const URL_MAX_LENGTH = 16 * 1024
+/** A client that has not finished its handshake by then is no client; Node's default is two minutes. */
+const TLS_HANDSHAKE_MS = 10_000
 /** Time for running requests to end once the server closes. */
 const CLOSE_GRACE_MS = 10_000
 
@@ -72,6 +74,8 @@ export interface HttpServerOptions {
   pages?: ReadonlyMap<string, Page>
   /** GET of these paths and of all below them answers with the dashboard's index: its own routes, such as `/app`. */
   pagesPrefixes?: readonly string[]
+  /** Strict-Transport-Security for a request over TLS to this host name (RFC 6797); null: none. */
+  strictTransport?: (host: string) => Promise<string | null>
   /** Whether the service can do its work now; `reason` goes into the answer of `/health/ready`. */
   isReady?: () => Promise<{ ready: boolean; reason?: string }>
   /** Called once per answered request, for metrics. */
@@ -111,6 +115,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     baseUrls: [baseUrl, ...(options.otherBaseUrls ?? [])],
     corsOrigins: options.corsOrigins ?? [],
   })
+  const remote = createRemoteAddresses(options.trustedProxies ?? [])
   const dispatch = createDispatch({
     clock,
     authenticator: options.authenticator,
@@ -118,7 +123,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     failedAttempts: options.failedAttempts,
     spool: options.spool,
     origin,
-    remote: createRemoteAddresses(options.trustedProxies ?? []),
+    remote,
     headerPrefix,
     headerPrefixAliases: options.headerPrefixAliases ?? ['X-Mailgun-'],
     authRealm: options.authRealm ?? 'API',
@@ -131,6 +136,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 
   const describe = () => describeApi(operations, { baseUrl, headerPrefix, schemas })
 
+  if (options.strictTransport) announceTls(fastify, remote, options.strictTransport)
   installDefaults(fastify, { options, headerPrefix, origin, paths, operationOf, closing: closing.signal })
 
   function register(added: readonly Operation[], addedSchemas: Readonly<Record<string, JsonSchema>> = {}) {
@@ -183,7 +189,10 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       const { port } = fastify.server.address() as AddressInfo
       if (options.tls === undefined) return { port }
       const { tls } = options
-      tlsServer = createHttpsServer({ ...serverLimits(deadlines), ...tls.options }, fastify.routing)
+      tlsServer = createHttpsServer(
+        { ...serverLimits(deadlines), handshakeTimeout: TLS_HANDSHAKE_MS, ...tls.options },
+        fastify.routing,
+      )
       tlsServer.on('clientError', answerUnparsable)
       limitConnections(tlsServer)
       await listening(tlsServer, tls.port, options.host)
@@ -204,6 +213,20 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       })
     },
   }
+}
+
+/** Tells browsers that come over TLS to do so from now on, where the host's certificate allows that promise. */
+function announceTls(
+  fastify: FastifyInstance,
+  remote: RemoteAddresses,
+  strictTransport: (host: string) => Promise<string | null>,
+): void {
+  fastify.addHook('onRequest', async (request, reply) => {
+    const host = remote.isSecure(request.raw) ? hostName(request.headers.host) : undefined
+    // An answer without the promise is better than none.
+    const promise = host === undefined ? null : await strictTransport(host).catch(() => null)
+    if (promise !== null) reply.header('strict-transport-security', promise)
+  })
 }
 
 interface Defaults {

@@ -17,6 +17,8 @@ export interface ContentLimits {
   deadlineMs: number
   /** Between two pieces. */
   idleMs: number
+  /** What comes behind so many bytes is read and dropped; absent: nothing is. */
+  keepBytesMax?: number
 }
 
 /** Most mail is smaller. A thousand connections hold 64 MB at the most. */
@@ -96,11 +98,20 @@ class IncomingContent {
         this.#sizeBytes += piece.byteLength
         if (this.#sizeBytes > this.#limits.sizeBytesMax) throw tooLarge(false)
         this.#noteHead(piece)
-        return piece
+        const kept = this.#kept(piece)
+        if (kept.byteLength > 0) return kept
+        continue
       }
       if (this.#ended) return null
       await this.#read()
     }
+  }
+
+  /** The part of the piece last counted that is not behind the limit of what is kept. */
+  #kept(piece: Uint8Array): Uint8Array {
+    const { keepBytesMax = Infinity } = this.#limits
+    const over = Math.max(0, this.#sizeBytes - keepBytesMax)
+    return over === 0 ? piece : piece.subarray(0, Math.max(0, piece.byteLength - over))
   }
 
   async *from(first: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {

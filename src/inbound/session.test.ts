@@ -24,7 +24,7 @@ import { bareAddress } from '../mime/address.ts'
 import { openBlobs } from '../store/blobs.ts'
 import { StoreFull, StoreUnavailable } from '../store/store.ts'
 import { type ListenerOptions, startSmtpListener } from './listener.ts'
-import { type SessionLimits, SMTP_LIMITS, type SmtpLogin } from './session.ts'
+import { type SessionLimits, type SessionParts, SMTP_LIMITS, type SmtpLogin } from './session.ts'
 import { createSubmission, type SubmissionParts, type SubmittedMail } from './submission.ts'
 import { createTlsIdentity } from './tls-identity.ts'
 
@@ -51,6 +51,7 @@ interface Rig {
 interface RigOptions extends Partial<Pick<SubmissionParts, 'stillValid' | 'sendingDomain' | 'limiter'>> {
   limits?: Partial<SessionLimits>
   listener?: Partial<ListenerOptions>
+  reception?: SessionParts['reception']
   authWithoutTls?: boolean
   submit?(mail: SubmittedMail): Promise<{ messageId: string }>
 }
@@ -97,6 +98,7 @@ async function startRig(t: TestContext, options: RigOptions = {}): Promise<Rig> 
           return { messageId: `<${taken.length}@${DOMAIN}>` }
         },
       }),
+      reception: options.reception ?? null,
       blobs,
       clock: systemClock,
       log,

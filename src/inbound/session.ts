@@ -3,7 +3,7 @@
  *
  * 1. the greeting; then line by line what the dialogue says (src/smtp/server-dialogue.ts);
  * 2. logins are checked, each failure costs the client a second, the fifth the connection;
- * 3. MAIL FROM opens a transaction with whoever takes this client's mail;
+ * 3. MAIL FROM opens a transaction with whoever takes this client's mail: submission after a login, else reception;
  * 4. content is taken in and handed to it; only when it is stored comes the 250.
  *
  * The connection ends with QUIT, after too many faults, failed logins or messages, after a wait without end, and when
@@ -31,10 +31,23 @@ export interface SmtpLogin {
 export interface MailOpening {
   login: SmtpLogin
   remoteAddress: string
+  /** MAIL FROM as given; empty: the null sender of automatic mail (RFC 5321 §4.5.5). */
+  envelopeSender: string
+}
+
+/** MAIL FROM of a client that has not logged in. */
+export interface ReceptionOpening {
+  /** Envelope sender as given; '' is `<>`. */
+  sender: string
+  remoteAddress: string
 }
 
 /** What becomes of one transaction. Every method may throw a Refusal or a ServiceError. */
 export interface MailTransaction {
+  /** Takes or refuses one recipient; absent: each is taken. */
+  recipient?(mailbox: Mailbox): Promise<void>
+  /** Only the head of the content is wanted, which then stays the caller's to discard. Absent: all of it. */
+  keepBytesMax?: number
   /** Stores the message for good; resolves the text behind the 250. `raw` is the caller's to discard if it throws. */
   finish(raw: Chunk, recipients: readonly Mailbox[]): Promise<string>
 }
@@ -51,6 +64,8 @@ export interface SessionParts {
   loginFailed(remoteAddress: string): Promise<void>
   /** MAIL FROM of a client that has logged in. */
   submission(opening: MailOpening): Promise<MailTransaction>
+  /** MAIL FROM of one that has not; null: such a client has no business here. Never on the port with implicit TLS. */
+  reception: ((opening: ReceptionOpening) => Promise<MailTransaction>) | null
   blobs: Pick<BlobStore, 'spool'>
   clock: Clock
   log: Logger
@@ -69,7 +84,7 @@ export const SMTP_LIMITS = { sizeBytesMax: 26_214_400, recipientsMax: 1_000, con
 
 const BAD_COMMANDS_MAX = 20
 const FAILED_LOGINS_MAX = 5
-/** Commands of a client that has not logged in: such a one has nothing to do here for long. */
+/** Commands, from one message to the next, of a client that has not logged in: such a one has little to say. */
 const ANONYMOUS_COMMANDS_MAX = 100
 const HANDSHAKE_MS = 30_000
 
@@ -82,7 +97,7 @@ export async function serveClient(
 ): Promise<void> {
   try {
     if (implicitTls) await channel.secure(parts.secureContext(), HANDSHAKE_MS)
-    await new Session(channel, remoteAddress, parts).run()
+    await new Session(channel, remoteAddress, parts, implicitTls).run()
   } catch (error) {
     if (error instanceof ChannelClosed) {
       if (error.why === 'timeout') channel.reply('421 4.4.2 Timeout')
@@ -105,6 +120,7 @@ class Session {
   readonly #remoteAddress: string
   readonly #parts: SessionParts
   readonly #dialogue: ServerDialogue
+  readonly #reception: SessionParts['reception']
   #login: SmtpLogin | null = null
   #transaction: OpenTransaction | null = null
   #badCommands = 0
@@ -113,10 +129,12 @@ class Session {
   #messages = 0
   #closing = false
 
-  constructor(channel: ServerChannel, remoteAddress: string, parts: SessionParts) {
+  /** `submits`: the port is for clients that log in. */
+  constructor(channel: ServerChannel, remoteAddress: string, parts: SessionParts, submits: boolean) {
     this.#channel = channel
     this.#remoteAddress = remoteAddress
     this.#parts = parts
+    this.#reception = submits ? null : parts.reception
     const { hostname, limits } = parts
     this.#dialogue = new ServerDialogue(
       {
@@ -124,7 +142,7 @@ class Session {
         sizeBytesMax: limits.sizeBytesMax,
         recipientsMax: limits.recipientsMax,
         authWithoutTls: parts.authWithoutTls(remoteAddress),
-        loginRequired: true,
+        loginRequired: this.#reception === null,
       },
       channel.tls !== null,
     )
@@ -204,22 +222,30 @@ class Session {
   }
 
   async #mail(sender: string, utf8: boolean): Promise<void> {
-    const login = this.#login as SmtpLogin
     if (this.#messages >= this.#parts.limits.messagesMax) {
       return this.#goodbye('421 4.7.0 Too many messages on one connection')
     }
-    const handler = await this.#tried(async () => {
-      if (sender !== '') readMailbox(sender, '501 5.1.7 cannot parse from address')
-      return this.#parts.submission({ login, remoteAddress: this.#remoteAddress })
-    })
+    const handler = await this.#tried(() => this.#open(sender))
     if (!handler) return
     this.#transaction = { handler, recipients: [] }
     this.#dialogue.began(utf8)
     this.#channel.reply('250 2.1.0 OK')
   }
 
+  async #open(sender: string): Promise<MailTransaction> {
+    const remoteAddress = this.#remoteAddress
+    if (this.#login === null && this.#reception) return this.#reception({ sender, remoteAddress })
+    if (sender !== '') readMailbox(sender, '501 5.1.7 cannot parse from address')
+    const login = this.#login as SmtpLogin
+    return this.#parts.submission({ login, remoteAddress, envelopeSender: sender })
+  }
+
   async #recipient(address: string): Promise<void> {
-    const mailbox = await this.#tried(async () => readMailbox(address, '501 5.1.3 cannot parse to address'))
+    const mailbox = await this.#tried(async () => {
+      const read = readMailbox(address, '501 5.1.3 cannot parse to address')
+      await this.#transaction?.handler.recipient?.(read)
+      return read
+    })
     if (!mailbox) return
     this.#transaction?.recipients.push(mailbox)
     this.#dialogue.recipientTaken()
@@ -237,15 +263,19 @@ class Session {
         sizeBytesMax: limits.sizeBytesMax,
         deadlineMs: limits.contentMs,
         idleMs: limits.idleMs,
+        ...(handler.keepBytesMax !== undefined && { keepBytesMax: handler.keepBytesMax }),
       })
+      let stored = false
       try {
-        return await handler.finish(content.chunk, recipients)
-      } catch (error) {
-        await content.discard()
-        throw error
+        const answer = await handler.finish(content.chunk, recipients)
+        stored = handler.keepBytesMax === undefined
+        return answer
+      } finally {
+        if (!stored) await content.discard()
       }
     })
     this.#messages += 1
+    if (text !== undefined) this.#anonymousCommands = 0
     if (text !== undefined) this.#channel.reply(`250 2.0.0 ${text}`)
   }
 

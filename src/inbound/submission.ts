@@ -4,7 +4,7 @@
  */
 import type { Chunk } from '../base/mime-message.ts'
 import { chunkSize } from '../base/mime-message.ts'
-import { type LimitName, limitExceeded, type RateLimiter } from '../http/rate-limit.ts'
+import { limitExceeded, type RateLimiter, takeMessage } from '../http/rate-limit.ts'
 import type { Mailbox } from '../mime/address.ts'
 import { Refusal, replyLine } from './replies.ts'
 import type { MailOpening, MailTransaction, SmtpLogin } from './session.ts'
@@ -17,6 +17,8 @@ export interface SubmittedMail {
   recipients: readonly Mailbox[]
   login: SmtpLogin
   remoteAddress: string
+  /** MAIL FROM: nothing is delivered with it, but lists ask whether it is empty. */
+  envelopeSender: string
 }
 
 export interface SubmissionParts {
@@ -37,22 +39,18 @@ export interface SubmissionParts {
 export function createSubmission(parts: SubmissionParts): (opening: MailOpening) => Promise<MailTransaction> {
   const { limiter } = parts
 
-  function take(limit: LimitName, login: SmtpLogin, domain: string, cost: number): void {
-    const grant = limiter.take(limit, login.accountId, cost)
-    if (grant && !grant.allowed) throw limitExceeded(limit, grant.retrySeconds, domain)
-  }
-
-  return async ({ login, remoteAddress }) => {
+  return async ({ login, remoteAddress, envelopeSender }) => {
     if (!(await parts.stillValid(login))) {
       throw new Refusal('421 4.7.0 The credential has changed', { closes: true })
     }
     const domain = await parts.sendingDomain(login)
-    take('sending', login, domain, 1)
+    const grant = limiter.take('sending', login.accountId)
+    if (grant?.allowed === false) throw limitExceeded('sending', grant.retrySeconds, domain)
     return {
       async finish(raw, recipients) {
-        take('sending-recipients', login, domain, recipients.length)
-        take('sending-bytes', login, domain, chunkSize(raw))
-        const { messageId } = await parts.submit({ raw, recipients, login, remoteAddress })
+        const message = { recipients: recipients.length, bytes: chunkSize(raw) }
+        takeMessage(limiter, { accountId: login.accountId, name: domain }, message)
+        const { messageId } = await parts.submit({ raw, recipients, login, remoteAddress, envelopeSender })
         return replyLine('Queued', messageId)
       },
     }

@@ -1,5 +1,5 @@
 /**
- * The certificate of the SMTP listener: the operator's files, or one that vouches for itself, made at the first start
+ * The service's own certificate, for SMTP and HTTPS: the operator's files, or one that vouches for itself, made at the first start
  * and kept in the data folder. Files are read again when they change, so that a renewed certificate needs no restart.
  */
 import { X509Certificate } from 'node:crypto'
@@ -15,6 +15,8 @@ export interface TlsIdentityOptions {
   dataFolder: string
   hostname: string
   minVersion: 'TLSv1.2' | 'TLSv1.3'
+  /** As OpenSSL names them; default Node's. */
+  ciphers?: string
   clock: Clock
   log: Logger
 }
@@ -29,13 +31,14 @@ const LOOK_MS = 60_000
 
 /** Gives the context for a handshake. @throws when the files cannot be read or do not fit together */
 export function createTlsIdentity(options: TlsIdentityOptions): () => SecureContext {
-  const { clock, log, minVersion } = options
-  const files = options.files ?? ownCertificate(options)
+  const { clock, log, minVersion, ciphers } = options
+  const files = tlsIdentityFiles(options)
   const load = () =>
     createSecureContext({
       cert: readFileSync(files.certificateFile),
       key: readFileSync(files.keyFile),
       minVersion,
+      ...(ciphers !== undefined && { ciphers }),
     })
   const stamp = () => `${statSync(files.certificateFile).mtimeMs} ${statSync(files.keyFile).mtimeMs}`
   let context = load()
@@ -50,10 +53,15 @@ export function createTlsIdentity(options: TlsIdentityOptions): () => SecureCont
       seen = now
     } catch (error) {
       // A renewal may be half done: the old one serves on until the next look.
-      log.warn({ err: error }, 'cannot read the new SMTP certificate')
+      log.warn({ err: error }, 'cannot read the new certificate')
     }
     return context
   }
+}
+
+/** Where certificate and key are; without files of the operator's they are made here. */
+export function tlsIdentityFiles(options: TlsIdentityOptions): { certificateFile: string; keyFile: string } {
+  return options.files ?? ownCertificate(options)
 }
 
 function ownCertificate({ dataFolder, hostname, clock }: TlsIdentityOptions) {

@@ -276,7 +276,7 @@ function writeMembers(rows: readonly ListMemberRow[]): Statement {
     sql: `INSERT INTO list_members (list_id, address_key, address, name, vars_json, subscribed)
       VALUES ${rows.map(() => '(?, ?, ?, ?, ?, ?)').join(', ')}
       ON CONFLICT (list_id, address_key) DO UPDATE SET address = excluded.address, name = excluded.name,
-        vars_json = excluded.vars_json, subscribed = excluded.subscribed`,
+        vars_json = excluded.vars_json, subscribed = excluded.subscribed, by_link = 0`,
     values: rows.flatMap((row) => [
       row.list_id,
       row.address_key,

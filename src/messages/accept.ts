@@ -17,6 +17,7 @@ import type { Domain } from '../domains/domain.ts'
 import type { MessageSummary } from '../events/event.ts'
 import { addressKey, bareAddress, type Mailbox } from '../mime/address.ts'
 import type { Statement, Store } from '../store/store.ts'
+import type { KnownTags } from '../tags/known-tags.ts'
 import {
   acceptedStatements,
   copyStatements,
@@ -48,6 +49,8 @@ import { bestTimes, dueTime } from './timing.ts'
 export interface Submission {
   domain: Domain
   method: 'http' | 'smtp'
+  /** Of a submission; empty: the null sender. */
+  envelopeSender?: string
   originatingIp: string | null
   keyId: string | null
   /**
@@ -74,6 +77,7 @@ export interface AcceptParts extends CopyParts, RowParts {
   secondaryKeys: SecondaryKeys
   lists: ListExpander
   sandbox: SandboxGate
+  tags: Pick<KnownTags, 'admit'>
   queueLimits: QueueLimits
   /** Unverified domains may send (capture mode). */
   allowUnverified: boolean
@@ -109,7 +113,8 @@ export async function acceptMessage(
   const { domain } = submission
   const chosen = await checkDraft(parts, draft, domain)
   const now = clock.now()
-  const record = await makeRecord(parts, draft, submission, chosen, now)
+  const tags = await parts.tags.admit(domain, draft.tags, now)
+  const record = await makeRecord(parts, { ...draft, tags: tags.tags }, submission, chosen, now)
   await checkSize(parts, record, submission)
   const lists = await parts.lists.listsAmong(domain.accountId, draft.recipients)
   const isList = (mailbox: Mailbox) => lists.size > 0 && lists.has(addressKey(mailbox))
@@ -132,6 +137,7 @@ export async function acceptMessage(
       ...copyStatements(record, parts, direct, rows, now),
       ...acceptedStatements(record, parts, viaLists, deliveryRows(record, viaLists, now), now),
       ...expansions,
+      ...tags.statements,
       ...(submission.also?.(acceptance, keepUntil) ?? []),
     ])
   } catch (error) {
@@ -149,9 +155,7 @@ export async function acceptMessage(
 async function checkDraft(parts: AcceptParts, draft: Draft, domain: Domain): Promise<ChosenTemplate | null> {
   await parts.queueLimits.check(domain)
   await checkFromDomain(parts.domains, draft, domain)
-  if (domain.type === 'sandbox' && !(await parts.sandbox.mayReceive(domain, draft.recipients))) {
-    throw notAllowed(domain, SANDBOX)
-  }
+  await checkSandbox(parts.sandbox, domain, draft.recipients)
   await parts.sources.check(domain, draft.options)
   await checkSecondaryKey(parts.secondaryKeys, domain.accountId, draft.options)
   const chosen = draft.template ? await parts.templates.choose(domain, draft.template) : null
@@ -159,6 +163,16 @@ async function checkDraft(parts: AcceptParts, draft: Draft, domain: Domain): Pro
     throw new BadRequest('subject parameter is missing')
   }
   return chosen
+}
+
+/** @throws Forbidden when a sandbox domain may not send to one of them */
+export async function checkSandbox(
+  gate: SandboxGate,
+  domain: Domain,
+  recipients: readonly Mailbox[],
+): Promise<void> {
+  if (domain.type !== 'sandbox' || (await gate.mayReceive(domain, recipients))) return
+  throw notAllowed(domain, SANDBOX)
 }
 
 async function checkFromDomain(domains: DomainDirectory, draft: Draft, domain: Domain): Promise<void> {
@@ -190,13 +204,17 @@ async function makeRecord(
     batch: draft.recipientVariables !== null,
   }
   const content: MessageContent = { ...common, ...(await storeBody(draft.body, parts.blobs)) }
+  const id = newId(now)
   return {
-    id: newId(now),
+    id,
     accountId: domain.accountId,
     domainId: domain.id,
     domainName: domain.name,
     messageId,
-    summary: summarise(draft, content, submission, chosen),
+    summary: {
+      ...summarise(draft, content, submission, chosen),
+      ...(content.batch && { batchId: id }),
+    },
     options: draft.options,
     content,
     createdAt: now,
@@ -287,13 +305,15 @@ async function expansionsOf(
   record: MessageRecord,
   viaLists: readonly NewCopy[],
   direct: readonly NewCopy[],
-  { method }: Submission,
+  { method, envelopeSender }: Submission,
   now: number,
 ): Promise<readonly Statement[]> {
   if (draft.recipientVariables) record.content.listVariables = Object.fromEntries(draft.recipientVariables)
   const post = {
     accountId: record.accountId,
-    way: method === 'smtp' ? ('smtp' as const) : ('api' as const),
+    ...(method === 'smtp'
+      ? { way: 'smtp' as const, envelopeSender: envelopeSender || null }
+      : { way: 'api' as const }),
     messagePk: record.id,
     headers: record.content.headers.map(([name, value]) => [name, value] as const),
     lists: viaLists.map(({ recipient }) => recipient),
@@ -310,7 +330,8 @@ async function copiesOf(
 ): Promise<NewCopy[]> {
   const { options, recipientVariables } = draft
   const start = Math.max(options.deliveryTime ?? 0, now)
-  const own = await bestTimes(parts.habits, record.accountId, record.summary.recipients, options, start)
+  const domain = { accountId: record.accountId, name: record.domainName }
+  const own = await bestTimes(parts.habits, domain, record.summary.recipients, options, start)
   return draft.recipients.map((recipient) => {
     const key = recipientVariables || own.size > 0 ? addressKey(recipient) : ''
     return {

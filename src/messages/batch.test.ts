@@ -42,6 +42,8 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.match(stored.body['body-plain'], /^Number \d+$/)
     const own = accepted?.['user-variables'] as { reader: string } | undefined
     assert.equal(stored.body.Subject, `News for Reader ${own?.reader}`)
+    const ids = (await service.events('?limit=300')).map((event) => (event['batch'] as { id: string }).id)
+    assert.equal(new Set(ids).size, 1, 'all events of the batch name it')
   })
 }
 

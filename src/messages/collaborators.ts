@@ -89,16 +89,19 @@ export interface Tracker {
 
 export const NO_TRACKER: Tracker = { trackingOf: async () => null }
 
+/** The domain that a message counts to. */
+export type SendingDomain = Pick<Domain, 'accountId' | 'name'>
+
 /** What is known of recipients from their opens and clicks (messages.md rules 44, 45). */
 export interface RecipientHabits {
   /** Per address key the best time in Unix milliseconds within the window; unknown ones are left out. */
   bestTimes(
-    accountId: string,
+    domain: SendingDomain,
     addresses: readonly string[],
     window: { from: number; to: number },
   ): Promise<ReadonlyMap<string, number>>
   /** Per address key the IANA time zone; unknown ones are left out. */
-  timeZones(accountId: string, addresses: readonly string[]): Promise<ReadonlyMap<string, string>>
+  timeZones(domain: SendingDomain, addresses: readonly string[]): Promise<ReadonlyMap<string, string>>
 }
 
 export const NO_HABITS: RecipientHabits = {
@@ -123,9 +126,12 @@ export interface SourceChooser {
 }
 
 /** A message as far as its lists need to know it. */
-export interface ListPost {
+export type ListPost =
+  | ({ way: 'api' } & PostFacts)
+  | ({ way: 'smtp'; envelopeSender: string | null } & PostFacts)
+
+interface PostFacts {
   accountId: string
-  way: 'api' | 'smtp'
   /** Row id of the message. */
   messagePk: string
   headers: readonly (readonly [name: string, value: string])[]

@@ -391,9 +391,15 @@ function aboutCopy(
 const mailingListOf = (list: ListCopy | null): NonNullable<MessageSummary['mailingList']> | null =>
   list && { address: list.address, 'list-id': list.listId, sid: list.sid }
 
+/** A message as far as its events name it. */
+export type NamedMessage = Pick<
+  MessageRecord,
+  'id' | 'accountId' | 'domainName' | 'messageId' | 'summary'
+> & { content: Pick<MessageContent, 'batch'> }
+
 /** The message as its accepted event names it: with the recipient's variables, without the template's headers. */
 export function acceptedMessage(
-  record: MessageRecord,
+  record: NamedMessage,
   storageUrl: string,
   recipient: Mailbox,
   delivery: { id: string },
@@ -424,7 +430,7 @@ function shownSummary(summary: MessageSummary): MessageSummary {
 }
 
 export function eventMessage(
-  record: MessageRecord,
+  record: Pick<MessageRecord, 'accountId' | 'domainName' | 'messageId'>,
   storageUrl: string,
   storageKey: string,
   summary: MessageSummary,

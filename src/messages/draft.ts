@@ -1,5 +1,5 @@
 /** A message as asked for: read and checked, not yet accepted. Every way in (HTTP parts, MIME, SMTP) ends here. */
-import type { Chunk } from '../base/mime-message.ts'
+import { type Chunk, chunkSize } from '../base/mime-message.ts'
 import type { Mailbox } from '../mime/address.ts'
 import type { MimeSource } from './mime-source.ts'
 import type { MessageOptions, TemplateRequest } from './options.ts'
@@ -35,6 +35,13 @@ export type DraftBody =
       files: readonly DraftFile[]
     }
   | { kind: 'mime'; source: MimeSource }
+
+/** What the message brings, in bytes: a MIME message as it came, else its texts and files before any encoding. */
+export function draftBytes({ body }: Pick<Draft, 'body'>): number {
+  if (body.kind === 'mime') return chunkSize(body.source.chunk)
+  const texts = [body.text, body.html, body.amp].map((text) => Buffer.byteLength(text ?? ''))
+  return [...texts, ...body.files.map(({ chunk }) => chunkSize(chunk))].reduce((sum, size) => sum + size, 0)
+}
 
 export interface DraftFile {
   disposition: 'inline' | 'attachment'

@@ -3,11 +3,16 @@
  * of the specification without an entry here fails the last test.
  */
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import { type ParsedMail, simpleParser } from 'mailparser'
 import { selfSigned } from '../../test/support/certificates.ts'
 import { eventually, startTestService, type TestService } from '../../test/support/service.ts'
 import { createSink, type Sink, type SinkMessage } from '../../test/support/smtp-sink.ts'
+import { eventStatement } from '../events/event.ts'
+import { clickedEvent } from '../events/later-events.ts'
+import { testMessage } from '../events/testing.ts'
 import type { TemplateChooser, TemplateRenderer } from './collaborators.ts'
 
 type Form = Parameters<TestService['send']>[0]
@@ -45,7 +50,7 @@ before(async (t) => {
     context,
     {
       SENDWRIGHT_DELIVERY: `smtp://127.0.0.1:${sink.port}`,
-      SENDWRIGHT_IPS: '127.0.0.2,127.0.0.3',
+      SENDWRIGHT_IPS: '127.0.0.2,127.0.0.3,127.0.0.4=shared',
       SENDWRIGHT_TRACKING_URL: 'https://t.example',
     },
     { sending: { templates, renderer: templates } },
@@ -129,6 +134,49 @@ async function waits(form: Form): Promise<void> {
   const id = answer.body.id.slice(1, -1)
   assert.ok(body.items.some((item: { message_id: string }) => item.message_id === id))
 }
+
+/** Clicks of a person in Kolkata, written as tracking writes them. */
+function visited(recipient: string, times: readonly number[]): void {
+  const database = new DatabaseSync(join(service.config.dataFolder, 'sendwright.db'))
+  const owner = database.prepare('SELECT account_id FROM domains WHERE name = ?').get(service.domain)
+  const message = testMessage(
+    {},
+    { accountId: owner?.['account_id'] as string, domainName: service.domain, messageId: 'earlier' },
+  )
+  const visit = {
+    ip: '192.0.2.44',
+    client: {
+      'client-name': 'Firefox',
+      'client-os': 'Linux',
+      'client-type': 'browser',
+      'device-type': 'desktop',
+      'user-agent': 'Mozilla/5.0',
+      bot: '',
+    },
+    geolocation: { country: 'IN', region: 'WB', city: 'Kolkata', timezone: 'Asia/Kolkata' },
+    recipientProvider: 'Other',
+    deliveredAt: null,
+    url: 'https://example.com/',
+  }
+  for (const time of times) {
+    const event = clickedEvent(message, { recipient, recipientDomain: 'example.org' }, visit, time)
+    const { sql, values } = eventStatement(event)
+    database.prepare(sql).run(...values)
+  }
+  database.close()
+}
+
+/** When the mail of a call is due, in Unix milliseconds. */
+async function dueOf(form: Form): Promise<number> {
+  const { status, text, body } = await service.send(form)
+  assert.equal(status, 200, text)
+  const [accepted] = (await service.events(`?event=accepted&message-id=${body.id.slice(1, -1)}`)) as {
+    message: { 'scheduled-for'?: number }
+  }[]
+  return (accepted?.message['scheduled-for'] ?? 0) * 1000
+}
+
+const HOUR_MS = 3_600_000
 
 const FIELDS: Record<string, () => Promise<void>> = {
   async from() {
@@ -229,11 +277,20 @@ const FIELDS: Record<string, () => Promise<void>> = {
     assert.equal(bad.body.message, 'o:deliver-within must be between 5m and 24h, for example 1h30m')
   },
   async 'o:deliverytime-optimize-period'() {
-    // Nothing is known of the recipient: at once. That habits move the time is for the area that knows them.
     await sent({ 'o:deliverytime-optimize-period': '48h' })
+    const hour = Math.ceil(Date.now() / HOUR_MS) * HOUR_MS + 30 * HOUR_MS
+    const weeks = [1, 2, 3, 4, 5].map((week) => hour - week * 7 * 24 * HOUR_MS)
+    visited('habit@example.org', weeks)
+    assert.equal(await dueOf({ to: 'Habit@example.org', 'o:deliverytime-optimize-period': '48h' }), hour)
+    assert.ok((await dueOf({ to: 'habit@example.org', 'o:deliverytime-optimize-period': '24h' })) < hour)
   },
   async 'o:time-zone-localize'() {
     await sent({ 'o:time-zone-localize': '04:00PM' })
+    visited('zone@example.org', [Date.now() - HOUR_MS])
+    const due = await dueOf({ to: 'zone@example.org', 'o:time-zone-localize': '04:00PM' })
+    assert.ok(due > Date.now() && due <= Date.now() + 24 * HOUR_MS)
+    // 16:00 in Kolkata, which is five and a half hours ahead of UTC all year.
+    assert.equal(new Date(due).toISOString().slice(11, 16), '10:30')
   },
   async 'o:testmode'() {
     const answer = await service.send({ to: 'nobody@example.org', 'o:testmode': 'yes' })
@@ -299,6 +356,8 @@ const FIELDS: Record<string, () => Promise<void>> = {
     )
   },
   async 'o:sending-ip-pool'() {
+    const { field, received } = await sent({ 'o:sending-ip-pool': 'shared' })
+    assert.deepEqual([field('X-Service-Sending-Ip'), received.remoteAddress], ['127.0.0.4', '127.0.0.4'])
     const { status, body } = await service.send({ 'o:sending-ip-pool': 'p1' })
     assert.deepEqual(
       [status, body.message],

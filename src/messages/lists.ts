@@ -8,10 +8,10 @@ import type { ListStore } from '../lists/store.ts'
 import { addressKey, parseMailbox } from '../mime/address.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { copyStatements, deliveryRows, type NewCopy, type RowParts } from './acceptance-rows.ts'
-import type { ListExpander } from './collaborators.ts'
+import type { ListExpander, RecipientHabits } from './collaborators.ts'
 import type { MessageRecord } from './content.ts'
 import type { MessageRecords } from './records.ts'
-import { dueTime } from './timing.ts'
+import { bestTimes, type DueTime, dueTime } from './timing.ts'
 
 /** Addresses in one query. */
 const KEYS_MAX = 500
@@ -47,12 +47,11 @@ export function createListExpander(parts: {
         const domain = list ? await domains.byName(list.domainName) : null
         // A domain deleted and made anew may be somebody else's: its keys and records are not the list's.
         if (list?.accountId !== post.accountId || domain?.accountId !== post.accountId) continue
-        const { accountId, headers } = post
-        // A submission's MAIL FROM is not used for anything (smtp-submission.md rule 10), nor is it here.
-        const verdict = await decidePost(lists, list, { way: 'api', accountId, headers })
-        // A post that came through a list already is taken and not distributed (mailing-lists.md rule 20).
+        const verdict = await decidePost(lists, list, post)
+        // Automatic mail, and what came through a list already, is taken and not distributed (mailing-lists.md
+        // rule 20).
         if (verdict.kind !== 'allowed') continue
-        const own = listHeaders(list, { way: post.way, headers })
+        const own = listHeaders(list, post)
         statements.push(
           expansionStatement(
             { domainId: domain.id, messagePk: post.messagePk, list, headers: own, exclude: post.exclude },
@@ -68,14 +67,22 @@ export function createListExpander(parts: {
 
 /** The rows of some members' copies, for the expansion job. */
 export async function memberStatements(
-  parts: RowParts & { records: MessageRecords; clock: Clock },
+  parts: RowParts & { records: MessageRecords; habits: RecipientHabits; clock: Clock },
   expansion: Expansion,
   members: readonly ListRecipient[],
 ): Promise<Statement[]> {
   const record = await parts.records.byId(expansion.messagePk)
   if (!record) return []
+  const { options } = record
   const now = parts.clock.now()
-  const copies = members.map((member) => memberCopy(record, expansion, member, now))
+  const start = Math.max(options.deliveryTime ?? 0, now)
+  const domain = { accountId: record.accountId, name: record.domainName }
+  const addresses = members.map(({ address }) => address)
+  const own = await bestTimes(parts.habits, domain, addresses, options, start)
+  const copies = members.map((member) => {
+    const due = dueTime(own.get(addressKey(member.address)) ?? start, options)
+    return memberCopy(record, expansion, member, due)
+  })
   return copyStatements(record, parts, copies, deliveryRows(record, copies, now), now)
 }
 
@@ -84,14 +91,13 @@ function memberCopy(
   record: MessageRecord,
   expansion: Expansion,
   member: ListRecipient,
-  now: number,
+  due: DueTime,
 ): NewCopy {
   const own = record.content.listVariables?.[addressKey(member.address)] ?? {}
-  const start = Math.max(record.options.deliveryTime ?? 0, now)
   return {
     recipient: { ...parseMailbox(member.address), name: member.name },
     variables: { ...member.vars, ...own },
-    due: dueTime(start, record.options),
+    due,
     list: {
       address: expansion.listAddress,
       listId: expansion.listHeaderId,

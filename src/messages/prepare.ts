@@ -2,7 +2,7 @@
 import type { Clock } from '../base/clock.ts'
 import { type MimeMessage, messageSize } from '../base/mime-message.ts'
 import type { Prepared } from '../delivery/engine.ts'
-import { CODE_TEST_MODE, CODE_TOO_OLD, type Outcome } from '../delivery/outcome.ts'
+import { CODE_TEST_MODE, type Outcome } from '../delivery/outcome.ts'
 import type { ClaimedDelivery } from '../delivery/queue.ts'
 import { deliveryToken, type ReturnPathMac, returnPathOf } from '../delivery/return-path.ts'
 import { type SigningKey, signMessage } from '../dkim/sign.ts'
@@ -13,7 +13,7 @@ import { parseMailbox } from '../mime/address.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import type { SuppressionCheck } from '../suppressions/check.ts'
 import type { ArchiveNotes } from './archive.ts'
-import { RenderError, type SourceChooser } from './collaborators.ts'
+import { RenderError, type SandboxGate, type SourceChooser } from './collaborators.ts'
 import type { MessageRecord } from './content.ts'
 import {
   acceptedMessage,
@@ -40,14 +40,16 @@ export interface PrepareParts extends CopyParts {
   returnPathMac: ReturnPathMac
   archive: ArchiveNotes
   underWay: UnderWay
+  sandbox: SandboxGate
 }
 
 const TEST_MODE: Outcome = { kind: 'delivered', code: CODE_TEST_MODE, message: 'test mode', enhanced: null }
 
-const TOO_OLD: Outcome = {
+/** Its window is over: given up with what the last attempt came to, if there was one. */
+const tooOld = ({ last_code: code, last_reply: message }: ClaimedDelivery): Outcome => ({
   kind: 'deferred',
-  failure: { reason: 'old', code: CODE_TOO_OLD, enhanced: null, message: 'Too old', description: '' },
-}
+  failure: { code: code ?? 0, enhanced: null, message: message ?? '', description: '' },
+})
 
 /** @throws when the message or its domain is gone or cannot be read: the delivery is tried again later */
 export async function prepareDelivery(parts: PrepareParts, delivery: ClaimedDelivery): Promise<Prepared> {
@@ -63,9 +65,12 @@ export async function prepareDelivery(parts: PrepareParts, delivery: ClaimedDeli
   const domain = await parts.domains.byId(delivery.domain_id)
   if (!domain) return decided(rejected('The domain was deleted'))
   if (domain.state === 'disabled') return decided(rejected('The domain is disabled'))
+  // Again, for members of lists, whom nobody has named at acceptance.
+  if (domain.type === 'sandbox' && !(await parts.sandbox.mayReceive(domain, [target.recipient])))
+    return decided(rejected('Sandbox subdomains are for test purposes only.'))
   // The window of o:deliver-within is a promise that nothing arrives after it (messages.md rule 42).
-  if (record.options.deliverWithinMs !== null && parts.clock.now() > delivery.expires_at)
-    return decided(TOO_OLD)
+  if (record.options.deliverWithinMs !== null && parts.clock.now() >= delivery.expires_at)
+    return decided(tooOld(delivery))
   const { tags } = record.summary
   const suppressed = await parts.suppressions.suppressionOf(domain.id, delivery.recipient, tags)
   if (suppressed) return decided(suppressed)
@@ -107,6 +112,7 @@ async function readyToSend(
       verify: !(options.skipVerification ?? domain.skipVerification),
     },
     primaryDkim: signing[0] ? `${signing[0].selector}._domainkey.${signing[0].domain}` : null,
+    windowIsSenders: options.deliverWithinMs !== null,
     source: await parts.sources.choose(domain, options, delivery.id),
     sourceHeader,
   }

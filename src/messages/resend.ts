@@ -7,7 +7,7 @@ import { chunkSize, messageSize, readChunks } from '../base/mime-message.ts'
 import { bareAddress, type Mailbox } from '../mime/address.ts'
 import { findLeaves } from '../mime/part-map.ts'
 import { splitMessage } from '../mime/split.ts'
-import { type Acceptance, type AcceptParts, checkMaySend, type Submission } from './accept.ts'
+import { type Acceptance, type AcceptParts, checkMaySend, checkSandbox, type Submission } from './accept.ts'
 import { copyStatements, deliveryRows } from './acceptance-rows.ts'
 import { type MessageContent, type MessageRecord, readChunk, type StoredHeader } from './content.ts'
 import { DEFAULT_OPTIONS } from './options.ts'
@@ -25,6 +25,7 @@ export async function resendMessage(
   const { domain } = submission
   checkMaySend(domain, parts.allowUnverified)
   await parts.queueLimits.check(domain)
+  await checkSandbox(parts.sandbox, domain, recipients)
   const now = parts.clock.now()
   const record = await repeated(parts, stored, recipients, submission, now)
   const copies = recipients.map((recipient) => ({
@@ -94,6 +95,7 @@ async function repeated(
       ...about.summary,
       userVariables: variables,
       recipients: recipients.map((mailbox) => bareAddress(mailbox)),
+      batchId: null,
       sizeBytes: messageSize(message),
       method: submission.method,
       originatingIp: submission.originatingIp,

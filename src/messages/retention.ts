@@ -6,7 +6,10 @@ import type { Logger } from 'pino'
 import type { Clock, Timer } from '../base/clock.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { BlobStore } from '../store/blobs.ts'
+import type { MessageRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
+import type { ShownHeaders } from './delivered-facts.ts'
+import type { PastDeliveries } from './past-deliveries.ts'
 import type { MessageRecords } from './records.ts'
 
 export interface Retention {
@@ -21,6 +24,8 @@ export interface RetentionParts {
   blobs: BlobStore
   domains: DomainDirectory
   records: MessageRecords
+  /** Keeps what later events need of the deliveries. */
+  past: PastDeliveries
   clock: Clock
   log: Logger
   /** Further things to remove at the same time. */
@@ -40,6 +45,7 @@ export function createRetention(parts: RetentionParts): Retention {
 
   async function sweep(): Promise<number> {
     await parts.also?.()
+    await parts.past.sweep()
     let removed = 0
     let position = { created_at: -1, id: '' }
     while (!stopping) {
@@ -58,7 +64,7 @@ export function createRetention(parts: RetentionParts): Retention {
   function candidates(position: { created_at: number; id: string }) {
     return store.db
       .selectFrom('messages')
-      .select(['id', 'domain_id', 'created_at', 'blobs_json'])
+      .select(['id', 'domain_id', 'domain_name', 'message_id', 'summary_json', 'created_at', 'blobs_json'])
       .where('created_at', '<', Math.floor(clock.now() - TTL_MIN_MS))
       .where((of) =>
         of.or([
@@ -108,7 +114,8 @@ export function createRetention(parts: RetentionParts): Retention {
   }
 
   /** Rows first: a blob without a row is waste, a row without its blob a broken message. */
-  async function remove(row: { id: string; blobs_json: string }): Promise<number> {
+  async function remove(row: RemovedRow): Promise<number> {
+    await parts.past.moveAll({ ...row, summary: JSON.parse(row.summary_json) as ShownHeaders })
     await store.commit([
       { sql: 'DELETE FROM list_expansions WHERE message_pk = ?', values: [row.id] },
       { sql: 'DELETE FROM deliveries WHERE message_pk = ?', values: [row.id] },
@@ -138,5 +145,10 @@ export function createRetention(parts: RetentionParts): Retention {
     },
   }
 }
+
+type RemovedRow = Pick<
+  MessageRow,
+  'id' | 'domain_name' | 'message_id' | 'summary_json' | 'created_at' | 'blobs_json'
+>
 
 const TTL_MIN_MS = 3_600_000

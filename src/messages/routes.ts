@@ -4,10 +4,10 @@ import type { Domain } from '../domains/domain.ts'
 import type { Caller } from '../http/auth.ts'
 import { SENDING_BODY_LIMIT } from '../http/body.ts'
 import { type Context, type Operation, operation, type ParamDoc } from '../http/operation.ts'
-import { limitExceeded, type RateLimiter } from '../http/rate-limit.ts'
+import { type RateLimiter, takeMessage } from '../http/rate-limit.ts'
 import { bytesReply, jsonReply } from '../http/reply.ts'
 import { type Acceptance, type AcceptParts, acceptMessage, checkMaySend, type Submission } from './accept.ts'
-import type { Draft } from './draft.ts'
+import { type Draft, draftBytes } from './draft.ts'
 import { resendMessage } from './resend.ts'
 import { type RequestFacts, readMimeRequest, readRecipients, readSendRequest } from './send-request.ts'
 import { findStored, storedFile, storedMessage, storedMime } from './stored-message.ts'
@@ -158,7 +158,10 @@ function sendRoutes(parts: MessageRouteParts): Operation[] {
       contentType: mediaType(context.headers['content-type']),
     }
     const draft = await read(context.params, facts)
-    const headers = takeRecipients(parts.limiter, domain, draft.recipients.length)
+    const headers = takeMessage(parts.limiter, domain, {
+      recipients: draft.recipients.length,
+      bytes: draftBytes(draft),
+    })
     const acceptance = await acceptMessage(parts, draft, submissionOf(context, domain))
     return jsonReply(acceptance, { headers })
   }
@@ -207,18 +210,6 @@ function submissionOf(
   }
 }
 
-/** Takes recipients from the account's limit; the headers that tell what is left. @throws TooManyRequests */
-function takeRecipients(limiter: RateLimiter, domain: Domain, count: number): Record<string, string> {
-  const grant = limiter.take('sending-recipients', domain.accountId, count)
-  if (!grant) return {}
-  if (!grant.allowed) throw limitExceeded('sending-recipients', grant.retrySeconds, domain.name)
-  return {
-    'x-recipient-limit': String(grant.limit),
-    'x-recipient-remaining': String(grant.remaining),
-    'x-recipient-reset': String(grant.resetAt),
-  }
-}
-
 function storedRoutes(parts: MessageRouteParts): Operation[] {
   return [
     operation({
@@ -252,7 +243,17 @@ function storedRoutes(parts: MessageRouteParts): Operation[] {
         const { path, caller, params } = context
         const stored = await findStored(parts, caller.accountId, path.domain_name, path.storage_key)
         const recipients = readRecipients(params)
-        return resendMessage(parts, stored, recipients, submissionOf(context, stored.domain))
+        const headers = takeMessage(parts.limiter, stored.domain, {
+          recipients: recipients.length,
+          bytes: stored.record.summary.sizeBytes,
+        })
+        const acceptance = await resendMessage(
+          parts,
+          stored,
+          recipients,
+          submissionOf(context, stored.domain),
+        )
+        return jsonReply(acceptance, { headers })
       },
     }),
     operation({

@@ -9,6 +9,7 @@ import type { DomainDirectory } from '../domains/directory.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import type { Store } from '../store/store.ts'
 import type { SuppressionCheck } from '../suppressions/check.ts'
+import type { KnownTags } from '../tags/known-tags.ts'
 import type { AcceptParts } from './accept.ts'
 import type { RowParts } from './acceptance-rows.ts'
 import { createArchiveNotes } from './archive.ts'
@@ -25,6 +26,7 @@ import {
   type Tracker,
 } from './collaborators.ts'
 import { makeCopy } from './copy.ts'
+import type { PastDeliveries } from './past-deliveries.ts'
 import { type PrepareParts, prepareDelivery, targetOf } from './prepare.ts'
 import { createQueueLimits } from './queue-limits.ts'
 import { createMessageRecords, type MessageRecords } from './records.ts'
@@ -51,12 +53,15 @@ export interface SendingParts {
   leaseOwner: string
   engine: Pick<Delivery, 'reserve' | 'inserted' | 'wake'>
   outbox: RowParts['outbox']
+  /** Keeps what is needed of deliveries whose message is removed. */
+  past: PastDeliveries
   templates?: TemplateChooser
   renderer?: TemplateRenderer
   tracker?: Tracker
   habits?: RecipientHabits
   lists?: ListExpander
   sandbox?: SandboxGate
+  tags: Pick<KnownTags, 'admit'>
   /** Deliveries that one queue of a domain may hold. */
   queuedMax?: number
   /** Further things to remove when old messages are. */
@@ -117,6 +122,7 @@ export function createSending(parts: SendingParts): Sending {
       records,
       blobs,
       domains,
+      past: parts.past,
       clock,
       log,
       ...(parts.sweepAlso && { also: parts.sweepAlso }),

@@ -17,6 +17,8 @@ export interface Submitted {
   recipients: readonly Mailbox[]
   login: { domainId: string }
   remoteAddress: string
+  /** Empty: the null sender. */
+  envelopeSender: string
 }
 
 /** The domain of a login, able to send now. @throws Forbidden */
@@ -33,7 +35,7 @@ export async function submittingDomain(parts: AcceptParts, login: { domainId: st
  */
 export async function acceptSubmitted(
   parts: SubmittedParts,
-  { raw, recipients, login, remoteAddress }: Submitted,
+  { raw, recipients, login, remoteAddress, envelopeSender }: Submitted,
 ): Promise<{ messageId: string }> {
   const domain = await submittingDomain(parts, login)
   const draft = await readSubmittedMime(raw, recipients, {
@@ -45,6 +47,7 @@ export async function acceptSubmitted(
   const { id } = await acceptMessage(parts, draft, {
     domain,
     method: 'smtp',
+    envelopeSender,
     originatingIp: remoteAddress,
     keyId: null,
   })

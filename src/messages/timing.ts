@@ -2,7 +2,7 @@
 import { LIFETIME_MS } from '../delivery/schedule.ts'
 import type { Domain } from '../domains/domain.ts'
 import { addressKey } from '../mime/address.ts'
-import type { RecipientHabits } from './collaborators.ts'
+import type { RecipientHabits, SendingDomain } from './collaborators.ts'
 import type { MessageOptions } from './options.ts'
 
 const HOUR_MS = 3_600_000
@@ -27,7 +27,7 @@ export function dueTime(dueAt: number, options: MessageOptions): DueTime {
 /** Per address key when it is due; what is missing is due at `start`. */
 export async function bestTimes(
   habits: RecipientHabits,
-  accountId: string,
+  domain: SendingDomain,
   addresses: readonly string[],
   options: MessageOptions,
   start: number,
@@ -35,10 +35,10 @@ export async function bestTimes(
   const keys = addresses.map((address) => addressKey(address))
   if (options.optimizeHours !== null) {
     const window = { from: start, to: start + options.optimizeHours * HOUR_MS }
-    return habits.bestTimes(accountId, keys, window)
+    return habits.bestTimes(domain, keys, window)
   }
   if (options.localMinute === null) return new Map()
-  const zones = await habits.timeZones(accountId, keys)
+  const zones = await habits.timeZones(domain, keys)
   const minute = options.localMinute
   return new Map([...zones].map(([key, zone]) => [key, nextLocalTime(start, minute, zone)]))
 }

@@ -99,6 +99,39 @@ export interface TrackingSettingsRow {
   text_footer: string | null
 }
 
+/** A tracking host's certificate and the order under way for it; times in Unix milliseconds. */
+export interface CertificateRow {
+  host: string
+  account_id: string
+  domain_id: string
+  chain: string | null
+  key_sealed: Uint8Array | null
+  expires_at: number | null
+  issued_at: number | null
+  requested: Flag
+  error: string | null
+  due_at: number | null
+  attempts: number
+  orders_json: string
+  claim: string | null
+  claimed_until: number | null
+  created_at: number
+}
+
+export interface AcmeChallengeRow {
+  token: string
+  host: string
+  answer: string
+  ends_at: number
+}
+
+export interface AcmeAccountRow {
+  directory: string
+  key_sealed: Uint8Array
+  url: string | null
+  contact: string
+}
+
 export interface SenderSecurityRow {
   domain_id: string
   account_id: string
@@ -179,6 +212,34 @@ export interface DeliveryRow {
   paused_due_at?: number | null | undefined
   created_at: number
   updated_at: number
+}
+
+export interface PastMessageRow {
+  id: string
+  account_id: string
+  domain_id: string
+  domain_name: string
+  message_id: string
+  summary_json: string
+  removed_at: number
+}
+
+export interface PastDeliveryRow {
+  id: string
+  account_id: string
+  domain_id: string
+  message_pk: string
+  recipient: string
+  recipient_domain: string
+  recipient_header: string
+  variables_json: string | null
+  list_json: string | null
+  state: DeliveryState
+  provider: string | null
+  sending_ip: string | null
+  delivered_at: number | null
+  headers_json: string | null
+  removed_at: number
 }
 
 export interface EventRow {
@@ -312,6 +373,8 @@ export interface ListMemberRow {
   name: string
   vars_json: string
   subscribed: Flag
+  /** Unsubscribed by a link; the database fills it. */
+  by_link?: Flag | undefined
 }
 
 /** What background tasks of lists have in common. */
@@ -366,6 +429,7 @@ export interface UnsubscribeTagRow {
   address: string
   tag_key: string
   tag: string
+  undo_json?: string | null | undefined
 }
 
 export interface SuppressionPolicyRow {
@@ -502,13 +566,53 @@ export interface TrackingLinkRow {
   used_at: number
 }
 
+export interface DeliveryReportRow {
+  delivery_id: string
+  kind: 'bounce' | 'complaint'
+  status: string
+  account_id: string
+  event_id: string
+  created_at: number
+}
+
+/** A failed attempt, classified; written with its event. */
+export interface ClassifiedFailureRow {
+  id: Generated<number>
+  account_id: string
+  domain_name: string
+  recipient_domain: string
+  provider: string
+  sending_ip: string | null
+  tags_json: string | null
+  rule_id: string
+  entity: string
+  category: string
+  severity: 'PERMANENT' | 'TEMPORARY'
+  critical: Flag
+  sample: string
+  failed_at: number
+}
+
+/** A tag that a domain has used. */
+export interface TagRow {
+  account_id: string
+  domain_id: string
+  /** In lower case. */
+  tag_key: string
+  tag: string
+  first_seen: number
+}
+
 export interface Schema {
+  classified_failures: ClassifiedFailureRow
+  delivery_reports: DeliveryReportRow
   outgoing_posts: OutgoingPostRow
   outgoing_leases: OutgoingLeaseRow
   domain_webhooks: DomainWebhookRow
   account_webhooks: AccountWebhookRow
   webhook_changes: { id: number; version: number }
   webhook_attempts: WebhookAttemptRow
+  tags: TagRow
   archive_outbox: ArchiveOutboxRow
   disabled_queues: DisabledQueueRow
   idempotency_keys: IdempotencyKeyRow
@@ -522,10 +626,15 @@ export interface Schema {
   domain_deletions: DomainDeletionRow
   tracking_settings: TrackingSettingsRow
   tracking_links: TrackingLinkRow
+  certificates: CertificateRow
+  acme_challenges: AcmeChallengeRow
+  acme_accounts: AcmeAccountRow
   dkim_keys: DkimKeyRow
   sender_security: SenderSecurityRow
   messages: MessageRow
   deliveries: DeliveryRow
+  past_messages: PastMessageRow
+  past_deliveries: PastDeliveryRow
   events: EventRow
   event_tags: EventTagRow
   inbox: InboxRow

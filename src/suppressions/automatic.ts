@@ -3,7 +3,7 @@
  * a list of statements for the transaction of the event that tells of it, so that there is never a record
  * without its event. Nothing is read first: allowlist and policy are looked at within the statements.
  */
-import type { Outcome } from '../delivery/outcome.ts'
+import { type Outcome, REASON_DEAD_MAILBOX } from '../delivery/outcome.ts'
 import type { ClaimedDelivery } from '../delivery/queue.ts'
 import type { EventRecord } from '../events/event.ts'
 import { addressKey } from '../mime/address.ts'
@@ -24,7 +24,10 @@ export interface Bounce {
   now: number
 }
 
-/** Reasons of failures that say something of the recipient; the others speak of the sender or the way. */
+/**
+ * Final failures that speak of the recipient's side (full, closed to mail, nobody knows); policy, reputation and
+ * blocklists speak of the sender.
+ */
 const SOFT_REASONS = new Set(['generic', 'old'])
 
 /** What the outcome of an attempt adds to the lists. Test-mode messages never get here with a bounce. */
@@ -38,8 +41,9 @@ export function bounceConsequences(
   )
   if (!event || outcome.kind === 'delivered' || outcome.kind === 'rejected' || outcome.kind === 'suppressed')
     return []
-  const hard = outcome.kind === 'bounced' && outcome.hard
-  if (!hard && !SOFT_REASONS.has(event.payload['reason'] as string)) return []
+  const reason = event.payload['reason'] as string
+  const hard = reason === REASON_DEAD_MAILBOX
+  if (!hard && !SOFT_REASONS.has(reason)) return []
   const { code, message, description } = outcome.failure
   return addBounce({
     owner: { id: delivery.domain_id, accountId: delivery.account_id },

@@ -14,7 +14,7 @@ import { ALL_MAIL } from './records.ts'
 export const STOPPING_LISTS = ['bounces', 'unsubscribes', 'complaints'] as const
 export type StoppingList = (typeof STOPPING_LISTS)[number]
 
-const FAILURES: Readonly<Record<StoppingList, Pick<Failure, 'reason' | 'code' | 'description'>>> = {
+const FAILURES: Readonly<Record<StoppingList, Pick<Failure, 'code' | 'description'> & { reason: string }>> = {
   bounces: {
     reason: 'suppress-bounce',
     code: 605,
@@ -158,5 +158,6 @@ export function decide(
       ),
   )
   if (!list) return null
-  return { kind: 'suppressed', failure: { ...FAILURES[list], enhanced: null, message: '' } }
+  const { reason, ...failure } = FAILURES[list]
+  return { kind: 'suppressed', reason, failure: { ...failure, enhanced: null, message: '' } }
 }

@@ -38,6 +38,7 @@ async function checksIn(
     probeDomains: ['probe.example'],
     tryDatabase: async () => 'It can be written.',
     clockStepMs: () => 0,
+    recentRefusals: async () => [],
     now: () => systemClock.now(),
     ...parts,
   })
@@ -184,4 +185,25 @@ test('the service answers its checks, and one run serves those who ask soon afte
   assert.ok(names.includes('database') && names.includes('outbound-port-25'))
   assert.match(first.body.items.find(({ name }: CheckResult) => name === 'database').sentence, /sqlite/)
   assert.equal((await service.call('GET', '/sendwright/v1/system/checks', { key: null })).status, 401)
+})
+
+test('what receivers refuse because of this host is a warning that says what to do', async (t) => {
+  const internet = await createInternet(t)
+  const refusal = {
+    ruleId: 'generic-ptr',
+    count: 3,
+    newestReply: '450 cannot find your reverse hostname, [IP]',
+    explanation: 'The sending IP has no usable reverse DNS name.',
+  }
+  const cases: [found: (typeof refusal)[] | null, state: string, says: RegExp][] = [
+    [[refusal], 'warning', /generic-ptr, 3 times \(newest: "450 cannot.*\): The sending IP has no .* Mend/],
+    [[], 'ok', /No receiver refused/],
+    [null, 'ok', /known to a running service only/],
+  ]
+  for (const [found, state, says] of cases) {
+    const parts = { probeDomains: [], recentRefusals: async () => found }
+    const check = await checksIn(t, internet, { SENDWRIGHT_DELIVERY: 'capture' }, parts)
+    assert.equal(check('refusals').state, state)
+    assert.match(check('refusals').sentence, says)
+  }
 })

@@ -8,6 +8,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFile, statfs } from 'node:fs/promises'
 import { connect, isIP } from 'node:net'
 import { isPublicAddress, parseCidr } from '../base/ip.ts'
+import { REFUSALS_HOURS, type Refusal } from '../bounces/refusals.ts'
 import type { Config } from '../config.ts'
 import { findMailHosts } from '../dns/mx.ts'
 import { reverseName } from '../dns/names.ts'
@@ -44,8 +45,12 @@ export interface CheckParts {
   probeDomains: readonly string[]
   /** Tries whether the database can be written, and says what it is; rejects when it cannot. */
   tryDatabase(): Promise<string>
+  /** What is wrong with certificates of tracking hosts, or soon will be, one sentence each; absent: not looked at. */
+  trackingCertificates?(): Promise<{ count: number; faults: readonly string[] }>
   /** How far the system's clock is ahead of a steady count since the start, in milliseconds; null: nobody counts. */
   clockStepMs(): number | null
+  /** What receivers refuse because of this host or its domains, most first; null: nobody knows. */
+  recentRefusals(): Promise<Refusal[] | null>
   /** Unix milliseconds. */
   now(): number
 }
@@ -76,9 +81,11 @@ export async function runChecks(parts: CheckParts): Promise<CheckResult[]> {
     ['clock', checkClock],
     ['resolver', checkResolver],
     ['tls-certificate', checkCertificate],
+    ['tracking-certificates', checkTrackingCertificates],
     ['outbound-port-25', checkPort],
     ['reverse-names', checkReverseNames],
     ['blocklists', checkBlocklists],
+    ['refusals', checkRefusals],
   ]
   return Promise.all(
     checks.map(async ([name, check]) => {
@@ -172,6 +179,17 @@ async function checkCertificate({ config, now }: CheckParts): Promise<Finding> {
   if (days < 0) return failed(`${until} ended on ${certificate.validTo}. Renew it.`)
   const left = `${until} is valid for ${days} more days`
   return days < CERTIFICATE_WARN_DAYS ? warning(`${left}. Renew it.`) : ok(`${left}.`)
+}
+
+async function checkTrackingCertificates({ trackingCertificates }: CheckParts): Promise<Finding> {
+  const found = await trackingCertificates?.()
+  if (!found) return ok('Not looked at: only a running service knows its tracking hosts.')
+  if (found.count === 0) return ok('No tracking host has a certificate that failed or ends soon.')
+  const more = found.count - found.faults.length
+  const rest = more > 0 ? ` ${more} more are in such a state.` : ''
+  return warning(
+    `Links of these tracking hosts use http, or soon will: ${found.faults.join('; ')}.${rest} GET /v2/x509/{host}/status tells more.`,
+  )
 }
 
 /** Networks often close port 25 outwards; nothing tells, connections just never come about. */
@@ -287,4 +305,19 @@ async function askBlocklist(
   return code.startsWith('127.')
     ? { listed: `${ip} is listed by ${zone} (${code})` }
     : { silent: `${zone} gave ${code}, which means nothing` }
+}
+
+/** What receivers say themselves; a warning, since only some of them say it. */
+async function checkRefusals({ recentRefusals }: CheckParts): Promise<Finding> {
+  const refusals = await recentRefusals()
+  if (refusals === null) return ok('What receivers refuse is known to a running service only.')
+  if (refusals.length === 0)
+    return ok(`No receiver refused this host or its domains in the last ${REFUSALS_HOURS} hours.`)
+  const each = refusals.map(
+    ({ ruleId, count, newestReply, explanation }) =>
+      `${ruleId}, ${count} times (newest: "${newestReply}"): ${explanation}`,
+  )
+  return warning(
+    `Receivers refused mail because of this host or its domains in the last ${REFUSALS_HOURS} hours. ${each.join(' ')} Mend the cause first, then ask the receiver or list to look again.`,
+  )
 }

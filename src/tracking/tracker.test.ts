@@ -34,7 +34,7 @@ function setUp(settings: Partial<TrackingSettings>, parts: Partial<TrackerParts>
       },
     },
     fallbackUrl: 'https://mail.example.net',
-    certificateActive: () => false,
+    certificateActive: async () => false,
     tlsExternal: false,
     ...parts,
   })
@@ -293,7 +293,11 @@ for (const [trackingValid, webScheme, certificate, tlsExternal, fallbackUrl, exp
   test(`links lead to ${expected} (valid: ${trackingValid}, ${webScheme}, certificate: ${certificate}, external: ${tlsExternal})`, async () => {
     const { tracker } = setUp(
       { opens: true },
-      { fallbackUrl, tlsExternal, certificateActive: (host) => certificate && host === 'email.example.com' },
+      {
+        fallbackUrl,
+        tlsExternal,
+        certificateActive: async (host) => certificate && host === 'email.example.com',
+      },
     )
     const tracking = await tracker.trackingOf(copyOf({ domain: { ...domain, trackingValid, webScheme } }))
     const result = await tracking?.rewrite({ ...NO_PARTS, html: 'x' }, false)

@@ -21,7 +21,7 @@ export interface TrackerParts {
   /** Scheme and host for domains whose tracking record is not valid; null: their mail has no links of ours. */
   fallbackUrl: string | null
   /** A certificate for this tracking host is in force. */
-  certificateActive(host: string): boolean
+  certificateActive(host: string): Promise<boolean>
   /** A proxy ends TLS before us: https without a certificate of our own. */
   tlsExternal: boolean
 }
@@ -35,7 +35,7 @@ export function createTracker(parts: TrackerParts): Tracker {
       const settings = settingsOf(copy, await parts.settings.of(copy.domain.id))
       const { opens, clicks, unsubscribe } = settings
       if (!opens && clicks === 'no' && !unsubscribe && !copy.usesVariable) return null
-      const base = baseUrl(parts, copy.domain)
+      const base = await baseUrl(parts, copy.domain)
       return base === null ? withoutHost(parts, copy) : trackingOf(parts, copy, settings, base)
     },
   }
@@ -60,10 +60,10 @@ function settingsOf({ options }: TrackedCopy, domain: TrackingSettings): Trackin
 }
 
 /** Where the links of a domain lead, without final slash (rules 11 and 12). */
-function baseUrl(parts: TrackerParts, domain: Domain): string | null {
+async function baseUrl(parts: TrackerParts, domain: Domain): Promise<string | null> {
   if (!domain.trackingValid) return parts.fallbackUrl
   const host = trackingHost(domain)
-  const secure = domain.webScheme === 'https' && (parts.tlsExternal || parts.certificateActive(host))
+  const secure = domain.webScheme === 'https' && (parts.tlsExternal || (await parts.certificateActive(host)))
   return `${secure ? 'https' : 'http'}://${host}`
 }
 

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
+import { clickedEvent, openedEvent, unsubscribedEvent, type Visit } from '../events/later-events.ts'
+import { testMessage } from '../events/testing.ts'
 import { signBody, signToken, webhookRequest } from './payload.ts'
 import { samplePayload } from './sample.ts'
 import { typeOfEvent, WEBHOOK_TYPES, type WebhookType } from './types.ts'
@@ -125,5 +127,49 @@ for (const type of WEBHOOK_TYPES) {
     const visit = ['opened', 'clicked', 'unsubscribed'].includes(type)
     const { headers } = payload['message'] as { headers: object }
     assert.equal(Object.keys(headers).length, visit ? 1 : 4)
+  })
+}
+
+const VISIT: Visit = {
+  ip: '192.0.2.44',
+  client: {
+    'client-name': 'Firefox',
+    'client-os': 'Linux',
+    'client-type': 'browser',
+    'device-type': 'desktop',
+    'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+    bot: '',
+  },
+  geolocation: { country: 'DE', region: 'BE', city: 'Berlin', timezone: 'Europe/Berlin' },
+  recipientProvider: 'Gmail',
+  deliveredAt: NOW - 5_000,
+}
+
+const about = testMessage({ tags: ['bulk-email'], userVariables: { 'email-id': '6f1c' } })
+const to = { recipient: 'alice@example.org', recipientDomain: 'example.org' }
+
+for (const [name, { payload }] of Object.entries({
+  opened: openedEvent(about, to, VISIT, NOW),
+  clicked: clickedEvent(about, to, { ...VISIT, url: 'https://shop.example.com/a' }, NOW),
+  unsubscribed: unsubscribedEvent(about, to, VISIT, NOW),
+})) {
+  test(`the webhook of ${name} has what the common receivers read`, () => {
+    const event = { accountId: about.accountId, domainName: about.domainName, payload }
+    const { body } = webhookRequest(event, { own: 'k', parent: null }, 'X-', NOW)
+    const data = JSON.parse(body.toString())['event-data']
+    // A newsletter product counts by id, user variable or message id, and takes seconds for the time.
+    assert.match(data.id, /^[-\w]{22}$/)
+    assert.equal(data.event, name)
+    assert.equal(data.recipient, 'alice@example.org')
+    assert.equal(data['user-variables']['email-id'], '6f1c')
+    assert.equal(data.message.headers['message-id'], about.messageId)
+    assert.equal(new Date(data.timestamp * 1000).getUTCFullYear(), new Date(NOW).getUTCFullYear())
+    assert.ok(data.tags.every((tag: unknown) => typeof tag === 'string'))
+    // A mail framework reads the program and, of clicks alone, the URL; a severity would make it a failure.
+    assert.equal(data['client-info']['user-agent'], VISIT.client['user-agent'])
+    assert.equal(data.url, name === 'clicked' ? 'https://shop.example.com/a' : undefined)
+    assert.equal('severity' in data, false)
+    assert.equal('delivered-at' in data, name !== 'unsubscribed')
+    assert.deepEqual(Object.keys(data.geolocation), ['country', 'region', 'city', 'timezone'])
   })
 }

@@ -17,7 +17,6 @@ const DELIVERED: Outcome = { kind: 'delivered', code: 250, message: 'Ok', enhanc
 const COMPLAINT: Outcome = {
   kind: 'deferred',
   failure: {
-    reason: 'generic',
     code: 421,
     enhanced: '4.7.28',
     message: '4.7.28 unusual rate, slow down',

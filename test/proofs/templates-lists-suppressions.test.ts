@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import MailgunModule from 'mailgun.js'
+import { hasTest } from '../support/coverage.ts'
 import {
   CLIENT_PROOFS,
   LIST_PROOFS,
@@ -13,11 +14,6 @@ import {
 
 const source = (file: string) => readFileSync(join(import.meta.dirname, '../..', file), 'utf8')
 
-function isTestOf(file: string, name: string): boolean {
-  const text = source(file)
-  return [`'${name}`, `"${name}`, `\`${name}`].some((start) => text.includes(start))
-}
-
 for (const [area, proofs] of Object.entries({
   templates: TEMPLATE_PROOFS,
   'mailing lists': LIST_PROOFS,
@@ -25,7 +21,7 @@ for (const [area, proofs] of Object.entries({
 })) {
   test(`${area}: what is named as proof is a test`, () => {
     const missing = Object.entries<Proof>(proofs).flatMap(([what, [file, ...names]]) =>
-      names.filter((name) => !isTestOf(file, name)).map((name) => `${what}: ${file}: ${name}`),
+      names.filter((name) => !hasTest(file, name)).map((name) => `${what}: ${file}: ${name}`),
     )
     assert.deepEqual(missing, [])
   })

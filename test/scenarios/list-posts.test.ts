@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { splitMessage } from '../../src/mime/split.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
@@ -314,4 +316,48 @@ test('a post by SMTP submission is distributed too; its own Reply-To gives way t
   assert.deepEqual(fields(ann, 'reply-to'), [list])
   assert.deepEqual(fields(ann, 'list-id'), [`<smtp.${service.domain}>`])
   assert.match(ann.raw.toString(), /Hi Ann\r\n/)
+
+  // Automatic mail has the null sender: taken, and not distributed (mailing-lists.md rule 20).
+  await dialogue.say('MAIL FROM:<>')
+  await dialogue.say(`RCPT TO:<${list}>`)
+  await dialogue.say('DATA')
+  const id = /<([^>]+)>/.exec((await dialogue.say(content.replace('by SMTP', 'automatic'))) ?? '')?.[1]
+  const events = await eventually('accepted', async () => {
+    const found = (await service.events(`?message-id=${id}`)) as Event[]
+    return found.length > 0 && found
+  })
+  assert.deepEqual(
+    events.map(({ event, recipient }) => [event, recipient]),
+    [['accepted', list]],
+  )
+  const rows = new DatabaseSync(join(service.config.dataFolder, 'sendwright.db'), { readOnly: true })
+  const { posts } = rows.prepare('SELECT count(*) AS posts FROM list_expansions').get() as { posts: number }
+  rows.close()
+  assert.equal(posts, 1)
+})
+
+test('members get a post at their own best time, the others at once', async (t) => {
+  const sink = await createSink()
+  t.after(() => sink.close())
+  const best = Math.ceil(Date.now() / 1000) * 1000 + 3_600_000
+  const habits = {
+    bestTimes: async () => new Map([['ann@example.org', best]]),
+    timeZones: async () => new Map<string, string>(),
+  }
+  const settings = { SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}` }
+  const service = await startTestService(t, settings, { sending: { habits } })
+  const list = `best@${service.domain}`
+  await service.call('POST', '/v3/lists', { form: { address: list } })
+  const members = JSON.stringify(['Ann@example.org', 'ben@example.org'])
+  await service.call('POST', `/v3/lists/${list}/members.json`, { form: { members } })
+  const sent = await service.send({ to: list, 'o:deliverytime-optimize-period': '24h' })
+  assert.equal(sent.status, 200, sent.text)
+  await sink.waitFor(1)
+  const accepted = (await service.events('?event=accepted')) as (Event & { message: object })[]
+  const times = accepted.map(({ recipient, message }) => [recipient, 'scheduled-for' in message])
+  assert.deepEqual(Object.fromEntries(times), {
+    [list]: false,
+    'Ann@example.org': true,
+    'ben@example.org': false,
+  })
 })

@@ -51,3 +51,37 @@ test('attempts follow after 10, 15, 30 minutes, 1, 2 and 4 hours; then the messa
   assert.equal(end?.['delivery-status']['last-code'], 451)
   assert.equal(rcpts(), WAITS_MIN.length + 1)
 })
+
+const WINDOWS: [name: string, schedule: string, within: string, attempts: number][] = [
+  ['shorter than the next wait', '10m', '5m', 1],
+  ['longer than all retries', '1m,2m', '20m', 3],
+]
+for (const [name, schedule, within, attempts] of WINDOWS) {
+  test(`o:deliver-within ${name}: the message fails at the end of its window, not before`, async (t) => {
+    const clock = createTestClock()
+    const sink = await createSink()
+    t.after(() => sink.close())
+    sink.on('RCPT TO', '451 4.3.0 not now')
+    const service = await startTestService(
+      t,
+      { SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`, SENDWRIGHT_RETRY_SCHEDULE: schedule },
+      { clock },
+    )
+    const begun = clock.now()
+    await service.send({ 'o:deliver-within': within })
+    const windowMs = Number.parseInt(within, 10) * MINUTE_MS
+    const end = await eventually('the end', async () => {
+      const found = (await service.events('?event=failed')) as Failed[]
+      const last = found.find(({ severity }) => severity === 'permanent')
+      if (!last) await clock.advance(15_000)
+      return last
+    })
+    const at = (end['timestamp'] as number) * 1000 - begun
+    assert.ok(at >= windowMs && at <= windowMs + MINUTE_MS, `failed after ${at} ms of ${windowMs}`)
+    assert.deepEqual(
+      [end.reason, end['delivery-status']['code'], end['delivery-status']['last-code']],
+      ['old', 602, 451],
+    )
+    assert.equal(sink.commands.filter(([, line]) => line.startsWith('RCPT TO')).length, attempts)
+  })
+}

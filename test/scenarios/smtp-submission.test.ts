@@ -118,7 +118,10 @@ test('no TLS, a wrong password, no login, an option that cannot be used: the rep
   assert.doesNotMatch((await plain.say('EHLO app.example')) ?? '', /AUTH/)
   const auth = `AUTH PLAIN ${plainLogin(login, PASSWORD)}`
   assert.equal(await plain.say(auth), '538 5.7.11 Encryption required')
-  assert.equal(await plain.say('MAIL FROM:<a@example.com>'), '530 5.7.0 Authentication required')
+  // Taken for a server that returns mail, which may write to nobody else.
+  assert.equal(await plain.say('MAIL FROM:<a@example.com>'), '250 2.1.0 OK')
+  assert.equal(await plain.say('RCPT TO:<ann@example.org>'), '550 5.7.1 Relaying denied')
+  assert.equal(await plain.say('DATA'), '503 5.5.1 No recipients')
   await plain.say('STARTTLS')
   await plain.secure()
   await plain.say('EHLO app.example')

@@ -338,8 +338,9 @@ test('nobody relays without a login: the classic forms (R35)', async (t) => {
       const client = await connect(t)
       const from = sender === 'DOMAIN' ? `<postmaster@${service.domain}>` : sender
       const to = recipient.replace('DOMAIN', service.domain)
-      assert.match((await client.say(`MAIL FROM:${from}`)) ?? '', /^530 5\.7\.0 Authentication required$/)
-      assert.match((await client.say(`RCPT TO:${to}`)) ?? '', /^(?:503|501) /)
+      // Mail that comes back needs no login, so the sender is heard; nobody but ourselves is a recipient.
+      assert.match((await client.say(`MAIL FROM:${from}`)) ?? '', /^(?:250|501) /)
+      assert.match((await client.say(`RCPT TO:${to}`)) ?? '', /^(?:550 5\.7\.1|550 5\.1\.1|503|501) /)
       assert.match((await client.say('DATA')) ?? '', /^503 /)
       client.destroy()
       forms++

@@ -33,6 +33,7 @@ export async function createInternet(t: Pick<TestContext, 'after'>): Promise<Int
     host,
     env: {
       SENDWRIGHT_DELIVERY: 'direct',
+      SENDWRIGHT_SANDBOX_RECIPIENTS: '*',
       SENDWRIGHT_DNS: `${dns.host}:${dns.port}`,
       SENDWRIGHT_MX_PORT: String(PORT),
       SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8',

@@ -97,6 +97,7 @@ export function seededEngine(
     log: pino({ level: 'silent' }),
     random: () => 0,
     retryScheduleMs: [600_000, 900_000],
+    judge: () => ({ ruleId: 'unclassified', reason: 'generic' }),
     ...more,
   })
 }

@@ -1,0 +1,72 @@
+/** Memory at rest, under load and after it. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { measureFlow, startSink } from '../support/flow.ts'
+import { makeContent, singleFields } from '../support/messages.ts'
+import type { Options } from '../support/options.ts'
+import { type Memory, memoryOf } from '../support/processes.ts'
+import type { Section } from '../support/results.ts'
+import { type Rig, withRig } from '../support/rig.ts'
+import type { Database } from '../support/service.ts'
+import { formatNumber, median } from '../support/stats.ts'
+import { ours } from '../support/systems.ts'
+import { amountsOf, CONTENT_BYTES, ourName } from './e2e.ts'
+
+/** Time for the collector to see that nothing goes on. */
+const REST_MS = 10_000
+const REST_SHORT_MS = 1_000
+
+interface Run {
+  database: Database
+  started: Memory
+  peak: Memory
+  rested: Memory
+}
+
+export async function run(options: Options): Promise<Section> {
+  const runs: Run[] = []
+  for (let at = 1; at <= options.runs; at++)
+    for (const database of options.databases)
+      runs.push(await withRig(options.folder, (rig) => measure(rig, database, options)))
+  const of = (database: Database, when: 'started' | 'peak' | 'rested') => {
+    const those = runs.filter((one) => one.database === database).map((one) => one[when])
+    const mb = (key: keyof Memory) => formatNumber(median(those.map((memory) => memory[key])), 0)
+    return `${mb('rssMb')} / ${mb('pssMb')}`
+  }
+  return {
+    title: 'Memory',
+    notes: [
+      `RSS / PSS in MB: after the start, the highest during ${amountsOf(options).measured.count} messages of 10 KB end to end, and some seconds after them.`,
+      "The database server's processes are included.",
+    ],
+    bars: [],
+    tables: [
+      {
+        head: ['System', 'Started', 'Highest', 'At rest again'],
+        rows: options.databases.map((database) => [
+          ourName(database),
+          of(database, 'started'),
+          of(database, 'peak'),
+          of(database, 'rested'),
+        ]),
+      },
+    ],
+    raw: runs,
+  }
+}
+
+async function measure(rig: Rig, database: Database, options: Options): Promise<Run> {
+  const restMs = options.short ? REST_SHORT_MS : REST_MS
+  const content = makeContent(CONTENT_BYTES)
+  const sink = await startSink(rig)
+  const system = await ours(ourName(database), database, ({ domain }) => singleFields(domain, content)).start(
+    rig,
+    sink,
+  )
+  await sleep(restMs)
+  const started = memoryOf(system.roots)
+  const { peak } = await measureFlow(sink, system, amountsOf(options).measured)
+  await sleep(restMs)
+  const rested = memoryOf(system.roots)
+  await system.stop()
+  return { database, started, peak, rested }
+}

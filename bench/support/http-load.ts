@@ -1,0 +1,132 @@
+/**
+ * The load generator over HTTP: a process of its own with raw sockets, requests prepared as bytes, keep-alive
+ * connections, one request in flight on each. Of an answer it reads the status line and Content-Length.
+ */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { serveHelper } from './helper-process.ts'
+import { type LoadAmount, type LoadResult, NumberedBytes, Schedule, Tally } from './load.ts'
+import { monotonicMs } from './stats.ts'
+
+export interface HttpLoad extends LoadAmount {
+  host: string
+  port: number
+  /** The whole request, header and body, with NUMBER_MARKs. */
+  request: string
+  connections: number
+  record: boolean
+  /** A 429 is no failure: this load is meant to be limited. */
+  mayBeLimited?: boolean
+}
+
+/** An answer that takes longer counts as failed and ends its connection. */
+const ANSWER_LIMIT_MS = 120_000
+/** Failures after which the run is pointless. */
+const FAILURES_MAX = 100
+
+if (process.send) serveHelper<HttpLoad, LoadResult>(run)
+
+async function run(load: HttpLoad): Promise<LoadResult> {
+  const tally = new Tally(load.record)
+  const schedule = new Schedule(load)
+  const failures = { left: FAILURES_MAX }
+  await Promise.all(Array.from({ length: load.connections }, () => runLane(load, schedule, tally, failures)))
+  return tally.result()
+}
+
+/** One connection at a time, opened again when it ends. */
+async function runLane(
+  load: HttpLoad,
+  schedule: Schedule,
+  tally: Tally,
+  failures: { left: number },
+): Promise<void> {
+  const request = new NumberedBytes(load.request)
+  let client: Client | null = null
+  for (;;) {
+    const next = schedule.next()
+    const number = next instanceof Promise ? await next : next
+    if (number === null || failures.left <= 0) break
+    const begunAt = monotonicMs()
+    try {
+      client ??= await openClient(load)
+      const answer = await client.exchange(request.with(number))
+      if (answer.status === 200) tally.accepted(number, begunAt, monotonicMs())
+      else if (answer.status === 429 && load.mayBeLimited) tally.limited(answer.hasRetryAfter)
+      else {
+        failures.left--
+        tally.failed(`${answer.status} ${answer.body}`)
+      }
+    } catch (error) {
+      failures.left--
+      tally.failed(String(error))
+      client?.close()
+      client = null
+    }
+  }
+  client?.close()
+}
+
+interface Answer {
+  status: number
+  hasRetryAfter: boolean
+  body: string
+}
+
+interface Client {
+  exchange(request: Buffer): Promise<Answer>
+  close(): void
+}
+
+async function openClient({ host, port }: HttpLoad): Promise<Client> {
+  const socket = connect({ host, port, noDelay: true })
+  await once(socket, 'connect')
+  return createClient(socket)
+}
+
+function createClient(socket: Socket): Client {
+  let waiting: { resolve(answer: Answer): void; reject(error: Error): void } | null = null
+  let buffer: Buffer = Buffer.alloc(0)
+  const fail = (error: Error) => {
+    socket.destroy()
+    waiting?.reject(error)
+    waiting = null
+  }
+  socket.setTimeout(ANSWER_LIMIT_MS, () => fail(new Error('no answer in time')))
+  socket.on('error', fail)
+  socket.on('close', () => fail(new Error('the connection was closed')))
+  socket.on('data', (chunk) => {
+    buffer = buffer.length > 0 ? Buffer.concat([buffer, chunk]) : chunk
+    const answer = parseAnswer(buffer)
+    if (!answer) return
+    buffer = Buffer.alloc(0)
+    waiting?.resolve(answer)
+    waiting = null
+  })
+  return {
+    exchange: (request) =>
+      new Promise((resolve, reject) => {
+        if (socket.destroyed) return reject(new Error('the connection was closed'))
+        waiting = { resolve, reject }
+        socket.write(request)
+      }),
+    close: () => {
+      socket.destroy()
+    },
+  }
+}
+
+/** Null while it is not all there. */
+export function parseAnswer(buffer: Buffer): Answer | null {
+  const end = buffer.indexOf('\r\n\r\n')
+  if (end < 0) return null
+  const head = buffer.toString('latin1', 0, end)
+  const length = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0)
+  if (buffer.length < end + 4 + length) return null
+  // "HTTP/1.1 200 OK"
+  return {
+    status: Number(head.slice(9, 12)),
+    hasRetryAfter: /\r\nretry-after: *\d/i.test(head),
+    body: buffer.toString('utf8', end + 4, end + 4 + length),
+  }
+}

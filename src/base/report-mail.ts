@@ -1,0 +1,55 @@
+/** A received mail as the readers of reports see it: taken apart by whoever received it, read by `dsn` and `arf`. */
+export interface ReportMail {
+  /** Top header fields in order; values are unfolded and decoded. */
+  headers: readonly (readonly [name: string, value: string])[]
+  /** Body text of all plain parts, lines end in LF; of a mail with HTML only, that as text. '' if there is none. */
+  text: string
+  /** All other parts in order, decoded. `type` is "type/subtype" in lower case. */
+  parts: readonly { type: string; content: Uint8Array }[]
+}
+
+/** The first field of that name (lower case); '' if there is none. */
+export function fieldOf(headers: ReportMail['headers'], name: string): string {
+  return headers.find(([given]) => given.toLowerCase() === name)?.[1] ?? ''
+}
+
+/** Longest block of fields that is looked at, and most fields of it: reports have some 20 of 100 characters. */
+const BLOCK_CHARS_MAX = 65_536
+const FIELDS_MAX = 500
+
+/**
+ * Fields in blocks that empty lines part, as in message/delivery-status (RFC 3464 §2.1), message/feedback-report
+ * (RFC 5965 §3) and the header of a returned message. Folded values are joined by one blank; lines that are no field
+ * are left out. At most `blocksMax` blocks. Never throws.
+ */
+export function readFieldBlocks(
+  content: Uint8Array | string,
+  blocksMax: number,
+): (readonly [name: string, value: string])[][] {
+  const text = typeof content === 'string' ? content.slice(0, BLOCK_CHARS_MAX) : decode(content)
+  const blocks: [string, string][][] = []
+  let block: [string, string][] = []
+  let fields = 0
+  for (const line of text.split(/\r\n|\n|\r/)) {
+    const last = block.at(-1)
+    if (line.trim() === '') {
+      if (block.length > 0) blocks.push(block)
+      if (blocks.length === blocksMax) return blocks
+      block = []
+    } else if (/^[ \t]/.test(line) && last) {
+      last[1] = `${last[1]} ${line.trim()}`
+    } else if (++fields <= FIELDS_MAX) {
+      const [, name = '', value = ''] = /^([!-9;-~]{1,100})[ \t]*:(.*)$/.exec(line) ?? []
+      if (name !== '') block.push([name, value.trim()])
+    }
+  }
+  if (block.length > 0) blocks.push(block)
+  return blocks
+}
+
+/** UTF-8 where the bytes are that, else Latin-1: reports claim no character set that could be trusted. */
+function decode(content: Uint8Array): string {
+  const bytes = Buffer.from(content.buffer, content.byteOffset, Math.min(content.byteLength, BLOCK_CHARS_MAX))
+  const text = bytes.toString('utf8')
+  return text.includes('\ufffd') ? bytes.toString('latin1') : text
+}

@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import {
+  classify,
+  classifyLate,
+  type FailureText,
+  maskedSample,
+  matchText,
+  reasonOf,
+  STEPS_MAX,
+} from './classify.ts'
+import { compilePattern, isFound, PatternSyntaxError } from './pattern.ts'
+import { loadRules } from './rules.ts'
+
+const rules = loadRules(null)
+const source = JSON.parse(readFileSync(new URL('rules.json', import.meta.url), 'utf8')).rules as {
+  'rule-id': string
+  category: string
+  patterns: string[]
+  samples: string[]
+}[]
+
+/** A reply as its text: "550 5.1.1 No such user". */
+const reply = (text: string, more: Partial<FailureText> = {}): FailureText => {
+  const code = Number(text.slice(0, 3))
+  return { code, enhanced: null, text: text.slice(4), envelope: [], permanent: code >= 500, ...more }
+}
+
+test('every sample of the rule file is classified as its own rule', () => {
+  let count = 0
+  for (const { 'rule-id': id, category, samples } of source) {
+    for (const sample of samples) {
+      const found = classify(rules, reply(sample))
+      assert.deepEqual([found.ruleId, found.category], [id, category], sample)
+      count++
+    }
+  }
+  assert.equal(count, 110)
+})
+
+test('what the reply says decides, in the order of the rules', () => {
+  const cases: [text: string, rule: string, reason: string][] = [
+    ['554 5.7.1 refused [203.5.1.1]', 'generic-policy', 'espblock'],
+    ['550 5.4.1 Recipient address rejected: Access denied', 'm365-access-denied', 'espblock'],
+    ['550 5.1.1 The email account that you tried to reach does not exist', 'gmail-no-user', 'bounce'],
+    ['550 5.1.1 <bob@example.net> does not exist', 'generic-no-user', 'bounce'],
+    ['452 4.2.2 The recipient is over quota', 'generic-full', 'generic'],
+    ['550 whatever', 'unclassified', 'generic'],
+    ['450 4.2.0 greylisted, try later', 'generic-greylist', 'greylisted'],
+    ['550 5.7.1 IP is on a blocklist', 'generic-blocklist', 'blacklisted'],
+    ['421 4.7.0 too many connections', 'generic-rate', 'espblock'],
+    ['550 5.7.1 this is spam', 'generic-spam', 'espblock'],
+    ['550 5.7.1 DMARC fails', 'generic-dmarc', 'espblock'],
+    ['552 5.3.4 message too big', 'generic-too-large', 'generic'],
+    ['498 No MX for example.com', 'generic-dns', 'generic'],
+    ['499 connection refused', 'generic-network', 'generic'],
+    ['680 the certificate verification failed', 'generic-tls', 'generic'],
+    ['450 4.1.1 mailbox unavailable', 'unclassified', 'generic'],
+  ]
+  for (const [text, rule, reason] of cases) {
+    const found = classify(rules, reply(text))
+    assert.deepEqual([found.ruleId, reasonOf(found)], [rule, reason], text)
+  }
+})
+
+test('no reply that is tried again has the reason bounce', () => {
+  const found = classify(rules, reply('550 5.1.1 user unknown', { permanent: false }))
+  assert.deepEqual([found.category, found.severity, reasonOf(found)], ['BOUNCE', 'TEMPORARY', 'generic'])
+})
+
+test('text is made of codes and all lines; addresses of the envelope and IP addresses stand for nothing', () => {
+  const of = (text: string, more: Partial<FailureText> = {}) => matchText(reply(text, more))
+  assert.equal(of('550 550-5.1.1 One\r\n550 5.1.1 two'), '550 5.1.1 one 5.1.1 two')
+  assert.equal(of('550 gone', { enhanced: '5.1.1' }), '550 5.1.1 gone')
+  assert.equal(of('550 5.1.1 gone', { enhanced: '5.1.1' }), '550 5.1.1 gone')
+  assert.equal(
+    of('550 <Spam@Virus.example>: rejected, from x@y.example', { envelope: ['spam@virus.example'] }),
+    '550 <addr>: rejected, from x@y.example',
+  )
+  const ips: [text: string, masked: string][] = [
+    ['[203.5.1.1]', '[ip]'],
+    ['203.5.1.1.', 'ip.'],
+    ['from 203.5.1.1, 203.5.1.2', 'from ip, ip'],
+    ['1.1.5.203.zen.example', 'ip.zen.example'],
+    ['1.2.3.4.5', '1.2.3.4.5'],
+    ['[2001:db8::5.1.1.1]', '[ip]'],
+    ['ipv6:2001:DB8::1:', 'ipv6:ip:'],
+    ['::1 and ::ffff:10.0.0.1', 'ip and ip'],
+    ['at 12:34:56 dead::beefs code::abc', 'at 12:34:56 dead::beefs code::abc'],
+    ['5.1.1', '5.1.1'],
+    ['300.5.1.1', '300.5.1.1'],
+  ]
+  for (const [text, masked] of ips) assert.equal(of(`550 ${text}`), `550 ${masked}`, text)
+})
+
+test('samples name neither addresses nor hosts by number', () => {
+  assert.equal(
+    maskedSample(550, '550-5.1.1 <Bob+x@example.net> unknown\r\n550 for 192.0.2.1 and 2001:db8::1, a@b'),
+    '550 5.1.1 <ADDR> unknown for IP and IP, ADDR',
+  )
+  assert.equal(maskedSample(550, `x\0${'y'.repeat(5_000)}`).length, 512)
+})
+
+test('a late bounce keeps its reason; only a status of a dead mailbox counts as hard', () => {
+  const late = (text: string, enhanced: string | null, permanent = true) => {
+    const { reason, suppression, ruleId } = classifyLate(rules, reply(text, { enhanced, permanent }))
+    return [reason, suppression, ruleId]
+  }
+  assert.deepEqual(late('550 user unknown', '5.1.1'), ['generic', 'hard', 'generic-no-user'])
+  assert.deepEqual(late('550 closed', '5.2.1'), ['generic', 'hard', 'generic-disabled'])
+  assert.deepEqual(late('552 over quota', '5.2.2'), ['generic', 'soft', 'generic-full'])
+  assert.deepEqual(late('550 blocked by spamhaus', '5.7.1'), ['generic', null, 'spamhaus'])
+  assert.deepEqual(late('550 user unknown', '5.1.1', false), ['generic', null, 'generic-no-user'])
+})
+
+test('hostile replies are bounded in length and work', () => {
+  const pieces = source.flatMap(({ patterns, samples }) => [
+    ...patterns,
+    ...samples.map((text) => text.slice(4, 24)),
+  ])
+  const all = rules.rules.flatMap(({ patterns }) => patterns)
+  const property = fc.property(
+    fc.array(fc.oneof(fc.constantFrom(...pieces), fc.string({ maxLength: 8, unit: 'binary' })), {
+      minLength: 1,
+      maxLength: 6,
+    }),
+    fc.integer({ min: 1, max: 400 }),
+    fc.constantFrom(450, 550, 680),
+    (parts, times, code) => {
+      const text = parts.join(' ').repeat(times).slice(0, 100_000)
+      const failure = reply(`${code} ${text}`)
+      assert.ok(matchText(failure).length <= 1_024)
+      const budget = { steps: STEPS_MAX }
+      const prepared = matchText(failure)
+      for (const pattern of all) {
+        if (pattern.literals.some((part) => prepared.includes(part))) isFound(pattern, prepared, budget)
+      }
+      // Each search stops at the first empty look at the budget: a few hundred steps beyond it.
+      assert.ok(budget.steps > -all.length * 1_000)
+      classify(rules, failure)
+    },
+  )
+  fc.assert(property, { seed: 7, numRuns: 5_000 })
+})
+
+test('a text that would keep a backtracking engine busy takes a known number of steps', () => {
+  const pattern = compilePattern('(?:a+)+b{2}(?:x|a|a\\w*)*c')
+  const budget = { steps: 1_000_000 }
+  assert.equal(isFound(pattern, 'a'.repeat(1_000), budget), false)
+  assert.ok(budget.steps > 900_000, String(budget.steps))
+})
+
+test('patterns find what regular expressions find', () => {
+  const texts = fc.array(
+    fc.constantFrom(
+      ...source.flatMap(({ samples }) => samples.flatMap((text) => text.toLowerCase().split(' '))),
+      ...['a', '_', '.', '-', '\n', '5.7.1', 'ptr', '4.7.26', '[ph01]', 'x'.repeat(41)],
+    ),
+    { minLength: 1, maxLength: 30 },
+  )
+  const patterns = source.flatMap(({ patterns }) => patterns)
+  const more = ['^a|b$', '[^a-f\\d]x{2,3}', '\\Bx\\B', '(a|bc)*d', '[\\w.-]+@x', 'a{2,}', '\\S\\s\\D\\W']
+  const compiled = [...patterns, ...more].map((text) => ({
+    text,
+    own: compilePattern(text),
+    reference: new RegExp(text, 'is'),
+  }))
+  const property = fc.property(texts, fc.constantFrom(' ', ''), (words, by) => {
+    const text = words.join(by)
+    for (const { own, reference, text: name } of compiled) {
+      const expected = reference.test(text)
+      assert.equal(isFound(own, text, { steps: 1e7 }), expected, `${name} in ${JSON.stringify(text)}`)
+      if (expected)
+        assert.ok(own.literals.length === 0 || own.literals.some((part) => text.includes(part)), name)
+    }
+  })
+  fc.assert(property, { seed: 11, numRuns: 1_500 })
+})
+
+test('what has no bound, or matches everything, is no pattern', () => {
+  const refused = [
+    ...[
+      '',
+      'a(?=b)',
+      '(?<!a)b',
+      '(a)\\1',
+      '(?<n>a)',
+      'a*?',
+      'a++',
+      '*a',
+      'a{',
+      'a{3,2}',
+      'a{501}',
+      '(a',
+      'a)',
+      '[a',
+    ],
+    ...[
+      'a*',
+      'a|',
+      '\\b',
+      '\\p{L}',
+      '(?:(?:a{500}){500}){9}',
+      '[z-a]',
+      '\\',
+      'x'.repeat(501),
+      '('.repeat(30),
+    ],
+  ]
+  for (const text of refused) assert.throws(() => compilePattern(text), PatternSyntaxError, text)
+})

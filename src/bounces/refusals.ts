@@ -1,0 +1,107 @@
+/**
+ * Refusals that the operator has to mend: a blocklist names an address of ours, mail is not authenticated, a receiver
+ * blocks for reputation. They are told by the log (once an hour and rule) and by the checks of the machine.
+ * The alerts API is a part of its own and will read the same rows.
+ */
+import type { Logger } from 'pino'
+import type { Clock } from '../base/clock.ts'
+import type { EventRecord } from '../events/event.ts'
+import type { Store } from '../store/store.ts'
+import type { Rule, RuleSet } from './rules.ts'
+
+const HOUR_MS = 3_600_000
+/** What the checks tell of. */
+export const REFUSALS_HOURS = 24
+const REFUSALS_MAX = 5
+
+/** Beside BLACKLISTED and AUTHENTICATION: critical rules that name the address's reputation, not one message. */
+const ABOUT_THE_HOST = new Set([
+  'cisco-reputation',
+  'gmail-ip-rate',
+  'gmail-low-reputation',
+  'outlook-policy',
+  'outlook-rate',
+  'm365-no-traffic',
+  'yahoo-blocked',
+  'comcast-rate',
+  'tonline-block',
+  'orange-refused',
+  'generic-reputation',
+])
+
+export function isOperatorsMatter({ id, category, critical }: Rule): boolean {
+  return critical && (category === 'BLACKLISTED' || category === 'AUTHENTICATION' || ABOUT_THE_HOST.has(id))
+}
+
+export interface Refusal {
+  ruleId: string
+  count: number
+  /** Addresses masked. */
+  newestReply: string
+  explanation: string
+}
+
+/** Of the last 24 hours over all accounts, most first, at most five. `now`: Unix milliseconds. */
+export async function recentRefusals(
+  store: Store,
+  { rules, byId }: RuleSet,
+  now: number,
+): Promise<Refusal[]> {
+  const ids = rules.filter(isOperatorsMatter).map(({ id }) => id)
+  if (ids.length === 0) return []
+  const found = await store.db
+    .selectFrom('classified_failures')
+    .where('failed_at', '>', Math.floor(now) - REFUSALS_HOURS * HOUR_MS)
+    .where('rule_id', 'in', ids)
+    .select(['rule_id', (of) => of.fn.countAll<number>().as('count'), (of) => of.fn.max('id').as('newest')])
+    .groupBy('rule_id')
+    .orderBy('count', 'desc')
+    .orderBy('rule_id')
+    .limit(REFUSALS_MAX)
+    .execute()
+  if (found.length === 0) return []
+  const newest = found.map((row) => row.newest)
+  const samples = await store.db
+    .selectFrom('classified_failures')
+    .where('id', 'in', newest)
+    .select(['rule_id', 'sample'])
+    .execute()
+  const sampleOf = new Map(samples.map(({ rule_id, sample }) => [rule_id, sample]))
+  return found.map(({ rule_id, count }) => ({
+    ruleId: rule_id,
+    count: Number(count),
+    newestReply: sampleOf.get(rule_id) ?? '',
+    explanation: byId.get(rule_id)?.explanation ?? '',
+  }))
+}
+
+/** Looks at events that are about to be written; says at most one line per rule and hour. */
+export function createRefusalLog(
+  { byId }: RuleSet,
+  clock: Clock,
+  log: Logger,
+): (events: readonly EventRecord[]) => void {
+  /** When each rule was told of last, on the monotonic clock. */
+  const told = new Map<string, number>()
+  return (events) => {
+    for (const { payload } of events) {
+      const rule = byId.get(String(payload['i-classification-rule-id']))
+      if (!rule || !isOperatorsMatter(rule)) continue
+      const now = clock.monotonic()
+      if (now - (told.get(rule.id) ?? Number.NEGATIVE_INFINITY) < HOUR_MS) continue
+      told.set(rule.id, now)
+      const status = payload['delivery-status'] as { code?: unknown; message?: unknown }
+      const envelope = payload['envelope'] as { 'sending-ip'?: unknown } | undefined
+      log.warn(
+        {
+          rule: rule.id,
+          category: rule.category,
+          sendingIp: envelope?.['sending-ip'],
+          code: status.code,
+          reply: status.message,
+        },
+        `mail is refused because of this host or its domains: ${rule.explanation}`,
+      )
+    }
+  }
+}

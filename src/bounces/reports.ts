@@ -1,0 +1,247 @@
+/**
+ * What comes back for a delivery after a server had taken it: bounces and complaints.
+ *
+ * 1. The mail is read as a feedback report (src/arf), else as a bounce (src/dsn); what is neither is dropped.
+ * 2. The delivery is the one that an authentic token names. What the report says of addresses is not believed: after
+ *    forwarding it is another one, feedback loops blacken it, and anybody can write it.
+ * 3. Failed event or complained event, the entry of the suppression list, webhooks, and a mark that this report has
+ *    been counted: one transaction. The mark makes the second copy of a report do nothing.
+ *
+ * Left out: delays, successes, `not-spam`, reports on deliveries that have failed already or are not known any more.
+ */
+import { type FeedbackReport, readFeedbackReport } from '../arf/report.ts'
+import type { Clock } from '../base/clock.ts'
+import type { ReportMail } from '../base/report-mail.ts'
+import { type ReturnPathMac, readDeliveryToken } from '../delivery/return-path.ts'
+import { isVague } from '../dsn/codes.ts'
+import type { DsnRecipient } from '../dsn/recipient.ts'
+import { readDsn } from '../dsn/report.ts'
+import { type EventRecord, eventStatement, failedEvent } from '../events/event.ts'
+import { complainedEvent } from '../events/later-events.ts'
+import type { KnownDeliveries, KnownDelivery } from '../messages/known-deliveries.ts'
+import { StaleWrite, type Statement, type Store } from '../store/store.ts'
+import { addBounce, addComplaint } from '../suppressions/automatic.ts'
+import type { FailureText, LateClassification } from './classify.ts'
+
+/** What a mail came to; for the log and for tests. */
+export type Verdict =
+  | 'bounced'
+  | 'complained'
+  /** It has been counted before, or too many others for this delivery have. */
+  | 'repeated'
+  /** No failure: a delay, a success, `not-spam`. */
+  | 'harmless'
+  /** A reply, a vacation notice, spam. */
+  | 'no-report'
+  /** Nothing is known of the delivery any more, or no authentic token names one. */
+  | 'unknown-delivery'
+  /** The delivery has its failed event. */
+  | 'failed-before'
+  /** The outcome of the attempt is just being written: the mail should come again. */
+  | 'too-early'
+
+export interface Reports {
+  /**
+   * `returnedTo`: the delivery whose return path the mail was sent to; null: the address of feedback loops.
+   * @throws StoreFull, StoreUnavailable; then nothing has happened
+   */
+  take(mails: readonly ReportMail[], returnedTo: string | null): Promise<Verdict>
+}
+
+export interface ReportsParts {
+  store: Store
+  deliveries: KnownDeliveries
+  mac: ReturnPathMac
+  classify(failure: FailureText): LateClassification
+  clock: Clock
+  /** What else belongs into the transaction of these events: webhooks, statistics. */
+  alongside(events: readonly EventRecord[]): Statement[]
+}
+
+/** Different bounces that one delivery may have. Whoever got the mail knows its token and could send any number. */
+const REPORTS_PER_DELIVERY_MAX = 4
+/** How long a report is known again. Servers repeat a mail for five days (RFC 5321 §4.5.4.1), people for longer. */
+const REMEMBER_MS = 90 * 86_400_000
+/** Texts in a returned header that look like tokens and are checked. */
+const TOKENS_MAX = 50
+/** Reports of people who do not want the mail; the others speak of its content, its signature or well of it. */
+const COMPLAINTS: ReadonlySet<FeedbackReport['type']> = new Set(['abuse', 'fraud', 'opt-out'])
+/** States that a failed or rejected event has told of. */
+const ENDED: ReadonlySet<KnownDelivery['state']> = new Set([
+  'bounced',
+  'expired',
+  'suppressed',
+  'rejected',
+  'cancelled',
+])
+
+export function createReports(parts: ReportsParts): Reports {
+  const { store, deliveries, clock } = parts
+
+  async function complain(report: FeedbackReport, returnedTo: string | null): Promise<Verdict> {
+    if (!COMPLAINTS.has(report.type)) return 'harmless'
+    const deliveryId = deliveryIn(report, parts.mac) ?? returnedTo
+    const delivery = deliveryId === null ? null : await deliveries.find(deliveryId)
+    if (!delivery) return 'unknown-delivery'
+    const { about, recipientProvider, sendingIp } = delivery
+    const now = clock.now()
+    const event = complainedEvent(about, delivery, { recipientProvider, sendingIp }, now)
+    const entry = addComplaint(ownerOf(delivery), delivery.recipient, event.id, now)
+    return (await write(delivery, 'complaint', '', event, entry)) ? 'complained' : 'repeated'
+  }
+
+  async function bounce(recipients: readonly DsnRecipient[], deliveryId: string): Promise<Verdict> {
+    const delivery = await deliveries.find(deliveryId)
+    if (!delivery) return 'unknown-delivery'
+    const failure = ownGroup(recipients, delivery.recipient)
+    if (failure?.action !== 'failed') return 'harmless'
+    if (delivery.state === 'sending') return 'too-early'
+    if (ENDED.has(delivery.state)) return 'failed-before'
+    const late = lateBounce(delivery, failure, parts.classify, clock.now())
+    return (await write(delivery, 'bounce', failure.status ?? '', late.event, late.entry))
+      ? 'bounced'
+      : 'repeated'
+  }
+
+  /** False: this report has been counted, or enough of them. */
+  async function write(
+    delivery: KnownDelivery,
+    kind: 'bounce' | 'complaint',
+    status: string,
+    event: EventRecord,
+    entry: readonly Statement[],
+  ): Promise<boolean> {
+    const now = Math.floor(clock.now())
+    const mark: Statement = {
+      sql: `INSERT INTO delivery_reports (delivery_id, kind, status, account_id, event_id, created_at)
+        SELECT ?, ?, ?, ?, ?, CAST(? AS BIGINT)
+        WHERE (SELECT count(*) FROM delivery_reports WHERE delivery_id = ? AND kind = ?) < ${REPORTS_PER_DELIVERY_MAX}
+        ON CONFLICT (delivery_id, kind, status) DO NOTHING`,
+      values: [
+        ...[delivery.deliveryId, kind, status, delivery.accountId, event.id, now],
+        ...[delivery.deliveryId, kind],
+      ],
+      expectRows: 1,
+    }
+    const forget: Statement = {
+      sql: 'DELETE FROM delivery_reports WHERE created_at < ?',
+      values: [now - REMEMBER_MS],
+    }
+    try {
+      await store.commit([mark, forget, eventStatement(event), ...entry, ...parts.alongside([event])])
+      return true
+    } catch (error) {
+      if (error instanceof StaleWrite) return false
+      throw error
+    }
+  }
+
+  return {
+    async take(mails, returnedTo) {
+      const feedback = firstOf(mails, readFeedbackReport)
+      if (feedback) return complain(feedback, returnedTo)
+      if (returnedTo === null) return 'no-report'
+      const dsn = firstOf(mails, readDsn)
+      return dsn ? bounce(dsn.recipients, returnedTo) : 'no-report'
+    },
+  }
+}
+
+function firstOf<T>(mails: readonly ReportMail[], read: (mail: ReportMail) => T | null): T | null {
+  for (const mail of mails) {
+    const found = read(mail)
+    if (found) return found
+  }
+  return null
+}
+
+const ownerOf = ({ domainId, accountId }: KnownDelivery) => ({ id: domainId, accountId })
+
+/** The group of our recipient; without one (forwarded, blackened) the first failure, else the first of all. */
+function ownGroup(recipients: readonly DsnRecipient[], recipient: string): DsnRecipient | undefined {
+  const own = recipient.toLowerCase()
+  const names = ({ recipient: final, originalRecipient }: DsnRecipient) =>
+    final?.toLowerCase() === own || originalRecipient?.toLowerCase() === own
+  return recipients.find(names) ?? recipients.find(({ action }) => action === 'failed') ?? recipients[0]
+}
+
+/** Event and bounce record of a failure that a report tells of (events.md rule 17, suppressions.md section 6). */
+function lateBounce(
+  delivery: KnownDelivery,
+  failure: DsnRecipient,
+  classify: ReportsParts['classify'],
+  now: number,
+): { event: EventRecord; entry: readonly Statement[] } {
+  const code = failure.replyCode ?? (failure.status?.startsWith('4') ? 450 : 550)
+  const message = failure.diagnostic.replace(/^[245]\d\d[ -]+/, '')
+  const text: FailureText = {
+    code,
+    enhanced: failure.status === null || isVague(failure.status) ? null : failure.status,
+    text: message,
+    envelope: [delivery.recipient, failure.recipient ?? '', failure.originalRecipient ?? ''].filter(Boolean),
+    permanent: true,
+  }
+  const found = withoutStatus(text, classify)
+  const event = failedEvent(
+    delivery.about,
+    delivery,
+    {
+      severity: 'permanent',
+      reason: found.reason,
+      ruleId: found.ruleId,
+      delayedBounce: true,
+      sendingIp: delivery.sendingIp,
+      primaryDkim: null,
+      recipientProvider: delivery.recipientProvider,
+      status: {
+        code,
+        'attempt-no': 1,
+        message,
+        description: '',
+        'session-seconds': 0,
+        ...(failure.status !== null && { 'enhanced-code': failure.status }),
+        ...(failure.remoteMta !== null && { 'mx-host': failure.remoteMta }),
+        'bounce-type': found.suppression === 'hard' ? 'hard' : 'soft',
+      },
+    },
+    now,
+  )
+  const { suppression: severity } = found
+  const owner = ownerOf(delivery)
+  const record = {
+    owner,
+    recipient: delivery.recipient,
+    code: String(code),
+    error: message,
+    eventId: event.id,
+    now,
+  }
+  return {
+    event,
+    entry: severity === null ? [] : addBounce({ ...record, severity }),
+  }
+}
+
+/**
+ * A report that gives no status, or one that says nothing, has only its words: where they speak of an unknown mailbox
+ * that is what 5.1.1 would have said.
+ */
+function withoutStatus(text: FailureText, classify: ReportsParts['classify']): LateClassification {
+  const found = classify(text)
+  if (text.enhanced !== null || found.category !== 'BOUNCE') return found
+  return { ...found, suppression: 'hard' }
+}
+
+/** The delivery that the returned message belongs to, by any token in what the report has of it. */
+function deliveryIn({ originalMailFrom, original }: FeedbackReport, mac: ReturnPathMac): string | null {
+  const texts = [originalMailFrom ?? '', ...original.map(([, value]) => value)]
+  let left = TOKENS_MAX
+  for (const text of texts) {
+    for (const [token] of text.matchAll(/(?<![a-z0-9])[a-z2-7]{39}(?![a-z0-9])/gi)) {
+      if (left-- === 0) return null
+      const deliveryId = readDeliveryToken(token, mac)
+      if (deliveryId !== null) return deliveryId
+    }
+  }
+  return null
+}

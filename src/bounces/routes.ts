@@ -1,0 +1,367 @@
+/** Bounce classification over HTTP (bounce-classification.md sections 1 and 3). */
+import type { Clock } from '../base/clock.ts'
+import { BadRequest, Gone, NotFound } from '../base/errors.ts'
+import type { DomainDirectory } from '../domains/directory.ts'
+import type { Caller } from '../http/auth.ts'
+import { formatRfc2822 } from '../http/dates.ts'
+import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
+import { limitAndSkip, limitOf } from '../http/paging.ts'
+import { invalidFormat, type Params, quotable } from '../http/params.ts'
+import type { Store } from '../store/store.ts'
+import { readMetrics } from './metrics.ts'
+import { COMPARATORS, DIMENSIONS, METRICS, readMetricsQuery } from './metrics-query.ts'
+import { type Category, entityName, type Rule, type RuleSet, UNCLASSIFIED } from './rules.ts'
+import {
+  accountsOf,
+  createStatistics,
+  GROUPS,
+  type Group,
+  type Scope,
+  type Statistics,
+} from './statistics.ts'
+
+export interface BounceRouteParts {
+  store: Store
+  domains: DomainDirectory
+  clock: Clock
+  rules: RuleSet
+}
+
+const PATH = '/v1/bounce-classification'
+const LIMIT = { default: 100, max: 1000 }
+const COMMON = {
+  tag: 'Bounce Classification',
+  auth: { area: 'alerts', access: 'read' },
+  rateLimit: 'analytics',
+} as const
+/** Metrics v2 replaces them (rule 8). */
+const OLD = { ...COMMON, method: 'GET', deprecated: true } as const
+
+const INCLUDE: ParamDoc = {
+  name: 'include_subaccounts',
+  type: 'boolean',
+  description: 'Those of subaccounts too',
+  default: false,
+}
+const limitDoc: ParamDoc = {
+  name: 'limit',
+  type: 'integer',
+  description: '1 to 1000',
+  default: LIMIT.default,
+}
+
+/** The category in words (section 4). */
+const SHORT_EXPLANATIONS: Readonly<Record<Category, string>> = {
+  BOUNCE: 'The mailbox does not exist or is switched off',
+  ESPBLOCK: 'Refused by reputation or policy',
+  BLACKLISTED: 'A blocklist names the sender',
+  CONTENT: 'The message itself was refused',
+  AUTHENTICATION: 'SPF, DKIM, DMARC or reverse DNS',
+  RATELIMIT: 'Slowed down',
+  GREYLISTED: 'Delay of unknown senders',
+  MAILBOXFULL: 'The mailbox has no space',
+  TECHNICAL: 'Network, DNS, TLS or size',
+  GENERIC: 'Not classified',
+}
+
+export function bounceRoutes(parts: BounceRouteParts): Operation[] {
+  const statistics = createStatistics(parts.store)
+  return [
+    ...overviewRoutes(parts, statistics),
+    ...domainRoutes(parts, statistics),
+    ...configRoutes(parts, statistics),
+    metricsRoute(parts),
+  ]
+}
+
+const scopeOf = (caller: Caller, params: Params): Scope => ({
+  accountId: caller.accountId,
+  includeSubaccounts: params.boolean('include_subaccounts') ?? false,
+})
+
+/** Of a rule that no file holds any more, what is left of it is its id. */
+const ruleOf = ({ byId }: RuleSet, id: string): Rule => byId.get(id) ?? { ...UNCLASSIFIED, id }
+
+const bounced = (total: number) => ({ bounced: { total } })
+
+function overviewRoutes({ clock, rules }: BounceRouteParts, statistics: Statistics): Operation[] {
+  return [
+    operation({
+      ...OLD,
+      path: `${PATH}/stats`,
+      id: 'listBounceStatistics',
+      summary: 'Final failures of the last 7 days, grouped',
+      params: [
+        {
+          name: 'group',
+          type: 'string',
+          description: 'What to group by; default domain.name, entity-id, rule-id',
+          repeated: true,
+          values: GROUPS,
+        },
+        limitDoc,
+        INCLUDE,
+      ],
+      responses: { 200: { description: 'Most first; `items` is null when there are none' } },
+      async handler({ params, caller }) {
+        const groups = groupsOf(params)
+        const limit = limitOf(params, LIMIT)
+        const begun = clock.monotonic()
+        const found = await statistics.grouped(scopeOf(caller, params), groups, limit, clock.now())
+        const items = found.map(({ values, total }) => groupStat(rules, values, total))
+        const ms = Math.round(clock.monotonic() - begun)
+        return { items: items.length > 0 ? items : null, _duration: ms === 0 ? '0s' : `${ms}ms` }
+      },
+    }),
+    operation({
+      ...OLD,
+      path: `${PATH}/domains`,
+      id: 'listBouncesPerDomain',
+      summary: 'Final failures of the last 7 days per domain',
+      params: [
+        limitDoc,
+        { name: 'skip', type: 'integer', description: 'Leave out the first ones', default: 0 },
+        { name: 'query', type: 'string', description: 'One domain: `domain.name:example.com`' },
+        INCLUDE,
+      ],
+      responses: { 200: { description: 'Most first' } },
+      async handler({ params, caller }) {
+        const page = { ...limitAndSkip(params, LIMIT), domain: queriedDomain(params) }
+        const found = await statistics.perDomain(scopeOf(caller, params), page, clock.now())
+        const items = found.items.map(({ name, total }) => ({ domain: { name }, ...bounced(total) }))
+        return { items, total: found.total, req: {} }
+      },
+    }),
+  ]
+}
+
+/** @throws BadRequest `invalid group: <value>` */
+function groupsOf(params: Params): Group[] {
+  const asked = params.texts('group').map((value) => {
+    const group = GROUPS.find((known) => known === value)
+    if (!group) throw new BadRequest(`invalid group: ${quotable(value)}`)
+    return group
+  })
+  return asked.length > 0 ? [...new Set(asked)] : ['domain.name', 'entity-id', 'rule-id']
+}
+
+function groupStat(rules: RuleSet, values: Partial<Record<Group, string>>, total: number): object {
+  const rule = values['rule-id']
+  return {
+    ...(values['subaccount.id'] !== undefined && { subaccount: { id: values['subaccount.id'] } }),
+    ...(values['domain.name'] !== undefined && { domain: { name: values['domain.name'] } }),
+    ...(rule !== undefined && {
+      'rule-id': rule,
+      'short-explanation': SHORT_EXPLANATIONS[ruleOf(rules, rule).category],
+    }),
+    ...(values['entity-id'] !== undefined && { 'entity-id': values['entity-id'] }),
+    ...bounced(total),
+  }
+}
+
+function queriedDomain(params: Params): string | null {
+  const query = params.text('query')
+  if (query === undefined) return null
+  const name = /^\s*domain\.name:\s*(\S+)\s*$/.exec(query)?.[1]
+  if (name === undefined) throw invalidFormat('query', query)
+  return name.toLowerCase()
+}
+
+function domainRoutes(parts: BounceRouteParts, statistics: Statistics): Operation[] {
+  const { clock, rules } = parts
+  return [
+    operation({
+      ...OLD,
+      path: `${PATH}/domains/{domain}/entities`,
+      id: 'listBouncesPerEntity',
+      summary: 'Final failures of a domain per receiver or list',
+      params: [INCLUDE],
+      responses: { 200: { description: 'Most first' }, 404: { description: 'Domain not found' } },
+      async handler({ params, path, caller }) {
+        const scope = scopeOf(caller, params)
+        const domain = await visibleDomain(parts, scope, path.domain)
+        const found = await statistics.perEntity(scope, domain, clock.now())
+        return {
+          items: found.map(({ entity, total }) => ({
+            'entity-id': entity,
+            'entity-name': entityName(entity),
+            ...bounced(total),
+          })),
+        }
+      },
+    }),
+    operation({
+      ...OLD,
+      path: `${PATH}/domains/{domain}/entities/{entity_id}/rules`,
+      id: 'listBouncesPerRule',
+      summary: 'Final failures of a domain at one receiver or list per rule',
+      params: [INCLUDE],
+      responses: {
+        200: { description: 'Most first' },
+        403: { description: 'The key may not read this' },
+        404: { description: 'Domain not found' },
+      },
+      async handler({ params, path, caller }) {
+        const scope = scopeOf(caller, params)
+        const domain = await visibleDomain(parts, scope, path.domain)
+        const found = await statistics.perRule(scope, domain, path.entity_id, clock.now())
+        const samples = found.length > 0 ? await statistics.newestSamples(scope, domain) : null
+        return {
+          items: found.map(({ ruleId, category, total }) => {
+            const { explanation, samples: known } = ruleOf(rules, ruleId)
+            return {
+              'rule-id': ruleId,
+              category,
+              // Figures are of final failures only.
+              severity: 'PERMANENT',
+              'sample-text': samples?.get(ruleId) ?? known[0],
+              explanation,
+              ...bounced(total),
+            }
+          }),
+        }
+      },
+    }),
+    operation({
+      ...OLD,
+      path: `${PATH}/domains/{domain}/events`,
+      id: 'listBounceEvents',
+      summary: 'Classified events of a domain; replaced by the logs',
+      params: [],
+      responses: { 410: { description: 'Always' } },
+      async handler() {
+        throw new Gone('Deprecated: use POST /v1/analytics/logs')
+      },
+    }),
+  ]
+}
+
+/** @throws NotFound unless the domain belongs to an account of the scope */
+async function visibleDomain(
+  { store, domains }: BounceRouteParts,
+  scope: Scope,
+  name: string,
+): Promise<string> {
+  const domain = await domains.byName(name)
+  const own = domain?.accountId === scope.accountId
+  const visible =
+    own ||
+    (domain !== null &&
+      scope.includeSubaccounts &&
+      (await accountsOf(store.db, scope).where('accounts.id', '=', domain.accountId).executeTakeFirst()) !==
+        undefined)
+  if (!domain || !visible) throw new NotFound('Domain not found')
+  return domain.name
+}
+
+function configRoutes({ rules }: BounceRouteParts, statistics: Statistics): Operation[] {
+  return [
+    operation({
+      ...OLD,
+      path: `${PATH}/config/entities`,
+      id: 'listBounceEntities',
+      summary: 'Who can refuse: receivers and lists',
+      params: [],
+      responses: { 200: { description: 'Names by entity id' } },
+      async handler() {
+        const ids = new Set(allRules(rules).map(({ entity }) => entity))
+        return Object.fromEntries([...ids].sort().map((id) => [id, { name: entityName(id) }]))
+      },
+    }),
+    operation({
+      ...OLD,
+      path: `${PATH}/config/rules`,
+      id: 'listBounceRules',
+      summary: 'The rules by which failures are classified',
+      params: [],
+      responses: { 200: { description: 'Rules by id' } },
+      async handler({ caller }) {
+        const scope = { accountId: caller.accountId, includeSubaccounts: false }
+        const samples = await statistics.newestSamples(scope)
+        return Object.fromEntries(
+          allRules(rules).map(({ id, entity, category, explanation, samples: known }) => [
+            id,
+            {
+              entity_id: entity,
+              class: category,
+              'sample-text': samples.get(id) ?? known[0],
+              explanation,
+              'short-explanation': SHORT_EXPLANATIONS[category],
+            },
+          ]),
+        )
+      },
+    }),
+  ]
+}
+
+const allRules = ({ rules }: RuleSet): Rule[] => [...rules, UNCLASSIFIED]
+
+const listOf = (values: readonly string[]) => ({ type: 'array', items: { type: 'string', enum: values } })
+const METRICS_BODY = {
+  type: 'object',
+  properties: {
+    start: { type: 'string', description: 'RFC 2822; default 7 days before end' },
+    end: { type: 'string', description: 'RFC 2822; default now' },
+    resolution: { type: 'string', enum: ['day', 'hour'], default: 'day' },
+    duration: { type: 'string', description: 'Replaces start: 48h, 60m (minutes), 30s' },
+    dimensions: listOf(DIMENSIONS),
+    metrics: listOf(METRICS),
+    filter: {
+      type: 'object',
+      properties: {
+        AND: {
+          type: 'array',
+          items: {
+            type: 'object',
+            properties: {
+              attribute: { type: 'string' },
+              comparator: { type: 'string', enum: COMPARATORS },
+              values: { type: 'array', items: { type: 'object' } },
+            },
+          },
+        },
+      },
+    },
+    include_subaccounts: { type: 'boolean', default: false },
+    pagination: {
+      type: 'object',
+      properties: {
+        sort: { type: 'string', description: '`<column>:<asc|desc>`' },
+        skip: { type: 'integer', default: 0 },
+        limit: { type: 'integer', description: '1 to 50', default: 10 },
+      },
+    },
+  },
+} as const
+
+function metricsRoute({ store, clock, rules }: BounceRouteParts): Operation {
+  return operation({
+    ...COMMON,
+    method: 'POST',
+    path: '/v2/bounce-classification/metrics',
+    id: 'readBounceMetrics',
+    summary: 'Metrics over classified failures',
+    params: [],
+    body: { description: 'What to count', schema: METRICS_BODY },
+    responses: {
+      200: { description: 'Groups that have failures' },
+      400: { description: 'An unknown dimension, metric, attribute, comparator or sort, a limit over 50' },
+    },
+    async handler({ params, caller }) {
+      const query = readMetricsQuery(params.json(), clock.now())
+      const scope = { accountId: caller.accountId, includeSubaccounts: query.includeSubaccounts }
+      const { items, total } = await readMetrics(store, rules, scope, query)
+      const { resolution, duration, dimensions, sort, skip, limit } = query
+      return {
+        start: formatRfc2822(new Date(query.start)),
+        end: formatRfc2822(new Date(query.end)),
+        resolution,
+        ...(duration !== null && { duration }),
+        dimensions,
+        pagination: { sort: sort.asked, skip, limit, total },
+        items,
+      }
+    },
+  })
+}

@@ -1,0 +1,37 @@
+/** Codes in texts that people and servers wrote: enhanced status codes (RFC 3463) and SMTP reply codes. */
+
+/** Not within a longer number or an IP address: `5.1.1`, `#5.1.1`, `(5.7.1)`, but not `195.5.1.1` or `5.1.1.7`. */
+const ENHANCED = /(?<![\d.])([245])\.(\d{1,3})\.(\d{1,3})(?!\.?\d)/g
+/** `550 5.1.1 text`, `550-text`, `error 550:`; not a port, a year or a part of a longer number. */
+const REPLY = /(?<![\d.:#/-])([45]\d\d)(?=[ \-:,;)]|$)/g
+/** Codes searched of one text; the first specific one counts. */
+const CODES_MAX = 50
+
+export interface Codes {
+  /** E.g. "5.1.1"; null: none found. */
+  status: string | null
+  /** E.g. 550; null: none found. */
+  reply: number | null
+}
+
+/** The first codes in a text. A status that says nothing (`5.0.0`) gives way to a later one of its class that does. */
+export function codesIn(text: string): Codes {
+  let status: string | null = null
+  let seen = 0
+  for (const [code] of text.matchAll(ENHANCED)) {
+    if (++seen > CODES_MAX) break
+    if (status === null || (isVague(status) && code[0] === status[0])) status = code
+    if (!isVague(status)) break
+  }
+  const reply = text.match(REPLY)?.[0]
+  return { status, reply: reply === undefined ? null : Number(reply) }
+}
+
+/** Says no more than its class: `5.0.0`. */
+export const isVague = (status: string) => /^\d\.0\.0$/.test(status)
+
+/** The code in the value of a Status field, which may carry a comment; null: none. */
+export function statusOf(value: string): string | null {
+  const [, status] = /^[^\d]{0,20}([245]\.\d{1,3}\.\d{1,3})(?!\.?\d)/.exec(value) ?? []
+  return status ?? null
+}

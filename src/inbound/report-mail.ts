@@ -1,0 +1,54 @@
+/** A received mail taken apart for the readers of reports (src/dsn, src/arf), whatever its bytes. */
+import type { ReportMail } from '../base/report-mail.ts'
+import { decodeCharset } from '../mime/charset.ts'
+import { htmlToText } from '../mime/html-text.ts'
+import { type ParsedMessage, parseMessage } from '../mime/parse.ts'
+import { MimeSyntaxError } from '../mime/split.ts'
+
+/** Forwarded reports that are looked into; a report names one delivery, so more are somebody's play. */
+const NESTED_MAX = 4
+const NESTED_DEPTH_MAX = 2
+
+/**
+ * The mail, and behind it those reports by format that are attached to it, as somebody's server or filter forwards
+ * them. Other attached mails are left out: they are what a reply or a vacation notice quotes, and may speak of failed
+ * deliveries as they like.
+ */
+export async function readReportMail(raw: Uint8Array): Promise<ReportMail[]> {
+  const mails = [await readOne(raw)]
+  let level = mails.slice()
+  for (let depth = 0; depth < NESTED_DEPTH_MAX; depth++) {
+    const attached = level.flatMap(({ parts }) => parts.filter(({ type }) => type === 'message/rfc822'))
+    level = await Promise.all(attached.slice(0, NESTED_MAX).map(({ content }) => readOne(content)))
+    mails.push(...level.filter(isReport))
+  }
+  return mails
+}
+
+const REPORT_TYPES = new Set([
+  'message/delivery-status',
+  'message/global-delivery-status',
+  'message/feedback-report',
+])
+
+const isReport = ({ parts }: ReportMail) => parts.some(({ type }) => REPORT_TYPES.has(type))
+
+async function readOne(raw: Uint8Array): Promise<ReportMail> {
+  try {
+    const parsed = await parseMessage(raw)
+    const parts = parsed.attachments.map(({ contentType, content }) => ({ type: contentType, content }))
+    return { headers: parsed.headers, text: textOf(parsed), parts }
+  } catch (error) {
+    if (!(error instanceof MimeSyntaxError)) throw error
+    // Beyond the limits of any program's mail: what stands in it as text may still be read.
+    return { headers: [], text: decodeCharset(raw), parts: [] }
+  }
+}
+
+/** Named text files count too: some servers attach what they have to say. */
+function textOf(parsed: ParsedMessage): string {
+  const named = parsed.attachments.filter(({ contentType }) => contentType === 'text/plain')
+  const texts = [parsed.text ?? '', ...named.map(({ content }) => decodeCharset(content))]
+  const text = texts.filter((one) => one.trim() !== '').join('\n\n')
+  return text === '' && parsed.html !== null ? htmlToText(parsed.html) : text
+}

@@ -1,0 +1,91 @@
+/** What only the delivered event of a copy tells: when, through which address, to which provider, with which headers. */
+import { recipientHash } from '../events/event.ts'
+import type { DeliveryRow, PastDeliveryRow } from '../store/schema.ts'
+import type { Store } from '../store/store.ts'
+import type { ListCopy } from './copy.ts'
+
+export interface DeliveredFacts {
+  /** Unix milliseconds. */
+  deliveredAt: number | null
+  provider: string | null
+  sendingIp: string | null
+  headers: ShownHeaders | null
+}
+
+/** Texts of the header fields of this copy. */
+export interface ShownHeaders {
+  from: string
+  to: string
+  subject: string
+}
+
+interface DeliveredPayload {
+  storage?: { key?: unknown }
+  message?: { headers?: Partial<Record<keyof ShownHeaders, unknown>> }
+  envelope?: { 'sending-ip'?: unknown }
+  'recipient-provider'?: unknown
+  'mailing-list'?: { sid?: unknown }
+}
+
+/**
+ * Facts by delivery id, of deliveries of one message; those without a delivered event are left out. Found by
+ * recipient, not by message id: a list's post has more events than is good to go through once per chunk.
+ */
+export async function deliveredFacts(
+  store: Store,
+  message: { messageId: string; domainName: string; createdAt: number },
+  deliveries: readonly Pick<DeliveryRow, 'id' | 'message_pk' | 'recipient' | 'list_json'>[],
+): Promise<Map<string, DeliveredFacts>> {
+  if (deliveries.length === 0) return new Map()
+  const hashes = deliveries.map(({ recipient }) => recipientHash(message.domainName, recipient))
+  const rows = await store.db
+    .selectFrom('events')
+    .select(['recipient', 'message_id', 'timestamp_us', 'payload_json'])
+    .where('recipient_hash', 'in', [...new Set(hashes)])
+    .where('timestamp_us', '>=', message.createdAt * 1000)
+    .where('event', '=', 'delivered')
+    .execute()
+  const ofMessage = rows.filter((row) => row.message_id === message.messageId)
+  const byRecipient = Map.groupBy(ofMessage, ({ recipient }) => recipient)
+  const facts = new Map<string, DeliveredFacts>()
+  for (const delivery of deliveries) {
+    for (const row of byRecipient.get(delivery.recipient.toLowerCase()) ?? []) {
+      const payload = JSON.parse(row.payload_json) as DeliveredPayload
+      if (isOf(payload, delivery)) facts.set(delivery.id, factsOf(payload, row.timestamp_us))
+    }
+  }
+  return facts
+}
+
+/** A sender may give several messages one Message-Id, and one message may reach an address through a list too. */
+function isOf(
+  payload: DeliveredPayload,
+  delivery: Pick<DeliveryRow, 'id' | 'message_pk' | 'list_json'>,
+): boolean {
+  const key = payload.storage?.key
+  const sid = delivery.list_json === null ? undefined : (JSON.parse(delivery.list_json) as ListCopy).sid
+  return (key === delivery.id || key === delivery.message_pk) && payload['mailing-list']?.sid === sid
+}
+
+function factsOf(payload: DeliveredPayload, timestampUs: number): DeliveredFacts {
+  const { from, to, subject } = payload.message?.headers ?? {}
+  const provider = payload['recipient-provider']
+  const sendingIp = payload.envelope?.['sending-ip']
+  return {
+    deliveredAt: timestampUs / 1000,
+    provider: provider === undefined ? null : String(provider),
+    sendingIp: sendingIp === undefined ? null : String(sendingIp),
+    headers: { from: String(from ?? ''), to: String(to ?? ''), subject: String(subject ?? '') },
+  }
+}
+
+export function factsOfPast(
+  row: Pick<PastDeliveryRow, 'provider' | 'sending_ip' | 'delivered_at' | 'headers_json'>,
+): DeliveredFacts {
+  return {
+    deliveredAt: row.delivered_at,
+    provider: row.provider,
+    sendingIp: row.sending_ip,
+    headers: row.headers_json === null ? null : (JSON.parse(row.headers_json) as ShownHeaders),
+  }
+}

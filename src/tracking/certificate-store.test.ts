@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { eachStore } from '../../test/support/stores.ts'
+import type { CertificateRow } from '../store/schema.ts'
+import { createSealer } from '../store/sealing.ts'
+import { createAcmeAccounts } from './acme-account.ts'
+import { createCertificateStore } from './certificate-store.ts'
+
+const NOW = Date.UTC(2026, 10, 21)
+const sealer = createSealer('a secret for tests only, 32 long')
+const HOST = { host: 'email.example.com', accountId: 'a', domainId: 'd', now: NOW }
+
+eachStore('an order is claimed by one node, and only that node can end it', async (store) => {
+  const certificates = createCertificateStore(store, sealer)
+  assert.equal(await certificates.add(HOST), true)
+  assert.equal(await certificates.add(HOST), false)
+  const [row] = (await certificates.due(NOW, 10)) as [CertificateRow]
+  const taken = (claim: string, until: number) => ({ claim, until, orders: [NOW] })
+  const claims = await Promise.all(
+    ['one', 'two'].map((claim) => certificates.claim(row, taken(claim, NOW + 1000))),
+  )
+  assert.deepEqual(claims.sort(), [false, true])
+  const claim = (await certificates.find(HOST.host))?.claim as string
+  assert.deepEqual(await certificates.due(NOW, 10), [], 'nobody else is offered it')
+
+  // Its process is lost: after the claim's end another one takes over, and the first comes too late.
+  const [again] = (await certificates.due(NOW + 1000, 10)) as [CertificateRow]
+  assert.equal(await certificates.claim(again, taken('three', NOW + 5000)), true)
+  assert.equal(await certificates.settle(HOST.host, claim, { error: 'too late' }), false)
+  assert.equal(await certificates.settle(HOST.host, 'three', { error: 'no', requested: 0 }), true)
+  assert.equal((await certificates.find(HOST.host))?.error, 'no')
+  assert.equal(await certificates.request(HOST.host, NOW), true)
+  assert.equal(await certificates.request(HOST.host, NOW), false)
+})
+
+eachStore('keys are sealed, and a removed domain leaves neither keys nor challenges', async (store) => {
+  const certificates = createCertificateStore(store, sealer)
+  await certificates.add(HOST)
+  const [row] = (await certificates.due(NOW, 10)) as [CertificateRow]
+  await certificates.claim(row, { claim: 'c', until: NOW + 1000, orders: [] })
+  const key_sealed = certificates.sealKey('the private key')
+  await certificates.settle(HOST.host, 'c', { chain: 'PEM', key_sealed, expires_at: NOW, issued_at: NOW })
+  const stored = (await certificates.find(HOST.host))?.key_sealed as Uint8Array
+  assert.equal(Buffer.from(stored).includes('private'), false)
+  assert.deepEqual(await certificates.pair(HOST.host), { chain: 'PEM', key: 'the private key' })
+
+  const challenge = { token: 't', host: HOST.host, answer: 'yes', endsAt: NOW + 1000 }
+  await certificates.publish(challenge)
+  await certificates.publish({ ...challenge, answer: 'yes again' })
+  assert.equal(await certificates.answerTo('t', NOW), 'yes again')
+  assert.equal(await certificates.answerTo('t', NOW + 1000), null, 'it has an end')
+  assert.deepEqual(await certificates.removeDomain('d'), [HOST.host])
+  assert.equal(await certificates.answerTo('t', NOW), null)
+  assert.equal(await certificates.find(HOST.host), null)
+})
+
+eachStore("nodes share one account with an authority, whoever's key was first", async (store) => {
+  const nodes = [1, 2].map(() => createAcmeAccounts(store, sealer, 'owner@example.com'))
+  const [one, two] = await Promise.all(nodes.map((node) => node.of('https://acme.example/')))
+  assert.equal(one?.key, two?.key)
+  assert.deepEqual([one?.url, one?.contact, one?.contactChanged], [null, ['mailto:owner@example.com'], true])
+  await nodes[0]?.registered('https://acme.example/', 'https://acme.example/1')
+  const known = await nodes[1]?.of('https://acme.example/')
+  assert.deepEqual([known?.url, known?.contactChanged], ['https://acme.example/1', false])
+  await nodes[1]?.forgotten('https://acme.example/')
+  assert.equal((await nodes[0]?.of('https://acme.example/'))?.url, null)
+})

@@ -1,0 +1,94 @@
+/**
+ * Where an address is, by a MaxMind DB file of the operator's (tracking.md rule 10); nobody is asked over the
+ * network. Without a file, and for addresses that it does not have, everything is `Unknown`.
+ */
+import { readFile, stat } from 'node:fs/promises'
+import { type CityResponse, Reader } from 'mmdb-lib'
+import type { Logger } from 'pino'
+import type { Clock, Timer } from '../base/clock.ts'
+import type { Geolocation } from '../events/later-events.ts'
+
+export interface Geo {
+  placeOf(address: string): Geolocation
+  stop(): void
+}
+
+const UNKNOWN = 'Unknown'
+export const UNKNOWN_PLACE: Geolocation = {
+  country: UNKNOWN,
+  region: UNKNOWN,
+  city: UNKNOWN,
+  timezone: UNKNOWN,
+}
+
+/** Such files are renewed once or twice a week. */
+const LOOK_EVERY_MS = 10 * 60_000
+/** The largest of the free ones has some 130 MB; all of it is kept in memory. */
+const FILE_BYTES_MAX = 1024 * 1024 * 1024
+
+export const NO_GEO: Geo = { placeOf: () => UNKNOWN_PLACE, stop() {} }
+
+/**
+ * Reads the file, and again when it was replaced; a new one that cannot be read leaves the old one in force.
+ * @throws Error naming the file when the first one cannot be read
+ */
+export async function openGeo(file: string, clock: Clock, log: Logger): Promise<Geo> {
+  let { reader, version } = await read(file)
+  let timer: Timer | null = null
+  let stopped = false
+
+  async function look(): Promise<void> {
+    try {
+      if ((await versionOf(file)) !== version) ({ reader, version } = await read(file))
+    } catch (error) {
+      log.warn({ err: error }, 'cannot renew the geo database')
+    }
+    if (!stopped) arm()
+  }
+  function arm(): void {
+    timer = clock.setTimer(LOOK_EVERY_MS, () => void look())
+  }
+  arm()
+
+  return {
+    placeOf(address) {
+      try {
+        return placeIn(reader.get(address))
+      } catch {
+        // Not an address, or a place in the file that leads nowhere.
+        return UNKNOWN_PLACE
+      }
+    },
+    stop() {
+      stopped = true
+      timer?.cancel()
+    },
+  }
+}
+
+function placeIn(found: CityResponse | null): Geolocation {
+  return {
+    country: textOf(found?.country?.iso_code),
+    region: textOf(found?.subdivisions?.[0]?.iso_code),
+    city: textOf(found?.city?.names?.en),
+    timezone: textOf(found?.location?.time_zone),
+  }
+}
+
+/** Types of the library are promises about other people's files. */
+const textOf = (value: unknown): string => (typeof value === 'string' && value !== '' ? value : UNKNOWN)
+
+async function versionOf(file: string): Promise<string> {
+  const { mtimeMs, size, ino } = await stat(file)
+  return `${mtimeMs} ${size} ${ino}`
+}
+
+async function read(file: string): Promise<{ reader: Reader<CityResponse>; version: string }> {
+  try {
+    const version = await versionOf(file)
+    if ((await stat(file)).size > FILE_BYTES_MAX) throw new Error(`more than ${FILE_BYTES_MAX} bytes`)
+    return { reader: new Reader<CityResponse>(await readFile(file)), version }
+  } catch (error) {
+    throw new Error(`Cannot read the geo database "${file}": ${(error as Error).message}`, { cause: error })
+  }
+}

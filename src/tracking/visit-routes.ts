@@ -1,0 +1,208 @@
+/**
+ * What a recipient's mail program or browser fetches: pixel, links, unsubscribe pages (tracking.md, public tracking
+ * host). Open to everybody under any host name: what a request may do lies in its token alone. Nothing here reads
+ * or sets a cookie.
+ *
+ * GET and HEAD change nothing but statistics; of two kinds of POST, a mail program's (RFC 8058) gets an empty
+ * answer, the button's a page.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Clock } from '../base/clock.ts'
+import type { BodyLimit } from '../http/body.ts'
+import { type Context, type Operation, operation } from '../http/operation.ts'
+import { bytesReply, htmlReply, Reply, redirectReply, textReply } from '../http/reply.ts'
+import { createMinuteCounts } from './counts.ts'
+import { PAGE_POLICY, PAGES, type Subject } from './pages.ts'
+import { locationOf } from './target.ts'
+import type { ClickTarget, Tokens, Unsubscription } from './tokens.ts'
+import type { Unsubscriber } from './unsubscribe.ts'
+import type { Caller, Visits } from './visits.ts'
+
+export interface VisitRoutesParts {
+  tokens: Tokens
+  visits: Visits
+  unsubscriber: Unsubscriber
+  /** The URL of a stored link; null: there is none. */
+  urlOf(linkId: string): Promise<string | null>
+  /** Name of the domain or address of the list that a page names; null: gone. */
+  senderOf(from: Unsubscription): Promise<string | null>
+  clock: Clock
+}
+
+/** One pixel, 8 bits of grey with alpha, all transparent: 68 bytes. */
+const PIXEL = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNgYAAAAAMAASsJTYQAAAAASUVORK5CYII=',
+  'base64',
+)
+
+/** The longest of the three forms, as multipart, has some 200 bytes. */
+const BODY_LIMIT: BodyLimit = { bytes: 4 * 1024, message: 'Request body is too large' }
+/** Each changes a record, and the next unsubscribe tells of it again. */
+export const RESUBSCRIBES_PER_TOKEN_PER_MINUTE = 5
+/** Counted at a time. */
+const COUNTED_MAX = 10_000
+/** A year: what is on https once stays there. */
+const HSTS = 'max-age=31536000'
+
+const COMMON = {
+  'referrer-policy': 'no-referrer',
+  'x-robots-tag': 'noindex, nofollow',
+  'x-frame-options': 'DENY',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
+  'cache-control': 'no-store',
+}
+
+type Visited = Context<'token', null>
+
+export function visitRoutes(parts: VisitRoutesParts): Operation[] {
+  const { tokens, visits, unsubscriber } = parts
+  const resubscribes = createMinuteCounts(parts.clock, RESUBSCRIBES_PER_TOKEN_PER_MINUTE, COUNTED_MAX)
+
+  async function urlOf(target: ClickTarget): Promise<string | null> {
+    return 'url' in target ? target.url : parts.urlOf(target.linkId)
+  }
+
+  async function page(context: Visited, from: Unsubscription, name: keyof typeof PAGES): Promise<Reply> {
+    const subject: Subject = {
+      recipient: from.recipient,
+      scope: from.scope === 'tags' && from.tags.length === 0 ? 'domain' : from.scope,
+      sender: await parts.senderOf(from),
+    }
+    const headers = { ...headersOf(context), 'content-security-policy': PAGE_POLICY }
+    return htmlReply(PAGES[name](subject), { headers })
+  }
+
+  async function resubscribe(context: Visited, from: Unsubscription): Promise<Reply> {
+    if (!resubscribes.take(context.path.token)) {
+      const headers = { ...headersOf(context), 'retry-after': '60' }
+      return textReply('Too many changes. Try again in a minute.\n', { status: 429, headers })
+    }
+    await unsubscriber.resubscribe(from)
+    return page(context, from, (await unsubscriber.isUnsubscribed(from)) ? 'kept' : 'undone')
+  }
+
+  return [
+    operation({
+      ...PUBLIC,
+      method: 'GET',
+      path: '/o/{token}',
+      id: 'openPixel',
+      summary: 'The pixel of a mail: each GET is an open',
+      params: [TOKEN],
+      responses: {
+        200: { description: 'A transparent pixel, also for a bad token', contentType: 'image/png' },
+      },
+      handler: async (context) => {
+        const { token } = context.path
+        const deliveryId = tokens.readOpen(token)
+        if (deliveryId !== null) {
+          if (context.method === 'HEAD') visits.asked(token)
+          else visits.opened({ token, deliveryId, caller: callerOf(context) })
+        }
+        const headers = { ...headersOf(context), 'cache-control': 'no-store, no-cache, must-revalidate' }
+        return bytesReply(PIXEL, 'image/png', { headers })
+      },
+    }),
+    operation({
+      ...PUBLIC,
+      method: 'GET',
+      path: '/c/{token}',
+      id: 'followLink',
+      summary: 'A link of a mail: each GET is a click, and leads to its target',
+      params: [TOKEN],
+      responses: {
+        302: { description: 'Location is the link as it stood in the mail' },
+        404: { description: 'A bad token', contentType: 'text/plain' },
+      },
+      handler: async (context) => {
+        const { token } = context.path
+        const read = tokens.readClick(token)
+        const url = read && (await urlOf(read.target))
+        const location = url === null ? null : locationOf(url)
+        if (read === null || url === null || location === null) return badToken(context)
+        if (context.method === 'HEAD') visits.asked(token)
+        else visits.clicked({ token, deliveryId: read.deliveryId, url, caller: callerOf(context) })
+        return redirectReply(location, { headers: headersOf(context) })
+      },
+    }),
+    operation({
+      ...PUBLIC,
+      method: 'GET',
+      path: '/u/{token}',
+      id: 'showUnsubscribe',
+      summary: 'The page of an unsubscribe link; changes nothing',
+      params: [TOKEN],
+      responses: PAGE_RESPONSES,
+      handler: async (context) => {
+        const from = tokens.readUnsubscribe(context.path.token)
+        if (from === null) return badToken(context)
+        return page(context, from, (await unsubscriber.isUnsubscribed(from)) ? 'done' : 'ask')
+      },
+    }),
+    operation({
+      ...PUBLIC,
+      method: 'POST',
+      path: '/u/{token}',
+      id: 'unsubscribe',
+      summary: "Unsubscribe, by a mail program (RFC 8058) or by the page's button; or undo that",
+      params: [
+        TOKEN,
+        {
+          name: 'List-Unsubscribe',
+          type: 'string',
+          values: ['One-Click'],
+          description: 'Sent by mail programs; answered with an empty body',
+        },
+        {
+          name: 'action',
+          type: 'string',
+          values: ['unsubscribe', 'resubscribe'],
+          description: 'Sent by the page; answered with a page',
+        },
+      ],
+      bodyLimit: BODY_LIMIT,
+      responses: PAGE_RESPONSES,
+      handler: async (context) => {
+        const from = tokens.readUnsubscribe(context.path.token)
+        if (from === null) return badToken(context)
+        const oneClick = context.params.bodyText('List-Unsubscribe') === 'One-Click'
+        const action = context.params.bodyText('action')
+        if (!oneClick && action === 'resubscribe') return resubscribe(context, from)
+        if (!oneClick && action !== 'unsubscribe') {
+          return textReply('Nothing to do.\n', { status: 400, headers: headersOf(context) })
+        }
+        await unsubscriber.unsubscribe(from, visits.visitorOf(callerOf(context)))
+        return oneClick
+          ? new Reply({ kind: 'none' }, { status: 200, headers: headersOf(context) })
+          : page(context, from, 'done')
+      },
+    }),
+  ]
+}
+
+/** Requests come from pages of webmail, mail programs and proxies; none carries a right of the caller's. */
+const PUBLIC = { tag: 'Tracking host', auth: 'public', crossSite: true } as const
+
+const TOKEN = { name: 'token', type: 'string', description: 'As it stood in the mail' } as const
+
+const PAGE_RESPONSES = {
+  200: { description: 'A page, or nothing for a mail program', contentType: 'text/html' },
+  404: { description: 'A bad token', contentType: 'text/plain' },
+} as const
+
+function headersOf({ isSecure }: Visited): Record<string, string> {
+  return isSecure ? { ...COMMON, 'strict-transport-security': HSTS } : COMMON
+}
+
+const badToken = (context: Visited) =>
+  textReply('This link is not valid. It may have been cut off: try to copy it as a whole.\n', {
+    status: 404,
+    headers: headersOf(context),
+  })
+
+const callerOf = ({ remoteAddress, headers }: Visited): Caller => ({
+  address: remoteAddress,
+  userAgent: userAgentOf(headers),
+})
+
+const userAgentOf = (headers: IncomingHttpHeaders) => headers['user-agent'] ?? ''
