@@ -16,6 +16,7 @@ const STATES = 'src/domains/verification.test.ts'
 const KEYS = 'src/domain-keys/domain-keys.test.ts'
 const SECURITY = 'src/domain-keys/sender-security.test.ts'
 const SETTINGS = 'src/tracking/settings-routes.test.ts'
+const CERTIFICATES = 'src/tracking/certificates.test.ts'
 
 type Named = readonly [file: string, name: string]
 
@@ -32,6 +33,10 @@ const LISTED: Named = [
 ]
 const BAD_TRACKING: Named = [SETTINGS, 'bad values and unknown domains are refused']
 const TRACKING: Named = [SETTINGS, 'each setting changes alone, and answers what it is then']
+const CERTIFICATE: Named = [
+  CERTIFICATES,
+  'a certificate is ordered, served by its name, and renewed without a restart',
+]
 const ROTATION: Named = [SECURITY, 'rotation is switched with an interval of at least five days']
 const ROTATED: Named = [SECURITY, 'keys behind two CNAMEs are rotated without a gap (${database})']
 const CONNECTION: Named = [
@@ -55,6 +60,7 @@ interface Covered {
 
 const NO_DOMAIN = { message: 'Domain not found' }
 const NO_KEY = { message: 'domain key not found' }
+const NO_CERTIFICATE = { Description: 'x509 cert not found' }
 const NO_ROTATION = { Description: 'domain not found' }
 
 const TABLE: Record<string, Covered> = {
@@ -132,6 +138,25 @@ const TABLE: Record<string, Covered> = {
   updateOpenTracking: { success: TRACKING, errors: [BAD_TRACKING], unknown: NO_DOMAIN },
   updateClickTracking: { success: TRACKING, errors: [BAD_TRACKING], unknown: NO_DOMAIN },
   updateUnsubscribeTracking: { success: TRACKING, errors: [BAD_TRACKING], unknown: NO_DOMAIN },
+  readTrackingCertificate: {
+    success: CERTIFICATE,
+    errors: [[CERTIFICATES, 'K5: a host that was never requested, and one that is not a tracking host']],
+    unknown: 'none',
+  },
+  requestTrackingCertificate: {
+    success: CERTIFICATE,
+    errors: [
+      [CERTIFICATES, 'K6 without the CNAME record, with a wrong one, and without an answer from DNS'],
+      [CERTIFICATES, 'K6 while the order runs, and when there is a certificate'],
+      [CERTIFICATES, 'without an authority K6 says so, and nothing is asked of anybody'],
+    ],
+    unknown: NO_CERTIFICATE,
+  },
+  renewTrackingCertificate: {
+    success: [CERTIFICATES, 'K7 without a certificate, with a valid one, and after it has expired'],
+    errors: [[CERTIFICATES, 'K7 without a certificate, with a valid one, and after it has expired']],
+    unknown: NO_CERTIFICATE,
+  },
   listDomainKeys: { success: LISTED, errors: [LISTED], unknown: 'none' },
   createDomainKey: {
     success: [
@@ -207,8 +232,14 @@ after(async () => {
   for (const cleanUp of cleanUps) await cleanUp()
 })
 
+const pathOf = (path: string, name: string) =>
+  path
+    .replace(/\{(?:name|authority_name)\}/, name)
+    .replace('{host}', `email.${name}`)
+    .replace('{selector}', 'k1')
+
 const call = (method: string, path: string, name: string, key?: string, form?: Record<string, string>) =>
-  service.call(method, path.replace(/\{(?:name|authority_name)\}/, name).replace('{selector}', 'k1'), {
+  service.call(method, pathOf(path, name), {
     ...(key !== undefined && { key }),
     ...(method !== 'GET' && { form: form ?? {} }),
   })

@@ -81,7 +81,7 @@ function challengeRoute(certificates: CertificateStore, clock: Clock): Operation
     method: 'GET',
     path: '/.well-known/acme-challenge/{token}',
     id: 'answerAcmeChallenge',
-    tag: 'Tracking',
+    tag: 'Tracking host',
     summary: 'Answer to the challenge of a certificate authority',
     auth: 'public',
     params: [],
