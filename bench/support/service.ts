@@ -1,7 +1,7 @@
 /** The service under measurement: a real process, started as `npm start` starts it. */
 
 import { once } from 'node:events'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { type PostgresCluster, startPostgres } from '../../test/support/postgres.ts'
@@ -43,7 +43,14 @@ export interface ServiceOptions {
 }
 
 const API_KEY = 'bench-key-0123456789abcdef'
-const MAIN = join(import.meta.dirname, '../../src/main.ts')
+const ROOT = join(import.meta.dirname, '../..')
+/** `npm start`, word by word. */
+const START = (
+  JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: { start: string } }
+).scripts.start
+  .split(' ')
+  .map((word) => (word.startsWith('src/') ? join(ROOT, word) : word))
+  .slice(1)
 /** A start takes a second, with a long queue some more. */
 const READY_LIMIT_MS = 120_000
 /** Running attempts are waited for, and profiles written. */
@@ -62,7 +69,7 @@ export async function startService(rig: Rig, options: ServiceOptions): Promise<B
   const host = '127.0.0.1'
   const startedAt = monotonicMs()
   const outputFile = join(rig.folder, `service-${number}.log`)
-  const kept = await startKept([process.execPath, ...(options.nodeFlags ?? []), MAIN, 'serve'], {
+  const kept = await startKept([process.execPath, ...(options.nodeFlags ?? []), ...START], {
     cwd: dataFolder,
     outputFile,
     env: {

@@ -6,7 +6,7 @@ import {
   failedEvent,
   rejectedEvent,
 } from '../events/event.ts'
-import type { AttemptResult, DeliveryParts } from './engine.ts'
+import type { AttemptResult, DeliveryParts } from './contract.ts'
 import { CODE_TOO_OLD, type Failure, type Outcome, REASON_DEAD_MAILBOX } from './outcome.ts'
 import type { ClaimedDelivery, Settlement } from './queue.ts'
 import { nextStep } from './schedule.ts'

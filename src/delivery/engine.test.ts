@@ -5,7 +5,7 @@ import { seededEngine, seedQueue } from '../../test/support/seed-queue.ts'
 import { eventually } from '../../test/support/service.ts'
 import { eachStore } from '../../test/support/stores.ts'
 import { systemClock } from '../base/clock.ts'
-import type { AttemptResult, Transport } from './engine.ts'
+import type { AttemptResult, Transport } from './contract.ts'
 import { connectionFailure, type Outcome } from './outcome.ts'
 import type { ClaimedDelivery } from './queue.ts'
 

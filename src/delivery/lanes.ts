@@ -56,7 +56,11 @@ export class Lane {
   readonly info: LaneInfo
   readonly pace: Pace
   readonly waiting = new FairQueue<HeldDelivery>()
+  /** Deliveries being made ready, sent or settled. */
   running = 0
+  /** Those of them that use a connection. */
+  connected = 0
+  private readonly atConnection: (() => void)[] = []
   /** Places of deliveries that are being inserted. */
   reserved = 0
   /** Groups of this lane that have more due in the database. */
@@ -68,6 +72,17 @@ export class Lane {
   constructor(info: LaneInfo) {
     this.info = info
     this.pace = new Pace(info.limits)
+  }
+
+  /** Waits for a connection to be free, of as many as `max` says at that moment. `disconnect` must follow. */
+  async connect(max: () => number): Promise<void> {
+    while (this.connected >= max()) await new Promise<void>((resolve) => this.atConnection.push(resolve))
+    this.connected++
+  }
+
+  disconnect(): void {
+    this.connected--
+    this.atConnection.shift()?.()
   }
 
   get held(): number {

@@ -13,8 +13,8 @@ import type { Resolver } from '../dns/resolver.ts'
 import type { StsPolicies } from '../mta-sts/policies.ts'
 import { namesHost } from '../mta-sts/policy.ts'
 import type { TlsEvidence } from '../smtp/tls-evidence.ts'
+import type { TlsPolicy } from './contract.ts'
 import { judgeByTlsa, usableRecords } from './dane.ts'
-import type { TlsPolicy } from './engine.ts'
 
 export interface HostTls {
   required: boolean

@@ -4,7 +4,7 @@
  */
 import type { TranscriptEntry } from '../smtp/channel.ts'
 import { insert, type Statement } from '../store/store.ts'
-import type { AttemptResult } from './engine.ts'
+import type { AttemptResult } from './contract.ts'
 import type { ClaimedDelivery } from './queue.ts'
 
 /** Which attempts keep their dialogue: all, those that were not answered with 250, or none. */

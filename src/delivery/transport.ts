@@ -23,8 +23,8 @@ import { type ConnectOptions, connectSmtp, type SmtpConnection, type TlsOptions 
 import { SmtpFailure } from '../smtp/failure.ts'
 import { replyText } from '../smtp/reply.ts'
 import { ConnectionPool, type HeldConnection } from './connection-pool.ts'
+import type { AttemptResult, Prepared, Transport } from './contract.ts'
 import { createDestinations, type Destination, DownHosts, preferred } from './destinations.ts'
-import type { AttemptResult, Prepared, Transport } from './engine.ts'
 import type { LaneInfo, Source } from './lanes.ts'
 import {
   CODE_CONNECTION,

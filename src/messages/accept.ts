@@ -11,7 +11,7 @@ import type { Clock } from '../base/clock.ts'
 import { BadRequest, Forbidden } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { messageSize } from '../base/mime-message.ts'
-import type { Delivery } from '../delivery/engine.ts'
+import type { Delivery } from '../delivery/contract.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { MessageSummary } from '../events/event.ts'
@@ -144,7 +144,7 @@ export async function acceptMessage(
     places.cancel()
     throw error
   }
-  parts.records.remember(record)
+  if (copies.some(({ due }) => due.dueAt <= now)) parts.records.remember(record)
   parts.queueLimits.added(domain.id, direct.length)
   places.enter()
   if (viaLists.length > 0) parts.lists.wake()

@@ -1,5 +1,5 @@
 /** Room in the delivery engine for the deliveries of a message that is being accepted. */
-import type { Delivery, Reservation } from '../delivery/engine.ts'
+import type { Delivery, Reservation } from '../delivery/contract.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 
 /** Exactly one of the two must be called. */

@@ -1,7 +1,7 @@
 /** Makes one delivery ready to send: its copy composed, its envelope, its signatures, its source address. */
 import type { Clock } from '../base/clock.ts'
 import { type MimeMessage, messageSize } from '../base/mime-message.ts'
-import type { Prepared } from '../delivery/engine.ts'
+import type { Prepared } from '../delivery/contract.ts'
 import { CODE_TEST_MODE, type Outcome } from '../delivery/outcome.ts'
 import type { ClaimedDelivery } from '../delivery/queue.ts'
 import { deliveryToken, type ReturnPathMac, returnPathOf } from '../delivery/return-path.ts'

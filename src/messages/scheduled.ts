@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Clock } from '../base/clock.ts'
 import { Conflict, NotFound } from '../base/errors.ts'
-import type { Delivery } from '../delivery/engine.ts'
+import type { Delivery } from '../delivery/contract.ts'
 import type { Domain } from '../domains/domain.ts'
 import { eventStatement, type MessageSummary, rejectedEvent } from '../events/event.ts'
 import { formatRfc3339 } from '../http/dates.ts'

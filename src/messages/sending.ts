@@ -2,7 +2,7 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
-import type { Delivery, DeliveryParts } from '../delivery/engine.ts'
+import type { Delivery, DeliveryParts } from '../delivery/contract.ts'
 import type { ReturnPathMac } from '../delivery/return-path.ts'
 import type { SigningKeys } from '../domain-keys/signing-keys.ts'
 import type { DomainDirectory } from '../domains/directory.ts'

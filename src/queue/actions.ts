@@ -6,7 +6,7 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
-import type { Delivery } from '../delivery/engine.ts'
+import type { Delivery } from '../delivery/contract.ts'
 import { type EventMessage, eventStatement, rejectedEvent } from '../events/event.ts'
 import { type SqlValue, StaleWrite, type Statement, type Store } from '../store/store.ts'
 import { laneNames, type QueueTotals } from './totals.ts'

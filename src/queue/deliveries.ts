@@ -2,7 +2,7 @@
 
 import type { Clock } from '../base/clock.ts'
 import { NotFound } from '../base/errors.ts'
-import type { Delivery } from '../delivery/engine.ts'
+import type { Delivery } from '../delivery/contract.ts'
 import type { PageName } from '../http/paging.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'

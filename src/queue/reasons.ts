@@ -1,5 +1,5 @@
 /** Why a delivery has not been sent, or how it ended, as a stable code and a sentence. Pure. */
-import type { LaneState } from '../delivery/engine.ts'
+import type { LaneState } from '../delivery/contract.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 
 export interface Reason {

@@ -1,7 +1,7 @@
 /** What waits where: per lane, per sending domain and per recipient domain (own-operations.md section 3). */
 import { type Cache, createCache } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
-import type { Delivery, LaneState } from '../delivery/engine.ts'
+import type { Delivery, LaneState } from '../delivery/contract.ts'
 import type { Store } from '../store/store.ts'
 
 /** Waiting deliveries of one sending domain to one recipient domain. */

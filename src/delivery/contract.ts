@@ -1,0 +1,131 @@
+/**
+ * What the delivery engine asks of others and offers them: `Prepared` and `Transport` are handed in, `Delivery`
+ * is what `createDelivery` (engine.ts) gives.
+ */
+import type { Logger } from 'pino'
+import type { Clock } from '../base/clock.ts'
+import type { MimeMessage } from '../base/mime-message.ts'
+import type { EventMessage, EventRecord } from '../events/event.ts'
+import type { DeliveryRow } from '../store/schema.ts'
+import type { Statement } from '../store/store.ts'
+import type { LaneInfo, Source } from './lanes.ts'
+import type { Judge, Outcome } from './outcome.ts'
+import type { ClaimedDelivery, DueGroup, Queue } from './queue.ts'
+import type { Transcript } from './transcript.ts'
+
+/** A delivery made ready to send, or already decided without a server (test mode, suppression, render error). */
+export type Prepared =
+  | {
+      kind: 'send'
+      about: EventMessage
+      returnPath: string
+      message: MimeMessage
+      sizeBytes: number
+      utf8: boolean
+      tls: TlsPolicy
+      primaryDkim: string | null
+      /** The sender set the window: it ends the delivery, not the last retry. */
+      windowIsSenders?: boolean
+      /** Default: the source of the lane. */
+      source?: Source | null
+      /** Name of a header field to add with the address really used; null or absent: none. */
+      sourceHeader?: string | null
+    }
+  | { kind: 'decided'; about: EventMessage; outcome: Outcome }
+
+export interface TlsPolicy {
+  required: boolean
+  verify: boolean
+}
+
+/** What an attempt came to, with what the events tell of it. */
+export interface AttemptResult {
+  outcome: Outcome
+  /** False: decided without asking a server, and not counted. */
+  attempted: boolean
+  mxHost: string | null
+  sendingIp: string | null
+  provider: string
+  tls: boolean | null
+  verified: boolean | null
+  utf8: boolean | null
+  sessionMs: number
+  transcript: Transcript | null
+}
+
+export interface Transport {
+  siteOf(recipientDomain: string): Promise<{ site: string; provider: string }>
+  /** The lane of a delivery; may ask DNS. Never rejects. */
+  laneOf(delivery: ClaimedDelivery): Promise<LaneInfo>
+  deliver(
+    lane: LaneInfo,
+    delivery: ClaimedDelivery,
+    prepared: Extract<Prepared, { kind: 'send' }>,
+    stillOurs: () => Promise<void>,
+  ): Promise<AttemptResult>
+  close(): Promise<void>
+}
+
+export interface DeliveryParts {
+  queue: Queue
+  transport: Transport
+  prepare(delivery: ClaimedDelivery): Promise<Prepared>
+  /** Statements that belong into the transaction of an outcome (suppression entries, webhook outbox). */
+  consequences(delivery: ClaimedDelivery, events: readonly EventRecord[], outcome: Outcome): Statement[]
+  /** The row that keeps an attempt's dialogue, or null where it is not kept. */
+  keepTranscript?(delivery: ClaimedDelivery, result: AttemptResult): Statement | null
+  /** False while nothing may be claimed, since outcomes could not be written (disk full, disk failed). */
+  mayClaim?(): boolean
+  clock: Clock
+  log: Logger
+  random(): number
+  retryScheduleMs: readonly number[]
+  /** What a failed attempt means: reason and rule of its event. */
+  judge: Judge
+}
+
+export interface Delivery {
+  start(): Promise<void>
+  /** Something may be due now. */
+  wake(): void
+  /**
+   * Room for a delivery that is about to be inserted and due at once: inserted as claimed, it is sent without
+   * being looked for, claimed and read back. Null: insert it as queued, and call `inserted` after the commit.
+   */
+  reserve(group: DueGroup): Reservation | null
+  /** Deliveries were inserted as queued, and are due. */
+  inserted(groups: readonly DueGroup[]): void
+  /** The lanes that hold something or are slowed down, as they are now. */
+  lanes(): LaneState[]
+  /** The lane that deliveries of a sending domain to a recipient domain used last; null: not known here. */
+  laneOfGroup(domainId: string, recipientDomain: string): LaneState | null
+  /** Where a delivery that was claimed here stands; null: it is not in our hands. */
+  progressOf(id: string): { lane: LaneState | null; begun: boolean } | null
+  /** The site and provider of a recipient domain; may ask DNS. Never rejects. */
+  siteOf(recipientDomain: string): Promise<{ site: string; provider: string }>
+  /** Gives back what has not begun, keeps it in the database until `run` has ended, and goes on. */
+  whileIdle<T>(run: () => Promise<T>): Promise<T>
+  /** Stops claiming, gives back what has not begun, waits for running attempts up to `drainMs`. */
+  stop(drainMs: number): Promise<void>
+}
+
+/** A place in a lane; exactly one of `enter` and `cancel` must follow. */
+export interface Reservation {
+  /** What the row is inserted with. */
+  lease: { lease_owner: string; lease_token: string; lease_until: number }
+  /** The row is on disk. */
+  enter(row: DeliveryRow): void
+  /** It will not be. */
+  cancel(): void
+}
+
+export interface LaneState {
+  info: LaneInfo
+  waiting: number
+  running: number
+  connectionsMax: number
+  messagesPerSecond: number | null
+  /** Unix milliseconds until which the lane is slower than it may be; null: it is not. */
+  backedOffUntil: number | null
+  why: string | null
+}
