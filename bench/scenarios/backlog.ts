@@ -196,6 +196,7 @@ async function internet(rig: Rig, sink: Sink): Promise<Record<string, string>> {
     SENDWRIGHT_DNS: `${dns.host}:${dns.port}`,
     SENDWRIGHT_MX_PORT: String(sink.port),
     SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8',
+    SENDWRIGHT_SANDBOX_RECIPIENTS: '*',
   }
 }
 
