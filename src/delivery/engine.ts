@@ -304,12 +304,14 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     if (parts.mayClaim?.() === false) return null
     const group = lanes.group(of)
     if (!group.lane || !mayOvertake(group) || roomOf(group, clock.monotonic()) <= 0) return null
-    group.held++
-    group.lane.reserved++
     const { lane } = group
+    group.held++
+    lane.reserved++
+    lane.count(of.domain_id, 1)
     const leave = () => {
       group.held--
       lane.reserved--
+      lane.count(of.domain_id, -1)
     }
     const heldUntil = clock.monotonic() + LEASE_MS
     return {
@@ -318,7 +320,10 @@ export function createDelivery(parts: DeliveryParts): Delivery {
         leave()
         enter({ ...(row as ClaimedDelivery), heldUntil, provider: 'Other' })
       },
-      cancel: leave,
+      cancel() {
+        leave()
+        refill(lane)
+      },
     }
   }
 
@@ -347,7 +352,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
         held.set(delivery.id, { lane, begun: false })
         lane.count(delivery.domain_id, 1)
         lane.waiting.push(delivery)
-        if (onHold > 0) void releaseWaiting()
+        if (onHold > 0) void releaseWaiting().then(wake)
         else advance(lane)
         if (lanes.hasMore(group)) wake()
       })
@@ -398,7 +403,11 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     held.delete(delivery.id)
     lane.count(delivery.domain_id, -1)
     group.held--
-    // Half empty: fetch more before the lane runs dry.
+    refill(lane)
+  }
+
+  /** Half empty: fetch more before the lane runs dry. */
+  function refill(lane: Lane): void {
     const hungry = full || lane.withMore.size > 0
     if (hungry && lane.held <= lane.holdMax(clock.monotonic()) / 2) wake()
   }
