@@ -113,3 +113,21 @@ test('a database from a newer program is refused', async (t) => {
   await store.close()
   await assert.rejects(openSqlite(folder), /schema version 9999/)
 })
+
+eachStore('units that go first do not keep a transaction waiting for as long as they come', async (store) => {
+  let over = false
+  let passed = 0
+  const settle = async () => {
+    while (!over && passed < 2_000) {
+      await store.commit([{ sql: 'UPDATE accounts SET name = name WHERE 1 = 0', values: [] }], 'first')
+      passed++
+    }
+  }
+  const settling = [settle(), settle(), settle()]
+  await store.transaction((tx) => tx.insertInto('accounts').values(account('a')).execute())
+  await store.commit([insert('accounts', account('b'))])
+  over = true
+  await Promise.all(settling)
+  assert.ok(passed < 2_000, 'the transaction waited for the last of them')
+  assert.deepEqual(await names(store), ['a', 'b'])
+})
