@@ -30,8 +30,10 @@ const types = {
 /** Connects to `url` and brings the schema up to date. @throws StoreUnavailable */
 export async function openPostgres(url: string): Promise<Store> {
   const pool = new pg.Pool({ connectionString: url, max: CONNECTIONS_MAX, types, pipeline: true })
-  // An idle connection that the server drops is replaced by the pool; only the listener keeps it from being fatal.
+  // A connection that the server drops is replaced by the pool, and what ran on it is told by its own query. Only
+  // these listeners keep it from being fatal: the pool has one for idle connections, one in use has none.
   pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
   try {
     await migratePostgres(pool)
   } catch (error) {
@@ -131,7 +133,7 @@ function isConnectionFault(error: unknown): boolean {
   return (
     /^(08|57P)/.test(code) ||
     /^E[A-Z]+$/.test(code) ||
-    /terminated|Connection ended/i.test(String((error as Error).message))
+    /terminated|Connection ended|not queryable/i.test(String((error as Error).message))
   )
 }
 

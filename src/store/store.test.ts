@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { sql } from 'kysely'
 import { eachStore, temporaryFolder } from '../../test/support/stores.ts'
 import { openSqlite } from './sqlite.ts'
 import { insert, StaleWrite, type Store, StoreUnavailable } from './store.ts'
@@ -96,6 +97,24 @@ eachStore('ids compare by their bytes in both databases', async (store) => {
   for (const id of ids) await store.commit([insert('accounts', account(id))])
   assert.deepEqual(await names(store), ['-a', '0a', 'A', 'B', '_', 'a'])
 })
+
+eachStore(
+  'a connection that the server ends in the middle of a transaction ends nothing else',
+  async (store) => {
+    if (store.kind === 'sqlite') return // its connections are threads of this process
+    const ended = store.transaction(async (tx) => {
+      const { rows } = await sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`.execute(tx)
+      const [row] = rows
+      await store.read({ sql: 'SELECT pg_terminate_backend(?, 5000)', values: [row?.pid ?? 0] })
+      await tx.insertInto('accounts').values(account('a')).execute()
+    })
+    await assert.rejects(ended)
+    const own = { sql: 'SELECT pg_terminate_backend(pg_backend_pid())', values: [] }
+    await assert.rejects(store.commit([insert('accounts', account('b')), own]), StoreUnavailable)
+    await store.commit([insert('accounts', account('c'))])
+    assert.deepEqual(await names(store), ['c'])
+  },
+)
 
 test('a second process cannot open the same data folder, and can once the first has closed it', async (t) => {
   const folder = await temporaryFolder(t)
