@@ -92,6 +92,25 @@ eachStore('a unit that goes first is committed before what came earlier', async 
   assert.equal(done[0], 'first')
 })
 
+eachStore('text with a NUL in it is written and looked for like any other', async (store) => {
+  const name = 'a\0b'
+  await store.commit([insert('accounts', { ...account('unit'), name })])
+  await store.db
+    .insertInto('accounts')
+    .values({ ...account('single'), name })
+    .execute()
+  await store.transaction((tx) =>
+    tx
+      .insertInto('accounts')
+      .values({ ...account('tx'), name })
+      .execute(),
+  )
+  const found = await store.db.selectFrom('accounts').select('id').where('name', '=', name).execute()
+  assert.deepEqual(found.map(({ id }) => id).sort(), ['single', 'tx', 'unit'])
+  const rows = await store.read({ sql: 'SELECT id FROM accounts WHERE name = ?', values: [name] })
+  assert.equal(rows.length, 3)
+})
+
 eachStore('ids compare by their bytes in both databases', async (store) => {
   const ids = ['-a', '0a', 'A', '_', 'a', 'B']
   for (const id of ids) await store.commit([insert('accounts', account(id))])
