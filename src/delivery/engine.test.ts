@@ -293,3 +293,27 @@ test('what enters during a pause is looked for once it is given back', async (t)
   release.resolve()
   await eventually('the attempt', async () => transport.attempts.length === 2)
 })
+
+test('mail that falls due goes out at its time, while other mail waits for a lane that stands', async (t) => {
+  const store = await openSqlite(await temporaryFolder(t))
+  const clock = createTestClock()
+  const hanging = Promise.withResolvers<Outcome>()
+  const transport = fakeTransport(1, async ({ domain_id }) =>
+    domain_id === 'timely' ? DELIVERED : hanging.promise,
+  )
+  const engine = seededEngine(store, clock, transport)
+  t.after(async () => {
+    hanging.resolve(DELIVERED)
+    await engine.stop(0)
+    await store.close()
+  })
+  const now = clock.now()
+  await seedQueue(store, seedOf('stuck', 50, now - 1))
+  await seedQueue(store, { ...seedOf('timely', 1, now + 5_000), recipientDomain: 'y.example' })
+  await engine.start()
+  await eventually('the lane that stands', async () => transport.attempts.length === 1)
+  await eventually('the attempt', async () => {
+    if (clock.now() < now + 6_000) await clock.advance(1_000)
+    return transport.attempts.length === 2
+  })
+})
