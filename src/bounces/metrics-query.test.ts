@@ -68,6 +68,10 @@ test('what is not understood is a 400 that names it', () => {
     [filter('tag', '>', ['x']), 'invalid comparator: >'],
     [filter('tag', '=', []), 'filter tag: values must not be empty'],
     [{ filter: { AND: {} } }, 'filter.AND must be a list'],
+    // No primitive value can be made of these.
+    [{ dimensions: [{ toString: 1 }] }, 'invalid dimension: {"toString":1}'],
+    [{ pagination: { skip: { toString: 1 } } }, 'Invalid format for parameter skip: {"toString":1}'],
+    [filter('tag', { toString: 1 } as never, ['x']), 'invalid comparator: {"toString":1}'],
   ]
   for (const [body, message] of cases) {
     assert.throws(

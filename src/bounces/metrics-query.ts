@@ -1,7 +1,7 @@
 /** Reads the request of the metrics operation (bounce-classification.md section 3; metrics-logs.md section 1). */
 import { BadRequest } from '../base/errors.ts'
 import { isGoZeroTime, parseDate } from '../http/dates.ts'
-import { invalidFormat, isPlainObject, quotable } from '../http/params.ts'
+import { invalidFormat, isPlainObject, quotable, wordOf } from '../http/params.ts'
 
 export const DIMENSIONS = [
   'entity-name',
@@ -112,7 +112,7 @@ function oneOf<const V extends string>(what: string, value: string, known: reado
 function names<const V extends string>(what: string, value: unknown, known: readonly V[]): V[] {
   if (value === undefined || value === null) return []
   if (!Array.isArray(value)) throw new BadRequest(`${what}s must be a list`)
-  return [...new Set(value.slice(0, 2 * known.length).map((name) => oneOf(what, String(name), known)))]
+  return [...new Set(value.slice(0, 2 * known.length).map((name) => oneOf(what, wordOf(name), known)))]
 }
 
 function dateOf(name: string, value: unknown): number | undefined {
@@ -136,7 +136,7 @@ function durationOf(text: string): number {
 
 function numberOf(name: string, value: unknown, otherwise: number): number {
   if (value === undefined || value === null) return otherwise
-  if (!Number.isSafeInteger(value) || (value as number) < 0) throw invalidFormat(name, String(value))
+  if (!Number.isSafeInteger(value) || (value as number) < 0) throw invalidFormat(name, wordOf(value))
   return value as number
 }
 
@@ -171,11 +171,11 @@ function conditionsOf(filter: unknown): Condition[] {
   if (entries.length > CONDITIONS_MAX) throw new BadRequest(`filter has more than ${CONDITIONS_MAX} entries`)
   return entries.map((entry: unknown) => {
     const { attribute, comparator, values } = isPlainObject(entry) ? entry : {}
-    const name = oneOf('attribute', String(attribute), DIMENSIONS)
+    const name = oneOf('attribute', wordOf(attribute), DIMENSIONS)
     if (name === 'timestamp') throw new BadRequest('invalid attribute: timestamp')
     return {
       attribute: name,
-      comparator: oneOf('comparator', String(comparator), COMPARATORS),
+      comparator: oneOf('comparator', wordOf(comparator), COMPARATORS),
       values: valuesOf(name, values),
     }
   })
@@ -184,7 +184,7 @@ function conditionsOf(filter: unknown): Condition[] {
 /** `[{label?, value}]`, or the values as they are. */
 function valuesOf(attribute: string, values: unknown): string[] {
   const found = (Array.isArray(values) ? values : []).map((entry: unknown) =>
-    String(isPlainObject(entry) ? entry['value'] : entry).toLowerCase(),
+    wordOf(isPlainObject(entry) ? entry['value'] : entry).toLowerCase(),
   )
   if (found.length === 0) throw new BadRequest(`filter ${attribute}: values must not be empty`)
   if (found.length > VALUES_MAX || found.some(({ length }) => length > VALUE_LENGTH_MAX)) {

@@ -9,11 +9,11 @@ import { createSubmission } from '../inbound/submission.ts'
 import { createTlsIdentity } from '../inbound/tls-identity.ts'
 import { acceptSubmitted, submittingDomain } from '../messages/submitted.ts'
 import type { Core } from './core.ts'
-import type { Mail } from './mail.ts'
+import { guarded, type Mail } from './mail.ts'
 
 /** The SMTP ports: submission by clients that log in, reception from the others. */
 export function startSmtp(
-  { config, log, clock, blobs }: Core,
+  { config, log, clock, store, space, blobs }: Core,
   { sending, credentials }: Mail,
   limiter: RateLimiter,
   failedAttempts: FailedAttempts,
@@ -21,6 +21,7 @@ export function startSmtp(
 ): Promise<SmtpListener> {
   const accept = {
     ...sending.accept,
+    store: guarded(store, space),
     headerPrefixes: [config.headerPrefix, ...config.headerPrefixAliases],
   }
   return startSmtpListener({

@@ -3,8 +3,9 @@ import { test } from 'node:test'
 import { createTestClock } from '../../test/support/clock.ts'
 import { seededEngine, seedQueue } from '../../test/support/seed-queue.ts'
 import { eventually } from '../../test/support/service.ts'
-import { eachStore } from '../../test/support/stores.ts'
+import { eachStore, temporaryFolder } from '../../test/support/stores.ts'
 import { systemClock } from '../base/clock.ts'
+import { openSqlite } from '../store/sqlite.ts'
 import type { AttemptResult, Transport } from './contract.ts'
 import { connectionFailure, type Outcome } from './outcome.ts'
 import type { ClaimedDelivery } from './queue.ts'
@@ -188,4 +189,131 @@ test('a claim returns only what still waits', async (t) => {
   assert.equal((await two.claim(ids, now)).length, 8)
   assert.equal((await two.claim(ids, now)).length, 0)
   await store.close()
+})
+
+const LANE_OF = (domainId: string) => ({ domain_id: domainId, recipient_domain: 'x.example' })
+const seedOf = (domainId: string, count: number, dueAt: number) => ({
+  accountId: domainId,
+  domainId,
+  recipientDomain: 'x.example',
+  count,
+  dueAt,
+})
+
+test('a sender takes one place in a lane that others have filled, however much it sends at once', async (t) => {
+  const store = await openSqlite(await temporaryFolder(t))
+  t.after(() => store.close())
+  const hanging = Promise.withResolvers<Outcome>()
+  const transport = fakeTransport(2, async ({ domain_id }) =>
+    domain_id === 'small' ? DELIVERED : hanging.promise,
+  )
+  const engine = seededEngine(store, systemClock, transport)
+  t.after(() => engine.stop(0))
+  await engine.start()
+  await seedQueue(store, seedOf('small', 1, systemClock.now() - 1))
+  engine.wake()
+  await eventually('the lane of the small one', async () => engine.laneOfGroup('small', 'x.example'))
+  await seedQueue(store, seedOf('big', 10, systemClock.now() - 1))
+  engine.wake()
+  await eventually('a full lane', async () => {
+    const lane = engine.laneOfGroup('big', 'x.example')
+    return lane !== null && lane.running + lane.waiting >= 4
+  })
+  const first = engine.reserve(LANE_OF('small'))
+  assert.ok(first)
+  assert.equal(engine.reserve(LANE_OF('small')), null, 'its turn is taken')
+  first.cancel()
+  assert.ok(engine.reserve(LANE_OF('small')), 'a place that is given back is free again')
+})
+
+test('what was inserted behind places that are given back is looked for at once', async (t) => {
+  const store = await openSqlite(await temporaryFolder(t))
+  t.after(() => store.close())
+  const clock = createTestClock()
+  const transport = fakeTransport(2, async () => DELIVERED)
+  const engine = seededEngine(store, clock, transport)
+  t.after(() => engine.stop(0))
+  await engine.start()
+  await seedQueue(store, seedOf('d', 1, clock.now() - 1))
+  engine.wake()
+  await eventually('an idle lane', async () => engine.laneOfGroup('d', 'x.example')?.running === 0)
+  const places = Array.from({ length: 3 }, () => engine.reserve(LANE_OF('d')))
+  await seedQueue(store, seedOf('d', 1, clock.now() - 1))
+  engine.inserted([LANE_OF('d')])
+  for (const place of places) place?.cancel()
+  await eventually('the attempt', async () => transport.attempts.length === 2)
+})
+
+test('what enters during a pause is looked for once it is given back', async (t) => {
+  const store = await openSqlite(await temporaryFolder(t))
+  t.after(() => store.close())
+  const clock = createTestClock()
+  const transport = fakeTransport(2, async () => DELIVERED)
+  const release = Promise.withResolvers<void>()
+  const givenBack = Promise.withResolvers<void>()
+  let looks = 0
+  const slow: typeof store = {
+    ...store,
+    async commit(unit, order) {
+      if (unit[0]?.sql.includes("state = 'sending' AND lease_owner = ? AND id IN")) {
+        givenBack.resolve()
+        await release.promise
+      }
+      return store.commit(unit, order)
+    },
+    async read(statement) {
+      const rows = await store.read(statement)
+      if (statement.sql.startsWith('SELECT due_at')) looks++
+      return rows
+    },
+  }
+  const engine = seededEngine(slow, clock, transport)
+  t.after(() => engine.stop(0))
+  await engine.start()
+  const now = clock.now()
+  await seedQueue(store, seedOf('d', 1, now - 1))
+  engine.wake()
+  await eventually('an idle lane', async () => engine.laneOfGroup('d', 'x.example')?.running === 0)
+  const place = engine.reserve(LANE_OF('d'))
+  assert.ok(place)
+  await engine.whileIdle(async () => {
+    const [id = ''] = await seedQueue(store, seedOf('d', 1, now - 1))
+    await store.db
+      .updateTable('deliveries')
+      .set({ state: 'sending', ...place.lease })
+      .where('id', '=', id)
+      .execute()
+    place.enter(
+      await store.db.selectFrom('deliveries').selectAll().where('id', '=', id).executeTakeFirstOrThrow(),
+    )
+    await givenBack.promise
+    looks = 0
+  })
+  await eventually('a round that sees nothing', async () => looks > 0)
+  release.resolve()
+  await eventually('the attempt', async () => transport.attempts.length === 2)
+})
+
+test('mail that falls due goes out at its time, while other mail waits for a lane that stands', async (t) => {
+  const store = await openSqlite(await temporaryFolder(t))
+  const clock = createTestClock()
+  const hanging = Promise.withResolvers<Outcome>()
+  const transport = fakeTransport(1, async ({ domain_id }) =>
+    domain_id === 'timely' ? DELIVERED : hanging.promise,
+  )
+  const engine = seededEngine(store, clock, transport)
+  t.after(async () => {
+    hanging.resolve(DELIVERED)
+    await engine.stop(0)
+    await store.close()
+  })
+  const now = clock.now()
+  await seedQueue(store, seedOf('stuck', 50, now - 1))
+  await seedQueue(store, { ...seedOf('timely', 1, now + 5_000), recipientDomain: 'y.example' })
+  await engine.start()
+  await eventually('the lane that stands', async () => transport.attempts.length === 1)
+  await eventually('the attempt', async () => {
+    if (clock.now() < now + 6_000) await clock.advance(1_000)
+    return transport.attempts.length === 2
+  })
 })

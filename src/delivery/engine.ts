@@ -96,11 +96,12 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       if (unsettled > 0 || parts.mayClaim?.() === false) return sleep(STORE_RETRY_MS)
       for (;;) {
         if (stopping || onHold > 0) return
-        const { sawAll, claimed } = await round()
+        const { sawAll, claimed, lookedAt } = await round()
         if (claimed > 0) continue
         if (stopping) return
         if (!sawAll) return sleep(LEAP_EVERY_MS)
-        const nextDue = lanes.waitsForRoom() ? null : await queue.nextDueAt()
+        // What was due at the look and is still there waits for room in its lane, which wakes us.
+        const nextDue = await queue.nextDueAt(lanes.waitsForRoom() ? lookedAt : 0)
         const wait = nextDue === null ? IDLE_MAX_MS : Math.max(nextDue - clock.now(), 1)
         return sleep(Math.min(wait, IDLE_MAX_MS))
       }
@@ -116,24 +117,24 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     idle = clock.setTimer(ms, wake)
   }
 
-  async function round(): Promise<{ sawAll: boolean; claimed: number }> {
+  async function round(): Promise<{ sawAll: boolean; claimed: number; lookedAt: number }> {
     const room = Math.min(WINDOW_MAX - held.size, CLAIM_MAX)
-    full = room <= 0
-    if (full) return { sawAll: false, claimed: 0 }
     const now = clock.now()
+    full = room <= 0
+    if (full) return { sawAll: false, claimed: 0, lookedAt: now }
     behindLook.clear()
     const rows = await queue.due(LOOK_OLDEST, now, 'oldest')
     const sawAll = rows.length < LOOK_OLDEST
     if (sawAll) lanes.sawAll(behindLook)
     else rows.push(...(await lookFurther(now)))
     const chosen = lanes.choose(distinct(rows), room, clock.monotonic())
-    if (chosen.length === 0) return { sawAll, claimed: 0 }
+    if (chosen.length === 0) return { sawAll, claimed: 0, lookedAt: now }
     const asked = clock.monotonic()
     failPoint('claim-before-commit')
     const claimed = await queue.claim(chosen, clock.now())
     failPoint('claim-after-commit')
     for (const delivery of claimed) enter({ ...delivery, heldUntil: asked + LEASE_MS, provider: 'Other' })
-    return { sawAll, claimed: claimed.length }
+    return { sawAll, claimed: claimed.length, lookedAt: now }
   }
 
   /** More is due than the first look shows. */
@@ -163,12 +164,14 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     if (parts.mayClaim?.() === false) return null
     const group = lanes.group(of)
     if (!group.lane || !mayOvertake(group) || roomOf(group, clock.monotonic()) <= 0) return null
-    group.held++
-    group.lane.reserved++
     const { lane } = group
+    group.held++
+    lane.reserved++
+    lane.count(of.domain_id, 1)
     const leave = () => {
       group.held--
       lane.reserved--
+      lane.count(of.domain_id, -1)
     }
     const heldUntil = clock.monotonic() + LEASE_MS
     return {
@@ -177,7 +180,10 @@ export function createDelivery(parts: DeliveryParts): Delivery {
         leave()
         enter({ ...(row as ClaimedDelivery), heldUntil, provider: 'Other' })
       },
-      cancel: leave,
+      cancel() {
+        leave()
+        refill(lane)
+      },
     }
   }
 
@@ -206,7 +212,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
         held.set(delivery.id, { lane, begun: false })
         lane.count(delivery.domain_id, 1)
         lane.waiting.push(delivery)
-        if (onHold > 0) void releaseWaiting()
+        if (onHold > 0) void releaseWaiting().then(wake)
         else advance(lane)
         if (lanes.hasMore(group)) wake()
       })
@@ -257,7 +263,11 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     held.delete(delivery.id)
     lane.count(delivery.domain_id, -1)
     group.held--
-    // Half empty: fetch more before the lane runs dry.
+    refill(lane)
+  }
+
+  /** Half empty: fetch more before the lane runs dry. */
+  function refill(lane: Lane): void {
     const hungry = full || lane.withMore.size > 0
     if (hungry && lane.held <= lane.holdMax(clock.monotonic()) / 2) wake()
   }

@@ -55,8 +55,8 @@ export interface Queue {
   reclaim(now: number): Promise<number>
   /** Ids that were claimed here over a lease ago and have not been settled. */
   longHeld(now: number): Promise<string[]>
-  /** When the next delivery falls due, or null if nothing waits. */
-  nextDueAt(): Promise<number | null>
+  /** When the next delivery falls due, or fell due, after `after`; null if none does. Unix milliseconds. */
+  nextDueAt(after: number): Promise<number | null>
   /**
    * Writes the end of an attempt, its event and whatever else belongs to it in one transaction.
    * @throws StaleWrite when the lease is no longer ours: then nothing was written.
@@ -173,10 +173,10 @@ export function createQueue(store: Store, owner: string): Queue {
       const rows = await read<{ id: string }>(sql, [owner, Math.round(now - LEASE_MS)])
       return rows.map(({ id }) => id)
     },
-    async nextDueAt() {
+    async nextDueAt(after) {
       const [row] = await read<{ due_at: number }>(
-        `SELECT due_at FROM deliveries WHERE ${WAITS} ORDER BY due_at, id LIMIT 1`,
-        [],
+        `SELECT due_at FROM deliveries WHERE ${WAITS} AND due_at > ? ORDER BY due_at, id LIMIT 1`,
+        [Math.round(after)],
       )
       return row?.due_at ?? null
     },

@@ -318,10 +318,23 @@ function eventRow(event: EventRecord) {
     timestamp_us: event.timestampUs,
     recipient,
     message_id: event.messageId,
-    payload_json: JSON.stringify(event.payload),
+    payload_json: payloadText(event.payload),
     tags_json: tagsJson(event.payload['tags']),
     recipient_hash: recipient === null ? null : recipientHash(event.domainName, recipient),
   }
+}
+
+/** An escape of JSON: NUL and halves of surrogate pairs, or any other. */
+const ESCAPE = /\\(u0000|ud[89a-f][\da-f]{2}|.)/g
+
+/**
+ * Variables and subjects may hold NUL and halves of surrogate pairs, which PostgreSQL cannot read out of JSON: one of
+ * them would fail the index of opens and clicks, and every query that looks into the payload.
+ */
+function payloadText(payload: object): string {
+  const text = JSON.stringify(payload)
+  if (!text.includes('\\u')) return text
+  return text.replaceAll(ESCAPE, (written, what: string) => (what.length > 1 ? '\ufffd' : written))
 }
 
 // PostgreSQL's JSON refuses NUL, and no tag needs the others.

@@ -76,6 +76,29 @@ eachStore('the best time is the hour of the week with most opens and clicks of p
   assert.equal((await habits.bestTimes(elsewhere, addresses, within(24))).size, 0)
 })
 
+eachStore('an open is kept whatever the variables of its message hold', async (store) => {
+  const userVariables = {
+    nul: 'a\u0000b',
+    half: '\ud83d',
+    pair: '\u{1f600}',
+    text: '\\u0000',
+    control: '\u0001',
+  }
+  const message = testMessage({ userVariables })
+  const habits = await storeWith(
+    store,
+    weekly(5, 5).map((at) => opened('alice@example.org', at, {}, message)),
+  )
+  const within = { from: NOW_MS, to: NOW_MS + DAY_MS }
+  assert.equal((await habits.bestTimes(SHOP, ['alice@example.org'], within)).size, 1)
+  const row = await store.db.selectFrom('events').select('payload_json').limit(1).executeTakeFirstOrThrow()
+  assert.deepEqual(JSON.parse(row.payload_json)['user-variables'], {
+    ...userVariables,
+    nul: 'a\ufffdb',
+    half: '\ufffd',
+  })
+})
+
 eachStore('the time zone is that of the last click of a person', async (store) => {
   const habits = await storeWith(store, [
     clicked('moved@example.org', NOW_MS - 200 * DAY_MS, { timezone: 'Europe/Berlin' }),

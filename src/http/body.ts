@@ -126,6 +126,8 @@ function readWhole(request: IncomingMessage): Promise<Buffer> {
     request.once('error', reject)
     // After an answer that did not wait for the body there is no error.
     request.once('close', () => reject(new Error('connection closed')))
+    // The client went away while its key was looked at: none of these events comes any more.
+    if (request.destroyed) reject(new Error('connection closed'))
   })
 }
 

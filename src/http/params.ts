@@ -246,6 +246,10 @@ export function quotable(value: string): string {
   return value.length <= QUOTED_VALUE_MAX ? value : `${value.slice(0, QUOTED_VALUE_MAX)}...`
 }
 
+/** What stands in JSON where a word should; of an object or list no text can be made by itself (`{"toString": 1}`). */
+export const wordOf = (value: unknown): string =>
+  typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value)
+
 /** The contract's 400 for a value of the wrong form, for parameters that a resource checks itself. */
 export function invalidFormat(name: string, value: string): BadRequest {
   return new BadRequest(`Invalid format for parameter ${name}: ${quotable(value)}`)

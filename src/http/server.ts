@@ -215,13 +215,16 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   }
 }
 
-/** Tells browsers that come over TLS to do so from now on, where the host's certificate allows that promise. */
+/**
+ * Tells browsers that come over TLS to do so from now on, where the host's certificate allows that promise: for no
+ * longer than it lasts, whatever an operation promised by itself.
+ */
 function announceTls(
   fastify: FastifyInstance,
   remote: RemoteAddresses,
   strictTransport: (host: string) => Promise<string | null>,
 ): void {
-  fastify.addHook('onRequest', async (request, reply) => {
+  fastify.addHook('onSend', async (request, reply) => {
     const host = remote.isSecure(request.raw) ? hostName(request.headers.host) : undefined
     // An answer without the promise is better than none.
     const promise = host === undefined ? null : await strictTransport(host).catch(() => null)

@@ -9,7 +9,8 @@ import {
   TEST_DOMAINS,
 } from '../../test/support/sent-message.ts'
 import { eachStore } from '../../test/support/stores.ts'
-import type { MessageSummary } from '../events/event.ts'
+import { eventStatements, type MessageSummary } from '../events/event.ts'
+import { deliveredAt, NOW_MS } from '../events/testing.ts'
 import type { Store } from '../store/store.ts'
 import { createKnownDeliveries } from './known-deliveries.ts'
 import { createPastDeliveries } from './past-deliveries.ts'
@@ -132,4 +133,25 @@ eachStore('a longer event retention keeps past deliveries as long', async (store
 eachStore('an id that names nothing is nobody', async (store) => {
   const { known } = partsOf(store)
   for (const id of ['', 'x', "'; --", '0123456789ABCDEFGHIJKL']) assert.equal(await known.find(id), null)
+})
+
+eachStore('a click is not paid for with all other mail that its recipient got', async (store) => {
+  const { messageId, deliveryIds } = await storeSent(store, [{ recipient: 'alice@example.org' }])
+  const others = Array.from({ length: 300 }, (_, n) =>
+    deliveredAt(SENT_AT + 5_000 + n - NOW_MS, 'alice@example.org', {}, { messageId: `${n}@mg.example.com` }),
+  )
+  await store.commit(eventStatements(others))
+  let read = 0
+  const counting = store.db.withPlugin({
+    transformQuery: ({ node }) => node,
+    async transformResult({ result }) {
+      read += result.rows.length
+      return result
+    },
+  })
+  const { known } = partsOf({ ...store, db: counting })
+  const found = await known.find(deliveryIds[0] ?? '')
+  assert.equal(found?.about.messageId, messageId)
+  assert.equal(found.recipientProvider, 'Gmail')
+  assert.ok(read < 10, `${read} rows were read`)
 })

@@ -3,7 +3,7 @@ import { BadRequest } from '../base/errors.ts'
 import type { Caller } from '../http/auth.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { limitOf, pageName, pivotPaging } from '../http/paging.ts'
-import { invalidFormat, isPlainObject, type Params } from '../http/params.ts'
+import { invalidFormat, isPlainObject, type Params, wordOf } from '../http/params.ts'
 import { ACTIONS, type ActionParts, type QueueFilter, runAction } from './actions.ts'
 import { listDeliveries, readTranscripts } from './deliveries.ts'
 
@@ -148,7 +148,7 @@ function filterOf(params: Params): QueueFilter {
   for (const [name, value] of Object.entries(given)) {
     if (!FILTER_NAMES.some((known) => known === name))
       throw new BadRequest(`Unknown filter: ${name.slice(0, 100)}`)
-    if (typeof value !== 'string' || value === '') throw invalidFormat(`filter.${name}`, String(value))
+    if (typeof value !== 'string' || value === '') throw invalidFormat(`filter.${name}`, wordOf(value))
     texts.set(name, value)
   }
   const filter: QueueFilter = {}

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startTestService } from '../../test/support/service.ts'
+import { openDialogue, plainLogin } from '../../test/support/smtp-dialogue.ts'
 import { temporaryFolder } from '../../test/support/stores.ts'
 import { openSqlite } from './sqlite.ts'
 import { insert, StoreFull } from './store.ts'
@@ -40,4 +41,26 @@ test('below the floor of free space mail is refused with 507 and everything else
   assert.deepEqual(answer.body, { message: 'Insufficient Storage' })
   assert.equal(answer.headers.get('retry-after'), '30')
   assert.equal((await service.call('GET', '/v4/domains')).status, 200)
+})
+
+test('below the floor of free space mail by SMTP is refused with 452, and nothing of it is kept', async (t) => {
+  const service = await startTestService(t, {
+    SENDWRIGHT_FREE_SPACE_MIN: '900000g',
+    SENDWRIGHT_SMTP_PORT: '0',
+    SENDWRIGHT_SMTP_AUTH_WITHOUT_TLS: 'yes',
+  })
+  const path = `/v3/domains/${service.domain}/credentials`
+  await service.call('POST', path, { form: { login: 'app', password: 'long-enough-secret' } })
+  const peer = { host: service.config.smtpHost, port: service.service.smtp.port }
+  const client = await openDialogue(t, peer)
+  await client.reply()
+  await client.say('EHLO app.example')
+  const login = plainLogin(`app@${service.domain}`, 'long-enough-secret')
+  await client.say(`AUTH PLAIN ${login}`)
+  await client.say(`MAIL FROM:<app@${service.domain}>`)
+  await client.say('RCPT TO:<alice@example.org>')
+  assert.match(String(await client.say('DATA')), /^354/)
+  const answer = await client.say(`From: app@${service.domain}\r\nSubject: Hello\r\n\r\nHi.\r\n.`)
+  assert.equal(answer, '452 4.3.1 Insufficient Storage')
+  assert.deepEqual(await service.events(), [])
 })

@@ -2,7 +2,8 @@
  * Group commit on PostgreSQL. Units that wait go into one transaction of one connection, whose statements are
  * sent without waiting for each other's results; rows for the same growing table go in one statement. For 16
  * accepted messages that is 3 statements and one commit instead of 48 and 16. If anything in a group fails,
- * its units are run again one by one, so that each is undone alone.
+ * its units are run again one by one, so that each is undone alone. A group whose commit was cut off may be on
+ * disk: nothing of it is run again.
  */
 import type pg from 'pg'
 import { type SqlValue, StaleWrite, type Statement, type StatementResult, type Store } from './store.ts'
@@ -20,6 +21,18 @@ const JOINED_ROWS_MAX = 64
  */
 const JOINABLE =
   /^INSERT INTO (?:messages|deliveries|events|transcripts|outgoing_posts) \([\w, ]+\) VALUES (\([?, ]+\))$/
+
+/**
+ * Groups lock rows in the order in which their units came, so that two may wait for each other, or a unit alone for
+ * one of them. PostgreSQL ends the wait after a second by failing one side, whose turn then comes again.
+ */
+const DEADLOCK_TRIES_MAX = 3
+const DEADLOCK = '40P01'
+
+const isDeadlock = (error: unknown) => (error as { code?: string }).code === DEADLOCK
+
+/** The connection was lost during the commit, by its cause: nobody knows whether the units are on disk. */
+class CutOff extends Error {}
 
 export interface GroupParts {
   connect(): Promise<pg.PoolClient>
@@ -62,17 +75,22 @@ export function createGroupCommit(parts: GroupParts): Store['commit'] {
       const results = await transact(parts, joined(group.map(({ unit }) => unit)))
       for (const [at, job] of group.entries()) job.resolve(results[at] as StatementResult[])
       return true
-    } catch {
-      return false
+    } catch (error) {
+      if (!(error instanceof CutOff)) return false
+      for (const job of group) job.reject(parts.toStoreError(error.cause))
+      return true
     }
   }
 
   async function commitAlone({ unit, resolve, reject }: Job): Promise<void> {
-    try {
-      const [results] = await transact(parts, apart(unit))
-      resolve(results as StatementResult[])
-    } catch (error) {
-      reject(parts.toStoreError(error))
+    for (let tries = 1; ; tries++) {
+      try {
+        const [results] = await transact(parts, apart(unit))
+        return resolve(results as StatementResult[])
+      } catch (error) {
+        if (isDeadlock(error) && tries < DEADLOCK_TRIES_MAX) continue
+        return reject(parts.toStoreError(error instanceof CutOff ? error.cause : error))
+      }
     }
   }
 
@@ -160,7 +178,9 @@ async function transact(parts: GroupParts, { statements, places }: Plan): Promis
       if (statement.expectRows !== undefined && affected !== statement.expectRows)
         throw new StaleWrite(statement, affected)
     }
-    await client.query('COMMIT')
+    await client.query('COMMIT').catch((error: unknown) => {
+      throw parts.isConnectionFault(error) ? new CutOff('Commit cut off', { cause: error }) : error
+    })
     return places.map((unit) =>
       unit.map(({ at, rows }) =>
         rows === null
@@ -169,7 +189,8 @@ async function transact(parts: GroupParts, { statements, places }: Plan): Promis
       ),
     )
   } catch (error) {
-    if (parts.isConnectionFault(error)) broken = error as Error
+    const fault = error instanceof CutOff ? error.cause : error
+    if (parts.isConnectionFault(fault)) broken = fault as Error
     else await client.query('ROLLBACK').catch((fault) => (broken = fault))
     throw error
   } finally {

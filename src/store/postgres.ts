@@ -30,8 +30,13 @@ const types = {
 /** Connects to `url` and brings the schema up to date. @throws StoreUnavailable */
 export async function openPostgres(url: string): Promise<Store> {
   const pool = new pg.Pool({ connectionString: url, max: CONNECTIONS_MAX, types, pipeline: true })
-  // An idle connection that the server drops is replaced by the pool; only the listener keeps it from being fatal.
+  // A connection that the server drops is replaced by the pool, and what ran on it is told by its own query. Only
+  // these listeners keep it from being fatal: the pool has one for idle connections, one in use has none.
   pool.on('error', () => {})
+  pool.on('connect', (client) => {
+    client.on('error', () => {})
+    withoutNul(client)
+  })
   try {
     await migratePostgres(pool)
   } catch (error) {
@@ -55,6 +60,25 @@ export async function openPostgres(url: string): Promise<Store> {
     close: () => db.destroy(),
   }
 }
+
+/**
+ * PostgreSQL's texts hold no NUL, and a statement that brings one fails, be it a search for a name out of a URL. Such a
+ * text goes as one with U+FFFD, as halves of surrogate pairs do anyway when they become UTF-8.
+ */
+function withoutNul(client: pg.PoolClient): void {
+  const query = client.query.bind(client) as (...args: unknown[]) => unknown
+  const clean = (values: unknown[]) =>
+    values.map((value) => (hasNul(value) ? value.replaceAll('\0', '\ufffd') : value))
+  const cleaned = (arg: unknown) => {
+    const values = Array.isArray(arg) ? arg : (arg as { values?: unknown } | null | undefined)?.values
+    if (!Array.isArray(values) || !values.some(hasNul)) return arg
+    return values === arg ? clean(values) : { ...(arg as object), values: clean(values) }
+  }
+  const asked = (...args: unknown[]) => query(...args.map(cleaned))
+  client.query = asked as typeof client.query
+}
+
+const hasNul = (value: unknown): value is string => typeof value === 'string' && value.includes('\0')
 
 async function migratePostgres(pool: pg.Pool): Promise<void> {
   const client = await pool.connect()
@@ -131,7 +155,7 @@ function isConnectionFault(error: unknown): boolean {
   return (
     /^(08|57P)/.test(code) ||
     /^E[A-Z]+$/.test(code) ||
-    /terminated|Connection ended/i.test(String((error as Error).message))
+    /terminated|Connection ended|not queryable/i.test(String((error as Error).message))
   )
 }
 

@@ -181,12 +181,17 @@ function createSqliteStore(writer: Connection, reader: Connection, unlock: () =>
   async function pump(): Promise<void> {
     if (pumping) return
     pumping = true
+    // One group goes ahead of a transaction. Outcomes come without a pause while a backlog is delivered: let all of
+    // them go ahead, and it would wait for the end of the backlog, and all that is accepted would wait behind it.
+    let overtaken = false
     while (ahead.length + jobs.length > 0) {
       const first = jobs[0]
-      if (ahead.length === 0 && first?.kind === 'exclusive') {
+      if (first?.kind === 'exclusive' && (overtaken || ahead.length === 0)) {
         jobs.shift()
+        overtaken = false
         await first.run()
       } else {
+        overtaken = first?.kind === 'exclusive'
         await commitGroup(takeGroup(ahead, jobs))
       }
     }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { sql } from 'kysely'
 import { eachStore, temporaryFolder } from '../../test/support/stores.ts'
 import { openSqlite } from './sqlite.ts'
 import { insert, StaleWrite, type Store, StoreUnavailable } from './store.ts'
@@ -91,11 +92,48 @@ eachStore('a unit that goes first is committed before what came earlier', async 
   assert.equal(done[0], 'first')
 })
 
+eachStore('text with a NUL in it is written and looked for like any other', async (store) => {
+  const name = 'a\0b'
+  await store.commit([insert('accounts', { ...account('unit'), name })])
+  await store.db
+    .insertInto('accounts')
+    .values({ ...account('single'), name })
+    .execute()
+  await store.transaction((tx) =>
+    tx
+      .insertInto('accounts')
+      .values({ ...account('tx'), name })
+      .execute(),
+  )
+  const found = await store.db.selectFrom('accounts').select('id').where('name', '=', name).execute()
+  assert.deepEqual(found.map(({ id }) => id).sort(), ['single', 'tx', 'unit'])
+  const rows = await store.read({ sql: 'SELECT id FROM accounts WHERE name = ?', values: [name] })
+  assert.equal(rows.length, 3)
+})
+
 eachStore('ids compare by their bytes in both databases', async (store) => {
   const ids = ['-a', '0a', 'A', '_', 'a', 'B']
   for (const id of ids) await store.commit([insert('accounts', account(id))])
   assert.deepEqual(await names(store), ['-a', '0a', 'A', 'B', '_', 'a'])
 })
+
+eachStore(
+  'a connection that the server ends in the middle of a transaction ends nothing else',
+  async (store) => {
+    if (store.kind === 'sqlite') return // its connections are threads of this process
+    const ended = store.transaction(async (tx) => {
+      const { rows } = await sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`.execute(tx)
+      const [row] = rows
+      await store.read({ sql: 'SELECT pg_terminate_backend(?, 5000)', values: [row?.pid ?? 0] })
+      await tx.insertInto('accounts').values(account('a')).execute()
+    })
+    await assert.rejects(ended)
+    const own = { sql: 'SELECT pg_terminate_backend(pg_backend_pid())', values: [] }
+    await assert.rejects(store.commit([insert('accounts', account('b')), own]), StoreUnavailable)
+    await store.commit([insert('accounts', account('c'))])
+    assert.deepEqual(await names(store), ['c'])
+  },
+)
 
 test('a second process cannot open the same data folder, and can once the first has closed it', async (t) => {
   const folder = await temporaryFolder(t)
@@ -112,4 +150,22 @@ test('a database from a newer program is refused', async (t) => {
   await store.commit([{ sql: "INSERT INTO schema_versions VALUES (9999, 'future', 'now')", values: [] }])
   await store.close()
   await assert.rejects(openSqlite(folder), /schema version 9999/)
+})
+
+eachStore('units that go first do not keep a transaction waiting for as long as they come', async (store) => {
+  let over = false
+  let passed = 0
+  const settle = async () => {
+    while (!over && passed < 2_000) {
+      await store.commit([{ sql: 'UPDATE accounts SET name = name WHERE 1 = 0', values: [] }], 'first')
+      passed++
+    }
+  }
+  const settling = [settle(), settle(), settle()]
+  await store.transaction((tx) => tx.insertInto('accounts').values(account('a')).execute())
+  await store.commit([insert('accounts', account('b'))])
+  over = true
+  await Promise.all(settling)
+  assert.ok(passed < 2_000, 'the transaction waited for the last of them')
+  assert.deepEqual(await names(store), ['a', 'b'])
 })

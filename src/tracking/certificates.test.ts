@@ -485,10 +485,12 @@ test('https tracking hosts announce it, for no longer than their certificate las
   const w = await createWorld(t)
   w.acme.lifetimeMs = 10 * DAY_MS
   const host = await activeHost('strict.example', w)
-  const header = async (name: string) =>
-    (await fetchTls(name, '/health/live', w).catch(() => null))?.headers['strict-transport-security']
-  const seconds = Number(/^max-age=(\d+)$/.exec((await header(host)) ?? '')?.[1])
-  assert.ok(seconds > 9 * 86_400 && seconds <= 10 * 86_400, String(seconds))
+  const header = async (name: string, path = '/health/live') =>
+    (await fetchTls(name, path, w).catch(() => null))?.headers['strict-transport-security']
+  for (const path of ['/health/live', '/o/forged', '/c/forged', '/u/forged']) {
+    const seconds = Number(/^max-age=(\d+)$/.exec((await header(host, path)) ?? '')?.[1])
+    assert.ok(seconds > 9 * 86_400 && seconds <= 10 * 86_400, `${path}: ${seconds}`)
+  }
   assert.equal(await header('other.example'), undefined)
   const plain = await w.service.call('GET', '/health/live', { headers: { host } })
   assert.equal(plain.headers.get('strict-transport-security'), null)
