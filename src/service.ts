@@ -67,7 +67,7 @@ export interface Service {
   stop(): Promise<void>
 }
 
-/** Things that tests replace; the rest is real. */
+/** What comes from outside: things that tests replace, and what the process wants to know of the service. */
 export interface ServiceOverrides {
   clock?: Clock
   random?: () => number
