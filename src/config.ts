@@ -51,6 +51,8 @@ export interface Config {
   authRealm: string
   corsOrigins: readonly string[]
   delivery: DeliveryMode
+  /** Connections held open to the relay at a time. */
+  relayConnections: number
   sourceAddresses: readonly SourceAddress[]
   dnsServers: readonly Address[] | null
   mxPort: number
@@ -203,6 +205,8 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     authRealm: setting('AUTH_REALM', realm, () => 'API'),
     corsOrigins: setting('CORS_ORIGINS', list(origin), () => []),
     delivery: setting('DELIVERY', deliveryMode, () => ({ kind: 'capture' })),
+    // Postfix as a receiver allows one client 50 (smtpd_client_connection_count_limit).
+    relayConnections: setting('RELAY_CONNECTIONS', wholeNumber(1, 1_000, 'connections'), () => 50),
     sourceAddresses: setting('IPS', list(sourceAddress), () => []),
     dnsServers: optional('DNS', list(serverAddress(53))),
     mxPort: setting('MX_PORT', portNumber, () => 25),

@@ -67,7 +67,7 @@ export interface Service {
   stop(): Promise<void>
 }
 
-/** Things that tests replace; the rest is real. */
+/** What comes from outside: things that tests replace, and what the process wants to know of the service. */
 export interface ServiceOverrides {
   clock?: Clock
   random?: () => number
@@ -198,6 +198,7 @@ export async function startService(
           const record = await parts.sending.records.byId(id)
           return record && eventMessage(record, config.storageUrl, record.id, record.summary)
         },
+        hasPool: parts.sources.hasPool,
         baseUrl: config.publicUrl,
         firstAccountId: first.accountId,
       }),

@@ -4,6 +4,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { createDnsServer } from '../../test/support/dns-server.ts'
+import { createTestDatabase } from '../../test/support/postgres.ts'
 import { ownAddress, TEST_KEY } from '../../test/support/service.ts'
 import { startProcess } from '../../test/support/service-process.ts'
 import { temporaryFolder } from '../../test/support/stores.ts'
@@ -48,6 +49,26 @@ test('doctor asks the running service, and looks for itself once that has stoppe
   assert.match((await doctor(env)).out, /running service says:[\s\S]*database \(sqlite\) can be written/)
   await service.end('SIGTERM')
   assert.match((await doctor(env)).out, /looked from here:[\s\S]*The SQLite database in .* can be written/)
+})
+
+test('doctor tries PostgreSQL itself: writable, read-only as a standby is, away', async (t) => {
+  const { env } = await setUp(t)
+  const database = await createTestDatabase()
+  t.after(() => database.drop())
+  const against = (url: string) => doctor({ ...env, SENDWRIGHT_DATABASE_URL: url })
+  const standby = new URL(database.url)
+  standby.searchParams.set('options', '-c default_transaction_read_only=on')
+  const away = new URL(database.url)
+  away.port = '1'
+  const urls = [database.url, standby.href, away.href] as const
+  const [writable, readOnly, refused] = await Promise.all(urls.map(against))
+  assert.ok(writable && readOnly && refused)
+  assert.equal(writable.code, 0, writable.out)
+  assert.match(writable.out, /ok +database +PostgreSQL answers and can be written\./)
+  assert.equal(readOnly.code, 1)
+  assert.match(readOnly.out, /FAILED +database +.*PostgreSQL allows reading only: is this a standby\?/)
+  assert.equal(refused.code, 1)
+  assert.match(refused.out, /FAILED +database +The database cannot be written: connect ECONNREFUSED/)
 })
 
 test('a failed check gives exit status 1', async (t) => {

@@ -1,31 +1,27 @@
 /** `sendwright serve`: starts the service, says where it is, stops it on SIGTERM and SIGINT. */
 import { setFlagsFromString } from 'node:v8'
 import pino from 'pino'
+import { systemClock } from '../base/clock.ts'
 import { armFailPoint } from '../base/fail-point.ts'
 import { loadRules } from '../bounces/rules.ts'
 import { VERSION } from '../composition/system.ts'
 import { type Config, readConfig } from '../config.ts'
 import { type Service, startService } from '../service.ts'
-
-/**
- * How far the heap may grow beyond what lives, in percent, before it is collected whole. A batch of 1,000 makes objects
- * that outlive the young generation and die a second later; by V8's own rule, which lets such garbage reach three times
- * what lives, memory rose from call to call (docs/decisions: flat memory). V8 reads it at each collection.
- */
-const HEAP_GROWING_PERCENT = 50
+import { createHeapGrowth } from './heap-growth.ts'
 
 export async function serveCommand(): Promise<void> {
-  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`)
   const config = readConfig(process.env, { bounceRules: loadRules })
   if (config.testFailPoint !== null) armFailPoint(config.testFailPoint)
   const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime })
-  const service = await startService(config, log)
+  const heap = createHeapGrowth(systemClock, setFlagsFromString)
+  const service = await startService(config, log, { sending: { accepted: heap.accepted } })
   process.stdout.write(await welcome(config, service))
   let stopping = false
   const stop = (signal: string) => {
     if (stopping) process.exit(1)
     stopping = true
     log.info({ signal }, 'stopping')
+    heap.stop()
     void service.stop().then(() => process.exit(0))
   }
   process.on('SIGTERM', stop)

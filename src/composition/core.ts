@@ -27,5 +27,5 @@ export type Closers = (() => Promise<void> | void)[]
 
 /** Areas as sending sees them, which tests replace. */
 export type SendingOverrides = Partial<
-  Pick<SendingParts, 'templates' | 'renderer' | 'tracker' | 'habits' | 'lists' | 'queuedMax'>
+  Pick<SendingParts, 'templates' | 'renderer' | 'tracker' | 'habits' | 'lists' | 'queuedMax' | 'accepted'>
 >

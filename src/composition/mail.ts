@@ -83,6 +83,11 @@ export async function startMail(
   const known = createKnownDeliveries({ store, domains, storageUrl })
   const { tagsPerDomainMax: perDomain, tagsPerAccountMax: perAccount } = config
   const tags = createKnownTags({ store, clock, limits: { perDomain, perAccount } })
+  const sources = createSources({
+    configured: config.sourceAddresses,
+    hostAddresses: hostAddresses(),
+    firstAccountId: core.firstAccountId,
+  })
   const sending = createSending({
     ...core,
     past,
@@ -100,11 +105,7 @@ export async function startMail(
       ownsAuthority: async (accountId, name) => (await domains.byName(name))?.accountId === accountId,
       txt: async (name) => (await resolver.query(name, 'TXT')).records,
     }),
-    sources: createSources({
-      configured: config.sourceAddresses,
-      hostAddresses: hostAddresses(),
-      firstAccountId: core.firstAccountId,
-    }),
+    sources,
     habits: createHabits({ store, clock }),
     tags,
     sandbox: createSandboxGate({
@@ -181,6 +182,7 @@ export async function startMail(
     faults,
     delivery,
     sending,
+    sources,
     idempotency,
     signingKeys,
     credentials,
@@ -195,6 +197,9 @@ export async function startMail(
 
 export type Mail = Awaited<ReturnType<typeof startMail>>
 
+/** The inbox is served by the same processor: more at a time would gain nothing. */
+const CAPTURE_CONNECTIONS = 20
+
 /** Capture is a relay like any other: the listener of our own inbox. */
 function routingOf(
   { config, clock, store }: Core,
@@ -202,8 +207,11 @@ function routingOf(
   resolver: Resolver,
   allow: readonly Cidr[],
 ): Routing {
-  if (capture) return { kind: 'relay', host: capture.host, port: capture.port, auth: capture.auth }
-  if (config.delivery.kind === 'relay') return config.delivery
+  if (capture) {
+    const { host, port, auth } = capture
+    return { kind: 'relay', host, port, auth, connections: CAPTURE_CONNECTIONS }
+  }
+  if (config.delivery.kind === 'relay') return { ...config.delivery, connections: config.relayConnections }
   const policies = createStoredPolicies({ store, resolver, clock, allow })
   return { kind: 'direct', port: config.mxPort, resolver, allow, policies }
 }

@@ -171,6 +171,54 @@ eachStore(
   },
 )
 
+test('while outcomes wait for their commit, further messages stop before their final dot', async (t) => {
+  const { openSqlite } = await import('../store/sqlite.ts')
+  const { temporaryFolder } = await import('../../test/support/stores.ts')
+  const store = await openSqlite(await temporaryFolder(t))
+  t.after(() => store.close())
+  const [CONNECTIONS, HELD_BACK_AT] = [20, 8]
+  /** Attempts at their final dot, to be let go; outcomes at their commit, likewise. */
+  const atDot: (() => void)[] = []
+  const atCommit: (() => void)[] = []
+  let dots = 0
+  const transport = fakeTransport(CONNECTIONS, async () => DELIVERED)
+  const { deliver } = transport
+  transport.deliver = (lane, delivery, ready, stillOurs) =>
+    deliver(lane, delivery, ready, async () => {
+      await new Promise<void>((resolve) => atDot.push(resolve))
+      await stillOurs()
+      dots++
+    })
+  const slow = {
+    ...store,
+    commit: async (unit: Parameters<typeof store.commit>[0]) => {
+      if (unit[0]?.sql.includes('attempts = ?')) await new Promise<void>((resolve) => atCommit.push(resolve))
+      return store.commit(unit)
+    },
+  }
+  const seed = { accountId: 'a', domainId: 'd', recipientDomain: 'x.example', count: CONNECTIONS }
+  await seedQueue(store, { ...seed, dueAt: systemClock.now() - 1 })
+  const engine = seededEngine(slow, systemClock, transport)
+  await engine.start()
+  await eventually('all at their final dot', async () => atDot.length === CONNECTIONS)
+  for (const goOn of atDot.splice(0, HELD_BACK_AT)) goOn()
+  await eventually('the first at their commit', async () => atCommit.length === HELD_BACK_AT)
+  for (const goOn of atDot.splice(0)) goOn()
+  for (let turn = 0; turn < 20; turn++) await soon()
+  assert.equal(dots, HELD_BACK_AT, 'nobody passes while eight outcomes are not on disk')
+  atCommit.shift()?.()
+  await eventually('one for one', async () => dots === HELD_BACK_AT + 1)
+  for (let turn = 0; turn < 20; turn++) await soon()
+  assert.equal(dots, HELD_BACK_AT + 1)
+  await eventually('all of them', async () => {
+    for (const commit of atCommit.splice(0)) commit()
+    const rows = await store.db.selectFrom('deliveries').select('state').execute()
+    return rows.every(({ state }) => state === 'delivered')
+  })
+  assert.equal(dots, CONNECTIONS)
+  await engine.stop(0)
+})
+
 test('a claim returns only what still waits', async (t) => {
   const { openSqlite } = await import('../store/sqlite.ts')
   const { temporaryFolder } = await import('../../test/support/stores.ts')

@@ -59,6 +59,25 @@ test('a lane without a rate gets half of what it did', () => {
   assert.equal(pace.state(10_000 + RECOVERY_MS).messagesPerSecond, null)
 })
 
+test('too many connections: fewer of them, no lower rate, until a complaint about the rate comes', () => {
+  const why = '421 4.7.0 relay.example Error: too many connections from 192.0.2.1'
+  const free = new Pace(limits(null))
+  assert.equal(free.slowDown(0, why), true)
+  assert.deepEqual(free.state(0), {
+    connections: 10,
+    messagesPerSecond: null,
+    backedOffMs: RECOVERY_MS,
+    why,
+  })
+  const paced = new Pace(limits(10))
+  paced.slowDown(0, '421 4.7.0 Too many concurrent SMTP connections')
+  assert.deepEqual([paced.state(0).connections, paced.state(0).messagesPerSecond], [10, 10])
+  for (let now = 0; now < 6_000; now += 10) free.finished(now)
+  free.slowDown(6_000, '421 4.7.0 Connection rate limit exceeded')
+  const { connections, messagesPerSecond } = free.state(6_000)
+  assert.ok(connections <= 6 && messagesPerSecond !== null, `${connections}, ${messagesPerSecond}`)
+})
+
 test('which replies ask to slow down', () => {
   const cases: [number, string, boolean][] = [
     [421, '4.7.28 Gmail has detected an unusual rate of unsolicited mail', true],

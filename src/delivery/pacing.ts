@@ -3,7 +3,8 @@
  *
  * 1. A rate is kept by spacing: attempts begin on an even grid, never in a burst at a window's start.
  * 2. A reply that speaks of rate (421, or 4xx with such words) halves rate and connections at once; a lane
- *    without a set rate gets half of what it did in the last seconds.
+ *    without a set rate gets half of what it did in the last seconds. One that speaks of too many connections
+ *    halves these alone: it says nothing about how much may go over those that are left.
  * 3. The lane recovers evenly over 15 minutes of success, then the set limits hold again.
  */
 import type { LaneLimits } from './providers.ts'
@@ -29,7 +30,8 @@ export interface PaceState {
 
 export class Pace {
   private readonly limits: LaneLimits
-  private cut: { factor: number; at: number; baseRate: number; why: string } | null = null
+  /** `baseRate` null: only connections were cut so far. */
+  private cut: { factor: number; at: number; baseRate: number | null; why: string } | null = null
   /** When the next attempt may begin. */
   private nextSlotAt = Number.NEGATIVE_INFINITY
   private measured = 0
@@ -71,7 +73,8 @@ export class Pace {
   slowDown(now: number, why: string): boolean {
     if (this.cut && now - this.cut.at < CUT_EVERY_MS) return false
     const factor = Math.max(FACTOR_MIN, this.factor(now) / 2)
-    const baseRate = this.cut?.baseRate ?? Math.max(this.throughput(now), 1)
+    const known = this.cut?.baseRate ?? null
+    const baseRate = known === null && !CONNECTION_WORDS.test(why) ? Math.max(this.throughput(now), 1) : known
     this.cut = { factor, at: now, baseRate, why }
     this.nextSlotAt = Math.max(this.nextSlotAt, now)
     return true
@@ -89,8 +92,9 @@ export class Pace {
 
   private rate(now: number): number | null {
     const factor = this.factor(now)
-    const base = this.limits.messagesPerSecond ?? (factor < 1 ? (this.cut?.baseRate ?? null) : null)
-    return base === null ? null : Math.max(RATE_MIN_PER_SECOND, base * factor)
+    const cutRate = factor < 1 ? (this.cut?.baseRate ?? null) : null
+    const base = this.limits.messagesPerSecond ?? cutRate
+    return base === null ? null : Math.max(RATE_MIN_PER_SECOND, cutRate === null ? base : base * factor)
   }
 
   private factor(now: number): number {
@@ -105,6 +109,9 @@ export class Pace {
 
 const RATE_WORDS =
   /rate.?limit|too (many|much|fast)|throttl|slow(ing)? down|exceed(ed|s)? .{0,40}(rate|limit|quota|connections|messages)|(connection|message|sending) (rate|limit)|concurren|unusual rate|temporarily (deferred|rate)|try again (later|in).{0,40}(volume|rate)|deferred due to (user complaints|unexpected volume)|RP-00[123]|TSS?0[0-9]|4\.7\.28|4\.7\.500/i
+/** Too many at a time; a "connection rate" is about how often. */
+const CONNECTION_WORDS =
+  /too many (concurrent |simultaneous |open |parallel )?(smtp )?(connections|sessions)|(concurrent|simultaneous) (smtp )?(connection|session)/i
 const GREYLIST_WORDS = /gr[ea]y-?list/i
 
 /** Does a temporary reply ask us to slow down? 421 does at any time (RFC 5321 §4.2.3: the server closes). */

@@ -13,6 +13,7 @@
  * attempt goes on in plain text on a new connection, unless the message (messages.md rule 36) or the
  * receiver's policy (tls-policy.ts) requires TLS.
  */
+import type { Cache } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { failPoint } from '../base/fail-point.ts'
 import { type Cidr, parseIp } from '../base/ip.ts'
@@ -43,7 +44,14 @@ import { TranscriptRecorder } from './transcript.ts'
 
 /** Where mail goes: to one server, or to the recipients' own. */
 export type Routing =
-  | { kind: 'relay'; host: string; port: number; auth: { user: string; password: string } | null }
+  | {
+      kind: 'relay'
+      host: string
+      port: number
+      auth: { user: string; password: string } | null
+      /** At a time; a relay that refuses some of them is slowed down to by pacing. */
+      connections: number
+    }
   | {
       kind: 'direct'
       port: number
@@ -68,9 +76,13 @@ export interface TransportParts {
   connect?: (options: ConnectOptions) => Promise<SmtpConnection>
 }
 
-/** One relay, which is ours to load. Postfix as a receiver is at its best around 20 connections. */
-const RELAY_LIMITS: LaneLimits = { connections: 20, messagesPerConnection: 100, messagesPerSecond: null }
 const RELAY_SITE = 'relay'
+/** A relay is ours to load: only connections are bounded. */
+const relayLimits = (connections: number): LaneLimits => ({
+  connections,
+  messagesPerConnection: 100,
+  messagesPerSecond: null,
+})
 /** Addresses tried in one attempt: with half a minute for each it stays within minutes. */
 const ADDRESSES_PER_ATTEMPT_MAX = 8
 
@@ -112,8 +124,8 @@ export function createTransport(parts: TransportParts): Transport {
       : null
 
   async function siteOf(domain: string): Promise<Pick<LaneInfo, 'site' | 'provider' | 'limits'>> {
-    if (destinations) return destinations.get(domain)
-    return { site: RELAY_SITE, provider: 'Other', limits: RELAY_LIMITS }
+    if (routing.kind === 'direct') return (destinations as Cache<Destination>).get(domain)
+    return { site: RELAY_SITE, provider: 'Other', limits: relayLimits(routing.connections) }
   }
 
   async function laneOf(delivery: ClaimedDelivery): Promise<LaneInfo> {

@@ -82,6 +82,8 @@ export interface AcceptParts extends CopyParts, RowParts {
   /** Unverified domains may send (capture mode). */
   allowUnverified: boolean
   engine: Pick<Delivery, 'reserve' | 'inserted' | 'wake'>
+  /** Told of each message and how many copies it has, before these are made. */
+  accepted?(copies: number): void
 }
 
 const MESSAGE_BYTES_MAX = 25 * 1024 * 1024
@@ -118,6 +120,7 @@ export async function acceptMessage(
   await checkSize(parts, record, submission)
   const lists = await parts.lists.listsAmong(domain.accountId, draft.recipients)
   const isList = (mailbox: Mailbox) => lists.size > 0 && lists.has(addressKey(mailbox))
+  parts.accepted?.(draft.recipients.length)
   const copies = await copiesOf(parts, draft, record, now)
   const direct = copies.filter(({ recipient }) => !isList(recipient))
   // The list's own address gets no mail, so there is no copy of its own that a batch's events could name.

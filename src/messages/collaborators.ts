@@ -122,7 +122,13 @@ export interface SourceChooser {
    */
   check(domain: Domain, options: MessageOptions): Promise<void>
   /** The address for one delivery; null leaves it to the system. */
-  choose(domain: Domain, options: MessageOptions, deliveryId: string): Promise<Source | null>
+  choose(
+    domain: Domain,
+    options: Pick<MessageOptions, 'sendingIp' | 'sendingIpPool'>,
+    deliveryId: string,
+  ): Promise<Source | null>
+  /** Whether a pool of that id may be sent from. */
+  hasPool(id: string): boolean
 }
 
 /** A message as far as its lists need to know it. */

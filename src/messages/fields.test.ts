@@ -168,7 +168,18 @@ function visited(recipient: string, times: readonly number[]): void {
 
 /** When the mail of a call is due, in Unix milliseconds. */
 async function dueOf(form: Form): Promise<number> {
-  const { status, text, body } = await service.send(form)
+  return dueOfAnswer(await service.send(form))
+}
+
+async function dueOfMime(form: Form): Promise<number> {
+  return dueOfAnswer(await service.call('POST', `/v3/${service.domain}/messages.mime`, { form }))
+}
+
+async function dueOfAnswer({
+  status,
+  text,
+  body,
+}: Awaited<ReturnType<TestService['send']>>): Promise<number> {
   assert.equal(status, 200, text)
   const [accepted] = (await service.events(`?event=accepted&message-id=${body.id.slice(1, -1)}`)) as {
     message: { 'scheduled-for'?: number }
@@ -498,6 +509,63 @@ const MIME_FIELDS: Record<string, () => Promise<void>> = {
   },
 }
 
+/** Effects that are not in the mail itself: each given as the field, and as its header. */
+const MIME_EFFECTS: Record<string, () => Promise<void>> = {
+  async 'o:deliverytime'() {
+    const at = Math.ceil(Date.now() / 1000) * 1000 + HOUR_MS
+    const text = new Date(at).toUTCString()
+    for (const form of bothForms('o:deliverytime', 'X-Service-Deliver-By', text))
+      assert.equal(await dueOfMime({ to: 'mime-later@example.org', ...form }), at)
+  },
+  async 'o:deliverytime-optimize-period'() {
+    const hour = Math.ceil(Date.now() / HOUR_MS) * HOUR_MS + 30 * HOUR_MS
+    const weeks = [1, 2, 3, 4, 5].map((week) => hour - week * 7 * 24 * HOUR_MS)
+    visited('mime-habit@example.org', weeks)
+    const header = 'X-Service-Delivery-Time-Optimize-Period'
+    for (const form of bothForms('o:deliverytime-optimize-period', header, '48h'))
+      assert.equal(await dueOfMime({ to: 'mime-habit@example.org', ...form }), hour)
+  },
+  async 'o:time-zone-localize'() {
+    visited('mime-zone@example.org', [Date.now() - HOUR_MS])
+    for (const form of bothForms('o:time-zone-localize', 'X-Service-Time-Zone-Localize', '16:00')) {
+      const due = await dueOfMime({ to: 'mime-zone@example.org', ...form })
+      assert.ok(due > Date.now() && due <= Date.now() + 24 * HOUR_MS)
+      // 16:00 in Kolkata, which is five and a half hours ahead of UTC all year.
+      assert.equal(new Date(due).toISOString().slice(11, 16), '10:30')
+    }
+  },
+  async 'o:require-tls'() {
+    for (const [at, form] of bothForms('o:require-tls', 'X-Service-Require-TLS', 'yes').entries()) {
+      const to = `mime-tls-only-${at}@example.org`
+      await service.call('POST', `/v3/${service.domain}/messages.mime`, { form: { to, ...form } })
+      await eventually('failed attempt', async () =>
+        (await service.events(`?recipient=${to}`)).find(({ event }) => event === 'failed'),
+      )
+      assert.ok(!sink.messages.some(({ envelope }) => envelope.to.includes(to)))
+    }
+  },
+  async 'o:skip-verification'() {
+    for (const [value, tls] of [
+      ['yes', true],
+      ['no', false],
+    ] as const)
+      for (const form of bothForms('o:skip-verification', 'X-Service-Skip-Verification', value))
+        assert.equal((await sentMime(form)).received.tls, tls)
+  },
+  async 'o:sending-ip-pool'() {
+    for (const form of bothForms('o:sending-ip-pool', 'X-Service-Sending-Ip-Pool', 'shared')) {
+      const { field, received } = await sentMime(form)
+      assert.deepEqual([field('X-Service-Sending-Ip'), received.remoteAddress], ['127.0.0.4', '127.0.0.4'])
+      assert.equal(field('X-Service-Sending-Ip-Pool'), undefined)
+    }
+  },
+}
+
+const bothForms = (field: string, header: string, value: string): Form[] => [
+  { message: simpleMime(), [field]: value },
+  { message: simpleMime(`${header}: ${value}`) },
+]
+
 /** The options mean the same in both operations: the field in one message, its header in the other. */
 const HEADER_FORM: Record<string, [header: string, value: string, see: RegExp, unseen?: RegExp]> = {
   'o:tag': ['X-Mailgun-Tag', 'a, b', /^X-Service-Tag: a, b\r$/m, /X-Mailgun/],
@@ -536,6 +604,7 @@ const HEADER_FORM: Record<string, [header: string, value: string, see: RegExp, u
 
 for (const [field, prove] of Object.entries(FIELDS)) test(`messages: ${field}`, prove)
 for (const [field, prove] of Object.entries(MIME_FIELDS)) test(`messages.mime: ${field}`, prove)
+for (const [field, prove] of Object.entries(MIME_EFFECTS)) test(`messages.mime: what ${field} does`, prove)
 for (const [field, [header, value, see, unseen]] of Object.entries(HEADER_FORM)) {
   test(`messages.mime: ${field}, as field and as ${header}`, async () => {
     const real = value.replace('@', service.domain)
@@ -580,7 +649,7 @@ const SPECIFIED = {
 }
 
 test('no field of the specification is without a proof', () => {
-  const mime = { ...MIME_FIELDS, ...HEADER_FORM, 'o:testmode': 1, 'o:sending-ip-pool': 1 }
+  const mime = { ...MIME_FIELDS, ...MIME_EFFECTS, ...HEADER_FORM, 'o:testmode': 1 }
   assert.deepEqual(
     SPECIFIED.messages.split(/\s+/).filter((field) => !(field in FIELDS)),
     [],

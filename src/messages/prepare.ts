@@ -25,6 +25,7 @@ import {
 } from './copy.ts'
 import type { RecipientVariables } from './draft.ts'
 import { isSuppressed } from './headers.ts'
+import type { MessageOptions } from './options.ts'
 import type { MessageRecords } from './records.ts'
 import { type SecondaryKeys, secondaryKey } from './secondary-keys.ts'
 import type { UnderWay } from './under-way.ts'
@@ -113,9 +114,17 @@ async function readyToSend(
     },
     primaryDkim: signing[0] ? `${signing[0].selector}._domainkey.${signing[0].domain}` : null,
     windowIsSenders: options.deliverWithinMs !== null,
-    source: await parts.sources.choose(domain, options, delivery.id),
+    source: await parts.sources.choose(domain, sendingOf(delivery, options), delivery.id),
     sourceHeader,
   }
+}
+
+/** A delivery that was moved in the queue leaves from the pool it was moved to, whatever its message asked for. */
+function sendingOf(
+  { sending_pool: moved }: ClaimedDelivery,
+  { sendingIp, sendingIpPool }: MessageOptions,
+): Pick<MessageOptions, 'sendingIp' | 'sendingIpPool'> {
+  return moved ? { sendingIp: null, sendingIpPool: moved } : { sendingIp, sendingIpPool }
 }
 
 /** The target of a delivery's copy, as its row has it. */

@@ -62,6 +62,8 @@ export interface SendingParts {
   lists?: ListExpander
   sandbox?: SandboxGate
   tags: Pick<KnownTags, 'admit'>
+  /** Told of each message accepted by the API or SMTP, with the number of its copies. */
+  accepted?(copies: number): void
   /** Deliveries that one queue of a domain may hold. */
   queuedMax?: number
   /** Further things to remove when old messages are. */

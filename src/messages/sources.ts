@@ -23,12 +23,14 @@ export function createSources(parts: {
   const poolNamed = (id: string) => (id === SHARED_POOL ? configured.filter(({ shared }) => shared) : [])
   const usableBy = (accountId: string, list: readonly SourceAddress[]) =>
     list.filter(({ shared }) => shared || accountId === firstAccountId)
+  const hasPool = (id: string) => poolNamed(id).length > 0
   return {
+    hasPool,
     async check(domain, { sendingIp, sendingIpPool }) {
       if (sendingIp !== null && !usableBy(domain.accountId, known).some(({ ip }) => ip === sendingIp)) {
         throw new Forbidden(`Rejected: IP ${quotable(sendingIp)} can't be used to send the message`)
       }
-      if (sendingIpPool === null || poolNamed(sendingIpPool).length > 0) return
+      if (sendingIpPool === null || hasPool(sendingIpPool)) return
       throw new BadRequest(`${quotable(sendingIpPool)} is not a valid IP pool (value of 'o:sending-ip-pool')`)
     },
     async choose(domain, { sendingIp, sendingIpPool }, deliveryId) {

@@ -1,5 +1,5 @@
 /**
- * Actions on a part of the queue: pause, resume, retry and drop, by filter. Deliveries that are being handed
+ * Actions on a part of the queue: pause, resume, retry, drop and move to a pool, by filter. Deliveries that are being handed
  * over are left alone; those that wait in memory are given back first, so that none escapes.
  *
  * A paused delivery is due when its window ends, so that even a forgotten one comes to an end.
@@ -8,6 +8,7 @@ import type { Clock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
 import type { Delivery } from '../delivery/contract.ts'
 import { type EventMessage, eventStatement, rejectedEvent } from '../events/event.ts'
+import { quotable } from '../http/params.ts'
 import { type SqlValue, StaleWrite, type Statement, type Store } from '../store/store.ts'
 import { laneNames, type QueueTotals } from './totals.ts'
 
@@ -31,6 +32,8 @@ export interface ActionParts {
   clock: Clock
   /** The message as its events name it; null when it is gone. */
   messageOf(id: string): Promise<EventMessage | null>
+  /** Whether there is an IP pool of that id. */
+  hasPool(id: string): boolean
 }
 
 export interface ActionResult {
@@ -41,27 +44,32 @@ export interface ActionResult {
 /** Deliveries in one transaction. */
 const CHUNK = 500
 
-/** `accountId` null: of all accounts. @throws BadRequest for `move`, as long as there are no pools */
+/** What to do; `move` says where to. */
+export type Order = { action: Exclude<QueueAction, 'move'> } | { action: 'move'; pool: string }
+
+/** `accountId` null: of all accounts. @throws BadRequest for `move` to a pool that is not there */
 export async function runAction(
   parts: ActionParts,
   accountId: string | null,
-  action: QueueAction,
+  order: Order,
   filter: QueueFilter,
   dryRun: boolean,
 ): Promise<ActionResult> {
-  if (dryRun) return sweep(parts, accountId, action, filter, true)
-  return parts.delivery.whileIdle(() => sweep(parts, accountId, action, filter, false))
+  if (order.action === 'move' && !parts.hasPool(order.pool))
+    throw new BadRequest(`${quotable(order.pool)} is not a valid IP pool (value of 'pool')`)
+  if (dryRun) return sweep(parts, accountId, order, filter, true)
+  return parts.delivery.whileIdle(() => sweep(parts, accountId, order, filter, false))
 }
 
 async function sweep(
   parts: ActionParts,
   accountId: string | null,
-  action: QueueAction,
+  order: Order,
   filter: QueueFilter,
   dryRun: boolean,
 ): Promise<ActionResult> {
   const destinations = await destinationsOf(parts, accountId, filter)
-  const { sql, values } = selection(accountId, action, filter, parts.clock.now())
+  const { sql, values } = selection(accountId, order.action, filter, parts.clock.now())
   const result: ActionResult = { matched: 0, changed: 0 }
   for (let after = ''; ; ) {
     const rows = (await parts.store.read({
@@ -74,7 +82,7 @@ async function sweep(
         hasTag(row, filter.tag),
     )
     result.matched += matching.length
-    if (!dryRun) result.changed += await change(parts, action, matching)
+    if (!dryRun) result.changed += await change(parts, order, matching)
     const last = rows.at(-1)
     if (!last || rows.length < CHUNK) return result
     after = last.id
@@ -146,17 +154,19 @@ function hasTag(row: Candidate, tag: string | undefined): boolean {
   return (tags ?? []).some((other) => other.toLowerCase() === tag.toLowerCase())
 }
 
-const SET: Record<'pause' | 'resume' | 'retry' | 'drop', string> = {
+/** `updated_at` is the last value of each. */
+const SET: Record<QueueAction, string> = {
   pause: `paused_due_at = due_at, due_at = expires_at, reason = 'paused', updated_at = ?`,
   resume: `due_at = COALESCE(paused_due_at, due_at), paused_due_at = NULL, reason = 'resumed', updated_at = ?`,
   retry: `due_at = ?, paused_due_at = NULL, reason = 'retry-asked', updated_at = ?`,
   drop: `state = 'cancelled', due_at = ?, reason = 'dropped', updated_at = ?`,
+  move: `sending_pool = ?, updated_at = ?`,
 }
 
-async function change(parts: ActionParts, action: QueueAction, rows: readonly Candidate[]): Promise<number> {
-  if (action === 'move') throw new BadRequest('There is no IP pool to move to')
+async function change(parts: ActionParts, order: Order, rows: readonly Candidate[]): Promise<number> {
+  const { action } = order
   const now = Math.round(parts.clock.now())
-  const values = action === 'pause' || action === 'resume' ? [now] : [now, now]
+  const values = valuesOf(order, now)
   const sql = `UPDATE deliveries SET ${SET[action]} WHERE id = ? AND ${STATES[action].replaceAll('d.', '')}`
   const results = await Promise.all(
     rows.map(async (row) => {
@@ -167,6 +177,11 @@ async function change(parts: ActionParts, action: QueueAction, rows: readonly Ca
     }),
   )
   return results.filter(Boolean).length
+}
+
+function valuesOf(order: Order, now: number): SqlValue[] {
+  if (order.action === 'move') return [order.pool, now]
+  return order.action === 'pause' || order.action === 'resume' ? [now] : [now, now]
 }
 
 /** False when somebody else has taken up or ended the delivery meanwhile. */

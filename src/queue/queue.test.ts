@@ -5,13 +5,17 @@ import { createSink } from '../../test/support/smtp-sink.ts'
 
 const BASE = '/sendwright/v1'
 
-async function rig(t: test.TestContext, database: 'sqlite' | 'postgres' = 'sqlite') {
+async function rig(
+  t: test.TestContext,
+  database: 'sqlite' | 'postgres' = 'sqlite',
+  env: Record<string, string> = {},
+) {
   const sink = await createSink()
   t.after(() => sink.close())
   sink.on('RCPT TO', '451 4.3.0 not now')
   const service = await startTestService(
     t,
-    { SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}` },
+    { SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`, ...env },
     { database },
   )
   return { sink, service }
@@ -81,6 +85,35 @@ for (const database of ['sqlite', 'postgres'] as const) {
   })
 }
 
+for (const database of ['sqlite', 'postgres'] as const) {
+  test(`what is moved to the shared pool leaves from there, whatever it asked for (${database})`, async (t) => {
+    const { sink, service } = await rig(t, database, { SENDWRIGHT_IPS: '127.0.0.2,127.0.0.4=shared' })
+    const to = ['a@one.example', 'b@two.example']
+    const { id } = (await service.send({ to, 'o:sending-ip': '127.0.0.2' })).body
+    await deferred(service, id)
+    const order = { action: 'move', pool: 'shared', filter: { recipient_domain: 'two.example' } }
+    assert.deepEqual((await act(service, { ...order, dry_run: true })).body, { matched: 1, changed: 0 })
+    assert.deepEqual((await act(service, order)).body, { matched: 1, changed: 1 })
+    assert.deepEqual(
+      (await items(service, id)).map(({ reason }) => reason.code),
+      ['deferred', 'deferred'],
+      'moved, not hurried',
+    )
+    sink.clearRules()
+    await act(service, { action: 'retry', filter: { message_id: id } })
+    await sink.waitFor(2)
+    const sources = sink.messages.map(({ envelope, remoteAddress }) => [envelope.to[0], remoteAddress])
+    assert.deepEqual(sources.sort(), [
+      ['a@one.example', '127.0.0.2'],
+      ['b@two.example', '127.0.0.4'],
+    ])
+    assert.match(
+      sink.messages.find(({ remoteAddress }) => remoteAddress === '127.0.0.4')?.raw.toString() ?? '',
+      /^X-Service-Sending-Ip: 127\.0\.0\.4\r$/m,
+    )
+  })
+}
+
 test('what an action refuses', async (t) => {
   const { service } = await rig(t)
   const cases: [unknown, string][] = [
@@ -92,6 +125,12 @@ test('what an action refuses', async (t) => {
     [
       { action: 'drop', filter: { older_than: 'long' } },
       'Invalid format for parameter filter.older_than: long',
+    ],
+    [{ action: 'move', filter: { tag: 'x' } }, 'Missing mandatory parameter: pool'],
+    // No address is configured as shared here.
+    [
+      { action: 'move', filter: { tag: 'x' }, pool: 'shared', dry_run: true },
+      `shared is not a valid IP pool (value of 'pool')`,
     ],
     [{ action: 'move', filter: { tag: 'x' }, pool: 'p1' }, `p1 is not a valid IP pool (value of 'pool')`],
   ]

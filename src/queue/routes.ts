@@ -92,7 +92,7 @@ export function queueRoutes(parts: QueueRouteParts): Operation[] {
       path: `${BASE}/queue/actions`,
       id: 'runQueueAction',
       tag: TAG,
-      summary: 'Pause, resume, retry or drop what a filter matches',
+      summary: 'Pause, resume, retry, drop or move what a filter matches',
       auth: WRITE,
       params: [],
       body: {
@@ -116,13 +116,10 @@ export function queueRoutes(parts: QueueRouteParts): Operation[] {
         const action = params.oneOf('action', ACTIONS)
         if (action === undefined) throw new BadRequest('Missing mandatory parameter: action')
         const filter = filterOf(params)
-        if (action === 'move') {
-          const pool = params.required('pool')
-          throw new BadRequest(`${pool} is not a valid IP pool (value of 'pool')`)
-        }
+        const order = action === 'move' ? { action, pool: params.required('pool') } : { action }
         const dryRun = params.boolean('dry_run') ?? false
-        const result = await runAction(parts, scope(caller), action, filter, dryRun)
-        log.info({ action, filter, dryRun, key: caller.keyId, ...result }, 'queue action')
+        const result = await runAction(parts, scope(caller), order, filter, dryRun)
+        log.info({ ...order, filter, dryRun, key: caller.keyId, ...result }, 'queue action')
         return { ...result }
       },
     }),

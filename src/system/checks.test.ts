@@ -73,6 +73,15 @@ test('port 25 is failed when no mail server can be reached, and says which were 
   assert.match(port.sentence, /mx\.probe\.example \(127\.255\.255\.3\).*Ask your provider/)
 })
 
+test('in capture mode no question leaves the machine', async (t) => {
+  const internet = await createInternet(t)
+  const sink = await internet.site(['probe.example'])
+  const env = { SENDWRIGHT_DELIVERY: 'capture', SENDWRIGHT_IPS: ADDRESS }
+  const check = await checksIn(t, internet, env, { hostAddresses: ['8.8.4.4'] })
+  assert.match(check('resolver').sentence, /^Not asked: in capture mode/)
+  assert.deepEqual([internet.dns.queries.length, sink.connections.total], [0, 0])
+})
+
 test('in capture and relay mode nobody is asked about this host', async (t) => {
   const internet = await createInternet(t)
   const sink = await internet.site(['probe.example'])
@@ -133,8 +142,8 @@ test('a resolver that fails stops mail in direct mode, and only verification in 
   internet.dns.misbehave('probe.example', 'servfail')
   const direct = await checksIn(t, internet)
   assert.equal(direct('resolver').state, 'failed')
-  const capture = await checksIn(t, internet, { SENDWRIGHT_DELIVERY: 'capture' })
-  assert.equal(capture('resolver').state, 'warning')
+  const relay = await checksIn(t, internet, { SENDWRIGHT_DELIVERY: 'smtp://127.0.0.1:2599' })
+  assert.equal(relay('resolver').state, 'warning')
 })
 
 test('a certificate: valid, soon over, over, not yet, none', async (t) => {

@@ -23,7 +23,7 @@ const CLIENTS = 8
 const LOGIN = 'drill'
 const PASSWORD = 'drill-password-0123456789'
 const BODY = `${'x'.repeat(98)}\r\n`.repeat(100)
-const CONNECTIONS_MAX = 20 // of the lane to a relay: so many transactions can be past the final dot
+const CONNECTIONS_MAX = 20 // to the relay: so many transactions can be past the final dot
 const FIRST_DELIVERY_MAX_MS = 5_000
 const DRAIN_MAX_MS = 120_000
 /** After a refusal or a broken connection. */
@@ -43,7 +43,11 @@ export async function run(report: DrillReport): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-drill-'))
   const sink = await createSink({ host: ownAddress() })
   const host = ownAddress()
-  const env = { SENDWRIGHT_DATA: folder, SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}` }
+  const env = {
+    SENDWRIGHT_DATA: folder,
+    SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`,
+    SENDWRIGHT_RELAY_CONNECTIONS: String(CONNECTIONS_MAX),
+  }
   const rig: Rig = {
     service: await startProcess(host, env),
     ledger: new Set(),

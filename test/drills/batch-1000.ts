@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DrillReport } from '../../scripts/drill.ts'
 import { openSqlite } from '../../src/store/sqlite.ts'
-import { residentBytes, residentPeakBytes } from '../support/process-memory.ts'
+import { cpuSeconds, residentBytes, residentPeakBytes } from '../support/process-memory.ts'
 import { ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, type ServiceProcess, startProcess } from '../support/service-process.ts'
 import { createSink, type Sink } from '../support/smtp-sink.ts'
@@ -51,6 +51,7 @@ async function callAll(service: ServiceProcess, sink: Sink, report: DrillReport)
   const waitsMs: number[] = []
   const atRestMb: number[] = []
   let deliveringMs = 0
+  const cpuBefore = await cpuSeconds(pid)
   for (let at = 0; at < CALLS; at++) {
     const begun = performance.now()
     waitsMs.push(await post(service, newsletter(service.domain, at)))
@@ -63,11 +64,13 @@ async function callAll(service: ServiceProcess, sink: Sink, report: DrillReport)
     await sleep(REST_MS)
     atRestMb.push((await residentBytes(pid)) / MB)
   }
+  const cpuS = (await cpuSeconds(pid)) - cpuBefore
   const medianMs = median(waitsMs)
   const [early = 0, late = 0] = atRestMb
   report.figure('median time to the 200', medianMs, 'ms')
   report.figure('longest time to the 200', Math.max(...waitsMs), 'ms')
   report.figure('mails delivered', (CALLS * RECIPIENTS * 1_000) / deliveringMs, 'a second')
+  report.figure('CPU time of the service', (cpuS * 1e6) / (CALLS * RECIPIENTS), 'us a mail')
   report.figure(`RSS at rest, after ${WARM_UP} calls`, early, 'MB')
   report.figure(`RSS at rest, after ${CALLS} calls`, late, 'MB')
   report.figure('highest RSS', (await residentPeakBytes(pid)) / MB, 'MB')

@@ -1,11 +1,12 @@
-/** R3, short: no 200 leaves before a successful sync that covers its rows. */
+/** R3, short: no 200 and no 250 leaves before a successful sync that covers its rows. */
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { post } from '../support/crash-rig.ts'
 import { ownAddress } from '../support/service.ts'
-import { startProcess } from '../support/service-process.ts'
+import { AUTHORIZATION, type ServiceProcess, startProcess } from '../support/service-process.ts'
+import { openDialogue, plainLogin } from '../support/smtp-dialogue.ts'
 import { createSink } from '../support/smtp-sink.ts'
 import { temporaryFolder } from '../support/stores.ts'
 import { attachStrace, hasStrace } from '../support/strace.ts'
@@ -14,6 +15,44 @@ const SENDS = 60
 const subjectOf = (number: number) => `marker-${String(number).padStart(5, '0')}`
 
 test('every 200 follows a sync of its rows', async (t) => {
+  await proveOrder(t, / (?:write|writev|sendto|sendmsg)\(.*Queued\. Thank you/, async (service) => {
+    for (let number = 0; number < SENDS; number++) {
+      const answer = await post(service, { to: 'user@example.org', subject: subjectOf(number), text: 'Hi.' })
+      assert.ok('id' in answer)
+    }
+  })
+})
+
+test('every 250 to a submission follows a sync of its rows', async (t) => {
+  await proveOrder(t, / (?:write|writev|sendto|sendmsg)\(.*250 2\.0\.0 Queued </, async (service) => {
+    const credentials = { login: 'strace', password: 'strace-password-0123456789' }
+    const made = await fetch(`${service.url}/v3/domains/${service.domain}/credentials`, {
+      method: 'POST',
+      headers: { authorization: AUTHORIZATION },
+      body: new URLSearchParams(credentials),
+    })
+    assert.equal(made.status, 200, await made.text())
+    const client = await openDialogue(t, { host: new URL(service.url).hostname, port: 2525 })
+    await client.reply()
+    await client.say('EHLO client.example')
+    const user = `${credentials.login}@${service.domain}`
+    assert.match((await client.say(`AUTH PLAIN ${plainLogin(user, credentials.password)}`)) ?? '', /^235/)
+    for (let number = 0; number < SENDS; number++) {
+      for (const line of [`MAIL FROM:<${user}>`, 'RCPT TO:<user@example.org>', 'DATA']) {
+        assert.match((await client.say(line)) ?? '', /^[23]5/)
+      }
+      const answer = await client.say(`From: ${user}\r\nSubject: ${subjectOf(number)}\r\n\r\nHi.\r\n.`)
+      assert.match(answer ?? '', /^250 2\.0\.0 Queued </)
+    }
+  })
+})
+
+/** Watches a service while `send` gets SENDS answers, one after the other, each to the message that its number marks. */
+async function proveOrder(
+  t: TestContext,
+  answerPattern: RegExp,
+  send: (service: ServiceProcess) => Promise<void>,
+): Promise<void> {
   if (!hasStrace()) {
     t.skip('strace is not installed: the order of sync and answer is NOT proven here')
     return
@@ -29,15 +68,10 @@ test('every 200 follows a sync of its rows', async (t) => {
   const log = join(folder, 'strace.log')
   const calls = 'trace=fsync,fdatasync,pwrite64,write,writev,sendto,sendmsg'
   const strace = await attachStrace(service.child.pid as number, ['-e', calls, '-s', '5000', '-o', log])
-  for (let number = 0; number < SENDS; number++) {
-    const answer = await post(service, { to: 'user@example.org', subject: subjectOf(number), text: 'Hi.' })
-    assert.ok('id' in answer)
-  }
+  await send(service)
   await strace.detach()
   const lines = (await readFile(log, 'latin1')).split('\n')
-  const answers = lines.flatMap((line, index) =>
-    / (?:write|writev|sendto|sendmsg)\(.*Queued\. Thank you/.test(line) ? [index] : [],
-  )
+  const answers = lines.flatMap((line, index) => (answerPattern.test(line) ? [index] : []))
   assert.equal(answers.length, SENDS, 'answers seen')
   const syncs = completedSyncs(lines)
   for (const [number, answeredAt] of answers.entries()) {
@@ -47,7 +81,7 @@ test('every 200 follows a sync of its rows', async (t) => {
     const synced = syncs.some((sync) => sync.fd === fd && sync.begun > written && sync.done < answeredAt)
     assert.ok(synced, `${subjectOf(number)} was synced before its answer`)
   }
-})
+}
 
 /** Syncs that succeeded; a call may be cut into "unfinished" and "resumed" by those of other threads. */
 function completedSyncs(lines: readonly string[]): { fd: string; begun: number; done: number }[] {

@@ -29,6 +29,32 @@ export async function withStore<T>(run: (store: Store) => Promise<T>): Promise<T
   }
 }
 
+/**
+ * The same store, and when it has nothing to do: for simulated time, which must stand still while the database works,
+ * or its milliseconds count as the engine's.
+ */
+export function watched(store: Store): { store: Store; quiet(): Promise<void> } {
+  let working = 0
+  const counted = async <T>(run: () => Promise<T>): Promise<T> => {
+    working++
+    return run().finally(() => working--)
+  }
+  return {
+    store: {
+      ...store,
+      commit: (unit, order) => counted(() => store.commit(unit, order)),
+      read: (statement) => counted(() => store.read(statement)),
+    },
+    async quiet() {
+      // What an answer of the database sets off may ask it again.
+      for (let calm = 0; calm < CALM_TURNS; calm = working === 0 ? calm + 1 : 0)
+        await new Promise<void>((resolve) => setImmediate(resolve))
+    },
+  }
+}
+
+const CALM_TURNS = 5
+
 export interface Site {
   name: string
   domains: readonly string[]
@@ -83,7 +109,7 @@ export async function withSites<T>(
 /** A transport without network: a lane per recipient domain; each attempt takes `tookMs` of the clock. */
 export function simulatedTransport(
   clock: Clock,
-  limits: LaneLimits,
+  limits: LaneLimits | ((domain: string) => LaneLimits),
   tookMs: number,
   answer: (domain: string) => AttemptResult['outcome'],
   onAttempt: (recipient: string, domain: string) => void,
@@ -95,7 +121,7 @@ export function simulatedTransport(
       source: null,
       site,
       provider: 'Other',
-      limits,
+      limits: typeof limits === 'function' ? limits(site) : limits,
     }),
     async deliver(_lane, delivery, _ready, stillOurs) {
       onAttempt(delivery.recipient, delivery.recipient_domain)

@@ -13,3 +13,14 @@ async function field(pid: number, name: string): Promise<number> {
   if (kilobytes === undefined) throw new Error(`/proc/${pid}/status has no ${name}`)
   return Number(kilobytes) * 1_024
 }
+
+/** Processor time that a process has used so far, all threads together. */
+export async function cpuSeconds(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
+  // The name before it may hold blanks; utime and stime are fields 14 and 15 (proc(5)).
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
+}
+
+/** USER_HZ, which is 100 on every Linux. */
+const TICKS_PER_SECOND = 100
