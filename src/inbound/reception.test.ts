@@ -161,6 +161,16 @@ test('a client that logs in submits; the port with implicit TLS takes nobody els
   assert.deepEqual(rig.taken, [])
 })
 
+test('mails to an address that needs no token are bounded more closely', async (t) => {
+  const rig = await startRig(t, { unlimited: false })
+  const client = await rig.open()
+  for (let mails = 0; mails < 120; mails++)
+    assert.equal(await give(client, ['b@own.example'], 'x'), '250 2.0.0 Received')
+  const refused = await give(client, ['b@own.example'], 'x')
+  assert.equal(refused, '451 4.7.1 Too many messages, try again later')
+  assert.equal(await give(client, ['a@own.example', 'b@own.example'], 'x'), '250 2.0.0 Received')
+})
+
 test('mails to one address and wrong addresses are bounded', async (t) => {
   const rig = await startRig(t, { unlimited: false })
   const next = await rig.open()

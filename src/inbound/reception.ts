@@ -65,6 +65,11 @@ export interface ReceptionParts {
 const HEAD_BYTES_MAX = 262_144
 /** Mails of one network (IPv4 address, IPv6 /64); a large provider reports some ten thousand a day. */
 const MAILS: LimitSetting = { count: 600, windowMs: 60_000 }
+/**
+ * Of those, mails to addresses without a token: anybody may send them, and reading a hostile one takes up to a tenth of
+ * a second of the thread that serves everybody.
+ */
+const OPEN_MAILS: LimitSetting = { count: 120, windowMs: 60_000 }
 /** Recipients that one network may get wrong before it is sent away: nobody's reports go to unknown addresses. */
 const UNKNOWN_RECIPIENTS: LimitSetting = { count: 100, windowMs: 60_000 }
 /** Mails for one delivery: a bounce, a complaint, and a few notices of delays. */
@@ -76,6 +81,7 @@ export function createReception(
 ): (opening: ReceptionOpening) => Promise<MailTransaction> {
   const limits = {
     mails: limiterOf(parts, MAILS),
+    open: limiterOf(parts, OPEN_MAILS),
     unknown: limiterOf(parts, UNKNOWN_RECIPIENTS),
     subjects: limiterOf(parts, MAILS_PER_SUBJECT),
   }
@@ -109,7 +115,8 @@ export function createReception(
         taken.set(address.subject ?? bareAddress(mailbox).toLowerCase(), address)
       },
       async finish(raw) {
-        if (!limits.mails(network)) throw tooMany()
+        const isOpen = [...taken.values()].every(({ subject }) => subject === null)
+        if (!limits.mails(network) || (isOpen && !limits.open(network))) throw tooMany()
         const head = await readAll(raw)
         let mails: Promise<readonly ReportMail[]> | null = null
         const read = () => {

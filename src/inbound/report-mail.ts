@@ -25,6 +25,9 @@ export async function readReportMail(raw: Uint8Array): Promise<ReportMail[]> {
   return mails
 }
 
+/** Of HTML where there is no other text: what reports have to say stands at their beginning. */
+const HTML_CHARS_MAX = 40_000
+
 const REPORT_TYPES = new Set([
   'message/delivery-status',
   'message/global-delivery-status',
@@ -50,5 +53,5 @@ function textOf(parsed: ParsedMessage): string {
   const named = parsed.attachments.filter(({ contentType }) => contentType === 'text/plain')
   const texts = [parsed.text ?? '', ...named.map(({ content }) => decodeCharset(content))]
   const text = texts.filter((one) => one.trim() !== '').join('\n\n')
-  return text === '' && parsed.html !== null ? htmlToText(parsed.html) : text
+  return text === '' && parsed.html !== null ? htmlToText(parsed.html.slice(0, HTML_CHARS_MAX)) : text
 }
