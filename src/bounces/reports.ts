@@ -191,11 +191,12 @@ function lateBounce(
       ruleId: found.ruleId,
       delayedBounce: true,
       sendingIp: delivery.sendingIp,
-      primaryDkim: null,
+      primaryDkim: delivery.primaryDkim,
       recipientProvider: delivery.recipientProvider,
       status: {
         code,
-        'attempt-no': 1,
+        // None is counted where the attempt's outcome was lost in a crash.
+        'attempt-no': Math.max(1, delivery.attempts),
         message,
         description: '',
         'session-seconds': 0,

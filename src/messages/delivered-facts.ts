@@ -1,4 +1,4 @@
-/** What only the delivered event of a copy tells: when, through which address, to which provider, with which headers. */
+/** What only the delivered event of a copy tells: when, from which address, to which provider, with which headers and key. */
 import { sql } from 'kysely'
 import { recipientHash } from '../events/event.ts'
 import type { DeliveryRow, PastDeliveryRow } from '../store/schema.ts'
@@ -10,6 +10,7 @@ export interface DeliveredFacts {
   deliveredAt: number | null
   provider: string | null
   sendingIp: string | null
+  primaryDkim: string | null
   headers: ShownHeaders | null
 }
 
@@ -25,6 +26,7 @@ interface DeliveredPayload {
   message?: { headers?: Partial<Record<keyof ShownHeaders, unknown>> }
   envelope?: { 'sending-ip'?: unknown }
   'recipient-provider'?: unknown
+  'primary-dkim'?: unknown
   'mailing-list'?: { sid?: unknown }
 }
 
@@ -74,10 +76,12 @@ function factsOf(payload: DeliveredPayload, timestampUs: number): DeliveredFacts
   const { from, to, subject } = payload.message?.headers ?? {}
   const provider = payload['recipient-provider']
   const sendingIp = payload.envelope?.['sending-ip']
+  const primaryDkim = payload['primary-dkim']
   return {
     deliveredAt: timestampUs / 1000,
     provider: provider === undefined ? null : String(provider),
     sendingIp: sendingIp === undefined ? null : String(sendingIp),
+    primaryDkim: primaryDkim === undefined ? null : String(primaryDkim),
     headers: { from: String(from ?? ''), to: String(to ?? ''), subject: String(subject ?? '') },
   }
 }
@@ -89,6 +93,8 @@ export function factsOfPast(
     deliveredAt: row.delivered_at,
     provider: row.provider,
     sendingIp: row.sending_ip,
+    // Not worth a column: no event has to have it.
+    primaryDkim: null,
     headers: row.headers_json === null ? null : (JSON.parse(row.headers_json) as ShownHeaders),
   }
 }

@@ -45,7 +45,7 @@ const COPIES: SentCopy[] = [
   { recipient: 'Alice@example.org' },
   { recipient: 'bob@example.net', state: 'bounced' },
   { recipient: 'carol@example.net', list: LIST, variables: { plan: 'gold' } },
-  { recipient: 'dave@example.net', variables: { order: '99' }, subject: 'Of the template' },
+  { recipient: 'dave@example.net', attempts: 3, variables: { order: '99' }, subject: 'Of the template' },
 ]
 
 eachStore('all that is known of a delivery is known after its message was removed', async (store) => {
@@ -73,10 +73,16 @@ eachStore('all that is known of a delivery is known after its message was remove
   assert.equal(dave?.about.storageKey, dave?.deliveryId)
   assert.deepEqual(dave?.about.summary.userVariables, { order: '99' })
   assert.equal(dave?.about.summary.subject, 'Of the template')
+  assert.deepEqual([alice?.attempts, dave?.attempts], [1, 3])
 
   await removeMessage(store, past, messagePk)
   assert.deepEqual(await store.db.selectFrom('deliveries').select('id').execute(), [])
-  assert.deepEqual(await Promise.all(deliveryIds.map((id) => known.find(id))), before)
+  // All but the name of the key.
+  assert.equal(alice?.primaryDkim, 'k1._domainkey.mg.example.com')
+  assert.deepEqual(
+    await Promise.all(deliveryIds.map((id) => known.find(id))),
+    before.map((found) => ({ ...found, primaryDkim: null })),
+  )
 })
 
 eachStore('what no server had in hand leaves nothing behind', async (store) => {

@@ -23,11 +23,15 @@ export interface KnownDelivery {
   /** As the events of this copy name it. */
   about: EventMessage
   state: DeliveryState
+  /** How many there were, the one that delivered included. */
+  attempts: number
   /** Unix milliseconds; null: not delivered. */
   deliveredAt: number | null
   /** Display name; `Other` when nobody knows. */
   recipientProvider: string
   sendingIp: string | null
+  /** Name of the key that signed; null: not signed, or the stored message was removed since. */
+  primaryDkim: string | null
   /** Id of the mailing list that the copy went through. */
   listSid: string | null
 }
@@ -57,9 +61,11 @@ export function createKnownDeliveries(parts: KnownDeliveriesParts): KnownDeliver
       recipientDomain: row.recipient_domain,
       about: aboutOf(row, list, facts, storageUrl),
       state: row.state,
+      attempts: row.attempts,
       deliveredAt: facts?.deliveredAt ?? (row.state === 'delivered' ? row.updated_at : null),
       recipientProvider: facts?.provider ?? 'Other',
       sendingIp: facts?.sendingIp ?? null,
+      primaryDkim: facts?.primaryDkim ?? null,
       listSid: list?.sid ?? null,
     }
   }
@@ -118,6 +124,7 @@ export const DELIVERY_COLUMNS = [
   'variables_json',
   'list_json',
   'state',
+  'attempts',
 ] as const
 
 type FoundRow = Pick<DeliveryRow, (typeof DELIVERY_COLUMNS)[number] | 'updated_at'> & {

@@ -41,7 +41,7 @@ export function createPastDeliveries(parts: {
       for (;;) {
         const rows = await store.db
           .selectFrom('deliveries')
-          .select([...DELIVERY_COLUMNS, 'attempts', 'updated_at'])
+          .select([...DELIVERY_COLUMNS, 'updated_at'])
           .where('message_pk', '=', message.id)
           .orderBy('id')
           .limit(CHUNK)
@@ -88,7 +88,7 @@ export function createPastDeliveries(parts: {
   }
 }
 
-type MovedRow = Pick<DeliveryRow, (typeof DELIVERY_COLUMNS)[number] | 'attempts' | 'updated_at'>
+type MovedRow = Pick<DeliveryRow, (typeof DELIVERY_COLUMNS)[number] | 'updated_at'>
 
 async function moveStatements(
   store: Store,
@@ -104,7 +104,7 @@ async function moveStatements(
     createdAt: message.created_at,
   }
   const facts = await deliveredFacts(store, named, sent)
-  const past = sent.map(({ attempts: _attempts, updated_at, ...row }): PastDeliveryRow => {
+  const past = sent.map(({ updated_at, ...row }): PastDeliveryRow => {
     const known = facts.get(row.id)
     return {
       ...row,

@@ -237,6 +237,7 @@ export interface PastDeliveryRow {
   variables_json: string | null
   list_json: string | null
   state: DeliveryState
+  attempts: number
   provider: string | null
   sending_ip: string | null
   delivered_at: number | null

@@ -104,7 +104,7 @@ const FIELDS: Record<WebhookType, string[]> = {
   opened: ['message', 'ip', 'client-info', 'geolocation', 'delivered-at', 'recipient-provider'],
   clicked: ['message', 'ip', 'client-info', 'geolocation', 'delivered-at', 'recipient-provider', 'url'],
   unsubscribed: ['message', 'ip', 'client-info', 'geolocation', 'recipient-provider'],
-  complained: ['message', 'envelope', 'storage', 'flags', 'recipient-provider'],
+  complained: ['message', 'envelope', 'storage', 'recipient-provider'],
 }
 const COMMON = [
   ...['event', 'id', 'timestamp', 'log-level', 'recipient', 'recipient-domain', 'tags', 'campaigns'],

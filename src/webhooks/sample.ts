@@ -147,7 +147,6 @@ const MORE: Readonly<Record<WebhookType, (about: About) => Record<string, unknow
     ...message(about),
     ...storage(about),
     envelope: { 'sending-ip': SENDING_IP },
-    flags: { 'is-test-mode': false },
     'recipient-provider': 'Other',
   }),
 }

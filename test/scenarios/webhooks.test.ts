@@ -1,32 +1,12 @@
 /** From a receiving server's reply to the event, its webhook with signatures that verify, and the stored message. */
 import assert from 'node:assert/strict'
-import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { createReceiver, type ReceivedPost, type Receiver } from '../support/http-receiver.ts'
-import { eventually, ownAddress, startTestService, type TestService } from '../support/service.ts'
+import { eventually, ownAddress, startTestService } from '../support/service.ts'
+import { assertSigned, signingKey } from '../support/signed-posts.ts'
 import { createSink } from '../support/smtp-sink.ts'
 
 const ALLOW = { SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8' }
-
-const hmac = (key: string, text: string | Buffer) => createHmac('sha256', key).update(text).digest('hex')
-
-async function signingKey(service: TestService): Promise<string> {
-  return (await service.call('GET', '/v5/accounts/http_signing_key')).body.http_signing_key
-}
-
-function assertSigned(post: ReceivedPost, key: string): void {
-  const { timestamp, token, signature } = post.body.signature
-  assert.equal(typeof timestamp, 'string')
-  assert.match(timestamp, /^\d{10}$/)
-  assert.match(token, /^[0-9a-f]{50}$/)
-  assert.equal(signature, hmac(key, timestamp + token))
-  assert.equal(post.headers['content-type'], 'application/json')
-  assert.equal(post.headers['x-service-webhook-timestamp'], timestamp)
-  const covered = Buffer.concat([Buffer.from(`${timestamp}.`), post.raw])
-  assert.equal(post.headers['x-service-webhook-signature'], `v1=${hmac(key, covered)}`)
-  assert.equal(post.method, 'POST')
-  assert.deepEqual(Object.keys(post.body), ['signature', 'event-data'])
-}
 
 const posted = (receiver: Receiver, path: string, count = 1) =>
   eventually(`${count} webhook(s) at ${path}`, async () => {
