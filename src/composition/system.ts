@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import type { Resolver } from '../dns/resolver.ts'
+import { lostReturnPaths } from '../domains/return-paths.ts'
 import { PROBE_DOMAINS, runChecks } from '../system/checks.ts'
 import type { Bounces } from './bounces.ts'
 import type { Certificates } from './certificates.ts'
@@ -27,6 +28,7 @@ export function checkSystem(
       return `The database (${store.kind}) can be written.`
     },
     trackingCertificates: certificates.faults,
+    lostReturnPaths: () => lostReturnPaths(store, [config.hostname, ...config.dnsTargets.mxHosts]),
     clockStepMs: () => system.now() - clock.now(),
     recentRefusals,
     now: () => system.now(),

@@ -196,6 +196,32 @@ test('the service answers its checks, and one run serves those who ask soon afte
   assert.equal((await service.call('GET', '/sendwright/v1/system/checks', { key: null })).status, 401)
 })
 
+test('return paths that lead elsewhere are a warning with the record to add, where mail can bounce at all', async (t) => {
+  const internet = await createInternet(t)
+  const env = { SENDWRIGHT_MX_HOSTS: 'mxa.sender.example' }
+  const none = { domains: 3, count: 0, hosts: [] }
+  const lost = { domains: 9, count: 6, hosts: ['a.example', 'b.example'] }
+  const cases: [found: typeof lost | null, delivery: string, state: string, says: RegExp][] = [
+    [
+      lost,
+      'direct',
+      'warning',
+      /of a\.example, b\.example, and 4 more leads here.* 10 mxa\.sender\.example, or/,
+    ],
+    [lost, 'smtp://127.0.0.1:2599', 'warning', /mailfrom_host/],
+    [lost, 'capture', 'ok', /^Not needed/],
+    [none, 'direct', 'ok', /find the way/],
+    [{ ...none, domains: 0 }, 'direct', 'ok', /no verified domain/],
+    [null, 'direct', 'ok', /only a running service/],
+  ]
+  for (const [found, delivery, state, says] of cases) {
+    const parts = { probeDomains: [], ...(found && { lostReturnPaths: async () => found }) }
+    const check = await checksIn(t, internet, { ...env, SENDWRIGHT_DELIVERY: delivery }, parts)
+    assert.equal(check('return-paths').state, state, delivery)
+    assert.match(check('return-paths').sentence, says)
+  }
+})
+
 test('what receivers refuse because of this host is a warning that says what to do', async (t) => {
   const internet = await createInternet(t)
   const refusal = {

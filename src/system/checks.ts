@@ -13,6 +13,7 @@ import type { Config } from '../config.ts'
 import { findMailHosts } from '../dns/mx.ts'
 import { reverseName } from '../dns/names.ts'
 import type { Resolver } from '../dns/resolver.ts'
+import type { LostReturnPaths } from '../domains/return-paths.ts'
 
 export interface Check {
   name: string
@@ -37,6 +38,7 @@ export interface CheckParts {
     | 'mxPort'
     | 'dnsblZones'
     | 'allowNetworks'
+    | 'dnsTargets'
   >
   resolver: Resolver
   /** Addresses of this host, for mail that leaves from where the system chooses. */
@@ -47,6 +49,8 @@ export interface CheckParts {
   tryDatabase(): Promise<string>
   /** What is wrong with certificates of tracking hosts, or soon will be, one sentence each; absent: not looked at. */
   trackingCertificates?(): Promise<{ count: number; faults: readonly string[] }>
+  /** Return-path hosts whose MX leads elsewhere, by the last look at DNS; absent: not looked at. */
+  lostReturnPaths?(): Promise<LostReturnPaths>
   /** How far the system's clock is ahead of a steady count since the start, in milliseconds; null: nobody counts. */
   clockStepMs(): number | null
   /** What receivers refuse because of this host or its domains, most first; null: nobody knows. */
@@ -82,6 +86,7 @@ export async function runChecks(parts: CheckParts): Promise<CheckResult[]> {
     ['resolver', checkResolver],
     ['tls-certificate', checkCertificate],
     ['tracking-certificates', checkTrackingCertificates],
+    ['return-paths', checkReturnPaths],
     ['outbound-port-25', checkPort],
     ['reverse-names', checkReverseNames],
     ['blocklists', checkBlocklists],
@@ -191,6 +196,20 @@ async function checkTrackingCertificates({ trackingCertificates }: CheckParts): 
   const rest = more > 0 ? ` ${more} more are in such a state.` : ''
   return warning(
     `Links of these tracking hosts use http, or soon will: ${found.faults.join('; ')}.${rest} GET /v2/x509/{host}/status tells more.`,
+  )
+}
+
+/** Without it late bounces are lost silently: the mail counts as delivered, and the address is tried for ever. */
+async function checkReturnPaths({ config, lostReturnPaths }: CheckParts): Promise<Finding> {
+  if (config.delivery.kind === 'capture') return ok('Not needed: captured mail does not bounce.')
+  const found = await lostReturnPaths?.()
+  if (!found) return ok('Not looked at: only a running service knows its domains.')
+  if (found.domains === 0) return ok('There is no verified domain yet.')
+  if (found.count === 0) return ok('Bounces that come after delivery find the way to this service.')
+  const more = found.count > found.hosts.length ? `, and ${found.count - found.hosts.length} more` : ''
+  const target = config.dnsTargets.mxHosts[0] ?? ''
+  return warning(
+    `No MX record of ${found.hosts.join(', ')}${more} leads here, so bounces that come after delivery are lost. Add the MX record 10 ${target}, or give the domain a mailfrom_host that has it.`,
   )
 }
 
