@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
-import { clickedEvent, openedEvent, unsubscribedEvent, type Visit } from '../events/later-events.ts'
-import { testMessage } from '../events/testing.ts'
+import { failedEvent } from '../events/event.ts'
+import {
+  clickedEvent,
+  complainedEvent,
+  openedEvent,
+  unsubscribedEvent,
+  type Visit,
+} from '../events/later-events.ts'
+import { DELIVERED, testMessage } from '../events/testing.ts'
 import { signBody, signToken, webhookRequest } from './payload.ts'
 import { samplePayload } from './sample.ts'
 import { typeOfEvent, WEBHOOK_TYPES, type WebhookType } from './types.ts'
@@ -148,10 +155,20 @@ const VISIT: Visit = {
 const about = testMessage({ tags: ['bulk-email'], userVariables: { 'email-id': '6f1c' } })
 const to = { recipient: 'alice@example.org', recipientDomain: 'example.org' }
 
+const LATE = {
+  ...DELIVERED,
+  severity: 'permanent' as const,
+  reason: 'generic',
+  delayedBounce: true,
+  status: { ...DELIVERED.status, code: 550, message: '5.1.1 no such user', 'enhanced-code': '5.1.1' },
+}
+
 for (const [name, { payload }] of Object.entries({
   opened: openedEvent(about, to, VISIT, NOW),
   clicked: clickedEvent(about, to, { ...VISIT, url: 'https://shop.example.com/a' }, NOW),
   unsubscribed: unsubscribedEvent(about, to, VISIT, NOW),
+  complained: complainedEvent(about, to, { recipientProvider: 'Gmail', sendingIp: '203.0.113.9' }, NOW),
+  failed: failedEvent(about, to, LATE, NOW),
 })) {
   test(`the webhook of ${name} has what the common receivers read`, () => {
     const event = { accountId: about.accountId, domainName: about.domainName, payload }
@@ -165,11 +182,19 @@ for (const [name, { payload }] of Object.entries({
     assert.equal(data.message.headers['message-id'], about.messageId)
     assert.equal(new Date(data.timestamp * 1000).getUTCFullYear(), new Date(NOW).getUTCFullYear())
     assert.ok(data.tags.every((tag: unknown) => typeof tag === 'string'))
-    // A mail framework reads the program and, of clicks alone, the URL; a severity would make it a failure.
-    assert.equal(data['client-info']['user-agent'], VISIT.client['user-agent'])
+    // A mail framework tells failures by severity and reason, and shows what the server said; a newsletter product
+    // unsubscribes an address for good by severity and code.
+    assert.equal(data.severity, name === 'failed' ? 'permanent' : undefined)
+    if (name === 'failed') {
+      const { code, message, 'enhanced-code': enhanced } = data['delivery-status']
+      assert.deepEqual([data.reason, code, message], ['generic', 550, '5.1.1 no such user'])
+      assert.equal(enhanced, '5.1.1')
+    }
+    // Of visits it reads the program, and of clicks alone the URL.
+    const isVisit = ['opened', 'clicked', 'unsubscribed'].includes(name)
+    assert.equal(data['client-info']?.['user-agent'], isVisit ? VISIT.client['user-agent'] : undefined)
     assert.equal(data.url, name === 'clicked' ? 'https://shop.example.com/a' : undefined)
-    assert.equal('severity' in data, false)
-    assert.equal('delivered-at' in data, name !== 'unsubscribed')
-    assert.deepEqual(Object.keys(data.geolocation), ['country', 'region', 'city', 'timezone'])
+    assert.equal('delivered-at' in data, isVisit && name !== 'unsubscribed')
+    if (isVisit) assert.deepEqual(Object.keys(data.geolocation), ['country', 'region', 'city', 'timezone'])
   })
 }

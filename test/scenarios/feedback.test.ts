@@ -210,115 +210,137 @@ const statistics = async ({ service }: Scene, path: string) => {
   return body
 }
 
-const CASES: Record<string, (scene: Scene, recipient: string) => Promise<void>> = {
-  async opened(scene, recipient) {
-    const mail = await deliver(scene, recipient)
-    assert.equal((await get(mail.pixel)).headers.get('content-type'), 'image/png')
-    const event = await told(scene, 'opened', mail)
-    assert.deepEqual(event['user-variables'], { order: '17' })
-    await nextArrives(scene, recipient)
-  },
-  async clicked(scene, recipient) {
-    const mail = await deliver(scene, recipient)
-    assert.equal((await get(mail.links[0] ?? '')).headers.get('location'), TARGET)
-    assert.equal((await told(scene, 'clicked', mail))['url'], TARGET)
-    await nextArrives(scene, recipient)
-  },
-  async 'unsubscribed by link'(scene, recipient) {
-    const mail = await deliver(scene, recipient, { 'o:tag': 'news' })
-    await press(mail.page)
-    assert.deepEqual((await told(scene, 'unsubscribed', mail))['tags'], ['*'])
-    assert.deepEqual((await entry(scene, 'unsubscribes', recipient)).tags, ['*'])
-    assert.equal(await codeOfNext(scene, recipient), 606)
-  },
-  async 'unsubscribed by one click'(scene, recipient) {
-    const mail = await deliver(scene, recipient)
-    await oneClick(mail)
-    await told(scene, 'unsubscribed', mail)
-    assert.deepEqual((await entry(scene, 'unsubscribes', recipient)).tags, ['*'])
-    assert.equal(await codeOfNext(scene, recipient), 606)
-  },
-  async 'unsubscribed by mail'(scene, recipient) {
-    const mail = await deliver(scene, recipient)
-    await writeTo(scene, mail.mailto, recipient)
-    await told(scene, 'unsubscribed', mail)
-    assert.deepEqual((await entry(scene, 'unsubscribes', recipient)).tags, ['*'])
-    assert.equal(await codeOfNext(scene, recipient), 606)
-  },
-  async complained(scene, recipient) {
-    const mail = await deliver(scene, recipient)
-    const report = COMPLAINTS['aol']?.(subjectOf(mail.message)) ?? ''
-    const address = `fbl@${scene.service.domain}`
-    assert.equal(await scene.returner.give(address, report, 'fbl@provider.example'), '250 2.0.0 Received')
-    const event = await told(scene, 'complained', mail)
-    assert.equal(event['log-level'], 'warn')
-    assert.equal((await entry(scene, 'complaints', recipient)).address, recipient)
-    assert.equal(await codeOfNext(scene, recipient), 607)
-  },
-  async 'delayed bounce'(scene, recipient) {
-    const { sink, returner, service } = scene
-    sink.on(`RCPT TO:<${recipient}>`, '450 4.2.0 greylisted', { times: 1 })
-    const mail = await deliver(scene, recipient, { 'o:tag': 'late' })
-    const [first] = await eventsOf(scene, 'failed', recipient)
-    assert.equal(first?.['severity'], 'temporary')
-    const subject = subjectOf(mail.message)
-    const [unknown] = FAULTS
-    assert.ok(unknown)
-    const report = STATUS_FORMATS['postfix']?.(subject, unknown) ?? ''
-    assert.equal(await returner.give(subject.returnPath, report), '250 2.0.0 Received')
-    const event = await eventually('the failed event', async () =>
-      (await eventsOf(scene, 'failed', recipient)).find(({ severity }) => severity === 'permanent'),
-    )
-    const { 'delivery-status': status, flags, reason } = event as Json
-    assert.deepEqual([reason, flags['is-delayed-bounce'], status['attempt-no']], ['generic', true, 2])
-    assert.equal(event['primary-dkim'], (await eventsOf(scene, 'delivered', recipient))[0]?.['primary-dkim'])
-    const hook = await eventually('its webhook', async () =>
-      scene.receiver.posts.find(({ body }) => body['event-data'].id === event.id),
-    )
-    assert.equal(hook.path, '/permanent_fail')
-    assertSigned(hook, scene.key)
-    assertShape(hook.body['event-data'], samplePayload('permanent_fail', service.domain, '', 0), 'failed')
-    const stored = await service.call('GET', new URL((event as Json).storage.url).pathname)
-    assert.equal(stored.body['Message-Id'], mail.field('message-id'))
+const CASES: readonly [name: string, run: (scene: Scene, recipient: string) => Promise<void>][] = [
+  [
+    'opened',
+    async (scene, recipient) => {
+      const mail = await deliver(scene, recipient)
+      assert.equal((await get(mail.pixel)).headers.get('content-type'), 'image/png')
+      const event = await told(scene, 'opened', mail)
+      assert.deepEqual(event['user-variables'], { order: '17' })
+      await nextArrives(scene, recipient)
+    },
+  ],
+  [
+    'clicked',
+    async (scene, recipient) => {
+      const mail = await deliver(scene, recipient)
+      assert.equal((await get(mail.links[0] ?? '')).headers.get('location'), TARGET)
+      assert.equal((await told(scene, 'clicked', mail))['url'], TARGET)
+      await nextArrives(scene, recipient)
+    },
+  ],
+  [
+    'unsubscribed by link',
+    async (scene, recipient) => {
+      const mail = await deliver(scene, recipient, { 'o:tag': 'news' })
+      await press(mail.page)
+      assert.deepEqual((await told(scene, 'unsubscribed', mail))['tags'], ['*'])
+      assert.deepEqual((await entry(scene, 'unsubscribes', recipient)).tags, ['*'])
+      assert.equal(await codeOfNext(scene, recipient), 606)
+    },
+  ],
+  [
+    'unsubscribed by one click',
+    async (scene, recipient) => {
+      const mail = await deliver(scene, recipient)
+      await oneClick(mail)
+      await told(scene, 'unsubscribed', mail)
+      assert.deepEqual((await entry(scene, 'unsubscribes', recipient)).tags, ['*'])
+      assert.equal(await codeOfNext(scene, recipient), 606)
+    },
+  ],
+  [
+    'unsubscribed by mail',
+    async (scene, recipient) => {
+      const mail = await deliver(scene, recipient)
+      await writeTo(scene, mail.mailto, recipient)
+      await told(scene, 'unsubscribed', mail)
+      assert.deepEqual((await entry(scene, 'unsubscribes', recipient)).tags, ['*'])
+      assert.equal(await codeOfNext(scene, recipient), 606)
+    },
+  ],
+  [
+    'complained',
+    async (scene, recipient) => {
+      const mail = await deliver(scene, recipient)
+      const report = COMPLAINTS['aol']?.(subjectOf(mail.message)) ?? ''
+      const address = `fbl@${scene.service.domain}`
+      assert.equal(await scene.returner.give(address, report, 'fbl@provider.example'), '250 2.0.0 Received')
+      const event = await told(scene, 'complained', mail)
+      assert.equal(event['log-level'], 'warn')
+      assert.equal((await entry(scene, 'complaints', recipient)).address, recipient)
+      assert.equal(await codeOfNext(scene, recipient), 607)
+    },
+  ],
+  [
+    'delayed bounce',
+    async (scene, recipient) => {
+      const { sink, returner, service } = scene
+      sink.on(`RCPT TO:<${recipient}>`, '450 4.2.0 greylisted', { times: 1 })
+      const mail = await deliver(scene, recipient, { 'o:tag': 'late' })
+      const [first] = await eventsOf(scene, 'failed', recipient)
+      assert.equal(first?.['severity'], 'temporary')
+      const subject = subjectOf(mail.message)
+      const [unknown] = FAULTS
+      assert.ok(unknown)
+      const report = STATUS_FORMATS['postfix']?.(subject, unknown) ?? ''
+      assert.equal(await returner.give(subject.returnPath, report), '250 2.0.0 Received')
+      const event = await eventually('the failed event', async () =>
+        (await eventsOf(scene, 'failed', recipient)).find(({ severity }) => severity === 'permanent'),
+      )
+      const { 'delivery-status': status, flags, reason } = event as Json
+      assert.deepEqual([reason, flags['is-delayed-bounce'], status['attempt-no']], ['generic', true, 2])
+      assert.equal(
+        event['primary-dkim'],
+        (await eventsOf(scene, 'delivered', recipient))[0]?.['primary-dkim'],
+      )
+      const hook = await eventually('its webhook', async () =>
+        scene.receiver.posts.find(({ body }) => body['event-data'].id === event.id),
+      )
+      assert.equal(hook.path, '/permanent_fail')
+      assertSigned(hook, scene.key)
+      assertShape(hook.body['event-data'], samplePayload('permanent_fail', service.domain, '', 0), 'failed')
+      const stored = await service.call('GET', new URL((event as Json).storage.url).pathname)
+      assert.equal(stored.body['Message-Id'], mail.field('message-id'))
 
-    const record = await entry(scene, 'bounces', recipient)
-    assert.deepEqual([record.code, record.error], ['550', status.message])
-    assert.equal(await codeOfNext(scene, recipient), 605)
+      const record = await entry(scene, 'bounces', recipient)
+      assert.deepEqual([record.code, record.error], ['550', status.message])
+      assert.equal(await codeOfNext(scene, recipient), 605)
 
-    // Neither the mails that suppressions stopped nor the first, temporary failure count here.
-    const counted = { 'rule-id': 'generic-no-user', 'entity-id': 'generic', bounced: { total: 1 } }
-    const { items } = await statistics(scene, '/stats?group=rule-id&group=entity-id')
-    assert.deepEqual(items, [
-      { ...counted, 'short-explanation': 'The mailbox does not exist or is switched off' },
-    ])
-    const path = `/domains/${service.domain}/entities`
-    assert.deepEqual((await statistics(scene, '/domains')).items, [
-      { domain: { name: service.domain }, bounced: { total: 1 } },
-    ])
-    assert.equal((await statistics(scene, path)).items[0]['entity-id'], 'generic')
-    const [rule] = (await statistics(scene, `${path}/generic/rules`)).items
-    assert.deepEqual(
-      [rule['rule-id'], rule.category, rule.severity],
-      ['generic-no-user', 'BOUNCE', 'PERMANENT'],
-    )
-    const json = { dimensions: ['tag'], filter: { AND: null } }
-    const metrics = await service.call('POST', '/v2/bounce-classification/metrics', { json })
-    const late = metrics.body.items.find(({ tag }: Json) => tag === 'late')
-    assert.deepEqual(
-      [late.metrics.non_critical_bounce_count, late.metrics.non_critical_delay_count],
-      [1, 1],
-      metrics.text,
-    )
-    assert.equal(late.metrics.delivered_smtp_count, 1)
-  },
-}
+      // Neither the mails that suppressions stopped nor the first, temporary failure count here.
+      const counted = { 'rule-id': 'generic-no-user', 'entity-id': 'generic', bounced: { total: 1 } }
+      const { items } = await statistics(scene, '/stats?group=rule-id&group=entity-id')
+      assert.deepEqual(items, [
+        { ...counted, 'short-explanation': 'The mailbox does not exist or is switched off' },
+      ])
+      const path = `/domains/${service.domain}/entities`
+      assert.deepEqual((await statistics(scene, '/domains')).items, [
+        { domain: { name: service.domain }, bounced: { total: 1 } },
+      ])
+      assert.equal((await statistics(scene, path)).items[0]['entity-id'], 'generic')
+      const [rule] = (await statistics(scene, `${path}/generic/rules`)).items
+      assert.deepEqual(
+        [rule['rule-id'], rule.category, rule.severity],
+        ['generic-no-user', 'BOUNCE', 'PERMANENT'],
+      )
+      const json = { dimensions: ['tag'], filter: { AND: null } }
+      const metrics = await service.call('POST', '/v2/bounce-classification/metrics', { json })
+      const late = metrics.body.items.find(({ tag }: Json) => tag === 'late')
+      assert.deepEqual(
+        [late.metrics.non_critical_bounce_count, late.metrics.non_critical_delay_count],
+        [1, 1],
+        metrics.text,
+      )
+      assert.equal(late.metrics.delivered_smtp_count, 1)
+    },
+  ],
+]
 
 for (const database of ['sqlite', 'postgres'] as const) {
   test(`what recipients and their servers do comes to event, webhook, list and next mail (${database})`, async (t) => {
     const scene = await startScene(t, database)
-    await Promise.all(
-      Object.entries(CASES).map(([name, run], at) => t.test(name, () => run(scene, `r${at}@there.example`))),
-    )
+    await Promise.all(CASES.map(([name, run], at) => t.test(name, () => run(scene, `r${at}@there.example`))))
   })
 
   test(`the copies of a list carry its fields, and their link, one-click and mail leave it (${database})`, async (t) => {

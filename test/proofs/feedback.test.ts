@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { EVENT_NAMES } from '../../src/events/event.ts'
+import { WEBHOOK_TYPES } from '../../src/webhooks/types.ts'
+import { hasTest } from '../support/coverage.ts'
+import { startTestService } from '../support/service.ts'
+import { EVENT_PROOFS, OPERATION_PROOFS, REASON_PROOFS, RECEPTION_PROOFS, WAYS } from './feedback.ts'
+import type { Proof } from './templates-lists-suppressions.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+const missing = (proofs: readonly (Proof | null)[]) =>
+  proofs.flatMap((proof) => {
+    const [file, ...names] = proof ?? ['']
+    return names.filter((name) => !hasTest(file, name)).map((name) => `${file}: ${name}`)
+  })
+
+test('what is named as proof is a test', () => {
+  const events = Object.values(EVENT_PROOFS).flatMap(({ fields, payload, scenario }) => [
+    fields,
+    payload,
+    scenario,
+  ])
+  const operations = Object.values(OPERATION_PROOFS).flatMap(({ does, fails }) => [...does, ...fails])
+  const others = [WAYS, REASON_PROOFS, RECEPTION_PROOFS].flatMap((proofs) => Object.values(proofs))
+  assert.deepEqual(missing([...events, ...operations, ...others]), [])
+})
+
+test('every event has proofs, and one that can happen a scenario', () => {
+  const named = new Set(Object.keys(EVENT_PROOFS).map((happening) => happening.split(',')[0]))
+  assert.deepEqual([...named].sort(), [...EVENT_NAMES].sort())
+  // Without a webhook are those of webhooks.md rule 10 alone.
+  const untold = Object.entries(EVENT_PROOFS).filter(([, { payload }]) => payload === null)
+  const types = EVENT_NAMES.filter(
+    (name) => name === 'failed' || (WEBHOOK_TYPES as readonly string[]).includes(name),
+  )
+  assert.deepEqual(
+    untold.map(([name]) => name).sort(),
+    EVENT_NAMES.filter((name) => !types.includes(name)).sort(),
+  )
+  // Once something stores mail by a route, its scenario is due.
+  const unseen = Object.entries(EVENT_PROOFS).filter(([, { scenario }]) => scenario === null)
+  assert.deepEqual(
+    unseen.map(([name]) => name),
+    ['stored'],
+  )
+  const makers = globSync('src/**/*.ts', { cwd: ROOT }).filter(
+    (file) => !file.endsWith('.test.ts') && readFileSync(join(ROOT, file), 'utf8').includes('storedEvent('),
+  )
+  assert.deepEqual(makers, ['src/events/later-events.ts'])
+})
+
+test('every operation on bounces, policies and tracking hosts that is described has proofs', async (t) => {
+  const service = await startTestService(t)
+  type Described = { operationId?: string; tags: string[] }
+  const { paths } = (await service.call('GET', '/openapi.json')).body as {
+    paths: Record<string, Record<string, Described>>
+  }
+  const ids = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.values(methods)
+      .filter(
+        ({ tags: [tag = ''] }) =>
+          ['Bounce Classification', 'Tracking host'].includes(tag) || path.includes('suppression-policy'),
+      )
+      .flatMap(({ operationId }) => operationId ?? []),
+  )
+  assert.deepEqual(ids.sort(), Object.keys(OPERATION_PROOFS).sort())
+})

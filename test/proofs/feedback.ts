@@ -1,0 +1,248 @@
+/**
+ * Which tests prove each event, from its fields to the whole way from outside, and each operation of bounce
+ * classification. Values name a test file and the tests in it.
+ */
+import type { EventName } from '../../src/events/event.ts'
+import type { Proof } from './templates-lists-suppressions.ts'
+
+const FIELDS = 'src/events/event.test.ts'
+const PAYLOADS = 'src/webhooks/payload.test.ts'
+const REPLIES = 'test/scenarios/webhooks.test.ts'
+const FEEDBACK = 'test/scenarios/feedback.test.ts'
+const VISITS = 'test/scenarios/visits.test.ts'
+const RETURNED = 'test/scenarios/returned-mail.test.ts'
+const STOPS = 'test/scenarios/suppressions.test.ts'
+const REFUSALS = 'test/scenarios/bounces.test.ts'
+const TLS = 'src/delivery/tls-matrix.test.ts'
+const ROUTES = 'src/bounces/routes.test.ts'
+const STATISTICS = 'src/bounces/statistics.test.ts'
+
+/** `failed` happens in three ways. */
+export type Happening =
+  | Exclude<EventName, 'failed'>
+  | 'failed, temporary'
+  | 'failed, permanent'
+  | 'failed, late'
+
+export interface EventProof {
+  /** Every field of the contract, and none beside them. */
+  fields: Proof
+  /** The body that receivers read; null: no webhook tells of it (webhooks.md rule 10). */
+  payload: Proof | null
+  /** From outside to the event, its signed webhook and the stored message; null: nothing makes this event yet. */
+  scenario: Proof | null
+}
+
+const ANSWERED: Proof = [
+  REPLIES,
+  'each reply of a receiving server becomes its webhook, signed, with the stored message (${database})',
+]
+const DONE: Proof = [
+  FEEDBACK,
+  'what recipients and their servers do comes to event, webhook, list and next mail (${database})',
+]
+const UNTOLD: Proof = [
+  FEEDBACK,
+  'what has no webhook is shown all the same: rejected mail, and uploads to a list',
+]
+const SAMPLE: Proof = [PAYLOADS, 'the sample of ${type} has the members of its type, of their JSON types']
+const READ: Proof = [PAYLOADS, 'the webhook of ${name} has what the common receivers read']
+const FAILED: Proof = [FIELDS, 'failed for now and for good, and by a late bounce']
+const VISITED: Proof = [FIELDS, 'opened, clicked and unsubscribed']
+const UPLOADED: Proof = [FIELDS, 'the events of a mailing list upload']
+
+export const EVENT_PROOFS: Record<Happening, EventProof> = {
+  accepted: {
+    fields: [FIELDS, 'accepted', 'accepted with everything that may be known'],
+    payload: SAMPLE,
+    scenario: ANSWERED,
+  },
+  delivered: { fields: [FIELDS, 'delivered'], payload: SAMPLE, scenario: ANSWERED },
+  'failed, temporary': { fields: FAILED, payload: SAMPLE, scenario: ANSWERED },
+  'failed, permanent': { fields: FAILED, payload: SAMPLE, scenario: ANSWERED },
+  'failed, late': {
+    fields: [
+      'src/bounces/reports.test.ts',
+      'a bounce is an event of its delivery, told on, with an entry where the mailbox is gone',
+    ],
+    payload: READ,
+    scenario: DONE,
+  },
+  rejected: {
+    fields: [FIELDS, 'rejected names no recipient and no template'],
+    payload: null,
+    scenario: UNTOLD,
+  },
+  opened: { fields: VISITED, payload: READ, scenario: DONE },
+  clicked: { fields: VISITED, payload: READ, scenario: DONE },
+  unsubscribed: { fields: VISITED, payload: READ, scenario: DONE },
+  complained: { fields: [FIELDS, 'complained'], payload: READ, scenario: DONE },
+  stored: { fields: [FIELDS, 'stored'], payload: null, scenario: null },
+  list_member_uploaded: { fields: UPLOADED, payload: null, scenario: UNTOLD },
+  list_member_upload_error: { fields: UPLOADED, payload: null, scenario: UNTOLD },
+  list_uploaded: { fields: UPLOADED, payload: null, scenario: UNTOLD },
+}
+
+/** Ways to the same event that do different things, each from outside to the next mail. */
+export const WAYS: Record<string, Proof> = {
+  opened: [FEEDBACK, 'opened'],
+  clicked: [FEEDBACK, 'clicked'],
+  'unsubscribed by link': [FEEDBACK, 'unsubscribed by link'],
+  'unsubscribed by one click': [FEEDBACK, 'unsubscribed by one click'],
+  'unsubscribed by mail': [FEEDBACK, 'unsubscribed by mail'],
+  complained: [FEEDBACK, 'complained'],
+  'delayed bounce': [FEEDBACK, 'delayed bounce'],
+}
+
+const CLASSIFIED: Proof = [REFUSALS, 'a refusal is classified, counted, shown and told (${database})']
+const STOPPED: Proof = [
+  STOPS,
+  'each list stops to, cc and bcc alike, and nobody else',
+  'in the order bounce, unsubscribe, complaint',
+]
+
+/** Reasons and codes of failed events (events.md section 2); null: nothing fails so yet. */
+export const REASON_PROOFS: Record<string, Proof | null> = {
+  bounce: CLASSIFIED,
+  generic: CLASSIFIED,
+  espblock: CLASSIFIED,
+  blacklisted: CLASSIFIED,
+  greylisted: CLASSIFIED,
+  'old 602': [
+    'test/scenarios/retry-schedule.test.ts',
+    'attempts follow after 10, 15, 30 minutes, 1, 2 and 4 hours; then the message is too old',
+  ],
+  'suppress-bounce 605': STOPPED,
+  'suppress-unsubscribe 606': STOPPED,
+  'suppress-complaint 607': STOPPED,
+  'generic 498': [
+    'test/scenarios/destinations.test.ts',
+    'trouble with DNS: the right class in each of fourteen cases',
+  ],
+  'generic 499': [
+    'test/scenarios/connection-drops.test.ts',
+    'a connection that breaks defers the message; only behind the final dot can it come twice',
+  ],
+  'generic 680': [TLS, "${name}; peer's TLS: ${peer}: ${expected}"],
+  // Routes: forwards and notices.
+  'generic 406': null,
+  'loop 554': null,
+}
+
+const SHOWN: Proof = [REFUSALS, 'a refusal is classified, counted, shown and told (${database})']
+const COUNTED: Proof = [REFUSALS, 'statistics count final failures, suppressed ones not']
+const EMPTY: Proof = [ROUTES, 'before any failure']
+const FAULTS: Proof = [ROUTES, 'errors']
+const ROLES: Proof = [ROUTES, 'every role but sending reads']
+const ACCOUNTS: Proof = [STATISTICS, 'figures cover final failures of the last 7 days of the right accounts']
+const CONFIG: Proof = [ROUTES, 'entities and rules']
+const METRICS: Proof = [STATISTICS, 'metrics: every dimension, every comparator, deliveries beside failures']
+const METRICS_FAULTS: Proof = [
+  'src/bounces/metrics-query.test.ts',
+  'what is not understood is a 400 that names it',
+]
+const POLICY: Proof = [
+  'src/suppressions/routes.test.ts',
+  'the policy is read, set in parts, and held to its ranges',
+]
+const LINKS = 'test/scenarios/tracked-mail.test.ts'
+
+/** Operations by their id: what they do, and how they fail. */
+export const OPERATION_PROOFS: Record<string, { does: readonly Proof[]; fails: readonly Proof[] }> = {
+  listBounceStatistics: { does: [SHOWN, COUNTED, EMPTY, ACCOUNTS], fails: [FAULTS, ROLES] },
+  listBouncesPerDomain: { does: [COUNTED, EMPTY, ACCOUNTS], fails: [FAULTS] },
+  listBouncesPerEntity: { does: [COUNTED, EMPTY, ACCOUNTS], fails: [FAULTS] },
+  listBouncesPerRule: { does: [COUNTED, EMPTY, ACCOUNTS], fails: [FAULTS, ROLES] },
+  listBounceEvents: { does: [FAULTS], fails: [ROLES] },
+  listBounceEntities: { does: [CONFIG], fails: [ROLES] },
+  listBounceRules: {
+    does: [
+      CONFIG,
+      [
+        'src/bounces/rules.test.ts',
+        "an operator's rules come before ours; ours can be switched off or replaced",
+      ],
+    ],
+    fails: [ROLES],
+  },
+  readBounceMetrics: {
+    does: [[REFUSALS, 'metrics count failures of both kinds beside deliveries'], METRICS, EMPTY],
+    fails: [METRICS_FAULTS, FAULTS, ROLES, [STATISTICS, 'too many groups are refused, not cut off']],
+  },
+  readSuppressionPolicy: { does: [POLICY], fails: [POLICY] },
+  setSuppressionPolicy: {
+    does: [
+      POLICY,
+      [
+        REFUSALS,
+        'a full mailbox is retried, and makes no record when the mail grows too old; a policy may want one',
+      ],
+      ['src/suppressions/store.test.ts', 'a policy counts bounces of each severity within its window'],
+    ],
+    fails: [POLICY],
+  },
+  openPixel: {
+    does: [
+      [LINKS, 'the links of a received mail do what they say (${database})'],
+      [VISITS, 'the pixel is a transparent png, also for a bad token and for HEAD, which is no open'],
+    ],
+    fails: [[VISITS, 'other methods are refused by their path']],
+  },
+  followLink: {
+    does: [
+      [LINKS, 'the links of a received mail do what they say (${database})'],
+      [VISITS, 'HEAD leads to the target and is no click; a target is repeated byte for byte'],
+    ],
+    fails: [[VISITS, 'a redirect goes to http and https alone, and only for an authentic token']],
+  },
+  showUnsubscribe: {
+    does: [
+      [VISITS, 'R46: ten thousand fetches of unsubscribe links change nothing'],
+      [
+        'test/scenarios/unsubscribe-browser.test.ts',
+        'unsubscribe and undo on a phone without JavaScript (${colorScheme})',
+      ],
+    ],
+    fails: [[VISITS, 'other methods are refused by their path']],
+  },
+  unsubscribe: {
+    does: [
+      [VISITS, 'one-click works as a form of either kind, with foreign origin, and tells once'],
+      [
+        FEEDBACK,
+        'the copies of a list carry its fields, and their link, one-click and mail leave it (${database})',
+      ],
+    ],
+    fails: [[VISITS, 'a POST that says nothing, says it in the address or too much changes nothing']],
+  },
+  answerAcmeChallenge: {
+    does: [
+      [
+        'src/tracking/certificates.test.ts',
+        'the answer to a challenge is there for every Host, while the order runs and no longer',
+      ],
+    ],
+    fails: [],
+  },
+}
+
+/** What mail to addresses of ours does, and what it must not. */
+export const RECEPTION_PROOFS: Record<string, Proof> = {
+  'bounce, complaint, unsubscribe': [
+    RETURNED,
+    'a bounce, a complaint and an unsubscribe come back: event, webhook, list, and the next mail is stopped (${database})',
+  ],
+  samples: [RETURNED, 'R27: of all report samples at least 99 % come to the right class and recipient'],
+  'forged and hostile': [
+    RETURNED,
+    'what is forged, repeated, hostile or not for us changes nothing and is never answered by mail',
+  ],
+  'replies of the rule file': [
+    'src/bounces/classify.test.ts',
+    'every sample of the rule file is classified as its own rule',
+  ],
+  'doctor: return paths': [
+    'src/domains/return-paths.test.ts',
+    'return-path hosts of verified domains whose mail goes elsewhere are told (${database})',
+  ],
+}
