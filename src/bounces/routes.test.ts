@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import MailgunModule from 'mailgun.js'
 import { startTestService } from '../../test/support/service.ts'
 import { loadRules } from './rules.ts'
 
@@ -94,6 +95,31 @@ test('the operations as the contract words them', async (t) => {
       assert.equal(log.status, role === 'basic' ? 410 : 401)
     }
     assert.equal((await get('/stats', null)).status, 401)
+  })
+
+  await t.test('the public JavaScript client asks for metrics', async () => {
+    const Mailgun = MailgunModule as unknown as typeof MailgunModule.default
+    const client = new Mailgun(FormData).client({ username: 'api', key: service.key, url: service.url })
+    const start = new Date(Date.now() - 3 * 86_400_000)
+    const found = await client.bounceClassification.list({
+      start,
+      end: new Date(),
+      resolution: 'day',
+      dimensions: ['domain.name', 'group-id'],
+      metrics: ['critical_bounce_count'],
+      filter: {
+        AND: [
+          {
+            attribute: 'domain.name',
+            comparator: '=',
+            values: [{ label: service.domain, value: service.domain }],
+          },
+        ],
+      },
+      pagination: { sort: 'domain.name:asc', limit: 10 },
+    })
+    assert.deepEqual([found.items, found.dimensions], [[], ['domain.name', 'group-id']])
+    assert.equal(found.start.toISOString().slice(0, 10), start.toISOString().slice(0, 10))
   })
 
   await t.test('the machine description has them', async () => {

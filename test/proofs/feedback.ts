@@ -166,7 +166,12 @@ export const OPERATION_PROOFS: Record<string, { does: readonly Proof[]; fails: r
     fails: [ROLES],
   },
   readBounceMetrics: {
-    does: [[REFUSALS, 'metrics count failures of both kinds beside deliveries'], METRICS, EMPTY],
+    does: [
+      [REFUSALS, 'metrics count failures of both kinds beside deliveries'],
+      METRICS,
+      EMPTY,
+      [ROUTES, 'the public JavaScript client asks for metrics'],
+    ],
     fails: [METRICS_FAULTS, FAULTS, ROLES, [STATISTICS, 'too many groups are refused, not cut off']],
   },
   readSuppressionPolicy: { does: [POLICY], fails: [POLICY] },
