@@ -72,7 +72,7 @@ const CHANGE_DOCS: ParamDoc[] = [
 
 export const UPDATE_DOCS: ParamDoc[] = [
   ...CHANGE_DOCS,
-  { name: 'mailfrom_host', type: 'string', description: 'Host of return paths' },
+  { name: 'mailfrom_host', type: 'string', description: 'Host of return paths; bounces come to its MX' },
 ]
 
 export const CREATE_DOCS: ParamDoc[] = [
