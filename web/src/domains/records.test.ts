@@ -57,6 +57,16 @@ test('what is still needed follows the rules of verification', () => {
     assert.deepEqual(stillNeeded(records), needed)
 })
 
+test('mail hosts take bounces, unless the domain has a return path of its own', () => {
+  const mx = explained({ purpose: 'mx', type: 'MX' })
+  const apart = explained({ purpose: 'return-path-mx', type: 'MX' })
+  const purposes = (records: ExplainedRecord[]) => recordGroups(records).map(({ purpose }) => purpose)
+  assert.match(purposes([mx])[0] ?? '', /^For bounces .* mailfrom_host\.$/)
+  const [returnPath, receiving] = purposes([mx, apart])
+  assert.match(returnPath ?? '', /^Bounces .* are lost\.$/)
+  assert.doesNotMatch(receiving ?? '', /bounces/i)
+})
+
 test('records come in groups by purpose, and groups without records are left out', () => {
   const records = (['mx', 'tracking', 'spf', 'dkim'] as const).map((purpose) => explained({ purpose }))
   const titles = recordGroups(records).map(({ title, records: held }) => `${title} ${held.length}`)

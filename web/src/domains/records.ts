@@ -39,6 +39,10 @@ export interface RecordGroup {
   records: ExplainedRecord[]
 }
 
+const LEAVE_OUT = 'Leave these out if the domain has its mailboxes elsewhere'
+/** Of a domain that is its own return path. */
+const BOUNCES_COME_HERE = `For bounces that come after delivery, and mail to unsubscribe addresses. ${LEAVE_OUT}, and give it a return path of its own: mailfrom_host.`
+
 const GROUPS: readonly { title: string; purpose: string; holds: readonly RecordPurpose[] }[] = [
   {
     title: 'Sending',
@@ -47,7 +51,8 @@ const GROUPS: readonly { title: string; purpose: string; holds: readonly RecordP
   },
   {
     title: 'Return path',
-    purpose: 'The host to which bounces come back.',
+    purpose:
+      'Bounces that come after delivery are sent to this host. If its mail goes elsewhere they are lost.',
     holds: ['return-path-spf', 'return-path-mx'],
   },
   {
@@ -58,17 +63,17 @@ const GROUPS: readonly { title: string; purpose: string; holds: readonly RecordP
   },
   {
     title: 'Receiving',
-    purpose:
-      'Only if mail to this domain shall come here. Leave these out if it has its mailboxes elsewhere.',
+    purpose: `For mail to unsubscribe addresses. ${LEAVE_OUT}.`,
     holds: ['mx'],
   },
 ]
 
 /** The records by what they are for, those that verification hangs on first; empty groups are left out. */
 export function recordGroups(records: readonly ExplainedRecord[]): RecordGroup[] {
+  const ownReturnPath = !records.some(({ record }) => record.purpose === 'return-path-mx')
   return GROUPS.map(({ title, purpose, holds }) => ({
     title,
-    purpose,
+    purpose: ownReturnPath && holds.includes('mx') ? BOUNCES_COME_HERE : purpose,
     records: records.filter(({ record }) => holds.includes(record.purpose)),
   })).filter((group) => group.records.length > 0)
 }
