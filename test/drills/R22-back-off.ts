@@ -72,7 +72,12 @@ export async function run(report: DrillReport): Promise<void> {
     await run(2)
     const recovered = await rates(10)
     await Promise.all([engine.stop(0), clock.advance(1_000)])
-    const figures = { usual, 'in the first 5 s of it': complaining, 'after the complaint': slowed, 'after 15 minutes': recovered }
+    const figures = {
+      usual,
+      'in the first 5 s of it': complaining,
+      'after the complaint': slowed,
+      'after 15 minutes': recovered,
+    }
     for (const [name, { strict, other }] of Object.entries(figures)) {
       report.figure(`${name}: the one that complained`, strict, 'messages/s')
       report.figure(`${name}: the other one`, other, 'messages/s')
