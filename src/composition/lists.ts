@@ -31,7 +31,10 @@ export function startExpansions({ store, clock, log }: Core, { accept }: Sending
     lists: createListStore(store),
     clock,
     owner: newId(),
-    insertDeliveries: (expansion, members) => memberStatements(accept, expansion, members),
+    insertDeliveries(expansion, members) {
+      accept.accepted?.(members.length)
+      return memberStatements(accept, expansion, members)
+    },
     inserted: () => accept.engine.wake(),
   })
   const runner = createTaskRunner({ clock, log, runOne: job.runOne })

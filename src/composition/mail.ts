@@ -146,6 +146,7 @@ export async function startMail(
       tlsResults,
     }),
     prepare: sending.prepare,
+    turnedAway: sending.turnedAway,
     consequences: (claimed, events, outcome) => [
       ...sending.consequences(claimed, events, outcome),
       ...bounceConsequences(claimed, events, outcome),

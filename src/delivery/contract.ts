@@ -72,6 +72,8 @@ export interface DeliveryParts {
   prepare(delivery: ClaimedDelivery): Promise<Prepared>
   /** Statements that belong into the transaction of an outcome (suppression entries, webhook outbox). */
   consequences(delivery: ClaimedDelivery, events: readonly EventRecord[], outcome: Outcome): Statement[]
+  /** A delivery that was made ready went back to the queue without an attempt. */
+  turnedAway?(delivery: ClaimedDelivery): void
   /** The row that keeps an attempt's dialogue, or null where it is not kept. */
   keepTranscript?(delivery: ClaimedDelivery, result: AttemptResult): Statement | null
   /** False while nothing may be claimed, since outcomes could not be written (disk full, disk failed). */

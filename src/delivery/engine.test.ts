@@ -365,3 +365,35 @@ test('mail that falls due goes out at its time, while other mail waits for a lan
     return transport.attempts.length === 2
   })
 })
+
+eachStore(
+  'mail that is ready while the connections are busy goes back into the queue for a pause',
+  async (store) => {
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+    const transport = fakeTransport(2, async () => {
+      await answered
+      return DELIVERED
+    })
+    const now = systemClock.now()
+    const group = { accountId: 'a', domainId: 'd', recipientDomain: 'slow.example' }
+    await seedQueue(store, { ...group, count: 4, dueAt: now - 1000 })
+    const engine = seededEngine(store, systemClock, transport)
+    const inState = async (state: string) => {
+      const rows = await store.read({ sql: 'SELECT id FROM deliveries WHERE state = ?', values: [state] })
+      return rows.length
+    }
+    await engine.start()
+    await eventually(
+      'all in hand',
+      async () => transport.attempts.length === 2 && (await inState('sending')) === 4,
+    )
+    await engine.whileIdle(async () => {
+      assert.deepEqual([await inState('sending'), await inState('queued')], [2, 2])
+      assert.equal(transport.attempts.length, 2)
+    })
+    answer()
+    await eventually('all delivered', async () => (await inState('delivered')) === 4)
+    assert.equal(new Set(transport.attempts.map(({ id }) => id)).size, 4)
+    await engine.stop(1000)
+  },
+)

@@ -248,7 +248,6 @@ export function createDelivery(parts: DeliveryParts): Delivery {
 
   function begin(lane: Lane, delivery: HeldDelivery): void {
     lane.running++
-    held.set(delivery.id, { lane, begun: true })
     const run = work(lane, delivery).finally(() => {
       working.delete(run)
       lane.running--
@@ -282,8 +281,9 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       let prepared = await parts.prepare(delivery)
       if (prepared.kind === 'send') {
         const since = clock.monotonic()
-        await lane.connect(() => lane.pace.connections(clock.monotonic()))
-        connected = true
+        connected = await lane.connect(delivery, () => lane.pace.connections(clock.monotonic()))
+        if (!connected) return parts.turnedAway?.(delivery)
+        held.set(delivery.id, { lane, begun: true })
         // What was checked before may have changed: suppressions count until just before the attempt.
         if (clock.monotonic() - since > PREPARED_FRESH_MS) prepared = await parts.prepare(delivery)
       }
@@ -408,7 +408,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       lane.timer?.cancel()
       const deliveries = lane.waiting.drain()
       for (const delivery of deliveries) leave(lane, delivery)
-      return deliveries
+      return [...deliveries, ...lane.turnAway()]
     })
     await queue
       .release(

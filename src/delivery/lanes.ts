@@ -60,7 +60,7 @@ export class Lane {
   running = 0
   /** Those of them that use a connection. */
   connected = 0
-  private readonly atConnection: (() => void)[] = []
+  private atConnection: { delivery: HeldDelivery; go(): void; turnAway(): void }[] = []
   /** Places of deliveries that are being inserted. */
   reserved = 0
   /** Groups of this lane that have more due in the database. */
@@ -74,15 +74,33 @@ export class Lane {
     this.pace = new Pace(info.limits)
   }
 
-  /** Waits for a connection to be free, of as many as `max` says at that moment. `disconnect` must follow. */
-  async connect(max: () => number): Promise<void> {
-    while (this.connected >= max()) await new Promise<void>((resolve) => this.atConnection.push(resolve))
+  /**
+   * Waits for a connection to be free, of as many as `max` says at that moment. True: `disconnect` must follow;
+   * false: the delivery was turned away.
+   */
+  async connect(delivery: HeldDelivery, max: () => number): Promise<boolean> {
+    while (this.connected >= max()) {
+      const free = await new Promise<boolean>((resolve) => {
+        const [go, turnAway] = [() => resolve(true), () => resolve(false)]
+        this.atConnection.push({ delivery, go, turnAway })
+      })
+      if (!free) return false
+    }
     this.connected++
+    return true
   }
 
   disconnect(): void {
     this.connected--
-    this.atConnection.shift()?.()
+    this.atConnection.shift()?.go()
+  }
+
+  /** Turns away all that wait for a connection, and gives them. */
+  turnAway(): HeldDelivery[] {
+    const waiting = this.atConnection
+    this.atConnection = []
+    for (const { turnAway } of waiting) turnAway()
+    return waiting.map(({ delivery }) => delivery)
   }
 
   get held(): number {

@@ -137,7 +137,7 @@ async function waits(form: Form): Promise<void> {
 
 /** Clicks of a person in Kolkata, written as tracking writes them. */
 function visited(recipient: string, times: readonly number[]): void {
-  const database = new DatabaseSync(join(service.config.dataFolder, 'sendwright.db'))
+  const database = new DatabaseSync(join(service.config.dataFolder, 'sendwright.db'), { timeout: 5000 })
   const owner = database.prepare('SELECT account_id FROM domains WHERE name = ?').get(service.domain)
   const message = testMessage(
     {},

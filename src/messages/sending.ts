@@ -78,6 +78,7 @@ export interface Sending {
   /** For the delivery engine. */
   prepare: DeliveryParts['prepare']
   consequences: DeliveryParts['consequences']
+  turnedAway: NonNullable<DeliveryParts['turnedAway']>
   /** The body of a delivery as it was sent, for the archive sender; null when it is gone. */
   bodyOf(deliveryId: string): ReturnType<typeof bodyOf>
 }
@@ -135,6 +136,7 @@ export function createSending(parts: SendingParts): Sending {
       if (delivery.list_json === null) records.ended(delivery.message_pk)
       return archive.statements(delivery, events, clock.now())
     },
+    turnedAway: (delivery) => underWay.end(delivery),
     bodyOf: (deliveryId) => bodyOf(common, deliveryId),
   }
 }

@@ -26,7 +26,7 @@ const CASES: [name: string, args: string[], expected: RegExp][] = [
   ],
   ['a wrong password', ['--tls', '-ap', 'wrong'], /535 5\.7\.8 Authentication failed/],
   ['no TLS', [], /Host did not advertise authentication/],
-  ['no login', ['--tls', '-NOAUTH'], /530 5\.7\.0 Authentication required/],
+  ['no login', ['--tls', '-NOAUTH'], /550 5\.7\.1 Relaying denied/],
 ]
 
 export async function run(report: DrillReport): Promise<void> {

@@ -61,7 +61,7 @@ async function talk(service: ServiceProcess, server: string, sink: Sink, report:
       ['--auth', 'PLAIN', ...auth],
       /^\*\*\* Host did not advertise authentication$/m,
     ],
-    ['no login', ['--tls'], /^<~\*\s+530 5\.7\.0 Authentication required$/m],
+    ['no login', ['--tls'], /^<~\*\*?\s+550 5\.7\.1 Relaying denied$/m],
   ]
   for (const [what, options, reply] of cases) {
     const output = await swaks([
