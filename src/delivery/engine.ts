@@ -272,17 +272,26 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   }
 
   async function work(lane: Lane, delivery: HeldDelivery): Promise<void> {
+    const place = { connected: false }
+    try {
+      await attempt(lane, delivery, place)
+    } finally {
+      // Not before the outcome is on disk: so what a crash can repeat is one message of each connection.
+      if (place.connected) lane.disconnect()
+    }
+  }
+
+  async function attempt(lane: Lane, delivery: HeldDelivery, place: { connected: boolean }): Promise<void> {
     let about: EventMessage | null = null
     let result: AttemptResult
     let primaryDkim: string | null = null
     let windowIsSenders = false
-    let connected = false
     try {
       let prepared = await parts.prepare(delivery)
       if (prepared.kind === 'send') {
         const since = clock.monotonic()
-        connected = await lane.connect(delivery, () => lane.pace.connections(clock.monotonic()))
-        if (!connected) return parts.turnedAway?.(delivery)
+        place.connected = await lane.connect(delivery, () => lane.pace.connections(clock.monotonic()))
+        if (!place.connected) return parts.turnedAway?.(delivery)
         held.set(delivery.id, { lane, begun: true })
         // What was checked before may have changed: suppressions count until just before the attempt.
         if (clock.monotonic() - since > PREPARED_FRESH_MS) prepared = await parts.prepare(delivery)
@@ -299,18 +308,12 @@ export function createDelivery(parts: DeliveryParts): Delivery {
         learn(lane, result)
       }
     } catch (error) {
-      if (connected) lane.disconnect()
       if (error instanceof LeaseLost) return
       log.error({ err: error, delivery: delivery.id }, 'attempt failed inside the service')
       if (!about) return giveBack(delivery)
-      return settle(delivery, about, decided(delivery, connectionFailure('internal error')), {
-        primaryDkim,
-        windowIsSenders,
-      })
+      result = decided(delivery, connectionFailure('internal error'))
     }
-    // Until the outcome is on disk the connection takes nothing else: so what a crash can repeat is one message of each.
     await settle(delivery, about, result, { primaryDkim, windowIsSenders })
-    if (connected) lane.disconnect()
   }
 
   function learn(lane: Lane, { outcome }: AttemptResult): void {
