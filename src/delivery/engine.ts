@@ -39,7 +39,7 @@ const RECLAIM_EVERY_MS = LEASE_MS / 4
 const UNCOMMITTED_MAX = 8
 /**
  * Deliveries of a lane that are made ready (checked, composed, signed) while its connections are busy. With 50
- * connections that is 12 % more messages a second; a lane with a rate has none, since its mail would wait too long.
+ * connections that is 7 % more messages a second (decision 27); a lane with a rate has none, since its mail would wait too long.
  */
 const AHEAD_MAX = 50
 /** What was made ready longer ago than this is made ready anew. */

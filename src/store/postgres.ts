@@ -133,7 +133,7 @@ const names = new Map<string, string>()
 /** Texts that are prepared, per connection: those of the hot paths. Others are parsed each time. */
 const NAMED_MAX = 300
 
-/** A name makes the server keep the parsed statement, which is half the cost of the small ones. */
+/** A name makes the server keep the parsed statement. */
 function named(text: string): { text: string; name?: string } {
   const known = names.get(text)
   if (known !== undefined) return { text, name: known }
