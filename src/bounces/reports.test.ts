@@ -7,7 +7,7 @@ import { STATUS_FORMATS } from '../../test/support/reports/status-reports.ts'
 import { TEXT_FORMATS } from '../../test/support/reports/text-reports.ts'
 import { eachStore } from '../../test/support/stores.ts'
 import { newId } from '../base/ids.ts'
-import { returnPathOf } from '../delivery/return-path.ts'
+import { deliveryToken, returnPathOf } from '../delivery/return-path.ts'
 import type { EventRecord } from '../events/event.ts'
 import { NOW_MS, testMessage } from '../events/testing.ts'
 import { readReportMail } from '../inbound/report-mail.ts'
@@ -41,10 +41,12 @@ const DELIVERY: KnownDelivery = {
   listSid: null,
 }
 
+const TOKEN = deliveryToken(DELIVERY.deliveryId, mac)
+
 const SUBJECT: Subject = {
   recipient: DELIVERY.recipient,
-  returnPath: returnPathOf(DELIVERY.deliveryId, 'mg.example.com', mac),
-  header: `From: Shop <shop@mg.example.com>\r\nX-Service-Sid: ${returnPathOf(DELIVERY.deliveryId, 'x', mac).slice(7, 46)}`,
+  returnPath: returnPathOf(TOKEN, 'mg.example.com'),
+  header: `From: Shop <shop@mg.example.com>\r\nX-Service-Sid: ${TOKEN}`,
 }
 
 function rigOf(store: Store, found: Partial<KnownDelivery> | null = {}) {

@@ -33,9 +33,9 @@ export function readDeliveryToken(token: string, mac: ReturnPathMac): string | n
   return timingSafeEqual(given, mac(id).subarray(0, MAC_BYTES)) ? bytesToId(id) : null
 }
 
-/** The envelope sender of a delivery. */
-export function returnPathOf(deliveryId: string, mailfromHost: string, mac: ReturnPathMac): string {
-  return `${BOUNCE_PREFIX}${deliveryToken(deliveryId, mac)}@${mailfromHost}`
+/** The envelope sender of the delivery with this token. */
+export function returnPathOf(token: string, mailfromHost: string): string {
+  return `${BOUNCE_PREFIX}${token}@${mailfromHost}`
 }
 
 /** The delivery that a return path names, or null. */

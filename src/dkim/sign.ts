@@ -49,6 +49,8 @@ const DEFAULT_HEADER_NAMES = [
 /** Lines of the field stay within this where a fold is possible (RFC 5322 §2.1.1). */
 const LINE_LENGTH = 76
 
+const SIGNATURE_LINE = new RegExp(`.{1,${LINE_LENGTH - 2}}`, 'g')
+
 const DOMAIN_PATTERN = /^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/
 
 const signAsync = promisify<string | null, Uint8Array, KeyObject, Buffer>(sign)
@@ -165,7 +167,7 @@ function foldTags(pieces: readonly string[]): string {
 
 /** The rest of the `b=` tag; white space in it is ignored by verifiers. */
 function foldSignature(base64: string): string {
-  const lines = base64.match(new RegExp(`.{1,${LINE_LENGTH - 2}}`, 'g')) ?? []
+  const lines = base64.match(SIGNATURE_LINE) ?? []
   return `\r\n ${lines.join('\r\n ')}`
 }
 

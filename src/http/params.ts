@@ -105,14 +105,16 @@ export interface IntegerRule {
 
 export class Params {
   private readonly source: ParamsSource
+  private allNames: readonly string[] | undefined
 
   constructor(source: ParamsSource) {
     this.source = source
   }
 
   /** Every name given, the body's first. */
-  names(): string[] {
-    return [...new Set([...this.source.body.values.keys(), ...this.source.query.values.keys()])]
+  names(): readonly string[] {
+    this.allNames ??= [...new Set([...this.source.body.values.keys(), ...this.source.query.values.keys()])]
+    return this.allNames
   }
 
   /** The first value even if it is empty, undefined only if the name is absent: footers and descriptions. */

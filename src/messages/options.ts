@@ -206,6 +206,7 @@ export function readOptions(
   prefixes: readonly string[],
   limits: { now: number; scheduleMaxMs: number },
 ): ReadOptions {
+  if (values.size === 0) return noOptions()
   const reader = new ValueReader(values)
   const tracking = reader.word('o:tracking')
   const clicks = reader.word('o:tracking-clicks')
@@ -244,6 +245,15 @@ export function readOptions(
     recipientVariables: reader.read('recipient-variables', recipientVariables),
   }
 }
+
+/** What reading comes to where nothing is given, which most messages do. */
+const noOptions = (): ReadOptions => ({
+  options: DEFAULT_OPTIONS,
+  tags: [],
+  headerVariables: {},
+  template: null,
+  recipientVariables: null,
+})
 
 class ValueReader {
   readonly #values: OptionValues

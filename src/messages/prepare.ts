@@ -83,7 +83,7 @@ export async function prepareDelivery(parts: PrepareParts, delivery: ClaimedDeli
     throw error
   }
   if (record.options.testMode) return { kind: 'decided', about: copy.about, outcome: TEST_MODE }
-  return readyToSend(parts, record, domain, delivery, copy)
+  return readyToSend(parts, record, domain, delivery, copy, target.delivery.sid)
 }
 
 async function readyToSend(
@@ -92,6 +92,7 @@ async function readyToSend(
   domain: Domain,
   delivery: ClaimedDelivery,
   copy: Copy,
+  token: string,
 ): Promise<Prepared> {
   const { options } = record
   const signing = await keysFor(parts, record, domain)
@@ -104,7 +105,7 @@ async function readyToSend(
   return {
     kind: 'send',
     about: copy.about,
-    returnPath: returnPathOf(delivery.id, domain.mailfromHost, parts.returnPathMac),
+    returnPath: returnPathOf(token, domain.mailfromHost),
     message,
     sizeBytes: messageSize(message),
     utf8: copy.utf8 || /[^\x00-\x7f]/.test(delivery.recipient),

@@ -21,6 +21,8 @@ import {
   splitOptionHeaders,
 } from './options.ts'
 
+const OPTION_NAMES: ReadonlySet<string> = new Set(OPTION_FIELDS.map(({ field }) => field))
+
 export const RECIPIENTS_MAX = 1000
 
 /** Headers that are ours or the receiving server's alone: given ones are left out (messages.md rule 14). */
@@ -221,7 +223,10 @@ function readFieldOptions(
   return { mail, read: readOptions(merged, facts.prefixes, facts) }
 }
 
+const NO_VALUES: OptionValues = new Map()
+
 function fieldValues(params: Params): OptionValues {
+  if (!params.names().some((name) => OPTION_NAMES.has(name))) return NO_VALUES
   return new Map(
     OPTION_FIELDS.filter(({ field }) => field !== 'v:').map(({ field }) => [field, params.texts(field)]),
   )

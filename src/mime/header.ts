@@ -14,6 +14,7 @@ import {
   type Mailbox,
   needsSmtpUtf8,
   parseAddressItems,
+  parsePlainMailbox,
 } from './address.ts'
 import { ENCODED_WORD_MIN, encodeWords, utf8Length } from './encoded-word.ts'
 import { formatParameter, type Parameter } from './parameters.ts'
@@ -80,12 +81,20 @@ export function headerField(name: string, value: string, options: HeaderOptions 
   const clean = blankControls(value).trim()
   const key = name.toLowerCase()
   if (ADDRESS_FIELDS.has(key)) {
+    if (name.length + 2 + clean.length <= LINE_PREFERRED && isCanonicalMailbox(clean))
+      return `${name}: ${clean}`
     const items = tryParse(clean)
     if (items) return addressField(name, items, { utf8 })
   }
   const plain = name.length + 2 + clean.length <= UNFOLDED_MAX && isPlain(clean)
   if (plain) return clean === '' ? `${name}:` : `${name}: ${clean}`
   return STRUCTURED_FIELDS.has(key) ? structuredText(name, clean, utf8) : unstructuredText(name, clean, utf8)
+}
+
+/** One mailbox that stands in the text as it would be written. */
+function isCanonicalMailbox(text: string): boolean {
+  const mailbox = parsePlainMailbox(text)
+  return mailbox !== null && text.includes(`@${mailbox.domain}`)
 }
 
 /** Builds an address field from parsed addresses; see headerField. */

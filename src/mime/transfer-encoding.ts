@@ -29,9 +29,10 @@ export function toCrlf(text: string): string {
  */
 export function encodeText(text: string): EncodedText {
   const canonical = toCrlf(text)
-  const bytes = Buffer.from(canonical, 'utf8')
-  if (bytes.length === canonical.length && isSevenBitText(canonical))
+  // As long in UTF-8 as in characters: ASCII.
+  if (Buffer.byteLength(canonical) === canonical.length && isSevenBitText(canonical))
     return { encoding: '7bit', content: canonical }
+  const bytes = Buffer.from(canonical, 'utf8')
   const base64Bytes = base64Size(bytes.length)
   if (quotedPrintableSizeMin(bytes) < base64Bytes) {
     const content = encodeQuotedPrintable(bytes)

@@ -66,14 +66,37 @@ export interface Store {
   close(): Promise<void>
 }
 
+/** Columns of the rows that a table was last given, and the texts of its statements by number of rows. */
+interface InsertTexts {
+  columns: readonly string[]
+  texts: Map<number, string>
+}
+
+/** Tables get rows of one shape each, or of very few: a text is put together, and hashed by whoever keeps it, once. */
+const insertTexts = new Map<string, InsertTexts>()
+
+function insertText(table: string, row: object, count: number): string {
+  const columns = Object.keys(row)
+  let known = insertTexts.get(table)
+  if (known?.columns.length !== columns.length || !columns.every((name, at) => name === known?.columns[at])) {
+    known = { columns, texts: new Map() }
+    insertTexts.set(table, known)
+  }
+  let text = known.texts.get(count)
+  if (text === undefined) {
+    const marks = Array(count).fill(`(${columns.map(() => '?').join(', ')})`)
+    text = `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${marks.join(', ')}`
+    known.texts.set(count, text)
+  }
+  return text
+}
+
 /**
  * `INSERT INTO table (columns) VALUES (?, ...)` for rows of one shape; hot paths call it instead of the query
  * builder, which costs about 20 µs a statement.
  */
 export function insert<Row extends object>(table: string, row: Row): Statement {
-  const columns = Object.keys(row)
-  const sql = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
-  return { sql, values: Object.values(row) as SqlValue[] }
+  return { sql: insertText(table, row, 1), values: Object.values(row) as SqlValue[] }
 }
 
 /** Rows of one statement at the most: 20 columns of 128 rows stay far below what both databases take as values. */
@@ -84,17 +107,15 @@ const INSERT_ROWS_MAX = 128
  * of a thousand single statements. Statements hold a power of two of rows, so that few texts are prepared.
  */
 export function insertMany(table: string, rows: readonly object[]): Statement[] {
-  const first = rows[0]
+  const [first] = rows
   if (!first) return []
-  const columns = Object.keys(first)
-  const marks = `(${columns.map(() => '?').join(', ')})`
+  if (rows.length === 1) return [insert(table, first)]
   const statements: Statement[] = []
   for (let at = 0; at < rows.length; ) {
     let count = INSERT_ROWS_MAX
     while (count > rows.length - at) count /= 2
-    const sql = `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${Array(count).fill(marks).join(', ')}`
     const values = rows.slice(at, at + count).flatMap((row) => Object.values(row) as SqlValue[])
-    statements.push({ sql, values })
+    statements.push({ sql: insertText(table, first, count), values })
     at += count
   }
   return statements
