@@ -90,17 +90,55 @@ export async function recordOfRow(row: MessageRow, blobs: BlobStore): Promise<Me
     messageId: row.message_id,
     summary: JSON.parse(row.summary_json) as MessageSummary,
     options: JSON.parse(row.options_json) as MessageOptions,
-    content: JSON.parse(await contentText(row, blobs)) as MessageContent,
+    content: contentOfBytes(await storedContent(row, blobs)),
     createdAt: row.created_at,
   }
 }
 
-async function contentText(row: MessageRow, blobs: BlobStore): Promise<string> {
-  if (row.content) return Buffer.from(row.content).toString('utf8')
+async function storedContent(row: MessageRow, blobs: BlobStore): Promise<Buffer> {
+  if (row.content) return asBuffer(row.content)
   if (row.content_blob === null) throw new Error(`Message ${row.id} has no content`)
-  const parts: Uint8Array[] = []
-  for await (const bytes of (await blobs.read(row.content_blob)).open()) parts.push(bytes)
-  return Buffer.concat(parts).toString('utf8')
+  return readChunk(await blobs.read(row.content_blob))
+}
+
+const asBuffer = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+/** Its texts as such behind the rest: in JSON every line end would be escaped, and read back, letter by letter. */
+type StoredParts = Omit<PartsContent, 'text' | 'html' | 'amp'> & {
+  /** Bytes of text, html and AMP. */
+  sizes: readonly (number | null)[]
+}
+
+const LINE_END = 0x0a
+
+/** The stored form: JSON; of a message of parts the JSON of all but its texts, a line end (which JSON escapes), the texts. */
+export function contentBytes(content: MessageContent): Buffer {
+  if (content.kind === 'mime') return Buffer.from(JSON.stringify(content))
+  const { text, html, amp, ...rest } = content
+  const texts = [text, html, amp]
+  const sizes = texts.map((value) => (value === null ? null : Buffer.byteLength(value)))
+  const head = JSON.stringify({ ...rest, sizes } satisfies StoredParts)
+  const headBytes = Buffer.byteLength(head)
+  const bytes = Buffer.allocUnsafe(sizes.reduce<number>((sum, size) => sum + (size ?? 0), headBytes + 1))
+  bytes.write(head)
+  bytes[headBytes] = LINE_END
+  let at = headBytes + 1
+  for (const value of texts) if (value !== null) at += bytes.write(value, at)
+  return bytes
+}
+
+/** The inverse; also reads a message of parts that is all JSON, as they were stored before. */
+export function contentOfBytes(bytes: Buffer): MessageContent {
+  const headEnd = bytes.indexOf(LINE_END)
+  if (headEnd < 0) return JSON.parse(bytes.toString()) as MessageContent
+  const { sizes, ...rest } = JSON.parse(bytes.toString('utf8', 0, headEnd)) as StoredParts
+  let at = headEnd + 1
+  const take = (size: number | null | undefined) => {
+    if (size === null || size === undefined) return null
+    at += size
+    return bytes.toString('utf8', at - size, at)
+  }
+  return { ...rest, text: take(sizes[0]), html: take(sizes[1]), amp: take(sizes[2]) }
 }
 
 /** The blobs that a content needs, to be removed with it. */
@@ -142,7 +180,7 @@ async function* readSlice(
 }
 
 export async function readChunk(chunk: Chunk): Promise<Buffer> {
-  if (chunk instanceof Uint8Array) return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+  if (chunk instanceof Uint8Array) return asBuffer(chunk)
   const parts: Uint8Array[] = []
   for await (const bytes of chunk.open()) parts.push(bytes)
   return Buffer.concat(parts)

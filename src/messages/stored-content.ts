@@ -6,6 +6,7 @@ import { insert, type Statement } from '../store/store.ts'
 import {
   blobsOf,
   CONTENT_IN_ROW_MAX_BYTES,
+  contentBytes,
   type MessageRecord,
   type MimeContent,
   type PartsContent,
@@ -59,7 +60,7 @@ async function storeMime(
 }
 
 export async function messageStatement(blobs: BlobStore, record: MessageRecord): Promise<Statement> {
-  const bytes = Buffer.from(JSON.stringify(record.content))
+  const bytes = contentBytes(record.content)
   const inRow = bytes.byteLength <= CONTENT_IN_ROW_MAX_BYTES
   const contentBlob = inRow ? null : await blobs.keep((await blobs.spool(once(bytes))).chunk)
   const own = blobsOf(record.content)
