@@ -1,7 +1,7 @@
 /**
  * The sink: an SMTP server that takes everything, for all systems alike. A process of its own on raw sockets,
  * so that it costs little: it looks at command lines and for the end of content, and writes the replies to
- * what came together in one go. Offers PIPELINING, 8BITMIME, SIZE; no TLS.
+ * what came together in one go. Offers PIPELINING, 8BITMIME, SIZE, CHUNKING; no TLS.
  */
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { serveHelper } from './helper-process.ts'
@@ -35,7 +35,7 @@ export interface SinkStats {
 }
 
 const EHLO =
-  '250-sink.bench\r\n250-PIPELINING\r\n250-SIZE 52428800\r\n250-8BITMIME\r\n250 ENHANCEDSTATUSCODES\r\n'
+  '250-sink.bench\r\n250-PIPELINING\r\n250-SIZE 52428800\r\n250-8BITMIME\r\n250-CHUNKING\r\n250 ENHANCEDSTATUSCODES\r\n'
 const END_OF_CONTENT = Buffer.from('\r\n.\r\n')
 /** A signature stands at the top, below Received fields at the most. */
 const SIGNATURE_WITHIN = 4_096
@@ -93,6 +93,19 @@ class Session {
         return { replies, end: buffer.length > LINE_MAX }
       }
       const line = buffer.toString('latin1', 0, end)
+      const chunk = /^BDAT (\d+) LAST$/i.exec(line)
+      if (chunk) {
+        const chunkEnd = end + 2 + Number(chunk[1])
+        if (buffer.length < chunkEnd) {
+          this.#buffered = Buffer.from(buffer)
+          return { replies, end: false }
+        }
+        // With the line end before it, as behind DATA.
+        this.#lookForSignature(buffer.subarray(end, chunkEnd))
+        buffer = buffer.subarray(chunkEnd)
+        replies += this.#recipients.length > 0 ? this.#accept() : '503 5.5.1 no valid recipients\r\n'
+        continue
+      }
       // Content is looked at together with the line end before it, so that an empty one ends too.
       const isData = /^data$/i.test(line) && this.#recipients.length > 0
       buffer = buffer.subarray(isData ? end : end + 2)

@@ -86,6 +86,9 @@ const relayLimits = (connections: number): LaneLimits => ({
 /** Addresses tried in one attempt: with half a minute for each it stays within minutes. */
 const ADDRESSES_PER_ATTEMPT_MAX = 8
 
+/** Remembered; a server that is forgotten costs one deferred message. */
+const WITHOUT_CHUNKS_MAX = 1_000
+
 type Ready = Extract<Prepared, { kind: 'send' }>
 
 /** One address to connect to; `name` is what its certificate must say. */
@@ -112,6 +115,8 @@ export function createTransport(parts: TransportParts): Transport {
   const connect = parts.connect ?? connectSmtp
   const pool = new ConnectionPool(clock)
   const down = new DownHosts(clock)
+  /** Addresses that offer CHUNKING and do not know BDAT. */
+  const withoutChunks = new Set<string>()
   const destinations =
     routing.kind === 'direct'
       ? createDestinations({
@@ -317,6 +322,7 @@ export function createTransport(parts: TransportParts): Transport {
       verify,
       tlsOptions: { ...parts.tlsOptions, ...(judge && { judge }) },
       transcript: transcript.add,
+      chunking: !withoutChunks.has(target.address),
       clock,
       ...(routing.kind === 'relay' && routing.auth && { auth: routing.auth }),
     }
@@ -390,10 +396,16 @@ export function createTransport(parts: TransportParts): Transport {
         throw error
       }
       const result = { ...facts(), outcome: outcomeOfFailure(error) }
+      if (error.stage === 'dot' && error.reason === 'unsupported') avoidChunks(connection.peer.host)
       if (connection.reusable) giveBack()
       else connection.close()
       return hadLeft(error, held) ? 'gone' : result
     }
+  }
+
+  function avoidChunks(address: string): void {
+    if (withoutChunks.size >= WITHOUT_CHUNKS_MAX) withoutChunks.clear()
+    withoutChunks.add(address)
   }
 
   return { siteOf, laneOf, deliver, close: () => pool.close() }

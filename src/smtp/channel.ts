@@ -96,6 +96,18 @@ export class Channel {
     if (this.#fault === null) this.#socket.write(commands)
   }
 
+  /** Writes command lines and the content behind the last of them in one go. Never waits. */
+  writeAll(commands: readonly string[], content: readonly Uint8Array[]): void {
+    this.#owed += commands.length
+    const lines = Buffer.from(`${commands.join('\r\n')}\r\n`)
+    const bytes = Buffer.concat([lines, ...content])
+    if (this.#transcript !== undefined) {
+      for (const line of commands) this.#note('sent', line)
+      this.#note('sent', `[${bytes.byteLength - lines.byteLength} bytes of content]`)
+    }
+    if (this.#fault === null) this.#socket.write(bytes)
+  }
+
   /** Writes content; waits until the socket takes more, unless it does at once. */
   async writeContent(bytes: Uint8Array, stage: SmtpStage, timeoutMs: number): Promise<void> {
     this.check(stage)

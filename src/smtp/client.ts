@@ -7,7 +7,7 @@
  * 4. AUTH PLAIN or LOGIN where credentials are given (RFC 4954).
  *
  * What then happens on the connection is in connection.ts. Left out: MX lookup, the choice of TLS policy, pools,
- * CHUNKING, DSN and REQUIRETLS. An ended attempt is never repeated here: the caller decides. In particular, with
+ * DSN and REQUIRETLS. An ended attempt is never repeated here: the caller decides. In particular, with
  * `tls: 'opportunistic'`, a failure with stage `tls` means that the peer offers TLS which does not work, or does not
  * verify though `verify` asks for it; the caller may connect anew with `tls: 'none'`. A server that merely does not
  * offer STARTTLS, or refuses it with a reply, is used in plain text on the same connection.
@@ -43,6 +43,8 @@ export interface ConnectOptions {
   /** TLS from the first byte (RFC 8314 §3.3), as on port 465. */
   implicitTls?: boolean | undefined
   auth?: Credentials | undefined
+  /** False: not used though the server offers it. */
+  chunking?: boolean | undefined
   timeouts?: Partial<SmtpTimeouts> | undefined
   /** Aborting ends the connection whenever it comes, also between messages. */
   signal?: AbortSignal | undefined
@@ -74,7 +76,7 @@ interface Opening {
   channel: Channel
   options: ConnectOptions
   timeouts: SmtpTimeouts
-  extensions: ReadonlyMap<string, string>
+  extensions: Map<string, string>
   tls: TlsState | null
 }
 
@@ -101,6 +103,7 @@ export async function connectSmtp(options: ConnectOptions): Promise<SmtpConnecti
     channel.destroy()
     throw error
   }
+  if (options.chunking === false) opening.extensions.delete('CHUNKING')
   const { remoteAddress = options.host, localAddress } = channel.socket
   const peer: PeerState = {
     peer: { host: options.host, port: options.port, address: remoteAddress },

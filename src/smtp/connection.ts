@@ -7,6 +7,10 @@
  * 3. no recipient accepted, but DATA answered 354: a lone dot (RFC 2920 §3.1); its answer means nothing;
  * 4. content, dot-stuffed on the way (wire.ts); the hook; the final dot; the answer.
  *
+ * A small message to one recipient goes in one piece to a server that pipelines and takes chunks (RFC 3030): the hook,
+ * then envelope, BDAT and content in one write, so that a transaction takes one round trip instead of two. If MAIL or
+ * RCPT is refused, the content was sent for nothing; that is why it must be small.
+ *
  * A transaction that ended before its dot was answered leaves the server with half an envelope: the next one then
  * starts with RSET. After 421, a missing or a senseless reply the connection is closed and no longer reusable.
  */
@@ -18,7 +22,7 @@ import { checkTransaction, needs8bit } from './envelope.ts'
 import { refusedBy, SmtpFailure, type SmtpStage } from './failure.ts'
 import { replyText, type SmtpReply } from './reply.ts'
 import type { SmtpTimeouts } from './timeouts.ts'
-import { DotStuffer } from './wire.ts'
+import { ContentLines } from './wire.ts'
 
 export interface TlsState {
   /** "TLSv1.3" */
@@ -49,7 +53,10 @@ export interface Transaction {
   sizeBytes: number
   /** Addresses or header fields are UTF-8: SMTPUTF8 is needed (RFC 6531). */
   utf8: boolean
-  /** Awaited when all but the final dot is ready to go: the place to write down that the fate becomes uncertain. */
+  /**
+   * Awaited before anything goes out that may let the server take the message, the final dot or BDAT: the place to
+   * write down that the fate becomes uncertain.
+   */
   beforeFinalDot?: (() => Promise<void>) | undefined
 }
 
@@ -85,6 +92,12 @@ export interface Connection extends PeerState {
  */
 const BLOCK_BYTES = 64 * 1024
 
+/** A message up to this size is sent before the server has said that it wants it. */
+const CHUNK_BYTES_MAX = 32 * 1024
+
+/** What a server says that offers CHUNKING and does not know BDAT (RFC 5321 §4.2.4). */
+const UNKNOWN_COMMAND = new Set([500, 501, 502, 504])
+
 export function createConnection(
   channel: Channel,
   state: PeerState,
@@ -103,6 +116,7 @@ class OpenConnection implements Connection {
   readonly #timeouts: SmtpTimeouts
   readonly #clock: Clock
   readonly #pipelining: boolean
+  readonly #chunking: boolean
   #busy = false
   #needsReset = false
 
@@ -115,6 +129,7 @@ class OpenConnection implements Connection {
     this.#timeouts = timeouts
     this.#clock = clock
     this.#pipelining = state.extensions.has('PIPELINING')
+    this.#chunking = this.#pipelining && state.extensions.has('CHUNKING')
   }
 
   get reusable(): boolean {
@@ -160,6 +175,8 @@ class OpenConnection implements Connection {
 
   async #transact(transaction: Transaction, mailCommand: string): Promise<TransactionResult> {
     const rcptCommands = transaction.recipients.map((address) => `RCPT TO:<${address}>`)
+    const chunk = this.#chunkOf(transaction)
+    if (chunk) return this.#transactInOne(transaction, [mailCommand, ...rcptCommands], chunk)
     if (this.#pipelining) {
       this.#write([...(this.#needsReset ? ['RSET'] : []), mailCommand, ...rcptCommands, 'DATA'])
     }
@@ -183,6 +200,66 @@ class OpenConnection implements Connection {
       return { recipients, data: null }
     }
     return { recipients, data: await this.#data(transaction) }
+  }
+
+  /** The content as it stands behind BDAT; null where the transaction goes step by step. */
+  #chunkOf({ recipients, message, sizeBytes }: Transaction): Uint8Array[] | null {
+    const { body } = message
+    if (!this.#chunking || recipients.length !== 1 || sizeBytes > CHUNK_BYTES_MAX) return null
+    if (!body.every((chunk) => chunk instanceof Uint8Array)) return null
+    const pieces: Uint8Array[] = []
+    const gather = (piece: Uint8Array) => void pieces.push(piece)
+    const lines = new ContentLines('size')
+    lines.push(headerBytes(message), gather)
+    for (const chunk of body) lines.push(chunk, gather)
+    lines.end(gather)
+    return pieces
+  }
+
+  async #transactInOne(
+    { recipients, beforeFinalDot }: Transaction,
+    envelope: readonly string[],
+    chunk: readonly Uint8Array[],
+  ): Promise<TransactionResult> {
+    await beforeFinalDot?.()
+    this.#channel.check('mail')
+    const size = chunk.reduce((sum, piece) => sum + piece.byteLength, 0)
+    const reset = this.#needsReset
+    this.#needsReset = true
+    this.#channel.writeAll([...(reset ? ['RSET'] : []), ...envelope, `BDAT ${size} LAST`], chunk)
+    try {
+      if (reset) await this.#reset()
+      const mail = await this.#ask('mail', '')
+      if (!isPositive(mail)) {
+        if (mail.code !== 421) await this.#skipReplies(2)
+        throw new SmtpFailure('mail', refusedBy(mail))
+      }
+      const rcpt = await this.#ask('rcpt', '')
+      if (rcpt.code === 421) throw new SmtpFailure('rcpt', refusedBy(rcpt))
+      const replies = [{ address: recipients[0] as string, reply: rcpt }]
+      if (!isPositive(rcpt)) {
+        await this.#skipReplies(1)
+        return { recipients: replies, data: null }
+      }
+      const data = await this.#channel.reply('dot', this.#timeouts.dot)
+      if (data.code >= 300 && data.code < 400) throw nonsense('dot', data)
+      if (UNKNOWN_COMMAND.has(data.code)) throw withoutChunks(data)
+      this.#needsReset = !isPositive(data)
+      if (data.code === 421) this.close()
+      return { recipients: replies, data }
+    } catch (error) {
+      const answered = error instanceof SmtpFailure && error.reply !== null
+      throw error instanceof SmtpFailure && !answered ? error.withFateUnknown() : error
+    }
+  }
+
+  /** What matters is known already, so that a server which leaves here costs only the connection. */
+  async #skipReplies(count: number): Promise<void> {
+    try {
+      for (let left = count; left > 0; left--) await this.#channel.reply('dot', this.#timeouts.dot)
+    } catch {
+      this.close()
+    }
   }
 
   async #reset(): Promise<void> {
@@ -223,7 +300,7 @@ class OpenConnection implements Connection {
   /** Writes the content and its end. Until the last call, nothing can have been accepted. */
   async #content({ message, beforeFinalDot }: Transaction): Promise<void> {
     const writer = new ContentWriter(this.#channel, this.#timeouts, this.#clock)
-    await writer.write(Buffer.from(`${message.headers.map((field) => `${field}\r\n`).join('')}\r\n`))
+    await writer.write(headerBytes(message))
     if (message.body.every((chunk) => chunk instanceof Uint8Array)) {
       for (const chunk of message.body) await writer.write(chunk)
     } else {
@@ -275,13 +352,22 @@ class OpenConnection implements Connection {
   }
 }
 
+const headerBytes = ({ headers }: MimeMessage) =>
+  Buffer.from(`${headers.map((field) => `${field}\r\n`).join('')}\r\n`)
+
+/** The reply is no judgement of the message, so that it is not handed on as one; the connection is done with. */
+function withoutChunks(reply: SmtpReply): SmtpFailure {
+  const message = `the server offers CHUNKING, but answers BDAT with: ${replyText(reply)}`
+  return new SmtpFailure('dot', { reason: 'unsupported', message })
+}
+
 /** Gathers content into blocks, so that a message of usual size is one write, its final dot included. */
 class ContentWriter {
   readonly #channel: Channel
   readonly #timeouts: SmtpTimeouts
   readonly #clock: Clock
   readonly #startedMs: number
-  readonly #stuffer = new DotStuffer()
+  readonly #stuffer = new ContentLines('dot')
   #pieces: Uint8Array[] = []
   #gathered = 0
   #written = 0

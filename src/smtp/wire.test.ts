@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { DotStuffer } from './wire.ts'
+import { ContentLines } from './wire.ts'
 
 function stuff(...pieces: string[]): string {
-  const stuffer = new DotStuffer()
+  const stuffer = new ContentLines('dot')
   const out: Buffer[] = []
   for (const piece of pieces)
     stuffer.push(Buffer.from(piece, 'latin1'), (bytes) => out.push(Buffer.from(bytes)))
@@ -59,7 +59,7 @@ test('whatever the content and its pieces, one message comes out of the wire, wi
 test('content that needs no change is passed on without a copy', () => {
   const bytes = Buffer.from('a line\r\n'.repeat(100))
   const out: Uint8Array[] = []
-  new DotStuffer().push(bytes, (piece) => out.push(piece))
+  new ContentLines('dot').push(bytes, (piece) => out.push(piece))
   assert.equal(out.length, 1)
   assert.equal(out[0]?.buffer, bytes.buffer)
 })

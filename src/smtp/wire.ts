@@ -7,6 +7,8 @@
  * - a dot at the start of a line is doubled;
  * - the content ends with CRLF, then comes the one final dot.
  *
+ * Behind BDAT, which says how many bytes come (RFC 3030), dots mean nothing: then the last two are left out.
+ *
  * The DKIM signer hashes bodies by the same rules.
  */
 
@@ -18,10 +20,16 @@ const CRLF = Buffer.from('\r\n')
 const EXTRA_DOT = Buffer.from('.')
 const FINAL_DOT = Buffer.from('.\r\n')
 
-export class DotStuffer {
+export class ContentLines {
+  readonly #dots: boolean
   #lineStart = true
   /** The last byte was CR, and its line end has been put out: an LF now belongs to it. */
   #afterCr = false
+
+  /** @param end What says where the content ends. */
+  constructor(end: 'dot' | 'size') {
+    this.#dots = end === 'dot'
+  }
 
   /**
    * Puts out what `bytes` becomes, as pieces in order: slices of `bytes` wherever nothing has to change.
@@ -35,7 +43,7 @@ export class DotStuffer {
       clean = end
     }
     for (let index = 0; index < length; index++) {
-      if (this.#lineStart && bytes[index] === DOT) {
+      if (this.#dots && this.#lineStart && bytes[index] === DOT) {
         flush(index)
         out(EXTRA_DOT)
       }
@@ -69,9 +77,9 @@ export class DotStuffer {
     this.#lineStart = true
   }
 
-  /** Ends an open line, then puts out the final dot. */
+  /** Ends an open line, then puts out the final dot if that is the end. */
   end(out: (piece: Uint8Array) => void): void {
     if (!this.#lineStart) out(CRLF)
-    out(FINAL_DOT)
+    if (this.#dots) out(FINAL_DOT)
   }
 }

@@ -9,7 +9,8 @@
  *     await sink.waitFor(3)
  *
  * Events are the commands as they come (`MAIL FROM:<a@example.com> SIZE=1`) and CONNECT, BODY (the first bytes of
- * content are here) and DATA-DOT (all of it is). A rule names an event or the words it begins with, in any case; the
+ * content are here) and DATA-DOT (all of it is). BDAT, understood when CHUNKING is among the extensions, is one event
+ * when its content is here. A rule names an event or the words it begins with, in any case; the
  * rule made last wins. Only CRLF.CRLF ends content.
  */
 import { createServer, type Socket } from 'node:net'
@@ -197,6 +198,8 @@ class Session implements SinkSession {
   #auth: string | undefined
   #from: string | null = null
   #to: string[] = []
+  /** What came behind BDAT, while that is answered. */
+  #chunk: Buffer | null = null
   /** Content so far, while it is being received. */
   #content: Buffer[] | null = null
   #bodySeen = false
@@ -224,12 +227,12 @@ class Session implements SinkSession {
   }
 
   accept(): void {
-    if (this.#accepted || this.#content === null) return
+    if (this.#accepted || (this.#content === null && this.#chunk === null)) return
     this.#accepted = true
-    const wire = Buffer.concat(this.#content)
+    const wire = this.#chunk ?? Buffer.concat(this.#content ?? [])
     this.#shared.messages.push({
       envelope: { from: this.#from ?? '', to: this.#to },
-      raw: unstuff(wire),
+      raw: this.#chunk ? wire : unstuff(wire),
       wire,
       tls: this.secure,
       ...(this.#auth === undefined ? {} : { auth: this.#auth }),
@@ -285,10 +288,19 @@ class Session implements SinkSession {
     const end = this.#buffer.indexOf('\r\n')
     if (end < 0) return false
     const line = this.#buffer.subarray(0, end).toString()
-    this.#buffer = this.#buffer.subarray(end + 2)
+    const chunk = this.#takesChunks() ? /^BDAT (\d+) LAST$/i.exec(line) : null
+    const chunkEnd = end + 2 + Number(chunk?.[1] ?? 0)
+    if (this.#buffer.length < chunkEnd) return false
+    if (chunk) this.#chunk = this.#buffer.subarray(end + 2, chunkEnd)
+    this.#buffer = this.#buffer.subarray(chunkEnd)
     this.#shared.commands.push([this.connection, line])
     await this.#answer(line)
+    this.#chunk = null
     return true
+  }
+
+  #takesChunks(): boolean {
+    return this.#shared.options.extensions?.includes('CHUNKING') ?? false
   }
 
   async #receiveContent(content: Buffer[]): Promise<boolean> {
@@ -355,7 +367,11 @@ class Session implements SinkSession {
       if (positive) this.accept()
       this.#content = null
     }
-    if (verb === 'RSET' || verb === 'DATA-DOT' || /^(?:EHLO|HELO) /.test(verb)) {
+    if (this.#chunk !== null) {
+      this.#accepted = false
+      if (positive) this.accept()
+    }
+    if (this.#chunk !== null || verb === 'RSET' || verb === 'DATA-DOT' || /^(?:EHLO|HELO) /.test(verb)) {
       this.#from = null
       this.#to = []
     }
@@ -370,6 +386,9 @@ class Session implements SinkSession {
     if (verb === 'MAIL') return this.#from === null ? '250 2.1.0 Ok' : '503 5.5.1 nested MAIL'
     if (verb === 'RCPT') return this.#from === null ? '503 5.5.1 MAIL first' : '250 2.1.5 Ok'
     if (verb === 'DATA') return this.#to.length > 0 ? '354 go on' : '554 5.5.1 no valid recipients'
+    if (verb === 'BDAT' && this.#chunk) {
+      return this.#to.length > 0 ? this.usual('DATA-DOT') : '503 5.5.1 no valid recipients'
+    }
     const fixed: Record<string, string> = {
       CONNECT: '220 sink.test ESMTP',
       BODY: '',
