@@ -13,6 +13,7 @@ import { createStoredPolicies } from '../delivery/stored-policies.ts'
 import { createTlsResults } from '../delivery/tls-results.ts'
 import { transcriptStatement } from '../delivery/transcript.ts'
 import { createTransport, type Routing } from '../delivery/transport.ts'
+import { createSigners } from '../dkim/signers.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import { createSigningKeys } from '../domain-keys/signing-keys.ts'
 import { createHabits } from '../events/habits.ts'
@@ -76,6 +77,8 @@ export async function startMail(
     capture = listener
   }
   const signingKeys = createSigningKeys(store, sealer, clock)
+  const signers = createSigners({ onError: (err) => log.error({ err }, 'a signing thread has failed') })
+  open.push(() => signers.close())
   const leaseOwner = newId()
   const listDomains = createListDomains(store, clock)
   const idempotency = createIdempotency({ store, clock })
@@ -99,6 +102,7 @@ export async function startMail(
       wake: () => expanding.wake(),
     }),
     signingKeys,
+    signers,
     suppressions: createSuppressionCheck(store, clock),
     secondaryKeys: createSecondaryKeys({
       signingKeys,

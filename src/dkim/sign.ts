@@ -3,7 +3,8 @@
  *
  * 1. the body hash, once for all keys (body-hash.ts);
  * 2. the header fields to sign, canonicalised once for all keys, and the `h=` list that names them;
- * 3. per key: the DKIM-Signature field with an empty `b=`, canonicalised behind the others, signed on the thread pool.
+ * 3. per key: the DKIM-Signature field with an empty `b=`, canonicalised behind the others, signed on the thread pool,
+ *    or all of it in a thread of its own (signers.ts).
  *
  * Which key signs for which domain, and whether its record is in DNS, is the caller's business.
  *
@@ -14,7 +15,7 @@ import assert from 'node:assert/strict'
 import { createHash, type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { MimeMessage } from '../base/mime-message.ts'
-import { relaxedBodyHash } from './body-hash.ts'
+import { RelaxedBodyHash, relaxedBodyHash } from './body-hash.ts'
 
 export interface SigningKey {
   /** `d=`: A-labels. */
@@ -66,16 +67,43 @@ export async function signMessage(
   options: SigningOptions,
 ): Promise<string[]> {
   if (keys.length === 0) return []
-  const bodyHash = await relaxedBodyHash(message.body)
-  const selected = selectHeaders(message.headers, options.headerNames ?? DEFAULT_HEADER_NAMES)
-  const canonical = selected.fields.map((field) => `${canonicalHeader(field)}\r\n`).join('')
+  const unsigned = unsignedFields(message.headers, await relaxedBodyHash(message.body), keys, options)
   return Promise.all(
-    keys.map(async (key) => {
-      const unsigned = signatureField(key, options.signedAt, selected.names, bodyHash)
-      const signature = await signText(key, canonical + canonicalHeader(unsigned))
-      return unsigned + foldSignature(signature.toString('base64'))
+    unsigned.map(async ({ key, field, text }) => {
+      const signature = await signAsync(DIGESTS[key.algorithm], toSign(key, text), key.privateKey)
+      return field + foldSignature(signature.toString('base64'))
     }),
   )
+}
+
+/** The same on the calling thread, for threads that do nothing else; the body at hand. */
+export function signMessageSync(
+  headers: readonly string[],
+  body: Uint8Array,
+  keys: readonly SigningKey[],
+  options: SigningOptions,
+): string[] {
+  const hash = new RelaxedBodyHash()
+  hash.update(body)
+  return unsignedFields(headers, hash.digest(), keys, options).map(({ key, field, text }) => {
+    const signature = sign(DIGESTS[key.algorithm], toSign(key, text), key.privateKey)
+    return field + foldSignature(signature.toString('base64'))
+  })
+}
+
+/** Per key the field with an empty `b=` and the text to sign. */
+function unsignedFields(
+  headers: readonly string[],
+  bodyHash: string,
+  keys: readonly SigningKey[],
+  options: SigningOptions,
+): { key: SigningKey; field: string; text: string }[] {
+  const selected = selectHeaders(headers, options.headerNames ?? DEFAULT_HEADER_NAMES)
+  const canonical = selected.fields.map((field) => `${canonicalHeader(field)}\r\n`).join('')
+  return keys.map((key) => {
+    const field = signatureField(key, options.signedAt, selected.names, bodyHash)
+    return { key, field, text: canonical + canonicalHeader(field) }
+  })
 }
 
 /** The relaxed form: lower-case name, unfolded, white space collapsed and trimmed; no CRLF. RFC 6376 §3.4.2. */
@@ -172,8 +200,9 @@ function foldSignature(base64: string): string {
 }
 
 /** RSA signs the hash of the text; Ed25519 takes the SHA-256 itself as its message (RFC 8463 §3). */
-function signText(key: SigningKey, text: string): Promise<Buffer> {
+const DIGESTS = { rsa: 'sha256', ed25519: null } as const
+
+function toSign({ algorithm }: SigningKey, text: string): Buffer {
   const data = Buffer.from(text)
-  if (key.algorithm === 'rsa') return signAsync('sha256', data, key.privateKey)
-  return signAsync(null, createHash('sha256').update(data).digest(), key.privateKey)
+  return algorithm === 'rsa' ? data : createHash('sha256').update(data).digest()
 }

@@ -1,11 +1,12 @@
 /** Makes one delivery ready to send: its copy composed, its envelope, its signatures, its source address. */
 import type { Clock } from '../base/clock.ts'
-import { type MimeMessage, messageSize } from '../base/mime-message.ts'
+import { messageSize } from '../base/mime-message.ts'
 import type { Prepared } from '../delivery/contract.ts'
 import { CODE_TEST_MODE, type Outcome } from '../delivery/outcome.ts'
 import type { ClaimedDelivery } from '../delivery/queue.ts'
 import { deliveryToken, type ReturnPathMac, returnPathOf } from '../delivery/return-path.ts'
-import { type SigningKey, signMessage } from '../dkim/sign.ts'
+import type { SigningKey } from '../dkim/sign.ts'
+import type { Signers } from '../dkim/signers.ts'
 import type { SigningKeys } from '../domain-keys/signing-keys.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
@@ -34,6 +35,7 @@ export interface PrepareParts extends CopyParts {
   records: MessageRecords
   domains: DomainDirectory
   signingKeys: SigningKeys
+  signers: Pick<Signers, 'sign'>
   suppressions: SuppressionCheck
   secondaryKeys: SecondaryKeys
   sources: SourceChooser
@@ -96,7 +98,8 @@ async function readyToSend(
 ): Promise<Prepared> {
   const { options } = record
   const signing = await keysFor(parts, record, domain)
-  const message = await sign(copy.message, signing, record.createdAt)
+  const signatures = await parts.signers.sign(copy.message, signing, { signedAt: new Date(record.createdAt) })
+  const message = { headers: [...signatures, ...copy.message.headers], body: copy.message.body }
   const hidden = isSuppressed('Sending-Ip', options.suppressHeaders)
   const sourceHeader = hidden ? null : `${parts.headerPrefix}Sending-Ip`
   const archiveTo = options.archiveTo ?? domain.archiveTo
@@ -159,13 +162,4 @@ async function keysFor(parts: PrepareParts, record: MessageRecord, domain: Domai
     ...keys.filter((key) => key.algorithm === 'ed25519'),
     ...(second ? [second] : []),
   ]
-}
-
-async function sign(
-  message: MimeMessage,
-  keys: readonly SigningKey[],
-  signedAt: number,
-): Promise<MimeMessage> {
-  const signatures = await signMessage(message, keys, { signedAt: new Date(signedAt) })
-  return { headers: [...signatures, ...message.headers], body: message.body }
 }

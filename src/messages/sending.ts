@@ -4,6 +4,7 @@ import type { Clock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
 import type { Delivery, DeliveryParts } from '../delivery/contract.ts'
 import type { ReturnPathMac } from '../delivery/return-path.ts'
+import type { Signers } from '../dkim/signers.ts'
 import type { SigningKeys } from '../domain-keys/signing-keys.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { BlobStore } from '../store/blobs.ts'
@@ -40,6 +41,7 @@ export interface SendingParts {
   blobs: BlobStore
   domains: DomainDirectory
   signingKeys: SigningKeys
+  signers: Pick<Signers, 'sign'>
   suppressions: SuppressionCheck
   secondaryKeys: SecondaryKeys
   sources: SourceChooser

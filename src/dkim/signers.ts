@@ -1,0 +1,175 @@
+/**
+ * Signing beside the main thread. A signature takes longer than everything else that is done for a message, its
+ * hashing on the calling thread a tenth of that thread's time. Up to a few messages at a time are signed by
+ * `signMessage`, on the thread pool; when more wait, threads are started that do all of it.
+ */
+import type { KeyObject } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { type Chunk, chunkSize, type MimeMessage } from '../base/mime-message.ts'
+import { type SigningKey, type SigningOptions, signMessage } from './sign.ts'
+import type { NumberedKey, SigningReply, SigningRequest } from './signing-thread.ts'
+
+export interface Signers {
+  /** As `signMessage`. */
+  sign(message: MimeMessage, keys: readonly SigningKey[], options: SigningOptions): Promise<string[]>
+  close(): Promise<void>
+}
+
+export interface SignersOptions {
+  /** Threads; default: half the cores, four at the most, each of which signs about 2,500 messages a second. */
+  threads?: number
+  /** Messages being signed at a time from which on threads are worth their memory. */
+  startAt?: number
+  /** A thread has failed; what it had is signed without it. */
+  onError?: (error: Error) => void
+}
+
+const THREADS = Math.min(4, Math.ceil(availableParallelism() / 2))
+/** A machine that sends now and then never gets there. */
+const START_AT = 8
+/** A larger body is not copied: signing it is slow for its bytes, not for its messages. */
+const BODY_BYTES_MAX = 256 * 1024
+/** Keys that a thread knows; beyond them all are told anew. */
+const KEYS_MAX = 10_000
+
+export function createSigners(options: SignersOptions = {}): Signers {
+  const { threads = THREADS, startAt = START_AT, onError = () => {} } = options
+  const all: SigningThread[] = []
+  let running: SigningThread[] = []
+  let closed = false
+  let pending = 0
+
+  function start(): void {
+    for (let left = threads; left > 0; left--) {
+      const thread = new SigningThread(
+        () => {
+          if (!closed) running.push(thread)
+        },
+        (error) => {
+          running = running.filter((other) => other !== thread)
+          if (!closed) onError(error)
+        },
+      )
+      all.push(thread)
+    }
+  }
+
+  async function sign(...[message, keys, how]: Parameters<Signers['sign']>): Promise<string[]> {
+    const elsewhere = keys.length > 0 && running.length > 0 && how.headerNames === undefined
+    const body = elsewhere ? bodyBytes(message.body) : null
+    if (!body) return signMessage(message, keys, how)
+    const thread = running.reduce((least, other) => (other.waiting < least.waiting ? other : least))
+    return (await thread.sign(message.headers, body, keys, how)) ?? signMessage(message, keys, how)
+  }
+
+  return {
+    async sign(message, keys, how) {
+      pending++
+      if (all.length === 0 && pending >= startAt && !closed) start()
+      try {
+        return await sign(message, keys, how)
+      } finally {
+        pending--
+      }
+    },
+    async close() {
+      closed = true
+      running = []
+      await Promise.all(all.map((thread) => thread.close()))
+    },
+  }
+}
+
+/** The body in memory of its own, to be handed over; null: too large, or not at hand. */
+function bodyBytes(body: readonly Chunk[]): Uint8Array<ArrayBuffer> | null {
+  const size = body.reduce((sum, chunk) => sum + chunkSize(chunk), 0)
+  if (size > BODY_BYTES_MAX) return null
+  const bytes = new Uint8Array(size)
+  let at = 0
+  for (const chunk of body) {
+    if (!(chunk instanceof Uint8Array)) return null
+    bytes.set(chunk, at)
+    at += chunk.byteLength
+  }
+  return bytes
+}
+
+class SigningThread {
+  readonly #worker: Worker
+  readonly #jobs = new Map<number, { resolve(fields: string[] | null): void; reject(error: Error): void }>()
+  #numbers = new WeakMap<KeyObject, number>()
+  #numbered = 0
+  #lastId = 0
+  #failed = false
+
+  constructor(ready: () => void, failed: (error: Error) => void) {
+    this.#worker = new Worker(join(import.meta.dirname, 'signing-thread.ts'))
+    this.#worker.unref()
+    const end = (error: Error) => {
+      if (this.#failed) return
+      this.#failed = true
+      failed(error)
+      for (const { resolve } of this.#jobs.values()) resolve(null)
+      this.#jobs.clear()
+    }
+    this.#worker.once('online', ready)
+    this.#worker.on('message', (reply: SigningReply) => this.#settle(reply))
+    this.#worker.on('error', end)
+    this.#worker.on('exit', () => end(new Error('the signing thread ended')))
+  }
+
+  get waiting(): number {
+    return this.#jobs.size
+  }
+
+  /** Null: the thread is gone. */
+  sign(
+    headers: readonly string[],
+    body: Uint8Array<ArrayBuffer>,
+    keys: readonly SigningKey[],
+    { signedAt }: SigningOptions,
+  ): Promise<string[] | null> {
+    if (this.#failed) return Promise.resolve(null)
+    if (this.#numbered >= KEYS_MAX) this.#forgetKeys()
+    const numbered = keys.map((key) => this.#told(key))
+    const id = ++this.#lastId
+    return new Promise((resolve, reject) => {
+      this.#jobs.set(id, { resolve, reject })
+      const job = { id, headers: [...headers], body, keys: numbered, signedAt: signedAt.getTime() }
+      this.#post({ kind: 'sign', job }, [body.buffer])
+    })
+  }
+
+  async close(): Promise<void> {
+    await this.#worker.terminate()
+  }
+
+  #post(request: SigningRequest, transfer: ArrayBuffer[] = []): void {
+    this.#worker.postMessage(request, transfer)
+  }
+
+  #forgetKeys(): void {
+    this.#numbers = new WeakMap()
+    this.#numbered = 0
+    this.#post({ kind: 'forget-keys' })
+  }
+
+  #told({ privateKey, domain, selector, algorithm }: SigningKey): NumberedKey {
+    let number = this.#numbers.get(privateKey)
+    if (number === undefined) {
+      number = this.#numbered++
+      this.#numbers.set(privateKey, number)
+      this.#post({ kind: 'key', number, key: privateKey })
+    }
+    return { domain, selector, algorithm, number }
+  }
+
+  #settle(reply: SigningReply): void {
+    const job = this.#jobs.get(reply.id)
+    this.#jobs.delete(reply.id)
+    if ('fields' in reply) job?.resolve(reply.fields)
+    else job?.reject(new Error(`Cannot sign: ${reply.error}`))
+  }
+}
