@@ -52,7 +52,8 @@ export interface TemplateRequest {
   variables: Record<string, unknown>
 }
 
-export const DEFAULT_OPTIONS: MessageOptions = {
+/** Shared by all messages that have no others. */
+export const DEFAULT_OPTIONS: MessageOptions = Object.freeze({
   dkim: true,
   secondaryDkim: null,
   secondaryDkimPublic: null,
@@ -70,7 +71,7 @@ export const DEFAULT_OPTIONS: MessageOptions = {
   localMinute: null,
   archiveTo: null,
   suppressHeaders: [],
-}
+})
 
 /** Everything that the options of one message come to. */
 export interface ReadOptions {

@@ -21,7 +21,10 @@ import {
   splitOptionHeaders,
 } from './options.ts'
 
-const OPTION_NAMES: ReadonlySet<string> = new Set(OPTION_FIELDS.map(({ field }) => field))
+/** Without `v:`, which is a part of names, and has values of headers alone. */
+const OPTION_NAMES: ReadonlySet<string> = new Set(
+  OPTION_FIELDS.map(({ field }) => field).filter((field) => field !== 'v:'),
+)
 
 export const RECIPIENTS_MAX = 1000
 
@@ -223,13 +226,9 @@ function readFieldOptions(
   return { mail, read: readOptions(merged, facts.prefixes, facts) }
 }
 
-const NO_VALUES: OptionValues = new Map()
-
 function fieldValues(params: Params): OptionValues {
-  if (!params.names().some((name) => OPTION_NAMES.has(name))) return NO_VALUES
-  return new Map(
-    OPTION_FIELDS.filter(({ field }) => field !== 'v:').map(({ field }) => [field, params.texts(field)]),
-  )
+  const given = params.names().filter((name) => OPTION_NAMES.has(name))
+  return new Map(given.map((name) => [name, params.texts(name)]))
 }
 
 /** Names and values of o:, h:, v: and t: fields together. */

@@ -16,6 +16,10 @@ import {
 } from './content.ts'
 import type { DraftBody, DraftFile } from './draft.ts'
 import type { MimeSource } from './mime-source.ts'
+import { DEFAULT_OPTIONS } from './options.ts'
+
+/** Most messages have no others. */
+const DEFAULT_OPTIONS_JSON = JSON.stringify(DEFAULT_OPTIONS)
 
 type BodyContent =
   | Pick<PartsContent, 'kind' | 'text' | 'html' | 'amp' | 'files'>
@@ -71,7 +75,7 @@ export async function messageStatement(blobs: BlobStore, record: MessageRecord):
     domain_name: record.domainName,
     message_id: record.messageId,
     summary_json: JSON.stringify(record.summary),
-    options_json: JSON.stringify(record.options),
+    options_json: record.options === DEFAULT_OPTIONS ? DEFAULT_OPTIONS_JSON : JSON.stringify(record.options),
     content_kind: record.content.kind,
     content: inRow ? bytes : null,
     content_blob: contentBlob,

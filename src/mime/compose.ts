@@ -83,7 +83,7 @@ export function composeMessage(parts: MessageParts): MimeMessage {
   }
   const leaves: Leaf[] = []
   const root = buildTree(parts, leaves)
-  const boundary = chooseBoundary(parts.boundarySeed, leaves)
+  const boundary = isLevel(root) ? chooseBoundary(parts.boundarySeed, leaves) : ''
   headers.push('Mime-Version: 1.0', ...fieldsOf(root, boundary))
   const writer = new BodyWriter()
   writeContent(writer, root, boundary)

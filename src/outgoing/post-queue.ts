@@ -340,6 +340,7 @@ export function createPostQueue(parts: PostQueueParts): PostQueue {
 
   return {
     statements(posts) {
+      if (posts.length === 0) return []
       for (const lane of new Set(posts.map((post) => post.lane))) lookSoon(laneNamed(lane), 0)
       return postStatements(posts, clock.now())
     },
