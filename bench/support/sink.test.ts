@@ -37,3 +37,23 @@ test('the sink takes pipelined commands, finds signatures and an end of content 
     assert.deepEqual([...(times?.keys() ?? [])], ['r1@b.example', 'r2@b.example'])
   })
 })
+
+test('the sink takes chunks, and refuses them without a recipient', async () => {
+  await withRig(tmpdir(), async (rig) => {
+    const sink = await startSink(rig)
+    await sink.ask({ kind: 'reset', refuse: ['refused.example'], record: null }, ASK_LIMIT_MS)
+    const content = 'Subject: x\r\nDKIM-Signature: v=1\r\n\r\nbody\r\n.\r\n'
+    const replies = await talkSmtp(sink.port, [
+      'EHLO x\r\n',
+      `MAIL FROM:<a@a.example>\r\nRCPT TO:<r1@b.example>\r\nBDAT ${content.length} LAST\r\n${content.slice(0, 20)}`,
+      `${content.slice(20)}MAIL FROM:<a@a.example>\r\nRCPT TO:<r@refused.example>\r\nBDAT 3 LAST\r\nx\r\n`,
+      'QUIT\r\n',
+    ])
+    assert.deepEqual(
+      replies.filter((line) => line[3] === ' ').map((line) => line.slice(0, 3)),
+      ['220', '250', '250', '250', '250', '250', '451', '503', '221'],
+    )
+    const stats = await untilDelivered(sink, 1)
+    assert.deepEqual([stats.count, stats.signed, stats.refused], [1, 1, 1])
+  })
+})

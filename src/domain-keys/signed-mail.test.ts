@@ -9,7 +9,7 @@ import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { createTestClock } from '../../test/support/clock.ts'
 import { createDnsServer, type DnsServer } from '../../test/support/dns-server.ts'
 import { eventually, ownAddress, startTestService, type TestService } from '../../test/support/service.ts'
-import { createSink, type Sink } from '../../test/support/smtp-sink.ts'
+import { createSink, DEFAULT_EXTENSIONS, type Sink } from '../../test/support/smtp-sink.ts'
 import { systemClock } from '../base/clock.ts'
 import { createResolver } from '../dns/resolver.ts'
 
@@ -30,7 +30,8 @@ async function startRig(
   overrides: Parameters<typeof startTestService>[2] = {},
 ): Promise<Rig> {
   const dns = await createDnsServer()
-  const sink = await createSink()
+  // Most receivers take chunks; what arrives behind DATA is verified by the drills and the composition tests.
+  const sink = await createSink({ extensions: [...DEFAULT_EXTENSIONS, 'CHUNKING'] })
   t.after(async () => {
     await sink.close()
     await dns.close()

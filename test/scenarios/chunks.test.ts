@@ -1,0 +1,46 @@
+/** Servers that take envelope and content in one go (RFC 3030), and one that only says so. */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { startTestService } from '../support/service.ts'
+import { createSink, DEFAULT_EXTENSIONS } from '../support/smtp-sink.ts'
+
+async function startRig(t: TestContext) {
+  const sink = await createSink({ extensions: [...DEFAULT_EXTENSIONS, 'CHUNKING'] })
+  t.after(() => sink.close())
+  const service = await startTestService(t, {
+    SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`,
+    SENDWRIGHT_RETRY_SCHEDULE: '1s',
+  })
+  const verbs = () => sink.commands.map(([, line]) => line.split(' ', 1)[0])
+  return { sink, service, verbs }
+}
+
+test('a small message goes by BDAT, one with a large attachment by DATA, and both arrive whole', async (t) => {
+  const { sink, service, verbs } = await startRig(t)
+  await service.send({ subject: 'small', text: '.one\n..two\n.\nthree' })
+  await sink.waitFor(1)
+  assert.match(sink.messages[0]?.raw.toString() ?? '', /\r\n\r\n\.one\r\n\.\.two\r\n\.\r\nthree\r\n$/)
+  assert.deepEqual([verbs().includes('BDAT'), verbs().includes('DATA')], [true, false])
+  await service.send({ subject: 'large', text: 'line\n'.repeat(20_000) })
+  await sink.waitFor(2)
+  assert.equal(verbs().filter((verb) => verb === 'DATA').length, 1)
+  assert.equal(sink.messages[1]?.raw.toString().split('\r\nline').length, 20_001)
+})
+
+test('a server that offers chunks and does not know BDAT gets its mail by DATA from then on', async (t) => {
+  const { sink, service, verbs } = await startRig(t)
+  sink.on('BDAT', '502 5.5.2 what?')
+  await service.send({ subject: 'first' })
+  await sink.waitFor(1)
+  await service.send({ subject: 'second' })
+  await sink.waitFor(2)
+  assert.deepEqual(
+    verbs().filter((verb) => verb === 'BDAT' || verb === 'DATA'),
+    ['BDAT', 'DATA', 'DATA'],
+  )
+  const failed = await service.events('?event=failed')
+  assert.deepEqual(
+    failed.map(({ severity }) => severity),
+    ['temporary'],
+  )
+})
