@@ -127,6 +127,7 @@ export async function startMail(
       reserve: (group) => delivery.reserve(group),
       inserted: (groups) => delivery.inserted(groups),
       wake: () => delivery.wake(),
+      wakeAt: (dueAt) => delivery.wakeAt(dueAt),
     },
     outbox: (events) => webhooks.outboxStatements(events),
     sweepAlso: async () => {

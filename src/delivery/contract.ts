@@ -90,6 +90,8 @@ export interface Delivery {
   start(): Promise<void>
   /** Something may be due now. */
   wake(): void
+  /** Something will be due at this time (Unix milliseconds); what is far ahead costs no look now. */
+  wakeAt(dueAt: number): void
   /**
    * Room for a delivery that is about to be inserted and due at once: inserted as claimed, it is sent without
    * being looked for, claimed and read back. Null: insert it as queued, and call `inserted` after the commit.

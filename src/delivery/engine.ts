@@ -480,6 +480,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       wake()
     },
     wake,
+    wakeAt,
     reserve,
     inserted,
     lanes: () => lanes.all().map(stateOf),

@@ -81,7 +81,7 @@ export interface AcceptParts extends CopyParts, RowParts {
   queueLimits: QueueLimits
   /** Unverified domains may send (capture mode). */
   allowUnverified: boolean
-  engine: Pick<Delivery, 'reserve' | 'inserted' | 'wake'>
+  engine: Pick<Delivery, 'reserve' | 'inserted' | 'wake' | 'wakeAt'>
   /** Told of each message and how many copies it has, before these are made. */
   accepted?(copies: number): void
 }

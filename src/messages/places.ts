@@ -12,13 +12,17 @@ export interface Places {
 
 /** Makes claimed ones of the rows that are due now, as far as the engine has room. */
 export function takePlaces(
-  engine: Pick<Delivery, 'reserve' | 'inserted' | 'wake'>,
+  engine: Pick<Delivery, 'reserve' | 'inserted' | 'wakeAt'>,
   rows: readonly DeliveryRow[],
 ): Places {
   const taken: { row: DeliveryRow; place: Reservation }[] = []
   const queued: DeliveryRow[] = []
+  let firstPlanned = Number.POSITIVE_INFINITY
   for (const row of rows) {
-    if (row.state !== 'queued') continue
+    if (row.state !== 'queued') {
+      firstPlanned = Math.min(firstPlanned, row.due_at)
+      continue
+    }
     const place = engine.reserve(row)
     if (!place) {
       queued.push(row)
@@ -31,8 +35,8 @@ export function takePlaces(
   return {
     enter() {
       for (const { row, place } of taken) place.enter(row)
-      if (taken.length + queued.length < rows.length) engine.wake()
-      else if (queued.length > 0) engine.inserted(queued)
+      if (queued.length > 0) engine.inserted(queued)
+      if (firstPlanned < Number.POSITIVE_INFINITY) engine.wakeAt(firstPlanned)
     },
     cancel() {
       for (const { place } of taken) place.cancel()

@@ -53,7 +53,7 @@ export interface SendingParts {
   allowUnverified: boolean
   /** Name under which this process holds leases. */
   leaseOwner: string
-  engine: Pick<Delivery, 'reserve' | 'inserted' | 'wake'>
+  engine: Pick<Delivery, 'reserve' | 'inserted' | 'wake' | 'wakeAt'>
   outbox: RowParts['outbox']
   /** Keeps what is needed of deliveries whose message is removed. */
   past: PastDeliveries
