@@ -4,7 +4,7 @@ import type { EventMessage } from '../events/event.ts'
 import { StaleWrite } from '../store/store.ts'
 import { conclude } from './conclude.ts'
 import type { AttemptResult, Delivery, DeliveryParts, LaneState, Reservation } from './contract.ts'
-import { type Group, type HeldDelivery, type Lane, Lanes, mayOvertake, roomOf } from './lanes.ts'
+import { type Group, type HeldDelivery, type Lane, Lanes, mayOvertake } from './lanes.ts'
 import { connectionFailure, type Outcome } from './outcome.ts'
 import { asksToSlowDown } from './pacing.ts'
 import {
@@ -49,9 +49,9 @@ const STORE_RETRY_MS = 1000
 
 export function createDelivery(parts: DeliveryParts): Delivery {
   const { queue, transport, clock, log } = parts
-  const lanes = new Lanes()
   /** What is in our hands, by id. */
   const held = new Map<string, { lane: Lane | null; begun: boolean }>()
+  const lanes = new Lanes(() => held.size > WINDOW_MAX / 2)
   const working = new Set<Promise<void>>()
   /** Until when, on the monotonic clock, everything held has been renewed. */
   let renewedUntil = 0
@@ -60,6 +60,8 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   let stopping = false
   let idle: Timer | null = null
   let leapAt = Number.NEGATIVE_INFINITY
+  /** Where the next leap begins; null: at the first group. */
+  let leapFrom: DueGroup | null = null
   /** The window was full at the last round. */
   let full = false
   /** Outcomes that the database has refused so far. While there are any, nothing new is begun. */
@@ -142,17 +144,16 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     const rows = await queue.due(LOOK_NEWEST, now, 'newest')
     const begun = clock.monotonic()
     if (begun >= leapAt) {
-      for (const found of await queue.dueGroups(LEAP_GROUPS_MAX, now)) lanes.markMore(lanes.group(found))
+      const found = await queue.dueGroups(LEAP_GROUPS_MAX, now, leapFrom)
+      for (const of of found) lanes.markMore(lanes.group(of))
+      // The groups behind those that one leap takes in have their turn at the next.
+      leapFrom = found.length < LEAP_GROUPS_MAX ? null : (found.at(-1) ?? null)
       const ended = clock.monotonic()
       leapAt = ended + Math.max(LEAP_EVERY_MS, LEAP_COST_FACTOR * (ended - begun))
     }
     for (const group of lanes.hungry(clock.monotonic(), GROUPS_PER_ROUND)) {
-      const room = roomOf(group, clock.monotonic())
-      const found = await queue.dueOf(
-        { domain_id: group.domainId, recipient_domain: group.recipientDomain },
-        room,
-        now,
-      )
+      const room = lanes.roomOf(group, clock.monotonic())
+      const found = await queue.dueOf(group.of, room, now)
       lanes.markMore(group, found.length === room || behindLook.has(group))
       rows.push(...found)
     }
@@ -163,7 +164,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     if (stopping || onHold > 0 || unsettled > 0 || held.size >= WINDOW_MAX) return null
     if (parts.mayClaim?.() === false) return null
     const group = lanes.group(of)
-    if (!group.lane || !mayOvertake(group) || roomOf(group, clock.monotonic()) <= 0) return null
+    if (!group.lane || !mayOvertake(group) || lanes.roomOf(group, clock.monotonic()) <= 0) return null
     const { lane } = group
     group.held++
     lane.reserved++
@@ -193,7 +194,8 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     for (const of of groups) {
       const group = lanes.group(of)
       behindLook.add(group)
-      if (group.lane && group.lane.held > group.lane.holdMax(clock.monotonic()) / 2) lanes.markMore(group)
+      if (group.lane && group.lane.held > lanes.holdMax(group.lane, clock.monotonic()) / 2)
+        lanes.markMore(group)
       else found = true
     }
     if (found) wake()
@@ -268,7 +270,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   /** Half empty: fetch more before the lane runs dry. */
   function refill(lane: Lane): void {
     const hungry = full || lane.withMore.size > 0
-    if (hungry && lane.held <= lane.holdMax(clock.monotonic()) / 2) wake()
+    if (hungry && lane.held <= lanes.holdMax(lane, clock.monotonic()) / 2) wake()
   }
 
   async function work(lane: Lane, delivery: HeldDelivery): Promise<void> {
@@ -483,15 +485,15 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     reserve,
     inserted,
     lanes: () => lanes.all().map(stateOf),
-    laneOfGroup(domainId, recipientDomain) {
-      const { lane } = lanes.group({ domain_id: domainId, recipient_domain: recipientDomain })
+    laneOfGroup(of) {
+      const { lane } = lanes.group(of)
       return lane && stateOf(lane)
     },
     progressOf(id) {
       const entry = held.get(id)
       return entry ? { lane: entry.lane && stateOf(entry.lane), begun: entry.begun } : null
     },
-    siteOf: (recipientDomain) => transport.siteOf(recipientDomain),
+    laneFor: (delivery) => transport.laneOf(delivery),
     async whileIdle(run) {
       onHold++
       try {

@@ -15,6 +15,8 @@ export interface Seed {
   count: number
   dueAt: number
   expiresAt?: number
+  /** Default '', no source of its own. */
+  sourceKey?: string
 }
 
 const ROWS_PER_STATEMENT = 100
@@ -55,6 +57,7 @@ export async function seedQueue(store: Store, seed: Seed): Promise<string[]> {
     expires_at: Math.round(seed.expiresAt ?? dueAt + 8 * 3_600_000),
     attempts: 0,
     reason: 'new',
+    source_key: seed.sourceKey ?? '',
     created_at: dueAt,
     updated_at: dueAt,
   }))
