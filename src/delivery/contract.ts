@@ -105,7 +105,7 @@ export interface Delivery {
   progressOf(id: string): { lane: LaneState | null; begun: boolean } | null
   /** The lane that a delivery would go by now; may ask DNS. Never rejects. */
   laneFor(delivery: Routed): Promise<LaneInfo>
-  /** Gives back what has not begun, keeps it in the database until `run` has ended, and goes on. */
+  /** Gives back what has not begun, and begins nothing until `run` has ended. */
   whileIdle<T>(run: () => Promise<T>): Promise<T>
   /** Stops claiming, gives back what has not begun, waits for running attempts up to `drainMs`. */
   stop(drainMs: number): Promise<void>

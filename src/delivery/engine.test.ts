@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../../test/support/clock.ts'
 import { DELIVERED, fakeTransport } from '../../test/support/fake-transport.ts'
-import { seededEngine, seedQueue } from '../../test/support/seed-queue.ts'
+import { seededCopy, seededEngine, seedQueue } from '../../test/support/seed-queue.ts'
 import { eventually } from '../../test/support/service.ts'
 import { eachStore, temporaryFolder } from '../../test/support/stores.ts'
 import { systemClock } from '../base/clock.ts'
@@ -354,3 +354,49 @@ eachStore(
     await engine.stop(1000)
   },
 )
+
+eachStore('nothing that is being claimed or made ready escapes a pause', async (store) => {
+  const [claimed, readiness] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const hanging = Promise.withResolvers<Outcome>()
+  const transport = fakeTransport(1, async () => hanging.promise)
+  const slow: typeof store = {
+    ...store,
+    async commit(unit, order) {
+      const late = unit[0]?.sql.includes("SET state = 'sending'") && unit[0].values.includes(lateId)
+      const results = await store.commit(unit, order)
+      if (late) await claimed.promise
+      return results
+    },
+  }
+  const preparing: string[] = []
+  const engine = seededEngine(slow, systemClock, transport, {
+    async prepare(delivery) {
+      preparing.push(delivery.id)
+      if (preparing.length > 1) await readiness.promise
+      return seededCopy(delivery)
+    },
+  })
+  const statesOf = async () => {
+    const rows = await store.db.selectFrom('deliveries').select('state').execute()
+    return rows.map(({ state }) => state).sort()
+  }
+  let lateId = ''
+  await seedQueue(store, seedOf('d', 3, systemClock.now() - 1))
+  await engine.start()
+  await eventually('one handed over, one being made ready', async () => {
+    return transport.attempts.length === 1 && preparing.length === 2
+  })
+  ;[lateId = ''] = await seedQueue(store, { ...seedOf('e', 1, systemClock.now() - 1) })
+  engine.wake()
+  await eventually('the late one claimed', async () =>
+    (await statesOf()).every((state) => state === 'sending'),
+  )
+  const seen = engine.whileIdle(statesOf)
+  claimed.resolve()
+  readiness.resolve()
+  assert.deepEqual(await seen, ['queued', 'queued', 'queued', 'sending'])
+  hanging.resolve(DELIVERED)
+  await eventually('all', async () => (await statesOf()).every((state) => state === 'delivered'))
+  assert.equal(new Set(transport.attempts.map(({ id }) => id)).size, transport.attempts.length, 'none twice')
+  await engine.stop(5_000)
+})

@@ -3,7 +3,7 @@ import { failPoint } from '../base/fail-point.ts'
 import type { EventMessage } from '../events/event.ts'
 import { StaleWrite } from '../store/store.ts'
 import { conclude } from './conclude.ts'
-import type { AttemptResult, Delivery, DeliveryParts, LaneState, Reservation } from './contract.ts'
+import type { AttemptResult, Delivery, DeliveryParts, LaneState, Prepared, Reservation } from './contract.ts'
 import { type Group, type HeldDelivery, type Lane, Lanes, mayOvertake } from './lanes.ts'
 import { connectionFailure, type Outcome } from './outcome.ts'
 import { asksToSlowDown } from './pacing.ts'
@@ -53,9 +53,17 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   const held = new Map<string, { lane: Lane | null; begun: boolean }>()
   const lanes = new Lanes(() => held.size > WINDOW_MAX / 2)
   const working = new Set<Promise<void>>()
+  /** Of that, what has no lane yet, by id. */
+  const entering = new Map<string, HeldDelivery>()
+  /** Deliveries being made ready, until they have a connection or wait for one. */
+  const preparing = new Set<Promise<unknown>>()
   /** Until when, on the monotonic clock, everything held has been renewed. */
   let renewedUntil = 0
   let looking = false
+  /** The last look. */
+  let look = Promise.resolve()
+  /** What was given back so far is on disk. */
+  let givenBack = Promise.resolve()
   let again = false
   let stopping = false
   let idle: Timer | null = null
@@ -82,7 +90,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       return
     }
     looking = true
-    void fill().finally(() => {
+    look = fill().finally(() => {
       looking = false
       if (!again) return
       again = false
@@ -204,10 +212,14 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   function enter(delivery: HeldDelivery): void {
     const group = lanes.group(delivery)
     held.set(delivery.id, { lane: null, begun: false })
+    entering.set(delivery.id, delivery)
     group.held++
-    const entering = transport
+    const run = transport
       .laneOf(delivery)
       .then((info) => {
+        // Given back meanwhile, and maybe claimed again.
+        if (entering.get(delivery.id) !== delivery) return
+        entering.delete(delivery.id)
         const lane = lanes.lane(info)
         delivery.provider = info.provider
         lanes.assign(group, lane)
@@ -221,11 +233,16 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       .catch((error) => {
         // A fault of our own: the lease returns the row.
         log.error({ err: error, delivery: delivery.id }, 'cannot find the lane of a delivery')
-        held.delete(delivery.id)
-        group.held--
+        if (entering.get(delivery.id) === delivery) leaveEntering(delivery)
       })
-      .finally(() => working.delete(entering))
-    working.add(entering)
+      .finally(() => working.delete(run))
+    working.add(run)
+  }
+
+  function leaveEntering(delivery: HeldDelivery): void {
+    entering.delete(delivery.id)
+    held.delete(delivery.id)
+    lanes.group(delivery).held--
   }
 
   function advance(lane: Lane): void {
@@ -289,10 +306,12 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     let primaryDkim: string | null = null
     let windowIsSenders = false
     try {
-      let prepared = await parts.prepare(delivery)
+      const ready = makeReady(lane, delivery)
+      preparing.add(ready)
+      let { prepared, connection } = await ready.finally(() => preparing.delete(ready))
       if (prepared.kind === 'send') {
         const since = clock.monotonic()
-        place.connected = await lane.connect(delivery, () => lane.pace.connections(clock.monotonic()))
+        place.connected = await connection
         if (!place.connected) return parts.turnedAway?.(delivery)
         held.set(delivery.id, { lane, begun: true })
         // What was checked before may have changed: suppressions count until just before the attempt.
@@ -316,6 +335,17 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       result = decided(delivery, connectionFailure('internal error'))
     }
     await settle(delivery, about, result, { primaryDkim, windowIsSenders })
+  }
+
+  /** Resolves when the delivery is ready; `connection` when it may use one, or is turned away (`Lane.connect`). */
+  async function makeReady(
+    lane: Lane,
+    delivery: HeldDelivery,
+  ): Promise<{ prepared: Prepared; connection: Promise<boolean> }> {
+    const prepared = await parts.prepare(delivery)
+    const max = () => lane.pace.connections(clock.monotonic())
+    const connection = prepared.kind === 'send' ? lane.connect(delivery, max) : Promise.resolve(false)
+    return { prepared, connection }
   }
 
   function learn(lane: Lane, { outcome }: AttemptResult): void {
@@ -407,22 +437,22 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     wake()
   }
 
-  /** Gives back everything that has not begun. */
+  /** Gives back everything that has not begun; resolves when all that was ever given back is in the queue. */
   async function releaseWaiting(): Promise<void> {
-    const notBegun = lanes.all().flatMap((lane) => {
+    const notBegun = [...entering.values()]
+    for (const delivery of notBegun) leaveEntering(delivery)
+    for (const lane of lanes.all()) {
       lane.timer?.cancel()
       const deliveries = lane.waiting.drain()
       for (const delivery of deliveries) leave(lane, delivery)
-      return [...deliveries, ...lane.turnAway()]
+      notBegun.push(...deliveries, ...lane.turnAway())
+    }
+    const ids = notBegun.map(({ id }) => id)
+    const release = queue.release(ids, clock.now()).catch((error) => {
+      log.error({ err: error }, 'cannot release deliveries; their leases will run out')
     })
-    await queue
-      .release(
-        notBegun.map(({ id }) => id),
-        clock.now(),
-      )
-      .catch((error) => {
-        log.error({ err: error }, 'cannot release deliveries; their leases will run out')
-      })
+    givenBack = Promise.all([givenBack, release]).then(() => {})
+    await givenBack
   }
 
   /** A retry that is due before the timer rings needs an earlier look. */
@@ -497,6 +527,10 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     async whileIdle(run) {
       onHold++
       try {
+        await releaseWaiting()
+        // Then what was being claimed or made ready just now: none is to escape what `run` does.
+        await look
+        await Promise.allSettled(preparing)
         await releaseWaiting()
         return await run()
       } finally {
