@@ -198,7 +198,7 @@ export async function startService(
           const record = await parts.sending.records.byId(id)
           return record && eventMessage(record, config.storageUrl, record.id, record.summary)
         },
-        hasPool: parts.sources.hasPool,
+        sources: parts.sources,
         baseUrl: config.publicUrl,
         firstAccountId: first.accountId,
       }),

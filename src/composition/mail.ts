@@ -148,6 +148,7 @@ export async function startMail(
       heloName: config.hostname,
       clock,
       random,
+      sourceOf: sources.sourceOf,
       tlsResults,
     }),
     prepare: sending.prepare,

@@ -8,7 +8,7 @@ import type { MimeMessage } from '../base/mime-message.ts'
 import type { EventMessage, EventRecord } from '../events/event.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import type { Statement } from '../store/store.ts'
-import type { LaneInfo, Source } from './lanes.ts'
+import type { LaneInfo } from './lanes.ts'
 import type { Judge, Outcome } from './outcome.ts'
 import type { ClaimedDelivery, DueGroup, Queue } from './queue.ts'
 import type { Transcript } from './transcript.ts'
@@ -26,8 +26,6 @@ export type Prepared =
       primaryDkim: string | null
       /** The sender set the window: it ends the delivery, not the last retry. */
       windowIsSenders?: boolean
-      /** Default: the source of the lane. */
-      source?: Source | null
       /** Name of a header field to add with the address really used; null or absent: none. */
       sourceHeader?: string | null
     }
@@ -53,10 +51,12 @@ export interface AttemptResult {
   transcript: Transcript | null
 }
 
+/** What the lane of a delivery depends on, besides DNS and the configured addresses. */
+export type Routed = DueGroup & Pick<DeliveryRow, 'account_id'>
+
 export interface Transport {
-  siteOf(recipientDomain: string): Promise<{ site: string; provider: string }>
   /** The lane of a delivery; may ask DNS. Never rejects. */
-  laneOf(delivery: ClaimedDelivery): Promise<LaneInfo>
+  laneOf(delivery: Routed): Promise<LaneInfo>
   deliver(
     lane: LaneInfo,
     delivery: ClaimedDelivery,
@@ -101,13 +101,13 @@ export interface Delivery {
   inserted(groups: readonly DueGroup[]): void
   /** The lanes that hold something or are slowed down, as they are now. */
   lanes(): LaneState[]
-  /** The lane that deliveries of a sending domain to a recipient domain used last; null: not known here. */
-  laneOfGroup(domainId: string, recipientDomain: string): LaneState | null
+  /** The lane that deliveries of a group used last; null: not known here. */
+  laneOfGroup(group: DueGroup): LaneState | null
   /** Where a delivery that was claimed here stands; null: it is not in our hands. */
   progressOf(id: string): { lane: LaneState | null; begun: boolean } | null
-  /** The site and provider of a recipient domain; may ask DNS. Never rejects. */
-  siteOf(recipientDomain: string): Promise<{ site: string; provider: string }>
-  /** Gives back what has not begun, keeps it in the database until `run` has ended, and goes on. */
+  /** The lane that a delivery would go by now; may ask DNS. Never rejects. */
+  laneFor(delivery: Routed): Promise<LaneInfo>
+  /** Gives back what has not begun, and begins nothing until `run` has ended. */
   whileIdle<T>(run: () => Promise<T>): Promise<T>
   /** Stops claiming, gives back what has not begun, waits for running attempts up to `drainMs`. */
   stop(drainMs: number): Promise<void>

@@ -1,6 +1,6 @@
 /**
  * Where mail for a domain goes, remembered for a short while: its mail hosts, the site that they belong to,
- * and which addresses could not be reached lately.
+ * and which of their addresses could not be reached lately, and from where.
  */
 import { type Cache, createCache } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
@@ -62,13 +62,13 @@ export function preferred(hosts: readonly MailHost[]): MailHost[] {
   return hosts.filter(({ preference }) => preference === hosts[0]?.preference)
 }
 
-/** Failures to connect in a row that make an address count as down: one may be chance. */
+/** Failures to connect in a row that make a way count as down: one may be chance. */
 const FAILURES_TO_DOWN = 3
-/** So long an address that is down is not tried again: a dead host then costs no waiting per message. */
+/** So long a way that is down is not tried again: a dead host then costs no waiting per message. */
 const DOWN_MS = 60_000
-const ADDRESSES_MAX = 10_000
+const WAYS_MAX = 10_000
 
-/** Addresses that did not take connections lately. */
+/** Ways from a source to an address that did not take connections lately. */
 export class DownHosts {
   private readonly clock: Clock
   private readonly entries = new Map<string, { failures: number; until: number; why: string }>()
@@ -77,22 +77,22 @@ export class DownHosts {
     this.clock = clock
   }
 
-  /** Why the address is not to be tried now; null: it is. */
-  whyDown(address: string): string | null {
-    const entry = this.entries.get(address)
+  /** Why the way is not to be tried now; null: it is. */
+  whyDown(way: string): string | null {
+    const entry = this.entries.get(way)
     if (!entry || entry.failures < FAILURES_TO_DOWN || this.clock.monotonic() >= entry.until) return null
     return entry.why
   }
 
-  failed(address: string, why: string): void {
-    const failures = (this.entries.get(address)?.failures ?? 0) + 1
-    this.entries.delete(address)
-    this.entries.set(address, { failures, until: this.clock.monotonic() + DOWN_MS, why })
+  failed(way: string, why: string): void {
+    const failures = (this.entries.get(way)?.failures ?? 0) + 1
+    this.entries.delete(way)
+    this.entries.set(way, { failures, until: this.clock.monotonic() + DOWN_MS, why })
     const oldest = this.entries.keys().next()
-    if (this.entries.size > ADDRESSES_MAX && !oldest.done) this.entries.delete(oldest.value)
+    if (this.entries.size > WAYS_MAX && !oldest.done) this.entries.delete(oldest.value)
   }
 
-  worked(address: string): void {
-    this.entries.delete(address)
+  worked(way: string): void {
+    this.entries.delete(way)
   }
 }

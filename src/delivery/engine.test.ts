@@ -1,56 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../../test/support/clock.ts'
-import { seededEngine, seedQueue } from '../../test/support/seed-queue.ts'
+import { DELIVERED, fakeTransport } from '../../test/support/fake-transport.ts'
+import { seededCopy, seededEngine, seedQueue } from '../../test/support/seed-queue.ts'
 import { eventually } from '../../test/support/service.ts'
 import { eachStore, temporaryFolder } from '../../test/support/stores.ts'
 import { systemClock } from '../base/clock.ts'
 import { openSqlite } from '../store/sqlite.ts'
-import type { AttemptResult, Transport } from './contract.ts'
 import { connectionFailure, type Outcome } from './outcome.ts'
-import type { ClaimedDelivery } from './queue.ts'
-
-const DELIVERED: Outcome = { kind: 'delivered', code: 250, message: 'Ok', enhanced: null }
-
-function resultOf(outcome: Outcome): AttemptResult {
-  return {
-    outcome,
-    attempted: true,
-    mxHost: 'mx.example',
-    sendingIp: null,
-    provider: 'Other',
-    tls: null,
-    verified: null,
-    utf8: null,
-    sessionMs: 1,
-    transcript: null,
-  }
-}
-
-/** One lane per recipient domain, with so many connections; `answer` decides. */
-function fakeTransport(
-  connections: number,
-  answer: (delivery: ClaimedDelivery) => Promise<Outcome>,
-): Transport & { attempts: ClaimedDelivery[] } {
-  const attempts: ClaimedDelivery[] = []
-  return {
-    attempts,
-    siteOf: async (domain) => ({ site: domain, provider: 'Other' }),
-    laneOf: async ({ recipient_domain: site }) => ({
-      name: `any/${site}`,
-      source: null,
-      site,
-      provider: 'Other',
-      limits: { connections, messagesPerConnection: 100, messagesPerSecond: null },
-    }),
-    async deliver(_lane, delivery, _ready, stillOurs) {
-      attempts.push(delivery)
-      await stillOurs()
-      return resultOf(await answer(delivery))
-    },
-    close: async () => {},
-  }
-}
 
 const soon = () => new Promise<void>((resolve) => setImmediate(resolve))
 
@@ -260,11 +217,11 @@ test('a sender takes one place in a lane that others have filled, however much i
   await engine.start()
   await seedQueue(store, seedOf('small', 1, systemClock.now() - 1))
   engine.wake()
-  await eventually('the lane of the small one', async () => engine.laneOfGroup('small', 'x.example'))
+  await eventually('the lane of the small one', async () => engine.laneOfGroup(LANE_OF('small')))
   await seedQueue(store, seedOf('big', 10, systemClock.now() - 1))
   engine.wake()
   await eventually('a full lane', async () => {
-    const lane = engine.laneOfGroup('big', 'x.example')
+    const lane = engine.laneOfGroup(LANE_OF('big'))
     return lane !== null && lane.running + lane.waiting >= 4
   })
   const first = engine.reserve(LANE_OF('small'))
@@ -284,7 +241,7 @@ test('what was inserted behind places that are given back is looked for at once'
   await engine.start()
   await seedQueue(store, seedOf('d', 1, clock.now() - 1))
   engine.wake()
-  await eventually('an idle lane', async () => engine.laneOfGroup('d', 'x.example')?.running === 0)
+  await eventually('an idle lane', async () => engine.laneOfGroup(LANE_OF('d'))?.running === 0)
   const places = Array.from({ length: 3 }, () => engine.reserve(LANE_OF('d')))
   await seedQueue(store, seedOf('d', 1, clock.now() - 1))
   engine.inserted([LANE_OF('d')])
@@ -321,7 +278,7 @@ test('what enters during a pause is looked for once it is given back', async (t)
   const now = clock.now()
   await seedQueue(store, seedOf('d', 1, now - 1))
   engine.wake()
-  await eventually('an idle lane', async () => engine.laneOfGroup('d', 'x.example')?.running === 0)
+  await eventually('an idle lane', async () => engine.laneOfGroup(LANE_OF('d'))?.running === 0)
   const place = engine.reserve(LANE_OF('d'))
   assert.ok(place)
   await engine.whileIdle(async () => {
@@ -397,3 +354,49 @@ eachStore(
     await engine.stop(1000)
   },
 )
+
+eachStore('nothing that is being claimed or made ready escapes a pause', async (store) => {
+  const [claimed, readiness] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const hanging = Promise.withResolvers<Outcome>()
+  const transport = fakeTransport(1, async () => hanging.promise)
+  const slow: typeof store = {
+    ...store,
+    async commit(unit, order) {
+      const late = unit[0]?.sql.includes("SET state = 'sending'") && unit[0].values.includes(lateId)
+      const results = await store.commit(unit, order)
+      if (late) await claimed.promise
+      return results
+    },
+  }
+  const preparing: string[] = []
+  const engine = seededEngine(slow, systemClock, transport, {
+    async prepare(delivery) {
+      preparing.push(delivery.id)
+      if (preparing.length > 1) await readiness.promise
+      return seededCopy(delivery)
+    },
+  })
+  const statesOf = async () => {
+    const rows = await store.db.selectFrom('deliveries').select('state').execute()
+    return rows.map(({ state }) => state).sort()
+  }
+  let lateId = ''
+  await seedQueue(store, seedOf('d', 3, systemClock.now() - 1))
+  await engine.start()
+  await eventually('one handed over, one being made ready', async () => {
+    return transport.attempts.length === 1 && preparing.length === 2
+  })
+  ;[lateId = ''] = await seedQueue(store, { ...seedOf('e', 1, systemClock.now() - 1) })
+  engine.wake()
+  await eventually('the late one claimed', async () =>
+    (await statesOf()).every((state) => state === 'sending'),
+  )
+  const seen = engine.whileIdle(statesOf)
+  claimed.resolve()
+  readiness.resolve()
+  assert.deepEqual(await seen, ['queued', 'queued', 'queued', 'sending'])
+  hanging.resolve(DELIVERED)
+  await eventually('all', async () => (await statesOf()).every((state) => state === 'delivered'))
+  assert.equal(new Set(transport.attempts.map(({ id }) => id)).size, transport.attempts.length, 'none twice')
+  await engine.stop(5_000)
+})

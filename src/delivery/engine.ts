@@ -3,8 +3,8 @@ import { failPoint } from '../base/fail-point.ts'
 import type { EventMessage } from '../events/event.ts'
 import { StaleWrite } from '../store/store.ts'
 import { conclude } from './conclude.ts'
-import type { AttemptResult, Delivery, DeliveryParts, LaneState, Reservation } from './contract.ts'
-import { type Group, type HeldDelivery, type Lane, Lanes, mayOvertake, roomOf } from './lanes.ts'
+import type { AttemptResult, Delivery, DeliveryParts, LaneState, Prepared, Reservation } from './contract.ts'
+import { type Group, type HeldDelivery, type Lane, Lanes, mayOvertake } from './lanes.ts'
 import { connectionFailure, type Outcome } from './outcome.ts'
 import { asksToSlowDown } from './pacing.ts'
 import {
@@ -49,17 +49,27 @@ const STORE_RETRY_MS = 1000
 
 export function createDelivery(parts: DeliveryParts): Delivery {
   const { queue, transport, clock, log } = parts
-  const lanes = new Lanes()
   /** What is in our hands, by id. */
   const held = new Map<string, { lane: Lane | null; begun: boolean }>()
+  const lanes = new Lanes(() => held.size > WINDOW_MAX / 2)
   const working = new Set<Promise<void>>()
+  /** Of that, what has no lane yet, by id. */
+  const entering = new Map<string, HeldDelivery>()
+  /** Deliveries being made ready, until they have a connection or wait for one. */
+  const preparing = new Set<Promise<unknown>>()
   /** Until when, on the monotonic clock, everything held has been renewed. */
   let renewedUntil = 0
   let looking = false
+  /** The last look. */
+  let look = Promise.resolve()
+  /** What was given back so far is on disk. */
+  let givenBack = Promise.resolve()
   let again = false
   let stopping = false
   let idle: Timer | null = null
   let leapAt = Number.NEGATIVE_INFINITY
+  /** Where the next leap begins; null: at the first group. */
+  let leapFrom: DueGroup | null = null
   /** The window was full at the last round. */
   let full = false
   /** Outcomes that the database has refused so far. While there are any, nothing new is begun. */
@@ -80,7 +90,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       return
     }
     looking = true
-    void fill().finally(() => {
+    look = fill().finally(() => {
       looking = false
       if (!again) return
       again = false
@@ -142,17 +152,16 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     const rows = await queue.due(LOOK_NEWEST, now, 'newest')
     const begun = clock.monotonic()
     if (begun >= leapAt) {
-      for (const found of await queue.dueGroups(LEAP_GROUPS_MAX, now)) lanes.markMore(lanes.group(found))
+      const found = await queue.dueGroups(LEAP_GROUPS_MAX, now, leapFrom)
+      for (const of of found) lanes.markMore(lanes.group(of))
+      // The groups behind those that one leap takes in have their turn at the next.
+      leapFrom = found.length < LEAP_GROUPS_MAX ? null : (found.at(-1) ?? null)
       const ended = clock.monotonic()
       leapAt = ended + Math.max(LEAP_EVERY_MS, LEAP_COST_FACTOR * (ended - begun))
     }
     for (const group of lanes.hungry(clock.monotonic(), GROUPS_PER_ROUND)) {
-      const room = roomOf(group, clock.monotonic())
-      const found = await queue.dueOf(
-        { domain_id: group.domainId, recipient_domain: group.recipientDomain },
-        room,
-        now,
-      )
+      const room = lanes.roomOf(group, clock.monotonic())
+      const found = await queue.dueOf(group.of, room, now)
       lanes.markMore(group, found.length === room || behindLook.has(group))
       rows.push(...found)
     }
@@ -163,7 +172,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     if (stopping || onHold > 0 || unsettled > 0 || held.size >= WINDOW_MAX) return null
     if (parts.mayClaim?.() === false) return null
     const group = lanes.group(of)
-    if (!group.lane || !mayOvertake(group) || roomOf(group, clock.monotonic()) <= 0) return null
+    if (!group.lane || !mayOvertake(group) || lanes.roomOf(group, clock.monotonic()) <= 0) return null
     const { lane } = group
     group.held++
     lane.reserved++
@@ -193,7 +202,8 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     for (const of of groups) {
       const group = lanes.group(of)
       behindLook.add(group)
-      if (group.lane && group.lane.held > group.lane.holdMax(clock.monotonic()) / 2) lanes.markMore(group)
+      if (group.lane && group.lane.held > lanes.holdMax(group.lane, clock.monotonic()) / 2)
+        lanes.markMore(group)
       else found = true
     }
     if (found) wake()
@@ -202,10 +212,14 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   function enter(delivery: HeldDelivery): void {
     const group = lanes.group(delivery)
     held.set(delivery.id, { lane: null, begun: false })
+    entering.set(delivery.id, delivery)
     group.held++
-    const entering = transport
+    const run = transport
       .laneOf(delivery)
       .then((info) => {
+        // Given back meanwhile, and maybe claimed again.
+        if (entering.get(delivery.id) !== delivery) return
+        entering.delete(delivery.id)
         const lane = lanes.lane(info)
         delivery.provider = info.provider
         lanes.assign(group, lane)
@@ -219,11 +233,16 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       .catch((error) => {
         // A fault of our own: the lease returns the row.
         log.error({ err: error, delivery: delivery.id }, 'cannot find the lane of a delivery')
-        held.delete(delivery.id)
-        group.held--
+        if (entering.get(delivery.id) === delivery) leaveEntering(delivery)
       })
-      .finally(() => working.delete(entering))
-    working.add(entering)
+      .finally(() => working.delete(run))
+    working.add(run)
+  }
+
+  function leaveEntering(delivery: HeldDelivery): void {
+    entering.delete(delivery.id)
+    held.delete(delivery.id)
+    lanes.group(delivery).held--
   }
 
   function advance(lane: Lane): void {
@@ -268,7 +287,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   /** Half empty: fetch more before the lane runs dry. */
   function refill(lane: Lane): void {
     const hungry = full || lane.withMore.size > 0
-    if (hungry && lane.held <= lane.holdMax(clock.monotonic()) / 2) wake()
+    if (hungry && lane.held <= lanes.holdMax(lane, clock.monotonic()) / 2) wake()
   }
 
   async function work(lane: Lane, delivery: HeldDelivery): Promise<void> {
@@ -287,10 +306,12 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     let primaryDkim: string | null = null
     let windowIsSenders = false
     try {
-      let prepared = await parts.prepare(delivery)
+      const ready = makeReady(lane, delivery)
+      preparing.add(ready)
+      let { prepared, connection } = await ready.finally(() => preparing.delete(ready))
       if (prepared.kind === 'send') {
         const since = clock.monotonic()
-        place.connected = await lane.connect(delivery, () => lane.pace.connections(clock.monotonic()))
+        place.connected = await connection
         if (!place.connected) return parts.turnedAway?.(delivery)
         held.set(delivery.id, { lane, begun: true })
         // What was checked before may have changed: suppressions count until just before the attempt.
@@ -314,6 +335,17 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       result = decided(delivery, connectionFailure('internal error'))
     }
     await settle(delivery, about, result, { primaryDkim, windowIsSenders })
+  }
+
+  /** Resolves when the delivery is ready; `connection` when it may use one, or is turned away (`Lane.connect`). */
+  async function makeReady(
+    lane: Lane,
+    delivery: HeldDelivery,
+  ): Promise<{ prepared: Prepared; connection: Promise<boolean> }> {
+    const prepared = await parts.prepare(delivery)
+    const max = () => lane.pace.connections(clock.monotonic())
+    const connection = prepared.kind === 'send' ? lane.connect(delivery, max) : Promise.resolve(false)
+    return { prepared, connection }
   }
 
   function learn(lane: Lane, { outcome }: AttemptResult): void {
@@ -405,22 +437,22 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     wake()
   }
 
-  /** Gives back everything that has not begun. */
+  /** Gives back everything that has not begun; resolves when all that was ever given back is in the queue. */
   async function releaseWaiting(): Promise<void> {
-    const notBegun = lanes.all().flatMap((lane) => {
+    const notBegun = [...entering.values()]
+    for (const delivery of notBegun) leaveEntering(delivery)
+    for (const lane of lanes.all()) {
       lane.timer?.cancel()
       const deliveries = lane.waiting.drain()
       for (const delivery of deliveries) leave(lane, delivery)
-      return [...deliveries, ...lane.turnAway()]
+      notBegun.push(...deliveries, ...lane.turnAway())
+    }
+    const ids = notBegun.map(({ id }) => id)
+    const release = queue.release(ids, clock.now()).catch((error) => {
+      log.error({ err: error }, 'cannot release deliveries; their leases will run out')
     })
-    await queue
-      .release(
-        notBegun.map(({ id }) => id),
-        clock.now(),
-      )
-      .catch((error) => {
-        log.error({ err: error }, 'cannot release deliveries; their leases will run out')
-      })
+    givenBack = Promise.all([givenBack, release]).then(() => {})
+    await givenBack
   }
 
   /** A retry that is due before the timer rings needs an earlier look. */
@@ -484,18 +516,22 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     reserve,
     inserted,
     lanes: () => lanes.all().map(stateOf),
-    laneOfGroup(domainId, recipientDomain) {
-      const { lane } = lanes.group({ domain_id: domainId, recipient_domain: recipientDomain })
+    laneOfGroup(of) {
+      const { lane } = lanes.group(of)
       return lane && stateOf(lane)
     },
     progressOf(id) {
       const entry = held.get(id)
       return entry ? { lane: entry.lane && stateOf(entry.lane), begun: entry.begun } : null
     },
-    siteOf: (recipientDomain) => transport.siteOf(recipientDomain),
+    laneFor: (delivery) => transport.laneOf(delivery),
     async whileIdle(run) {
       onHold++
       try {
+        await releaseWaiting()
+        // Then what was being claimed or made ready just now: none is to escape what `run` does.
+        await look
+        await Promise.allSettled(preparing)
         await releaseWaiting()
         return await run()
       } finally {

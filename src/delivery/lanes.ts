@@ -1,9 +1,12 @@
 /**
- * Lanes: what goes from one source address to one MX site shares connections, rate and back-off. Here is
- * what this process holds for each lane, and how much more of it may be claimed:
+ * Lanes: what goes from one source address to one MX site shares connections, rate and back-off. Deliveries are
+ * looked for in groups of one sending domain, recipient domain and source key; all of a group goes by one lane, a
+ * lane serves many groups. Here is what this process holds for each lane, and how much more of it may be claimed:
  *
  * - A lane holds about what it delivers in a second, at least two rounds of its connections. A dead or slow
  *   destination therefore holds little, a quick one never runs dry.
+ * - Lanes in which nothing has come to an end lately get half of what is held in all. Beyond that each holds one
+ *   delivery, until that has shown that the lane moves: so many sources times dead destinations leave room.
  * - A sending domain that has nothing in a full lane may still put one delivery into it, so that somebody
  *   else's thousands cost it one turn (fair-queue.ts), not a place in their line.
  */
@@ -11,7 +14,7 @@ import type { Timer } from '../base/clock.ts'
 import { FairQueue } from './fair-queue.ts'
 import { Pace } from './pacing.ts'
 import type { LaneLimits } from './providers.ts'
-import type { ClaimedDelivery, DueDelivery } from './queue.ts'
+import type { ClaimedDelivery, DueDelivery, DueGroup } from './queue.ts'
 
 /** An address that mail is sent from. */
 export interface Source {
@@ -35,10 +38,9 @@ export interface LaneInfo {
 /** A claimed delivery with the end of its first lease on the monotonic clock. */
 export type HeldDelivery = ClaimedDelivery & { heldUntil: number; provider: string }
 
-/** Deliveries of one sending domain to one recipient domain. */
+/** Deliveries of one sending domain to one recipient domain from one source. */
 export interface Group {
-  domainId: string
-  recipientDomain: string
+  readonly of: DueGroup
   /** Null until the first of them found its lane. */
   lane: Lane | null
   held: number
@@ -46,6 +48,8 @@ export interface Group {
 
 /** The most that one lane holds: a second of the fastest lane there is. */
 const LANE_HOLD_MAX = 1_000
+/** A lane with no end of an attempt for so long does not move; most attempts take a second. */
+const STANDS_AFTER_MS = 10_000
 /** Held for a destination whose lane is not known yet: a look-up takes some milliseconds, or fails. */
 const UNROUTED_HOLD = 20
 /** Groups and lanes remembered, with some hundred bytes each; the longest unused are forgotten first. */
@@ -107,7 +111,8 @@ export class Lane {
     return this.waiting.size + this.running + this.reserved
   }
 
-  holdMax(now: number): number {
+  holdMax(now: number, crowded: boolean): number {
+    if (crowded && now - this.pace.finishedAt > STANDS_AFTER_MS) return 1
     return Math.min(LANE_HOLD_MAX, Math.max(2 * this.pace.connections(now), this.pace.throughput(now)))
   }
 
@@ -132,6 +137,12 @@ export class Lanes {
   private readonly groups = new Map<string, Group>()
   /** Groups known to have more due in the database than was claimed. */
   private readonly withMore = new Set<Group>()
+  private readonly crowded: () => boolean
+
+  /** `crowded`: whether so much is held in all that lanes which do not move must hold little. */
+  constructor(crowded: () => boolean) {
+    this.crowded = crowded
+  }
 
   all(): Lane[] {
     return [...this.lanes.values()]
@@ -145,13 +156,26 @@ export class Lanes {
     return lane
   }
 
-  group({ domain_id, recipient_domain }: Pick<DueDelivery, 'domain_id' | 'recipient_domain'>): Group {
-    const key = `${domain_id} ${recipient_domain}`
+  group({ domain_id, recipient_domain, source_key = '' }: DueGroup): Group {
+    const key = `${domain_id} ${recipient_domain} ${source_key}`
     const known = this.groups.get(key)
     if (known) return known
-    const group = { domainId: domain_id, recipientDomain: recipient_domain, lane: null, held: 0 }
+    const group = { of: { domain_id, recipient_domain, source_key }, lane: null, held: 0 }
     this.groups.set(key, group)
     return group
+  }
+
+  /** How many more of the group may be claimed. */
+  roomOf(group: Group, now: number): number {
+    const { lane } = group
+    if (!lane) return (this.crowded() ? 1 : UNROUTED_HOLD) - group.held
+    const room = Math.floor(this.holdMax(lane, now)) - lane.held
+    return room > 0 ? room : mayEnterFull(group) ? 1 : 0
+  }
+
+  /** The most that the lane is to hold. */
+  holdMax(lane: Lane, now: number): number {
+    return lane.holdMax(now, this.crowded())
   }
 
   markMore(group: Group, more = true): void {
@@ -185,7 +209,7 @@ export class Lanes {
   hungry(now: number, limit: number): Group[] {
     const found: Group[] = []
     for (const group of this.withMore) {
-      if (roomOf(group, now) > 0) found.push(group)
+      if (this.roomOf(group, now) > 0) found.push(group)
       if (found.length === limit) break
     }
     for (const group of found) {
@@ -219,7 +243,7 @@ export class Lanes {
         const holder = group.lane ?? group
         const here = taken.get(holder) ?? 0
         const ofGroup = taken.get(group) ?? 0
-        const free = roomOf(group, now) - here > 0 || (ofGroup === 0 && mayEnterFull(group))
+        const free = this.roomOf(group, now) - here > 0 || (ofGroup === 0 && mayEnterFull(group))
         if (!free) {
           this.markMore(group)
           continue
@@ -249,20 +273,12 @@ export class Lanes {
   }
 }
 
-/** How many more of the group may be claimed. */
-export function roomOf(group: Group, now: number): number {
-  const { lane } = group
-  if (!lane) return UNROUTED_HOLD - group.held
-  const room = Math.floor(lane.holdMax(now)) - lane.held
-  return room > 0 ? room : mayEnterFull(group) ? 1 : 0
-}
-
 /** Whether fresh mail of the group may go ahead of what the database holds: nobody waits for its lane, or it is the sender's turn. */
 export const mayOvertake = (group: Group) =>
   group.lane !== null && (group.lane.withMore.size === 0 || mayEnterFull(group))
 
 /** One per sending domain goes into a lane that others have filled. */
-const mayEnterFull = ({ lane, domainId }: Group) => lane !== null && lane.holdsOf(domainId) === 0
+const mayEnterFull = ({ lane, of }: Group) => lane !== null && lane.holdsOf(of.domain_id) === 0
 
 interface Pending {
   group: Group

@@ -35,7 +35,7 @@ export class Pace {
   /** When the next attempt may begin. */
   private nextSlotAt = Number.NEGATIVE_INFINITY
   private measured = 0
-  private measuredAt = 0
+  private measuredAt = Number.NEGATIVE_INFINITY
 
   constructor(limits: LaneLimits) {
     this.limits = limits
@@ -67,6 +67,11 @@ export class Pace {
   /** Attempts per second lately. */
   throughput(now: number): number {
     return this.measured * Math.exp(-(now - this.measuredAt) / MEASURED_OVER_MS)
+  }
+
+  /** When an attempt came to an end last, on the clock of `now`. */
+  get finishedAt(): number {
+    return this.measuredAt
   }
 
   /** The server asked for less. @returns whether the lane was slowed down by it */

@@ -18,10 +18,10 @@ export const LEASE_MS = 60_000
 export type ClaimedDelivery = DeliveryRow & { lease_token: string; lease_until: number }
 
 /** A delivery that waits and is due, as far as the choice of what to claim needs it. */
-export type DueDelivery = Pick<DeliveryRow, 'id' | 'account_id' | 'domain_id' | 'recipient_domain' | 'due_at'>
+export type DueDelivery = Pick<DeliveryRow, 'id' | 'account_id' | 'due_at'> & DueGroup
 
-/** A sending domain and a destination that something is due for. */
-export type DueGroup = Pick<DeliveryRow, 'domain_id' | 'recipient_domain'>
+/** A sending domain, a destination and a source: what has these in common goes by one lane. */
+export type DueGroup = Pick<DeliveryRow, 'domain_id' | 'recipient_domain' | 'source_key'>
 
 /** How a claimed delivery ends its attempt. */
 export interface Settlement {
@@ -39,8 +39,11 @@ export interface Settlement {
 export interface Queue {
   /** Up to `limit` due deliveries, the longest due first or last. */
   due(limit: number, now: number, order: 'oldest' | 'newest'): Promise<DueDelivery[]>
-  /** Groups that have something due; costs a leap per group that waits, whatever its length. */
-  dueGroups(limit: number, now: number): Promise<DueGroup[]>
+  /**
+   * Groups that have something due, behind `after` in the order of destination, sending domain and source (null: from
+   * the first); costs a leap per group that waits, whatever its length.
+   */
+  dueGroups(limit: number, now: number, after: DueGroup | null): Promise<DueGroup[]>
   /** Up to `limit` due deliveries of a group, the longest due first. */
   dueOf(group: DueGroup, limit: number, now: number): Promise<DueDelivery[]>
   /** Claims those of the ids that are still waiting, at most CLAIM_MAX of them; oldest due first. */
@@ -72,7 +75,7 @@ export interface Queue {
 
 const WAITS = `state IN ('scheduled', 'queued')`
 
-const DUE_COLUMNS = 'id, account_id, domain_id, recipient_domain, due_at'
+const DUE_COLUMNS = 'id, account_id, domain_id, recipient_domain, source_key, due_at'
 
 const DUE = {
   oldest: `SELECT ${DUE_COLUMNS} FROM deliveries WHERE ${WAITS} AND due_at <= ? ORDER BY due_at, id LIMIT ?`,
@@ -80,20 +83,32 @@ const DUE = {
     ORDER BY due_at DESC, id DESC LIMIT ?`,
 } as const
 
+/**
+ * The first row of the group behind (`domain`, `sender`, `source`). Three searches and not one comparison of rows: of that
+ * SQLite uses the first column only, and would read the whole of a destination for each of its groups (40 ms instead of
+ * 0.2 ms for three groups of 50,000).
+ */
+const headBehind = (domain: string, sender: string, source: string) => {
+  const first = (where: string, order: string) =>
+    `(SELECT n.id FROM deliveries n WHERE n.${WAITS} AND ${where} ORDER BY ${order} n.due_at, n.id LIMIT 1)`
+  return `COALESCE(
+    ${first(`n.recipient_domain = ${domain} AND n.domain_id = ${sender} AND n.source_key > ${source}`, 'n.source_key,')},
+    ${first(`n.recipient_domain = ${domain} AND n.domain_id > ${sender}`, 'n.domain_id, n.source_key,')},
+    ${first(`n.recipient_domain > ${domain}`, 'n.recipient_domain, n.domain_id, n.source_key,')})`
+}
+
 /** A loose index scan: each step leaps behind the group before. The first row of a group is its longest due. */
 const DUE_GROUPS = `WITH RECURSIVE heads (id) AS (
-    SELECT (SELECT id FROM deliveries WHERE ${WAITS}
-      ORDER BY recipient_domain, domain_id, due_at, id LIMIT 1)
+    SELECT ${headBehind('?', '?', '?')}
     UNION ALL
-    SELECT (SELECT n.id FROM deliveries n WHERE n.${WAITS}
-      AND (n.recipient_domain, n.domain_id) > (c.recipient_domain, c.domain_id)
-      ORDER BY n.recipient_domain, n.domain_id, n.due_at, n.id LIMIT 1)
+    SELECT ${headBehind('c.recipient_domain', 'c.domain_id', 'c.source_key')}
     FROM heads JOIN deliveries c ON c.id = heads.id)
-  SELECT d.domain_id, d.recipient_domain FROM heads JOIN deliveries d ON d.id = heads.id
+  SELECT d.domain_id, d.recipient_domain, d.source_key FROM heads JOIN deliveries d ON d.id = heads.id
   WHERE d.due_at <= ? LIMIT ?`
 
 const DUE_OF = `SELECT ${DUE_COLUMNS} FROM deliveries
-  WHERE ${WAITS} AND recipient_domain = ? AND domain_id = ? AND due_at <= ? ORDER BY due_at, id LIMIT ?`
+  WHERE ${WAITS} AND recipient_domain = ? AND domain_id = ? AND source_key = ? AND due_at <= ?
+  ORDER BY due_at, id LIMIT ?`
 
 const claimStatement = (marks: string, lock: string) => `UPDATE deliveries
   SET state = 'sending', lease_owner = ?, lease_token = ?, lease_until = ?, updated_at = ?
@@ -126,9 +141,12 @@ export function createQueue(store: Store, owner: string): Queue {
   const foreign = store.kind === 'sqlite' ? ' OR lease_owner <> ?' : ''
   return {
     due: (limit, now, order) => read<DueDelivery>(DUE[order], [Math.round(now), limit]),
-    dueGroups: (limit, now) => read<DueGroup>(DUE_GROUPS, [Math.round(now), limit]),
-    dueOf: ({ recipient_domain, domain_id }, limit, now) =>
-      read<DueDelivery>(DUE_OF, [recipient_domain, domain_id, Math.round(now), limit]),
+    dueGroups(limit, now, after) {
+      const [domain, sender, source] = after ? placeOf(after) : FIRST
+      const behind = [domain, sender, source, domain, sender, domain]
+      return read<DueGroup>(DUE_GROUPS, [...behind, Math.round(now), limit])
+    },
+    dueOf: (group, limit, now) => read<DueDelivery>(DUE_OF, [...placeOf(group), Math.round(now), limit]),
     async claim(ids, now) {
       if (ids.length === 0) return []
       const { marks, values } = padded(ids.slice(0, CLAIM_MAX))
@@ -200,6 +218,11 @@ export function createQueue(store: Store, owner: string): Queue {
     },
   }
 }
+
+/** Where a group stands in their order; no destination is empty, so that FIRST is before all. */
+const placeOf = ({ recipient_domain, domain_id, source_key = '' }: DueGroup) =>
+  [recipient_domain, domain_id, source_key] as const
+const FIRST = ['', '', ''] as const
 
 /** The ids as values of a list of fixed length; the last one is repeated, which changes nothing. */
 function padded(ids: readonly string[]): { marks: string; values: string[] } {

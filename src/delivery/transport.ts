@@ -1,11 +1,12 @@
 /**
  * From a prepared message to a server's answer.
  *
- * 1. `laneOf`: one relay is one lane; in direct mode the domain's MX hosts say which site it belongs to.
+ * 1. `laneOf`: the source address and the site. One relay is one site; in direct mode the domain's MX hosts say which
+ *    site it belongs to.
  * 2. An idle connection of the lane to one of the domain's preferred hosts is used first, if it was made
  *    under the TLS rules that hold for this message.
  * 3. Else the hosts are tried in order (RFC 5321 §5) until one connects; addresses that were down lately are
- *    passed over.
+ *    passed over by the source that found them so: a host that shuts out one address need not shut out another.
  * 4. One transaction with one recipient; its replies become the outcome. Copies differ between recipients
  *    (return path, tracking), so there is nothing to gain from several recipients in one.
  *
@@ -13,7 +14,6 @@
  * attempt goes on in plain text on a new connection, unless the message (messages.md rule 36) or the
  * receiver's policy (tls-policy.ts) requires TLS.
  */
-import type { Cache } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { failPoint } from '../base/fail-point.ts'
 import { type Cidr, parseIp } from '../base/ip.ts'
@@ -24,7 +24,7 @@ import { type ConnectOptions, connectSmtp, type SmtpConnection, type TlsOptions 
 import { SmtpFailure } from '../smtp/failure.ts'
 import { replyText } from '../smtp/reply.ts'
 import { ConnectionPool, type HeldConnection } from './connection-pool.ts'
-import type { AttemptResult, Prepared, Transport } from './contract.ts'
+import type { AttemptResult, Prepared, Routed, Transport } from './contract.ts'
 import { createDestinations, type Destination, DownHosts, preferred } from './destinations.ts'
 import type { LaneInfo, Source } from './lanes.ts'
 import {
@@ -36,7 +36,7 @@ import {
   type Outcome,
   outcomeOfReply,
 } from './outcome.ts'
-import { type LaneLimits, PROVIDERS, type Provider } from './providers.ts'
+import { PROVIDERS, type Provider } from './providers.ts'
 import type { ClaimedDelivery } from './queue.ts'
 import { type HostTls, hostTls, senderTls } from './tls-policy.ts'
 import type { TlsResults } from './tls-results.ts'
@@ -49,7 +49,7 @@ export type Routing =
       host: string
       port: number
       auth: { user: string; password: string } | null
-      /** At a time; a relay that refuses some of them is slowed down to by pacing. */
+      /** At a time from one source; a relay that refuses some of them is slowed down to by pacing. */
       connections: number
     }
   | {
@@ -66,8 +66,11 @@ export interface TransportParts {
   heloName: string
   clock: Clock
   random(): number
-  /** The address that a delivery is sent from; default: the system's choice. */
-  sourceOf?(delivery: ClaimedDelivery): Promise<Source | null>
+  /**
+   * The address that a delivery is sent from, the same for all of a group; null and default: the system's choice.
+   * `reaches`: whether the destination has an address that can be reached from that one.
+   */
+  sourceOf?(delivery: Routed, reaches: (ip: string) => boolean): Source | null
   /** Default PROVIDERS. */
   providers?: readonly Provider[]
   tlsResults?: TlsResults
@@ -78,10 +81,10 @@ export interface TransportParts {
 
 const RELAY_SITE = 'relay'
 /** A relay is ours to load: only connections are bounded. */
-const relayLimits = (connections: number): LaneLimits => ({
-  connections,
-  messagesPerConnection: 100,
-  messagesPerSecond: null,
+const relaySite = (connections: number): Pick<LaneInfo, 'site' | 'provider' | 'limits'> => ({
+  site: RELAY_SITE,
+  provider: 'Other',
+  limits: { connections, messagesPerConnection: 100, messagesPerSecond: null },
 })
 /** Addresses tried in one attempt: with half a minute for each it stays within minutes. */
 const ADDRESSES_PER_ATTEMPT_MAX = 8
@@ -101,7 +104,6 @@ interface Target {
 /** All that one attempt has to do with. */
 interface Job {
   lane: LaneInfo
-  source: Source | null
   domain: string
   destination: Destination | null
   provider: string
@@ -127,16 +129,21 @@ export function createTransport(parts: TransportParts): Transport {
           providers: parts.providers ?? PROVIDERS,
         })
       : null
+  const relay = routing.kind === 'relay' ? relaySite(routing.connections) : null
 
-  async function siteOf(domain: string): Promise<Pick<LaneInfo, 'site' | 'provider' | 'limits'>> {
-    if (routing.kind === 'direct') return (destinations as Cache<Destination>).get(domain)
-    return { site: RELAY_SITE, provider: 'Other', limits: relayLimits(routing.connections) }
+  async function laneOf(delivery: Routed): Promise<LaneInfo> {
+    const destination = (await destinations?.get(delivery.recipient_domain)) ?? null
+    const source = parts.sourceOf?.(delivery, (ip) => reaches(ip, destination)) ?? null
+    // One of the two, by the kind of routing.
+    const { site, provider, limits } = (destination ?? relay) as ReturnType<typeof relaySite>
+    return { name: `${source?.ip ?? 'any'}/${site}`, source, site, provider, limits }
   }
 
-  async function laneOf(delivery: ClaimedDelivery): Promise<LaneInfo> {
-    const source = (await parts.sourceOf?.(delivery)) ?? null
-    const { site, provider, limits } = await siteOf(delivery.recipient_domain)
-    return { name: `${source?.ip ?? 'any'}/${site}`, source, site, provider, limits }
+  function reaches(ip: string, destination: Destination | null): boolean {
+    const from = parseIp(ip)?.family
+    if (routing.kind === 'relay') return (parseIp(routing.host)?.family ?? from) === from
+    if (destination?.found.kind !== 'hosts') return true
+    return destination.found.hosts.some(({ addresses }) => addresses.some(({ family }) => family === from))
   }
 
   async function deliver(
@@ -149,7 +156,6 @@ export function createTransport(parts: TransportParts): Transport {
     const destination = (await destinations?.get(delivery.recipient_domain)) ?? null
     const job: Job = {
       lane,
-      source: ready.source ?? lane.source,
       domain: delivery.recipient_domain,
       destination,
       provider: destination?.provider ?? lane.provider,
@@ -169,7 +175,7 @@ export function createTransport(parts: TransportParts): Transport {
     if (reused) return reused
     let last: AttemptResult | null = null
     for (const target of targetsOf(job)) {
-      const asDown = down.whyDown(target.address)
+      const asDown = down.whyDown(wayOf(job, target))
       if (asDown !== null) {
         last ??= unsent(job, connectionFailure(`${asDown} (not tried again within a minute)`), target.name)
         continue
@@ -186,7 +192,7 @@ export function createTransport(parts: TransportParts): Transport {
         if (opened.final) return last
         continue
       }
-      const result = await transact(job, opened, keyOf(job, target.name, rules))
+      const result = await transact(job, opened, keyOf(target.name, rules))
       if (result !== 'gone') return result
       last = unsent(job, connectionFailure('the connection was closed'), target.name)
     }
@@ -198,7 +204,7 @@ export function createTransport(parts: TransportParts): Transport {
     for (const { name, rules } of preferredTargets(job)) {
       const found = await rules()
       if ('refused' in found) continue
-      const key = keyOf(job, name, found)
+      const key = keyOf(name, found)
       const idle = pool.take(job.lane.name, key)
       if (!idle) continue
       idle.transcript.restart(clock.monotonic() - idle.openedAt)
@@ -211,7 +217,8 @@ export function createTransport(parts: TransportParts): Transport {
   function targetsOf(job: Job): Target[] {
     if (routing.kind === 'relay') return [relayTarget(job, routing.host)]
     if (job.destination?.found.kind !== 'hosts') return []
-    const family = job.source ? parseIp(job.source.ip)?.family : undefined
+    const { source } = job.lane
+    const family = source ? parseIp(source.ip)?.family : undefined
     return job.destination.found.hosts
       .flatMap((host) =>
         host.addresses
@@ -274,12 +281,12 @@ export function createTransport(parts: TransportParts): Transport {
       failPoint('connect-before')
       const connection = await connect(connectOptions(job, target, rules, mode, transcript))
       failPoint('connect-after')
-      down.worked(target.address)
+      down.worked(wayOf(job, target))
       return { connection, name: target.name, openedAt: clock.monotonic(), transcript, used: 0 }
     }
     const failed = (failure: SmtpFailure, outcome: Outcome, final: boolean) => {
-      if (failure.stage === 'connect') down.failed(target.address, failure.message)
-      else down.worked(target.address)
+      if (failure.stage === 'connect') down.failed(wayOf(job, target), failure.message)
+      else down.worked(wayOf(job, target))
       return { outcome, final, transcript: { startedAt, lines: transcript.take() } }
     }
     try {
@@ -305,7 +312,7 @@ export function createTransport(parts: TransportParts): Transport {
   }
 
   function connectOptions(
-    { source }: Job,
+    { lane: { source } }: Job,
     target: Target,
     rules: HostTls,
     mode: ConnectOptions['tls'],
@@ -408,7 +415,7 @@ export function createTransport(parts: TransportParts): Transport {
     withoutChunks.add(address)
   }
 
-  return { siteOf, laneOf, deliver, close: () => pool.close() }
+  return { laneOf, deliver, close: () => pool.close() }
 }
 
 /** An idle server that leaves says so with a 421, or just closes; both say nothing about the message. */
@@ -417,8 +424,11 @@ function hadLeft({ stage, reason, reply }: SmtpFailure, { used }: HeldConnection
   return reason === 'closed' || reply?.code === 421
 }
 
-/** Connections to one host under the same TLS rules serve each other's messages. */
-const keyOf = ({ source }: Job, host: string, { key }: HostTls) => `${source?.ip ?? 'any'} ${host} ${key}`
+/** A lane's connections to one host under the same TLS rules serve each other's messages. */
+const keyOf = (host: string, { key }: HostTls) => `${host} ${key}`
+
+/** What can be down: the way from a source to an address. */
+const wayOf = ({ lane }: Job, { address }: Target) => `${lane.source?.ip ?? 'any'} ${address}`
 
 /** The message with the field that names the address it is sent from. */
 function withSource(
@@ -439,7 +449,7 @@ function unsent(job: Job, outcome: Outcome, mxHost: string | null = null): Attem
     outcome,
     attempted: true,
     mxHost,
-    sendingIp: job.source?.ip ?? null,
+    sendingIp: job.lane.source?.ip ?? null,
     provider: job.provider,
     tls: null,
     verified: null,

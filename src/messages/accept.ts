@@ -132,13 +132,13 @@ export async function acceptMessage(
   const expansions =
     viaLists.length > 0 ? await expansionsOf(parts, draft, record, viaLists, direct, submission, now) : []
   const content = await messageStatement(parts.blobs, record)
-  const rows = deliveryRows(record, direct, now)
+  const rows = deliveryRows(record, parts.sources, direct, now)
   const places = takePlaces(parts.engine, rows)
   try {
     await store.commit([
       content,
       ...copyStatements(record, parts, direct, rows, now),
-      ...acceptedStatements(record, parts, viaLists, deliveryRows(record, viaLists, now), now),
+      ...acceptedStatements(record, parts, viaLists, deliveryRows(record, parts.sources, viaLists, now), now),
       ...expansions,
       ...tags.statements,
       ...(submission.also?.(acceptance, keepUntil) ?? []),

@@ -4,6 +4,7 @@ import { acceptedEvent, type EventRecord, eventStatements } from '../events/even
 import { bareAddress, formatMailbox, type Mailbox } from '../mime/address.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import { insertMany, type Statement } from '../store/store.ts'
+import type { SourceChooser } from './collaborators.ts'
 import type { MessageRecord } from './content.ts'
 import { acceptedMessage, type ListCopy } from './copy.ts'
 import type { RecipientVariables } from './draft.ts'
@@ -51,15 +52,26 @@ export function acceptedStatements(
   return [...eventStatements(events), ...outbox(events)]
 }
 
-export function deliveryRows(record: MessageRecord, copies: readonly NewCopy[], now: number): DeliveryRow[] {
-  return copies.map((copy) => deliveryRow(record, copy, now))
+export function deliveryRows(
+  record: MessageRecord,
+  sources: Pick<SourceChooser, 'keyOf'>,
+  copies: readonly NewCopy[],
+  now: number,
+): DeliveryRow[] {
+  return copies.map((copy) => deliveryRow(record, sources, copy, now))
 }
 
-function deliveryRow(record: MessageRecord, copy: NewCopy, now: number): DeliveryRow {
+function deliveryRow(
+  record: MessageRecord,
+  sources: Pick<SourceChooser, 'keyOf'>,
+  copy: NewCopy,
+  now: number,
+): DeliveryRow {
   const { recipient, due, variables, list } = copy
   const waits = due.dueAt > now
+  const id = newId(now)
   return {
-    id: newId(now),
+    id,
     account_id: record.accountId,
     domain_id: list?.domainId ?? record.domainId,
     message_pk: record.id,
@@ -78,6 +90,7 @@ function deliveryRow(record: MessageRecord, copy: NewCopy, now: number): Deliver
     reason: waits ? 'scheduled' : 'new',
     last_code: null,
     last_reply: null,
+    source_key: sources.keyOf(record.accountId, record.options, id),
     created_at: Math.floor(now),
     updated_at: Math.floor(now),
   }

@@ -109,24 +109,18 @@ export const NO_HABITS: RecipientHabits = {
   timeZones: async () => new Map(),
 }
 
-/** An address to send from with the name to greet with. */
-export interface Source {
-  ip: string
-  helo: string | null
-}
-
 export interface SourceChooser {
   /**
    * Checks what a message asks for.
    * @throws Forbidden for an address that is not the account's, BadRequest for an unknown pool
    */
   check(domain: Domain, options: MessageOptions): Promise<void>
-  /** The address for one delivery; null leaves it to the system. */
-  choose(
-    domain: Domain,
+  /** What a delivery leaves from, for `source_key` of its row: it names the lane (sources.ts). */
+  keyOf(
+    accountId: string,
     options: Pick<MessageOptions, 'sendingIp' | 'sendingIpPool'>,
     deliveryId: string,
-  ): Promise<Source | null>
+  ): string
   /** Whether a pool of that id may be sent from. */
   hasPool(id: string): boolean
 }

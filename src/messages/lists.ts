@@ -8,7 +8,7 @@ import type { ListStore } from '../lists/store.ts'
 import { addressKey, parseMailbox } from '../mime/address.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { copyStatements, deliveryRows, type NewCopy, type RowParts } from './acceptance-rows.ts'
-import type { ListExpander, RecipientHabits } from './collaborators.ts'
+import type { ListExpander, RecipientHabits, SourceChooser } from './collaborators.ts'
 import type { MessageRecord } from './content.ts'
 import type { MessageRecords } from './records.ts'
 import { bestTimes, type DueTime, dueTime } from './timing.ts'
@@ -67,7 +67,12 @@ export function createListExpander(parts: {
 
 /** The rows of some members' copies, for the expansion job. */
 export async function memberStatements(
-  parts: RowParts & { records: MessageRecords; habits: RecipientHabits; clock: Clock },
+  parts: RowParts & {
+    records: MessageRecords
+    habits: RecipientHabits
+    sources: SourceChooser
+    clock: Clock
+  },
   expansion: Expansion,
   members: readonly ListRecipient[],
 ): Promise<Statement[]> {
@@ -83,7 +88,7 @@ export async function memberStatements(
     const due = dueTime(own.get(addressKey(member.address)) ?? start, options)
     return memberCopy(record, expansion, member, due)
   })
-  return copyStatements(record, parts, copies, deliveryRows(record, copies, now), now)
+  return copyStatements(record, parts, copies, deliveryRows(record, parts.sources, copies, now), now)
 }
 
 /** Variables of the call lie over those of the member, key by key (mailing-lists.md rule 25). */

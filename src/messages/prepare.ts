@@ -1,4 +1,4 @@
-/** Makes one delivery ready to send: its copy composed, its envelope, its signatures, its source address. */
+/** Makes one delivery ready to send: its copy composed, its envelope, its signatures. */
 import type { Clock } from '../base/clock.ts'
 import { messageSize } from '../base/mime-message.ts'
 import type { Prepared } from '../delivery/contract.ts'
@@ -14,7 +14,7 @@ import { parseMailbox } from '../mime/address.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import type { SuppressionCheck } from '../suppressions/check.ts'
 import type { ArchiveNotes } from './archive.ts'
-import { RenderError, type SandboxGate, type SourceChooser } from './collaborators.ts'
+import { RenderError, type SandboxGate } from './collaborators.ts'
 import type { MessageRecord } from './content.ts'
 import {
   acceptedMessage,
@@ -26,7 +26,6 @@ import {
 } from './copy.ts'
 import type { RecipientVariables } from './draft.ts'
 import { isSuppressed } from './headers.ts'
-import type { MessageOptions } from './options.ts'
 import type { MessageRecords } from './records.ts'
 import { type SecondaryKeys, secondaryKey } from './secondary-keys.ts'
 import type { UnderWay } from './under-way.ts'
@@ -38,7 +37,6 @@ export interface PrepareParts extends CopyParts {
   signers: Pick<Signers, 'sign'>
   suppressions: SuppressionCheck
   secondaryKeys: SecondaryKeys
-  sources: SourceChooser
   clock: Clock
   returnPathMac: ReturnPathMac
   archive: ArchiveNotes
@@ -118,17 +116,8 @@ async function readyToSend(
     },
     primaryDkim: signing[0] ? `${signing[0].selector}._domainkey.${signing[0].domain}` : null,
     windowIsSenders: options.deliverWithinMs !== null,
-    source: await parts.sources.choose(domain, sendingOf(delivery, options), delivery.id),
     sourceHeader,
   }
-}
-
-/** A delivery that was moved in the queue leaves from the pool it was moved to, whatever its message asked for. */
-function sendingOf(
-  { sending_pool: moved }: ClaimedDelivery,
-  { sendingIp, sendingIpPool }: MessageOptions,
-): Pick<MessageOptions, 'sendingIp' | 'sendingIpPool'> {
-  return moved ? { sendingIp: null, sendingIpPool: moved } : { sendingIp, sendingIpPool }
 }
 
 /** The target of a delivery's copy, as its row has it. */

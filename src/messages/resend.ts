@@ -37,7 +37,7 @@ export async function resendMessage(
   const acceptance: Acceptance = { id: `<${record.messageId}>`, message: 'Queued. Thank you.' }
   await parts.store.commit([
     await messageStatement(parts.blobs, record),
-    ...copyStatements(record, parts, copies, deliveryRows(record, copies, now), now),
+    ...copyStatements(record, parts, copies, deliveryRows(record, parts.sources, copies, now), now),
     ...(submission.also?.(acceptance, now) ?? []),
   ])
   parts.records.remember(record)

@@ -9,6 +9,7 @@ import { BadRequest } from '../base/errors.ts'
 import type { Delivery } from '../delivery/contract.ts'
 import { type EventMessage, eventStatement, rejectedEvent } from '../events/event.ts'
 import { quotable } from '../http/params.ts'
+import type { SourceChooser } from '../messages/collaborators.ts'
 import { type SqlValue, StaleWrite, type Statement, type Store } from '../store/store.ts'
 import { laneNames, type QueueTotals } from './totals.ts'
 
@@ -32,8 +33,7 @@ export interface ActionParts {
   clock: Clock
   /** The message as its events name it; null when it is gone. */
   messageOf(id: string): Promise<EventMessage | null>
-  /** Whether there is an IP pool of that id. */
-  hasPool(id: string): boolean
+  sources: Pick<SourceChooser, 'hasPool' | 'keyOf'>
 }
 
 export interface ActionResult {
@@ -55,10 +55,18 @@ export async function runAction(
   filter: QueueFilter,
   dryRun: boolean,
 ): Promise<ActionResult> {
-  if (order.action === 'move' && !parts.hasPool(order.pool))
+  if (order.action === 'move' && !parts.sources.hasPool(order.pool))
     throw new BadRequest(`${quotable(order.pool)} is not a valid IP pool (value of 'pool')`)
   if (dryRun) return sweep(parts, accountId, order, filter, true)
-  return parts.delivery.whileIdle(() => sweep(parts, accountId, order, filter, false))
+  return parts.delivery.whileIdle(async () => {
+    // What was in memory has just been given back, and then it changes: counts of before do not hold.
+    parts.totals.forget()
+    try {
+      return await sweep(parts, accountId, order, filter, false)
+    } finally {
+      parts.totals.forget()
+    }
+  })
 }
 
 async function sweep(
@@ -68,7 +76,7 @@ async function sweep(
   filter: QueueFilter,
   dryRun: boolean,
 ): Promise<ActionResult> {
-  const destinations = await destinationsOf(parts, accountId, filter)
+  const groups = await groupsOf(parts, accountId, filter)
   const { sql, values } = selection(accountId, order.action, filter, parts.clock.now())
   const result: ActionResult = { matched: 0, changed: 0 }
   for (let after = ''; ; ) {
@@ -78,7 +86,7 @@ async function sweep(
     })) as unknown as Candidate[]
     const matching = rows.filter(
       (row) =>
-        (!destinations || destinations.has(`${row.domain_id} ${row.recipient_domain}`)) &&
+        (!groups || groups.has(`${row.domain_id} ${row.recipient_domain} ${row.source_key}`)) &&
         hasTag(row, filter.tag),
     )
     result.matched += matching.length
@@ -91,14 +99,16 @@ async function sweep(
 
 interface Candidate {
   id: string
+  account_id: string
   domain_id: string
   recipient_domain: string
+  source_key: string
   message_pk: string
   summary_json?: string
 }
 
-/** Which (sending domain, recipient domain) belong to the lane or provider; null: the filter names neither. */
-async function destinationsOf(
+/** Which (sending domain, recipient domain, source) belong to the lane or provider; null: the filter names neither. */
+async function groupsOf(
   { delivery, totals }: ActionParts,
   accountId: string | null,
   { lane, provider }: QueueFilter,
@@ -110,7 +120,7 @@ async function destinationsOf(
       (lane === undefined || found.lane === lane) &&
       (provider === undefined || found.provider.toLowerCase() === provider.toLowerCase()),
   )
-  return new Set(fitting.map(([group]) => `${group.domainId} ${group.recipientDomain}`))
+  return new Set(fitting.map(([group]) => `${group.domainId} ${group.recipientDomain} ${group.sourceKey}`))
 }
 
 /** Which states an action is for. */
@@ -140,7 +150,7 @@ function selection(accountId: string | null, action: QueueAction, filter: QueueF
   const { olderThanMs } = filter
   add('d.created_at < ?', olderThanMs === undefined ? undefined : Math.round(now - olderThanMs))
   const withTags = filter.tag !== undefined
-  const columns = `d.id, d.domain_id, d.recipient_domain, d.message_pk${withTags ? ', m.summary_json' : ''}`
+  const columns = `d.id, d.account_id, d.domain_id, d.recipient_domain, d.source_key, d.message_pk${withTags ? ', m.summary_json' : ''}`
   const join = withTags ? ' JOIN messages m ON m.id = d.message_pk' : ''
   const sql = `SELECT ${columns} FROM deliveries d${join}
     WHERE ${conditions.join(' AND ')} AND d.id > ? ORDER BY d.id LIMIT ?`
@@ -160,17 +170,18 @@ const SET: Record<QueueAction, string> = {
   resume: `due_at = COALESCE(paused_due_at, due_at), paused_due_at = NULL, reason = 'resumed', updated_at = ?`,
   retry: `due_at = ?, paused_due_at = NULL, reason = 'retry-asked', updated_at = ?`,
   drop: `state = 'cancelled', due_at = ?, reason = 'dropped', updated_at = ?`,
-  move: `sending_pool = ?, updated_at = ?`,
+  move: `source_key = ?, updated_at = ?`,
 }
 
 async function change(parts: ActionParts, order: Order, rows: readonly Candidate[]): Promise<number> {
   const { action } = order
   const now = Math.round(parts.clock.now())
-  const values = valuesOf(order, now)
   const sql = `UPDATE deliveries SET ${SET[action]} WHERE id = ? AND ${STATES[action].replaceAll('d.', '')}`
   const results = await Promise.all(
     rows.map(async (row) => {
-      const unit: Statement[] = [{ sql, values: [...values, row.id], expectRows: 1 }]
+      const unit: Statement[] = [
+        { sql, values: [...valuesOf(parts, order, row, now), row.id], expectRows: 1 },
+      ]
       const about = action === 'drop' ? await parts.messageOf(row.message_pk) : null
       if (about) unit.push(eventStatement(rejectedEvent(about, 'cancelled', '', parts.clock.now())))
       return commitOne(parts.store, unit)
@@ -179,8 +190,14 @@ async function change(parts: ActionParts, order: Order, rows: readonly Candidate
   return results.filter(Boolean).length
 }
 
-function valuesOf(order: Order, now: number): SqlValue[] {
-  if (order.action === 'move') return [order.pool, now]
+function valuesOf(
+  { sources }: ActionParts,
+  order: Order,
+  { account_id: accountId, id }: Candidate,
+  now: number,
+): SqlValue[] {
+  if (order.action === 'move')
+    return [sources.keyOf(accountId, { sendingIp: null, sendingIpPool: order.pool }, id), now]
   return order.action === 'pause' || order.action === 'resume' ? [now] : [now, now]
 }
 

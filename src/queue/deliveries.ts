@@ -51,7 +51,7 @@ export async function listDeliveries(
 function viewOf({ delivery, clock }: DeliveryViewParts, row: DeliveryRow) {
   const now = clock.now()
   const progress = delivery.progressOf(row.id)
-  const lane = progress?.lane ?? delivery.laneOfGroup(row.domain_id, row.recipient_domain)
+  const lane = progress?.lane ?? delivery.laneOfGroup(row)
   const waits = row.state === 'queued' || row.state === 'scheduled'
   return {
     id: row.id,

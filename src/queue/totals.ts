@@ -4,12 +4,13 @@ import type { Clock } from '../base/clock.ts'
 import type { Delivery, LaneState } from '../delivery/contract.ts'
 import type { Store } from '../store/store.ts'
 
-/** Waiting deliveries of one sending domain to one recipient domain. */
+/** Waiting deliveries of one sending domain to one recipient domain from one source. */
 export interface GroupTotal {
   accountId: string
   domainId: string
   domainName: string
   recipientDomain: string
+  sourceKey: string
   queued: number
   due: number
   deferred: number
@@ -21,17 +22,19 @@ export interface GroupTotal {
 export interface QueueTotals {
   /** `accountId` null: of all accounts. */
   groups(accountId: string | null): Promise<GroupTotal[]>
+  /** What was counted a moment ago does not hold any more. */
+  forget(): void
   lanes(accountId: string | null): Promise<Record<string, unknown>[]>
   domains(accountId: string | null): Promise<Record<string, unknown>>
 }
 
-const GROUPS = (account: string) => `SELECT d.account_id, d.domain_id, d.recipient_domain,
+const GROUPS = (account: string) => `SELECT d.account_id, d.domain_id, d.recipient_domain, d.source_key,
     count(*) AS queued,
     sum(CASE WHEN d.due_at <= ? THEN 1 ELSE 0 END) AS due,
     sum(CASE WHEN d.attempts > 0 THEN 1 ELSE 0 END) AS deferred,
     min(d.created_at) AS oldest_created_at, min(d.due_at) AS oldest_due_at
   FROM deliveries d WHERE d.state IN ('scheduled', 'queued') ${account}
-  GROUP BY d.account_id, d.domain_id, d.recipient_domain`
+  GROUP BY d.account_id, d.domain_id, d.recipient_domain, d.source_key`
 
 /** A count over a million rows takes about a second: dashboards that ask each second share one. */
 const REMEMBER_MS = 2_000
@@ -49,6 +52,7 @@ export function createQueueTotals(store: Store, delivery: Delivery, clock: Clock
   const groups: QueueTotals['groups'] = (accountId) => remembered.get(accountId ?? '')
   return {
     groups,
+    forget: () => remembered.forget(),
     async lanes(accountId) {
       const total = await groups(accountId)
       const named = await laneNames(delivery, total)
@@ -85,6 +89,7 @@ async function loadGroups(store: Store, clock: Clock, accountId: string | null):
     domainId: String(row['domain_id']),
     domainName: names.get(String(row['domain_id'])) ?? '',
     recipientDomain: String(row['recipient_domain']),
+    sourceKey: String(row['source_key']),
     queued: Number(row['queued']),
     due: Number(row['due']),
     deferred: Number(row['deferred']),
@@ -93,16 +98,17 @@ async function loadGroups(store: Store, clock: Clock, accountId: string | null):
   }))
 }
 
-/** The lane of each group: the one that it used last, else the one that its site would give. */
+/** The lane of each group: the one that it used last, else the one that it would use now. */
 export async function laneNames(
   delivery: Delivery,
   groups: readonly GroupTotal[],
 ): Promise<Map<GroupTotal, { lane: string; site: string; provider: string }>> {
   const named = new Map<GroupTotal, { lane: string; site: string; provider: string }>()
   const name = async (group: GroupTotal) => {
-    const last = delivery.laneOfGroup(group.domainId, group.recipientDomain)
-    const { site, provider } = last?.info ?? (await delivery.siteOf(group.recipientDomain))
-    named.set(group, { lane: last?.info.name ?? `any/${site}`, site, provider })
+    const { accountId: account_id, domainId: domain_id, recipientDomain: recipient_domain } = group
+    const of = { account_id, domain_id, recipient_domain, source_key: group.sourceKey }
+    const { name: lane, site, provider } = delivery.laneOfGroup(of)?.info ?? (await delivery.laneFor(of))
+    named.set(group, { lane, site, provider })
   }
   for (let from = 0; from < groups.length; from += LOOK_UPS_AT_A_TIME)
     await Promise.all(groups.slice(from, from + LOOK_UPS_AT_A_TIME).map(name))

@@ -210,8 +210,8 @@ export interface DeliveryRow {
   last_reply: string | null
   /** While it is paused: when it would be due. */
   paused_due_at?: number | null | undefined
-  /** The pool it was moved to in the queue, in place of what its message asked for. */
-  sending_pool?: string | null | undefined
+  /** What it leaves from, as messages/sources.ts writes it; absent: '', the account's own or the system's choice. */
+  source_key?: string | undefined
   created_at: number
   updated_at: number
 }

@@ -115,7 +115,6 @@ export function simulatedTransport(
   onAttempt: (recipient: string, domain: string) => void,
 ): Transport {
   return {
-    siteOf: async (site) => ({ site, provider: 'Other' }),
     laneOf: async ({ recipient_domain: site }) => ({
       name: `any/${site}`,
       source: null,

@@ -4,7 +4,7 @@ import type { Clock } from '../../src/base/clock.ts'
 import { newId } from '../../src/base/ids.ts'
 import type { DeliveryParts, Prepared } from '../../src/delivery/contract.ts'
 import { createDelivery } from '../../src/delivery/engine.ts'
-import { createQueue } from '../../src/delivery/queue.ts'
+import { type ClaimedDelivery, createQueue } from '../../src/delivery/queue.ts'
 import type { EventMessage } from '../../src/events/event.ts'
 import { insert, type SqlValue, type Store } from '../../src/store/store.ts'
 
@@ -15,6 +15,8 @@ export interface Seed {
   count: number
   dueAt: number
   expiresAt?: number
+  /** Default '', no source of its own. */
+  sourceKey?: string
 }
 
 const ROWS_PER_STATEMENT = 100
@@ -55,6 +57,7 @@ export async function seedQueue(store: Store, seed: Seed): Promise<string[]> {
     expires_at: Math.round(seed.expiresAt ?? dueAt + 8 * 3_600_000),
     attempts: 0,
     reason: 'new',
+    source_key: seed.sourceKey ?? '',
     created_at: dueAt,
     updated_at: dueAt,
   }))
@@ -83,16 +86,7 @@ export function seededEngine(
   return createDelivery({
     queue: createQueue(store, newId()),
     transport,
-    prepare: async (delivery): Promise<Prepared> => ({
-      kind: 'send',
-      about: aboutOf(delivery.account_id, delivery.domain_id),
-      returnPath: 'bounce@example.org',
-      message: { headers: [`Message-ID: <${delivery.id}@example.org>`], body: [Buffer.from('Hi.\r\n')] },
-      sizeBytes: 100,
-      utf8: false,
-      tls: { required: false, verify: true },
-      primaryDkim: null,
-    }),
+    prepare: seededCopy,
     consequences: () => [],
     clock,
     log: pino({ level: 'silent' }),
@@ -101,6 +95,20 @@ export function seededEngine(
     judge: () => ({ ruleId: 'unclassified', reason: 'generic' }),
     ...more,
   })
+}
+
+/** A seeded delivery, ready to send. */
+export async function seededCopy(delivery: ClaimedDelivery): Promise<Prepared> {
+  return {
+    kind: 'send',
+    about: aboutOf(delivery.account_id, delivery.domain_id),
+    returnPath: 'bounce@example.org',
+    message: { headers: [`Message-ID: <${delivery.id}@example.org>`], body: [Buffer.from('Hi.\r\n')] },
+    sizeBytes: 100,
+    utf8: false,
+    tls: { required: false, verify: true },
+    primaryDkim: null,
+  }
 }
 
 function aboutOf(accountId: string, domainId: string): EventMessage {

@@ -48,6 +48,8 @@ type Answered = string | null
 
 export interface SinkSession {
   readonly connection: number
+  /** IP address that the client came from. */
+  readonly remoteAddress: string
   readonly secure: boolean
   write(raw: string | Buffer): void
   /** Closes the connection; `reset`: by RST, as a crash would. */
@@ -194,7 +196,7 @@ class Session implements SinkSession {
   #buffer: Buffer = Buffer.alloc(0)
   #busy = false
   #helo = ''
-  readonly #remoteAddress: string
+  readonly remoteAddress: string
   #auth: string | undefined
   #from: string | null = null
   #to: string[] = []
@@ -211,7 +213,7 @@ class Session implements SinkSession {
     this.#socket = socket
     this.connection = connection
     this.#shared = shared
-    this.#remoteAddress = socket.remoteAddress ?? ''
+    this.remoteAddress = socket.remoteAddress ?? ''
     if (shared.options.tls?.implicit) this.#secure()
     else this.#attach(socket)
     this.#run(() => this.#answer('CONNECT'))
@@ -237,7 +239,7 @@ class Session implements SinkSession {
       tls: this.secure,
       ...(this.#auth === undefined ? {} : { auth: this.#auth }),
       helo: this.#helo,
-      remoteAddress: this.#remoteAddress,
+      remoteAddress: this.remoteAddress,
       receivedAt: new Date(),
       connection: this.connection,
     })
