@@ -1,7 +1,8 @@
 /** A database that runs full, or whose disk fails. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startTestService } from '../../test/support/service.ts'
+import { startPostgres } from '../../test/support/postgres.ts'
+import { type CallOptions, eventually, startTestService } from '../../test/support/service.ts'
 import { openDialogue, plainLogin } from '../../test/support/smtp-dialogue.ts'
 import { temporaryFolder } from '../../test/support/stores.ts'
 import { openSqlite } from './sqlite.ts'
@@ -63,4 +64,37 @@ test('below the floor of free space mail by SMTP is refused with 452, and nothin
   const answer = await client.say(`From: app@${service.domain}\r\nSubject: Hello\r\n\r\nHi.\r\n.`)
   assert.equal(answer, '452 4.3.1 Insufficient Storage')
   assert.deepEqual(await service.events(), [])
+})
+
+test('while PostgreSQL is away reads and writes get 503, and all goes on when it is back', async (t) => {
+  const cluster = await startPostgres()
+  t.after(() => cluster.stop())
+  const service = await startTestService(t, { SENDWRIGHT_DATABASE_URL: cluster.url })
+  const calls: [method: string, path: string, options?: CallOptions][] = [
+    ['GET', '/v4/domains'],
+    ['GET', `/v3/${service.domain}/events`],
+    ['GET', `/v3/${service.domain}/bounces`],
+    ['GET', '/v3/lists/pages'],
+    ['POST', '/v3/lists', { form: { address: `news@${service.domain}` } }],
+    ['POST', `/v3/${service.domain}/bounces`, { form: { address: 'gone@example.org' } }],
+  ]
+  const statuses = async () => {
+    const answers = await Promise.all(calls.map((call) => service.call(...call)))
+    return answers.map(({ status, body }) => (status === 200 ? 200 : `${status} ${body.message}`))
+  }
+  assert.deepEqual(new Set(await statuses()), new Set([200]))
+  await cluster.halt()
+  // The connections that were open, and new ones.
+  for (const attempt of [1, 2])
+    assert.deepEqual(new Set(await statuses()), new Set(['503 Service Unavailable']), `call ${attempt}`)
+  const sent = await service.send({})
+  assert.equal(sent.status, 503)
+  assert.equal(sent.headers.get('retry-after'), '5')
+  await cluster.resume()
+  await eventually(
+    'the database is back',
+    async () => (await service.call('GET', '/v4/domains')).status === 200,
+  )
+  assert.equal((await service.call('GET', `/v3/${service.domain}/bounces/gone@example.org`)).status, 200)
+  assert.equal((await service.send({})).status, 200)
 })

@@ -1,5 +1,12 @@
 /** The shared store: PostgreSQL 15 or newer. Commits are synchronous; units that wait share one (postgres-groups.ts). */
-import { type Compilable, Kysely, PostgresDialect } from 'kysely'
+import {
+  type Compilable,
+  type DatabaseConnection,
+  type Driver,
+  Kysely,
+  PostgresDialect,
+  PostgresDriver,
+} from 'kysely'
 import pg from 'pg'
 import { migrate } from './migrate.ts'
 import { createGroupCommit } from './postgres-groups.ts'
@@ -16,10 +23,14 @@ import {
 /** Connections per process: enough that concurrent commits share the server's syncs. */
 const CONNECTIONS_MAX = 16
 
+/** A server that answers nobody, or a pool that gives nothing back, must not hold callers for ever. */
+const CONNECT_LIMIT_MS = 30_000
+
 /** Serialises migrations of processes that start together. */
 const MIGRATION_LOCK = 7_309_453
 
 const DISK_FULL = '53100'
+const TOO_MANY_CONNECTIONS = '53300'
 
 /** bigint columns hold milliseconds and counts, far below 2^53. */
 const types = {
@@ -29,7 +40,13 @@ const types = {
 
 /** Connects to `url` and brings the schema up to date. @throws StoreUnavailable */
 export async function openPostgres(url: string): Promise<Store> {
-  const pool = new pg.Pool({ connectionString: url, max: CONNECTIONS_MAX, types, pipeline: true })
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: CONNECTIONS_MAX,
+    connectionTimeoutMillis: CONNECT_LIMIT_MS,
+    types,
+    pipeline: true,
+  })
   // A connection that the server drops is replaced by the pool, and what ran on it is told by its own query. Only
   // these listeners keep it from being fatal: the pool has one for idle connections, one in use has none.
   pool.on('error', () => {})
@@ -43,7 +60,7 @@ export async function openPostgres(url: string): Promise<Store> {
     await pool.end()
     throw isConnectionFault(error) ? new StoreUnavailable('Cannot reach PostgreSQL', { cause: error }) : error
   }
-  const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
+  const db = new Kysely<Schema>({ dialect: new Dialect({ pool }) })
   return {
     kind: 'postgres',
     db,
@@ -59,6 +76,42 @@ export async function openPostgres(url: string): Promise<Store> {
     ping: async () => (await pool.query('SELECT 1')).rowCount === 1,
     close: () => db.destroy(),
   }
+}
+
+/** Kysely's own, but for what it throws: a lost server is StoreUnavailable here as everywhere else. */
+class Dialect extends PostgresDialect {
+  readonly #pool: pg.Pool
+
+  constructor({ pool }: { pool: pg.Pool }) {
+    super({ pool })
+    this.#pool = pool
+  }
+
+  override createDriver(): Driver {
+    return new TranslatingDriver({ pool: this.#pool })
+  }
+}
+
+class TranslatingDriver extends PostgresDriver {
+  readonly #known = new WeakSet<DatabaseConnection>()
+
+  override async acquireConnection(): Promise<DatabaseConnection> {
+    const connection = await super.acquireConnection().catch(cannotReach)
+    if (!this.#known.has(connection)) {
+      this.#known.add(connection)
+      const execute = connection.executeQuery.bind(connection)
+      connection.executeQuery = (...args) => execute(...args).catch(rethrow) as never
+    }
+    return connection
+  }
+}
+
+function rethrow(error: unknown): never {
+  throw toStoreError(error)
+}
+
+function cannotReach(error: unknown): never {
+  throw new StoreUnavailable('Cannot reach PostgreSQL', { cause: error })
 }
 
 /**
@@ -96,20 +149,11 @@ async function migratePostgres(pool: pg.Pool): Promise<void> {
   }
 }
 
-async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
-  try {
-    return await pool.connect()
-  } catch (error) {
-    throw new StoreUnavailable('Cannot reach PostgreSQL', { cause: error })
-  }
-}
+const connect = (pool: pg.Pool): Promise<pg.PoolClient> => pool.connect().catch(cannotReach)
 
 async function read(pool: pg.Pool, { sql, values }: Statement): Promise<Record<string, unknown>[]> {
-  try {
-    return (await pool.query(numbered(sql), values as SqlValue[])).rows
-  } catch (error) {
-    throw toStoreError(error)
-  }
+  const { rows } = await pool.query(numbered(sql), values as SqlValue[]).catch(rethrow)
+  return rows
 }
 
 const numberedTexts = new Map<string, string>()
@@ -151,11 +195,14 @@ function toPostgresStatement(query: Compilable, expectRows?: number): Statement 
 
 function isConnectionFault(error: unknown): boolean {
   const code = (error as { code?: string }).code ?? ''
-  // Class 08 and 57P: connection lost, server shutting down. Node's own codes are words.
+  // Class 08 and 57P: connection lost, server shutting down or starting. Node's own codes are words; the pool has none.
   return (
     /^(08|57P)/.test(code) ||
-    /^E[A-Z]+$/.test(code) ||
-    /terminated|Connection ended|not queryable/i.test(String((error as Error).message))
+    code === TOO_MANY_CONNECTIONS ||
+    /^(E[A-Z]+|EAI_[A-Z]+)$/.test(code) ||
+    /terminated|Connection ended|not queryable|timeout exceeded when trying to connect/i.test(
+      String((error as Error).message),
+    )
   )
 }
 

@@ -81,6 +81,9 @@ rm -rf "$0"
 export interface PostgresCluster {
   /** `postgres://user:password@127.0.0.1:port/postgres`, a superuser. */
   url: string
+  /** Shuts the server down, as an operator would; `resume` starts it on the same data and port. */
+  halt(): Promise<void>
+  resume(): Promise<void>
   /** Stops the server at once and removes its folder. May be called more than once. */
   stop(): Promise<void>
 }
@@ -128,8 +131,18 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       const started = await launch(command, folder, user)
       if (started.kind === 'ready') {
         const url = `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/postgres`
+        let { keeper } = started
         let stopped: Promise<void> | undefined
-        return { url, stop: () => (stopped ??= stopServer(started.keeper, folder)) }
+        return {
+          url,
+          halt: () => haltServer(keeper, data),
+          async resume() {
+            const again = await launch(command, folder, user)
+            if (again.kind === 'failed') throw new Error(`PostgreSQL did not start again:\n${again.log}`)
+            keeper = again.keeper
+          },
+          stop: () => (stopped ??= stopServer(keeper, folder)),
+        }
       }
       if (!/Address already in use/.test(started.log) || tries === PORT_TRIES_MAX)
         throw new Error(`PostgreSQL from ${binFolder} did not start:\n${started.log}`)
@@ -325,6 +338,14 @@ async function launch(command: string[], folder: string, user: ServerUser): Prom
   keeper.unref()
   for (const stream of [keeper.stdin, keeper.stderr]) (stream as unknown as Socket).unref()
   return { kind: 'ready', keeper }
+}
+
+/** Open sessions are ended (fast shutdown), and the keeper goes without removing the folder. */
+async function haltServer(keeper: ChildProcess, data: string): Promise<void> {
+  const ended = once(keeper.stderr as NodeJS.ReadableStream, 'end')
+  process.kill(Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0]), 'SIGINT')
+  await ended
+  killGroup(keeper)
 }
 
 async function stopServer(keeper: ChildProcess, folder: string): Promise<void> {
