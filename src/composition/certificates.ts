@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { ServerOptions } from 'node:https'
 import { createIssuer } from '../acme/order.ts'
 import { lookUp } from '../domains/lookups.ts'
+import { ownHostsOf } from '../domains/own-hosts.ts'
 import { wantedRecords } from '../domains/records.ts'
 import type { Ticker } from '../domains/ticker.ts'
 import type { Operation } from '../http/operation.ts'
@@ -43,9 +44,12 @@ export function createCertificates(core: Core, { resolver, allow }: Outgoing): C
   }
   const isServed = config.httpsPort !== null
   const fallback = isServed ? createTlsIdentity(identity) : null
-  const contexts = fallback && createTlsContexts({ certificates, fallback, clock, log })
+  const ownHosts = ownHostsOf(config)
+  const contexts = fallback && createTlsContexts({ certificates, fallback, ownHosts, clock, log })
   const { spfIncludeHost } = config.dnsTargets
   const leadsHere: LeadsHere = async (domain, host) => {
+    // A domain from before that was refused, or a name that became the service's later.
+    if (ownHosts.has(host)) return 'no'
     const asked = { ...domain, webPrefix: host.slice(0, host.indexOf('.')) }
     const wanted = wantedRecords(asked, config.dnsTargets).find(({ purpose }) => purpose === 'tracking')
     if (!wanted) return 'no'

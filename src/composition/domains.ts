@@ -10,6 +10,7 @@ import { domainKeyRoutes } from '../domain-keys/routes.ts'
 import { createDnsChecks } from '../domains/background.ts'
 import { createDeletionJob, type OnDomainDeleted } from '../domains/deletion.ts'
 import { domainDeliveryRoutes } from '../domains/delivery-routes.ts'
+import { ownHostsOf } from '../domains/own-hosts.ts'
 import { domainRoutes } from '../domains/routes.ts'
 import type { Operation } from '../http/operation.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
@@ -92,6 +93,7 @@ export async function startDomains(
     maxDomains: config.maxDomains,
     maxMessageTtlSeconds: config.maxMessageTtlSeconds,
     graceMs: config.dkimGraceDays * 24 * 3_600_000,
+    ownHosts: ownHostsOf(config),
     addresses: configuredAddresses(config, firstAccountId),
     setPostmasterPassword: credentials.setSystem,
     wakeDeletion: () => deletion.wake(),

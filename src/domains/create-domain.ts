@@ -13,6 +13,7 @@ import type { Store } from '../store/store.ts'
 import type { DomainDirectory } from './directory.ts'
 import { type Domain, domainOfRow, newDomainRow } from './domain.ts'
 import { lockNames } from './name-lock.ts'
+import { checkTrackingHost, type OwnHosts } from './own-hosts.ts'
 import type { DnsTargets } from './records.ts'
 import type { DomainChanges, NewDomain } from './settings.ts'
 import { nextCheckAt } from './state.ts'
@@ -31,6 +32,7 @@ export interface CreateParts {
   domains: DomainDirectory
   signingKeys: SigningKeys
   targets: DnsTargets
+  ownHosts: OwnHosts
   addresses: SendingAddresses
   /** Domains per account; 0: no limit. */
   maxDomains: number
@@ -66,8 +68,10 @@ async function tryCreate(
   const now = Math.floor(clock.now())
   await checkAddresses(parts.addresses, accountId, wanted)
   await checkName(store.db, accountId, wanted.name)
+  const settings = newRow(accountId, wanted, now)
+  checkTrackingHost(parts.ownHosts, settings.web_prefix, settings.name)
   const row = {
-    ...newRow(accountId, wanted, now),
+    ...settings,
     dkim_authority: await chooseAuthority(store.db, accountId, wanted),
   }
   const keys = await firstKeys(parts, row, wanted)

@@ -165,6 +165,34 @@ test('what cannot be a domain is refused in the words of the contract', async ()
   assert.equal((await service.call('GET', '/v4/domains/x.example')).status, 404)
 })
 
+test("a tracking host is none of the service's own names, neither at the beginning nor later", async (t) => {
+  const URLS = {
+    SENDWRIGHT_PUBLIC_URL: 'https://API.own.example:8443',
+    SENDWRIGHT_TRACKING_URL: 'https://links.own.example',
+    SENDWRIGHT_STORAGE_URL: 'https://files.own.example/kept',
+    SENDWRIGHT_HOSTNAME: 'email.own.example',
+    SENDWRIGHT_TRACKING_CNAME_TARGET: 'to.own.example',
+  }
+  const { call } = await startTestService(t, URLS)
+  const refused = (prefix: string) => ({
+    message: `Cannot use web_prefix "${prefix}": ${prefix}.own.example is a host name of this service`,
+  })
+  const form = { name: 'own.example', dkim_key_size: '1024' }
+  for (const prefix of ['api', 'Links', 'files', 'email', 'to']) {
+    const { status, body } = await call('POST', '/v4/domains', { form: { ...form, web_prefix: prefix } })
+    assert.deepEqual([status, body], [400, refused(prefix.toLowerCase())])
+  }
+  // The default is a choice like others.
+  assert.deepEqual((await call('POST', '/v3/domains', { form })).body, refused('email'))
+  assert.equal((await call('POST', '/v4/domains', { form: { ...form, web_prefix: 'go' } })).status, 200)
+  for (const path of ['/v4/domains/own.example', '/v3/domains/own.example/web_prefix']) {
+    const { status, body } = await call('PUT', path, { form: { web_prefix: 'api' } })
+    assert.deepEqual([status, body], [400, refused('api')])
+  }
+  const { body } = await call('GET', '/v4/domains/own.example')
+  assert.equal(body.domain.tracking_host, 'go.own.example')
+})
+
 test('settings given at the beginning and changed later are shown', async () => {
   const { body } = await create('set.example', {
     spam_action: 'delete',

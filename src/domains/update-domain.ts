@@ -8,6 +8,7 @@ import type { DomainRow } from '../store/schema.ts'
 import { type CreateParts, columnsOf, isForeignAuthority, NO_SENDER_SECURITY } from './create-domain.ts'
 import { type Domain, domainOfRow } from './domain.ts'
 import { lockNames } from './name-lock.ts'
+import { checkTrackingHost } from './own-hosts.ts'
 import type { DomainChanges } from './settings.ts'
 
 export interface UpdateParts extends CreateParts {
@@ -17,7 +18,7 @@ export interface UpdateParts extends CreateParts {
 
 /**
  * Changes the given settings and resolves the domain as it is then.
- * @throws NotFound when it was deleted meanwhile; BadRequest for a host of another account, or automatic sender
+ * @throws NotFound when it was deleted meanwhile; BadRequest for a host of another account or of the service, or automatic sender
  *   security on a server without a DKIM zone
  */
 export async function updateDomain(
@@ -25,10 +26,12 @@ export async function updateDomain(
   domain: Domain,
   changes: DomainChanges,
 ): Promise<Domain> {
-  const { mailfromHost, useAutomaticSenderSecurity: secured } = changes
+  const { mailfromHost, webPrefix, useAutomaticSenderSecurity: secured } = changes
   const { store, clock } = parts
   if (mailfromHost !== undefined && (await isForeignAuthority(store.db, domain.accountId, mailfromHost)))
     throw invalidChoice('mailfrom_host', mailfromHost)
+  if (webPrefix !== undefined && webPrefix !== domain.webPrefix)
+    checkTrackingHost(parts.ownHosts, webPrefix, domain.name)
   const switched = secured !== undefined && secured !== domain.useAutomaticSenderSecurity
   if (switched) await switchSenderSecurity(parts, domain, secured)
   const { use_automatic_sender_security: _, ...columns } = columnsOf(changes)

@@ -13,6 +13,7 @@ import { type AcmeFault, type AcmeServer, createAcmeServer } from '../../test/su
 import { createTestClock, type TestClock } from '../../test/support/clock.ts'
 import { createDnsServer, type DnsServer } from '../../test/support/dns-server.ts'
 import { eventually, startTestService, type TestService } from '../../test/support/service.ts'
+import { temporaryFolder } from '../../test/support/stores.ts'
 import { type ConfigError, readConfig } from '../config.ts'
 
 const DAY_MS = 86_400_000
@@ -494,6 +495,21 @@ test('https tracking hosts announce it, for no longer than their certificate las
   assert.equal(await header('other.example'), undefined)
   const plain = await w.service.call('GET', '/health/live', { headers: { host } })
   assert.equal(plain.headers.get('strict-transport-security'), null)
+})
+
+test("a tracking host that became the service's own name has the service's certificate", async (t) => {
+  const data = { SENDWRIGHT_DATA: await temporaryFolder(t) }
+  await t.test('before', async (before) => {
+    const host = await activeHost('own.example', await createWorld(before, 'sqlite', data))
+    assert.equal(host, 'email.own.example')
+  })
+  const w = await createWorld(t, 'sqlite', { ...data, SENDWRIGHT_PUBLIC_URL: 'https://email.own.example' })
+  w.dns.set('email.own.example', 'CNAME', [TARGET])
+  assert.equal((await handshake('email.own.example', w)).checkHost('email.own.example'), undefined)
+  w.clock.leap(92 * DAY_MS)
+  const ordered = await put('email.own.example', w)
+  assert.deepEqual([ordered.status, ordered.body], [400, { Reason: 'invalid CNAME record' }])
+  assert.deepEqual(w.acme.issued, [])
 })
 
 test('a deleted domain takes its certificate with it', async () => {

@@ -51,10 +51,12 @@ export function createTlsContexts(options: {
   certificates: CertificateStore
   /** The service's own identity. */
   fallback: () => SecureContext
+  /** Names of the service, in lower case: no tracking host's certificate counts for them. */
+  ownHosts: ReadonlySet<string>
   clock: Clock
   log: Logger
 }): TlsContexts {
-  const { certificates, fallback, clock, log } = options
+  const { certificates, fallback, ownHosts, clock, log } = options
   const contexts = new Map<string, { issuedAt: number; context: SecureContext }>()
   const versions = createCache<Version | null>({
     clock,
@@ -69,7 +71,7 @@ export function createTlsContexts(options: {
 
   async function versionOf(name: string): Promise<Version | null> {
     const host = name.toLowerCase()
-    if (!HOST.test(host)) return null
+    if (!HOST.test(host) || ownHosts.has(host)) return null
     const version = await versions.get(host)
     return version && version.expiresAt > clock.now() ? version : null
   }
