@@ -155,8 +155,12 @@ test('while outcomes wait for their commit, further messages stop before their f
   }
   const seed = { accountId: 'a', domainId: 'd', recipientDomain: 'x.example', count: CONNECTIONS }
   await seedQueue(store, { ...seed, dueAt: systemClock.now() - 1 })
-  const engine = seededEngine(slow, systemClock, transport)
+  // After the time of care (final-dots.ts).
+  let ahead = 0
+  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + ahead }
+  const engine = seededEngine(slow, clock, transport)
   await engine.start()
+  ahead = 10_000
   await eventually('all at their final dot', async () => atDot.length === CONNECTIONS)
   for (const goOn of atDot.splice(0, HELD_BACK_AT)) goOn()
   await eventually('the first at their commit', async () => atCommit.length === HELD_BACK_AT)

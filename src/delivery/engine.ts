@@ -4,6 +4,7 @@ import type { EventMessage } from '../events/event.ts'
 import { StaleWrite } from '../store/store.ts'
 import { conclude } from './conclude.ts'
 import type { AttemptResult, Delivery, DeliveryParts, LaneState, Prepared, Reservation } from './contract.ts'
+import { createFinalDots, type FinalDot } from './final-dots.ts'
 import { type Group, type HeldDelivery, type Lane, Lanes, mayOvertake } from './lanes.ts'
 import { connectionFailure, type Outcome } from './outcome.ts'
 import { asksToSlowDown } from './pacing.ts'
@@ -32,11 +33,6 @@ const LEAP_GROUPS_MAX = 10_000
 const IDLE_MAX_MS = 30_000
 const RENEW_EVERY_MS = LEASE_MS / 3
 const RECLAIM_EVERY_MS = LEASE_MS / 4
-/**
- * Outcomes that may wait for their commit before further final dots are held back. While the database is slow for a
- * moment (a checkpoint), this and what is past its dot already is all that a crash can repeat, not a whole lane.
- */
-const UNCOMMITTED_MAX = 8
 /**
  * Deliveries of a lane that are made ready (checked, composed, signed) while its connections are busy. With 50
  * connections that is 7 % more messages a second (decision 27); a lane with a rate has none, since its mail would wait too long.
@@ -74,9 +70,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   let full = false
   /** Outcomes that the database has refused so far. While there are any, nothing new is begun. */
   let unsettled = 0
-  /** Outcomes on their way to the disk, and those who wait until there are fewer. */
-  let committing = 0
-  const atDot: (() => void)[] = []
+  const finalDots = createFinalDots(clock)
   /** Runs of `whileIdle`. */
   let onHold = 0
   const periodic: Timer[] = []
@@ -291,16 +285,21 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   }
 
   async function work(lane: Lane, delivery: HeldDelivery): Promise<void> {
-    const place = { connected: false }
+    const place = { connected: false, dot: finalDots.of(lane) }
     try {
       await attempt(lane, delivery, place)
     } finally {
+      place.dot.end()
       // Not before the outcome is on disk: so what a crash can repeat is one message of each connection.
       if (place.connected) lane.disconnect()
     }
   }
 
-  async function attempt(lane: Lane, delivery: HeldDelivery, place: { connected: boolean }): Promise<void> {
+  async function attempt(
+    lane: Lane,
+    delivery: HeldDelivery,
+    place: { connected: boolean; dot: FinalDot },
+  ): Promise<void> {
     let about: EventMessage | null = null
     let result: AttemptResult
     let primaryDkim: string | null = null
@@ -324,7 +323,8 @@ export function createDelivery(parts: DeliveryParts): Delivery {
         primaryDkim = prepared.primaryDkim
         windowIsSenders = prepared.windowIsSenders ?? false
         failPoint('attempt-before')
-        result = await transport.deliver(lane.info, delivery, prepared, () => checkLease(delivery))
+        result = await transport.deliver(lane.info, delivery, prepared, () => checkLease(delivery, place.dot))
+        place.dot.answered()
         failPoint('attempt-after')
         learn(lane, result)
       }
@@ -358,8 +358,8 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   }
 
   /** Called before a message's last dot: a process that slept past its lease must not send. */
-  async function checkLease(delivery: HeldDelivery): Promise<void> {
-    while (committing >= UNCOMMITTED_MAX) await new Promise<void>((resolve) => atDot.push(resolve))
+  async function checkLease(delivery: HeldDelivery, dot: FinalDot): Promise<void> {
+    await dot.pass()
     if (clock.monotonic() < Math.max(delivery.heldUntil, renewedUntil)) return
     throw new LeaseLost('The lease ran out before the message was sent')
   }
@@ -411,7 +411,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   /** Writes an outcome, again and again if need be: forgetting it would send the message twice. */
   async function write(delivery: HeldDelivery, run: () => Promise<void>): Promise<void> {
     let refused = false
-    committing++
+    finalDots.writing()
     while (!stopping || !refused) {
       try {
         await run()
@@ -427,9 +427,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
         await new Promise<void>((resolve) => clock.setTimer(STORE_RETRY_MS, resolve))
       }
     }
-    committing--
-    // One for one; when nothing is left to wait for, everybody, as one that went on may have failed since.
-    for (const goOn of atDot.splice(0, committing === 0 ? atDot.length : 1)) goOn()
+    finalDots.written()
     if (!refused) return
     unsettled--
     if (unsettled > 0) return
@@ -505,7 +503,8 @@ export function createDelivery(parts: DeliveryParts): Delivery {
 
   return {
     async start() {
-      await queue.reclaim(clock.now())
+      const leftBehind = await queue.reclaim(clock.now())
+      finalDots.started(leftBehind > 0)
       failPoint('start-after-reclaim')
       every(RENEW_EVERY_MS, renew)
       every(RECLAIM_EVERY_MS, reclaim)
