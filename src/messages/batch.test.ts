@@ -149,3 +149,35 @@ test('a newsletter sent with the public JavaScript client arrives as its product
   const others = await client.events.get(service.domain, { ...begun, tags: 'bulk-email AND other' })
   assert.deepEqual(others.items, [])
 })
+
+test('variables that make a copy larger than a message may be cost its recipient the mail, nobody else', async (t) => {
+  const sink = await createSink()
+  t.after(() => sink.close())
+  const service = await startTestService(t, { SENDWRIGHT_DELIVERY: `smtp://127.0.0.1:${sink.port}` })
+  // 10 GB, from a request of 1.4 MB.
+  const large = 'x'.repeat(100_000)
+  const form = {
+    to: ['large@example.org', 'small@example.org'],
+    text: '%recipient.a%'.repeat(100_000),
+    'recipient-variables': JSON.stringify({
+      'large@example.org': { a: large },
+      'small@example.org': { a: 'y' },
+    }),
+  }
+  assert.equal((await service.send(form)).status, 200)
+  const [message] = await sink.waitFor(1)
+  assert.deepEqual(message?.envelope.to, ['small@example.org'])
+  const rejected = await eventually('the other fails', async () => {
+    const events = await service.events()
+    return events.find(({ event }) => event === 'rejected')
+  })
+  assert.deepEqual(rejected['reject'], { reason: 'Message is too large, max size is 25MB', description: '' })
+  for (const field of ['subject', 'v:data']) {
+    const { status, body } = await service.send({
+      ...form,
+      text: 'Hi.',
+      [field]: form.text.slice(0, 13 * 70),
+    })
+    assert.deepEqual([status, body], [400, { message: 'Message is too large, max size is 25MB' }], field)
+  }
+})

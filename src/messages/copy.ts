@@ -19,6 +19,8 @@ import type { RecipientVariables } from './draft.ts'
 import { findHeader, headerText, rawField, serviceHeaders, setHeader } from './headers.ts'
 import { type Composed, composeMime, composeParts, encodeFiles, type TextPart, textsOf } from './texts.ts'
 import {
+  bounded,
+  CopyTooLarge,
   either,
   type Lookup,
   recipientLookup,
@@ -70,7 +72,7 @@ export interface Copy {
   texts(): Promise<readonly TextPart[]>
 }
 
-/** @throws RenderError when the template cannot be rendered for this recipient */
+/** @throws RenderError when the template cannot be rendered for this recipient; CopyTooLarge */
 export async function makeCopy(
   parts: CopyParts,
   record: MessageRecord,
@@ -80,7 +82,7 @@ export async function makeCopy(
   const { content, summary, options } = record
   const frame = frameOf(record, parts.blobs)
   const recipientValues =
-    target.variables && target.recipient ? recipientLookup(target.recipient, target.variables) : null
+    target.variables && target.recipient ? bounded(recipientLookup(target.recipient, target.variables)) : null
   const variables = recipientValues
     ? substituteMembers(summary.userVariables, recipientValues)
     : summary.userVariables
@@ -211,8 +213,9 @@ const UNSUBSCRIBE = new Set<string>(UNSUBSCRIBE_VARIABLES)
 
 function lookupOf(recipient: Lookup | null, tracking: Tracking | null): Lookup | null {
   if (!tracking) return recipient
-  const unsubscribe: Lookup = (name) =>
-    UNSUBSCRIBE.has(name) ? tracking.variable(name as (typeof UNSUBSCRIBE_VARIABLES)[number]) : null
+  const unsubscribe = bounded((name) =>
+    UNSUBSCRIBE.has(name) ? tracking.variable(name as (typeof UNSUBSCRIBE_VARIABLES)[number]) : null,
+  )
   return recipient ? either(recipient, unsubscribe) : unsubscribe
 }
 
@@ -397,7 +400,13 @@ export type NamedMessage = Pick<
   'id' | 'accountId' | 'domainName' | 'messageId' | 'summary'
 > & { content: Pick<MessageContent, 'batch'> }
 
-/** The message as its accepted event names it: with the recipient's variables, without the template's headers. */
+/** Characters that variables put into what an event tells of a copy; a call may make a thousand of them. */
+const EVENT_VALUES_CHARS_MAX = 256 * 1024
+
+/**
+ * The message as its accepted event names it: with the recipient's variables, without the template's headers.
+ * @throws CopyTooLarge
+ */
 export function acceptedMessage(
   record: NamedMessage,
   storageUrl: string,
@@ -407,7 +416,7 @@ export function acceptedMessage(
   list: ListCopy | null,
 ): EventMessage {
   if (!variables) return eventMessage(record, storageUrl, record.id, shownSummary(record.summary))
-  const lookup = recipientLookup(recipient, variables)
+  const lookup = bounded(recipientLookup(recipient, variables), EVENT_VALUES_CHARS_MAX)
   const { summary, content } = record
   const own = content.batch ? delivery.id : record.id
   return eventMessage(record, storageUrl, own, {
@@ -417,6 +426,17 @@ export function acceptedMessage(
     userVariables: eventVariables(substituteMembers(summary.userVariables, lookup)),
     mailingList: mailingListOf(list),
   })
+}
+
+/** The same for a delivery that is there already: without the variables where they are too large for an event. */
+export function knownMessage(...args: Parameters<typeof acceptedMessage>): EventMessage {
+  try {
+    return acceptedMessage(...args)
+  } catch (error) {
+    if (!(error instanceof CopyTooLarge)) throw error
+    const [record, storageUrl, recipient, delivery, , list] = args
+    return acceptedMessage(record, storageUrl, recipient, delivery, null, list)
+  }
 }
 
 const shownSummaries = new WeakMap<MessageSummary, MessageSummary>()

@@ -8,7 +8,7 @@ import type { EventMessage, MessageSummary } from '../events/event.ts'
 import { parseMailbox } from '../mime/address.ts'
 import type { DeliveryRow, DeliveryState } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
-import { acceptedMessage, type ListCopy } from './copy.ts'
+import { knownMessage, type ListCopy } from './copy.ts'
 import { type DeliveredFacts, deliveredFacts, factsOfPast } from './delivered-facts.ts'
 import type { RecipientVariables } from './draft.ts'
 
@@ -150,7 +150,7 @@ function aboutOf(
   }
   const variables =
     row.variables_json === null ? null : (JSON.parse(row.variables_json) as RecipientVariables)
-  const about = acceptedMessage(message, storageUrl, parseMailbox(row.recipient_header), row, variables, list)
+  const about = knownMessage(message, storageUrl, parseMailbox(row.recipient_header), row, variables, list)
   // A template may have given header fields of its own, which only the delivered event knows.
   return facts?.headers ? { ...about, summary: { ...about.summary, ...facts.headers } } : about
 }

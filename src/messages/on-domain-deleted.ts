@@ -10,7 +10,7 @@ import type { BlobStore } from '../store/blobs.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import { StaleWrite, type Store } from '../store/store.ts'
 import type { MessageRecord } from './content.ts'
-import { acceptedMessage, type ListCopy } from './copy.ts'
+import { knownMessage, type ListCopy } from './copy.ts'
 import type { RecipientVariables } from './draft.ts'
 import type { MessageRecords } from './records.ts'
 
@@ -45,7 +45,7 @@ export function removeMail(parts: {
     const variables =
       row.variables_json === null ? null : (JSON.parse(row.variables_json) as RecipientVariables)
     const list = row.list_json === null ? null : (JSON.parse(row.list_json) as ListCopy)
-    return acceptedMessage(record, parts.storageUrl, recipient, row, variables, list)
+    return knownMessage(record, parts.storageUrl, recipient, row, variables, list)
   }
 
   /** Removes a batch after the id `last` that nobody has in hand; resolves its last id, null at the end. */

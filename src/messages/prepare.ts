@@ -16,19 +16,13 @@ import type { SuppressionCheck } from '../suppressions/check.ts'
 import type { ArchiveNotes } from './archive.ts'
 import { RenderError, type SandboxGate } from './collaborators.ts'
 import type { MessageRecord } from './content.ts'
-import {
-  acceptedMessage,
-  type Copy,
-  type CopyParts,
-  type CopyTarget,
-  type ListCopy,
-  makeCopy,
-} from './copy.ts'
+import { type Copy, type CopyParts, type CopyTarget, knownMessage, type ListCopy, makeCopy } from './copy.ts'
 import type { RecipientVariables } from './draft.ts'
 import { isSuppressed } from './headers.ts'
 import type { MessageRecords } from './records.ts'
 import { type SecondaryKeys, secondaryKey } from './secondary-keys.ts'
 import type { UnderWay } from './under-way.ts'
+import { CopyTooLarge } from './variables.ts'
 
 export interface PrepareParts extends CopyParts {
   records: MessageRecords
@@ -59,7 +53,7 @@ export async function prepareDelivery(parts: PrepareParts, delivery: ClaimedDeli
   const target = targetOf(delivery, parts.returnPathMac)
   const decided = (outcome: Outcome): Prepared => {
     const { recipient, variables, list } = target
-    const about = acceptedMessage(record, parts.storageUrl, recipient, delivery, variables, list)
+    const about = knownMessage(record, parts.storageUrl, recipient, delivery, variables, list)
     return { kind: 'decided', about, outcome }
   }
   if (!parts.underWay.begin(delivery)) return decided(rejected('cancelled'))
@@ -80,6 +74,7 @@ export async function prepareDelivery(parts: PrepareParts, delivery: ClaimedDeli
     copy = await makeCopy(parts, record, domain, target)
   } catch (error) {
     if (error instanceof RenderError) return decided(rejected('Template render error', error.message))
+    if (error instanceof CopyTooLarge) return decided(rejected(error.message))
     throw error
   }
   if (record.options.testMode) return { kind: 'decided', about: copy.about, outcome: TEST_MODE }

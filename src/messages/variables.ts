@@ -5,6 +5,7 @@
  * the unsubscribe variables in every mode. What has no value stays as it is written. Values are put in as
  * they are, without escaping, and are not searched again.
  */
+import { BadRequest } from '../base/errors.ts'
 import { bareAddress, formatMailbox, type Mailbox } from '../mime/address.ts'
 import type { RecipientVariables } from './draft.ts'
 
@@ -33,6 +34,30 @@ const UNSUBSCRIBE_VARIABLE = new RegExp(`%(?:${UNSUBSCRIBE_VARIABLES.join('|')})
 
 export const usesRecipient = (text: string | null) => text !== null && RECIPIENT_VARIABLE.test(text)
 export const usesUnsubscribe = (text: string | null) => text !== null && UNSUBSCRIBE_VARIABLE.test(text)
+
+/**
+ * Characters that variables put into one copy. A name of 14 characters may stand for a value of megabytes, as often as
+ * it fits into a text: without a bound one message would take all memory, again at each start.
+ */
+export const VALUES_CHARS_MAX = 25 * 1024 * 1024
+
+/** A recipient's variables make a copy larger than a message may be. */
+export class CopyTooLarge extends BadRequest {
+  constructor() {
+    super('Message is too large, max size is 25MB')
+  }
+}
+
+/** The same lookup for one copy. @throws CopyTooLarge when its values have come to more than `charsMax` */
+export function bounded(lookup: Lookup, charsMax = VALUES_CHARS_MAX): Lookup {
+  let left = charsMax
+  return (name) => {
+    const value = lookup(name)
+    left -= value?.length ?? 0
+    if (left < 0) throw new CopyTooLarge()
+    return value
+  }
+}
 
 export function substitute(text: string, lookup: Lookup): string {
   if (!text.includes('%')) return text
