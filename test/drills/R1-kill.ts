@@ -1,7 +1,7 @@
 /**
  * `kill -9` at random moments while messages are accepted, half over HTTP and half over SMTP, and delivered;
  * started again each time. The ledger holds every Message-Id that a client got a 200 or 250 for, the sink every
- * message that it answered 250 to. What was received twice counts for the kill between its two receipts.
+ * message that it answered 250 to. What was received twice counts for the first kill after its first receipt.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -184,7 +184,8 @@ function judge(
   report: DrillReport,
 ): void {
   const idsOfSubject = new Map<string, Set<string>>()
-  const received = new Set<string>()
+  /** Place of the latest receipt. */
+  const received = new Map<string, number>()
   const repeats = receivedAtKills.map(() => 0)
   let otherwise = 0
   for (const [index, { raw }] of sink.messages.entries()) {
@@ -192,13 +193,13 @@ function judge(
     const id = /^message-id: *(<[^>]+>)/im.exec(head)?.[1] ?? 'none'
     const subject = /^subject: *(.+)\r$/im.exec(head)?.[1] ?? 'none'
     idsOfSubject.set(subject, (idsOfSubject.get(subject) ?? new Set()).add(id))
-    if (!received.has(id)) received.add(id)
-    else {
-      // The queue is oldest first, so the repeat follows the restart after the kill that caused it.
-      const kill = receivedAtKills.findLastIndex((count) => count <= index)
-      if (kill < 0) otherwise++
-      else repeats[kill] = (repeats[kill] ?? 0) + 1
-    }
+    const before = received.get(id)
+    received.set(id, index)
+    if (before === undefined) continue
+    // What was received before a kill and is not on record is sent again by some process after it.
+    const kill = receivedAtKills.findIndex((count) => count > before)
+    if (kill < 0 || (receivedAtKills[kill] as number) > index) otherwise++
+    else repeats[kill] = (repeats[kill] ?? 0) + 1
   }
   const lost = [...ledger].filter((id) => !received.has(id))
   const doubled = repeats.reduce((sum, count) => sum + count, otherwise)
