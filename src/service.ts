@@ -16,6 +16,7 @@ import { createSteadyClock } from './base/steady-clock.ts'
 import { startBounces } from './composition/bounces.ts'
 import { createCertificates } from './composition/certificates.ts'
 import type { Closers, SendingOverrides } from './composition/core.ts'
+import { createCounters } from './composition/counters.ts'
 import { startDomains } from './composition/domains.ts'
 import { createAuthenticator, createHttp, createLimiter } from './composition/http.ts'
 import { startLists } from './composition/lists.ts'
@@ -142,15 +143,18 @@ export async function startService(
     })
     const sandbox = await domains.byName(first.sandboxDomain)
     if (sandbox) await parts.credentials.setSystem(sandbox, null)
+    const counters = createCounters(core)
     const retention = createEventRetention({
       store,
       clock,
       log,
       days: config.eventRetentionDays,
       bytesMax: config.eventRetentionBytes,
+      followers: counters.followers,
     })
     open.push(() => retention.stop())
     await retention.start()
+    counters.start(open)
     const authenticator = createAuthenticator(keys, sessions, localKey(sealer), first.accountId)
     const limiter = createLimiter(core)
     const failedAttempts = createFailedAttempts(clock)
@@ -160,6 +164,7 @@ export async function startService(
       parts,
       outgoing,
       bounces,
+      counters,
       templating.templates,
       tracking.settings,
       first.accountId,
@@ -213,6 +218,7 @@ export async function startService(
       }),
       ...policyRoutes({ store, domains, clock }),
       ...bounces.routes,
+      ...counters.routes,
       ...auditRoutes(store, config.publicUrl),
       ...systemRoutes(
         () => checkSystem(core, parts.resolver, certificates, bounces, overrides.clock ?? systemClock),

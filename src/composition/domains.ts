@@ -24,6 +24,7 @@ import { removeDomainWebhooks } from '../webhooks/domain-webhooks.ts'
 import type { Bounces } from './bounces.ts'
 import type { Certificates } from './certificates.ts'
 import type { Closers, Core } from './core.ts'
+import type { Counters } from './counters.ts'
 import type { Mail } from './mail.ts'
 import type { Outgoing } from './outgoing.ts'
 
@@ -33,6 +34,7 @@ export async function startDomains(
   { resolver, allow, signingKeys, sending, credentials, imports, past, tags }: Mail,
   { registry }: Outgoing,
   bounces: Bounces,
+  counters: Counters,
   templates: TemplateService,
   tracking: TrackingDirectory,
   firstAccountId: string,
@@ -59,6 +61,7 @@ export async function startDomains(
     credentials.forgetDomain,
     ({ id }) => imports.forgetDomain(id),
     bounces.forgetDomain,
+    counters.forgetDomain,
     ({ id }) => tags.forgetDomain(id),
     async (domain) => void (await store.commit(domainStatements(domain.id))),
     ({ accountId, id, name }) => templates.removeAll({ accountId, domain: { id, name } }),

@@ -29,6 +29,8 @@ export interface MessageSummary {
   batchId?: string | null
   /** Unix milliseconds after which the message is not wanted any more. */
   deliverBy?: number | null
+  /** Sent at each recipient's best time, as the caller asked. */
+  optimized?: boolean
   /** Expressions of the routes that made this copy. */
   routes?: readonly unknown[] | null
 }
@@ -157,6 +159,7 @@ const base = (
     },
   }),
   ...(message.summary.batchId && { batch: { id: message.summary.batchId } }),
+  ...(message.summary.optimized && { 'i-delivery-optimizer': 'send-time' }),
 })
 
 /** A payload with the columns that queries need. */

@@ -3,11 +3,14 @@
  *
  * Rows go in the order in which they were written, in small batches with a pause after each, so that neither
  * a writer nor a reader ever waits for more than one batch. The newest row always stays: on SQLite its number
- * is where the next one's begins, and page tokens name such numbers. Several nodes may run this at a time.
+ * is where the next one's begins, and page tokens name such numbers. So does what a follower has not seen yet, however
+ * old it is. Several nodes may run this at a time.
  */
 import type { Logger } from 'pino'
 import type { Clock, Timer } from '../base/clock.ts'
 import type { Store } from '../store/store.ts'
+import { type EventFollower, followedPlace, isBehind } from './follower.ts'
+import type { CommitPlace } from './page-request.ts'
 
 export const DAY_MS = 86_400_000
 /** What every installation keeps, however little space is allowed (events.md rule 15). */
@@ -30,6 +33,8 @@ export interface RetentionParts {
   days: number
   /** About the space that events may take; null: no limit. */
   bytesMax: number | null
+  /** Who must have seen an event before it goes; default: nobody. */
+  followers?: readonly EventFollower[]
 }
 
 export interface EventRetention {
@@ -41,7 +46,7 @@ export interface EventRetention {
 }
 
 export function createEventRetention(parts: RetentionParts): EventRetention {
-  const { store, clock, log } = parts
+  const { store, clock, log, followers = [] } = parts
   let timer: Timer | null = null
   let stopping = false
   let running: Promise<number> | null = null
@@ -61,7 +66,8 @@ export function createEventRetention(parts: RetentionParts): EventRetention {
     let deleted = 0
     while (!stopping && deleted < rowsMax) {
       const size = Math.min(BATCH_ROWS, rowsMax - deleted)
-      const gone = await deleteBatch(store, cutoffUs, size)
+      const seen = followers.length > 0 ? await followedPlace(store) : null
+      const gone = await deleteBatch(store, cutoffUs, size, seen)
       deleted += gone
       if (gone < size) break
       await pause()
@@ -100,7 +106,7 @@ export function createEventRetention(parts: RetentionParts): EventRetention {
 
   return {
     async start() {
-      await adoptCopiedEvents(store)
+      await adoptCopiedEvents(store, followers)
       arm()
     },
     run,
@@ -113,16 +119,23 @@ export function createEventRetention(parts: RetentionParts): EventRetention {
   }
 }
 
-/** Deletes those of the `size` oldest rows that are before `cutoffUs`; resolves how many. */
-async function deleteBatch(store: Store, cutoffUs: number, size: number): Promise<number> {
+/** Deletes those of the `size` oldest rows that are before `cutoffUs`, and up to `seen`; resolves how many. */
+async function deleteBatch(
+  store: Store,
+  cutoffUs: number,
+  size: number,
+  seen: CommitPlace | null,
+): Promise<number> {
   const rows = await store.db
     .selectFrom('events')
-    .select(['seq', 'timestamp_us'])
+    .select(['tx', 'seq', 'timestamp_us'])
     .orderBy('seq')
     .limit(size + 1)
     .execute()
   // One row more than the batch is read, and the last one left, so the newest is never among those to go.
-  const old = rows.slice(0, Math.min(size, rows.length - 1)).filter((row) => row.timestamp_us < cutoffUs)
+  const old = rows
+    .slice(0, Math.min(size, rows.length - 1))
+    .filter((row) => row.timestamp_us < cutoffUs && (seen === null || isBehind(row, seen)))
   if (old.length === 0) return 0
   const gone = old.map(({ seq }) => seq)
   await store.db.deleteFrom('events').where('seq', 'in', gone).execute()
@@ -152,29 +165,31 @@ async function rowsBeyond(store: Store, bytesMax: number): Promise<number> {
 const ADOPT_ROWS = 10_000
 
 /**
+ * A transaction number that no visible row of this server can have: asked in the statement that looks, since others
+ * may write meanwhile.
+ */
+const NEXT_TX = 'pg_snapshot_xmax(pg_current_snapshot())::text::bigint'
+const FOREIGN = `SELECT seq FROM events WHERE tx >= ${NEXT_TX} LIMIT`
+
+/**
  * A dump of PostgreSQL restored elsewhere brings transaction numbers that mean nothing there: numbers of the
  * future would keep events out of ascending lists until the counter gets there. Such rows become settled.
+ *
+ * Their order goes with their numbers, so followers come to the end of it first. Then their places, if they are of the
+ * future too, go behind everything that is there. A process may die in between, and several may do it at a time:
+ * nobody writes events before his own run is done.
  */
-export async function adoptCopiedEvents(store: Store): Promise<void> {
+export async function adoptCopiedEvents(
+  store: Store,
+  followers: readonly EventFollower[] = [],
+): Promise<void> {
   if (store.kind !== 'postgres') return
-  const next = await store.db
-    .selectNoFrom((of) => of.fn<number>('pg_snapshot_xmax', [of.fn('pg_current_snapshot', [])]).as('tx'))
-    .executeTakeFirstOrThrow()
-  const nextTx = Number(next.tx)
-  for (let above: number | null = null; ; ) {
-    let rows = store.db.selectFrom('events').select(['seq', 'tx']).orderBy('seq', 'desc').limit(ADOPT_ROWS)
-    if (above !== null) rows = rows.where('seq', '<', above)
-    const found = await rows.execute()
-    const foreign = found.filter((row) => row.tx >= nextTx)
-    // Looked at from the newest on; the numbers of one database grow, so the first own row ends the search.
-    if (foreign.length === 0) return
-    await store.db
-      .updateTable('events')
-      .set({ tx: 0 })
-      .where('seq', '<=', foreign[0]?.seq ?? 0)
-      .where('seq', '>=', foreign.at(-1)?.seq ?? 0)
-      .where('tx', '>=', nextTx)
-      .execute()
-    above = foreign.at(-1)?.seq ?? 0
+  const [foreign] = await store.read({ sql: `${FOREIGN} 1`, values: [] })
+  if (foreign) {
+    for (const follower of followers) await follower.stepToEnd()
+    const settle = { sql: `UPDATE events SET tx = 0 WHERE seq IN (${FOREIGN} ${ADOPT_ROWS})`, values: [] }
+    while (((await store.commit([settle]))[0]?.affected ?? 0) > 0);
   }
+  const place = `UPDATE event_followers SET tx = ${NEXT_TX}, seq = 0 WHERE tx >= ${NEXT_TX}`
+  await store.commit([{ sql: place, values: [] }])
 }

@@ -255,6 +255,7 @@ function summarise(
     tags: [...draft.tags],
     userVariables: draft.userVariables,
     testMode: draft.options.testMode,
+    ...(draft.options.optimizeHours !== null && { optimized: true }),
     method: submission.method,
     originatingIp: submission.originatingIp,
     keyId: submission.keyId,

@@ -3,6 +3,7 @@
  * Flags are 0 or 1, times Unix milliseconds, `*_json` JSON text, in both databases alike.
  */
 import type { Generated } from 'kysely'
+import type { CountedVisitRow, CounterRow, EventFollowerRow } from './counter-rows.ts'
 
 export type Flag = 0 | 1
 
@@ -640,6 +641,9 @@ export interface Schema {
   past_deliveries: PastDeliveryRow
   events: EventRow
   event_tags: EventTagRow
+  event_followers: EventFollowerRow
+  counters: CounterRow
+  counted_visits: CountedVisitRow
   inbox: InboxRow
   templates: TemplateRow
   template_versions: TemplateVersionRow

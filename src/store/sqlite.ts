@@ -232,7 +232,7 @@ function createSqliteStore(writer: Connection, reader: Connection, unlock: () =>
 
   const db = new Kysely<Schema>({
     dialect: {
-      createAdapter: () => new SqliteAdapter(),
+      createAdapter: () => new ConcurrentAdapter(),
       createIntrospector: (kysely) => new SqliteIntrospector(kysely),
       createQueryCompiler: () => new SqliteQueryCompiler(),
       createDriver: () => createDriver(writer, reader, commit, acquire),
@@ -281,6 +281,16 @@ function settle(job: UnitJob, reply: UnitReply): void {
   else if (reply.error.stale) {
     job.reject(new StaleWrite(job.unit[reply.error.stale.statement] as Statement, reply.error.stale.affected))
   } else job.reject(toError(reply.error))
+}
+
+/**
+ * Kysely thinks of SQLite as one connection, for which its queries wait in line: reads behind single writes and their
+ * syncs, and behind whole transactions. Here the two threads and the jobs of the writer keep the order.
+ */
+class ConcurrentAdapter extends SqliteAdapter {
+  override get supportsMultipleConnections() {
+    return true
+  }
 }
 
 /** Kysely's view: reads go to the reader, single writes into a group, a transaction takes the writer. */

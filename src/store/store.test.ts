@@ -68,6 +68,14 @@ eachStore('a transaction reads its own writes and rolls back on an error', async
   assert.deepEqual(await names(store), ['b'])
 })
 
+eachStore('queries are answered beside an open transaction, from what is committed', async (store) => {
+  await store.transaction(async (tx) => {
+    await tx.insertInto('accounts').values(account('a')).execute()
+    assert.deepEqual(await names(store), [])
+  })
+  assert.deepEqual(await names(store), ['a'])
+})
+
 eachStore('five hundred units at once are all committed', async (store) => {
   const ids = Array.from({ length: 500 }, (_, index) => `id-${index}`)
   await Promise.all(ids.map((id) => store.commit([insert('accounts', account(id))])))

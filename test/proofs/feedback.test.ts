@@ -52,7 +52,7 @@ test('every event has proofs, and one that can happen a scenario', () => {
   assert.deepEqual(makers, ['src/events/later-events.ts'])
 })
 
-test('every operation on bounces, policies and tracking hosts that is described has proofs', async (t) => {
+test('every operation on bounces, policies, tracking hosts and statistics that is described has proofs', async (t) => {
   const service = await startTestService(t)
   type Described = { operationId?: string; tags: string[] }
   const { paths } = (await service.call('GET', '/openapi.json')).body as {
@@ -62,7 +62,8 @@ test('every operation on bounces, policies and tracking hosts that is described 
     Object.values(methods)
       .filter(
         ({ tags: [tag = ''] }) =>
-          ['Bounce Classification', 'Tracking host'].includes(tag) || path.includes('suppression-policy'),
+          ['Bounce Classification', 'Tracking host', 'Stats', 'Tags'].includes(tag) ||
+          path.includes('suppression-policy'),
       )
       .flatMap(({ operationId }) => operationId ?? []),
   )

@@ -1,6 +1,6 @@
 /**
  * Which tests prove each event, from its fields to the whole way from outside, and each operation of bounce
- * classification. Values name a test file and the tests in it.
+ * classification and statistics. Values name a test file and the tests in it.
  */
 import type { EventName } from '../../src/events/event.ts'
 import type { Proof } from './templates-lists-suppressions.ts'
@@ -145,6 +145,24 @@ const POLICY: Proof = [
   'src/suppressions/routes.test.ts',
   'the policy is read, set in parts, and held to its ranges',
 ]
+const FIGURES: Proof = [
+  'src/metrics/routes.test.ts',
+  'every interval is there before anything happened',
+  'mail is counted for the account, its domain and its tags',
+  'the public JavaScript client reads them',
+]
+const ONCE: Proof = [
+  'src/metrics/counting.test.ts',
+  'what was committed is not counted again by a process that never heard of its commit',
+  'several processes count events while they are written, each of them once',
+  'a unique open is one per message, recipient and kind of bot in seven days',
+]
+const FIGURES_FAULTS: Proof = ['src/metrics/routes.test.ts', 'errors', 'every role but sending reads']
+const RANGES: Proof = [
+  'src/metrics/stats-query.test.ts',
+  'range and resolution follow from start, end and duration',
+  'what is not understood is a 400 with the text of the contract',
+]
 const LINKS = 'test/scenarios/tracked-mail.test.ts'
 
 /** Operations by their id: what they do, and how they fail. */
@@ -186,6 +204,10 @@ export const OPERATION_PROOFS: Record<string, { does: readonly Proof[]; fails: r
     ],
     fails: [POLICY],
   },
+  readAccountStats: { does: [DONE, FIGURES, ONCE], fails: [FIGURES_FAULTS, RANGES] },
+  readDomainStats: { does: [DONE, FIGURES, ONCE], fails: [FIGURES_FAULTS, RANGES] },
+  readTagStats: { does: [FIGURES, ONCE], fails: [FIGURES_FAULTS, RANGES] },
+  readTagStatsByPath: { does: [DONE, FIGURES, ONCE], fails: [FIGURES_FAULTS, RANGES] },
   openPixel: {
     does: [
       [LINKS, 'the links of a received mail do what they say (${database})'],

@@ -16,6 +16,7 @@ import { STATUS_FORMATS } from '../support/reports/status-reports.ts'
 import { eventually, ownAddress, startTestService, type TestService } from '../support/service.ts'
 import { assertSigned, signingKey } from '../support/signed-posts.ts'
 import { createSink, type Sink, type SinkMessage } from '../support/smtp-sink.ts'
+import { assertFigures, type Figures } from '../support/statistics.ts'
 
 type Event = Record<string, unknown> & { id: string; event: string }
 // biome-ignore lint/suspicious/noExplicitAny: a test reaches into events freely and asserts on what it finds
@@ -97,9 +98,30 @@ const TARGET = 'https://shop.example.com/a?x=1&y=2'
 const HTML = `<html><body><a href="${TARGET.replace('&', '&amp;')}">A</a></body></html>`
 
 async function deliver(scene: Scene, recipient: string, form: Record<string, string> = {}): Promise<Mail> {
-  const sent = await scene.service.send({ to: recipient, html: HTML, 'v:order': '17', ...form })
+  const tags = [tagOf(recipient), ...(form['o:tag'] ? [form['o:tag']] : [])]
+  const sent = await scene.service.send({
+    to: recipient,
+    html: HTML,
+    'v:order': '17',
+    ...form,
+    'o:tag': tags,
+  })
   assert.equal(sent.status, 200, sent.text)
   return delivered(scene, recipient)
+}
+
+/** The mail of each scenario has a tag of its own, so that its figures are told apart. */
+const tagOf = (recipient: string) => recipient.slice(0, recipient.indexOf('@'))
+
+/** What the statistics tell of a scenario's mail, beside that it was sent and delivered. */
+const assertCounted = ({ service }: Scene, recipient: string, figures: Figures) =>
+  assertFigures(service, `/v3/${service.domain}/tags/${tagOf(recipient)}/stats`, { ...SENT, ...figures })
+
+const SENT: Figures = {
+  'accepted.outgoing': 1,
+  'accepted.total': 1,
+  'delivered.smtp': 1,
+  'delivered.total': 1,
 }
 
 async function delivered(scene: Scene, recipient: string): Promise<Mail> {
@@ -218,6 +240,7 @@ const CASES: readonly [name: string, run: (scene: Scene, recipient: string) => P
       assert.equal((await get(mail.pixel)).headers.get('content-type'), 'image/png')
       const event = await told(scene, 'opened', mail)
       assert.deepEqual(event['user-variables'], { order: '17' })
+      await assertCounted(scene, recipient, { 'opened.total': 1, 'opened.unique': 1 })
       await nextArrives(scene, recipient)
     },
   ],
@@ -227,6 +250,7 @@ const CASES: readonly [name: string, run: (scene: Scene, recipient: string) => P
       const mail = await deliver(scene, recipient)
       assert.equal((await get(mail.links[0] ?? '')).headers.get('location'), TARGET)
       assert.equal((await told(scene, 'clicked', mail))['url'], TARGET)
+      await assertCounted(scene, recipient, { 'clicked.total': 1, 'clicked.unique': 1 })
       await nextArrives(scene, recipient)
     },
   ],
@@ -236,6 +260,8 @@ const CASES: readonly [name: string, run: (scene: Scene, recipient: string) => P
       const mail = await deliver(scene, recipient, { 'o:tag': 'news' })
       await press(mail.page)
       assert.deepEqual((await told(scene, 'unsubscribed', mail))['tags'], ['*'])
+      await assertCounted(scene, recipient, { 'unsubscribed.total': 1 })
+      await assertCounted(scene, 'NEWS@', { 'unsubscribed.total': 1 })
       assert.deepEqual((await entry(scene, 'unsubscribes', recipient)).tags, ['*'])
       assert.equal(await codeOfNext(scene, recipient), 606)
     },
@@ -246,6 +272,7 @@ const CASES: readonly [name: string, run: (scene: Scene, recipient: string) => P
       const mail = await deliver(scene, recipient)
       await oneClick(mail)
       await told(scene, 'unsubscribed', mail)
+      await assertCounted(scene, recipient, { 'unsubscribed.total': 1 })
       assert.deepEqual((await entry(scene, 'unsubscribes', recipient)).tags, ['*'])
       assert.equal(await codeOfNext(scene, recipient), 606)
     },
@@ -256,6 +283,7 @@ const CASES: readonly [name: string, run: (scene: Scene, recipient: string) => P
       const mail = await deliver(scene, recipient)
       await writeTo(scene, mail.mailto, recipient)
       await told(scene, 'unsubscribed', mail)
+      await assertCounted(scene, recipient, { 'unsubscribed.total': 1 })
       assert.deepEqual((await entry(scene, 'unsubscribes', recipient)).tags, ['*'])
       assert.equal(await codeOfNext(scene, recipient), 606)
     },
@@ -269,6 +297,7 @@ const CASES: readonly [name: string, run: (scene: Scene, recipient: string) => P
       assert.equal(await scene.returner.give(address, report, 'fbl@provider.example'), '250 2.0.0 Received')
       const event = await told(scene, 'complained', mail)
       assert.equal(event['log-level'], 'warn')
+      await assertCounted(scene, recipient, { 'complained.total': 1 })
       assert.equal((await entry(scene, 'complaints', recipient)).address, recipient)
       assert.equal(await codeOfNext(scene, recipient), 607)
     },
@@ -308,6 +337,11 @@ const CASES: readonly [name: string, run: (scene: Scene, recipient: string) => P
       assert.deepEqual([record.code, record.error], ['550', status.message])
       assert.equal(await codeOfNext(scene, recipient), 605)
 
+      await assertCounted(scene, recipient, {
+        'failed.temporary.total': 1,
+        'failed.permanent.delayed-bounce': 1,
+        'failed.permanent.total': 1,
+      })
       // Neither the mails that suppressions stopped nor the first, temporary failure count here.
       const counted = { 'rule-id': 'generic-no-user', 'entity-id': 'generic', bounced: { total: 1 } }
       const { items } = await statistics(scene, '/stats?group=rule-id&group=entity-id')
@@ -337,10 +371,33 @@ const CASES: readonly [name: string, run: (scene: Scene, recipient: string) => P
   ],
 ]
 
+/** Of all cases: seven mails, after each another one, of which suppressions stop five. */
+const WHOLE: Figures = {
+  'accepted.outgoing': 14,
+  'accepted.total': 14,
+  'delivered.smtp': 9,
+  'delivered.total': 9,
+  'failed.temporary.total': 1,
+  'failed.permanent.suppress-bounce': 1,
+  'failed.permanent.suppress-unsubscribe': 3,
+  'failed.permanent.suppress-complaint': 1,
+  'failed.permanent.delayed-bounce': 1,
+  'failed.permanent.total': 6,
+  'opened.total': 1,
+  'opened.unique': 1,
+  'clicked.total': 1,
+  'clicked.unique': 1,
+  'unsubscribed.total': 3,
+  'complained.total': 1,
+}
+
 for (const database of ['sqlite', 'postgres'] as const) {
   test(`what recipients and their servers do comes to event, webhook, list and next mail (${database})`, async (t) => {
     const scene = await startScene(t, database)
     await Promise.all(CASES.map(([name, run], at) => t.test(name, () => run(scene, `r${at}@there.example`))))
+    const { service } = scene
+    for (const path of [`/v3/${service.domain}/stats/total`, '/v3/stats/total?resolution=hour'])
+      await assertFigures(service, path, WHOLE)
   })
 
   test(`the copies of a list carry its fields, and their link, one-click and mail leave it (${database})`, async (t) => {
@@ -401,6 +458,14 @@ for (const database of ['sqlite', 'postgres'] as const) {
       [ann, bob, cleo, dan].map((member) => received(scene, member).length),
       [1, 1, 1, 2],
     )
+    await assertFigures(service, `/v3/${service.domain}/stats/total`, {
+      'accepted.outgoing': 2,
+      'accepted.incoming': 5,
+      'accepted.total': 7,
+      'delivered.smtp': 5,
+      'delivered.total': 5,
+      'unsubscribed.total': 3,
+    })
     // Mail of the domain itself they still get.
     await nextArrives(scene, ann)
   })

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  acceptedEvent,
+  deliveredEvent,
+  EVENT_NAMES,
+  type EventRecord,
+  failedEvent,
+  rejectedEvent,
+} from '../events/event.ts'
+import {
+  clickedEvent,
+  complainedEvent,
+  listUploadedEvent,
+  openedEvent,
+  storedEvent,
+  unsubscribedEvent,
+  type Visit,
+} from '../events/later-events.ts'
+import { DELIVERED, NOW_MS, testMessage } from '../events/testing.ts'
+import { COUNTED_EVENTS, COUNTERS, type Counter, countersOf, isPlain, noCounts } from './counters.ts'
+
+const to = { recipient: 'alice@example.org', recipientDomain: 'example.org' }
+const own = testMessage()
+const listed = testMessage({
+  mailingList: { address: 'devs@mg.example.com', 'list-id': 'devs.mg.example.com' },
+})
+const visit = {
+  ip: '192.0.2.1',
+  client: { bot: '' },
+  geolocation: {},
+  recipientProvider: 'Other',
+  deliveredAt: null,
+} as unknown as Visit
+
+const failed = (severity: 'temporary' | 'permanent', reason: string, delayedBounce = false) =>
+  failedEvent(own, to, { ...DELIVERED, severity, reason, delayedBounce }, NOW_MS)
+
+/** An event with members that no part of ours writes yet. */
+function changed(event: EventRecord, members: Record<string, unknown>): EventRecord {
+  return { ...event, payload: { ...event.payload, ...members } }
+}
+
+const accepted = acceptedEvent(own, to, NOW_MS, null)
+const delivered = deliveredEvent(own, to, DELIVERED, NOW_MS)
+const optimized = testMessage({ optimized: true })
+
+const CASES: [name: string, event: EventRecord, counters: Counter[]][] = [
+  ['accepted over HTTP or SMTP', accepted, ['accepted_outgoing']],
+  ["accepted for a list's member", acceptedEvent(listed, to, NOW_MS, null), ['accepted_incoming']],
+  ['accepted by a route', changed(accepted, { flags: { 'is-routed': true } }), ['accepted_incoming']],
+  ['delivered', delivered, ['delivered_smtp']],
+  ["delivered to a list's member", deliveredEvent(listed, to, DELIVERED, NOW_MS), ['delivered_smtp']],
+  ['delivered by POST', changed(delivered, { envelope: { transport: 'http' } }), ['delivered_http']],
+  [
+    'delivered at the best time',
+    deliveredEvent(optimized, to, DELIVERED, NOW_MS),
+    ['delivered_smtp', 'delivered_optimized'],
+  ],
+  ['deferred', failed('temporary', 'greylisted'), ['failed_temporary']],
+  ['deferred by policy', failed('temporary', 'espblock'), ['failed_temporary', 'failed_temporary_espblock']],
+  ['bounced, hard', failed('permanent', 'bounce'), ['failed_permanent', 'failed_bounce']],
+  [
+    'bounced, hard, at the best time',
+    failedEvent(optimized, to, { ...DELIVERED, severity: 'permanent', reason: 'bounce' }, NOW_MS),
+    ['failed_permanent', 'failed_bounce', 'failed_optimized'],
+  ],
+  ['bounced, soft', failed('permanent', 'generic'), ['failed_permanent']],
+  ['too old', failed('permanent', 'old'), ['failed_permanent']],
+  ['refused by policy', failed('permanent', 'espblock'), ['failed_permanent']],
+  ...(['bounce', 'unsubscribe', 'complaint'] as const).map((kind): (typeof CASES)[number] => [
+    `suppressed by a ${kind}`,
+    failed('permanent', `suppress-${kind}`),
+    ['failed_permanent', `failed_suppress_${kind}`],
+  ]),
+  ['bounced late', failed('permanent', 'generic', true), ['failed_permanent', 'failed_delayed_bounce']],
+  ['bounced late, hard', failed('permanent', 'bounce', true), ['failed_permanent', 'failed_delayed_bounce']],
+  [
+    'a callback that failed',
+    changed(failed('permanent', 'generic'), { flags: { 'is-callback': true } }),
+    ['failed_permanent', 'failed_webhook'],
+  ],
+  ['stored', storedEvent(own, NOW_MS), ['stored']],
+  ['opened', openedEvent(own, to, visit, NOW_MS), ['opened']],
+  ['clicked', clickedEvent(own, to, { ...visit, url: 'https://example.org/' }, NOW_MS), ['clicked']],
+  ['unsubscribed', unsubscribedEvent(own, to, visit, NOW_MS), ['unsubscribed']],
+  [
+    'complained',
+    complainedEvent(own, to, { recipientProvider: 'Other', sendingIp: null }, NOW_MS),
+    ['complained'],
+  ],
+  ['rejected', rejectedEvent(own, 'cancelled', '', NOW_MS), []],
+  [
+    'a list was uploaded',
+    listUploadedEvent(
+      { accountId: 'a', domainName: 'mg.example.com', taskId: 't', listAddress: 'devs@mg.example.com' },
+      { format: 'csv', subscribed: true, isUpsert: false, upsertedCount: 1, failedCount: 0 },
+      NOW_MS,
+    ),
+    [],
+  ],
+]
+
+test('every kind of event adds to its counters', () => {
+  for (const [name, event, counters] of CASES) {
+    assert.deepEqual(countersOf(event.event, event.payload), counters, name)
+  }
+})
+
+test('a plain event counts the same unread', () => {
+  const plain = CASES.filter(([, { event, payload }]) => isPlain(event, JSON.stringify(payload)))
+  assert.deepEqual(
+    plain.map(([name]) => name),
+    ['accepted over HTTP or SMTP', 'delivered', "delivered to a list's member"],
+  )
+  for (const [name, { event }, counters] of plain) assert.deepEqual(countersOf(event, null), counters, name)
+})
+
+test('every counter but those of unique visits has a case; every other event counts as nothing', () => {
+  const counted = new Set(CASES.flatMap(([, , counters]) => counters))
+  assert.deepEqual(
+    COUNTERS.filter((counter) => !counted.has(counter)),
+    ['opened_unique', 'clicked_unique'],
+  )
+  assert.deepEqual(Object.keys(noCounts()), [...COUNTERS])
+  const silent = EVENT_NAMES.filter((name) => !(COUNTED_EVENTS as readonly string[]).includes(name))
+  assert.deepEqual(silent, ['rejected', 'list_member_uploaded', 'list_member_upload_error', 'list_uploaded'])
+})

@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict'
+import { createTestClock } from '../../test/support/clock.ts'
+import { eventually } from '../../test/support/service.ts'
+import { eachStore } from '../../test/support/stores.ts'
+import { systemClock } from '../base/clock.ts'
+import {
+  acceptedEvent,
+  deliveredEvent,
+  type EventMessage,
+  type EventRecord,
+  eventStatements,
+  type MessageSummary,
+} from '../events/event.ts'
+import { followedPlace } from '../events/follower.ts'
+import { clickedEvent, openedEvent, unsubscribedEvent, type Visit } from '../events/later-events.ts'
+import { DELIVERED, NOW_MS, testMessage } from '../events/testing.ts'
+import type { Store } from '../store/store.ts'
+import { createCounting } from './counting.ts'
+import { removeCountersOf, removeOldCounters } from './removal.ts'
+import { ACCOUNT, addDomain, countedOf, DOMAIN } from './testing.ts'
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+const to = { recipient: 'alice@example.org', recipientDomain: 'example.org' }
+
+const about = (
+  tags: string[] = [],
+  more: Partial<EventMessage> = {},
+  summary: Partial<MessageSummary> = {},
+) => testMessage({ tags, ...summary }, more)
+
+const accepted = (message = about(), at = NOW_MS) => acceptedEvent(message, to, at, null)
+const delivered = (message = about(), at = NOW_MS) => deliveredEvent(message, to, DELIVERED, at)
+
+const visit = (bot = ''): Visit => ({
+  ip: '192.0.2.1',
+  client: { bot } as Visit['client'],
+  geolocation: {} as Visit['geolocation'],
+  recipientProvider: 'Other',
+  deliveredAt: null,
+})
+const opened = (at: number, bot?: string, message = about(), who = to) =>
+  openedEvent(message, who, visit(bot), NOW_MS + at)
+
+/** Counts until no event is left: on PostgreSQL other tests' transactions may hold it up. */
+async function countAll(store: Store, counting = createCounting(store, systemClock)): Promise<void> {
+  const { signal } = new AbortController()
+  await eventually('all is counted', async () => {
+    await counting.run(signal)
+    const { tx, seq } = await followedPlace(store)
+    const sql = 'SELECT seq FROM events WHERE (tx, seq) > (?, ?) LIMIT 1'
+    return (await store.read({ sql, values: [tx, seq] })).length === 0
+  })
+}
+
+async function count(store: Store, events: readonly EventRecord[]): Promise<void> {
+  await store.commit(eventStatements(events))
+  await countAll(store)
+}
+
+eachStore(
+  'events are counted by hour, day and month of their time, for the domain and each tag',
+  async (store) => {
+    await addDomain(store)
+    await addDomain(store, 'other.example.com')
+    const other = about([], { domainName: 'other.example.com' })
+    const later = about(['news', 'May'])
+    await count(store, [
+      accepted(),
+      delivered(),
+      accepted(later, NOW_MS + 20 * HOUR),
+      delivered(later, NOW_MS + 30 * DAY),
+      accepted(other),
+    ])
+    assert.deepEqual(await countedOf(store), { accepted_outgoing: 2, delivered_smtp: 2 })
+    assert.deepEqual(await countedOf(store, { tag: 'may' }), { accepted_outgoing: 1, delivered_smtp: 1 })
+    assert.deepEqual(await countedOf(store, { domain: 'other.example.com' }), { accepted_outgoing: 1 })
+    const starts = async (unit: 'hour' | 'day' | 'month') => {
+      const rows = await store.db
+        .selectFrom('counters')
+        .select('start_at')
+        .where('domain_name', '=', DOMAIN)
+        .where('tag', '=', '')
+        .where('unit', '=', unit)
+        .orderBy('start_at')
+        .execute()
+      return rows.map(({ start_at: at }) => new Date(Number(at)).toISOString().slice(0, 13))
+    }
+    assert.deepEqual(await starts('hour'), ['2026-06-01T12', '2026-06-02T08', '2026-07-01T12'])
+    assert.deepEqual(await starts('day'), ['2026-06-01T00', '2026-06-02T00', '2026-07-01T00'])
+    assert.deepEqual(await starts('month'), ['2026-06-01T00', '2026-07-01T00'])
+  },
+)
+
+eachStore(
+  'what was committed is not counted again by a process that never heard of its commit',
+  async (store) => {
+    await addDomain(store)
+    await store.commit(eventStatements([accepted(), delivered(), opened(0)]))
+    const deaf: Store = {
+      ...store,
+      async commit(unit) {
+        await store.commit(unit)
+        throw new Error('gone')
+      },
+    }
+    await assert.rejects(countAll(deaf), /gone/)
+    await countAll(store)
+    const once = { accepted_outgoing: 1, delivered_smtp: 1, opened: 1, opened_unique: 1 }
+    assert.deepEqual(await countedOf(store), once)
+    const dead: Store = { ...store, commit: () => Promise.reject(new Error('gone')) }
+    await store.commit(eventStatements([accepted()]))
+    await assert.rejects(countAll(dead), /gone/)
+    await countAll(store)
+    assert.deepEqual(await countedOf(store), { ...once, accepted_outgoing: 2 })
+  },
+)
+
+eachStore('several processes count events while they are written, each of them once', async (store) => {
+  await addDomain(store)
+  const stopping = new AbortController()
+  const counters = Array.from({ length: 3 }, async () => {
+    const counting = createCounting(store, systemClock)
+    while (!stopping.signal.aborted) await counting.run(stopping.signal)
+  })
+  const writers = Array.from({ length: 4 }, async (_, writer) => {
+    for (let round = 0; round < 10; round++)
+      await store.commit(eventStatements([accepted(about([`w${writer}`])), opened(round)]))
+  })
+  await Promise.all(writers)
+  stopping.abort()
+  await Promise.all(counters)
+  await countAll(store)
+  assert.deepEqual(await countedOf(store), { accepted_outgoing: 40, opened: 40, opened_unique: 1 })
+  assert.deepEqual(await countedOf(store, { tag: 'w2', unit: 'month' }), { accepted_outgoing: 10 })
+})
+
+eachStore('a unique open is one per message, recipient and kind of bot in seven days', async (store) => {
+  await addDomain(store)
+  const second = about([], { messageId: 'second@mg.example.com' })
+  const bob = { recipient: 'bob@example.org', recipientDomain: 'example.org' }
+  const click = (at: number) =>
+    clickedEvent(about(), to, { ...visit(), url: 'https://example.org/' }, NOW_MS + at)
+  const steps: [event: EventRecord, opened: number, clicked: number][] = [
+    [opened(0), 1, 0],
+    [opened(1000), 1, 0],
+    [opened(2000, 'apple'), 2, 0],
+    [opened(3000, 'apple'), 2, 0],
+    [opened(0, '', second), 3, 0],
+    [opened(0, '', about(), bob), 4, 0],
+    [click(0), 4, 1],
+    [click(7 * DAY - 1), 4, 1],
+    [opened(7 * DAY - 1), 4, 1],
+    // Seven days after the one that counted, not after the last one.
+    [opened(7 * DAY), 5, 1],
+    [opened(14 * DAY - 1), 5, 1],
+    // Its commit came behind a later one's.
+    [opened(6 * DAY), 5, 1],
+  ]
+  for (const [at, [event, opens, clicks]] of steps.entries()) {
+    await count(store, [event])
+    const { opened_unique: unique, clicked_unique: clicked = 0 } = await countedOf(store)
+    assert.deepEqual([unique, clicked], [opens, clicks], `step ${at}`)
+  }
+  const { opened: total, clicked } = await countedOf(store, { unit: 'month' })
+  assert.deepEqual([total, clicked], [10, 2])
+})
+
+eachStore('an unsubscribe counts for the tags of its message, whatever it names itself', async (store) => {
+  await addDomain(store)
+  const message = about(['news', 'May'])
+  const everything = unsubscribedEvent(
+    { ...message, summary: { ...message.summary, tags: ['*'] } },
+    to,
+    visit(),
+    NOW_MS,
+  )
+  const unknown = about(['*'], { messageId: 'long-gone@mg.example.com' })
+  await count(store, [accepted(message), everything, unsubscribedEvent(unknown, to, visit(), NOW_MS)])
+  assert.equal((await countedOf(store)).unsubscribed, 2)
+  for (const tag of ['news', 'may']) assert.equal((await countedOf(store, { tag })).unsubscribed, 1)
+  assert.deepEqual(await countedOf(store, { tag: '*' }), {})
+})
+
+eachStore('more rows than one transaction may hold are counted in several', async (store) => {
+  await addDomain(store)
+  const tags = (index: number) => Array.from({ length: 10 }, (_, at) => `t${index}-${at}`)
+  const events = Array.from({ length: 60 }, (_, index) => accepted(about(tags(index)), NOW_MS + index * HOUR))
+  await count(store, events)
+  assert.deepEqual(await countedOf(store), { accepted_outgoing: 60 })
+  assert.deepEqual(await countedOf(store, { tag: 't59-9', unit: 'day' }), { accepted_outgoing: 1 })
+})
+
+eachStore('a message whose texts look like telling ones counts as what it is', async (store) => {
+  await addDomain(store)
+  const userVariables = {
+    a: { 'mailing-list': 1, 'is-routed': true, transport: 'http', 'i-delivery-optimizer': 1 },
+  }
+  const message = about([], {}, { userVariables, subject: '"is-routed":true \u0000' })
+  await count(store, [accepted(message), delivered(message)])
+  assert.deepEqual(await countedOf(store), { accepted_outgoing: 1, delivered_smtp: 1 })
+})
+
+eachStore('counters of a deleted domain go, and what comes behind makes no new ones', async (store) => {
+  await addDomain(store)
+  await addDomain(store, 'stays.example.com')
+  const stays = about(['news'], { domainName: 'stays.example.com' })
+  await count(store, [accepted(about(['news'])), accepted(stays)])
+  await store.db.deleteFrom('domains').where('name', '=', DOMAIN).execute()
+  await removeCountersOf(store, { accountId: ACCOUNT, name: DOMAIN })
+  await count(store, [opened(0), accepted(stays)])
+  const rows = await store.db.selectFrom('counters').select('domain_name').distinct().execute()
+  assert.deepEqual(rows, [{ domain_name: 'stays.example.com' }])
+  assert.deepEqual(await countedOf(store, { domain: 'stays.example.com' }), { accepted_outgoing: 2 })
+})
+
+eachStore('hours are kept for 60 days, days for a year, months for good', async (store) => {
+  await addDomain(store)
+  await count(store, [accepted(about(['news'])), opened(0)])
+  const left = async (days: number) => {
+    await removeOldCounters(store, NOW_MS + days * DAY)
+    const counts = await Promise.all(
+      (['hour', 'day', 'month'] as const).map((unit) => countedOf(store, { unit })),
+    )
+    const visits = await store.db.selectFrom('counted_visits').select('visit').execute()
+    return [...counts.map(({ opened: opens = 0 }) => opens), visits.length]
+  }
+  assert.deepEqual(await left(6), [1, 1, 1, 1])
+  assert.deepEqual(await left(59), [1, 1, 1, 0])
+  assert.deepEqual(await left(61), [0, 1, 1, 0])
+  assert.deepEqual(await left(365), [0, 1, 1, 0])
+  assert.deepEqual(await left(367), [0, 0, 1, 0])
+})
+
+eachStore('a backlog is counted with pauses, which a stop ends', async (store) => {
+  await addDomain(store)
+  const events = Array.from({ length: 600 }, () => accepted())
+  await store.commit(eventStatements(events))
+  const stopping = new AbortController()
+  const clock = {
+    ...createTestClock(),
+    setTimer() {
+      setImmediate(() => stopping.abort())
+      return { cancel() {} }
+    },
+  }
+  const counting = createCounting(store, clock)
+  await eventually('a step is taken, and the pause behind it ended', async () => {
+    await counting.run(stopping.signal)
+    return stopping.signal.aborted
+  })
+  assert.deepEqual(await countedOf(store), { accepted_outgoing: 250 })
+})

@@ -1,0 +1,42 @@
+/** Removes counters: those whose time is over (tags-stats.md section 6), and those of a deleted domain. */
+import { DAY_MS } from '../events/retention.ts'
+import type { Statement, Store } from '../store/store.ts'
+import { UNIQUE_FOR_MS } from './unique-visits.ts'
+
+/** Months are kept as long as the domain. */
+export const KEPT_MS = { hour: 60 * DAY_MS, day: 366 * DAY_MS } as const
+
+/** Rows in one transaction: the writer is held up for some milliseconds. */
+const CHUNK = 1_000
+
+const KEY = 'account_id, domain_name, tag, unit, start_at'
+const OLD_COUNTERS = `DELETE FROM counters WHERE (${KEY}) IN
+  (SELECT ${KEY} FROM counters WHERE unit = ? AND start_at < ? LIMIT ${CHUNK})`
+const OLD_VISITS = `DELETE FROM counted_visits WHERE visit IN
+  (SELECT visit FROM counted_visits WHERE counted_at < ? LIMIT ${CHUNK})`
+const OF_DOMAIN = `DELETE FROM counters WHERE (${KEY}) IN
+  (SELECT ${KEY} FROM counters WHERE account_id = ? AND domain_name = ? LIMIT ${CHUNK})`
+/** Waits for the transaction that is adding, if any; those after it find the domain gone. */
+const AFTER_OTHERS = `UPDATE event_followers SET seq = seq WHERE name = 'counters'`
+
+/** Ends early when `signal` aborts; the next run goes on. `now`: Unix milliseconds. */
+export async function removeOldCounters(store: Store, now: number, signal?: AbortSignal): Promise<void> {
+  for (const [unit, keptMs] of Object.entries(KEPT_MS))
+    await inChunks(store, { sql: OLD_COUNTERS, values: [unit, Math.floor(now - keptMs)] }, signal)
+  await inChunks(store, { sql: OLD_VISITS, values: [Math.floor(now - UNIQUE_FOR_MS)] }, signal)
+}
+
+export async function removeCountersOf(
+  store: Store,
+  domain: { accountId: string; name: string },
+): Promise<void> {
+  await store.commit([{ sql: AFTER_OTHERS, values: [] }])
+  await inChunks(store, { sql: OF_DOMAIN, values: [domain.accountId, domain.name] })
+}
+
+async function inChunks(store: Store, remove: Statement, signal?: AbortSignal): Promise<void> {
+  while (!signal?.aborted) {
+    const [result] = await store.commit([remove])
+    if ((result?.affected ?? 0) < CHUNK) return
+  }
+}

@@ -1,0 +1,58 @@
+/** For the tests of counters: a domain to count for, and its sums. */
+import { insert, type Store } from '../store/store.ts'
+import { COUNTERS, type Counter } from './counters.ts'
+import type { Unit } from './intervals.ts'
+
+export const ACCOUNT = 'account-1'
+export const DOMAIN = 'mg.example.com'
+
+export async function addDomain(store: Store, name = DOMAIN, accountId = ACCOUNT): Promise<void> {
+  const account = insert('accounts', {
+    id: accountId,
+    name: accountId,
+    signing_key_sealed: new Uint8Array(),
+    created_at: 0,
+  })
+  await store.commit([{ ...account, sql: `${account.sql} ON CONFLICT DO NOTHING` }])
+  await store.commit([insert('domains', domainRow(name, accountId))])
+}
+
+export const domainRow = (name: string, accountId: string) => ({
+  id: `id-${name}`,
+  account_id: accountId,
+  name,
+  type: 'custom',
+  state: 'active',
+  spam_action: 'disabled',
+  wildcard: 0,
+  require_tls: 0,
+  skip_verification: 0,
+  use_automatic_sender_security: 0,
+  encrypt_incoming_message: 0,
+  web_prefix: 'email',
+  web_scheme: 'https',
+  message_ttl_seconds: 0,
+  mailfrom_host: '',
+  dkim_authority: name,
+  created_at: 0,
+})
+
+/** What was counted over all intervals of a unit; zeros are left out. */
+export async function countedOf(
+  store: Store,
+  of: { domain?: string; tag?: string; unit?: Unit } = {},
+): Promise<Partial<Record<Counter, number>>> {
+  const rows = await store.db
+    .selectFrom('counters')
+    .selectAll()
+    .where('domain_name', '=', of.domain ?? DOMAIN)
+    .where('tag', '=', of.tag ?? '')
+    .where('unit', '=', of.unit ?? 'hour')
+    .execute()
+  const found: Partial<Record<Counter, number>> = {}
+  for (const counter of COUNTERS) {
+    const sum = rows.reduce((total, row) => total + Number(row[counter]), 0)
+    if (sum > 0) found[counter] = sum
+  }
+  return found
+}
