@@ -19,6 +19,7 @@ export async function run(options: Options): Promise<Section> {
   const calls = (count: number) => Math.max(1, Math.round(count / recipients))
   const batches = {
     warmUp: { count: calls(single.warmUp.count), firstNumber: 90_000_000 },
+    restMs: single.restMs,
     measured: { count: calls(single.measured.count), firstNumber: 0 },
   }
   const candidates = options.databases.flatMap((database) => [

@@ -21,6 +21,7 @@ const MESSAGES = 20_000
 const MESSAGES_SHORT = 300
 /** Enough for compiled code, open connections and a filled cache. */
 const WARM_UP = 2_000
+const REST_MS = 5_000
 
 const SIGNED_MIN = 4.5
 const UNSIGNED_MIN = 2.7
@@ -37,6 +38,7 @@ export function amountsOf({ short, messages }: Options, usual = MESSAGES) {
   const count = messages ?? (short ? MESSAGES_SHORT : usual)
   return {
     warmUp: { count: Math.min(WARM_UP, Math.ceil(count / 5)), firstNumber: 90_000_000 },
+    restMs: short ? 0 : REST_MS,
     measured: { count, firstNumber: 0 },
   }
 }

@@ -1,6 +1,7 @@
 /** Where the CPU of a message goes: a profile of the service end to end, and the physical floor beside it. */
 import { globSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type Floor, measureFloor } from '../support/floor.ts'
 import { measureFlow, startSink } from '../support/flow.ts'
@@ -46,11 +47,12 @@ export async function run(options: Options): Promise<Section> {
   const database = options.databases[0] ?? 'sqlite'
   const content = makeContent(CONTENT_BYTES)
   const fields = ({ domain }: { domain: string }) => singleFields(domain, content)
-  const { measured } = amountsOf(options)
+  const { warmUp, restMs, measured } = amountsOf(options)
   const plain = await withRig(options.folder, async (rig) => {
     const sink = await startSink(rig)
     const system = await ours('plain', database, fields).start(rig, sink)
-    await measureFlow(sink, system, amountsOf(options).warmUp)
+    await measureFlow(sink, system, warmUp)
+    await sleep(restMs)
     return measureFlow(sink, system, measured)
   })
   const threads = await withRig(options.folder, async (rig) => {
@@ -59,7 +61,8 @@ export async function run(options: Options): Promise<Section> {
     const sink = await startSink(rig)
     const nodeFlags = ['--cpu-prof', `--cpu-prof-dir=${folder}`]
     const system = await ours('profiled', database, fields, { nodeFlags }).start(rig, sink)
-    await measureFlow(sink, system, amountsOf(options).warmUp)
+    await measureFlow(sink, system, warmUp)
+    await sleep(restMs)
     const from = monotonicMs()
     await measureFlow(sink, system, measured)
     const window = { from, to: monotonicMs() }

@@ -1,4 +1,5 @@
 /** The systems under measurement behind one interface, and runs that alternate between them. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Flow, LOAD_LIMIT_MS, measureFlow, type Sink, type System, startSink } from './flow.ts'
 import { startHelper } from './helper-process.ts'
 import type { HttpLoad } from './http-load.ts'
@@ -16,6 +17,8 @@ export const SESSIONS = 50
 
 export interface Amounts {
   warmUp: LoadAmount
+  /** Between the two: a process of ours is careful for five seconds after its start (decision 30). */
+  restMs: number
   measured: LoadAmount
 }
 
@@ -168,11 +171,13 @@ export async function alternate(
   return candidates.map(({ name }, at) => summary(name, flows[at] ?? []))
 }
 
-function runOnce(folder: string, candidate: Candidate, { warmUp, measured }: Amounts): Promise<Flow> {
+function runOnce(folder: string, candidate: Candidate, amounts: Amounts): Promise<Flow> {
+  const { warmUp, restMs, measured } = amounts
   return withRig(folder, async (rig) => {
     const sink = await startSink(rig)
     const system = await candidate.start(rig, sink)
     await measureFlow(sink, system, warmUp)
+    await sleep(restMs)
     const flow = await measureFlow(sink, system, measured)
     await system.stop()
     return flow

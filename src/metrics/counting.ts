@@ -1,6 +1,6 @@
 /**
  * Keeps the counters: a follower of the events adds each of them once, a moment after its commit, whatever happens
- * in between (docs/decisions: counters). Whoever writes events knows nothing of it.
+ * in between (decision 31). Whoever writes events knows nothing of it.
  */
 import type { Clock } from '../base/clock.ts'
 import { createEventFollower, type EventFollower, type FollowedKey } from '../events/follower.ts'
