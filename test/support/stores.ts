@@ -11,7 +11,8 @@ import { createTestDatabase } from './postgres.ts'
 /** A fresh folder that is removed when the test ends. */
 export async function temporaryFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-test-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
+  // A service that stops behind this may still be tidying up its files; a failure here would leave it running.
+  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }))
   return folder
 }
 
