@@ -59,7 +59,7 @@ export async function run(options: Options): Promise<Section> {
     title: 'End to end, 10 KB messages',
     notes: [
       `${amounts.measured.count} messages from ${SESSIONS} connections; from the first acceptance to the last message at the sink.`,
-      'Ours takes HTTP (multipart/form-data), the peers SMTP with the same parts on sessions that stay open; all deliver to the same sink as a relay without TLS and login.',
+      'Ours takes HTTP (multipart/form-data), the peers SMTP with the same parts on sessions that stay open; all deliver to the same sink as a relay without TLS and login, which offers PIPELINING and CHUNKING (ours uses both, Postfix the first).',
       'Peers as installed by Debian, queue on the same disk; Postfix writes no log here. Load and sink run on the same cores.',
       "CPU: /proc, user and system of the whole process tree with children that were waited for, the database server's included.",
     ],
