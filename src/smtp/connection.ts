@@ -253,10 +253,16 @@ class OpenConnection implements Connection {
     }
   }
 
-  /** What matters is known already, so that a server which leaves here costs only the connection. */
+  /**
+   * What matters is known already, so that a server which leaves here costs only the connection. So does one that does
+   * not know BDAT, whose reply is the last: it reads the content as commands, and takes its time to answer each.
+   */
   async #skipReplies(count: number): Promise<void> {
     try {
-      for (let left = count; left > 0; left--) await this.#channel.reply('dot', this.#timeouts.dot)
+      for (let left = count; left > 0; left--) {
+        const { code } = await this.#channel.reply('dot', this.#timeouts.dot)
+        if (left === 1 && UNKNOWN_COMMAND.has(code)) this.close()
+      }
     } catch {
       this.close()
     }
