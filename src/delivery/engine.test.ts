@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createTestClock } from '../../test/support/clock.ts'
 import { DELIVERED, fakeTransport } from '../../test/support/fake-transport.ts'
 import { seededCopy, seededEngine, seedQueue } from '../../test/support/seed-queue.ts'
@@ -403,4 +404,41 @@ eachStore('nothing that is being claimed or made ready escapes a pause', async (
   await eventually('all', async () => (await statesOf()).every((state) => state === 'delivered'))
   assert.equal(new Set(transport.attempts.map(({ id }) => id)).size, transport.attempts.length, 'none twice')
   await engine.stop(5_000)
+})
+
+test('what is being claimed when the service stops is given back, and does not look like a crash', async (t) => {
+  const store = await openSqlite(await temporaryFolder(t))
+  t.after(() => store.close())
+  const transport = fakeTransport(1, async () => DELIVERED)
+  const [claiming, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const slow = {
+    ...store,
+    commit: async (unit: Parameters<typeof store.commit>[0]) => {
+      if (!unit[0]?.sql.includes("state = 'sending', lease_owner = ?")) return store.commit(unit)
+      claiming.resolve()
+      await gate.promise
+      return store.commit(unit)
+    },
+  }
+  const now = systemClock.now()
+  await seedQueue(store, {
+    accountId: 'a',
+    domainId: 'd',
+    recipientDomain: 'x.example',
+    count: 3,
+    dueAt: now - 1,
+  })
+  const engine = seededEngine(slow, systemClock, transport)
+  await engine.start()
+  await claiming.promise
+  const stopped = engine.stop(5_000)
+  setTimeout(gate.resolve, 20)
+  await stopped
+  await sleep(200)
+  const rows = await store.read({ sql: 'SELECT state FROM deliveries', values: [] })
+  assert.deepEqual(
+    rows.map(({ state }) => state),
+    ['queued', 'queued', 'queued'],
+  )
+  assert.equal(transport.attempts.length, 0)
 })

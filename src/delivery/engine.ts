@@ -220,9 +220,10 @@ export function createDelivery(parts: DeliveryParts): Delivery {
         held.set(delivery.id, { lane, begun: false })
         lane.count(delivery.domain_id, 1)
         lane.waiting.push(delivery)
-        if (onHold > 0) void releaseWaiting().then(wake)
-        else advance(lane)
+        if (onHold > 0 || stopping) return releaseWaiting().then(wake)
+        advance(lane)
         if (lanes.hasMore(group)) wake()
+        return
       })
       .catch((error) => {
         // A fault of our own: the lease returns the row.
@@ -547,7 +548,14 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       const tooLong = new Promise<void>((resolve) => {
         timer = clock.setTimer(drainMs, resolve)
       })
-      await Promise.race([Promise.allSettled([...working]), tooLong])
+      const drained = async () => {
+        // As in `whileIdle`: a claim that was under way, and what had been made ready behind busy connections.
+        await look
+        await Promise.allSettled(preparing)
+        await releaseWaiting()
+        await Promise.allSettled(working)
+      }
+      await Promise.race([drained(), tooLong])
       timer?.cancel()
       await transport.close()
     },

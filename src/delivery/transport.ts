@@ -496,7 +496,7 @@ function asFailure(error: unknown): SmtpFailure {
 function outcomeOfFailure(failure: SmtpFailure): Outcome {
   if (failure.reply) {
     // Refused before any recipient was named: about us, not about the recipient. Tried again.
-    const early = ['greeting', 'ehlo', 'auth', 'starttls'].includes(failure.stage)
+    const early = ['greeting', 'ehlo', 'auth', 'starttls', 'rset'].includes(failure.stage)
     const outcome = outcomeOfReply(failure.reply)
     return early && outcome.kind === 'bounced' ? { kind: 'deferred', failure: outcome.failure } : outcome
   }

@@ -6,7 +6,7 @@ import type { DeliveryRow } from '../store/schema.ts'
 import { insertMany, type Statement } from '../store/store.ts'
 import type { SourceChooser } from './collaborators.ts'
 import type { MessageRecord } from './content.ts'
-import { acceptedMessage, type ListCopy } from './copy.ts'
+import { acceptedMessage, knownMessage, type ListCopy } from './copy.ts'
 import type { RecipientVariables } from './draft.ts'
 import type { DueTime } from './timing.ts'
 
@@ -45,7 +45,15 @@ export function acceptedStatements(
 ): Statement[] {
   const events = copies.map((copy, at) => {
     const { id } = rows[at] as { id: string }
-    const about = acceptedMessage(record, storageUrl, copy.recipient, { id }, copy.variables, copy.list)
+    // A member of a list is nobody's call to refuse: its mail, and that of all behind it, would stand still.
+    const about = (copy.list ? knownMessage : acceptedMessage)(
+      record,
+      storageUrl,
+      copy.recipient,
+      { id },
+      copy.variables,
+      copy.list,
+    )
     const to = { recipient: bareAddress(copy.recipient), recipientDomain: copy.recipient.domain }
     return acceptedEvent(about, to, now, copy.due.dueAt > now ? copy.due.dueAt : null)
   })

@@ -428,7 +428,10 @@ export function acceptedMessage(
   })
 }
 
-/** The same for a delivery that is there already: without the variables where they are too large for an event. */
+/**
+ * The same where there is no call to refuse, the delivery being there already or a list member's: without the variables
+ * if they are too large for an event.
+ */
 export function knownMessage(...args: Parameters<typeof acceptedMessage>): EventMessage {
   try {
     return acceptedMessage(...args)

@@ -1,5 +1,8 @@
 /** Transactions in one write to servers that take chunks (RFC 3030). */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { createSink, DEFAULT_EXTENSIONS, type Sink } from '../../test/support/smtp-sink.ts'
@@ -93,7 +96,7 @@ test('nothing is written before the hook is done, and its error ends the connect
 const OTHERWISE: [name: string, given: Transaction, options: Partial<ConnectOptions>][] = [
   ['several recipients', transaction([Buffer.from('x')], { recipients: ['b@x.net', 'c@x.net'] }), {}],
   ['a larger message', transaction([Buffer.alloc(40_000, 'x')], { sizeBytes: 40_016 }), {}],
-  ['a body that is read when needed', transaction([{ sizeBytes: 1, open: () => once('x') }]), {}],
+  ['a body that is read when needed', transaction([{ sizeBytes: 1, open: () => bytesOf('x') }]), {}],
   ['a server that is not to be asked for it', small(), { chunking: false }],
 ]
 for (const [name, given, options] of OTHERWISE) {
@@ -104,7 +107,7 @@ for (const [name, given, options] of OTHERWISE) {
     }, options))
 }
 
-async function* once(text: string) {
+async function* bytesOf(text: string) {
   yield Buffer.from(text)
 }
 
@@ -164,3 +167,39 @@ test('a server that offers chunks and does not know BDAT has said nothing about 
     await assert.rejects(connection.send(small()), isFailure('dot', 'unsupported', true))
     assert.equal(connection.reusable, false)
   }))
+
+for (const [verb, refusal] of [
+  ['MAIL', '550 5.7.1 not you'],
+  ['RCPT', '550 5.1.1 nobody'],
+] as const) {
+  test(`${verb} refused by a server that does not know BDAT: what it says of the content is no answer to the next message`, async () => {
+    const server = createServer((socket) => {
+      let bdat = false
+      socket.on('error', () => {})
+      socket.write('220 sink\r\n')
+      createInterface(socket).on('line', (line) => {
+        const reply = () => {
+          if (line.startsWith('EHLO')) return '250-sink\r\n250-PIPELINING\r\n250 CHUNKING'
+          if (line.startsWith(verb)) return refusal
+          return /^(?:MAIL|RCPT|RSET|NOOP)/.test(line) ? '250 fine' : '502 5.5.1 what?'
+        }
+        const answer = () => socket.write(`${reply()}\r\n`)
+        if (bdat) setTimeout(answer, 50)
+        else answer()
+        bdat ||= line.startsWith('BDAT')
+      })
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const host = '127.0.0.1'
+    const connection = await connectSmtp({ host, port, heloName: 'client.test', tls: 'none', verify: false })
+    try {
+      const content = transaction([Buffer.from('NOOP\r\n'.repeat(9))])
+      await connection.send(content).catch(() => {})
+      assert.equal(connection.reusable, false)
+    } finally {
+      connection.close()
+      server.close()
+    }
+  })
+}

@@ -228,7 +228,8 @@ class OpenConnection implements Connection {
     this.#needsReset = true
     this.#channel.writeAll([...(reset ? ['RSET'] : []), ...envelope, `BDAT ${size} LAST`], chunk)
     try {
-      if (reset) await this.#reset()
+      const cleared = reset ? await this.#ask('rset', '') : null
+      if (cleared && !isPositive(cleared)) return await this.#withoutReset(cleared, recipients[0] as string)
       const mail = await this.#ask('mail', '')
       if (!isPositive(mail)) {
         if (mail.code !== 421) await this.#skipReplies(2)
@@ -253,10 +254,28 @@ class OpenConnection implements Connection {
     }
   }
 
-  /** What matters is known already, so that a server which leaves here costs only the connection. */
+  /** RSET was refused, but what went out behind it may have been taken all the same. */
+  async #withoutReset(refusal: SmtpReply, address: string): Promise<TransactionResult> {
+    const failure = new SmtpFailure('rset', refusedBy(refusal))
+    if (refusal.code === 421) throw failure
+    const mail = await this.#ask('mail', '')
+    const reply = await this.#ask('rcpt', '')
+    const data = await this.#channel.reply('dot', this.#timeouts.dot)
+    if (![mail, reply, data].every(isPositive)) throw failure
+    this.close()
+    return { recipients: [{ address, reply }], data }
+  }
+
+  /**
+   * What matters is known already, so that a server which leaves here costs only the connection. So does one that does
+   * not know BDAT, whose reply is the last: it reads the content as commands, and takes its time to answer each.
+   */
   async #skipReplies(count: number): Promise<void> {
     try {
-      for (let left = count; left > 0; left--) await this.#channel.reply('dot', this.#timeouts.dot)
+      for (let left = count; left > 0; left--) {
+        const { code } = await this.#channel.reply('dot', this.#timeouts.dot)
+        if (left === 1 && UNKNOWN_COMMAND.has(code)) this.close()
+      }
     } catch {
       this.close()
     }

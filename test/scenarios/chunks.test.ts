@@ -1,7 +1,7 @@
 /** Servers that take envelope and content in one go (RFC 3030), and one that only says so. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { startTestService } from '../support/service.ts'
+import { eventually, startTestService } from '../support/service.ts'
 import { createSink, DEFAULT_EXTENSIONS } from '../support/smtp-sink.ts'
 
 async function startRig(t: TestContext) {
@@ -43,4 +43,41 @@ test('a server that offers chunks and does not know BDAT gets its mail by DATA f
     failed.map(({ severity }) => severity),
     ['temporary'],
   )
+})
+
+async function afterRefusedRecipient(t: TestContext) {
+  const rig = await startRig(t)
+  rig.sink.on('RCPT', '550 5.1.1 nobody', { times: 1 })
+  await rig.service.send({ subject: 'first', to: 'nobody@example.org' })
+  await eventually('refused', async () => (await rig.service.events('?event=failed')).length === 1)
+  const outcomes = () =>
+    eventually('delivered', async () => {
+      const events = await rig.service.events('?recipient=other@example.org')
+      const done = events.filter(({ event }) => event !== 'accepted')
+      return done.some(({ event, severity }) => event === 'delivered' || severity === 'permanent') && done
+    })
+  return { ...rig, outcomes }
+}
+
+test('a server that refuses RSET and takes what stands behind it has the message', async (t) => {
+  const { sink, service, outcomes } = await afterRefusedRecipient(t)
+  sink.on('RSET', '502 5.5.1 what?')
+  await service.send({ subject: 'second', to: 'other@example.org' })
+  assert.deepEqual(
+    (await outcomes()).map(({ event }) => event),
+    ['delivered'],
+  )
+  assert.equal(sink.messages.length, 1)
+})
+
+test('a server that refuses RSET and all behind it has said nothing about the message', async (t) => {
+  const { sink, service, outcomes } = await afterRefusedRecipient(t)
+  sink.on('RSET', '554 5.7.0 too many errors')
+  for (const verb of ['MAIL', 'RCPT', 'BDAT']) sink.on(verb, '503 5.5.1 no', { times: 1 })
+  await service.send({ subject: 'second', to: 'other@example.org' })
+  assert.deepEqual((await outcomes()).map(({ event, severity }) => [event, severity]).toSorted(), [
+    ['delivered', undefined],
+    ['failed', 'temporary'],
+  ])
+  assert.equal(sink.messages.length, 1)
 })

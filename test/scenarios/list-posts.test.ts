@@ -361,3 +361,14 @@ test('members get a post at their own best time, the others at once', async (t) 
     'ben@example.org': false,
   })
 })
+
+test('variables of one member that are too large for an event do not hold up the mail of a list', async (t) => {
+  const { sink, newList, post } = await startScene(t)
+  const list = await newList('large', {}, [
+    { address: 'ann@x.example', vars: { a: 'x'.repeat(4_000) } },
+    { address: 'ben@x.example', vars: { a: 'short' } },
+  ])
+  await post({ to: list, subject: '%recipient.a%'.repeat(70), text: 'Hi.' }, 2)
+  assert.match(to(sink, 'ben@x.example').raw.toString(), /^Subject: short/m)
+  to(sink, 'ann@x.example')
+})
