@@ -161,12 +161,14 @@ test('a connection that breaks while the answer is awaited leaves the fate unkno
     await assert.rejects(connection.send(small()), isFailure('dot', 'closed', true))
   }))
 
-test('a server that offers chunks and does not know BDAT has said nothing about the message', () =>
-  withConnection(async (connection, sink) => {
-    sink.on('BDAT', '502 5.5.1 what?')
-    await assert.rejects(connection.send(small()), isFailure('dot', 'unsupported', true))
-    assert.equal(connection.reusable, false)
-  }))
+for (const reply of ['502 5.5.1 what?', '503 5.5.1 not now']) {
+  test(`a server that offers chunks and answers BDAT with ${reply} has said nothing about the message`, () =>
+    withConnection(async (connection, sink) => {
+      sink.on('BDAT', reply)
+      await assert.rejects(connection.send(small()), isFailure('dot', 'unsupported', true))
+      assert.equal(connection.reusable, false)
+    }))
+}
 
 for (const [verb, refusal] of [
   ['MAIL', '550 5.7.1 not you'],

@@ -97,6 +97,8 @@ const CHUNK_BYTES_MAX = 32 * 1024
 
 /** What a server says that offers CHUNKING and does not know BDAT (RFC 5321 §4.2.4). */
 const UNKNOWN_COMMAND = new Set([500, 501, 502, 504])
+/** Behind a refused envelope the right answer to BDAT (RFC 3030 §2). */
+const BAD_SEQUENCE = 503
 
 export function createConnection(
   channel: Channel,
@@ -244,7 +246,8 @@ class OpenConnection implements Connection {
       }
       const data = await this.#channel.reply('dot', this.#timeouts.dot)
       if (data.code >= 300 && data.code < 400) throw nonsense('dot', data)
-      if (UNKNOWN_COMMAND.has(data.code)) throw withoutChunks(data)
+      // Nor is it about the message when the sequence of commands is called wrong, which it is not.
+      if (UNKNOWN_COMMAND.has(data.code) || data.code === BAD_SEQUENCE) throw withoutChunks(data)
       this.#needsReset = !isPositive(data)
       if (data.code === 421) this.close()
       return { recipients: replies, data }
