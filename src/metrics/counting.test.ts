@@ -251,3 +251,14 @@ eachStore('a backlog is counted with pauses, which a stop ends', async (store) =
   })
   assert.deepEqual(await countedOf(store), { accepted_outgoing: 250 })
 })
+
+eachStore('unique visits are known until all of their seven days is counted', async (store) => {
+  await addDomain(store)
+  await count(store, [opened(0)])
+  await store.commit(eventStatements([opened(1000)]))
+  await removeOldCounters(store, NOW_MS + 20 * DAY)
+  await countAll(store)
+  assert.equal((await countedOf(store, { unit: 'month' })).opened_unique, 1)
+  await removeOldCounters(store, NOW_MS + 20 * DAY)
+  assert.deepEqual(await store.db.selectFrom('counted_visits').select('visit').execute(), [])
+})
