@@ -14,7 +14,7 @@ import {
 import { followedPlace } from '../events/follower.ts'
 import { clickedEvent, openedEvent, unsubscribedEvent, type Visit } from '../events/later-events.ts'
 import { DELIVERED, NOW_MS, testMessage } from '../events/testing.ts'
-import type { Store } from '../store/store.ts'
+import type { Statement, Store } from '../store/store.ts'
 import { createCounting } from './counting.ts'
 import { removeCountersOf, removeOldCounters } from './removal.ts'
 import { ACCOUNT, addDomain, countedOf, DOMAIN } from './testing.ts'
@@ -250,4 +250,37 @@ eachStore('a backlog is counted with pauses, which a stop ends', async (store) =
     return stopping.signal.aborted
   })
   assert.deepEqual(await countedOf(store), { accepted_outgoing: 250 })
+})
+
+eachStore('unique visits are known until all of their seven days is counted', async (store) => {
+  await addDomain(store)
+  await count(store, [opened(0)])
+  await store.commit(eventStatements([opened(1000)]))
+  await removeOldCounters(store, NOW_MS + 20 * DAY)
+  await countAll(store)
+  assert.equal((await countedOf(store, { unit: 'month' })).opened_unique, 1)
+  await removeOldCounters(store, NOW_MS + 20 * DAY)
+  assert.deepEqual(await store.db.selectFrom('counted_visits').select('visit').execute(), [])
+})
+
+eachStore('the tags of a message are found by its id, however much its domain sends', async (store) => {
+  await addDomain(store)
+  const asked: Statement[] = []
+  const watching: Store = {
+    ...store,
+    read(statement) {
+      asked.push(statement)
+      return store.read(statement)
+    },
+  }
+  const message = about(['news'])
+  const everything = { ...message, summary: { ...message.summary, tags: ['*'] } }
+  await store.commit(eventStatements([accepted(message), unsubscribedEvent(everything, to, visit(), NOW_MS)]))
+  await countAll(watching)
+  assert.equal((await countedOf(store, { tag: 'news' })).unsubscribed, 1)
+  const search = asked.find(({ sql }) => sql.includes('message_id = ?'))
+  assert.ok(search)
+  if (store.kind !== 'sqlite') return
+  const plan = await store.read({ ...search, sql: `EXPLAIN QUERY PLAN ${search.sql}` })
+  assert.match(JSON.stringify(plan), /events_message/)
 })

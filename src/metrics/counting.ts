@@ -114,20 +114,19 @@ function countedOf(row: FollowedEvent): Counted {
 /** An unsubscribe from everything (tracking.md rule 18). */
 const namesNoTags = (row: FollowedEvent) => row.event === 'unsubscribed' && row.tags_json === '["*"]'
 
+/** Two texts joined are no column with an index: by domain and event SQLite would read all that the domain accepted. */
+const FIRST_TAGS = `SELECT tags_json FROM events
+  WHERE message_id = ? AND account_id || '' = ? AND domain_name || '' = ? AND event || '' = 'accepted'
+  ORDER BY timestamp_us LIMIT 1`
+
 /** As its first event names them, as long as that is kept. */
 async function tagsOfMessage(store: Store, row: FollowedEvent): Promise<string[]> {
   if (row.message_id === null) return []
-  const sent = await store.db
-    .selectFrom('events')
-    .select('tags_json')
-    .where('message_id', '=', row.message_id)
-    .where('account_id', '=', row.account_id)
-    .where('domain_name', '=', row.domain_name)
-    .where('event', '=', 'accepted')
-    .orderBy('timestamp_us')
-    .limit(1)
-    .executeTakeFirst()
-  return parseTags(sent?.tags_json ?? null)
+  const [sent] = await store.read({
+    sql: FIRST_TAGS,
+    values: [row.message_id, row.account_id, row.domain_name],
+  })
+  return parseTags((sent?.['tags_json'] ?? null) as string | null)
 }
 
 const parseTags = (json: string | null): string[] =>

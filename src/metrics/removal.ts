@@ -1,10 +1,15 @@
 /** Removes counters: those whose time is over (tags-stats.md section 6), and those of a deleted domain. */
+import { followedPlace } from '../events/follower.ts'
 import { DAY_MS } from '../events/retention.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { UNIQUE_FOR_MS } from './unique-visits.ts'
 
 /** Months are kept as long as the domain. */
 export const KEPT_MS = { hour: 60 * DAY_MS, day: 366 * DAY_MS } as const
+
+/** A day longer than they count: events are not counted in the order of their times. */
+const VISITS_KEPT_MS = UNIQUE_FOR_MS + DAY_MS
+const NEXT_EVENT = 'SELECT timestamp_us FROM events'
 
 /** Rows in one transaction: the writer is held up for some milliseconds. */
 const CHUNK = 1_000
@@ -23,7 +28,22 @@ const AFTER_OTHERS = `UPDATE event_followers SET seq = seq WHERE name = 'counter
 export async function removeOldCounters(store: Store, now: number, signal?: AbortSignal): Promise<void> {
   for (const [unit, keptMs] of Object.entries(KEPT_MS))
     await inChunks(store, { sql: OLD_COUNTERS, values: [unit, Math.floor(now - keptMs)] }, signal)
-  await inChunks(store, { sql: OLD_VISITS, values: [Math.floor(now - UNIQUE_FOR_MS)] }, signal)
+  const counted = Math.min(now, await countedUpTo(store))
+  await inChunks(store, { sql: OLD_VISITS, values: [Math.floor(counted - VISITS_KEPT_MS)] }, signal)
+}
+
+/** About the time up to which events are counted, Unix milliseconds: behind a backlog that may be long ago. */
+async function countedUpTo(store: Store): Promise<number> {
+  const place = await followedPlace(store)
+  const [next] = await store.read(
+    store.kind === 'sqlite'
+      ? { sql: `${NEXT_EVENT} WHERE seq > ? ORDER BY seq LIMIT 1`, values: [place.seq] }
+      : {
+          sql: `${NEXT_EVENT} WHERE (tx, seq) > (?, ?) ORDER BY tx, seq LIMIT 1`,
+          values: [place.tx, place.seq],
+        },
+  )
+  return next ? Number(next['timestamp_us']) / 1000 : Number.POSITIVE_INFINITY
 }
 
 export async function removeCountersOf(

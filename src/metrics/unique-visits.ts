@@ -1,7 +1,7 @@
 /**
  * Which opens and clicks are unique: one per message, recipient and bot class within seven days, each such stretch
- * beginning with the one that counts (tags-stats.md section 5). The table holds those of the last seven days under
- * their digest, so that this hangs neither on how long events are kept nor on how often a mail is opened.
+ * beginning with the one that counts (tags-stats.md section 5). The table holds those that an event yet to be counted
+ * may belong to (`removal.ts`) under their digest, so that this hangs neither on how long events are kept nor on how often a mail is opened.
  */
 import { createHash } from 'node:crypto'
 import { DAY_MS } from '../events/retention.ts'

@@ -342,7 +342,8 @@ function createDriver(
       })
     },
     commitTransaction: (self) => finish(self, 'COMMIT'),
-    rollbackTransaction: (self) => finish(self, 'ROLLBACK'),
+    // After a commit that failed the worker has rolled back, and the writer may be another transaction's by now.
+    rollbackTransaction: async (self) => void (releases.has(self) && (await finish(self, 'ROLLBACK'))),
     releaseConnection: async () => {},
     destroy: async () => {},
   }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
 import { eachStore, temporaryFolder } from '../../test/support/stores.ts'
+import { domainRow } from '../metrics/testing.ts'
 import { openSqlite } from './sqlite.ts'
 import { insert, StaleWrite, type Store, StoreUnavailable } from './store.ts'
 
@@ -176,4 +177,32 @@ eachStore('units that go first do not keep a transaction waiting for as long as 
   await Promise.all(settling)
   assert.ok(passed < 2_000, 'the transaction waited for the last of them')
   assert.deepEqual(await names(store), ['a', 'b'])
+})
+
+test('a commit that fails says why, and leaves the next transaction alone (sqlite)', async (t) => {
+  const store = await openSqlite(await temporaryFolder(t))
+  t.after(() => store.close())
+  // Checked at the commit, which then fails as on a full disk.
+  const failing = store.transaction(async (tx) => {
+    await sql`PRAGMA defer_foreign_keys = ON`.execute(tx)
+    await tx
+      .insertInto('domains')
+      .values(domainRow('x.example', 'nobody') as never)
+      .execute()
+  })
+  const next = store.transaction(async (tx) => {
+    await tx.insertInto('accounts').values(account('a')).execute()
+    throw new Error('changed my mind')
+  })
+  const outcomes = await Promise.allSettled([failing, next])
+  const reasons = outcomes.map((outcome) => String((outcome as PromiseRejectedResult).reason))
+  await assert.rejects(
+    // Ends the transaction, as a full disk may.
+    store.transaction((tx) =>
+      sql`INSERT OR ROLLBACK INTO event_followers VALUES ('counters', 0, 0)`.execute(tx),
+    ),
+    /UNIQUE/,
+  )
+  assert.deepEqual(reasons, ['Error: FOREIGN KEY constraint failed', 'Error: changed my mind'])
+  assert.deepEqual(await names(store), [])
 })
