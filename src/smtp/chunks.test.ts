@@ -179,13 +179,18 @@ for (const [verb, refusal] of [
       let bdat = false
       socket.on('error', () => {})
       socket.write('220 sink\r\n')
-      createInterface(socket).on('line', (line) => {
+      const lines = createInterface(socket)
+      // It tells errors of its socket once more.
+      lines.on('error', () => {})
+      lines.on('line', (line) => {
         const reply = () => {
           if (line.startsWith('EHLO')) return '250-sink\r\n250-PIPELINING\r\n250 CHUNKING'
           if (line.startsWith(verb)) return refusal
           return /^(?:MAIL|RCPT|RSET|NOOP)/.test(line) ? '250 fine' : '502 5.5.1 what?'
         }
-        const answer = () => socket.write(`${reply()}\r\n`)
+        const answer = () => {
+          if (!socket.destroyed) socket.write(`${reply()}\r\n`)
+        }
         if (bdat) setTimeout(answer, 50)
         else answer()
         bdat ||= line.startsWith('BDAT')
