@@ -2,7 +2,7 @@
  * API keys. A secret has 128 bits or more, so what is stored is its HMAC under the sealing secret and its last
  * four characters (auth-limits.md section 2 rule 1); the secret itself is shown once.
  */
-import { type Cache, createCache } from '../base/cache.ts'
+import { type Cache, createCache, type MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, Forbidden, NotFound } from '../base/errors.ts'
 import { randomHex } from '../base/ids.ts'
@@ -30,7 +30,7 @@ export interface NewKey {
 
 export interface Keys {
   /** The holder of a secret, or null if it is unknown, disabled or expired. */
-  authenticate(secret: string): Promise<Caller | null>
+  authenticate(secret: string): MaybePromise<Caller | null>
   /** Makes a key; `secret` is given only for the operator's own first key. */
   create(key: NewKey, secret?: string): Promise<{ row: ApiKeyRow; secret: string }>
   list(
@@ -69,22 +69,28 @@ export function createKeys(store: Store, sealer: Sealer, clock: Clock): Keys {
         .where('secret_hmac', '=', hmac)
         .executeTakeFirst()) ?? null,
   })
+  function holder(secret: string, hmac: string, row: ApiKeyRow | null): Caller | null {
+    if (!row || !equalSecrets(row.secret_hmac, hmac)) return null
+    remember(secret, hmac)
+    if (row.disabled_reason !== null || (row.expires_at !== null && row.expires_at <= clock.now()))
+      return null
+    return {
+      accountId: row.account_id,
+      keyId: row.id,
+      kind: row.kind as KeyKind,
+      role: row.role as Role,
+      ...(row.domain_name && { domain: row.domain_name }),
+    }
+  }
+
   return {
-    async authenticate(secret) {
+    authenticate(secret) {
       if (secret.length > SECRET_LENGTH_MAX) return null
       const hmac = digest(secret)
-      const row = await byDigest.get(hmac)
-      if (!row || !equalSecrets(row.secret_hmac, hmac)) return null
-      remember(secret, hmac)
-      if (row.disabled_reason !== null || (row.expires_at !== null && row.expires_at <= clock.now()))
-        return null
-      return {
-        accountId: row.account_id,
-        keyId: row.id,
-        kind: row.kind as KeyKind,
-        role: row.role as Role,
-        ...(row.domain_name && { domain: row.domain_name }),
-      }
+      const row = byDigest.get(hmac)
+      return row instanceof Promise
+        ? row.then((found) => holder(secret, hmac, found))
+        : holder(secret, hmac, row)
     },
     async create(key, given) {
       const id = `${randomHex(4)}-${randomHex(4)}`

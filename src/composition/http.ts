@@ -19,7 +19,7 @@ export function createAuthenticator(
   firstAccountId: string,
 ): Authenticator {
   return {
-    async key(secret) {
+    key(secret) {
       if (local(secret)) return { accountId: firstAccountId, keyId: 'local', role: 'admin', kind: 'user' }
       return keys.authenticate(secret)
     },
@@ -29,7 +29,7 @@ export function createAuthenticator(
       return { accountId: session.accountId, keyId: session.id, role: session.role, kind: 'session' }
     },
     subaccount: async () => null,
-    addressAllowed: async () => true,
+    addressAllowed: () => true,
   }
 }
 

@@ -3,8 +3,10 @@
  * looked up, so that a key without a right cannot learn what exists. HTTP Basic (RFC 7617) with user name
  * `api` and an API key, or the dashboard's session cookie.
  */
+
 import type { IncomingHttpHeaders } from 'node:http'
 import { domainToASCII } from 'node:url'
+import type { MaybePromise } from '../base/cache.ts'
 import { Forbidden, Unauthenticated } from '../base/errors.ts'
 
 export type Role = 'admin' | 'developer' | 'support' | 'basic' | 'sending' | 'billing'
@@ -74,12 +76,12 @@ export interface Caller {
 
 /** Handed in by the accounts area. Each answer null means "no such", and never says why. */
 export interface Authenticator {
-  key(secret: string): Promise<Caller | null>
+  key(secret: string): MaybePromise<Caller | null>
   session(cookie: string): Promise<Caller | null>
   /** The caller acting as a child of its account; null: no child of that id. */
   subaccount(caller: Caller, subaccountId: string): Promise<Caller | null>
   /** False: the account has an address allowlist that applies to this caller, and the address is not on it. */
-  addressAllowed(caller: Caller, address: string): Promise<boolean>
+  addressAllowed(caller: Caller, address: string): MaybePromise<boolean>
 }
 
 export interface Requirement {
@@ -110,9 +112,11 @@ export function credentialsOf(headers: IncomingHttpHeaders): Credentials | 'none
   return cookie === undefined ? 'none' : { kind: 'session', cookie }
 }
 
+const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i
+
 function basicSecret(authorization: string): string | undefined {
   if (authorization.length > AUTHORIZATION_LENGTH_MAX) return undefined
-  const match = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(authorization)
+  const match = BASIC.exec(authorization)
   if (match === null) return undefined
   const pair = Buffer.from(match[1] as string, 'base64').toString('utf8')
   return pair.startsWith('api:') && pair.length > 4 ? pair.slice(4) : undefined

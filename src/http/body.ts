@@ -61,7 +61,7 @@ export interface RequestBody {
 export async function readBody(request: IncomingMessage, options: BodyOptions): Promise<RequestBody> {
   const { limit, spool, multipartOnly, digest } = options
   const contentType = request.headers['content-type'] ?? ''
-  const mediaType = (contentType.split(';', 1)[0] as string).trim().toLowerCase()
+  const mediaType = mediaTypeOf(contentType)
   if (multipartOnly && mediaType !== 'multipart/form-data') {
     const got = quotable(mediaType)
     throw new BadRequest(`Invalid request content type. Expecting 'multipart/form-data' but got '${got}'`)
@@ -96,6 +96,15 @@ export async function readBody(request: IncomingMessage, options: BodyOptions): 
   }
 }
 
+const MEDIA_TYPE = /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+$/
+
+/** In lower case, without parameters; empty for what is none, and then the body is read as one that has none. */
+export function mediaTypeOf(contentType: string): string {
+  const end = contentType.indexOf(';')
+  const mediaType = (end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase()
+  return MEDIA_TYPE.test(mediaType) ? mediaType : ''
+}
+
 const BRACE = 0x7b
 const BRACKET = 0x5b
 /** Blank bytes before the first one that counts; a longer run is no body that anyone sends. */
@@ -121,13 +130,20 @@ function isSmall({ headers }: IncomingMessage, limit: BodyLimit): boolean {
 function readWhole(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
+    let ended = false
+    const gone = () => {
+      if (!ended) reject(new Error('connection closed'))
+    }
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.once('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
-    request.once('error', reject)
+    request.on('end', () => {
+      ended = true
+      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
+    })
+    request.on('error', reject)
     // After an answer that did not wait for the body there is no error.
-    request.once('close', () => reject(new Error('connection closed')))
+    request.on('close', gone)
     // The client went away while its key was looked at: none of these events comes any more.
-    if (request.destroyed) reject(new Error('connection closed'))
+    if (request.destroyed) gone()
   })
 }
 

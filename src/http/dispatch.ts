@@ -1,7 +1,7 @@
 /**
  * The way of one request, the same for every operation:
  *
- * 1. refuse a foreign page's change (403) and paths that cannot exist (404)
+ * 1. refuse a foreign page's change (403)
  * 2. authenticate (401), check the address allowlist and the role (403), act as a subaccount
  * 3. the operation's own checks that need no body (404, 403)
  * 4. take from the rate limit (429)
@@ -11,20 +11,22 @@
  * Whatever is thrown on the way becomes an answer by the table in `errors.ts`. Files that were spooled are
  * discarded on failure, and after success unless the handler kept them.
  */
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import type { MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
-import { Forbidden, NotFound, Unauthenticated } from '../base/errors.ts'
+import { Forbidden, Unauthenticated } from '../base/errors.ts'
 import { chunkSize } from '../base/mime-message.ts'
 import { type Authenticator, authorize, type Caller, credentialsOf, type Requirement } from './auth.ts'
-import { DEFAULT_BODY_LIMIT, readBody } from './body.ts'
+import { DEFAULT_BODY_LIMIT, mediaTypeOf, readBody } from './body.ts'
 import { answerTo } from './errors.ts'
+import type { Exchange } from './exchange.ts'
 import { createFailedAttempts, type FailedAttempts } from './failed-attempts.ts'
-import { type Idempotency, idempotencyKey, requestDigest } from './idempotency.ts'
+import { type Idempotency, type IdempotencyRecord, idempotencyKey, requestDigest } from './idempotency.ts'
 import { acceptsFiles, type Context, type Operation } from './operation.ts'
 import type { OriginPolicy } from './origin.ts'
-import { Params, parseUrlencoded } from './params.ts'
-import { isReservedHead } from './path-table.ts'
+import { Fields, Params, parseUrlencoded } from './params.ts'
 import { limitExceeded, type RateLimiter, rateLimitHeaders } from './rate-limit.ts'
 import type { RemoteAddresses } from './remote-address.ts'
 import { eventFrames, Reply } from './reply.ts'
@@ -50,248 +52,271 @@ export interface DispatchParts {
   idempotency?: Idempotency | undefined
 }
 
-type Outgoing = { request: FastifyRequest; reply: FastifyReply; spec: Operation }
-
-/** After an early answer this much of an unread body is still taken in, so that the client, busy writing,
- *  gets to read the answer instead of a reset; then the connection goes. */
-const DISCARDED_BODY_MAX_BYTES = 64 * 1024 * 1024
-
-export type Dispatch = (spec: Operation, request: FastifyRequest, reply: FastifyReply) => Promise<void>
+export type Dispatch = (spec: Operation, exchange: Exchange) => Promise<void>
 
 export function createDispatch(parts: DispatchParts): Dispatch {
   const { clock, authenticator, limiter, spool, origin, remote, closing } = parts
   const failedAttempts = parts.failedAttempts ?? createFailedAttempts(clock)
+  const keyIdName = `${parts.headerPrefix}Key-Id`.toLowerCase()
   const onBehalfOfNames = [parts.headerPrefix, ...parts.headerPrefixAliases].map((prefix) =>
     `${prefix}On-Behalf-Of`.toLowerCase(),
   )
 
-  async function authenticate(requirement: Requirement, outgoing: Outgoing): Promise<Caller> {
-    const { request, reply, spec } = outgoing
-    const address = remote.address(request.raw)
-    const presented = await callerOf(request, address)
+  async function authenticate(
+    requirement: Requirement,
+    spec: Operation,
+    exchange: Exchange,
+  ): Promise<Caller> {
+    const address = remote.address(exchange.request)
+    const found = callerOf(exchange, address)
+    const presented = found instanceof Promise ? await found : found
     if (presented === null) {
       await failedAttempts.delay(address)
       throw new Unauthenticated()
     }
-    reply.header(`${parts.headerPrefix}Key-Id`, presented.keyId)
-    if (!(await authenticator.addressAllowed(presented, address))) {
+    exchange.setHeader(keyIdName, presented.keyId)
+    const allowed = authenticator.addressAllowed(presented, address)
+    if ((allowed instanceof Promise ? await allowed : allowed) !== true) {
       throw spec.plainText401 === true ? new Unauthenticated('Forbidden') : new Forbidden()
     }
-    authorize(presented, requirement, request.params as Record<string, string>)
-    return spec.onBehalfOf === 'argument' ? presented : await actingAs(presented, request)
+    authorize(presented, requirement, exchange.path)
+    const subaccountId = spec.onBehalfOf === 'argument' ? undefined : onBehalfOf(exchange.headers)
+    if (subaccountId === undefined || subaccountId === presented.accountId) return presented
+    return actingAs(presented, subaccountId)
   }
 
-  async function callerOf(request: FastifyRequest, address: string): Promise<Caller | null> {
-    const credentials = credentialsOf(request.headers)
+  /** Null: nothing, or nothing that is right, which counts as an attempt. */
+  function callerOf({ headers }: Exchange, address: string): MaybePromise<Caller | null> {
+    const credentials = credentialsOf(headers)
     if (credentials === 'none') return null
-    let caller: Caller | null = null
-    if (credentials !== 'wrong') {
-      if (credentials.kind === 'key') caller = await authenticator.key(credentials.secret)
-      else if (origin.knowsHost(request.headers)) caller = await authenticator.session(credentials.cookie)
-      else throw new Forbidden()
+    const attempted = (caller: Caller | null) => {
+      if (caller === null) failedAttempts.failed(address)
+      return caller
     }
-    if (caller === null) failedAttempts.failed(address)
-    return caller
+    if (credentials === 'wrong') return attempted(null)
+    if (credentials.kind === 'session' && !origin.knowsHost(headers)) throw new Forbidden()
+    const found =
+      credentials.kind === 'key'
+        ? authenticator.key(credentials.secret)
+        : authenticator.session(credentials.cookie)
+    return found instanceof Promise ? found.then(attempted) : attempted(found)
   }
 
-  async function actingAs(caller: Caller, request: FastifyRequest): Promise<Caller> {
-    const subaccountId = onBehalfOf(request)
-    if (subaccountId === undefined || subaccountId === caller.accountId) return caller
+  async function actingAs(caller: Caller, subaccountId: string): Promise<Caller> {
     if (caller.kind === 'domain' || caller.kind === 'public') throw new Forbidden()
     const acting = await authenticator.subaccount(caller, subaccountId)
     if (acting === null) throw new Forbidden()
     return acting
   }
 
-  function onBehalfOf(request: FastifyRequest): string | undefined {
-    const name = onBehalfOfNames.find((candidate) => request.headers[candidate])
-    return name === undefined ? undefined : String(request.headers[name])
+  function onBehalfOf(headers: IncomingHttpHeaders): string | undefined {
+    for (const name of onBehalfOfNames) if (headers[name]) return String(headers[name])
+    return undefined
   }
 
   /** @throws TooManyRequests in the form of the limit. Every answer from here on carries its headers. */
-  function takeFromLimit(caller: Caller, { request, reply, spec }: Outgoing): void {
+  function takeFromLimit(caller: Caller, spec: Operation, exchange: Exchange): void {
     const name = spec.rateLimit ?? 'default'
     if (name === 'none') return
     const grant = limiter.take(name, name === 'default' ? caller.keyId : caller.accountId)
     if (grant === undefined) return
-    reply.headers(rateLimitHeaders(grant))
+    exchange.setHeaders(rateLimitHeaders(grant))
     if (grant.allowed) return
     const domainName = typeof spec.auth === 'object' ? spec.auth.domain : undefined
-    const path = request.params as Record<string, string>
-    throw limitExceeded(name, grant.retrySeconds, path[domainName ?? ''] ?? '')
+    throw limitExceeded(name, grant.retrySeconds, exchange.path[domainName ?? ''] ?? '')
   }
 
-  function contextOf(
-    params: Params,
-    caller: Caller | null,
-    outgoing: Outgoing,
-  ): Context<string, Caller | null> {
-    const { request, reply } = outgoing
-    let signal: AbortSignal | undefined
-    return {
-      params,
-      path: request.params as Record<string, string>,
-      caller,
-      requestId: request.id,
-      remoteAddress: remote.address(request.raw),
-      isSecure: remote.isSecure(request.raw),
-      method: request.method,
-      headers: request.headers,
-      onBehalfOf: onBehalfOf(request),
-      log: request.log,
-      get signal() {
-        signal ??= endSignal(reply, closing)
-        return signal
-      },
-    }
-  }
-
-  function sendError(error: unknown, { request, reply, spec }: Outgoing): void {
-    if (request.raw.destroyed && !request.raw.complete) {
-      request.log.debug({ operation: spec.id }, 'client went away during its request')
-      reply.hijack()
-      reply.raw.destroy()
+  function sendError(error: unknown, spec: Operation, exchange: Exchange): void {
+    const { request } = exchange
+    if (request.destroyed && !request.complete) {
+      exchange.log.debug({ operation: spec.id }, 'client went away during its request')
+      exchange.abandon()
       return
     }
     const answer = answerTo(error, clock.now())
-    if (answer.ourFault) request.log.error({ err: error, operation: spec.id }, 'request failed')
-    reply.code(answer.status).headers(answer.headers)
-    if (answer.status === 401 && mayChallenge(request)) {
-      reply.header('www-authenticate', `Basic realm="${parts.authRealm}"`)
+    if (answer.ourFault) exchange.log.error({ err: error, operation: spec.id }, 'request failed')
+    exchange.status = answer.status
+    exchange.setHeaders(answer.headers)
+    if (answer.status === 401 && mayChallenge(exchange.headers)) {
+      exchange.setHeader('www-authenticate', `Basic realm="${parts.authRealm}"`)
     }
-    discardBody(request)
+    exchange.discardBody()
     if (answer.status === 401 && spec.plainText401 === true) {
-      reply.type('text/plain; charset=utf-8').send('Forbidden')
+      exchange.setHeader('content-type', 'text/plain; charset=utf-8')
+      exchange.send('Forbidden')
     } else {
-      sendJson(reply, answer.body)
+      exchange.sendJson(answer.body)
     }
   }
 
-  function send(result: Reply | object, context: Context<string, Caller | null>, reply: FastifyReply): void {
+  function send(result: Reply | object, context: RequestContext, exchange: Exchange): void {
     if (!(result instanceof Reply)) {
-      sendJson(reply, result)
+      exchange.sendJson(result)
       return
     }
-    reply.code(result.status).headers(result.headers as Record<string, string | string[]>)
+    exchange.status = result.status
+    exchange.setHeaders(result.headers)
     const { content } = result
-    if (content.kind === 'json') sendJson(reply, content.body)
-    else if (content.kind === 'none') reply.send()
+    const isHead = exchange.method === 'HEAD'
+    if (content.kind === 'json') exchange.sendJson(content.body)
+    else if (content.kind === 'none') exchange.send(undefined)
     else if (content.kind === 'bytes') {
-      reply.type(content.contentType).header('content-length', chunkSize(content.chunk))
-      if (content.chunk instanceof Uint8Array) reply.send(Buffer.from(content.chunk))
-      else
-        reply.send(
-          context.method === 'HEAD' ? '' : Readable.from(content.chunk.open(), { objectMode: false }),
-        )
+      const { chunk } = content
+      exchange.setHeader('content-type', sendableType(content.contentType))
+      exchange.setHeader('content-length', chunkSize(chunk))
+      if (chunk instanceof Uint8Array) exchange.send(Buffer.from(chunk))
+      else if (isHead) exchange.send('')
+      // Opened, a file would stay open for a client that has gone.
+      else if (exchange.response.destroyed) exchange.abandon()
+      else exchange.send(streamOf(chunk.open()))
     } else {
-      reply.type('text/event-stream; charset=utf-8')
-      reply.send(context.method === 'HEAD' ? '' : eventFrames(content.events, context.signal, clock))
+      exchange.setHeader('content-type', 'text/event-stream; charset=utf-8')
+      exchange.send(isHead ? '' : eventFrames(content.events, context.signal, clock))
     }
   }
 
   /** Runs the handler, or repeats the answer of the first call under the same Idempotency-Key. */
-  async function act(context: Context<string, Caller | null>, { request, spec }: Outgoing): Promise<object> {
+  function act(context: RequestContext, spec: Operation, exchange: Exchange): Promise<object> {
     const { idempotency } = parts
+    const { method } = exchange
     const key =
-      idempotency && request.method === 'POST'
-        ? idempotencyKey(request.headers['idempotency-key'])
-        : undefined
+      idempotency && method === 'POST' ? idempotencyKey(exchange.headers['idempotency-key']) : undefined
     if (idempotency === undefined || key === undefined || context.caller === null)
       return spec.handler(context)
-    const path = (request.raw.url as string).split('?', 1)[0] as string
+    const path = exchange.url.split('?', 1)[0] as string
     const call = {
       accountId: context.caller.accountId,
       key,
-      digest: requestDigest(request.method, path, context.params.digest()),
+      digest: requestDigest(method, path, context.params.digest()),
       joins: spec.joinsIdempotency === true,
     }
-    return idempotency.run(call, (record) =>
-      spec.handler(Object.defineProperty(context, 'idempotency', { value: record, configurable: true })),
-    )
+    return idempotency.run(call, (record) => {
+      context.idempotency = record
+      return spec.handler(context)
+    })
   }
 
-  return async function dispatch(spec, request, reply) {
-    const outgoing = { request, reply, spec }
+  return async function dispatch(spec, exchange) {
+    const { path, headers } = exchange
     let uploads: Uploads | null = null
     try {
-      checkPath(spec, request)
-      if (spec.crossSite !== true && origin.refuses(request.method, request.headers)) throw new Forbidden()
-      const caller = spec.auth === 'public' ? null : await authenticate(spec.auth, outgoing)
-      await spec.beforeBody?.({ path: request.params as Record<string, string>, caller })
-      if (caller !== null) takeFromLimit(caller, outgoing)
-      const body = await readBody(request.raw, {
+      if (spec.crossSite !== true && origin.refuses(exchange.method, headers)) throw new Forbidden()
+      const caller = spec.auth === 'public' ? null : await authenticate(spec.auth, spec, exchange)
+      const checked = spec.beforeBody?.({ path, caller })
+      if (checked instanceof Promise) await checked
+      if (caller !== null) takeFromLimit(caller, spec, exchange)
+      const body = await readBody(exchange.request, {
         limit: spec.bodyLimit ?? DEFAULT_BODY_LIMIT,
         spool: acceptsFiles(spec) ? spool : null,
         multipartOnly: spec.multipartOnly === true,
-        digest: request.headers['idempotency-key'] !== undefined,
+        digest: headers['idempotency-key'] !== undefined,
       })
       uploads = body.uploads
       const params = new Params({
-        query: parseUrlencoded(queryOf(request)),
+        query: queryOf(exchange.url),
         body: body.fields,
         document: body.document,
-        files: uploads?.files ?? [],
-        fileDigests: uploads?.digests ?? [],
+        files: uploads?.files ?? NONE,
+        fileDigests: uploads?.digests ?? NONE,
       })
-      const context = contextOf(params, caller, outgoing)
-      const result = await act(context, outgoing)
-      await uploads?.discardUnkept()
+      const context = new RequestContext(params, caller, exchange, { remote, onBehalfOf, closing })
+      const result = await act(context, spec, exchange)
+      if (uploads !== null) await uploads.discardUnkept()
       uploads = null
-      send(result, context, reply)
+      send(result, context, exchange)
     } catch (error) {
       await uploads?.discardAll()
-      sendError(error, outgoing)
+      sendError(error, spec, exchange)
     }
   }
 }
 
-/** An empty part would make `/v3/example.com/bounces/` mean one bounce without an address. */
-function checkPath(spec: Operation, request: FastifyRequest): void {
-  const values = Object.values(request.params as Record<string, string>)
-  if (values.includes('') || isReservedHead(spec.path, values[0])) throw new NotFound()
+const NONE: readonly never[] = []
+
+/** Types of attachments are their senders' words. */
+function sendableType(contentType: string): string {
+  const isSendable = /^[\t\x20-\x7e]*$/.test(contentType) && mediaTypeOf(contentType) !== ''
+  return isSendable ? contentType : 'application/octet-stream'
 }
 
-function queryOf(request: FastifyRequest): string {
-  const url = request.raw.url as string
+/** A stream as it is, so that what ends it closes what it reads from. */
+const streamOf = (source: AsyncIterable<Uint8Array>): Readable =>
+  source instanceof Readable ? source : Readable.from(source, { objectMode: false })
+
+/** What a handler gets; what it rarely asks for is made when it does. */
+class RequestContext implements Context<string, Caller | null> {
+  readonly params: Params
+  readonly path: Readonly<Record<string, string>>
+  readonly caller: Caller | null
+  readonly requestId: string
+  readonly remoteAddress: string
+  readonly method: string
+  readonly headers: IncomingHttpHeaders
+  idempotency?: IdempotencyRecord
+  readonly #exchange: Exchange
+  readonly #parts: ContextParts
+  #signal: AbortSignal | undefined
+
+  constructor(params: Params, caller: Caller | null, exchange: Exchange, parts: ContextParts) {
+    this.params = params
+    this.path = exchange.path
+    this.caller = caller
+    this.requestId = exchange.id
+    this.remoteAddress = parts.remote.address(exchange.request)
+    this.method = exchange.method
+    this.headers = exchange.headers
+    this.#exchange = exchange
+    this.#parts = parts
+  }
+
+  get isSecure(): boolean {
+    return this.#parts.remote.isSecure(this.#exchange.request)
+  }
+
+  get onBehalfOf(): string | undefined {
+    return this.#parts.onBehalfOf(this.headers)
+  }
+
+  get log(): Logger {
+    return this.#exchange.log
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= endSignal(this.#exchange.response, this.#parts.closing)
+    return this.#signal
+  }
+}
+
+interface ContextParts {
+  remote: RemoteAddresses
+  onBehalfOf(headers: IncomingHttpHeaders): string | undefined
+  closing: AbortSignal
+}
+
+const NO_QUERY = new Fields()
+
+function queryOf(url: string): Fields {
   const mark = url.indexOf('?')
-  return mark < 0 ? '' : url.slice(mark + 1)
+  return mark < 0 ? NO_QUERY : parseUrlencoded(url.slice(mark + 1))
 }
 
 /**
  * Every 401 carries the challenge, except to a script of our own pages: there the browser would open its
  * password window and remember the credentials, which the dashboard must never cause.
  */
-function mayChallenge(request: FastifyRequest): boolean {
-  const { headers } = request
+function mayChallenge(headers: IncomingHttpHeaders): boolean {
   return !(headers['sec-fetch-site'] === 'same-origin' && headers['sec-fetch-mode'] !== 'navigate')
 }
 
-function sendJson(reply: FastifyReply, body: unknown): void {
-  reply.type('application/json; charset=utf-8').send(JSON.stringify(body))
-}
-
-/** Lets go of what the client is still sending, up to a limit; the request's own deadline ends a slow one. */
-export function discardBody(request: FastifyRequest): void {
-  const { raw } = request
-  if (raw.complete || raw.readableEnded) return
-  let discarded = 0
-  raw.on('data', (chunk: Buffer) => {
-    discarded += chunk.byteLength
-    if (discarded > DISCARDED_BODY_MAX_BYTES) raw.destroy()
-  })
-  raw.on('error', () => {})
-  raw.resume()
-}
-
 /** Aborts once the answer is out, the client is gone or the server closes. */
-function endSignal(reply: FastifyReply, closing: AbortSignal): AbortSignal {
+function endSignal(response: ServerResponse, closing: AbortSignal): AbortSignal {
   const controller = new AbortController()
   const end = () => {
     closing.removeEventListener('abort', end)
     controller.abort()
   }
-  reply.raw.once('close', end)
+  response.once('close', end)
   closing.addEventListener('abort', end)
-  if (reply.raw.destroyed || closing.aborted) end()
+  if (response.destroyed || closing.aborted) end()
   return controller.signal
 }

@@ -1,19 +1,14 @@
 /**
- * The framework and the sockets below the routes: deadlines, limits, and answers to what cannot be parsed.
+ * The sockets below the routes: deadlines, limits, and answers to what cannot be parsed.
  * Requests with both Content-Length and Transfer-Encoding, or other framing that proxies read differently
  * (RFC 9112 §6.3), never get past Node's parser.
  */
 import { once } from 'node:events'
+import type { Server } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
-import Fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  LogController,
-} from 'fastify'
 import type { Clock, Timer } from '../base/clock.ts'
-import { newId } from '../base/ids.ts'
+import { JSON_TYPE } from './exchange.ts'
 
 /** A client that has not finished its headers by then is no client (slow header attack). */
 const HEADERS_DEADLINE_MS = 10_000
@@ -25,8 +20,6 @@ const KEEP_ALIVE_MS = 72_000
 const DEADLINE_CHECK_MS = 1_000
 /** Headers of one request; paging tokens are at most 2 KiB, cookies small. */
 const HEADERS_MAX_BYTES = 32 * 1024
-/** Percent-encoded paging tokens and addresses. */
-const PATH_PART_MAX_LENGTH = 4 * 1024
 /** Open connections; each costs some 10 KB. Above it the system's backlog waits. */
 const CONNECTIONS_MAX = 10_000
 /** How often a closing server looks for connections that have become idle. */
@@ -37,52 +30,6 @@ export interface Deadlines {
   requestMs?: number
   keepAliveMs?: number
   closeGraceMs?: number
-}
-
-export const JSON_TYPE = 'application/json; charset=utf-8'
-
-/** For every answer of the API; pages bring their own. A body opened in a browser runs no script. */
-export const API_HEADERS = {
-  'cache-control': 'no-store',
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-}
-
-export function createFastify(options: {
-  logger: FastifyBaseLogger
-  clock: Clock
-  deadlines?: Deadlines
-}): FastifyInstance {
-  const { deadlines = {} } = options
-  const fastify = Fastify({
-    loggerInstance: options.logger,
-    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
-    genReqId: () => newId(options.clock.now()),
-    requestIdHeader: false,
-    return503OnClosing: false, // the onRequest hook answers in the contract's form
-    forceCloseConnections: 'idle',
-    exposeHeadRoutes: false,
-    http: serverLimits(deadlines),
-    requestTimeout: deadlines.requestMs ?? REQUEST_DEADLINE_MS,
-    keepAliveTimeout: deadlines.keepAliveMs ?? KEEP_ALIVE_MS,
-    clientErrorHandler: (error, socket) => answerUnparsable(error, socket),
-    frameworkErrors: (error, _request, genericReply) => {
-      const reply = genericReply as unknown as FastifyReply
-      const tooLong = error.code === 'FST_ERR_MAX_PARAM_LENGTH' || error.statusCode === 414
-      const body = JSON.stringify({ message: tooLong ? 'URI Too Long' : 'Bad Request' })
-      reply
-        .code(tooLong ? 414 : 400)
-        .headers(API_HEADERS)
-        .type(JSON_TYPE)
-        .send(body)
-    },
-    routerOptions: { maxParamLength: PATH_PART_MAX_LENGTH, querystringParser: () => ({}) },
-  })
-  // `dispatch` reads bodies itself: streaming, by their first byte, after authentication.
-  fastify.removeAllContentTypeParsers()
-  fastify.addContentTypeParser('*', (_request, _payload, done) => done(null))
-  return fastify as unknown as FastifyInstance
 }
 
 export function serverLimits(deadlines: Deadlines) {
@@ -116,7 +63,8 @@ export function answerUnparsable(error: Error & { code?: string }, socket: Socke
   socket.end([...head, 'Connection: close', '', body].join('\r\n'))
 }
 
-export async function listening(server: HttpsServer, port: number, host: string): Promise<void> {
+/** Resolves once the server is open. @throws the system's error if it cannot be */
+export async function listening(server: Server | HttpsServer, port: number, host: string): Promise<void> {
   const opened = once(server, 'listening') // rejects on 'error'
   server.listen({ port, host })
   await opened
@@ -133,8 +81,8 @@ export function everySweep(clock: Clock, run: () => void): Timer {
   return { cancel: () => timer.cancel() }
 }
 
-export async function closed(server: HttpsServer | undefined): Promise<void> {
-  if (server === undefined) return
+export async function closed(server: Server | HttpsServer): Promise<void> {
+  if (!server.listening) return
   const ended = once(server, 'close')
   server.close()
   server.closeIdleConnections()

@@ -12,7 +12,8 @@
  *     })
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
+import type { MaybePromise } from '../base/cache.ts'
 import type { Caller, Requirement } from './auth.ts'
 import type { BodyLimit } from './body.ts'
 import type { IdempotencyRecord } from './idempotency.ts'
@@ -65,7 +66,7 @@ export interface Context<Name extends string, C> {
   headers: IncomingHttpHeaders
   /** The `<prefix>On-Behalf-Of` id as sent; acted upon already unless `onBehalfOf` is `argument`. */
   onBehalfOf: string | undefined
-  log: FastifyBaseLogger
+  log: Logger
   /** Aborts when the client goes or the server closes. */
   signal: AbortSignal
   /** Only in a POST under an Idempotency-Key; for operations with `joinsIdempotency`. */
@@ -107,7 +108,7 @@ type CallerOf<A> = A extends 'public' ? null : Caller
 
 export interface Operation extends OperationDoc<string, 'public' | Requirement> {
   /** Checks what needs no body (does the domain exist, may it send) before a large one is read. */
-  beforeBody?(context: { path: Readonly<Record<string, string>>; caller: Caller | null }): Promise<void>
+  beforeBody?(context: { path: Readonly<Record<string, string>>; caller: Caller | null }): MaybePromise<void>
   /** A plain object is the JSON body of a 200. */
   handler(context: Context<string, Caller | null>): Promise<object>
 }
@@ -115,7 +116,10 @@ export interface Operation extends OperationDoc<string, 'public' | Requirement> 
 /** Types the handler by path and auth. @throws Error if the domain of `auth` or an alias does not fit the path. */
 export function operation<const P extends string, const A extends 'public' | Requirement>(
   spec: OperationDoc<P, A> & {
-    beforeBody?(context: { path: Readonly<Record<PathNames<P>, string>>; caller: CallerOf<A> }): Promise<void>
+    beforeBody?(context: {
+      path: Readonly<Record<PathNames<P>, string>>
+      caller: CallerOf<A>
+    }): MaybePromise<void>
     handler(context: Context<PathNames<P>, CallerOf<A>>): Promise<object | Reply>
   },
 ): Operation {

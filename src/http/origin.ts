@@ -11,8 +11,8 @@ export interface OriginPolicy {
   refuses(method: string, headers: IncomingHttpHeaders): boolean
   /** True: `Host` is a configured or a loopback name. */
   knowsHost(headers: IncomingHttpHeaders): boolean
-  /** Headers that let a configured origin read the answer; empty for everyone else. */
-  corsHeaders(headers: IncomingHttpHeaders): Record<string, string>
+  /** Headers that let a configured origin read the answer; undefined where none is configured. */
+  corsHeaders(headers: IncomingHttpHeaders): Record<string, string> | undefined
   /** The answer to a configured origin's preflight; undefined for everyone else. */
   preflightHeaders(headers: IncomingHttpHeaders): Record<string, string> | undefined
 }
@@ -39,9 +39,9 @@ export function createOriginPolicy(options: OriginOptions): OriginPolicy {
   /** Pages we served ourselves, under any name that is ours. */
   const isOwnPage = (origin: string, headers: IncomingHttpHeaders) =>
     ownOrigins.has(origin) || (knowsHost(headers) && originHost(origin) === headers.host?.toLowerCase())
-  const corsHeaders = (headers: IncomingHttpHeaders): Record<string, string> => {
+  const corsHeaders = (headers: IncomingHttpHeaders) => {
     const { origin } = headers
-    if (allowed.size === 0) return {}
+    if (allowed.size === 0) return undefined
     if (origin === undefined || !allowed.has(origin)) return { vary: 'Origin' }
     return { vary: 'Origin', 'access-control-allow-origin': origin }
   }

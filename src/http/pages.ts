@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, relative, sep } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Exchange } from './exchange.ts'
 
 export interface Page {
   bytes: Buffer
@@ -95,12 +95,17 @@ function pageOf(bytes: Buffer, type: string, isHashed: boolean): Page {
 }
 
 /** Answers with the page, its gzipped form where the browser takes it, or 304 for the copy it has. */
-export function sendPage(page: Page, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  reply.headers(page.headers)
-  if (request.headers['if-none-match'] === page.headers['etag']) return reply.code(304).send()
+export function sendPage(page: Page, exchange: Exchange): void {
+  exchange.setHeaders(page.headers)
+  if (exchange.headers['if-none-match'] === page.headers['etag']) {
+    exchange.status = 304
+    exchange.send(undefined)
+    return
+  }
   const takesGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/.test(
-    String(request.headers['accept-encoding'] ?? ''),
+    String(exchange.headers['accept-encoding'] ?? ''),
   )
-  if (page.gzipped === undefined || !takesGzip) return reply.send(page.bytes)
-  return reply.header('content-encoding', 'gzip').send(page.gzipped)
+  const zipped = takesGzip ? page.gzipped : undefined
+  if (zipped !== undefined) exchange.setHeader('content-encoding', 'gzip')
+  exchange.send(zipped ?? page.bytes)
 }

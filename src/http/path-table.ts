@@ -1,40 +1,148 @@
-/** Which methods a path has, to tell a 405 from a 404; and paths that look known but are not. */
+/**
+ * Which value (a route) a method and a path lead to, and which methods a path has, to tell a 405 from a 404.
+ *
+ * Templates are parts between slashes; a part in braces takes any text but none. A fixed part wins over a variable
+ * one, and where nothing lies behind it, the variable one is tried. Parts of a path are percent-decoded once.
+ */
+import { BadRequest } from '../base/errors.ts'
 
 /** Static heads under /v3 that win over `{domain}` (auth-limits.md section 1, rule 11). */
 const RESERVED_HEADS = new Set([
   ...['domains', 'ips', 'ip_pools', 'ip_warmups', 'dynamic_pools', 'routes', 'lists', 'stats'],
 ])
+/** Percent-encoded paging tokens and addresses. */
+const PART_MAX_LENGTH = 4 * 1024
 
-/** True if the template starts `/v3/{x}` and this x is the head of another resource, never a domain. */
-export function isReservedHead(template: string, head: string | undefined): boolean {
-  return template.startsWith('/v3/{') && RESERVED_HEADS.has((head ?? '').toLowerCase())
+export interface Found<T> {
+  value: T
+  /** The variable parts by their names, decoded. */
+  path: Readonly<Record<string, string>>
 }
 
-export class PathTable {
-  /** Templates by their number of parts. */
-  private readonly byLength = new Map<number, Array<{ parts: string[]; template: string; method: string }>>()
+interface Node<T> {
+  fixed: Map<string, Node<T>>
+  variable: Node<T> | null
+  routes: Map<string, { value: T; names: readonly string[] }>
+}
 
-  add(method: string, template: string): void {
-    const parts = template.split('/')
-    const rows = this.byLength.get(parts.length) ?? []
-    rows.push({ parts, template, method })
-    this.byLength.set(parts.length, rows)
+/** A part is longer than any that means something. */
+export class PartTooLong extends Error {}
+
+/** Answers that are remembered: an application asks for the same few paths all the time. */
+const KNOWN_MAX = 1_000
+const KNOWN_MAX_LENGTH = 256
+
+export class PathTable<T> {
+  readonly #root: Node<T> = emptyNode()
+  readonly #known = new Map<string, Found<T>>()
+
+  /** @throws Error if there is one for this method and path */
+  add(method: string, template: string, value: T): void {
+    let node = this.#root
+    const names: string[] = []
+    for (const part of template.split('/')) {
+      if (part.startsWith('{')) {
+        names.push(part.slice(1, -1))
+        node.variable ??= emptyNode()
+        node = node.variable
+      } else {
+        const next: Node<T> = node.fixed.get(part) ?? emptyNode()
+        node.fixed.set(part, next)
+        node = next
+      }
+    }
+    if (node.routes.has(method)) throw new Error(`two routes for ${method} ${template}`)
+    node.routes.set(method, { value, names })
+    this.#known.clear()
   }
 
-  /** Methods of every template that fits the path (without query), HEAD beside GET; empty: unknown path. */
-  methodsOf(path: string): string[] {
-    const parts = path.split('/')
-    const methods = new Set<string>()
-    for (const row of this.byLength.get(parts.length) ?? []) {
-      const fits = row.parts.every(
-        (part, index) => part === parts[index] || (isVariable(part) && parts[index]),
-      )
-      if (!fits || isReservedHead(row.template, parts[2])) continue
-      methods.add(row.method)
-      if (row.method === 'GET') methods.add('HEAD')
+  /** `path`: without its query. Null: nothing is there. @throws BadRequest for broken escapes; PartTooLong */
+  find(method: string, path: string): Found<T> | null {
+    const name = `${method} ${path}`
+    const known = this.#known.get(name)
+    if (known !== undefined) return known
+    if (path.length > KNOWN_MAX_LENGTH) return this.#find(method, path)
+    // A copy: the path may be a slice of a URL of many kilobytes, all of which would be kept with it.
+    const found = this.#find(method, Buffer.from(path).toString())
+    if (found !== null) {
+      if (this.#known.size >= KNOWN_MAX) this.#known.clear()
+      this.#known.set(name, found)
     }
+    return found
+  }
+
+  #find(method: string, path: string): Found<T> | null {
+    const parts = partsOf(path)
+    const values: string[] = []
+    const route = this.#lookUp(this.#root, method, parts, 0, values)
+    if (!route) return null
+    const named: Record<string, string> = {}
+    for (let at = 0; at < values.length; at++) named[route.names[at] as string] = values[at] as string
+    return { value: route.value, path: Object.freeze(named) }
+  }
+
+  #lookUp(
+    node: Node<T>,
+    method: string,
+    parts: readonly string[],
+    at: number,
+    values: string[],
+  ): { value: T; names: readonly string[] } | null {
+    const part = parts[at]
+    if (part === undefined) return node.routes.get(method) ?? null
+    const fixed = node.fixed.get(part)
+    const found = fixed ? this.#lookUp(fixed, method, parts, at + 1, values) : null
+    if (found || node.variable === null || !fits(parts, at)) return found
+    values.push(part)
+    const behind = this.#lookUp(node.variable, method, parts, at + 1, values)
+    if (!behind) values.pop()
+    return behind
+  }
+
+  /** Methods of every template that fits the path, HEAD beside GET; empty: unknown path. */
+  methodsOf(path: string): string[] {
+    const parts = partsOf(path)
+    const methods = new Set<string>()
+    let nodes = [this.#root]
+    for (let at = 0; at < parts.length; at++) {
+      nodes = nodes.flatMap((node) =>
+        [
+          node.fixed.get(parts[at] as string) ?? [],
+          node.variable && fits(parts, at) ? node.variable : [],
+        ].flat(),
+      )
+    }
+    for (const { routes } of nodes) for (const method of routes.keys()) methods.add(method)
     return [...methods].sort()
   }
 }
 
-const isVariable = (part: string) => part.startsWith('{')
+const emptyNode = <T>(): Node<T> => ({ fixed: new Map(), variable: null, routes: new Map() })
+
+/**
+ * Whether the part at this place can be a variable one. An empty part would make `/v3/example.com/bounces/` mean one
+ * bounce without an address, and the head of another resource is never a domain.
+ */
+function fits(parts: readonly string[], at: number): boolean {
+  const part = parts[at] as string
+  if (part === '') return false
+  return at !== 2 || parts[1] !== 'v3' || !RESERVED_HEADS.has(part.toLowerCase())
+}
+
+function partsOf(path: string): string[] {
+  const parts = path.split('/')
+  for (let at = 0; at < parts.length; at++) {
+    const part = parts[at] as string
+    if (part.includes('%')) parts[at] = decoded(part)
+    if ((parts[at] as string).length > PART_MAX_LENGTH) throw new PartTooLong()
+  }
+  return parts
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch (error) {
+    throw new BadRequest('Bad Request', { cause: error })
+  }
+}

@@ -130,6 +130,28 @@ test('replies: status, text, bytes, lazy bytes, redirect, nothing; HEAD like GET
   assert.match((await server.fetch('/text')).headers.get('content-security-policy') ?? '', /sandbox/)
 })
 
+test('types that no header can carry are sent as bytes without one, and a bad field is our fault', async () => {
+  await using server = await startServer([
+    get('/euro', async () => bytesReply(new Uint8Array([1]), 'text/€')),
+    get('/control', async () => bytesReply(new Uint8Array([1]), 'text/\x01')),
+    get('/no-type', async () => bytesReply(new Uint8Array([1]), 'words')),
+    get('/field', async () => jsonReply({ a: 1 }, { status: 201, headers: { location: 'a\nb' } })),
+  ])
+  for (const path of ['/euro', '/control', '/no-type']) {
+    const response = await server.fetch(path)
+    assert.deepEqual(
+      [response.status, response.headers.get('content-type'), (await response.arrayBuffer()).byteLength],
+      [200, 'application/octet-stream', 1],
+      path,
+    )
+  }
+  const response = await server.fetch('/field')
+  assert.equal(response.status, 500)
+  assert.deepEqual(await response.json(), { message: 'Internal Server Error' })
+  assert.equal(response.headers.get('location'), null)
+  assert.ok(response.headers.get('x-service-request-id'))
+})
+
 test('an unknown error is a 500 with the cause in the log and nothing of it in the answer', async () => {
   const failing = get('/fail', async () => {
     throw new Error('outer', { cause: new Error('inner secret') })

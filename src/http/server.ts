@@ -3,36 +3,36 @@
  * what holds for every answer. Nothing here knows a resource; what the parts need is handed in.
  */
 import { setMaxListeners } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttpsServer, type Server as HttpsServer, type ServerOptions } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
-import { BadRequest, MethodNotAllowed, NotFound, Unavailable } from '../base/errors.ts'
+import { MethodNotAllowed, NotFound, Unavailable } from '../base/errors.ts'
+import { newId } from '../base/ids.ts'
 import type { Authenticator } from './auth.ts'
-import { createDispatch, discardBody } from './dispatch.ts'
+import { createDispatch } from './dispatch.ts'
 import { answerTo } from './errors.ts'
+import { Exchange } from './exchange.ts'
 import type { FailedAttempts } from './failed-attempts.ts'
 import type { Idempotency } from './idempotency.ts'
 import {
-  API_HEADERS,
   answerUnparsable,
   closed,
-  createFastify,
   type Deadlines,
   everySweep,
-  JSON_TYPE,
   limitConnections,
   listening,
   serverLimits,
 } from './listener.ts'
 import { describeApi } from './openapi.ts'
 import type { JsonSchema, Operation } from './operation.ts'
-import { createOriginPolicy, hostName, type OriginPolicy } from './origin.ts'
+import { createOriginPolicy, hostName } from './origin.ts'
 import { ownOperations } from './own-operations.ts'
 import { type Page, sendPage } from './pages.ts'
-import { PathTable } from './path-table.ts'
+import { PartTooLong, PathTable } from './path-table.ts'
 import type { RateLimiter } from './rate-limit.ts'
-import { createRemoteAddresses, type RemoteAddresses } from './remote-address.ts'
+import { createRemoteAddresses } from './remote-address.ts'
 import type { FileSpool } from './uploads.ts'
 
 /** Parameters may come in the query string, yet a long one belongs into the body. */
@@ -48,7 +48,7 @@ export interface HttpServerOptions {
   port: number
   /** A second listener with TLS for the same routes. */
   tls?: { port: number; options: ServerOptions }
-  logger: FastifyBaseLogger
+  logger: Logger
   clock: Clock
   /** Public address, without a final slash: the base of links, and an own origin. */
   baseUrl: string
@@ -100,17 +100,18 @@ export interface HttpServer {
   close(): Promise<void>
   /** The machine description as it stands. */
   describe(): JsonSchema
-  fastify: FastifyInstance
 }
 
+/** Answers one request; a route of the table. */
+type Route = (exchange: Exchange) => void
+
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { clock, baseUrl, headerPrefix = 'X-Service-', deadlines = {} } = options
+  const { clock, logger, baseUrl, headerPrefix = 'X-Service-', deadlines = {} } = options
   const closing = new AbortController()
   setMaxListeners(0, closing.signal) // every open stream listens
   const operations: Operation[] = []
   const schemas: Record<string, JsonSchema> = {}
-  const paths = new PathTable()
-  const fastify = createFastify(options)
+  const routes = new PathTable<Route>()
   const origin = createOriginPolicy({
     baseUrls: [baseUrl, ...(options.otherBaseUrls ?? [])],
     corsOrigins: options.corsOrigins ?? [],
@@ -130,44 +131,113 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     closing: closing.signal,
     idempotency: options.idempotency,
   })
-  const operationOf = new WeakMap<FastifyRequest, string>()
+  const requestIdName = `${headerPrefix}Request-Id`.toLowerCase()
+  const exchangeParts = { logger, requestIdName, beforeSend }
   let description: JsonSchema | undefined
-  let tlsServer: HttpsServer | undefined
 
-  const describe = () => describeApi(operations, { baseUrl, headerPrefix, schemas })
+  /** Every request, over TLS or not. */
+  function answer(request: IncomingMessage, response: ServerResponse): void {
+    const exchange = new Exchange(newId(clock.now()), request, response, exchangeParts)
+    try {
+      route(exchange)
+    } catch (error) {
+      refuse(error, exchange)
+    }
+  }
 
-  if (options.strictTransport) announceTls(fastify, remote, options.strictTransport)
-  installDefaults(fastify, { options, headerPrefix, origin, paths, operationOf, closing: closing.signal })
+  /** @throws what `refuse` answers */
+  function route(exchange: Exchange): void {
+    const cors = origin.corsHeaders(exchange.headers)
+    if (cors !== undefined) exchange.setHeaders(cors)
+    if (closing.signal.aborted) {
+      exchange.setHeader('connection', 'close')
+      throw new Unavailable()
+    }
+    if (exchange.url.length > URL_MAX_LENGTH) throw new PartTooLong()
+    const path = pathOf(exchange.url)
+    const found = routes.find(exchange.method, path)
+    if (found === null) {
+      answerUnrouted(exchange, path)
+    } else {
+      exchange.path = found.path
+      found.value(exchange)
+    }
+  }
+
+  /** Neither operation nor page: a preflight, a route of the dashboard itself, 405 or 404. */
+  function answerUnrouted(exchange: Exchange, path: string): void {
+    const { method } = exchange
+    const preflight = method === 'OPTIONS' ? origin.preflightHeaders(exchange.headers) : undefined
+    if (preflight !== undefined) {
+      exchange.status = 204
+      exchange.setHeaders(preflight)
+      exchange.send(undefined)
+      return
+    }
+    const index = options.pages?.get('/')
+    const isPageRoute = options.pagesPrefixes?.some(
+      (prefix) => path === prefix || path.startsWith(`${prefix}/`),
+    )
+    if (index !== undefined && isPageRoute && method === 'GET') {
+      sendPage(index, exchange)
+      return
+    }
+    const allowed = routes.methodsOf(path)
+    throw allowed.length === 0 ? new NotFound() : new MethodNotAllowed(allowed)
+  }
+
+  function refuse(error: unknown, exchange: Exchange): void {
+    exchange.discardBody()
+    if (error instanceof PartTooLong) {
+      exchange.status = 414
+      exchange.sendJson({ message: 'URI Too Long' })
+      return
+    }
+    const { status, headers, body, ourFault } = answerTo(error, clock.now())
+    if (ourFault && !(error instanceof Unavailable)) exchange.log.error({ err: error }, 'request failed')
+    exchange.status = status
+    exchange.setHeaders(headers)
+    exchange.sendJson(body)
+  }
+
+  function beforeSend(exchange: Exchange): Promise<void> | undefined {
+    // Never the URL: paths carry tokens and addresses, queries carry anything.
+    const level = () => (exchange.status >= 400 ? 'info' : 'debug')
+    if (!exchange.watched && (options.observe || logger.isLevelEnabled(level()))) {
+      exchange.watched = true
+      exchange.response.once('finish', () => {
+        const { operation, method, status, startedAt } = exchange
+        const answered = { operation, method, status, durationMs: performance.now() - startedAt }
+        options.observe?.(answered)
+        exchange.log[level()](answered, 'answered')
+      })
+    }
+    return options.strictTransport && remote.isSecure(exchange.request)
+      ? announceTls(exchange, options.strictTransport)
+      : undefined
+  }
 
   function register(added: readonly Operation[], addedSchemas: Readonly<Record<string, JsonSchema>> = {}) {
     Object.assign(schemas, addedSchemas)
     for (const spec of added) {
       operations.push(spec)
-      for (const path of [spec.path, ...(spec.aliases ?? [])]) addRoute(spec, path)
+      for (const path of [spec.path, ...(spec.aliases ?? [])]) {
+        addRoute(spec.method, path, (exchange) => {
+          exchange.operation = spec.id
+          dispatch(spec, exchange).catch((error) => exchange.fail(error))
+        })
+      }
     }
     description = undefined
   }
 
-  function addRoute(spec: Operation, path: string): void {
-    paths.add(spec.method, path)
-    fastify.route({
-      method: spec.method === 'GET' ? ['GET', 'HEAD'] : spec.method,
-      url: path.replaceAll(/\{([^}]+)\}/g, ':$1'),
-      handler: async (request, reply) => {
-        operationOf.set(request, spec.id)
-        await dispatch(spec, request, reply)
-        return reply
-      },
-    })
+  function addRoute(method: string, path: string, run: Route): void {
+    routes.add(method, path, run)
+    if (method === 'GET') routes.add('HEAD', path, run)
   }
 
   for (const [path, page] of options.pages ?? []) {
-    paths.add('GET', path)
-    fastify.route({
-      method: ['GET', 'HEAD'],
-      url: path,
-      handler: async (request, reply) => sendPage(page, request, reply),
-    })
+    addRoute('GET', path, (exchange) => sendPage(page, exchange))
   }
   register(
     ownOperations({
@@ -178,137 +248,69 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       },
     }),
   )
+  const describe = () => describeApi(operations, { baseUrl, headerPrefix, schemas })
+
+  const { tls } = options
+  const servers: (Server | HttpsServer)[] = [createServer(serverLimits(deadlines), answer)]
+  if (tls !== undefined) {
+    const limits = { ...serverLimits(deadlines), handshakeTimeout: TLS_HANDSHAKE_MS }
+    servers.push(createHttpsServer({ ...limits, ...tls.options }, answer))
+  }
+  for (const server of servers) {
+    server.on('clientError', answerUnparsable)
+    limitConnections(server)
+  }
+
+  async function closeAll(): Promise<void> {
+    closing.abort()
+    const cut = clock.setTimer(deadlines.closeGraceMs ?? CLOSE_GRACE_MS, () => {
+      for (const server of servers) server.closeAllConnections()
+    })
+    const sweep = everySweep(clock, () => {
+      for (const server of servers) server.closeIdleConnections()
+    })
+    await Promise.all(servers.map(closed)).finally(() => {
+      cut.cancel()
+      sweep.cancel()
+    })
+  }
+  let ended: Promise<void> | undefined
 
   return {
-    fastify,
     register,
     describe,
     async listen() {
-      await fastify.listen({ host: options.host, port: options.port })
-      limitConnections(fastify.server)
-      const { port } = fastify.server.address() as AddressInfo
-      if (options.tls === undefined) return { port }
-      const { tls } = options
-      tlsServer = createHttpsServer(
-        { ...serverLimits(deadlines), handshakeTimeout: TLS_HANDSHAKE_MS, ...tls.options },
-        fastify.routing,
-      )
-      tlsServer.on('clientError', answerUnparsable)
-      limitConnections(tlsServer)
-      await listening(tlsServer, tls.port, options.host)
-      return { port, tlsPort: (tlsServer.address() as AddressInfo).port }
+      const [plain, secure] = servers as [Server, HttpsServer | undefined]
+      await listening(plain, options.port, options.host)
+      const { port } = plain.address() as AddressInfo
+      if (secure === undefined || tls === undefined) return { port }
+      await listening(secure, tls.port, options.host)
+      return { port, tlsPort: (secure.address() as AddressInfo).port }
     },
-    async close() {
-      closing.abort()
-      const servers = [fastify.server, ...(tlsServer === undefined ? [] : [tlsServer])]
-      const cut = clock.setTimer(deadlines.closeGraceMs ?? CLOSE_GRACE_MS, () => {
-        for (const server of servers) server.closeAllConnections()
-      })
-      const sweep = everySweep(clock, () => {
-        for (const server of servers) server.closeIdleConnections()
-      })
-      await Promise.all([fastify.close(), closed(tlsServer)]).finally(() => {
-        cut.cancel()
-        sweep.cancel()
-      })
+    close() {
+      ended ??= closeAll()
+      return ended
     },
   }
+}
+
+/** Without query and fragment; of a request target in absolute form its path (RFC 9112 §3.2.2). */
+function pathOf(url: string): string {
+  const end = url.search(/[?#]/)
+  const path = end < 0 ? url : url.slice(0, end)
+  return path.startsWith('/') ? path : path.replace(/^https?:\/\/[^/]*/i, '')
 }
 
 /**
  * Tells browsers that come over TLS to do so from now on, where the host's certificate allows that promise: for no
  * longer than it lasts, whatever an operation promised by itself.
  */
-function announceTls(
-  fastify: FastifyInstance,
-  remote: RemoteAddresses,
+async function announceTls(
+  exchange: Exchange,
   strictTransport: (host: string) => Promise<string | null>,
-): void {
-  fastify.addHook('onSend', async (request, reply) => {
-    const host = remote.isSecure(request.raw) ? hostName(request.headers.host) : undefined
-    // An answer without the promise is better than none.
-    const promise = host === undefined ? null : await strictTransport(host).catch(() => null)
-    if (promise !== null) reply.header('strict-transport-security', promise)
-  })
-}
-
-interface Defaults {
-  options: HttpServerOptions
-  headerPrefix: string
-  origin: OriginPolicy
-  paths: PathTable
-  operationOf: WeakMap<FastifyRequest, string>
-  closing: AbortSignal
-}
-
-/** What holds for every request, whether an operation answers it or nobody does. */
-function installDefaults(fastify: FastifyInstance, parts: Defaults): void {
-  const { options, headerPrefix, origin, operationOf, closing } = parts
-  const { clock } = options
-  fastify.addHook('onRequest', (request, reply, done) => {
-    const headers = { ...API_HEADERS, [`${headerPrefix}Request-Id`]: request.id }
-    reply.headers({ ...headers, ...origin.corsHeaders(request.headers) })
-    // The body is read by its first byte: a Content-Type that the framework cannot parse counts as none.
-    if (request.mediaType === undefined) delete request.raw.headers['content-type']
-    if (closing.aborted) {
-      reply.header('connection', 'close')
-      refuse(new Unavailable(), request, reply, clock.now())
-    } else if ((request.raw.url as string).length > URL_MAX_LENGTH) {
-      discardBody(request)
-      reply
-        .code(414)
-        .type(JSON_TYPE)
-        .send(JSON.stringify({ message: 'URI Too Long' }))
-    } else {
-      done()
-    }
-  })
-  fastify.addHook('onResponse', (request, reply, done) => {
-    const answered = {
-      operation: operationOf.get(request),
-      method: request.method,
-      status: reply.statusCode,
-      durationMs: reply.elapsedTime,
-    }
-    options.observe?.(answered)
-    // Never the URL: paths carry tokens and addresses, queries carry anything.
-    const level = reply.statusCode >= 400 ? 'info' : 'debug'
-    request.log[level](answered, 'answered')
-    done()
-  })
-  fastify.setErrorHandler((error, request, reply) => {
-    refuse(frameworkError(error), request, reply, clock.now())
-  })
-  fastify.setNotFoundHandler((request, reply) => answerUnrouted(request, reply, parts))
-}
-
-/** Neither operation nor page: a preflight, a route of the dashboard itself, 405 or 404. */
-function answerUnrouted(request: FastifyRequest, reply: FastifyReply, parts: Defaults): FastifyReply {
-  const { options, origin, paths } = parts
-  const path = (request.raw.url as string).split('?', 1)[0] as string
-  const preflight = request.method === 'OPTIONS' ? origin.preflightHeaders(request.headers) : undefined
-  if (preflight !== undefined) return reply.code(204).headers(preflight).send()
-  const index = options.pages?.get('/')
-  const isPageRoute = options.pagesPrefixes?.some(
-    (prefix) => path === prefix || path.startsWith(`${prefix}/`),
-  )
-  if (index !== undefined && isPageRoute && request.method === 'GET') return sendPage(index, request, reply)
-  const allowed = paths.methodsOf(path)
-  const error = allowed.length === 0 ? new NotFound() : new MethodNotAllowed(allowed)
-  refuse(error, request, reply, options.clock.now())
-  return reply
-}
-
-function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply, nowMs: number): void {
-  const answer = answerTo(error, nowMs)
-  if (answer.ourFault && !(error instanceof Unavailable)) request.log.error({ err: error }, 'request failed')
-  discardBody(request)
-  reply.code(answer.status).headers(answer.headers).type(JSON_TYPE).send(JSON.stringify(answer.body))
-}
-
-/** Errors that the framework raises by itself before a handler runs; all are about an unusable request. */
-function frameworkError(error: unknown): unknown {
-  const isFramework = error instanceof Error && 'code' in error && String(error.code).startsWith('FST_ERR_')
-  const status = isFramework && 'statusCode' in error ? Number(error.statusCode) : 500
-  return status >= 400 && status < 500 ? new BadRequest('Bad Request', { cause: error }) : error
+): Promise<void> {
+  const host = hostName(exchange.headers.host)
+  // An answer without the promise is better than none.
+  const promise = host === undefined ? null : await strictTransport(host).catch(() => null)
+  if (promise !== null) exchange.setHeader('strict-transport-security', promise)
 }

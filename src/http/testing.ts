@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { FastifyBaseLogger } from 'fastify'
 import { pino } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import { systemClock } from '../base/clock.ts'
@@ -163,7 +162,7 @@ export async function startServer(
   const server = createHttpServer({
     host: '127.0.0.1',
     port: 0,
-    logger: pino({ level: 'trace' }, sink) as FastifyBaseLogger,
+    logger: pino({ level: 'trace' }, sink),
     clock,
     baseUrl: 'https://mail.example.net',
     authenticator,
