@@ -35,6 +35,8 @@ test('a text crosses once', () => {
     texts: [],
     shape: [1, 0, 1, -1, 1, 0, 1, -1],
     values: [1, 1],
+    slices: [],
+    bytes: new ArrayBuffer(0),
     rare: [],
   })
 })

@@ -1,6 +1,6 @@
 /**
- * One SQLite connection in a thread of its own. The store runs two: the writer, and a reader that sees
- * committed data only. Work arrives as batches; a batch of units is one transaction with one sync (group
+ * One SQLite connection in a thread of its own. The store runs three: the writer, a reader that sees committed data
+ * only, and one that checkpoints (checkpoints.ts). Work arrives as batches; a batch of units is one transaction with one sync (group
  * commit). If one of them fails the batch is run again with every unit under a savepoint of its own.
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
@@ -12,6 +12,7 @@ export type WorkerRequest =
   | { kind: 'units'; units: PackedUnits }
   | { kind: 'single'; statement: Statement }
   | { kind: 'script'; sql: string }
+  | { kind: 'checkpoint' }
   | { kind: 'close' }
 
 export type WorkerError = {
@@ -26,7 +27,11 @@ export interface PackedResult {
   affected: number
 }
 export type UnitReply = { results: PackedResult[] } | { error: WorkerError }
-export type WorkerReply = { id: number; units: UnitReply[] } | { id: number; error: WorkerError }
+/** `affected`: units that all went through and gave no rows; the number of each statement, unit by unit. */
+export type WorkerReply =
+  | { id: number; affected: number[] }
+  | { id: number; units: UnitReply[] }
+  | { id: number; error: WorkerError }
 
 /** Prepared statements kept per connection; Kysely and the hot paths together use a few hundred texts. */
 const STATEMENTS_MAX = 1000
@@ -35,23 +40,29 @@ const STATEMENTS_MAX = 1000
  * Pages in memory; beyond them the system's own file cache serves. With 32 MB each, memory went on growing by 40 MB
  * while the caches filled, and a batch of 1,000 went out no faster (decision on memory).
  */
-const WRITER_CACHE_KB = 16_000
-const READER_CACHE_KB = 8_000
+const CACHE_KB = { writer: 16_000, reader: 8_000, checkpointer: 0 }
 
-const { file, readonly } = workerData as { file: string; readonly: boolean }
-const database = new DatabaseSync(file, { readOnly: readonly, timeout: 5000 })
-if (!readonly) {
+export type Role = 'writer' | 'reader' | 'checkpointer'
+
+/** Pages of the log at which a COMMIT checkpoints after all: a safety net, far above where checkpoints.ts keeps it. */
+const AUTOCHECKPOINT_PAGES = 64_000
+
+const { file, role } = workerData as { file: string; role: Role }
+const database = new DatabaseSync(file, { readOnly: role === 'reader', timeout: 5000 })
+if (role !== 'reader') {
   database.exec('PRAGMA journal_mode = WAL')
   database.exec('PRAGMA synchronous = FULL')
   database.exec('PRAGMA foreign_keys = ON')
-  database.exec('PRAGMA wal_autocheckpoint = 4000')
+  database.exec(`PRAGMA wal_autocheckpoint = ${AUTOCHECKPOINT_PAGES}`)
 }
-database.exec(`PRAGMA cache_size = -${readonly ? READER_CACHE_KB : WRITER_CACHE_KB}`)
+database.exec(`PRAGMA cache_size = -${CACHE_KB[role]}`)
 database.exec('PRAGMA temp_store = MEMORY')
 
 /** Prepared: parsing the words costs more than running them. */
 const begin = database.prepare('BEGIN IMMEDIATE')
 const commit = database.prepare('COMMIT')
+/** Neither waits for anybody nor makes anybody wait; gives (busy, pages in the log, pages that are carried over). */
+const checkpoint = database.prepare('PRAGMA wal_checkpoint(PASSIVE)')
 const unpack = createUnpacker()
 
 type Prepared = { statement: StatementSync; columns: string[] }
@@ -113,17 +124,13 @@ function runUnit(unit: Statement[]): UnitReply {
   }
 }
 
-function runUnits(units: Statement[][]): UnitReply[] {
-  return runTogether(units) ?? runApart(units)
-}
-
 /** All units without savepoints, which is how nearly every batch ends; null, and nothing done, if any of them failed. */
-function runTogether(units: Statement[][]): UnitReply[] | null {
+function runTogether(units: Statement[][]): PackedResult[][] | null {
   begin.run()
   try {
-    const replies = units.map((unit) => ({ results: unit.map(runExactly) }))
+    const results = units.map((unit) => unit.map(runExactly))
     commit.run()
-    return replies
+    return results
   } catch (error) {
     rollBack()
     if (isIoError(error)) throw error
@@ -158,32 +165,42 @@ function rollBack(): void {
   }
 }
 
-function answer(request: WorkerRequest): UnitReply[] {
+function answer(id: number, request: WorkerRequest): WorkerReply {
   switch (request.kind) {
     case 'units':
-      return runUnits(unpack(request.units))
+      return answerUnits(id, unpack(request.units))
     case 'single':
-      return [{ results: [run(request.statement)] }]
+      return { id, units: [{ results: [run(request.statement)] }] }
     case 'script':
       // A full disk may have ended the transaction before: its own error is what is told.
-      if (request.sql === 'ROLLBACK' && !database.isTransaction) return []
+      if (request.sql === 'ROLLBACK' && !database.isTransaction) return { id, units: [] }
       try {
         database.exec(request.sql)
       } catch (error) {
         rollBack()
         throw error
       }
-      return []
+      return { id, units: [] }
+    case 'checkpoint':
+      return { id, affected: [Number(checkpoint.get()?.['log'] ?? 0)] }
     case 'close':
       database.close()
-      return []
+      return { id, units: [] }
   }
+}
+
+function answerUnits(id: number, units: Statement[][]): WorkerReply {
+  const together = runTogether(units)
+  if (together === null) return { id, units: runApart(units) }
+  const hasRows = together.some((results) => results.some(({ columns }) => columns.length > 0))
+  if (hasRows) return { id, units: together.map((results) => ({ results })) }
+  return { id, affected: together.flatMap((results) => results.map(({ affected }) => affected)) }
 }
 
 parentPort?.on('message', ({ id, request }: { id: number; request: WorkerRequest }) => {
   let reply: WorkerReply
   try {
-    reply = { id, units: answer(request) }
+    reply = answer(id, request)
   } catch (error) {
     reply = { id, error: describe(error) }
   }

@@ -1,6 +1,6 @@
 /**
  * The embedded store: SQLite in WAL mode with synchronous=FULL, one writer thread with group commit, one
- * reader thread. The data folder belongs to one process at a time: an exclusive lock on `lock.db` says so,
+ * reader thread, one that checkpoints. The data folder belongs to one process at a time: an exclusive lock on `lock.db` says so,
  * which the operating system lifts when the process ends, however it ends.
  */
 import { mkdirSync } from 'node:fs'
@@ -18,10 +18,18 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
+import { type Checkpoints, createCheckpoints } from './checkpoints.ts'
 import { migrate } from './migrate.ts'
-import { createPacker } from './packed-units.ts'
+import { createPacker, type PackedUnits } from './packed-units.ts'
 import type { Schema } from './schema.ts'
-import type { PackedResult, UnitReply, WorkerError, WorkerReply, WorkerRequest } from './sqlite-worker.ts'
+import type {
+  PackedResult,
+  Role,
+  UnitReply,
+  WorkerError,
+  WorkerReply,
+  WorkerRequest,
+} from './sqlite-worker.ts'
 import {
   type SqlValue,
   StaleWrite,
@@ -45,7 +53,7 @@ export async function openSqlite(folder: string): Promise<Store> {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const lock = lockFolder(folder)
   const file = join(folder, 'sendwright.db')
-  const writer = createConnection(file, false)
+  const writer = createConnection(file, 'writer')
   await migrate({
     kind: 'sqlite',
     run: async (sql) => void (await writer.ask({ kind: 'script', sql })),
@@ -61,7 +69,13 @@ export async function openSqlite(folder: string): Promise<Store> {
     lock.close()
     throw error
   })
-  return createSqliteStore(writer, createConnection(file, true), () => lock.close())
+  const reader = createConnection(file, 'reader')
+  return createSqliteStore(
+    writer,
+    reader,
+    () => createConnection(file, 'checkpointer'),
+    () => lock.close(),
+  )
 }
 
 function lockFolder(folder: string): DatabaseSync {
@@ -81,20 +95,27 @@ function lockFolder(folder: string): DatabaseSync {
  * Rows and replies die young; by V8's own rule this part of each thread's heap doubles, some day, to 32 MB, and stays
  * there with 10 MB in use.
  */
-const WORKER_YOUNG_MB = 24
+const YOUNG_MB: Record<Role, number> = { writer: 24, reader: 24, checkpointer: 1 }
+
+/** The results of some units; of units that gave no rows just how many each statement affected. */
+type Answer = UnitReply[] | readonly number[]
 
 interface Connection {
   ask(request: WorkerRequest): Promise<UnitReply[]>
+  /** The results of each unit, or what it failed with. */
+  run(units: PackedUnits): Promise<Answer>
+  /** Resolves the pages in the log. */
+  checkpoint(): Promise<number>
   end(): Promise<void>
 }
 
 /** A thread with one connection; questions are answered in order. */
-function createConnection(file: string, readonly: boolean): Connection {
+function createConnection(file: string, role: Role): Connection {
   const worker = new Worker(join(import.meta.dirname, 'sqlite-worker.ts'), {
-    workerData: { file, readonly },
-    resourceLimits: { maxYoungGenerationSizeMb: WORKER_YOUNG_MB },
+    workerData: { file, role },
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB[role] },
   })
-  const waiting = new Map<number, { resolve(units: UnitReply[]): void; reject(error: Error): void }>()
+  const waiting = new Map<number, { resolve(reply: Answer): void; reject(error: Error): void }>()
   let nextId = 1
   let broken: Error | null = null
   const fail = (error: Error) => {
@@ -105,12 +126,13 @@ function createConnection(file: string, readonly: boolean): Connection {
   worker.on('message', (reply: WorkerReply) => {
     const question = waiting.get(reply.id)
     waiting.delete(reply.id)
-    if (!('error' in reply)) question?.resolve(reply.units)
+    if ('affected' in reply) question?.resolve(reply.affected)
+    else if ('units' in reply) question?.resolve(reply.units)
     else {
       question?.reject(toError(reply.error))
       // After a failed write or sync nobody knows what is on the disk, and the next sync may claim success
       // for pages that were dropped: nothing is written any more until a new start reads what is there.
-      if (!readonly && primaryCode(reply.error) === SQLITE_IOERR) {
+      if (role === 'writer' && primaryCode(reply.error) === SQLITE_IOERR) {
         fail(
           new StoreUnavailable(
             `The disk failed; nothing is accepted until a restart: ${reply.error.message}`,
@@ -121,15 +143,18 @@ function createConnection(file: string, readonly: boolean): Connection {
   })
   worker.on('error', (error) => fail(new StoreUnavailable('The database thread failed', { cause: error })))
   worker.on('exit', () => fail(new StoreUnavailable('The database is closed')))
-  const ask = (request: WorkerRequest) =>
-    new Promise<UnitReply[]>((resolve, reject) => {
+  const post = (request: WorkerRequest, transfer: ArrayBuffer[]) =>
+    new Promise<Answer>((resolve, reject) => {
       if (broken) return reject(broken)
       const id = nextId++
       waiting.set(id, { resolve, reject })
-      worker.postMessage({ id, request })
+      worker.postMessage({ id, request }, transfer)
     })
+  const ask = (request: WorkerRequest) => post(request, []) as Promise<UnitReply[]>
   return {
     ask,
+    checkpoint: async () => ((await post({ kind: 'checkpoint' }, [])) as readonly number[])[0] ?? 0,
+    run: (units) => post({ kind: 'units', units }, units.bytes.byteLength > 0 ? [units.bytes] : []),
     async end() {
       if (broken) {
         await worker.terminate()
@@ -179,8 +204,23 @@ interface UnitJob {
 }
 type Job = UnitJob | { kind: 'exclusive'; run(): Promise<void> }
 
-function createSqliteStore(writer: Connection, reader: Connection, unlock: () => void): Store {
+function createSqliteStore(
+  writer: Connection,
+  reader: Connection,
+  createCheckpointer: () => Connection,
+  unlock: () => void,
+): Store {
   const pack = createPacker()
+  /** Where little is ever written, the thread is never needed. */
+  let checkpointer: Connection | null = null
+  const checkpoint = () => {
+    checkpointer ??= createCheckpointer()
+    return checkpointer.checkpoint()
+  }
+  const checkpoints = createCheckpoints(checkpoint, async () => {
+    const release = await acquire()
+    await writer.checkpoint().finally(release)
+  })
   const jobs: Job[] = []
   /** Units that go ahead of all jobs. */
   const ahead: UnitJob[] = []
@@ -209,8 +249,12 @@ function createSqliteStore(writer: Connection, reader: Connection, unlock: () =>
 
   async function commitGroup(group: UnitJob[]): Promise<void> {
     try {
-      const replies = await writer.ask({ kind: 'units', units: pack(group.map((job) => job.unit)) })
-      for (const [index, job] of group.entries()) settle(job, replies[index] as UnitReply)
+      const units = pack(group.map((job) => job.unit))
+      const { byteLength: bytes } = units.bytes
+      const answer = await writer.run(units)
+      checkpoints.wrote(rowsOf(answer), bytes)
+      if (isAffected(answer)) settleAll(group, answer)
+      else for (const [index, job] of group.entries()) settle(job, answer[index] as UnitReply)
     } catch (error) {
       for (const job of group) job.reject(error as Error)
     }
@@ -235,7 +279,7 @@ function createSqliteStore(writer: Connection, reader: Connection, unlock: () =>
       createAdapter: () => new ConcurrentAdapter(),
       createIntrospector: (kysely) => new SqliteIntrospector(kysely),
       createQueryCompiler: () => new SqliteQueryCompiler(),
-      createDriver: () => createDriver(writer, reader, commit, acquire),
+      createDriver: () => createDriver(writer, reader, commit, acquire, checkpoints),
     },
   })
   return {
@@ -256,6 +300,7 @@ function createSqliteStore(writer: Connection, reader: Connection, unlock: () =>
       await acquire().then((release) => release())
       await db.destroy()
       await reader.end()
+      await checkpointer?.end()
       await writer.end()
       unlock()
     },
@@ -274,6 +319,22 @@ function takeGroup(ahead: UnitJob[], jobs: Job[]): UnitJob[] {
   while (count < jobs.length && group.length + count < GROUP_UNITS_MAX && jobs[count]?.kind === 'unit')
     count++
   return [...group, ...(jobs.splice(0, count) as UnitJob[])]
+}
+
+function rowsOf(answer: Answer): number {
+  if (isAffected(answer)) return answer.reduce((sum, affected) => sum + affected, 0)
+  const results = answer.flatMap((reply) => ('results' in reply ? reply.results : []))
+  return results.reduce((sum, { affected }) => sum + affected, 0)
+}
+
+const isAffected = (answer: Answer): answer is readonly number[] => typeof answer[0] !== 'object'
+
+const NO_ROWS = Object.freeze([]) as unknown as Record<string, unknown>[]
+
+function settleAll(group: readonly UnitJob[], affected: readonly number[]): void {
+  let at = 0
+  for (const job of group)
+    job.resolve(job.unit.map(() => ({ rows: NO_ROWS, affected: affected[at++] as number })))
 }
 
 function settle(job: UnitJob, reply: UnitReply): void {
@@ -299,8 +360,11 @@ function createDriver(
   reader: Connection,
   commit: Store['commit'],
   acquire: () => Promise<() => void>,
+  checkpoints: Checkpoints,
 ): Driver {
   const releases = new WeakMap<DatabaseConnection, () => void>()
+  /** Rows that a transaction has touched so far. */
+  const touched = new WeakMap<DatabaseConnection, number>()
   const run = async (request: WorkerRequest) => resultsOf((await writer.ask(request))[0])
 
   function connection(): DatabaseConnection {
@@ -308,8 +372,11 @@ function createDriver(
       async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
         const statement = { sql: query.sql, values: query.parameters as SqlValue[] }
         let results: StatementResult[]
-        if (releases.has(self)) results = await run({ kind: 'single', statement })
-        else if (query.query.kind === 'SelectQueryNode') {
+        if (releases.has(self)) {
+          results = await run({ kind: 'single', statement })
+          if (query.query.kind !== 'SelectQueryNode')
+            touched.set(self, (touched.get(self) ?? 0) + (results[0]?.affected ?? 0))
+        } else if (query.query.kind === 'SelectQueryNode') {
           results = resultsOf((await reader.ask({ kind: 'single', statement }))[0])
         } else results = await commit([statement])
         const [{ rows, affected }] = results as [StatementResult]
@@ -325,6 +392,7 @@ function createDriver(
   const finish = async (self: DatabaseConnection, word: 'COMMIT' | 'ROLLBACK') => {
     try {
       await writer.ask({ kind: 'script', sql: word })
+      if (word === 'COMMIT') checkpoints.wrote(touched.get(self) ?? 0, 0)
     } finally {
       releases.get(self)?.()
       releases.delete(self)

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { createCheckpoints } from './checkpoints.ts'
+import { openSqlite } from './sqlite.ts'
+
+const MB = 1024 * 1024
+
+test('one checkpoint at a time, after so much; the writer begins anew only when the log is long', async () => {
+  const calls: string[] = []
+  let pages = 100
+  let finish = () => {}
+  const checkpoints = createCheckpoints(
+    () => {
+      calls.push('checkpoint')
+      return new Promise((resolve, reject) => {
+        finish = () => (pages < 0 ? reject(new Error('disk')) : resolve(pages))
+      })
+    },
+    async () => void calls.push('anew'),
+  )
+  checkpoints.wrote(10, 1 * MB)
+  assert.deepEqual(calls, [], 'little was written')
+  checkpoints.wrote(10, 20 * MB)
+  checkpoints.wrote(10, 20 * MB)
+  assert.deepEqual(calls, ['checkpoint'], 'one is running')
+  finish()
+  await turn()
+  checkpoints.wrote(10, 1 * MB)
+  assert.deepEqual(calls, ['checkpoint', 'checkpoint'], 'what came meanwhile counts')
+  pages = 100_000
+  finish()
+  await turn()
+  assert.equal(calls.pop(), 'anew')
+  pages = -1
+  checkpoints.wrote(10, 20 * MB)
+  finish()
+  await turn()
+  checkpoints.wrote(10, 20 * MB)
+  assert.equal(calls.length, 4, 'one that failed is followed by another')
+})
+
+test('the log stays bounded however much is written without a pause', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'checkpoints-'))
+  const store = await openSqlite(folder)
+  try {
+    await store.commit([{ sql: 'CREATE TABLE filler (id INTEGER PRIMARY KEY, bytes BLOB)', values: [] }])
+    const insert = { sql: 'INSERT INTO filler (bytes) VALUES (?)', values: [Buffer.alloc(50_000, 'x')] }
+    let left = 3_000
+    const writer = async () => {
+      while (left-- > 0) await store.commit([insert])
+    }
+    await Promise.all(Array.from({ length: 8 }, writer))
+    const [row] = await store.read({ sql: 'SELECT COUNT(*) AS count FROM filler', values: [] })
+    assert.equal(row?.['count'], 3_000)
+    const log = statSync(join(folder, 'sendwright.db-wal')).size
+    assert.ok(log < 100 * MB, `150 MB were written, the log has ${Math.round(log / MB)} MB`)
+  } finally {
+    await store.close()
+    rmSync(folder, { recursive: true })
+  }
+})
