@@ -24,6 +24,11 @@ export interface MimeMessage {
   headers: string[]
   /** Everything after the empty line. CRLF line ends only; not dot-stuffed. */
   body: Chunk[]
+  /**
+   * True: the body was composed here. Then it is ASCII without NUL, CR and LF stand in pairs only, and it ends with a
+   * line end, so that nobody need look at its bytes to know that.
+   */
+  composed?: boolean
 }
 
 export function chunkSize(chunk: Chunk): number {

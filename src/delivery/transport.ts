@@ -438,7 +438,7 @@ function withSource(
   if (!sourceHeader || ip === null) return { message, sizeBytes }
   const field = `${sourceHeader}: ${ip}`
   return {
-    message: { headers: [...message.headers, field], body: message.body },
+    message: { ...message, headers: [...message.headers, field] },
     sizeBytes: sizeBytes + field.length + 2,
   }
 }

@@ -1,6 +1,6 @@
 /** DKIM keys: made, sealed at rest, opened once per process for signing. Private keys never leave here. */
 import { createPrivateKey } from 'node:crypto'
-import { createCache } from '../base/cache.ts'
+import { createCache, type MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
 import {
@@ -24,7 +24,7 @@ const OPENED_MAX = 2 * AUTHORITIES_MAX
 
 export interface SigningKeys {
   /** The active keys of an authority, oldest first; their KeyObjects are made once. */
-  active(authority: string): Promise<readonly SigningKey[]>
+  active(authority: string): MaybePromise<readonly SigningKey[]>
   changed(authority: string): void
 }
 

@@ -1,6 +1,6 @@
 /** Domains by name, for every hot path: remembered for a few seconds, forgotten at once where they change. */
 import { domainToASCII } from 'node:url'
-import { type Cache, createCache } from '../base/cache.ts'
+import { type Cache, createCache, type MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Store } from '../store/store.ts'
 import { type Domain, domainOfRow } from './domain.ts'
@@ -10,9 +10,9 @@ const REMEMBER_MS = 5_000
 const DOMAINS_MAX = 10_000
 
 export interface DomainDirectory {
-  /** The domain of that name (any letter case) whoever owns it, or null. */
-  byName(name: string): Promise<Domain | null>
-  byId(id: string): Promise<Domain | null>
+  /** The domain of that name (any letter case) whoever owns it, or null. At once if it is remembered. */
+  byName(name: string): MaybePromise<Domain | null>
+  byId(id: string): MaybePromise<Domain | null>
   /** To be called after every change of a domain. */
   changed(domain: Pick<Domain, 'id' | 'name'>): void
 }
@@ -26,7 +26,7 @@ export function createDomainDirectory(store: Store, clock: Clock): DomainDirecto
   const names: Cache<Domain | null> = createCache({ ...common, load: find('name') })
   const ids: Cache<Domain | null> = createCache({ ...common, load: find('id') })
   return {
-    byName: async (name) => {
+    byName: (name) => {
       const ascii = asciiName(name)
       return ascii === null ? null : names.get(ascii)
     },
@@ -38,8 +38,11 @@ export function createDomainDirectory(store: Store, clock: Clock): DomainDirecto
   }
 }
 
+const STORED_NAME = /^[a-z0-9.-]{1,253}$/
+
 /** As domains are stored: lower case, an internationalised name as A-labels. Null: no domain has such a name. */
 function asciiName(name: string): string | null {
+  if (STORED_NAME.test(name)) return name
   const ascii = /^[\x20-\x7e]*$/.test(name) ? name.toLowerCase() : domainToASCII(name)
-  return /^[a-z0-9.-]{1,253}$/.test(ascii) ? ascii : null
+  return STORED_NAME.test(ascii) ? ascii : null
 }

@@ -107,11 +107,14 @@ export interface AttemptFacts {
   status: DeliveryStatus
 }
 
+/** Unix seconds with microseconds. */
+const timestampOf = (nowMs: number) => Math.round(nowMs * 1000) / 1_000_000
+
 /** What every event begins with. */
 export const head = (event: EventName, nowMs: number, logLevel: 'info' | 'warn' | 'error') => ({
   event,
   id: newId(nowMs),
-  timestamp: Math.round(nowMs * 1000) / 1_000_000,
+  timestamp: timestampOf(nowMs),
   'log-level': logLevel,
 })
 
@@ -140,27 +143,45 @@ export const content = ({ summary, ...message }: EventMessage) => ({
   storage: { key: message.storageKey, url: message.storageUrl, region: 'default', env: 'production' },
 })
 
-/** Members shared by accepted, delivered and failed. */
-const base = (
+type Payload = Record<string, unknown>
+
+/**
+ * Members shared by accepted, delivered and failed; the caller adds its own. Put in one by one: two events of each
+ * message come this way, and an object that is spread into another costs as much as the text that is made of it.
+ */
+function base(
   event: EventName,
   message: EventMessage,
+  to: EventRecipient,
+  sendingIp: string | null,
   nowMs: number,
   logLevel: 'info' | 'warn' | 'error',
-) => ({
-  ...head(event, nowMs, logLevel),
-  ...labels(message),
-  ...content(message),
-  ...mailingList(message),
-  ...(message.summary.template && {
-    template: {
-      name: message.summary.template.name,
-      version: message.summary.template.version,
-      'is-text': message.summary.template.isText,
-    },
-  }),
-  ...(message.summary.batchId && { batch: { id: message.summary.batchId } }),
-  ...(message.summary.optimized && { 'i-delivery-optimizer': 'send-time' }),
-})
+): Payload {
+  const { summary } = message
+  const { template } = summary
+  const payload: Payload = {
+    event,
+    id: newId(nowMs),
+    timestamp: timestampOf(nowMs),
+    'log-level': logLevel,
+    tags: summary.tags,
+    campaigns: NO_CAMPAIGNS,
+    'user-variables': summary.userVariables,
+    ...content(message),
+    recipient: to.recipient,
+    'recipient-domain': to.recipientDomain,
+    envelope: { sender: summary.sender, targets: to.recipient, transport: 'smtp' },
+  }
+  if (sendingIp) payload['envelope'] = { ...(payload['envelope'] as object), 'sending-ip': sendingIp }
+  if (summary.mailingList) payload['mailing-list'] = summary.mailingList
+  if (template)
+    payload['template'] = { name: template.name, version: template.version, 'is-text': template.isText }
+  if (summary.batchId) payload['batch'] = { id: summary.batchId }
+  if (summary.optimized) payload['i-delivery-optimizer'] = 'send-time'
+  return payload
+}
+
+const NO_CAMPAIGNS: readonly never[] = []
 
 /** A payload with the columns that queries need. */
 export function record(
@@ -185,15 +206,6 @@ export const addressee = (to: EventRecipient) => ({
   'recipient-domain': to.recipientDomain,
 })
 
-const envelope = (message: EventMessage, to: EventRecipient, sendingIp: string | null) => ({
-  envelope: {
-    sender: message.summary.sender,
-    targets: to.recipient,
-    transport: 'smtp',
-    ...(sendingIp && { 'sending-ip': sendingIp }),
-  },
-})
-
 /** Once per recipient, when the call is answered with success. */
 export function acceptedEvent(
   message: EventMessage,
@@ -202,42 +214,32 @@ export function acceptedEvent(
   scheduledFor: number | null,
 ): EventRecord {
   const { summary } = message
-  const common = base('accepted', message, nowMs, 'info')
-  const payload = {
-    ...common,
-    ...addressee(to),
-    ...envelope(message, to, null),
-    method: summary.method,
-    flags: { 'is-authenticated': true, 'is-test-mode': summary.testMode },
-    message: {
-      ...common.message,
-      recipients: summary.recipients,
-      ...(scheduledFor !== null && { 'scheduled-for': Math.floor(scheduledFor / 1000) }),
-    },
-    ...(summary.originatingIp && { 'originating-ip': summary.originatingIp }),
-    ...(summary.keyId && { 'api-key-id': summary.keyId }),
-    ...(summary.deliverBy && { 'deliver-by': summary.deliverBy / 1000 }),
-    ...(summary.routes && { routes: summary.routes }),
-  }
+  const payload = base('accepted', message, to, null, nowMs, 'info')
+  const about = payload['message'] as Payload
+  about['recipients'] = summary.recipients
+  if (scheduledFor !== null) about['scheduled-for'] = Math.floor(scheduledFor / 1000)
+  payload['method'] = summary.method
+  payload['flags'] = { 'is-authenticated': true, 'is-test-mode': summary.testMode }
+  if (summary.originatingIp) payload['originating-ip'] = summary.originatingIp
+  if (summary.keyId) payload['api-key-id'] = summary.keyId
+  if (summary.deliverBy) payload['deliver-by'] = summary.deliverBy / 1000
+  if (summary.routes) payload['routes'] = summary.routes
   return record(payload, message, to.recipient)
 }
 
-const flags = (message: EventMessage, more: Record<string, boolean> = {}) => ({
-  flags: {
+/** What an attempt adds. */
+function attempted(payload: Payload, { summary }: EventMessage, facts: AttemptFacts): void {
+  payload['flags'] = {
     'is-authenticated': true,
     'is-routed': false,
     'is-big': false,
     'is-system-test': false,
-    'is-test-mode': message.summary.testMode,
-    ...more,
-  },
-})
-
-const attempted = (facts: AttemptFacts) => ({
-  'recipient-provider': facts.recipientProvider,
-  'delivery-status': facts.status,
-  ...(facts.primaryDkim && { 'primary-dkim': facts.primaryDkim }),
-})
+    'is-test-mode': summary.testMode,
+  }
+  payload['recipient-provider'] = facts.recipientProvider
+  payload['delivery-status'] = facts.status
+  if (facts.primaryDkim) payload['primary-dkim'] = facts.primaryDkim
+}
 
 /** The receiving server took the message (or test mode stood in for it). */
 export function deliveredEvent(
@@ -246,13 +248,8 @@ export function deliveredEvent(
   facts: AttemptFacts,
   nowMs: number,
 ): EventRecord {
-  const payload = {
-    ...base('delivered', message, nowMs, 'info'),
-    ...addressee(to),
-    ...envelope(message, to, facts.sendingIp),
-    ...flags(message),
-    ...attempted(facts),
-  }
+  const payload = base('delivered', message, to, facts.sendingIp, nowMs, 'info')
+  attempted(payload, message, facts)
   return record(payload, message, to.recipient)
 }
 
@@ -269,16 +266,13 @@ export function failedEvent(
   },
   nowMs: number,
 ): EventRecord {
-  const payload = {
-    ...base('failed', message, nowMs, failure.severity === 'permanent' ? 'error' : 'warn'),
-    severity: failure.severity,
-    reason: failure.reason,
-    ...(failure.ruleId && { 'i-classification-rule-id': failure.ruleId }),
-    ...addressee(to),
-    ...envelope(message, to, failure.sendingIp),
-    ...flags(message, failure.delayedBounce ? { 'is-delayed-bounce': true } : {}),
-    ...attempted(failure),
-  }
+  const logLevel = failure.severity === 'permanent' ? 'error' : 'warn'
+  const payload = base('failed', message, to, failure.sendingIp, nowMs, logLevel)
+  payload['severity'] = failure.severity
+  payload['reason'] = failure.reason
+  if (failure.ruleId) payload['i-classification-rule-id'] = failure.ruleId
+  attempted(payload, message, failure)
+  if (failure.delayedBounce) (payload['flags'] as Payload)['is-delayed-bounce'] = true
   return record(payload, message, to.recipient)
 }
 

@@ -1,5 +1,6 @@
 /** Events over HTTP (events.md V1, V2): the query becomes a page request, its page gets links. */
 import { domainToASCII } from 'node:url'
+import type { MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
 import type { Caller } from '../http/auth.ts'
@@ -15,7 +16,7 @@ import type { EventReader } from './query.ts'
 
 export interface EventRouteParts {
   events: EventReader
-  domains: { byName(name: string): Promise<{ accountId: string; name: string } | null> }
+  domains: { byName(name: string): MaybePromise<{ accountId: string; name: string } | null> }
   clock: Clock
   sealer: Sealer
   baseUrl: string

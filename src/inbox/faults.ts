@@ -58,7 +58,7 @@ export function createFaults(store: Store, clock: Clock, random: () => number): 
       return row ? (JSON.parse(row.faults_json) as Fault[]) : []
     },
   })
-  const list = () => remembered.get('')
+  const list = async () => remembered.get('')
   return {
     list,
     async replace(given) {

@@ -2,13 +2,13 @@
  * Which domains of an account have lists at all, so that sending asks the database only about recipients that
  * can be lists: without this every message would cost one query.
  */
-import { createCache } from '../base/cache.ts'
+import { createCache, type MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Store } from '../store/store.ts'
 
 export interface ListDomains {
   /** Names of the domains. */
-  of(accountId: string): Promise<ReadonlySet<string>>
+  of(accountId: string): MaybePromise<ReadonlySet<string>>
   /** Lists of the account have changed here. */
   forget(accountId: string): void
 }

@@ -35,14 +35,14 @@ import {
   type TemplateChooser,
 } from './collaborators.ts'
 import { type MessageContent, type MessageRecord, mimeFiles } from './content.ts'
-import { type CopyParts, makeCopy } from './copy.ts'
+import { type CopyParts, type CopyTarget, composeCopy } from './copy.ts'
 import type { Draft } from './draft.ts'
 import { findHeader, headerText, mailHeaders, newMessageId, readMessageId } from './headers.ts'
 import { takePlaces } from './places.ts'
 import type { QueueLimits } from './queue-limits.ts'
 import type { MessageRecords } from './records.ts'
 import { checkSecondaryKey, type SecondaryKeys } from './secondary-keys.ts'
-import { messageStatement, storeBody } from './stored-content.ts'
+import { messageStatement, type StoredBody, storeBody } from './stored-content.ts'
 import { bestTimes, dueTime } from './timing.ts'
 
 /** Who sends, how, and for which domain. */
@@ -115,30 +115,40 @@ export async function acceptMessage(
   const { domain } = submission
   const chosen = await checkDraft(parts, draft, domain)
   const now = clock.now()
-  const tags = await parts.tags.admit(domain, draft.tags, now)
-  const record = await makeRecord(parts, { ...draft, tags: tags.tags }, submission, chosen, now)
+  const admitted = parts.tags.admit(domain, draft.tags, now)
+  const tags = admitted instanceof Promise ? await admitted : admitted
+  const record = makeRecord(
+    draft,
+    tags.tags,
+    await storeBody(draft.body, parts.blobs),
+    submission,
+    chosen,
+    now,
+  )
   await checkSize(parts, record, submission)
-  const lists = await parts.lists.listsAmong(domain.accountId, draft.recipients)
-  const isList = (mailbox: Mailbox) => lists.size > 0 && lists.has(addressKey(mailbox))
+  const found = parts.lists.listsAmong(domain.accountId, draft.recipients)
+  const lists = found instanceof Promise ? await found : found
   parts.accepted?.(draft.recipients.length)
   const copies = await copiesOf(parts, draft, record, now)
-  const direct = copies.filter(({ recipient }) => !isList(recipient))
+  const isList = ({ recipient }: NewCopy) => lists.has(addressKey(recipient))
+  const direct = lists.size === 0 ? copies : copies.filter((copy) => !isList(copy))
   // The list's own address gets no mail, so there is no copy of its own that a batch's events could name.
-  const viaLists = copies
-    .filter(({ recipient }) => isList(recipient))
-    .map((copy) => ({ ...copy, variables: null }))
+  const viaLists = lists.size === 0 ? [] : copies.filter(isList).map((copy) => ({ ...copy, variables: null }))
   const acceptance: Acceptance = { id: `<${record.messageId}>`, message: 'Queued. Thank you.' }
   const keepUntil = copies.reduce((latest, { due }) => Math.max(latest, due.dueAt), now)
   const expansions =
     viaLists.length > 0 ? await expansionsOf(parts, draft, record, viaLists, direct, submission, now) : []
-  const content = await messageStatement(parts.blobs, record)
+  const stored = messageStatement(parts.blobs, record)
+  const content = stored instanceof Promise ? await stored : stored
   const rows = deliveryRows(record, parts.sources, direct, now)
   const places = takePlaces(parts.engine, rows)
   try {
     await store.commit([
       content,
       ...copyStatements(record, parts, direct, rows, now),
-      ...acceptedStatements(record, parts, viaLists, deliveryRows(record, parts.sources, viaLists, now), now),
+      ...(viaLists.length > 0
+        ? acceptedStatements(record, parts, viaLists, deliveryRows(record, parts.sources, viaLists, now), now)
+        : []),
       ...expansions,
       ...tags.statements,
       ...(submission.also?.(acceptance, keepUntil) ?? []),
@@ -156,11 +166,13 @@ export async function acceptMessage(
 
 /** What the account and its other things must allow; gives the template. */
 async function checkDraft(parts: AcceptParts, draft: Draft, domain: Domain): Promise<ChosenTemplate | null> {
-  await parts.queueLimits.check(domain)
+  const queues = parts.queueLimits.check(domain)
+  if (queues instanceof Promise) await queues
   await checkFromDomain(parts.domains, draft, domain)
-  await checkSandbox(parts.sandbox, domain, draft.recipients)
-  await parts.sources.check(domain, draft.options)
-  await checkSecondaryKey(parts.secondaryKeys, domain.accountId, draft.options)
+  if (domain.type === 'sandbox') await checkSandbox(parts.sandbox, domain, draft.recipients)
+  parts.sources.check(domain, draft.options)
+  if (draft.options.secondaryDkim !== null)
+    await checkSecondaryKey(parts.secondaryKeys, domain.accountId, draft.options)
   const chosen = draft.template ? await parts.templates.choose(domain, draft.template) : null
   if (draft.subject === null && draft.body.kind === 'parts' && chosen?.headers['Subject'] === undefined) {
     throw new BadRequest('subject parameter is missing')
@@ -188,36 +200,35 @@ async function checkFromDomain(domains: DomainDirectory, draft: Draft, domain: D
   }
 }
 
-async function makeRecord(
-  parts: AcceptParts,
+function makeRecord(
   draft: Draft,
+  tags: readonly string[],
+  body: StoredBody,
   submission: Submission,
   chosen: ChosenTemplate | null,
   now: number,
-): Promise<MessageRecord> {
+): MessageRecord {
   const { domain } = submission
   const messageId = givenMessageId(draft) ?? newMessageId(now, domain.name)
-  const headers = mailHeaders(draft, { domainName: domain.name, messageId, date: new Date(now) })
-  const common = {
-    headers,
+  const content: MessageContent = {
+    headers: mailHeaders(draft, { domainName: domain.name, messageId, date: new Date(now) }),
     template:
       chosen && draft.template
         ? { chosen, variables: draft.template.variables, text: draft.template.text }
         : null,
     batch: draft.recipientVariables !== null,
+    ...body,
   }
-  const content: MessageContent = { ...common, ...(await storeBody(draft.body, parts.blobs)) }
   const id = newId(now)
+  const summary = summarise(draft, tags, content, submission, chosen)
+  if (content.batch) summary.batchId = id
   return {
     id,
     accountId: domain.accountId,
     domainId: domain.id,
     domainName: domain.name,
     messageId,
-    summary: {
-      ...summarise(draft, content, submission, chosen),
-      ...(content.batch && { batchId: id }),
-    },
+    summary,
     options: draft.options,
     content,
     createdAt: now,
@@ -238,6 +249,7 @@ function givenMessageId(draft: Draft): string | null {
 
 function summarise(
   draft: Draft,
+  tags: readonly string[],
   content: MessageContent,
   submission: Submission,
   chosen: ChosenTemplate | null,
@@ -252,7 +264,7 @@ function summarise(
     recipients: draft.recipients.map((mailbox) => bareAddress(mailbox)),
     attachments: attachmentsOf(content),
     sizeBytes: 0,
-    tags: [...draft.tags],
+    tags: [...tags],
     userVariables: draft.userVariables,
     testMode: draft.options.testMode,
     ...(draft.options.optimizeHours !== null && { optimized: true }),
@@ -281,6 +293,9 @@ function attachmentsOf(content: MessageContent): MessageSummary['attachments'] {
   }))
 }
 
+/** The message as its sender wrote it. */
+const WHOLE: CopyTarget = { delivery: null, recipient: null, variables: null, list: null }
+
 /** Composes the message once and notes its size. @throws BadRequest over 25 MB */
 async function checkSize(
   parts: AcceptParts,
@@ -288,8 +303,7 @@ async function checkSize(
   { domain, method }: Submission,
 ): Promise<void> {
   try {
-    const target = { delivery: null, recipient: null, variables: null, list: null }
-    const { message } = await makeCopy(parts, record, domain, target)
+    const { message } = await composeCopy(parts, record, domain, WHOLE)
     record.summary.sizeBytes = messageSize(message)
   } catch (error) {
     // By HTTP a template that fails for these variables is told by a `rejected` event of each recipient
@@ -334,6 +348,10 @@ async function copiesOf(
 ): Promise<NewCopy[]> {
   const { options, recipientVariables } = draft
   const start = Math.max(options.deliveryTime ?? 0, now)
+  if (recipientVariables === null && options.optimizeHours === null && options.localMinute === null) {
+    const due = dueTime(start, options)
+    return draft.recipients.map((recipient) => ({ recipient, variables: null, due, list: null }))
+  }
   const domain = { accountId: record.accountId, name: record.domainName }
   const own = await bestTimes(parts.habits, domain, record.summary.recipients, options, start)
   return draft.recipients.map((recipient) => {

@@ -2,6 +2,7 @@
  * What sending asks of other areas, as interfaces; the composition root hands the parts in. Each has a
  * stand-in that knows nothing: mail then goes out without that area's doing.
  */
+import type { MaybePromise } from '../base/cache.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { Mailbox } from '../mime/address.ts'
 import type { Statement } from '../store/store.ts'
@@ -84,10 +85,10 @@ export interface Tracking {
 
 export interface Tracker {
   /** Null: nothing of this copy is tracked, and it has no variables. */
-  trackingOf(copy: TrackedCopy): Promise<Tracking | null>
+  trackingOf(copy: TrackedCopy): MaybePromise<Tracking | null>
 }
 
-export const NO_TRACKER: Tracker = { trackingOf: async () => null }
+export const NO_TRACKER: Tracker = { trackingOf: () => null }
 
 /** The domain that a message counts to. */
 export type SendingDomain = Pick<Domain, 'accountId' | 'name'>
@@ -114,7 +115,7 @@ export interface SourceChooser {
    * Checks what a message asks for.
    * @throws Forbidden for an address that is not the account's, BadRequest for an unknown pool
    */
-  check(domain: Domain, options: MessageOptions): Promise<void>
+  check(domain: Domain, options: MessageOptions): void
   /** What a delivery leaves from, for `source_key` of its row: it names the lane (sources.ts). */
   keyOf(
     accountId: string,
@@ -143,7 +144,7 @@ interface PostFacts {
 /** Mailing lists among the recipients of a call (messages.md rule 8). */
 export interface ListExpander {
   /** The address keys among `recipients` that are lists of the account. */
-  listsAmong(accountId: string, recipients: readonly Mailbox[]): Promise<ReadonlySet<string>>
+  listsAmong(accountId: string, recipients: readonly Mailbox[]): MaybePromise<ReadonlySet<string>>
   /** Makes the expansion of a post durable, in the transaction of its message. */
   expansionStatements(post: ListPost, now: number): Promise<readonly Statement[]>
   /** Something to expand may have been committed. */
@@ -151,12 +152,12 @@ export interface ListExpander {
 }
 
 export const NO_LISTS: ListExpander = {
-  listsAmong: async () => new Set(),
+  listsAmong: () => new Set(),
   expansionStatements: async () => [],
   wake() {},
 }
 
 /** Whether these addresses may get mail of a sandbox domain (messages.md rule 9). */
 export interface SandboxGate {
-  mayReceive(domain: Domain, recipients: readonly Mailbox[]): Promise<boolean>
+  mayReceive(domain: Domain, recipients: readonly Mailbox[]): MaybePromise<boolean>
 }

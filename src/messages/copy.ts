@@ -7,6 +7,7 @@
  * 4. footers, rewritten links and pixel,
  * 5. composing. Texts that nothing has changed are composed once for all copies.
  */
+import type { MaybePromise } from '../base/cache.ts'
 import type { MimeMessage } from '../base/mime-message.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { EventMessage, MessageSummary } from '../events/event.ts'
@@ -14,10 +15,18 @@ import { isPlainObject } from '../http/params.ts'
 import { bareAddress, formatMailbox, type Mailbox } from '../mime/address.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import type { RenderedTemplate, TemplateRenderer, Tracker, Tracking } from './collaborators.ts'
-import type { MessageContent, MessageRecord, StoredHeader, StoredTemplate } from './content.ts'
+import type { MessageContent, MessageRecord, PartsContent, StoredHeader, StoredTemplate } from './content.ts'
 import type { RecipientVariables } from './draft.ts'
 import { findHeader, headerText, rawField, serviceHeaders, setHeader } from './headers.ts'
-import { type Composed, composeMime, composeParts, encodeFiles, type TextPart, textsOf } from './texts.ts'
+import {
+  type Composed,
+  composeMime,
+  composeParts,
+  type EncodedFiles,
+  encodeFiles,
+  type TextPart,
+  textsOf,
+} from './texts.ts'
 import {
   bounded,
   CopyTooLarge,
@@ -62,12 +71,20 @@ export interface ListCopy {
   add: readonly (readonly [name: string, value: string])[]
 }
 
-export interface Copy {
-  about: EventMessage
+/** A copy as it is sent. */
+export interface ComposedCopy {
   message: MimeMessage
   utf8: boolean
+  /** The mail's own fields. */
+  headers: readonly StoredHeader[]
   /** v: variables of this copy, uncut. */
   variables: Record<string, unknown>
+  /** Null: those of the message. */
+  changedTexts: readonly TextPart[] | null
+}
+
+export interface Copy extends Pick<ComposedCopy, 'message' | 'utf8' | 'variables'> {
+  about: EventMessage
   /** Texts as sent, in order. */
   texts(): Promise<readonly TextPart[]>
 }
@@ -79,6 +96,29 @@ export async function makeCopy(
   domain: Domain,
   target: CopyTarget,
 ): Promise<Copy> {
+  const {
+    message,
+    utf8,
+    variables,
+    headers,
+    changedTexts: texts,
+  } = await composeCopy(parts, record, domain, target)
+  return {
+    about: aboutCopy(record, parts.storageUrl, target, headers, variables),
+    message,
+    utf8,
+    variables,
+    texts: async () => texts ?? (await frameOf(record, parts.blobs).texts()),
+  }
+}
+
+/** The same without what its events will tell. @throws as makeCopy */
+export async function composeCopy(
+  parts: CopyParts,
+  record: MessageRecord,
+  domain: Domain,
+  target: CopyTarget,
+): Promise<ComposedCopy> {
   const { content, summary, options } = record
   const frame = frameOf(record, parts.blobs)
   const recipientValues =
@@ -89,22 +129,22 @@ export async function makeCopy(
   const rendered = content.template
     ? await render(parts.renderer, record, content.template, variables, recipientValues)
     : null
-  const tracking = await trackingOf(parts.tracker, record, domain, target, async () =>
-    usesVariables(await frame.usesVariable(), rendered, target.list),
-  )
+  const written = tracks(record, target) ? frame.usesVariable() : false
+  const uses = usesVariables(written instanceof Promise ? await written : written, rendered, target.list)
+  const found = trackingOf(parts.tracker, record, domain, target, uses)
+  const tracking = found instanceof Promise ? await found : found
   const lookup = lookupOf(recipientValues, tracking)
   const changed = lookup || rendered ? await changedTexts(frame, content, rendered, lookup, tracking) : null
-  const composed = changed ? await frame.compose(changed.texts) : await frame.plain()
+  const whole = changed ? frame.compose(changed.texts) : frame.plain()
+  const composed = whole instanceof Promise ? await whole : whole
   const headers = copyHeaders(record, target, {
     lookup,
     rendered,
     tracking,
     usesVariable: changed?.usesVariable,
   })
-  const utf8 = needsUtf8([
-    headerText(headers, 'from'),
-    ...(content.batch && target.recipient ? [bareAddress(target.recipient)] : summary.recipients),
-  ])
+  const to = content.batch && target.recipient ? [bareAddress(target.recipient)] : summary.recipients
+  const utf8 = needsUtf8(headerText(headers, 'from')) || to.some(needsUtf8)
   const own = serviceHeaders(
     parts.headerPrefix,
     {
@@ -117,73 +157,128 @@ export async function makeCopy(
     target.delivery ? options.suppressHeaders : [],
   )
   return {
-    about: aboutCopy(record, parts.storageUrl, target, headers, variables),
-    message: { headers: rawFields([...headers, ...own], composed, utf8), body: composed.body },
+    message: {
+      headers: rawFields(frame, headers.concat(own), composed, utf8),
+      body: composed.body,
+      composed: composed.composed,
+    },
     utf8,
+    headers,
     variables,
-    texts: async () => changed?.texts ?? (await frame.texts()),
+    changedTexts: changed?.texts ?? null,
   }
 }
 
 /** What all copies of a message share, kept as long as the record is remembered. */
-interface Frame {
-  texts(): Promise<readonly TextPart[]>
+class Frame {
+  readonly #record: MessageRecord
+  readonly #blobs: BlobStore
+  #texts: MaybePromise<readonly TextPart[]> | null = null
+  #files: MaybePromise<EncodedFiles> | null = null
+  #plain: MaybePromise<Composed> | null = null
+  #usesVariable: boolean | null = null
+  /** Fields that are the same in all copies, as they are sent. */
+  readonly #raw = new Map<StoredHeader, string>()
+
+  constructor(record: MessageRecord, blobs: BlobStore) {
+    this.#record = record
+    this.#blobs = blobs
+  }
+
+  texts(): MaybePromise<readonly TextPart[]> {
+    this.#texts ??= kept(textsOf(this.#record.content, this.#blobs), (texts) => {
+      this.#texts = texts
+    })
+    return this.#texts
+  }
+
   /** The message as its sender wrote it. */
-  plain(): Promise<Composed>
-  compose(texts: readonly TextPart[]): Promise<Composed>
+  plain(): MaybePromise<Composed> {
+    this.#plain ??= kept(this.#composePlain(), (composed) => {
+      this.#plain = composed
+    })
+    return this.#plain
+  }
+
+  #composePlain(): MaybePromise<Composed> {
+    const { content, id } = this.#record
+    if (content.kind === 'mime') return composeMime(content, [], this.#blobs)
+    const texts = this.texts()
+    const files = this.#encodedFiles(content)
+    return texts instanceof Promise || files instanceof Promise
+      ? Promise.all([texts, files]).then(([own, encoded]) => composeParts(own, encoded, id))
+      : composeParts(texts, files, id)
+  }
+
+  async compose(texts: readonly TextPart[]): Promise<Composed> {
+    const { content, id } = this.#record
+    if (content.kind === 'parts') return composeParts(texts, await this.#encodedFiles(content), id)
+    const given = await this.texts()
+    const differing = texts.filter((part, index) => part.value !== given[index]?.value)
+    return composeMime(content, differing, this.#blobs)
+  }
+
   /** An unsubscribe variable stands in its texts or header fields. */
-  usesVariable(): Promise<boolean>
+  usesVariable(): MaybePromise<boolean> {
+    if (this.#usesVariable !== null) return this.#usesVariable
+    const inHeaders = this.#record.content.headers.some(([, value]) => usesUnsubscribe(value))
+    const look = (texts: readonly TextPart[]) => {
+      this.#usesVariable = inHeaders || texts.some(({ value }) => usesUnsubscribe(value))
+      return this.#usesVariable
+    }
+    const texts = this.texts()
+    return texts instanceof Promise ? texts.then(look) : look(texts)
+  }
+
+  /** A field as it is sent in ASCII; one of the record's own is written once for all copies. */
+  rawField(field: StoredHeader): string {
+    const known = this.#raw.get(field)
+    if (known !== undefined) return known
+    const raw = rawField(field, false)
+    if (this.#record.content.headers.includes(field)) this.#raw.set(field, raw)
+    return raw
+  }
+
+  #encodedFiles(content: PartsContent): MaybePromise<EncodedFiles> {
+    this.#files ??= kept(encodeFiles(content, this.#blobs), (files) => {
+      this.#files = files
+    })
+    return this.#files
+  }
+}
+
+/** What comes later takes the place of its promise; a failure is forgotten, so that the next caller tries again. */
+function kept<T>(value: MaybePromise<T>, keep: (value: T | null) => void): MaybePromise<T> {
+  if (value instanceof Promise) {
+    value.then(keep, () => keep(null))
+  }
+  return value
 }
 
 const frames = new WeakMap<MessageRecord, Frame>()
 
 function frameOf(record: MessageRecord, blobs: BlobStore): Frame {
-  const known = frames.get(record)
-  if (known) return known
-  const { content } = record
-  const texts = once(() => textsOf(content, blobs))
-  const usesVariable = once(
-    async () =>
-      content.headers.some(([, value]) => usesUnsubscribe(value)) ||
-      (await texts()).some(({ value }) => usesUnsubscribe(value)),
-  )
-  let frame: Frame
-  if (content.kind === 'mime') {
-    const compose = async (changed: readonly TextPart[]) => {
-      const given = await texts()
-      const differing = changed.filter((part, index) => part.value !== given[index]?.value)
-      return composeMime(content, differing, blobs)
-    }
-    frame = { texts, compose, plain: once(() => composeMime(content, [], blobs)), usesVariable }
-  } else {
-    const files = once(() => encodeFiles(content, blobs))
-    const compose = async (changed: readonly TextPart[]) => composeParts(changed, await files(), record.id)
-    frame = { texts, compose, plain: once(async () => compose(await texts())), usesVariable }
+  let frame = frames.get(record)
+  if (!frame) {
+    frame = new Frame(record, blobs)
+    frames.set(record, frame)
   }
-  frames.set(record, frame)
   return frame
 }
 
-/** Runs once; a failure is forgotten, so that the next caller tries again. */
-function once<T>(run: () => Promise<T>): () => Promise<T> {
-  let result: Promise<T> | null = null
-  return () => {
-    result ??= run().catch((error: unknown) => {
-      result = null
-      throw error
-    })
-    return result
-  }
-}
+type Delivered = CopyTarget & { delivery: NonNullable<CopyTarget['delivery']>; recipient: Mailbox }
 
-async function trackingOf(
+const tracks = (record: MessageRecord, target: CopyTarget): target is Delivered =>
+  target.delivery !== null && target.recipient !== null && !record.content.resent
+
+function trackingOf(
   tracker: Tracker,
   record: MessageRecord,
   domain: Domain,
   target: CopyTarget,
-  usesVariable: () => Promise<boolean>,
-): Promise<Tracking | null> {
-  if (!target.delivery || !target.recipient || record.content.resent) return null
+  usesVariable: boolean,
+): MaybePromise<Tracking | null> {
+  if (!tracks(record, target)) return null
   return tracker.trackingOf({
     accountId: record.accountId,
     domain,
@@ -194,7 +289,7 @@ async function trackingOf(
     tags: record.summary.tags,
     options: record.options,
     listSid: target.list?.sid ?? null,
-    usesVariable: await usesVariable(),
+    usesVariable,
   })
 }
 
@@ -311,13 +406,15 @@ interface HeaderInputs {
 function copyHeaders(record: MessageRecord, target: CopyTarget, inputs: HeaderInputs): StoredHeader[] {
   const { content, domainName } = record
   const { lookup, rendered, tracking } = inputs
-  const headers: StoredHeader[] = content.headers.map((field) => {
-    if (!lookup || field[0].toLowerCase() === 'message-id') return field
-    const value = substitute(field[1], lookup)
-    return value === field[1] ? field : [field[0], value]
-  })
+  const headers: StoredHeader[] = lookup
+    ? content.headers.map((field) => {
+        if (field[0].toLowerCase() === 'message-id') return field
+        const value = substitute(field[1], lookup)
+        return value === field[1] ? field : [field[0], value]
+      })
+    : [...content.headers]
   if (content.batch && target.recipient) showOnly(headers, content, target.recipient)
-  for (const [name, value] of Object.entries(rendered?.headers ?? {})) {
+  for (const [name, value] of rendered ? Object.entries(rendered.headers) : []) {
     const shown = lookup ? substitute(value, lookup) : value
     if (headerText(headers, name.toLowerCase()).trim() === '') setHeader(headers, [name, shown])
   }
@@ -347,25 +444,36 @@ function showOnly(headers: StoredHeader[], content: MessageContent, recipient: M
   if (cc >= 0) headers.splice(cc, 1)
 }
 
+const CONTENT_FIELD = /^(?:content-type|content-transfer-encoding|mime-version)$/i
+const MIME_VERSION = /^mime-version[ \t]*:/i
+
 /** Fields as sent: a re-encoded MIME message gets its content fields anew. */
-function rawFields(headers: readonly StoredHeader[], composed: Composed, utf8: boolean): string[] {
-  const { fields } = composed
-  const raw = headers.flatMap((field) => {
-    const isContent =
-      fields !== null && /^(?:content-type|content-transfer-encoding|mime-version)$/i.test(field[0])
-    return isContent ? [] : rawField(field, utf8)
-  })
-  const own = fields ?? []
-  const hasVersion = [...raw, ...own].some((field) => /^mime-version[ \t]*:/i.test(field))
-  return [...raw, ...(hasVersion ? [] : ['Mime-Version: 1.0']), ...own]
+function rawFields(
+  frame: Frame,
+  headers: readonly StoredHeader[],
+  composed: Composed,
+  utf8: boolean,
+): string[] {
+  const own = composed.fields ?? []
+  const raw: string[] = []
+  for (const field of headers) {
+    if (composed.fields !== null && CONTENT_FIELD.test(field[0])) continue
+    raw.push(utf8 ? rawField(field, utf8) : frame.rawField(field))
+  }
+  const isVersion = (field: string) => MIME_VERSION.test(field)
+  if (!raw.some(isVersion) && !own.some(isVersion)) raw.push('Mime-Version: 1.0')
+  raw.push(...own)
+  return raw
 }
 
-/** True if any address needs SMTPUTF8 (RFC 6531): a local part that is not ASCII. */
-function needsUtf8(texts: readonly string[]): boolean {
-  return texts.some((text) => /[^\x00-\x7f]/.test(text) && text.split(/[\s<>",]+/).some(isUtf8Address))
+const NOT_ASCII = /[^\x00-\x7f]/
+
+/** True if any address in the text needs SMTPUTF8 (RFC 6531): a local part that is not ASCII. */
+function needsUtf8(text: string): boolean {
+  return NOT_ASCII.test(text) && text.split(/[\s<>",]+/).some(isUtf8Address)
 }
 
-const isUtf8Address = (word: string) => /[^\x00-\x7f]/.test(word.slice(0, Math.max(0, word.lastIndexOf('@'))))
+const isUtf8Address = (word: string) => NOT_ASCII.test(word.slice(0, Math.max(0, word.lastIndexOf('@'))))
 
 /** In batch mode every copy is a stored message of its own (messages.md rule 49). */
 function storageKeyOf(record: MessageRecord, target: CopyTarget): string {
@@ -445,9 +553,11 @@ export function knownMessage(...args: Parameters<typeof acceptedMessage>): Event
 const shownSummaries = new WeakMap<MessageSummary, MessageSummary>()
 
 function shownSummary(summary: MessageSummary): MessageSummary {
+  const userVariables = eventVariables(summary.userVariables)
+  if (userVariables === summary.userVariables) return summary
   const known = shownSummaries.get(summary)
   if (known) return known
-  const shown = { ...summary, userVariables: eventVariables(summary.userVariables) }
+  const shown = { ...summary, userVariables }
   shownSummaries.set(summary, shown)
   return shown
 }
@@ -471,7 +581,12 @@ export function eventMessage(
 /** Longer values are cut in events and webhooks only (messages.md rule 19). */
 const EVENT_VALUE_BYTES_MAX = 4096
 
-function eventVariables(variables: Readonly<Record<string, unknown>>): Record<string, unknown> {
+function eventVariables(variables: Record<string, unknown>): Record<string, unknown> {
+  for (const name in variables) if (typeof variables[name] === 'string') return cutVariables(variables)
+  return variables
+}
+
+function cutVariables(variables: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(variables).map(([name, value]) => [name, typeof value === 'string' ? cut(value) : value]),
   )

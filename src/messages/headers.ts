@@ -21,6 +21,15 @@ export function newMessageId(nowMs: number, domain: string): string {
 /** Of the second that the last one was made in: making it would be a hundredth of what accepting a message costs. */
 let stamp = { second: Number.NaN, text: '' }
 
+/** A date field has whole seconds, of which many messages share one. */
+function dateOfSecond(date: Date): string {
+  const second = Math.floor(date.getTime() / 1000)
+  if (second !== dated.second) dated = { second, text: formatRfc2822(date) }
+  return dated.text
+}
+
+let dated = { second: Number.NaN, text: '' }
+
 /** A given Message-Id without its brackets, or null if it is none (RFC 5322 §3.6.4). */
 export function readMessageId(value: string): string | null {
   const match = /^\s*<?([^\s<>@\p{Cc}]{1,512}@[^\s<>@\p{Cc}]{1,512})>?\s*$/u.exec(value)
@@ -28,7 +37,10 @@ export function readMessageId(value: string): string | null {
 }
 
 export function findHeader(headers: readonly StoredHeader[], name: string): StoredHeader | undefined {
-  return headers.find(([other]) => other.length === name.length && other.toLowerCase() === name)
+  for (const header of headers) {
+    if (header[0].length === name.length && header[0].toLowerCase() === name) return header
+  }
+  return undefined
 }
 
 /** The field's text, '' if it is missing. */
@@ -56,7 +68,7 @@ export interface HeaderFacts {
 export function mailHeaders(draft: Draft, facts: HeaderFacts): StoredHeader[] {
   const fields =
     draft.body.kind === 'mime' ? givenHeaders(draft.body.source.headers) : composedHeaders(draft, facts)
-  if (!findHeader(fields, 'date')) fields.push(['Date', formatRfc2822(facts.date)])
+  if (!findHeader(fields, 'date')) fields.push(['Date', dateOfSecond(facts.date)])
   const id: StoredHeader = ['Message-Id', `<${facts.messageId}>`]
   const given = findHeader(fields, 'message-id')
   if (!given || readMessageId(given[1]) !== facts.messageId) setHeader(fields, id)
@@ -86,7 +98,8 @@ function composedHeaders(draft: Draft, { domainName }: HeaderFacts): StoredHeade
   return fields
 }
 
-const list = (mailboxes: readonly Mailbox[]) => mailboxes.map(formatMailbox).join(', ')
+const list = (mailboxes: readonly Mailbox[]) =>
+  mailboxes.length === 1 ? formatMailbox(mailboxes[0] as Mailbox) : mailboxes.map(formatMailbox).join(', ')
 
 /** Longest line as sent, RFC 5322 §2.1.1. */
 const LINE_MAX = 998
@@ -97,8 +110,10 @@ export function rawField([name, value, raw]: StoredHeader, utf8: boolean): strin
   return headerField(name, value, { utf8 })
 }
 
+const NOT_ASCII = /[^\x00-\x7f]/
+
 function isSendable(raw: string, utf8: boolean): boolean {
-  if (!utf8 && /[^\x00-\x7f]/.test(raw)) return false
+  if (!utf8 && NOT_ASCII.test(raw)) return false
   return raw.length <= LINE_MAX || raw.split('\r\n').every((line) => Buffer.byteLength(line) <= LINE_MAX)
 }
 
@@ -117,15 +132,23 @@ export function serviceHeaders(
   prefix: string,
   facts: ServiceHeaders,
   suppressed: MessageOptions['suppressHeaders'],
-): StoredHeader[] {
+): readonly StoredHeader[] {
   const fields: [suffix: string, value: string][] = facts.tags.map((tag) => ['Tag', tag])
-  if (Object.keys(facts.variables).length > 0) fields.push(['Variables', JSON.stringify(facts.variables)])
+  if (!isEmpty(facts.variables)) fields.push(['Variables', JSON.stringify(facts.variables)])
   if (facts.templateName !== null) fields.push(['Template-Name', facts.templateName])
   if (facts.deliverBy !== null) fields.push(['Deliver-By', formatRfc2822(new Date(facts.deliverBy))])
   if (facts.sid !== null) fields.push(['Sid', facts.sid])
+  if (fields.length === 0) return NO_HEADERS
   return fields
     .filter(([suffix]) => !isSuppressed(suffix, suppressed))
     .map(([suffix, value]) => [prefix + suffix, value])
+}
+
+const NO_HEADERS: readonly StoredHeader[] = []
+
+function isEmpty(variables: object): boolean {
+  for (const _ in variables) return false
+  return true
 }
 
 export const isSuppressed = (suffix: string, suppressed: MessageOptions['suppressHeaders']) =>

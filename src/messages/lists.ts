@@ -1,17 +1,20 @@
 /** Mailing lists as sending uses them: which recipients are lists, and the copies of their members. */
+import type { MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import { decidePost, type ListRecipient, listHeaders } from '../lists/expand.ts'
 import { type Expansion, expansionStatement } from '../lists/expansion-job.ts'
 import type { ListDomains } from '../lists/list-domains.ts'
 import type { ListStore } from '../lists/store.ts'
-import { addressKey, parseMailbox } from '../mime/address.ts'
+import { addressKey, type Mailbox, parseMailbox } from '../mime/address.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { copyStatements, deliveryRows, type NewCopy, type RowParts } from './acceptance-rows.ts'
 import type { ListExpander, RecipientHabits, SourceChooser } from './collaborators.ts'
 import type { MessageRecord } from './content.ts'
 import type { MessageRecords } from './records.ts'
 import { bestTimes, type DueTime, dueTime } from './timing.ts'
+
+const NONE: ReadonlySet<string> = new Set()
 
 /** Addresses in one query. */
 const KEYS_MAX = 500
@@ -24,21 +27,40 @@ export function createListExpander(parts: {
   wake(): void
 }): ListExpander {
   const { store, lists, listDomains, domains } = parts
+
+  function among(
+    accountId: string,
+    names: ReadonlySet<string>,
+    recipients: readonly Mailbox[],
+  ): MaybePromise<ReadonlySet<string>> {
+    return recipients.some(({ domain }) => names.has(domain)) ? find(accountId, names, recipients) : NONE
+  }
+
+  async function find(
+    accountId: string,
+    names: ReadonlySet<string>,
+    recipients: readonly Mailbox[],
+  ): Promise<ReadonlySet<string>> {
+    const keys = recipients.filter(({ domain }) => names.has(domain)).map((mailbox) => addressKey(mailbox))
+    const found = new Set<string>()
+    for (let at = 0; at < keys.length; at += KEYS_MAX) {
+      const rows = await store.db
+        .selectFrom('lists')
+        .select('address_key')
+        .where('address_key', 'in', keys.slice(at, at + KEYS_MAX))
+        .where('account_id', '=', accountId)
+        .execute()
+      for (const row of rows) found.add(row.address_key)
+    }
+    return found
+  }
+
   return {
-    async listsAmong(accountId, recipients) {
-      const names = await listDomains.of(accountId)
-      const keys = recipients.filter(({ domain }) => names.has(domain)).map((mailbox) => addressKey(mailbox))
-      const found = new Set<string>()
-      for (let at = 0; at < keys.length; at += KEYS_MAX) {
-        const rows = await store.db
-          .selectFrom('lists')
-          .select('address_key')
-          .where('address_key', 'in', keys.slice(at, at + KEYS_MAX))
-          .where('account_id', '=', accountId)
-          .execute()
-        for (const row of rows) found.add(row.address_key)
-      }
-      return found
+    listsAmong(accountId, recipients) {
+      const names = listDomains.of(accountId)
+      return names instanceof Promise
+        ? names.then((known) => among(accountId, known, recipients))
+        : among(accountId, names, recipients)
     },
     async expansionStatements(post, now) {
       const statements: Statement[] = []

@@ -92,7 +92,7 @@ async function readyToSend(
   const { options } = record
   const signing = await keysFor(parts, record, domain)
   const signatures = await parts.signers.sign(copy.message, signing, { signedAt: new Date(record.createdAt) })
-  const message = { headers: [...signatures, ...copy.message.headers], body: copy.message.body }
+  const message = { ...copy.message, headers: [...signatures, ...copy.message.headers] }
   const hidden = isSuppressed('Sending-Ip', options.suppressHeaders)
   const sourceHeader = hidden ? null : `${parts.headerPrefix}Sending-Ip`
   const archiveTo = options.archiveTo ?? domain.archiveTo

@@ -3,6 +3,7 @@
  * too many messages is disabled for an hour (messages.md rule 47).
  */
 import { sql } from 'kysely'
+import type { MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { TooManyRequests } from '../base/errors.ts'
 import type { Domain } from '../domains/domain.ts'
@@ -18,7 +19,7 @@ export interface QueueStatus {
 
 export interface QueueLimits {
   /** @throws TooManyRequests while one of the domain's queues is disabled */
-  check(domain: Domain): Promise<void>
+  check(domain: Domain): MaybePromise<void>
   status(domain: Domain): Promise<Record<QueueName, QueueStatus>>
   /** So many deliveries were put into the domain's queues. */
   added(domainId: string, count: number): void
@@ -48,10 +49,28 @@ interface Counted {
 export function createQueueLimits(parts: { store: Store; clock: Clock; max?: number }): QueueLimits {
   const { store, clock, max = QUEUED_MESSAGES_MAX } = parts
   const known = new Map<string, Counted>()
+  const counting = new Map<string, Promise<Counted>>()
 
-  async function look(domainId: string): Promise<Counted> {
+  /** Far from the limit an old count serves until the new one is there: nobody waits for counting a long queue. */
+  function look(domainId: string): MaybePromise<Counted> {
     const counted = known.get(domainId)
-    if (counted && counted.until > clock.monotonic() && counted.waiting <= max) return counted
+    if (counted && counted.waiting <= max && counted.until > clock.monotonic()) return counted
+    const fresh = lookAnew(domainId)
+    if (!counted || counted.waiting > max / 2 || counted.until + COUNT_MS < clock.monotonic()) return fresh
+    fresh.catch(() => {}) // the next one asks again
+    return counted
+  }
+
+  /** One count at a time: of all that come while one runs, each would else start its own. */
+  function lookAnew(domainId: string): Promise<Counted> {
+    const running = counting.get(domainId)
+    if (running) return running
+    const fresh = countAnew(domainId).finally(() => counting.delete(domainId))
+    counting.set(domainId, fresh)
+    return fresh
+  }
+
+  async function countAnew(domainId: string): Promise<Counted> {
     const disabledUntil = await disabled(domainId)
     const counts = await count(domainId)
     for (const queue of ['regular', 'scheduled'] as const) {
@@ -108,19 +127,27 @@ export function createQueueLimits(parts: { store: Store; clock: Clock; max?: num
   const running = ({ disabledUntil }: Counted) =>
     Object.values(disabledUntil).filter((until) => until > clock.now())
 
+  /** @throws TooManyRequests while a queue is disabled */
+  function refuse(domain: Domain, counted: Counted): void {
+    const latest = Math.max(0, ...running(counted))
+    if (latest === 0) return
+    const seconds = Math.max(1, Math.ceil((latest - clock.now()) / 1000))
+    throw new TooManyRequests(
+      seconds,
+      `Domain ${domain.name} is not allowed to send: ${REASON}, try again after ${seconds} seconds`,
+    )
+  }
+
   return {
-    async check(domain) {
-      const latest = Math.max(0, ...running(await look(domain.id)))
-      if (latest === 0) return
-      const seconds = Math.max(1, Math.ceil((latest - clock.now()) / 1000))
-      throw new TooManyRequests(
-        seconds,
-        `Domain ${domain.name} is not allowed to send: ${REASON}, try again after ${seconds} seconds`,
-      )
+    check(domain) {
+      const counted = look(domain.id)
+      return counted instanceof Promise
+        ? counted.then((known) => refuse(domain, known))
+        : refuse(domain, counted)
     },
     async status(domain) {
-      known.delete(domain.id)
-      const { disabledUntil } = await look(domain.id)
+      await counting.get(domain.id)?.catch(() => {})
+      const { disabledUntil } = await lookAnew(domain.id)
       const of = (queue: QueueName): QueueStatus => {
         const until = disabledUntil[queue]
         if (until === undefined || until <= clock.now()) {
@@ -135,6 +162,7 @@ export function createQueueLimits(parts: { store: Store; clock: Clock; max?: num
       if (counted) counted.waiting += count
     },
     async emptied(domainId) {
+      await counting.get(domainId)?.catch(() => {})
       known.delete(domainId)
       await store.db.deleteFrom('disabled_queues').where('domain_id', '=', domainId).execute()
     },

@@ -1,8 +1,9 @@
 /** Sending and stored messages over HTTP (messages.md M1 to M5). */
+import type { MaybePromise } from '../base/cache.ts'
 import { NotFound } from '../base/errors.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { Caller } from '../http/auth.ts'
-import { SENDING_BODY_LIMIT } from '../http/body.ts'
+import { mediaTypeOf, SENDING_BODY_LIMIT } from '../http/body.ts'
 import { type Context, type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import { type RateLimiter, takeMessage } from '../http/rate-limit.ts'
 import { bytesReply, jsonReply } from '../http/reply.ts'
@@ -144,20 +145,24 @@ export function messageRoutes(parts: MessageRouteParts): Operation[] {
 }
 
 function sendRoutes(parts: MessageRouteParts): Operation[] {
-  const beforeBody = async ({ path, caller }: { path: { domain_name: string }; caller: Caller }) =>
-    void (await sendingDomain(parts, caller, path.domain_name))
+  const beforeBody = ({ path, caller }: { path: { domain_name: string }; caller: Caller }) => {
+    const domain = sendingDomain(parts, caller, path.domain_name)
+    return domain instanceof Promise ? domain.then(() => {}) : undefined
+  }
   const send = async (
     context: Context<'domain_name', Caller>,
     read: (params: Context<'domain_name', Caller>['params'], facts: RequestFacts) => Draft | Promise<Draft>,
   ) => {
-    const domain = await sendingDomain(parts, context.caller, context.path.domain_name)
+    const found = sendingDomain(parts, context.caller, context.path.domain_name)
+    const domain = found instanceof Promise ? await found : found
     const facts = {
       prefixes: parts.headerPrefixes,
       now: parts.clock.now(),
       scheduleMaxMs: scheduleMaxMs(domain),
-      contentType: mediaType(context.headers['content-type']),
+      contentType: mediaTypeOf(context.headers['content-type'] ?? ''),
     }
-    const draft = await read(context.params, facts)
+    const reading = read(context.params, facts)
+    const draft = reading instanceof Promise ? await reading : reading
     const headers = takeMessage(parts.limiter, domain, {
       recipients: draft.recipients.length,
       bytes: draftBytes(draft),
@@ -187,9 +192,6 @@ function sendRoutes(parts: MessageRouteParts): Operation[] {
     }),
   ]
 }
-
-const mediaType = (header: string | undefined) =>
-  ((header ?? '').split(';', 1)[0] as string).trim().toLowerCase()
 
 function submissionOf(
   {
@@ -280,9 +282,20 @@ function storedRoutes(parts: MessageRouteParts): Operation[] {
 }
 
 /** The caller's domain, able to send now. @throws NotFound, Forbidden */
-async function sendingDomain(parts: MessageRouteParts, caller: Caller, name: string): Promise<Domain> {
-  const domain = await parts.domains.byName(name)
+function sendingDomain(parts: MessageRouteParts, caller: Caller, name: string): MaybePromise<Domain> {
+  const found = parts.domains.byName(name)
+  return found instanceof Promise
+    ? found.then((domain) => ableToSend(parts, caller, name, domain))
+    : ableToSend(parts, caller, name, found)
+}
+
+function ableToSend(
+  { allowUnverified }: MessageRouteParts,
+  caller: Caller,
+  name: string,
+  domain: Domain | null,
+): Domain {
   if (!domain || domain.accountId !== caller.accountId) throw new NotFound(`Domain not found: ${name}`)
-  checkMaySend(domain, parts.allowUnverified)
+  checkMaySend(domain, allowUnverified)
   return domain
 }

@@ -26,12 +26,11 @@ export function createSandboxGate(parts: {
     return domain?.accountId === accountId && (domain.type === 'sandbox' || domain.verified)
   }
 
-  return {
-    async mayReceive({ accountId }, recipients) {
-      if (open) return true
-      const others = recipients.filter((mailbox) => !isNamed(mailbox)).map(({ domain }) => domain)
-      for (const name of new Set(others)) if (!(await isOwn(accountId, name))) return false
-      return true
-    },
+  const allMay = async (accountId: string, recipients: readonly Mailbox[]) => {
+    const others = recipients.filter((mailbox) => !isNamed(mailbox)).map(({ domain }) => domain)
+    for (const name of new Set(others)) if (!(await isOwn(accountId, name))) return false
+    return true
   }
+
+  return { mayReceive: ({ accountId }, recipients) => open || allMay(accountId, recipients) }
 }

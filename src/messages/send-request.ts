@@ -15,7 +15,6 @@ import {
   checkOptionSize,
   mergeValues,
   OPTION_FIELDS,
-  type OptionValues,
   type ReadOptions,
   readOptions,
   splitOptionHeaders,
@@ -54,15 +53,30 @@ export function readSendRequest(params: Params, facts: RequestFacts): Draft {
   const subject = params.given('subject') ?? null
   if (subject === null && !hasTemplate) throw new BadRequest('subject parameter is missing')
   const body = readParts(params, hasTemplate)
-  const { mail, read } = readFieldOptions(params, facts, { optionBytes: 0, values: new Map() })
-  return { from, to, cc, recipients, subject, body, headers: mail, ...draftOptions(read, params) }
+  const { mail, variables, read } = readFieldOptions(params, facts, NO_MIME)
+  const { tags, template, recipientVariables, options } = read
+  const userVariables = { ...read.headerVariables, ...variables }
+  return {
+    from,
+    to,
+    cc,
+    recipients,
+    subject,
+    body,
+    headers: mail,
+    userVariables,
+    tags,
+    template,
+    recipientVariables,
+    options,
+  }
 }
 
 /** M2. @throws BadRequest with the text of messages.md section 3 */
 export async function readMimeRequest(params: Params, facts: RequestFacts): Promise<Draft> {
   const recipients = readRecipients(params)
   const mime = await readMimeSource(messageChunk(params), facts.prefixes)
-  const { mail, read } = readFieldOptions(params, facts, mime)
+  const { mail, variables, read } = readFieldOptions(params, facts, mime)
   const from = mimeAuthors(mime, mail, read.template !== null)
   const body: DraftBody = { kind: 'mime', source: mime.source }
   return {
@@ -73,7 +87,8 @@ export async function readMimeRequest(params: Params, facts: RequestFacts): Prom
     subject: null,
     body,
     headers: mail,
-    ...draftOptions(read, params),
+    userVariables: { ...read.headerVariables, ...variables },
+    ...commonOptions(read),
   }
 }
 
@@ -106,10 +121,7 @@ const commonOptions = ({ tags, template, recipientVariables, options }: ReadOpti
   options,
 })
 
-const draftOptions = (read: ReadOptions, params: Params) => ({
-  userVariables: { ...read.headerVariables, ...readVariables(params) },
-  ...commonOptions(read),
-})
+const NO_MIME: Pick<ReadMime, 'values' | 'optionBytes'> = { optionBytes: 0, values: new Map() }
 
 /** Files are read from multipart only; anywhere else they would be lost without a word. */
 function checkFilesAreFiles(params: Params, contentType: string): void {
@@ -125,9 +137,13 @@ const notMultipart = (contentType: string) =>
 /** All addresses of a repeatable address field. */
 function readAddresses(params: Params, name: string, missing?: string): Mailbox[] {
   const values = params.texts(name)
-  if (values.length === 0 && missing) throw new BadRequest(missing)
+  if (values.length === 0) {
+    if (missing) throw new BadRequest(missing)
+    return []
+  }
   try {
-    const list = values.flatMap(parseAddressList)
+    const list =
+      values.length === 1 ? parseAddressList(values[0] as string) : values.flatMap(parseAddressList)
     if (missing && list.length === 0) throw new AddressSyntaxError('empty list')
     return list
   } catch (error) {
@@ -144,6 +160,7 @@ export const readRecipients = (params: Params): Mailbox[] =>
 
 /** Without doubles, the first place winning. @throws BadRequest for more than 1,000 addresses */
 function recipientsOf(mailboxes: readonly Mailbox[]): Mailbox[] {
+  if (mailboxes.length === 1) return [...mailboxes]
   if (mailboxes.length > RECIPIENTS_MAX) throw new BadRequest(`Too many recipients, max is ${RECIPIENTS_MAX}`)
   const seen = new Map<string, Mailbox>()
   for (const mailbox of mailboxes) {
@@ -163,10 +180,8 @@ function readParts(params: Params, hasTemplate: boolean): DraftBody {
   if (text === null && html === null && amp === null && !hasTemplate) {
     throw new BadRequest("Need at least one of 'text', 'html', 'amp-html' or 'template' parameters specified")
   }
-  const files = [
-    ...params.files('attachment').map((file) => draftFile(file, 'attachment')),
-    ...params.files('inline').map((file) => draftFile(file, 'inline')),
-  ]
+  const attachments = params.files('attachment').map((file) => draftFile(file, 'attachment'))
+  const files = attachments.concat(params.files('inline').map((file) => draftFile(file, 'inline')))
   return { kind: 'parts', text, html, amp, files }
 }
 
@@ -215,44 +230,56 @@ function readFieldOptions(
   params: Params,
   facts: RequestFacts,
   mime: Pick<ReadMime, 'values' | 'optionBytes'>,
-): { mail: [string, string][]; read: ReadOptions } {
-  const given = readHeaders(params)
-  const { values, rest } = splitOptionHeaders(given, facts.prefixes)
-  checkOptionSize(fieldBytes(params) + mime.optionBytes)
-  const merged = mergeValues(fieldValues(params), values, mime.values)
+): { mail: [string, string][]; variables: Record<string, string>; read: ReadOptions } {
+  const given = optionsAmong(params)
+  if (given === null && mime.values.size === 0) {
+    checkOptionSize(mime.optionBytes)
+    return { mail: [], variables: {}, read: readOptions(mime.values, facts.prefixes, facts) }
+  }
+  const { fields, headers, variables, bytes } = given ?? NO_OPTIONS
+  const { values, rest } = splitOptionHeaders(headers, facts.prefixes)
+  checkOptionSize(bytes + mime.optionBytes)
+  const merged = mergeValues(fields, values, mime.values)
   const mail = rest
     .filter(({ name }) => !IGNORED_HEADERS.test(name))
     .map(({ name, value }): [string, string] => [name, value])
-  return { mail, read: readOptions(merged, facts.prefixes, facts) }
+  return { mail, variables: Object.fromEntries(variables), read: readOptions(merged, facts.prefixes, facts) }
 }
 
-function fieldValues(params: Params): OptionValues {
-  const given = params.names().filter((name) => OPTION_NAMES.has(name))
-  return new Map(given.map((name) => [name, params.texts(name)]))
+interface GivenOptions {
+  /** Values of `o:` fields and their like. */
+  fields: Map<string, readonly string[]>
+  /** Those behind `h:`. */
+  headers: { name: string; value: string }[]
+  /** Those behind `v:`. */
+  variables: [name: string, value: string][]
+  /** Names and values of o:, h:, v: and t: fields together. */
+  bytes: number
 }
 
-/** Names and values of o:, h:, v: and t: fields together. */
-function fieldBytes(params: Params): number {
-  let size = 0
+const NO_OPTIONS: Readonly<GivenOptions> = { fields: new Map(), headers: [], variables: [], bytes: 0 }
+
+const COUNTED = /^[ohvt]:/
+
+/** Null: none, as in most calls. */
+function optionsAmong(params: Params): GivenOptions | null {
+  let given: GivenOptions | null = null
   for (const name of params.names()) {
-    if (!/^[ohvt]:/.test(name)) continue
-    for (const value of params.texts(name)) size += Buffer.byteLength(name) + Buffer.byteLength(value)
+    const isCounted = COUNTED.test(name)
+    if (!isCounted && !OPTION_NAMES.has(name)) continue
+    given ??= { fields: new Map(), headers: [], variables: [], bytes: 0 }
+    const values = params.texts(name)
+    if (isCounted)
+      for (const value of values) given.bytes += Buffer.byteLength(name) + Buffer.byteLength(value)
+    if (OPTION_NAMES.has(name)) given.fields.set(name, values)
+    else if (name.startsWith('h:')) given.headers.push(...headersOf(name.slice(2).trim(), values))
+    else if (name.startsWith('v:') && name.length > 2)
+      given.variables.push([name.slice(2), params.given(name) ?? ''])
   }
-  return size
+  return given
 }
 
-function readHeaders(params: Params): { name: string; value: string }[] {
-  return params
-    .names()
-    .filter((parameter) => parameter.startsWith('h:'))
-    .flatMap((parameter) => {
-      const name = parameter.slice(2).trim()
-      if (!isHeaderName(name)) throw new BadRequest(`Header name must be pure ASCII: ${quotable(name)}`)
-      return params.texts(parameter).map((value) => ({ name, value }))
-    })
-}
-
-function readVariables(params: Params): Record<string, string> {
-  const entries = params.names().filter((name) => name.startsWith('v:') && name.length > 2)
-  return Object.fromEntries(entries.map((name) => [name.slice(2), params.given(name) ?? '']))
+function headersOf(name: string, values: readonly string[]): { name: string; value: string }[] {
+  if (!isHeaderName(name)) throw new BadRequest(`Header name must be pure ASCII: ${quotable(name)}`)
+  return values.map((value) => ({ name, value }))
 }

@@ -59,7 +59,7 @@ export function createSources(parts: {
   }
   return {
     hasPool,
-    async check(domain, { sendingIp, sendingIpPool }) {
+    check(domain, { sendingIp, sendingIpPool }) {
       if (sendingIp !== null && !usableBy(domain.accountId, known).some(({ ip }) => ip === sendingIp)) {
         throw new Forbidden(`Rejected: IP ${quotable(sendingIp)} can't be used to send the message`)
       }

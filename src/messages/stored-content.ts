@@ -1,4 +1,5 @@
 /** Putting a draft's body where it stays: small bytes into the message's row, large ones into blobs. */
+import type { MaybePromise } from '../base/cache.ts'
 import { type Chunk, chunkSize } from '../base/mime-message.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import type { MessageRow } from '../store/schema.ts'
@@ -21,14 +22,19 @@ import { DEFAULT_OPTIONS } from './options.ts'
 /** Most messages have no others. */
 const DEFAULT_OPTIONS_JSON = JSON.stringify(DEFAULT_OPTIONS)
 
-type BodyContent =
+export type StoredBody =
   | Pick<PartsContent, 'kind' | 'text' | 'html' | 'amp' | 'files'>
   | Pick<MimeContent, 'kind' | 'body' | 'leaves'>
 
 /** Bytes at hand up to this size are kept in the row, as base 64. */
 const BYTES_IN_ROW_MAX = 256 * 1024
 
-export async function storeBody(body: DraftBody, blobs: BlobStore): Promise<BodyContent> {
+export function storeBody(body: DraftBody, blobs: BlobStore): MaybePromise<StoredBody> {
+  if (body.kind === 'mime' || body.files.length > 0) return storeBytes(body, blobs)
+  return { kind: 'parts', text: body.text, html: body.html, amp: body.amp, files: [] }
+}
+
+async function storeBytes(body: DraftBody, blobs: BlobStore): Promise<StoredBody> {
   if (body.kind === 'mime') {
     return { kind: 'mime', body: await storeMime(body.source, blobs), leaves: body.source.leaves }
   }
@@ -63,10 +69,20 @@ async function storeMime(
   return { ...(await storeChunk(sliceChunk(chunk, bodyStart, bodyEnd), blobs)), sizeBytes }
 }
 
-export async function messageStatement(blobs: BlobStore, record: MessageRecord): Promise<Statement> {
+export function messageStatement(blobs: BlobStore, record: MessageRecord): MaybePromise<Statement> {
   const bytes = contentBytes(record.content)
-  const inRow = bytes.byteLength <= CONTENT_IN_ROW_MAX_BYTES
-  const contentBlob = inRow ? null : await blobs.keep((await blobs.spool(once(bytes))).chunk)
+  if (bytes.byteLength <= CONTENT_IN_ROW_MAX_BYTES) return rowStatement(record, bytes, null)
+  return blobs
+    .spool(once(bytes))
+    .then(({ chunk }) => blobs.keep(chunk))
+    .then((blob) => rowStatement(record, null, blob))
+}
+
+function rowStatement(
+  record: MessageRecord,
+  content: Uint8Array | null,
+  contentBlob: string | null,
+): Statement {
   const own = blobsOf(record.content)
   const row: MessageRow = {
     id: record.id,
@@ -77,9 +93,10 @@ export async function messageStatement(blobs: BlobStore, record: MessageRecord):
     summary_json: JSON.stringify(record.summary),
     options_json: record.options === DEFAULT_OPTIONS ? DEFAULT_OPTIONS_JSON : JSON.stringify(record.options),
     content_kind: record.content.kind,
-    content: inRow ? bytes : null,
+    content,
     content_blob: contentBlob,
-    blobs_json: JSON.stringify(contentBlob ? [...own, contentBlob] : own),
+    blobs_json:
+      contentBlob || own.length > 0 ? JSON.stringify(contentBlob ? [...own, contentBlob] : own) : '[]',
     created_at: Math.floor(record.createdAt),
   }
   return insert('messages', row)

@@ -2,6 +2,7 @@
  * The texts of a content that a copy may change, and putting changed ones back: for a message of parts its
  * text, html and AMP; for a MIME message the text parts in it, found by their places and decoded.
  */
+import type { MaybePromise } from '../base/cache.ts'
 import type { Chunk, MimeMessage } from '../base/mime-message.ts'
 import { chunkSize } from '../base/mime-message.ts'
 import { decodeCharset } from '../mime/charset.ts'
@@ -35,6 +36,8 @@ export interface Composed {
   /** Raw fields: Mime-Version, Content-Type and their like. Null: as the message has them (MIME). */
   fields: string[] | null
   body: Chunk[]
+  /** As in `MimeMessage`. */
+  composed: boolean
 }
 
 const KINDS: Readonly<Record<string, TextKind>> = {
@@ -47,13 +50,17 @@ export const kindOfLeaf = (leaf: MimeLeaf): TextKind | null =>
   leaf.disposition === 'attachment' ? null : (KINDS[leaf.type] ?? null)
 
 /** All texts in order of appearance. */
-export async function textsOf(content: MessageContent, blobs: BlobStore): Promise<TextPart[]> {
-  if (content.kind === 'parts') {
-    const { text, html, amp } = content
-    return Object.entries({ text, html, amp }).flatMap(([kind, value]) =>
-      value === null ? [] : { kind: kind as TextKind, value, leaf: null },
-    )
-  }
+export function textsOf(content: MessageContent, blobs: BlobStore): MaybePromise<TextPart[]> {
+  if (content.kind === 'mime') return textsOfMime(content, blobs)
+  const { text, html, amp } = content
+  const parts: TextPart[] = []
+  if (text !== null) parts.push({ kind: 'text', value: text, leaf: null })
+  if (html !== null) parts.push({ kind: 'html', value: html, leaf: null })
+  if (amp !== null) parts.push({ kind: 'amp', value: amp, leaf: null })
+  return parts
+}
+
+async function textsOfMime(content: MimeContent, blobs: BlobStore): Promise<TextPart[]> {
   const parts: TextPart[] = []
   const body = await storedChunk(content.body, content.body.sizeBytes, blobs)
   for (const leaf of content.leaves) {
@@ -74,7 +81,13 @@ export interface EncodedFiles {
   attachments: EncodedFile[]
 }
 
-export async function encodeFiles(content: PartsContent, blobs: BlobStore): Promise<EncodedFiles> {
+const NO_FILES: EncodedFiles = { inline: [], attachments: [] }
+
+export function encodeFiles(content: PartsContent, blobs: BlobStore): MaybePromise<EncodedFiles> {
+  return content.files.length === 0 ? NO_FILES : encodeStored(content, blobs)
+}
+
+async function encodeStored(content: PartsContent, blobs: BlobStore): Promise<EncodedFiles> {
   const encoded = async (file: StoredFile) =>
     encodeFile({
       filename: file.filename,
@@ -100,7 +113,7 @@ export function composeParts(texts: readonly TextPart[], files: EncodedFiles, se
     utf8: false,
     boundarySeed: seed,
   })
-  return { fields: message.headers, body: message.body }
+  return { fields: message.headers, body: message.body, composed: message.composed === true }
 }
 
 /**
@@ -141,7 +154,7 @@ export async function composeMime(
     at = leaf.end
   }
   take(at, content.body.sizeBytes)
-  return { fields, body: chunks }
+  return { fields, body: chunks, composed: false }
 }
 
 /** Fields that a re-encoded part gets anew; the others, Content-Id and Content-Disposition, stay. */

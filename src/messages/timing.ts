@@ -24,6 +24,8 @@ export function dueTime(dueAt: number, options: MessageOptions): DueTime {
   return { dueAt: Math.floor(dueAt), expiresAt: Math.floor(dueAt + (options.deliverWithinMs ?? LIFETIME_MS)) }
 }
 
+const NONE: ReadonlyMap<string, number> = new Map()
+
 /** Per address key when it is due; what is missing is due at `start`. */
 export async function bestTimes(
   habits: RecipientHabits,
@@ -32,14 +34,14 @@ export async function bestTimes(
   options: MessageOptions,
   start: number,
 ): Promise<ReadonlyMap<string, number>> {
+  if (options.optimizeHours === null && options.localMinute === null) return NONE
   const keys = addresses.map((address) => addressKey(address))
   if (options.optimizeHours !== null) {
     const window = { from: start, to: start + options.optimizeHours * HOUR_MS }
     return habits.bestTimes(domain, keys, window)
   }
-  if (options.localMinute === null) return new Map()
   const zones = await habits.timeZones(domain, keys)
-  const minute = options.localMinute
+  const minute = options.localMinute as number
   return new Map([...zones].map(([key, zone]) => [key, nextLocalTime(start, minute, zone)]))
 }
 

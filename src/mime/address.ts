@@ -16,7 +16,7 @@ import { blankControls, hasControls } from './text-safety.ts'
  * One address with its display name. `name` is decoded ('' if there is none); `local` is unquoted, as
  * given otherwise, and may be non-ASCII; `domain` is in lower case and ASCII (A-labels).
  */
-export type Mailbox = { name: string; local: string; domain: string }
+export type Mailbox = { readonly name: string; readonly local: string; readonly domain: string }
 
 /** `Team: ann@example.com, bob@example.com;` */
 export type AddressGroup = { name: string; members: Mailbox[] }
@@ -76,10 +76,36 @@ const PLAIN_MAILBOX =
 /** Name, address and brackets; a longer text takes the reader, which knows the bounds of each. */
 const PLAIN_TEXT_MAX = 128
 
-/** The mailbox of a plain text, as the reader would read it; null: the reader must. Nine are read for one message. */
+/**
+ * The mailbox of a plain text, as the reader would read it; null: the reader must. Nine are read for one message, of
+ * three different texts.
+ */
 export function parsePlainMailbox(text: string): Mailbox | null {
-  const match = text.length <= PLAIN_TEXT_MAX ? PLAIN_MAILBOX.exec(text) : null
-  if (!match) return null
+  if (text.length > PLAIN_TEXT_MAX) return null
+  const known = recent.get(text) ?? older.get(text)
+  if (known !== undefined) return known
+  const match = PLAIN_MAILBOX.exec(text)
+  const mailbox = match && mailboxOf(match)
+  if (mailbox) remember(text)
+  return mailbox
+}
+
+/** Texts read lately and what they came to. */
+let recent = new Map<string, Mailbox>()
+let older: ReadonlyMap<string, Mailbox> = recent
+const RECENT_MAX = 512
+
+/** A copy is kept: the text may be a slice of a request of megabytes, all of which would be kept with it. */
+function remember(text: string): void {
+  const own = Buffer.from(text, 'latin1').toString('latin1')
+  if (recent.size >= RECENT_MAX) {
+    older = recent
+    recent = new Map()
+  }
+  recent.set(own, mailboxOf(PLAIN_MAILBOX.exec(own) as RegExpExecArray) as Mailbox)
+}
+
+function mailboxOf(match: RegExpExecArray): Mailbox | null {
   const [, name, local, domain, close] = match as unknown as [
     string,
     string | undefined,
@@ -89,7 +115,7 @@ export function parsePlainMailbox(text: string): Mailbox | null {
   ]
   if ((name === undefined) !== (close === '')) return null
   if (local.length > LOCAL_BYTES_MAX || domain.length > LABEL_MAX) return null
-  return { name: name ?? '', local, domain: domain.toLowerCase() }
+  return Object.freeze({ name: name ?? '', local, domain: domain.toLowerCase() })
 }
 
 /** `local@domain`, the local part quoted only where it must be (RFC 5321 §4.1.2). */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { isAscii } from 'node:buffer'
 import { hash } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -32,6 +33,8 @@ async function bytesOf(given: Partial<MessageParts>): Promise<Buffer> {
   const text = bytes.toString('latin1')
   assert.doesNotMatch(text, /\r(?!\n)|(?<!\r)\n|\0/, 'CRLF line ends only, no NUL')
   assert.ok(text.endsWith('\r\n'))
+  assert.ok(message.composed)
+  assert.ok(isAscii(await messageBytes({ ...message, headers: [] })), 'a composed body is ASCII')
   assert.ok(text.split('\r\n').every((line) => line.length <= 998))
   return bytes
 }

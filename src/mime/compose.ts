@@ -88,7 +88,7 @@ export function composeMessage(parts: MessageParts): MimeMessage {
   const writer = new BodyWriter()
   writeContent(writer, root, boundary)
   writer.endLine()
-  return { headers, body: writer.finish() }
+  return { headers, body: writer.finish(), composed: true }
 }
 
 /**

@@ -88,6 +88,8 @@ export function headerField(name: string, value: string, options: HeaderOptions 
   }
   const plain = name.length + 2 + clean.length <= UNFOLDED_MAX && isPlain(clean)
   if (plain) return clean === '' ? `${name}:` : `${name}: ${clean}`
+  // One word has nowhere to be folded: a Message-Id, most of the time.
+  if (clean.length <= PIECE_BYTES_MAX && isPlain(clean) && !clean.includes(' ')) return `${name}: ${clean}`
   return STRUCTURED_FIELDS.has(key) ? structuredText(name, clean, utf8) : unstructuredText(name, clean, utf8)
 }
 
@@ -258,8 +260,10 @@ function isSendable(word: string, utf8: boolean): boolean {
   return utf8 || isPlain(word)
 }
 
+const PRINTABLE = /^[\x20-\x7e]*$/
+
 function isPlain(text: string): boolean {
-  return /^[\x20-\x7e]*$/.test(text) && !text.includes('=?')
+  return PRINTABLE.test(text) && !text.includes('=?')
 }
 
 /** Words with the number of blanks before each; `text` is trimmed, the first word gets the one after the colon. */

@@ -49,7 +49,7 @@ export function createQueueTotals(store: Store, delivery: Delivery, clock: Clock
     entriesMax: ACCOUNTS_MAX,
     load: (key) => loadGroups(store, clock, key === '' ? null : key),
   })
-  const groups: QueueTotals['groups'] = (accountId) => remembered.get(accountId ?? '')
+  const groups: QueueTotals['groups'] = async (accountId) => remembered.get(accountId ?? '')
   return {
     groups,
     forget: () => remembered.forget(),

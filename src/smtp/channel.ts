@@ -7,6 +7,7 @@
  */
 import type { Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
+import type { MaybePromise } from '../base/cache.ts'
 import type { Clock, Timer } from '../base/clock.ts'
 import { type Fault, SmtpFailure, type SmtpStage } from './failure.ts'
 import { ReplyParser, replyText, type SmtpReply } from './reply.ts'
@@ -127,13 +128,15 @@ export class Channel {
     if (this.#fault !== null) throw this.#failure(stage)
   }
 
-  /** The next reply. @throws SmtpFailure when none comes in time. */
-  async reply(stage: SmtpStage, timeoutMs: number): Promise<SmtpReply> {
-    if (this.#replies.length === 0) {
-      await this.#wait<void>(stage, timeoutMs, (resolve) => {
-        this.#onReply = resolve
-      })
-    }
+  /** The next reply, at once if it is there: those to pipelined commands come together. @throws SmtpFailure when none comes in time. */
+  reply(stage: SmtpStage, timeoutMs: number): MaybePromise<SmtpReply> {
+    return this.#replies.shift() ?? this.#nextReply(stage, timeoutMs)
+  }
+
+  async #nextReply(stage: SmtpStage, timeoutMs: number): Promise<SmtpReply> {
+    await this.#wait<void>(stage, timeoutMs, (resolve) => {
+      this.#onReply = resolve
+    })
     return this.#replies.shift() as SmtpReply
   }
 

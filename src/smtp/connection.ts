@@ -16,7 +16,7 @@
  */
 import assert from 'node:assert/strict'
 import type { Clock } from '../base/clock.ts'
-import { type MimeMessage, messageSize, readChunks } from '../base/mime-message.ts'
+import { type Chunk, type MimeMessage, messageSize, readChunks } from '../base/mime-message.ts'
 import type { Channel } from './channel.ts'
 import { checkTransaction, needs8bit } from './envelope.ts'
 import { refusedBy, SmtpFailure, type SmtpStage } from './failure.ts'
@@ -166,7 +166,11 @@ class OpenConnection implements Connection {
     if (this.reusable) {
       this.#busy = true
       this.#channel.write('QUIT\r\n', 1)
-      await this.#channel.reply('quit', this.#timeouts.quit).catch(() => {})
+      try {
+        await this.#channel.reply('quit', this.#timeouts.quit)
+      } catch {
+        // It has left already.
+      }
     }
     this.close()
   }
@@ -208,11 +212,13 @@ class OpenConnection implements Connection {
   #chunkOf({ recipients, message, sizeBytes }: Transaction): Uint8Array[] | null {
     const { body } = message
     if (!this.#chunking || recipients.length !== 1 || sizeBytes > CHUNK_BYTES_MAX) return null
-    if (!body.every((chunk) => chunk instanceof Uint8Array)) return null
+    if (!atHand(body)) return null
     const pieces: Uint8Array[] = []
     const gather = (piece: Uint8Array) => void pieces.push(piece)
     const lines = new ContentLines('size')
     lines.push(headerBytes(message), gather)
+    // Looking at each byte of a body of 10 KB would take 7 us.
+    if (message.composed) return [...pieces, ...body]
     for (const chunk of body) lines.push(chunk, gather)
     lines.end(gather)
     return pieces
@@ -323,7 +329,7 @@ class OpenConnection implements Connection {
   async #content({ message, beforeFinalDot }: Transaction): Promise<void> {
     const writer = new ContentWriter(this.#channel, this.#timeouts, this.#clock)
     await writer.write(headerBytes(message))
-    if (message.body.every((chunk) => chunk instanceof Uint8Array)) {
+    if (atHand(message.body)) {
       for (const chunk of message.body) await writer.write(chunk)
     } else {
       for await (const bytes of exactBody(message)) await writer.write(bytes)
@@ -364,7 +370,8 @@ class OpenConnection implements Connection {
   /** The reply to a command, which is written first unless it went out with the whole envelope. */
   async #ask(stage: 'rset' | 'mail' | 'rcpt' | 'data', command: string): Promise<SmtpReply> {
     if (!this.#pipelining) this.#write([command])
-    const reply = await this.#channel.reply(stage, this.#timeouts[stage === 'rset' ? 'mail' : stage])
+    const coming = this.#channel.reply(stage, this.#timeouts[stage === 'rset' ? 'mail' : stage])
+    const reply = coming instanceof Promise ? await coming : coming
     if (stage !== 'data' && reply.code >= 300 && reply.code < 400) throw nonsense(stage, reply)
     return reply
   }
@@ -375,7 +382,10 @@ class OpenConnection implements Connection {
 }
 
 const headerBytes = ({ headers }: MimeMessage) =>
-  Buffer.from(`${headers.map((field) => `${field}\r\n`).join('')}\r\n`)
+  Buffer.from(`${headers.join('\r\n')}${headers.length > 0 ? '\r\n' : ''}\r\n`)
+
+const atHand = (body: readonly Chunk[]): body is Uint8Array[] =>
+  body.every((chunk) => chunk instanceof Uint8Array)
 
 /** The reply is no judgement of the message, so that it is not handed on as one; the connection is done with. */
 function withoutChunks(reply: SmtpReply): SmtpFailure {

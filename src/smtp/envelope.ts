@@ -70,6 +70,8 @@ function unsendable(what: string, address: string) {
   } as const
 }
 
+const ASCII = /^[\0-\x7f]*$/
+
 /**
  * Whether the message has bytes above 127. A lazy chunk counts as 8-bit, because nobody has read it yet: declaring
  * 8BITMIME for 7-bit content is allowed.
@@ -79,8 +81,7 @@ function unsendable(what: string, address: string) {
  * clean have not been seen for long. Composers avoid the question by encoding to 7 bits.
  */
 export function needs8bit(message: MimeMessage): boolean {
-  return (
-    message.headers.some((field) => !/^[\0-\x7f]*$/.test(field)) ||
-    message.body.some((chunk) => !(chunk instanceof Uint8Array) || !isAscii(chunk))
-  )
+  if (message.headers.some((field) => !ASCII.test(field))) return true
+  if (message.composed) return false
+  return message.body.some((chunk) => !(chunk instanceof Uint8Array) || !isAscii(chunk))
 }

@@ -3,6 +3,7 @@
  * domain's or the account's limit is dropped from the message. A tag is known once a message with it is committed.
  * Messages that are accepted at the same moment may each bring new tags past a limit; the next one finds it reached.
  */
+import type { MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import type { TagRow } from '../store/schema.ts'
 import { insertMany, type Statement, type Store } from '../store/store.ts'
@@ -13,9 +14,14 @@ export interface KnownTags {
     domain: { id: string; accountId: string },
     tags: readonly string[],
     now: number,
-  ): Promise<{ tags: readonly string[]; statements: Statement[] }>
+  ): MaybePromise<AdmittedTags>
   /** The domain was deleted; its tags count no more. */
   forgetDomain(domainId: string): Promise<void>
+}
+
+export interface AdmittedTags {
+  tags: readonly string[]
+  statements: Statement[]
 }
 
 export interface TagLimits {
@@ -83,26 +89,32 @@ export function createKnownTags(parts: { store: Store; clock: Clock; limits: Tag
     return { counted, left: max === 0 ? Number.POSITIVE_INFINITY : max - counted.count }
   }
 
+  async function admit(
+    domain: { id: string; accountId: string },
+    tags: readonly string[],
+    now: number,
+  ): Promise<AdmittedTags> {
+    const unknown = await unknownAmong(
+      domain.id,
+      tags.map((tag) => tag.toLowerCase()),
+    )
+    if (unknown.size === 0) return { tags, statements: [] }
+    const ofDomain = await room('domain_id', domain.id, limits.perDomain)
+    const ofAccount = await room('account_id', domain.accountId, limits.perAccount)
+    const fitting = tags
+      .filter((tag) => unknown.has(tag.toLowerCase()))
+      .slice(0, Math.max(0, Math.min(ofDomain.left, ofAccount.left)))
+    ofDomain.counted.count += fitting.length
+    ofAccount.counted.count += fitting.length
+    const admitted = new Set(fitting)
+    return {
+      tags: tags.filter((tag) => admitted.has(tag) || !unknown.has(tag.toLowerCase())),
+      statements: newTags(domain, fitting, now),
+    }
+  }
+
   return {
-    async admit(domain, tags, now) {
-      const unknown = await unknownAmong(
-        domain.id,
-        tags.map((tag) => tag.toLowerCase()),
-      )
-      if (unknown.size === 0) return { tags, statements: [] }
-      const ofDomain = await room('domain_id', domain.id, limits.perDomain)
-      const ofAccount = await room('account_id', domain.accountId, limits.perAccount)
-      const fitting = tags
-        .filter((tag) => unknown.has(tag.toLowerCase()))
-        .slice(0, Math.max(0, Math.min(ofDomain.left, ofAccount.left)))
-      ofDomain.counted.count += fitting.length
-      ofAccount.counted.count += fitting.length
-      const admitted = new Set(fitting)
-      return {
-        tags: tags.filter((tag) => admitted.has(tag) || !unknown.has(tag.toLowerCase())),
-        statements: newTags(domain, fitting, now),
-      }
-    },
+    admit: (domain, tags, now) => (tags.length === 0 ? { tags, statements: [] } : admit(domain, tags, now)),
     async forgetDomain(domainId) {
       await store.db.deleteFrom('tags').where('domain_id', '=', domainId).execute()
       rememberedCount -= remembered.get(domainId)?.size ?? 0

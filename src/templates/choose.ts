@@ -80,7 +80,7 @@ export function createTemplateChoice(parts: {
 
   const cache = createCache({ clock, ttlMs: REMEMBER_MS, entriesMax: CHOICES_MAX, load })
   return {
-    choose: (accountId, domainName, nameOrId, tag) =>
+    choose: async (accountId, domainName, nameOrId, tag) =>
       cache.get(JSON.stringify([accountId, domainName, nameOrId, tag ?? null])),
     changed: () => cache.forget(),
   }

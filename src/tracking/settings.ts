@@ -1,6 +1,6 @@
 /** Tracking settings of domains (tracking.md K1-K4): read on the way of every message, so remembered for seconds. */
 import type { Kysely } from 'kysely'
-import { type Cache, createCache } from '../base/cache.ts'
+import { type Cache, createCache, type MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { Flag, Schema, TrackingSettingsRow } from '../store/schema.ts'
@@ -26,7 +26,7 @@ export const DEFAULT_TRACKING: TrackingSettings = {
 }
 
 export interface TrackingDirectory {
-  of(domainId: string): Promise<TrackingSettings>
+  of(domainId: string): MaybePromise<TrackingSettings>
   /** Changes the given settings and resolves all of them. */
   change(
     domain: Pick<Domain, 'id' | 'accountId'>,

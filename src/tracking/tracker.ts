@@ -5,6 +5,7 @@
  *
  * With everything off and no variable in the mail there is no `Tracking`, and the copy is left alone.
  */
+import type { MaybePromise } from '../base/cache.ts'
 import type { Domain } from '../domains/domain.ts'
 import { trackingHost } from '../domains/records.ts'
 import type { TrackedCopy, Tracker, Tracking } from '../messages/collaborators.ts'
@@ -30,13 +31,20 @@ export interface TrackerParts {
 const LINK_LENGTH_MAX = 512
 
 export function createTracker(parts: TrackerParts): Tracker {
+  const tracked = (copy: TrackedCopy, domain: TrackingSettings): MaybePromise<Tracking | null> => {
+    const settings = settingsOf(copy, domain)
+    const { opens, clicks, unsubscribe } = settings
+    if (!opens && clicks === 'no' && !unsubscribe && !copy.usesVariable) return null
+    return baseUrl(parts, copy.domain).then((base) =>
+      base === null ? withoutHost(parts, copy) : trackingOf(parts, copy, settings, base),
+    )
+  }
   return {
-    async trackingOf(copy) {
-      const settings = settingsOf(copy, await parts.settings.of(copy.domain.id))
-      const { opens, clicks, unsubscribe } = settings
-      if (!opens && clicks === 'no' && !unsubscribe && !copy.usesVariable) return null
-      const base = await baseUrl(parts, copy.domain)
-      return base === null ? withoutHost(parts, copy) : trackingOf(parts, copy, settings, base)
+    trackingOf(copy) {
+      const domain = parts.settings.of(copy.domain.id)
+      return domain instanceof Promise
+        ? domain.then((settings) => tracked(copy, settings))
+        : tracked(copy, domain)
     },
   }
 }
