@@ -15,7 +15,7 @@ const CONNECTIONS = 64
 const REQUEST_BYTES = 1_500
 const SECONDS = 15
 const SECONDS_SHORT = 2
-const WARM_UP_SECONDS = 3
+const WARM_UP_SECONDS = 8
 /** Far enough that nothing falls due meanwhile. */
 const PLANNED_IN_MS = 2 * 3_600_000
 
