@@ -3,7 +3,7 @@
  * itself SQLite does that within the COMMIT that makes the log too long: with 5,000 messages accepted a second every
  * third of a second, and all of them wait for it (p99 31 ms; 25 ms this way).
  *
- * 1. After so much has been written, a thread of its own checkpoints, while the writer goes on.
+ * 1. After so much has been written, the reader's thread checkpoints, while the writer goes on.
  * 2. The log can begin anew only when nothing is left in it, which never happens beside a busy writer. So once it is
  *    long, the writer itself checkpoints the little that has come since.
  */

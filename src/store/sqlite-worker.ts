@@ -1,6 +1,6 @@
 /**
- * One SQLite connection in a thread of its own. The store runs three: the writer, a reader that sees committed data
- * only, and one that checkpoints (checkpoints.ts). Work arrives as batches; a batch of units is one transaction with one sync (group
+ * One SQLite connection in a thread of its own. The store runs two: the writer, and a reader that sees committed data
+ * only and checkpoints (checkpoints.ts). Work arrives as batches; a batch of units is one transaction with one sync (group
  * commit). If one of them fails the batch is run again with every unit under a savepoint of its own.
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
@@ -40,16 +40,20 @@ const STATEMENTS_MAX = 1000
  * Pages in memory; beyond them the system's own file cache serves. With 32 MB each, memory went on growing by 40 MB
  * while the caches filled, and a batch of 1,000 went out no faster (decision on memory).
  */
-const CACHE_KB = { writer: 16_000, reader: 8_000, checkpointer: 0 }
+const CACHE_KB = { writer: 16_000, reader: 8_000 }
 
-export type Role = 'writer' | 'reader' | 'checkpointer'
+export type Role = 'writer' | 'reader'
 
 /** Pages of the log at which a COMMIT checkpoints after all: a safety net, far above where checkpoints.ts keeps it. */
 const AUTOCHECKPOINT_PAGES = 64_000
 
 const { file, role } = workerData as { file: string; role: Role }
-const database = new DatabaseSync(file, { readOnly: role === 'reader', timeout: 5000 })
-if (role !== 'reader') {
+const database = new DatabaseSync(file, { timeout: 5000 })
+if (role === 'reader') {
+  // Not opened as read-only: a checkpoint writes.
+  database.exec('PRAGMA query_only = ON')
+  database.exec('PRAGMA wal_autocheckpoint = 0')
+} else {
   database.exec('PRAGMA journal_mode = WAL')
   database.exec('PRAGMA synchronous = FULL')
   database.exec('PRAGMA foreign_keys = ON')

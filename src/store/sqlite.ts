@@ -1,6 +1,6 @@
 /**
  * The embedded store: SQLite in WAL mode with synchronous=FULL, one writer thread with group commit, one
- * reader thread, one that checkpoints. The data folder belongs to one process at a time: an exclusive lock on `lock.db` says so,
+ * reader thread, which checkpoints too. The data folder belongs to one process at a time: an exclusive lock on `lock.db` says so,
  * which the operating system lifts when the process ends, however it ends.
  */
 import { mkdirSync } from 'node:fs'
@@ -69,13 +69,7 @@ export async function openSqlite(folder: string): Promise<Store> {
     lock.close()
     throw error
   })
-  const reader = createConnection(file, 'reader')
-  return createSqliteStore(
-    writer,
-    reader,
-    () => createConnection(file, 'checkpointer'),
-    () => lock.close(),
-  )
+  return createSqliteStore(writer, createConnection(file, 'reader'), () => lock.close())
 }
 
 function lockFolder(folder: string): DatabaseSync {
@@ -95,7 +89,7 @@ function lockFolder(folder: string): DatabaseSync {
  * Rows and replies die young; by V8's own rule this part of each thread's heap doubles, some day, to 32 MB, and stays
  * there with 10 MB in use.
  */
-const YOUNG_MB: Record<Role, number> = { writer: 24, reader: 24, checkpointer: 1 }
+const YOUNG_MB: Record<Role, number> = { writer: 9, reader: 12 }
 
 /** The results of some units; of units that gave no rows just how many each statement affected. */
 type Answer = UnitReply[] | readonly number[]
@@ -204,20 +198,9 @@ interface UnitJob {
 }
 type Job = UnitJob | { kind: 'exclusive'; run(): Promise<void> }
 
-function createSqliteStore(
-  writer: Connection,
-  reader: Connection,
-  createCheckpointer: () => Connection,
-  unlock: () => void,
-): Store {
+function createSqliteStore(writer: Connection, reader: Connection, unlock: () => void): Store {
   const pack = createPacker()
-  /** Where little is ever written, the thread is never needed. */
-  let checkpointer: Connection | null = null
-  const checkpoint = () => {
-    checkpointer ??= createCheckpointer()
-    return checkpointer.checkpoint()
-  }
-  const checkpoints = createCheckpoints(checkpoint, async () => {
+  const checkpoints = createCheckpoints(reader.checkpoint, async () => {
     const release = await acquire()
     await writer.checkpoint().finally(release)
   })
@@ -300,7 +283,6 @@ function createSqliteStore(
       await acquire().then((release) => release())
       await db.destroy()
       await reader.end()
-      await checkpointer?.end()
       await writer.end()
       unlock()
     },
