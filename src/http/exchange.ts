@@ -9,7 +9,7 @@ import type { Logger } from 'pino'
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** For every answer of the API; pages bring their own. A body opened in a browser runs no script. */
-export const API_HEADERS = {
+const API_HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
   'referrer-policy': 'no-referrer',

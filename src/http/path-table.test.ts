@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BadRequest } from '../base/errors.ts'
-import { PartTooLong, PathTable } from './path-table.ts'
+import { PathTable, UriTooLong } from './path-table.ts'
 
 function table(...routes: readonly [method: string, template: string][]): PathTable<string> {
   const made = new PathTable<string>()
@@ -71,7 +71,7 @@ test('broken escapes and parts of more than 4 KB are refused; what is found cann
   const paths = table(['GET', '/{name}'])
   assert.throws(() => paths.find('GET', '/%E0%A4%A'), BadRequest)
   assert.throws(() => paths.find('GET', '/%'), BadRequest)
-  assert.throws(() => paths.find('GET', `/${'a'.repeat(4097)}`), PartTooLong)
+  assert.throws(() => paths.find('GET', `/${'a'.repeat(4097)}`), UriTooLong)
   const { path } = paths.find('GET', '/a') as { path: Record<string, string> }
   assert.throws(() => {
     path['name'] = 'b'

@@ -25,8 +25,8 @@ interface Node<T> {
   routes: Map<string, { value: T; names: readonly string[] }>
 }
 
-/** A part is longer than any that means something. */
-export class PartTooLong extends Error {}
+/** A path, or a part of one, is longer than any that means something. */
+export class UriTooLong extends Error {}
 
 /** Answers that are remembered: an application asks for the same few paths all the time. */
 const KNOWN_MAX = 1_000
@@ -56,7 +56,7 @@ export class PathTable<T> {
     this.#known.clear()
   }
 
-  /** `path`: without its query. Null: nothing is there. @throws BadRequest for broken escapes; PartTooLong */
+  /** `path`: without its query. Null: nothing is there. @throws BadRequest for broken escapes; UriTooLong */
   find(method: string, path: string): Found<T> | null {
     const name = `${method} ${path}`
     const known = this.#known.get(name)
@@ -134,7 +134,7 @@ function partsOf(path: string): string[] {
   for (let at = 0; at < parts.length; at++) {
     const part = parts[at] as string
     if (part.includes('%')) parts[at] = decoded(part)
-    if ((parts[at] as string).length > PART_MAX_LENGTH) throw new PartTooLong()
+    if ((parts[at] as string).length > PART_MAX_LENGTH) throw new UriTooLong()
   }
   return parts
 }

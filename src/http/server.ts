@@ -30,7 +30,7 @@ import type { JsonSchema, Operation } from './operation.ts'
 import { createOriginPolicy, hostName } from './origin.ts'
 import { ownOperations } from './own-operations.ts'
 import { type Page, sendPage } from './pages.ts'
-import { PartTooLong, PathTable } from './path-table.ts'
+import { PathTable, UriTooLong } from './path-table.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import { createRemoteAddresses } from './remote-address.ts'
 import type { FileSpool } from './uploads.ts'
@@ -153,7 +153,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       exchange.setHeader('connection', 'close')
       throw new Unavailable()
     }
-    if (exchange.url.length > URL_MAX_LENGTH) throw new PartTooLong()
+    if (exchange.url.length > URL_MAX_LENGTH) throw new UriTooLong()
     const path = pathOf(exchange.url)
     const found = routes.find(exchange.method, path)
     if (found === null) {
@@ -188,7 +188,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 
   function refuse(error: unknown, exchange: Exchange): void {
     exchange.discardBody()
-    if (error instanceof PartTooLong) {
+    if (error instanceof UriTooLong) {
       exchange.status = 414
       exchange.sendJson({ message: 'URI Too Long' })
       return

@@ -171,8 +171,8 @@ async function checkDraft(parts: AcceptParts, draft: Draft, domain: Domain): Pro
   await checkFromDomain(parts.domains, draft, domain)
   if (domain.type === 'sandbox') await checkSandbox(parts.sandbox, domain, draft.recipients)
   parts.sources.check(domain, draft.options)
-  if (draft.options.secondaryDkim !== null)
-    await checkSecondaryKey(parts.secondaryKeys, domain.accountId, draft.options)
+  const { secondaryDkim } = draft.options
+  if (secondaryDkim !== null) await checkSecondaryKey(parts.secondaryKeys, domain.accountId, secondaryDkim)
   const chosen = draft.template ? await parts.templates.choose(domain, draft.template) : null
   if (draft.subject === null && draft.body.kind === 'parts' && chosen?.headers['Subject'] === undefined) {
     throw new BadRequest('subject parameter is missing')

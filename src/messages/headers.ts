@@ -12,23 +12,24 @@ const ONCE = new Set('date from sender reply-to to cc message-id in-reply-to ref
 
 /** `YYYYMMDDhhmmss.<16 hex digits>@<domain>`, UTC, without angle brackets (messages.md rule 3). */
 export function newMessageId(nowMs: number, domain: string): string {
-  const second = Math.floor(nowMs / 1000)
-  if (second !== stamp.second)
-    stamp = { second, text: new Date(nowMs).toISOString().replace(/\D/g, '').slice(0, 14) }
-  return `${stamp.text}.${randomHex(8)}@${domain}`
+  return `${stampOf(nowMs)}.${randomHex(8)}@${domain}`
 }
 
-/** Of the second that the last one was made in: making it would be a hundredth of what accepting a message costs. */
-let stamp = { second: Number.NaN, text: '' }
-
-/** A date field has whole seconds, of which many messages share one. */
-function dateOfSecond(date: Date): string {
-  const second = Math.floor(date.getTime() / 1000)
-  if (second !== dated.second) dated = { second, text: formatRfc2822(date) }
-  return dated.text
+/** Keeps the text of the last second: making it anew would be a hundredth of what accepting a message costs. */
+function perSecond(make: (date: Date) => string): (ms: number) => string {
+  let last = Number.NaN
+  let text = ''
+  return (ms) => {
+    const second = Math.floor(ms / 1000)
+    if (second !== last) text = make(new Date(ms))
+    last = second
+    return text
+  }
 }
 
-let dated = { second: Number.NaN, text: '' }
+const stampOf = perSecond((date) => date.toISOString().replace(/\D/g, '').slice(0, 14))
+/** A date field has whole seconds. */
+const dateFieldOf = perSecond(formatRfc2822)
 
 /** A given Message-Id without its brackets, or null if it is none (RFC 5322 §3.6.4). */
 export function readMessageId(value: string): string | null {
@@ -68,7 +69,7 @@ export interface HeaderFacts {
 export function mailHeaders(draft: Draft, facts: HeaderFacts): StoredHeader[] {
   const fields =
     draft.body.kind === 'mime' ? givenHeaders(draft.body.source.headers) : composedHeaders(draft, facts)
-  if (!findHeader(fields, 'date')) fields.push(['Date', dateOfSecond(facts.date)])
+  if (!findHeader(fields, 'date')) fields.push(['Date', dateFieldOf(facts.date.getTime())])
   const id: StoredHeader = ['Message-Id', `<${facts.messageId}>`]
   const given = findHeader(fields, 'message-id')
   if (!given || readMessageId(given[1]) !== facts.messageId) setHeader(fields, id)
@@ -98,8 +99,7 @@ function composedHeaders(draft: Draft, { domainName }: HeaderFacts): StoredHeade
   return fields
 }
 
-const list = (mailboxes: readonly Mailbox[]) =>
-  mailboxes.length === 1 ? formatMailbox(mailboxes[0] as Mailbox) : mailboxes.map(formatMailbox).join(', ')
+const list = (mailboxes: readonly Mailbox[]) => mailboxes.map(formatMailbox).join(', ')
 
 /** Longest line as sent, RFC 5322 §2.1.1. */
 const LINE_MAX = 998

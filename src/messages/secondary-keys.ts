@@ -15,10 +15,9 @@ export interface SecondaryKeys {
 export async function checkSecondaryKey(
   keys: SecondaryKeys,
   accountId: string,
-  { secondaryDkim }: MessageOptions,
+  name: KeyName,
 ): Promise<void> {
-  if (secondaryDkim === null || (await keys.find(accountId, secondaryDkim))) return
-  throw invalidKey(secondaryDkim.given)
+  if (!(await keys.find(accountId, name))) throw invalidKey(name.given)
 }
 
 /** The key to sign with besides the domain's own, under its public name if DNS confirms that; null: none. */

@@ -54,8 +54,6 @@ export function readSendRequest(params: Params, facts: RequestFacts): Draft {
   if (subject === null && !hasTemplate) throw new BadRequest('subject parameter is missing')
   const body = readParts(params, hasTemplate)
   const { mail, variables, read } = readFieldOptions(params, facts, NO_MIME)
-  const { tags, template, recipientVariables, options } = read
-  const userVariables = { ...read.headerVariables, ...variables }
   return {
     from,
     to,
@@ -64,11 +62,8 @@ export function readSendRequest(params: Params, facts: RequestFacts): Draft {
     subject,
     body,
     headers: mail,
-    userVariables,
-    tags,
-    template,
-    recipientVariables,
-    options,
+    userVariables: { ...read.headerVariables, ...variables },
+    ...commonOptions(read),
   }
 }
 
