@@ -10,9 +10,14 @@ import type { MessageOptions } from './options.ts'
 /** Header fields that may stand only once (RFC 5322 §3.6): a given one replaces ours. */
 const ONCE = new Set('date from sender reply-to to cc message-id in-reply-to references subject'.split(' '))
 
-/** `YYYYMMDDhhmmss.<16 hex digits>@<domain>`, UTC, without angle brackets (messages.md rule 3). */
+/**
+ * `YYYYMMDDhhmmss.<16 hex digits>@<domain>`, UTC, without angle brackets (messages.md rule 3). The first three digits
+ * are the millisecond, the others random: in the order of their ids, rows that are written together lie side by side
+ * in both indexes over them, where ids at random would touch a page for each.
+ */
 export function newMessageId(nowMs: number, domain: string): string {
-  return `${stampOf(nowMs)}.${randomHex(8)}@${domain}`
+  const millisecond = (Math.floor(nowMs) % 1000).toString(16).padStart(3, '0')
+  return `${stampOf(nowMs)}.${millisecond}${randomHex(7).slice(1)}@${domain}`
 }
 
 /** Keeps the text of the last second: making it anew would be a hundredth of what accepting a message costs. */

@@ -201,12 +201,16 @@ function answerUnits(id: number, units: Statement[][]): WorkerReply {
   return { id, affected: together.flatMap((results) => results.map(({ affected }) => affected)) }
 }
 
+/** The writer's first I/O error: what was handed over meanwhile must not be written behind it (sqlite.ts, `createConnection`). */
+let broken: WorkerError | null = null
+
 parentPort?.on('message', ({ id, request }: { id: number; request: WorkerRequest }) => {
   let reply: WorkerReply
   try {
-    reply = answer(id, request)
+    reply = broken && request.kind !== 'close' ? { id, error: broken } : answer(id, request)
   } catch (error) {
     reply = { id, error: describe(error) }
+    if (role === 'writer' && isIoError(error)) broken = reply.error
   }
   parentPort?.postMessage(reply)
   if (request.kind === 'close') parentPort?.close()

@@ -3,9 +3,10 @@
  * reader thread, which checkpoints too. The data folder belongs to one process at a time: an exclusive lock on `lock.db` says so,
  * which the operating system lifts when the process ends, however it ends.
  */
-import { mkdirSync } from 'node:fs'
+import { closeSync, fdatasync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import {
   type Compilable,
@@ -39,9 +40,7 @@ import {
   StoreFull,
   StoreUnavailable,
 } from './store.ts'
-
-/** Units in one sync at the most, so that the first of a burst does not wait for the last. */
-const GROUP_UNITS_MAX = 256
+import { type UnitJob, WriterQueue } from './writer-queue.ts'
 
 const SQLITE_FULL = 13
 const SQLITE_BUSY = 5
@@ -69,7 +68,7 @@ export async function openSqlite(folder: string): Promise<Store> {
     lock.close()
     throw error
   })
-  return createSqliteStore(writer, createConnection(file, 'reader'), () => lock.close())
+  return createSqliteStore(file, writer, createConnection(file, 'reader'), () => lock.close())
 }
 
 function lockFolder(folder: string): DatabaseSync {
@@ -190,85 +189,37 @@ function unpackResult({ columns, values, affected }: PackedResult): StatementRes
   return { rows, affected }
 }
 
-interface UnitJob {
-  kind: 'unit'
-  unit: readonly Statement[]
-  resolve(results: StatementResult[]): void
-  reject(error: Error): void
-}
-type Job = UnitJob | { kind: 'exclusive'; run(): Promise<void> }
-
-function createSqliteStore(writer: Connection, reader: Connection, unlock: () => void): Store {
+function createSqliteStore(file: string, writer: Connection, reader: Connection, unlock: () => void): Store {
+  // Closed behind the connections only: closing a file gives up the locks that they have on it, too.
+  const dataFile = openSync(file, 'r')
   const pack = createPacker()
-  const checkpoints = createCheckpoints(reader.checkpoint, async () => {
-    const release = await acquire()
-    await writer.checkpoint().finally(release)
+  const checkpoints = createCheckpoints({
+    checkpoint: reader.checkpoint,
+    syncFile: () => promisify(fdatasync)(dataFile),
+    async beginAnew() {
+      const release = await queue.acquire()
+      await writer.checkpoint().finally(release)
+    },
   })
-  const jobs: Job[] = []
-  /** Units that go ahead of all jobs. */
-  const ahead: UnitJob[] = []
-  let pumping = false
-
-  /** Works off the jobs: waiting units together as one group, a transaction with reads alone. */
-  async function pump(): Promise<void> {
-    if (pumping) return
-    pumping = true
-    // One group goes ahead of a transaction. Outcomes come without a pause while a backlog is delivered: let all of
-    // them go ahead, and it would wait for the end of the backlog, and all that is accepted would wait behind it.
-    let overtaken = false
-    while (ahead.length + jobs.length > 0) {
-      const first = jobs[0]
-      if (first?.kind === 'exclusive' && (overtaken || ahead.length === 0)) {
-        jobs.shift()
-        overtaken = false
-        await first.run()
-      } else {
-        overtaken = first?.kind === 'exclusive'
-        await commitGroup(takeGroup(ahead, jobs))
-      }
-    }
-    pumping = false
-  }
-
-  async function commitGroup(group: UnitJob[]): Promise<void> {
-    try {
-      const units = pack(group.map((job) => job.unit))
-      const { byteLength: bytes } = units.bytes
-      const answer = await writer.run(units)
-      checkpoints.wrote(rowsOf(answer), bytes)
-      if (isAffected(answer)) settleAll(group, answer)
-      else for (const [index, job] of group.entries()) settle(job, answer[index] as UnitReply)
-    } catch (error) {
-      for (const job of group) job.reject(error as Error)
-    }
-  }
-
-  const commit: Store['commit'] = (unit, order) =>
-    new Promise((resolve, reject) => {
-      const job: UnitJob = { kind: 'unit', unit, resolve, reject }
-      if (order === 'first') ahead.push(job)
-      else jobs.push(job)
-      void pump()
-    })
-  /** Takes the writer for one transaction; `release` gives it back. */
-  const acquire = () =>
-    new Promise<() => void>((resolve) => {
-      jobs.push({ kind: 'exclusive', run: () => new Promise<void>((release) => resolve(release)) })
-      void pump()
-    })
-
+  const queue = new WriterQueue(async (group) => {
+    const units = pack(group.map(({ unit }) => unit))
+    const { byteLength: bytes } = units.bytes
+    const answer = await writer.run(units)
+    checkpoints.wrote(rowsOf(answer), bytes)
+    return () => settle(group, answer)
+  })
   const db = new Kysely<Schema>({
     dialect: {
       createAdapter: () => new ConcurrentAdapter(),
       createIntrospector: (kysely) => new SqliteIntrospector(kysely),
       createQueryCompiler: () => new SqliteQueryCompiler(),
-      createDriver: () => createDriver(writer, reader, commit, acquire, checkpoints),
+      createDriver: () => createDriver(writer, reader, queue, checkpoints),
     },
   })
   return {
     kind: 'sqlite',
     db,
-    commit,
+    commit: (unit, order) => queue.commit(unit, order),
     read: async (statement) => {
       const [result] = resultsOf((await reader.ask({ kind: 'single', statement }))[0])
       return result?.rows ?? []
@@ -276,14 +227,15 @@ function createSqliteStore(writer: Connection, reader: Connection, unlock: () =>
     transaction: (run) => db.transaction().execute(run),
     statement: (query, expectRows) => toStatement(query, expectRows),
     async ping() {
-      await commit([{ sql: 'SELECT 1', values: [] }])
+      await queue.commit([{ sql: 'SELECT 1', values: [] }])
       return true
     },
     async close() {
-      await acquire().then((release) => release())
+      await queue.acquire().then((release) => release())
       await db.destroy()
       await reader.end()
       await writer.end()
+      closeSync(dataFile)
       unlock()
     },
   }
@@ -293,14 +245,6 @@ export function toStatement(query: Compilable, expectRows?: number): Statement {
   const { sql, parameters } = query.compile()
   const statement: Statement = { sql, values: parameters as readonly SqlValue[] }
   return expectRows === undefined ? statement : { ...statement, expectRows }
-}
-
-function takeGroup(ahead: UnitJob[], jobs: Job[]): UnitJob[] {
-  const group = ahead.splice(0, GROUP_UNITS_MAX)
-  let count = 0
-  while (count < jobs.length && group.length + count < GROUP_UNITS_MAX && jobs[count]?.kind === 'unit')
-    count++
-  return [...group, ...(jobs.splice(0, count) as UnitJob[])]
 }
 
 function rowsOf(answer: Answer): number {
@@ -313,13 +257,17 @@ const isAffected = (answer: Answer): answer is readonly number[] => typeof answe
 
 const NO_ROWS = Object.freeze([]) as unknown as Record<string, unknown>[]
 
-function settleAll(group: readonly UnitJob[], affected: readonly number[]): void {
+function settle(group: readonly UnitJob[], answer: Answer): void {
+  if (!isAffected(answer)) {
+    for (const [index, job] of group.entries()) settleUnit(job, answer[index] as UnitReply)
+    return
+  }
   let at = 0
   for (const job of group)
-    job.resolve(job.unit.map(() => ({ rows: NO_ROWS, affected: affected[at++] as number })))
+    job.resolve(job.unit.map(() => ({ rows: NO_ROWS, affected: answer[at++] as number })))
 }
 
-function settle(job: UnitJob, reply: UnitReply): void {
+function settleUnit(job: UnitJob, reply: UnitReply): void {
   if ('results' in reply) job.resolve(resultsOf(reply))
   else if (reply.error.stale) {
     job.reject(new StaleWrite(job.unit[reply.error.stale.statement] as Statement, reply.error.stale.affected))
@@ -340,8 +288,7 @@ class ConcurrentAdapter extends SqliteAdapter {
 function createDriver(
   writer: Connection,
   reader: Connection,
-  commit: Store['commit'],
-  acquire: () => Promise<() => void>,
+  queue: WriterQueue,
   checkpoints: Checkpoints,
 ): Driver {
   const releases = new WeakMap<DatabaseConnection, () => void>()
@@ -360,7 +307,7 @@ function createDriver(
             touched.set(self, (touched.get(self) ?? 0) + (results[0]?.affected ?? 0))
         } else if (query.query.kind === 'SelectQueryNode') {
           results = resultsOf((await reader.ask({ kind: 'single', statement }))[0])
-        } else results = await commit([statement])
+        } else results = await queue.commit([statement])
         const [{ rows, affected }] = results as [StatementResult]
         return { rows: rows as R[], numAffectedRows: BigInt(affected) }
       },
@@ -384,7 +331,7 @@ function createDriver(
     init: async () => {},
     acquireConnection: async () => connection(),
     async beginTransaction(self) {
-      releases.set(self, await acquire())
+      releases.set(self, await queue.acquire())
       await writer.ask({ kind: 'script', sql: 'BEGIN IMMEDIATE' }).catch((error) => {
         releases.get(self)?.()
         releases.delete(self)
