@@ -36,7 +36,12 @@ export interface LaneInfo {
 }
 
 /** A claimed delivery with the end of its first lease on the monotonic clock. */
-export type HeldDelivery = ClaimedDelivery & { heldUntil: number; provider: string }
+export type HeldDelivery = ClaimedDelivery & {
+  heldUntil: number
+  provider: string
+  /** Taken in straight from acceptance when the lane had its fill. */
+  isBeyond?: boolean
+}
 
 /** Deliveries of one sending domain to one recipient domain from one source. */
 export interface Group {
@@ -48,6 +53,9 @@ export interface Group {
 
 /** The most that one lane holds: a second of the fastest lane there is. */
 const LANE_HOLD_MAX = 1_000
+/** The fill of fresh mail (`mayHoldBeyond`): until the lane's throughput is known, and seconds of it. */
+const BEYOND_MIN = 1_000
+const BEYOND_SECONDS = 4
 /** A lane with no end of an attempt for so long does not move; most attempts take a second. */
 const STANDS_AFTER_MS = 10_000
 /** Held for a destination whose lane is not known yet: a look-up takes some milliseconds, or fails. */
@@ -114,6 +122,15 @@ export class Lane {
   holdMax(now: number, crowded: boolean): number {
     if (crowded && now - this.pace.finishedAt > STANDS_AFTER_MS) return 1
     return Math.min(LANE_HOLD_MAX, Math.max(2 * this.pace.connections(now), this.pace.throughput(now)))
+  }
+
+  /**
+   * Whether mail that comes straight from acceptance may wait here although the lane has its fill: some seconds' worth,
+   * where nothing is held back. What waits longer is better off in the database, where a crash leaves no lease on it.
+   */
+  mayHoldBeyond(now: number): boolean {
+    if (this.pace.state(now).messagesPerSecond !== null) return false
+    return this.held < BEYOND_MIN + BEYOND_SECONDS * this.pace.throughput(now)
   }
 
   holdsOf(domainId: string): number {
