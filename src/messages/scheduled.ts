@@ -139,6 +139,12 @@ async function scheduledIds(
     .select(['messages.id', 'messages.options_json'])
     .where('messages.message_id', '=', messageId.replace(/^<|>$/g, ''))
     .where('messages.account_id', '=', accountId)
+  // A post to a list has no copies yet in its first moments. Asked first: when its copies are all there meanwhile,
+  // the other query sees them.
+  const posts = await ofAccount
+    .innerJoin('list_expansions', 'list_expansions.message_pk', 'messages.id')
+    .where('list_expansions.state', '=', 'running')
+    .execute()
   const rows = await ofAccount
     .where((of) =>
       of.exists(
@@ -149,11 +155,6 @@ async function scheduledIds(
           .where(SCHEDULED),
       ),
     )
-    .execute()
-  // A post to a list has no copies yet in its first moments.
-  const posts = await ofAccount
-    .innerJoin('list_expansions', 'list_expansions.message_pk', 'messages.id')
-    .where('list_expansions.state', '=', 'running')
     .execute()
   const later = posts.filter(({ options_json: json }) => {
     const { deliveryTime } = JSON.parse(json) as MessageOptions
