@@ -113,8 +113,13 @@ export class Params {
 
   /** Every name given, the body's first. */
   names(): readonly string[] {
-    this.allNames ??= [...new Set([...this.source.body.values.keys(), ...this.source.query.values.keys()])]
+    this.allNames ??= this.#allNames()
     return this.allNames
+  }
+
+  #allNames(): readonly string[] {
+    const [body, query] = [this.source.body.values, this.source.query.values]
+    return query.size === 0 ? [...body.keys()] : [...new Set([...body.keys(), ...query.keys()])]
   }
 
   /** The first value even if it is empty, undefined only if the name is absent: footers and descriptions. */

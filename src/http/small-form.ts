@@ -9,6 +9,10 @@ const PLAIN_HEADER = /^Content-Disposition: form-data; name="([\x20\x21\x23\x24\
 const PLAIN_BOUNDARY = /^multipart\/form-data; ?boundary=(?:"([\w'()+,./:=?-]{1,70})"|([\w'+.-]{1,70}))$/i
 
 const HEADER_MAX_BYTES = 300
+
+/** Names by their header lines: clients use few, and a text that was seen before is hashed already wherever it is looked up. */
+const names = new Map<string, string>()
+const NAMES_MAX = 500
 const BLANK_LINE = Buffer.from('\r\n\r\n')
 const CR = 0x0d
 const LF = 0x0a
@@ -28,7 +32,7 @@ export function splitPlainForm(body: Buffer, contentType: string): [name: string
   while (body[at] === CR && body[at + 1] === LF) {
     const headerEnd = body.indexOf(BLANK_LINE, at)
     if (headerEnd < 0 || headerEnd - at > HEADER_MAX_BYTES) return null
-    const name = PLAIN_HEADER.exec(body.toString('latin1', at + 2, headerEnd))?.[1]
+    const name = nameIn(body.toString('latin1', at + 2, headerEnd))
     const end = body.indexOf(delimiter, headerEnd + 2)
     if (name === undefined || end < headerEnd + BLANK_LINE.length) return null
     found.push([name, body.toString('utf8', headerEnd + BLANK_LINE.length, end)])
@@ -38,4 +42,15 @@ export function splitPlainForm(body: Buffer, contentType: string): [name: string
   const rest = body.length - at
   const plainEnd = rest === 2 || (rest === 4 && body[at + 2] === CR && body[at + 3] === LF)
   return closed && plainEnd ? found : null
+}
+
+/** The field's name in its header line; undefined if that is not a plain one. */
+function nameIn(header: string): string | undefined {
+  const known = names.get(header)
+  if (known !== undefined) return known
+  const name = PLAIN_HEADER.exec(header)?.[1]
+  if (name === undefined) return undefined
+  if (names.size >= NAMES_MAX) names.clear()
+  names.set(header, name)
+  return name
 }

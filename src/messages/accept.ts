@@ -7,6 +7,8 @@
  * 4. Message, one delivery per recipient and their accepted events are committed together.
  * 5. They enter the delivery engine, or it is woken. Only then is the call answered.
  */
+
+import type { MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, Forbidden } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
@@ -117,19 +119,15 @@ export async function acceptMessage(
   const now = clock.now()
   const admitted = parts.tags.admit(domain, draft.tags, now)
   const tags = admitted instanceof Promise ? await admitted : admitted
-  const record = makeRecord(
-    draft,
-    tags.tags,
-    await storeBody(draft.body, parts.blobs),
-    submission,
-    chosen,
-    now,
-  )
+  const storing = storeBody(draft.body, parts.blobs)
+  const body = storing instanceof Promise ? await storing : storing
+  const record = makeRecord(draft, tags.tags, body, submission, chosen, now)
   await checkSize(parts, record, submission)
   const found = parts.lists.listsAmong(domain.accountId, draft.recipients)
   const lists = found instanceof Promise ? await found : found
   parts.accepted?.(draft.recipients.length)
-  const copies = await copiesOf(parts, draft, record, now)
+  const making = copiesOf(parts, draft, record, now)
+  const copies = making instanceof Promise ? await making : making
   const isList = ({ recipient }: NewCopy) => lists.has(addressKey(recipient))
   const direct = lists.size === 0 ? copies : copies.filter((copy) => !isList(copy))
   // The list's own address gets no mail, so there is no copy of its own that a batch's events could name.
@@ -168,7 +166,8 @@ export async function acceptMessage(
 async function checkDraft(parts: AcceptParts, draft: Draft, domain: Domain): Promise<ChosenTemplate | null> {
   const queues = parts.queueLimits.check(domain)
   if (queues instanceof Promise) await queues
-  await checkFromDomain(parts.domains, draft, domain)
+  if (draft.from.some((from) => from.domain !== domain.name))
+    await checkFromDomain(parts.domains, draft, domain)
   if (domain.type === 'sandbox') await checkSandbox(parts.sandbox, domain, draft.recipients)
   parts.sources.check(domain, draft.options)
   const { secondaryDkim } = draft.options
@@ -340,21 +339,30 @@ async function expansionsOf(
   return parts.lists.expansionStatements(post, now)
 }
 
-async function copiesOf(
+function copiesOf(
   parts: AcceptParts,
   draft: Draft,
   record: MessageRecord,
   now: number,
-): Promise<NewCopy[]> {
+): MaybePromise<NewCopy[]> {
   const { options, recipientVariables } = draft
   const start = Math.max(options.deliveryTime ?? 0, now)
-  if (recipientVariables === null && options.optimizeHours === null && options.localMinute === null) {
-    const due = dueTime(start, options)
-    return draft.recipients.map((recipient) => ({ recipient, variables: null, due, list: null }))
-  }
+  if (recipientVariables !== null || options.optimizeHours !== null || options.localMinute !== null)
+    return personalCopies(parts, draft, record, start)
+  const due = dueTime(start, options)
+  return draft.recipients.map((recipient) => ({ recipient, variables: null, due, list: null }))
+}
+
+/** With variables or a time of their own. */
+async function personalCopies(
+  parts: AcceptParts,
+  { options, recipientVariables, recipients }: Draft,
+  record: MessageRecord,
+  start: number,
+): Promise<NewCopy[]> {
   const domain = { accountId: record.accountId, name: record.domainName }
   const own = await bestTimes(parts.habits, domain, record.summary.recipients, options, start)
-  return draft.recipients.map((recipient) => {
+  return recipients.map((recipient) => {
     const key = recipientVariables || own.size > 0 ? addressKey(recipient) : ''
     return {
       recipient,

@@ -35,6 +35,7 @@ function perSecond(make: (date: Date) => string): (ms: number) => string {
 const stampOf = perSecond((date) => date.toISOString().replace(/\D/g, '').slice(0, 14))
 /** A date field has whole seconds. */
 const dateFieldOf = perSecond(formatRfc2822)
+const deliverByOf = perSecond(formatRfc2822)
 
 /** A given Message-Id without its brackets, or null if it is none (RFC 5322 §3.6.4). */
 export function readMessageId(value: string): string | null {
@@ -141,7 +142,7 @@ export function serviceHeaders(
   const fields: [suffix: string, value: string][] = facts.tags.map((tag) => ['Tag', tag])
   if (!isEmpty(facts.variables)) fields.push(['Variables', JSON.stringify(facts.variables)])
   if (facts.templateName !== null) fields.push(['Template-Name', facts.templateName])
-  if (facts.deliverBy !== null) fields.push(['Deliver-By', formatRfc2822(new Date(facts.deliverBy))])
+  if (facts.deliverBy !== null) fields.push(['Deliver-By', deliverByOf(facts.deliverBy)])
   if (facts.sid !== null) fields.push(['Sid', facts.sid])
   if (fields.length === 0) return NO_HEADERS
   return fields

@@ -232,8 +232,12 @@ function readFieldOptions(
     return { mail: [], variables: {}, read: readOptions(mime.values, facts.prefixes, facts) }
   }
   const { fields, headers, variables, bytes } = given ?? NO_OPTIONS
-  const { values, rest } = splitOptionHeaders(headers, facts.prefixes)
   checkOptionSize(bytes + mime.optionBytes)
+  if (headers.length === 0 && mime.values.size === 0) {
+    const read = readOptions(fields, facts.prefixes, facts)
+    return { mail: [], variables: Object.fromEntries(variables), read }
+  }
+  const { values, rest } = splitOptionHeaders(headers, facts.prefixes)
   const merged = mergeValues(fields, values, mime.values)
   const mail = rest
     .filter(({ name }) => !IGNORED_HEADERS.test(name))

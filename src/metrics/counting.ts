@@ -5,7 +5,7 @@
 import type { Clock } from '../base/clock.ts'
 import { createEventFollower, type EventFollower, type FollowedKey } from '../events/follower.ts'
 import type { Statement, Store } from '../store/store.ts'
-import { countersOf, isPlain } from './counters.ts'
+import { countersOf, payloadColumn } from './counters.ts'
 import { createTally } from './tally.ts'
 import { uniqueVisits, visitKey } from './unique-visits.ts'
 
@@ -24,7 +24,8 @@ interface FollowedEvent extends FollowedKey {
   recipient: string | null
   message_id: string | null
   tags_json: string | null
-  payload_json: string
+  /** Null: nothing in it counts. */
+  payload_json: string | null
 }
 
 /** An event with what it counts as. */
@@ -45,7 +46,7 @@ export interface Counting {
 export function createCounting(store: Store, clock: Clock): Counting {
   const follower = createEventFollower<FollowedEvent>(store, {
     name: 'counters',
-    columns: 'account_id, domain_name, event, timestamp_us, recipient, message_id, tags_json, payload_json',
+    columns: `account_id, domain_name, event, timestamp_us, recipient, message_id, tags_json, ${payloadColumn(store.kind)}`,
     rowsMax: EVENTS_PER_STEP,
     apply: (rows) => count(store, rows),
   })
@@ -97,7 +98,7 @@ async function count(
 
 function countedOf(row: FollowedEvent): Counted {
   const { event, payload_json: text } = row
-  const payload = isPlain(event, text) ? null : (JSON.parse(text) as Counted['payload'])
+  const payload = text === null ? null : (JSON.parse(text) as Counted['payload'])
   if (event !== 'opened' && event !== 'clicked') return { row, payload, visit: null }
   const client = payload?.['client-info'] as { bot?: unknown } | undefined
   const visit = visitKey({

@@ -73,6 +73,7 @@ export function createRegistry(store: Store, clock: Clock, log: Logger): Registr
 
   function targets(accountId: string, domainName: string, type: WebhookType): readonly Target[] {
     const { domains, accounts, parents } = snapshot
+    if (domains.size + accounts.size === 0) return NOTHING
     const parent = parents.get(accountId)
     const lists = [
       domains.get(`${accountId} ${domainName} ${type}`),
