@@ -22,6 +22,8 @@ const ROW_BYTES = 3 * 1024
 export interface Checkpoints {
   /** A group of units, or a transaction, was committed: so many rows, and so many bytes of BLOBs among their values. */
   wrote(rows: number, bytes: number): void
+  /** Resolves when none is under way. */
+  idle(): Promise<void>
 }
 
 export interface CheckpointParts {
@@ -35,7 +37,7 @@ export interface CheckpointParts {
 
 export function createCheckpoints({ checkpoint, syncFile, beginAnew }: CheckpointParts): Checkpoints {
   let written = 0
-  let running = false
+  let running: Promise<void> | null = null
 
   async function run(): Promise<void> {
     const pages = await checkpoint()
@@ -49,15 +51,15 @@ export function createCheckpoints({ checkpoint, syncFile, beginAnew }: Checkpoin
     wrote(rows, bytes) {
       written += GROUP_BYTES + ROW_BYTES * rows + bytes
       if (running || written < CHECKPOINT_BYTES) return
-      running = true
       written = 0
       // One that fails is tried again after the next so many bytes; meanwhile the log keeps everything, and SQLite's
-      // own checkpoint comes in when it is eight times as long.
-      run()
+      // own checkpoint comes in when it is four times as long.
+      running = run()
         .catch(() => {})
         .finally(() => {
-          running = false
+          running = null
         })
     },
+    idle: async () => void (await running),
   }
 }

@@ -40,7 +40,7 @@ const STATEMENTS_MAX = 1000
  * Pages in memory; beyond them the system's own file cache serves. With 32 MB each, memory went on growing by 40 MB
  * while the caches filled, and a batch of 1,000 went out no faster (decision on memory).
  */
-const CACHE_KB = { writer: 16_000, reader: 8_000 }
+const CACHE_KB = { writer: 12_000, reader: 6_000 }
 
 export type Role = 'writer' | 'reader'
 

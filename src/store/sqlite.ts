@@ -88,7 +88,7 @@ function lockFolder(folder: string): DatabaseSync {
  * Rows and replies die young; by V8's own rule this part of each thread's heap doubles, some day, to 32 MB, and stays
  * there with 10 MB in use.
  */
-const YOUNG_MB: Record<Role, number> = { writer: 9, reader: 12 }
+const YOUNG_MB: Record<Role, number> = { writer: 9, reader: 9 }
 
 /** The results of some units; of units that gave no rows just how many each statement affected. */
 type Answer = UnitReply[] | readonly number[]
@@ -99,6 +99,8 @@ interface Connection {
   run(units: PackedUnits): Promise<Answer>
   /** Resolves the pages in the log. */
   checkpoint(): Promise<number>
+  /** Everything that is asked, and was not answered, is rejected from now on. */
+  fail(error: Error): void
   end(): Promise<void>
 }
 
@@ -122,16 +124,9 @@ function createConnection(file: string, role: Role): Connection {
     if ('affected' in reply) question?.resolve(reply.affected)
     else if ('units' in reply) question?.resolve(reply.units)
     else {
-      question?.reject(toError(reply.error))
-      // After a failed write or sync nobody knows what is on the disk, and the next sync may claim success
-      // for pages that were dropped: nothing is written any more until a new start reads what is there.
-      if (role === 'writer' && primaryCode(reply.error) === SQLITE_IOERR) {
-        fail(
-          new StoreUnavailable(
-            `The disk failed; nothing is accepted until a restart: ${reply.error.message}`,
-          ),
-        )
-      }
+      const error = toError(reply.error)
+      question?.reject(error)
+      if (role === 'writer' && error instanceof DiskFailed) fail(untilRestart(error))
     }
   })
   worker.on('error', (error) => fail(new StoreUnavailable('The database thread failed', { cause: error })))
@@ -146,6 +141,7 @@ function createConnection(file: string, role: Role): Connection {
   const ask = (request: WorkerRequest) => post(request, []) as Promise<UnitReply[]>
   return {
     ask,
+    fail,
     checkpoint: async () => ((await post({ kind: 'checkpoint' }, [])) as readonly number[])[0] ?? 0,
     run: (units) => post({ kind: 'units', units }, units.bytes.byteLength > 0 ? [units.bytes] : []),
     async end() {
@@ -163,12 +159,21 @@ function createConnection(file: string, role: Role): Connection {
 /** SQLite's extended codes keep the primary one in their low byte. */
 const primaryCode = ({ code }: WorkerError) => (code === null ? null : code & 0xff)
 
+class DiskFailed extends StoreUnavailable {}
+
+/**
+ * After a failed write or sync nobody knows what is on the disk, and the next sync may claim success for pages that were
+ * dropped: nothing is written any more until a new start reads what is there.
+ */
+const untilRestart = ({ message }: Error) =>
+  new StoreUnavailable(`The disk failed; nothing is accepted until a restart: ${message}`)
+
 function toError(error: WorkerError): Error {
   const { message } = error
   const primary = primaryCode(error)
+  if (primary === SQLITE_IOERR) return new DiskFailed(message)
   if (primary === SQLITE_FULL) return new StoreFull(message)
-  if (primary === SQLITE_IOERR || primary === SQLITE_READONLY || primary === SQLITE_BUSY)
-    return new StoreUnavailable(message)
+  if (primary === SQLITE_READONLY || primary === SQLITE_BUSY) return new StoreUnavailable(message)
   return new Error(message)
 }
 
@@ -194,8 +199,17 @@ function createSqliteStore(file: string, writer: Connection, reader: Connection,
   const dataFile = openSync(file, 'r')
   const pack = createPacker()
   const checkpoints = createCheckpoints({
-    checkpoint: reader.checkpoint,
-    syncFile: () => promisify(fdatasync)(dataFile),
+    // What fails here is on the disk and in no log any more, for all that the next checkpoint knows.
+    checkpoint: () =>
+      reader.checkpoint().catch((error) => {
+        if (error instanceof DiskFailed) writer.fail(untilRestart(error))
+        throw error
+      }),
+    syncFile: () =>
+      promisify(fdatasync)(dataFile).catch((error: Error) => {
+        writer.fail(untilRestart(error))
+        throw error
+      }),
     async beginAnew() {
       const release = await queue.acquire()
       await writer.checkpoint().finally(release)
@@ -233,6 +247,7 @@ function createSqliteStore(file: string, writer: Connection, reader: Connection,
     async close() {
       await queue.acquire().then((release) => release())
       await db.destroy()
+      await checkpoints.idle()
       await reader.end()
       await writer.end()
       closeSync(dataFile)

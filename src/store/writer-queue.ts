@@ -96,7 +96,7 @@ export class WriterQueue {
 
   #maySecond(): boolean {
     if (this.#groups > 1 || this.#ahead.length > 0 || this.#sinceAhead < GROUPS_WITHOUT_OUTCOME) return false
-    return this.#jobs.length >= SECOND_GROUP_MIN
+    return this.#jobs.length >= SECOND_GROUP_MIN && !this.#jobs.some(isTransaction)
   }
 
   async #commitGroup(group: readonly UnitJob[]): Promise<void> {
