@@ -7,6 +7,7 @@ import { seededCopy, seededEngine, seedQueue } from '../../test/support/seed-que
 import { eventually } from '../../test/support/service.ts'
 import { eachStore, temporaryFolder } from '../../test/support/stores.ts'
 import { systemClock } from '../base/clock.ts'
+import type { DeliveryRow } from '../store/schema.ts'
 import { openSqlite } from '../store/sqlite.ts'
 import type { Reservation } from './contract.ts'
 import { connectionFailure, type Outcome } from './outcome.ts'
@@ -254,8 +255,7 @@ test('fresh mail may wait in a lane that has its fill while nothing of it waits 
     if (!place) break
     places.push(place)
   }
-  // A thousand, and four seconds of the half a message a second that one delivery in two seconds is.
-  assert.equal(places.length, 1_002)
+  assert.equal(places.length, 100, 'one delivery is no throughput that would make it more')
   places.pop()?.cancel()
   const again = engine.reserve(LANE_OF('d'))
   assert.ok(again, 'a place that is given back is free again')
@@ -263,6 +263,54 @@ test('fresh mail may wait in a lane that has its fill while nothing of it waits 
   engine.inserted([LANE_OF('d')])
   assert.equal(engine.reserve(LANE_OF('d')), null, 'it would overtake what waits in the database')
   for (const place of places) place.cancel()
+})
+
+test('what a lane holds beyond its fill does not keep the mail of others waiting', async (t) => {
+  const store = await openSqlite(await temporaryFolder(t))
+  const clock = createTestClock()
+  const underWay: (() => void)[] = []
+  let holds = false
+  const transport = fakeTransport(1, async ({ domain_id }) => {
+    if (holds && domain_id === 'big') await new Promise<void>((resolve) => underWay.push(resolve))
+    return DELIVERED
+  })
+  const engine = seededEngine(store, clock, transport)
+  t.after(async () => {
+    holds = false
+    for (const end of underWay) end()
+    await engine.stop(0)
+    await store.close()
+  })
+  await engine.start()
+  const due = clock.now() - 1
+  for (const domain of ['big', 'small']) await seedQueue(store, seedOf(domain, 1, due))
+  engine.wake()
+  await eventually('an idle lane that both use', async () => {
+    const lane = engine.laneOfGroup(LANE_OF('big'))
+    return transport.attempts.length === 2 && lane?.running === 0
+  })
+  holds = true
+  for (let n = 0; n < 60; n++) {
+    const place = engine.reserve(LANE_OF('big'))
+    assert.ok(place)
+    const [id = ''] = await seedQueue(store, seedOf('big', 1, due))
+    const claimed = { state: 'sending' as const, ...place.lease }
+    const [row] = await store.db
+      .updateTable('deliveries')
+      .set(claimed)
+      .where('id', '=', id)
+      .returningAll()
+      .execute()
+    place.enter(row as DeliveryRow)
+  }
+  await seedQueue(store, seedOf('small', 3, due))
+  engine.inserted([LANE_OF('small')])
+  const ofSmall = () => transport.attempts.filter(({ domain_id }) => domain_id === 'small').length
+  for (let turns = 0; turns < 40 && ofSmall() < 4; turns++) {
+    await eventually('a turn', async () => underWay.length > 0)
+    underWay.shift()?.()
+  }
+  assert.equal(ofSmall(), 4)
 })
 
 test('what was inserted behind places that are given back is looked for at once', async (t) => {

@@ -54,6 +54,8 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   const held = new Map<string, { lane: Lane | null; begun: boolean }>()
   /** How many of them are held beyond what their lanes hold. */
   let beyond = 0
+  /** Places of such that are being inserted. */
+  let beyondReserved = 0
   const inWindow = () => held.size - beyond
   const lanes = new Lanes(() => inWindow() > WINDOW_MAX / 2)
   const working = new Set<Promise<void>>()
@@ -171,18 +173,20 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   }
 
   function reserve(of: DueGroup): Reservation | null {
-    if (stopping || onHold > 0 || unsettled > 0 || parts.mayClaim?.() === false) return null
+    if (stopping || onHold > 0 || unsettled > 0 || inWindow() >= WINDOW_MAX) return null
+    if (parts.mayClaim?.() === false) return null
     const group = lanes.group(of)
     const now = clock.monotonic()
     if (!group.lane || !mayOvertake(group)) return null
-    const isBeyond = inWindow() >= WINDOW_MAX || lanes.roomOf(group, now) <= 0
-    if (isBeyond && (beyond >= BEYOND_MAX || !group.lane.mayHoldBeyond(now))) return null
+    const isBeyond = lanes.roomOf(group, now) <= 0
+    if (isBeyond && (beyond + beyondReserved >= BEYOND_MAX || !group.lane.mayHoldBeyond(now))) return null
     const { lane } = group
     group.held++
     lane.reserved++
     lane.count(of.domain_id, 1)
-    if (isBeyond) beyond++
+    if (isBeyond) beyondReserved++
     const leave = () => {
+      if (isBeyond) beyondReserved--
       group.held--
       lane.reserved--
       lane.count(of.domain_id, -1)
@@ -192,25 +196,26 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       lease: queue.lease(clock.now()),
       enter(row) {
         leave()
+        if (isBeyond) beyond++
         enter({ ...(row as ClaimedDelivery), heldUntil, provider: 'Other', isBeyond })
       },
       cancel() {
         leave()
-        if (isBeyond) beyond--
         refill(lane)
       },
     }
   }
 
-  /** Lanes that are more than half full fetch what comes behind by themselves (`leave`). */
+  /** Lanes that are more than half full fetch what comes behind by themselves (`leave`), once they hold some of the sender's. */
   function inserted(groups: readonly DueGroup[]): void {
     let found = groups.length === 0
     for (const of of groups) {
       const group = lanes.group(of)
+      const { lane } = group
       behindLook.add(group)
-      if (group.lane && group.lane.held > lanes.holdMax(group.lane, clock.monotonic()) / 2)
-        lanes.markMore(group)
-      else found = true
+      const fetches = lane !== null && lane.held > lanes.holdMax(lane, clock.monotonic()) / 2
+      if (fetches) lanes.markMore(group)
+      if (!fetches || lane.holdsOf(of.domain_id) === 0) found = true
     }
     if (found) wake()
   }
@@ -288,7 +293,9 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     letGo(delivery)
     lane.count(delivery.domain_id, -1)
     group.held--
-    refill(lane)
+    // The next one's turn comes, however much of others the lane holds beyond its fill.
+    if (lanes.hasMore(group) && lane.holdsOf(delivery.domain_id) === 0) wake()
+    else refill(lane)
   }
 
   function letGo(delivery: HeldDelivery): void {

@@ -53,8 +53,8 @@ export interface Group {
 
 /** The most that one lane holds: a second of the fastest lane there is. */
 const LANE_HOLD_MAX = 1_000
-/** The fill of fresh mail (`mayHoldBeyond`): until the lane's throughput is known, and seconds of it. */
-const BEYOND_MIN = 1_000
+/** The fill of fresh mail (`mayHoldBeyond`): for a burst to begin with, and seconds of the lane's throughput. */
+const BEYOND_MIN = 100
 const BEYOND_SECONDS = 4
 /** A lane with no end of an attempt for so long does not move; most attempts take a second. */
 const STANDS_AFTER_MS = 10_000
@@ -129,8 +129,9 @@ export class Lane {
    * where nothing is held back. What waits longer is better off in the database, where a crash leaves no lease on it.
    */
   mayHoldBeyond(now: number): boolean {
-    if (this.pace.state(now).messagesPerSecond !== null) return false
-    return this.held < BEYOND_MIN + BEYOND_SECONDS * this.pace.throughput(now)
+    const { messagesPerSecond, backedOffMs } = this.pace.state(now)
+    if (messagesPerSecond !== null || backedOffMs > 0) return false
+    return this.held < Math.max(BEYOND_MIN, BEYOND_SECONDS * this.pace.throughput(now))
   }
 
   holdsOf(domainId: string): number {
