@@ -309,6 +309,7 @@ test('what a lane holds beyond its fill does not keep the mail of others waiting
   for (let turns = 0; turns < 40 && ofSmall() < 4; turns++) {
     await eventually('a turn', async () => underWay.length > 0)
     underWay.shift()?.()
+    await clock.advance(50)
   }
   assert.equal(ofSmall(), 4)
 })

@@ -34,6 +34,8 @@ const GROUPS_PER_ROUND = 32
 const LEAP_EVERY_MS = 500
 const LEAP_COST_FACTOR = 10
 const LEAP_GROUPS_MAX = 10_000
+/** Looks for the sake of single senders' turns: a look costs some milliseconds. */
+const TURN_EVERY_MS = 50
 /** The longest wait for the next look at the queue: bounds what a missed wake-up costs. */
 const IDLE_MAX_MS = 30_000
 const RENEW_EVERY_MS = LEASE_MS / 3
@@ -73,6 +75,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   let again = false
   let stopping = false
   let idle: Timer | null = null
+  let turn: Timer | null = null
   let leapAt = Number.NEGATIVE_INFINITY
   /** Where the next leap begins; null: at the first group. */
   let leapFrom: DueGroup | null = null
@@ -293,9 +296,17 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     letGo(delivery)
     lane.count(delivery.domain_id, -1)
     group.held--
-    // The next one's turn comes, however much of others the lane holds beyond its fill.
-    if (lanes.hasMore(group) && lane.holdsOf(delivery.domain_id) === 0) wake()
-    else refill(lane)
+    refill(lane)
+    const isOverfull = lane.held > lanes.holdMax(lane, clock.monotonic())
+    if (isOverfull && lanes.hasMore(group) && lane.holdsOf(delivery.domain_id) === 0) wakeForTurn()
+  }
+
+  /** For senders of whom nothing is left in a lane that holds much of others beyond its fill, and so fetches nothing. */
+  function wakeForTurn(): void {
+    turn ??= clock.setTimer(TURN_EVERY_MS, () => {
+      turn = null
+      wake()
+    })
   }
 
   function letGo(delivery: HeldDelivery): void {
@@ -566,6 +577,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     async stop(drainMs) {
       stopping = true
       idle?.cancel()
+      turn?.cancel()
       for (const timer of periodic) timer.cancel()
       await releaseWaiting()
       let timer: Timer | undefined
