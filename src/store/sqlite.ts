@@ -199,7 +199,7 @@ function createSqliteStore(file: string, writer: Connection, reader: Connection,
   const dataFile = openSync(file, 'r')
   const pack = createPacker()
   const checkpoints = createCheckpoints({
-    // What fails here is on the disk and in no log any more, for all that the next checkpoint knows.
+    // SQLite takes for carried over what it has handed to the system, and lets the log begin anew over it.
     checkpoint: () =>
       reader.checkpoint().catch((error) => {
         if (error instanceof DiskFailed) writer.fail(untilRestart(error))
