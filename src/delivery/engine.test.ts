@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createTestClock } from '../../test/support/clock.ts'
 import { DELIVERED, fakeTransport } from '../../test/support/fake-transport.ts'
@@ -238,7 +238,8 @@ test('a sender takes one place in a lane that others have filled, however much i
   assert.ok(engine.reserve(LANE_OF('small')), 'a place that is given back is free again')
 })
 
-test('fresh mail may wait in a lane that has its fill while nothing of it waits in the database', async (t) => {
+/** An engine whose lane of `d`, with two connections, has delivered one message. */
+async function startIdleLane(t: TestContext) {
   const store = await openSqlite(await temporaryFolder(t))
   t.after(() => store.close())
   const clock = createTestClock()
@@ -249,6 +250,11 @@ test('fresh mail may wait in a lane that has its fill while nothing of it waits 
   await seedQueue(store, seedOf('d', 1, clock.now() - 1))
   engine.wake()
   await eventually('an idle lane', async () => engine.laneOfGroup(LANE_OF('d'))?.running === 0)
+  return { store, clock, transport, engine }
+}
+
+test('fresh mail may wait in a lane that has its fill while nothing of it waits in the database', async (t) => {
+  const { engine } = await startIdleLane(t)
   const places: Reservation[] = []
   for (;;) {
     const place = engine.reserve(LANE_OF('d'))
@@ -315,16 +321,7 @@ test('what a lane holds beyond its fill does not keep the mail of others waiting
 })
 
 test('what was inserted behind places that are given back is looked for at once', async (t) => {
-  const store = await openSqlite(await temporaryFolder(t))
-  t.after(() => store.close())
-  const clock = createTestClock()
-  const transport = fakeTransport(2, async () => DELIVERED)
-  const engine = seededEngine(store, clock, transport)
-  t.after(() => engine.stop(0))
-  await engine.start()
-  await seedQueue(store, seedOf('d', 1, clock.now() - 1))
-  engine.wake()
-  await eventually('an idle lane', async () => engine.laneOfGroup(LANE_OF('d'))?.running === 0)
+  const { store, clock, transport, engine } = await startIdleLane(t)
   const places = Array.from({ length: 3 }, () => engine.reserve(LANE_OF('d')))
   await seedQueue(store, seedOf('d', 1, clock.now() - 1))
   engine.inserted([LANE_OF('d')])

@@ -303,6 +303,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
 
   /** For senders of whom nothing is left in a lane that holds much of others beyond its fill, and so fetches nothing. */
   function wakeForTurn(): void {
+    if (stopping) return
     turn ??= clock.setTimer(TURN_EVERY_MS, () => {
       turn = null
       wake()

@@ -7,7 +7,6 @@
  * 4. Message, one delivery per recipient and their accepted events are committed together.
  * 5. They enter the delivery engine, or it is woken. Only then is the call answered.
  */
-
 import type { MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, Forbidden } from '../base/errors.ts'
@@ -166,8 +165,8 @@ export async function acceptMessage(
 async function checkDraft(parts: AcceptParts, draft: Draft, domain: Domain): Promise<ChosenTemplate | null> {
   const queues = parts.queueLimits.check(domain)
   if (queues instanceof Promise) await queues
-  if (draft.from.some((from) => from.domain !== domain.name))
-    await checkFromDomain(parts.domains, draft, domain)
+  const foreign = draft.from.filter((from) => from.domain !== domain.name)
+  if (foreign.length > 0) await checkFromDomains(parts.domains, foreign, domain)
   if (domain.type === 'sandbox') await checkSandbox(parts.sandbox, domain, draft.recipients)
   parts.sources.check(domain, draft.options)
   const { secondaryDkim } = draft.options
@@ -189,12 +188,15 @@ export async function checkSandbox(
   throw notAllowed(domain, SANDBOX)
 }
 
-async function checkFromDomain(domains: DomainDirectory, draft: Draft, domain: Domain): Promise<void> {
-  for (const from of draft.from) {
-    if (from.domain === domain.name) continue
-    const other = await domains.byName(from.domain)
+async function checkFromDomains(
+  domains: DomainDirectory,
+  authors: readonly Mailbox[],
+  domain: Domain,
+): Promise<void> {
+  for (const author of authors) {
+    const other = await domains.byName(author.domain)
     if (other && other.accountId !== domain.accountId) {
-      throw new Forbidden(`From domain ${from.domain} belongs to another account`)
+      throw new Forbidden(`From domain ${author.domain} belongs to another account`)
     }
   }
 }

@@ -226,12 +226,7 @@ function readFieldOptions(
   facts: RequestFacts,
   mime: Pick<ReadMime, 'values' | 'optionBytes'>,
 ): { mail: [string, string][]; variables: Record<string, string>; read: ReadOptions } {
-  const given = optionsAmong(params)
-  if (given === null && mime.values.size === 0) {
-    checkOptionSize(mime.optionBytes)
-    return { mail: [], variables: {}, read: readOptions(mime.values, facts.prefixes, facts) }
-  }
-  const { fields, headers, variables, bytes } = given ?? NO_OPTIONS
+  const { fields, headers, variables, bytes } = optionsAmong(params) ?? NO_OPTIONS
   checkOptionSize(bytes + mime.optionBytes)
   if (headers.length === 0 && mime.values.size === 0) {
     const read = readOptions(fields, facts.prefixes, facts)

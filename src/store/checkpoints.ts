@@ -7,7 +7,7 @@
  * 2. The log can begin anew only when nothing is left in it, which never happens beside a busy writer. So once it is
  *    long, the writer itself checkpoints the little that has come since.
  * 3. Only a checkpoint that leaves nothing behind syncs the database file, and all that the others have written to it:
- *    20 to 50 ms. So the file is synced before that, beside the writer, for which 8 to 15 ms remain.
+ *    20 to 50 ms. So the file is synced before that, beside the writer, for which some 10 ms remain.
  */
 
 /** The log grows by about this much between two checkpoints; pages that change again and again are carried over once. */
