@@ -517,3 +517,43 @@ test('what is being claimed when the service stops is given back, and does not l
   )
   assert.equal(transport.attempts.length, 0)
 })
+
+test('a lane is looked for when it is half empty, not for each place that becomes free', async (t) => {
+  const store = await openSqlite(await temporaryFolder(t))
+  const clock = createTestClock()
+  const underWay: (() => void)[] = []
+  let holds = true
+  const transport = fakeTransport(50, async () => {
+    if (holds) await new Promise<void>((resolve) => underWay.push(resolve))
+    return DELIVERED
+  })
+  let looks = 0
+  const counted: typeof store = {
+    ...store,
+    // A place becomes free during each look.
+    async read(statement) {
+      if (!statement.sql.includes('ORDER BY due_at, id LIMIT ?')) return store.read(statement)
+      looks++
+      const rows = await store.read(statement)
+      underWay.shift()?.()
+      for (let turn = 0; turn < 20; turn++) await soon()
+      return rows
+    },
+  }
+  const engine = seededEngine(counted, clock, transport)
+  t.after(async () => {
+    holds = false
+    for (const end of underWay) end()
+    await engine.stop(0)
+    await store.close()
+  })
+  await seedQueue(store, seedOf('d', 1_000, clock.now() - 1))
+  await engine.start()
+  await eventually('all connections in use', async () => engine.laneOfGroup(LANE_OF('d'))?.running === 50)
+  while (transport.attempts.length < 400) {
+    await eventually('an attempt under way', async () => underWay.length > 0)
+    underWay.shift()?.()
+    await soon()
+  }
+  assert.ok(looks <= 40, `${looks} looks for 400 messages`)
+})

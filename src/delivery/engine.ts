@@ -73,6 +73,8 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   /** What was given back so far is on disk. */
   let givenBack = Promise.resolve()
   let again = false
+  /** A lane became half empty during the look, which need not have provided for it. */
+  let emptied = false
   let stopping = false
   let idle: Timer | null = null
   let turn: Timer | null = null
@@ -99,9 +101,10 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     looking = true
     look = fill().finally(() => {
       looking = false
-      if (!again) return
+      const more = again || (emptied && lanes.someHungry(clock.monotonic()))
       again = false
-      wake()
+      emptied = false
+      if (more) wake()
     })
   }
 
@@ -113,8 +116,10 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       if (unsettled > 0 || parts.mayClaim?.() === false) return sleep(STORE_RETRY_MS)
       for (;;) {
         if (stopping || onHold > 0) return
-        const { sawAll, claimed, lookedAt } = await round()
-        if (claimed > 0) continue
+        const { sawAll, claimed, lookedAt, cut } = await round()
+        // A lane that is more than half full wakes us itself (`refill`): to look for each place that becomes free would
+        // read forty rows for each that is claimed.
+        if (claimed > 0 && (cut || lanes.someHungry(clock.monotonic()))) continue
         if (stopping) return
         if (!sawAll) return sleep(LEAP_EVERY_MS)
         // What was due at the look and is still there waits for room in its lane, which wakes us.
@@ -134,28 +139,29 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     idle = clock.setTimer(ms, wake)
   }
 
-  async function round(): Promise<{ sawAll: boolean; claimed: number; lookedAt: number }> {
+  /** `cut`: more could have been chosen than one round takes. */
+  async function round(): Promise<{ sawAll: boolean; claimed: number; lookedAt: number; cut: boolean }> {
     const room = Math.min(WINDOW_MAX - inWindow(), CLAIM_MAX)
     const now = clock.now()
     full = room <= 0
-    if (full) return { sawAll: false, claimed: 0, lookedAt: now }
+    if (full) return { sawAll: false, claimed: 0, lookedAt: now, cut: false }
     behindLook.clear()
     const rows = await queue.due(LOOK_OLDEST, now, 'oldest')
     const sawAll = rows.length < LOOK_OLDEST
     if (sawAll) lanes.sawAll(behindLook)
-    else rows.push(...(await lookFurther(now)))
+    else rows.push(...(await lookFurther(rows, now)))
     const chosen = lanes.choose(distinct(rows), room, clock.monotonic())
-    if (chosen.length === 0) return { sawAll, claimed: 0, lookedAt: now }
+    if (chosen.length === 0) return { sawAll, claimed: 0, lookedAt: now, cut: false }
     const asked = clock.monotonic()
     failPoint('claim-before-commit')
     const claimed = await queue.claim(chosen, clock.now())
     failPoint('claim-after-commit')
     for (const delivery of claimed) enter({ ...delivery, heldUntil: asked + LEASE_MS, provider: 'Other' })
-    return { sawAll, claimed: claimed.length, lookedAt: now }
+    return { sawAll, claimed: claimed.length, lookedAt: now, cut: chosen.length === room }
   }
 
-  /** More is due than the first look shows. */
-  async function lookFurther(now: number): Promise<DueDelivery[]> {
+  /** More is due than the first look, `seen`, shows. */
+  async function lookFurther(seen: readonly DueDelivery[], now: number): Promise<DueDelivery[]> {
     const rows = await queue.due(LOOK_NEWEST, now, 'newest')
     const begun = clock.monotonic()
     if (begun >= leapAt) {
@@ -166,8 +172,10 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       const ended = clock.monotonic()
       leapAt = ended + Math.max(LEAP_EVERY_MS, LEAP_COST_FACTOR * (ended - begun))
     }
+    const seenOf = countBy(seen, (row) => lanes.group(row))
     for (const group of lanes.hungry(clock.monotonic(), GROUPS_PER_ROUND)) {
       const room = lanes.roomOf(group, clock.monotonic())
+      if ((seenOf.get(group) ?? 0) >= room) continue
       const found = await queue.dueOf(group.of, room, now)
       lanes.markMore(group, found.length === room || behindLook.has(group))
       rows.push(...found)
@@ -242,7 +250,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
         lane.waiting.push(delivery)
         if (onHold > 0 || stopping) return releaseWaiting().then(wake)
         advance(lane)
-        if (lanes.hasMore(group)) wake()
+        if (lanes.hasMore(group) && lanes.isHungry(group, clock.monotonic())) wake()
         return
       })
       .catch((error) => {
@@ -297,11 +305,11 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     lane.count(delivery.domain_id, -1)
     group.held--
     refill(lane)
-    const isOverfull = lane.held > lanes.holdMax(lane, clock.monotonic())
-    if (isOverfull && lanes.hasMore(group) && lane.holdsOf(delivery.domain_id) === 0) wakeForTurn()
+    const fetches = lane.held <= lanes.holdMax(lane, clock.monotonic()) / 2
+    if (!fetches && lanes.hasMore(group) && lane.holdsOf(delivery.domain_id) === 0) wakeForTurn()
   }
 
-  /** For senders of whom nothing is left in a lane that holds much of others beyond its fill, and so fetches nothing. */
+  /** For senders of whom nothing is left in a lane that holds so much of others that it fetches nothing yet. */
   function wakeForTurn(): void {
     if (stopping) return
     turn ??= clock.setTimer(TURN_EVERY_MS, () => {
@@ -317,8 +325,10 @@ export function createDelivery(parts: DeliveryParts): Delivery {
 
   /** Half empty: fetch more before the lane runs dry. */
   function refill(lane: Lane): void {
-    const hungry = full || lane.withMore.size > 0
-    if (hungry && lane.held <= lanes.holdMax(lane, clock.monotonic()) / 2) wake()
+    if (!full && lane.withMore.size === 0) return
+    if (lane.held > lanes.holdMax(lane, clock.monotonic()) / 2) return
+    if (looking && !full) emptied = true
+    else wake()
   }
 
   async function work(lane: Lane, delivery: HeldDelivery): Promise<void> {
@@ -626,6 +636,15 @@ function lastFailure(delivery: ClaimedDelivery): Outcome {
   const { last_code: code, last_reply: message } = delivery
   const failure = { enhanced: null, description: '' }
   return { kind: 'deferred', failure: { ...failure, code: code ?? 0, message: message ?? '' } }
+}
+
+function countBy<Row, Key>(rows: readonly Row[], keyOf: (row: Row) => Key): Map<Key, number> {
+  const counts = new Map<Key, number>()
+  for (const row of rows) {
+    const key = keyOf(row)
+    counts.set(key, (counts.get(key) ?? 0) + 1)
+  }
+  return counts
 }
 
 function distinct(rows: readonly DueDelivery[]): DueDelivery[] {

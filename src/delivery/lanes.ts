@@ -191,6 +191,19 @@ export class Lanes {
     return room > 0 ? room : mayEnterFull(group) ? 1 : 0
   }
 
+  /** Whether a look for more of the group is worth its cost: its lane is half empty, or it is the sender's turn. */
+  isHungry(group: Group, now: number): boolean {
+    const { lane } = group
+    if (!lane) return this.roomOf(group, now) > 0
+    return lane.held <= this.holdMax(lane, now) / 2 || mayEnterFull(group)
+  }
+
+  /** Some group that has more is. */
+  someHungry(now: number): boolean {
+    for (const group of this.withMore) if (this.isHungry(group, now)) return true
+    return false
+  }
+
   /** The most that the lane is to hold. */
   holdMax(lane: Lane, now: number): number {
     return lane.holdMax(now, this.crowded())
@@ -223,11 +236,11 @@ export class Lanes {
     return this.withMore.size > 0
   }
 
-  /** Groups that have more due, and room for it; those that were served longest ago first. */
+  /** Groups that have more due, and want it; those that were served longest ago first. */
   hungry(now: number, limit: number): Group[] {
     const found: Group[] = []
     for (const group of this.withMore) {
-      if (this.roomOf(group, now) > 0) found.push(group)
+      if (this.isHungry(group, now)) found.push(group)
       if (found.length === limit) break
     }
     for (const group of found) {
