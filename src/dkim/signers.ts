@@ -18,7 +18,7 @@ export interface Signers {
 }
 
 export interface SignersOptions {
-  /** Threads; default: half the cores, four at the most, each of which signs about 2,500 messages a second. */
+  /** Threads; default: `THREADS`. */
   threads?: number
   /** Messages being signed at a time from which on threads are worth their memory. */
   startAt?: number
@@ -26,7 +26,11 @@ export interface SignersOptions {
   onError?: (error: Error) => void
 }
 
-const THREADS = Math.min(4, Math.ceil(availableParallelism() / 2))
+/**
+ * A thread signs 1,200 to 2,500 messages a second, by processor. On two cores, of which each signature takes 0.67 ms, one
+ * thread was never without work and delivered 970 to 1,040 messages of batches a second; two deliver 1,335 to 1,365.
+ */
+const THREADS = Math.min(4, availableParallelism(), Math.max(2, Math.ceil(availableParallelism() / 2)))
 /** A machine that sends now and then never gets there. */
 const START_AT = 8
 /** A larger body is not copied: signing it is slow for its bytes, not for its messages. */
@@ -115,7 +119,9 @@ class SigningThread {
       this.#jobs.clear()
     }
     this.#worker.once('online', ready)
-    this.#worker.on('message', (reply: SigningReply) => this.#settle(reply))
+    this.#worker.on('message', (replies: SigningReply[]) => {
+      for (const reply of replies) this.#settle(reply)
+    })
     this.#worker.on('error', end)
     this.#worker.on('exit', () => end(new Error('the signing thread ended')))
   }

@@ -37,8 +37,25 @@ function answer(job: SigningJob): SigningReply {
   }
 }
 
+/**
+ * Messages that are told of together, when so many wait: what becomes ready in one turn of the main thread's event loop is sent and
+ * settled in one turn, with a third less commits.
+ */
+const TOGETHER_MAX = 8
+let replies: SigningReply[] = []
+
+function tell(): void {
+  if (replies.length > 0) parentPort?.postMessage(replies)
+  replies = []
+}
+
 parentPort?.on('message', (request: SigningRequest) => {
   if (request.kind === 'key') keys.set(request.number, request.key)
   else if (request.kind === 'forget-keys') keys.clear()
-  else parentPort?.postMessage(answer(request.job))
+  else {
+    replies.push(answer(request.job))
+    if (replies.length >= TOGETHER_MAX) tell()
+    // Behind all requests that are here already.
+    else if (replies.length === 1) setImmediate(tell)
+  }
 })
