@@ -27,12 +27,23 @@ function createRig() {
   return { queue, handed, told, commit, many, answer }
 }
 
+test('what comes in one turn of the event loop is one group', async () => {
+  const { handed, commit, answer } = createRig()
+  void commit('a')
+  void commit('b')
+  await turn()
+  void commit('c')
+  await answer()
+  assert.deepEqual(handed, [['a', 'b'], ['c']])
+})
+
 test('what waits is handed over as one group before those of the last one are told', async () => {
   const { handed, told, commit, answer, queue } = createRig()
   let known: number | null = null
   void commit('a').then(() => {
     known = handed.length
   })
+  await turn()
   void commit('b')
   void commit('c')
   await answer()
@@ -41,8 +52,10 @@ test('what waits is handed over as one group before those of the last one are to
   const release = queue.acquire()
   void commit('d')
   await answer()
+  await turn()
   assert.equal(handed.length, 2, 'a transaction has the writer to itself')
   ;(await release)()
+  await turn()
   assert.deepEqual(handed[2], ['d'])
 })
 
@@ -50,9 +63,12 @@ test('many more make a second group, as long as no outcomes come in', async () =
   const { handed, commit, many, answer } = createRig()
   for (let n = 0; n < 10; n++) {
     void commit('single')
+    await turn()
     await answer()
   }
-  many('a', 17)
+  many('a', 1)
+  await turn()
+  many('a', 16)
   assert.deepEqual(
     handed.slice(10).map(({ length }) => length),
     [1, 16],

@@ -40,6 +40,8 @@ export class WriterQueue {
   #groups = 0
   /** Groups handed over since one had units that go ahead. */
   #sinceAhead = 0
+  /** The turn has not ended in which the first of the next group came. */
+  #gathering = false
   /** A transaction has the writer. */
   #taken = false
   /**
@@ -59,6 +61,20 @@ export class WriterQueue {
       const job: UnitJob = { unit, resolve, reject }
       if (order === 'first') this.#ahead.push(job)
       else this.#jobs.push(job)
+      if (this.#groups > 0) this.#handOver()
+      else this.#soon()
+    })
+  }
+
+  /**
+   * What is asked for in the same turn of the event loop goes together. Outcomes come in bursts: half of all groups used to
+   * be the first of a burst alone, with a sync for which the others waited.
+   */
+  #soon(): void {
+    if (this.#gathering) return
+    this.#gathering = true
+    setImmediate(() => {
+      this.#gathering = false
       this.#handOver()
     })
   }
