@@ -61,14 +61,20 @@ export class WriterQueue {
       const job: UnitJob = { unit, resolve, reject }
       if (order === 'first') this.#ahead.push(job)
       else this.#jobs.push(job)
-      if (this.#groups > 0) this.#handOver()
+      if (this.#groups > 0 || !this.#hasOutcomes()) this.#handOver()
       else this.#soon()
     })
   }
 
+  /** Among the last groups; they come as long as mail is delivered. */
+  #hasOutcomes(): boolean {
+    return this.#ahead.length > 0 || this.#sinceAhead < GROUPS_WITHOUT_OUTCOME
+  }
+
   /**
    * What is asked for in the same turn of the event loop goes together. Outcomes come in bursts: half of all groups used to
-   * be the first of a burst alone, with a sync for which the others waited.
+   * be the first of a burst alone, with a sync for which the others waited. Where mail is only accepted, it makes no
+   * difference at best.
    */
   #soon(): void {
     if (this.#gathering) return
@@ -111,7 +117,7 @@ export class WriterQueue {
   }
 
   #maySecond(): boolean {
-    if (this.#groups > 1 || this.#ahead.length > 0 || this.#sinceAhead < GROUPS_WITHOUT_OUTCOME) return false
+    if (this.#groups > 1 || this.#hasOutcomes()) return false
     return this.#jobs.length >= SECOND_GROUP_MIN && !this.#jobs.some(isTransaction)
   }
 
