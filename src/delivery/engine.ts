@@ -125,7 +125,8 @@ export function createDelivery(parts: DeliveryParts): Delivery {
         // What was due at the look and is still there waits for room in its lane, which wakes us.
         const nextDue = await queue.nextDueAt(lanes.waitsForRoom() ? lookedAt : 0)
         const wait = nextDue === null ? IDLE_MAX_MS : Math.max(nextDue - clock.now(), 1)
-        return sleep(Math.min(wait, IDLE_MAX_MS))
+        // Another process was quicker with what was chosen for a lane; there may be more.
+        return sleep(Math.min(wait, lanes.someHungry(clock.monotonic()) ? LEAP_EVERY_MS : IDLE_MAX_MS))
       }
     } catch (error) {
       log.error({ err: error }, 'cannot claim deliveries')
@@ -150,7 +151,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     const sawAll = rows.length < LOOK_OLDEST
     if (sawAll) lanes.sawAll(behindLook)
     else rows.push(...(await lookFurther(rows, now)))
-    const chosen = lanes.choose(distinct(rows), room, clock.monotonic())
+    const chosen = lanes.choose(distinct(rows), room, clock.monotonic(), sawAll)
     if (chosen.length === 0) return { sawAll, claimed: 0, lookedAt: now, cut: false }
     const asked = clock.monotonic()
     failPoint('claim-before-commit')
@@ -306,7 +307,8 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     group.held--
     refill(lane)
     const fetches = lane.held <= lanes.holdMax(lane, clock.monotonic()) / 2
-    if (!fetches && lanes.hasMore(group) && lane.holdsOf(delivery.domain_id) === 0) wakeForTurn()
+    const { domain_id: sender } = delivery
+    if (!fetches && lane.holdsOf(sender) === 0 && lane.hasMoreOf(sender)) wakeForTurn()
   }
 
   /** For senders of whom nothing is left in a lane that holds so much of others that it fetches nothing yet. */

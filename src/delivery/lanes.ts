@@ -144,6 +144,12 @@ export class Lane {
     else this.heldBySender.delete(domainId)
   }
 
+  /** Some of the sending domain's groups have more. */
+  hasMoreOf(domainId: string): boolean {
+    for (const { of } of this.withMore) if (of.domain_id === domainId) return true
+    return false
+  }
+
   /** Nothing in it, and nothing to remember about it. */
   forgettable(now: number): boolean {
     return this.held === 0 && this.pace.waitMs(now) === 0 && this.pace.state(now).backedOffMs === 0
@@ -257,9 +263,10 @@ export class Lanes {
 
   /**
    * Which of the due deliveries to claim, `limit` at the most: groups take turns, each as far as its lane has
-   * room. Groups that got less than was there are marked.
+   * room. Groups that got less than was there are marked. `sawAll`: there are no others that are due. If there are,
+   * lanes that are more than half full get nothing: they would be kept full with what a look shows first.
    */
-  choose(due: readonly DueDelivery[], limit: number, now: number): string[] {
+  choose(due: readonly DueDelivery[], limit: number, now: number, sawAll: boolean): string[] {
     const chosen: string[] = []
     const taken = new Map<Lane | Group, number>()
     let pending = groupsOf(due, (row) => this.group(row))
@@ -274,8 +281,8 @@ export class Lanes {
         const holder = group.lane ?? group
         const here = taken.get(holder) ?? 0
         const ofGroup = taken.get(group) ?? 0
-        const free = this.roomOf(group, now) - here > 0 || (ofGroup === 0 && mayEnterFull(group))
-        if (!free) {
+        const hasRoom = this.roomOf(group, now) - here > 0 && (sawAll || this.isHungry(group, now))
+        if (!hasRoom && !(ofGroup === 0 && mayEnterFull(group))) {
           this.markMore(group)
           continue
         }
