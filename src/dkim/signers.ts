@@ -18,7 +18,7 @@ export interface Signers {
 }
 
 export interface SignersOptions {
-  /** Threads; default: `THREADS`. */
+  /** Threads; default: half the cores, at least two where there are two, at most four. */
   threads?: number
   /** Messages being signed at a time from which on threads are worth their memory. */
   startAt?: number
@@ -27,7 +27,7 @@ export interface SignersOptions {
 }
 
 /**
- * A thread signs 1,200 to 2,500 messages a second, by processor. On two cores, of which each signature takes 0.67 ms, one
+ * A thread signs 1,200 to 2,500 messages a second, by processor. On two cores, where a signature takes 0.67 ms, one
  * thread was never without work and delivered 970 to 1,040 messages of batches a second; two deliver 1,335 to 1,365.
  */
 const THREADS = Math.min(4, availableParallelism(), Math.max(2, Math.ceil(availableParallelism() / 2)))
@@ -35,6 +35,8 @@ const THREADS = Math.min(4, availableParallelism(), Math.max(2, Math.ceil(availa
 const START_AT = 8
 /** A larger body is not copied: signing it is slow for its bytes, not for its messages. */
 const BODY_BYTES_MAX = 256 * 1024
+/** Young generation of a thread, which keeps nothing; the process's own would let each grow by some tens of MB. */
+const YOUNG_MB = 9
 /** Keys that a thread knows; beyond them all are told anew. */
 const KEYS_MAX = 10_000
 
@@ -109,7 +111,9 @@ class SigningThread {
   #failed = false
 
   constructor(ready: () => void, failed: (error: Error) => void) {
-    this.#worker = new Worker(join(import.meta.dirname, 'signing-thread.ts'))
+    this.#worker = new Worker(join(import.meta.dirname, 'signing-thread.ts'), {
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+    })
     this.#worker.unref()
     const end = (error: Error) => {
       if (this.#failed) return

@@ -38,8 +38,8 @@ function answer(job: SigningJob): SigningReply {
 }
 
 /**
- * Messages that are told of together, when so many wait: what becomes ready in one turn of the main thread's event loop is sent and
- * settled in one turn, with a third less commits.
+ * Messages that are told of together, when so many wait: what becomes ready in one turn of the main thread's event
+ * loop is sent and settled in one turn, in fewer commits (decision 37).
  */
 const TOGETHER_MAX = 8
 let replies: SigningReply[] = []

@@ -37,6 +37,18 @@ test('what comes in one turn of the event loop is one group', async () => {
   assert.deepEqual(handed, [['a', 'b'], ['c']])
 })
 
+test('a transaction waits for what was asked for before it in the same turn', async () => {
+  const { handed, commit, answer, queue } = createRig()
+  void commit('a')
+  const release = queue.acquire()
+  void commit('b')
+  assert.deepEqual(handed, [['a']])
+  await answer()
+  ;(await release)()
+  await turn()
+  assert.deepEqual(handed, [['a'], ['b']])
+})
+
 test('what waits is handed over as one group before those of the last one are told', async () => {
   const { handed, told, commit, answer, queue } = createRig()
   let known: number | null = null
@@ -66,9 +78,7 @@ test('many more make a second group, as long as no outcomes come in', async () =
     await turn()
     await answer()
   }
-  many('a', 1)
-  await turn()
-  many('a', 16)
+  many('a', 17)
   assert.deepEqual(
     handed.slice(10).map(({ length }) => length),
     [1, 16],
