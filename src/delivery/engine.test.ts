@@ -9,7 +9,8 @@ import { eachStore, temporaryFolder } from '../../test/support/stores.ts'
 import { systemClock } from '../base/clock.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import { openSqlite } from '../store/sqlite.ts'
-import type { Reservation } from './contract.ts'
+import type { Store } from '../store/store.ts'
+import type { Delivery, Reservation } from './contract.ts'
 import { connectionFailure, type Outcome } from './outcome.ts'
 
 const soon = () => new Promise<void>((resolve) => setImmediate(resolve))
@@ -271,6 +272,21 @@ test('fresh mail may wait in a lane that has its fill while nothing of it waits 
   for (const place of places) place.cancel()
 })
 
+/** One message of `big`, as acceptance hands it over. */
+async function takeIn(engine: Delivery, store: Store, due: number): Promise<void> {
+  const place = engine.reserve(LANE_OF('big'))
+  assert.ok(place)
+  const [id = ''] = await seedQueue(store, seedOf('big', 1, due))
+  const claimed = { state: 'sending' as const, ...place.lease }
+  const [row] = await store.db
+    .updateTable('deliveries')
+    .set(claimed)
+    .where('id', '=', id)
+    .returningAll()
+    .execute()
+  place.enter(row as DeliveryRow)
+}
+
 test('what a lane holds beyond its fill does not keep the mail of others waiting', async (t) => {
   const store = await openSqlite(await temporaryFolder(t))
   const clock = createTestClock()
@@ -296,19 +312,7 @@ test('what a lane holds beyond its fill does not keep the mail of others waiting
     return transport.attempts.length === 2 && lane?.running === 0
   })
   holds = true
-  for (let n = 0; n < 60; n++) {
-    const place = engine.reserve(LANE_OF('big'))
-    assert.ok(place)
-    const [id = ''] = await seedQueue(store, seedOf('big', 1, due))
-    const claimed = { state: 'sending' as const, ...place.lease }
-    const [row] = await store.db
-      .updateTable('deliveries')
-      .set(claimed)
-      .where('id', '=', id)
-      .returningAll()
-      .execute()
-    place.enter(row as DeliveryRow)
-  }
+  for (let n = 0; n < 60; n++) await takeIn(engine, store, due)
   await seedQueue(store, seedOf('small', 3, due))
   engine.inserted([LANE_OF('small')])
   const ofSmall = () => transport.attempts.filter(({ domain_id }) => domain_id === 'small').length
@@ -318,6 +322,52 @@ test('what a lane holds beyond its fill does not keep the mail of others waiting
     await clock.advance(50)
   }
   assert.equal(ofSmall(), 4)
+})
+
+test('a sender whose last delivery left a full lane has a turn for its mail to another domain there', async (t) => {
+  const store = await openSqlite(await temporaryFolder(t))
+  const clock = createTestClock()
+  const underWay: (() => void)[] = []
+  let holds = false
+  const oneSite = { ...LANE_OF('small'), recipient_domain: 'other.example' }
+  const toSites = fakeTransport(1, async ({ domain_id }) => {
+    if (holds && domain_id === 'big') await new Promise<void>((resolve) => underWay.push(resolve))
+    return DELIVERED
+  })
+  const transport = {
+    ...toSites,
+    laneOf: async (delivery: Parameters<typeof toSites.laneOf>[0]) =>
+      toSites.laneOf({ ...delivery, recipient_domain: 'site.example' }),
+  }
+  const engine = seededEngine(store, clock, transport)
+  t.after(async () => {
+    holds = false
+    for (const end of underWay) end()
+    await engine.stop(0)
+    await store.close()
+  })
+  const due = clock.now() - 1
+  const toOther = { ...seedOf('small', 1, due), recipientDomain: 'other.example' }
+  await engine.start()
+  for (const seed of [seedOf('big', 1, due), seedOf('small', 1, due), toOther]) await seedQueue(store, seed)
+  engine.wake()
+  await eventually('an idle lane that all use', async () => {
+    return transport.attempts.length === 3 && engine.laneOfGroup(oneSite)?.running === 0
+  })
+  holds = true
+  for (let n = 0; n < 60; n++) await takeIn(engine, store, due)
+  const [first = ''] = await seedQueue(store, seedOf('small', 1, due))
+  engine.inserted([LANE_OF('small')])
+  await eventually('the turn of the first', async () => engine.progressOf(first) !== null)
+  const [second] = await seedQueue(store, toOther)
+  engine.inserted([oneSite])
+  const wasSent = () => transport.attempts.some(({ id }) => id === second)
+  for (let turns = 0; turns < 40 && !wasSent(); turns++) {
+    await eventually('a turn', async () => underWay.length > 0)
+    underWay.shift()?.()
+    await clock.advance(50)
+  }
+  assert.ok(wasSent())
 })
 
 test('what was inserted behind places that are given back is looked for at once', async (t) => {
