@@ -287,23 +287,30 @@ async function takeIn(engine: Delivery, store: Store, due: number): Promise<void
   place.enter(row as DeliveryRow)
 }
 
-test('what a lane holds beyond its fill does not keep the mail of others waiting', async (t) => {
+/** One connection for all domains, on which attempts of `big` wait in `underWay` once it is `slow`. */
+async function startSharedLane(t: TestContext) {
   const store = await openSqlite(await temporaryFolder(t))
   const clock = createTestClock()
-  const underWay: (() => void)[] = []
-  let holds = false
+  const big = { slow: false, underWay: [] as (() => void)[] }
   const transport = fakeTransport(1, async ({ domain_id }) => {
-    if (holds && domain_id === 'big') await new Promise<void>((resolve) => underWay.push(resolve))
+    if (big.slow && domain_id === 'big') await new Promise<void>((resolve) => big.underWay.push(resolve))
     return DELIVERED
   })
+  const { laneOf } = transport
+  transport.laneOf = (delivery) => laneOf({ ...delivery, recipient_domain: 'site.example' })
   const engine = seededEngine(store, clock, transport)
   t.after(async () => {
-    holds = false
-    for (const end of underWay) end()
+    big.slow = false
+    for (const end of big.underWay) end()
     await engine.stop(0)
     await store.close()
   })
   await engine.start()
+  return { store, clock, transport, engine, big }
+}
+
+test('what a lane holds beyond its fill does not keep the mail of others waiting', async (t) => {
+  const { store, clock, transport, engine, big } = await startSharedLane(t)
   const due = clock.now() - 1
   for (const domain of ['big', 'small']) await seedQueue(store, seedOf(domain, 1, due))
   engine.wake()
@@ -311,50 +318,30 @@ test('what a lane holds beyond its fill does not keep the mail of others waiting
     const lane = engine.laneOfGroup(LANE_OF('big'))
     return transport.attempts.length === 2 && lane?.running === 0
   })
-  holds = true
+  big.slow = true
   for (let n = 0; n < 60; n++) await takeIn(engine, store, due)
   await seedQueue(store, seedOf('small', 3, due))
   engine.inserted([LANE_OF('small')])
   const ofSmall = () => transport.attempts.filter(({ domain_id }) => domain_id === 'small').length
   for (let turns = 0; turns < 40 && ofSmall() < 4; turns++) {
-    await eventually('a turn', async () => underWay.length > 0)
-    underWay.shift()?.()
+    await eventually('a turn', async () => big.underWay.length > 0)
+    big.underWay.shift()?.()
     await clock.advance(50)
   }
   assert.equal(ofSmall(), 4)
 })
 
 test('a sender whose last delivery left a full lane has a turn for its mail to another domain there', async (t) => {
-  const store = await openSqlite(await temporaryFolder(t))
-  const clock = createTestClock()
-  const underWay: (() => void)[] = []
-  let holds = false
+  const { store, clock, transport, engine, big } = await startSharedLane(t)
   const oneSite = { ...LANE_OF('small'), recipient_domain: 'other.example' }
-  const toSites = fakeTransport(1, async ({ domain_id }) => {
-    if (holds && domain_id === 'big') await new Promise<void>((resolve) => underWay.push(resolve))
-    return DELIVERED
-  })
-  const transport = {
-    ...toSites,
-    laneOf: async (delivery: Parameters<typeof toSites.laneOf>[0]) =>
-      toSites.laneOf({ ...delivery, recipient_domain: 'site.example' }),
-  }
-  const engine = seededEngine(store, clock, transport)
-  t.after(async () => {
-    holds = false
-    for (const end of underWay) end()
-    await engine.stop(0)
-    await store.close()
-  })
   const due = clock.now() - 1
   const toOther = { ...seedOf('small', 1, due), recipientDomain: 'other.example' }
-  await engine.start()
   for (const seed of [seedOf('big', 1, due), seedOf('small', 1, due), toOther]) await seedQueue(store, seed)
   engine.wake()
   await eventually('an idle lane that all use', async () => {
     return transport.attempts.length === 3 && engine.laneOfGroup(oneSite)?.running === 0
   })
-  holds = true
+  big.slow = true
   for (let n = 0; n < 60; n++) await takeIn(engine, store, due)
   const [first = ''] = await seedQueue(store, seedOf('small', 1, due))
   engine.inserted([LANE_OF('small')])
@@ -363,8 +350,8 @@ test('a sender whose last delivery left a full lane has a turn for its mail to a
   engine.inserted([oneSite])
   const wasSent = () => transport.attempts.some(({ id }) => id === second)
   for (let turns = 0; turns < 40 && !wasSent(); turns++) {
-    await eventually('a turn', async () => underWay.length > 0)
-    underWay.shift()?.()
+    await eventually('a turn', async () => big.underWay.length > 0)
+    big.underWay.shift()?.()
     await clock.advance(50)
   }
   assert.ok(wasSent())
