@@ -117,8 +117,8 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       for (;;) {
         if (stopping || onHold > 0) return
         const { sawAll, claimed, lookedAt, cut } = await round()
-        // A lane that is more than half full wakes us itself (`refill`): to look for each place that becomes free would
-        // read forty rows for each that is claimed.
+        // A lane wakes us itself when it is half empty (`refill`): to look for each place that becomes free read forty
+        // rows for each that was claimed (decision 37).
         if (claimed > 0 && (cut || lanes.someHungry(clock.monotonic()))) continue
         if (stopping) return
         if (!sawAll) return sleep(LEAP_EVERY_MS)
@@ -225,7 +225,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
       const group = lanes.group(of)
       const { lane } = group
       behindLook.add(group)
-      const fetches = lane !== null && lane.held > lanes.holdMax(lane, clock.monotonic()) / 2
+      const fetches = lane !== null && !lanes.isHalfEmpty(lane, clock.monotonic())
       if (fetches) lanes.markMore(group)
       if (!fetches || lane.holdsOf(of.domain_id) === 0) found = true
     }
@@ -306,9 +306,9 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     lane.count(delivery.domain_id, -1)
     group.held--
     refill(lane)
-    const fetches = lane.held <= lanes.holdMax(lane, clock.monotonic()) / 2
     const { domain_id: sender } = delivery
-    if (!fetches && lane.holdsOf(sender) === 0 && lane.hasMoreOf(sender)) wakeForTurn()
+    const waitsForTurn = lane.holdsOf(sender) === 0 && lane.hasMoreOf(sender)
+    if (waitsForTurn && !lanes.isHalfEmpty(lane, clock.monotonic())) wakeForTurn()
   }
 
   /** For senders of whom nothing is left in a lane that holds so much of others that it fetches nothing yet. */
@@ -328,7 +328,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   /** Half empty: fetch more before the lane runs dry. */
   function refill(lane: Lane): void {
     if (!full && lane.withMore.size === 0) return
-    if (lane.held > lanes.holdMax(lane, clock.monotonic()) / 2) return
+    if (!lanes.isHalfEmpty(lane, clock.monotonic())) return
     if (looking && !full) emptied = true
     else wake()
   }

@@ -201,10 +201,14 @@ export class Lanes {
   isHungry(group: Group, now: number): boolean {
     const { lane } = group
     if (!lane) return this.roomOf(group, now) > 0
-    return lane.held <= this.holdMax(lane, now) / 2 || mayEnterFull(group)
+    return this.isHalfEmpty(lane, now) || mayEnterFull(group)
   }
 
-  /** Some group that has more is. */
+  isHalfEmpty(lane: Lane, now: number): boolean {
+    return lane.held <= this.holdMax(lane, now) / 2
+  }
+
+  /** Some group that has more is hungry. */
   someHungry(now: number): boolean {
     for (const group of this.withMore) if (this.isHungry(group, now)) return true
     return false

@@ -72,9 +72,9 @@ export class WriterQueue {
   }
 
   /**
-   * What is asked for in the same turn of the event loop goes together. Outcomes come in bursts: half of all groups used to
-   * be the first of a burst alone, with a sync for which the others waited. Where mail is only accepted, it makes no
-   * difference at best.
+   * What is asked for in the same turn of the event loop goes together. Outcomes come in bursts: half of all groups
+   * used to be the first of a burst alone, with a sync for which the others waited. Where mail is only accepted, it
+   * makes no difference at best.
    */
   #soon(): void {
     if (this.#gathering) return
