@@ -28,6 +28,20 @@ const EMPTY_LINES_BLOCK = Buffer.from('\r\n'.repeat(512))
  * than 5/3 of its size (two bare LFs and a letter), plus what the block before had held back.
  */
 const SCRATCH = Buffer.allocUnsafe(2 * BLOCK_BYTES)
+const SCRATCH_VIEW = new DataView(SCRATCH.buffer, SCRATCH.byteOffset, SCRATCH.byteLength)
+
+/** Of four bytes, the first in the lowest place: 0x20 in each, the highest bit of each, the bits below those. */
+const SPACES = 0x20202020
+const HIGHEST = 0x80808080 | 0
+const BELOW = 0x7f7f7f7f
+
+const hasControl = (four: number) => ((four - SPACES) & ~four & HIGHEST) !== 0
+
+/** The highest bit of each byte that is a space. */
+function spacesIn(four: number): number {
+  const difference = four ^ SPACES
+  return ~(((difference & BELOW) + BELOW) | difference | BELOW)
+}
 
 /** Hash of a body that comes in pieces; where the pieces are cut makes no difference. */
 export class RelaxedBodyHash {
@@ -53,10 +67,9 @@ export class RelaxedBodyHash {
     return this.#hash.digest('base64')
   }
 
-  // With SHA-256 (7 us) 10 KB of text take 31 us, of base64 18 us. A second path that only looks, and hashes in place
-  // what is canonical already, would save 8 us of text: too little beside a signature.
   #updateBlock(bytes: Uint8Array): void {
     const block = SCRATCH
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     const { length } = bytes
     let space = this.#space
     let afterCr = this.#afterCr
@@ -79,9 +92,24 @@ export class RelaxedBodyHash {
         space = false
         afterCr = false
         block[used++] = byte
-        // The rest of the word, without looking at the state again.
-        while (index + 1 < length && (bytes[index + 1] as number) > SPACE)
-          block[used++] = bytes[++index] as number
+        // What follows and is canonical as it stands, without looking at the state again.
+        let spaceBefore = 0
+        while (index + 4 < length) {
+          const four = view.getInt32(index + 1, true)
+          const spaces = spacesIn(four)
+          if (hasControl(four) || (spaces & ((spaces << 8) | spaceBefore)) !== 0) break
+          SCRATCH_VIEW.setInt32(used, four, true)
+          used += 4
+          index += 4
+          spaceBefore = spaces >>> 24
+        }
+        if (spaceBefore !== 0) {
+          used--
+          space = true
+        } else {
+          while (index + 1 < length && (bytes[index + 1] as number) > SPACE)
+            block[used++] = bytes[++index] as number
+        }
       } else if (byte !== NUL) {
         space = byte === SPACE || byte === TAB
         if (byte === CR || (byte === LF && !afterCr)) lineEnds++

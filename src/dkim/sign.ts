@@ -111,7 +111,8 @@ export function canonicalHeader(field: string): string {
   const colon = field.indexOf(':')
   assert(colon > 0, 'header field without a name')
   // Only SP, HTAB and folds: a no-break space or any other Unicode space is content.
-  const value = field.slice(colon + 1).replace(/[ \t\r\n]+/g, ' ')
+  // A single space, as nearly all are, stays what it is.
+  const value = field.slice(colon + 1).replace(/[ \t\r\n]{2,}|[\t\r\n]/g, ' ')
   const start = value.startsWith(' ') ? 1 : 0
   const end = value.length > start && value.endsWith(' ') ? value.length - 1 : value.length
   return `${nameOf(field, colon)}:${value.slice(start, end)}`
