@@ -5,15 +5,15 @@ import type { Options } from '../support/options.ts'
 import { ensurePeers } from '../support/postfix.ts'
 import type { Section } from '../support/results.ts'
 import { alternate, oursOverSmtp, postfix, SESSIONS, sinkAlone, tableOf } from '../support/systems.ts'
-import { amountsOf, CONTENT_BYTES, ourName, PEER_SIGNED, PEER_UNSIGNED } from './e2e.ts'
+import { amountsOf, CONTENT_BYTES, ourName, PEER_SIGNED, PEER_UNSIGNED, peerAmountsOf } from './e2e.ts'
 
 export async function run(options: Options): Promise<Section> {
   ensurePeers()
   const content = makeContent(CONTENT_BYTES)
   const candidates = [
     ...options.databases.map((database) => oursOverSmtp(ourName(database, 'submission'), database, content)),
-    postfix(PEER_SIGNED, true, content),
-    postfix(PEER_UNSIGNED, false, content),
+    { ...postfix(PEER_SIGNED, true, content), amounts: peerAmountsOf(options) },
+    { ...postfix(PEER_UNSIGNED, false, content), amounts: peerAmountsOf(options) },
     sinkAlone('load straight into the sink', content),
   ]
   const amounts = amountsOf(options)

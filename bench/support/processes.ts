@@ -9,7 +9,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
 const TICKS_PER_SECOND = 100 // USER_HZ, fixed in Linux' interface
-const SAMPLE_EVERY_MS = 500
+const SAMPLE_EVERY_MS = 1_000
 
 interface ProcessTimes {
   pid: number
@@ -70,7 +70,7 @@ export function memoryOf(roots: readonly number[]): Memory {
   return { rssMb: rss / 1024, pssMb: pss / 1024 }
 }
 
-/** Looks twice a second; `stop` tells the highest values seen. */
+/** Looks once a second, which takes one percent of a core; `stop` tells the highest values seen. */
 export function watchMemory(roots: readonly number[]): { stop(): Memory } {
   let peak: Memory = { rssMb: 0, pssMb: 0 }
   const look = () => {
