@@ -1,18 +1,21 @@
 /** Base 32 in lower case without padding (RFC 4648 section 6): for tokens that may lose their letter case. */
 
 const DIGITS = 'abcdefghijklmnopqrstuvwxyz234567'
+const DIGIT_CODES = Buffer.from(DIGITS)
 const PATTERN = /^[a-z2-7]*$/
 
 export function toBase32(bytes: Uint8Array): string {
-  let text = ''
+  const digits = Buffer.allocUnsafe(Math.ceil((bytes.length * 8) / 5))
+  let length = 0
   let bits = 0
   let held = 0
-  for (const byte of bytes) {
-    held = ((held << 8) | byte) & 0xffff
+  for (let at = 0; at < bytes.length; at++) {
+    held = ((held << 8) | (bytes[at] as number)) & 0xffff
     bits += 8
-    for (; bits >= 5; bits -= 5) text += DIGITS[(held >> (bits - 5)) & 31]
+    for (; bits >= 5; bits -= 5) digits[length++] = DIGIT_CODES[(held >> (bits - 5)) & 31] as number
   }
-  return bits > 0 ? text + DIGITS[(held << (5 - bits)) & 31] : text
+  if (bits > 0) digits[length++] = DIGIT_CODES[(held << (5 - bits)) & 31] as number
+  return digits.toString('latin1', 0, length)
 }
 
 /** The bytes behind a text, letter case folded; null for a text that `toBase32` gives for no bytes. */

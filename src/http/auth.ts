@@ -114,7 +114,21 @@ export function credentialsOf(headers: IncomingHttpHeaders): Credentials | 'none
 
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i
 
+/** What header texts came to lately: a client sends the same one with each request. */
+const secrets = new Map<string, string>()
+const SECRETS_MAX = 500
+
 function basicSecret(authorization: string): string | undefined {
+  const known = secrets.get(authorization)
+  if (known !== undefined) return known
+  const secret = readBasicSecret(authorization)
+  if (secret === undefined) return undefined
+  if (secrets.size >= SECRETS_MAX) secrets.clear()
+  secrets.set(authorization, secret)
+  return secret
+}
+
+function readBasicSecret(authorization: string): string | undefined {
   if (authorization.length > AUTHORIZATION_LENGTH_MAX) return undefined
   const match = BASIC.exec(authorization)
   if (match === null) return undefined

@@ -35,6 +35,7 @@ export function unixMicroseconds(timeMs: number): number {
 
 const RFC2822 =
   /^(?:(?:mon|tue|wed|thu|fri|sat|sun),?\s+)?(\d{1,2})\s+([a-z]{3})\s+(\d{4})\s+(\d{2}):(\d{2})(?::(\d{2}))?\s+(?:([+-])(\d{2})(\d{2})|gmt|utc)$/i
+const MONTH_NUMBERS = new Map(MONTHS.map((name, number) => [name.toLowerCase(), number]))
 const UNIX_SECONDS = /^\d{1,12}(?:\.\d{1,9})?$/
 /** Longer than any date in these forms; keeps the patterns from long inputs. */
 const DATE_LENGTH_MAX = 64
@@ -59,8 +60,8 @@ export function parseDate(text: string): Date | undefined {
 
 function dateOf(match: RegExpExecArray): Date | undefined {
   const [, day, monthName, year, hour, minute, second, sign, zoneHours, zoneMinutes] = match
-  const month = MONTHS.findIndex((name) => name.toLowerCase() === monthName?.toLowerCase())
-  if (month < 0) return undefined
+  const month = MONTH_NUMBERS.get((monthName as string).toLowerCase())
+  if (month === undefined) return undefined
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second ?? 0) > 60) return undefined
   if (Number(zoneHours ?? 0) > 23 || Number(zoneMinutes ?? 0) > 59) return undefined
   const date = new Date(0)

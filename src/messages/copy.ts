@@ -445,7 +445,10 @@ function showOnly(headers: StoredHeader[], content: MessageContent, recipient: M
 }
 
 const CONTENT_FIELD = /^(?:content-type|content-transfer-encoding|mime-version)$/i
+const VERSION_NAME = 'mime-version'
 const MIME_VERSION = /^mime-version[ \t]*:/i
+
+const isVersion = (name: string) => name.length === VERSION_NAME.length && name.toLowerCase() === VERSION_NAME
 
 /** Fields as sent: a re-encoded MIME message gets its content fields anew. */
 function rawFields(
@@ -456,12 +459,13 @@ function rawFields(
 ): string[] {
   const own = composed.fields ?? []
   const raw: string[] = []
+  let versioned = own.some((field) => MIME_VERSION.test(field))
   for (const field of headers) {
     if (composed.fields !== null && CONTENT_FIELD.test(field[0])) continue
     raw.push(utf8 ? rawField(field, utf8) : frame.rawField(field))
+    versioned ||= isVersion(field[0])
   }
-  const isVersion = (field: string) => MIME_VERSION.test(field)
-  if (!raw.some(isVersion) && !own.some(isVersion)) raw.push('Mime-Version: 1.0')
+  if (!versioned) raw.push('Mime-Version: 1.0')
   raw.push(...own)
   return raw
 }

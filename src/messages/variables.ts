@@ -33,7 +33,9 @@ const RECIPIENT_VARIABLE = /%recipient[.%_]/
 const UNSUBSCRIBE_VARIABLE = new RegExp(`%(?:${UNSUBSCRIBE_VARIABLES.join('|')})%`)
 
 export const usesRecipient = (text: string | null) => text !== null && RECIPIENT_VARIABLE.test(text)
-export const usesUnsubscribe = (text: string | null) => text !== null && UNSUBSCRIBE_VARIABLE.test(text)
+/** Most texts have no percent sign, which takes a tenth of the pattern's time to see. */
+export const usesUnsubscribe = (text: string | null) =>
+  text?.includes('%') === true && UNSUBSCRIBE_VARIABLE.test(text)
 
 /**
  * Characters that variables put into one copy. A name of 14 characters may stand for a value of megabytes, as often as

@@ -58,7 +58,11 @@ export function parseMailbox(text: string): Mailbox {
  * @throws AddressSyntaxError if any element is malformed.
  */
 export function parseAddressList(text: string): Mailbox[] {
-  return parseAddressItems(text).flatMap((item) => ('members' in item ? item.members : [item]))
+  const plain = parsePlainMailbox(text)
+  if (plain) return [plain]
+  return new AddressReader(text, LIST_TEXT_MAX)
+    .items()
+    .flatMap((item) => ('members' in item ? item.members : [item]))
 }
 
 /** As parseAddressList, with the groups kept. */
@@ -85,8 +89,11 @@ export function parsePlainMailbox(text: string): Mailbox | null {
   const known = recent.get(text) ?? older.get(text)
   if (known !== undefined) return known
   const match = PLAIN_MAILBOX.exec(text)
-  const mailbox = match && mailboxOf(match)
-  if (mailbox) remember(text)
+  if (match === null) return null
+  // A copy is kept: the text may be a slice of a request of megabytes, all of which would be kept with it.
+  const own = Buffer.from(text, 'latin1').toString('latin1')
+  const mailbox = mailboxOf(match, own)
+  if (mailbox) remember(own, mailbox)
   return mailbox
 }
 
@@ -95,17 +102,16 @@ let recent = new Map<string, Mailbox>()
 let older: ReadonlyMap<string, Mailbox> = recent
 const RECENT_MAX = 512
 
-/** A copy is kept: the text may be a slice of a request of megabytes, all of which would be kept with it. */
-function remember(text: string): void {
-  const own = Buffer.from(text, 'latin1').toString('latin1')
+function remember(text: string, mailbox: Mailbox): void {
   if (recent.size >= RECENT_MAX) {
     older = recent
     recent = new Map()
   }
-  recent.set(own, mailboxOf(PLAIN_MAILBOX.exec(own) as RegExpExecArray) as Mailbox)
+  recent.set(text, mailbox)
 }
 
-function mailboxOf(match: RegExpExecArray): Mailbox | null {
+/** Made of slices of `text`, which is what was matched. */
+function mailboxOf(match: RegExpExecArray, text: string): Mailbox | null {
   const [, name, local, domain, close] = match as unknown as [
     string,
     string | undefined,
@@ -115,7 +121,13 @@ function mailboxOf(match: RegExpExecArray): Mailbox | null {
   ]
   if ((name === undefined) !== (close === '')) return null
   if (local.length > LOCAL_BYTES_MAX || domain.length > LABEL_MAX) return null
-  return Object.freeze({ name: name ?? '', local, domain: domain.toLowerCase() })
+  const localAt = name === undefined ? 0 : name.length + ' <'.length
+  const domainAt = localAt + local.length + 1
+  return Object.freeze({
+    name: text.slice(0, name?.length ?? 0),
+    local: text.slice(localAt, domainAt - 1),
+    domain: text.slice(domainAt, domainAt + domain.length).toLowerCase(),
+  })
 }
 
 /** `local@domain`, the local part quoted only where it must be (RFC 5321 §4.1.2). */

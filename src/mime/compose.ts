@@ -203,8 +203,13 @@ function boundaryOf(node: Level, boundary: string): string {
 
 function fieldsOf(node: MimeNode, boundary: string): string[] {
   if (!isLevel(node)) return node.fields
-  const parameters: Parameter[] = [['boundary', boundaryOf(node, boundary)]]
-  if (node.subtype === 'related') parameters.push(['type', typeOf(node.children[0] as MimeNode)])
+  // As parameterField writes it: the boundary's length leaves no room for it on the first line.
+  if (node.subtype !== 'related')
+    return [`Content-Type: multipart/${node.subtype};\r\n boundary="${boundaryOf(node, boundary)}"`]
+  const parameters: Parameter[] = [
+    ['boundary', boundaryOf(node, boundary)],
+    ['type', typeOf(node.children[0] as MimeNode)],
+  ]
   return [parameterField('Content-Type', `multipart/${node.subtype}`, parameters)]
 }
 

@@ -5,13 +5,13 @@
 
 export interface SmtpReply {
   /** 200 to 599. */
-  code: number
+  readonly code: number
   /** Enhanced status code such as "4.2.2", from the first line that has one of the reply's class; null without. */
-  enhanced: string | null
+  readonly enhanced: string | null
   /** Text of each line behind the code, enhanced codes included, control characters replaced by spaces. */
-  lines: string[]
+  readonly lines: readonly string[]
   /** All lines as one, the enhanced code only once, in front: "5.1.1 No such user, see ..." */
-  text: string
+  readonly text: string
 }
 
 /** What the server sent is not a reply, or has no end. */
@@ -25,6 +25,8 @@ const LINE_BYTES_MAX = 4096
 /** The longest replies are EHLO's, with some 20 lines. */
 const LINES_MAX = 100
 
+const KNOWN_MAX = 8
+
 const LF = 10
 const CR = 13
 const LINE_PATTERN = /^([2-5][0-9]{2})(?:([ -])(.*))?$/s
@@ -35,6 +37,8 @@ export class ReplyParser {
   #held: Buffer = Buffer.alloc(0)
   #lines: string[] = []
   #code = 0
+  /** Replies of one line by that line: those to MAIL and RCPT are the same for every message. */
+  readonly #known = new Map<string, SmtpReply>()
 
   /** An unfinished line or reply is waiting for its rest. */
   get partial(): boolean {
@@ -61,7 +65,20 @@ export class ReplyParser {
 
   #line(line: Buffer): SmtpReply | null {
     if (line.length > LINE_BYTES_MAX) throw tooLong()
-    const match = LINE_PATTERN.exec(line.toString())
+    const text = line.toString()
+    if (this.#lines.length > 0) return this.#read(text, line)
+    const known = this.#known.get(text)
+    if (known !== undefined) return known
+    const reply = this.#read(text, line)
+    if (reply !== null) {
+      if (this.#known.size >= KNOWN_MAX) this.#known.clear()
+      this.#known.set(text, reply)
+    }
+    return reply
+  }
+
+  #read(text: string, line: Buffer): SmtpReply | null {
+    const match = LINE_PATTERN.exec(text)
     if (match === null) throw new ReplySyntaxError(`Cannot read the reply line "${printable(line)}"`)
     const code = Number(match[1])
     if (this.#lines.length > 0 && code !== this.#code) {

@@ -69,6 +69,7 @@ export function createSealer(secret: string): Sealer {
 
 /** Equal in constant time; texts of different length are simply unequal. */
 export function equalSecrets(a: string | Uint8Array, b: string | Uint8Array): boolean {
+  if (typeof a === 'string' && typeof b === 'string' && a.length !== b.length) return false
   const left = Buffer.from(a as string)
   const right = Buffer.from(b as string)
   return left.length === right.length && timingSafeEqual(left, right)
