@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
+import { createTestDatabase } from '../../test/support/postgres.ts'
 import { eachStore, temporaryFolder } from '../../test/support/stores.ts'
 import { domainRow } from '../metrics/testing.ts'
+import { openPostgres } from './postgres.ts'
 import { openSqlite } from './sqlite.ts'
 import { insert, StaleWrite, type Store, StoreUnavailable } from './store.ts'
 
@@ -143,6 +145,21 @@ eachStore(
     assert.deepEqual(await names(store), ['c'])
   },
 )
+
+test('PostgreSQL compresses contents by lz4 where it was built with it', async () => {
+  const database = await createTestDatabase()
+  const store = await openPostgres(database.url)
+  try {
+    const { rows } = await sql<{ method: string; known: boolean }>`
+      SELECT attcompression AS method, 'lz4' = ANY (enumvals) AS known FROM pg_attribute, pg_settings
+      WHERE attrelid = 'messages'::regclass AND attname = 'content'
+        AND pg_settings.name = 'default_toast_compression'`.execute(store.db)
+    assert.equal(rows[0]?.method, rows[0]?.known ? 'l' : '')
+  } finally {
+    await store.close()
+    await database.drop()
+  }
+})
 
 test('a second process cannot open the same data folder, and can once the first has closed it', async (t) => {
   const folder = await temporaryFolder(t)
