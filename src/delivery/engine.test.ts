@@ -12,6 +12,7 @@ import { openSqlite } from '../store/sqlite.ts'
 import type { Store } from '../store/store.ts'
 import type { Delivery, Reservation } from './contract.ts'
 import { connectionFailure, type Outcome } from './outcome.ts'
+import { createQueue } from './queue.ts'
 
 const soon = () => new Promise<void>((resolve) => setImmediate(resolve))
 
@@ -593,4 +594,33 @@ test('a lane is looked for when it is half empty, not for each place that become
     await soon()
   }
   assert.ok(looks <= 40, `${looks} looks for 400 messages`)
+})
+
+eachStore('a process that loses all it chose to another one looks again soon', async (store) => {
+  const clock = createTestClock()
+  const transport = fakeTransport(50, async () => DELIVERED)
+  const other = createQueue(store, 'other')
+  const lost: string[] = []
+  const contested: typeof store = {
+    ...store,
+    async commit(unit, order) {
+      const claim = unit[0]?.sql.includes("state = 'sending', lease_owner = ?") ? unit[0] : null
+      if (claim && lost.length === 0) {
+        const ids = claim.values.filter((value): value is string => seeded.has(value as string))
+        lost.push(...(await other.claim(ids, clock.now())).map(({ id }) => id))
+      }
+      return store.commit(unit, order)
+    },
+  }
+  const seeded = new Set<unknown>(await seedQueue(store, seedOf('d', 100, clock.now() - 1)))
+  const startedAt = clock.monotonic()
+  const engine = seededEngine(contested, clock, transport)
+  await engine.start()
+  await eventually('a claim that found nothing left', async () => lost.length > 0)
+  await eventually('the others sent', async () => {
+    // Far from the thirty seconds that an engine without work sleeps for.
+    if (clock.monotonic() < startedAt + 5_000) await clock.advance(100)
+    return transport.attempts.length === 100 - lost.length
+  })
+  await engine.stop(0)
 })
