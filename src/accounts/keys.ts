@@ -71,7 +71,7 @@ export function createKeys(store: Store, sealer: Sealer, clock: Clock): Keys {
         .executeTakeFirst()) ?? null,
   })
   function holder(secret: string, hmac: string, row: ApiKeyRow | null): Caller | null {
-    // Of an HMAC nobody learns more by the time that this takes.
+    // In whatever time: nobody can come closer to an HMAC letter by letter.
     if (!row || row.secret_hmac !== hmac) return null
     remember(secret, hmac)
     if (row.disabled_reason !== null || (row.expires_at !== null && row.expires_at <= clock.now()))

@@ -119,6 +119,7 @@ const secrets = new Map<string, string>()
 const SECRETS_MAX = 500
 
 function basicSecret(authorization: string): string | undefined {
+  if (authorization.length > AUTHORIZATION_LENGTH_MAX) return undefined
   const known = secrets.get(authorization)
   if (known !== undefined) return known
   const secret = readBasicSecret(authorization)
@@ -129,7 +130,6 @@ function basicSecret(authorization: string): string | undefined {
 }
 
 function readBasicSecret(authorization: string): string | undefined {
-  if (authorization.length > AUTHORIZATION_LENGTH_MAX) return undefined
   const match = BASIC.exec(authorization)
   if (match === null) return undefined
   const pair = Buffer.from(match[1] as string, 'base64').toString('utf8')

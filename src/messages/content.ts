@@ -123,7 +123,10 @@ export function contentBytes(content: MessageContent): Buffer {
   bytes.write(head)
   bytes[headBytes] = LINE_END
   let at = headBytes + 1
-  for (const value of texts) if (value !== null) at += bytes.write(value, at)
+  for (const [index, value] of texts.entries()) {
+    // A byte for each letter: ASCII, which is copied as it is.
+    if (value !== null) at += bytes.write(value, at, sizes[index] === value.length ? 'latin1' : 'utf8')
+  }
   return bytes
 }
 

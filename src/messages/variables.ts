@@ -33,7 +33,7 @@ const RECIPIENT_VARIABLE = /%recipient[.%_]/
 const UNSUBSCRIBE_VARIABLE = new RegExp(`%(?:${UNSUBSCRIBE_VARIABLES.join('|')})%`)
 
 export const usesRecipient = (text: string | null) => text !== null && RECIPIENT_VARIABLE.test(text)
-/** Most texts have no percent sign, which takes a tenth of the pattern's time to see. */
+/** Most texts have no percent sign, which is seen sooner than the pattern could tell. */
 export const usesUnsubscribe = (text: string | null) =>
   text?.includes('%') === true && UNSUBSCRIBE_VARIABLE.test(text)
 

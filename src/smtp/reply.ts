@@ -25,7 +25,9 @@ const LINE_BYTES_MAX = 4096
 /** The longest replies are EHLO's, with some 20 lines. */
 const LINES_MAX = 100
 
+/** Lines that a parser remembers, and how long they may be. */
 const KNOWN_MAX = 8
+const KNOWN_LENGTH_MAX = 128
 
 const LF = 10
 const CR = 13
@@ -70,7 +72,7 @@ export class ReplyParser {
     const known = this.#known.get(text)
     if (known !== undefined) return known
     const reply = this.#read(text, line)
-    if (reply !== null) {
+    if (reply !== null && text.length <= KNOWN_LENGTH_MAX) {
       if (this.#known.size >= KNOWN_MAX) this.#known.clear()
       this.#known.set(text, reply)
     }

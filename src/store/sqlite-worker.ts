@@ -89,7 +89,14 @@ function run({ sql, values }: Statement): PackedResult {
     return { columns, values: [], affected: Number(statement.run(...values).changes) }
   }
   const rows = statement.all(...values) as unknown as unknown[][]
-  return { columns: rows.length > 0 ? columns : [], values: rows.flat(), affected: rows.length }
+  return { columns: rows.length > 0 ? columns : [], values: packed(rows), affected: rows.length }
+}
+
+/** `flat` and `flatMap` leave an array that may have holes, which a clone writes and reads like an object, key by key. */
+function packed<T>(lists: readonly (readonly T[])[]): T[] {
+  const values: T[] = []
+  for (const list of lists) for (const value of list) values.push(value)
+  return values
 }
 
 const SQLITE_IOERR = 10
@@ -198,7 +205,7 @@ function answerUnits(id: number, units: Statement[][]): WorkerReply {
   if (together === null) return { id, units: runApart(units) }
   const hasRows = together.some((results) => results.some(({ columns }) => columns.length > 0))
   if (hasRows) return { id, units: together.map((results) => ({ results })) }
-  return { id, affected: together.flatMap((results) => results.map(({ affected }) => affected)) }
+  return { id, affected: packed(together.map((results) => results.map(({ affected }) => affected))) }
 }
 
 /** The writer's first I/O error: what was handed over meanwhile must not be written behind it (sqlite.ts, `createConnection`). */
