@@ -41,7 +41,7 @@ export const ourName = (database: Database, what = '') =>
 export function amountsOf({ short, messages }: Options, usual = MESSAGES) {
   const count = messages ?? (short ? MESSAGES_SHORT : usual)
   return {
-    warmUp: { count: short ? Math.ceil(count / 2) : WARM_UP, firstNumber: 90_000_000 },
+    warmUp: { count: short ? Math.min(WARM_UP, Math.ceil(count / 2)) : WARM_UP, firstNumber: 90_000_000 },
     restMs: short ? 0 : REST_MS,
     measured: { count, firstNumber: 0 },
   }

@@ -21,7 +21,7 @@ export async function run(options: Options): Promise<Section> {
   return {
     title: 'Over SMTP, 10 KB messages',
     notes: [
-      `${amounts.measured.count} messages, ${SESSIONS} sessions that stay open (500 messages each), the same bytes for all.`,
+      `${amounts.measured.count} messages, ${SESSIONS} sessions that stay open (500 messages each), the same bytes for all. Before, ours and the tools alone have had ${amounts.warmUp.count}, Postfix ${peerAmountsOf(options).warmUp.count}.`,
       'Ours is logged in to (AUTH PLAIN), parses each message, and records events; Postfix does neither.',
       'The last row is load generator and sink alone: the ceiling that the tools set on these cores; its CPU is the sink.',
     ],

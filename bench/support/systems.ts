@@ -24,7 +24,7 @@ export interface Amounts {
 
 export interface Candidate {
   name: string
-  /** Its own amounts, where one request is more than one delivery. */
+  /** Its own amounts, where one request is more than one delivery, or less is enough to warm it up. */
   amounts?: Amounts
   start(rig: Rig, sink: Sink): Promise<System>
 }

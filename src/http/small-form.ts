@@ -16,7 +16,11 @@ const HEADER_MAX_BYTES = 300
 const names = new Map<string, string>()
 const NAMES_MAX = 500
 
-/** A value of this length or more may share the body's memory; a shorter one, which may be kept for long, has its own. */
+/**
+ * A value that is a quarter of the body or more may share its memory. Others, which may be kept for long and by many
+ * (an address, a domain in it), would hold a body that is any number of times as large as they are.
+ */
+const SHARED_PART = 1 / 4
 const SHARED_MIN = 1024
 
 /** Names and values in order; null: for the streaming parser. */
@@ -27,6 +31,7 @@ export function splitPlainForm(body: Buffer, contentType: string): [name: string
   // A character for each byte: looked at as text it takes a third of the calls out of JavaScript.
   const text = body.toString('latin1')
   const ascii = isAscii(body)
+  const sharedMin = Math.max(SHARED_MIN, text.length * SHARED_PART)
   const delimiter = `\r\n--${boundary}`
   // The first delimiter stands without its line end.
   if (!text.startsWith(delimiter.slice(2))) return null
@@ -39,7 +44,7 @@ export function splitPlainForm(body: Buffer, contentType: string): [name: string
     const start = headerEnd + 4
     const end = text.indexOf(delimiter, headerEnd + 2)
     if (name === undefined || end < start) return null
-    const shared = ascii && end - start >= SHARED_MIN
+    const shared = ascii && end - start >= sharedMin
     found.push([name, shared ? text.slice(start, end) : body.toString('utf8', start, end)])
     at = end + delimiter.length
   }
