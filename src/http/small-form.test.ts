@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { collectedMb } from '../../test/support/process-memory.ts'
 import { readMultipart } from './multipart.ts'
 import { Fields } from './params.ts'
 import { splitPlainForm } from './small-form.ts'
@@ -79,4 +80,27 @@ test('what is not plain is left to the streaming parser', () => {
     [body(''), type('b')],
   ]
   for (const [bytes, contentType] of cases) assert.equal(split(bytes, contentType), null)
+})
+
+test('long values are read as the streaming parser reads them, in ASCII and beyond', async () => {
+  for (const text of ['x'.repeat(5_000), 'ä\ufeff'.repeat(2_000), `${'x'.repeat(5_000)}\xff`]) {
+    const form = Buffer.from(`--b\r\n${part('a', text)}--b\r\n${part('b', 'y'.repeat(1_500))}--b--\r\n`)
+    const own = split(form, type('b'))
+    assert.equal(own?.get('a')?.[0], text)
+    assert.deepEqual(own, await streamed(form, type('b')))
+  }
+})
+
+test('a value that is little of a form does not keep the form', () => {
+  const before = collectedMb()
+  const kept: string[] = []
+  for (let at = 0; at < 800; at++) {
+    const form = `--b\r\n${part('rest', 'x'.repeat(120_000))}--b\r\n${part('kept', 'y'.repeat(1_500) + at)}--b--\r\n`
+    kept.push(split(Buffer.from(form), type('b'))?.get('kept')?.[0] as string)
+  }
+  const grown = collectedMb() - before
+  assert.ok(
+    grown < 48,
+    `${kept.length} values of 1.5 KB out of forms of 120 KB, and ${Math.round(grown)} MB more`,
+  )
 })
