@@ -2,10 +2,12 @@
  * API keys. A secret has 128 bits or more, so what is stored is its HMAC under the sealing secret and its last
  * four characters (auth-limits.md section 2 rule 1); the secret itself is shown once.
  */
+
 import { type Cache, createCache, type MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, Forbidden, NotFound } from '../base/errors.ts'
 import { randomHex } from '../base/ids.ts'
+import { remember } from '../base/remember.ts'
 import type { Caller, Role } from '../http/auth.ts'
 import type { ApiKeyRow } from '../store/schema.ts'
 import type { Sealer } from '../store/sealing.ts'
@@ -54,11 +56,6 @@ export function createKeys(store: Store, sealer: Sealer, clock: Clock): Keys {
   /** Of secrets that were right: a client sends the same one thousands of times a second. */
   const digests = new Map<string, string>()
   const digest = (secret: string) => digests.get(secret) ?? compute(secret)
-  const remember = (secret: string, hmac: string) => {
-    if (digests.has(secret)) return
-    if (digests.size >= DIGESTS_MAX) digests.clear()
-    digests.set(secret, hmac)
-  }
   const byDigest: Cache<ApiKeyRow | null> = createCache({
     clock,
     ttlMs: REMEMBER_MS,
@@ -73,7 +70,7 @@ export function createKeys(store: Store, sealer: Sealer, clock: Clock): Keys {
   function holder(secret: string, hmac: string, row: ApiKeyRow | null): Caller | null {
     // In whatever time: nobody can come closer to an HMAC letter by letter.
     if (!row || row.secret_hmac !== hmac) return null
-    remember(secret, hmac)
+    if (!digests.has(secret)) remember(digests, DIGESTS_MAX, secret, hmac)
     if (row.disabled_reason !== null || (row.expires_at !== null && row.expires_at <= clock.now()))
       return null
     return {

@@ -8,6 +8,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { domainToASCII } from 'node:url'
 import type { MaybePromise } from '../base/cache.ts'
 import { Forbidden, Unauthenticated } from '../base/errors.ts'
+import { remember } from '../base/remember.ts'
 
 export type Role = 'admin' | 'developer' | 'support' | 'basic' | 'sending' | 'billing'
 export type Access = 'read' | 'write'
@@ -123,10 +124,7 @@ function basicSecret(authorization: string): string | undefined {
   const known = secrets.get(authorization)
   if (known !== undefined) return known
   const secret = readBasicSecret(authorization)
-  if (secret === undefined) return undefined
-  if (secrets.size >= SECRETS_MAX) secrets.clear()
-  secrets.set(authorization, secret)
-  return secret
+  return secret === undefined ? undefined : remember(secrets, SECRETS_MAX, authorization, secret)
 }
 
 function readBasicSecret(authorization: string): string | undefined {

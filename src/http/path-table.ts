@@ -4,7 +4,9 @@
  * Templates are parts between slashes; a part in braces takes any text but none. A fixed part wins over a variable
  * one, and where nothing lies behind it, the variable one is tried. Parts of a path are percent-decoded once.
  */
+
 import { BadRequest } from '../base/errors.ts'
+import { ownText, remember } from '../base/remember.ts'
 
 /** Static heads under /v3 that win over `{domain}` (auth-limits.md section 1, rule 11). */
 const RESERVED_HEADS = new Set([
@@ -62,13 +64,8 @@ export class PathTable<T> {
     const known = this.#known.get(name)
     if (known !== undefined) return known
     if (path.length > KNOWN_MAX_LENGTH) return this.#find(method, path)
-    // A copy: the path may be a slice of a URL of many kilobytes, all of which would be kept with it.
-    const found = this.#find(method, Buffer.from(path).toString())
-    if (found !== null) {
-      if (this.#known.size >= KNOWN_MAX) this.#known.clear()
-      this.#known.set(name, found)
-    }
-    return found
+    const found = this.#find(method, ownText(path))
+    return found === null ? null : remember(this.#known, KNOWN_MAX, name, found)
   }
 
   #find(method: string, path: string): Found<T> | null {

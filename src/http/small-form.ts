@@ -3,7 +3,9 @@
  * field with one header line. In the profile of accepting and delivering 10 KB the streaming parser had 8 % of the main
  * thread, this has 2 %. Whatever looks otherwise in the slightest is left to that parser.
  */
+
 import { isAscii } from 'node:buffer'
+import { ownText, remember } from '../base/remember.ts'
 
 /** ASCII without quotes and escapes, so that the name is what stands there. */
 const PLAIN_HEADER = /^Content-Disposition: form-data; name="([\x20\x21\x23\x24\x26-\x5b\x5d-\x7e]*)"$/i
@@ -56,11 +58,7 @@ export function splitPlainForm(body: Buffer, contentType: string): [name: string
 function nameIn(header: string): string | undefined {
   const known = names.get(header)
   if (known !== undefined) return known
-  // A copy is kept: the header is a slice of the whole body's text.
-  const own = Buffer.from(header, 'latin1').toString('latin1')
+  const own = ownText(header)
   const name = PLAIN_HEADER.exec(own)?.[1]
-  if (name === undefined) return undefined
-  if (names.size >= NAMES_MAX) names.clear()
-  names.set(own, name)
-  return name
+  return name === undefined ? undefined : remember(names, NAMES_MAX, own, name)
 }

@@ -8,7 +8,9 @@
  * Refused, on purpose: domain literals, source routes, blanks around the dots of an address, control
  * characters, line breaks, and invisible characters in a local part.
  */
+
 import { domainToASCII } from 'node:url'
+import { ownText } from '../base/remember.ts'
 import { decodeWords } from './encoded-word.ts'
 import { blankControls, hasControls } from './text-safety.ts'
 
@@ -58,11 +60,7 @@ export function parseMailbox(text: string): Mailbox {
  * @throws AddressSyntaxError if any element is malformed.
  */
 export function parseAddressList(text: string): Mailbox[] {
-  const plain = parsePlainMailbox(text)
-  if (plain) return [plain]
-  return new AddressReader(text, LIST_TEXT_MAX)
-    .items()
-    .flatMap((item) => ('members' in item ? item.members : [item]))
+  return parseAddressItems(text).flatMap((item) => ('members' in item ? item.members : [item]))
 }
 
 /** As parseAddressList, with the groups kept. */
@@ -90,10 +88,9 @@ export function parsePlainMailbox(text: string): Mailbox | null {
   if (known !== undefined) return known
   const match = PLAIN_MAILBOX.exec(text)
   if (match === null) return null
-  // A copy is kept: the text may be a slice of a request of megabytes, all of which would be kept with it.
-  const own = Buffer.from(text, 'latin1').toString('latin1')
+  const own = ownText(text)
   const mailbox = mailboxOf(match, own)
-  if (mailbox) remember(own, mailbox)
+  if (mailbox) keep(own, mailbox)
   return mailbox
 }
 
@@ -102,7 +99,7 @@ let recent = new Map<string, Mailbox>()
 let older: ReadonlyMap<string, Mailbox> = recent
 const RECENT_MAX = 512
 
-function remember(text: string, mailbox: Mailbox): void {
+function keep(text: string, mailbox: Mailbox): void {
   if (recent.size >= RECENT_MAX) {
     older = recent
     recent = new Map()

@@ -3,6 +3,8 @@
  * enhanced status code (RFC 2034, 3463). Taken as they come from the wire, in any pieces.
  */
 
+import { remember } from '../base/remember.ts'
+
 export interface SmtpReply {
   /** 200 to 599. */
   readonly code: number
@@ -72,11 +74,8 @@ export class ReplyParser {
     const known = this.#known.get(text)
     if (known !== undefined) return known
     const reply = this.#read(text, line)
-    if (reply !== null && text.length <= KNOWN_LENGTH_MAX) {
-      if (this.#known.size >= KNOWN_MAX) this.#known.clear()
-      this.#known.set(text, reply)
-    }
-    return reply
+    if (reply === null || text.length > KNOWN_LENGTH_MAX) return reply
+    return remember(this.#known, KNOWN_MAX, text, reply)
   }
 
   #read(text: string, line: Buffer): SmtpReply | null {

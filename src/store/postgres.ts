@@ -1,4 +1,5 @@
 /** The shared store: PostgreSQL 15 or newer. Commits are synchronous; units that wait share one (postgres-groups.ts). */
+
 import {
   type Compilable,
   type DatabaseConnection,
@@ -8,6 +9,7 @@ import {
   PostgresDriver,
 } from 'kysely'
 import pg from 'pg'
+import { remember } from '../base/remember.ts'
 import { migrate } from './migrate.ts'
 import { createGroupCommit } from './postgres-groups.ts'
 import type { Schema } from './schema.ts'
@@ -167,9 +169,7 @@ function numbered(sql: string): string {
   if (known !== undefined) return known
   let count = 0
   const text = sql.replaceAll('?', () => `$${++count}`)
-  if (numberedTexts.size >= TEXTS_MAX) numberedTexts.clear()
-  numberedTexts.set(sql, text)
-  return text
+  return remember(numberedTexts, TEXTS_MAX, sql, text)
 }
 
 const names = new Map<string, string>()

@@ -3,8 +3,10 @@
  * only and checkpoints (checkpoints.ts). Work arrives as batches; a batch of units is one transaction with one sync (group
  * commit). If one of them fails the batch is run again with every unit under a savepoint of its own.
  */
+
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
+import { remember } from '../base/remember.ts'
 import { createUnpacker, type PackedUnits } from './packed-units.ts'
 import type { Statement } from './store.ts'
 
@@ -75,12 +77,10 @@ const prepared = new Map<string, Prepared>()
 function prepare(sql: string): Prepared {
   const known = prepared.get(sql)
   if (known) return known
-  if (prepared.size >= STATEMENTS_MAX) prepared.clear()
   const statement = database.prepare(sql)
   const entry = { statement, columns: statement.columns().map(({ name }) => name) }
   statement.setReturnArrays(true)
-  prepared.set(sql, entry)
-  return entry
+  return remember(prepared, STATEMENTS_MAX, sql, entry)
 }
 
 function run({ sql, values }: Statement): PackedResult {
