@@ -1,9 +1,5 @@
 /** The command line: reads arguments, calls one command, sets the exit status. */
-import { doctorCommand } from './cli/doctor.ts'
-import { keysCommand } from './cli/keys.ts'
-import { loginLinkCommand } from './cli/login-link.ts'
-import { sendCommand } from './cli/send.ts'
-import { serveCommand } from './cli/serve.ts'
+import { restartTuned } from './cli/processor.ts'
 import { CommandError } from './cli/usage.ts'
 import { ConfigError } from './config.ts'
 import { StoreUnavailable, UnknownSchema } from './store/store.ts'
@@ -19,12 +15,16 @@ const USAGE = `sendwright <command>
 Settings come from the environment (SENDWRIGHT_...); the README lists them.
 `
 
+/** Each reads its sources when it is called: the service's take most of a second. */
 const COMMANDS: Record<string, (args: string[]) => Promise<void>> = {
-  serve: serveCommand,
-  send: sendCommand,
-  keys: keysCommand,
-  doctor: doctorCommand,
-  'login-link': loginLinkCommand,
+  async serve() {
+    restartTuned()
+    await (await import('./cli/serve.ts')).serveCommand()
+  },
+  send: async (args) => (await import('./cli/send.ts')).sendCommand(args),
+  keys: async (args) => (await import('./cli/keys.ts')).keysCommand(args),
+  doctor: async () => (await import('./cli/doctor.ts')).doctorCommand(),
+  'login-link': async () => (await import('./cli/login-link.ts')).loginLinkCommand(),
 }
 
 async function main([name = 'help', ...args]: string[]): Promise<number> {

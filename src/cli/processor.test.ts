@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { temporaryFolder } from '../../test/support/stores.ts'
+import { opensslFeatures } from './processor.ts'
+
+const cpuinfo = (vendor: string, family: number, flags: string) =>
+  [
+    'processor\t: 0',
+    `vendor_id\t: ${vendor}`,
+    `cpu family\t: ${family}`,
+    `flags\t\t: fpu ${flags} sse`,
+    '',
+  ].join('\n')
+const ZEN_3 = cpuinfo('AuthenticAMD', 25, 'avx2 bmi2 adx')
+
+test('OpenSSL signs without ADX on Zen 3 only', () => {
+  assert.equal(opensslFeatures(`${ZEN_3}\n${ZEN_3}`), ':~0x80000')
+  for (const other of [
+    cpuinfo('AuthenticAMD', 25, 'avx2 bmi2 adx avx512ifma'),
+    cpuinfo('AuthenticAMD', 25, 'avx2 bmi2'),
+    cpuinfo('AuthenticAMD', 25, 'bmi2 adx'),
+    cpuinfo('AuthenticAMD', 23, 'avx2 bmi2 adx'),
+    cpuinfo('GenuineIntel', 25, 'avx2 bmi2 adx'),
+    'processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd\n',
+    '',
+  ]) {
+    assert.equal(opensslFeatures(other), null, other)
+  }
+})
+
+test('the process starts anew once, as it was, with what OpenSSL is told', async (t) => {
+  const folder = await temporaryFolder(t)
+  const [zen3, script] = [join(folder, 'cpuinfo'), join(folder, 'main.mjs')]
+  writeFileSync(zen3, ZEN_3)
+  writeFileSync(
+    script,
+    `import { restartTuned } from ${JSON.stringify(join(import.meta.dirname, 'processor.ts'))}
+const { env, pid, execArgv: flags, argv: [, , ...args] } = process
+restartTuned(args[0])
+console.log(JSON.stringify({ mask: env.OPENSSL_ia32cap, kept: env.KEPT, pid, flags, args }))\n`,
+  )
+  const run = async (file: string, env: Record<string, string>) => {
+    const running = promisify(execFile)(process.execPath, ['--v8-pool-size=1', script, file, 'two words'], {
+      env: { KEPT: 'yes', ...env },
+    })
+    const { stdout } = await running
+    return { pid: running.child.pid, printed: JSON.parse(stdout) as unknown }
+  }
+  const expected = (pid: number | undefined, file: string, mask?: string) => ({
+    ...(mask === undefined ? {} : { mask }),
+    kept: 'yes',
+    pid,
+    flags: ['--v8-pool-size=1'],
+    args: [file, 'two words'],
+  })
+  const tuned = await run(zen3, {})
+  assert.deepEqual(tuned.printed, expected(tuned.pid, zen3, ':~0x80000'))
+  const told = await run(zen3, { OPENSSL_ia32cap: ':~0x100' })
+  assert.deepEqual(told.printed, expected(told.pid, zen3, ':~0x100'), "the user's own setting stands")
+  const elsewhere = await run(join(folder, 'none'), {})
+  assert.deepEqual(elsewhere.printed, expected(elsewhere.pid, join(folder, 'none')))
+})
