@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { plantFiles } from '../test/support/plant-files.ts'
@@ -12,7 +12,8 @@ const TOOLS = '/usr/bin:/bin'
 /** An installation in a folder with a space, and a folder `path` for PATH with two links on the way to it. */
 function install(context: TestContext): { app: string; path: string } {
   const root = plantFiles(context, {
-    'my app/src/main.ts': 'console.log(JSON.stringify(process.argv.slice(2)))\n',
+    'my app/src/main.ts':
+      'console.log(JSON.stringify({ words: process.argv.slice(2), flags: process.execArgv }))\n',
   })
   const app = join(root, 'my app')
   const path = join(root, 'path')
@@ -43,14 +44,23 @@ test('called through links, it passes every argument on as it is', (context) => 
   symlinkSync(process.execPath, join(app, 'node_modules/.bin/node'))
   const words = ['send', 'a b', '', '*', "it's"]
   const { status, stdout } = run(path, ...words)
-  assert.deepEqual(JSON.parse(stdout), words)
+  assert.deepEqual(JSON.parse(stdout), { words, flags: [] })
   assert.equal(status, 0)
 })
 
 test('without an installed Node it takes the one in PATH', (context) => {
   const { path } = install(context)
   symlinkSync(process.execPath, join(path, 'node'))
-  assert.equal(run(path, 'serve').stdout, '["serve"]\n')
+  assert.deepEqual(JSON.parse(run(path, 'keys', 'list').stdout), { words: ['keys', 'list'], flags: [] })
+})
+
+test('the service has the flags of npm start', (context) => {
+  const { app, path } = install(context)
+  symlinkSync(process.execPath, join(app, 'node_modules/.bin/node'))
+  const file = readFileSync(resolve(import.meta.dirname, '../package.json'), 'utf8')
+  const { start } = (JSON.parse(file) as { scripts: { start: string } }).scripts
+  const flags = start.split(' ').filter((word) => word.startsWith('--'))
+  assert.deepEqual(JSON.parse(run(path, 'serve').stdout), { words: ['serve'], flags })
 })
 
 test('an old Node, or a strange answer, is refused with what to do', (context) => {

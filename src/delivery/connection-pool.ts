@@ -2,7 +2,9 @@
  * Open connections between two messages of a lane. Bounded in number, age and use; a lane never has more
  * connections, idle and busy together, than it runs attempts at a time.
  */
+
 import type { Clock, Timer } from '../base/clock.ts'
+import { PassingMap, PassingSet } from '../base/passing.ts'
 import type { SmtpConnection } from '../smtp/client.ts'
 import type { TranscriptRecorder } from './transcript.ts'
 
@@ -25,8 +27,8 @@ type Idle = HeldConnection & { lane: string; key: string; timer: Timer }
 
 export class ConnectionPool {
   /** In the order of their coming, over all lanes. */
-  private readonly idle = new Set<Idle>()
-  private readonly byKey = new Map<string, Idle[]>()
+  private readonly idle = new PassingSet<Idle>()
+  private readonly byKey = new PassingMap<string, Idle[]>()
   /** Goodbyes that are under way, per lane. */
   private readonly leaving = new Map<string, Set<Promise<void>>>()
   private readonly clock: Clock

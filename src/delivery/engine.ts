@@ -1,5 +1,6 @@
 import type { Timer } from '../base/clock.ts'
 import { failPoint } from '../base/fail-point.ts'
+import { PassingMap, PassingSet } from '../base/passing.ts'
 import type { EventMessage } from '../events/event.ts'
 import { StaleWrite } from '../store/store.ts'
 import { conclude } from './conclude.ts'
@@ -53,18 +54,18 @@ const STORE_RETRY_MS = 1000
 export function createDelivery(parts: DeliveryParts): Delivery {
   const { queue, transport, clock, log } = parts
   /** What is in our hands, by id. */
-  const held = new Map<string, { lane: Lane | null; begun: boolean }>()
+  const held = new PassingMap<string, { lane: Lane | null; begun: boolean }>()
   /** How many of them are held beyond what their lanes hold. */
   let beyond = 0
   /** Places of such that are being inserted. */
   let beyondReserved = 0
   const inWindow = () => held.size - beyond
   const lanes = new Lanes(() => inWindow() > WINDOW_MAX / 2)
-  const working = new Set<Promise<void>>()
+  const working = new PassingSet<Promise<void>>()
   /** Of that, what has no lane yet, by id. */
-  const entering = new Map<string, HeldDelivery>()
+  const entering = new PassingMap<string, HeldDelivery>()
   /** Deliveries being made ready, until they have a connection or wait for one. */
-  const preparing = new Set<Promise<unknown>>()
+  const preparing = new PassingSet<Promise<unknown>>()
   /** Until when, on the monotonic clock, everything held has been renewed. */
   let renewedUntil = 0
   let looking = false

@@ -3,6 +3,8 @@
  * within those the first in is the first out. One tenant's (or newsletter's) thousands delay another's
  * single message by one turn.
  */
+import { PassingMap } from '../base/passing.ts'
+
 export interface Shared {
   account_id: string
   domain_id: string
@@ -10,7 +12,7 @@ export interface Shared {
 
 export class FairQueue<T extends Shared> {
   /** A map is also the ring: the account whose turn it is stands first, and goes to the end. */
-  private readonly accounts = new Map<string, Map<string, T[]>>()
+  private readonly accounts = new PassingMap<string, PassingMap<string, T[]>>()
   private count = 0
 
   get size(): number {
@@ -18,7 +20,7 @@ export class FairQueue<T extends Shared> {
   }
 
   push(item: T): void {
-    const domains = this.accounts.get(item.account_id) ?? new Map<string, T[]>()
+    const domains = this.accounts.get(item.account_id) ?? new PassingMap<string, T[]>()
     this.accounts.set(item.account_id, domains)
     const items = domains.get(item.domain_id)
     if (items) items.push(item)

@@ -10,7 +10,9 @@
  * - A sending domain that has nothing in a full lane may still put one delivery into it, so that somebody
  *   else's thousands cost it one turn (fair-queue.ts), not a place in their line.
  */
+
 import type { Timer } from '../base/clock.ts'
+import { PassingMap } from '../base/passing.ts'
 import { FairQueue } from './fair-queue.ts'
 import { Pace } from './pacing.ts'
 import type { LaneLimits } from './providers.ts'
@@ -79,7 +81,7 @@ export class Lane {
   readonly withMore = new Set<Group>()
   /** Rings when the pace lets the next attempt begin. */
   timer: Timer | null = null
-  private readonly heldBySender = new Map<string, number>()
+  private readonly heldBySender = new PassingMap<string, number>()
 
   constructor(info: LaneInfo) {
     this.info = info

@@ -3,11 +3,13 @@
  * hashing on the calling thread a tenth of that thread's time. Up to a few messages at a time are signed by
  * `signMessage`, on the thread pool; when more wait, threads are started that do all of it.
  */
+
 import type { KeyObject } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type Chunk, chunkSize, type MimeMessage } from '../base/mime-message.ts'
+import { PassingMap } from '../base/passing.ts'
 import { type SigningKey, type SigningOptions, signMessage } from './sign.ts'
 import type { NumberedKey, SigningReply, SigningRequest } from './signing-thread.ts'
 
@@ -104,7 +106,10 @@ function bodyBytes(body: readonly Chunk[]): Uint8Array<ArrayBuffer> | null {
 
 class SigningThread {
   readonly #worker: Worker
-  readonly #jobs = new Map<number, { resolve(fields: string[] | null): void; reject(error: Error): void }>()
+  readonly #jobs = new PassingMap<
+    number,
+    { resolve(fields: string[] | null): void; reject(error: Error): void }
+  >()
   #numbers = new WeakMap<KeyObject, number>()
   #numbered = 0
   #lastId = 0

@@ -7,6 +7,7 @@
  * 4. footers, rewritten links and pixel,
  * 5. composing. Texts that nothing has changed are composed once for all copies.
  */
+import { Beside } from '../base/beside.ts'
 import type { MaybePromise } from '../base/cache.ts'
 import type { MimeMessage } from '../base/mime-message.ts'
 import type { Domain } from '../domains/domain.ts'
@@ -255,15 +256,10 @@ function kept<T>(value: MaybePromise<T>, keep: (value: T | null) => void): Maybe
   return value
 }
 
-const frames = new WeakMap<MessageRecord, Frame>()
+const frames = new Beside<MessageRecord, Frame>()
 
 function frameOf(record: MessageRecord, blobs: BlobStore): Frame {
-  let frame = frames.get(record)
-  if (!frame) {
-    frame = new Frame(record, blobs)
-    frames.set(record, frame)
-  }
-  return frame
+  return frames.get(record) ?? frames.set(record, new Frame(record, blobs))
 }
 
 type Delivered = CopyTarget & { delivery: NonNullable<CopyTarget['delivery']>; recipient: Mailbox }
@@ -554,16 +550,12 @@ export function knownMessage(...args: Parameters<typeof acceptedMessage>): Event
   }
 }
 
-const shownSummaries = new WeakMap<MessageSummary, MessageSummary>()
+const shownSummaries = new Beside<MessageSummary, MessageSummary>()
 
 function shownSummary(summary: MessageSummary): MessageSummary {
   const userVariables = eventVariables(summary.userVariables)
   if (userVariables === summary.userVariables) return summary
-  const known = shownSummaries.get(summary)
-  if (known) return known
-  const shown = { ...summary, userVariables }
-  shownSummaries.set(summary, shown)
-  return shown
+  return shownSummaries.get(summary) ?? shownSummaries.set(summary, { ...summary, userVariables })
 }
 
 export function eventMessage(

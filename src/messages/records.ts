@@ -4,6 +4,7 @@
  * first are needed first; what is read goes in and pushes out what was read longest ago. The message of a
  * single recipient goes as soon as its delivery is over.
  */
+import { PassingMap } from '../base/passing.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import type { MessageRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
@@ -32,7 +33,7 @@ interface Waiting {
 }
 
 export function createMessageRecords(store: Store, blobs: BlobStore): MessageRecords {
-  const remembered = new Map<
+  const remembered = new PassingMap<
     string,
     { record: Promise<MessageRecord | null>; bytes: number; single: boolean }
   >()

@@ -2,6 +2,7 @@
  * Which claimed deliveries of this process have an attempt going on, and which were cancelled before theirs
  * began. The engine claims ahead, so "being sent" in the database does not say whether anything was handed over.
  */
+import { PassingMap } from '../base/passing.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 
 type Claimed = Pick<DeliveryRow, 'id' | 'domain_id' | 'created_at'>
@@ -21,7 +22,7 @@ const DOMAINS_MAX = 10_000
 
 export function createUnderWay(): UnderWay {
   /** Delivery id to domain id. */
-  const attempts = new Map<string, string>()
+  const attempts = new PassingMap<string, string>()
   const cancelledUpTo = new Map<string, number>()
   return {
     begin({ id, domain_id, created_at }) {

@@ -3,6 +3,7 @@
  * reader thread, which checkpoints too. The data folder belongs to one process at a time: an exclusive lock on `lock.db` says so,
  * which the operating system lifts when the process ends, however it ends.
  */
+
 import { closeSync, fdatasync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -19,6 +20,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
+import { PassingMap } from '../base/passing.ts'
 import { type Checkpoints, createCheckpoints } from './checkpoints.ts'
 import { migrate } from './migrate.ts'
 import { createPacker, type PackedUnits } from './packed-units.ts'
@@ -110,7 +112,7 @@ function createConnection(file: string, role: Role): Connection {
     workerData: { file, role },
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB[role] },
   })
-  const waiting = new Map<number, { resolve(reply: Answer): void; reject(error: Error): void }>()
+  const waiting = new PassingMap<number, { resolve(reply: Answer): void; reject(error: Error): void }>()
   let nextId = 1
   let broken: Error | null = null
   const fail = (error: Error) => {

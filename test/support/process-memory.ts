@@ -1,15 +1,36 @@
 /** Memory of a process: another one's as Linux tells it, our own behind a garbage collection. */
 import { readFile } from 'node:fs/promises'
-import { setFlagsFromString } from 'node:v8'
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 /** Our own resident set, garbage collected before, in megabytes. */
 export function collectedMb(): number {
+  collectGarbage()
+  return process.memoryUsage().rss / 2 ** 20
+}
+
+/**
+ * What `run` leaves among the old objects of our heap, in megabytes: what outlived the collections of the young
+ * generation, dead or alive. What was there before lies among them already.
+ */
+export function grownOldMb(run: () => void): number {
+  // An object is old at the second one.
+  collectGarbage()
+  collectGarbage()
+  const before = oldMb()
+  run()
+  return oldMb() - before
+}
+
+function collectGarbage(): void {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   collect()
-  return process.memoryUsage().rss / 2 ** 20
 }
+
+const oldMb = () =>
+  (getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space')?.space_used_size ?? 0) /
+  2 ** 20
 
 /** Resident set of a process now, in bytes. proc(5), `VmRSS`. */
 export const residentBytes = (pid: number): Promise<number> => field(pid, 'VmRSS')
