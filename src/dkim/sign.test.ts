@@ -131,6 +131,26 @@ test('repeated fields are taken from the bottom', async () => {
   assert.deepEqual(await mailauthResults(signed, fields), ['pass', 'pass'])
 })
 
+test('what is signed goes by the fields of each message, whatever others had before it', async () => {
+  const shapes = [
+    ['From: a@example.com', 'To: b@example.com'],
+    ['To: b@example.com', 'From: a@example.com'],
+    ['From: a@example.com', 'no field', 'To: b@example.com'],
+    ['From: a@example.com', ': no name', 'To: b@example.com'],
+    ['from: a@example.com', 'TO : b@example.com'],
+    ['From: a@example.com', 'To: b@example.com', 'X-Other: c', 'To: d@example.com'],
+  ]
+  for (const headers of [...shapes, ...shapes.toReversed()]) {
+    const [field = ''] = await signMessage(message(headers), [keys[1] as SigningKey], { signedAt })
+    assert.ok(verifies(field, headers, 'Hello\r\n', createPublicKey(ed25519.privateKey)), headers.join(' | '))
+    const listed = headers.length > 3 ? 'from:from:to:to' : 'from:from:to'
+    assert.equal(
+      /h=([^;]*)/.exec(field)?.[1]?.replace(/\s/g, ''),
+      `${listed}:cc:subject`.slice(0, listed.length),
+    )
+  }
+})
+
 test('headerNames replaces the list; From is signed twice only where it is named', async () => {
   const headers = ['From: a@example.com', 'X-A: 1', 'X-B: 2', 'To: a@example.net']
   const fields = await signMessage(message(headers), keys, { signedAt, headerNames: ['from', 'x-*'] })

@@ -15,6 +15,7 @@ import assert from 'node:assert/strict'
 import { createHash, type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { MimeMessage } from '../base/mime-message.ts'
+import { ownText, remember } from '../base/remember.ts'
 import { RelaxedBodyHash, relaxedBodyHash } from './body-hash.ts'
 
 export interface SigningKey {
@@ -98,46 +99,75 @@ function unsignedFields(
   keys: readonly SigningKey[],
   options: SigningOptions,
 ): { key: SigningKey; field: string; text: string }[] {
-  const selected = selectHeaders(headers, options.headerNames ?? DEFAULT_HEADER_NAMES)
-  const canonical = selected.fields.map((field) => `${canonicalHeader(field)}\r\n`).join('')
+  const selection = selectionOf(headers, options.headerNames ?? DEFAULT_HEADER_NAMES)
+  let canonical = ''
+  for (const { place, name } of selection.fields)
+    canonical += `${name}:${canonicalValue(headers[place] as string)}\r\n`
   return keys.map((key) => {
-    const field = signatureField(key, options.signedAt, selected.names, bodyHash)
+    const field = signatureField(key, options.signedAt, selection.names, bodyHash)
     return { key, field, text: canonical + canonicalHeader(field) }
   })
 }
 
 /** The relaxed form: lower-case name, unfolded, white space collapsed and trimmed; no CRLF. RFC 6376 §3.4.2. */
 export function canonicalHeader(field: string): string {
-  const colon = field.indexOf(':')
-  assert(colon > 0, 'header field without a name')
+  return `${nameOf(field)}:${canonicalValue(field)}`
+}
+
+function canonicalValue(field: string): string {
   // Only SP, HTAB and folds: a no-break space or any other Unicode space is content.
   // A single space, as nearly all are, stays what it is.
-  const value = field.slice(colon + 1).replace(/[ \t\r\n]{2,}|[\t\r\n]/g, ' ')
+  const value = field.slice(field.indexOf(':') + 1).replace(/[ \t\r\n]{2,}|[\t\r\n]/g, ' ')
   const start = value.startsWith(' ') ? 1 : 0
   const end = value.length > start && value.endsWith(' ') ? value.length - 1 : value.length
-  return `${nameOf(field, colon)}:${value.slice(start, end)}`
+  return value.slice(start, end)
+}
+
+interface Selection {
+  /** What to sign, in order: its place among the header fields, its name in lower case. */
+  fields: readonly { place: number; name: string }[]
+  /** The `h=` list. */
+  names: readonly string[]
+}
+
+/** Of the names that a message's fields have in their order: nearly all messages of a sender have the same. */
+const selections = new Map<string, Selection>()
+const SELECTIONS_MAX = 1_000
+const SELECTION_CHARS_MAX = 1_000
+
+function selectionOf(headers: readonly string[], wanted: readonly string[]): Selection {
+  let written = ''
+  for (const field of headers) {
+    assert(isFolded(field), 'header field with a line end that is not a fold')
+    const colon = field.indexOf(':')
+    written += colon > 0 ? field.slice(0, colon + 1) : ':'
+  }
+  if (wanted !== DEFAULT_HEADER_NAMES || written.length > SELECTION_CHARS_MAX) return select(headers, wanted)
+  return (
+    selections.get(written) ?? remember(selections, SELECTIONS_MAX, ownText(written), select(headers, wanted))
+  )
 }
 
 /**
- * Fields to sign and the `h=` list. A name that is listed n times stands for its last n instances counted upwards
- * (RFC 6376 §5.4.2), so every group is taken from the bottom.
+ * A name that is listed n times stands for its last n instances counted upwards (RFC 6376 §5.4.2), so those of a name
+ * are taken from the bottom.
  */
-function selectHeaders(headers: readonly string[], wanted: readonly string[]) {
-  const byName = new Map<string, string[]>()
-  for (const field of headers) {
-    assert(isFolded(field), 'header field with a line end that is not a fold')
-    const name = nameOf(field, field.indexOf(':'))
-    const group = byName.get(name)
-    if (group === undefined) byName.set(name, [field])
-    else group.unshift(field)
+function select(headers: readonly string[], wanted: readonly string[]): Selection {
+  const places = new Map<string, number[]>()
+  for (const [place, field] of headers.entries()) {
+    // A line that is no field: nothing can name it.
+    if (field.indexOf(':') <= 0) continue
+    const name = nameOf(field)
+    const alike = places.get(name)
+    if (alike === undefined) places.set(name, [place])
+    else alike.unshift(place)
   }
   const names: string[] = []
-  const fields: string[] = []
-  for (const name of new Set(wanted.flatMap((pattern) => expandName(pattern, byName)))) {
-    const group = byName.get(name) ?? []
-    for (const field of group) {
+  const fields: { place: number; name: string }[] = []
+  for (const name of new Set(wanted.flatMap((pattern) => expandName(pattern, places)))) {
+    for (const place of places.get(name) ?? []) {
       names.push(name)
-      fields.push(field)
+      fields.push({ place, name })
     }
     if (name === 'from') names.push(name)
   }
@@ -149,7 +179,9 @@ function expandName(pattern: string, present: ReadonlyMap<string, unknown>): str
   return [...present.keys()].filter((name) => name.startsWith(pattern.slice(0, -1)))
 }
 
-function nameOf(field: string, colon: number): string {
+function nameOf(field: string): string {
+  const colon = field.indexOf(':')
+  assert(colon > 0, 'header field without a name')
   return field.slice(0, colon).trimEnd().toLowerCase()
 }
 
