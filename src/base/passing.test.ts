@@ -11,9 +11,16 @@ test('a map through which much passes is a map', () => {
   for (let key = 0; key < 1_000; key++) {
     passing.set(key, `value ${key}`)
     map.set(key, `value ${key}`)
-    const gone = (key * 7) % 1_000
-    assert.equal(passing.delete(gone), map.delete(gone))
+    // Some soon, some after long, some stay; some of those that have gone come back.
+    for (const gone of [key % 5 === 0 ? -1 : key - 20, (key * 7) % 1_000]) {
+      assert.equal(passing.delete(gone), map.delete(gone))
+    }
+    if (key % 3 === 0) {
+      passing.set(key - 30, 'again')
+      map.set(key - 30, 'again')
+    }
     assert.equal(passing.size, map.size)
+    assert.deepEqual([...passing.keys()].slice(0, 3), [...map.keys()].slice(0, 3))
   }
   assert.deepEqual([...passing], [...map])
   assert.deepEqual([...passing.keys()], [...map.keys()])

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -63,4 +64,23 @@ console.log(JSON.stringify({ mask: env.OPENSSL_ia32cap, kept: env.KEPT, pid, fla
   assert.deepEqual(told.printed, expected(told.pid, zen3, ':~0x100'), "the user's own setting stands")
   const elsewhere = await run(join(folder, 'none'), {})
   assert.deepEqual(elsewhere.printed, expected(elsewhere.pid, join(folder, 'none')))
+})
+
+test('a process that talks to its parent stays as it is', async (t) => {
+  const folder = await temporaryFolder(t)
+  const [zen3, script] = [join(folder, 'cpuinfo'), join(folder, 'main.mjs')]
+  writeFileSync(zen3, ZEN_3)
+  writeFileSync(
+    script,
+    `import { restartTuned } from ${JSON.stringify(join(import.meta.dirname, 'processor.ts'))}
+restartTuned(process.argv[2])
+process.send({ mask: process.env.OPENSSL_ia32cap })
+process.disconnect()\n`,
+  )
+  const child = spawn(process.execPath, [script, zen3], {
+    env: {},
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  t.after(() => child.kill())
+  assert.deepEqual(await once(child, 'message').then(([told]) => told), {})
 })

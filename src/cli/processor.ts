@@ -23,14 +23,20 @@ export function opensslFeatures(cpuinfo: string): string | null {
 
 /**
  * OpenSSL reads the variable before any of our code runs, so the process replaces itself, once, by the same program
- * with the variable set; its id stays. Returns where there is nothing to set or it is set already, by whomever.
+ * with the variable set; its id stays. Returns where there is nothing to set, or it is set already, or that cannot be.
  */
 export function restartTuned(cpuinfoFile = '/proc/cpuinfo'): void {
-  if (process.env[VARIABLE] !== undefined || process.execve === undefined) return
+  // A parent that talks to us over a channel would lose it.
+  const mayNot = process.env[VARIABLE] !== undefined || process.send !== undefined
+  if (mayNot || process.execve === undefined) return
   const features = opensslFeatures(textOf(cpuinfoFile))
   if (features === null) return
   const args = [process.execPath, ...process.execArgv, ...process.argv.slice(1)]
-  process.execve(process.execPath, args, { ...process.env, [VARIABLE]: features })
+  try {
+    process.execve(process.execPath, args, { ...process.env, [VARIABLE]: features })
+  } catch {
+    // Not permitted: the service is as good without it, only slower.
+  }
 }
 
 function textOf(file: string): string {

@@ -30,7 +30,7 @@ export class ConnectionPool {
   private readonly idle = new PassingSet<Idle>()
   private readonly byKey = new PassingMap<string, Idle[]>()
   /** Goodbyes that are under way, per lane. */
-  private readonly leaving = new Map<string, Set<Promise<void>>>()
+  private readonly leaving = new PassingMap<string, PassingSet<Promise<void>>>()
   private readonly clock: Clock
   private closed = false
 
@@ -95,7 +95,7 @@ export class ConnectionPool {
   }
 
   private leave(lane: string, { connection }: HeldConnection): void {
-    const goodbyes = this.leaving.get(lane) ?? new Set<Promise<void>>()
+    const goodbyes = this.leaving.get(lane) ?? new PassingSet<Promise<void>>()
     this.leaving.set(lane, goodbyes)
     const goodbye = connection.quit().finally(() => {
       goodbyes.delete(goodbye)

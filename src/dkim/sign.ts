@@ -157,7 +157,8 @@ function select(headers: readonly string[], wanted: readonly string[]): Selectio
   for (const [place, field] of headers.entries()) {
     // A line that is no field: nothing can name it.
     if (field.indexOf(':') <= 0) continue
-    const name = nameOf(field)
+    // Remembered for long: not as a piece of this field.
+    const name = ownText(nameOf(field))
     const alike = places.get(name)
     if (alike === undefined) places.set(name, [place])
     else alike.unshift(place)

@@ -9,9 +9,11 @@
  *    record without an answer is written first; whoever finds it gets 409 with Retry-After.
  * 4. An answer of 4xx is kept too; 429 and 5xx are not: the next call tries anew.
  */
+
 import { createHash } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, Conflict } from '../base/errors.ts'
+import { PassingMap } from '../base/passing.ts'
 import type { IdempotencyKeyRow } from '../store/schema.ts'
 import { StaleWrite, type Statement, type Store } from '../store/store.ts'
 import { answerTo } from './errors.ts'
@@ -64,7 +66,7 @@ export const requestDigest = (method: string, path: string, paramsDigest: string
     .digest('hex')
 
 export function createIdempotency({ store, clock }: { store: Store; clock: Clock }): Idempotency {
-  const running = new Map<string, Promise<unknown>>()
+  const running = new PassingMap<string, Promise<unknown>>()
 
   async function stored(call: IdempotentCall): Promise<IdempotencyKeyRow | undefined> {
     return store.db

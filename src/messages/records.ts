@@ -45,8 +45,9 @@ export function createMessageRecords(store: Store, blobs: BlobStore): MessageRec
     const bytes = known ? weigh(known) : 0
     remembered.set(id, { record, bytes, single: known?.summary.recipients.length === 1 })
     total += bytes
-    for (const oldest of remembered.keys()) {
-      if (total <= REMEMBERED_BYTES_MAX || oldest === id) break
+    while (total > REMEMBERED_BYTES_MAX) {
+      const oldest = remembered.keys().next().value
+      if (oldest === undefined || oldest === id) break
       forget(oldest)
     }
   }

@@ -12,8 +12,10 @@
  * take long share half of all places, so that any number of them leaves room for the quick ones. A process that
  * dies between the POST and its record repeats the POST: at least once, never lost.
  */
+
 import type { Logger } from 'pino'
 import type { Clock, Timer } from '../base/clock.ts'
+import { PassingSet } from '../base/passing.ts'
 import type { OutgoingPostRow } from '../store/schema.ts'
 import { StaleWrite, type Statement, type Store } from '../store/store.ts'
 import type { HttpClient, HttpOutcome } from './http-client.ts'
@@ -89,7 +91,7 @@ const NEVER_AGAIN = 406
 interface Lane {
   name: string
   waiting: OutgoingPostRow[]
-  inFlight: Set<string>
+  inFlight: PassingSet<string>
   lease: { token: string; until: number } | null
   slow: boolean
   serving: boolean
@@ -108,7 +110,7 @@ export function createPostQueue(parts: PostQueueParts): PostQueue {
   const lanes = new Map<string, Lane>()
   /** Lanes that have rows, in memory or in the database, and wait for a place; in turn. */
   const ready = new Set<Lane>()
-  const running = new Set<Promise<void>>()
+  const running = new PassingSet<Promise<void>>()
   let slowRunning = 0
   let stopping = false
   const periodic: { discover: Timer | null; renew: Timer | null } = { discover: null, renew: null }
@@ -116,7 +118,7 @@ export function createPostQueue(parts: PostQueueParts): PostQueue {
   function laneNamed(name: string): Lane {
     let lane = lanes.get(name)
     if (!lane) {
-      const empty = { waiting: [], inFlight: new Set<string>(), lease: null, timer: null, later: null }
+      const empty = { waiting: [], inFlight: new PassingSet<string>(), lease: null, timer: null, later: null }
       lane = { name, ...empty, slow: false, serving: false, again: false, more: false }
       lanes.set(name, lane)
     }
