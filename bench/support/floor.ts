@@ -1,5 +1,6 @@
 /** The physical floor of a message on this machine: what cannot be left out, measured on the spot. */
-import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { measureFlow, startSink } from './flow.ts'
@@ -32,13 +33,10 @@ export async function measureFloor(folder: string, contentBytes: number, short: 
   }))
 }
 
+/** In a process of its own, which OpenSSL serves as it serves the service. */
 function signatureUs(count: number): number {
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  const text = randomBytes(600) // about the signed header
-  for (let at = 0; at < count / 10; at++) sign('sha256', text, privateKey)
-  const before = process.cpuUsage()
-  for (let at = 0; at < count; at++) sign('sha256', text, privateKey)
-  return cpuUs(before) / count
+  const program = join(import.meta.dirname, 'signature-cost.ts')
+  return Number(execFileSync(process.execPath, [program, String(count)], { encoding: 'utf8' }))
 }
 
 function syncTimes(folder: string, count: number): { syncUs: number; syncCpuUs: number } {
