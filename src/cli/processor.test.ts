@@ -3,7 +3,7 @@ import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { temporaryFolder } from '../../test/support/stores.ts'
 import { opensslFeatures } from './processor.ts'
@@ -33,16 +33,29 @@ test('OpenSSL signs without ADX on Zen 3 only', () => {
   }
 })
 
-test('the process starts anew once, as it was, with what OpenSSL is told', async (t) => {
+/** A program that begins as `serve` does, with `rest` behind that, and a Zen 3 to be told of. */
+async function plant(
+  t: TestContext,
+  rest: string,
+): Promise<{ folder: string; zen3: string; script: string }> {
   const folder = await temporaryFolder(t)
   const [zen3, script] = [join(folder, 'cpuinfo'), join(folder, 'main.mjs')]
   writeFileSync(zen3, ZEN_3)
+  const from = JSON.stringify(join(import.meta.dirname, 'processor.ts'))
   writeFileSync(
     script,
-    `import { restartTuned } from ${JSON.stringify(join(import.meta.dirname, 'processor.ts'))}
+    `import { restartTuned } from ${from}
 const { env, pid, execArgv: flags, argv: [, , ...args] } = process
 restartTuned(args[0])
-console.log(JSON.stringify({ mask: env.OPENSSL_ia32cap, kept: env.KEPT, pid, flags, args }))\n`,
+${rest}\n`,
+  )
+  return { folder, zen3, script }
+}
+
+test('the process starts anew once, as it was, with what OpenSSL is told', async (t) => {
+  const { folder, zen3, script } = await plant(
+    t,
+    'console.log(JSON.stringify({ mask: env.OPENSSL_ia32cap, kept: env.KEPT, pid, flags, args }))',
   )
   const run = async (file: string, env: Record<string, string>) => {
     const running = promisify(execFile)(process.execPath, ['--v8-pool-size=1', script, file, 'two words'], {
@@ -67,16 +80,7 @@ console.log(JSON.stringify({ mask: env.OPENSSL_ia32cap, kept: env.KEPT, pid, fla
 })
 
 test('a process that talks to its parent stays as it is', async (t) => {
-  const folder = await temporaryFolder(t)
-  const [zen3, script] = [join(folder, 'cpuinfo'), join(folder, 'main.mjs')]
-  writeFileSync(zen3, ZEN_3)
-  writeFileSync(
-    script,
-    `import { restartTuned } from ${JSON.stringify(join(import.meta.dirname, 'processor.ts'))}
-restartTuned(process.argv[2])
-process.send({ mask: process.env.OPENSSL_ia32cap })
-process.disconnect()\n`,
-  )
+  const { zen3, script } = await plant(t, 'process.send({ mask: env.OPENSSL_ia32cap })\nprocess.disconnect()')
   const child = spawn(process.execPath, [script, zen3], {
     env: {},
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
