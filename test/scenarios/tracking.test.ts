@@ -143,7 +143,7 @@ test('html, text, or both: links and pixel stand where they belong', async () =>
   assert.equal((await sent({ html: LINK })).html, TRACKED + PIXEL)
   const text = await sent({ text: TEXT })
   assert.equal(text.text, 'See CLICK(https://a.example/x).')
-  assert.doesNotMatch(text.raw, /\/o\//)
+  assert.doesNotMatch(text.raw, /t\.example\/o\//)
 })
 
 test('a message switches tracking on that the domain has off, and the reverse', async () => {
