@@ -8,8 +8,8 @@
  *
  * Which key signs for which domain, and whether its record is in DNS, is the caller's business.
  *
- * Measured (2 cores, Node 24, 10 KB of text, 12 fields): 70 us of the calling thread, of which 31 us are the body hash;
- * with the thread pool 345 us of CPU for RSA-2048, 115 us for Ed25519.
+ * Measured (Zen 3, Node 24, 10 KB of text, 12 fields): 31 us beside the signature, of which 20 us are the body hash. The
+ * signature takes 610 us by RSA-2048, 38 us by Ed25519.
  */
 import assert from 'node:assert/strict'
 import { createHash, type KeyObject, sign } from 'node:crypto'
