@@ -178,7 +178,7 @@ export function createQueue(store: Store, owner: string): Queue {
     async release(ids, now) {
       for (let from = 0; from < ids.length; from += CLAIM_MAX) {
         const { marks, values } = padded(ids.slice(from, from + CLAIM_MAX))
-        await one(`${RETURN} WHERE ${STATE_OF_ID} = 'sending' AND lease_owner = ? AND id IN (${marks})`, [
+        await one(`${RETURN} WHERE state = 'sending' AND lease_owner = ? AND id IN (${marks})`, [
           Math.round(now),
           owner,
           ...values,
