@@ -501,8 +501,8 @@ eachStore('nothing that is being claimed or made ready escapes a pause', async (
   let lateId = ''
   await seedQueue(store, seedOf('d', 3, systemClock.now() - 1))
   await engine.start()
-  await eventually('one handed over, others being made ready', async () => {
-    return transport.attempts.length === 1 && preparing.length > 1
+  await eventually('one handed over, one being made ready', async () => {
+    return transport.attempts.length === 1 && preparing.length === 2
   })
   ;[lateId = ''] = await seedQueue(store, { ...seedOf('e', 1, systemClock.now() - 1) })
   engine.wake()

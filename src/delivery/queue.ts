@@ -115,7 +115,7 @@ const DUE_OF = `SELECT ${DUE_COLUMNS} FROM deliveries
  * may be from a time when hardly anything waited or was being sent; with a condition on `state` it then reads all that does
  * (decision 41).
  */
-const STATE_OF_ID = `state || ''`
+export const STATE_OF_ID = `state || ''`
 
 const claimStatement = (marks: string, lock: string) => `UPDATE deliveries
   SET state = 'sending', lease_owner = ?, lease_token = ?, lease_until = ?, updated_at = ?

@@ -49,19 +49,25 @@ test('a message that cannot be signed fails alone, and its body stays usable', a
   assert.equal(good.body[0]?.toString(), 'Hello  3\r\n')
 })
 
-test('threads that sign give way to the others', { skip: process.platform !== 'linux' }, async (t) => {
+const canGiveWay = process.platform === 'linux' && getPriority() < 15
+
+test('threads that sign give way to the others', { skip: !canGiveWay }, async (t) => {
   const own = getPriority()
   const signers = createSigners({ threads: 2, startAt: 1 })
   t.after(() => signers.close())
   const niceness = () =>
     readdirSync('/proc/self/task').map((id) => {
-      // Behind the name, which may hold anything: the 17th field (proc(5), `nice` is the 19th of all).
-      const [, fields = ''] = readFileSync(`/proc/self/task/${id}/stat`, 'utf8').split(/\) (?=[^)]*$)/)
-      return Number(fields.split(' ')[16])
+      try {
+        // Behind the name, which may hold anything: the 17th field (proc(5), `nice` is the 19th of all).
+        const [, fields = ''] = readFileSync(`/proc/self/task/${id}/stat`, 'utf8').split(/\) (?=[^)]*$)/)
+        return Number(fields.split(' ')[16])
+      } catch {
+        return null // ended meanwhile
+      }
     })
   await eventually('two nicer threads', async () => {
     await signers.sign(message(1), KEYS, options)
-    return niceness().filter((nice) => nice === Math.min(own + 5, 19)).length === 2
+    return niceness().filter((nice) => nice === own + 5).length === 2
   })
   assert.equal(getPriority(), own, 'the main thread keeps its own')
 })

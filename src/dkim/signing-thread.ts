@@ -30,7 +30,10 @@ export type SigningReply = { id: number; fields: string[] } | { id: number; erro
  */
 const NICER_BY = 5
 
-/** On Linux a priority is a thread's own, and 0 the calling one; elsewhere it would be the whole process's. */
+/**
+ * On Linux a priority is a thread's own, and 0 the calling one; elsewhere it would be the whole process's. A thread that this
+ * one starts would have the same: it starts none, and libuv's are there since the process began.
+ */
 function giveWay(): void {
   if (process.platform !== 'linux') return
   try {

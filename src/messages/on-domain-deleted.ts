@@ -2,6 +2,7 @@
  * The mail of a deleted domain: what still waited ends with an event that says why, then messages and their
  * blobs go, a batch at a time. Events stay to the end of their retention.
  */
+import { STATE_OF_ID } from '../delivery/queue.ts'
 import { NotYet, type OnDomainDeleted } from '../domains/deletion.ts'
 import { type EventMessage, eventStatement, rejectedEvent } from '../events/event.ts'
 import { endExpansionsOf } from '../lists/expansion-job.ts'
@@ -86,7 +87,7 @@ export function removeMail(parts: {
       const waits = row.state === 'queued' || row.state === 'scheduled'
       const record = waits ? await parts.records.byId(row.message_pk) : null
       const remove = {
-        sql: 'DELETE FROM deliveries WHERE id = ? AND state = ?',
+        sql: `DELETE FROM deliveries WHERE id = ? AND ${STATE_OF_ID} = ?`,
         values: [row.id, row.state],
         expectRows: 1,
       }

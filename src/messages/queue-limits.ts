@@ -103,7 +103,7 @@ export function createQueueLimits(parts: { store: Store; clock: Clock; max?: num
     const of = async (scheduled: boolean) => {
       const rows = store.db
         .selectFrom('deliveries')
-        // In the index that is read, so that no row is.
+        // In the index that is read: on SQLite no row is then.
         .select('domain_id')
         .where('domain_id', '=', domainId)
         .where(scheduled ? SCHEDULED : REGULAR)

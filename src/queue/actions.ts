@@ -7,6 +7,7 @@
 import type { Clock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
 import type { Delivery } from '../delivery/contract.ts'
+import { STATE_OF_ID } from '../delivery/queue.ts'
 import { type EventMessage, eventStatement, rejectedEvent } from '../events/event.ts'
 import { quotable } from '../http/params.ts'
 import type { SourceChooser } from '../messages/collaborators.ts'
@@ -176,7 +177,7 @@ const SET: Record<QueueAction, string> = {
 async function change(parts: ActionParts, order: Order, rows: readonly Candidate[]): Promise<number> {
   const { action } = order
   const now = Math.round(parts.clock.now())
-  const sql = `UPDATE deliveries SET ${SET[action]} WHERE id = ? AND ${STATES[action].replaceAll('d.', '')}`
+  const sql = `UPDATE deliveries SET ${SET[action]} WHERE id = ? AND ${STATES[action].replaceAll('d.state', STATE_OF_ID).replaceAll('d.', '')}`
   const results = await Promise.all(
     rows.map(async (row) => {
       const unit: Statement[] = [
