@@ -42,14 +42,10 @@ const IDLE_MAX_MS = 30_000
 const RENEW_EVERY_MS = LEASE_MS / 3
 const RECLAIM_EVERY_MS = LEASE_MS / 4
 /**
- * Deliveries of a lane that are made ready (checked, composed, signed) while its connections are busy: as many as it has
- * connections, which with 50 is 7 % more messages a second (decision 27), and twice as many where they wait for some 200 ms
- * all the same (decision 42). A lane with a rate has none, since its mail would wait too long.
+ * Deliveries of a lane that are made ready (checked, composed, signed) while its connections are busy. With 50
+ * connections that is 7 % more messages a second (decision 27); a lane with a rate has none, since its mail would wait too long.
  */
 const AHEAD_MAX = 50
-const AHEAD_QUICK_MAX = 100
-/** Messages a second by each connection from which on a lane is quick. */
-const QUICK_PER_CONNECTION = 10
 /** What was made ready longer ago than this is made ready anew. */
 const PREPARED_FRESH_MS = 1000
 /** Pause after the database refused a claim or an outcome. */
@@ -616,12 +612,8 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   }
 }
 
-function aheadOf({ pace }: Lane, now: number): number {
-  if (pace.state(now).messagesPerSecond !== null) return 0
-  const connections = pace.connections(now)
-  const isQuick = pace.throughput(now) >= QUICK_PER_CONNECTION * connections
-  return isQuick ? Math.min(AHEAD_QUICK_MAX, 2 * connections) : Math.min(AHEAD_MAX, connections)
-}
+const aheadOf = ({ pace }: Lane, now: number) =>
+  pace.state(now).messagesPerSecond === null ? Math.min(AHEAD_MAX, pace.connections(now)) : 0
 
 class LeaseLost extends Error {}
 

@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
-import { getPriority } from 'node:os'
 import { test } from 'node:test'
-import { eventually } from '../../test/support/service.ts'
 import { type SigningKey, signMessage } from './sign.ts'
 import { createSigners } from './signers.ts'
 
@@ -47,29 +44,6 @@ test('a message that cannot be signed fails alone, and its body stays usable', a
     ['rejected', 'fulfilled'],
   )
   assert.equal(good.body[0]?.toString(), 'Hello  3\r\n')
-})
-
-const canGiveWay = process.platform === 'linux' && getPriority() < 15
-
-test('threads that sign give way to the others', { skip: !canGiveWay }, async (t) => {
-  const own = getPriority()
-  const signers = createSigners({ threads: 2, startAt: 1 })
-  t.after(() => signers.close())
-  const niceness = () =>
-    readdirSync('/proc/self/task').map((id) => {
-      try {
-        // Behind the name, which may hold anything: the 17th field (proc(5), `nice` is the 19th of all).
-        const [, fields = ''] = readFileSync(`/proc/self/task/${id}/stat`, 'utf8').split(/\) (?=[^)]*$)/)
-        return Number(fields.split(' ')[16])
-      } catch {
-        return null // ended meanwhile
-      }
-    })
-  await eventually('two nicer threads', async () => {
-    await signers.sign(message(1), KEYS, options)
-    return niceness().filter((nice) => nice === own + 5).length === 2
-  })
-  assert.equal(getPriority(), own, 'the main thread keeps its own')
 })
 
 test('after closing, messages are signed without threads', async () => {

@@ -1,6 +1,5 @@
 /** A thread that signs: hash, canonical forms and signature of one message after the other (signers.ts). */
 import type { KeyObject } from 'node:crypto'
-import { constants, getPriority, setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
 import { type SigningKey, signMessageSync } from './sign.ts'
 
@@ -22,28 +21,6 @@ export type SigningRequest =
   | { kind: 'sign'; job: SigningJob }
 
 export type SigningReply = { id: number; fields: string[] } | { id: number; error: string }
-
-/**
- * Signing takes the time that the main thread and the database's leave. It has most of the work of a message; with an
- * equal turn for each thread the main one waited for its own, and in the end a core had nothing to do, 9 % of the time
- * (decision 42).
- */
-const NICER_BY = 5
-
-/**
- * On Linux a priority is a thread's own, and 0 the calling one; elsewhere it would be the whole process's. A thread that this
- * one starts would have the same: it starts none, and libuv's are there since the process began.
- */
-function giveWay(): void {
-  if (process.platform !== 'linux') return
-  try {
-    setPriority(0, Math.min(getPriority(0) + NICER_BY, constants.priority.PRIORITY_LOW))
-  } catch {
-    // A sandbox may forbid it; then it signs as before.
-  }
-}
-
-giveWay()
 
 const keys = new Map<number, KeyObject>()
 
