@@ -9,7 +9,6 @@
  *    record without an answer is written first; whoever finds it gets 409 with Retry-After.
  * 4. An answer of 4xx is kept too; 429 and 5xx are not: the next call tries anew.
  */
-
 import { createHash } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, Conflict } from '../base/errors.ts'

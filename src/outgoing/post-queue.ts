@@ -12,7 +12,6 @@
  * take long share half of all places, so that any number of them leaves room for the quick ones. A process that
  * dies between the POST and its record repeats the POST: at least once, never lost.
  */
-
 import type { Logger } from 'pino'
 import type { Clock, Timer } from '../base/clock.ts'
 import { PassingSet } from '../base/passing.ts'

@@ -124,17 +124,17 @@ async function groupsOf(
   return new Set(fitting.map(([group]) => `${group.domainId} ${group.recipientDomain} ${group.sourceKey}`))
 }
 
-/** Which states an action is for. */
-const STATES: Record<QueueAction, string> = {
-  pause: `d.state IN ('scheduled', 'queued') AND d.reason <> 'paused'`,
-  resume: `d.state IN ('scheduled', 'queued') AND d.reason = 'paused'`,
-  retry: `d.state = 'queued'`,
-  drop: `d.state IN ('scheduled', 'queued')`,
-  move: `d.state IN ('scheduled', 'queued')`,
+/** Which deliveries an action is for; `state`: how the statement names it (`STATE_OF_ID`). */
+const STATES: Record<QueueAction, (state: string) => string> = {
+  pause: (state) => `${state} IN ('scheduled', 'queued') AND reason <> 'paused'`,
+  resume: (state) => `${state} IN ('scheduled', 'queued') AND reason = 'paused'`,
+  retry: (state) => `${state} = 'queued'`,
+  drop: (state) => `${state} IN ('scheduled', 'queued')`,
+  move: (state) => `${state} IN ('scheduled', 'queued')`,
 }
 
 function selection(accountId: string | null, action: QueueAction, filter: QueueFilter, now: number) {
-  const conditions: string[] = [STATES[action]]
+  const conditions: string[] = [STATES[action]('d.state')]
   const values: SqlValue[] = []
   const add = (condition: string, value: SqlValue | undefined | null) => {
     if (value === undefined || value === null) return
@@ -177,7 +177,7 @@ const SET: Record<QueueAction, string> = {
 async function change(parts: ActionParts, order: Order, rows: readonly Candidate[]): Promise<number> {
   const { action } = order
   const now = Math.round(parts.clock.now())
-  const sql = `UPDATE deliveries SET ${SET[action]} WHERE id = ? AND ${STATES[action].replaceAll('d.state', STATE_OF_ID).replaceAll('d.', '')}`
+  const sql = `UPDATE deliveries SET ${SET[action]} WHERE id = ? AND ${STATES[action](STATE_OF_ID)}`
   const results = await Promise.all(
     rows.map(async (row) => {
       const unit: Statement[] = [

@@ -7,9 +7,9 @@
  * 2. The log can begin anew only when nothing is left in it, which never happens beside a busy writer. So once it is
  *    long, the writer itself checkpoints the little that has come since.
  * 3. Only a checkpoint that leaves nothing behind syncs the database file, and all that the others have written to it:
- *    20 to 50 ms. So the file is synced beside the writer, whenever so much has been carried over: 10 ms of disk at a time, for which
- *    the log's own syncs wait. Once for all of them before the log begins anew it took 30 ms, and a call in a hundred
- *    32 ms instead of 22.
+ *    20 to 50 ms. So the file is synced beside the writer, whenever so much has been carried over: 10 ms of disk at a
+ *    time, for which the log's own syncs wait. Once for all of them before the log begins anew it took 30 ms, and a call
+ *    in a hundred 32 ms instead of 22.
  */
 
 /** The log grows by about this much between two checkpoints; pages that change again and again are carried over once. */
