@@ -5,13 +5,13 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 
-/** What came with it. A small body is here as a whole, and a plain form split; only larger ones are still on their way. */
+/** What came with it. A small body is here as a whole, and a plain form split; larger ones are still on their way. */
 export type ArrivedBody =
   | { readonly kind: 'none' }
   /** Names and values in order (small-form.ts). */
   | { readonly kind: 'form'; readonly fields: readonly (readonly [name: string, value: string])[] }
   | { readonly kind: 'whole'; readonly bytes: Buffer }
-  /** Ends with an error when the client goes away. */
+  /** Ends with an error when the client goes away before all of it was read. */
   | { readonly kind: 'stream'; readonly stream: Readable }
 
 export type AnswerBody = string | Buffer | Readable | undefined
@@ -26,7 +26,7 @@ export interface Arrival {
   /** The connection itself speaks TLS. */
   readonly isEncrypted: boolean
   readonly body: ArrivedBody
-  /** Nobody waits for the answer any more. */
+  /** Nobody waits for an answer any more: it was given, or the client has gone. */
   readonly isGone: boolean
   /** The client went away in the middle of its body. */
   readonly isCut: boolean
@@ -39,8 +39,8 @@ export interface Arrival {
   answer(status: number, headers: OutgoingHttpHeaders, body: AnswerBody, broken: (error: Error) => void): void
   /** Ends the connection without an answer. */
   abandon(): void
-  /** `run`: the whole answer is out. */
+  /** `run`: the whole answer is given; it may still be on its way. Not if the client goes before that. */
   onAnswered(run: () => void): void
-  /** `run`: the whole answer is out, or the client is gone, now or already. */
+  /** `run`: the whole answer is given, or the client is gone, now or already. */
   onEnd(run: () => void): void
 }

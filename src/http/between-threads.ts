@@ -1,5 +1,5 @@
 /** What the thread that speaks HTTP and the main one tell each other, and the two ends of a body on its way between them. */
-import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Transferable } from 'node:worker_threads'
 import type { Deadlines } from './listener.ts'
@@ -42,8 +42,8 @@ export type ToMain =
       headers: FlatHeaders,
       body: SentBody,
     ]
-  /** The client went away; `isCut`: in the middle of its body. */
-  | ['gone', id: number, isCut: boolean]
+  /** The client went away, or has the whole of a streamed answer. */
+  | ['gone', id: number]
   /** An answer could not be sent. */
   | ['failed', error: Error]
   | ['closed']
@@ -58,12 +58,9 @@ export type ToThread =
   | ['cut']
   | BodyMessage
 
-export function flatHeaders(headers: IncomingHttpHeaders | OutgoingHttpHeaders): FlatHeaders {
+export function flatHeaders(headers: IncomingHttpHeaders): FlatHeaders {
   const flat: FlatHeaders = []
-  for (const name in headers) {
-    const value = headers[name]
-    if (value !== undefined) flat.push(name, typeof value === 'number' ? String(value) : value)
-  }
+  for (const name in headers) flat.push(name, headers[name] as string | string[])
   return flat
 }
 

@@ -7,22 +7,44 @@ import { splitPlainForm } from './small-form.ts'
 
 /** A body up to this size is read as a whole, which costs less than reading it chunk by chunk. */
 const SMALL_BODY_MAX_BYTES = 128 * 1024
+/**
+ * Of all bodies that are announced or here as a whole until their request is answered, whoever sends them; beyond it
+ * they stay streams, which are read behind the login.
+ */
+const COLLECTED_MAX_BYTES = 32 * 1024 * 1024
 /** After an early answer this much of an unread body is still taken in, so that the client, busy writing,
  *  gets to read the answer instead of a reset; then the connection goes. */
 const DISCARDED_BODY_MAX_BYTES = 64 * 1024 * 1024
 
 const NO_BODY: ArrivedBody = { kind: 'none' }
+const EMPTY = Buffer.alloc(0)
 
 /** For `createServer`: calls `take` once the body is here, if it is a small one. A client that goes before that asked nothing. */
 export function takeDirectly(
   take: (arrival: DirectArrival) => void,
 ): (request: IncomingMessage, response: ServerResponse) => void {
+  let collected = 0
   return (request, response) => {
     const { headers } = request
-    if (!hasBody(headers)) take(new DirectArrival(request, response, NO_BODY))
-    else if (isSmall(headers))
-      readWhole(request, (bytes) => take(new DirectArrival(request, response, bodyOf(bytes, headers))))
-    else take(new DirectArrival(request, response, { kind: 'stream', stream: request }))
+    if (!hasBody(headers)) {
+      take(new DirectArrival(request, response, NO_BODY))
+      return
+    }
+    const length = lengthOf(headers)
+    if (!(length <= SMALL_BODY_MAX_BYTES && collected + length <= COLLECTED_MAX_BYTES)) {
+      take(new DirectArrival(request, response, { kind: 'stream', stream: request }))
+      return
+    }
+    collected += length
+    let isHeld = true
+    const release = () => {
+      if (isHeld) collected -= length
+      isHeld = false
+    }
+    response.once('close', release)
+    readWhole(request, length, release, (bytes) =>
+      take(new DirectArrival(request, response, bodyOf(bytes, headers), release)),
+    )
   }
 }
 
@@ -31,20 +53,32 @@ function hasBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
 }
 
-function isSmall(headers: IncomingHttpHeaders): boolean {
-  const length = Number(headers['content-length'] ?? Number.NaN)
-  return (
-    length <= SMALL_BODY_MAX_BYTES &&
-    headers['content-encoding'] === undefined &&
-    headers['transfer-encoding'] === undefined
-  )
+/** In bytes, as the client says; NaN where it does not, or where what is sent is not what is meant. */
+function lengthOf(headers: IncomingHttpHeaders): number {
+  const isPlain = headers['content-encoding'] === undefined && headers['transfer-encoding'] === undefined
+  return isPlain ? Number(headers['content-length'] ?? Number.NaN) : Number.NaN
 }
 
-function readWhole(request: IncomingMessage, done: (bytes: Buffer) => void): void {
-  const chunks: Buffer[] = []
-  request.on('data', (chunk: Buffer) => chunks.push(chunk))
-  request.on('end', () => done(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
-  request.on('error', () => {})
+/** `length` bytes, of which Node's parser lets through neither more nor less. `cut`: the client went before that. */
+function readWhole(
+  request: IncomingMessage,
+  length: number,
+  cut: () => void,
+  done: (bytes: Buffer) => void,
+): void {
+  let bytes: Buffer = EMPTY
+  let at = 0
+  request.on('data', (chunk: Buffer) => {
+    if (chunk.byteLength === length) bytes = chunk
+    else {
+      // Copied as it comes: a client that sends byte by byte would fill memory with the pieces.
+      if (at === 0) bytes = Buffer.allocUnsafeSlow(length)
+      bytes.set(chunk, at)
+    }
+    at += chunk.byteLength
+  })
+  request.on('end', () => done(bytes))
+  request.on('error', cut)
 }
 
 function bodyOf(bytes: Buffer, headers: IncomingHttpHeaders): ArrivedBody {
@@ -56,11 +90,19 @@ export class DirectArrival implements Arrival {
   readonly body: ArrivedBody
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
+  readonly #release: (() => void) | null
 
-  constructor(request: IncomingMessage, response: ServerResponse, body: ArrivedBody) {
+  /** @param release to be called when the body is not needed any more */
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    body: ArrivedBody,
+    release: (() => void) | null = null,
+  ) {
     this.#request = request
     this.#response = response
     this.body = body
+    this.#release = release
   }
 
   get method(): string {
@@ -104,6 +146,7 @@ export class DirectArrival implements Arrival {
       response.statusMessage = ''
       throw error
     }
+    this.#release?.()
     this.#discardBody()
     if (body === undefined || typeof body === 'string' || Buffer.isBuffer(body)) response.end(body)
     else {
@@ -114,6 +157,7 @@ export class DirectArrival implements Arrival {
   }
 
   abandon(): void {
+    this.#release?.()
     this.#response.destroy()
   }
 

@@ -5,7 +5,7 @@
  * 2. authenticate (401), check the address allowlist and the role (403), act as a subaccount
  * 3. the operation's own checks that need no body (404, 403)
  * 4. take from the rate limit (429)
- * 5. read query and body (400, 413)
+ * 5. read query and body (400, 413); a small body is here before all this (arrival.ts)
  * 6. run the handler, answer
  *
  * Whatever is thrown on the way becomes an answer by the table in `errors.ts`. Files that were spooled are

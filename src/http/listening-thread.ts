@@ -3,6 +3,7 @@
  * A client that goes away is told of until its request is answered.
  */
 import { parentPort, workerData } from 'node:worker_threads'
+import { PassingMap } from '../base/passing.ts'
 import type { AnswerBody, Arrival, ArrivedBody } from './arrival.ts'
 import {
   asBuffer,
@@ -17,6 +18,7 @@ import {
   type ToMain,
   type ToThread,
 } from './between-threads.ts'
+import { JSON_TYPE } from './exchange.ts'
 import { createListener } from './listener.ts'
 
 interface Pending {
@@ -33,10 +35,22 @@ const outbox = new Outbox<ToMain>(port)
 const { deadlines } = workerData as ListeningOptions
 const listener = createListener({ deadlines }, arrived)
 /** By their numbers; those that the main thread has answered have gone. */
-const pending = new Map<number, Pending>()
+const pending = new PassingMap<number, Pending>()
 let lastId = 0
 
+/**
+ * Requests under way, more than connections: only who sends many at a time without reading the answers gets there, and
+ * quicker than the main thread answers.
+ */
+const PENDING_MAX = 12_000
+const TOO_MANY_HEADERS = { 'content-type': JSON_TYPE, 'retry-after': '5', connection: 'close' }
+const TOO_MANY = JSON.stringify({ message: 'Service Unavailable' })
+
 function arrived(arrival: Arrival): void {
+  if (pending.size >= PENDING_MAX) {
+    arrival.answer(503, TOO_MANY_HEADERS, TOO_MANY, () => {})
+    return
+  }
   const id = ++lastId
   const { method, url, remoteAddress, headers, body } = arrival
   const sent = sentBody(body)
@@ -54,12 +68,16 @@ function sentBody(body: ArrivedBody): null | string[] | Uint8Array<ArrayBuffer> 
 }
 
 function sentStream(id: number, { stream }: ArrivedBody & { kind: 'stream' }): SentStream {
-  // Who goes away in the middle is told of by `ended`.
-  stream.on('error', () => {})
-  return new SentStream(stream, {
+  const sent = new SentStream(stream, {
     chunk: (bytes) => outbox.tell(['chunk', id, bytes], bytes),
     end: () => outbox.tell(['end', id]),
   })
+  stream.on('error', () => {})
+  // Of a client that goes away while another of its requests is being answered, this is all that is heard.
+  stream.once('close', () => {
+    if (!sent.hasEnded) ended(id)
+  })
+  return sent
 }
 
 /** Answered, or the client is gone. */
@@ -67,7 +85,7 @@ function ended(id: number): void {
   const known = pending.get(id)
   if (known === undefined) return
   pending.delete(id)
-  outbox.tell(['gone', id, known.arrival.isCut])
+  outbox.tell(['gone', id])
 }
 
 function answer([, id, status, headers, body]: ToThread & ['answer', ...unknown[]]): void {

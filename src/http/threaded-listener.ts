@@ -3,15 +3,20 @@
  * that the main thread had with a message, and everything else waited for that thread (docs/decisions: HTTP on its own
  * thread).
  */
-import { type IncomingHttpHeaders, type OutgoingHttpHeaders, validateHeaderValue } from 'node:http'
+import {
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  validateHeaderName,
+  validateHeaderValue,
+} from 'node:http'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
+import { finished, Readable } from 'node:stream'
 import { Worker } from 'node:worker_threads'
 import { PassingMap } from '../base/passing.ts'
 import type { AnswerBody, Arrival, ArrivedBody } from './arrival.ts'
 import {
   asBuffer,
-  flatHeaders,
+  type FlatHeaders,
   headersFrom,
   type ListeningOptions,
   Outbox,
@@ -25,11 +30,14 @@ import {
 } from './between-threads.ts'
 import type { Deadlines, Listener } from './listener.ts'
 
-/** Young generation of the thread: requests under way and little else. */
-const YOUNG_MB = 24
+/** Young generation of the thread; with 24 MB it is no quicker. */
+const YOUNG_MB = 9
 
 /** Until the next try to listen, after the thread ended by itself. */
 const RESTART_MS = 1_000
+
+/** For the thread to end its connections by itself. */
+const CUT_MS = 2_000
 
 /** @param failed an answer could not be sent, or the thread ended, which is followed by another one */
 export function createThreadedListener(
@@ -44,11 +52,12 @@ export function createThreadedListener(
     const started = new ListeningThread(deadlines, take, failed)
     thread = started
     const opened = started.listen(port, host)
-    void Promise.all([opened, started.ended]).then(
-      ([openedPort, cause]) => {
+    opened.then(
+      async (openedPort) => {
+        const cause = await started.ended
         if (!closing) restart(openedPort, host, cause)
       },
-      () => {},
+      () => started.terminate(),
     )
     return opened
   }
@@ -63,14 +72,7 @@ export function createThreadedListener(
   }
 
   return {
-    async listen(port, host) {
-      try {
-        return await start(port, host)
-      } catch (error) {
-        await thread?.terminate()
-        throw error
-      }
-    },
+    listen: start,
     async close() {
       closing = true
       await thread?.close()
@@ -103,9 +105,13 @@ class ListeningThread {
     this.#worker.on('message', (messages: readonly ToMain[]) => {
       for (const message of messages) this.#hear(message)
     })
+    let cause = new Error('the listening thread ended')
+    this.#worker.on('error', (error: Error) => {
+      cause = error
+    })
+    // Behind everything that it has told.
     this.ended = new Promise((resolve) => {
-      this.#worker.once('error', resolve)
-      this.#worker.once('exit', () => resolve(new Error('the listening thread ended')))
+      this.#worker.once('exit', () => resolve(cause))
     })
     void this.ended.then((error) => this.#end(error))
   }
@@ -122,6 +128,8 @@ class ListeningThread {
 
   cut(): void {
     this.#outbox.tell(['cut'])
+    // A thread that does not hear it ends all the same.
+    setTimeout(() => void this.#worker.terminate(), CUT_MS).unref()
   }
 
   async terminate(): Promise<void> {
@@ -131,7 +139,7 @@ class ListeningThread {
   #end(error: Error): void {
     this.#opened.reject(error)
     this.#closed.resolve()
-    for (const arrival of this.#arrivals.values()) arrival.gone(true)
+    for (const arrival of this.#arrivals.values()) arrival.gone()
     this.#arrivals.clear()
   }
 
@@ -154,7 +162,7 @@ class ListeningThread {
         this.#arrivals.get(message[1])?.pull()
         break
       case 'gone':
-        this.#arrivals.get(message[1])?.gone(message[2])
+        this.#arrivals.get(message[1])?.gone()
         break
       case 'open':
         this.#opened.resolve(message[1])
@@ -183,7 +191,7 @@ class ThreadArrival implements Arrival {
   readonly #id: number
   readonly #outbox: Outbox<ToThread>
   readonly #forget: () => void
-  /** A body that is on its way. */
+  /** A body that is on its way, until all of it is here. */
   #request: ReceivedStream | null = null
   #answer: SentStream | null = null
   /** Of a streamed answer. */
@@ -225,8 +233,7 @@ class ThreadArrival implements Arrival {
     body: AnswerBody,
     broken: (error: Error) => void,
   ): void {
-    const flat = flatHeaders(headers)
-    validate(flat)
+    const flat = sendable(headers)
     if (body instanceof Readable) {
       this.#outbox.tell(['answer', this.#id, status, flat, STREAM])
       this.#send(body, broken)
@@ -236,28 +243,29 @@ class ThreadArrival implements Arrival {
     const bytes = content instanceof Uint8Array ? content : undefined
     this.#outbox.tell(['answer', this.#id, status, flat, content], bytes)
     this.#answered()
-    this.#ended()
+    this.gone()
   }
 
   #send(source: Readable, broken: (error: Error) => void): void {
     this.#source = source
-    this.#answer = new SentStream(source, {
+    const answer = new SentStream(source, {
       chunk: (bytes) => this.#outbox.tell(['chunk', this.#id, bytes], bytes),
       end: () => {
         this.#outbox.tell(['end', this.#id])
         this.#answered()
       },
     })
-    source.on('error', (error) => {
-      if (this.isGone) return
-      broken(error)
+    this.#answer = answer
+    finished(source, (error) => {
+      if (this.isGone || (!error && answer.hasEnded)) return
+      if (error && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') broken(error)
       this.abandon()
     })
   }
 
   abandon(): void {
     if (!this.isGone) this.#outbox.tell(['abandon', this.#id])
-    this.gone(false)
+    this.gone()
   }
 
   chunk(bytes: Uint8Array): void {
@@ -266,20 +274,24 @@ class ThreadArrival implements Arrival {
 
   bodyEnded(): void {
     this.#request?.finish()
+    this.#request = null
   }
 
   pull(): void {
     this.#answer?.pull()
   }
 
-  /** The client went away, or has the whole of a streamed answer. */
-  gone(isCut: boolean): void {
+  /** Answered, or the client went away. */
+  gone(): void {
     if (this.isGone) return
     this.isGone = true
-    this.isCut = isCut
-    if (isCut) this.#request?.destroy(new Error('connection closed'))
+    this.#forget()
+    if (this.#request !== null && !this.#isAnswered) {
+      this.isCut = true
+      this.#request.destroy(new Error('connection closed'))
+    }
     this.#source?.destroy()
-    this.#ended()
+    for (const run of this.#onEnd ?? []) queueMicrotask(run)
   }
 
   onAnswered(run: () => void): void {
@@ -296,24 +308,20 @@ class ThreadArrival implements Arrival {
 
   #answered(): void {
     this.#isAnswered = true
-    for (const run of this.#onAnswered ?? []) run()
-  }
-
-  #ended(): void {
-    this.isGone = true
-    this.#forget()
-    for (const run of this.#onEnd ?? []) run()
+    for (const run of this.#onAnswered ?? []) queueMicrotask(run)
   }
 }
 
 const NO_BODY: ArrivedBody = { kind: 'none' }
 
-/** Names are the program's own. @throws what `ServerResponse.writeHead` would for a value */
-function validate(headers: readonly (string | string[])[]): void {
-  for (let at = 0; at < headers.length; at += 2) {
-    const name = headers[at] as string
-    const value = headers[at + 1] as string | string[]
-    if (typeof value === 'string') validateHeaderValue(name, value)
-    else for (const one of value) validateHeaderValue(name, one)
+/** @throws what `ServerResponse.writeHead` would */
+function sendable(headers: OutgoingHttpHeaders): FlatHeaders {
+  const flat: FlatHeaders = []
+  for (const name in headers) {
+    const value = headers[name]
+    validateHeaderName(name)
+    for (const one of Array.isArray(value) ? value : [value]) validateHeaderValue(name, one as string)
+    flat.push(name, Array.isArray(value) ? value : String(value))
   }
+  return flat
 }
