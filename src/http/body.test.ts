@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, request as httpRequest } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { request as httpRequest } from 'node:http'
 import { after, before, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
-import { readBody } from './body.ts'
 import { operation } from './operation.ts'
 import { basic, echo, startServer, type TestServer } from './testing.ts'
 
@@ -403,33 +401,4 @@ test('an upload that breaks off leaves nothing behind', async () => {
   request.destroy()
   await removed
   assert.deepEqual(await spool.files(), [])
-})
-
-test('a small body whose client went away before it was read ends with an error', async (t) => {
-  const read = Promise.withResolvers<unknown>()
-  const going = createServer((request) => {
-    request.once('close', () => {
-      const options = {
-        limit: { bytes: 1_000, message: '' },
-        spool: null,
-        multipartOnly: false,
-        digest: false,
-      }
-      readBody(request, options).then(() => read.reject(new Error('was read')), read.resolve)
-    })
-    client.destroy()
-  })
-  t.after(() => going.close())
-  going.listen(0, '127.0.0.1')
-  await once(going, 'listening')
-  const { port } = going.address() as AddressInfo
-  const client = httpRequest({
-    port,
-    host: '127.0.0.1',
-    method: 'POST',
-    headers: { 'content-length': '100' },
-  })
-  client.on('error', () => {})
-  client.write('a=')
-  assert.ok((await read.promise) instanceof Error)
 })

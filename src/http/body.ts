@@ -5,12 +5,13 @@
  * 2. A first non-blank byte `{` or `[` means JSON, whatever Content-Type says.
  * 3. Else multipart/form-data is streamed, and url-encoded text (also without Content-Type) is split.
  */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { BadRequest, PayloadTooLarge } from '../base/errors.ts'
+import type { Arrival } from './arrival.ts'
 import { readMultipart } from './multipart.ts'
 import { Fields, isPlainObject, parseUrlencoded, plainName, quotable } from './params.ts'
-import { splitPlainForm } from './small-form.ts'
 import { type FileSpool, Uploads } from './uploads.ts'
 
 export interface BodyLimit {
@@ -58,23 +59,27 @@ export interface RequestBody {
  * @throws PayloadTooLarge over the limit; BadRequest for a broken body; the connection's own error if the
  *   client goes away. When it throws, nothing it spooled is left, and the rest of the body is unread.
  */
-export async function readBody(request: IncomingMessage, options: BodyOptions): Promise<RequestBody> {
+export async function readBody(
+  { headers, body: arrived }: Pick<Arrival, 'headers' | 'body'>,
+  options: BodyOptions,
+): Promise<RequestBody> {
   const { limit, spool, multipartOnly, digest } = options
-  const contentType = request.headers['content-type'] ?? ''
+  const contentType = headers['content-type'] ?? ''
   const mediaType = mediaTypeOf(contentType)
   if (multipartOnly && mediaType !== 'multipart/form-data') {
     const got = quotable(mediaType)
     throw new BadRequest(`Invalid request content type. Expecting 'multipart/form-data' but got '${got}'`)
   }
   const body: RequestBody = { fields: new Fields(), document: undefined, uploads: null }
-  if (!hasBody(request)) return body
-  const whole = isSmall(request, limit) ? await readWhole(request) : null
-  const form = whole && mediaType === 'multipart/form-data' ? splitPlainForm(whole, contentType) : null
-  if (form) {
-    for (const [name, value] of form) body.fields.add(name, value)
+  if (arrived.kind === 'none') return body
+  if (Number(headers['content-length'] ?? 0) > limit.bytes) throw new PayloadTooLarge(limit.message)
+  if (arrived.kind === 'form') {
+    for (const [name, value] of arrived.fields) body.fields.add(name, value)
     return body
   }
-  const source = new PeekedSource(whole ? oneChunk(whole) : limited(unpacked(request), request, limit))
+  const source = new PeekedSource(
+    arrived.kind === 'whole' ? oneChunk(arrived.bytes) : limited(unpacked(arrived.stream, headers), limit),
+  )
   try {
     const first = await source.firstByte()
     if (first === undefined) return body
@@ -109,43 +114,6 @@ const BRACE = 0x7b
 const BRACKET = 0x5b
 /** Blank bytes before the first one that counts; a longer run is no body that anyone sends. */
 const BLANKS_MAX = 64 * 1024
-
-function hasBody(request: IncomingMessage): boolean {
-  const length = request.headers['content-length']
-  return request.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
-}
-
-/** A body up to this size is read as a whole, which costs less than reading it chunk by chunk. */
-const SMALL_BODY_MAX_BYTES = 128 * 1024
-
-function isSmall({ headers }: IncomingMessage, limit: BodyLimit): boolean {
-  const length = Number(headers['content-length'] ?? Number.NaN)
-  return (
-    length <= Math.min(SMALL_BODY_MAX_BYTES, limit.bytes) &&
-    headers['content-encoding'] === undefined &&
-    headers['transfer-encoding'] === undefined
-  )
-}
-
-function readWhole(request: IncomingMessage): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let ended = false
-    const gone = () => {
-      if (!ended) reject(new Error('connection closed'))
-    }
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      ended = true
-      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
-    })
-    request.on('error', reject)
-    // After an answer that did not wait for the body there is no error.
-    request.on('close', gone)
-    // The client went away while its key was looked at: none of these events comes any more.
-    if (request.destroyed) gone()
-  })
-}
 
 async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
@@ -197,8 +165,8 @@ class PeekedSource implements AsyncIterable<Uint8Array> {
 }
 
 /** The body's bytes without its Content-Encoding. Leaving the loop early leaves the connection open. */
-async function* unpacked(request: IncomingMessage): AsyncGenerator<Uint8Array> {
-  const encoding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
+async function* unpacked(request: Readable, headers: IncomingHttpHeaders): AsyncGenerator<Uint8Array> {
+  const encoding = (headers['content-encoding'] ?? 'identity').trim().toLowerCase()
   const raw: AsyncIterable<Uint8Array> = request.iterator({ destroyOnReturn: false })
   if (encoding === 'identity' || encoding === '') return yield* raw
   if (encoding !== 'gzip' && encoding !== 'x-gzip') {
@@ -220,12 +188,7 @@ async function* unpacked(request: IncomingMessage): AsyncGenerator<Uint8Array> {
   }
 }
 
-async function* limited(
-  source: AsyncIterable<Uint8Array>,
-  request: IncomingMessage,
-  limit: BodyLimit,
-): AsyncGenerator<Uint8Array> {
-  if (Number(request.headers['content-length'] ?? 0) > limit.bytes) throw new PayloadTooLarge(limit.message)
+async function* limited(source: AsyncIterable<Uint8Array>, limit: BodyLimit): AsyncGenerator<Uint8Array> {
   let size = 0
   for await (const chunk of source) {
     size += chunk.byteLength

@@ -5,19 +5,20 @@
  * 2. authenticate (401), check the address allowlist and the role (403), act as a subaccount
  * 3. the operation's own checks that need no body (404, 403)
  * 4. take from the rate limit (429)
- * 5. read query and body (400, 413)
+ * 5. read query and body (400, 413); a small body is here before all this (arrival.ts)
  * 6. run the handler, answer
  *
  * Whatever is thrown on the way becomes an answer by the table in `errors.ts`. Files that were spooled are
  * discarded on failure, and after success unless the handler kept them.
  */
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Logger } from 'pino'
 import type { MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { Forbidden, Unauthenticated } from '../base/errors.ts'
 import { chunkSize } from '../base/mime-message.ts'
+import type { Arrival } from './arrival.ts'
 import { type Authenticator, authorize, type Caller, credentialsOf, type Requirement } from './auth.ts'
 import { DEFAULT_BODY_LIMIT, mediaTypeOf, readBody } from './body.ts'
 import { answerTo } from './errors.ts'
@@ -67,7 +68,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
     spec: Operation,
     exchange: Exchange,
   ): Promise<Caller> {
-    const address = remote.address(exchange.request)
+    const address = remote.address(exchange.arrival)
     const found = callerOf(exchange, address)
     const presented = found instanceof Promise ? await found : found
     if (presented === null) {
@@ -127,8 +128,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
   }
 
   function sendError(error: unknown, spec: Operation, exchange: Exchange): void {
-    const { request } = exchange
-    if (request.destroyed && !request.complete) {
+    if (exchange.arrival.isCut) {
       exchange.log.debug({ operation: spec.id }, 'client went away during its request')
       exchange.abandon()
       return
@@ -140,7 +140,6 @@ export function createDispatch(parts: DispatchParts): Dispatch {
     if (answer.status === 401 && mayChallenge(exchange.headers)) {
       exchange.setHeader('www-authenticate', `Basic realm="${parts.authRealm}"`)
     }
-    exchange.discardBody()
     if (answer.status === 401 && spec.plainText401 === true) {
       exchange.setHeader('content-type', 'text/plain; charset=utf-8')
       exchange.send('Forbidden')
@@ -167,7 +166,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
       if (chunk instanceof Uint8Array) exchange.send(Buffer.from(chunk))
       else if (isHead) exchange.send('')
       // Opened, a file would stay open for a client that has gone.
-      else if (exchange.response.destroyed) exchange.abandon()
+      else if (exchange.arrival.isGone) exchange.abandon()
       else exchange.send(streamOf(chunk.open()))
     } else {
       exchange.setHeader('content-type', 'text/event-stream; charset=utf-8')
@@ -205,7 +204,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
       const checked = spec.beforeBody?.({ path, caller })
       if (checked instanceof Promise) await checked
       if (caller !== null) takeFromLimit(caller, spec, exchange)
-      const body = await readBody(exchange.request, {
+      const body = await readBody(exchange.arrival, {
         limit: spec.bodyLimit ?? DEFAULT_BODY_LIMIT,
         spool: acceptsFiles(spec) ? spool : null,
         multipartOnly: spec.multipartOnly === true,
@@ -262,7 +261,7 @@ class RequestContext implements Context<string, Caller | null> {
     this.path = exchange.path
     this.caller = caller
     this.requestId = exchange.id
-    this.remoteAddress = parts.remote.address(exchange.request)
+    this.remoteAddress = parts.remote.address(exchange.arrival)
     this.method = exchange.method
     this.headers = exchange.headers
     this.#exchange = exchange
@@ -270,7 +269,7 @@ class RequestContext implements Context<string, Caller | null> {
   }
 
   get isSecure(): boolean {
-    return this.#parts.remote.isSecure(this.#exchange.request)
+    return this.#parts.remote.isSecure(this.#exchange.arrival)
   }
 
   get onBehalfOf(): string | undefined {
@@ -282,7 +281,7 @@ class RequestContext implements Context<string, Caller | null> {
   }
 
   get signal(): AbortSignal {
-    this.#signal ??= endSignal(this.#exchange.response, this.#parts.closing)
+    this.#signal ??= endSignal(this.#exchange.arrival, this.#parts.closing)
     return this.#signal
   }
 }
@@ -309,14 +308,14 @@ function mayChallenge(headers: IncomingHttpHeaders): boolean {
 }
 
 /** Aborts once the answer is out, the client is gone or the server closes. */
-function endSignal(response: ServerResponse, closing: AbortSignal): AbortSignal {
+function endSignal(arrival: Arrival, closing: AbortSignal): AbortSignal {
   const controller = new AbortController()
   const end = () => {
     closing.removeEventListener('abort', end)
     controller.abort()
   }
-  response.once('close', end)
   closing.addEventListener('abort', end)
-  if (response.destroyed || closing.aborted) end()
+  arrival.onEnd(end)
+  if (closing.aborted) end()
   return controller.signal
 }

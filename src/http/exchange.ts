@@ -2,9 +2,10 @@
  * One request and its answer. The answer's header fields are collected until it is sent, the later one of a name
  * winning; names are written in lower case.
  */
-import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import { pipeline, Readable } from 'node:stream'
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
+import { Readable } from 'node:stream'
 import type { Logger } from 'pino'
+import type { AnswerBody, Arrival } from './arrival.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
@@ -16,10 +17,6 @@ const API_HEADERS = {
   'x-content-type-options': 'nosniff',
 }
 
-/** After an early answer this much of an unread body is still taken in, so that the client, busy writing,
- *  gets to read the answer instead of a reset; then the connection goes. */
-const DISCARDED_BODY_MAX_BYTES = 64 * 1024 * 1024
-
 export interface ExchangeParts {
   logger: Logger
   /** The field of the answer that names the request; in lower case. */
@@ -30,8 +27,7 @@ export interface ExchangeParts {
 
 export class Exchange {
   readonly id: string
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+  readonly arrival: Arrival
   /** The variable parts of the path, decoded. */
   path: Readonly<Record<string, string>> = NO_PARTS
   /** operationId of what answers; undefined for pages and unknown paths. */
@@ -45,10 +41,9 @@ export class Exchange {
   #headers: OutgoingHttpHeaders
   #sent = false
 
-  constructor(id: string, request: IncomingMessage, response: ServerResponse, parts: ExchangeParts) {
+  constructor(id: string, arrival: Arrival, parts: ExchangeParts) {
     this.id = id
-    this.request = request
-    this.response = response
+    this.arrival = arrival
     this.#parts = parts
     this.#headers = this.#firstHeaders()
   }
@@ -60,16 +55,16 @@ export class Exchange {
   }
 
   get method(): string {
-    return this.request.method as string
+    return this.arrival.method
   }
 
   get headers(): IncomingHttpHeaders {
-    return this.request.headers
+    return this.arrival.headers
   }
 
   /** Path and query as they came. */
   get url(): string {
-    return this.request.url as string
+    return this.arrival.url
   }
 
   /** Lines of it name the request. */
@@ -91,7 +86,7 @@ export class Exchange {
    * fields are forgotten, and another answer may be sent.
    * @throws for a header field that cannot be sent
    */
-  send(body: string | Buffer | Readable | undefined): void {
+  send(body: AnswerBody): void {
     if (this.#sent) throw new Error('The request was answered twice')
     this.#sent = true
     const held = this.#parts.beforeSend?.(this)
@@ -106,38 +101,32 @@ export class Exchange {
     this.send(text)
   }
 
-  #write(body: string | Buffer | Readable | undefined): void {
-    const { response, status } = this
+  #write(body: AnswerBody): void {
+    const { arrival, status } = this
     const headers = this.#headers
-    if (response.destroyed) {
+    if (arrival.isGone) {
       if (body instanceof Readable) body.destroy()
       return
     }
+    let content = body
     if (status === 204 || status === 304) {
       // Such an answer has no body, and says nothing of one (RFC 9110 §8.6).
       if (status === 204) delete headers['content-type']
       delete headers['content-length']
+      content = undefined
     } else if (body === undefined) {
       if (this.method !== 'HEAD') headers['content-length'] = 0
     } else if (typeof body === 'string' || Buffer.isBuffer(body)) {
       headers['content-length'] ??= Buffer.byteLength(body)
     }
     try {
-      response.writeHead(status, headers)
+      arrival.answer(status, headers, content, (error) =>
+        this.log.warn({ err: error }, 'an answer was cut off'),
+      )
     } catch (error) {
       this.#headers = this.#firstHeaders()
-      response.statusMessage = ''
       this.#sent = false
       throw error
-    }
-    if (body === undefined || status === 204 || status === 304) response.end()
-    else if (typeof body === 'string' || Buffer.isBuffer(body)) response.end(body)
-    else {
-      // A source that breaks takes the connection with it: a shorter body would look like a whole one.
-      pipeline(body, response, (error) => {
-        if (error && error.code !== 'ERR_STREAM_PREMATURE_CLOSE')
-          this.log.warn({ err: error }, 'an answer was cut off')
-      })
     }
   }
 
@@ -150,20 +139,7 @@ export class Exchange {
   /** Ends the connection without an answer: the client has gone away. */
   abandon(): void {
     this.#sent = true
-    this.response.destroy()
-  }
-
-  /** Lets go of what the client is still sending, up to a limit; the request's own deadline ends a slow one. */
-  discardBody(): void {
-    const { request } = this
-    if (request.complete || request.readableEnded) return
-    let discarded = 0
-    request.on('data', (chunk: Buffer) => {
-      discarded += chunk.byteLength
-      if (discarded > DISCARDED_BODY_MAX_BYTES) request.destroy()
-    })
-    request.on('error', () => {})
-    request.resume()
+    this.arrival.abandon()
   }
 }
 

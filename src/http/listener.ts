@@ -4,10 +4,10 @@
  * (RFC 9112 §6.3), never get past Node's parser.
  */
 import { once } from 'node:events'
-import type { Server } from 'node:http'
-import type { Server as HttpsServer } from 'node:https'
-import type { Socket } from 'node:net'
-import type { Clock, Timer } from '../base/clock.ts'
+import { createServer } from 'node:http'
+import { createServer as createHttpsServer, type ServerOptions } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import { type DirectArrival, takeDirectly } from './direct-arrival.ts'
 import { JSON_TYPE } from './exchange.ts'
 
 /** A client that has not finished its headers by then is no client (slow header attack). */
@@ -18,6 +18,8 @@ const REQUEST_DEADLINE_MS = 5 * 60_000
 const KEEP_ALIVE_MS = 72_000
 /** How often Node looks for connections past a deadline. */
 const DEADLINE_CHECK_MS = 1_000
+/** A client that has not finished its handshake by then is no client; Node's default is two minutes. */
+const TLS_HANDSHAKE_MS = 10_000
 /** Headers of one request; paging tokens are at most 2 KiB, cookies small. */
 const HEADERS_MAX_BYTES = 32 * 1024
 /** Open connections; each costs some 10 KB. Above it the system's backlog waits. */
@@ -32,8 +34,26 @@ export interface Deadlines {
   closeGraceMs?: number
 }
 
-export function serverLimits(deadlines: Deadlines) {
-  return {
+export interface Listener {
+  /**
+   * Resolves with the port once it is open.
+   * @param port 0: any free one
+   * @throws the system's error if it cannot be
+   */
+  listen(port: number, host: string): Promise<number>
+  /** Refuses new connections, ends the idle ones; resolves when the last has ended. */
+  close(): Promise<void>
+  /** Ends all connections. */
+  cut(): void
+}
+
+/** A listener on this thread; `tls`: of its own kind. */
+export function createListener(
+  options: { deadlines?: Deadlines | undefined; tls?: ServerOptions | undefined },
+  take: (arrival: DirectArrival) => void,
+): Listener {
+  const { deadlines = {}, tls } = options
+  const limits = {
     headersTimeout: deadlines.headersMs ?? HEADERS_DEADLINE_MS,
     requestTimeout: deadlines.requestMs ?? REQUEST_DEADLINE_MS,
     keepAliveTimeout: deadlines.keepAliveMs ?? KEEP_ALIVE_MS,
@@ -41,14 +61,35 @@ export function serverLimits(deadlines: Deadlines) {
     maxHeaderSize: HEADERS_MAX_BYTES,
     insecureHTTPParser: false,
   }
-}
-
-export function limitConnections(server: { maxConnections: number }): void {
+  const taking = takeDirectly(take)
+  const server =
+    tls === undefined
+      ? createServer(limits, taking)
+      : createHttpsServer({ ...limits, handshakeTimeout: TLS_HANDSHAKE_MS, ...tls }, taking)
+  server.on('clientError', answerUnparsable)
   server.maxConnections = CONNECTIONS_MAX
+  return {
+    async listen(port, host) {
+      const opened = once(server, 'listening') // rejects on 'error'
+      server.listen({ port, host })
+      await opened
+      return (server.address() as AddressInfo).port
+    },
+    async close() {
+      if (!server.listening) return
+      const ended = once(server, 'close')
+      server.close()
+      server.closeIdleConnections()
+      // A connection that was busy turns idle later, and nobody tells.
+      const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS)
+      await ended.finally(() => clearInterval(sweep))
+    },
+    cut: () => server.closeAllConnections(),
+  }
 }
 
 /** What Node's parser refuses: bad framing, too large headers, a missed deadline. */
-export function answerUnparsable(error: Error & { code?: string }, socket: Socket): void {
+function answerUnparsable(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
@@ -61,30 +102,4 @@ export function answerUnparsable(error: Error & { code?: string }, socket: Socke
   const body = JSON.stringify({ message: status.slice(4) })
   const head = [`HTTP/1.1 ${status}`, `Content-Type: ${JSON_TYPE}`, `Content-Length: ${body.length}`]
   socket.end([...head, 'Connection: close', '', body].join('\r\n'))
-}
-
-/** Resolves once the server is open. @throws the system's error if it cannot be */
-export async function listening(server: Server | HttpsServer, port: number, host: string): Promise<void> {
-  const opened = once(server, 'listening') // rejects on 'error'
-  server.listen({ port, host })
-  await opened
-}
-
-/** A connection that was busy when the server closed turns idle later, and nobody tells. */
-export function everySweep(clock: Clock, run: () => void): Timer {
-  let timer: Timer
-  const arm = () => {
-    run()
-    timer = clock.setTimer(IDLE_SWEEP_MS, arm)
-  }
-  timer = clock.setTimer(IDLE_SWEEP_MS, arm)
-  return { cancel: () => timer.cancel() }
-}
-
-export async function closed(server: Server | HttpsServer): Promise<void> {
-  if (!server.listening) return
-  const ended = once(server, 'close')
-  server.close()
-  server.closeIdleConnections()
-  await ended
 }

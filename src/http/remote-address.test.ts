@@ -1,16 +1,11 @@
 import assert from 'node:assert/strict'
-import type { IncomingMessage } from 'node:http'
 import { test } from 'node:test'
-import { createRemoteAddresses, networkList } from './remote-address.ts'
+import { createRemoteAddresses, networkList, type Origin } from './remote-address.ts'
 
 const trusted = ['10.0.0.0/8', '127.0.0.1', 'fd00::/8']
 
-function from(
-  remoteAddress: string,
-  headers: Record<string, string> = {},
-  encrypted = false,
-): IncomingMessage {
-  return { socket: { remoteAddress, encrypted }, headers } as unknown as IncomingMessage
+function from(remoteAddress: string, headers: Record<string, string> = {}, isEncrypted = false): Origin {
+  return { remoteAddress, isEncrypted, headers }
 }
 
 test('X-Forwarded-For counts from trusted proxies only, from the right', () => {

@@ -1,16 +1,18 @@
 /** The caller's address and scheme, as far as proxies in front may say them. */
-import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
-import type { TLSSocket } from 'node:tls'
+import type { Arrival } from './arrival.ts'
+
+/** What tells where a request comes from. */
+export type Origin = Pick<Arrival, 'remoteAddress' | 'isEncrypted' | 'headers'>
 
 /** Entries of X-Forwarded-For that are looked at, from the right: more proxies in a row do not exist. */
 const HOPS_MAX = 16
 
 export interface RemoteAddresses {
   /** The address of the caller: the nearest one that is not a trusted proxy. IPv4 in its plain form. */
-  address(request: IncomingMessage): string
+  address(request: Origin): string
   /** True if the caller speaks TLS to us or to a trusted proxy. */
-  isSecure(request: IncomingMessage): boolean
+  isSecure(request: Origin): boolean
 }
 
 /**
@@ -21,7 +23,7 @@ export function createRemoteAddresses(trusted: readonly string[]): RemoteAddress
   const proxies = networkList(trusted)
   const isProxy = (address: string) =>
     trusted.length > 0 && proxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
-  const socketAddress = (request: IncomingMessage) => plain(request.socket.remoteAddress ?? '')
+  const socketAddress = (request: Origin) => plain(request.remoteAddress)
 
   return {
     address(request) {
@@ -37,7 +39,7 @@ export function createRemoteAddresses(trusted: readonly string[]): RemoteAddress
       return address
     },
     isSecure(request) {
-      if ((request.socket as Partial<TLSSocket>).encrypted === true) return true
+      if (request.isEncrypted) return true
       const protocol = headerText(request, 'x-forwarded-proto').split(',').at(-1)?.trim().toLowerCase()
       return protocol === 'https' && isProxy(socketAddress(request))
     },
@@ -58,7 +60,7 @@ export function networkList(networks: readonly string[]): BlockList {
   return list
 }
 
-const headerText = (request: IncomingMessage, name: string) => String(request.headers[name] ?? '')
+const headerText = (request: Origin, name: string) => String(request.headers[name] ?? '')
 
 /** `::ffff:192.0.2.1`, an IPv4 peer on a socket of both families (RFC 4291 §2.5.5.2), as `192.0.2.1`. */
 const plain = (address: string) =>

@@ -3,28 +3,20 @@
  * what holds for every answer. Nothing here knows a resource; what the parts need is handed in.
  */
 import { setMaxListeners } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createHttpsServer, type Server as HttpsServer, type ServerOptions } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import type { ServerOptions } from 'node:https'
+import { availableParallelism } from 'node:os'
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import { MethodNotAllowed, NotFound, Unavailable } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
+import type { Arrival } from './arrival.ts'
 import type { Authenticator } from './auth.ts'
 import { createDispatch } from './dispatch.ts'
 import { answerTo } from './errors.ts'
 import { Exchange } from './exchange.ts'
 import type { FailedAttempts } from './failed-attempts.ts'
 import type { Idempotency } from './idempotency.ts'
-import {
-  answerUnparsable,
-  closed,
-  type Deadlines,
-  everySweep,
-  limitConnections,
-  listening,
-  serverLimits,
-} from './listener.ts'
+import { createListener, type Deadlines, type Listener } from './listener.ts'
 import { describeApi } from './openapi.ts'
 import type { JsonSchema, Operation } from './operation.ts'
 import { createOriginPolicy, hostName } from './origin.ts'
@@ -33,12 +25,11 @@ import { type Page, sendPage } from './pages.ts'
 import { PathTable, UriTooLong } from './path-table.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import { createRemoteAddresses } from './remote-address.ts'
+import { createThreadedListener } from './threaded-listener.ts'
 import type { FileSpool } from './uploads.ts'
 
 /** Parameters may come in the query string, yet a long one belongs into the body. */
 const URL_MAX_LENGTH = 16 * 1024
-/** A client that has not finished its handshake by then is no client; Node's default is two minutes. */
-const TLS_HANDSHAKE_MS = 10_000
 /** Time for running requests to end once the server closes. */
 const CLOSE_GRACE_MS = 10_000
 
@@ -81,6 +72,8 @@ export interface HttpServerOptions {
   /** Called once per answered request, for metrics. */
   observe?: (answered: Answered) => void
   deadlines?: Deadlines
+  /** The listener without TLS has a thread of its own; default: where there is more than one processor. */
+  thread?: boolean
 }
 
 export interface Answered {
@@ -136,8 +129,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   let description: JsonSchema | undefined
 
   /** Every request, over TLS or not. */
-  function answer(request: IncomingMessage, response: ServerResponse): void {
-    const exchange = new Exchange(newId(clock.now()), request, response, exchangeParts)
+  function answer(arrival: Arrival): void {
+    const exchange = new Exchange(newId(clock.now()), arrival, exchangeParts)
     try {
       route(exchange)
     } catch (error) {
@@ -187,7 +180,6 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   }
 
   function refuse(error: unknown, exchange: Exchange): void {
-    exchange.discardBody()
     if (error instanceof UriTooLong) {
       exchange.status = 414
       exchange.sendJson({ message: 'URI Too Long' })
@@ -205,14 +197,14 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     const level = () => (exchange.status >= 400 ? 'info' : 'debug')
     if (!exchange.watched && (options.observe || logger.isLevelEnabled(level()))) {
       exchange.watched = true
-      exchange.response.once('finish', () => {
+      exchange.arrival.onAnswered(() => {
         const { operation, method, status, startedAt } = exchange
         const answered = { operation, method, status, durationMs: performance.now() - startedAt }
         options.observe?.(answered)
         exchange.log[level()](answered, 'answered')
       })
     }
-    return options.strictTransport && remote.isSecure(exchange.request)
+    return options.strictTransport && remote.isSecure(exchange.arrival)
       ? announceTls(exchange, options.strictTransport)
       : undefined
   }
@@ -251,28 +243,20 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const describe = () => describeApi(operations, { baseUrl, headerPrefix, schemas })
 
   const { tls } = options
-  const servers: (Server | HttpsServer)[] = [createServer(serverLimits(deadlines), answer)]
-  if (tls !== undefined) {
-    const limits = { ...serverLimits(deadlines), handshakeTimeout: TLS_HANDSHAKE_MS }
-    servers.push(createHttpsServer({ ...limits, ...tls.options }, answer))
-  }
-  for (const server of servers) {
-    server.on('clientError', answerUnparsable)
-    limitConnections(server)
-  }
+  const threaded = options.thread ?? availableParallelism() > 1
+  const failed = (error: Error) => logger.error({ err: error }, 'the HTTP thread failed')
+  const plain = threaded
+    ? createThreadedListener({ deadlines, failed }, answer)
+    : createListener({ deadlines }, answer)
+  const secure = tls && createListener({ deadlines, tls: tls.options }, answer)
+  const listeners: Listener[] = secure ? [plain, secure] : [plain]
 
   async function closeAll(): Promise<void> {
     closing.abort()
     const cut = clock.setTimer(deadlines.closeGraceMs ?? CLOSE_GRACE_MS, () => {
-      for (const server of servers) server.closeAllConnections()
+      for (const listener of listeners) listener.cut()
     })
-    const sweep = everySweep(clock, () => {
-      for (const server of servers) server.closeIdleConnections()
-    })
-    await Promise.all(servers.map(closed)).finally(() => {
-      cut.cancel()
-      sweep.cancel()
-    })
+    await Promise.all(listeners.map((listener) => listener.close())).finally(() => cut.cancel())
   }
   let ended: Promise<void> | undefined
 
@@ -280,12 +264,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     register,
     describe,
     async listen() {
-      const [plain, secure] = servers as [Server, HttpsServer | undefined]
-      await listening(plain, options.port, options.host)
-      const { port } = plain.address() as AddressInfo
+      const port = await plain.listen(options.port, options.host)
       if (secure === undefined || tls === undefined) return { port }
-      await listening(secure, tls.port, options.host)
-      return { port, tlsPort: (secure.address() as AddressInfo).port }
+      return { port, tlsPort: await secure.listen(tls.port, options.host) }
     },
     close() {
       ended ??= closeAll()

@@ -1,0 +1,151 @@
+/**
+ * The thread that speaks HTTP (threaded-listener.ts): its listener's arrivals go to the main thread, answers come back.
+ * A client that goes away is told of until its request is answered.
+ */
+import { parentPort, workerData } from 'node:worker_threads'
+import { PassingMap } from '../base/passing.ts'
+import type { AnswerBody, Arrival, ArrivedBody } from './arrival.ts'
+import {
+  asBuffer,
+  flatHeaders,
+  headersFrom,
+  type ListeningOptions,
+  Outbox,
+  ownBytes,
+  ReceivedStream,
+  SentStream,
+  STREAM,
+  type ToMain,
+  type ToThread,
+} from './between-threads.ts'
+import { JSON_TYPE } from './exchange.ts'
+import { createListener } from './listener.ts'
+
+interface Pending {
+  arrival: Arrival
+  /** The request's body, while it is on its way. */
+  request: SentStream | null
+  /** The answer's. */
+  answer: ReceivedStream | null
+}
+
+if (parentPort === null) throw new Error('This runs as a thread')
+const port = parentPort
+const outbox = new Outbox<ToMain>(port)
+const { deadlines } = workerData as ListeningOptions
+const listener = createListener({ deadlines }, arrived)
+/** By their numbers; those that the main thread has answered have gone. */
+const pending = new PassingMap<number, Pending>()
+let lastId = 0
+
+/**
+ * Requests under way, more than connections: only who sends many at a time without reading the answers gets there, and
+ * quicker than the main thread answers.
+ */
+const PENDING_MAX = 12_000
+const TOO_MANY_HEADERS = { 'content-type': JSON_TYPE, 'retry-after': '5', connection: 'close' }
+const TOO_MANY = JSON.stringify({ message: 'Service Unavailable' })
+
+function arrived(arrival: Arrival): void {
+  if (pending.size >= PENDING_MAX) {
+    arrival.answer(503, TOO_MANY_HEADERS, TOO_MANY, () => {})
+    return
+  }
+  const id = ++lastId
+  const { method, url, remoteAddress, headers, body } = arrival
+  const sent = sentBody(body)
+  const bytes = sent instanceof Uint8Array ? sent : undefined
+  outbox.tell(['arrived', id, method, url, remoteAddress, flatHeaders(headers), sent], bytes)
+  const request = body.kind === 'stream' ? sentStream(id, body) : null
+  pending.set(id, { arrival, request, answer: null })
+  arrival.onEnd(() => ended(id))
+}
+
+function sentBody(body: ArrivedBody): null | string[] | Uint8Array<ArrayBuffer> | typeof STREAM {
+  if (body.kind === 'none') return null
+  if (body.kind === 'form') return body.fields.flat()
+  return body.kind === 'whole' ? ownBytes(body.bytes) : STREAM
+}
+
+function sentStream(id: number, { stream }: ArrivedBody & { kind: 'stream' }): SentStream {
+  const sent = new SentStream(stream, {
+    chunk: (bytes) => outbox.tell(['chunk', id, bytes], bytes),
+    end: () => outbox.tell(['end', id]),
+  })
+  stream.on('error', () => {})
+  // Of a client that goes away while another of its requests is being answered, this is all that is heard.
+  stream.once('close', () => {
+    if (!sent.hasEnded) ended(id)
+  })
+  return sent
+}
+
+/** Answered, or the client is gone. */
+function ended(id: number): void {
+  const known = pending.get(id)
+  if (known === undefined) return
+  pending.delete(id)
+  outbox.tell(['gone', id])
+}
+
+function answer([, id, status, headers, body]: ToThread & ['answer', ...unknown[]]): void {
+  const known = pending.get(id)
+  if (known === undefined) return
+  known.request?.stop()
+  let content: AnswerBody
+  if (body === STREAM) {
+    known.answer = new ReceivedStream(() => outbox.tell(['pull', id]))
+    content = known.answer
+  } else {
+    pending.delete(id)
+    content = body === null || typeof body === 'string' ? (body ?? undefined) : asBuffer(body)
+  }
+  try {
+    // A stream that breaks does so over there, which then abandons the answer.
+    known.arrival.answer(status, headersFrom(headers), content, () => {})
+  } catch (error) {
+    known.arrival.abandon()
+    outbox.tell(['failed', error as Error])
+  }
+}
+
+function abandon(id: number): void {
+  const known = pending.get(id)
+  pending.delete(id)
+  known?.arrival.abandon()
+}
+
+function obey(message: ToThread): void {
+  switch (message[0]) {
+    case 'listen':
+      listener.listen(message[1], message[2]).then(
+        (opened) => outbox.tell(['open', opened]),
+        (error: Error) => outbox.tell(['not-open', { ...error, message: error.message }]),
+      )
+      break
+    case 'answer':
+      answer(message)
+      break
+    case 'abandon':
+      abandon(message[1])
+      break
+    case 'pull':
+      pending.get(message[1])?.request?.pull()
+      break
+    case 'chunk':
+      pending.get(message[1])?.answer?.receive(message[2])
+      break
+    case 'end':
+      pending.get(message[1])?.answer?.finish()
+      break
+    case 'close':
+      void listener.close().then(() => outbox.tell(['closed']))
+      break
+    case 'cut':
+      listener.cut()
+  }
+}
+
+port.on('message', (messages: readonly ToThread[]) => {
+  for (const message of messages) obey(message)
+})
