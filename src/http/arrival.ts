@@ -5,6 +5,8 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 
+export const JSON_TYPE = 'application/json; charset=utf-8'
+
 /** What came with it. A small body is here as a whole, and a plain form split; larger ones are still on their way. */
 export type ArrivedBody =
   | { readonly kind: 'none' }
@@ -13,6 +15,8 @@ export type ArrivedBody =
   | { readonly kind: 'whole'; readonly bytes: Buffer }
   /** Ends with an error when the client goes away before all of it was read. */
   | { readonly kind: 'stream'; readonly stream: Readable }
+
+export const NO_BODY: ArrivedBody = { kind: 'none' }
 
 export type AnswerBody = string | Buffer | Readable | undefined
 
@@ -28,7 +32,7 @@ export interface Arrival {
   readonly body: ArrivedBody
   /** Nobody waits for an answer any more: it was given, or the client has gone. */
   readonly isGone: boolean
-  /** The client went away in the middle of its body. */
+  /** The client went away before all of its body was read. */
   readonly isCut: boolean
   /**
    * Once, unless it throws: then nothing was sent. What is still to come of the request's body is let go of, up to a

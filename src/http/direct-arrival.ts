@@ -1,50 +1,83 @@
 /** Requests as `node:http` gives them, taken as arrivals. */
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import { pipeline } from 'node:stream'
+import type { Socket } from 'node:net'
+import { pipeline, type Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
-import type { AnswerBody, Arrival, ArrivedBody } from './arrival.ts'
+import { Beside } from '../base/beside.ts'
+import { PassingSet } from '../base/passing.ts'
+import { type AnswerBody, type Arrival, type ArrivedBody, JSON_TYPE, NO_BODY } from './arrival.ts'
 import { splitPlainForm } from './small-form.ts'
 
 /** A body up to this size is read as a whole, which costs less than reading it chunk by chunk. */
 const SMALL_BODY_MAX_BYTES = 128 * 1024
 /**
- * Of all bodies that are announced or here as a whole until their request is answered, whoever sends them; beyond it
- * they stay streams, which are read behind the login.
+ * Of all bodies that are announced or here as a whole until the answer has left, whoever sends them; beyond it they stay
+ * streams, which are read behind the login.
  */
 const COLLECTED_MAX_BYTES = 32 * 1024 * 1024
 /** After an early answer this much of an unread body is still taken in, so that the client, busy writing,
  *  gets to read the answer instead of a reset; then the connection goes. */
 const DISCARDED_BODY_MAX_BYTES = 64 * 1024 * 1024
 
-const NO_BODY: ArrivedBody = { kind: 'none' }
 const EMPTY = Buffer.alloc(0)
 
-/** For `createServer`: calls `take` once the body is here, if it is a small one. A client that goes before that asked nothing. */
+/**
+ * Requests under way on one connection from which on more are refused: only who sends many at a time without waiting for
+ * the answers gets there. Node itself reads such as long as no answers wait.
+ */
+const UNDER_WAY_MAX = 100
+const TOO_MANY_HEADERS = { 'content-type': JSON_TYPE, 'retry-after': '5', connection: 'close' }
+const TOO_MANY = JSON.stringify({ message: 'Service Unavailable' })
+
+/**
+ * For `createServer`: calls `take` once the body is here, if it is a small one. A client that goes before that asked
+ * nothing.
+ */
 export function takeDirectly(
   take: (arrival: DirectArrival) => void,
 ): (request: IncomingMessage, response: ServerResponse) => void {
+  const connections = new Beside<Socket, PassingSet<DirectArrival>>()
   let collected = 0
+
+  function underWayOf(socket: Socket): PassingSet<DirectArrival> {
+    const known = connections.get(socket)
+    if (known !== undefined) return known
+    const underWay = connections.set(socket, new PassingSet())
+    // A response behind others is not told that the connection has gone.
+    socket.once('close', () => {
+      for (const arrival of [...underWay]) arrival.end()
+    })
+    return underWay
+  }
+
   return (request, response) => {
+    const underWay = underWayOf(request.socket)
+    const arrival = new DirectArrival(request, response)
+    if (underWay.size >= UNDER_WAY_MAX) {
+      arrival.answer(503, TOO_MANY_HEADERS, TOO_MANY, () => {})
+      return
+    }
+    underWay.add(arrival)
+    arrival.onEnd(() => underWay.delete(arrival))
     const { headers } = request
     if (!hasBody(headers)) {
-      take(new DirectArrival(request, response, NO_BODY))
+      take(arrival)
       return
     }
     const length = lengthOf(headers)
     if (!(length <= SMALL_BODY_MAX_BYTES && collected + length <= COLLECTED_MAX_BYTES)) {
-      take(new DirectArrival(request, response, { kind: 'stream', stream: request }))
+      arrival.body = { kind: 'stream', stream: request }
+      take(arrival)
       return
     }
     collected += length
-    let isHeld = true
-    const release = () => {
-      if (isHeld) collected -= length
-      isHeld = false
-    }
-    response.once('close', release)
-    readWhole(request, length, release, (bytes) =>
-      take(new DirectArrival(request, response, bodyOf(bytes, headers), release)),
-    )
+    arrival.onEnd(() => {
+      collected -= length
+    })
+    readWhole(request, length, (bytes) => {
+      arrival.body = bodyOf(bytes, headers)
+      take(arrival)
+    })
   }
 }
 
@@ -59,13 +92,8 @@ function lengthOf(headers: IncomingHttpHeaders): number {
   return isPlain ? Number(headers['content-length'] ?? Number.NaN) : Number.NaN
 }
 
-/** `length` bytes, of which Node's parser lets through neither more nor less. `cut`: the client went before that. */
-function readWhole(
-  request: IncomingMessage,
-  length: number,
-  cut: () => void,
-  done: (bytes: Buffer) => void,
-): void {
+/** `length` bytes, of which Node's parser lets through neither more nor less. */
+function readWhole(request: IncomingMessage, length: number, done: (bytes: Buffer) => void): void {
   let bytes: Buffer = EMPTY
   let at = 0
   request.on('data', (chunk: Buffer) => {
@@ -77,8 +105,13 @@ function readWhole(
     }
     at += chunk.byteLength
   })
-  request.on('end', () => done(bytes))
-  request.on('error', cut)
+  request.on('end', () => {
+    const whole = bytes
+    // The request lives until its answer has left, which may be long after the body was needed.
+    bytes = EMPTY
+    done(whole)
+  })
+  request.on('error', () => {})
 }
 
 function bodyOf(bytes: Buffer, headers: IncomingHttpHeaders): ArrivedBody {
@@ -87,22 +120,19 @@ function bodyOf(bytes: Buffer, headers: IncomingHttpHeaders): ArrivedBody {
 }
 
 export class DirectArrival implements Arrival {
-  readonly body: ArrivedBody
+  /** Until it is answered. */
+  body: ArrivedBody = NO_BODY
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
-  readonly #release: (() => void) | null
+  /** Of a streamed answer. */
+  #source: Readable | null = null
+  #ended = false
+  #onEnd: (() => void)[] = []
 
-  /** @param release to be called when the body is not needed any more */
-  constructor(
-    request: IncomingMessage,
-    response: ServerResponse,
-    body: ArrivedBody,
-    release: (() => void) | null = null,
-  ) {
+  constructor(request: IncomingMessage, response: ServerResponse) {
     this.#request = request
     this.#response = response
-    this.body = body
-    this.#release = release
+    response.once('close', () => this.end())
   }
 
   get method(): string {
@@ -126,11 +156,11 @@ export class DirectArrival implements Arrival {
   }
 
   get isGone(): boolean {
-    return this.#response.destroyed
+    return this.#ended || this.#response.destroyed
   }
 
   get isCut(): boolean {
-    return this.#request.destroyed && !this.#request.complete
+    return this.isGone && this.body.kind === 'stream' && !this.#request.readableEnded
   }
 
   answer(
@@ -146,10 +176,11 @@ export class DirectArrival implements Arrival {
       response.statusMessage = ''
       throw error
     }
-    this.#release?.()
     this.#discardBody()
+    this.body = NO_BODY
     if (body === undefined || typeof body === 'string' || Buffer.isBuffer(body)) response.end(body)
     else {
+      this.#source = body
       pipeline(body, response, (error) => {
         if (error && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') broken(error)
       })
@@ -157,8 +188,8 @@ export class DirectArrival implements Arrival {
   }
 
   abandon(): void {
-    this.#release?.()
     this.#response.destroy()
+    this.end()
   }
 
   onAnswered(run: () => void): void {
@@ -166,8 +197,17 @@ export class DirectArrival implements Arrival {
   }
 
   onEnd(run: () => void): void {
-    if (this.#response.destroyed) run()
-    else this.#response.once('close', run)
+    if (this.isGone) run()
+    else this.#onEnd.push(run)
+  }
+
+  /** Answered, or the connection is gone. */
+  end(): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#source?.destroy()
+    for (const run of this.#onEnd) run()
+    this.#onEnd = []
   }
 
   /** The request's own deadline ends a slow one. */

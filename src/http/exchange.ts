@@ -5,9 +5,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Logger } from 'pino'
-import type { AnswerBody, Arrival } from './arrival.ts'
-
-export const JSON_TYPE = 'application/json; charset=utf-8'
+import { type AnswerBody, type Arrival, JSON_TYPE } from './arrival.ts'
 
 /** For every answer of the API; pages bring their own. A body opened in a browser runs no script. */
 const API_HEADERS = {

@@ -208,6 +208,51 @@ for (const [name, create] of KINDS) {
     await reading
   })
 
+  test(`${name}: the source of an answer behind another one ends when the client goes`, async (t) => {
+    const { port, next } = await listen(t, create)
+    const socket = createConnection(port, '127.0.0.1')
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2))
+    await next()
+    const second = await next()
+    const source = new Readable({ read() {} })
+    source.on('error', () => {})
+    const closed = new Promise<void>((resolve) => source.once('close', resolve))
+    const ended = new Promise<void>((resolve) => second.onEnd(resolve))
+    second.answer(200, {}, source, NOT_BROKEN)
+    source.push('never sent')
+    socket.destroy()
+    await closed
+    await ended
+  })
+
+  test(`${name}: of more than 100 requests under way on a connection the rest is refused`, async (t) => {
+    const { port, next } = await listen(t, create)
+    const socket = createConnection(port, '127.0.0.1')
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(101))
+    const arrivals = await Promise.all(Array.from({ length: 100 }, next))
+    for (const arrival of arrivals) arrival.answer(200, {}, '', NOT_BROKEN)
+    const text = (await buffer(socket)).toString()
+    assert.deepEqual([text.match(/^HTTP\/1.1 200/gm)?.length, text.match(/HTTP\/1.1 503/g)?.length], [100, 1])
+  })
+
+  test(`${name}: a streamed answer before the body was read arrives as a whole`, async (t) => {
+    const { port, next } = await listen(t, create)
+    // A connection that ended with the answer would be reset under a client that is still sending.
+    const agent = new Agent({ keepAlive: true })
+    t.after(() => agent.destroy())
+    const headers = { 'content-length': String(MIB) }
+    const request = httpRequest({ port, host: '127.0.0.1', method: 'POST', headers, agent })
+    request.end(Buffer.alloc(MIB))
+    const source = new Readable({ read() {} })
+    source.push('first')
+    ;(await next()).answer(200, {}, source, NOT_BROKEN)
+    const response = await responseTo(request)
+    await once(response, 'readable')
+    source.push(Buffer.alloc(MIB))
+    source.push(null)
+    assert.equal((await buffer(response)).byteLength, MIB + 5)
+  })
+
   test(`${name}: a body that is whole but not read yet ends with an error when the client goes`, async (t) => {
     const { next, post } = await listen(t, create)
     const request = post({ 'transfer-encoding': 'chunked' })

@@ -7,8 +7,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createServer as createHttpsServer, type ServerOptions } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
+import { JSON_TYPE } from './arrival.ts'
 import { type DirectArrival, takeDirectly } from './direct-arrival.ts'
-import { JSON_TYPE } from './exchange.ts'
 
 /** A client that has not finished its headers by then is no client (slow header attack). */
 const HEADERS_DEADLINE_MS = 10_000
@@ -24,6 +24,8 @@ const TLS_HANDSHAKE_MS = 10_000
 const HEADERS_MAX_BYTES = 32 * 1024
 /** Open connections; each costs some 10 KB. Above it the system's backlog waits. */
 const CONNECTIONS_MAX = 10_000
+/** For the last answer to be read, before a connection that cannot be parsed any more is ended. */
+const LINGER_MS = 2_000
 /** How often a closing server looks for connections that have become idle. */
 const IDLE_SWEEP_MS = 50
 
@@ -102,4 +104,6 @@ function answerUnparsable(error: Error & { code?: string }, socket: Socket): voi
   const body = JSON.stringify({ message: status.slice(4) })
   const head = [`HTTP/1.1 ${status}`, `Content-Type: ${JSON_TYPE}`, `Content-Length: ${body.length}`]
   socket.end([...head, 'Connection: close', '', body].join('\r\n'))
+  // A client that does not close its side would keep the connection, which no deadline looks at any more.
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }

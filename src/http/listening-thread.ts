@@ -4,7 +4,7 @@
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { PassingMap } from '../base/passing.ts'
-import type { AnswerBody, Arrival, ArrivedBody } from './arrival.ts'
+import { type AnswerBody, type Arrival, type ArrivedBody, NO_BODY } from './arrival.ts'
 import {
   asBuffer,
   flatHeaders,
@@ -18,7 +18,7 @@ import {
   type ToMain,
   type ToThread,
 } from './between-threads.ts'
-import { JSON_TYPE } from './exchange.ts'
+import type { DirectArrival } from './direct-arrival.ts'
 import { createListener } from './listener.ts'
 
 interface Pending {
@@ -34,28 +34,18 @@ const port = parentPort
 const outbox = new Outbox<ToMain>(port)
 const { deadlines } = workerData as ListeningOptions
 const listener = createListener({ deadlines }, arrived)
-/** By their numbers; those that the main thread has answered have gone. */
+/** By their numbers; no longer those whose whole answer is here. */
 const pending = new PassingMap<number, Pending>()
 let lastId = 0
 
-/**
- * Requests under way, more than connections: only who sends many at a time without reading the answers gets there, and
- * quicker than the main thread answers.
- */
-const PENDING_MAX = 12_000
-const TOO_MANY_HEADERS = { 'content-type': JSON_TYPE, 'retry-after': '5', connection: 'close' }
-const TOO_MANY = JSON.stringify({ message: 'Service Unavailable' })
-
-function arrived(arrival: Arrival): void {
-  if (pending.size >= PENDING_MAX) {
-    arrival.answer(503, TOO_MANY_HEADERS, TOO_MANY, () => {})
-    return
-  }
+function arrived(arrival: DirectArrival): void {
   const id = ++lastId
   const { method, url, remoteAddress, headers, body } = arrival
   const sent = sentBody(body)
   const bytes = sent instanceof Uint8Array ? sent : undefined
   outbox.tell(['arrived', id, method, url, remoteAddress, flatHeaders(headers), sent], bytes)
+  // The main thread has it now.
+  if (sent !== STREAM) arrival.body = NO_BODY
   const request = body.kind === 'stream' ? sentStream(id, body) : null
   pending.set(id, { arrival, request, answer: null })
   arrival.onEnd(() => ended(id))
@@ -75,7 +65,7 @@ function sentStream(id: number, { stream }: ArrivedBody & { kind: 'stream' }): S
   stream.on('error', () => {})
   // Of a client that goes away while another of its requests is being answered, this is all that is heard.
   stream.once('close', () => {
-    if (!sent.hasEnded) ended(id)
+    if (!sent.hasEnded && pending.get(id)?.request === sent) ended(id)
   })
   return sent
 }
@@ -92,6 +82,7 @@ function answer([, id, status, headers, body]: ToThread & ['answer', ...unknown[
   const known = pending.get(id)
   if (known === undefined) return
   known.request?.stop()
+  known.request = null
   let content: AnswerBody
   if (body === STREAM) {
     known.answer = new ReceivedStream(() => outbox.tell(['pull', id]))

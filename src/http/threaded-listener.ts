@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { finished, Readable } from 'node:stream'
 import { Worker } from 'node:worker_threads'
 import { PassingMap } from '../base/passing.ts'
-import type { AnswerBody, Arrival, ArrivedBody } from './arrival.ts'
+import { type AnswerBody, type Arrival, type ArrivedBody, NO_BODY } from './arrival.ts'
 import {
   asBuffer,
   type FlatHeaders,
@@ -33,7 +33,7 @@ import type { Deadlines, Listener } from './listener.ts'
 /** Young generation of the thread; with 24 MB it is no quicker. */
 const YOUNG_MB = 9
 
-/** Until the next try to listen, after the thread ended by itself. */
+/** Between two threads that are started because the one before has ended, or could not listen. */
 const RESTART_MS = 1_000
 
 /** For the thread to end its connections by itself. */
@@ -47,6 +47,8 @@ export function createThreadedListener(
   const { deadlines = {}, failed } = options
   let thread: ListeningThread | null = null
   let closing = false
+  /** By `performance.now()`. */
+  let restartedAt = Number.NEGATIVE_INFINITY
 
   function start(port: number, host: string): Promise<number> {
     const started = new ListeningThread(deadlines, take, failed)
@@ -64,11 +66,14 @@ export function createThreadedListener(
 
   function restart(port: number, host: string, cause: Error): void {
     failed(cause)
-    start(port, host).catch((error) => {
-      setTimeout(() => {
+    const waitMs = Math.max(0, restartedAt + RESTART_MS - performance.now())
+    setTimeout(() => {
+      if (closing) return
+      restartedAt = performance.now()
+      start(port, host).catch((error) => {
         if (!closing) restart(port, host, error)
-      }, RESTART_MS)
-    })
+      })
+    }, waitMs)
   }
 
   return {
@@ -311,8 +316,6 @@ class ThreadArrival implements Arrival {
     for (const run of this.#onAnswered ?? []) queueMicrotask(run)
   }
 }
-
-const NO_BODY: ArrivedBody = { kind: 'none' }
 
 /** @throws what `ServerResponse.writeHead` would */
 function sendable(headers: OutgoingHttpHeaders): FlatHeaders {
