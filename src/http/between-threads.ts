@@ -71,10 +71,7 @@ export function headersFrom(flat: FlatHeaders): Record<string, string | string[]
   return headers
 }
 
-/**
- * Tells the other thread. What is told in one turn of the event loop goes as one message, which is a fifth of the cost
- * where there is much of it.
- */
+/** Tells the other thread. What is told in one turn of the event loop goes as one message: each wakes the other side. */
 export class Outbox<M> {
   readonly #port: { postMessage(messages: readonly M[], transfer: Transferable[]): void }
   #messages: M[] = []
