@@ -29,6 +29,24 @@ test('threads sign as the calling one does, with every key', async (t) => {
   }
 })
 
+test('one private key signs for two domains, in turns', async (t) => {
+  const signers = createSigners({ threads: 1, startAt: 1 })
+  t.after(() => signers.close())
+  const numbers = Array.from({ length: 200 }, (_, number) => number)
+  // Until the thread runs.
+  await Promise.all(numbers.map((number) => signers.sign(message(number), KEYS, options)))
+  const inTurns = (number: number): SigningKey[] => [
+    { domain: `d${number % 2}.example`, selector: 's', algorithm: 'rsa', privateKey: rsa },
+  ]
+  const signed = await Promise.all(
+    numbers.map((number) => signers.sign(message(number), inTurns(number), options)),
+  )
+  const expected = await Promise.all(
+    numbers.map((number) => signMessage(message(number), inTurns(number), options)),
+  )
+  assert.deepEqual(signed, expected)
+})
+
 test('a message that cannot be signed fails alone, and its body stays usable', async (t) => {
   const signers = createSigners({ threads: 1, startAt: 1 })
   t.after(() => signers.close())

@@ -11,7 +11,7 @@ import { Worker } from 'node:worker_threads'
 import { type Chunk, chunkSize, type MimeMessage } from '../base/mime-message.ts'
 import { PassingMap } from '../base/passing.ts'
 import { type SigningKey, type SigningOptions, signMessage } from './sign.ts'
-import type { NumberedKey, SigningReply, SigningRequest } from './signing-thread.ts'
+import { FAILED, type SigningReplies, type SigningRequest } from './signing-format.ts'
 
 export interface Signers {
   /** As `signMessage`. */
@@ -110,7 +110,8 @@ class SigningThread {
     number,
     { resolve(fields: string[] | null): void; reject(error: Error): void }
   >()
-  #numbers = new WeakMap<KeyObject, number>()
+  /** Under which number, and for whom, it was last told of a private key. */
+  #told = new WeakMap<KeyObject, { number: number; domain: string; selector: string }>()
   #numbered = 0
   #lastId = 0
   #failed = false
@@ -128,9 +129,7 @@ class SigningThread {
       this.#jobs.clear()
     }
     this.#worker.once('online', ready)
-    this.#worker.on('message', (replies: SigningReply[]) => {
-      for (const reply of replies) this.#settle(reply)
-    })
+    this.#worker.on('message', (replies: SigningReplies) => this.#settle(replies))
     this.#worker.on('error', end)
     this.#worker.on('exit', () => end(new Error('the signing thread ended')))
   }
@@ -148,12 +147,11 @@ class SigningThread {
   ): Promise<string[] | null> {
     if (this.#failed) return Promise.resolve(null)
     if (this.#numbered >= KEYS_MAX) this.#forgetKeys()
-    const numbered = keys.map((key) => this.#told(key))
+    const numbers = keys.map((key) => this.#numberOf(key))
     const id = ++this.#lastId
     return new Promise((resolve, reject) => {
       this.#jobs.set(id, { resolve, reject })
-      const job = { id, headers: [...headers], body, keys: numbered, signedAt: signedAt.getTime() }
-      this.#post({ kind: 'sign', job }, [body.buffer])
+      this.#post([id, signedAt.getTime(), body, numbers.length, ...numbers, ...headers], [body.buffer])
     })
   }
 
@@ -166,25 +164,31 @@ class SigningThread {
   }
 
   #forgetKeys(): void {
-    this.#numbers = new WeakMap()
+    this.#told = new WeakMap()
     this.#numbered = 0
-    this.#post({ kind: 'forget-keys' })
+    this.#post(['forget-keys'])
   }
 
-  #told({ privateKey, domain, selector, algorithm }: SigningKey): NumberedKey {
-    let number = this.#numbers.get(privateKey)
-    if (number === undefined) {
-      number = this.#numbered++
-      this.#numbers.set(privateKey, number)
-      this.#post({ kind: 'key', number, key: privateKey })
+  #numberOf({ privateKey, domain, selector, algorithm }: SigningKey): number {
+    const told = this.#told.get(privateKey)
+    if (told && told.domain === domain && told.selector === selector) return told.number
+    const number = this.#numbered++
+    this.#told.set(privateKey, { number, domain, selector })
+    this.#post(['key', number, { privateKey, domain, selector, algorithm }])
+    return number
+  }
+
+  #settle(replies: SigningReplies): void {
+    for (let at = 0; at < replies.length; ) {
+      const id = replies[at++] as number
+      const count = replies[at++] as number
+      const job = this.#jobs.get(id)
+      this.#jobs.delete(id)
+      if (count === FAILED) job?.reject(new Error(`Cannot sign: ${replies[at++]}`))
+      else {
+        job?.resolve(replies.slice(at, at + count) as string[])
+        at += count
+      }
     }
-    return { domain, selector, algorithm, number }
-  }
-
-  #settle(reply: SigningReply): void {
-    const job = this.#jobs.get(reply.id)
-    this.#jobs.delete(reply.id)
-    if ('fields' in reply) job?.resolve(reply.fields)
-    else job?.reject(new Error(`Cannot sign: ${reply.error}`))
   }
 }

@@ -1,39 +1,18 @@
 /** A thread that signs: hash, canonical forms and signature of one message after the other (signers.ts). */
-import type { KeyObject } from 'node:crypto'
 import { parentPort } from 'node:worker_threads'
 import { type SigningKey, signMessageSync } from './sign.ts'
+import { FAILED, type SigningJob, type SigningReplies, type SigningRequest } from './signing-format.ts'
 
-/** A private key crosses once and goes by its number from then on. */
-export type NumberedKey = Omit<SigningKey, 'privateKey'> & { number: number }
+const keys = new Map<number, SigningKey>()
 
-export interface SigningJob {
-  id: number
-  headers: string[]
-  body: Uint8Array
-  keys: NumberedKey[]
-  /** Unix milliseconds. */
-  signedAt: number
-}
-
-export type SigningRequest =
-  | { kind: 'key'; number: number; key: KeyObject }
-  | { kind: 'forget-keys' }
-  | { kind: 'sign'; job: SigningJob }
-
-export type SigningReply = { id: number; fields: string[] } | { id: number; error: string }
-
-const keys = new Map<number, KeyObject>()
-
-function answer(job: SigningJob): SigningReply {
+function sign([id, signedAt, body, keyCount, ...rest]: SigningJob): void {
   try {
-    const given = job.keys.map(({ number, ...key }) => ({
-      ...key,
-      privateKey: keys.get(number) as KeyObject,
-    }))
-    const signedAt = new Date(job.signedAt)
-    return { id: job.id, fields: signMessageSync(job.headers, job.body, given, { signedAt }) }
+    const given = rest.slice(0, keyCount).map((number) => keys.get(number as number) as SigningKey)
+    const headers = rest.slice(keyCount) as string[]
+    const fields = signMessageSync(headers, body, given, { signedAt: new Date(signedAt) })
+    replies.push(id, fields.length, ...fields)
   } catch (error) {
-    return { id: job.id, error: String((error as Error).stack) }
+    replies.push(id, FAILED, String((error as Error).stack))
   }
 }
 
@@ -42,20 +21,24 @@ function answer(job: SigningJob): SigningReply {
  * loop is sent and settled in one turn, in fewer commits (decision 37).
  */
 const TOGETHER_MAX = 8
-let replies: SigningReply[] = []
+let replies: SigningReplies = []
+/** Jobs among the replies. */
+let told = 0
 
 function tell(): void {
-  if (replies.length > 0) parentPort?.postMessage(replies)
+  if (told > 0) parentPort?.postMessage(replies)
   replies = []
+  told = 0
 }
 
 parentPort?.on('message', (request: SigningRequest) => {
-  if (request.kind === 'key') keys.set(request.number, request.key)
-  else if (request.kind === 'forget-keys') keys.clear()
+  if (request[0] === 'key') keys.set(request[1], request[2])
+  else if (request[0] === 'forget-keys') keys.clear()
   else {
-    replies.push(answer(request.job))
-    if (replies.length >= TOGETHER_MAX) tell()
+    sign(request)
+    told++
+    if (told >= TOGETHER_MAX) tell()
     // Behind all requests that are here already.
-    else if (replies.length === 1) setImmediate(tell)
+    else if (told === 1) setImmediate(tell)
   }
 })
