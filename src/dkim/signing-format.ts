@@ -1,6 +1,6 @@
 /**
- * What the main thread and a signing thread (signers.ts) tell each other. All of it is flat: a clone of an object carries
- * the names of its members and looks them up again (decision 44).
+ * What the main thread and a signing thread (signers.ts) tell each other. Jobs and answers are flat: a clone of an object
+ * carries the names of its members and looks them up again (decision 44).
  */
 import type { SigningKey } from './sign.ts'
 
