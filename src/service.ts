@@ -18,6 +18,7 @@ import { createCertificates } from './composition/certificates.ts'
 import type { Closers, SendingOverrides } from './composition/core.ts'
 import { createCounters } from './composition/counters.ts'
 import { startDomains } from './composition/domains.ts'
+import { startEventIndex } from './composition/event-index.ts'
 import { createAuthenticator, createHttp, createLimiter } from './composition/http.ts'
 import { startLists } from './composition/lists.ts'
 import { DRAIN_MS, guarded, startMail } from './composition/mail.ts'
@@ -155,6 +156,7 @@ export async function startService(
     open.push(() => retention.stop())
     await retention.start()
     counters.start(open)
+    startEventIndex(core, open)
     const authenticator = createAuthenticator(keys, sessions, localKey(sealer), first.accountId)
     const limiter = createLimiter(core)
     const failedAttempts = createFailedAttempts(clock)

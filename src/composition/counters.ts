@@ -1,5 +1,5 @@
 /** Puts together what counts events, and the statistics. */
-import { createTicker } from '../domains/ticker.ts'
+import { createTicker, failingOnce } from '../domains/ticker.ts'
 import { createCounting } from '../metrics/counting.ts'
 import { removeCountersOf, removeOldCounters } from '../metrics/removal.ts'
 import { statsRoutes } from '../metrics/routes.ts'
@@ -14,24 +14,13 @@ const REMOVE_EVERY_MS = 3_600_000
 
 export function createCounters({ store, domains, clock, log }: Core) {
   const counting = createCounting(store, clock)
-  let failing = false
   const jobs = [
     createTicker({
       name: 'counters',
       everyMs: COUNT_EVERY_MS,
       clock,
       log,
-      async work(signal) {
-        try {
-          await counting.run(signal)
-          failing = false
-        } catch (error) {
-          // The ticker logs it: once, not every second until it works again.
-          const known = failing
-          failing = true
-          if (!known) throw error
-        }
-      },
+      work: failingOnce((signal) => counting.run(signal)),
     }),
     createTicker({
       name: 'old-counters',

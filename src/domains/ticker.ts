@@ -57,3 +57,18 @@ export function createTicker(options: {
     },
   }
 }
+
+/** Of failures in a row only the first one is thrown, and so logged: not each of them until it works again. */
+export function failingOnce(work: (signal: AbortSignal) => Promise<void>): typeof work {
+  let failing = false
+  return async (signal) => {
+    try {
+      await work(signal)
+      failing = false
+    } catch (error) {
+      const known = failing
+      failing = true
+      if (!known) throw error
+    }
+  }
+}

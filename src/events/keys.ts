@@ -1,12 +1,13 @@
 /**
- * The queries behind a page: keys of events out of exactly one index. Measured on 2 cores with 1,000,000 events
- * (SQLite, 1.6 GB, a range of 3 days, pages of 100, p50/p95 in ms): no filter 1.7/3.6, event and recipient
- * 0.7/1.3, event and tag 2.5/3.4, event and message id 0.7/1.2, five events and two tags 2.9/4.5.
+ * The queries behind a page: keys of events out of exactly one index. They read `event_keys` and `event_tag_keys`
+ * (migration 0022), which on SQLite are the index, and behind it the few events that are not in it yet. SQLite gives
+ * each part in order and merges them, as long as a query has one such view, and orders by what it selects.
  */
 import { type ExpressionBuilder, sql } from 'kysely'
-import type { Schema } from '../store/schema.ts'
+import type { EventSegmentRow, Schema } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import { recipientHash } from './event.ts'
+import { indexedUpTo } from './indexing.ts'
 import type { CommitPlace, Gap, PageRequest } from './page-request.ts'
 import type { Branch, Plan } from './plan.ts'
 
@@ -22,39 +23,65 @@ export interface KeySearch {
   settled: CommitPlace
 }
 
-/** Keys of the settled area in order of time: the first of every branch, merged. Undefined without branches. */
-export function settledKeys(store: Store, search: KeySearch, gap: Gap | null, size: number) {
-  const direction = search.request.up ? 'asc' : 'desc'
-  const [first, ...others] = search.plan.branches.map((branch) => {
-    const keys = settledBranch(store, search, branch, gap)
-      .orderBy(`${branch.by === 'tag' ? 'event_tags' : 'events'}.timestamp_us`, direction)
-      .orderBy(`${branch.by === 'tag' ? 'event_tags' : 'events'}.seq`, direction)
-      .limit(size)
-    // A branch needs its own LIMIT, which a compound SELECT allows only inside a subquery.
-    return store.db.selectFrom(keys.as('branch')).selectAll()
+export interface Key {
+  seq: number
+  tx: number
+  timestamp_us: number
+}
+
+/** The first `size` keys of the settled area beyond `gap`, in order of time. */
+export async function settledKeys(
+  store: Store,
+  search: KeySearch,
+  gap: Gap | null,
+  size: number,
+): Promise<Key[]> {
+  const { branches } = search.plan
+  if (store.kind === 'sqlite' && branches[0]?.by === 'recipient') {
+    return keysBySegment(store, { ...search, gap, size })
+  }
+  return (await settledQuery(store, { ...search, gap, size })?.execute()) ?? []
+}
+
+/** What one look at an area asks for. */
+type Look = KeySearch & { gap: Gap | null; size: number }
+
+/** The first of every branch, merged. Undefined without branches. */
+export function settledQuery(store: Store, look: Look) {
+  const direction = look.request.up ? 'asc' : 'desc'
+  const branches = look.plan.branches.map((branch) => {
+    const table = branch.by === 'tag' ? 'event_tags' : 'events'
+    return settledPart(source(store, branch), store, look, branch.by)
+      .where((of) => indexed(of, branch, look.request.domainName))
+      .orderBy(`${table}.timestamp_us`, direction)
+      .orderBy(`${table}.seq`, direction)
+      .limit(look.size)
   })
-  if (!first || others.length === 0) return first
-  const all = others.reduce((union, branch) => union.unionAll(branch), first)
+  if (branches.length <= 1) return branches[0]
+  const all = branches
+    // A branch needs its own LIMIT, which a compound SELECT allows only inside a subquery.
+    .map((branch) => store.db.selectFrom(branch.as('branch')).selectAll())
+    .reduce((union, branch) => union.unionAll(branch))
   return store.db
     .selectFrom(all.as('branches'))
     .selectAll()
     .orderBy('timestamp_us', direction)
     .orderBy('seq', direction)
-    .limit(size)
+    .limit(look.size)
 }
 
 /**
- * One stretch of an index. Conditions that hold beside it are written so that no index fits them (`|| ''`,
- * `+ 0`): with one index per question neither planner can pick a worse one.
+ * Conditions that hold beside those of the index are written so that no index fits them (`|| ''`, `+ 0`): with one
+ * index per question neither planner can pick a worse one.
  */
-function settledBranch(store: Store, search: KeySearch, branch: Branch, gap: Gap | null) {
-  const { request, plan, lowUs, highUs, start } = search
+function settledPart(from: Source, store: Store, look: Look, by: Branch['by']) {
+  const { request, plan, lowUs, highUs, start, gap } = look
   const { domainName, accountId } = request
-  const table = branch.by === 'tag' ? 'event_tags' : 'events'
-  let keys = source(store, branch)
+  const table = by === 'tag' ? 'event_tags' : 'events'
+  let keys = from
     .select((of) => [
       of.ref(`${table}.seq`).as('seq'),
-      of.ref('events.tx').as('tx'),
+      txOf(store).as('tx'),
       of.ref(`${table}.timestamp_us`).as('timestamp_us'),
     ])
     .where(`${table}.timestamp_us`, '>=', lowUs)
@@ -64,35 +91,104 @@ function settledBranch(store: Store, search: KeySearch, branch: Branch, gap: Gap
     const place = sql`(${gap.us}, ${gap.seq})`
     keys = keys.where(request.up ? sql<boolean>`${places} >= ${place}` : sql<boolean>`${places} < ${place}`)
   }
-  if (request.ascending) keys = keys.where(below(start))
-  if (branch.by === 'time') {
+  if (request.ascending) keys = keys.where(below(store, start))
+  if (by === 'time') {
     keys = keys.where('events.account_id', '=', accountId).where('events.domain_name', '=', domainName)
   } else {
     keys = keys.where(unindexed('events.account_id'), '=', accountId)
-    if (branch.by === 'recipient' || branch.by === 'message') {
+    if (by === 'recipient' || by === 'message') {
       keys = keys.where(unindexed('events.domain_name'), '=', domainName)
     }
   }
-  if (branch.by === 'message' && plan.recipients) {
-    const hashes = plan.recipients.map((recipient) => recipientHash(domainName, recipient))
-    keys = keys.where(sql<number>`events.recipient_hash + 0`, 'in', hashes)
+  if (by === 'message' && plan.recipients) {
+    keys = keys.where(sql<number>`events.recipient_hash + 0`, 'in', hashesOf(look))
   }
-  if (plan.events && branch.by !== 'event' && branch.by !== 'tag') {
+  if (plan.events && by !== 'event' && by !== 'tag') {
     keys = keys.where(unindexed('events.event'), 'in', plan.events)
   }
-  return keys.where((of) => indexed(of, branch, domainName))
+  return keys
 }
 
-/** The events themselves, or the narrow table of tags first: SQLite keeps the order of a cross join. */
-function source(store: Store, branch: Branch): TagSource {
+/** The keys of all events, or the narrow table of tags first: SQLite keeps the order of a cross join. */
+function source(store: Store, branch: Branch): Source {
   if (branch.by === 'tag') return tagSource(store)
   // One type for both; a query names `event_tags` only where it is joined.
-  return store.db.selectFrom('events') as unknown as TagSource
+  return store.db.selectFrom('event_keys as events') as unknown as Source
 }
 
 const tagSource = (store: Store) =>
-  store.db.selectFrom('event_tags').crossJoin('events').whereRef('events.seq', '=', 'event_tags.seq')
-type TagSource = ReturnType<typeof tagSource>
+  store.db
+    .selectFrom('event_tag_keys as event_tags')
+    .crossJoin('events')
+    .whereRef('events.seq', '=', 'event_tags.seq')
+type Source = ReturnType<typeof tagSource>
+
+/**
+ * On SQLite the events of a recipient lie in one stretch per segment (migration 0022). Segments follow each other in
+ * time, and overlap a little. They are looked at in that order, more of them at a time while there is not enough.
+ */
+async function keysBySegment(store: Store, look: Look): Promise<Key[]> {
+  // First those that are in no segment yet: what gets into one meanwhile is met twice, not missed.
+  const found = new Map<number, Key>()
+  const add = (keys: Key[]) => {
+    for (const key of keys) found.set(key.seq, key)
+  }
+  add(await freshQuery(store, look).execute())
+  const segments = await segmentsQuery(store, look).execute()
+  for (let at = 0, count = 1; at < segments.length; at += count, count *= 4) {
+    const some = segments.slice(at, at + count).map(({ segment }) => segment)
+    add(await segmentQuery(store, look, some).execute())
+    const last = inOrder(found, look).at(look.size - 1)
+    const next = segments[at + count]
+    if (last && next && isBefore(last, next, look)) break
+  }
+  return inOrder(found, look).slice(0, look.size)
+}
+
+function inOrder(found: Map<number, Key>, { request }: Look): Key[] {
+  const sign = request.up ? 1 : -1
+  return [...found.values()].sort((a, b) => sign * (a.timestamp_us - b.timestamp_us || a.seq - b.seq))
+}
+
+/** Whether the key comes before everything in this segment, and in those behind it. */
+const isBefore = (key: Key, segment: EventSegmentRow, { request }: Look) =>
+  request.up ? key.timestamp_us < segment.low_us : key.timestamp_us > segment.high_us
+
+/** The segments that may hold something beyond the gap, in the order of the look. */
+function segmentsQuery(store: Store, { request, lowUs, highUs, gap }: Look) {
+  const from = request.up && gap?.in === 'settled' ? Math.max(lowUs, gap.us) : lowUs
+  const to = !request.up && gap?.in === 'settled' ? Math.min(highUs, gap.us) : highUs
+  const query = store.db
+    .selectFrom('event_segments')
+    .selectAll()
+    .where('high_us', '>=', from)
+    .where('low_us', '<=', to)
+  return request.up ? query.orderBy('low_us', 'asc') : query.orderBy('high_us', 'desc')
+}
+
+/** The first keys of the plan's recipients among those of these segments. */
+export function segmentQuery(store: Store, look: Look, segments: readonly number[]) {
+  const rows = store.db.selectFrom('event_index as events').where('events.segment', 'in', segments)
+  return recipientQuery(rows as unknown as Source, store, look)
+}
+
+/** The same among the events that are in no segment yet. */
+function freshQuery(store: Store, look: Look) {
+  const rows = store.db.selectFrom('events').where('events.seq', '>', indexedUpTo)
+  return recipientQuery(rows as unknown as Source, store, look)
+}
+
+function recipientQuery(rows: Source, store: Store, look: Look) {
+  const direction = look.request.up ? 'asc' : 'desc'
+  return settledPart(rows, store, look, 'recipient')
+    .where('events.recipient_hash', 'in', hashesOf(look))
+    .orderBy('events.timestamp_us', direction)
+    .orderBy('events.seq', direction)
+    .limit(look.size)
+}
+
+const hashesOf = ({ plan, request }: KeySearch) =>
+  (plan.recipients ?? []).map((recipient) => recipientHash(request.domainName, recipient))
 
 function indexed(of: ExpressionBuilder<Schema, 'events' | 'event_tags'>, branch: Branch, domainName: string) {
   switch (branch.by) {
@@ -114,23 +210,37 @@ function indexed(of: ExpressionBuilder<Schema, 'events' | 'event_tags'>, branch:
 }
 
 const unindexed = (column: string) => sql<string>`${sql.ref(column)} || ''`
-const below = ({ tx, seq }: CommitPlace) => sql<boolean>`(events.tx, events.seq) < (${tx}, ${seq})`
-const atOrAbove = ({ tx, seq }: CommitPlace) => sql<boolean>`(events.tx, events.seq) >= (${tx}, ${seq})`
+
+/** SQLite commits in the order of `seq`, and `tx` is always 0. */
+const txOf = ({ kind }: Store) => (kind === 'sqlite' ? sql.lit<number>(0) : sql.ref<number>('events.tx'))
+const placeColumns = ({ kind }: Store) =>
+  sql.raw(kind === 'sqlite' ? 'events.seq' : '(events.tx, events.seq)')
+const placeValue = ({ kind }: Store, { tx, seq }: CommitPlace) =>
+  kind === 'sqlite' ? sql`${seq}` : sql`(${tx}, ${seq})`
+const below = (store: Store, place: CommitPlace) =>
+  sql<boolean>`${placeColumns(store)} < ${placeValue(store, place)}`
+const atOrAbove = (store: Store, place: CommitPlace) =>
+  sql<boolean>`${placeColumns(store)} >= ${placeValue(store, place)}`
 
 /** Keys of what became final since, in order of commit. */
-export function sinceKeys(store: Store, search: KeySearch, gap: Gap | null, size: number) {
-  const { request, plan, lowUs, highUs, start, settled } = search
+export function sinceQuery(store: Store, look: Look) {
+  const { request, plan, lowUs, highUs, start, settled, gap, size } = look
   const place = gap?.in === 'since' ? gap : null
   const direction = request.up ? 'asc' : 'desc'
   let keys = store.db
-    .selectFrom('events')
+    .selectFrom('event_keys as events')
     .select(['seq', 'tx', 'timestamp_us'])
     .where('domain_name', '=', request.domainName)
     .where(unindexed('events.account_id'), '=', request.accountId)
     .where(sql<number>`timestamp_us + 0`, '>=', lowUs)
     .where(sql<number>`timestamp_us + 0`, '<=', highUs)
-    .where(atOrAbove(request.up ? (place ?? start) : start))
-    .where(below(request.up ? settled : (place ?? settled)))
+    .where(atOrAbove(store, request.up ? (place ?? start) : start))
+    .where(below(store, request.up ? settled : (place ?? settled)))
   if (plan.events) keys = keys.where(unindexed('events.event'), 'in', plan.events)
-  return keys.orderBy('tx', direction).orderBy('seq', direction).limit(size)
+  if (store.kind === 'postgres') keys = keys.orderBy('tx', direction)
+  return keys.orderBy('seq', direction).limit(size)
 }
+
+/** The first `size` keys of what became final since, beyond `gap`, in order of commit. */
+export const sinceKeys = (store: Store, search: KeySearch, gap: Gap | null, size: number): Promise<Key[]> =>
+  sinceQuery(store, { ...search, gap, size }).execute()

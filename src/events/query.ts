@@ -15,7 +15,7 @@ import type { EventRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import { passes } from './fields.ts'
 import { type Filter, parseFilter } from './filter.ts'
-import { type KeySearch, settledKeys, sinceKeys } from './keys.ts'
+import { type Key, type KeySearch, settledKeys, sinceKeys } from './keys.ts'
 import type { CommitPlace, Gap, PageRequest } from './page-request.ts'
 import { planOf } from './plan.ts'
 
@@ -39,7 +39,6 @@ const SHORT_SEARCH_CHUNKS = 4
 /** Long searches at a time, so that they never take the database from everybody else. */
 const LONG_SEARCHES_MAX = 2
 
-type Key = { seq: number; tx: number; timestamp_us: number }
 type Row = Key & Pick<EventRow, 'id' | 'event' | 'payload_json'>
 interface Found {
   key: Key
@@ -81,7 +80,7 @@ export function createEventReader(store: Store, retentionMs: number): EventReade
     },
     async hasEvents(accountId, domainName) {
       const row = await store.db
-        .selectFrom('events')
+        .selectFrom('event_keys')
         .select('seq')
         .where('account_id', '=', accountId)
         .where('domain_name', '=', domainName)
@@ -225,8 +224,8 @@ async function readRows(
   gap: Gap | null,
   size: number,
 ): Promise<Row[]> {
-  const query = area === 'since' ? sinceKeys : settledKeys
-  const keys: Key[] = (await query(store, search, gap, size)?.execute()) ?? []
+  const keysOf = area === 'since' ? sinceKeys : settledKeys
+  const keys = await keysOf(store, search, gap, size)
   if (keys.length === 0) return []
   const rows = await store.db
     .selectFrom('events')

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pino from 'pino'
 import { createTestClock } from '../../test/support/clock.ts'
+import { indexAll } from '../../test/support/event-index.ts'
 import { eventually } from '../../test/support/service.ts'
 import { eachStore } from '../../test/support/stores.ts'
 import { ConfigError, readConfig } from '../config.ts'
@@ -36,7 +37,7 @@ async function writeDaily(store: Store, days: number, perDay: number): Promise<s
   return events.map(({ id }) => id)
 }
 
-const count = async (store: Store, table: 'events' | 'event_tags') => {
+const count = async (store: Store, table: 'events' | 'event_tags' | 'event_keys') => {
   const row = await store.db
     .selectFrom(table)
     .select((of) => of.fn.countAll().as('count'))
@@ -46,6 +47,7 @@ const count = async (store: Store, table: 'events' | 'event_tags') => {
 
 eachStore('events beyond their age go in batches, with their tags; the newest row stays', async (store) => {
   const ids = await writeDaily(store, 4, 400)
+  await indexAll(store)
   const now = NOW_MS + 5 * DAY_MS
   assert.equal(await retention(store, now, 3).run(), 800)
   assert.equal(await count(store, 'events'), 800)
@@ -55,6 +57,7 @@ eachStore('events beyond their age go in batches, with their tags; the newest ro
   assert.equal(await retention(store, now + 365 * DAY_MS, 3).run(), 799)
   assert.equal(await count(store, 'events'), 1)
   assert.equal(await count(store, 'event_tags'), 1)
+  assert.equal(await count(store, 'event_keys'), 1)
 })
 
 eachStore('events beyond the space allowed go, but never those of the last three days', async (store) => {

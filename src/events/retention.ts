@@ -8,7 +8,7 @@
  */
 import type { Logger } from 'pino'
 import type { Clock, Timer } from '../base/clock.ts'
-import type { Store } from '../store/store.ts'
+import type { Statement, Store } from '../store/store.ts'
 import { type EventFollower, followedPlace, isBehind } from './follower.ts'
 import type { CommitPlace } from './page-request.ts'
 
@@ -119,6 +119,11 @@ export function createEventRetention(parts: RetentionParts): EventRetention {
   }
 }
 
+const REMOVE_SEGMENTS: Statement = {
+  sql: 'DELETE FROM event_segments WHERE segment < (SELECT min(seq) >> 14 FROM events)',
+  values: [],
+}
+
 /** Deletes those of the `size` oldest rows that are before `cutoffUs`, and up to `seen`; resolves how many. */
 async function deleteBatch(
   store: Store,
@@ -139,6 +144,7 @@ async function deleteBatch(
   if (old.length === 0) return 0
   const gone = old.map(({ seq }) => seq)
   await store.db.deleteFrom('events').where('seq', 'in', gone).execute()
+  if (store.kind === 'sqlite') await store.commit([REMOVE_SEGMENTS])
   return old.length
 }
 

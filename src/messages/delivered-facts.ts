@@ -1,6 +1,7 @@
 /** What only the delivered event of a copy tells: when, from which address, to which provider, with which headers and key. */
 import { sql } from 'kysely'
 import { recipientHash } from '../events/event.ts'
+import { toRecipients } from '../events/indexing.ts'
 import type { DeliveryRow, PastDeliveryRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import type { ListCopy } from './copy.ts'
@@ -30,6 +31,9 @@ interface DeliveredPayload {
   'mailing-list'?: { sid?: unknown }
 }
 
+/** A delivered event is written with the last change of its delivery, but the clock may have been set in between. */
+const CLOCK_SET_MS = 3_600_000
+
 /**
  * Facts by delivery id, of deliveries of one message; those without a delivered event are left out. Found by
  * recipient, not by message id: a list's post has more events than is good to go through once per chunk. The id is
@@ -38,15 +42,17 @@ interface DeliveredPayload {
 export async function deliveredFacts(
   store: Store,
   message: { messageId: string; domainName: string; createdAt: number },
-  deliveries: readonly Pick<DeliveryRow, 'id' | 'message_pk' | 'recipient' | 'list_json'>[],
+  deliveries: readonly Pick<DeliveryRow, 'id' | 'message_pk' | 'recipient' | 'list_json' | 'updated_at'>[],
 ): Promise<Map<string, DeliveredFacts>> {
   if (deliveries.length === 0) return new Map()
   const hashes = deliveries.map(({ recipient }) => recipientHash(message.domainName, recipient))
+  const changedAt = Math.max(...deliveries.map(({ updated_at }) => updated_at))
   const rows = await store.db
     .selectFrom('events')
     .select(['recipient', 'timestamp_us', 'payload_json'])
-    .where('recipient_hash', 'in', [...new Set(hashes)])
-    .where('timestamp_us', '>=', message.createdAt * 1000)
+    .where(
+      toRecipients(store, [...new Set(hashes)], message.createdAt * 1000, (changedAt + CLOCK_SET_MS) * 1000),
+    )
     .where('event', '=', 'delivered')
     // As an expression, so that no database goes by the index of message ids.
     .where(sql`message_id || ''`, '=', message.messageId)

@@ -282,5 +282,5 @@ eachStore('the tags of a message are found by its id, however much its domain se
   assert.ok(search)
   if (store.kind !== 'sqlite') return
   const plan = await store.read({ ...search, sql: `EXPLAIN QUERY PLAN ${search.sql}` })
-  assert.match(JSON.stringify(plan), /events_message/)
+  assert.match(JSON.stringify(plan), /event_index_message/)
 })

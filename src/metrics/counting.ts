@@ -116,9 +116,10 @@ function countedOf(row: FollowedEvent): Counted {
 const namesNoTags = (row: FollowedEvent) => row.event === 'unsubscribed' && row.tags_json === '["*"]'
 
 /** Two texts joined are no column with an index: by domain and event SQLite would read all that the domain accepted. */
-const FIRST_TAGS = `SELECT tags_json FROM events
+const FIRST_TAGS = `SELECT tags_json FROM events WHERE seq = (SELECT seq FROM (
+  SELECT seq, timestamp_us FROM event_keys
   WHERE message_id = ? AND account_id || '' = ? AND domain_name || '' = ? AND event || '' = 'accepted'
-  ORDER BY timestamp_us LIMIT 1`
+  ORDER BY timestamp_us LIMIT 1) AS first)`
 
 /** As its first event names them, as long as that is kept. */
 async function tagsOfMessage(store: Store, row: FollowedEvent): Promise<string[]> {

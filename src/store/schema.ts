@@ -264,7 +264,32 @@ export interface EventRow {
   recipient_hash: number | null
 }
 
-/** Written by triggers on `events`. */
+/** What finds an event, in the view of all of them (migration 0022). */
+export interface EventKeyRow {
+  seq: number
+  tx: number
+  account_id: string
+  domain_name: string
+  event: string
+  timestamp_us: number
+  message_id: string | null
+  recipient_hash: number | null
+}
+
+/** SQLite: the same of the events that are indexed (src/events/indexing.ts). */
+export interface EventIndexRow extends Omit<EventKeyRow, 'tx'> {
+  /** The database fills it. */
+  segment: Generated<number>
+}
+
+/** SQLite: the times between which the events of a segment lie, Unix microseconds. */
+export interface EventSegmentRow {
+  segment: number
+  low_us: number
+  high_us: number
+}
+
+/** Written by a trigger on `events`; on SQLite with the index. */
 export interface EventTagRow {
   domain_name: string
   tag: string
@@ -641,6 +666,10 @@ export interface Schema {
   past_deliveries: PastDeliveryRow
   events: EventRow
   event_tags: EventTagRow
+  event_keys: EventKeyRow
+  event_tag_keys: EventTagRow
+  event_index: EventIndexRow
+  event_segments: EventSegmentRow
   event_followers: EventFollowerRow
   counters: CounterRow
   counted_visits: CountedVisitRow

@@ -184,11 +184,16 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
       let events = 0
       let queued = 0
       for (let after = 0; ; ) {
-        const rows = await eventsOf(store, accountId, span)
-          .select(['seq', 'id', 'domain_name', 'event', 'payload_json'])
+        const keys = eventKeysOf(store, accountId, span)
+          .select('seq')
           .where('seq', '>', after)
           .orderBy('seq')
           .limit(REPLAY_PAGE)
+        const rows = await store.db
+          .selectFrom('events')
+          .select(['seq', 'id', 'domain_name', 'event', 'payload_json'])
+          .where('seq', 'in', keys)
+          .orderBy('seq')
           .execute()
         const posts: NewPost[] = []
         for (const row of rows) {
@@ -209,11 +214,11 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
   }
 }
 
-/** Events of the span; `failed` ones of either severity, since the column does not tell. */
-function eventsOf(store: Store, accountId: string, span: ReplaySpan) {
+/** Keys of the events of the span; `failed` ones of either severity, since the column does not tell. */
+function eventKeysOf(store: Store, accountId: string, span: ReplaySpan) {
   const names = new Set(span.types.map((type) => (type.endsWith('_fail') ? 'failed' : type)))
   const query = store.db
-    .selectFrom('events')
+    .selectFrom('event_keys')
     .where('account_id', '=', accountId)
     .where('timestamp_us', '>=', Math.floor(span.from * 1000))
     .where('timestamp_us', '<=', Math.ceil(span.to * 1000))
@@ -222,7 +227,7 @@ function eventsOf(store: Store, accountId: string, span: ReplaySpan) {
 }
 
 async function countOf(store: Store, accountId: string, span: ReplaySpan): Promise<number> {
-  const row = await eventsOf(store, accountId, span)
+  const row = await eventKeysOf(store, accountId, span)
     .select((of) => of.fn.countAll<number>().as('count'))
     .executeTakeFirstOrThrow()
   return Number(row.count)

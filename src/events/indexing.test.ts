@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { test } from 'node:test'
+import pino from 'pino'
+import { createTestClock } from '../../test/support/clock.ts'
+import { indexAll } from '../../test/support/event-index.ts'
+import { temporaryFolder } from '../../test/support/stores.ts'
+import { readMigrations, VERSION_TABLE } from '../store/migrate.ts'
+import { openSqlite } from '../store/sqlite.ts'
+import type { SqlValue, Statement, Store } from '../store/store.ts'
+import { type EventRecord, eventStatement } from './event.ts'
+import { createEventReader } from './query.ts'
+import { createEventRetention, DAY_MS } from './retention.ts'
+import { deliveredAt, follow, NOW_MS, request } from './testing.ts'
+
+const LATER_MS = NOW_MS + 2 * DAY_MS
+
+function sqliteTest(name: string, run: (store: Store) => Promise<void>): void {
+  test(name, async (t) => {
+    const store = await openSqlite(await temporaryFolder(t))
+    try {
+      await run(store)
+    } finally {
+      await store.close()
+    }
+  })
+}
+
+/** The row of an event at a place of our choice: segments of 16,384 events are otherwise long to fill. */
+function statementAt(seq: number, event: EventRecord): Statement {
+  const { sql, values } = eventStatement(event)
+  return { sql: sql.replace('(', '(seq, ').replace('(?', '(?, ?'), values: [seq as SqlValue, ...values] }
+}
+
+/** Pseudo-random numbers below 1 of a fixed seed. */
+function numbers(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
+    return state / 2_147_483_648
+  }
+}
+
+sqliteTest(
+  'pages of a recipient go through all segments and what is in none, in order of time',
+  async (store) => {
+    const random = numbers(7)
+    const people = ['alice@example.org', 'bob@example.org', 'carol@example.org']
+    const events: EventRecord[] = []
+    for (let number = 0; number < 160; number++) {
+      // Late by up to three segments, and many at the same time.
+      const atMs = 1000 * Math.floor(number / 2 - random() * 16)
+      const event = deliveredAt(atMs, people[Math.floor(random() ** 2 * people.length)])
+      events.push(event)
+      await store.commit([statementAt(1 + number * 3000, event)])
+      if (number === 140) await indexAll(store)
+    }
+    const reader = createEventReader(store, 30 * DAY_MS)
+    const place = ({ id }: EventRecord) => events.findIndex((event) => event.id === id)
+    const sorted = events.toSorted((a, b) => a.timestampUs - b.timestampUs || place(a) - place(b))
+    for (const limit of [1, 3, 7, 50]) {
+      for (const names of [[people[0]], [people[2]], [people[1], people[2]], ['nobody@example.org']]) {
+        for (const ascending of [true, false]) {
+          const filters = [['recipient', names.join(' OR ')]] as [['recipient', string]]
+          const bounds = { lowUs: (NOW_MS + 9000) * 1000, highUs: (NOW_MS + 71_000) * 1000 }
+          for (const range of [{ lowUs: 0, highUs: Number.MAX_SAFE_INTEGER }, bounds]) {
+            const wanted = sorted.filter(
+              ({ recipient, timestampUs }) =>
+                names.includes(recipient as string) &&
+                timestampUs >= range.lowUs &&
+                timestampUs <= range.highUs,
+            )
+            const ids = wanted.map(({ id }) => id)
+            const { ids: seen } = await follow(
+              reader,
+              request({ filters, limit, ascending, ...range }),
+              LATER_MS,
+            )
+            assert.deepEqual(
+              seen,
+              ascending ? ids : ids.toReversed(),
+              JSON.stringify({ limit, names, ascending, range }),
+            )
+          }
+        }
+      }
+    }
+  },
+)
+
+test('an upgrade indexes the events that are there', async (t) => {
+  const folder = await temporaryFolder(t)
+  const events = [deliveredAt(0), deliveredAt(1000, 'bob@example.org', { tags: ['a'] })]
+  const old = new DatabaseSync(join(folder, 'sendwright.db'))
+  old.exec(VERSION_TABLE)
+  for (const { version, name, sql } of readMigrations('sqlite').filter(
+    (migration) => migration.version <= 21,
+  )) {
+    old.exec(sql)
+    old.prepare("INSERT INTO schema_versions VALUES (?, ?, 'then')").run(version, name)
+  }
+  for (const { sql, values } of events.map(eventStatement)) old.prepare(sql).run(...values)
+  old.close()
+  const store = await openSqlite(folder)
+  t.after(() => store.close())
+  assert.equal((await store.db.selectFrom('event_index').select('seq').execute()).length, 2)
+  await store.commit([eventStatement(deliveredAt(2000, 'bob@example.org'))])
+  await indexAll(store)
+  const reader = createEventReader(store, 30 * DAY_MS)
+  const found = async (name: 'recipient' | 'tags', value: string) =>
+    (await follow(reader, request({ filters: [[name, value]] }), LATER_MS)).ids.length
+  assert.deepEqual([await found('recipient', 'bob@example.org'), await found('tags', 'a')], [2, 1])
+})
+
+sqliteTest('what is removed leaves the index and its segments, indexed or not', async (store) => {
+  for (let number = 0; number < 6; number++) {
+    await store.commit([statementAt(1 + number * 20_000, deliveredAt(number * DAY_MS))])
+    if (number === 3) await indexAll(store)
+  }
+  const clock = createTestClock(NOW_MS + 7 * DAY_MS)
+  const log = pino({ level: 'silent' })
+  const retention = createEventRetention({ store, clock, log, days: 3, bytesMax: null })
+  assert.equal(await retention.run(), 4)
+  await indexAll(store)
+  const counted = async (table: 'event_index' | 'event_segments' | 'event_tags' | 'event_keys') =>
+    (await store.db.selectFrom(table).selectAll().execute()).length
+  assert.equal(await counted('event_keys'), 2)
+  assert.equal(await counted('event_index'), 2)
+  assert.equal(await counted('event_tags'), 2)
+  assert.equal(await counted('event_segments'), 2)
+})

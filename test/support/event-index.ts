@@ -1,0 +1,37 @@
+/** For tests of what reads events: SQLite finds them in its index, and behind it (decision 45). */
+import { test } from 'node:test'
+import { indexEvents } from '../../src/events/indexing.ts'
+import { openSqlite } from '../../src/store/sqlite.ts'
+import type { Store } from '../../src/store/store.ts'
+import { eachStore, temporaryFolder } from './stores.ts'
+
+/** Like `eachStore`, and twice more on SQLite: with every event indexed, and with those of every other commit. */
+export function eachIndexing(name: string, run: (store: Store) => Promise<void>): void {
+  eachStore(name, run)
+  for (const [how, everyth] of [
+    ['indexed', 1],
+    ['half indexed', 2],
+  ] as const) {
+    test(`${name} (sqlite, ${how})`, async (t) => {
+      const store = await openSqlite(await temporaryFolder(t))
+      let commits = 0
+      let indexed = Promise.resolve()
+      const commit: Store['commit'] = async (unit, order) => {
+        const results = await store.commit(unit, order)
+        if (commits++ % everyth === 0) indexed = indexed.then(() => indexAll(store))
+        await indexed
+        return results
+      }
+      try {
+        await run({ ...store, commit })
+      } finally {
+        await store.close()
+      }
+    })
+  }
+}
+
+/** Indexes all there is; on PostgreSQL there is nothing to do. */
+export async function indexAll(store: Store): Promise<void> {
+  if (store.kind === 'sqlite') await indexEvents(store, new AbortController().signal)
+}
