@@ -9,7 +9,8 @@ import { temporaryFolder } from '../../test/support/stores.ts'
 import { readMigrations, VERSION_TABLE } from '../store/migrate.ts'
 import { openSqlite } from '../store/sqlite.ts'
 import type { SqlValue, Statement, Store } from '../store/store.ts'
-import { type EventRecord, eventStatement } from './event.ts'
+import { type EventRecord, eventStatement, recipientHash } from './event.ts'
+import { toRecipients } from './indexing.ts'
 import { createEventReader } from './query.ts'
 import { createEventRetention, DAY_MS } from './retention.ts'
 import { deliveredAt, follow, NOW_MS, request } from './testing.ts'
@@ -111,6 +112,25 @@ test('an upgrade indexes the events that are there', async (t) => {
   const found = async (name: 'recipient' | 'tags', value: string) =>
     (await follow(reader, request({ filters: [[name, value]] }), LATER_MS)).ids.length
   assert.deepEqual([await found('recipient', 'bob@example.org'), await found('tags', 'a')], [2, 1])
+})
+
+sqliteTest('the events of some recipients are found by their segments', async (store) => {
+  const people = ['alice@example.org', 'bob@example.org', 'carol@example.org']
+  for (let number = 0; number < 12; number++) {
+    await store.commit([statementAt(1 + number * 9000, deliveredAt(number * 1000, people[number % 3]))])
+    if (number === 9) await indexAll(store)
+  }
+  const hashes = people.slice(0, 2).map((recipient) => recipientHash('mg.example.com', recipient))
+  const query = store.db
+    .selectFrom('events')
+    .select('timestamp_us')
+    .where(toRecipients(store, hashes, (NOW_MS + 3000) * 1000, (NOW_MS + 10_000) * 1000))
+    .orderBy('seq')
+  const seconds = (await query.execute()).map(({ timestamp_us }) => (timestamp_us / 1000 - NOW_MS) / 1000)
+  assert.deepEqual(seconds, [3, 4, 6, 7, 9, 10])
+  const { sql, parameters } = query.compile()
+  const plan = await store.read({ sql: `EXPLAIN QUERY PLAN ${sql}`, values: parameters as SqlValue[] })
+  assert.match(JSON.stringify(plan), /event_index_recipient \(segment=\? AND recipient_hash=\?/)
 })
 
 sqliteTest('what is removed leaves the index and its segments, indexed or not', async (store) => {
