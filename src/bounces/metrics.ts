@@ -47,13 +47,14 @@ const FAILURE_COLUMNS: Columns = {
   time: sql.ref('failed_at'),
 }
 
-/** Of events beside the domains that they belong to. Time and domain stand in the index, the others in the row. */
+/** Of events beside the domains that they belong to. Time and domain are in the index, the others in the event's row. */
 const DELIVERED: Omit<Columns, 'ip' | 'recipientDomain'> = {
   account: sql.ref('domains.account_id'),
   domain: sql.ref('domains.name'),
   tags: sql.ref('events.tags_json'),
-  time: sql`(events.timestamp_us / 1000)`,
+  time: sql`(event_keys.timestamp_us / 1000)`,
 }
+const IN_ROW: ReadonlySet<Dimension> = new Set(['envelope.sending-ip', 'tag', 'tags', 'recipient-domain'])
 
 const DELIVERED_COLUMNS: Readonly<Record<Store['kind'], Columns>> = {
   sqlite: {
@@ -231,22 +232,7 @@ async function deliveredOf(
   wanted: boolean,
 ): Promise<Map<string, number> | null> {
   if (!wanted || query.dimensions.some((dimension) => FAILURE_ONLY.has(dimension))) return null
-  const columns = DELIVERED_COLUMNS[store.kind]
-  const { select, by, chosen } = groupColumns(query, columns)
-  const conditions = query.filter.filter(({ attribute }) => !FAILURE_ONLY.has(attribute))
-  const { rows } = await sql<Record<string, unknown>>`
-    SELECT count(*) AS total ${sql.join(
-      chosen.map(({ name }) => sql`, ${sql.ref(name)}`),
-      sql``,
-    )}
-    FROM (SELECT 1 AS one ${select} FROM domains JOIN events ON events.domain_name = domains.name
-        AND events.event = 'delivered' AND events.timestamp_us >= domains.created_at * 1000
-        AND events.timestamp_us >= ${query.start * 1000}
-        AND events.timestamp_us < ${(query.end + query.unitMs) * 1000}
-      WHERE domains.account_id IN (${accountsOf(store.db, scope)})
-        ${conditionsSql(conditions, columns, store, scope, null)}
-      LIMIT ${DELIVERED_MAX + 1}) AS delivered
-    ${by}`.execute(store.db)
+  const { rows } = await deliveredQuery(store, scope, query).execute(store.db)
   const found = new Map<string, number>()
   let all = 0
   for (const row of rows) {
@@ -258,6 +244,30 @@ async function deliveredOf(
     }
   }
   return all > DELIVERED_MAX ? null : found
+}
+
+/** Rows of `total` and the values of the groups. */
+export function deliveredQuery(store: Store, scope: Scope, query: MetricsQuery) {
+  const columns = DELIVERED_COLUMNS[store.kind]
+  const { select, by, chosen } = groupColumns(query, columns)
+  const conditions = query.filter.filter(({ attribute }) => !FAILURE_ONLY.has(attribute))
+  const named = [...query.dimensions, ...conditions.map(({ attribute }) => attribute)]
+  const row = named.some((dimension) => IN_ROW.has(dimension))
+    ? sql`JOIN events ON events.seq = event_keys.seq`
+    : sql``
+  return sql<Record<string, unknown>>`
+    SELECT count(*) AS total ${sql.join(
+      chosen.map(({ name }) => sql`, ${sql.ref(name)}`),
+      sql``,
+    )}
+    FROM (SELECT 1 AS one ${select} FROM domains JOIN event_keys ON event_keys.domain_name = domains.name
+        AND event_keys.event = 'delivered' AND event_keys.timestamp_us >= domains.created_at * 1000
+        AND event_keys.timestamp_us >= ${query.start * 1000}
+        AND event_keys.timestamp_us < ${(query.end + query.unitMs) * 1000} ${row}
+      WHERE domains.account_id IN (${accountsOf(store.db, scope)})
+        ${conditionsSql(conditions, columns, store, scope, null)}
+      LIMIT ${DELIVERED_MAX + 1}) AS delivered
+    ${by}`
 }
 
 function conditionsSql(

@@ -295,7 +295,7 @@ export function rejectedEvent(
 
 /**
  * The row of an event, for the transaction of what it tells. Its place among all events (`tx`, `seq`) is given
- * by the database; rows of its tags are written by a trigger.
+ * by the database; rows of its tags are written by a trigger, on SQLite with its index (`indexing.ts`).
  */
 export function eventStatement(event: EventRecord): Statement {
   return insert('events', eventRow(event))
@@ -337,10 +337,11 @@ function payloadText(payload: object): string {
 // PostgreSQL's JSON refuses NUL, and no tag needs the others.
 const CONTROLS = /[\u0000-\u001f]/g
 
-/** Tags as the tables of events and failures keep them: a JSON array in lower case, null without any. */
+/** Tags as the tables of events and failures keep them: a JSON array in lower case, each once; null without any. */
 export function tagsJson(tags: unknown): string | null {
   if (!Array.isArray(tags) || tags.length === 0) return null
-  return JSON.stringify(tags.map((tag) => String(tag).toLowerCase().replaceAll(CONTROLS, ' ')))
+  const kept = tags.map((tag) => String(tag).toLowerCase().replaceAll(CONTROLS, ' '))
+  return JSON.stringify([...new Set(kept)])
 }
 
 /** FNV-1a, 32 bits, over domain and recipient; narrows an index, so collisions cost time and nothing else. */

@@ -131,6 +131,47 @@ sqliteTest('the events of some recipients are found by their segments', async (s
   const { sql, parameters } = query.compile()
   const plan = await store.read({ sql: `EXPLAIN QUERY PLAN ${sql}`, values: parameters as SqlValue[] })
   assert.match(JSON.stringify(plan), /event_index_recipient \(segment=\? AND recipient_hash=\?/)
+  assert.doesNotMatch(JSON.stringify(plan), /SCAN (events|event_index)\b/)
+})
+
+sqliteTest('what is indexed between two statements of a search is met all the same, once', async (store) => {
+  const events = Array.from({ length: 9 }, (_, number) => deliveredAt(number * 1000))
+  for (const [number, event] of events.entries()) await store.commit([statementAt(1 + number * 9000, event)])
+  for (const ascending of [true, false]) {
+    for (const limit of [1, 2, 100]) {
+      await store.commit([
+        { sql: 'DELETE FROM event_index', values: [] },
+        { sql: 'DELETE FROM event_segments', values: [] },
+        { sql: 'UPDATE event_index_place SET seq = 30000', values: [] },
+        {
+          sql: `INSERT INTO event_index (seq, account_id, domain_name, event, timestamp_us, message_id, recipient_hash)
+          SELECT seq, account_id, domain_name, event, timestamp_us, message_id, recipient_hash FROM events
+          WHERE seq <= 30000`,
+          values: [],
+        },
+        {
+          sql: `INSERT INTO event_segments SELECT segment, min(timestamp_us), max(timestamp_us)
+          FROM event_index GROUP BY segment`,
+          values: [],
+        },
+      ])
+      let statements = 0
+      const db = store.db.withPlugin({
+        transformQuery: ({ node }) => node,
+        async transformResult({ result }) {
+          // Behind the settled place and what is fresh, before the segments.
+          if (++statements === 2) await indexAll(store)
+          return result
+        },
+      })
+      const reader = createEventReader({ ...store, db }, 30 * DAY_MS)
+      const filters = [['recipient', 'alice@example.org']] as [['recipient', string]]
+      const { ids } = await follow(reader, request({ filters, limit, ascending }), LATER_MS)
+      assert.ok(statements > 2)
+      const all = events.map(({ id }) => id)
+      assert.deepEqual(ids, ascending ? all : all.toReversed())
+    }
+  }
 })
 
 sqliteTest('what is removed leaves the index and its segments, indexed or not', async (store) => {

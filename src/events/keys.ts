@@ -1,7 +1,7 @@
 /**
  * The queries behind a page: keys of events out of exactly one index. They read `event_keys` and `event_tag_keys`
  * (migration 0022), which on SQLite are the index, and behind it the few events that are not in it yet. SQLite gives
- * each part in order and merges them, as long as a query has one such view, and orders by what it selects.
+ * each part in order and merges them, as long as a SELECT has one such view, and orders by what it selects.
  */
 import { type ExpressionBuilder, sql } from 'kysely'
 import type { EventSegmentRow, Schema } from '../store/schema.ts'
@@ -52,16 +52,17 @@ export function settledQuery(store: Store, look: Look) {
   const branches = look.plan.branches.map((branch) => {
     const table = branch.by === 'tag' ? 'event_tags' : 'events'
     return settledPart(source(store, branch), store, look, branch.by)
-      .where((of) => indexed(of, branch, look.request.domainName))
+      .where((of) => ofBranch(of, branch, look.request.domainName))
       .orderBy(`${table}.timestamp_us`, direction)
       .orderBy(`${table}.seq`, direction)
       .limit(look.size)
   })
   if (branches.length <= 1) return branches[0]
   const all = branches
-    // A branch needs its own LIMIT, which a compound SELECT allows only inside a subquery.
+    // A branch needs its own LIMIT, which a compound SELECT allows only inside a subquery. What has two of the tags
+    // that are asked for comes from both.
     .map((branch) => store.db.selectFrom(branch.as('branch')).selectAll())
-    .reduce((union, branch) => union.unionAll(branch))
+    .reduce((union, branch) => union.union(branch))
   return store.db
     .selectFrom(all.as('branches'))
     .selectAll()
@@ -95,16 +96,16 @@ function settledPart(from: Source, store: Store, look: Look, by: Branch['by']) {
   if (by === 'time') {
     keys = keys.where('events.account_id', '=', accountId).where('events.domain_name', '=', domainName)
   } else {
-    keys = keys.where(unindexed('events.account_id'), '=', accountId)
+    keys = keys.where(fitsNoIndex('events.account_id'), '=', accountId)
     if (by === 'recipient' || by === 'message') {
-      keys = keys.where(unindexed('events.domain_name'), '=', domainName)
+      keys = keys.where(fitsNoIndex('events.domain_name'), '=', domainName)
     }
   }
   if (by === 'message' && plan.recipients) {
     keys = keys.where(sql<number>`events.recipient_hash + 0`, 'in', hashesOf(look))
   }
   if (plan.events && by !== 'event' && by !== 'tag') {
-    keys = keys.where(unindexed('events.event'), 'in', plan.events)
+    keys = keys.where(fitsNoIndex('events.event'), 'in', plan.events)
   }
   return keys
 }
@@ -190,7 +191,11 @@ function recipientQuery(rows: Source, store: Store, look: Look) {
 const hashesOf = ({ plan, request }: KeySearch) =>
   (plan.recipients ?? []).map((recipient) => recipientHash(request.domainName, recipient))
 
-function indexed(of: ExpressionBuilder<Schema, 'events' | 'event_tags'>, branch: Branch, domainName: string) {
+function ofBranch(
+  of: ExpressionBuilder<Schema, 'events' | 'event_tags'>,
+  branch: Branch,
+  domainName: string,
+) {
   switch (branch.by) {
     case 'message':
       return of('events.message_id', '=', branch.messageId)
@@ -209,7 +214,7 @@ function indexed(of: ExpressionBuilder<Schema, 'events' | 'event_tags'>, branch:
   }
 }
 
-const unindexed = (column: string) => sql<string>`${sql.ref(column)} || ''`
+const fitsNoIndex = (column: string) => sql<string>`${sql.ref(column)} || ''`
 
 /** SQLite commits in the order of `seq`, and `tx` is always 0. */
 const txOf = ({ kind }: Store) => (kind === 'sqlite' ? sql.lit<number>(0) : sql.ref<number>('events.tx'))
@@ -231,12 +236,12 @@ export function sinceQuery(store: Store, look: Look) {
     .selectFrom('event_keys as events')
     .select(['seq', 'tx', 'timestamp_us'])
     .where('domain_name', '=', request.domainName)
-    .where(unindexed('events.account_id'), '=', request.accountId)
+    .where(fitsNoIndex('events.account_id'), '=', request.accountId)
     .where(sql<number>`timestamp_us + 0`, '>=', lowUs)
     .where(sql<number>`timestamp_us + 0`, '<=', highUs)
     .where(atOrAbove(store, request.up ? (place ?? start) : start))
     .where(below(store, request.up ? settled : (place ?? settled)))
-  if (plan.events) keys = keys.where(unindexed('events.event'), 'in', plan.events)
+  if (plan.events) keys = keys.where(fitsNoIndex('events.event'), 'in', plan.events)
   if (store.kind === 'postgres') keys = keys.orderBy('tx', direction)
   return keys.orderBy('seq', direction).limit(size)
 }

@@ -31,8 +31,19 @@ interface DeliveredPayload {
   'mailing-list'?: { sid?: unknown }
 }
 
-/** A delivered event is written with the last change of its delivery, but the clock may have been set in between. */
+/** A delivered event is written with the last change of its delivery: usually within milliseconds of each other. */
+const BEFORE_CHANGE_MS = 10_000
+const AFTER_CHANGE_MS = 1_000
+/** Where that does not find it: the clock may have been set meanwhile. */
 const CLOCK_SET_MS = 3_600_000
+
+type FactsOf = Pick<DeliveryRow, 'id' | 'message_pk' | 'recipient' | 'list_json' | 'state' | 'updated_at'>
+
+interface FactsMessage {
+  messageId: string
+  domainName: string
+  createdAt: number
+}
 
 /**
  * Facts by delivery id, of deliveries of one message; those without a delivered event are left out. Found by
@@ -41,18 +52,33 @@ const CLOCK_SET_MS = 3_600_000
  */
 export async function deliveredFacts(
   store: Store,
-  message: { messageId: string; domainName: string; createdAt: number },
-  deliveries: readonly Pick<DeliveryRow, 'id' | 'message_pk' | 'recipient' | 'list_json' | 'updated_at'>[],
+  message: FactsMessage,
+  deliveries: readonly FactsOf[],
+): Promise<Map<string, DeliveredFacts>> {
+  const delivered = deliveries.filter(({ state }) => state === 'delivered')
+  const changes = delivered.map(({ updated_at }) => updated_at)
+  const near = { from: Math.min(...changes) - BEFORE_CHANGE_MS, to: Math.max(...changes) + AFTER_CHANGE_MS }
+  const facts = await factsWithin(store, message, delivered, near)
+  const others = deliveries.filter(({ id }) => !facts.has(id))
+  const last = Math.max(...others.map(({ updated_at }) => updated_at))
+  const any = { from: message.createdAt, to: last + CLOCK_SET_MS }
+  for (const [id, fact] of await factsWithin(store, message, others, any)) facts.set(id, fact)
+  return facts
+}
+
+/** From events of this time, both ends included, in Unix milliseconds. */
+async function factsWithin(
+  store: Store,
+  message: FactsMessage,
+  deliveries: readonly FactsOf[],
+  time: { from: number; to: number },
 ): Promise<Map<string, DeliveredFacts>> {
   if (deliveries.length === 0) return new Map()
   const hashes = deliveries.map(({ recipient }) => recipientHash(message.domainName, recipient))
-  const changedAt = Math.max(...deliveries.map(({ updated_at }) => updated_at))
   const rows = await store.db
     .selectFrom('events')
     .select(['recipient', 'timestamp_us', 'payload_json'])
-    .where(
-      toRecipients(store, [...new Set(hashes)], message.createdAt * 1000, (changedAt + CLOCK_SET_MS) * 1000),
-    )
+    .where(toRecipients(store, [...new Set(hashes)], time.from * 1000, time.to * 1000))
     .where('event', '=', 'delivered')
     // As an expression, so that no database goes by the index of message ids.
     .where(sql`message_id || ''`, '=', message.messageId)

@@ -18,7 +18,7 @@ export function eachIndexing(name: string, run: (store: Store) => Promise<void>)
       let indexed = Promise.resolve()
       const commit: Store['commit'] = async (unit, order) => {
         const results = await store.commit(unit, order)
-        if (commits++ % everyth === 0) indexed = indexed.then(() => indexAll(store))
+        if (++commits % everyth === 0) indexed = indexed.then(() => indexAll(store))
         await indexed
         return results
       }
