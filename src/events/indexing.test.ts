@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import pino from 'pino'
 import { createTestClock } from '../../test/support/clock.ts'
 import { indexAll } from '../../test/support/event-index.ts'
+import { seededNumbers } from '../../test/support/random.ts'
 import { temporaryFolder } from '../../test/support/stores.ts'
 import { readMigrations, VERSION_TABLE } from '../store/migrate.ts'
 import { openSqlite } from '../store/sqlite.ts'
@@ -34,19 +35,10 @@ function statementAt(seq: number, event: EventRecord): Statement {
   return { sql: sql.replace('(', '(seq, ').replace('(?', '(?, ?'), values: [seq as SqlValue, ...values] }
 }
 
-/** Pseudo-random numbers below 1 of a fixed seed. */
-function numbers(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
-    return state / 2_147_483_648
-  }
-}
-
 sqliteTest(
   'pages of a recipient go through all segments and what is in none, in order of time',
   async (store) => {
-    const random = numbers(7)
+    const random = seededNumbers(7)
     const people = ['alice@example.org', 'bob@example.org', 'carol@example.org']
     const events: EventRecord[] = []
     for (let number = 0; number < 160; number++) {

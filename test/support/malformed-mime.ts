@@ -1,4 +1,5 @@
 /** Broken and hostile messages, the same ones for the same seed. All line ends are CRLF. */
+import { seededNumbers } from './random.ts'
 
 const BASES = [
   'From: a@example.com\r\nTo: b@example.org\r\nSubject: =?utf-8?q?gr=C3=BC=C3=9Fe?= =?iso-8859-1?B?/A==?=\r\n\r\nText\r\n',
@@ -134,7 +135,7 @@ const SPLINTERS = [
 
 /** `count` messages made from a few by cutting, doubling, swapping and strewing. */
 export function* malformedMessages(count: number, seed: number): Generator<Buffer> {
-  const random = generator(seed)
+  const random = seededNumbers(seed)
   for (let made = 0; made < count; made++) {
     let text = BASES[Math.floor(random() * BASES.length)] as string
     const changes = 1 + Math.floor(random() * 8)
@@ -200,15 +201,4 @@ const MONSTERS: (() => string)[] = [
 function withCrlf(text: string): Buffer {
   const whole = text.replace(/\r\n|\r|\n/g, '\r\n')
   return Buffer.from(whole.endsWith('\r\n') ? whole : `${whole}\r\n`, 'latin1')
-}
-
-/** mulberry32: small, quick and the same everywhere. */
-function generator(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
 }
