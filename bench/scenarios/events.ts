@@ -146,7 +146,7 @@ async function measurePages(rig: Rig, database: Database, count: number, short: 
   const { dataFolder } = first
   if (database === 'sqlite') {
     const store = await openSqlite(dataFolder)
-    await indexAll(store)
+    await indexEvents(store)
     await store.close()
   }
   const service = await startService(rig, { database, env, dataFolder, ...(postgres && { postgres }) })
@@ -235,18 +235,13 @@ async function replay(rig: Rig, database: Database, messages: number, events: bo
     const before = process.cpuUsage()
     await replayAll(store, messages, events)
     // The service does so every second.
-    if (events) await indexAll(store)
+    if (events) await indexEvents(store)
     const { user, system } = process.cpuUsage(before)
     const server = cpuSeconds(postgres ? [postgres.pid] : []) - serverBefore
     return (((user + system) / 1e6 + server) * 1_000) / messages
   } finally {
     await store.close()
   }
-}
-
-/** On PostgreSQL there is nothing to do. */
-async function indexAll(store: Store): Promise<void> {
-  if (store.kind === 'sqlite') await indexEvents(store, new AbortController().signal)
 }
 
 async function replayAll(store: Store, messages: number, events: boolean): Promise<void> {

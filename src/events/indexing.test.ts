@@ -4,14 +4,13 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import pino from 'pino'
 import { createTestClock } from '../../test/support/clock.ts'
-import { indexAll } from '../../test/support/event-index.ts'
 import { seededNumbers } from '../../test/support/random.ts'
 import { temporaryFolder } from '../../test/support/stores.ts'
 import { readMigrations, VERSION_TABLE } from '../store/migrate.ts'
 import { openSqlite } from '../store/sqlite.ts'
 import type { SqlValue, Statement, Store } from '../store/store.ts'
 import { type EventRecord, eventStatement, recipientHash } from './event.ts'
-import { toRecipients } from './indexing.ts'
+import { indexEvents, toRecipients } from './indexing.ts'
 import { createEventReader } from './query.ts'
 import { createEventRetention, DAY_MS } from './retention.ts'
 import { deliveredAt, follow, NOW_MS, request } from './testing.ts'
@@ -47,7 +46,7 @@ sqliteTest(
       const event = deliveredAt(atMs, people[Math.floor(random() ** 2 * people.length)])
       events.push(event)
       await store.commit([statementAt(1 + number * 3000, event)])
-      if (number === 140) await indexAll(store)
+      if (number === 140) await indexEvents(store)
     }
     const reader = createEventReader(store, 30 * DAY_MS)
     const place = ({ id }: EventRecord) => events.findIndex((event) => event.id === id)
@@ -99,7 +98,7 @@ test('an upgrade indexes the events that are there', async (t) => {
   t.after(() => store.close())
   assert.equal((await store.db.selectFrom('event_index').select('seq').execute()).length, 2)
   await store.commit([eventStatement(deliveredAt(2000, 'bob@example.org'))])
-  await indexAll(store)
+  await indexEvents(store)
   const reader = createEventReader(store, 30 * DAY_MS)
   const found = async (name: 'recipient' | 'tags', value: string) =>
     (await follow(reader, request({ filters: [[name, value]] }), LATER_MS)).ids.length
@@ -110,7 +109,7 @@ sqliteTest('the events of some recipients are found by their segments', async (s
   const people = ['alice@example.org', 'bob@example.org', 'carol@example.org']
   for (let number = 0; number < 12; number++) {
     await store.commit([statementAt(1 + number * 9000, deliveredAt(number * 1000, people[number % 3]))])
-    if (number === 9) await indexAll(store)
+    if (number === 9) await indexEvents(store)
   }
   const hashes = people.slice(0, 2).map((recipient) => recipientHash('mg.example.com', recipient))
   const query = store.db
@@ -152,7 +151,7 @@ sqliteTest('what is indexed between two statements of a search is met all the sa
         transformQuery: ({ node }) => node,
         async transformResult({ result }) {
           // Behind the settled place and what is fresh, before the segments.
-          if (++statements === 2) await indexAll(store)
+          if (++statements === 2) await indexEvents(store)
           return result
         },
       })
@@ -169,13 +168,13 @@ sqliteTest('what is indexed between two statements of a search is met all the sa
 sqliteTest('what is removed leaves the index and its segments, indexed or not', async (store) => {
   for (let number = 0; number < 6; number++) {
     await store.commit([statementAt(1 + number * 20_000, deliveredAt(number * DAY_MS))])
-    if (number === 3) await indexAll(store)
+    if (number === 3) await indexEvents(store)
   }
   const clock = createTestClock(NOW_MS + 7 * DAY_MS)
   const log = pino({ level: 'silent' })
   const retention = createEventRetention({ store, clock, log, days: 3, bytesMax: null })
   assert.equal(await retention.run(), 4)
-  await indexAll(store)
+  await indexEvents(store)
   const counted = async (table: 'event_index' | 'event_segments' | 'event_tags' | 'event_keys') =>
     (await store.db.selectFrom(table).selectAll().execute()).length
   assert.equal(await counted('event_keys'), 2)

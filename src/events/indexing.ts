@@ -16,9 +16,11 @@ export const indexedUpTo = sql<number>`(SELECT seq FROM event_index_place)`
 
 const PLACES = 'SELECT seq AS indexed, (SELECT max(seq) FROM events) AS newest FROM event_index_place'
 
-/** Indexes what there is to index. Ends early when `signal` aborts; the next run goes on. SQLite only. */
-export async function indexEvents(store: Store, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
+/**
+ * Indexes what there is to index; on PostgreSQL nothing. Ends early when `signal` aborts; the next run goes on.
+ */
+export async function indexEvents(store: Store, signal?: AbortSignal): Promise<void> {
+  while (store.kind === 'sqlite' && !signal?.aborted) {
     const [places] = await store.read({ sql: PLACES, values: [] })
     const indexed = Number(places?.['indexed'])
     const newest = Number(places?.['newest'] ?? 0)

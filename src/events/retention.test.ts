@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pino from 'pino'
 import { createTestClock } from '../../test/support/clock.ts'
-import { indexAll } from '../../test/support/event-index.ts'
 import { eventually } from '../../test/support/service.ts'
 import { eachStore } from '../../test/support/stores.ts'
 import { ConfigError, readConfig } from '../config.ts'
 import type { Store } from '../store/store.ts'
 import { eventStatement } from './event.ts'
+import { indexEvents } from './indexing.ts'
 import { createEventReader, settledPlace } from './query.ts'
 import { adoptCopiedEvents, createEventRetention, DAY_MS } from './retention.ts'
 import { deliveredAt, idsOf, NOW_MS, request } from './testing.ts'
@@ -47,7 +47,7 @@ const count = async (store: Store, table: 'events' | 'event_tags' | 'event_keys'
 
 eachStore('events beyond their age go in batches, with their tags; the newest row stays', async (store) => {
   const ids = await writeDaily(store, 4, 400)
-  await indexAll(store)
+  await indexEvents(store)
   const now = NOW_MS + 5 * DAY_MS
   assert.equal(await retention(store, now, 3).run(), 800)
   assert.equal(await count(store, 'events'), 800)

@@ -119,6 +119,7 @@ export function createEventRetention(parts: RetentionParts): EventRetention {
   }
 }
 
+/** SQLite: those below the oldest event that is left (migration 0022). */
 const REMOVE_SEGMENTS: Statement = {
   sql: 'DELETE FROM event_segments WHERE segment < (SELECT min(seq) >> 14 FROM events)',
   values: [],
@@ -143,8 +144,8 @@ async function deleteBatch(
     .filter((row) => row.timestamp_us < cutoffUs && (seen === null || isBehind(row, seen)))
   if (old.length === 0) return 0
   const gone = old.map(({ seq }) => seq)
-  await store.db.deleteFrom('events').where('seq', 'in', gone).execute()
-  if (store.kind === 'sqlite') await store.commit([REMOVE_SEGMENTS])
+  const remove = store.statement(store.db.deleteFrom('events').where('seq', 'in', gone))
+  await store.commit(store.kind === 'sqlite' ? [remove, REMOVE_SEGMENTS] : [remove])
   return old.length
 }
 

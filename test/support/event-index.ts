@@ -18,7 +18,7 @@ export function eachIndexing(name: string, run: (store: Store) => Promise<void>)
       let indexed = Promise.resolve()
       const commit: Store['commit'] = async (unit, order) => {
         const results = await store.commit(unit, order)
-        if (++commits % everyth === 0) indexed = indexed.then(() => indexAll(store))
+        if (++commits % everyth === 0) indexed = indexed.then(() => indexEvents(store))
         await indexed
         return results
       }
@@ -29,9 +29,4 @@ export function eachIndexing(name: string, run: (store: Store) => Promise<void>)
       }
     })
   }
-}
-
-/** Indexes all there is; on PostgreSQL there is nothing to do. */
-export async function indexAll(store: Store): Promise<void> {
-  if (store.kind === 'sqlite') await indexEvents(store, new AbortController().signal)
 }
