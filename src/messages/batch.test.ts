@@ -47,6 +47,32 @@ for (const database of ['sqlite', 'postgres'] as const) {
   })
 }
 
+test('each recipient of a batch gets the value as given, whatever encoding it takes', async (t) => {
+  const sink = await createSink()
+  t.after(() => sink.close())
+  const service = await startTestService(t, { SENDWRIGHT_DELIVERY: `smtp://127.0.0.1:${sink.port}` })
+  const values = ['Ann', 'Ben', 'Cleo', 'Jürgen', 'two\nlines', 'x'.repeat(1_500), '', 'a=_b', 'Zoe']
+  const address = (n: number) => `r${n}@example.org`
+  const to = values.map((_, n) => address(n))
+  const answer = await service.send({
+    to,
+    text: 'Dear %recipient.x%,\n.hello %recipient.x%',
+    html: '<p title="%recipient.x%">Hello</p>',
+    'recipient-variables': JSON.stringify(Object.fromEntries(values.map((x, n) => [address(n), { x }]))),
+  })
+  assert.equal(answer.status, 200)
+  const messages = await sink.waitFor(values.length)
+  const encodings = new Set<string>()
+  for (const { envelope, raw } of messages) {
+    const x = values[to.indexOf(envelope.to[0] ?? '')]
+    const { text, html } = await simpleParser(raw)
+    assert.equal(text?.trimEnd(), `Dear ${x},\n.hello ${x}`.trimEnd())
+    assert.equal(html, `<p title="${x}">Hello</p>`)
+    encodings.add(/^Content-Transfer-Encoding: (\S+)/m.exec(raw.toString())?.[1] ?? '')
+  }
+  assert.deepEqual([...encodings].sort(), ['7bit', 'quoted-printable'])
+})
+
 test('1,001 addresses are too many', async (t) => {
   const service = await startTestService(t)
   const to = Array.from({ length: 1001 }, (_, n) => `r${n}@example.org`).join(',')

@@ -19,6 +19,7 @@ import type { RenderedTemplate, TemplateRenderer, Tracker, Tracking } from './co
 import type { MessageContent, MessageRecord, PartsContent, StoredHeader, StoredTemplate } from './content.ts'
 import type { RecipientVariables } from './draft.ts'
 import { findHeader, headerText, rawField, serviceHeaders, setHeader } from './headers.ts'
+import { MergeBody } from './merge.ts'
 import {
   type Composed,
   composeMime,
@@ -31,7 +32,11 @@ import {
 import {
   bounded,
   CopyTooLarge,
+  type CutText,
+  cutText,
   either,
+  fillings,
+  joinText,
   type Lookup,
   recipientLookup,
   substitute,
@@ -81,7 +86,7 @@ export interface ComposedCopy {
   /** v: variables of this copy, uncut. */
   variables: Record<string, unknown>
   /** Null: those of the message. */
-  changedTexts: readonly TextPart[] | null
+  changedTexts: (() => readonly TextPart[]) | null
 }
 
 export interface Copy extends Pick<ComposedCopy, 'message' | 'utf8' | 'variables'> {
@@ -109,7 +114,7 @@ export async function makeCopy(
     message,
     utf8,
     variables,
-    texts: async () => texts ?? (await frameOf(record, parts.blobs).texts()),
+    texts: async () => texts?.() ?? frameOf(record, parts.blobs).texts(),
   }
 }
 
@@ -136,7 +141,7 @@ export async function composeCopy(
   const tracking = found instanceof Promise ? await found : found
   const lookup = lookupOf(recipientValues, tracking)
   const changed = lookup || rendered ? await changedTexts(frame, content, rendered, lookup, tracking) : null
-  const whole = changed ? frame.compose(changed.texts) : frame.plain()
+  const whole = changed ? (changed.composed ?? frame.compose(changed.texts())) : frame.plain()
   const composed = whole instanceof Promise ? await whole : whole
   const headers = copyHeaders(record, target, {
     lookup,
@@ -170,6 +175,11 @@ export async function composeCopy(
   }
 }
 
+/** Longer texts are searched for variables each time: a quarter of a megabyte may have 19,000 of them. */
+const CUT_CHARS_MAX = 256 * 1024
+/** Many a batch has a recipient or two: composed as they are. */
+const MERGED_FROM = 3
+
 /** What all copies of a message share, kept as long as the record is remembered. */
 class Frame {
   readonly #record: MessageRecord
@@ -177,6 +187,10 @@ class Frame {
   #texts: MaybePromise<readonly TextPart[]> | null = null
   #files: MaybePromise<EncodedFiles> | null = null
   #plain: MaybePromise<Composed> | null = null
+  #cuts: readonly CutText[] | null = null
+  #merge: MergeBody | null = null
+  /** Copies with values of their own so far. */
+  #filled = 0
   #usesVariable: boolean | null = null
   /** Fields that are the same in all copies, as they are sent. */
   readonly #raw = new Map<StoredHeader, string>()
@@ -217,6 +231,24 @@ class Frame {
     const given = await this.texts()
     const differing = texts.filter((part, index) => part.value !== given[index]?.value)
     return composeMime(content, differing, this.#blobs)
+  }
+
+  /** Its texts, cut at their variables; null: they are so large that the pieces are not to be kept. */
+  cuts(texts: readonly TextPart[]): readonly CutText[] | null {
+    if (texts.reduce((sum, { value }) => sum + value.length, 0) > CUT_CHARS_MAX) return null
+    this.#cuts ??= texts.map(({ value }) => cutText(value))
+    return this.#cuts
+  }
+
+  /** One copy with values in the places of the texts' variables; null: it has to be composed. */
+  async fill(cuts: readonly CutText[], values: readonly (readonly string[])[]): Promise<Composed | null> {
+    const { content, id } = this.#record
+    if (content.kind !== 'parts') return null
+    if (++this.#filled === MERGED_FROM) {
+      this.#merge = MergeBody.of(await this.texts(), cuts, await this.#encodedFiles(content), id)
+      if (this.#merge) this.#plain = null
+    }
+    return this.#merge?.fill(values) ?? null
   }
 
   /** An unsubscribe variable stands in its texts or header fields. */
@@ -334,6 +366,13 @@ function structured(value: unknown): unknown {
   }
 }
 
+interface ChangedTexts {
+  texts(): readonly TextPart[]
+  /** The copy with them, if it is known already. */
+  composed: Composed | null
+  usesVariable: boolean
+}
+
 /** Null: the texts are those of the frame. */
 async function changedTexts(
   frame: Frame,
@@ -341,15 +380,41 @@ async function changedTexts(
   rendered: RenderedTemplate | null,
   lookup: Lookup | null,
   tracking: Tracking | null,
-): Promise<{ texts: TextPart[]; usesVariable: boolean } | null> {
+): Promise<ChangedTexts | null> {
   const given = await frame.texts()
+  const cuts = lookup && !rendered ? frame.cuts(given) : null
+  if (lookup && cuts && !tracking) return filledTexts(frame, given, cuts, lookup)
   const filled = rendered ? fillIn(given, content, rendered) : given
   const usesVariable = tracking !== null && filled.some(({ value }) => usesUnsubscribe(value))
-  let texts = lookup ? filled.map((part) => withValue(part, substitute(part.value, lookup))) : [...filled]
+  let texts = filled
+  if (cuts && lookup) texts = joined(given, cuts, valuesFor(cuts, lookup))
+  else if (lookup) texts = filled.map((part) => withValue(part, substitute(part.value, lookup)))
   if (tracking) texts = await tracked(given, texts, tracking)
   const same = texts.length === given.length && texts.every((part, at) => part.value === given[at]?.value)
-  return same ? null : { texts, usesVariable }
+  return same ? null : { texts: () => texts, composed: null, usesVariable }
 }
+
+/** Texts that nothing but values changes. */
+async function filledTexts(
+  frame: Frame,
+  given: readonly TextPart[],
+  cuts: readonly CutText[],
+  lookup: Lookup,
+): Promise<ChangedTexts | null> {
+  if (cuts.every(({ names }) => names.length === 0)) return null
+  const values = valuesFor(cuts, lookup)
+  const composed = await frame.fill(cuts, values)
+  return { texts: () => joined(given, cuts, values), composed, usesVariable: false }
+}
+
+const valuesFor = (cuts: readonly CutText[], lookup: Lookup) => cuts.map((cut) => fillings(cut, lookup))
+
+const joined = (
+  given: readonly TextPart[],
+  cuts: readonly CutText[],
+  values: readonly (readonly string[])[],
+): TextPart[] =>
+  given.map((part, at) => withValue(part, joinText(cuts[at] as CutText, values[at] as string[])))
 
 const withValue = (part: TextPart, value: string): TextPart =>
   value === part.value ? part : { ...part, value }
@@ -376,7 +441,7 @@ function fillIn(given: readonly TextPart[], content: MessageContent, rendered: R
 /** Tracking works on the first part of each kind, the one that readers show. */
 async function tracked(
   given: readonly TextPart[],
-  texts: TextPart[],
+  texts: readonly TextPart[],
   tracking: Tracking,
 ): Promise<TextPart[]> {
   const first = (kind: TextPart['kind']) => texts.findIndex((part) => part.kind === kind)

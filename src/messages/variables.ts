@@ -66,6 +66,34 @@ export function substitute(text: string, lookup: Lookup): string {
   return text.replace(VARIABLE, (whole, name: string) => lookup(name) ?? whole)
 }
 
+/** A text cut at its variables, for those who put values into it more than once: literal, variable, literal ... */
+export interface CutText {
+  /** One more than there are names. */
+  literals: readonly string[]
+  /** Without percent signs, in order. */
+  names: readonly string[]
+}
+
+export function cutText(text: string): CutText {
+  // The pattern's one group, the name, stands between the literals.
+  const pieces = text.includes('%') ? text.split(VARIABLE) : [text]
+  return {
+    literals: pieces.filter((_, at) => at % 2 === 0),
+    names: pieces.filter((_, at) => at % 2 === 1),
+  }
+}
+
+/** What stands for each variable of the text: its value, or itself. */
+export const fillings = ({ names }: CutText, lookup: Lookup): string[] =>
+  names.map((name) => lookup(name) ?? `%${name}%`)
+
+/** The text with `filled` in the places of its variables; `joinText(cut, fillings(cut, lookup))` is `substitute`. */
+export function joinText({ literals }: CutText, filled: readonly string[]): string {
+  let text = literals[0] as string
+  for (const [at, value] of filled.entries()) text += value + (literals[at + 1] as string)
+  return text
+}
+
 /** Values for one recipient of a batch or list. */
 export function recipientLookup(mailbox: Mailbox, variables: RecipientVariables): Lookup {
   return (name) => {

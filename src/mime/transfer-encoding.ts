@@ -7,7 +7,7 @@ export type TransferEncoding = '7bit' | 'quoted-printable' | 'base64'
 export type EncodedText = { encoding: TransferEncoding; content: string | Buffer }
 
 /** Longest line as sent, without CRLF, RFC 5322 §2.1.1. */
-const LINE_MAX = 998
+export const LINE_MAX = 998
 /** Encoded lines, RFC 2045 §6.7 (5) and §6.8. */
 const ENCODED_LINE_MAX = 76
 const BYTES_PER_BASE64_LINE = 57
