@@ -175,8 +175,11 @@ export async function composeCopy(
   }
 }
 
-/** Longer texts are searched for variables each time: a quarter of a megabyte may have 19,000 of them. */
+/** Longer texts are searched for variables each time. */
 const CUT_CHARS_MAX = 256 * 1024
+/** So are those with more variables than these and one in so many characters: each piece takes some hundred bytes. */
+const CUTS_FREE = 16
+const CHARS_PER_CUT = 256
 /** Many a batch has a recipient or two: composed as they are. */
 const MERGED_FROM = 3
 
@@ -187,8 +190,9 @@ class Frame {
   #texts: MaybePromise<readonly TextPart[]> | null = null
   #files: MaybePromise<EncodedFiles> | null = null
   #plain: MaybePromise<Composed> | null = null
-  #cuts: readonly CutText[] | null = null
-  #merge: MergeBody | null = null
+  /** Undefined: not tried yet. */
+  #cuts: readonly CutText[] | null | undefined
+  #merge: MergeBody | null | undefined
   /** Copies with values of their own so far. */
   #filled = 0
   #usesVariable: boolean | null = null
@@ -233,19 +237,20 @@ class Frame {
     return composeMime(content, differing, this.#blobs)
   }
 
-  /** Its texts, cut at their variables; null: they are so large that the pieces are not to be kept. */
+  /** Its texts, cut at their variables; null: the pieces would be too much to keep. */
   cuts(texts: readonly TextPart[]): readonly CutText[] | null {
-    if (texts.reduce((sum, { value }) => sum + value.length, 0) > CUT_CHARS_MAX) return null
-    this.#cuts ??= texts.map(({ value }) => cutText(value))
+    if (this.#cuts === undefined) this.#cuts = cutTexts(texts)
     return this.#cuts
   }
 
   /** One copy with values in the places of the texts' variables; null: it has to be composed. */
   async fill(cuts: readonly CutText[], values: readonly (readonly string[])[]): Promise<Composed | null> {
     const { content, id } = this.#record
-    if (content.kind !== 'parts') return null
-    if (++this.#filled === MERGED_FROM) {
-      this.#merge = MergeBody.of(await this.texts(), cuts, await this.#encodedFiles(content), id)
+    if (content.kind !== 'parts' || ++this.#filled < MERGED_FROM) return null
+    if (this.#merge === undefined) {
+      const [texts, files] = [await this.texts(), await this.#encodedFiles(content)]
+      // Many copies may have waited.
+      if (this.#merge === undefined) this.#merge = MergeBody.of(texts, cuts, files, id)
       if (this.#merge) this.#plain = null
     }
     return this.#merge?.fill(values) ?? null
@@ -278,6 +283,14 @@ class Frame {
     })
     return this.#files
   }
+}
+
+function cutTexts(texts: readonly TextPart[]): CutText[] | null {
+  const characters = texts.reduce((sum, { value }) => sum + value.length, 0)
+  if (characters > CUT_CHARS_MAX) return null
+  const cuts = texts.map(({ value }) => cutText(value))
+  const count = cuts.reduce((sum, { names }) => sum + names.length, 0)
+  return count > CUTS_FREE + characters / CHARS_PER_CUT ? null : cuts
 }
 
 /** What comes later takes the place of its promise; a failure is forgotten, so that the next caller tries again. */
@@ -401,8 +414,13 @@ async function filledTexts(
   cuts: readonly CutText[],
   lookup: Lookup,
 ): Promise<ChangedTexts | null> {
-  if (cuts.every(({ names }) => names.length === 0)) return null
-  const values = valuesFor(cuts, lookup)
+  let known = false
+  const values = valuesFor(cuts, (name) => {
+    const value = lookup(name)
+    known ||= value !== null
+    return value
+  })
+  if (!known) return null
   const composed = await frame.fill(cuts, values)
   return { texts: () => joined(given, cuts, values), composed, usesVariable: false }
 }

@@ -7,6 +7,8 @@
  * - A value that is not ASCII, that breaks a line or makes one longer than it may be, changes the transfer encoding.
  * - A boundary occurs in no text. Each begins with "=_", so that must neither be there nor come about at a gap.
  * - Line ends are made CRLF in the whole text: a CR before a gap could belong to an LF behind it.
+ *
+ * One exception: where a first boundary occurs in the message, which nobody can foresee, the second is another.
  */
 import type { Chunk } from '../base/mime-message.ts'
 import { encodeText, LINE_MAX } from '../mime/transfer-encoding.ts'
@@ -20,11 +22,11 @@ const MARK = /[\u0001-\u0003]/
 const PLAIN_VALUE = /^(?:[ -<>-~]|=(?!_|$))*$/
 const FIT_BEFORE_GAP = /[^=\r]$|^$/
 
-/** Pieces of bytes with a gap between each two: which value of which text. */
+/** Bytes in which a gap is one byte, a mark. */
 interface Gapped {
-  pieces: Uint8Array[]
-  gaps: { text: number; value: number }[]
-  sizeBytes: number
+  bytes: Buffer
+  /** Where they are, in order, and which value of which text stands there. */
+  gaps: { at: number; text: number; value: number }[]
 }
 
 export class MergeBody {
@@ -59,10 +61,13 @@ export class MergeBody {
     const isEncoded = ({ value }: TextPart) => MARK.test(value) && encodeText(value).encoding !== '7bit'
     if (marked.some(isEncoded)) return null
     const { fields, body } = composeParts(marked, files, seed)
-    const found = texts.map(() => 0)
-    const chunks = body.map((chunk) => (chunk instanceof Uint8Array ? cutBytes(chunk, texts, found) : chunk))
-    // A file may have such characters of its own.
-    if (cuts.some(({ names }, at) => names.length !== found[at])) return null
+    const found = cuts.map(() => 0)
+    const chunks: (Chunk | Gapped)[] = []
+    for (const chunk of body) {
+      const cut = chunk instanceof Uint8Array ? cutBytes(chunk, texts, cuts, found) : chunk
+      if (cut === null) return null
+      chunks.push(cut)
+    }
     const valueMax = Math.min(...marked.map(({ value }) => valueMaxOf(value)))
     const open = cuts.flatMap(({ literals, names }, at) =>
       names.length > 0 && literals.at(-1) === '' ? [at] : [],
@@ -97,32 +102,38 @@ function valueMaxOf(text: string): number {
   return max
 }
 
-/** Cut at the marks of the texts, which `found` counts. */
-function cutBytes(bytes: Uint8Array, texts: readonly TextPart[], found: number[]): Uint8Array | Gapped {
-  const marks: { at: number; text: number; value: number }[] = []
+/** Its gaps, which `found` counts. Null: there are too many, as a file has such characters of its own. */
+function cutBytes(
+  chunk: Uint8Array,
+  texts: readonly TextPart[],
+  cuts: readonly CutText[],
+  found: number[],
+): Uint8Array | Gapped | null {
+  const gaps: Gapped['gaps'] = []
   for (const [text, { kind }] of texts.entries()) {
-    for (let at = bytes.indexOf(MARKS[kind]); at >= 0; at = bytes.indexOf(MARKS[kind], at + 1)) {
-      marks.push({ at, text, value: found[text] as number })
-      found[text] = (found[text] as number) + 1
+    for (let at = chunk.indexOf(MARKS[kind]); at >= 0; at = chunk.indexOf(MARKS[kind], at + 1)) {
+      const value = found[text] as number
+      if (value === cuts[text]?.names.length) return null
+      gaps.push({ at, text, value })
+      found[text] = value + 1
     }
   }
-  if (marks.length === 0) return bytes
-  marks.sort((a, b) => a.at - b.at)
-  const ends = [...marks.map(({ at }) => at), bytes.length]
-  const pieces = ends.map((end, number) =>
-    bytes.subarray(number === 0 ? 0 : (ends[number - 1] as number) + 1, end),
-  )
-  return { pieces, gaps: marks, sizeBytes: bytes.length - marks.length }
+  if (gaps.length === 0) return chunk
+  gaps.sort((a, b) => a.at - b.at)
+  return { bytes: Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength), gaps }
 }
 
-function filled({ pieces, gaps, sizeBytes }: Gapped, values: readonly (readonly string[])[]): Buffer {
+function filled({ bytes, gaps }: Gapped, values: readonly (readonly string[])[]): Buffer {
   const inGaps = gaps.map(({ text, value }) => values[text]?.[value] ?? '')
-  const bytes = Buffer.allocUnsafe(inGaps.reduce((sum, value) => sum + value.length, sizeBytes))
+  const size = inGaps.reduce((sum, value) => sum + value.length - 1, bytes.length)
+  const copy = Buffer.allocUnsafe(size)
+  let from = 0
   let at = 0
-  for (const [number, piece] of pieces.entries()) {
-    bytes.set(piece, at)
-    at += piece.length
-    at += bytes.write(inGaps[number] ?? '', at, 'latin1')
+  for (const [number, gap] of gaps.entries()) {
+    at += bytes.copy(copy, at, from, gap.at)
+    at += copy.write(inGaps[number] as string, at, 'latin1')
+    from = gap.at + 1
   }
-  return bytes
+  bytes.copy(copy, at, from)
+  return copy
 }
