@@ -73,6 +73,26 @@ test('each recipient of a batch gets the value as given, whatever encoding it ta
   assert.deepEqual([...encodings].sort(), ['7bit', 'quoted-printable'])
 })
 
+test('a batch whose texts are nothing but variables, or name none that has a value', async (t) => {
+  const sink = await createSink()
+  t.after(() => sink.close())
+  const service = await startTestService(t, { SENDWRIGHT_DELIVERY: `smtp://127.0.0.1:${sink.port}` })
+  const to = ['ann', 'ben', 'cleo', 'dora'].map((name) => `${name}@example.org`)
+  const variables = JSON.stringify(Object.fromEntries(to.map((address) => [address, { x: address[0] }])))
+  for (const text of ['%recipient.x%\n'.repeat(5_000), 'Hello %recipient.unknown%']) {
+    const sent = await service.send({ to, text, 'recipient-variables': variables })
+    assert.equal(sent.status, 200)
+  }
+  for (const { envelope, raw } of await sink.waitFor(8)) {
+    const { text = '' } = await simpleParser(raw)
+    const own = envelope.to[0]?.[0] ?? ''
+    assert.equal(
+      text.trimEnd(),
+      text.startsWith('H') ? 'Hello %recipient.unknown%' : `${own}\n`.repeat(5_000).trimEnd(),
+    )
+  }
+})
+
 test('1,001 addresses are too many', async (t) => {
   const service = await startTestService(t)
   const to = Array.from({ length: 1001 }, (_, n) => `r${n}@example.org`).join(',')
