@@ -177,7 +177,7 @@ export async function composeCopy(
 
 /** Longer texts are searched for variables each time. */
 const CUT_CHARS_MAX = 256 * 1024
-/** So are those with more variables than these and one in so many characters: each piece takes some hundred bytes. */
+/** So are texts with more variables than these, and one in so many characters: a piece takes some hundred bytes. */
 const CUTS_FREE = 16
 const CHARS_PER_CUT = 256
 /** Many a batch has a recipient or two: composed as they are. */
