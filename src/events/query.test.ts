@@ -281,6 +281,7 @@ eachIndexing('eight writers at full speed: who follows next sees each event exac
     let at = request({ limit: 37, filters: [['event', 'delivered OR opened']] })
     for (let drained = false; !drained; ) {
       const done = writing === 0
+      if (done) await settled(store)
       const page = await reader.page(at, NOW_MS + 200_000)
       seen.push(...idsOf(page))
       at = page.links.next
