@@ -3,7 +3,7 @@
  * connections, one request in flight on each. Of an answer it reads the status line and Content-Length.
  */
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { connect } from 'node:net'
 import { serveHelper } from './helper-process.ts'
 import { type LoadAmount, type LoadResult, NumberedBytes, Schedule, Tally } from './load.ts'
 import { monotonicMs } from './stats.ts'
@@ -81,23 +81,15 @@ interface Client {
 }
 
 async function openClient({ host, port }: HttpLoad): Promise<Client> {
-  let take = (_bytes: Buffer): void => {}
-  // All answers into one piece of memory: with a new one for each, a request took this process 22 us instead of 19.
-  const onread = {
-    buffer: Buffer.alloc(READ_BYTES),
-    callback(size: number, bytes: Uint8Array) {
-      take(Buffer.from(bytes.buffer, bytes.byteOffset, size))
-      return true
-    },
+  // All answers into one piece of memory. With a new one for each, and a refusal's fields looked for in each, a request
+  // took this process 22 us instead of 19.
+  const memory = Buffer.alloc(READ_BYTES)
+  const callback = (size: number) => {
+    take(memory.subarray(0, size))
+    return true
   }
-  const socket = connect({ host, port, noDelay: true, onread })
+  const socket = connect({ host, port, noDelay: true, onread: { buffer: memory, callback } })
   await once(socket, 'connect')
-  return createClient(socket, (run) => {
-    take = run
-  })
-}
-
-function createClient(socket: Socket, onBytes: (take: (bytes: Buffer) => void) => void): Client {
   let waiting: { resolve(answer: Answer): void; reject(error: Error): void } | null = null
   /** Of an answer that is not all there. */
   let begun: Buffer | null = null
@@ -109,14 +101,14 @@ function createClient(socket: Socket, onBytes: (take: (bytes: Buffer) => void) =
   socket.setTimeout(ANSWER_LIMIT_MS, () => fail(new Error('no answer in time')))
   socket.on('error', fail)
   socket.on('close', () => fail(new Error('the connection was closed')))
-  onBytes((bytes) => {
+  function take(bytes: Buffer): void {
     const all = begun === null ? bytes : Buffer.concat([begun, bytes])
     const answer = parseAnswer(all)
     begun = answer === null ? Buffer.from(all) : null
     if (answer === null) return
     waiting?.resolve(answer)
     waiting = null
-  })
+  }
   return {
     exchange: (request) =>
       new Promise((resolve, reject) => {
