@@ -65,7 +65,10 @@ export function createQueries(): QueryClient {
       },
     }),
     defaultOptions: {
+      // A service on one's own machine answers without a network too, whatever the browser says of itself.
+      mutations: { networkMode: 'always' },
       queries: {
+        networkMode: 'always',
         staleTime: 30_000,
         retry(failures, error) {
           const transient = error instanceof RefusedRequest && (error.status === 0 || error.status >= 500)

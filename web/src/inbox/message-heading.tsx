@@ -9,7 +9,8 @@ import { Icon } from '../icons.tsx'
 import { messageQuery, valueOrThrow } from '../queries.ts'
 import { inboxQuery } from './inbox-queries.ts'
 import { filtersOf } from './inbox-search.ts'
-import { itemsOf, without } from './pages.ts'
+import { removeFromList } from './list-keeper.ts'
+import { itemsOf } from './pages.ts'
 
 const route = getRouteApi('/captured/inbox/$id')
 
@@ -118,15 +119,15 @@ function DeleteButton({ id }: { id: string }) {
   const [asking, setAsking] = useState(false)
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const { queryKey } = inboxQuery(filtersOf(route.useSearch()))
+  const filters = filtersOf(route.useSearch())
   const removal = useMutation({
     mutationFn: async () => valueOrThrow(await deleteMessage(id)),
     async onSuccess() {
       setAsking(false)
-      const items = itemsOf(queries.getQueryData(queryKey))
+      const items = itemsOf(queries.getQueryData(inboxQuery(filters).queryKey))
       const place = items.findIndex((item) => item.id === id)
       const neighbour = place < 0 ? undefined : (items[place + 1] ?? items[place - 1])
-      queries.setQueryData(queryKey, (list) => list && without(list, id))
+      void removeFromList(queries, filters, id)
       const search = (kept: object) => kept
       if (neighbour === undefined || isNarrow()) await navigate({ to: '/', search })
       else await navigate({ to: '/inbox/$id', params: { id: neighbour.id }, search })
