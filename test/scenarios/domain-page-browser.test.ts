@@ -12,7 +12,7 @@ import { createDnsServer, type DnsServer, type StubType } from '../support/dns-s
 import { eventually, startTestService, type TestService } from '../support/service.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const WAIT_MS = 10_000
+const WAIT_MS = 20_000 // a step takes a fraction of it, on a busy machine too
 const PHONE = { viewport: { width: 375, height: 700 } }
 const REFRESH_MS = 10_000
 const VERIFICATIONS_PER_MINUTE = 10

@@ -11,7 +11,7 @@ import { launchBrowser } from '../support/browser.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const WAIT_MS = 10_000
+const WAIT_MS = 20_000 // a step takes a fraction of it, on a busy machine too
 
 let browser: Browser
 let service: TestService

@@ -35,7 +35,7 @@ const tagsOf = async () => {
 for (const colorScheme of ['light', 'dark'] as const) {
   test(`unsubscribe and undo on a phone without JavaScript (${colorScheme})`, async () => {
     const context = await browser.newContext({ javaScriptEnabled: false, viewport: PHONE, colorScheme })
-    context.setDefaultTimeout(10_000)
+    context.setDefaultTimeout(20_000)
     const page = await context.newPage()
     const faults: string[] = []
     page.on('console', (message) => faults.push(message.text()))

@@ -145,10 +145,10 @@ function jsonOf(text: string): unknown {
 }
 
 /** Longest wait for something that a running service is about to do. */
-const WAIT_MS = 15_000
+const WAIT_MS = 30_000
 const LOOK_EVERY_MS = 10
 
-/** Looks until `look` gives something, and gives that. @throws after 15 s, naming what was awaited */
+/** Looks until `look` gives something, and gives that. @throws after 30 s, naming what was awaited */
 export async function eventually<T>(
   what: string,
   look: () => Promise<T | null | undefined | false>,
