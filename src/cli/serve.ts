@@ -3,6 +3,7 @@ import { setFlagsFromString } from 'node:v8'
 import pino from 'pino'
 import { systemClock } from '../base/clock.ts'
 import { armFailPoint } from '../base/fail-point.ts'
+import { collectAtRest } from '../base/rest-collection.ts'
 import { loadRules } from '../bounces/rules.ts'
 import { VERSION } from '../composition/system.ts'
 import { type Config, readConfig } from '../config.ts'
@@ -13,6 +14,7 @@ export async function serveCommand(): Promise<void> {
   const config = readConfig(process.env, { bounceRules: loadRules })
   if (config.testFailPoint !== null) armFailPoint(config.testFailPoint)
   const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime })
+  collectAtRest()
   const heap = createHeapGrowth(systemClock, setFlagsFromString)
   const service = await startService(config, log, { sending: { accepted: heap.accepted } })
   process.stdout.write(await welcome(config, service))

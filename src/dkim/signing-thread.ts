@@ -1,5 +1,6 @@
 /** A thread that signs: hash, canonical forms and signature of one message after the other (signers.ts). */
 import { parentPort } from 'node:worker_threads'
+import { collectAtRest } from '../base/rest-collection.ts'
 import { type SigningKey, signMessageSync } from './sign.ts'
 import { FAILED, type SigningJob, type SigningReplies, type SigningRequest } from './signing-format.ts'
 
@@ -31,6 +32,7 @@ function tell(): void {
   told = 0
 }
 
+collectAtRest()
 parentPort?.on('message', (request: SigningRequest) => {
   if (request[0] === 'key') keys.set(request[1], request[2])
   else if (request[0] === 'forget-keys') keys.clear()

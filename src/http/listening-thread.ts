@@ -4,6 +4,7 @@
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { PassingMap } from '../base/passing.ts'
+import { collectAtRest } from '../base/rest-collection.ts'
 import { type AnswerBody, type Arrival, type ArrivedBody, NO_BODY } from './arrival.ts'
 import {
   asBuffer,
@@ -31,6 +32,7 @@ interface Pending {
 
 if (parentPort === null) throw new Error('This runs as a thread')
 const port = parentPort
+collectAtRest()
 const outbox = new Outbox<ToMain>(port)
 const { deadlines } = workerData as ListeningOptions
 const listener = createListener({ deadlines }, arrived)

@@ -7,6 +7,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import { remember } from '../base/remember.ts'
+import { collectAtRest } from '../base/rest-collection.ts'
 import { createUnpacker, type PackedUnits } from './packed-units.ts'
 import type { Statement } from './store.ts'
 
@@ -211,6 +212,7 @@ function answerUnits(id: number, units: Statement[][]): WorkerReply {
 /** The writer's first I/O error: what was handed over meanwhile must not be written behind it (sqlite.ts, `createConnection`). */
 let broken: WorkerError | null = null
 
+collectAtRest()
 parentPort?.on('message', ({ id, request }: { id: number; request: WorkerRequest }) => {
   let reply: WorkerReply
   try {
