@@ -39,7 +39,7 @@ function follow(looks: Look[], live = 20): number[] {
 /** A minute. */
 const rest = (heldMb: number): Look[] => Array.from({ length: 6 }, () => [0, heldMb])
 const work = (heldMb: number): Look => [0.5, heldMb]
-const trickle: Look = [0.005, 90]
+const trickle: Look = [0.015, 90]
 const after = (...looks: Look[]) => looks
 
 const table: [string, Look[], number[]][] = [
