@@ -28,10 +28,18 @@ export class EndedAtStart extends Error {
 const START_MAX_MS = 60_000
 const OUTPUT_MAX = 1_000_000
 
-/** Starts `sendwright serve` on `host`:8080 with the test key and resolves once it is ready. */
-export async function startProcess(host: string, env: Record<string, string>): Promise<ServiceProcess> {
+/**
+ * Starts `sendwright serve` on `host`:8080 with the test key and resolves once it is ready.
+ * @param options `probe`: file for how long its main thread was busy without a break (block-probe.ts)
+ */
+export async function startProcess(
+  host: string,
+  env: Record<string, string>,
+  options: { probe?: string } = {},
+): Promise<ServiceProcess> {
   const main = join(import.meta.dirname, '../../src/main.ts')
-  const child = spawn(process.execPath, [main, 'serve'], {
+  const probing = options.probe === undefined ? [] : ['--import', join(import.meta.dirname, 'block-probe.ts')]
+  const child = spawn(process.execPath, [...probing, main, 'serve'], {
     env: {
       PATH: process.env['PATH'],
       // Compiled once for all starts: most of a start is reading the sources. Node checks them for changes.
@@ -41,6 +49,7 @@ export async function startProcess(host: string, env: Record<string, string>): P
       SENDWRIGHT_RATE_LIMIT: 'off',
       SENDWRIGHT_LOG_LEVEL: 'warn',
       SENDWRIGHT_HOSTNAME: 'mail.test.example',
+      ...(options.probe !== undefined && { SENDWRIGHT_TEST_PROBE: options.probe }),
       ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
