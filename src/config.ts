@@ -69,7 +69,7 @@ export interface Config {
   eventRetentionBytes: number | null
   /** Which attempts keep their SMTP dialogue. */
   transcripts: 'failures' | 'all' | 'off'
-  /** Below this much free space in the data folder nothing is accepted and nothing claimed. */
+  /** Below this much free space in the data folder nothing is accepted. */
   freeSpaceMinBytes: number
   /** Sending requests per second and account; null: no limit of any kind. */
   rateLimit: number | null

@@ -73,6 +73,8 @@ export interface Service {
 export interface ServiceOverrides {
   clock?: Clock
   random?: () => number
+  /** Free bytes of the disk that the data folder is on. */
+  freeBytes?: () => Promise<number>
   /** Other areas as sending sees them. */
   sending?: SendingOverrides
 }
@@ -100,11 +102,24 @@ export async function startService(
   }
   try {
     const sealer = createSealer(loadSecret(config.secret, config.dataFolder))
-    const store = await openStore(config)
+    const store = await openStore(config, {
+      onFault: (fault) => log.error({ err: fault }, fault.detail),
+    })
     open.push(() => store.close())
     const blobs = await openBlobs(config.dataFolder)
-    const space = await watchFreeSpace(config.dataFolder, config.freeSpaceMinBytes, clock, (enough) => {
-      log.warn({ floor: config.freeSpaceMinBytes }, enough ? 'space is free again' : 'no space for new mail')
+    const space = await watchFreeSpace({
+      folder: config.dataFolder,
+      floorBytes: config.freeSpaceMinBytes,
+      clock,
+      files: store.files,
+      freeBytes: overrides.freeBytes,
+      onChange(enough) {
+        log.warn(
+          { floor: config.freeSpaceMinBytes },
+          enough ? 'space is free again' : 'no space for new mail',
+        )
+      },
+      onError: (err) => log.warn({ err }, 'cannot look after the free space'),
     })
     open.push(() => space.close())
     const keys = createKeys(store, sealer, clock)

@@ -13,12 +13,19 @@ import { loadRules } from '../bounces/rules.ts'
 import { type Config, readConfig } from '../config.ts'
 import { createResolver } from '../dns/resolver.ts'
 import { systemServers } from '../dns/system-servers.ts'
+import { describeFinding, recoveryAdvice } from '../store/damage.ts'
+import { checkFileBeside } from '../store/file-check.ts'
+import { checkLog } from '../store/log-check.ts'
+import { StoreUnavailable } from '../store/store.ts'
 import { type CheckResult, PROBE_DOMAINS, runChecks } from '../system/checks.ts'
 import { createClient } from './client.ts'
 import { CommandError } from './usage.ts'
 
 const SIGNS = { ok: 'ok     ', warning: 'warning', failed: 'FAILED ' } as const
 const DATABASE_MAX_MS = 5_000
+/** Within the time that a check may take. */
+const INTEGRITY_MAX_MS = 12_000
+const FINDINGS_SHOWN = 3
 
 /** Prints one line per check. @throws CommandError when one has failed, for the exit status */
 export async function doctorCommand(): Promise<void> {
@@ -80,13 +87,20 @@ async function trySqlite(folder: string): Promise<string> {
     if (existsSync(folder)) await access(folder, constants.W_OK)
     return 'There is no database yet; the first start makes it.'
   }
+  checkLog(file)
+  const { findings, complete } = await checkFileBeside(file, 'integrity_check', INTEGRITY_MAX_MS).result
+  if (findings.length > 0) {
+    const found = findings.slice(0, FINDINGS_SHOWN).map(describeFinding).join('; ')
+    throw new StoreUnavailable(`it is damaged (${found}). ${recoveryAdvice(folder, findings)}`)
+  }
   const database = new DatabaseSync(file, { timeout: DATABASE_MAX_MS })
   try {
     database.exec('BEGIN IMMEDIATE; ROLLBACK')
   } finally {
     database.close()
   }
-  return `The SQLite database in ${folder} can be written.`
+  const seen = complete ? 'is not damaged' : 'shows no damage in the part that could be looked at in time'
+  return `The SQLite database in ${folder} can be written and ${seen}.`
 }
 
 async function tryPostgres(url: string): Promise<string> {

@@ -8,6 +8,7 @@ import type { Idempotency } from '../http/idempotency.ts'
 import { readPages } from '../http/pages.ts'
 import { createRateLimiter, DEFAULT_LIMITS, type RateLimiter } from '../http/rate-limit.ts'
 import { createHttpServer, type HttpServer } from '../http/server.ts'
+import type { StoreFault } from '../store/store.ts'
 import type { Certificates } from './certificates.ts'
 import type { Core } from './core.ts'
 
@@ -31,6 +32,12 @@ export function createAuthenticator(
     subaccount: async () => null,
     addressAllowed: () => true,
   }
+}
+
+/** Open to everybody: without the names of files, which the log has. */
+const NOT_READY: Record<StoreFault['kind'], string> = {
+  damaged: 'The database is damaged; the log and "sendwright doctor" say what to do',
+  disk: 'The disk of the database failed; restart the service once it works',
 }
 
 export function createLimiter({ config, clock }: Core): RateLimiter {
@@ -77,6 +84,10 @@ export function createHttp(
     spool: blobs,
     pages: readPages(join(import.meta.dirname, '../../web/dist')),
     pagesPrefixes: ['/inbox', '/domains'],
-    isReady: async () => ({ ready: await store.ping().catch(() => false) }),
+    async isReady() {
+      const fault = store.fault()
+      if (fault) return { ready: false, reason: NOT_READY[fault.kind] }
+      return { ready: await store.ping().catch(() => false) }
+    },
   })
 }

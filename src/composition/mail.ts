@@ -160,7 +160,7 @@ export async function startMail(
       ...webhooks.outboxStatements(events),
     ],
     keepTranscript: (claimed, result) => transcriptStatement(config.transcripts, claimed, result),
-    mayClaim: () => space.enough,
+    mayClaim: () => space.mayClaim && store.fault() === null,
     clock,
     log,
     random,

@@ -66,6 +66,8 @@ export interface InboxParts {
 
 /** Larger mails are blobs. */
 const RAW_IN_ROW_MAX_BYTES = 256 * 1024
+/** Deleted in one transaction: the writer is held up for some milliseconds, and a full disk has room for little more. */
+const CLEAR_ROWS = 200
 /** Listeners of the arrival stream: one per open page. */
 const STREAMS_MAX = 200
 
@@ -148,12 +150,23 @@ export function createInbox(parts: InboxParts): Inbox {
       if (found.raw_blob) await blobs.remove(found.raw_blob)
     },
     async clear(accountId) {
-      const gone = await store.db
-        .deleteFrom('inbox')
-        .where('account_id', '=', accountId)
-        .returning('raw_blob')
-        .execute()
-      for (const { raw_blob } of gone) if (raw_blob) await blobs.remove(raw_blob)
+      // What arrives meanwhile stays.
+      const newest = newId(clock.now())
+      for (;;) {
+        const some = store.db
+          .selectFrom('inbox')
+          .select('id')
+          .where('account_id', '=', accountId)
+          .where('id', '<', newest)
+          .limit(CLEAR_ROWS)
+        const gone = await store.db
+          .deleteFrom('inbox')
+          .where('id', 'in', some)
+          .returning('raw_blob')
+          .execute()
+        for (const { raw_blob } of gone) if (raw_blob) await blobs.remove(raw_blob)
+        if (gone.length < CLEAR_ROWS) return
+      }
     },
     async *arrivals(accountId, signal) {
       try {

@@ -7,7 +7,7 @@ import type { Clock, Timer } from '../base/clock.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import type { MessageRow } from '../store/schema.ts'
-import type { Store } from '../store/store.ts'
+import { type Store, StoreFull } from '../store/store.ts'
 import type { ShownHeaders } from './delivered-facts.ts'
 import type { PastDeliveries } from './past-deliveries.ts'
 import type { MessageRecords } from './records.ts'
@@ -113,8 +113,23 @@ export function createRetention(parts: RetentionParts): Retention {
     return archiving === undefined && expanding === undefined
   }
 
-  /** Rows first: a blob without a row is waste, a row without its blob a broken message. */
+  /**
+   * Rows first: a blob without a row is waste, a row without its blob a broken message. Unless the disk has no room
+   * even for the log of that: then its blobs make some. Nobody is owed the message any more.
+   */
   async function remove(row: RemovedRow): Promise<number> {
+    try {
+      await removeRows(row)
+    } catch (error) {
+      if (!(error instanceof StoreFull)) throw error
+      await removeBlobs(row)
+      await removeRows(row)
+    }
+    await removeBlobs(row)
+    return 1
+  }
+
+  async function removeRows(row: RemovedRow): Promise<void> {
     await parts.past.moveAll({ ...row, summary: JSON.parse(row.summary_json) as ShownHeaders })
     await store.commit([
       { sql: 'DELETE FROM list_expansions WHERE message_pk = ?', values: [row.id] },
@@ -122,8 +137,10 @@ export function createRetention(parts: RetentionParts): Retention {
       { sql: 'DELETE FROM messages WHERE id = ?', values: [row.id] },
     ])
     parts.records.forget(row.id)
+  }
+
+  async function removeBlobs(row: RemovedRow): Promise<void> {
     for (const name of JSON.parse(row.blobs_json) as string[]) await parts.blobs.remove(name)
-    return 1
   }
 
   function arm(): void {

@@ -16,6 +16,16 @@
 const CHECKPOINT_BYTES = 16 * 1024 * 1024
 /** Pages of 4 KB from which on the writer makes the log begin anew. */
 const LOG_PAGES_MAX = 16_000
+/**
+ * The same while the disk is short of space: the log takes some 4 MB instead of 80, for more work per message. Below
+ * this the fixed costs of a checkpoint (a sync each) would count.
+ */
+const SHORT = { checkpointBytes: 2 * 1024 * 1024, logPagesMax: 1_000 }
+/**
+ * Pages of the log at which a COMMIT checkpoints after all: a safety net, far above where the log is kept. Not so far
+ * where space is short: a slow disk may keep the reader's thread from its work for as long as it takes to fill up.
+ */
+export const LOG_PAGES_NET = { ample: 64_000, short: 2_000 }
 /** What a group of units writes beside its values: pages of trees, whole although little in them has changed. */
 const GROUP_BYTES = 48 * 1024
 /** What a row takes with its indexes; more if it is deleted, less if it is one of many that are inserted. */
@@ -24,6 +34,8 @@ const ROW_BYTES = 3 * 1024
 export interface Checkpoints {
   /** A group of units, or a transaction, was committed: so many rows, and so many bytes of BLOBs among their values. */
   wrote(rows: number, bytes: number): void
+  /** Whether the disk is short of space. */
+  setShort(short: boolean): void
   /** Resolves when none is under way. */
   idle(): Promise<void>
 }
@@ -39,12 +51,14 @@ export interface CheckpointParts {
 
 export function createCheckpoints({ checkpoint, syncFile, beginAnew }: CheckpointParts): Checkpoints {
   let written = 0
+  let checkpointBytes = CHECKPOINT_BYTES
+  let logPagesMax = LOG_PAGES_MAX
   let running: Promise<void> | null = null
 
   async function run(): Promise<void> {
     const pages = await checkpoint()
     await syncFile()
-    if (pages < LOG_PAGES_MAX) return
+    if (pages < logPagesMax) return
     await checkpoint() // what has come meanwhile
     await beginAnew()
   }
@@ -52,7 +66,7 @@ export function createCheckpoints({ checkpoint, syncFile, beginAnew }: Checkpoin
   return {
     wrote(rows, bytes) {
       written += GROUP_BYTES + ROW_BYTES * rows + bytes
-      if (running || written < CHECKPOINT_BYTES) return
+      if (running || written < checkpointBytes) return
       written = 0
       // One that fails is tried again after the next so many bytes; meanwhile the log keeps everything, and SQLite's
       // own checkpoint comes in when it is four times as long.
@@ -61,6 +75,10 @@ export function createCheckpoints({ checkpoint, syncFile, beginAnew }: Checkpoin
         .finally(() => {
           running = null
         })
+    },
+    setShort(short) {
+      checkpointBytes = short ? SHORT.checkpointBytes : CHECKPOINT_BYTES
+      logPagesMax = short ? SHORT.logPagesMax : LOG_PAGES_MAX
     },
     idle: async () => void (await running),
   }

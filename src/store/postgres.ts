@@ -75,6 +75,7 @@ export async function openPostgres(url: string): Promise<Store> {
     read: (statement) => read(pool, statement),
     transaction: (run) => db.transaction().execute(run),
     statement: toPostgresStatement,
+    fault: () => null,
     ping: async () => (await pool.query('SELECT 1')).rowCount === 1,
     close: () => db.destroy(),
   }

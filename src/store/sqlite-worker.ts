@@ -8,6 +8,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import { remember } from '../base/remember.ts'
 import { collectAtRest } from '../base/rest-collection.ts'
+import { LOG_PAGES_NET } from './checkpoints.ts'
 import { createUnpacker, type PackedUnits } from './packed-units.ts'
 import type { Statement } from './store.ts'
 
@@ -16,11 +17,15 @@ export type WorkerRequest =
   | { kind: 'single'; statement: Statement }
   | { kind: 'script'; sql: string }
   | { kind: 'checkpoint' }
+  | { kind: 'trim' }
+  | { kind: 'shrink'; pages: number }
   | { kind: 'close' }
 
 export type WorkerError = {
   message: string
   code: number | null
+  /** Of the database, where SQLite refused something. */
+  file?: string
   stale?: { statement: number; affected: number }
 }
 /** Rows as one flat array: as objects, each would carry the names of its columns across. */
@@ -47,24 +52,41 @@ const CACHE_KB = { writer: 12_000, reader: 6_000 }
 
 export type Role = 'writer' | 'reader'
 
-/** Pages of the log at which a COMMIT checkpoints after all: a safety net, far above where checkpoints.ts keeps it. */
-const AUTOCHECKPOINT_PAGES = 64_000
-
 const { file, role } = workerData as { file: string; role: Role }
-const database = new DatabaseSync(file, { timeout: 5000 })
-if (role === 'reader') {
-  // Not opened as read-only: a checkpoint writes.
-  database.exec('PRAGMA query_only = ON')
-  database.exec('PRAGMA wal_autocheckpoint = 0')
-} else {
-  database.exec('PRAGMA journal_mode = WAL')
-  database.exec('PRAGMA synchronous = FULL')
-  database.exec('PRAGMA foreign_keys = ON')
-  database.exec(`PRAGMA wal_autocheckpoint = ${AUTOCHECKPOINT_PAGES}`)
-}
-database.exec(`PRAGMA cache_size = -${CACHE_KB[role]}`)
-database.exec('PRAGMA temp_store = MEMORY')
+const BUSY_MS = 5000
 
+function open(): DatabaseSync {
+  const database = new DatabaseSync(file, { timeout: BUSY_MS })
+  if (role === 'reader') {
+    // Not opened as read-only: a checkpoint writes.
+    database.exec('PRAGMA query_only = ON')
+    database.exec('PRAGMA wal_autocheckpoint = 0')
+  } else {
+    // Counts for a new database only, and must come before its first page is written (decision 53).
+    database.exec('PRAGMA auto_vacuum = INCREMENTAL')
+    database.exec('PRAGMA journal_mode = WAL')
+    database.exec('PRAGMA synchronous = FULL')
+    database.exec('PRAGMA foreign_keys = ON')
+    database.exec(`PRAGMA wal_autocheckpoint = ${LOG_PAGES_NET.ample}`)
+  }
+  database.exec(`PRAGMA cache_size = -${CACHE_KB[role]}`)
+  database.exec('PRAGMA temp_store = MEMORY')
+  return database
+}
+
+/** What every request is answered with: the file could not be opened, or the writer had its first I/O error. */
+let broken: WorkerError | null = null
+
+function openOrTell(): DatabaseSync {
+  try {
+    return open()
+  } catch (error) {
+    broken = describe(error)
+    return new DatabaseSync(':memory:')
+  }
+}
+
+const database = openOrTell()
 /** Prepared: parsing the words costs more than running them. */
 const begin = database.prepare('BEGIN IMMEDIATE')
 const commit = database.prepare('COMMIT')
@@ -106,7 +128,7 @@ const isIoError = (error: unknown) => ((describe(error).code ?? 0) & 0xff) === S
 
 function describe(error: unknown): WorkerError {
   const { message, errcode } = error as Error & { errcode?: number }
-  return { message, code: errcode ?? null }
+  return { message, code: errcode ?? null, file }
 }
 
 /** One unit under its savepoint; its failure undoes it alone. */
@@ -195,6 +217,18 @@ function answer(id: number, request: WorkerRequest): WorkerReply {
       return { id, units: [] }
     case 'checkpoint':
       return { id, affected: [Number(checkpoint.get()?.['log'] ?? 0)] }
+    case 'trim':
+      // Would wait for readers, and everybody who writes with it.
+      database.exec('PRAGMA busy_timeout = 0')
+      try {
+        database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      } finally {
+        database.exec(`PRAGMA busy_timeout = ${BUSY_MS}`)
+      }
+      return { id, units: [] }
+    case 'shrink':
+      database.exec(`PRAGMA incremental_vacuum(${request.pages})`)
+      return { id, units: [] }
     case 'close':
       database.close()
       return { id, units: [] }
@@ -209,9 +243,6 @@ function answerUnits(id: number, units: Statement[][]): WorkerReply {
   return { id, affected: packed(together.map((results) => results.map(({ affected }) => affected))) }
 }
 
-/** The writer's first I/O error: what was handed over meanwhile must not be written behind it (sqlite.ts, `createConnection`). */
-let broken: WorkerError | null = null
-
 collectAtRest()
 parentPort?.on('message', ({ id, request }: { id: number; request: WorkerRequest }) => {
   let reply: WorkerReply
@@ -219,6 +250,7 @@ parentPort?.on('message', ({ id, request }: { id: number; request: WorkerRequest
     reply = broken && request.kind !== 'close' ? { id, error: broken } : answer(id, request)
   } catch (error) {
     reply = { id, error: describe(error) }
+    // What was handed over meanwhile must not be written behind it (sqlite.ts, `createConnection`).
     if (role === 'writer' && isIoError(error)) broken = reply.error
   }
   parentPort?.postMessage(reply)

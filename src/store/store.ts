@@ -44,6 +44,32 @@ export class StoreUnavailable extends Unavailable {
   }
 }
 
+/**
+ * The database takes no new work until a restart: its file is damaged, or its disk failed. `detail` is for the operator,
+ * with the file and what to do.
+ */
+export class StoreFault extends StoreUnavailable {
+  readonly kind: 'damaged' | 'disk'
+
+  constructor(kind: 'damaged' | 'disk', detail: string, options: { cause?: unknown } = {}) {
+    super(detail, options)
+    this.kind = kind
+  }
+}
+
+/** Room within SQLite's own files, and ways to give some of it back to the disk. */
+export interface DatabaseFiles {
+  measure(): Promise<{ pageBytes: number; pages: number; freePages: number; logBytes: number }>
+  /** False for a database made before free pages could be cut off; `sendwright restore` makes one that can. */
+  readonly shrinks: boolean
+  /** While the disk is short of space the log is kept to a few megabytes. */
+  setShort(short: boolean): void
+  /** Empties the log and cuts its file off. Does nothing while a reader still needs it. */
+  trimLog(): Promise<void>
+  /** Takes so many free pages off the end of the file, in one short transaction; the next checkpoint cuts it. */
+  shrink(pages: number): Promise<void>
+}
+
 export interface Store {
   readonly kind: 'sqlite' | 'postgres'
   /** Queries outside a transaction. On SQLite reads run beside the writer. */
@@ -63,6 +89,10 @@ export interface Store {
   statement(query: Compilable, expectRows?: number): Statement
   /** True while the database answers; used by /health/ready. */
   ping(): Promise<boolean>
+  /** Why no new work is taken until a restart; null: nothing is known to be wrong. Outcomes are still written if they can be. */
+  fault(): StoreFault | null
+  /** SQLite only. */
+  readonly files?: DatabaseFiles
   close(): Promise<void>
 }
 

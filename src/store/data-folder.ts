@@ -1,0 +1,18 @@
+/** Names within the data folder, for whoever copies it. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { StoreUnavailable } from './store.ts'
+
+export const DATABASE_FILE = 'sendwright.db'
+export const BLOB_FOLDER = 'blobs'
+export const SECRET_FILE = 'secret'
+/** Stands in a folder while a backup is restored into it. */
+export const RESTORING_FILE = 'restoring'
+
+/** @throws StoreUnavailable where a restore was cut off: a start would make a new, empty database there. */
+export function refuseHalfRestored(folder: string): void {
+  if (!existsSync(join(folder, RESTORING_FILE))) return
+  throw new StoreUnavailable(
+    `Cannot open data folder "${folder}": a restore into it did not end. Empty the folder and restore again.`,
+  )
+}

@@ -1,0 +1,191 @@
+/** Files of the database that were damaged by others: what the service and the command line say, and what they stop. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { open, rename, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { type TestContext, test } from 'node:test'
+import { post, queueTotals } from '../support/crash-rig.ts'
+import { seededNumbers } from '../support/random.ts'
+import { eventually, ownAddress } from '../support/service.ts'
+import { AUTHORIZATION, EndedAtStart, type ServiceProcess, startProcess } from '../support/service-process.ts'
+import { createSink } from '../support/smtp-sink.ts'
+import { temporaryFolder } from '../support/stores.ts'
+
+const PAGE_BYTES = 4096
+
+/** A service with some messages on its disk, and what it takes to start it again. */
+async function rig(t: TestContext, { end = 'SIGTERM' as NodeJS.Signals, messages = 40 } = {}) {
+  const folder = await temporaryFolder(t)
+  const sink = await createSink({ host: ownAddress() })
+  t.after(() => sink.close())
+  const host = ownAddress()
+  const env = { SENDWRIGHT_DATA: folder, SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}` }
+  const start = async () => {
+    const service = await startProcess(host, env)
+    t.after(() => service.end('SIGKILL'))
+    return service
+  }
+  const first = await start()
+  for (let number = 0; number < messages; number++) {
+    const answer = await post(first, { to: `user${number}@example.org`, subject: `${number}`, text: 'Hi.' })
+    assert.ok('id' in answer, JSON.stringify(answer))
+  }
+  await eventually('an empty queue', async () => (await queueTotals(first)) === 0)
+  const stop = async () => void (await first.end(end))
+  return {
+    folder,
+    file: join(folder, 'sendwright.db'),
+    env: { ...env, SENDWRIGHT_HOST: host },
+    first,
+    start,
+    stop,
+    sink,
+  }
+}
+
+/** Random bytes over part of a file, the same in each run. */
+async function scribble(file: string, at: number, length: number, seed = 26): Promise<void> {
+  const random = seededNumbers(seed)
+  const bytes = Buffer.from(Array.from({ length }, () => Math.floor(random() * 256)))
+  const handle = await open(file, 'r+')
+  await handle.write(bytes, 0, length, at)
+  await handle.sync()
+  await handle.close()
+}
+
+/** Where the first page of a table or an index begins. */
+function rootOf(file: string, name: string): number {
+  const database = new DatabaseSync(file, { readOnly: true })
+  const row = database.prepare('SELECT rootpage FROM sqlite_schema WHERE name = ?').get(name)
+  database.close()
+  return (Number(row?.['rootpage']) - 1) * PAGE_BYTES
+}
+
+async function startFails(start: () => Promise<ServiceProcess>): Promise<string> {
+  const error = await start().then(
+    () => assert.fail('it started'),
+    (reason: unknown) => reason,
+  )
+  assert.ok(error instanceof EndedAtStart, String(error))
+  return error.message
+}
+
+function doctor(env: Record<string, string>): Promise<{ code: number; output: string }> {
+  const main = join(import.meta.dirname, '../../src/main.ts')
+  return new Promise((resolve) => {
+    const options = { env: { PATH: process.env['PATH'], ...env } }
+    execFile(process.execPath, [main, 'doctor'], options, (error, output) =>
+      resolve({ code: error ? 1 : 0, output }),
+    )
+  })
+}
+
+test('a start refuses a damaged index, table or header with a sentence, and doctor tells the way out', async (t) => {
+  const { file, env, start, stop } = await rig(t)
+  await stop()
+  const places: [what: string, at: number, length: number, advice: RegExp][] = [
+    [
+      'an index',
+      rootOf(file, 'deliveries_due'),
+      PAGE_BYTES,
+      /Only indexes are damaged \(deliveries_due\).*REINDEX/,
+    ],
+    ['a table', rootOf(file, 'deliveries'), PAGE_BYTES, /restore the newest backup.*\.recover/],
+    ['the header', 0, 100, /restore the newest backup.*\.recover/],
+  ]
+  for (const [what, at, length, advice] of places) {
+    const handle = await open(file)
+    const whole = Buffer.alloc(length)
+    await handle.read(whole, 0, length, at)
+    await handle.close()
+    await scribble(file, at, length)
+    const said = await startFails(start)
+    assert.ok(said.includes(`The database "${file}" is damaged`), `${what}: ${said}`)
+    assert.doesNotMatch(said, /\n +at /, `${what}: no stack`)
+    const { code, output } = await doctor(env)
+    assert.equal(code, 1)
+    assert.match(output, advice, what)
+    const repair = await open(file, 'r+')
+    await repair.write(whole, 0, length, at)
+    await repair.close()
+  }
+  const service = await start()
+  assert.ok('id' in (await post(service, { to: 'user@example.org', subject: 'whole', text: 'Hi.' })))
+})
+
+test('damage that shows up while it runs ends accepting and claiming, and health says so', async (t) => {
+  const { folder, file, first: service, sink } = await rig(t, { messages: 1 })
+  const later = await fetch(`${service.url}/v3/${service.domain}/messages`, {
+    method: 'POST',
+    headers: { authorization: AUTHORIZATION },
+    body: new URLSearchParams({
+      ...{ from: `sender@${service.domain}`, to: 'later@example.org', subject: 'later', text: 'Hi.' },
+      'o:deliverytime': new Date(Date.now() + 2_000).toUTCString(),
+    }),
+  })
+  assert.equal(later.status, 200)
+  const healthy = await fetch(`${service.url}/health`)
+  assert.equal(healthy.status, 200)
+  // The pages are in memory or in the log: a file cut short is noticed all the same.
+  const handle = await open(file, 'r+')
+  await handle.truncate(0)
+  await handle.close()
+  const log = await open(`${file}-wal`, 'r+')
+  await log.truncate(0)
+  await log.close()
+  const sick = await eventually('health says so', async () => {
+    await post(service, { to: 'user@example.org', subject: 'sick', text: 'Hi.' })
+    const answer = await fetch(`${service.url}/health`)
+    return answer.status === 503 && ((await answer.json()) as { reason: string })
+  })
+  assert.match(sick.reason, /^The (database is damaged|disk of the database failed)/)
+  assert.doesNotMatch(sick.reason, new RegExp(folder))
+  assert.deepEqual(await post(service, { to: 'user@example.org', subject: 'sick', text: 'Hi.' }), {
+    status: 503,
+  })
+  const told = service
+    .output()
+    .split('\n')
+    .filter((line) => line.includes(`\\"${file}\\" is damaged`) || line.includes('The disk failed'))
+  assert.ok(told.length > 0, service.output())
+  await new Promise((resolve) => setTimeout(resolve, 3_000))
+  assert.equal(sink.messages.length, 1, 'nothing was claimed')
+})
+
+test('a damaged log is told from one that was cut off', async (t) => {
+  const { file, start, stop } = await rig(t, { end: 'SIGKILL' })
+  await stop()
+  const log = `${file}-wal`
+  const { size } = await stat(log)
+  const frame = PAGE_BYTES + 24
+  const frames = Math.floor((size - 32) / frame)
+  assert.ok(frames > 40, `${frames} frames`)
+  const read = async () => {
+    const handle = await open(log)
+    const bytes = await handle.readFile()
+    await handle.close()
+    return bytes
+  }
+  const whole = await read()
+  const write = async (bytes: Buffer) => {
+    const handle = await open(`${log}.new`, 'w')
+    await handle.writeFile(bytes)
+    await handle.close()
+    await rename(`${log}.new`, log)
+  }
+  const places: [what: string, at: number, badAt: number][] = [
+    ['a page in the middle', 32 + 10 * frame + 500, 32 + 10 * frame],
+    ['the header', 0, 0],
+  ]
+  for (const [what, at, badAt] of places) {
+    await scribble(log, at, 24)
+    const said = await startFails(start)
+    assert.ok(said.includes(`The log "${log}" is damaged at byte ${badAt}`), `${what}: ${said}`)
+    await write(whole)
+  }
+  // As a crash leaves it: the last transaction is not whole.
+  await write(whole.subarray(0, whole.length - frame - 100))
+  const service = await start()
+  assert.ok('id' in (await post(service, { to: 'user@example.org', subject: 'whole', text: 'Hi.' })))
+})
