@@ -38,9 +38,19 @@ export function* checkTables(
       for (const text of rows.slice(0, FINDINGS_MAX).map((row) => String(Object.values(row)[0])))
         if (text !== 'ok') yield { of: objectOf(text, objects) ?? of, text }
     } catch (error) {
+      if (!isDamage(error)) throw error
       yield { of, text: (error as Error).message }
     }
   }
+}
+
+const SQLITE_CORRUPT = 11
+const SQLITE_NOTADB = 26
+
+/** What else SQLite refuses (the file is locked, or too many are open) says nothing of the file. */
+export function isDamage(error: unknown): boolean {
+  const code = ((error as { errcode?: number }).errcode ?? 0) & 0xff
+  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB
 }
 
 interface SchemaObject {
@@ -59,7 +69,7 @@ function objectOf(text: string, objects: readonly SchemaObject[]): Finding['of']
 }
 
 export const describeFinding = ({ of, text }: Finding) =>
-  `${of ? `${of.type} ${of.name}: ` : ''}${text.replace(/\s+/g, ' ').trim()}`
+  `${of ? `${of.type} ${of.name}: ` : ''}${text.replace('*** in database main ***', '').replace(/\s+/g, ' ').trim()}`
 
 /** What the operator can do, best first. */
 export function recoveryAdvice(folder: string, findings: readonly Finding[]): string {
