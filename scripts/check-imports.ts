@@ -30,6 +30,7 @@ const LAYERS = [
       'inbox',
       'queue',
       'system',
+      'backup',
     ],
   ],
   ['composition', 'service', 'main', 'cli'],

@@ -9,6 +9,9 @@ const USAGE = `sendwright <command>
   serve                     run the service (also: npm start)
   send [options]            send one message through the running service
   keys list|create|delete   API keys of the running service
+  backup FOLDER             copy everything into an empty folder, beside the running service
+  verify FOLDER             check whether a backup is whole
+  restore FOLDER            put a backup into an empty data folder
   doctor                    check whether this machine is fit to send mail
   login-link                a one-time link that signs a browser in
 
@@ -23,6 +26,9 @@ const COMMANDS: Record<string, (args: string[]) => Promise<void>> = {
   },
   send: async (args) => (await import('./cli/send.ts')).sendCommand(args),
   keys: async (args) => (await import('./cli/keys.ts')).keysCommand(args),
+  backup: async (args) => (await import('./cli/backup.ts')).backupCommand(args),
+  verify: async (args) => (await import('./cli/backup.ts')).verifyCommand(args),
+  restore: async (args) => (await import('./cli/backup.ts')).restoreCommand(args),
   doctor: async () => (await import('./cli/doctor.ts')).doctorCommand(),
   'login-link': async () => (await import('./cli/login-link.ts')).loginLinkCommand(),
 }

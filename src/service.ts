@@ -11,8 +11,10 @@ import { createKeys } from './accounts/keys.ts'
 import { localKey } from './accounts/local-key.ts'
 import { accountRoutes } from './accounts/routes.ts'
 import { createSessions, type Sessions } from './accounts/sessions.ts'
+import { backupRoutes } from './backup/routes.ts'
 import { type Clock, systemClock } from './base/clock.ts'
 import { createSteadyClock } from './base/steady-clock.ts'
+import { startBackups } from './composition/backup.ts'
 import { startBounces } from './composition/bounces.ts'
 import { createCertificates } from './composition/certificates.ts'
 import type { Closers, SendingOverrides } from './composition/core.ts'
@@ -101,7 +103,8 @@ export async function startService(
     }
   }
   try {
-    const sealer = createSealer(loadSecret(config.secret, config.dataFolder))
+    const secret = loadSecret(config.secret, config.dataFolder)
+    const sealer = createSealer(secret)
     const store = await openStore(config, {
       onFault: (fault) => log.error({ err: fault }, fault.detail),
     })
@@ -237,6 +240,7 @@ export async function startService(
       ...bounces.routes,
       ...counters.routes,
       ...auditRoutes(store, config.publicUrl),
+      ...backupRoutes(startBackups(core, secret, open)),
       ...systemRoutes(
         () => checkSystem(core, parts.resolver, certificates, bounces, overrides.clock ?? systemClock),
         clock,

@@ -5,6 +5,9 @@ import { readConfig } from '../config.ts'
 import { createSealer, loadSecret } from '../store/sealing.ts'
 import { CommandError } from './usage.ts'
 
+/** No service answers at the configured address. */
+export class NotReached extends CommandError {}
+
 export interface ServiceClient {
   /** @throws CommandError with the service's own words when it refuses, or when it cannot be reached */
   call(method: string, path: string, form?: FormData): Promise<Record<string, unknown>>
@@ -23,7 +26,7 @@ export function createClient(env: NodeJS.ProcessEnv = process.env): ServiceClien
         headers: { authorization },
         ...(form && { body: form }),
       }).catch((error: unknown) => {
-        throw new CommandError(
+        throw new NotReached(
           `Cannot reach the service at ${base}: is it running? (${(error as Error).message})`,
         )
       })

@@ -18,7 +18,7 @@ import { checkFileBeside } from '../store/file-check.ts'
 import { checkLog } from '../store/log-check.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { type CheckResult, PROBE_DOMAINS, runChecks } from '../system/checks.ts'
-import { createClient } from './client.ts'
+import { createClient, NotReached } from './client.ts'
 import { CommandError } from './usage.ts'
 
 const SIGNS = { ok: 'ok     ', warning: 'warning', failed: 'FAILED ' } as const
@@ -50,7 +50,7 @@ async function askService(config: Config): Promise<CheckResult[] | null> {
     const { items } = await client.call('GET', '/sendwright/v1/system/checks')
     return items as CheckResult[]
   } catch (error) {
-    if (error instanceof CommandError && error.message.startsWith('Cannot reach')) return null
+    if (error instanceof NotReached) return null
     throw error
   }
 }

@@ -8,6 +8,7 @@ import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { ID_PATTERN, newId } from '../base/ids.ts'
 import type { LazyChunk } from '../base/mime-message.ts'
+import { BLOB_FOLDER } from './data-folder.ts'
 import { StoreFull } from './store.ts'
 
 /** A blob being handed in: either kept, which gives it a name, or discarded. */
@@ -25,21 +26,31 @@ export interface BlobStore {
   /** @throws when no blob has that name */
   read(name: string): Promise<LazyChunk>
   remove(name: string): Promise<void>
+  /**
+   * From now on removed blobs stay where they are, until the function that is given back is called: a copy of the
+   * database may still name them. What a crash leaves behind by this is waste.
+   */
+  hold(): () => Promise<void>
+}
+
+/** Where a blob lies below the blob folder. The last two characters are random, so they spread the files over some 4,000 folders. */
+export function blobPlace(name: string): string {
+  if (!ID_PATTERN.test(name)) throw new RangeError(`"${name}" is not a blob name`)
+  return join(name.slice(-3, -1), name)
 }
 
 /** Opens the blob folder below `folder`; spool files of an earlier run are removed. */
 export async function openBlobs(folder: string): Promise<BlobStore> {
   const spoolFolder = join(folder, 'spool')
-  const blobFolder = join(folder, 'blobs')
+  const blobFolder = join(folder, BLOB_FOLDER)
   await mkdir(spoolFolder, { recursive: true, mode: 0o700 })
   await mkdir(blobFolder, { recursive: true, mode: 0o700 })
   for (const name of await readdir(spoolFolder)) await rm(join(spoolFolder, name), { force: true })
 
-  /** The last two characters are random, so they spread the files over some 4,000 folders. */
-  const placeOf = (name: string) => {
-    if (!ID_PATTERN.test(name)) throw new RangeError(`"${name}" is not a blob name`)
-    return join(blobFolder, name.slice(-3, -1), name)
-  }
+  const placeOf = (name: string) => join(blobFolder, blobPlace(name))
+  let holds = 0
+  /** Names to remove once nobody holds them. */
+  let removed: string[] = []
   /** Where the bytes behind each spooled chunk are now. */
   const places = new WeakMap<LazyChunk, { name: string; file: string }>()
   return {
@@ -78,7 +89,24 @@ export async function openBlobs(folder: string): Promise<BlobStore> {
         openScratch: () => scanFile(file),
       }
     },
-    remove: (name) => rm(placeOf(name), { force: true }),
+    async remove(name) {
+      const place = placeOf(name)
+      if (holds > 0) removed.push(name)
+      else await rm(place, { force: true })
+    },
+    hold() {
+      holds++
+      let released = false
+      return async () => {
+        if (released) return
+        released = true
+        holds--
+        if (holds > 0) return
+        const names = removed
+        removed = []
+        for (const name of names) await rm(placeOf(name), { force: true })
+      }
+    },
   }
 }
 

@@ -14,6 +14,7 @@ import {
 } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { SECRET_FILE } from './data-folder.ts'
 
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
@@ -78,7 +79,7 @@ export function equalSecrets(a: string | Uint8Array, b: string | Uint8Array): bo
 /** The configured secret, or the one kept in the data folder, made at the first start (mode 0600). */
 export function loadSecret(configured: string | null, dataFolder: string): string {
   if (configured) return configured
-  const file = join(dataFolder, 'secret')
+  const file = join(dataFolder, SECRET_FILE)
   if (existsSync(file)) return readFileSync(file, 'utf8').trim()
   mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
   const secret = randomBytes(KEY_BYTES).toString('base64url')

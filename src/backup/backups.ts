@@ -1,0 +1,76 @@
+/** Backups of the running service: one at a time, asked for by the command line on this machine. */
+import type { Logger } from 'pino'
+import { Conflict } from '../base/errors.ts'
+import { newId } from '../base/ids.ts'
+import type { BlobStore } from '../store/blobs.ts'
+import { BackupError, type Progress } from './manifest.ts'
+import { type BackupSummary, type RunningBackup, runBackup } from './run-backup.ts'
+
+export interface BackupState {
+  id: string
+  state: 'running' | 'done' | 'failed'
+  progress: Progress | null
+  manifest: BackupSummary | null
+  /** For a person. */
+  error: string | null
+}
+
+export interface Backups {
+  /** @throws Conflict while another one runs */
+  start(target: string, withSecret: boolean): BackupState
+  /** The last one, if that is its id. */
+  find(id: string): BackupState | null
+  /** Cuts off one that runs. */
+  stop(): Promise<void>
+}
+
+export interface BackupParts {
+  dataFolder: string
+  secret: string
+  version: string
+  blobs: BlobStore
+  log: Logger
+}
+
+export function createBackups({ dataFolder, secret, version, blobs, log }: BackupParts): Backups {
+  let last: BackupState | null = null
+  let running: RunningBackup | null = null
+  let ended: Promise<void> = Promise.resolve()
+
+  async function follow(state: BackupState, backup: RunningBackup, release: () => Promise<void>) {
+    try {
+      state.manifest = await backup.result
+      state.state = 'done'
+      const { madeAt, sizeBytes } = state.manifest
+      log.info({ madeAt, sizeBytes }, 'backup made')
+    } catch (error) {
+      state.state = 'failed'
+      state.error = error instanceof BackupError ? error.message : 'The backup failed; the log says why'
+      log.error({ err: error }, 'cannot make a backup')
+    }
+    running = null
+    await release().catch((err: unknown) => log.error({ err }, 'cannot remove what a backup has kept'))
+  }
+
+  return {
+    start(target, withSecret) {
+      if (running) throw new Conflict('Another backup is running')
+      const state: BackupState = {
+        ...{ id: newId(), state: 'running', progress: null, manifest: null, error: null },
+      }
+      // Before the database is copied: what that copy names must be there until it is copied too.
+      const release = blobs.hold()
+      running = runBackup({ dataFolder, target, secret: withSecret ? secret : null, version }, (progress) => {
+        state.progress = progress
+      })
+      last = state
+      ended = follow(state, running, release)
+      return state
+    },
+    find: (id) => (last?.id === id ? last : null),
+    async stop() {
+      running?.stop()
+      await ended
+    },
+  }
+}

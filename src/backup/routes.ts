@@ -1,0 +1,67 @@
+/** The way of `sendwright backup` into the running service. */
+import { isAbsolute } from 'node:path'
+import { BadRequest, Forbidden, NotFound } from '../base/errors.ts'
+import type { Caller } from '../http/auth.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import { jsonReply } from '../http/reply.ts'
+import type { Backups } from './backups.ts'
+
+const TAG = 'System'
+const PATH = '/sendwright/v1/backups'
+
+/** `backups` is null with PostgreSQL. */
+export function backupRoutes(backups: Backups | null): Operation[] {
+  const operations = () => {
+    if (backups === null) throw new BadRequest(WITH_POSTGRES)
+    return backups
+  }
+  return [
+    operation({
+      method: 'POST',
+      path: PATH,
+      id: 'startBackup',
+      tag: TAG,
+      summary: 'Make a backup in a folder of this machine; for the command line only',
+      auth: { area: 'account', access: 'write' },
+      params: [
+        { name: 'folder', type: 'string', required: true, description: 'Absolute path, absent or empty' },
+        { name: 'with_secret', type: 'boolean', description: 'Whether the sealing secret goes into it' },
+      ],
+      responses: { 202: { description: 'It is being made' } },
+      async handler({ params, caller }) {
+        onlyHere(caller)
+        const folder = params.required('folder')
+        if (!isAbsolute(folder)) throw new BadRequest(`folder is not an absolute path: ${folder}`)
+        return jsonReply(operations().start(folder, params.boolean('with_secret') ?? false), { status: 202 })
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: `${PATH}/{id}`,
+      id: 'getBackup',
+      tag: TAG,
+      summary: 'How far a backup is; for the command line only',
+      auth: { area: 'account', access: 'read' },
+      rateLimit: 'none',
+      params: [],
+      responses: { 200: { description: 'State, progress, and the manifest once it is done' } },
+      async handler({ path, caller }) {
+        onlyHere(caller)
+        const found = operations().find(path.id)
+        if (!found) throw new NotFound('Backup not found')
+        return found
+      },
+    }),
+  ]
+}
+
+export const WITH_POSTGRES =
+  'The database is PostgreSQL: back it up with pg_dump, and copy the blobs folder and the secret from the data folder.'
+
+/**
+ * It writes where it is told to, and holds everything of every account: only for who can read the secret of this machine
+ * (accounts/local-key.ts), never for an API key or a session.
+ */
+function onlyHere(caller: Caller): void {
+  if (caller.keyId !== 'local') throw new Forbidden()
+}

@@ -1,0 +1,188 @@
+/**
+ * `sendwright backup`, `verify` and `restore`. A running service makes the backup, since it alone knows what it is about
+ * to delete; where none runs the command takes the data folder for itself.
+ */
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import type { BackupState } from '../backup/backups.ts'
+import { BackupError, type OnProgress, type Progress } from '../backup/manifest.ts'
+import { restoreBackup } from '../backup/restore.ts'
+import { WITH_POSTGRES } from '../backup/routes.ts'
+import { type BackupSummary, runBackup } from '../backup/run-backup.ts'
+import { type Verdict, verifyBackup } from '../backup/verify.ts'
+import { VERSION } from '../composition/system.ts'
+import { type Config, readConfig } from '../config.ts'
+import { DATABASE_FILE, refuseHalfRestored } from '../store/data-folder.ts'
+import { checkLog } from '../store/log-check.ts'
+import { loadSecret } from '../store/sealing.ts'
+import { lockFolder } from '../store/sqlite.ts'
+import { StoreUnavailable } from '../store/store.ts'
+import { createClient, NotReached } from './client.ts'
+import { CommandError } from './usage.ts'
+
+const USAGE = `sendwright backup FOLDER [--with-secret] [--json]
+sendwright verify FOLDER [--json]
+sendwright restore FOLDER [--json]
+`
+
+/** Between two questions how far the service is. */
+const ASK_EVERY_MS = 200
+
+export async function backupCommand(args: string[]): Promise<void> {
+  const { folder, json, withSecret } = parse(args, true)
+  const config = readConfig(process.env)
+  await told(json, async (onProgress) => {
+    if (config.databaseUrl) throw new BackupError(WITH_POSTGRES)
+    if (!existsSync(join(config.dataFolder, DATABASE_FILE)))
+      throw new BackupError(`There is nothing to back up: "${config.dataFolder}" holds no database`)
+    const made =
+      (await askService(folder, withSecret, onProgress)) ??
+      (await backUpHere(config, folder, withSecret, onProgress))
+    const { counts } = made
+    return {
+      result: { folder, ...made },
+      lines: [
+        `Backup made in ${folder}: ${megabytes(made.sizeBytes)}, ${counts.messages} messages (${counts.waiting} deliveries waiting), ${counts.events} events, ${counts.blobs} blobs.`,
+        withSecret ? 'It holds the secret: keep it as safe as the service.' : 'It does not hold the secret.',
+        ...(made.missingBlobs.length > 0 ? [`${made.missingBlobs.length} blobs were lost before.`] : []),
+      ],
+    }
+  })
+}
+
+export async function verifyCommand(args: string[]): Promise<void> {
+  const { folder, json } = parse(args)
+  await told(json, async (onProgress) => {
+    const verdict = await verifyBackup(folder, onProgress)
+    const { faults, warnings } = verdict
+    if (faults.length > 0)
+      throw new BackupError(`The backup in "${folder}" is not whole: ${faults.join(' ')}`)
+    return {
+      result: { folder, ok: true, ...summaryOf(verdict) },
+      lines: [`The backup of ${verdict.manifest.madeAt} is whole.`, ...warnings],
+    }
+  })
+}
+
+export async function restoreCommand(args: string[]): Promise<void> {
+  const { folder, json } = parse(args)
+  const config = readConfig(process.env)
+  await told(json, async (onProgress) => {
+    if (config.databaseUrl) throw new BackupError(WITH_POSTGRES)
+    const verdict = await restoreBackup(folder, config.dataFolder, onProgress)
+    const { counts, madeAt } = verdict.manifest
+    const needsSecret = !verdict.manifest.withSecret && config.secret === null
+    return {
+      result: { folder, dataFolder: config.dataFolder, ...summaryOf(verdict) },
+      lines: [
+        `Restored the backup of ${madeAt} into ${config.dataFolder}.`,
+        ...verdict.warnings,
+        ...(needsSecret
+          ? [
+              `Put the secret into ${join(config.dataFolder, 'secret')}, or into SENDWRIGHT_SECRET, before the start.`,
+            ]
+          : []),
+        `${counts.waiting} deliveries waited when it was made; a start sends them, also those that were sent since.`,
+      ],
+    }
+  })
+}
+
+const summaryOf = ({ manifest: { files, ...manifest }, warnings }: Verdict) => ({ ...manifest, warnings })
+
+function parse(args: string[], mayHaveSecret = false) {
+  try {
+    const { values, positionals } = parseArgs({
+      args,
+      allowPositionals: true,
+      options: { json: { type: 'boolean' }, 'with-secret': { type: 'boolean' } },
+    })
+    const [folder, ...more] = positionals
+    if (folder === undefined || more.length > 0) throw new Error('Name one folder.')
+    if (values['with-secret'] && !mayHaveSecret) throw new Error('--with-secret is for backup only.')
+    return { folder: resolve(folder), json: values.json ?? false, withSecret: values['with-secret'] ?? false }
+  } catch (error) {
+    throw new CommandError(`${(error as Error).message}\n\n${USAGE}`, 2)
+  }
+}
+
+/** The service's work; null when none answers. */
+async function askService(
+  folder: string,
+  withSecret: boolean,
+  onProgress: OnProgress,
+): Promise<BackupSummary | null> {
+  const client = createClient()
+  const form = new FormData()
+  form.set('folder', folder)
+  form.set('with_secret', String(withSecret))
+  let state: BackupState
+  try {
+    state = (await client.call('POST', '/sendwright/v1/backups', form)) as unknown as BackupState
+  } catch (error) {
+    if (error instanceof NotReached) return null
+    throw error
+  }
+  while (state.state === 'running') {
+    await sleep(ASK_EVERY_MS)
+    state = (await client.call('GET', `/sendwright/v1/backups/${state.id}`)) as unknown as BackupState
+    if (state.progress) onProgress(state.progress)
+  }
+  if (state.manifest) return state.manifest
+  throw new BackupError(state.error ?? 'The backup failed')
+}
+
+async function backUpHere(
+  config: Config,
+  target: string,
+  withSecret: boolean,
+  onProgress: OnProgress,
+): Promise<BackupSummary> {
+  const { dataFolder } = config
+  refuseHalfRestored(dataFolder)
+  const lock = lockFolder(dataFolder)
+  try {
+    checkLog(join(dataFolder, DATABASE_FILE))
+    const secret = withSecret ? loadSecret(config.secret, dataFolder) : null
+    return await runBackup({ dataFolder, target, secret, version: VERSION }, onProgress).result
+  } finally {
+    lock.close()
+  }
+}
+
+/** Prints what came of it, as lines or as JSON; on a terminal also how far it is. */
+async function told(
+  json: boolean,
+  run: (onProgress: OnProgress) => Promise<{ result: Record<string, unknown>; lines: string[] }>,
+): Promise<void> {
+  const bar = process.stderr.isTTY ? process.stderr : null
+  try {
+    const { result, lines } = await run((progress) => void bar?.write(`\r\x1b[K${progressLine(progress)}`))
+    bar?.write('\r\x1b[K')
+    process.stdout.write(json ? `${JSON.stringify(result)}\n` : `${lines.join('\n')}\n`)
+  } catch (error) {
+    bar?.write('\r\x1b[K')
+    const said = error instanceof StoreUnavailable ? error.detail : (error as Error).message
+    const expected = [BackupError, CommandError, StoreUnavailable].some((type) => error instanceof type)
+    if (!expected) throw error
+    if (json) process.stdout.write(`${JSON.stringify({ ok: false, error: said })}\n`)
+    throw new CommandError(said)
+  }
+}
+
+const STEPS: Record<Progress['step'], string> = {
+  database: 'copying the database',
+  blobs: 'copying large bodies and attachments',
+  checksums: 'computing checksums',
+  integrity: 'checking the database',
+  files: 'copying files',
+}
+
+function progressLine({ step, doneBytes, totalBytes }: Progress): string {
+  const share = totalBytes > 0 ? ` ${Math.floor((100 * doneBytes) / totalBytes)} %` : ''
+  return `${STEPS[step]}${share}`
+}
+
+const megabytes = (bytes: number) => `${(bytes / 1024 / 1024).toFixed(1)} MB`
