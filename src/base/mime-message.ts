@@ -17,6 +17,8 @@ export interface LazyChunk {
    * collected.
    */
   openScratch?(): AsyncIterable<Uint8Array>
+  /** The bytes from `start` to before `end`, which are read without those before them. */
+  slice?(start: number, end: number): LazyChunk
 }
 
 export interface MimeMessage {
@@ -34,6 +36,18 @@ export interface MimeMessage {
 export function chunkSize(chunk: Chunk): number {
   return chunk instanceof Uint8Array ? chunk.byteLength : chunk.sizeBytes
 }
+
+/** Bytes at hand as a lazy chunk, so that nobody on their way copies all of them at once. */
+export function inPieces(bytes: Uint8Array): LazyChunk {
+  return {
+    sizeBytes: bytes.byteLength,
+    async *open() {
+      for (let at = 0; at < bytes.byteLength; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES)
+    },
+  }
+}
+
+const PIECE_BYTES = 256 * 1024
 
 /** Size in bytes as sent: header fields, the empty line, the body (RFC 1870 §3; without dot-stuffing). */
 export function messageSize(message: MimeMessage): number {

@@ -18,14 +18,15 @@ import type { Resolver } from '../dns/resolver.ts'
 import { createSigningKeys } from '../domain-keys/signing-keys.ts'
 import { createHabits } from '../events/habits.ts'
 import { createIdempotency } from '../http/idempotency.ts'
-import { verifyOwnSignatures } from '../inbox/authentication.ts'
 import { createFaults } from '../inbox/faults.ts'
 import { createInbox } from '../inbox/inbox.ts'
+import { createMailReader } from '../inbox/large-mail.ts'
 import { type CaptureListener, startCaptureListener } from '../inbox/listener.ts'
 import { createListDomains } from '../lists/list-domains.ts'
 import { createListStore } from '../lists/store.ts'
 import { createArchiveSender } from '../messages/archive.ts'
 import { createKnownDeliveries } from '../messages/known-deliveries.ts'
+import { createLargeTexts } from '../messages/large-texts.ts'
 import { createListExpander } from '../messages/lists.ts'
 import { createPastDeliveries } from '../messages/past-deliveries.ts'
 import { createSandboxGate } from '../messages/sandbox.ts'
@@ -59,13 +60,15 @@ export async function startMail(
   const { config, log, clock, random, store, blobs, space, sealer, domains } = core
   const { headerPrefix, storageUrl } = config
   const returnPathMac = (data: Uint8Array) => sealer.mac('return-path', data)
+  const reader = createMailReader()
+  open.push(() => reader.close())
   const inbox = createInbox({
     store,
     blobs,
     clock,
     headerPrefix,
     ownerOf: (returnPath) => ownerOf(store, deliveryOfReturnPath(returnPath, returnPathMac)),
-    authenticate: (raw) => verifyOwnSignatures(raw, store),
+    reader,
   })
   const faults = createFaults(store, clock, random)
   let capture: CaptureListener | null = null
@@ -79,6 +82,8 @@ export async function startMail(
   const signingKeys = createSigningKeys(store, sealer, clock)
   const signers = createSigners({ onError: (err) => log.error({ err }, 'a signing thread has failed') })
   open.push(() => signers.close())
+  const largeTexts = createLargeTexts()
+  open.push(() => largeTexts.close())
   const leaseOwner = newId()
   const listDomains = createListDomains(store, clock)
   const idempotency = createIdempotency({ store, clock })
@@ -93,6 +98,7 @@ export async function startMail(
   })
   const sending = createSending({
     ...core,
+    largeTexts,
     past,
     lists: createListExpander({
       store,

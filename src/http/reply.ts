@@ -1,7 +1,8 @@
 /** What a handler answers with, when a plain object as JSON with status 200 is not enough. */
 import { Readable } from 'node:stream'
 import type { Clock } from '../base/clock.ts'
-import type { Chunk } from '../base/mime-message.ts'
+import { type Chunk, inPieces } from '../base/mime-message.ts'
+import { JSON_TYPE } from './arrival.ts'
 
 export interface ServerEvent {
   event?: string
@@ -45,6 +46,9 @@ export const htmlReply = (html: string, options?: ReplyOptions) =>
 /** Bytes as they are: a raw message, an attachment, a pixel. A lazy chunk is streamed. */
 export const bytesReply = (chunk: Chunk, contentType: string, options?: ReplyOptions) =>
   new Reply({ kind: 'bytes', chunk, contentType }, options)
+
+/** JSON that is text already. It leaves in pieces, so that no further copy of all of it is made. */
+export const jsonTextReply = (bytes: Uint8Array) => bytesReply(inPieces(bytes), JSON_TYPE)
 
 export const noContent = (options?: Omit<ReplyOptions, 'status'>) =>
   new Reply({ kind: 'none' }, { ...options, status: 204 })

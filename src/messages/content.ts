@@ -163,6 +163,8 @@ export const fileChunk = (file: StoredFile, blobs: BlobStore): Promise<Chunk> =>
 export function sliceChunk(chunk: Chunk, start: number, end: number): Chunk {
   if (chunk instanceof Uint8Array) return chunk.subarray(start, end)
   if (start === 0 && end === chunk.sizeBytes) return chunk
+  // A message has up to a thousand parts: each is read by itself, not with all that stands before it.
+  if (chunk.slice) return chunk.slice(start, end)
   const slice: LazyChunk = { sizeBytes: end - start, open: () => readSlice(chunk.open(), start, end) }
   if (chunk.openScratch) slice.openScratch = () => readSlice(scanChunk(chunk), start, end)
   return slice

@@ -14,11 +14,13 @@ import type { Domain } from '../domains/domain.ts'
 import type { EventMessage, MessageSummary } from '../events/event.ts'
 import { isPlainObject } from '../http/params.ts'
 import { bareAddress, formatMailbox, type Mailbox } from '../mime/address.ts'
+import type { EncodedText } from '../mime/transfer-encoding.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import type { RenderedTemplate, TemplateRenderer, Tracker, Tracking } from './collaborators.ts'
 import type { MessageContent, MessageRecord, PartsContent, StoredHeader, StoredTemplate } from './content.ts'
 import type { RecipientVariables } from './draft.ts'
 import { findHeader, headerText, rawField, serviceHeaders, setHeader } from './headers.ts'
+import type { LargeTexts } from './large-texts.ts'
 import { MergeBody } from './merge.ts'
 import {
   type Composed,
@@ -48,6 +50,7 @@ import {
 
 export interface CopyParts {
   blobs: BlobStore
+  largeTexts: LargeTexts
   renderer: TemplateRenderer
   tracker: Tracker
   headerPrefix: string
@@ -114,7 +117,7 @@ export async function makeCopy(
     message,
     utf8,
     variables,
-    texts: async () => texts?.() ?? frameOf(record, parts.blobs).texts(),
+    texts: async () => texts?.() ?? frameOf(record, parts).texts(),
   }
 }
 
@@ -126,7 +129,7 @@ export async function composeCopy(
   target: CopyTarget,
 ): Promise<ComposedCopy> {
   const { content, summary, options } = record
-  const frame = frameOf(record, parts.blobs)
+  const frame = frameOf(record, parts)
   const recipientValues =
     target.variables && target.recipient ? bounded(recipientLookup(target.recipient, target.variables)) : null
   const variables = recipientValues
@@ -187,6 +190,7 @@ const MERGED_FROM = 3
 class Frame {
   readonly #record: MessageRecord
   readonly #blobs: BlobStore
+  readonly #largeTexts: LargeTexts
   #texts: MaybePromise<readonly TextPart[]> | null = null
   #files: MaybePromise<EncodedFiles> | null = null
   #plain: MaybePromise<Composed> | null = null
@@ -199,13 +203,14 @@ class Frame {
   /** Fields that are the same in all copies, as they are sent. */
   readonly #raw = new Map<StoredHeader, string>()
 
-  constructor(record: MessageRecord, blobs: BlobStore) {
+  constructor(record: MessageRecord, { blobs, largeTexts }: Pick<CopyParts, 'blobs' | 'largeTexts'>) {
     this.#record = record
     this.#blobs = blobs
+    this.#largeTexts = largeTexts
   }
 
   texts(): MaybePromise<readonly TextPart[]> {
-    this.#texts ??= kept(textsOf(this.#record.content, this.#blobs), (texts) => {
+    this.#texts ??= kept(textsOf(this.#record.content, this.#blobs, this.#largeTexts), (texts) => {
       this.#texts = texts
     })
     return this.#texts
@@ -221,20 +226,27 @@ class Frame {
 
   #composePlain(): MaybePromise<Composed> {
     const { content, id } = this.#record
-    if (content.kind === 'mime') return composeMime(content, [], this.#blobs)
+    if (content.kind === 'mime') return composeMime(content, [], this.#blobs, this.#largeTexts)
     const texts = this.texts()
     const files = this.#encodedFiles(content)
     return texts instanceof Promise || files instanceof Promise
-      ? Promise.all([texts, files]).then(([own, encoded]) => composeParts(own, encoded, id))
-      : composeParts(texts, files, id)
+      ? Promise.all([texts, files]).then(([own, encoded]) => this.#composeParts(own, encoded, id))
+      : this.#composeParts(texts, files, id)
+  }
+
+  #composeParts(texts: readonly TextPart[], files: EncodedFiles, id: string): MaybePromise<Composed> {
+    const encoded = texts.map(({ value }) => this.#largeTexts.encode(value))
+    return encoded.some((text) => text instanceof Promise)
+      ? Promise.all(encoded).then((all) => composeParts(texts, files, id, all))
+      : composeParts(texts, files, id, encoded as EncodedText[])
   }
 
   async compose(texts: readonly TextPart[]): Promise<Composed> {
     const { content, id } = this.#record
-    if (content.kind === 'parts') return composeParts(texts, await this.#encodedFiles(content), id)
+    if (content.kind === 'parts') return this.#composeParts(texts, await this.#encodedFiles(content), id)
     const given = await this.texts()
     const differing = texts.filter((part, index) => part.value !== given[index]?.value)
-    return composeMime(content, differing, this.#blobs)
+    return composeMime(content, differing, this.#blobs, this.#largeTexts)
   }
 
   /** Its texts, cut at their variables; null: the pieces would be too much to keep. */
@@ -303,8 +315,8 @@ function kept<T>(value: MaybePromise<T>, keep: (value: T | null) => void): Maybe
 
 const frames = new Beside<MessageRecord, Frame>()
 
-function frameOf(record: MessageRecord, blobs: BlobStore): Frame {
-  return frames.get(record) ?? frames.set(record, new Frame(record, blobs))
+function frameOf(record: MessageRecord, parts: CopyParts): Frame {
+  return frames.get(record) ?? frames.set(record, new Frame(record, parts))
 }
 
 type Delivered = CopyTarget & { delivery: NonNullable<CopyTarget['delivery']>; recipient: Mailbox }

@@ -27,6 +27,7 @@ import {
   type Tracker,
 } from './collaborators.ts'
 import { makeCopy } from './copy.ts'
+import type { LargeTexts } from './large-texts.ts'
 import type { PastDeliveries } from './past-deliveries.ts'
 import { type PrepareParts, prepareDelivery, targetOf } from './prepare.ts'
 import { createQueueLimits } from './queue-limits.ts'
@@ -39,6 +40,7 @@ import { createUnderWay } from './under-way.ts'
 export interface SendingParts {
   store: Store
   blobs: BlobStore
+  largeTexts: LargeTexts
   domains: DomainDirectory
   signingKeys: SigningKeys
   signers: Pick<Signers, 'sign'>

@@ -4,10 +4,7 @@ import { ID_PATTERN } from '../base/ids.ts'
 import { type Chunk, messageBytes } from '../base/mime-message.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
-import { htmlToText } from '../mime/html-text.ts'
 import { splitMessage } from '../mime/split.ts'
-import { stripReply, stripReplyHtml } from '../mime/stripped.ts'
-import { decodeContent } from '../mime/transfer-encoding.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import { RenderError } from './collaborators.ts'
@@ -15,6 +12,7 @@ import { fileChunk, type MessageRecord, mimeFiles, readChunk, sliceChunk, stored
 import { type Copy, type CopyParts, type CopyTarget, makeCopy } from './copy.ts'
 import { targetOf } from './prepare.ts'
 import type { MessageRecords } from './records.ts'
+import { EMPTY_TEXTS } from './stored-view.ts'
 
 export interface StoredParts extends CopyParts {
   store: Store
@@ -74,7 +72,7 @@ export async function storedMessage(
   parts: StoredParts,
   stored: Stored,
   url: string,
-): Promise<Record<string, unknown>> {
+): Promise<object | Uint8Array> {
   const { record } = stored
   const copy = await storedCopy(parts, stored)
   const { summary } = copy.about
@@ -83,12 +81,10 @@ export async function storedMessage(
   const header = (name: string) => headers.find(([other]) => other.toLowerCase() === name)?.[1] ?? ''
   const texts = await copy.texts()
   const html = texts.find(({ kind }) => kind === 'html')?.value ?? ''
-  const given = texts.find(({ kind }) => kind === 'text')?.value
-  const plain = given ?? (html === '' ? '' : htmlToText(html))
-  const stripped = stripReply(plain)
+  const plain = texts.find(({ kind }) => kind === 'text')?.value ?? null
   const files = storedFiles(record).map((file, n) => ({ ...file, n }))
   const variables = record.content.template?.variables ?? {}
-  return {
+  const fields = {
     'Content-Transfer-Encoding': header('content-transfer-encoding'),
     'Content-Type': header('content-type'),
     From: summary.from,
@@ -104,11 +100,7 @@ export async function storedMessage(
     from: summary.from,
     subject: summary.subject,
     recipients: stored.recipients.join(', '),
-    'body-html': html,
-    'body-plain': plain,
-    'stripped-html': html === '' ? '' : stripReplyHtml(html),
-    'stripped-text': stripped.text,
-    'stripped-signature': stripped.signature,
+    ...EMPTY_TEXTS,
     'message-headers': headers,
     attachments: files
       .filter(({ disposition }) => disposition === 'attachment')
@@ -119,6 +111,7 @@ export async function storedMessage(
         .map((file) => [`<${file.contentId}>`, describe(file, file.n, url)]),
     ),
   }
+  return parts.largeTexts.storedView(fields, { plain, html })
 }
 
 interface ShownFile {
@@ -172,19 +165,19 @@ export async function storedFile(
   if (!leaf) throw new NotFound('Message not found')
   const body = await storedChunk(content.body, content.body.sizeBytes, parts.blobs)
   const bytes = await readChunk(sliceChunk(body, leaf.start, leaf.end))
-  return { chunk: decodeContent(bytes, leaf.encoding), contentType: leaf.type }
+  return { chunk: await parts.largeTexts.decodeBytes(bytes, leaf.encoding), contentType: leaf.type }
 }
 
 /** The answer to `Accept: message/rfc2822`. */
-export async function storedMime(parts: StoredParts, stored: Stored): Promise<Record<string, unknown>> {
+export async function storedMime(parts: StoredParts, stored: Stored): Promise<object | Uint8Array> {
   const { about, message } = await storedCopy(parts, stored)
   const { summary } = about
-  return {
+  const fields = {
     recipients: stored.recipients.join(', '),
     recipient: stored.recipients[0] ?? '',
     sender: summary.sender,
     from: summary.from,
     subject: summary.subject,
-    'body-mime': (await messageBytes(message)).toString('utf8'),
   }
+  return parts.largeTexts.mimeView(fields, await messageBytes(message))
 }

@@ -5,11 +5,10 @@
 import type { MaybePromise } from '../base/cache.ts'
 import type { Chunk, MimeMessage } from '../base/mime-message.ts'
 import { chunkSize } from '../base/mime-message.ts'
-import { decodeCharset } from '../mime/charset.ts'
 import { composeMessage, type EncodedFile, encodeFile } from '../mime/compose.ts'
 import type { MimeLeaf } from '../mime/part-map.ts'
 import { splitMessage } from '../mime/split.ts'
-import { decodeContent, encodeText } from '../mime/transfer-encoding.ts'
+import type { EncodedText } from '../mime/transfer-encoding.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import {
   fileChunk,
@@ -21,6 +20,7 @@ import {
   sliceChunk,
   storedChunk,
 } from './content.ts'
+import type { LargeTexts } from './large-texts.ts'
 
 export type TextKind = 'text' | 'html' | 'amp'
 
@@ -50,8 +50,12 @@ export const kindOfLeaf = (leaf: MimeLeaf): TextKind | null =>
   leaf.disposition === 'attachment' ? null : (KINDS[leaf.type] ?? null)
 
 /** All texts in order of appearance. */
-export function textsOf(content: MessageContent, blobs: BlobStore): MaybePromise<TextPart[]> {
-  if (content.kind === 'mime') return textsOfMime(content, blobs)
+export function textsOf(
+  content: MessageContent,
+  blobs: BlobStore,
+  largeTexts: LargeTexts,
+): MaybePromise<TextPart[]> {
+  if (content.kind === 'mime') return textsOfMime(content, blobs, largeTexts)
   const { text, html, amp } = content
   const parts: TextPart[] = []
   if (text !== null) parts.push({ kind: 'text', value: text, leaf: null })
@@ -60,19 +64,23 @@ export function textsOf(content: MessageContent, blobs: BlobStore): MaybePromise
   return parts
 }
 
-async function textsOfMime(content: MimeContent, blobs: BlobStore): Promise<TextPart[]> {
+async function textsOfMime(
+  content: MimeContent,
+  blobs: BlobStore,
+  largeTexts: LargeTexts,
+): Promise<TextPart[]> {
   const parts: TextPart[] = []
   const body = await storedChunk(content.body, content.body.sizeBytes, blobs)
   for (const leaf of content.leaves) {
     const kind = kindOfLeaf(leaf)
-    if (kind !== null) parts.push({ kind, value: await leafText(body, leaf), leaf })
+    if (kind !== null) parts.push({ kind, value: await leafText(body, leaf, largeTexts), leaf })
   }
   return parts
 }
 
-async function leafText(body: Chunk, leaf: MimeLeaf): Promise<string> {
+async function leafText(body: Chunk, leaf: MimeLeaf, largeTexts: LargeTexts): Promise<string> {
   const bytes = await readChunk(sliceChunk(body, leaf.start, leaf.end))
-  return decodeCharset(decodeContent(bytes, leaf.encoding), leaf.charset)
+  return largeTexts.decode(bytes, leaf.encoding, leaf.charset)
 }
 
 /** Files with their transfer encoding, made once for all copies of a message. */
@@ -100,9 +108,14 @@ async function encodeStored(content: PartsContent, blobs: BlobStore): Promise<En
   return { inline: await of('inline'), attachments: await of('attachment') }
 }
 
-/** A message of parts with these texts. Same input, same bytes. */
-export function composeParts(texts: readonly TextPart[], files: EncodedFiles, seed: string): Composed {
-  const value = (kind: TextKind) => texts.find((part) => part.kind === kind)?.value
+/** A message of parts with these texts, `encoded` being theirs in order. Same input, same bytes. */
+export function composeParts(
+  texts: readonly TextPart[],
+  files: EncodedFiles,
+  seed: string,
+  encoded: readonly EncodedText[],
+): Composed {
+  const value = (kind: TextKind) => encoded[texts.findIndex((part) => part.kind === kind)]
   const [text, html, amp] = [value('text'), value('html'), value('amp')]
   const message: MimeMessage = composeMessage({
     headers: [],
@@ -124,6 +137,7 @@ export async function composeMime(
   content: MimeContent,
   changed: readonly TextPart[],
   blobs: BlobStore,
+  largeTexts: LargeTexts,
 ): Promise<Composed> {
   const body = await storedChunk(content.body, content.body.sizeBytes, blobs)
   const chunks: Chunk[] = []
@@ -135,7 +149,7 @@ export async function composeMime(
   }
   for (const { leaf, value } of changed) {
     if (!leaf) continue
-    const { encoding, content: encoded } = encodeText(value)
+    const { encoding, content: encoded } = await largeTexts.encode(value)
     const bytes = typeof encoded === 'string' ? Buffer.from(encoded, 'latin1') : encoded
     if (leaf.headerStart < 0) {
       fields = contentFields(
