@@ -8,6 +8,7 @@
 import type { Logger } from 'pino'
 import type { Clock, Timer } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
+import { loggableUrl } from '../base/loggable-url.ts'
 import type { LazyChunk, MimeMessage } from '../base/mime-message.ts'
 import { chunkSize, readChunks } from '../base/mime-message.ts'
 import type { ClaimedDelivery } from '../delivery/queue.ts'
@@ -117,7 +118,8 @@ export function createArchiveSender(parts: ArchiveSenderParts): ArchiveSender {
       await store.db.updateTable('archive_outbox').set({ due_at: due }).where('id', '=', row.id).execute()
       return
     }
-    if (result !== 'taken') log.warn({ delivery: row.delivery_id, url: row.url }, 'archive copy given up')
+    if (result !== 'taken')
+      log.warn({ delivery: row.delivery_id, url: loggableUrl(row.url) }, 'archive copy given up')
     await store.db.deleteFrom('archive_outbox').where('id', '=', row.id).execute()
   }
 
