@@ -49,6 +49,7 @@ import { openBlobs } from './store/blobs.ts'
 import { watchFreeSpace } from './store/free-space.ts'
 import { openStore } from './store/open-store.ts'
 import { createSealer, loadSecret } from './store/sealing.ts'
+import { boundedSpool, spaceOf } from './store/spool-space.ts'
 import { policyRoutes } from './suppressions/policy.ts'
 import { suppressionRoutes } from './suppressions/routes.ts'
 import { createSuppressions } from './suppressions/service.ts'
@@ -127,6 +128,7 @@ export async function startService(
       random,
       store,
       blobs,
+      spool: boundedSpool(blobs, spaceOf(config.dataFolder, config.freeSpaceMinBytes)),
       space,
       sealer,
       domains,

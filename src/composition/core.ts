@@ -16,6 +16,8 @@ export interface Core {
   random: () => number
   store: Store
   blobs: BlobStore
+  /** For what comes from outside: it ends at the floor of free space. */
+  spool: Pick<BlobStore, 'spool'>
   space: FreeSpace
   sealer: Sealer
   domains: DomainDirectory

@@ -49,7 +49,7 @@ export function createLimiter({ config, clock }: Core): RateLimiter {
 }
 
 export function createHttp(
-  { config, log, clock, blobs, store }: Core,
+  { config, log, clock, spool, store }: Core,
   authenticator: Authenticator,
   limiter: RateLimiter,
   failedAttempts: FailedAttempts,
@@ -74,7 +74,7 @@ export function createHttp(
     limiter,
     failedAttempts,
     idempotency,
-    spool: blobs,
+    spool,
     pages: readPages(join(import.meta.dirname, '../../web/dist')),
     pagesPrefixes: ['/inbox', '/domains'],
     isReady: async () => ({ ready: await store.ping().catch(() => false) }),
