@@ -5,7 +5,7 @@ import type { Clock } from '../base/clock.ts'
 import { NotFound } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import type { Chunk } from '../base/mime-message.ts'
-import { splitMessage } from '../mime/split.ts'
+import { DELIVERED_HEADER_LIMITS, splitMessage } from '../mime/split.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import type { InboxRow, Schema } from '../store/schema.ts'
 import { insert, type Store } from '../store/store.ts'
@@ -65,7 +65,7 @@ export function createInbox(parts: InboxParts): Inbox {
     const owner = await parts.ownerOf(mail.from)
     // Mail that this service did not send cannot be here: the listener's login is known to nobody else.
     if (!owner) throw new Error('Captured mail names no delivery')
-    const fields = splitMessage(mail.raw).headers
+    const fields = splitMessage(mail.raw, DELIVERED_HEADER_LIMITS).headers
     const header = (name: string) => fields.find((field) => field.name.toLowerCase() === name)?.value ?? ''
     const tagName = `${parts.headerPrefix}Tag`.toLowerCase()
     const inRow = mail.raw.byteLength <= RAW_IN_ROW_MAX_BYTES

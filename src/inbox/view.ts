@@ -1,6 +1,6 @@
 /** A captured message as it is shown: parsed, whatever its bytes. */
 import { type ParsedMessage, parseMessage } from '../mime/parse.ts'
-import { MimeSyntaxError, splitMessage } from '../mime/split.ts'
+import { DELIVERED_HEADER_LIMITS, MimeSyntaxError, splitMessage } from '../mime/split.ts'
 import type { InboxRow } from '../store/schema.ts'
 
 /** All of a row but its bytes. */
@@ -87,10 +87,12 @@ type Shown = Pick<ParsedMessage, 'headers' | 'text' | 'html' | 'amp' | 'attachme
 /** Of a message over the limits of its parts only the header is shown; its bytes can still be fetched. */
 async function parsedMail(raw: Uint8Array): Promise<Shown> {
   try {
-    return await parseMessage(raw)
+    return await parseMessage(raw, DELIVERED_HEADER_LIMITS)
   } catch (error) {
     if (!(error instanceof MimeSyntaxError)) throw error
   }
-  const headers = splitMessage(raw).headers.map(({ name, value }): [string, string] => [name, value])
+  const headers = splitMessage(raw, DELIVERED_HEADER_LIMITS).headers.map(
+    ({ name, value }): [string, string] => [name, value],
+  )
   return { headers, text: null, html: null, amp: null, attachments: [] }
 }

@@ -14,6 +14,7 @@ import type { Domain } from '../domains/domain.ts'
 import type { EventMessage, MessageSummary } from '../events/event.ts'
 import { isPlainObject } from '../http/params.ts'
 import { bareAddress, formatMailbox, type Mailbox } from '../mime/address.ts'
+import { HEADER_LIMITS } from '../mime/split.ts'
 import type { EncodedText } from '../mime/transfer-encoding.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import type { RenderedTemplate, TemplateRenderer, Tracker, Tracking } from './collaborators.ts'
@@ -42,6 +43,7 @@ import {
   type Lookup,
   recipientLookup,
   substitute,
+  substituteInSteps,
   substituteMembers,
   UNSUBSCRIBE_VARIABLES,
   usesRecipient,
@@ -167,7 +169,7 @@ export async function composeCopy(
   )
   return {
     message: {
-      headers: rawFields(frame, headers.concat(own), composed, utf8),
+      headers: withinLimits(rawFields(frame, headers.concat(own), composed, utf8), target),
       body: composed.body,
       composed: composed.composed,
     },
@@ -284,7 +286,7 @@ class Frame {
   rawField(field: StoredHeader): string {
     const known = this.#raw.get(field)
     if (known !== undefined) return known
-    const raw = rawField(field, false)
+    const raw = sendableField(field, false)
     if (this.#record.content.headers.includes(field)) this.#raw.set(field, raw)
     return raw
   }
@@ -413,10 +415,19 @@ async function changedTexts(
   const usesVariable = tracking !== null && filled.some(({ value }) => usesUnsubscribe(value))
   let texts = filled
   if (cuts && lookup) texts = joined(given, cuts, valuesFor(cuts, lookup))
-  else if (lookup) texts = filled.map((part) => withValue(part, substitute(part.value, lookup)))
+  else if (lookup) texts = await substituted(filled, lookup)
   if (tracking) texts = await tracked(given, texts, tracking)
   const same = texts.length === given.length && texts.every((part, at) => part.value === given[at]?.value)
   return same ? null : { texts: () => texts, composed: null, usesVariable }
+}
+
+async function substituted(texts: readonly TextPart[], lookup: Lookup): Promise<TextPart[]> {
+  const changed: TextPart[] = []
+  for (const part of texts) {
+    const value = substituteInSteps(part.value, lookup)
+    changed.push(withValue(part, value instanceof Promise ? await value : value))
+  }
+  return changed
 }
 
 /** Texts that nothing but values changes. */
@@ -539,6 +550,13 @@ const CONTENT_FIELD = /^(?:content-type|content-transfer-encoding|mime-version)$
 const VERSION_NAME = 'mime-version'
 const MIME_VERSION = /^mime-version[ \t]*:/i
 
+/** @throws CopyTooLarge */
+function sendableField(field: StoredHeader, utf8: boolean): string {
+  if (field[1].length > HEADER_LIMITS.bytes)
+    throw new CopyTooLarge(`Header ${field[0]} is too large, max size is 1MB`)
+  return rawField(field, utf8)
+}
+
 const isVersion = (name: string) => name.length === VERSION_NAME.length && name.toLowerCase() === VERSION_NAME
 
 /** Fields as sent: a re-encoded MIME message gets its content fields anew. */
@@ -553,7 +571,7 @@ function rawFields(
   let versioned = own.some((field) => MIME_VERSION.test(field))
   for (const field of headers) {
     if (composed.fields !== null && CONTENT_FIELD.test(field[0])) continue
-    raw.push(utf8 ? rawField(field, utf8) : frame.rawField(field))
+    raw.push(utf8 ? sendableField(field, utf8) : frame.rawField(field))
     versioned ||= isVersion(field[0])
   }
   if (!versioned) raw.push('Mime-Version: 1.0')
@@ -562,6 +580,23 @@ function rawFields(
 }
 
 const NOT_ASCII = /[^\x00-\x7f]/
+
+/** Fields that a list and tracking may add to a copy of a message that was within the limits. */
+const ADDED_FIELDS_MAX = 50
+const ADDED_BYTES_MAX = 65_536
+
+/** @throws CopyTooLarge for a header that receivers, our own inbox among them, would not take */
+function withinLimits(headers: string[], { delivery }: CopyTarget): string[] {
+  const { fields, bytes } = HEADER_LIMITS
+  if (headers.length > fields + (delivery ? ADDED_FIELDS_MAX : 0))
+    throw new CopyTooLarge(`Too many header fields, max is ${fields}`)
+  let sizeBytes = 0
+  // All but ASCII is rare, and then its length in UTF-16 is near enough.
+  for (const header of headers) sizeBytes += header.length + 2
+  if (sizeBytes > bytes + (delivery ? ADDED_BYTES_MAX : 0))
+    throw new CopyTooLarge('Header is too large, max size is 1MB')
+  return headers
+}
 
 /** True if any address in the text needs SMTPUTF8 (RFC 6531): a local part that is not ASCII. */
 function needsUtf8(text: string): boolean {

@@ -6,7 +6,7 @@ import { newId } from '../base/ids.ts'
 import { chunkSize, messageSize, readChunks } from '../base/mime-message.ts'
 import { bareAddress, type Mailbox } from '../mime/address.ts'
 import { findLeaves } from '../mime/part-map.ts'
-import { splitMessage } from '../mime/split.ts'
+import { DELIVERED_HEADER_LIMITS, splitMessage } from '../mime/split.ts'
 import { type Acceptance, type AcceptParts, checkMaySend, checkSandbox, type Submission } from './accept.ts'
 import { copyStatements, deliveryRows } from './acceptance-rows.ts'
 import { type MessageContent, type MessageRecord, readChunk, type StoredHeader } from './content.ts'
@@ -57,7 +57,7 @@ async function repeated(
   const { about, message, variables } = await storedCopy(parts, stored)
   const head = Buffer.from(`${message.headers.join('\r\n')}\r\n\r\n`)
   const prefix = parts.headerPrefix.toLowerCase()
-  const fields = splitMessage(head).headers
+  const fields = splitMessage(head, DELIVERED_HEADER_LIMITS).headers
   const source = {
     sizeBytes: message.body.reduce((sum, chunk) => sum + chunkSize(chunk), 0),
     open: () => readChunks(message.body),

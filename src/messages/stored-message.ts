@@ -4,7 +4,7 @@ import { ID_PATTERN } from '../base/ids.ts'
 import { type Chunk, messageBytes } from '../base/mime-message.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
-import { splitMessage } from '../mime/split.ts'
+import { DELIVERED_HEADER_LIMITS, splitMessage } from '../mime/split.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import { RenderError } from './collaborators.ts'
@@ -77,7 +77,9 @@ export async function storedMessage(
   const copy = await storedCopy(parts, stored)
   const { summary } = copy.about
   const head = Buffer.from(`${copy.message.headers.join('\r\n')}\r\n\r\n`)
-  const headers = splitMessage(head).headers.map(({ name, value }) => [name, value] as const)
+  const headers = splitMessage(head, DELIVERED_HEADER_LIMITS).headers.map(
+    ({ name, value }) => [name, value] as const,
+  )
   const header = (name: string) => headers.find(([other]) => other.toLowerCase() === name)?.[1] ?? ''
   const texts = await copy.texts()
   const html = texts.find(({ kind }) => kind === 'html')?.value ?? ''

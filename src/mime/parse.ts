@@ -17,7 +17,14 @@ import { type Mailbox, parseAddressList, parseMailbox } from './address.ts'
 import { decodeCharset } from './charset.ts'
 import { decodeWords } from './encoded-word.ts'
 import { readStructured, type StructuredValue } from './parameters.ts'
-import { asBuffer, MimeSyntaxError, type RawHeader, splitMessage, unfoldedValue } from './split.ts'
+import {
+  asBuffer,
+  HEADER_LIMITS,
+  MimeSyntaxError,
+  type RawHeader,
+  splitMessage,
+  unfoldedValue,
+} from './split.ts'
 import { blankControls } from './text-safety.ts'
 import { decodeContent } from './transfer-encoding.ts'
 
@@ -63,11 +70,11 @@ const [TAB, LF, CR, SPACE, DASH] = [0x09, 0x0a, 0x0d, 0x20, 0x2d]
 
 /**
  * Reads a message. The promise leaves room to read large ones elsewhere.
- * @throws MimeSyntaxError over 1,000 header fields, 1 MiB of header (2 MiB in all parts), 20 levels or 1,000
+ * @throws MimeSyntaxError for a header over `limits`, 2 MiB of header in all parts, 20 levels or 1,000
  *   parts; nothing else, whatever the bytes.
  */
-export async function parseMessage(raw: Uint8Array): Promise<ParsedMessage> {
-  const { headers, bodyOffset } = splitMessage(raw)
+export async function parseMessage(raw: Uint8Array, limits = HEADER_LIMITS): Promise<ParsedMessage> {
+  const { headers, bodyOffset } = splitMessage(raw, limits)
   const reader = new PartReader()
   reader.read(headers, asBuffer(raw).subarray(bodyOffset), 0, 'text/plain')
   return {
