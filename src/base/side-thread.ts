@@ -28,13 +28,13 @@ export interface SideThread<Functions extends SideFunctions> {
 }
 
 export interface SideThreadOptions {
-  /** Of one call. Default 30 s: the longest one measured takes five on a free processor. */
+  /** Of one call. Default 60 s: the longest one measured takes three on a free processor. */
   callMsMax?: number
   /** Default 10 s. */
   restMs?: number
 }
 
-const CALL_MS_MAX = 30_000
+const CALL_MS_MAX = 60_000
 const REST_MS = 10_000
 /** They hold hardly anything; a client has gone away before its turn comes further back. */
 const WAITING_MAX = 1_000

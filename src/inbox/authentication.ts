@@ -73,7 +73,8 @@ export async function verifyOwnSignatures(raw: Buffer, keys: PublicKeys): Promis
   }
 }
 
-const unverified = (reason: string): Authentication => ({
+/** No result, and why. */
+export const unverified = (reason: string): Authentication => ({
   dkim: [{ result: 'none', domain: '', selector: '', reason }],
 })
 

@@ -1,7 +1,8 @@
 /** Reading captured mail: small ones at once, large ones in a thread beside the main one, which must not stand still. */
 import { join } from 'node:path'
+import { Unavailable } from '../base/errors.ts'
 import { createSideThread } from '../base/side-thread.ts'
-import { type Authentication, type PublicKeys, verifyOwnSignatures } from './authentication.ts'
+import { type Authentication, type PublicKeys, unverified, verifyOwnSignatures } from './authentication.ts'
 import type { ReadingFunctions } from './reading-thread.ts'
 import { fileOf, type ShownFile, type ShownRow, viewOf } from './view.ts'
 
@@ -25,7 +26,7 @@ export function createMailReader(): MailReader {
     verify: (raw, keys) =>
       raw.byteLength <= READ_HERE_MAX_BYTES
         ? verifyOwnSignatures(raw, keys)
-        : thread.call('verify', () => [raw, keys]),
+        : thread.call('verify', () => [raw, keys]).catch(notVerified),
     view: async (row, read) =>
       isSmall(row)
         ? viewOf(row, await read())
@@ -44,6 +45,12 @@ export function createMailReader(): MailReader {
           ),
     close: () => thread.close(),
   }
+}
+
+/** The mail is kept all the same: what is captured must be seen. */
+function notVerified(error: unknown): Authentication {
+  if (!(error instanceof Unavailable)) throw error
+  return unverified('verifying took too long')
 }
 
 /** Handed over instead of copied, if nothing else lies in it. */
