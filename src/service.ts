@@ -47,6 +47,7 @@ import { queueRoutes } from './queue/routes.ts'
 import { createQueueTotals } from './queue/totals.ts'
 import { openBlobs } from './store/blobs.ts'
 import { watchFreeSpace } from './store/free-space.ts'
+import { ownLeaseTimes } from './store/lease-times.ts'
 import { openStore } from './store/open-store.ts'
 import { createSealer, loadSecret } from './store/sealing.ts'
 import { policyRoutes } from './suppressions/policy.ts'
@@ -100,7 +101,8 @@ export async function startService(
   }
   try {
     const sealer = createSealer(loadSecret(config.secret, config.dataFolder))
-    const store = await openStore(config)
+    // A test's clock turns while the database's does not.
+    const store = await openStore(config, overrides.clock ? { leaseTimes: ownLeaseTimes } : {})
     open.push(() => store.close())
     const blobs = await openBlobs(config.dataFolder)
     const space = await watchFreeSpace(config.dataFolder, config.freeSpaceMinBytes, clock, (enough) => {

@@ -115,7 +115,7 @@ export interface Delivery {
 
 /** A place in a lane; exactly one of `enter` and `cancel` must follow. */
 export interface Reservation {
-  /** What the row is inserted with. */
+  /** What the row is inserted with; `lease_until` is a value of the store's `leaseTimes`. */
   lease: { lease_owner: string; lease_token: string; lease_until: number }
   /** The row is on disk. */
   enter(row: DeliveryRow): void

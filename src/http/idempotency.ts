@@ -66,6 +66,7 @@ export const requestDigest = (method: string, path: string, paramsDigest: string
 
 export function createIdempotency({ store, clock }: { store: Store; clock: Clock }): Idempotency {
   const running = new PassingMap<string, Promise<unknown>>()
+  const times = store.leaseTimes
 
   async function stored(call: IdempotentCall): Promise<IdempotencyKeyRow | undefined> {
     return store.db
@@ -73,7 +74,7 @@ export function createIdempotency({ store, clock }: { store: Store; clock: Clock
       .selectAll()
       .where('account_id', '=', call.accountId)
       .where('key', '=', call.key)
-      .where('expires_at', '>', Math.floor(clock.now()))
+      .where('expires_at', '>', times.expression(clock.now(), 0))
       .executeTakeFirst()
   }
 
@@ -87,16 +88,17 @@ export function createIdempotency({ store, clock }: { store: Store; clock: Clock
     return jsonReply(JSON.parse(row.body ?? '{}'), { status: row.status, headers })
   }
 
-  const insertion = (call: IdempotentCall, status: number | null, body: object | null, until: number) => {
+  const insertion = (call: IdempotentCall, status: number | null, body: object | null, keepMs: number) => {
     const { accountId, key, digest } = call
+    const now = clock.now()
     const expired: Statement = {
-      sql: 'DELETE FROM idempotency_keys WHERE account_id = ? AND key = ? AND expires_at <= ?',
-      values: [accountId, key, Math.floor(clock.now())],
+      sql: `DELETE FROM idempotency_keys WHERE account_id = ? AND key = ? AND expires_at <= ${times.sql}`,
+      values: [accountId, key, times.value(now, 0)],
     }
     const row: Statement = {
       sql: `INSERT INTO idempotency_keys (account_id, key, digest, status, body, expires_at)
-        VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-      values: [accountId, key, digest, status, body && JSON.stringify(body), Math.floor(until)],
+        VALUES (?, ?, ?, ?, ?, ${times.sql}) ON CONFLICT DO NOTHING`,
+      values: [accountId, key, digest, status, body && JSON.stringify(body), times.value(now, keepMs)],
       expectRows: 1,
     }
     return [expired, row]
@@ -106,12 +108,12 @@ export function createIdempotency({ store, clock }: { store: Store; clock: Clock
 
   async function finish(call: IdempotentCall, status: number, body: object, joined: boolean): Promise<void> {
     if (joined) return
-    const until = Math.floor(clock.now() + DAY_MS)
     if (call.joins) {
-      await store.commit(insertion(call, status, body, until))
+      await store.commit(insertion(call, status, body, DAY_MS))
       return
     }
-    const sql = `UPDATE idempotency_keys SET status = ?, body = ?, expires_at = ?
+    const until = times.value(clock.now(), DAY_MS)
+    const sql = `UPDATE idempotency_keys SET status = ?, body = ?, expires_at = ${times.sql}
       WHERE account_id = ? AND key = ? AND digest = ? AND status IS NULL`
     await store.commit([{ sql, values: [status, JSON.stringify(body), until, ...ofKey(call)] }])
   }
@@ -127,12 +129,12 @@ export function createIdempotency({ store, clock }: { store: Store; clock: Clock
     call: IdempotentCall,
     act: (record: IdempotencyRecord) => Promise<object>,
   ): Promise<object> {
-    if (!call.joins) await store.commit(insertion(call, null, null, clock.now() + RUNNING_MS))
+    if (!call.joins) await store.commit(insertion(call, null, null, RUNNING_MS))
     let joined = false
     const record: IdempotencyRecord = {
       statements(body, keepUntil) {
         joined = true
-        return insertion(call, 200, body, Math.max(keepUntil, clock.now()) + DAY_MS)
+        return insertion(call, 200, body, Math.max(keepUntil - clock.now(), 0) + DAY_MS)
       },
     }
     let result: object
@@ -197,7 +199,7 @@ export function createIdempotency({ store, clock }: { store: Store; clock: Clock
     async sweep() {
       await store.db
         .deleteFrom('idempotency_keys')
-        .where('expires_at', '<=', Math.floor(clock.now()))
+        .where('expires_at', '<=', times.expression(clock.now(), 0))
         .execute()
     },
   }

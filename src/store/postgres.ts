@@ -10,6 +10,7 @@ import {
 } from 'kysely'
 import pg from 'pg'
 import { remember } from '../base/remember.ts'
+import { databaseLeaseTimes, type LeaseTimes } from './lease-times.ts'
 import { migrate } from './migrate.ts'
 import { createGroupCommit } from './postgres-groups.ts'
 import type { Schema } from './schema.ts'
@@ -40,8 +41,15 @@ const types = {
     oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format as 'text'),
 } as pg.CustomTypesConfig
 
-/** Connects to `url` and brings the schema up to date. @throws StoreUnavailable */
-export async function openPostgres(url: string): Promise<Store> {
+/**
+ * Connects to `url` and brings the schema up to date. `leaseTimes`: other than the database's, for a process whose clock
+ * is turned by a test.
+ * @throws StoreUnavailable
+ */
+export async function openPostgres(
+  url: string,
+  { leaseTimes = databaseLeaseTimes }: { leaseTimes?: LeaseTimes } = {},
+): Promise<Store> {
   const pool = new pg.Pool({
     connectionString: url,
     max: CONNECTIONS_MAX,
@@ -65,6 +73,7 @@ export async function openPostgres(url: string): Promise<Store> {
   const db = new Kysely<Schema>({ dialect: new Dialect({ pool }) })
   return {
     kind: 'postgres',
+    leaseTimes,
     db,
     commit: createGroupCommit({
       connect: () => connect(pool),

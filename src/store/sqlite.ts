@@ -22,6 +22,7 @@ import {
 } from 'kysely'
 import { PassingMap } from '../base/passing.ts'
 import { type Checkpoints, createCheckpoints } from './checkpoints.ts'
+import { ownLeaseTimes } from './lease-times.ts'
 import { migrate } from './migrate.ts'
 import { createPacker, type PackedUnits } from './packed-units.ts'
 import type { Schema } from './schema.ts'
@@ -234,6 +235,7 @@ function createSqliteStore(file: string, writer: Connection, reader: Connection,
   })
   return {
     kind: 'sqlite',
+    leaseTimes: ownLeaseTimes,
     db,
     commit: (unit, order) => queue.commit(unit, order),
     read: async (statement) => {

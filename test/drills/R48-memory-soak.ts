@@ -109,7 +109,10 @@ function judge(minutes: readonly Minute[], sent: number, report: DrillReport): v
   report.figure('its standard error', line.standardError * 60, 'MB/h')
   report.figure('file handles, first third', handlesBefore)
   report.figure('file handles, last third', handlesAfter)
-  if (kept.length < MINUTES_JUDGED_MIN) return report.note('too short for a verdict')
+  if (kept.length < MINUTES_JUDGED_MIN) {
+    report.note('too short for a verdict')
+    return
+  }
   assert.ok(handlesAfter <= handlesBefore + HANDLES_GROWTH_MAX, 'file handles stay flat')
   const [slope, uncertainty] = [line.perMinute * 60, 2 * line.standardError * 60]
   assert.ok(uncertainty <= UNCERTAINTY_MAX_MB_PER_HOUR, `the slope is uncertain by ${uncertainty} MB/h`)
