@@ -2,6 +2,7 @@
 import { restartTuned } from './cli/processor.ts'
 import { CommandError } from './cli/usage.ts'
 import { ConfigError } from './config.ts'
+import { SecretFault } from './store/secret-file.ts'
 import { StoreUnavailable, UnknownSchema } from './store/store.ts'
 
 const USAGE = `sendwright <command>
@@ -38,7 +39,7 @@ async function main([name = 'help', ...args]: string[]): Promise<number> {
     await command(args)
     return 0
   } catch (error) {
-    const expected = [CommandError, ConfigError, StoreUnavailable, UnknownSchema].some(
+    const expected = [CommandError, ConfigError, SecretFault, StoreUnavailable, UnknownSchema].some(
       (type) => error instanceof type,
     )
     const said = error instanceof StoreUnavailable ? error.detail : (error as Error).message

@@ -47,9 +47,8 @@ import { queueRoutes } from './queue/routes.ts'
 import { createQueueTotals } from './queue/totals.ts'
 import { openBlobs } from './store/blobs.ts'
 import { watchFreeSpace } from './store/free-space.ts'
+import { openInstallation } from './store/installation.ts'
 import { ownLeaseTimes } from './store/lease-times.ts'
-import { openStore } from './store/open-store.ts'
-import { createSealer, loadSecret } from './store/sealing.ts'
 import { policyRoutes } from './suppressions/policy.ts'
 import { suppressionRoutes } from './suppressions/routes.ts'
 import { createSuppressions } from './suppressions/service.ts'
@@ -100,9 +99,9 @@ export async function startService(
     }
   }
   try {
-    const sealer = createSealer(loadSecret(config.secret, config.dataFolder))
     // A test's clock turns while the database's does not.
-    const store = await openStore(config, overrides.clock ? { leaseTimes: ownLeaseTimes } : {})
+    const leases = overrides.clock ? { leaseTimes: ownLeaseTimes } : {}
+    const { store, sealer } = await openInstallation(config, leases)
     open.push(() => store.close())
     const blobs = await openBlobs(config.dataFolder)
     const space = await watchFreeSpace(config.dataFolder, config.freeSpaceMinBytes, clock, (enough) => {

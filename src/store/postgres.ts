@@ -11,7 +11,7 @@ import {
 import pg from 'pg'
 import { remember } from '../base/remember.ts'
 import { databaseLeaseTimes, type LeaseTimes } from './lease-times.ts'
-import { migrate } from './migrate.ts'
+import { type BeforeMigrations, migrate, unmigrated } from './migrate.ts'
 import { createGroupCommit } from './postgres-groups.ts'
 import type { Schema } from './schema.ts'
 import {
@@ -48,7 +48,7 @@ const types = {
  */
 export async function openPostgres(
   url: string,
-  { leaseTimes = databaseLeaseTimes }: { leaseTimes?: LeaseTimes } = {},
+  options: { leaseTimes?: LeaseTimes; beforeMigrations?: BeforeMigrations } = {},
 ): Promise<Store> {
   const pool = new pg.Pool({
     connectionString: url,
@@ -65,7 +65,7 @@ export async function openPostgres(
     withoutNul(client)
   })
   try {
-    await migratePostgres(pool)
+    await migratePostgres(pool, options.beforeMigrations)
   } catch (error) {
     await pool.end()
     throw isConnectionFault(error) ? new StoreUnavailable('Cannot reach PostgreSQL', { cause: error }) : error
@@ -73,7 +73,7 @@ export async function openPostgres(
   const db = new Kysely<Schema>({ dialect: new Dialect({ pool }) })
   return {
     kind: 'postgres',
-    leaseTimes,
+    leaseTimes: options.leaseTimes ?? databaseLeaseTimes,
     db,
     commit: createGroupCommit({
       connect: () => connect(pool),
@@ -144,10 +144,11 @@ function withoutNul(client: pg.PoolClient): void {
 
 const hasNul = (value: unknown): value is string => typeof value === 'string' && value.includes('\0')
 
-async function migratePostgres(pool: pg.Pool): Promise<void> {
+async function migratePostgres(pool: pg.Pool, before?: BeforeMigrations): Promise<void> {
   const client = await pool.connect()
   try {
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
+    await before?.(unmigrated('postgres', async (sql) => (await client.query(sql)).rows))
     await migrate({
       kind: 'postgres',
       run: async (sql) => void (await client.query(sql)),

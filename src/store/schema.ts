@@ -632,7 +632,13 @@ export interface TagRow {
   first_seen: number
 }
 
+export interface InstallationRow {
+  name: string
+  value: Uint8Array
+}
+
 export interface Schema {
+  installation: InstallationRow
   classified_failures: ClassifiedFailureRow
   delivery_reports: DeliveryReportRow
   outgoing_posts: OutgoingPostRow

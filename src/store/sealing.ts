@@ -12,8 +12,6 @@ import {
   randomBytes,
   timingSafeEqual,
 } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
@@ -73,16 +71,4 @@ export function equalSecrets(a: string | Uint8Array, b: string | Uint8Array): bo
   const left = Buffer.from(a as string)
   const right = Buffer.from(b as string)
   return left.length === right.length && timingSafeEqual(left, right)
-}
-
-/** The configured secret, or the one kept in the data folder, made at the first start (mode 0600). */
-export function loadSecret(configured: string | null, dataFolder: string): string {
-  if (configured) return configured
-  const file = join(dataFolder, 'secret')
-  if (existsSync(file)) return readFileSync(file, 'utf8').trim()
-  mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
-  const secret = randomBytes(KEY_BYTES).toString('base64url')
-  writeFileSync(file, `${secret}\n`, { mode: 0o600, flag: 'wx', flush: true })
-  chmodSync(file, 0o600)
-  return secret
 }

@@ -23,7 +23,7 @@ import {
 import { PassingMap } from '../base/passing.ts'
 import { type Checkpoints, createCheckpoints } from './checkpoints.ts'
 import { ownLeaseTimes } from './lease-times.ts'
-import { migrate } from './migrate.ts'
+import { type BeforeMigrations, migrate, unmigrated } from './migrate.ts'
 import { createPacker, type PackedUnits } from './packed-units.ts'
 import type { Schema } from './schema.ts'
 import type {
@@ -51,30 +51,36 @@ const SQLITE_IOERR = 10
 const SQLITE_READONLY = 8
 
 /** Opens (or makes) the database in `folder`. @throws StoreUnavailable when another process has it. */
-export async function openSqlite(folder: string): Promise<Store> {
+export async function openSqlite(
+  folder: string,
+  { beforeMigrations }: { beforeMigrations?: BeforeMigrations } = {},
+): Promise<Store> {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const lock = lockFolder(folder)
   const file = join(folder, 'sendwright.db')
   const writer = createConnection(file, 'writer')
-  await migrate({
-    kind: 'sqlite',
-    run: async (sql) => void (await writer.ask({ kind: 'script', sql })),
-    applied: async () => {
-      const [reply] = await writer.ask({
-        kind: 'single',
-        statement: { sql: 'SELECT version FROM schema_versions', values: [] },
-      })
-      return resultsOf(reply).flatMap((result) => result.rows.map((row) => row['version'] as number))
-    },
-  }).catch(async (error) => {
+  const rows = async (sql: string) => {
+    const [reply] = await writer.ask({ kind: 'single', statement: { sql, values: [] } })
+    return resultsOf(reply).flatMap((result) => result.rows)
+  }
+  try {
+    await beforeMigrations?.(unmigrated('sqlite', rows))
+    await migrate({
+      kind: 'sqlite',
+      run: async (sql) => void (await writer.ask({ kind: 'script', sql })),
+      applied: async () =>
+        (await rows('SELECT version FROM schema_versions')).map((row) => row['version'] as number),
+    })
+  } catch (error) {
     await writer.end()
     lock.close()
     throw error
-  })
+  }
   return createSqliteStore(file, writer, createConnection(file, 'reader'), () => lock.close())
 }
 
-function lockFolder(folder: string): DatabaseSync {
+/** Takes the data folder for this process. @throws StoreUnavailable when another one has it */
+export function lockFolder(folder: string): { close(): void } {
   const lock = new DatabaseSync(join(folder, 'lock.db'), { timeout: 0 })
   try {
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
