@@ -11,7 +11,9 @@ import { createKeys } from './accounts/keys.ts'
 import { localKey } from './accounts/local-key.ts'
 import { accountRoutes } from './accounts/routes.ts'
 import { createSessions, type Sessions } from './accounts/sessions.ts'
+import { createByteBudget } from './base/byte-budget.ts'
 import { type Clock, systemClock } from './base/clock.ts'
+import { bodiesBytes, memoryBytes } from './base/memory.ts'
 import { createSteadyClock } from './base/steady-clock.ts'
 import { startBounces } from './composition/bounces.ts'
 import { createCertificates } from './composition/certificates.ts'
@@ -73,6 +75,8 @@ export interface Service {
 export interface ServiceOverrides {
   clock?: Clock
   random?: () => number
+  /** Of the machine, or of the control group. */
+  memoryBytes?: number
   /** Other areas as sending sees them. */
   sending?: SendingOverrides
 }
@@ -121,6 +125,7 @@ export async function startService(
       },
       config.apiKey,
     )
+    const memory = overrides.memoryBytes ?? memoryBytes()
     const core = {
       config,
       log,
@@ -132,6 +137,8 @@ export async function startService(
       sealer,
       domains,
       firstAccountId: first.accountId,
+      bodiesIn: createByteBudget(bodiesBytes(memory), clock),
+      bodiesOut: createByteBudget(bodiesBytes(memory), clock),
     }
     const templating = startTemplates(core, open)
     const sendingTemplates = sendTemplates(templating.templates, templating.renderer)

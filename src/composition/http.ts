@@ -49,7 +49,7 @@ export function createLimiter({ config, clock }: Core): RateLimiter {
 }
 
 export function createHttp(
-  { config, log, clock, blobs, store }: Core,
+  { config, log, clock, blobs, store, bodiesIn }: Core,
   authenticator: Authenticator,
   limiter: RateLimiter,
   failedAttempts: FailedAttempts,
@@ -74,6 +74,7 @@ export function createHttp(
     limiter,
     failedAttempts,
     idempotency,
+    largeBodies: bodiesIn,
     spool: blobs,
     pages: readPages(join(import.meta.dirname, '../../web/dist')),
     pagesPrefixes: ['/inbox', '/domains'],

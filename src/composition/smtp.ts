@@ -13,7 +13,7 @@ import { guarded, type Mail } from './mail.ts'
 
 /** The SMTP ports: submission by clients that log in, reception from the others. */
 export function startSmtp(
-  { config, log, clock, store, space, blobs }: Core,
+  { config, log, clock, store, space, blobs, bodiesIn }: Core,
   { sending, credentials }: Mail,
   limiter: RateLimiter,
   failedAttempts: FailedAttempts,
@@ -56,6 +56,7 @@ export function startSmtp(
         submit: (mail) => acceptSubmitted(accept, mail),
       }),
       reception,
+      largeBodies: bodiesIn,
       blobs,
       clock,
       log,

@@ -5,7 +5,8 @@
  * 2. authenticate (401), check the address allowlist and the role (403), act as a subaccount
  * 3. the operation's own checks that need no body (404, 403)
  * 4. take from the rate limit (429)
- * 5. read query and body (400, 413); a small body is here before all this (arrival.ts)
+ * 5. read query and body (400, 413; a large one when there is memory for it, 503); a small body is here before all
+ *    this (arrival.ts)
  * 6. run the handler, answer
  *
  * Whatever is thrown on the way becomes an answer by the table in `errors.ts`. Files that were spooled are
@@ -14,13 +15,14 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Logger } from 'pino'
+import type { ByteBudget, Release } from '../base/byte-budget.ts'
 import type { MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
-import { Forbidden, Unauthenticated } from '../base/errors.ts'
+import { Forbidden, Unauthenticated, Unavailable } from '../base/errors.ts'
 import { chunkSize } from '../base/mime-message.ts'
 import type { Arrival } from './arrival.ts'
 import { type Authenticator, authorize, type Caller, credentialsOf, type Requirement } from './auth.ts'
-import { DEFAULT_BODY_LIMIT, mediaTypeOf, readBody } from './body.ts'
+import { type BodyLimit, DEFAULT_BODY_LIMIT, mediaTypeOf, memoryOfBody, readBody } from './body.ts'
 import { answerTo } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { createFailedAttempts, type FailedAttempts } from './failed-attempts.ts'
@@ -51,6 +53,8 @@ export interface DispatchParts {
   closing: AbortSignal
   /** Answers to repeated POSTs; undefined: the header has no meaning. */
   idempotency?: Idempotency | undefined
+  /** Memory for bodies that are not small; undefined: without a limit. */
+  largeBodies?: ByteBudget | undefined
 }
 
 export type Dispatch = (spec: Operation, exchange: Exchange) => Promise<void>
@@ -195,17 +199,31 @@ export function createDispatch(parts: DispatchParts): Dispatch {
     })
   }
 
+  /** @throws Unavailable while others have it */
+  async function memoryFor(arrival: Arrival, limit: BodyLimit): Promise<Release | undefined> {
+    const { largeBodies } = parts
+    const bytes = memoryOfBody(arrival.headers, limit)
+    if (largeBodies === undefined || bytes === 0) return undefined
+    const release = await largeBodies.take(bytes, MEMORY_WAIT_MS)
+    if (release === null) throw new Unavailable(MEMORY_RETRY_SECONDS)
+    return release
+  }
+
   return async function dispatch(spec, exchange) {
     const { path, headers } = exchange
     let uploads: Uploads | null = null
+    let memory: Release | undefined
     try {
       if (spec.crossSite !== true && origin.refuses(exchange.method, headers)) throw new Forbidden()
       const caller = spec.auth === 'public' ? null : await authenticate(spec.auth, spec, exchange)
       const checked = spec.beforeBody?.({ path, caller })
       if (checked instanceof Promise) await checked
       if (caller !== null) takeFromLimit(caller, spec, exchange)
+      const limit = spec.bodyLimit ?? DEFAULT_BODY_LIMIT
+      if (caller !== null && exchange.arrival.body.kind === 'stream')
+        memory = await memoryFor(exchange.arrival, limit)
       const body = await readBody(exchange.arrival, {
-        limit: spec.bodyLimit ?? DEFAULT_BODY_LIMIT,
+        limit,
         spool: acceptsFiles(spec) ? spool : null,
         multipartOnly: spec.multipartOnly === true,
         digest: headers['idempotency-key'] !== undefined,
@@ -226,9 +244,15 @@ export function createDispatch(parts: DispatchParts): Dispatch {
     } catch (error) {
       await uploads?.discardAll()
       sendError(error, spec, exchange)
+    } finally {
+      memory?.()
     }
   }
 }
+
+/** So long a large body waits for its turn: a client that is refused sends all of it again. */
+const MEMORY_WAIT_MS = 30_000
+const MEMORY_RETRY_SECONDS = 10
 
 const NONE: readonly never[] = []
 

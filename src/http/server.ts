@@ -6,6 +6,7 @@ import { setMaxListeners } from 'node:events'
 import type { ServerOptions } from 'node:https'
 import { availableParallelism } from 'node:os'
 import type { Logger } from 'pino'
+import type { ByteBudget } from '../base/byte-budget.ts'
 import type { Clock } from '../base/clock.ts'
 import { MethodNotAllowed, NotFound, Unavailable } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
@@ -61,6 +62,8 @@ export interface HttpServerOptions {
   spool: FileSpool
   /** Answers to POSTs repeated under an Idempotency-Key; without it the header has no meaning. */
   idempotency?: Idempotency
+  /** Memory for bodies that are not small; default: without a limit. */
+  largeBodies?: ByteBudget
   /** The dashboard, from `readPages`. */
   pages?: ReadonlyMap<string, Page>
   /** GET of these paths and of all below them answers with the dashboard's index: its own routes, such as `/app`. */
@@ -123,6 +126,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     authRealm: options.authRealm ?? 'API',
     closing: closing.signal,
     idempotency: options.idempotency,
+    largeBodies: options.largeBodies,
   })
   const requestIdName = `${headerPrefix}Request-Id`.toLowerCase()
   const exchangeParts = { logger, requestIdName, beforeSend }

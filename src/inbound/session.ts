@@ -11,6 +11,7 @@
  */
 import type { SecureContext } from 'node:tls'
 import type { Logger } from 'pino'
+import type { ByteBudget } from '../base/byte-budget.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Chunk } from '../base/mime-message.ts'
 import { AddressSyntaxError, type Mailbox, parseMailbox } from '../mime/address.ts'
@@ -67,6 +68,8 @@ export interface SessionParts {
   /** MAIL FROM of one that has not; null: such a client has no business here. Never on the port with implicit TLS. */
   reception: ((opening: ReceptionOpening) => Promise<MailTransaction>) | null
   blobs: Pick<BlobStore, 'spool'>
+  /** Memory for content that does not stay small; absent: without a limit. */
+  largeBodies?: ByteBudget
   clock: Clock
   log: Logger
 }
@@ -263,7 +266,9 @@ class Session {
         sizeBytesMax: limits.sizeBytesMax,
         deadlineMs: limits.contentMs,
         idleMs: limits.idleMs,
-        ...(handler.keepBytesMax !== undefined && { keepBytesMax: handler.keepBytesMax }),
+        ...(handler.keepBytesMax === undefined
+          ? { largeBodies: this.#parts.largeBodies }
+          : { keepBytesMax: handler.keepBytesMax }),
       })
       let stored = false
       try {
@@ -272,6 +277,7 @@ class Session {
         return answer
       } finally {
         if (!stored) await content.discard()
+        content.done()
       }
     })
     this.#messages += 1
