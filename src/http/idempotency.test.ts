@@ -150,28 +150,30 @@ for (const database of ['sqlite', 'postgres'] as const) {
   })
 }
 
-test('a client that is cut off before the reply and repeats has sent one message', async (t) => {
-  const service = await startTestService(t)
-  const body = new URLSearchParams({
-    from: `a@${service.domain}`,
-    to: 'cut@example.org',
-    subject: 's',
-    text: 't',
-  }).toString()
-  const authorization = `Basic ${Buffer.from(`api:${service.key}`).toString('base64')}`
-  const { hostname, port } = new URL(service.url)
-  const socket = connect(Number(port), hostname)
-  socket.write(
-    `POST /v3/${service.domain}/messages HTTP/1.1\r\nHost: ${hostname}:${port}\r\nAuthorization: ${authorization}\r\n` +
-      `Idempotency-Key: cut\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-  )
-  const accepted = async () => (await service.events()).filter((event) => event['event'] === 'accepted')
-  // The client reads nothing and is gone before it could.
-  socket.pause()
-  await eventually('accepted', async () => (await accepted()).length === 1)
-  socket.destroy()
-  const headers = { 'idempotency-key': 'cut', 'content-type': 'application/x-www-form-urlencoded' }
-  const again = await service.call('POST', `/v3/${service.domain}/messages`, { body, headers })
-  assert.deepEqual([again.status, again.headers.get('idempotency-replayed')], [200, 'true'])
-  assert.equal((await accepted()).length, 1)
-})
+for (const database of ['sqlite', 'postgres'] as const) {
+  test(`a client that is cut off before the reply and repeats has sent one message (${database})`, async (t) => {
+    const service = await startTestService(t, {}, { database })
+    const body = new URLSearchParams({
+      from: `a@${service.domain}`,
+      to: 'cut@example.org',
+      subject: 's',
+      text: 't',
+    }).toString()
+    const authorization = `Basic ${Buffer.from(`api:${service.key}`).toString('base64')}`
+    const { hostname, port } = new URL(service.url)
+    const socket = connect(Number(port), hostname)
+    socket.write(
+      `POST /v3/${service.domain}/messages HTTP/1.1\r\nHost: ${hostname}:${port}\r\nAuthorization: ${authorization}\r\n` +
+        `Idempotency-Key: cut\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
+    const accepted = async () => (await service.events()).filter((event) => event['event'] === 'accepted')
+    // The client reads nothing and is gone before it could.
+    socket.pause()
+    await eventually('accepted', async () => (await accepted()).length === 1)
+    socket.destroy()
+    const headers = { 'idempotency-key': 'cut', 'content-type': 'application/x-www-form-urlencoded' }
+    const again = await service.call('POST', `/v3/${service.domain}/messages`, { body, headers })
+    assert.deepEqual([again.status, again.headers.get('idempotency-replayed')], [200, 'true'])
+    assert.equal((await accepted()).length, 1)
+  })
+}
