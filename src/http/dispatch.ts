@@ -24,6 +24,7 @@ import { DEFAULT_BODY_LIMIT, mediaTypeOf, readBody } from './body.ts'
 import { answerTo } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { createFailedAttempts, type FailedAttempts } from './failed-attempts.ts'
+import { sendFixed } from './fixed-answer.ts'
 import { type Idempotency, type IdempotencyRecord, idempotencyKey, requestDigest } from './idempotency.ts'
 import { acceptsFiles, type Context, type Operation } from './operation.ts'
 import type { OriginPolicy } from './origin.ts'
@@ -159,6 +160,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
     const isHead = exchange.method === 'HEAD'
     if (content.kind === 'json') exchange.sendJson(content.body)
     else if (content.kind === 'none') exchange.send(undefined)
+    else if (content.kind === 'fixed') sendFixed(content.answer, exchange)
     else if (content.kind === 'bytes') {
       const { chunk } = content
       exchange.setHeader('content-type', sendableType(content.contentType))

@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream'
 import type { Clock } from '../base/clock.ts'
 import type { Chunk } from '../base/mime-message.ts'
+import type { FixedAnswer } from './fixed-answer.ts'
 
 export interface ServerEvent {
   event?: string
@@ -14,6 +15,7 @@ export type Content =
   | { kind: 'json'; body: unknown }
   | { kind: 'bytes'; chunk: Chunk; contentType: string }
   | { kind: 'events'; events: AsyncIterable<ServerEvent> }
+  | { kind: 'fixed'; answer: FixedAnswer }
   | { kind: 'none' }
 
 export interface ReplyOptions {
@@ -45,6 +47,9 @@ export const htmlReply = (html: string, options?: ReplyOptions) =>
 /** Bytes as they are: a raw message, an attachment, a pixel. A lazy chunk is streamed. */
 export const bytesReply = (chunk: Chunk, contentType: string, options?: ReplyOptions) =>
   new Reply({ kind: 'bytes', chunk, contentType }, options)
+
+/** What is the same for everybody, in the form that the client takes, or 304. */
+export const fixedReply = (answer: FixedAnswer) => new Reply({ kind: 'fixed', answer })
 
 export const noContent = (options?: Omit<ReplyOptions, 'status'>) =>
   new Reply({ kind: 'none' }, { ...options, status: 204 })

@@ -15,13 +15,13 @@ import { createDispatch } from './dispatch.ts'
 import { answerTo } from './errors.ts'
 import { Exchange } from './exchange.ts'
 import type { FailedAttempts } from './failed-attempts.ts'
+import { type FixedAnswer, sendFixed } from './fixed-answer.ts'
 import type { Idempotency } from './idempotency.ts'
 import { createListener, type Deadlines, type Listener } from './listener.ts'
-import { describeApi } from './openapi.ts'
+import { describeApi, descriptionAnswer } from './openapi.ts'
 import type { JsonSchema, Operation } from './operation.ts'
 import { createOriginPolicy, hostName } from './origin.ts'
 import { ownOperations } from './own-operations.ts'
-import { type Page, sendPage } from './pages.ts'
 import { PathTable, UriTooLong } from './path-table.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import { createRemoteAddresses } from './remote-address.ts'
@@ -62,7 +62,7 @@ export interface HttpServerOptions {
   /** Answers to POSTs repeated under an Idempotency-Key; without it the header has no meaning. */
   idempotency?: Idempotency
   /** The dashboard, from `readPages`. */
-  pages?: ReadonlyMap<string, Page>
+  pages?: ReadonlyMap<string, FixedAnswer>
   /** GET of these paths and of all below them answers with the dashboard's index: its own routes, such as `/app`. */
   pagesPrefixes?: readonly string[]
   /** Strict-Transport-Security for a request over TLS to this host name (RFC 6797); null: none. */
@@ -126,7 +126,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   })
   const requestIdName = `${headerPrefix}Request-Id`.toLowerCase()
   const exchangeParts = { logger, requestIdName, beforeSend }
-  let description: JsonSchema | undefined
+  let description: Promise<FixedAnswer> | undefined
 
   /** Every request, over TLS or not. */
   function answer(arrival: Arrival): void {
@@ -172,7 +172,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       (prefix) => path === prefix || path.startsWith(`${prefix}/`),
     )
     if (index !== undefined && isPageRoute && method === 'GET') {
-      sendPage(index, exchange)
+      sendFixed(index, exchange)
       return
     }
     const allowed = routes.methodsOf(path)
@@ -229,13 +229,13 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   }
 
   for (const [path, page] of options.pages ?? []) {
-    addRoute('GET', path, (exchange) => sendPage(page, exchange))
+    addRoute('GET', path, (exchange) => sendFixed(page, exchange))
   }
   register(
     ownOperations({
       isReady: options.isReady ?? (async () => ({ ready: true })),
       describe: () => {
-        description ??= describe()
+        description ??= descriptionAnswer(describe())
         return description
       },
     }),
