@@ -32,6 +32,8 @@ export interface Config {
   smtpConnectionsPerIpMax: number
   smtpIdleMs: number
   smtpMessagesPerConnectionMax: number
+  /** Of one client address, on each HTTP listener; not of trusted proxies. */
+  httpConnectionsPerIpMax: number
   /** Listener with TLS for everything that the plain one serves; null: none. */
   httpsPort: number | null
   /** The certificate authority for tracking hosts; null: no certificates are ordered. */
@@ -192,6 +194,12 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     smtpMessagesPerConnectionMax: setting(
       'SMTP_MESSAGES_PER_CONNECTION',
       wholeNumber(1, 1_000_000, 'messages'),
+      () => 1_000,
+    ),
+    // A program that sends a batch with one call per message, all at a time, opens as many.
+    httpConnectionsPerIpMax: setting(
+      'HTTP_MAX_CONNECTIONS_PER_IP',
+      wholeNumber(1, 100_000, 'connections'),
       () => 1_000,
     ),
     httpsPort: optional('HTTPS_PORT', portNumber),

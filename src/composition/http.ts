@@ -69,6 +69,7 @@ export function createHttp(
     headerPrefixAliases: config.headerPrefixAliases,
     authRealm: config.authRealm,
     corsOrigins: config.corsOrigins,
+    connectionsPerClientMax: config.httpConnectionsPerIpMax,
     trustedProxies: config.trustedProxies,
     authenticator,
     limiter,

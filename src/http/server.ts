@@ -52,6 +52,8 @@ export interface HttpServerOptions {
   /** Default `API`. */
   authRealm?: string
   corsOrigins?: readonly string[]
+  /** Of one client, on each listener; trusted proxies may have any number. Default: any number. */
+  connectionsPerClientMax?: number
   /** Addresses and networks whose X-Forwarded-For and -Proto count. */
   trustedProxies?: readonly string[]
   authenticator: Authenticator
@@ -245,10 +247,14 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { tls } = options
   const threaded = options.thread ?? availableParallelism() > 1
   const failed = (error: Error) => logger.error({ err: error }, 'the HTTP thread failed')
+  const listening = {
+    deadlines,
+    connections: { perClientMax: options.connectionsPerClientMax, proxies: options.trustedProxies ?? [] },
+  }
   const plain = threaded
-    ? createThreadedListener({ deadlines, failed }, answer)
-    : createListener({ deadlines }, answer)
-  const secure = tls && createListener({ deadlines, tls: tls.options }, answer)
+    ? createThreadedListener({ ...listening, failed }, answer)
+    : createListener(listening, answer)
+  const secure = tls && createListener({ ...listening, tls: tls.options }, answer)
   const listeners: Listener[] = secure ? [plain, secure] : [plain]
 
   async function closeAll(): Promise<void> {
