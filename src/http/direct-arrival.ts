@@ -12,6 +12,7 @@ import type { TLSSocket } from 'node:tls'
 import { isShared } from '../base/shared-bytes.ts'
 import { type AnswerBody, type Arrival, type ArrivedBody, JSON_TYPE, NO_BODY } from './arrival.ts'
 import { type Connection, Connections, type UnderWay } from './connection.ts'
+import { framingFault } from './framing.ts'
 import { splitPlainForm } from './small-form.ts'
 
 /** A body up to this size is read as a whole, which costs less than reading it chunk by chunk. */
@@ -79,7 +80,7 @@ export function takeDirectly(take: (arrival: DirectArrival) => void, stalledMs?:
         return
       }
       const arrival = new DirectArrival(request, response, connection)
-      const status = connection.isFull ? 503 : null
+      const status = framingFault(request) ?? (connection.isFull ? 503 : null)
       if (status === null) connection.add(arrival)
       else refuse(arrival, connection, status)
     },

@@ -181,3 +181,20 @@ test('one address cannot take all connections: it is told why, others get throug
   assert.match(await next(), /^HTTP\/1\.1 503 /)
   assert.ok((await good.stop()) > 0)
 })
+
+test('a second Host field, and Transfer-Encoding in HTTP/1.0, end the connection with 400', async (t) => {
+  const world = await start(t)
+  const smuggled = 'GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n'
+  for (const request of [
+    'GET /health/live HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n',
+    'POST /sendwright/v1/session HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+  ]) {
+    for (const secure of [false, true]) {
+      const socket = await open(world, secure)
+      socket.write(request + smuggled)
+      const answer = await text(socket)
+      assert.match(answer, /^HTTP\/1\.1 400 Bad Request\r\n.*\{"message":"Bad Request"\}$/s)
+      assert.equal(answer.match(/HTTP\/1\.1/g)?.length, 1)
+    }
+  }
+})
