@@ -88,19 +88,24 @@ const FAILED_LOGINS_MAX = 5
 const ANONYMOUS_COMMANDS_MAX = 100
 const HANDSHAKE_MS = 30_000
 
-/** Serves until the connection is over; never rejects. `implicitTls`: the handshake comes first. */
+/**
+ * Serves until the connection is over; never rejects. `implicitTls`: the handshake comes first.
+ * @param loggedIn is told when the client has logged in
+ */
 export async function serveClient(
   channel: ServerChannel,
   remoteAddress: string,
   parts: SessionParts,
   implicitTls: boolean,
+  loggedIn: () => void = () => {},
 ): Promise<void> {
   try {
     if (implicitTls) await channel.secure(parts.secureContext(), HANDSHAKE_MS)
-    await new Session(channel, remoteAddress, parts, implicitTls).run()
+    await new Session(channel, remoteAddress, parts, implicitTls, loggedIn).run()
   } catch (error) {
     if (error instanceof ChannelClosed) {
       if (error.why === 'timeout') channel.reply('421 4.4.2 Timeout')
+      if (error.why === 'crowded') channel.reply('421 4.7.0 Too many connections')
       if (error.why === 'stopping') channel.reply('421 4.3.2 Service shutting down')
     } else {
       parts.log.error({ err: error, remoteAddress }, 'an SMTP session failed')
@@ -121,6 +126,7 @@ class Session {
   readonly #parts: SessionParts
   readonly #dialogue: ServerDialogue
   readonly #reception: SessionParts['reception']
+  readonly #loggedIn: () => void
   #login: SmtpLogin | null = null
   #transaction: OpenTransaction | null = null
   #badCommands = 0
@@ -130,8 +136,15 @@ class Session {
   #closing = false
 
   /** `submits`: the port is for clients that log in. */
-  constructor(channel: ServerChannel, remoteAddress: string, parts: SessionParts, submits: boolean) {
+  constructor(
+    channel: ServerChannel,
+    remoteAddress: string,
+    parts: SessionParts,
+    submits: boolean,
+    loggedIn: () => void,
+  ) {
     this.#channel = channel
+    this.#loggedIn = loggedIn
     this.#remoteAddress = remoteAddress
     this.#parts = parts
     this.#reception = submits ? null : parts.reception
@@ -209,6 +222,7 @@ class Session {
     if (login !== null) {
       this.#login = login
       this.#dialogue.loggedIn()
+      this.#loggedIn()
       return this.#channel.reply('235 2.7.0 Authentication successful')
     }
     this.#parts.log.info(
