@@ -14,8 +14,8 @@ export interface UploadedFile {
   fieldName: string
   /** Last part of the name as sent, UTF-8; empty if none was sent. */
   filename: string
-  /** Media type of the part in lower case, without parameters; `text/plain` if none was sent. */
-  contentType: string
+  /** Media type of the part in lower case, without parameters; null if none was sent. */
+  contentType: string | null
   chunk: Chunk
   /**
    * Takes the bytes over: they outlive the request if the operation succeeds. Without it a spooled file is
