@@ -4,7 +4,7 @@ import { BadRequest } from '../base/errors.ts'
 import { type Chunk, chunkSize, readChunks } from '../base/mime-message.ts'
 import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import { limitAndSkip, limitOf, type PageName, pageName, pivotPaging } from '../http/paging.ts'
-import { isPlainObject, type Params, quotable } from '../http/params.ts'
+import { type Params, quotable } from '../http/params.ts'
 import {
   CSV_BYTES_MAX,
   type Entry,
@@ -426,12 +426,16 @@ function replyPreference(text: string | undefined): ReplyPreference | undefined 
   return preference
 }
 
+/** One client sends the JSON text `null` with every member that has no variables. */
+const isAbsent = (vars: unknown): boolean =>
+  vars === undefined || vars === null || (typeof vars === 'string' && /^\s*(?:null\s*)?$/.test(vars))
+
 function memberFields(params: Params): MemberFields {
   const vars = params.value('vars')
   return {
     address: params.text('address'),
     name: params.text('name'),
-    vars: isPlainObject(vars) || params.text('vars') !== undefined ? readVars(vars) : undefined,
+    vars: isAbsent(vars) ? undefined : readVars(vars),
     subscribed: params.boolean('subscribed'),
   }
 }
