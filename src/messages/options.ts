@@ -284,10 +284,10 @@ class ValueReader {
     })
   }
 
-  /** yes, no or `htmlonly`. */
+  /** yes, no or `htmlonly`; one client writes `html` for it. */
   word(field: string): boolean | 'htmlonly' | null {
     return this.read(field, (text) => {
-      const flag = text.toLowerCase() === 'htmlonly' ? 'htmlonly' : booleanOf(text)
+      const flag = /^html(?:only)?$/i.test(text) ? 'htmlonly' : booleanOf(text)
       if (flag === undefined) throw invalidChoice(field, text)
       return flag
     })
