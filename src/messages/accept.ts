@@ -35,7 +35,7 @@ import {
   type SourceChooser,
   type TemplateChooser,
 } from './collaborators.ts'
-import { type MessageContent, type MessageRecord, mimeFiles } from './content.ts'
+import { isInline, type MessageContent, type MessageRecord, mimeFiles } from './content.ts'
 import { type CopyParts, type CopyTarget, composeCopy } from './copy.ts'
 import type { Draft } from './draft.ts'
 import { findHeader, headerText, mailHeaders, newMessageId, readMessageId } from './headers.ts'
@@ -279,19 +279,24 @@ function summarise(
   }
 }
 
+/** Files that a reader sees as such: what an html part shows inside itself is none (messages.md rule 11). */
 function attachmentsOf(content: MessageContent): MessageSummary['attachments'] {
   if (content.kind === 'parts') {
-    return content.files.map((file) => ({
+    return content.files
+      .filter(({ disposition }) => disposition === 'attachment')
+      .map((file) => ({
+        filename: file.filename,
+        'content-type': file.contentType,
+        size: file.sizeBytes,
+      }))
+  }
+  return mimeFiles(content)
+    .filter((file) => !isInline(file))
+    .map((file) => ({
       filename: file.filename,
-      'content-type': file.contentType,
+      'content-type': file.type,
       size: file.sizeBytes,
     }))
-  }
-  return mimeFiles(content).map((file) => ({
-    filename: file.filename,
-    'content-type': file.type,
-    size: file.sizeBytes,
-  }))
 }
 
 /** The message as its sender wrote it. */

@@ -194,5 +194,9 @@ export function mimeFiles(content: MimeContent): MimeLeaf[] {
   return content.leaves.filter((leaf) => leaf.disposition === 'attachment' || !isText(leaf))
 }
 
+/** A file that an html part shows in its own place, by its Content-ID (RFC 2392). */
+export const isInline = (leaf: MimeLeaf): boolean =>
+  leaf.contentId !== null && leaf.disposition !== 'attachment'
+
 const TEXT_TYPES = new Set(['text/plain', 'text/html', 'text/x-amp-html'])
 const isText = (leaf: MimeLeaf) => TEXT_TYPES.has(leaf.type)

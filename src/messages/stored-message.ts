@@ -11,7 +11,15 @@ import { decodeContent } from '../mime/transfer-encoding.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import { RenderError } from './collaborators.ts'
-import { fileChunk, type MessageRecord, mimeFiles, readChunk, sliceChunk, storedChunk } from './content.ts'
+import {
+  fileChunk,
+  isInline,
+  type MessageRecord,
+  mimeFiles,
+  readChunk,
+  sliceChunk,
+  storedChunk,
+} from './content.ts'
 import { type Copy, type CopyParts, type CopyTarget, makeCopy } from './copy.ts'
 import { targetOf } from './prepare.ts'
 import type { MessageRecords } from './records.ts'
@@ -141,7 +149,7 @@ function storedFiles({ content }: MessageRecord): ShownFile[] {
     }))
   }
   return mimeFiles(content).map((leaf) => ({
-    disposition: leaf.contentId !== null && leaf.disposition !== 'attachment' ? 'inline' : 'attachment',
+    disposition: isInline(leaf) ? 'inline' : 'attachment',
     filename: leaf.filename,
     contentType: leaf.type,
     sizeBytes: leaf.sizeBytes,
