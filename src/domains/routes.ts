@@ -125,7 +125,7 @@ function writeRoutes(parts: DomainRouteParts): Operation[] {
     })
   return [
     create('v4', 'Domain DNS records have been created'),
-    create('v3', 'Domain has been created'),
+    create('v3', 'Domain DNS records have been created'),
     operation({
       ...COMMON,
       method: 'PUT',
