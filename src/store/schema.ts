@@ -557,17 +557,21 @@ export interface DomainWebhookRow {
   account_id: string
   domain_name: string
   event_type: string
+  /** Without the secret part of its user info. */
   url: string
   position: number
+  credentials_sealed: Uint8Array | null
 }
 
 export interface AccountWebhookRow {
   id: string
   account_id: string
+  /** Without the secret part of its user info. */
   url: string
   description: string
   event_types_json: string
   created_at: number
+  credentials_sealed: Uint8Array | null
 }
 
 export interface WebhookAttemptRow {

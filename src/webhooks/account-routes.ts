@@ -5,8 +5,7 @@ import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
 import { noContent } from '../http/reply.ts'
 import type { HttpClient } from '../outgoing/http-client.ts'
-import type { AccountWebhookRow } from '../store/schema.ts'
-import { type AccountWebhooks, typesOf } from './account-webhooks.ts'
+import type { AccountWebhooks, ShownWebhook } from './account-webhooks.ts'
 import { WEBHOOK_TYPES } from './types.ts'
 import { checkUrls, typesParam, urlsParam } from './url-params.ts'
 
@@ -145,10 +144,10 @@ function idsOf(params: Params): string[] {
   return ids
 }
 
-const view = (row: AccountWebhookRow) => ({
-  webhook_id: row.id,
-  description: row.description,
-  url: row.url,
-  event_types: typesOf(row),
-  created_at: formatRfc3339(new Date(row.created_at)),
+const view = (webhook: ShownWebhook) => ({
+  webhook_id: webhook.id,
+  description: webhook.description,
+  url: webhook.url,
+  event_types: webhook.types,
+  created_at: formatRfc3339(new Date(webhook.createdAt)),
 })

@@ -9,6 +9,7 @@ import type { HttpClient } from '../outgoing/http-client.ts'
 import type { DomainWebhooks } from './domain-webhooks.ts'
 import { WEBHOOK_TYPES, webhookType } from './types.ts'
 import { checkUrls, typesParam, urlsParam } from './url-params.ts'
+import { maskedUrl } from './webhook-url.ts'
 import type { Webhooks } from './webhooks.ts'
 
 const TAG = 'Webhooks'
@@ -221,8 +222,9 @@ function urlRoutes(parts: DomainWebhookParts): Operation[] {
         const texts = params.texts('url').map((text) => text.trim())
         if (texts.length === 0) throw new BadRequest('', { form: 'Field', field: 'url' })
         // A URL may hold a comma itself.
-        const known = new Set(Object.values(await stored.list(domain)).flatMap(({ urls }) => urls))
-        const urls = texts.flatMap((text) => (known.has(text) ? [text] : text.split(',')))
+        const present = Object.values(await stored.list(domain)).flatMap(({ urls }) => urls)
+        const known = new Set(present.map(maskedUrl))
+        const urls = texts.flatMap((text) => (known.has(maskedUrl(text)) ? [text] : text.split(',')))
         return { webhooks: await stored.removeUrls(domain, urls.map((url) => url.trim()).filter(Boolean)) }
       },
     }),
