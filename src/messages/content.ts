@@ -25,6 +25,11 @@ interface CommonContent {
   batch: boolean
   /** Variables of the call by address key, for members of lists that it goes to. */
   listVariables?: Record<string, Record<string, unknown>>
+  /**
+   * Message-Ids that the variables give to several copies of a call, each with the address key of the one that keeps it:
+   * the first.
+   */
+  repeatedIds?: Record<string, string>
   /** Sent once before, and now again unchanged: nothing in it is tracked. */
   resent?: true
 }
