@@ -341,7 +341,8 @@ export interface IdempotencyKeyRow {
   key: string
   digest: string
   status: number | null
-  body: string | null
+  /** JSON of the answer. */
+  body_sealed: Uint8Array | null
   expires_at: number
 }
 
