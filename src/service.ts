@@ -48,6 +48,7 @@ import { createQueueTotals } from './queue/totals.ts'
 import { openBlobs } from './store/blobs.ts'
 import { watchFreeSpace } from './store/free-space.ts'
 import { openStore } from './store/open-store.ts'
+import { exposureSentence, makePrivate } from './store/private-files.ts'
 import { createSealer, loadSecret } from './store/sealing.ts'
 import { policyRoutes } from './suppressions/policy.ts'
 import { suppressionRoutes } from './suppressions/routes.ts'
@@ -77,6 +78,14 @@ export interface ServiceOverrides {
   sending?: SendingOverrides
 }
 
+/** Before anything in the data folder is read: says what was open to other users, and what still is. */
+async function keepFilesPrivate(folder: string, log: Logger): Promise<void> {
+  const { mended, left } = await makePrivate(folder)
+  for (const { path, mode } of mended)
+    log.warn({ path, mode: mode.toString(8) }, 'other users had access to a file; it is private now')
+  for (const file of left) log.warn({ path: file.path, mode: file.mode.toString(8) }, exposureSentence(file))
+}
+
 /** Starts the whole service. What was opened before a failing step is closed again. */
 export async function startService(
   config: Config,
@@ -99,6 +108,7 @@ export async function startService(
     }
   }
   try {
+    await keepFilesPrivate(config.dataFolder, log)
     const sealer = createSealer(loadSecret(config.secret, config.dataFolder))
     const store = await openStore(config)
     open.push(() => store.close())
