@@ -4,8 +4,10 @@
  */
 import { uptime } from 'node:os'
 import type { Logger } from 'pino'
-import { auditRoutes } from './accounts/audit.ts'
+import { createAuditLog } from './accounts/audit.ts'
+import { auditRoutes } from './accounts/audit-routes.ts'
 import { credentialRoutes } from './accounts/credential-routes.ts'
+import { createFailedSignIns } from './accounts/failed-sign-ins.ts'
 import { ensureFirstAccount, type FirstAccount } from './accounts/first-start.ts'
 import { createKeys } from './accounts/keys.ts'
 import { localKey } from './accounts/local-key.ts'
@@ -19,7 +21,7 @@ import type { Closers, SendingOverrides } from './composition/core.ts'
 import { createCounters } from './composition/counters.ts'
 import { startDomains } from './composition/domains.ts'
 import { startEventIndex } from './composition/event-index.ts'
-import { createAuthenticator, createHttp, createLimiter } from './composition/http.ts'
+import { auditedAttempts, createAuthenticator, createHttp, createLimiter } from './composition/http.ts'
 import { startLists } from './composition/lists.ts'
 import { DRAIN_MS, guarded, startMail } from './composition/mail.ts'
 import { startOutgoing } from './composition/outgoing.ts'
@@ -170,7 +172,20 @@ export async function startService(
     const authenticator = createAuthenticator(keys, sessions, localKey(sealer), first.accountId)
     const limiter = createLimiter(core)
     const failedAttempts = createFailedAttempts(clock)
-    const http = createHttp(core, authenticator, limiter, failedAttempts, parts.idempotency, certificates)
+    const audit = createAuditLog({ store, clock, log, retentionDays: config.auditRetentionDays })
+    audit.start()
+    open.push(() => audit.stop())
+    const failedSignIns = createFailedSignIns({ store, clock, log, firstAccountId: first.accountId })
+    open.push(() => failedSignIns.close())
+    const http = createHttp(
+      core,
+      authenticator,
+      limiter,
+      auditedAttempts(failedAttempts, failedSignIns),
+      parts.idempotency,
+      certificates,
+      audit,
+    )
     const domainParts = await startDomains(
       core,
       parts,
@@ -239,6 +254,8 @@ export async function startService(
       ...accountRoutes({
         keys,
         sessions,
+        audit,
+        failedSignIns,
         publicUrl: config.publicUrl,
         ownsDomain: async (accountId, name) => (await domains.byName(name))?.accountId === accountId,
         describeSystem: () => describeSystem(core),
@@ -256,7 +273,7 @@ export async function startService(
       tokens: tracking.tokens,
       unsubscriber: visits.unsubscriber,
     })
-    const smtp = await startSmtp(core, parts, limiter, failedAttempts, reception)
+    const smtp = await startSmtp(core, parts, limiter, failedAttempts, reception, failedSignIns)
     open.push(() => smtp.close(DRAIN_MS))
     await outgoing.start()
     await parts.delivery.start()

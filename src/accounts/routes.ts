@@ -5,6 +5,8 @@ import { formatIsoLocal } from '../http/dates.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { htmlReply, jsonReply } from '../http/reply.ts'
 import type { ApiKeyRow } from '../store/schema.ts'
+import type { Actor, AuditLog } from './audit.ts'
+import type { FailedSignIns } from './failed-sign-ins.ts'
 import { KEY_KINDS, KEY_ROLES, type KeyKind, type Keys } from './keys.ts'
 import { SESSION_LIFETIME_MS, type Sessions } from './sessions.ts'
 
@@ -12,6 +14,8 @@ const TAG = 'Account'
 
 export interface AccountRouteParts {
   keys: Keys
+  audit: Pick<AuditLog, 'record'>
+  failedSignIns: Pick<FailedSignIns, 'note'>
   sessions: Sessions
   publicUrl: string
   /** Whether a domain belongs to an account. */
@@ -19,27 +23,57 @@ export interface AccountRouteParts {
   describeSystem(): Promise<Record<string, unknown>>
 }
 
+/** `keyId` null: by a login link. */
+interface SignIn {
+  accountId: string
+  role: Role
+  keyId: string | null
+}
+
+type RequestFacts = Pick<Actor, 'remoteAddress' | 'requestId'>
+
 export function accountRoutes(parts: AccountRouteParts): Operation[] {
   return [...sessionRoutes(parts), ...keyRoutes(parts)]
 }
 
-function sessionRoutes({ keys, sessions, publicUrl, describeSystem }: AccountRouteParts): Operation[] {
+function sessionRoutes(parts: AccountRouteParts): Operation[] {
+  const { keys, sessions, publicUrl, describeSystem, audit, failedSignIns } = parts
   const cookie = (secret: string, isSecure: boolean, maxAgeMs: number) =>
     `${SESSION_COOKIE}=${secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAgeMs / 1000}${isSecure ? '; Secure' : ''}`
+
+  /** The cookie's secret, once the sign-in is in the audit log: without a row nobody gets in. */
+  async function open({ accountId, role, keyId }: SignIn, request: RequestFacts): Promise<string> {
+    const secret = await sessions.open(accountId, role)
+    try {
+      const id = (await sessions.find(secret))?.id ?? ''
+      const actor = { ...request, caller: { accountId, keyId: keyId ?? id } }
+      const by = keyId === null ? 'link' : 'key'
+      await audit.record(actor, { action: 'session.open', subject: id, detail: { by, role } })
+    } catch (error) {
+      await sessions.close(secret).catch(() => {})
+      throw error
+    }
+    return secret
+  }
+
   return [
     operation({
       method: 'GET',
       path: '/login/{token}',
       id: 'redeemLoginLink',
+      audit: { by: 'operation' },
       tag: TAG,
       summary: 'Open a one-time link: starts a browser session',
       auth: 'public',
       params: [],
       responses: { 302: { description: 'To the dashboard' } },
-      async handler({ path, isSecure }) {
+      async handler({ path, isSecure, remoteAddress, requestId }) {
         const accountId = await sessions.redeemLink(path.token)
-        if (!accountId) return htmlReply(LINK_USED, { status: 404, headers: PAGE_POLICY })
-        const secret = await sessions.open(accountId, 'admin')
+        if (!accountId) {
+          failedSignIns.note({ remoteAddress, way: 'link' })
+          return htmlReply(LINK_USED, { status: 404, headers: PAGE_POLICY })
+        }
+        const secret = await open({ accountId, role: 'admin', keyId: null }, { remoteAddress, requestId })
         // A cookie set on a cross-site navigation is kept, but a redirect would not send it (SameSite=Strict):
         // the page goes on by itself, as a navigation of our own site.
         const headers = { ...PAGE_POLICY, 'set-cookie': cookie(secret, isSecure, SESSION_LIFETIME_MS) }
@@ -50,6 +84,7 @@ function sessionRoutes({ keys, sessions, publicUrl, describeSystem }: AccountRou
       method: 'POST',
       path: '/sendwright/v1/session',
       id: 'signIn',
+      audit: { by: 'operation' },
       tag: TAG,
       summary: 'Start a browser session with an API key',
       auth: 'public',
@@ -57,10 +92,13 @@ function sessionRoutes({ keys, sessions, publicUrl, describeSystem }: AccountRou
         { name: 'key', type: 'string', required: true, description: 'An API key that is not a sending key' },
       ],
       responses: { 200: { description: 'Signed in; the cookie is set' } },
-      async handler({ params, isSecure }) {
+      async handler({ params, isSecure, remoteAddress, requestId }) {
         const holder = await keys.authenticate(params.required('key'))
-        if (!holder || holder.kind === 'domain' || holder.role === 'sending') throw new Unauthenticated()
-        const secret = await sessions.open(holder.accountId, holder.role)
+        if (!holder || holder.kind === 'domain' || holder.role === 'sending') {
+          failedSignIns.note({ remoteAddress, way: 'session' })
+          throw new Unauthenticated()
+        }
+        const secret = await open(holder, { remoteAddress, requestId })
         const headers = { 'set-cookie': cookie(secret, isSecure, SESSION_LIFETIME_MS) }
         return jsonReply({ message: 'Signed in' }, { headers })
       },
@@ -69,13 +107,20 @@ function sessionRoutes({ keys, sessions, publicUrl, describeSystem }: AccountRou
       method: 'DELETE',
       path: '/sendwright/v1/session',
       id: 'signOut',
+      audit: { by: 'operation' },
       tag: TAG,
       summary: 'End the browser session',
       auth: 'public',
       params: [],
       responses: { 200: { description: 'Signed out' } },
-      async handler({ headers, isSecure }) {
+      async handler({ headers, isSecure, remoteAddress, requestId }) {
         const secret = cookieValue(headers, SESSION_COOKIE)
+        const session = secret && (await sessions.find(secret))
+        if (session) {
+          const { accountId, id } = session
+          const actor = { remoteAddress, requestId, caller: { accountId, keyId: id } }
+          await audit.record(actor, { action: 'session.close', subject: id, detail: {} })
+        }
         if (secret) await sessions.close(secret)
         return jsonReply({ message: 'Signed out' }, { headers: { 'set-cookie': cookie('', isSecure, 0) } })
       },
@@ -151,6 +196,7 @@ function keyRoutes({ keys, ownsDomain }: AccountRouteParts): Operation[] {
       method: 'POST',
       path: '/v1/keys',
       id: 'createKey',
+      audit: { given: ['role', 'kind', 'domain_name', 'user_id', 'email'], made: ['key.id'] },
       tag: TAG,
       summary: 'Make an API key; its secret is shown once',
       auth: { area: 'keys', access: 'write' },

@@ -1,5 +1,7 @@
 /** Puts the HTTP server together. */
 import { join } from 'node:path'
+import type { AuditLog } from '../accounts/audit.ts'
+import type { FailedSignIns } from '../accounts/failed-sign-ins.ts'
 import type { Keys } from '../accounts/keys.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import type { Authenticator } from '../http/auth.ts'
@@ -33,6 +35,17 @@ export function createAuthenticator(
   }
 }
 
+/** Wrong keys and cookies stand in the audit log, besides that they cost time. */
+export function auditedAttempts(attempts: FailedAttempts, failed: Pick<FailedSignIns, 'note'>) {
+  return {
+    ...attempts,
+    failed(...args: Parameters<FailedAttempts['failed']>) {
+      failed.note({ remoteAddress: args[0], way: 'api' })
+      attempts.failed(...args)
+    },
+  }
+}
+
 export function createLimiter({ config, clock }: Core): RateLimiter {
   const { rateLimit, recipientsPerMinute, bytesPerMinute } = config
   const limits = {
@@ -55,6 +68,7 @@ export function createHttp(
   failedAttempts: FailedAttempts,
   idempotency: Idempotency,
   certificates: Certificates,
+  audit: AuditLog,
 ): HttpServer {
   return createHttpServer({
     host: config.host,
@@ -74,6 +88,7 @@ export function createHttp(
     limiter,
     failedAttempts,
     idempotency,
+    audit,
     spool: blobs,
     pages: readPages(join(import.meta.dirname, '../../web/dist')),
     pagesPrefixes: ['/inbox', '/domains'],

@@ -1,4 +1,6 @@
 /** Puts the SMTP ports together. */
+import type { Credentials } from '../accounts/credentials.ts'
+import type { FailedSignIns } from '../accounts/failed-sign-ins.ts'
 import { classifyAddress } from '../base/ip.ts'
 import type { FailedAttempts } from '../http/failed-attempts.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
@@ -18,6 +20,7 @@ export function startSmtp(
   limiter: RateLimiter,
   failedAttempts: FailedAttempts,
   reception: SessionParts['reception'],
+  failedSignIns: Pick<FailedSignIns, 'note'>,
 ): Promise<SmtpListener> {
   const accept = {
     ...sending.accept,
@@ -47,7 +50,7 @@ export function startSmtp(
         clock,
         log,
       }),
-      authenticate: credentials.authenticate,
+      authenticate: auditedLogins(credentials, failedSignIns),
       loginFailed: createLoginDelay(clock, failedAttempts),
       submission: createSubmission({
         stillValid: credentials.stillValid,
@@ -61,4 +64,17 @@ export function startSmtp(
       log,
     },
   })
+}
+
+/** Wrong logins stand in the audit log of whom the login belongs to. */
+function auditedLogins(
+  credentials: Credentials,
+  failedSignIns: Pick<FailedSignIns, 'note'>,
+): SessionParts['authenticate'] {
+  return async (user, password, remoteAddress) => {
+    const login = await credentials.authenticate(user, password)
+    if (login === null)
+      failedSignIns.note({ remoteAddress, way: 'smtp', known: await credentials.known(user) })
+    return login
+  }
 }

@@ -65,6 +65,7 @@ function accountKeyRoutes(parts: KeyRouteParts): Operation[] {
       method: 'POST',
       path: LIST_PATH,
       id: 'createDomainKey',
+      audit: { subject: ['signing_domain', 'selector'], given: ['signing_domain', 'selector', 'algorithm'] },
       summary: 'Make a DKIM key, or import an RSA key',
       auth: WRITE,
       params: [
@@ -94,6 +95,7 @@ function accountKeyRoutes(parts: KeyRouteParts): Operation[] {
       method: 'DELETE',
       path: LIST_PATH,
       id: 'deleteDomainKey',
+      audit: { subject: ['signing_domain', 'selector'] },
       summary: 'Delete a DKIM key for good',
       auth: WRITE,
       params: [
@@ -183,6 +185,7 @@ function domainSettingRoutes(parts: KeyRouteParts): Operation[] {
       method: 'PUT',
       path: '/v3/domains/{name}/dkim_selector',
       id: 'changeDkimSelector',
+      audit: { given: ['dkim_selector'] },
       summary: 'Rename the selector of a domain’s key',
       auth: WRITE,
       params: [{ name: 'dkim_selector', type: 'string', description: 'Atom without dots' }],

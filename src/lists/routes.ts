@@ -112,6 +112,7 @@ function listOperations({ lists, store, baseUrl }: ListRouteParts): Operation[] 
       method: 'POST',
       path: '/v3/lists',
       id: 'createList',
+      audit: { subject: ['address'], given: ['access_level', 'reply_preference'] },
       summary: 'Create a mailing list',
       auth: WRITE,
       params: [
@@ -181,6 +182,7 @@ function listOperations({ lists, store, baseUrl }: ListRouteParts): Operation[] 
       method: 'PUT',
       path: '/v3/lists/{list}',
       id: 'updateList',
+      audit: { given: ['address', 'access_level', 'reply_preference', 'list_id'] },
       summary: 'Update a mailing list',
       auth: WRITE,
       params: [
@@ -261,6 +263,7 @@ function memberOperations({ lists, store, baseUrl }: ListRouteParts): Operation[
       method: 'POST',
       path: '/v3/lists/{list}/members',
       id: 'addMember',
+      audit: { given: ['address'] },
       summary: 'Add a member',
       auth: WRITE,
       params: [
@@ -296,6 +299,7 @@ function memberOperations({ lists, store, baseUrl }: ListRouteParts): Operation[
       method: 'PUT',
       path: '/v3/lists/{list}/members/{member}',
       id: 'updateMember',
+      audit: { given: ['address'] },
       summary: 'Update a member',
       auth: WRITE,
       params: [{ name: 'address', type: 'string', description: 'New address' }, ...MEMBER_PARAMS],

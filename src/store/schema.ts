@@ -502,6 +502,9 @@ export interface AuditRow {
   subject: string
   detail_json: string
   created_at: number
+  request_id: string | null
+  parent_account_id: string | null
+  status: number | null
 }
 
 export interface TranscriptRow {

@@ -67,6 +67,7 @@ export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient
       method: 'POST',
       path: PATH,
       id: 'createAccountWebhook',
+      audit: { given: ['url', 'event_types'], made: ['webhook_id'] },
       summary: 'Register a URL for events of all domains',
       auth: WRITE,
       params: FIELDS,
@@ -91,6 +92,7 @@ export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient
       method: 'PUT',
       path: ONE,
       id: 'updateAccountWebhook',
+      audit: { given: ['url', 'event_types'] },
       summary: 'Replace URL, types and description of a webhook',
       auth: WRITE,
       params: FIELDS,
@@ -120,6 +122,7 @@ export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient
       method: 'DELETE',
       path: PATH,
       id: 'deleteAccountWebhooks',
+      audit: { given: ['webhook_ids'] },
       summary: 'Remove some or all webhooks of the account',
       auth: WRITE,
       params: [

@@ -92,6 +92,7 @@ export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
       method: 'POST',
       path: `${PATH}/replay`,
       id: 'replayWebhooks',
+      audit: { subject: ['domain'], given: ['url', 'from', 'to', 'events'] },
       summary: 'Send the events of a span once more',
       auth: write,
       params: [
