@@ -73,7 +73,7 @@ const HIDDEN = '(not recorded)'
 function domainCalls(): Planned[] {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const pem = privateKey.export({ type: 'pkcs1', format: 'pem' }).toString()
-  const archive = `https://user:${PASSWORD}@192.0.2.1/copies?token=${PLANTED}`
+  const archive = `https://192.0.2.1/copies?token=${PLANTED}`
   const archiveKept = 'https://192.0.2.1/copies'
   const onDomain = (id: string, request: string, action: string, form: Record<string, string> = {}) =>
     plan(id, request, { action, subject: NAME, given: form }, { form })

@@ -138,6 +138,10 @@ const REFUSED: [form: Record<string, string>, message: string][] = [
     { name: 'x.example', archive_to: 'ftp://a.example/' },
     "'ftp://a.example/' is not a valid value for archive_to",
   ],
+  [
+    { name: 'x.example', archive_to: 'https://user:secret@a.example/' },
+    "'https://user:secret@a.example/' is not a valid value for archive_to",
+  ],
   [{ name: 'x.example', ips: '192.0.2.55' }, 'IP 192.0.2.55 is not assigned to the account'],
   [{ name: 'x.example', pool_id: 'nosuch' }, 'IP pool not found'],
   [

@@ -365,7 +365,8 @@ function localMinute(text: string): number {
 
 function archiveUrl(text: string): string {
   const url = text.length <= URL_LENGTH_MAX && URL.canParse(text) ? new URL(text) : null
-  if (!url || !/^https?:$/.test(url.protocol)) {
+  // A password would be kept with the message and each copy, and nothing is ever posted to such a URL.
+  if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
     throw new BadRequest(`${quotable(text)} is not a valid url (value of 'o:archive-to')`)
   }
   return url.href
