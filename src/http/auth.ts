@@ -39,7 +39,7 @@ type Right = 'RW' | 'R' | 'W' | '-'
 
 /**
  * auth-limits.md section 3. `billing` is a role of users only: it reads what `basic` reads, and message
- * limits and the account besides (accounts.md, users, rule 2).
+ * limits and the account besides (accounts.md section 7 rule 2).
  */
 export const RIGHTS: Readonly<Record<Area, readonly [Right, Right, Right, Right, Right, Right]>> = {
   //                  admin developer support basic sending billing
