@@ -5,8 +5,10 @@
  *    site it belongs to.
  * 2. An idle connection of the lane to one of the domain's preferred hosts is used first, if it was made
  *    under the TLS rules that hold for this message.
- * 3. Else the hosts are tried in order (RFC 5321 §5) until one connects; addresses that were down lately are
- *    passed over by the source that found them so: a host that shuts out one address need not shut out another.
+ * 3. Else the hosts are tried in order (RFC 5321 §5.1) until one takes part in a transaction: one that cannot be
+ *    reached, greets with anything but 220, refuses EHLO or leaves before it answers MAIL is passed over (decision 55).
+ *    Addresses that were down lately are left out by the source that found them so, those that refused it are tried
+ *    last: a host that shuts out one address need not shut out another.
  * 4. One transaction with one recipient; its replies become the outcome. Copies differ between recipients
  *    (return path, tracking), so there is nothing to gain from several recipients in one.
  *
@@ -173,30 +175,44 @@ export function createTransport(parts: TransportParts): Transport {
       return unsent(job, outcomeOfMx(destination.found, job.domain))
     const reused = await attemptOnIdle(job)
     if (reused) return reused
-    let last: AttemptResult | null = null
-    for (const target of targetsOf(job)) {
+    let failed: AttemptResult | null = null
+    const failedBy = (result: AttemptResult) => {
+      if (!failed || hopeOf(result) > hopeOf(failed)) failed = result
+    }
+    for (const target of inOrder(job, targetsOf(job))) {
       const asDown = down.whyDown(wayOf(job, target))
       if (asDown !== null) {
-        last ??= unsent(job, connectionFailure(`${asDown} (not tried again within a minute)`), target.name)
+        failedBy(unsent(job, connectionFailure(`${asDown} (not tried again within a minute)`), target.name))
         continue
       }
       const rules = await target.rules()
       if ('refused' in rules) {
-        last = unsent(job, noTls(rules.refused), target.name)
+        failedBy(unsent(job, noTls(rules.refused), target.name))
         continue
       }
+      const key = keyOf(target.name, rules)
+      const reused = await transactOnIdle(job, key)
+      if (reused) return reused
       const opened = await open(job, target, rules)
       if ('outcome' in opened) {
-        last = { ...unsent(job, opened.outcome, target.name), transcript: opened.transcript }
-        // A server that answered has spoken for its domain; one that could not be reached has not.
-        if (opened.final) return last
+        failedBy({ ...unsent(job, opened.outcome, target.name), transcript: opened.transcript })
         continue
       }
-      const result = await transact(job, opened, keyOf(target.name, rules))
-      if (result !== 'gone') return result
-      last = unsent(job, connectionFailure('the connection was closed'), target.name)
+      const { result, left } = await transact(job, opened, key)
+      if (!left) return result
+      down.refused(wayOf(job, target), 'the connection was closed')
+      failedBy(result)
     }
-    return last ?? unsent(job, connectionFailure('no address to connect to'))
+    return failed ?? unsent(job, connectionFailure('no address to connect to'))
+  }
+
+  /** Those that refused us lately come last, and only the one of them that did so first: some must learn that it has ended. */
+  function inOrder(job: Job, targets: Target[]): Target[] {
+    const refusedUntil = (target: Target) => down.refusedUntil(wayOf(job, target))
+    const refusing = targets.filter((target) => refusedUntil(target) > 0)
+    if (refusing.length === 0) return targets
+    const [again] = refusing.sort((a, b) => refusedUntil(a) - refusedUntil(b))
+    return [...targets.filter((target) => !refusing.includes(target)), ...(again ? [again] : [])]
   }
 
   /** On a connection that is open already; null: there is none, or it had been left by the server. */
@@ -204,14 +220,18 @@ export function createTransport(parts: TransportParts): Transport {
     for (const { name, rules } of preferredTargets(job)) {
       const found = await rules()
       if ('refused' in found) continue
-      const key = keyOf(name, found)
-      const idle = pool.take(job.lane.name, key)
-      if (!idle) continue
-      idle.transcript.restart(clock.monotonic() - idle.openedAt)
-      const result = await transact(job, idle, key)
-      if (result !== 'gone') return result
+      const result = await transactOnIdle(job, keyOf(name, found))
+      if (result) return result
     }
     return null
+  }
+
+  async function transactOnIdle(job: Job, key: string): Promise<AttemptResult | null> {
+    const idle = pool.take(job.lane.name, key)
+    if (!idle) return null
+    idle.transcript.restart(clock.monotonic() - idle.openedAt)
+    const { result, left } = await transact(job, idle, key)
+    return left ? null : result
   }
 
   function targetsOf(job: Job): Target[] {
@@ -273,7 +293,7 @@ export function createTransport(parts: TransportParts): Transport {
     job: Job,
     target: Target,
     rules: HostTls,
-  ): Promise<HeldConnection | { outcome: Outcome; final: boolean; transcript: AttemptResult['transcript'] }> {
+  ): Promise<HeldConnection | { outcome: Outcome; transcript: AttemptResult['transcript'] }> {
     await pool.makePlace(job.lane.name)
     const transcript = new TranscriptRecorder()
     const startedAt = clock.now()
@@ -284,10 +304,13 @@ export function createTransport(parts: TransportParts): Transport {
       down.worked(wayOf(job, target))
       return { connection, name: target.name, openedAt: clock.monotonic(), transcript, used: 0 }
     }
-    const failed = (failure: SmtpFailure, outcome: Outcome, final: boolean) => {
-      if (failure.stage === 'connect') down.failed(wayOf(job, target), failure.message)
-      else down.worked(wayOf(job, target))
-      return { outcome, final, transcript: { startedAt, lines: transcript.take() } }
+    const failed = (failure: SmtpFailure, outcome: Outcome) => {
+      const way = wayOf(job, target)
+      if (failure.stage === 'connect') down.failed(way, failure.message)
+      // Another message may need no TLS, or other rules of it.
+      else if (failure.stage === 'tls' || failure.stage === 'starttls') down.worked(way)
+      else down.refused(way, failure.message)
+      return { outcome, transcript: { startedAt, lines: transcript.take() } }
     }
     try {
       const held = await begin(rules.required ? 'required' : 'opportunistic')
@@ -296,18 +319,18 @@ export function createTransport(parts: TransportParts): Transport {
     } catch (error) {
       const failure = asFailure(error)
       const tlsFault = failure.stage === 'tls' || failure.stage === 'starttls'
-      if (!tlsFault) return failed(failure, outcomeOfFailure(failure), failure.reply !== null)
+      if (!tlsFault) return failed(failure, outcomeOfFailure(failure))
       report(job, target, rules, null, failure)
       if (rules.required) {
         const why = failure.reply ? replyText(failure.reply) : failure.message
-        return failed(failure, noTls(why), false)
+        return failed(failure, noTls(why))
       }
     }
     try {
       return await begin('none')
     } catch (error) {
       const failure = asFailure(error)
-      return failed(failure, outcomeOfFailure(failure), failure.reply !== null)
+      return failed(failure, outcomeOfFailure(failure))
     }
   }
 
@@ -358,8 +381,12 @@ export function createTransport(parts: TransportParts): Transport {
     })
   }
 
-  /** One transaction; 'gone' when the server had left an idle connection, so that nothing was tried. */
-  async function transact(job: Job, held: HeldConnection, key: string): Promise<AttemptResult | 'gone'> {
+  /** One transaction; `left`: the server left before it judged anything, so that nothing was tried. */
+  async function transact(
+    job: Job,
+    held: HeldConnection,
+    key: string,
+  ): Promise<{ result: AttemptResult; left: boolean }> {
     const { connection, name, transcript } = held
     const { lane, ready } = job
     const startedAt = clock.now()
@@ -396,7 +423,7 @@ export function createTransport(parts: TransportParts): Transport {
       const outcome = reply ? outcomeOfReply(reply) : connectionFailure('no answer to the recipient')
       const result = { ...facts(), outcome }
       giveBack()
-      return result
+      return { result, left: false }
     } catch (error) {
       if (!(error instanceof SmtpFailure)) {
         connection.close()
@@ -406,7 +433,7 @@ export function createTransport(parts: TransportParts): Transport {
       if (error.stage === 'dot' && error.reason === 'unsupported') avoidChunks(connection.peer.host)
       if (connection.reusable) giveBack()
       else connection.close()
-      return hadLeft(error, held) ? 'gone' : result
+      return { result, left: hadLeft(error, held) }
     }
   }
 
@@ -418,10 +445,25 @@ export function createTransport(parts: TransportParts): Transport {
   return { laneOf, deliver, close: () => pool.close() }
 }
 
-/** An idle server that leaves says so with a 421, or just closes; both say nothing about the message. */
-function hadLeft({ stage, reason, reply }: SmtpFailure, { used }: HeldConnection): boolean {
-  if (used === 0 || (stage !== 'mail' && stage !== 'rset')) return false
+/**
+ * The server left before it judged anything. An idle one says so with a 421, or just closes; a fresh one that closes
+ * instead of an answer to MAIL can be no more use. What may have been sent is never sent to another host.
+ */
+function hadLeft({ stage, reason, reply, afterFinalDot }: SmtpFailure, { used }: HeldConnection): boolean {
+  if (used === 0) return stage === 'mail' && reason === 'closed' && !afterFinalDot
+  if (stage !== 'mail' && stage !== 'rset') return false
   return reason === 'closed' || reply?.code === 421
+}
+
+/**
+ * Of what several hosts came to, the one that leaves most hope is told: it is closest to the truth that the mail may go
+ * later, and what a server says tells more than that it could not be reached.
+ */
+function hopeOf({ outcome }: AttemptResult): number {
+  const { code } = outcome.kind === 'deferred' ? outcome.failure : { code: CODE_CONNECTION }
+  if (code === CODE_CONNECTION) return 0
+  if (code === CODE_NO_TLS) return 1
+  return code >= 500 ? 2 : 3
 }
 
 /** A lane's connections to one host under the same TLS rules serve each other's messages. */
