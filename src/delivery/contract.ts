@@ -31,6 +31,11 @@ export type Prepared =
     }
   | { kind: 'decided'; about: EventMessage; outcome: Outcome }
 
+/** A message cannot be made ready; `message` is for its sender, the same each time, `cause` for the log. */
+export class Unprepared extends Error {
+  override name = 'Unprepared'
+}
+
 export interface TlsPolicy {
   required: boolean
   verify: boolean
@@ -51,6 +56,11 @@ export interface AttemptResult {
   transcript: Transcript | null
 }
 
+/** Nothing was tried: this machine is short of something, such as open files. No attempt, and no word about the peer. */
+export interface NotTried {
+  localFault: string
+}
+
 /** What the lane of a delivery depends on, besides DNS and the configured addresses. */
 export type Routed = DueGroup & Pick<DeliveryRow, 'account_id'>
 
@@ -62,14 +72,17 @@ export interface Transport {
     delivery: ClaimedDelivery,
     prepared: Extract<Prepared, { kind: 'send' }>,
     stillOurs: () => Promise<void>,
-  ): Promise<AttemptResult>
+  ): Promise<AttemptResult | NotTried>
   close(): Promise<void>
 }
 
 export interface DeliveryParts {
   queue: Queue
   transport: Transport
+  /** @throws Unprepared, or any error, when that cannot be done now: tried again by the schedule until too old */
   prepare(delivery: ClaimedDelivery): Promise<Prepared>
+  /** The message as its events name it, without its content, for a delivery that cannot be prepared. */
+  describe(delivery: ClaimedDelivery): Promise<EventMessage>
   /** Statements that belong into the transaction of an outcome (suppression entries, webhook outbox). */
   consequences(delivery: ClaimedDelivery, events: readonly EventRecord[], outcome: Outcome): Statement[]
   /** A delivery that was made ready went back to the queue without an attempt. */

@@ -19,6 +19,7 @@
 import type { Clock } from '../base/clock.ts'
 import { failPoint } from '../base/fail-point.ts'
 import { type Cidr, parseIp } from '../base/ip.ts'
+import { localFaultOf, shortageOf } from '../base/shortage.ts'
 import type { MxResult } from '../dns/mx.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import type { StsPolicies } from '../mta-sts/policies.ts'
@@ -26,17 +27,19 @@ import { type ConnectOptions, connectSmtp, type SmtpConnection, type TlsOptions 
 import { SmtpFailure } from '../smtp/failure.ts'
 import { replyText } from '../smtp/reply.ts'
 import { ConnectionPool, type HeldConnection } from './connection-pool.ts'
-import type { AttemptResult, Prepared, Routed, Transport } from './contract.ts'
+import type { AttemptResult, NotTried, Prepared, Routed, Transport } from './contract.ts'
 import { createDestinations, type Destination, DownHosts, preferred } from './destinations.ts'
 import type { LaneInfo, Source } from './lanes.ts'
 import {
   CODE_CONNECTION,
   CODE_NO_MX,
   CODE_NO_TLS,
+  CONTENT_MISSING,
   connectionFailure,
   type Failure,
   type Outcome,
   outcomeOfReply,
+  unprepared,
 } from './outcome.ts'
 import { PROVIDERS, type Provider } from './providers.ts'
 import type { ClaimedDelivery } from './queue.ts'
@@ -100,7 +103,7 @@ type Ready = Extract<Prepared, { kind: 'send' }>
 interface Target {
   address: string
   name: string
-  rules(): Promise<HostTls | { refused: string }>
+  rules(): Promise<HostTls | { refused: string; localFault?: string }>
 }
 
 /** All that one attempt has to do with. */
@@ -153,7 +156,7 @@ export function createTransport(parts: TransportParts): Transport {
     delivery: ClaimedDelivery,
     ready: Ready,
     stillOurs: () => Promise<void>,
-  ): Promise<AttemptResult> {
+  ): Promise<AttemptResult | NotTried> {
     const startedAt = clock.monotonic()
     const destination = (await destinations?.get(delivery.recipient_domain)) ?? null
     const job: Job = {
@@ -166,16 +169,27 @@ export function createTransport(parts: TransportParts): Transport {
       stillOurs,
     }
     const result = await attempt(job)
+    if ('localFault' in result) {
+      pool.shed()
+      return result
+    }
     return { ...result, sessionMs: clock.monotonic() - startedAt }
   }
 
-  async function attempt(job: Job): Promise<AttemptResult> {
-    const { destination } = job
-    if (destination && destination.found.kind !== 'hosts')
-      return unsent(job, outcomeOfMx(destination.found, job.domain))
+  async function attempt(job: Job): Promise<AttemptResult | NotTried> {
+    const { destination, domain } = job
+    if (destination && destination.found.kind !== 'hosts') {
+      const { found } = destination
+      if (found.kind !== 'temporary' || found.localFault === undefined)
+        return unsent(job, outcomeOfMx(found, domain))
+      destinations?.forget(domain)
+      return { localFault: found.localFault }
+    }
     const reused = await attemptOnIdle(job)
     if (reused) return reused
     let failed: AttemptResult | null = null
+    let shortage: string | null = null
+    let localFault: string | null = null
     const failedBy = (result: AttemptResult) => {
       if (!failed || hopeOf(result) > hopeOf(failed)) failed = result
     }
@@ -187,6 +201,7 @@ export function createTransport(parts: TransportParts): Transport {
       }
       const rules = await target.rules()
       if ('refused' in rules) {
+        if (rules.localFault !== undefined) return { localFault: rules.localFault }
         failedBy(unsent(job, noTls(rules.refused), target.name))
         continue
       }
@@ -194,15 +209,25 @@ export function createTransport(parts: TransportParts): Transport {
       const reused = await transactOnIdle(job, key)
       if (reused) return reused
       const opened = await open(job, target, rules)
+      if ('cause' in opened) {
+        shortage ??= shortageOf(opened.cause)
+        localFault ??= localFaultOf(opened.cause)
+        continue
+      }
       if ('outcome' in opened) {
         failedBy({ ...unsent(job, opened.outcome, target.name), transcript: opened.transcript })
         continue
       }
       const { result, left } = await transact(job, opened, key)
       if (!left) return result
+      if ('localFault' in result) return result
       down.refused(wayOf(job, target), 'the connection was closed')
       failedBy(result)
     }
+    // Who could not be asked for want of a file might have taken the mail. Without a way to one of the addresses,
+    // though, the others have to do: IPv6 that a firewall forbids must not make mail to a dead host wait for ever.
+    if (shortage !== null && !(failed && isAnswer(failed))) return { localFault: shortage }
+    if (localFault !== null && failed === null) return { localFault }
     return failed ?? unsent(job, connectionFailure('no address to connect to'))
   }
 
@@ -216,7 +241,7 @@ export function createTransport(parts: TransportParts): Transport {
   }
 
   /** On a connection that is open already; null: there is none, or it had been left by the server. */
-  async function attemptOnIdle(job: Job): Promise<AttemptResult | null> {
+  async function attemptOnIdle(job: Job): Promise<AttemptResult | NotTried | null> {
     for (const { name, rules } of preferredTargets(job)) {
       const found = await rules()
       if ('refused' in found) continue
@@ -226,7 +251,7 @@ export function createTransport(parts: TransportParts): Transport {
     return null
   }
 
-  async function transactOnIdle(job: Job, key: string): Promise<AttemptResult | null> {
+  async function transactOnIdle(job: Job, key: string): Promise<AttemptResult | NotTried | null> {
     const idle = pool.take(job.lane.name, key)
     if (!idle) return null
     idle.transcript.restart(clock.monotonic() - idle.openedAt)
@@ -266,14 +291,15 @@ export function createTransport(parts: TransportParts): Transport {
   async function rulesOf(
     { destination, domain, ready }: Job,
     host: Extract<MxResult, { kind: 'hosts' }>['hosts'][number],
-  ): Promise<HostTls | { refused: string }> {
+  ): Promise<HostTls | { refused: string; localFault?: string }> {
     if (routing.kind === 'relay' || !destination) return senderTls(ready.tls)
     const key = `${host.exchange} ${ready.tls.required} ${ready.tls.verify}`
     const known = destination.tls.get(key)
     if (known) return known
     const { resolver, policies = null, port } = routing
     const asked = hostTls({ resolver, policies, port, clock }, domain, host, ready.tls).then((result) => {
-      if ('refused' in result) {
+      if ('refused' in result && result.localFault !== undefined) destination.tls.delete(key)
+      else if ('refused' in result) {
         const { policy, result: why } = result
         parts.tlsResults?.record({
           policyDomain: policy === 'tlsa' ? host.exchange : domain,
@@ -293,7 +319,9 @@ export function createTransport(parts: TransportParts): Transport {
     job: Job,
     target: Target,
     rules: HostTls,
-  ): Promise<HeldConnection | { outcome: Outcome; transcript: AttemptResult['transcript'] }> {
+  ): Promise<
+    HeldConnection | { outcome: Outcome; transcript: AttemptResult['transcript'] } | { cause: unknown }
+  > {
     await pool.makePlace(job.lane.name)
     const transcript = new TranscriptRecorder()
     const startedAt = clock.now()
@@ -305,6 +333,7 @@ export function createTransport(parts: TransportParts): Transport {
       return { connection, name: target.name, openedAt: clock.monotonic(), transcript, used: 0 }
     }
     const failed = (failure: SmtpFailure, outcome: Outcome) => {
+      if (failure.reason === 'local') return { cause: failure.cause }
       const way = wayOf(job, target)
       if (failure.stage === 'connect') down.failed(way, failure.message)
       // Another message may need no TLS, or other rules of it.
@@ -386,7 +415,7 @@ export function createTransport(parts: TransportParts): Transport {
     job: Job,
     held: HeldConnection,
     key: string,
-  ): Promise<{ result: AttemptResult; left: boolean }> {
+  ): Promise<{ result: AttemptResult | NotTried; left: boolean }> {
     const { connection, name, transcript } = held
     const { lane, ready } = job
     const startedAt = clock.now()
@@ -429,7 +458,9 @@ export function createTransport(parts: TransportParts): Transport {
         connection.close()
         throw error
       }
-      const result = { ...facts(), outcome: outcomeOfFailure(error) }
+      const shortage = error.stage === 'body' ? shortageOf(error.cause) : null
+      const result =
+        shortage === null ? { ...facts(), outcome: outcomeOfFailure(error) } : { localFault: shortage }
       if (error.stage === 'dot' && error.reason === 'unsupported') avoidChunks(connection.peer.host)
       if (connection.reusable) giveBack()
       else connection.close()
@@ -454,6 +485,9 @@ function hadLeft({ stage, reason, reply, afterFinalDot }: SmtpFailure, { used }:
   if (stage !== 'mail' && stage !== 'rset') return false
   return reason === 'closed' || reply?.code === 421
 }
+
+/** A server said something. */
+const isAnswer = (result: AttemptResult) => hopeOf(result) > 1
 
 /**
  * Of what several hosts came to, the one that leaves most hope is told: it is closest to the truth that the mail may go
@@ -542,6 +576,8 @@ function outcomeOfFailure(failure: SmtpFailure): Outcome {
     const outcome = outcomeOfReply(failure.reply)
     return early && outcome.kind === 'bounced' ? { kind: 'deferred', failure: outcome.failure } : outcome
   }
+  // Nothing of the content was sent as a whole: a file is missing, or shorter than it was.
+  if (failure.stage === 'body' && failure.reason === 'message') return unprepared(CONTENT_MISSING)
   const permanent = ['address', 'too-large', 'message'].includes(failure.reason) || isMissingUtf8(failure)
   const cause: Failure = {
     code: permanent ? 554 : CODE_CONNECTION,

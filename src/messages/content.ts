@@ -97,7 +97,8 @@ export async function recordOfRow(row: MessageRow, blobs: BlobStore): Promise<Me
 
 async function storedContent(row: MessageRow, blobs: BlobStore): Promise<Buffer> {
   if (row.content) return asBuffer(row.content)
-  if (row.content_blob === null) throw new Error(`Message ${row.id} has no content`)
+  if (row.content_blob === null)
+    throw Object.assign(new Error(`Message ${row.id} has no content`), { code: 'ENOENT' })
   return readChunk(await blobs.read(row.content_blob))
 }
 

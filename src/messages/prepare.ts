@@ -1,8 +1,10 @@
 /** Makes one delivery ready to send: its copy composed, its envelope, its signatures. */
 import type { Clock } from '../base/clock.ts'
+import { ServiceError } from '../base/errors.ts'
 import { messageSize } from '../base/mime-message.ts'
-import type { Prepared } from '../delivery/contract.ts'
-import { CODE_TEST_MODE, type Outcome } from '../delivery/outcome.ts'
+import { shortageOf } from '../base/shortage.ts'
+import { type Prepared, Unprepared } from '../delivery/contract.ts'
+import { CODE_TEST_MODE, CONTENT_MISSING, type Outcome } from '../delivery/outcome.ts'
 import type { ClaimedDelivery } from '../delivery/queue.ts'
 import { deliveryToken, type ReturnPathMac, returnPathOf } from '../delivery/return-path.ts'
 import type { SigningKey } from '../dkim/sign.ts'
@@ -10,8 +12,10 @@ import type { Signers } from '../dkim/signers.ts'
 import type { SigningKeys } from '../domain-keys/signing-keys.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
+import type { EventMessage, MessageSummary } from '../events/event.ts'
 import { parseMailbox } from '../mime/address.ts'
 import type { DeliveryRow } from '../store/schema.ts'
+import type { Store } from '../store/store.ts'
 import type { SuppressionCheck } from '../suppressions/check.ts'
 import type { ArchiveNotes } from './archive.ts'
 import { RenderError, type SandboxGate } from './collaborators.ts'
@@ -46,10 +50,66 @@ const tooOld = ({ last_code: code, last_reply: message }: ClaimedDelivery): Outc
   failure: { code: code ?? 0, enhanced: null, message: message ?? '', description: '' },
 })
 
-/** @throws when the message or its domain is gone or cannot be read: the delivery is tried again later */
+/** @throws Unprepared when content or keys cannot be read; other errors as they come */
 export async function prepareDelivery(parts: PrepareParts, delivery: ClaimedDelivery): Promise<Prepared> {
+  try {
+    return await prepare(parts, delivery)
+  } catch (error) {
+    throw isMissingFile(error) ? new Unprepared(CONTENT_MISSING, { cause: error }) : error
+  }
+}
+
+const isMissingFile = (error: unknown) => (error as NodeJS.ErrnoException | null)?.code === 'ENOENT'
+
+/** The message as its events name it, from what is there of it: its content is not read. */
+export async function describeDelivery(
+  parts: PrepareParts & { store: Store },
+  delivery: ClaimedDelivery,
+): Promise<EventMessage> {
+  const row = await parts.store.db
+    .selectFrom('messages')
+    .select(['domain_name', 'message_id', 'summary_json'])
+    .where('id', '=', delivery.message_pk)
+    .executeTakeFirst()
+    .catch((error: unknown) => {
+      // A page that cannot be read does not keep the delivery from ending; a database that is away does.
+      if (error instanceof ServiceError) throw error
+      return undefined
+    })
+  const { recipient, variables, list } = targetOf(delivery, parts.returnPathMac)
+  const message = {
+    id: delivery.message_pk,
+    accountId: delivery.account_id,
+    domainName: row?.domain_name ?? (await parts.domains.byId(delivery.domain_id))?.name ?? '',
+    messageId: row?.message_id ?? delivery.message_pk,
+    summary: row ? (JSON.parse(row.summary_json) as MessageSummary) : unknownSummary(delivery),
+    // In batch mode every recipient has variables, possibly none.
+    content: { batch: variables !== null && list === null },
+  }
+  return knownMessage(message, parts.storageUrl, recipient, delivery, variables, list)
+}
+
+/** Of a message whose row is gone. */
+const unknownSummary = ({ recipient, recipient_header: to }: ClaimedDelivery): MessageSummary => ({
+  from: '',
+  to,
+  subject: '',
+  sender: '',
+  recipients: [recipient],
+  attachments: [],
+  sizeBytes: 0,
+  tags: [],
+  userVariables: {},
+  testMode: false,
+  method: 'http',
+  originatingIp: null,
+  keyId: null,
+  template: null,
+})
+
+async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<Prepared> {
   const record = await parts.records.byId(delivery.message_pk)
-  if (!record) throw new Error(`Message ${delivery.message_pk} of delivery ${delivery.id} is gone`)
+  if (!record) throw new Unprepared(CONTENT_MISSING)
   const target = targetOf(delivery, parts.returnPathMac)
   const decided = (outcome: Outcome): Prepared => {
     const { recipient, variables, list } = target
@@ -90,7 +150,9 @@ async function readyToSend(
   token: string,
 ): Promise<Prepared> {
   const { options } = record
-  const signing = await keysFor(parts, record, domain)
+  const signing = await keysFor(parts, record, domain).catch((error: unknown) => {
+    throw unreadableKey(error)
+  })
   const signatures = await parts.signers.sign(copy.message, signing, { signedAt: new Date(record.createdAt) })
   const message = { ...copy.message, headers: [...signatures, ...copy.message.headers] }
   const hidden = isSuppressed('Sending-Ip', options.suppressHeaders)
@@ -113,6 +175,12 @@ async function readyToSend(
     windowIsSenders: options.deliverWithinMs !== null,
     sourceHeader,
   }
+}
+
+/** What the database or the machine lacks for a while is told as such; the rest is the key itself. */
+function unreadableKey(error: unknown): unknown {
+  const passes = error instanceof ServiceError || shortageOf(error) !== null
+  return passes ? error : new Unprepared('a signing key of the domain cannot be read', { cause: error })
 }
 
 /** The target of a delivery's copy, as its row has it. */
