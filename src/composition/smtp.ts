@@ -1,4 +1,5 @@
 /** Puts the SMTP ports together. */
+import { createFaultLog } from '../base/fault-log.ts'
 import { classifyAddress } from '../base/ip.ts'
 import type { FailedAttempts } from '../http/failed-attempts.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
@@ -59,6 +60,7 @@ export function startSmtp(
       blobs,
       clock,
       log,
+      faults: createFaultLog(clock),
     },
   })
 }

@@ -17,6 +17,7 @@ import type { Logger } from 'pino'
 import type { MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { Forbidden, Unauthenticated } from '../base/errors.ts'
+import type { FaultLog } from '../base/fault-log.ts'
 import { chunkSize } from '../base/mime-message.ts'
 import type { Arrival } from './arrival.ts'
 import { type Authenticator, authorize, type Caller, credentialsOf, type Requirement } from './auth.ts'
@@ -39,6 +40,8 @@ export interface DispatchParts {
   limiter: RateLimiter
   /** Shared with other ways in, so that attempts count together. Default: its own. */
   failedAttempts?: FailedAttempts | undefined
+  /** Log of what was not the caller's doing. */
+  faults: FaultLog
   spool: FileSpool
   origin: OriginPolicy
   remote: RemoteAddresses
@@ -134,7 +137,10 @@ export function createDispatch(parts: DispatchParts): Dispatch {
       return
     }
     const answer = answerTo(error, clock.now())
-    if (answer.ourFault) exchange.log.error({ err: error, operation: spec.id }, 'request failed')
+    if (answer.ourFault) {
+      const facts = { operation: spec.id, status: answer.status }
+      parts.faults.log(exchange.log, error, facts, 'request failed')
+    }
     exchange.status = answer.status
     exchange.setHeaders(answer.headers)
     if (answer.status === 401 && mayChallenge(exchange.headers)) {

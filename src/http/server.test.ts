@@ -7,9 +7,11 @@ import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { BadRequest } from '../base/errors.ts'
+import { createTestClock } from '../../test/support/clock.ts'
+import { BadRequest, InsufficientStorage } from '../base/errors.ts'
 import { operation } from './operation.ts'
 import { readPages } from './pages.ts'
+import { createRateLimiter } from './rate-limit.ts'
 import {
   bytesReply,
   eventStream,
@@ -150,6 +152,52 @@ test('types that no header can carry are sent as bytes without one, and a bad fi
   assert.deepEqual(await response.json(), { message: 'Internal Server Error' })
   assert.equal(response.headers.get('location'), null)
   assert.ok(response.headers.get('x-service-request-id'))
+})
+
+test('a request refused for want of something is one short line in the log, without a stack', async () => {
+  const full = get('/full', async () => {
+    const cause = Object.assign(new Error(`no space ${'x'.repeat(5_000)}`), { code: 'ENOSPC' })
+    throw new InsufficientStorage(30, { cause: new Error('cannot write', { cause }) })
+  })
+  await using server = await startServer([full])
+  assert.equal((await server.fetch('/full')).status, 507)
+  const line = server.lines.find((entry) => entry['msg'] === 'request failed')
+  assert.deepEqual(
+    [line?.['operation'], line?.['status'], line?.['fault'], line?.['code']],
+    [full.id, 507, 'InsufficientStorage', 'ENOSPC'],
+  )
+  assert.match(line?.['reason'] as string, /^no space x+$/)
+  assert.ok(JSON.stringify(line).length < 500, `${JSON.stringify(line).length} bytes`)
+})
+
+test('thousands of failing requests do not fill the log: lines are bounded per second', async () => {
+  const clock = createTestClock()
+  const operations = [
+    get('/full', async () => {
+      throw new InsufficientStorage()
+    }),
+    get('/broken', async () => {
+      throw new Error('ours')
+    }),
+  ]
+  await using server = await startServer(operations, {
+    clock,
+    limiter: createRateLimiter({ clock, off: true }),
+  })
+  const flood = async () => {
+    for (let n = 0; n < 100; n++) {
+      assert.equal((await server.fetch('/full')).status, 507)
+      assert.equal((await server.fetch('/broken')).status, 500)
+    }
+  }
+  await flood()
+  const logged = () => server.lines.filter((entry) => entry['msg'] === 'request failed')
+  assert.equal(logged().filter((entry) => entry['err'] !== undefined).length, 5)
+  assert.equal(logged().filter((entry) => entry['err'] === undefined).length, 20)
+  clock.leap(1_000)
+  await server.fetch('/broken')
+  assert.equal(logged().length, 26)
+  assert.ok(server.lines.some((entry) => entry['leftOut'] === 175))
 })
 
 test('an unknown error is a 500 with the cause in the log and nothing of it in the answer', async () => {

@@ -12,6 +12,7 @@
 import type { SecureContext } from 'node:tls'
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
+import type { FaultLog } from '../base/fault-log.ts'
 import type { Chunk } from '../base/mime-message.ts'
 import { AddressSyntaxError, type Mailbox, parseMailbox } from '../mime/address.ts'
 import { ChannelClosed, type ServerChannel } from '../smtp/server-channel.ts'
@@ -69,6 +70,8 @@ export interface SessionParts {
   blobs: Pick<BlobStore, 'spool'>
   clock: Clock
   log: Logger
+  /** Bounds what of it goes into the log. */
+  faults: FaultLog
 }
 
 export interface SessionLimits {
@@ -286,7 +289,15 @@ class Session {
     } catch (error) {
       if (error instanceof ChannelClosed) throw error
       const { reply, closes, ourFault } = replyTo(error)
-      if (ourFault) this.#parts.log.error({ err: error, remoteAddress: this.#remoteAddress }, 'SMTP refused')
+      if (ourFault) {
+        const { log, faults } = this.#parts
+        faults.log(
+          log,
+          error,
+          { remoteAddress: this.#remoteAddress, reply: reply.slice(0, 3) },
+          'SMTP refused',
+        )
+      }
       if (closes) this.#goodbye(reply)
       else this.#channel.reply(reply)
       return undefined
