@@ -24,6 +24,11 @@ export type Prepared =
       utf8: boolean
       tls: TlsPolicy
       primaryDkim: string | null
+      /**
+       * The same message without bytes above 127, signed anew, for a server without 8BITMIME; null: it may not be
+       * changed so. Absent: it has none.
+       */
+      toSevenBit?: () => Promise<{ message: MimeMessage; sizeBytes: number } | null>
       /** The sender set the window: it ends the delivery, not the last retry. */
       windowIsSenders?: boolean
       /** Name of a header field to add with the address really used; null or absent: none. */

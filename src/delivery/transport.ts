@@ -24,6 +24,7 @@ import type { MxResult } from '../dns/mx.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import type { StsPolicies } from '../mta-sts/policies.ts'
 import { type ConnectOptions, connectSmtp, type SmtpConnection, type TlsOptions } from '../smtp/client.ts'
+import { needs8bit } from '../smtp/envelope.ts'
 import { SmtpFailure } from '../smtp/failure.ts'
 import { replyText } from '../smtp/reply.ts'
 import { ConnectionPool, type HeldConnection } from './connection-pool.ts'
@@ -436,7 +437,13 @@ export function createTransport(parts: TransportParts): Transport {
     }
     try {
       const { returnPath, utf8 } = ready
-      const { message, sizeBytes } = withSource(ready, connection.localAddress)
+      const content = await contentFor(ready, connection)
+      if (content === null) {
+        const result = { ...facts(), outcome: NOT_CONVERTIBLE }
+        giveBack()
+        return { result, left: false }
+      }
+      const { message, sizeBytes } = withSource(content, ready.sourceHeader, connection.localAddress)
       const sent = await connection.send({
         returnPath,
         recipients: [job.recipient],
@@ -506,11 +513,32 @@ const keyOf = (host: string, { key }: HostTls) => `${host} ${key}`
 /** What can be down: the way from a source to an address. */
 const wayOf = ({ lane }: Job, { address }: Target) => `${lane.source?.ip ?? 'any'} ${address}`
 
+type Content = Pick<Ready, 'message' | 'sizeBytes'>
+
+/** Without 8BITMIME a client must not send bytes above 127 (RFC 6152 §3). Null: this message cannot go without. */
+async function contentFor(ready: Ready, { extensions }: SmtpConnection): Promise<Content | null> {
+  const { message, utf8, toSevenBit } = ready
+  const asIs = extensions.has('8BITMIME') || utf8 || toSevenBit === undefined || !needs8bit(message)
+  return asIs ? ready : toSevenBit()
+}
+
+/** RFC 3463 §3.7: conversion required but not supported. */
+const NOT_CONVERTIBLE: Outcome = {
+  kind: 'bounced',
+  failure: {
+    code: 554,
+    enhanced: '5.6.3',
+    message: 'the server takes no 8-bit mail, and the signature in this message forbids converting it',
+    description: '',
+  },
+}
+
 /** The message with the field that names the address it is sent from. */
 function withSource(
-  { message, sizeBytes, sourceHeader }: Ready,
+  { message, sizeBytes }: Content,
+  sourceHeader: string | null | undefined,
   ip: string | null,
-): Pick<Ready, 'message' | 'sizeBytes'> {
+): Content {
   if (!sourceHeader || ip === null) return { message, sizeBytes }
   const field = `${sourceHeader}: ${ip}`
   return {

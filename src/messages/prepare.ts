@@ -1,7 +1,7 @@
 /** Makes one delivery ready to send: its copy composed, its envelope, its signatures. */
 import type { Clock } from '../base/clock.ts'
 import { ServiceError } from '../base/errors.ts'
-import { messageSize } from '../base/mime-message.ts'
+import { type MimeMessage, messageSize } from '../base/mime-message.ts'
 import { shortageOf } from '../base/shortage.ts'
 import { type Prepared, Unprepared } from '../delivery/contract.ts'
 import { CODE_TEST_MODE, CONTENT_MISSING, type Outcome } from '../delivery/outcome.ts'
@@ -14,6 +14,8 @@ import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { EventMessage, MessageSummary } from '../events/event.ts'
 import { parseMailbox } from '../mime/address.ts'
+import { makeFit } from '../mime/downgrade.ts'
+import { splitMessage } from '../mime/split.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import type { SuppressionCheck } from '../suppressions/check.ts'
@@ -25,6 +27,7 @@ import type { RecipientVariables } from './draft.ts'
 import { isSuppressed } from './headers.ts'
 import type { MessageRecords } from './records.ts'
 import { type SecondaryKeys, secondaryKey } from './secondary-keys.ts'
+import { isSignature } from './texts.ts'
 import type { UnderWay } from './under-way.ts'
 import { CopyTooLarge } from './variables.ts'
 
@@ -153,8 +156,11 @@ async function readyToSend(
   const signing = await keysFor(parts, record, domain).catch((error: unknown) => {
     throw unreadableKey(error)
   })
-  const signatures = await parts.signers.sign(copy.message, signing, { signedAt: new Date(record.createdAt) })
-  const message = { ...copy.message, headers: [...signatures, ...copy.message.headers] }
+  const signed = async (plain: MimeMessage): Promise<MimeMessage> => {
+    const signatures = await parts.signers.sign(plain, signing, { signedAt: new Date(record.createdAt) })
+    return { ...plain, headers: [...signatures, ...plain.headers] }
+  }
+  const message = await signed(copy.message)
   const hidden = isSuppressed('Sending-Ip', options.suppressHeaders)
   const sourceHeader = hidden ? null : `${parts.headerPrefix}Sending-Ip`
   const archiveTo = options.archiveTo ?? domain.archiveTo
@@ -174,6 +180,7 @@ async function readyToSend(
     primaryDkim: signing[0] ? `${signing[0].selector}._domainkey.${signing[0].domain}` : null,
     windowIsSenders: options.deliverWithinMs !== null,
     sourceHeader,
+    ...(!message.composed && { toSevenBit: () => sevenBit(copy.message, message, signed) }),
   }
 }
 
@@ -182,6 +189,27 @@ function unreadableKey(error: unknown): unknown {
   const passes = error instanceof ServiceError || shortageOf(error) !== null
   return passes ? error : new Unprepared('a signing key of the domain cannot be read', { cause: error })
 }
+
+/** Most servers take 8-bit mail, so that it is converted, and signed a second time, for those alone that do not. */
+async function sevenBit(
+  plain: MimeMessage,
+  asIs: MimeMessage,
+  signed: (message: MimeMessage) => Promise<MimeMessage>,
+): Promise<{ message: MimeMessage; sizeBytes: number } | null> {
+  const { headers } = splitMessage(Buffer.from(`${plain.headers.join('\r\n')}\r\n\r\n`))
+  const fit = await makeFit(headers, plain.body, 'seven-bit').catch((error: unknown) => {
+    throw isMissingFile(error) ? new Unprepared(CONTENT_MISSING, { cause: error }) : error
+  })
+  if (fit === null) return null
+  if (!fit.changed) return { message: asIs, sizeBytes: messageSize(asIs) }
+  if (headers.some(({ name }) => isSignature(name))) return null
+  const { fields } = fit
+  const own = fields === null ? headers : headers.filter(({ name }) => !CONTENT_FIELD.test(name))
+  const message = await signed({ headers: [...own.map(({ raw }) => raw), ...(fields ?? [])], body: fit.body })
+  return { message, sizeBytes: messageSize(message) }
+}
+
+const CONTENT_FIELD = /^content-(?:type|transfer-encoding)$/i
 
 /** The target of a delivery's copy, as its row has it. */
 export function targetOf(
