@@ -1,12 +1,15 @@
 /** Signing in from a browser, API keys, and what the installation is (accounts.md section 4, own-operations.md). */
+import type { IncomingHttpHeaders } from 'node:http'
 import { BadRequest, Forbidden, NotFound, Unauthenticated } from '../base/errors.ts'
 import { type Caller, cookieValue, type Role, SESSION_COOKIE } from '../http/auth.ts'
 import { formatIsoLocal } from '../http/dates.ts'
-import { type Operation, operation } from '../http/operation.ts'
+import { type Context, type Operation, operation } from '../http/operation.ts'
 import { htmlReply, jsonReply } from '../http/reply.ts'
 import type { ApiKeyRow } from '../store/schema.ts'
 import { KEY_KINDS, KEY_ROLES, type KeyKind, type Keys } from './keys.ts'
-import { SESSION_LIFETIME_MS, type Sessions } from './sessions.ts'
+import { LOCAL_KEY_ID } from './local-key.ts'
+import { sessionRoutes } from './session-routes.ts'
+import type { Browser, SessionSource, Sessions } from './sessions.ts'
 
 const TAG = 'Account'
 
@@ -20,10 +23,11 @@ export interface AccountRouteParts {
 }
 
 export function accountRoutes(parts: AccountRouteParts): Operation[] {
-  return [...sessionRoutes(parts), ...keyRoutes(parts)]
+  return [...signInRoutes(parts), ...sessionRoutes(parts.sessions), ...keyRoutes(parts)]
 }
 
-function sessionRoutes({ keys, sessions, publicUrl, describeSystem }: AccountRouteParts): Operation[] {
+function signInRoutes(parts: AccountRouteParts): Operation[] {
+  const { keys, sessions, publicUrl, describeSystem } = parts
   const cookie = (secret: string, isSecure: boolean, maxAgeMs: number) =>
     `${SESSION_COOKIE}=${secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAgeMs / 1000}${isSecure ? '; Secure' : ''}`
   return [
@@ -33,17 +37,24 @@ function sessionRoutes({ keys, sessions, publicUrl, describeSystem }: AccountRou
       id: 'redeemLoginLink',
       tag: TAG,
       summary: 'Open a one-time link: starts a browser session',
+      description: 'HEAD, and GET by a browser that only fetches ahead, leave the link as it is.',
       auth: 'public',
       params: [],
-      responses: { 302: { description: 'To the dashboard' } },
-      async handler({ path, isSecure }) {
-        const accountId = await sessions.redeemLink(path.token)
-        if (!accountId) return htmlReply(LINK_USED, { status: 404, headers: PAGE_POLICY })
-        const secret = await sessions.open(accountId, 'admin')
+      responses: {
+        200: { description: 'Signed in; the cookie is set', contentType: 'text/html' },
+        404: { description: 'Used, or too old', contentType: 'text/html' },
+      },
+      async handler(context) {
+        const { path, isSecure, method, headers } = context
+        if (method === 'HEAD') return htmlReply('', { headers: PAGE_POLICY })
+        // A browser drops an answer like this, and asks again when somebody really opens the link.
+        if (isPrefetch(headers)) return htmlReply(NOT_YET, { status: 503, headers: PAGE_POLICY })
+        const opened = await redeem(path.token, browserOf(context))
+        if (!opened) return htmlReply(LINK_USED, { status: 404, headers: PAGE_POLICY })
         // A cookie set on a cross-site navigation is kept, but a redirect would not send it (SameSite=Strict):
         // the page goes on by itself, as a navigation of our own site.
-        const headers = { ...PAGE_POLICY, 'set-cookie': cookie(secret, isSecure, SESSION_LIFETIME_MS) }
-        return htmlReply(SIGNED_IN, { headers })
+        const cookies = { 'set-cookie': cookie(opened.secret, isSecure, opened.lifetimeMs) }
+        return htmlReply(SIGNED_IN, { headers: { ...PAGE_POLICY, ...cookies } })
       },
     }),
     operation({
@@ -57,11 +68,10 @@ function sessionRoutes({ keys, sessions, publicUrl, describeSystem }: AccountRou
         { name: 'key', type: 'string', required: true, description: 'An API key that is not a sending key' },
       ],
       responses: { 200: { description: 'Signed in; the cookie is set' } },
-      async handler({ params, isSecure }) {
-        const holder = await keys.authenticate(params.required('key'))
-        if (!holder || holder.kind === 'domain' || holder.role === 'sending') throw new Unauthenticated()
-        const secret = await sessions.open(holder.accountId, holder.role)
-        const headers = { 'set-cookie': cookie(secret, isSecure, SESSION_LIFETIME_MS) }
+      async handler(context) {
+        const { params, isSecure } = context
+        const opened = await signIn(params.required('key'), browserOf(context))
+        const headers = { 'set-cookie': cookie(opened.secret, isSecure, opened.lifetimeMs) }
         return jsonReply({ message: 'Signed in' }, { headers })
       },
     }),
@@ -90,7 +100,7 @@ function sessionRoutes({ keys, sessions, publicUrl, describeSystem }: AccountRou
       params: [],
       responses: { 200: { description: 'The link' } },
       async handler({ caller }) {
-        return { url: `${publicUrl}/login/${await sessions.createLink(caller.accountId)}` }
+        return { url: `${publicUrl}/login/${await sessions.createLink(sourceOf(caller))}` }
       },
     }),
     operation({
@@ -105,7 +115,39 @@ function sessionRoutes({ keys, sessions, publicUrl, describeSystem }: AccountRou
       handler: async () => describeSystem(),
     }),
   ]
+
+  /** The session that a link opens; null for a link that counts no more. */
+  async function redeem(token: string, browser: Browser) {
+    const source = await sessions.redeemLink(token)
+    return source && sessions.open(source, browser)
+  }
+
+  /** The session that a key opens. @throws Unauthenticated for a wrong key and one that only sends */
+  async function signIn(key: string, browser: Browser) {
+    const holder = await keys.authenticate(key)
+    const opened =
+      holder && (await sessions.open({ accountId: holder.accountId, keyId: holder.keyId }, browser))
+    if (!opened) throw new Unauthenticated()
+    return opened
+  }
 }
+
+/** Whose rights a link has that this caller makes. */
+function sourceOf({ accountId, kind, keyId, sessionKeyId }: Caller): SessionSource {
+  if (kind === 'session') return { accountId, keyId: sessionKeyId ?? null }
+  return { accountId, keyId: keyId === LOCAL_KEY_ID ? null : keyId }
+}
+
+const browserOf = ({ remoteAddress, headers }: Context<string, Caller | null>): Browser => ({
+  remoteAddress,
+  userAgent: headers['user-agent'] ?? '',
+})
+
+/** `Sec-Purpose: prefetch;prerender` (HTML standard), and its older names. */
+const isPrefetch = (headers: IncomingHttpHeaders) =>
+  [headers['sec-purpose'], headers['purpose'], headers['x-moz']].some((purpose) =>
+    String(purpose ?? '').startsWith('prefetch'),
+  )
 
 /** No sandbox, which would keep the page from going on by itself. */
 const PAGE_POLICY = { 'content-security-policy': "default-src 'none'; frame-ancestors 'none'" }
@@ -121,6 +163,7 @@ const SIGNED_IN = page(
   '<a href="/">Continue</a>',
   '<meta http-equiv="refresh" content="0; url=/">',
 )
+const NOT_YET = page('Sign in', 'Open this link to sign in.')
 const LINK_USED = page(
   'Link used',
   'This link has been used or is too old. Run <code>sendwright login-link</code> for a new one.',

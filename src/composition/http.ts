@@ -1,6 +1,7 @@
 /** Puts the HTTP server together. */
 import { join } from 'node:path'
 import type { Keys } from '../accounts/keys.ts'
+import { LOCAL_KEY_ID } from '../accounts/local-key.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import type { Authenticator } from '../http/auth.ts'
 import type { FailedAttempts } from '../http/failed-attempts.ts'
@@ -20,13 +21,15 @@ export function createAuthenticator(
 ): Authenticator {
   return {
     key(secret) {
-      if (local(secret)) return { accountId: firstAccountId, keyId: 'local', role: 'admin', kind: 'user' }
+      if (local(secret))
+        return { accountId: firstAccountId, keyId: LOCAL_KEY_ID, role: 'admin', kind: 'user' }
       return keys.authenticate(secret)
     },
     async session(cookie) {
       const session = await sessions.find(cookie)
       if (!session) return null
-      return { accountId: session.accountId, keyId: session.id, role: session.role, kind: 'session' }
+      const { accountId, id, role, keyId: sessionKeyId } = session
+      return { accountId, keyId: id, role, kind: 'session', sessionKeyId }
     },
     subaccount: async () => null,
     addressAllowed: () => true,

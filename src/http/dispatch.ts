@@ -86,7 +86,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
     return actingAs(presented, subaccountId)
   }
 
-  /** Null: nothing, or nothing that is right, which counts as an attempt. */
+  /** Null: nothing, or nothing that is right. A wrong key counts as a guess, a session that has ended does not. */
   function callerOf({ headers }: Exchange, address: string): MaybePromise<Caller | null> {
     const credentials = credentialsOf(headers)
     if (credentials === 'none') return null
@@ -95,12 +95,28 @@ export function createDispatch(parts: DispatchParts): Dispatch {
       return caller
     }
     if (credentials === 'wrong') return attempted(null)
-    if (credentials.kind === 'session' && !origin.knowsHost(headers)) throw new Forbidden()
-    const found =
-      credentials.kind === 'key'
-        ? authenticator.key(credentials.secret)
-        : authenticator.session(credentials.cookie)
+    if (credentials.kind === 'session') {
+      if (!origin.knowsHost(headers)) throw new Forbidden()
+      return authenticator.session(credentials.cookie)
+    }
+    const found = authenticator.key(credentials.secret)
     return found instanceof Promise ? found.then(attempted) : attempted(found)
+  }
+
+  /** Asked again during a long answer: keys are deleted meanwhile, sessions end. */
+  async function isStillAllowed({ auth }: Operation, { headers, path }: Exchange): Promise<boolean> {
+    if (auth === 'public') return true
+    const credentials = credentialsOf(headers)
+    if (typeof credentials === 'string') return false
+    try {
+      const caller = await (credentials.kind === 'key'
+        ? authenticator.key(credentials.secret)
+        : authenticator.session(credentials.cookie))
+      if (caller !== null) authorize(caller, auth, path)
+      return caller !== null
+    } catch {
+      return false
+    }
   }
 
   async function actingAs(caller: Caller, subaccountId: string): Promise<Caller> {
@@ -148,7 +164,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
     }
   }
 
-  function send(result: Reply | object, context: RequestContext, exchange: Exchange): void {
+  function send(result: Reply | object, context: RequestContext, spec: Operation, exchange: Exchange): void {
     if (!(result instanceof Reply)) {
       exchange.sendJson(result)
       return
@@ -170,7 +186,8 @@ export function createDispatch(parts: DispatchParts): Dispatch {
       else exchange.send(streamOf(chunk.open()))
     } else {
       exchange.setHeader('content-type', 'text/event-stream; charset=utf-8')
-      exchange.send(isHead ? '' : eventFrames(content.events, context.signal, clock))
+      const isAllowed = () => isStillAllowed(spec, exchange)
+      exchange.send(isHead ? '' : eventFrames(content.events, context.signal, clock, isAllowed))
     }
   }
 
@@ -222,7 +239,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
       const result = await act(context, spec, exchange)
       if (uploads !== null) await uploads.discardUnkept()
       uploads = null
-      send(result, context, exchange)
+      send(result, context, spec, exchange)
     } catch (error) {
       await uploads?.discardAll()
       sendError(error, spec, exchange)
