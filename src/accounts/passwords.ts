@@ -4,6 +4,8 @@
  */
 import { type Argon2Parameters, argon2, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
+import { Unavailable } from '../base/errors.ts'
+import { createGate } from '../base/gate.ts'
 import { equalSecrets } from '../store/sealing.ts'
 
 const argon2Async = promisify(argon2) as (algorithm: string, parameters: Argon2Parameters) => Promise<Buffer>
@@ -12,15 +14,24 @@ const MEMORY_KIB = 19_456
 const PASSES = 2
 const TAG_BYTES = 32
 const SALT_BYTES = 16
+/** Each takes 19 MB, and 20 ms of one of the four threads that files and DNS need as well. */
+const HASHES_AT_ONCE = 2
+/** Two seconds' worth. */
+const HASHES_WAITING_MAX = 200
 
-/** `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<tag>`, base 64 without padding. */
+/** Too many passwords wait for their hash; this one was not looked at. */
+export class HashingBusy extends Unavailable {}
+
+const gate = createGate(HASHES_AT_ONCE, HASHES_WAITING_MAX)
+
+/** `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<tag>`, base 64 without padding. @throws HashingBusy */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES)
   const tag = await derive(password, salt, MEMORY_KIB, PASSES)
   return `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=1$${unpadded(salt)}$${unpadded(tag)}`
 }
 
-/** Constant in time for one set of parameters; a text of another form matches nothing. */
+/** Constant in time for one set of parameters; a text of another form matches nothing. @throws HashingBusy */
 export async function verifyPassword(password: string, hash: string): Promise<boolean> {
   const match = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=1\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/.exec(hash)
   if (!match) return false
@@ -29,15 +40,20 @@ export async function verifyPassword(password: string, hash: string): Promise<bo
   return equalSecrets(derived, Buffer.from(tag, 'base64'))
 }
 
-function derive(password: string, nonce: Buffer, memory: number, passes: number): Promise<Buffer> {
-  return argon2Async('argon2id', {
-    message: Buffer.from(password),
-    nonce,
-    parallelism: 1,
-    tagLength: TAG_BYTES,
-    memory,
-    passes,
-  })
+async function derive(password: string, nonce: Buffer, memory: number, passes: number): Promise<Buffer> {
+  if (!(await gate.enter())) throw new HashingBusy(1)
+  try {
+    return await argon2Async('argon2id', {
+      message: Buffer.from(password),
+      nonce,
+      parallelism: 1,
+      tagLength: TAG_BYTES,
+      memory,
+      passes,
+    })
+  } finally {
+    gate.leave()
+  }
 }
 
 const unpadded = (bytes: Buffer) => bytes.toString('base64').replaceAll('=', '')
