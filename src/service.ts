@@ -73,6 +73,8 @@ export interface Service {
 export interface ServiceOverrides {
   clock?: Clock
   random?: () => number
+  /** Addresses whose failed logins and wrong keys do not count. Default: loopback. */
+  isExempt?: (address: string) => boolean
   /** Other areas as sending sees them. */
   sending?: SendingOverrides
 }
@@ -159,7 +161,7 @@ export async function startService(
     startEventIndex(core, open)
     const authenticator = createAuthenticator(keys, sessions, localKey(sealer), first.accountId)
     const limiter = createLimiter(core)
-    const failedAttempts = createFailedAttempts(clock)
+    const failedAttempts = createFailedAttempts(clock, overrides.isExempt)
     const http = createHttp(core, authenticator, limiter, failedAttempts, parts.idempotency, certificates)
     const domainParts = await startDomains(
       core,
@@ -229,6 +231,7 @@ export async function startService(
       ...accountRoutes({
         keys,
         sessions,
+        failedAttempts,
         publicUrl: config.publicUrl,
         ownsDomain: async (accountId, name) => (await domains.byName(name))?.accountId === accountId,
         describeSystem: () => describeSystem(core),

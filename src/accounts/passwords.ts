@@ -4,7 +4,7 @@
  */
 import { type Argon2Parameters, argon2, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
-import { Unavailable } from '../base/errors.ts'
+import { TooManyWaiting } from '../base/errors.ts'
 import { createGate } from '../base/gate.ts'
 import { equalSecrets } from '../store/sealing.ts'
 
@@ -19,19 +19,16 @@ const HASHES_AT_ONCE = 2
 /** Two seconds' worth. */
 const HASHES_WAITING_MAX = 200
 
-/** Too many passwords wait for their hash; this one was not looked at. */
-export class HashingBusy extends Unavailable {}
-
 const gate = createGate(HASHES_AT_ONCE, HASHES_WAITING_MAX)
 
-/** `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<tag>`, base 64 without padding. @throws HashingBusy */
+/** `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<tag>`, base 64 without padding. @throws TooManyWaiting */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES)
   const tag = await derive(password, salt, MEMORY_KIB, PASSES)
   return `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=1$${unpadded(salt)}$${unpadded(tag)}`
 }
 
-/** Constant in time for one set of parameters; a text of another form matches nothing. @throws HashingBusy */
+/** Constant in time for one set of parameters; a text of another form matches nothing. @throws TooManyWaiting */
 export async function verifyPassword(password: string, hash: string): Promise<boolean> {
   const match = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=1\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/.exec(hash)
   if (!match) return false
@@ -41,7 +38,7 @@ export async function verifyPassword(password: string, hash: string): Promise<bo
 }
 
 async function derive(password: string, nonce: Buffer, memory: number, passes: number): Promise<Buffer> {
-  if (!(await gate.enter())) throw new HashingBusy(1)
+  if (!(await gate.enter())) throw new TooManyWaiting(1)
   try {
     return await argon2Async('argon2id', {
       message: Buffer.from(password),

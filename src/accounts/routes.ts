@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { BadRequest, Forbidden, NotFound, Unauthenticated } from '../base/errors.ts'
 import { type Caller, cookieValue, type Role, SESSION_COOKIE } from '../http/auth.ts'
 import { formatIsoLocal } from '../http/dates.ts'
+import type { FailedAttempts } from '../http/failed-attempts.ts'
 import { type Context, type Operation, operation } from '../http/operation.ts'
 import { htmlReply, jsonReply } from '../http/reply.ts'
 import type { ApiKeyRow } from '../store/schema.ts'
@@ -16,6 +17,7 @@ const TAG = 'Account'
 export interface AccountRouteParts {
   keys: Keys
   sessions: Sessions
+  failedAttempts: FailedAttempts
   publicUrl: string
   /** Whether a domain belongs to an account. */
   ownsDomain(accountId: string, domainName: string): Promise<boolean>
@@ -27,7 +29,7 @@ export function accountRoutes(parts: AccountRouteParts): Operation[] {
 }
 
 function signInRoutes(parts: AccountRouteParts): Operation[] {
-  const { keys, sessions, publicUrl, describeSystem } = parts
+  const { keys, sessions, failedAttempts, publicUrl, describeSystem } = parts
   const cookie = (secret: string, isSecure: boolean, maxAgeMs: number) =>
     `${SESSION_COOKIE}=${secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAgeMs / 1000}${isSecure ? '; Secure' : ''}`
   return [
@@ -122,11 +124,15 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
     return source && sessions.open(source, browser)
   }
 
-  /** The session that a key opens. @throws Unauthenticated for a wrong key and one that only sends */
+  /** The session that a key opens. @throws Unauthenticated for a wrong key and one that only sends; TooManyRequests */
   async function signIn(key: string, browser: Browser) {
     const holder = await keys.authenticate(key)
-    const opened =
-      holder && (await sessions.open({ accountId: holder.accountId, keyId: holder.keyId }, browser))
+    if (!holder) {
+      failedAttempts.wrongKey(browser.remoteAddress)
+      await failedAttempts.delay(browser.remoteAddress)
+      throw new Unauthenticated()
+    }
+    const opened = await sessions.open({ accountId: holder.accountId, keyId: holder.keyId }, browser)
     if (!opened) throw new Unauthenticated()
     return opened
   }

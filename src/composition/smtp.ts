@@ -1,9 +1,10 @@
 /** Puts the SMTP ports together. */
+import { createLoginPlaces } from '../accounts/login-places.ts'
 import { classifyAddress } from '../base/ip.ts'
 import type { FailedAttempts } from '../http/failed-attempts.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import { type SmtpListener, startSmtpListener } from '../inbound/listener.ts'
-import { createLoginDelay } from '../inbound/login-delay.ts'
+import { createLoginGuard } from '../inbound/login-guard.ts'
 import { type SessionParts, SMTP_LIMITS } from '../inbound/session.ts'
 import { createSubmission } from '../inbound/submission.ts'
 import { createTlsIdentity } from '../inbound/tls-identity.ts'
@@ -47,8 +48,12 @@ export function startSmtp(
         clock,
         log,
       }),
-      authenticate: credentials.authenticate,
-      loginFailed: createLoginDelay(clock, failedAttempts),
+      ...createLoginGuard({
+        attempts: failedAttempts,
+        places: createLoginPlaces(store, clock),
+        check: credentials.authenticate,
+        clock,
+      }),
       submission: createSubmission({
         stillValid: credentials.stillValid,
         sendingDomain: async (login) => (await submittingDomain(accept, login)).name,

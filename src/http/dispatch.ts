@@ -91,7 +91,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
     const credentials = credentialsOf(headers)
     if (credentials === 'none') return null
     const attempted = (caller: Caller | null) => {
-      if (caller === null) failedAttempts.failed(address)
+      if (caller === null) failedAttempts.wrongKey(address)
       return caller
     }
     if (credentials === 'wrong') return attempted(null)
