@@ -21,7 +21,7 @@ import { chunkSize } from '../base/mime-message.ts'
 import type { Arrival } from './arrival.ts'
 import { type AuditLog, entryOf, outcomeOf, type RecordedCall, recordedCall } from './audit.ts'
 import { type Authenticator, authorize, type Caller, credentialsOf, type Requirement } from './auth.ts'
-import { DEFAULT_BODY_LIMIT, mediaTypeOf, readBody } from './body.ts'
+import { DEFAULT_BODY_LIMIT, mediaTypeOf, PUBLIC_BODY_LIMIT, readBody } from './body.ts'
 import { answerTo } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { createFailedAttempts, type FailedAttempts } from './failed-attempts.ts'
@@ -185,17 +185,15 @@ export function createDispatch(parts: DispatchParts): Dispatch {
       idempotency && method === 'POST' ? idempotencyKey(exchange.headers['idempotency-key']) : undefined
     if (idempotency === undefined || key === undefined || context.caller === null)
       return perform(context, spec)
+    const { accountId } = context.caller
     const path = exchange.url.split('?', 1)[0] as string
-    const call = {
-      accountId: context.caller.accountId,
-      key,
-      digest: requestDigest(method, path, context.params.digest()),
-      joins: spec.joinsIdempotency === true,
-    }
-    return idempotency.run(call, (record) => {
-      context.idempotency = record
-      return perform(context, spec)
-    })
+    const joins = spec.joinsIdempotency === true
+    return context.params.digest().then((digest) =>
+      idempotency.run({ accountId, key, digest: requestDigest(method, path, digest), joins }, (record) => {
+        context.idempotency = record
+        return perform(context, spec)
+      }),
+    )
   }
 
   /**
@@ -237,9 +235,10 @@ export function createDispatch(parts: DispatchParts): Dispatch {
       if (checked instanceof Promise) await checked
       if (caller !== null) takeFromLimit(caller, spec, exchange)
       const body = await readBody(exchange.arrival, {
-        limit: spec.bodyLimit ?? DEFAULT_BODY_LIMIT,
+        limit: spec.bodyLimit ?? (caller === null ? PUBLIC_BODY_LIMIT : DEFAULT_BODY_LIMIT),
         spool: acceptsFiles(spec) ? spool : null,
         multipartOnly: spec.multipartOnly === true,
+        packed: caller !== null,
         digest: headers['idempotency-key'] !== undefined,
       })
       uploads = body.uploads

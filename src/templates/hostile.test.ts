@@ -173,12 +173,12 @@ const each = (depth: number, body: string): string =>
   depth === 0 ? body : `{{#each @root.a}}${each(depth - 1, body)}{{/each}}`
 const HEAVY: Attack[] = [
   { content: each(4, ''), variables: { a: Array(1000).fill(1) } },
-  { content: each(2, ''), variables: { a: Array(100_000).fill(1) } },
+  { content: each(2, ''), variables: { a: Array(99_000).fill(1) } },
   { content: each(3, '{{#if @root.b}}x{{/if}}'), variables: { a: Array(2000).fill(0) } },
   { content: each(3, '0123456789'), variables: { a: Array(1000).fill(1) } },
   { content: '{{{a}}}'.repeat(10_000), variables: { a: 'x'.repeat(900_000) } },
   { content: '{{a}}'.repeat(10_000), variables: { a: '<'.repeat(900_000) } },
-  { content: each(1, '{{@root.a}}'), variables: { a: Array(400_000).fill(1) } },
+  { content: each(1, '{{@root.a}}'), variables: { a: Array(99_900).fill(1) } },
   { content: '{{#if a}}'.repeat(11_000), variables: {} },
   { content: '{{^if a}}'.repeat(11_000), variables: {} },
   { content: '{{a}}'.repeat(20_000), variables: { a: 1 } },
