@@ -42,6 +42,8 @@ export interface Credentials {
   forgetDomain(domain: Pick<Domain, 'id'>): Promise<void>
   /** Null for an unknown login, a wrong password or none set; equally slow in every case. */
   authenticate(login: string, password: string): Promise<SmtpLogin | null>
+  /** The login of that name, with its account; null for none. */
+  known(login: string): Promise<{ accountId: string; login: string } | null>
   /** Whether a session's login still stands as it was. */
   stillValid(login: SmtpLogin): Promise<boolean>
 }
@@ -181,6 +183,10 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
         domainId: row.domain_id,
         changedAt: row.changed_at,
       }
+    },
+    async known(login) {
+      const row = await find(login.toLowerCase())
+      return row === undefined ? null : { accountId: row.account_id, login: row.login }
     },
     async stillValid(login) {
       const row = await find(login.login)

@@ -7,6 +7,8 @@ import type { FailedAttempts } from '../http/failed-attempts.ts'
 import { type Context, type Operation, operation } from '../http/operation.ts'
 import { htmlReply, jsonReply } from '../http/reply.ts'
 import type { ApiKeyRow } from '../store/schema.ts'
+import type { AuditLog } from './audit.ts'
+import type { FailedSignIns } from './failed-sign-ins.ts'
 import { KEY_KINDS, KEY_ROLES, type KeyKind, type Keys } from './keys.ts'
 import { LOCAL_KEY_ID } from './local-key.ts'
 import { sessionRoutes } from './session-routes.ts'
@@ -16,6 +18,8 @@ const TAG = 'Account'
 
 export interface AccountRouteParts {
   keys: Keys
+  audit: Pick<AuditLog, 'record'>
+  failedSignIns: Pick<FailedSignIns, 'note'>
   sessions: Sessions
   failedAttempts: FailedAttempts
   publicUrl: string
@@ -29,7 +33,7 @@ export function accountRoutes(parts: AccountRouteParts): Operation[] {
 }
 
 function signInRoutes(parts: AccountRouteParts): Operation[] {
-  const { keys, sessions, failedAttempts, publicUrl, describeSystem } = parts
+  const { keys, sessions, failedAttempts, publicUrl, describeSystem, audit, failedSignIns } = parts
   const cookie = (secret: string, isSecure: boolean, maxAgeMs: number) =>
     `${SESSION_COOKIE}=${secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAgeMs / 1000}${isSecure ? '; Secure' : ''}`
   return [
@@ -37,6 +41,7 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
       method: 'GET',
       path: '/login/{token}',
       id: 'redeemLoginLink',
+      audit: { by: 'operation' },
       tag: TAG,
       summary: 'Open a one-time link: starts a browser session',
       description: 'HEAD, and GET by a browser that only fetches ahead, leave the link as it is.',
@@ -51,7 +56,7 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
         if (method === 'HEAD') return htmlReply('', { headers: PAGE_POLICY })
         // A browser drops an answer like this, and asks again when somebody really opens the link.
         if (isPrefetch(headers)) return htmlReply(NOT_YET, { status: 503, headers: PAGE_POLICY })
-        const opened = await redeem(path.token, browserOf(context))
+        const opened = await redeem(path.token, context)
         if (!opened) return htmlReply(LINK_USED, { status: 404, headers: PAGE_POLICY })
         // A cookie set on a cross-site navigation is kept, but a redirect would not send it (SameSite=Strict):
         // the page goes on by itself, as a navigation of our own site.
@@ -63,6 +68,7 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
       method: 'POST',
       path: '/sendwright/v1/session',
       id: 'signIn',
+      audit: { by: 'operation' },
       tag: TAG,
       summary: 'Start a browser session with an API key',
       auth: 'public',
@@ -72,7 +78,7 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
       responses: { 200: { description: 'Signed in; the cookie is set' } },
       async handler(context) {
         const { params, isSecure } = context
-        const opened = await signIn(params.required('key'), browserOf(context))
+        const opened = await signIn(params.required('key'), context)
         const headers = { 'set-cookie': cookie(opened.secret, isSecure, opened.lifetimeMs) }
         return jsonReply({ message: 'Signed in' }, { headers })
       },
@@ -81,13 +87,20 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
       method: 'DELETE',
       path: '/sendwright/v1/session',
       id: 'signOut',
+      audit: { by: 'operation' },
       tag: TAG,
       summary: 'End the browser session',
       auth: 'public',
       params: [],
       responses: { 200: { description: 'Signed out' } },
-      async handler({ headers, isSecure }) {
+      async handler({ headers, isSecure, remoteAddress, requestId }) {
         const secret = cookieValue(headers, SESSION_COOKIE)
+        const session = secret && (await sessions.find(secret))
+        if (session) {
+          const { accountId, id } = session
+          const actor = { remoteAddress, requestId, caller: { accountId, keyId: id } }
+          await audit.record(actor, { action: 'session.close', subject: id, detail: {} })
+        }
         if (secret) await sessions.close(secret)
         return jsonReply({ message: 'Signed out' }, { headers: { 'set-cookie': cookie('', isSecure, 0) } })
       },
@@ -119,24 +132,48 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
   ]
 
   /** The session that a link opens; null for a link that counts no more. */
-  async function redeem(token: string, browser: Browser) {
+  async function redeem(token: string, context: SignInContext) {
     const source = await sessions.redeemLink(token)
-    return source && sessions.open(source, browser)
+    const opened = source && (await open(source, 'link', context))
+    if (!opened) failedSignIns.note({ remoteAddress: context.remoteAddress, way: 'link' })
+    return opened
   }
 
   /** The session that a key opens. @throws Unauthenticated for a wrong key and one that only sends; TooManyRequests */
-  async function signIn(key: string, browser: Browser) {
+  async function signIn(key: string, context: SignInContext) {
+    const { remoteAddress } = context
     const holder = await keys.authenticate(key)
     if (!holder) {
-      failedAttempts.wrongKey(browser.remoteAddress)
-      await failedAttempts.delay(browser.remoteAddress)
+      failedSignIns.note({ remoteAddress, way: 'session' })
+      failedAttempts.wrongKey(remoteAddress)
+      await failedAttempts.delay(remoteAddress)
       throw new Unauthenticated()
     }
-    const opened = await sessions.open({ accountId: holder.accountId, keyId: holder.keyId }, browser)
-    if (!opened) throw new Unauthenticated()
+    const opened = await open({ accountId: holder.accountId, keyId: holder.keyId }, 'key', context)
+    if (opened) return opened
+    failedSignIns.note({ remoteAddress, way: 'session' })
+    throw new Unauthenticated()
+  }
+
+  /** The new session, once the sign-in is in the audit log: without a row nobody gets in. Null: no rights to sign in. */
+  async function open(source: SessionSource, by: 'link' | 'key', context: SignInContext) {
+    const opened = await sessions.open(source, browserOf(context))
+    if (!opened) return null
+    const { id, role, secret } = opened
+    const { remoteAddress, requestId } = context
+    const caller = { accountId: source.accountId, keyId: by === 'key' ? (source.keyId ?? id) : id }
+    try {
+      const change = { action: 'session.open', subject: id, detail: { by, role } }
+      await audit.record({ caller, remoteAddress, requestId }, change)
+    } catch (error) {
+      await sessions.close(secret).catch(() => {})
+      throw error
+    }
     return opened
   }
 }
+
+type SignInContext = Context<string, Caller | null>
 
 /** Whose rights a link has that this caller makes. */
 function sourceOf({ accountId, kind, keyId, sessionKeyId }: Caller): SessionSource {
@@ -144,7 +181,7 @@ function sourceOf({ accountId, kind, keyId, sessionKeyId }: Caller): SessionSour
   return { accountId, keyId: keyId === LOCAL_KEY_ID ? null : keyId }
 }
 
-const browserOf = ({ remoteAddress, headers }: Context<string, Caller | null>): Browser => ({
+const browserOf = ({ remoteAddress, headers }: SignInContext): Browser => ({
   remoteAddress,
   userAgent: headers['user-agent'] ?? '',
 })
@@ -200,6 +237,7 @@ function keyRoutes({ keys, ownsDomain }: AccountRouteParts): Operation[] {
       method: 'POST',
       path: '/v1/keys',
       id: 'createKey',
+      audit: { given: ['role', 'kind', 'domain_name', 'user_id', 'email'], made: ['key.id'] },
       tag: TAG,
       summary: 'Make an API key; its secret is shown once',
       auth: { area: 'keys', access: 'write' },

@@ -37,6 +37,7 @@ export interface OpenedSession {
   /** For the cookie. */
   secret: string
   id: string
+  role: Role
   lifetimeMs: number
 }
 
@@ -112,7 +113,8 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
       return store.transaction(async (tx) => {
         // Not by what is remembered of keys: on another node this one may have been deleted.
         const key = source.keyId === null ? null : await keyOf(tx, source.keyId)
-        if (key === undefined || rightsOf(source, key, now) === null) return null
+        const role = key === undefined ? null : rightsOf(source, key, now)
+        if (role === null) return null
         const lifetimeMs = Math.min(SESSION_LIFETIME_MS, (key?.expires_at ?? Infinity) - now)
         await tx.deleteFrom('sessions').where('expires_at', '<=', now).execute()
         await makeRoom(tx, 'sessions', source, SESSIONS_PER_SOURCE_MAX)
@@ -128,7 +130,7 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
           expires_at: now + lifetimeMs,
         }
         await tx.insertInto('sessions').values(row).execute()
-        return { secret, id, lifetimeMs }
+        return { secret, id, role, lifetimeMs }
       })
     },
     async find(secret) {

@@ -1,5 +1,7 @@
 /** Puts the HTTP server together. */
 import { join } from 'node:path'
+import type { AuditLog } from '../accounts/audit.ts'
+import type { FailedSignIns } from '../accounts/failed-sign-ins.ts'
 import type { Keys } from '../accounts/keys.ts'
 import { LOCAL_KEY_ID } from '../accounts/local-key.ts'
 import type { Sessions } from '../accounts/sessions.ts'
@@ -36,6 +38,17 @@ export function createAuthenticator(
   }
 }
 
+/** Wrong keys and cookies stand in the audit log, besides that they cost time. */
+export function auditedAttempts(attempts: FailedAttempts, failed: Pick<FailedSignIns, 'note'>) {
+  return {
+    ...attempts,
+    wrongKey(address: string) {
+      failed.note({ remoteAddress: address, way: 'api' })
+      attempts.wrongKey(address)
+    },
+  }
+}
+
 export function createLimiter({ config, clock }: Core): RateLimiter {
   const { rateLimit, recipientsPerMinute, bytesPerMinute } = config
   const limits = {
@@ -58,6 +71,7 @@ export function createHttp(
   failedAttempts: FailedAttempts,
   idempotency: Idempotency,
   certificates: Certificates,
+  audit: AuditLog,
 ): HttpServer {
   return createHttpServer({
     host: config.host,
@@ -77,6 +91,7 @@ export function createHttp(
     limiter,
     failedAttempts,
     idempotency,
+    audit,
     spool: blobs,
     pages: readPages(join(import.meta.dirname, '../../web/dist')),
     pagesPrefixes: ['/inbox', '/domains'],

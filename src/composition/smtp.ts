@@ -1,4 +1,6 @@
 /** Puts the SMTP ports together. */
+import type { Credentials } from '../accounts/credentials.ts'
+import type { FailedSignIns } from '../accounts/failed-sign-ins.ts'
 import { createLoginPlaces } from '../accounts/login-places.ts'
 import { classifyAddress } from '../base/ip.ts'
 import type { FailedAttempts } from '../http/failed-attempts.ts'
@@ -19,6 +21,7 @@ export function startSmtp(
   limiter: RateLimiter,
   failedAttempts: FailedAttempts,
   reception: SessionParts['reception'],
+  failedSignIns: Pick<FailedSignIns, 'note'>,
 ): Promise<SmtpListener> {
   const accept = {
     ...sending.accept,
@@ -51,7 +54,7 @@ export function startSmtp(
       ...createLoginGuard({
         attempts: failedAttempts,
         places: createLoginPlaces(store, clock),
-        check: credentials.authenticate,
+        check: auditedLogins(credentials, failedSignIns),
         clock,
       }),
       submission: createSubmission({
@@ -66,4 +69,17 @@ export function startSmtp(
       log,
     },
   })
+}
+
+/** Wrong logins stand in the audit log of whom the login belongs to. */
+function auditedLogins(
+  credentials: Credentials,
+  failedSignIns: Pick<FailedSignIns, 'note'>,
+): SessionParts['authenticate'] {
+  return async (user, password, remoteAddress) => {
+    const login = await credentials.authenticate(user, password)
+    if (login === null)
+      failedSignIns.note({ remoteAddress, way: 'smtp', known: await credentials.known(user) })
+    return login
+  }
 }

@@ -25,7 +25,7 @@ export interface LoginGuardParts {
     note(login: string, network: string): Promise<void>
   }
   /** Null: wrong. @throws TooManyWaiting when too many passwords wait to be looked at */
-  check(login: string, password: string): Promise<SmtpLogin | null>
+  check(login: string, password: string, address: string): Promise<SmtpLogin | null>
   clock: Clock
 }
 
@@ -40,7 +40,7 @@ export function createLoginGuard({ attempts, places, check, clock }: LoginGuardP
   const turns = new Turns()
 
   async function counted(login: string, password: string, address: string): Promise<SmtpLogin | null> {
-    const found = await check(login, password).catch((error: unknown) => {
+    const found = await check(login, password, address).catch((error: unknown) => {
       // RFC 4954 §6. It was not looked at.
       if (error instanceof TooManyWaiting) throw new Refusal('454 4.7.0 Temporary authentication failure')
       throw error
@@ -59,7 +59,7 @@ export function createLoginGuard({ attempts, places, check, clock }: LoginGuardP
 
   return {
     async authenticate(user, password, address) {
-      if (attempts.isExempt(address)) return check(user, password)
+      if (attempts.isExempt(address)) return check(user, password, address)
       const login = user.toLowerCase()
       const isKnownPlace = () => places.isKnown(login, networkOf(address))
       if (await isKnownPlace()) {

@@ -353,7 +353,8 @@ export interface IdempotencyKeyRow {
   key: string
   digest: string
   status: number | null
-  body: string | null
+  /** JSON of the answer. */
+  body_sealed: Uint8Array | null
   expires_at: number
 }
 
@@ -513,6 +514,9 @@ export interface AuditRow {
   subject: string
   detail_json: string
   created_at: number
+  request_id: string | null
+  parent_account_id: string | null
+  status: number | null
 }
 
 export interface TranscriptRow {
@@ -569,17 +573,21 @@ export interface DomainWebhookRow {
   account_id: string
   domain_name: string
   event_type: string
+  /** Without the secret part of its user info. */
   url: string
   position: number
+  credentials_sealed: Uint8Array | null
 }
 
 export interface AccountWebhookRow {
   id: string
   account_id: string
+  /** Without the secret part of its user info. */
   url: string
   description: string
   event_types_json: string
   created_at: number
+  credentials_sealed: Uint8Array | null
 }
 
 export interface WebhookAttemptRow {
