@@ -67,6 +67,8 @@ export interface Config {
   eventRetentionDays: number
   /** Space that events may take, about; null: no limit. Never cuts into the last 3 days. */
   eventRetentionBytes: number | null
+  /** Days that rows of the audit log are kept. */
+  auditRetentionDays: number
   /** Which attempts keep their SMTP dialogue. */
   transcripts: 'failures' | 'all' | 'off'
   /** Below this much free space in the data folder nothing is accepted and nothing claimed. */
@@ -218,6 +220,7 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     webhookRetryDelivered: setting('WEBHOOK_RETRY_DELIVERED', flag, () => false),
     eventRetentionDays: setting('EVENT_RETENTION_DAYS', wholeNumber(3, 3650, 'days'), () => 30),
     eventRetentionBytes: optional('EVENT_RETENTION_MEGABYTES', megabytes),
+    auditRetentionDays: setting('AUDIT_RETENTION_DAYS', wholeNumber(30, 3650, 'days'), () => 400),
     transcripts: setting('TRANSCRIPTS', oneOf(['failures', 'all', 'off'] as const), () => 'failures'),
     freeSpaceMinBytes: setting('FREE_SPACE_MIN', byteCount, () => 100 * MEGABYTE),
     rateLimit: setting('RATE_LIMIT', rateLimit, () => 100),

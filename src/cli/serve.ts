@@ -48,7 +48,8 @@ const MODES: Record<Config['delivery']['kind'], string> = {
 /** What the first screen says: where everything is, a link to open, a command to paste. */
 async function welcome(config: Config, service: Service): Promise<string> {
   const { first, sessions } = service
-  const link = `${config.publicUrl}/login/${await sessions.createLink(first.accountId)}`
+  const token = await sessions.createLink({ accountId: first.accountId, keyId: null })
+  const link = `${config.publicUrl}/login/${token}`
   const key = first.newApiKey ?? config.apiKey
   const lines = [
     '',

@@ -13,9 +13,9 @@
 import { randomInt } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { Clock } from '../base/clock.ts'
+import { createGate } from '../base/gate.ts'
 import { classifyAddress } from '../base/ip.ts'
 import { createTtlCache } from './cache.ts'
-import { createGate } from './gate.ts'
 import { interpretReply } from './interpret.ts'
 import { normalizeName } from './names.ts'
 import {

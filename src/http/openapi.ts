@@ -1,4 +1,5 @@
 /** The machine description, OpenAPI 3.1, made of the registered operations. */
+import { auditNote } from './audit.ts'
 import { type JsonSchema, type Operation, type ParamDoc, pathNames } from './operation.ts'
 
 export interface DescriptionOptions {
@@ -71,6 +72,7 @@ function describeOperation(spec: Operation, path: string): JsonSchema {
     ...spec.params.filter((param) => placeOf(param, spec) === 'query'),
   ]
   const requestBody = describeBody(spec)
+  const audit = auditNote(spec)
   return {
     ...(path === spec.path ? { operationId: spec.id } : {}),
     tags: [spec.tag],
@@ -78,6 +80,7 @@ function describeOperation(spec: Operation, path: string): JsonSchema {
     ...(spec.description === undefined ? {} : { description: spec.description }),
     ...(spec.deprecated === true ? { deprecated: true } : {}),
     ...(spec.auth === 'public' ? { security: [] } : {}),
+    ...(audit === null ? {} : { 'x-audit': audit }),
     parameters: parameters.map((param) => describeParameter(param, spec)),
     ...(requestBody === undefined ? {} : { requestBody }),
     responses: describeResponses(spec),

@@ -338,6 +338,39 @@ test('server-sent events flow one by one, with heartbeats, until the client goes
   assert.equal((await server.fetch('/stream', { method: 'HEAD' })).status, 200)
 })
 
+test('a stream ends soon after its session or key does', async () => {
+  const clock = new TurnedClock()
+  const source = feed()
+  const stream = operation({
+    ...open,
+    auth: { area: 'messages:stored', access: 'read' },
+    method: 'GET',
+    path: '/stream',
+    id: 'stream',
+    handler: async ({ signal }) => eventStream(source.events(signal)),
+  })
+  await using server = await startServer([stream], { clock })
+  const openStream = async (headers: Record<string, string>, key: string) => {
+    const { body } = await server.fetch('/stream', { headers, key })
+    const reader = (body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader()
+    assert.equal((await reader.read()).value, ': open\n\n')
+    return reader
+  }
+  const readers = [
+    await openStream({ cookie: 'sendwright_session=good' }, ''),
+    await openStream({}, 'support'),
+  ]
+  const turn = async () => {
+    while (clock.waiting < 2) await new Promise((resolve) => setImmediate(resolve))
+    clock.advance(15_000)
+    return Promise.all(readers.map(async (reader) => (await reader.read()).value))
+  }
+  assert.deepEqual(await turn(), [': still here\n\n', ': still here\n\n'])
+  server.authenticator.session = async () => null
+  server.authenticator.key = async () => null
+  assert.deepEqual(await turn(), [undefined, undefined])
+})
+
 test('closing ends streams, lets a running request finish and refuses new ones', async () => {
   const release = Promise.withResolvers<void>()
   const started = Promise.withResolvers<void>()

@@ -11,6 +11,7 @@ import { MethodNotAllowed, NotFound, Unavailable } from '../base/errors.ts'
 import { createFaultLog } from '../base/fault-log.ts'
 import { newId } from '../base/ids.ts'
 import type { Arrival } from './arrival.ts'
+import type { AuditLog } from './audit.ts'
 import type { Authenticator } from './auth.ts'
 import { createDispatch } from './dispatch.ts'
 import { answerTo } from './errors.ts'
@@ -62,6 +63,8 @@ export interface HttpServerOptions {
   spool: FileSpool
   /** Answers to POSTs repeated under an Idempotency-Key; without it the header has no meaning. */
   idempotency?: Idempotency
+  /** Where changes are recorded; without it they are not. */
+  audit?: AuditLog
   /** The dashboard, from `readPages`. */
   pages?: ReadonlyMap<string, Page>
   /** GET of these paths and of all below them answers with the dashboard's index: its own routes, such as `/app`. */
@@ -126,6 +129,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     authRealm: options.authRealm ?? 'API',
     closing: closing.signal,
     idempotency: options.idempotency,
+    audit: options.audit,
   })
   const requestIdName = `${headerPrefix}Request-Id`.toLowerCase()
   const exchangeParts = { logger, requestIdName, beforeSend }

@@ -2,7 +2,7 @@
  * One client from its greeting to its goodbye (smtp-submission.md):
  *
  * 1. the greeting; then line by line what the dialogue says (src/smtp/server-dialogue.ts);
- * 2. logins are checked, each failure costs the client a second, the fifth the connection;
+ * 2. logins are checked (login-guard.ts), each failure costs the client a second, the fifth the connection;
  * 3. MAIL FROM opens a transaction with whoever takes this client's mail: submission after a login, else reception;
  * 4. content is taken in and handed to it; only when it is stored comes the 250.
  *
@@ -59,10 +59,10 @@ export interface SessionParts {
   /** Passwords may come in plain text from this address. */
   authWithoutTls(remoteAddress: string): boolean
   secureContext(): SecureContext
-  /** Null for every login that does not count, equally slow for all causes. */
+  /** Null for every login that does not count, equally slow for all causes. @throws Refusal when it was not looked at */
   authenticate(user: string, password: string, remoteAddress: string): Promise<SmtpLogin | null>
   /** Resolves when the reply to a failed login may go out. */
-  loginFailed(remoteAddress: string): Promise<void>
+  loginFailed(remoteAddress: string, user: string): Promise<void>
   /** MAIL FROM of a client that has logged in. */
   submission(opening: MailOpening): Promise<MailTransaction>
   /** MAIL FROM of one that has not; null: such a client has no business here. Never on the port with implicit TLS. */
@@ -219,7 +219,7 @@ class Session {
       'SMTP login failed',
     )
     this.#failedLogins += 1
-    await this.#parts.loginFailed(this.#remoteAddress)
+    await this.#parts.loginFailed(this.#remoteAddress, user)
     this.#channel.reply('535 5.7.8 Authentication failed')
     if (this.#failedLogins === FAILED_LOGINS_MAX) this.#goodbye('421 4.7.0 Too many failed logins')
   }

@@ -25,6 +25,11 @@ interface CommonContent {
   batch: boolean
   /** Variables of the call by address key, for members of lists that it goes to. */
   listVariables?: Record<string, Record<string, unknown>>
+  /**
+   * Message-Ids that the variables give to several copies of a call, each with the address key of the one that keeps it:
+   * the first.
+   */
+  repeatedIds?: Record<string, string>
   /** Sent once before, and now again unchanged: nothing in it is tracked. */
   resent?: true
 }
@@ -164,6 +169,10 @@ export const fileChunk = (file: StoredFile, blobs: BlobStore): Promise<Chunk> =>
 export function mimeFiles(content: MimeContent): MimeLeaf[] {
   return content.leaves.filter((leaf) => leaf.disposition === 'attachment' || !isText(leaf))
 }
+
+/** A file that an html part shows in its own place, by its Content-ID (RFC 2392). */
+export const isInline = (leaf: MimeLeaf): boolean =>
+  leaf.contentId !== null && leaf.disposition !== 'attachment'
 
 const TEXT_TYPES = new Set(['text/plain', 'text/html', 'text/x-amp-html'])
 const isText = (leaf: MimeLeaf) => TEXT_TYPES.has(leaf.type)

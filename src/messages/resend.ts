@@ -81,6 +81,7 @@ async function repeated(
   return {
     ...stored.record,
     id: newId(now),
+    messageId: about.messageId,
     content: { ...body, headers, template: null, batch: false, resent: true } as MessageContent,
     options: {
       ...DEFAULT_OPTIONS,

@@ -14,6 +14,7 @@ import { findMailHosts } from '../dns/mx.ts'
 import { reverseName } from '../dns/names.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import type { LostReturnPaths } from '../domains/return-paths.ts'
+import { exposedFiles, exposureSentence, readableByAll } from '../store/private-files.ts'
 import { openFilesFault } from './open-files.ts'
 
 export interface Check {
@@ -85,6 +86,7 @@ type Finding = Omit<Check, 'name'>
 export async function runChecks(parts: CheckParts): Promise<CheckResult[]> {
   const checks: [name: string, check: (parts: CheckParts) => Promise<Finding>][] = [
     ['disk', checkDisk],
+    ['files', checkFiles],
     ['database', checkDatabase],
     ['clock', checkClock],
     ['open-files', checkOpenFiles],
@@ -133,6 +135,17 @@ async function checkDisk({ config }: CheckParts): Promise<Finding> {
   if (free < floor) return failed(`${size}; below ${least} no mail is accepted. Make room.`)
   if (free < 3 * floor) return warning(`${size}; below ${least} no mail will be accepted. Make room soon.`)
   return ok(`${size}.`)
+}
+
+/** A file that others can read gives mail and secrets away; a folder that they can read shows names only. */
+async function checkFiles({ config }: CheckParts): Promise<Finding> {
+  const exposed = await exposedFiles(config.dataFolder)
+  const keyFile = config.smtpTls && (await readableByAll(config.smtpTls.keyFile))
+  const sentences = exposed.map(exposureSentence)
+  if (keyFile) sentences.push(exposureSentence(keyFile))
+  if (sentences.length === 0) return ok(`Only the service's own user can read ${config.dataFolder}.`)
+  const isSerious = keyFile !== null || exposed.some(({ isFolder, isWritable }) => !isFolder || isWritable)
+  return (isSerious ? failed : warning)(sentences.join(' '))
 }
 
 async function checkDatabase({ tryDatabase }: CheckParts): Promise<Finding> {
