@@ -444,9 +444,12 @@ function rateLimit(text: string): number | null {
   return Number(text)
 }
 
+/** All settings that are on or off take the same words. */
 function flag(text: string): boolean {
-  if (!/^(true|false)$/.test(text)) throw new Error(`"${text}" is neither true nor false`)
-  return text === 'true'
+  const word = text.toLowerCase()
+  if (/^(?:yes|true|on|1)$/.test(word)) return true
+  if (/^(?:no|false|off|0)$/.test(word)) return false
+  throw new Error(`"${text}" is neither yes nor no`)
 }
 
 function tlsVersion(text: string): 'TLSv1.2' | 'TLSv1.3' {
@@ -455,9 +458,7 @@ function tlsVersion(text: string): 'TLSv1.2' | 'TLSv1.3' {
 
 /** Loopback alone unless told otherwise: what never leaves the machine needs no TLS. */
 function authWithoutTls(text: string): Config['smtpAuthWithoutTls'] {
-  return /^[yt1]/.test(oneOf(['yes', 'true', '1', 'no', 'false', '0'])(text.toLowerCase()))
-    ? 'anyone'
-    : 'nobody'
+  return flag(text) ? 'anyone' : 'nobody'
 }
 
 const oneOf =

@@ -76,6 +76,8 @@ export interface Service {
 export interface ServiceOverrides {
   clock?: Clock
   random?: () => number
+  /** Addresses whose failed logins and wrong keys do not count. Default: loopback. */
+  isExempt?: (address: string) => boolean
   /** Other areas as sending sees them. */
   sending?: SendingOverrides
 }
@@ -171,7 +173,7 @@ export async function startService(
     startEventIndex(core, open)
     const authenticator = createAuthenticator(keys, sessions, localKey(sealer), first.accountId)
     const limiter = createLimiter(core)
-    const failedAttempts = createFailedAttempts(clock)
+    const failedAttempts = createFailedAttempts(clock, overrides.isExempt)
     const audit = createAuditLog({ store, clock, log, retentionDays: config.auditRetentionDays })
     audit.start()
     open.push(() => audit.stop())
@@ -254,6 +256,7 @@ export async function startService(
       ...accountRoutes({
         keys,
         sessions,
+        failedAttempts,
         audit,
         failedSignIns,
         publicUrl: config.publicUrl,

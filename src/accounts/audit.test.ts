@@ -201,6 +201,12 @@ function accountCalls(): Planned[] {
       action: 'login-link.create',
       subject: '',
     }),
+    plan('endSessions', 'DELETE /sendwright/v1/sessions', { action: 'sessions.end', subject: '' }),
+    plan('endSession', 'DELETE /sendwright/v1/sessions/session-000000000000000000000000', {
+      action: 'session.end',
+      subject: 'session-000000000000000000000000',
+      status: 404,
+    }),
     plan('regenerateSigningKey', 'POST /v5/accounts/http_signing_key', {
       action: 'signing-key.regenerate',
       subject: '',

@@ -7,7 +7,7 @@ import { parseMailbox } from '../mime/address.ts'
 import type { CredentialRow } from '../store/schema.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Store } from '../store/store.ts'
-import { hashPassword, verifyPassword } from './passwords.ts'
+import { DECOY_HASH, hashPassword, verifyPassword } from './passwords.ts'
 
 export interface NewCredential {
   /** Local part or full address. */
@@ -59,8 +59,6 @@ const PROVEN_MAX = 10_000
 export function createCredentials(store: Store, sealer: Sealer, clock: Clock): Credentials {
   /** Keyed digests of login, hash and password that matched, with the time they count to. */
   const proven = new Map<string, number>()
-  /** Verified against when there is no such login, so that the answer takes as long. */
-  const decoy = hashPassword(randomBytes(16).toString('hex'))
 
   const find = (login: string) =>
     store.db.selectFrom('credentials').selectAll().where('login', '=', login).executeTakeFirst()
@@ -74,7 +72,8 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
   async function matches(row: CredentialRow | undefined, password: string): Promise<boolean> {
     const hash = row?.password_hash ?? null
     if (!row || hash === null) {
-      await verifyPassword(password, await decoy)
+      // So that the answer takes as long.
+      await verifyPassword(password, DECOY_HASH)
       return false
     }
     const digest = sealer.mac('smtp-login', `${row.login}\0${hash}\0${password}`).toString('base64')

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { AuditLog } from '../accounts/audit.ts'
 import type { FailedSignIns } from '../accounts/failed-sign-ins.ts'
 import type { Keys } from '../accounts/keys.ts'
+import { LOCAL_KEY_ID } from '../accounts/local-key.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import type { Authenticator } from '../http/auth.ts'
 import type { FailedAttempts } from '../http/failed-attempts.ts'
@@ -22,13 +23,15 @@ export function createAuthenticator(
 ): Authenticator {
   return {
     key(secret) {
-      if (local(secret)) return { accountId: firstAccountId, keyId: 'local', role: 'admin', kind: 'user' }
+      if (local(secret))
+        return { accountId: firstAccountId, keyId: LOCAL_KEY_ID, role: 'admin', kind: 'user' }
       return keys.authenticate(secret)
     },
     async session(cookie) {
       const session = await sessions.find(cookie)
       if (!session) return null
-      return { accountId: session.accountId, keyId: session.id, role: session.role, kind: 'session' }
+      const { accountId, id, role, keyId: sessionKeyId } = session
+      return { accountId, keyId: id, role, kind: 'session', sessionKeyId }
     },
     subaccount: async () => null,
     addressAllowed: () => true,
@@ -39,9 +42,9 @@ export function createAuthenticator(
 export function auditedAttempts(attempts: FailedAttempts, failed: Pick<FailedSignIns, 'note'>) {
   return {
     ...attempts,
-    failed(...args: Parameters<FailedAttempts['failed']>) {
-      failed.note({ remoteAddress: args[0], way: 'api' })
-      attempts.failed(...args)
+    wrongKey(address: string) {
+      failed.note({ remoteAddress: address, way: 'api' })
+      attempts.wrongKey(address)
     },
   }
 }

@@ -152,6 +152,7 @@ export async function startMail(
       tlsResults,
     }),
     prepare: sending.prepare,
+    describe: sending.describe,
     turnedAway: sending.turnedAway,
     consequences: (claimed, events, outcome) => [
       ...sending.consequences(claimed, events, outcome),

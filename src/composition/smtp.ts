@@ -1,11 +1,13 @@
 /** Puts the SMTP ports together. */
 import type { Credentials } from '../accounts/credentials.ts'
 import type { FailedSignIns } from '../accounts/failed-sign-ins.ts'
+import { createLoginPlaces } from '../accounts/login-places.ts'
+import { createFaultLog } from '../base/fault-log.ts'
 import { classifyAddress } from '../base/ip.ts'
 import type { FailedAttempts } from '../http/failed-attempts.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import { type SmtpListener, startSmtpListener } from '../inbound/listener.ts'
-import { createLoginDelay } from '../inbound/login-delay.ts'
+import { createLoginGuard } from '../inbound/login-guard.ts'
 import { type SessionParts, SMTP_LIMITS } from '../inbound/session.ts'
 import { createSubmission } from '../inbound/submission.ts'
 import { createTlsIdentity } from '../inbound/tls-identity.ts'
@@ -50,8 +52,12 @@ export function startSmtp(
         clock,
         log,
       }),
-      authenticate: auditedLogins(credentials, failedSignIns),
-      loginFailed: createLoginDelay(clock, failedAttempts),
+      ...createLoginGuard({
+        attempts: failedAttempts,
+        places: createLoginPlaces(store, clock),
+        check: auditedLogins(credentials, failedSignIns),
+        clock,
+      }),
       submission: createSubmission({
         stillValid: credentials.stillValid,
         sendingDomain: async (login) => (await submittingDomain(accept, login)).name,
@@ -62,6 +68,7 @@ export function startSmtp(
       blobs,
       clock,
       log,
+      faults: createFaultLog(clock),
     },
   })
 }

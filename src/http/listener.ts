@@ -23,7 +23,7 @@ const TLS_HANDSHAKE_MS = 10_000
 /** Headers of one request; paging tokens are at most 2 KiB, cookies small. */
 const HEADERS_MAX_BYTES = 32 * 1024
 /** Open connections; each costs some 10 KB. Above it the system's backlog waits. */
-const CONNECTIONS_MAX = 10_000
+export const HTTP_CONNECTIONS_MAX = 10_000
 /** For the last answer to be read, before a connection that cannot be parsed any more is ended. */
 const LINGER_MS = 2_000
 /** How often a closing server looks for connections that have become idle. */
@@ -69,7 +69,7 @@ export function createListener(
       ? createServer(limits, taking)
       : createHttpsServer({ ...limits, handshakeTimeout: TLS_HANDSHAKE_MS, ...tls }, taking)
   server.on('clientError', answerUnparsable)
-  server.maxConnections = CONNECTIONS_MAX
+  server.maxConnections = HTTP_CONNECTIONS_MAX
   return {
     async listen(port, host) {
       const opened = once(server, 'listening') // rejects on 'error'

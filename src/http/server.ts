@@ -8,6 +8,7 @@ import { availableParallelism } from 'node:os'
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import { MethodNotAllowed, NotFound, Unavailable } from '../base/errors.ts'
+import { createFaultLog } from '../base/fault-log.ts'
 import { newId } from '../base/ids.ts'
 import type { Arrival } from './arrival.ts'
 import type { AuditLog } from './audit.ts'
@@ -113,8 +114,10 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     corsOrigins: options.corsOrigins ?? [],
   })
   const remote = createRemoteAddresses(options.trustedProxies ?? [])
+  const faults = createFaultLog(clock)
   const dispatch = createDispatch({
     clock,
+    faults,
     authenticator: options.authenticator,
     limiter: options.limiter,
     failedAttempts: options.failedAttempts,
@@ -190,7 +193,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       return
     }
     const { status, headers, body, ourFault } = answerTo(error, clock.now())
-    if (ourFault && !(error instanceof Unavailable)) exchange.log.error({ err: error }, 'request failed')
+    if (ourFault && !(error instanceof Unavailable))
+      faults.log(exchange.log, error, { status }, 'request failed')
     exchange.status = status
     exchange.setHeaders(headers)
     exchange.sendJson(body)

@@ -25,7 +25,7 @@ export interface SmtpListener {
 }
 
 /** Of all addresses together; some 10 KB each in plain text, 60 KB with TLS. */
-const CONNECTIONS_MAX = 5_000
+export const SMTP_CONNECTIONS_MAX = 5_000
 const TOO_MANY = '421 4.7.0 Too many connections\r\n'
 
 /** @throws when a port cannot be had */
@@ -74,7 +74,11 @@ class Clients {
     const network = networkOf(address)
     const fromThere = this.#perNetwork.get(network) ?? 0
     const { connectionsPerAddressMax, session } = this.#options
-    if (this.#stopping || fromThere >= connectionsPerAddressMax || this.#running.size >= CONNECTIONS_MAX) {
+    if (
+      this.#stopping ||
+      fromThere >= connectionsPerAddressMax ||
+      this.#running.size >= SMTP_CONNECTIONS_MAX
+    ) {
       socket.on('error', () => {})
       // Before TLS there is no way to say why.
       if (implicitTls) socket.destroy()

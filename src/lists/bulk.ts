@@ -8,7 +8,7 @@ import { BadRequest } from '../base/errors.ts'
 import type { EventRecord } from '../events/event.ts'
 import { isPlainObject } from '../http/params.ts'
 import type { ListMemberRow } from '../store/schema.ts'
-import { type List, memberOfRow, parseOrNull, readAddress, readVars, varsJson } from './list.ts'
+import { type List, memberOfRow, parseOrNull, readAddress, readVars } from './list.ts'
 import { memberUploadErrorEvent, memberUploadedEvent, type UploadFacts } from './list-events.ts'
 
 /** Per call, mailing-lists.md section 3. */
@@ -216,7 +216,7 @@ function mergedRow(
     address_key: entry.key,
     address: entry.address,
     name: entry.name ?? before?.name ?? '',
-    vars_json: entry.vars ? varsJson(entry.vars) : (before?.vars_json ?? '{}'),
+    vars_json: entry.vars ? JSON.stringify(entry.vars) : (before?.vars_json ?? '{}'),
     subscribed: (entry.subscribed ?? subscribed) ? 1 : 0,
   }
 }

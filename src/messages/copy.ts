@@ -9,6 +9,7 @@
  */
 import { Beside } from '../base/beside.ts'
 import type { MaybePromise } from '../base/cache.ts'
+import { ForeignJsonError, parseForeignJson } from '../base/foreign-json.ts'
 import type { MimeMessage } from '../base/mime-message.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { EventMessage, MessageSummary } from '../events/event.ts'
@@ -385,10 +386,11 @@ function render(
 function structured(value: unknown): unknown {
   if (typeof value !== 'string' || !/^\s*[[{]/.test(value)) return value
   try {
-    const parsed: unknown = JSON.parse(value)
+    const parsed = parseForeignJson(value)
     return isPlainObject(parsed) || Array.isArray(parsed) ? parsed : value
-  } catch {
-    return value
+  } catch (error) {
+    if (error instanceof ForeignJsonError) return value
+    throw error
   }
 }
 

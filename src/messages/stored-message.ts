@@ -1,7 +1,7 @@
 /** The stored message as `GET /v3/domains/{domain}/messages/{key}` shows it (messages.md, StoredMessage). */
 import { BadRequest, NotFound } from '../base/errors.ts'
 import { ID_PATTERN } from '../base/ids.ts'
-import { type Chunk, messageBytes } from '../base/mime-message.ts'
+import { type Chunk, messageBytes, readChunk, sliceChunk } from '../base/mime-message.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import { htmlToText } from '../mime/html-text.ts'
@@ -11,15 +11,7 @@ import { decodeContent } from '../mime/transfer-encoding.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import { RenderError } from './collaborators.ts'
-import {
-  fileChunk,
-  isInline,
-  type MessageRecord,
-  mimeFiles,
-  readChunk,
-  sliceChunk,
-  storedChunk,
-} from './content.ts'
+import { fileChunk, isInline, type MessageRecord, mimeFiles, storedChunk } from './content.ts'
 import { type Copy, type CopyParts, type CopyTarget, makeCopy } from './copy.ts'
 import { targetOf } from './prepare.ts'
 import type { MessageRecords } from './records.ts'

@@ -35,15 +35,27 @@ export interface ApiKeyRow {
 export interface LoginLinkRow {
   digest: string
   account_id: string
+  key_id: string | null
+  created_at: number
   expires_at: number
 }
 
 export interface SessionRow {
+  id: string
   digest: string
   account_id: string
-  role: string
+  key_id: string | null
+  remote_address: string
+  user_agent: string
   created_at: number
+  last_used_at: number
   expires_at: number
+}
+
+export interface LoginPlaceRow {
+  login: string
+  network: string
+  last_at: number
 }
 
 export interface DomainRow {
@@ -658,6 +670,7 @@ export interface Schema {
   api_keys: ApiKeyRow
   login_links: LoginLinkRow
   sessions: SessionRow
+  login_places: LoginPlaceRow
   domains: DomainRow
   domain_dns: DomainDnsRow
   domain_deletions: DomainDeletionRow

@@ -33,11 +33,6 @@ const IN_TRANSACTION = { by: 'operation' } as const
 const PAGE_SIZE = 100
 const PAGE_SIZE_MAX = 1000
 
-/** 1,000 records with the longest error text that is kept, and JSON around it. */
-const RECORDS_BODY_LIMIT: BodyLimit = {
-  bytes: 10 * 1024 * 1024,
-  message: 'request size exceeds 10MiB limit',
-}
 /** A file of 25 MB (26,214,400 bytes) and the form around it. */
 const IMPORT_LIMIT: BodyLimit = {
   bytes: 26 * 1024 * 1024,
@@ -116,7 +111,6 @@ function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operati
       id: `add${name}`,
       summary: `Add ${noun}: one as a form, up to 1000 as a JSON array`,
       params: traits.fields,
-      bodyLimit: RECORDS_BODY_LIMIT,
       responses: { 200: { description: 'Added, or updated where they were there' } },
       async handler({ params, path, caller, remoteAddress, requestId }) {
         const domain = await domainOf(path, caller)
