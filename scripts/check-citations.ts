@@ -14,12 +14,6 @@ const FOLDERS = ['src', 'test', 'bench', 'web/src', 'scripts']
 /** Its texts look like comments with faults. */
 const OWN_TEST = 'scripts/check-citations.test.ts'
 
-/** Pages that are still being written: what they hold is not checked until they are there. */
-const COMING = [
-  ...['domains', 'domain-keys', 'suppressions', 'tags-stats', 'metrics-logs', 'bounce-classification'],
-  ...['accounts', 'ips-pools', 'routes-inbound'],
-]
-
 /** Folders of `src` whose page has another name. */
 const PAGE_OF_FOLDER: Readonly<Record<string, string>> = {
   bounces: 'bounce-classification',
@@ -87,7 +81,6 @@ export function citationFaults(root: string): string[] {
       readPage(readFileSync(file, 'utf8')),
     )
   }
-  const isComing = (name: string) => COMING.includes(name) && !pages.has(name)
   const decisions = filesBelow(join(root, 'docs/decisions')).map((file) => relative(root, file))
 
   function ofPage(page: Page, name: string, [sections, codes, rules]: (string | undefined)[]): string[] {
@@ -103,7 +96,7 @@ export function citationFaults(root: string): string[] {
   function ofCitation([whole, path = '', name = '', ...numbers]: string[], folder: string): string[] {
     const page = path === '' || path.endsWith('docs/api/') ? pages.get(name) : undefined
     if (page) return ofPage(page, name, numbers)
-    return isComing(name) || isFileAbove(root, folder, `${path}${name}.md`) ? [] : [`there is no ${whole}`]
+    return isFileAbove(root, folder, `${path}${name}.md`) ? [] : [`there is no ${whole}`]
   }
 
   function alone(text: string, own: readonly string[]): string[] {
@@ -112,12 +105,10 @@ export function citationFaults(root: string): string[] {
     const codes = [...text.matchAll(CODE_ALONE)].map(([code]) => code)
     const isCode = (code: string) => [...pages.values()].some(({ operations }) => operations.has(code))
     return [
-      ...(known.length === 0 || own.some(isComing) ? [] : rules)
+      ...(known.length === 0 ? [] : rules)
         .filter((rule) => !known.some((section) => section.has(Number(rule))))
         .map((rule) => `no page of this file has a rule ${rule}`),
-      ...(COMING.some(isComing)
-        ? []
-        : codes.filter((code) => !isCode(code)).map((code) => `no page has ${code}`)),
+      ...codes.filter((code) => !isCode(code)).map((code) => `no page has ${code}`),
     ]
   }
 
