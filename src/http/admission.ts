@@ -10,14 +10,14 @@ import { networkMatcher, plainAddress } from './remote-address.ts'
 export interface ConnectionLimits {
   /** Of one client: an IPv4 address, or an IPv6 network of 64 bits. Default: any number. */
   perClientMax?: number | undefined
-  /** Of all clients; default `CONNECTIONS_MAX`. */
+  /** Of all clients; default `HTTP_CONNECTIONS_MAX`. */
   max?: number
   /** Proxies, as addresses or CIDR networks: they bring the connections of many clients. Only `max` is for them. */
   proxies?: readonly string[]
 }
 
 /** Each costs some 10 KB. */
-const CONNECTIONS_MAX = 10_000
+export const HTTP_CONNECTIONS_MAX = 10_000
 /** For a client that is sent away to read why. */
 const LINGER_MS = 2_000
 /** That are read by nobody and only wait for that; beyond it the oldest goes at once, its answer having been sent. */
@@ -33,7 +33,7 @@ export interface Admission {
 
 /** @param isPlain the client can read an answer; before TLS there is no way to say why */
 export function admitConnections(server: Server, limits: ConnectionLimits, isPlain: boolean): Admission {
-  const { perClientMax = Number.POSITIVE_INFINITY, max = CONNECTIONS_MAX } = limits
+  const { perClientMax = Number.POSITIVE_INFINITY, max = HTTP_CONNECTIONS_MAX } = limits
   const isProxy = networkMatcher(limits.proxies ?? [])
   const perClient = new Map<string, number>()
   const lingering = new Set<Socket>()

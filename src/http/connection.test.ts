@@ -119,7 +119,9 @@ for (const [name, create] of KINDS) {
     socket.write('nonsense\r\n\r\n')
     socket.on('error', () => {})
     const received = (await socket.toArray().catch(() => [])).join('')
-    assert.doesNotMatch(received, /400/)
+    // The whole answer may have been on its way already; a refusal after it is right.
+    const body = received.slice(received.indexOf('\r\n\r\n') + 4)
+    assert.match(body.slice(0, answer.length), /^a*$/)
     const last = connect()
     last.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\nnonsense')
     const whole = await text(last)

@@ -17,6 +17,7 @@ const READING = {
   limit: { bytes: MIB, message: '' },
   spool: null,
   multipartOnly: false,
+  packed: true,
   digest: false,
 }
 const NOT_BROKEN = (error: Error) => assert.fail(error)

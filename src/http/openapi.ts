@@ -2,6 +2,7 @@
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { JSON_TYPE } from './arrival.ts'
+import { auditNote } from './audit.ts'
 import { type FixedAnswer, fixedAnswer } from './fixed-answer.ts'
 import { type JsonSchema, type Operation, type ParamDoc, pathNames } from './operation.ts'
 
@@ -84,6 +85,7 @@ function describeOperation(spec: Operation, path: string): JsonSchema {
     ...spec.params.filter((param) => placeOf(param, spec) === 'query'),
   ]
   const requestBody = describeBody(spec)
+  const audit = auditNote(spec)
   return {
     ...(path === spec.path ? { operationId: spec.id } : {}),
     tags: [spec.tag],
@@ -91,6 +93,7 @@ function describeOperation(spec: Operation, path: string): JsonSchema {
     ...(spec.description === undefined ? {} : { description: spec.description }),
     ...(spec.deprecated === true ? { deprecated: true } : {}),
     ...(spec.auth === 'public' ? { security: [] } : {}),
+    ...(audit === null ? {} : { 'x-audit': audit }),
     parameters: parameters.map((param) => describeParameter(param, spec)),
     ...(requestBody === undefined ? {} : { requestBody }),
     responses: describeResponses(spec),

@@ -65,23 +65,43 @@ export const eventStream = (events: AsyncIterable<ServerEvent>) =>
 /** Comment lines keep proxies from closing a quiet stream; common idle limits start at 30 seconds. */
 const HEARTBEAT_MS = 15_000
 
-/** The events in the text form of the HTML standard §9.2.6, with heartbeats in between. */
-export function eventFrames(events: AsyncIterable<ServerEvent>, signal: AbortSignal, clock: Clock): Readable {
-  return Readable.from(frames(events[Symbol.asyncIterator](), signal, clock), { objectMode: false })
+/**
+ * The events in the text form of the HTML standard §9.2.6, with heartbeats in between. `isAllowed` is asked as often as a
+ * heartbeat is due; false ends the stream.
+ */
+export function eventFrames(
+  events: AsyncIterable<ServerEvent>,
+  signal: AbortSignal,
+  clock: Clock,
+  isAllowed: () => Promise<boolean>,
+): Readable {
+  return Readable.from(frames(events[Symbol.asyncIterator](), signal, clock, isAllowed), {
+    objectMode: false,
+  })
 }
 
-async function* frames(source: AsyncIterator<ServerEvent>, signal: AbortSignal, clock: Clock) {
+async function* frames(
+  source: AsyncIterator<ServerEvent>,
+  signal: AbortSignal,
+  clock: Clock,
+  isAllowed: () => Promise<boolean>,
+) {
   const stopped = new Promise<'stopped'>((resolve) => {
     if (signal.aborted) resolve('stopped')
     signal.addEventListener('abort', () => resolve('stopped'), { once: true })
   })
   yield ': open\n\n'
+  let askedAtMs = clock.monotonic()
   let next = source.next()
   try {
     for (;;) {
       const beat = heartbeat(clock)
       const winner = await Promise.race([next, beat.due, stopped]).finally(beat.cancel)
       if (winner === 'stopped') return
+      if (clock.monotonic() - askedAtMs >= HEARTBEAT_MS) {
+        if (!(await isAllowed())) return
+        askedAtMs = clock.monotonic()
+      }
       if (winner === 'due') {
         yield ': still here\n\n'
         continue

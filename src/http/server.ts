@@ -8,8 +8,10 @@ import { availableParallelism } from 'node:os'
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import { MethodNotAllowed, NotFound, Unavailable } from '../base/errors.ts'
+import { createFaultLog } from '../base/fault-log.ts'
 import { newId } from '../base/ids.ts'
 import type { Arrival } from './arrival.ts'
+import type { AuditLog } from './audit.ts'
 import type { Authenticator } from './auth.ts'
 import { createDispatch } from './dispatch.ts'
 import { answerTo } from './errors.ts'
@@ -63,6 +65,8 @@ export interface HttpServerOptions {
   spool: FileSpool
   /** Answers to POSTs repeated under an Idempotency-Key; without it the header has no meaning. */
   idempotency?: Idempotency
+  /** Where changes are recorded; without it they are not. */
+  audit?: AuditLog
   /** The dashboard, from `readPages`. */
   pages?: ReadonlyMap<string, FixedAnswer>
   /** GET of these paths and of all below them answers with the dashboard's index: its own routes, such as `/app`. */
@@ -112,8 +116,10 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     corsOrigins: options.corsOrigins ?? [],
   })
   const remote = createRemoteAddresses(options.trustedProxies ?? [])
+  const faults = createFaultLog(clock)
   const dispatch = createDispatch({
     clock,
+    faults,
     authenticator: options.authenticator,
     limiter: options.limiter,
     failedAttempts: options.failedAttempts,
@@ -125,6 +131,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     authRealm: options.authRealm ?? 'API',
     closing: closing.signal,
     idempotency: options.idempotency,
+    audit: options.audit,
   })
   const requestIdName = `${headerPrefix}Request-Id`.toLowerCase()
   const exchangeParts = { logger, requestIdName, beforeSend }
@@ -188,7 +195,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       return
     }
     const { status, headers, body, ourFault } = answerTo(error, clock.now())
-    if (ourFault && !(error instanceof Unavailable)) exchange.log.error({ err: error }, 'request failed')
+    if (ourFault && !(error instanceof Unavailable))
+      faults.log(exchange.log, error, { status }, 'request failed')
     exchange.status = status
     exchange.setHeaders(headers)
     exchange.sendJson(body)

@@ -11,7 +11,7 @@ export interface ListenerOptions {
   /** TLS from the first byte; null: none. */
   implicitTlsPort: number | null
   connectionsPerAddressMax: number
-  /** Of all addresses; default `CONNECTIONS_MAX`. */
+  /** Of all addresses; default `SMTP_CONNECTIONS_MAX`. */
   connectionsMax?: number
   session: SessionParts
 }
@@ -27,7 +27,7 @@ export interface SmtpListener {
 }
 
 /** Of all addresses together; some 10 KB each in plain text, 60 KB with TLS. */
-const CONNECTIONS_MAX = 5_000
+export const SMTP_CONNECTIONS_MAX = 5_000
 const TOO_MANY = '421 4.7.0 Too many connections\r\n'
 /**
  * While all places are taken, a client that has not logged in and has sent no command for this long makes room for the
@@ -111,7 +111,7 @@ class Clients {
 
   /** One place; if need be that of the stranger who has been idle for longest. */
   #hasRoom(): boolean {
-    const { connectionsMax = CONNECTIONS_MAX, session } = this.#options
+    const { connectionsMax = SMTP_CONNECTIONS_MAX, session } = this.#options
     if (this.#running.size - this.#leaving.size < connectionsMax) return true
     let longest: ServerChannel | null = null
     let sinceMs = session.clock.monotonic() - IDLE_WHEN_FULL_MS

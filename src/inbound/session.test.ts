@@ -18,6 +18,7 @@ import {
   TooManyRequests,
   Unavailable,
 } from '../base/errors.ts'
+import { createFaultLog } from '../base/fault-log.ts'
 import { readChunks } from '../base/mime-message.ts'
 import { createRateLimiter, DEFAULT_LIMITS } from '../http/rate-limit.ts'
 import { bareAddress } from '../mime/address.ts'
@@ -103,6 +104,7 @@ async function startRig(t: TestContext, options: RigOptions = {}): Promise<Rig> 
       blobs,
       clock: options.clock ?? systemClock,
       log,
+      faults: createFaultLog(systemClock),
     },
     ...options.listener,
   })

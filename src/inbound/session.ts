@@ -2,7 +2,7 @@
  * One client from its greeting to its goodbye (smtp-submission.md):
  *
  * 1. the greeting; then line by line what the dialogue says (src/smtp/server-dialogue.ts);
- * 2. logins are checked, each failure costs the client a second, the fifth the connection;
+ * 2. logins are checked (login-guard.ts), each failure costs the client a second, the fifth the connection;
  * 3. MAIL FROM opens a transaction with whoever takes this client's mail: submission after a login, else reception;
  * 4. content is taken in and handed to it; only when it is stored comes the 250.
  *
@@ -12,6 +12,7 @@
 import type { SecureContext } from 'node:tls'
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
+import type { FaultLog } from '../base/fault-log.ts'
 import type { Chunk } from '../base/mime-message.ts'
 import { AddressSyntaxError, type Mailbox, parseMailbox } from '../mime/address.ts'
 import { ChannelClosed, type ServerChannel } from '../smtp/server-channel.ts'
@@ -58,10 +59,10 @@ export interface SessionParts {
   /** Passwords may come in plain text from this address. */
   authWithoutTls(remoteAddress: string): boolean
   secureContext(): SecureContext
-  /** Null for every login that does not count, equally slow for all causes. */
+  /** Null for every login that does not count, equally slow for all causes. @throws Refusal when it was not looked at */
   authenticate(user: string, password: string, remoteAddress: string): Promise<SmtpLogin | null>
   /** Resolves when the reply to a failed login may go out. */
-  loginFailed(remoteAddress: string): Promise<void>
+  loginFailed(remoteAddress: string, user: string): Promise<void>
   /** MAIL FROM of a client that has logged in. */
   submission(opening: MailOpening): Promise<MailTransaction>
   /** MAIL FROM of one that has not; null: such a client has no business here. Never on the port with implicit TLS. */
@@ -69,6 +70,8 @@ export interface SessionParts {
   blobs: Pick<BlobStore, 'spool'>
   clock: Clock
   log: Logger
+  /** Bounds what of it goes into the log. */
+  faults: FaultLog
 }
 
 export interface SessionLimits {
@@ -230,7 +233,7 @@ class Session {
       'SMTP login failed',
     )
     this.#failedLogins += 1
-    await this.#parts.loginFailed(this.#remoteAddress)
+    await this.#parts.loginFailed(this.#remoteAddress, user)
     this.#channel.reply('535 5.7.8 Authentication failed')
     if (this.#failedLogins === FAILED_LOGINS_MAX) this.#goodbye('421 4.7.0 Too many failed logins')
   }
@@ -300,7 +303,15 @@ class Session {
     } catch (error) {
       if (error instanceof ChannelClosed) throw error
       const { reply, closes, ourFault } = replyTo(error)
-      if (ourFault) this.#parts.log.error({ err: error, remoteAddress: this.#remoteAddress }, 'SMTP refused')
+      if (ourFault) {
+        const { log, faults } = this.#parts
+        faults.log(
+          log,
+          error,
+          { remoteAddress: this.#remoteAddress, reply: reply.slice(0, 3) },
+          'SMTP refused',
+        )
+      }
       if (closes) this.#goodbye(reply)
       else this.#channel.reply(reply)
       return undefined

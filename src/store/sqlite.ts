@@ -44,6 +44,7 @@ import {
 } from './store.ts'
 import { type UnitJob, WriterQueue } from './writer-queue.ts'
 
+const LOCK_NAME = 'lock.db'
 const SQLITE_FULL = 13
 const SQLITE_BUSY = 5
 const SQLITE_IOERR = 10
@@ -52,8 +53,10 @@ const SQLITE_READONLY = 8
 /** Opens (or makes) the database in `folder`. @throws StoreUnavailable when another process has it. */
 export async function openSqlite(folder: string): Promise<Store> {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const lock = lockFolder(folder)
   const file = join(folder, 'sendwright.db')
+  // SQLite would make them by the umask alone; what it adds to a database gets the database's own mode.
+  for (const made of [file, join(folder, LOCK_NAME)]) closeSync(openSync(made, 'a', 0o600))
+  const lock = lockFolder(folder)
   const writer = createConnection(file, 'writer')
   await migrate({
     kind: 'sqlite',
@@ -74,7 +77,7 @@ export async function openSqlite(folder: string): Promise<Store> {
 }
 
 function lockFolder(folder: string): DatabaseSync {
-  const lock = new DatabaseSync(join(folder, 'lock.db'), { timeout: 0 })
+  const lock = new DatabaseSync(join(folder, LOCK_NAME), { timeout: 0 })
   try {
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
   } catch (error) {

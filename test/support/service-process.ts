@@ -30,16 +30,20 @@ const OUTPUT_MAX = 1_000_000
 
 /**
  * Starts `sendwright serve` on `host`:8080 with the test key and resolves once it is ready.
- * @param options `probe`: file for how long its main thread was busy without a break (block-probe.ts)
+ * @param options `probe`: file for how long its main thread was busy without a break (block-probe.ts); `openFiles`:
+ * limit of open files of the process
  */
 export async function startProcess(
   host: string,
   env: Record<string, string>,
-  options: { probe?: string } = {},
+  options: { probe?: string; openFiles?: number } = {},
 ): Promise<ServiceProcess> {
   const main = join(import.meta.dirname, '../../src/main.ts')
   const probing = options.probe === undefined ? [] : ['--import', join(import.meta.dirname, 'block-probe.ts')]
-  const child = spawn(process.execPath, [...probing, main, 'serve'], {
+  const node = [process.execPath, ...probing, main, 'serve']
+  const limited = ['sh', '-c', `ulimit -n ${options.openFiles}; exec "$0" "$@"`, ...node]
+  const [command = '', ...args] = options.openFiles === undefined ? node : limited
+  const child = spawn(command, args, {
     env: {
       PATH: process.env['PATH'],
       // Compiled once for all starts: most of a start is reading the sources. Node checks them for changes.
