@@ -82,7 +82,7 @@ export async function startMail(
   open.push(() => signers.close())
   const leaseOwner = newId()
   const listDomains = createListDomains(store, clock)
-  const idempotency = createIdempotency({ store, clock })
+  const idempotency = createIdempotency({ store, clock, sealer })
   const past = createPastDeliveries({ store, clock, keepDays: config.eventRetentionDays })
   const known = createKnownDeliveries({ store, domains, storageUrl })
   const { tagsPerDomainMax: perDomain, tagsPerAccountMax: perAccount } = config
@@ -157,6 +157,7 @@ export async function startMail(
       }),
     ),
     prepare: sending.prepare,
+    describe: sending.describe,
     turnedAway: sending.turnedAway,
     consequences: (claimed, events, outcome) => [
       ...sending.consequences(claimed, events, outcome),

@@ -32,7 +32,11 @@ export function encodeText(text: string): EncodedText {
   // As long in UTF-8 as in characters: ASCII.
   if (Buffer.byteLength(canonical) === canonical.length && isSevenBitText(canonical))
     return { encoding: '7bit', content: canonical }
-  const bytes = Buffer.from(canonical, 'utf8')
+  return encodeTextBytes(Buffer.from(canonical, 'utf8'))
+}
+
+/** Encodes text in whatever charset, its line ends CRLF: quoted-printable or base64, whichever is shorter. */
+export function encodeTextBytes(bytes: Buffer): { encoding: TransferEncoding; content: Buffer } {
   const base64Bytes = base64Size(bytes.length)
   if (quotedPrintableSizeMin(bytes) < base64Bytes) {
     const content = encodeQuotedPrintable(bytes)

@@ -45,6 +45,7 @@ import {
 } from './store.ts'
 import { type UnitJob, WriterQueue } from './writer-queue.ts'
 
+const LOCK_NAME = 'lock.db'
 const SQLITE_FULL = 13
 const SQLITE_BUSY = 5
 const SQLITE_IOERR = 10
@@ -56,8 +57,9 @@ export async function openSqlite(
   { beforeMigrations }: { beforeMigrations?: BeforeMigrations } = {},
 ): Promise<Store> {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const lock = lockFolder(folder)
   const file = join(folder, 'sendwright.db')
+  makePrivately(file)
+  const lock = lockFolder(folder)
   const writer = createConnection(file, 'writer')
   const rows = async (sql: string) => {
     const [reply] = await writer.ask({ kind: 'single', statement: { sql, values: [] } })
@@ -79,9 +81,14 @@ export async function openSqlite(
   return createSqliteStore(file, writer, createConnection(file, 'reader'), () => lock.close())
 }
 
+/** SQLite would make a database by the umask alone; what it adds to one gets the database's own mode. */
+const makePrivately = (file: string) => closeSync(openSync(file, 'a', 0o600))
+
 /** Takes the data folder for this process. @throws StoreUnavailable when another one has it */
 export function lockFolder(folder: string): { close(): void } {
-  const lock = new DatabaseSync(join(folder, 'lock.db'), { timeout: 0 })
+  const file = join(folder, LOCK_NAME)
+  makePrivately(file)
+  const lock = new DatabaseSync(file, { timeout: 0 })
   try {
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
   } catch (error) {

@@ -197,7 +197,7 @@ export function createImports(parts: ImportParts): Imports {
         lease_until: 0,
         created_at: Math.floor(now),
       }
-      const change = { action: `${kind}.import`, subject: domain.name, detail: { import: id } }
+      const change = { action: `${kind}.import`, subject: domain.name, detail: { import: id }, status: 202 }
       try {
         await store.commit([insert('suppression_imports', row), auditStatement(actor, change, now)])
       } catch (error) {

@@ -90,7 +90,7 @@ test('a lease set by a slow clock is not over for a fast one', async (t) => {
   await t.test('imports', (t) => imports(store, t, slow, fast))
   await t.test('archive copies', () => archiveCopies(store, slow, fast))
   await t.test('certificates', async () => {
-    const certificates = createCertificateStore(store, createSealer('for tests'))
+    const certificates = createCertificateStore(store, sealer)
     await certificates.add({ host: 'h.example', accountId: 'a', domainId: 'd', now: slow })
     const [row] = (await certificates.due(slow, 1)) as [CertificateRow]
     await certificates.claim(row, { claim: 'one', now: slow, claimMs: 60_000, orders: [] })
@@ -100,13 +100,13 @@ test('a lease set by a slow clock is not over for a fast one', async (t) => {
     const call = { accountId: 'a', key: 'k', digest: 'd', joins: false }
     const held = Promise.withResolvers<void>()
     const reached = Promise.withResolvers<void>()
-    const first = createIdempotency({ store, clock: createTestClock(slow) }).run(call, async () => {
+    const first = createIdempotency({ store, sealer, clock: createTestClock(slow) }).run(call, async () => {
       reached.resolve()
       await held.promise
       return {}
     })
     await reached.promise
-    const other = createIdempotency({ store, clock: createTestClock(fast) })
+    const other = createIdempotency({ store, sealer, clock: createTestClock(fast) })
     const second = other.run(call, async () => assert.fail('it ran twice'))
     await assert.rejects(second, /is still running/)
     held.resolve()
@@ -219,7 +219,9 @@ async function imports(store: Store, t: TestContext, slow: number, fast: number)
 }
 
 const DOMAIN = { id: 'd1', accountId: 'a1', name: 'example.com' } as Domain
+const sealer = createSealer('for tests')
 const ACTOR = {
   caller: { accountId: 'a1', keyId: 'k1', role: 'admin', kind: 'user' },
   remoteAddress: '127.0.0.1',
+  requestId: 'r',
 } as const

@@ -31,19 +31,21 @@ const OUTPUT_MAX = 1_000_000
 /**
  * Starts `sendwright serve` on `host`:8080 with the test key and resolves once it is ready.
  * @param options `probe`: file for how long its main thread was busy without a break (block-probe.ts); `flags`: of node;
- *   `memoryGroup`: folder of a control group that it begins in (memory-group.ts)
+ *   `memoryGroup`: folder of a control group that it begins in (memory-group.ts); `openFiles`: limit of open files
  */
 export async function startProcess(
   host: string,
   env: Record<string, string>,
-  options: { probe?: string; flags?: readonly string[]; memoryGroup?: string } = {},
+  options: { probe?: string; flags?: readonly string[]; memoryGroup?: string; openFiles?: number } = {},
 ): Promise<ServiceProcess> {
   const main = join(import.meta.dirname, '../../src/main.ts')
   const probing = options.probe === undefined ? [] : ['--import', join(import.meta.dirname, 'block-probe.ts')]
-  const command = [process.execPath, ...(options.flags ?? []), ...probing, main, 'serve']
-  const [program, ...args] =
-    options.memoryGroup === undefined ? command : within(options.memoryGroup, command)
-  const child = spawn(program as string, args, {
+  const node = [process.execPath, ...(options.flags ?? []), ...probing, main, 'serve']
+  const limited = ['sh', '-c', `ulimit -n ${options.openFiles}; exec "$0" "$@"`, ...node]
+  const started = options.openFiles === undefined ? node : limited
+  const [command = '', ...args] =
+    options.memoryGroup === undefined ? started : within(options.memoryGroup, started)
+  const child = spawn(command, args, {
     env: {
       PATH: process.env['PATH'],
       // Compiled once for all starts: most of a start is reading the sources. Node checks them for changes.
