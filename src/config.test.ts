@@ -75,3 +75,25 @@ test('all other faults name the value, so that it can be found', () => {
   assert.match(faultsOf({ SENDWRIGHT_ALLOW_NETWORKS: '10.0.0.0/8,x' })[0] ?? '', /"x" is not a network/)
   assert.match(faultsOf({ SENDWRIGHT_IPS: '192.0.2.1=own' })[0] ?? '', /"192\.0\.2\.1=own"/)
 })
+
+test('settings that are on or off take the same words, in any case', () => {
+  for (const [words, on] of [
+    [['yes', 'true', 'on', '1', 'YES', 'True'], true],
+    [['no', 'false', 'off', '0', 'No', 'OFF'], false],
+  ] as const) {
+    for (const word of words) {
+      const config = readConfig({
+        SENDWRIGHT_TRACKING_TLS_EXTERNAL: word,
+        SENDWRIGHT_WEBHOOK_RETRY_DELIVERED: word,
+        SENDWRIGHT_SMTP_AUTH_WITHOUT_TLS: word,
+      })
+      assert.equal(config.trackingTlsExternal, on, word)
+      assert.equal(config.webhookRetryDelivered, on, word)
+      assert.equal(config.smtpAuthWithoutTls, on ? 'anyone' : 'nobody', word)
+    }
+  }
+  assert.throws(
+    () => readConfig({ SENDWRIGHT_TRACKING_TLS_EXTERNAL: 'maybe' }),
+    (error: unknown) => error instanceof ConfigError && /"maybe" is neither yes nor no/.test(error.message),
+  )
+})

@@ -32,6 +32,8 @@ export interface Config {
   smtpConnectionsPerIpMax: number
   smtpIdleMs: number
   smtpMessagesPerConnectionMax: number
+  /** Of one client address, on each HTTP listener; not of trusted proxies. */
+  httpConnectionsPerIpMax: number
   /** Listener with TLS for everything that the plain one serves; null: none. */
   httpsPort: number | null
   /** The certificate authority for tracking hosts; null: no certificates are ordered. */
@@ -67,6 +69,8 @@ export interface Config {
   eventRetentionDays: number
   /** Space that events may take, about; null: no limit. Never cuts into the last 3 days. */
   eventRetentionBytes: number | null
+  /** Days that rows of the audit log are kept. */
+  auditRetentionDays: number
   /** Which attempts keep their SMTP dialogue. */
   transcripts: 'failures' | 'all' | 'off'
   /** Below this much free space in the data folder nothing is accepted and nothing claimed. */
@@ -194,6 +198,12 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
       wholeNumber(1, 1_000_000, 'messages'),
       () => 1_000,
     ),
+    // A program that sends a batch with one call per message, all at a time, opens as many.
+    httpConnectionsPerIpMax: setting(
+      'HTTP_MAX_CONNECTIONS_PER_IP',
+      wholeNumber(1, 100_000, 'connections'),
+      () => 1_000,
+    ),
     httpsPort: optional('HTTPS_PORT', portNumber),
     acme: acmeDirectory === null ? null : { directory: acmeDirectory, email: acmeEmail },
     dataFolder: setting('DATA', path, () => resolve('data')),
@@ -218,6 +228,7 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     webhookRetryDelivered: setting('WEBHOOK_RETRY_DELIVERED', flag, () => false),
     eventRetentionDays: setting('EVENT_RETENTION_DAYS', wholeNumber(3, 3650, 'days'), () => 30),
     eventRetentionBytes: optional('EVENT_RETENTION_MEGABYTES', megabytes),
+    auditRetentionDays: setting('AUDIT_RETENTION_DAYS', wholeNumber(30, 3650, 'days'), () => 400),
     transcripts: setting('TRANSCRIPTS', oneOf(['failures', 'all', 'off'] as const), () => 'failures'),
     freeSpaceMinBytes: setting('FREE_SPACE_MIN', byteCount, () => 100 * MEGABYTE),
     rateLimit: setting('RATE_LIMIT', rateLimit, () => 100),
@@ -455,9 +466,12 @@ function rateLimit(text: string): number | null {
   return Number(text)
 }
 
+/** All settings that are on or off take the same words. */
 function flag(text: string): boolean {
-  if (!/^(true|false)$/.test(text)) throw new Error(`${quoted(text)} is neither true nor false`)
-  return text === 'true'
+  const word = text.toLowerCase()
+  if (/^(?:yes|true|on|1)$/.test(word)) return true
+  if (/^(?:no|false|off|0)$/.test(word)) return false
+  throw new Error(`${quoted(text)} is neither yes nor no`)
 }
 
 function tlsVersion(text: string): 'TLSv1.2' | 'TLSv1.3' {
@@ -466,9 +480,7 @@ function tlsVersion(text: string): 'TLSv1.2' | 'TLSv1.3' {
 
 /** Loopback alone unless told otherwise: what never leaves the machine needs no TLS. */
 function authWithoutTls(text: string): Config['smtpAuthWithoutTls'] {
-  return /^[yt1]/.test(oneOf(['yes', 'true', '1', 'no', 'false', '0'])(text.toLowerCase()))
-    ? 'anyone'
-    : 'nobody'
+  return flag(text) ? 'anyone' : 'nobody'
 }
 
 const oneOf =

@@ -4,14 +4,18 @@
  */
 import { uptime } from 'node:os'
 import type { Logger } from 'pino'
-import { auditRoutes } from './accounts/audit.ts'
+import { createAuditLog } from './accounts/audit.ts'
+import { auditRoutes } from './accounts/audit-routes.ts'
 import { credentialRoutes } from './accounts/credential-routes.ts'
+import { createFailedSignIns } from './accounts/failed-sign-ins.ts'
 import { ensureFirstAccount, type FirstAccount } from './accounts/first-start.ts'
 import { createKeys } from './accounts/keys.ts'
 import { localKey } from './accounts/local-key.ts'
 import { accountRoutes } from './accounts/routes.ts'
 import { createSessions, type Sessions } from './accounts/sessions.ts'
+import { createByteBudget } from './base/byte-budget.ts'
 import { type Clock, systemClock } from './base/clock.ts'
+import { bodiesBytes, memoryBytes } from './base/memory.ts'
 import { createSteadyClock } from './base/steady-clock.ts'
 import { startBounces } from './composition/bounces.ts'
 import { createCertificates } from './composition/certificates.ts'
@@ -19,7 +23,7 @@ import type { Closers, SendingOverrides } from './composition/core.ts'
 import { createCounters } from './composition/counters.ts'
 import { startDomains } from './composition/domains.ts'
 import { startEventIndex } from './composition/event-index.ts'
-import { createAuthenticator, createHttp, createLimiter } from './composition/http.ts'
+import { auditedAttempts, createAuthenticator, createHttp, createLimiter } from './composition/http.ts'
 import { startLists } from './composition/lists.ts'
 import { DRAIN_MS, guarded, startMail } from './composition/mail.ts'
 import { startOutgoing } from './composition/outgoing.ts'
@@ -47,8 +51,9 @@ import { queueRoutes } from './queue/routes.ts'
 import { createQueueTotals } from './queue/totals.ts'
 import { openBlobs } from './store/blobs.ts'
 import { watchFreeSpace } from './store/free-space.ts'
-import { openStore } from './store/open-store.ts'
-import { createSealer, loadSecret } from './store/sealing.ts'
+import { openInstallation } from './store/installation.ts'
+import { ownLeaseTimes } from './store/lease-times.ts'
+import { exposureSentence, makePrivate } from './store/private-files.ts'
 import { boundedSpool, spaceOf } from './store/spool-space.ts'
 import { policyRoutes } from './suppressions/policy.ts'
 import { suppressionRoutes } from './suppressions/routes.ts'
@@ -74,8 +79,20 @@ export interface Service {
 export interface ServiceOverrides {
   clock?: Clock
   random?: () => number
+  /** Of the machine, or of the control group. */
+  memoryBytes?: number
+  /** Addresses whose failed logins and wrong keys do not count. Default: loopback. */
+  isExempt?: (address: string) => boolean
   /** Other areas as sending sees them. */
   sending?: SendingOverrides
+}
+
+/** Before anything in the data folder is read: says what was open to other users, and what still is. */
+async function keepFilesPrivate(folder: string, log: Logger): Promise<void> {
+  const { mended, left } = await makePrivate(folder)
+  for (const { path, mode } of mended)
+    log.warn({ path, mode: mode.toString(8) }, 'other users had access to a file; it is private now')
+  for (const file of left) log.warn({ path: file.path, mode: file.mode.toString(8) }, exposureSentence(file))
 }
 
 /** Starts the whole service. What was opened before a failing step is closed again. */
@@ -100,8 +117,10 @@ export async function startService(
     }
   }
   try {
-    const sealer = createSealer(loadSecret(config.secret, config.dataFolder))
-    const store = await openStore(config)
+    await keepFilesPrivate(config.dataFolder, log)
+    // A test's clock turns while the database's does not.
+    const leases = overrides.clock ? { leaseTimes: ownLeaseTimes } : {}
+    const { store, sealer } = await openInstallation(config, leases)
     open.push(() => store.close())
     const blobs = await openBlobs(config.dataFolder)
     const space = await watchFreeSpace(config.dataFolder, config.freeSpaceMinBytes, clock, (enough) => {
@@ -121,6 +140,7 @@ export async function startService(
       },
       config.apiKey,
     )
+    const memory = overrides.memoryBytes ?? memoryBytes()
     const core = {
       config,
       log,
@@ -133,6 +153,8 @@ export async function startService(
       sealer,
       domains,
       firstAccountId: first.accountId,
+      bodiesIn: createByteBudget(bodiesBytes(memory), clock),
+      bodiesOut: createByteBudget(bodiesBytes(memory), clock),
     }
     const templating = startTemplates(core, open)
     const sendingTemplates = sendTemplates(templating.templates, templating.renderer)
@@ -161,8 +183,21 @@ export async function startService(
     startEventIndex(core, open)
     const authenticator = createAuthenticator(keys, sessions, localKey(sealer), first.accountId)
     const limiter = createLimiter(core)
-    const failedAttempts = createFailedAttempts(clock)
-    const http = createHttp(core, authenticator, limiter, failedAttempts, parts.idempotency, certificates)
+    const failedAttempts = createFailedAttempts(clock, overrides.isExempt)
+    const audit = createAuditLog({ store, clock, log, retentionDays: config.auditRetentionDays })
+    audit.start()
+    open.push(() => audit.stop())
+    const failedSignIns = createFailedSignIns({ store, clock, log, firstAccountId: first.accountId })
+    open.push(() => failedSignIns.close())
+    const http = createHttp(
+      core,
+      authenticator,
+      limiter,
+      auditedAttempts(failedAttempts, failedSignIns),
+      parts.idempotency,
+      certificates,
+      audit,
+    )
     const domainParts = await startDomains(
       core,
       parts,
@@ -231,6 +266,9 @@ export async function startService(
       ...accountRoutes({
         keys,
         sessions,
+        failedAttempts,
+        audit,
+        failedSignIns,
         publicUrl: config.publicUrl,
         ownsDomain: async (accountId, name) => (await domains.byName(name))?.accountId === accountId,
         describeSystem: () => describeSystem(core),
@@ -248,7 +286,7 @@ export async function startService(
       tokens: tracking.tokens,
       unsubscriber: visits.unsubscriber,
     })
-    const smtp = await startSmtp(core, parts, limiter, failedAttempts, reception)
+    const smtp = await startSmtp(core, parts, limiter, failedAttempts, reception, failedSignIns)
     open.push(() => smtp.close(DRAIN_MS))
     await outgoing.start()
     await parts.delivery.start()

@@ -85,3 +85,35 @@ export async function messageBytes(message: MimeMessage): Promise<Buffer> {
   for await (const bytes of readChunks(message.body)) parts.push(bytes)
   return Buffer.concat(parts)
 }
+
+/** The bytes from `start` to before `end`; a lazy chunk stays lazy. */
+export function sliceChunk(chunk: Chunk, start: number, end: number): Chunk {
+  if (chunk instanceof Uint8Array) return chunk.subarray(start, end)
+  if (start === 0 && end === chunk.sizeBytes) return chunk
+  // A message has up to a thousand parts: each is read by itself, not with all that stands before it.
+  if (chunk.slice) return chunk.slice(start, end)
+  const slice: LazyChunk = { sizeBytes: end - start, open: () => readSlice(chunk.open(), start, end) }
+  if (chunk.openScratch) slice.openScratch = () => readSlice(scanChunk(chunk), start, end)
+  return slice
+}
+
+async function* readSlice(
+  pieces: AsyncIterable<Uint8Array>,
+  start: number,
+  end: number,
+): AsyncGenerator<Uint8Array> {
+  let at = 0
+  for await (const bytes of pieces) {
+    const wanted = bytes.subarray(Math.max(0, start - at), Math.max(0, end - at))
+    if (wanted.byteLength > 0) yield wanted
+    at += bytes.byteLength
+    if (at >= end) return
+  }
+}
+
+export async function readChunk(chunk: Chunk): Promise<Buffer> {
+  if (chunk instanceof Uint8Array) return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+  const parts: Uint8Array[] = []
+  for await (const bytes of chunk.open()) parts.push(bytes)
+  return Buffer.concat(parts)
+}

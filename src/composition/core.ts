@@ -1,5 +1,6 @@
 /** What every part of the service is built from. */
 import type { Logger } from 'pino'
+import type { ByteBudget } from '../base/byte-budget.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Config } from '../config.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
@@ -22,6 +23,9 @@ export interface Core {
   sealer: Sealer
   domains: DomainDirectory
   firstAccountId: string
+  /** Memory for large bodies on their way in, and for those on their way out. */
+  bodiesIn: ByteBudget
+  bodiesOut: ByteBudget
 }
 
 /** What is open, closed from the last to the first. */

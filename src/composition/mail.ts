@@ -6,6 +6,7 @@ import { newId } from '../base/ids.ts'
 import type { Cidr } from '../base/ip.ts'
 import type { Delivery } from '../delivery/contract.ts'
 import { createDelivery } from '../delivery/engine.ts'
+import { inTurns } from '../delivery/large-messages.ts'
 import { createQueue } from '../delivery/queue.ts'
 import { startRetention } from '../delivery/retention.ts'
 import { deliveryOfReturnPath } from '../delivery/return-path.ts'
@@ -86,7 +87,7 @@ export async function startMail(
   open.push(() => largeTexts.close())
   const leaseOwner = newId()
   const listDomains = createListDomains(store, clock)
-  const idempotency = createIdempotency({ store, clock })
+  const idempotency = createIdempotency({ store, clock, sealer })
   const past = createPastDeliveries({ store, clock, keepDays: config.eventRetentionDays })
   const known = createKnownDeliveries({ store, domains, storageUrl })
   const { tagsPerDomainMax: perDomain, tagsPerAccountMax: perAccount } = config
@@ -149,15 +150,20 @@ export async function startMail(
   open.push(() => retention.close())
   const delivery: Delivery = createDelivery({
     queue: createQueue(store, leaseOwner),
-    transport: createTransport({
-      routing: routingOf(core, capture, resolver, allow),
-      heloName: config.hostname,
-      clock,
-      random,
-      sourceOf: sources.sourceOf,
-      tlsResults,
-    }),
+    transport: inTurns(
+      core.bodiesOut,
+      capture !== null,
+      createTransport({
+        routing: routingOf(core, capture, resolver, allow),
+        heloName: config.hostname,
+        clock,
+        random,
+        sourceOf: sources.sourceOf,
+        tlsResults,
+      }),
+    ),
     prepare: sending.prepare,
+    describe: sending.describe,
     turnedAway: sending.turnedAway,
     consequences: (claimed, events, outcome) => [
       ...sending.consequences(claimed, events, outcome),

@@ -9,18 +9,26 @@
  */
 import { Beside } from '../base/beside.ts'
 import type { MaybePromise } from '../base/cache.ts'
+import { ForeignJsonError, parseForeignJson } from '../base/foreign-json.ts'
 import type { MimeMessage } from '../base/mime-message.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { EventMessage, MessageSummary } from '../events/event.ts'
 import { isPlainObject } from '../http/params.ts'
-import { bareAddress, formatMailbox, type Mailbox } from '../mime/address.ts'
+import { addressKey, bareAddress, formatMailbox, type Mailbox, parseMailbox } from '../mime/address.ts'
 import { HEADER_LIMITS } from '../mime/split.ts'
 import type { EncodedText } from '../mime/transfer-encoding.ts'
 import type { BlobStore } from '../store/blobs.ts'
-import type { RenderedTemplate, TemplateRenderer, Tracker, Tracking } from './collaborators.ts'
+import type { DeliveryRow } from '../store/schema.ts'
+import {
+  RenderError,
+  type RenderedTemplate,
+  type TemplateRenderer,
+  type Tracker,
+  type Tracking,
+} from './collaborators.ts'
 import type { MessageContent, MessageRecord, PartsContent, StoredHeader, StoredTemplate } from './content.ts'
 import type { RecipientVariables } from './draft.ts'
-import { findHeader, headerText, rawField, serviceHeaders, setHeader } from './headers.ts'
+import { findHeader, headerText, messageIdOfCopy, rawField, serviceHeaders, setHeader } from './headers.ts'
 import type { LargeTexts } from './large-texts.ts'
 import { MergeBody } from './merge.ts'
 import {
@@ -88,6 +96,8 @@ export interface ComposedCopy {
   utf8: boolean
   /** The mail's own fields. */
   headers: readonly StoredHeader[]
+  /** Without angle brackets. */
+  messageId: string
   /** v: variables of this copy, uncut. */
   variables: Record<string, unknown>
   /** Null: those of the message. */
@@ -110,12 +120,13 @@ export async function makeCopy(
   const {
     message,
     utf8,
+    messageId,
     variables,
     headers,
     changedTexts: texts,
   } = await composeCopy(parts, record, domain, target)
   return {
-    about: aboutCopy(record, parts.storageUrl, target, headers, variables),
+    about: aboutCopy(record, messageId, parts.storageUrl, target, headers, variables),
     message,
     utf8,
     variables,
@@ -148,11 +159,13 @@ export async function composeCopy(
   const changed = lookup || rendered ? await changedTexts(frame, content, rendered, lookup, tracking) : null
   const whole = changed ? (changed.composed ?? frame.compose(changed.texts())) : frame.plain()
   const composed = whole instanceof Promise ? await whole : whole
+  const ownId = recipientValues ? ownMessageId(record, target, recipientValues) : null
   const headers = copyHeaders(record, target, {
     lookup,
     rendered,
     tracking,
     usesVariable: changed?.usesVariable,
+    ownId,
   })
   const to = content.batch && target.recipient ? [bareAddress(target.recipient)] : summary.recipients
   const utf8 = needsUtf8(headerText(headers, 'from')) || to.some(needsUtf8)
@@ -175,6 +188,7 @@ export async function composeCopy(
     },
     utf8,
     headers,
+    messageId: ownId ?? record.messageId,
     variables,
     changedTexts: changed?.texts ?? null,
   }
@@ -386,10 +400,11 @@ function render(
 function structured(value: unknown): unknown {
   if (typeof value !== 'string' || !/^\s*[[{]/.test(value)) return value
   try {
-    const parsed: unknown = JSON.parse(value)
+    const parsed = parseForeignJson(value)
     return isPlainObject(parsed) || Array.isArray(parsed) ? parsed : value
-  } catch {
-    return value
+  } catch (error) {
+    if (error instanceof ForeignJsonError) return value
+    throw error
   }
 }
 
@@ -502,15 +517,34 @@ interface HeaderInputs {
   rendered: RenderedTemplate | null
   tracking: Tracking | null
   usesVariable: boolean | undefined
+  /** Of this copy; null: the call's. */
+  ownId: string | null
+}
+
+/**
+ * The Message-Id that this copy of a batch has by its variables; null: it has the call's, as copies of a list have.
+ * @throws RenderError when it is none, or another copy of the call has it
+ */
+function ownMessageId(record: MessageRecord, target: CopyTarget, lookup: Lookup): string | null {
+  const { content, summary } = record
+  const template = summary.messageIdTemplate
+  if (template === undefined || !content.batch || target.list || !target.recipient) return null
+  const id = messageIdOfCopy(template, lookup)
+  if (id === null) throw new RenderError('The variables make no valid Message-Id')
+  const { repeatedIds = {} } = content
+  if (Object.hasOwn(repeatedIds, id) && repeatedIds[id] !== addressKey(target.recipient)) {
+    throw new RenderError('Another copy of this call has the same Message-Id')
+  }
+  return id
 }
 
 /** The mail's own fields for this copy, without those under the service's prefix. */
 function copyHeaders(record: MessageRecord, target: CopyTarget, inputs: HeaderInputs): StoredHeader[] {
   const { content, domainName } = record
-  const { lookup, rendered, tracking } = inputs
+  const { lookup, rendered, tracking, ownId } = inputs
   const headers: StoredHeader[] = lookup
     ? content.headers.map((field) => {
-        if (field[0].toLowerCase() === 'message-id') return field
+        if (field[0].toLowerCase() === 'message-id') return ownId === null ? field : [field[0], `<${ownId}>`]
         const value = substitute(field[1], lookup)
         return value === field[1] ? field : [field[0], value]
       })
@@ -612,12 +646,13 @@ function storageKeyOf(record: MessageRecord, target: CopyTarget): string {
 
 function aboutCopy(
   record: MessageRecord,
+  messageId: string,
   storageUrl: string,
   target: CopyTarget,
   headers: readonly StoredHeader[],
   variables: Readonly<Record<string, unknown>>,
 ): EventMessage {
-  return eventMessage(record, storageUrl, storageKeyOf(record, target), {
+  const summary = {
     ...record.summary,
     from: headerText(headers, 'from'),
     to: headerText(headers, 'to'),
@@ -625,7 +660,8 @@ function aboutCopy(
     ...(record.content.batch && target.recipient && { recipients: [bareAddress(target.recipient)] }),
     userVariables: eventVariables(variables),
     mailingList: mailingListOf(target.list),
-  })
+  }
+  return eventMessage(record, storageUrl, storageKeyOf(record, target), summary, messageId)
 }
 
 /** The member `mailing-list` of the events of a copy (mailing-lists.md rule 22). */
@@ -637,6 +673,23 @@ export type NamedMessage = Pick<
   MessageRecord,
   'id' | 'accountId' | 'domainName' | 'messageId' | 'summary'
 > & { content: Pick<MessageContent, 'batch'> }
+
+/** The Message-Ids of copies, each once: that of the call, or where each copy has its own, those of these deliveries. */
+export function messageIdsOf(
+  messageId: string,
+  summary: Pick<MessageSummary, 'messageIdTemplate'>,
+  deliveries: readonly Pick<DeliveryRow, 'recipient_header' | 'variables_json' | 'list_json'>[],
+): string[] {
+  const template = summary.messageIdTemplate
+  if (template === undefined) return [messageId]
+  const ids = new Set([messageId])
+  for (const { recipient_header: header, variables_json: variables, list_json: list } of deliveries) {
+    if (variables === null || list !== null) continue
+    const lookup = recipientLookup(parseMailbox(header), JSON.parse(variables) as RecipientVariables)
+    ids.add(messageIdOfCopy(template, lookup) ?? messageId)
+  }
+  return [...ids]
+}
 
 /** Characters that variables put into what an event tells of a copy; a call may make a thousand of them. */
 const EVENT_VALUES_CHARS_MAX = 256 * 1024
@@ -657,13 +710,16 @@ export function acceptedMessage(
   const lookup = bounded(recipientLookup(recipient, variables), EVENT_VALUES_CHARS_MAX)
   const { summary, content } = record
   const own = content.batch ? delivery.id : record.id
-  return eventMessage(record, storageUrl, own, {
+  const template = content.batch && !list ? summary.messageIdTemplate : undefined
+  const messageId = (template && messageIdOfCopy(template, lookup)) ?? record.messageId
+  const about = {
     ...summary,
     ...(content.batch && { to: formatMailbox(recipient), recipients: [bareAddress(recipient)] }),
     subject: substitute(summary.subject, lookup),
     userVariables: eventVariables(substituteMembers(summary.userVariables, lookup)),
     mailingList: mailingListOf(list),
-  })
+  }
+  return eventMessage(record, storageUrl, own, about, messageId)
 }
 
 /**
@@ -688,16 +744,18 @@ function shownSummary(summary: MessageSummary): MessageSummary {
   return shownSummaries.get(summary) ?? shownSummaries.set(summary, { ...summary, userVariables })
 }
 
+/** @param messageId of the copy; default the message's */
 export function eventMessage(
   record: Pick<MessageRecord, 'accountId' | 'domainName' | 'messageId'>,
   storageUrl: string,
   storageKey: string,
   summary: MessageSummary,
+  messageId = record.messageId,
 ): EventMessage {
   return {
     accountId: record.accountId,
     domainName: record.domainName,
-    messageId: record.messageId,
+    messageId,
     storageKey,
     storageUrl: `${storageUrl}/v3/domains/${record.domainName}/messages/${storageKey}`,
     summary,

@@ -6,12 +6,11 @@
  * and the message to send (smtp-submission.md, "Container for large recipient variables").
  */
 import { BadRequest } from '../base/errors.ts'
-import { type Chunk, chunkSize } from '../base/mime-message.ts'
+import { type Chunk, chunkSize, readChunk, sliceChunk } from '../base/mime-message.ts'
 import { decodeCharset } from '../mime/charset.ts'
 import { findLeaves, type MimeLeaf } from '../mime/part-map.ts'
 import { HEADER_LIMITS, MimeSyntaxError, type RawHeader, splitMessage } from '../mime/split.ts'
 import { decodeContent } from '../mime/transfer-encoding.ts'
-import { readChunk, sliceChunk } from './content.ts'
 import { mergeValues, type OptionValues, splitOptionHeaders } from './options.ts'
 
 export interface MimeSource {

@@ -137,6 +137,7 @@ const SENDING = {
   rateLimit: 'sending',
   bodyLimit: SENDING_BODY_LIMIT,
   joinsIdempotency: true,
+  audit: { exempt: 'each message is an event' },
   responses: { 200: { description: 'Stored and queued', schema: SEND_RESPONSE } },
 } as const
 
@@ -234,6 +235,7 @@ function storedRoutes(parts: MessageRouteParts): Operation[] {
       method: 'POST',
       path: STORED_PATH,
       id: 'resendMessage',
+      audit: { exempt: 'each message is an event' },
       tag: TAG,
       summary: 'Send a stored message again, to other recipients',
       auth: { area: 'messages:send', access: 'write' },

@@ -1,14 +1,14 @@
 /** The stored message as `GET /v3/domains/{domain}/messages/{key}` shows it (messages.md, StoredMessage). */
 import { BadRequest, NotFound } from '../base/errors.ts'
 import { ID_PATTERN } from '../base/ids.ts'
-import { type Chunk, messageBytes } from '../base/mime-message.ts'
+import { type Chunk, messageBytes, readChunk, sliceChunk } from '../base/mime-message.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import { DELIVERED_HEADER_LIMITS, splitMessage } from '../mime/split.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import { RenderError } from './collaborators.ts'
-import { fileChunk, type MessageRecord, mimeFiles, readChunk, sliceChunk, storedChunk } from './content.ts'
+import { fileChunk, isInline, type MessageRecord, mimeFiles, storedChunk } from './content.ts'
 import { type Copy, type CopyParts, type CopyTarget, makeCopy } from './copy.ts'
 import { targetOf } from './prepare.ts'
 import type { MessageRecords } from './records.ts'
@@ -56,14 +56,18 @@ async function deliveryOf(store: Store, id: string): Promise<DeliveryRow | undef
   return store.db.selectFrom('deliveries').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-/** As composed, without what delivery adds; a template that fails for these variables is shown unrendered. */
+/**
+ * As composed, without what delivery adds. A template that fails for these variables is shown unrendered, and a
+ * Message-Id that they do not make is the call's.
+ */
 export async function storedCopy(parts: StoredParts, { record, domain, target }: Stored): Promise<Copy> {
   try {
     return await makeCopy(parts, record, domain, target)
   } catch (error) {
     if (!(error instanceof RenderError)) throw error
     const content = { ...record.content, template: null }
-    return makeCopy(parts, { ...record, content }, domain, target)
+    const { messageIdTemplate: _, ...summary } = record.summary
+    return makeCopy(parts, { ...record, content, summary }, domain, target)
   }
 }
 
@@ -90,7 +94,7 @@ export async function storedMessage(
     'Content-Transfer-Encoding': header('content-transfer-encoding'),
     'Content-Type': header('content-type'),
     From: summary.from,
-    'Message-Id': `<${record.messageId}>`,
+    'Message-Id': `<${copy.about.messageId}>`,
     'Mime-Version': header('mime-version'),
     Subject: summary.subject,
     To: summary.to,
@@ -136,7 +140,7 @@ function storedFiles({ content }: MessageRecord): ShownFile[] {
     }))
   }
   return mimeFiles(content).map((leaf) => ({
-    disposition: leaf.contentId !== null && leaf.disposition !== 'attachment' ? 'inline' : 'attachment',
+    disposition: isInline(leaf) ? 'inline' : 'attachment',
     filename: leaf.filename,
     contentType: leaf.type,
     sizeBytes: leaf.sizeBytes,

@@ -3,9 +3,9 @@
  * text, html and AMP; for a MIME message the text parts in it, found by their places and decoded.
  */
 import type { MaybePromise } from '../base/cache.ts'
-import type { Chunk, MimeMessage } from '../base/mime-message.ts'
-import { chunkSize } from '../base/mime-message.ts'
+import { type Chunk, chunkSize, type MimeMessage, readChunk, sliceChunk } from '../base/mime-message.ts'
 import { composeMessage, type EncodedFile, encodeFile } from '../mime/compose.ts'
+import { makeFit } from '../mime/downgrade.ts'
 import type { MimeLeaf } from '../mime/part-map.ts'
 import { splitMessage } from '../mime/split.ts'
 import type { EncodedText } from '../mime/transfer-encoding.ts'
@@ -15,9 +15,7 @@ import {
   type MessageContent,
   type MimeContent,
   type PartsContent,
-  readChunk,
   type StoredFile,
-  sliceChunk,
   storedChunk,
 } from './content.ts'
 import type { LargeTexts } from './large-texts.ts'
@@ -168,8 +166,24 @@ export async function composeMime(
     at = leaf.end
   }
   take(at, content.body.sizeBytes)
-  return { fields, body: chunks, composed: false }
+  const composed = { fields, body: chunks, composed: false }
+  return content.leaves.some(({ longLine }) => longLine) ? inShortLines(content, composed) : composed
 }
+
+/**
+ * Lines over 998 bytes go no further than the first server that counts them (RFC 5322 §2.1.1). What somebody else has
+ * signed stays as it is.
+ */
+async function inShortLines(content: MimeContent, composed: Composed): Promise<Composed> {
+  if (content.headers.some(([name]) => isSignature(name))) return composed
+  const given = composed.fields ?? content.headers.flatMap(([, , raw]) => raw ?? [])
+  const { headers } = splitMessage(Buffer.from(`${given.join('\r\n')}\r\n\r\n`))
+  const fit = await makeFit(headers, composed.body, 'short-lines')
+  return fit?.changed ? { ...composed, fields: fit.fields ?? composed.fields, body: fit.body } : composed
+}
+
+/** A signature over the body by somebody else (RFC 6376 §3.5): a changed body would break it. */
+export const isSignature = (name: string) => name.toLowerCase() === 'dkim-signature'
 
 /** Fields that a re-encoded part gets anew; the others, Content-Id and Content-Disposition, stay. */
 const CONTENT_FIELD = /^(?:content-type|content-transfer-encoding)[ \t]*:/i

@@ -44,7 +44,8 @@ function encodeTextBytes(bytes: Buffer): EncodedText {
   return plain ? { encoding: '7bit', content: bytes } : encodeEightBit(bytes)
 }
 
-function encodeEightBit(bytes: Buffer): EncodedText {
+/** Encodes text in whatever charset, its line ends CRLF: quoted-printable or base64, whichever is shorter. */
+export function encodeEightBit(bytes: Buffer): { encoding: TransferEncoding; content: Buffer } {
   const base64Bytes = base64Size(bytes.length)
   if (quotedPrintableSizeMin(bytes) < base64Bytes) {
     const content = encodeQuotedPrintable(bytes)

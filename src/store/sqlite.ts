@@ -22,7 +22,8 @@ import {
 } from 'kysely'
 import { PassingMap } from '../base/passing.ts'
 import { type Checkpoints, createCheckpoints } from './checkpoints.ts'
-import { migrate } from './migrate.ts'
+import { ownLeaseTimes } from './lease-times.ts'
+import { type BeforeMigrations, migrate, unmigrated } from './migrate.ts'
 import { createPacker, type PackedUnits } from './packed-units.ts'
 import type { Schema } from './schema.ts'
 import type {
@@ -44,37 +45,50 @@ import {
 } from './store.ts'
 import { type UnitJob, WriterQueue } from './writer-queue.ts'
 
+const LOCK_NAME = 'lock.db'
 const SQLITE_FULL = 13
 const SQLITE_BUSY = 5
 const SQLITE_IOERR = 10
 const SQLITE_READONLY = 8
 
 /** Opens (or makes) the database in `folder`. @throws StoreUnavailable when another process has it. */
-export async function openSqlite(folder: string): Promise<Store> {
+export async function openSqlite(
+  folder: string,
+  { beforeMigrations }: { beforeMigrations?: BeforeMigrations } = {},
+): Promise<Store> {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const lock = lockFolder(folder)
   const file = join(folder, 'sendwright.db')
+  makePrivately(file)
+  const lock = lockFolder(folder)
   const writer = createConnection(file, 'writer')
-  await migrate({
-    kind: 'sqlite',
-    run: async (sql) => void (await writer.ask({ kind: 'script', sql })),
-    applied: async () => {
-      const [reply] = await writer.ask({
-        kind: 'single',
-        statement: { sql: 'SELECT version FROM schema_versions', values: [] },
-      })
-      return resultsOf(reply).flatMap((result) => result.rows.map((row) => row['version'] as number))
-    },
-  }).catch(async (error) => {
+  const rows = async (sql: string) => {
+    const [reply] = await writer.ask({ kind: 'single', statement: { sql, values: [] } })
+    return resultsOf(reply).flatMap((result) => result.rows)
+  }
+  try {
+    await beforeMigrations?.(unmigrated('sqlite', rows))
+    await migrate({
+      kind: 'sqlite',
+      run: async (sql) => void (await writer.ask({ kind: 'script', sql })),
+      applied: async () =>
+        (await rows('SELECT version FROM schema_versions')).map((row) => row['version'] as number),
+    })
+  } catch (error) {
     await writer.end()
     lock.close()
     throw error
-  })
+  }
   return createSqliteStore(file, writer, createConnection(file, 'reader'), () => lock.close())
 }
 
-function lockFolder(folder: string): DatabaseSync {
-  const lock = new DatabaseSync(join(folder, 'lock.db'), { timeout: 0 })
+/** SQLite would make a database by the umask alone; what it adds to one gets the database's own mode. */
+const makePrivately = (file: string) => closeSync(openSync(file, 'a', 0o600))
+
+/** Takes the data folder for this process. @throws StoreUnavailable when another one has it */
+export function lockFolder(folder: string): { close(): void } {
+  const file = join(folder, LOCK_NAME)
+  makePrivately(file)
+  const lock = new DatabaseSync(file, { timeout: 0 })
   try {
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
   } catch (error) {
@@ -234,6 +248,7 @@ function createSqliteStore(file: string, writer: Connection, reader: Connection,
   })
   return {
     kind: 'sqlite',
+    leaseTimes: ownLeaseTimes,
     db,
     commit: (unit, order) => queue.commit(unit, order),
     read: async (statement) => {

@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import pino from 'pino'
 import { systemClock } from '../../src/base/clock.ts'
+import { createFaultLog } from '../../src/base/fault-log.ts'
 import { startSmtpListener } from '../../src/inbound/listener.ts'
 import { Refusal } from '../../src/inbound/replies.ts'
 import { type MailTransaction, SMTP_LIMITS } from '../../src/inbound/session.ts'
@@ -72,6 +73,7 @@ export async function startFuzzRig(folder: string): Promise<FuzzRig> {
       blobs,
       clock: systemClock,
       log,
+      faults: createFaultLog(systemClock),
     },
   })
   return {
