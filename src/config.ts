@@ -32,6 +32,8 @@ export interface Config {
   smtpConnectionsPerIpMax: number
   smtpIdleMs: number
   smtpMessagesPerConnectionMax: number
+  /** Of one client address, on each HTTP listener; not of trusted proxies. */
+  httpConnectionsPerIpMax: number
   /** Listener with TLS for everything that the plain one serves; null: none. */
   httpsPort: number | null
   /** The certificate authority for tracking hosts; null: no certificates are ordered. */
@@ -67,6 +69,8 @@ export interface Config {
   eventRetentionDays: number
   /** Space that events may take, about; null: no limit. Never cuts into the last 3 days. */
   eventRetentionBytes: number | null
+  /** Days that rows of the audit log are kept. */
+  auditRetentionDays: number
   /** Which attempts keep their SMTP dialogue. */
   transcripts: 'failures' | 'all' | 'off'
   /** Below this much free space in the data folder nothing is accepted. */
@@ -194,6 +198,12 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
       wholeNumber(1, 1_000_000, 'messages'),
       () => 1_000,
     ),
+    // A program that sends a batch with one call per message, all at a time, opens as many.
+    httpConnectionsPerIpMax: setting(
+      'HTTP_MAX_CONNECTIONS_PER_IP',
+      wholeNumber(1, 100_000, 'connections'),
+      () => 1_000,
+    ),
     httpsPort: optional('HTTPS_PORT', portNumber),
     acme: acmeDirectory === null ? null : { directory: acmeDirectory, email: acmeEmail },
     dataFolder: setting('DATA', path, () => resolve('data')),
@@ -218,6 +228,7 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     webhookRetryDelivered: setting('WEBHOOK_RETRY_DELIVERED', flag, () => false),
     eventRetentionDays: setting('EVENT_RETENTION_DAYS', wholeNumber(3, 3650, 'days'), () => 30),
     eventRetentionBytes: optional('EVENT_RETENTION_MEGABYTES', megabytes),
+    auditRetentionDays: setting('AUDIT_RETENTION_DAYS', wholeNumber(30, 3650, 'days'), () => 400),
     transcripts: setting('TRANSCRIPTS', oneOf(['failures', 'all', 'off'] as const), () => 'failures'),
     freeSpaceMinBytes: setting('FREE_SPACE_MIN', byteCount, () => 100 * MEGABYTE),
     rateLimit: setting('RATE_LIMIT', rateLimit, () => 100),
@@ -280,23 +291,33 @@ const DEFAULT_WEBHOOK_SCHEDULE_MS = [5, 10, 15, 60, 120, 240].map((minutes) => m
 /** Those that large receivers use. */
 const DEFAULT_DNSBL_ZONES = ['zen.spamhaus.org', 'bl.spamcop.net']
 
+/**
+ * A value as a fault shows it. What may be a secret is left out: all before an "@", a host with a password or a
+ * port that is none, and what follows a "?" or "#".
+ */
+const quoted = (text: string) =>
+  `"${text
+    .replace(/^.*@/s, '***@')
+    .replace(/\/\/[^/:]*:(?!\d+(?:[/?#]|$)).*/s, '//***')
+    .replace(/[?#].*$/s, '?***')}"`
+
 const path = (text: string) => resolve(text)
 
 function portNumber(text: string): number {
   const port = Number(text)
-  if (!/^\d+$/.test(text) || port > 65_535) throw new Error(`"${text}" is not a port (0 to 65535)`)
+  if (!/^\d+$/.test(text) || port > 65_535) throw new Error(`${quoted(text)} is not a port (0 to 65535)`)
   return port
 }
 
 function hostName(text: string): string {
   if (isIP(text) === 0 && !/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(text)) {
-    throw new Error(`"${text}" is not a host name or address`)
+    throw new Error(`${quoted(text)} is not a host name or address`)
   }
   return text.toLowerCase()
 }
 
 function dnsName(text: string): string {
-  if (isIP(text) !== 0) throw new Error(`"${text}" is an address; a host name is needed`)
+  if (isIP(text) !== 0) throw new Error(`${quoted(text)} is an address; a host name is needed`)
   return hostName(text)
 }
 
@@ -310,7 +331,7 @@ function dnsHost(url: string): string {
 function baseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) {
-    throw new Error(`"${text}" is not an http(s) address such as https://mail.example.com`)
+    throw new Error(`${quoted(text)} is not an http(s) address such as https://mail.example.com`)
   }
   return url.href.replace(/\/$/, '')
 }
@@ -321,13 +342,14 @@ function acmeUrl(text: string): string {
   const isLocal = url !== null && /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
   const isUsable = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLocal)
   if (!url || !isUsable || url.username || url.hash) {
-    throw new Error(`"${text}" is not the https address of an ACME directory`)
+    throw new Error(`${quoted(text)} is not the https address of an ACME directory`)
   }
   return url.href
 }
 
 function mailAddress(text: string): string {
-  if (!/^[^\s@,?]{1,64}@[a-z0-9.-]{1,253}$/i.test(text)) throw new Error(`"${text}" is not a mail address`)
+  if (!/^[^\s@,?]{1,64}@[a-z0-9.-]{1,253}$/i.test(text))
+    throw new Error(`${quoted(text)} is not a mail address`)
   return text
 }
 
@@ -346,7 +368,7 @@ const secretText = (lengthMin: number) => (text: string) => {
 
 function headerPrefix(text: string): string {
   if (!/^[A-Za-z][A-Za-z0-9-]*-$/.test(text))
-    throw new Error(`"${text}" must be letters, digits, hyphens and end in "-"`)
+    throw new Error(`${quoted(text)} must be letters, digits, hyphens and end in "-"`)
   return text
 }
 
@@ -359,7 +381,7 @@ function realm(text: string): string {
 function origin(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   if (!url || url.origin !== text)
-    throw new Error(`"${text}" is not an origin such as https://app.example.com`)
+    throw new Error(`${quoted(text)} is not an origin such as https://app.example.com`)
   return text
 }
 
@@ -367,7 +389,8 @@ function deliveryMode(text: string): DeliveryMode {
   if (text === 'capture' || text === 'direct') return { kind: text }
   const url = URL.canParse(text) ? new URL(text) : null
   if (url?.protocol !== 'smtp:' || !url.hostname || (url.pathname !== '' && url.pathname !== '/')) {
-    throw new Error(`"${text}" is not capture, direct or smtp://[user:password@]host:port`)
+    // Not quoted, however it is misspelt: a password may stand anywhere in it.
+    throw new Error('is not capture, direct or smtp://[user:password@]host:port')
   }
   const auth = url.username
     ? { user: decodeURIComponent(url.username), password: decodeURIComponent(url.password) }
@@ -378,8 +401,9 @@ function deliveryMode(text: string): DeliveryMode {
 function sourceAddress(text: string): SourceAddress {
   const [rest = '', helo] = text.split('@')
   const [ip = '', kind] = rest.split('=')
-  if (isIP(ip) === 0) throw new Error(`"${ip}" is not an IP address`)
-  if (kind !== undefined && kind !== 'shared') throw new Error(`"${kind}" is not "shared"`)
+  if (isIP(ip) === 0) throw new Error(`${quoted(text)} does not begin with an IP address`)
+  if (kind !== undefined && kind !== 'shared')
+    throw new Error(`${quoted(text)} has something else than "shared" after the "="`)
   return { ip, shared: kind === 'shared', helo: helo === undefined ? null : hostName(helo) }
 }
 
@@ -388,7 +412,7 @@ const serverAddress =
   (text: string): Address => {
     const match = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?$/.exec(text)
     const ip = match?.[1] ?? match?.[2] ?? ''
-    if (isIP(ip) === 0) throw new Error(`"${text}" is not ip:port`)
+    if (isIP(ip) === 0) throw new Error(`${quoted(text)} is not ip:port`)
     return { host: ip, port: match?.[3] ? portNumber(match[3]) : defaultPort }
   }
 
@@ -399,7 +423,7 @@ function network(text: string): string {
     family === 0 ||
     (bits !== undefined && !(Number(bits) <= (family === 4 ? 32 : 128) && /^\d+$/.test(bits)))
   ) {
-    throw new Error(`"${text}" is not a network such as 10.0.0.0/8`)
+    throw new Error(`${quoted(text)} is not a network such as 10.0.0.0/8`)
   }
   return text
 }
@@ -409,14 +433,15 @@ const UNITS_MS: Record<string, number> = { s: 1000, m: MINUTE_MS, h: 60 * MINUTE
 /** `90s`, `10m`, `4h` in milliseconds. */
 function duration(text: string): number {
   const match = /^(\d+)([smh])$/.exec(text)
-  if (!match || Number(match[1]) === 0) throw new Error(`"${text}" is not a time such as 30s, 10m or 4h`)
+  if (!match || Number(match[1]) === 0)
+    throw new Error(`${quoted(text)} is not a time such as 30s, 10m or 4h`)
   return Number(match[1]) * (UNITS_MS[match[2] as string] as number)
 }
 
 const wholeNumber = (min: number, max: number, unit: string) => (text: string) => {
   const value = Number(text)
   if (!/^\d+$/.test(text) || value < min || value > max) {
-    throw new Error(`"${text}" is not a number of ${unit} from ${min} to ${max}`)
+    throw new Error(`${quoted(text)} is not a number of ${unit} from ${min} to ${max}`)
   }
   return value
 }
@@ -428,7 +453,7 @@ const MEGABYTE = 1024 * 1024
 /** `500m`, `2g` or a number of bytes. */
 function byteCount(text: string): number {
   const match = /^(\d{1,15})([kmg]?)$/i.exec(text)
-  if (!match) throw new Error(`"${text}" is not a size such as 500m or 2g`)
+  if (!match) throw new Error(`${quoted(text)} is not a size such as 500m or 2g`)
   return (
     Number(match[1]) *
     ({ '': 1, k: 1024, m: MEGABYTE, g: 1024 * MEGABYTE }[match[2]?.toLowerCase() ?? ''] ?? 1)
@@ -437,13 +462,16 @@ function byteCount(text: string): number {
 
 function rateLimit(text: string): number | null {
   if (text === 'off' || text === '0') return null
-  if (!/^\d+$/.test(text)) throw new Error(`"${text}" is not a number of requests per second, or off`)
+  if (!/^\d+$/.test(text)) throw new Error(`${quoted(text)} is not a number of requests per second, or off`)
   return Number(text)
 }
 
+/** All settings that are on or off take the same words. */
 function flag(text: string): boolean {
-  if (!/^(true|false)$/.test(text)) throw new Error(`"${text}" is neither true nor false`)
-  return text === 'true'
+  const word = text.toLowerCase()
+  if (/^(?:yes|true|on|1)$/.test(word)) return true
+  if (/^(?:no|false|off|0)$/.test(word)) return false
+  throw new Error(`${quoted(text)} is neither yes nor no`)
 }
 
 function tlsVersion(text: string): 'TLSv1.2' | 'TLSv1.3' {
@@ -452,16 +480,14 @@ function tlsVersion(text: string): 'TLSv1.2' | 'TLSv1.3' {
 
 /** Loopback alone unless told otherwise: what never leaves the machine needs no TLS. */
 function authWithoutTls(text: string): Config['smtpAuthWithoutTls'] {
-  return /^[yt1]/.test(oneOf(['yes', 'true', '1', 'no', 'false', '0'])(text.toLowerCase()))
-    ? 'anyone'
-    : 'nobody'
+  return flag(text) ? 'anyone' : 'nobody'
 }
 
 const oneOf =
   <const V extends string>(values: readonly V[]) =>
   (text: string): V => {
     const found = values.find((value) => value === text)
-    if (found === undefined) throw new Error(`"${text}" is not one of ${values.join(', ')}`)
+    if (found === undefined) throw new Error(`${quoted(text)} is not one of ${values.join(', ')}`)
     return found
   }
 
@@ -476,7 +502,7 @@ function sandboxRecipient(text: string): string {
   try {
     return text.startsWith('@') ? `@${toAsciiDomain(text.slice(1))}` : addressKey(parseMailbox(text))
   } catch {
-    throw new Error(`"${text}" is not an address, @domain or *`)
+    throw new Error(`${quoted(text)} is not an address, @domain or *`)
   }
 }
 

@@ -2,6 +2,8 @@
 import { restartTuned } from './cli/processor.ts'
 import { CommandError } from './cli/usage.ts'
 import { ConfigError } from './config.ts'
+import { PRIVATE_UMASK } from './store/private-files.ts'
+import { SecretFault } from './store/secret-file.ts'
 import { StoreUnavailable, UnknownSchema } from './store/store.ts'
 
 const USAGE = `sendwright <command>
@@ -34,6 +36,7 @@ const COMMANDS: Record<string, (args: string[]) => Promise<void>> = {
 }
 
 async function main([name = 'help', ...args]: string[]): Promise<number> {
+  process.umask(PRIVATE_UMASK)
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   if (!command) {
     const asked = ['help', '--help', '-h'].includes(name)
@@ -44,7 +47,7 @@ async function main([name = 'help', ...args]: string[]): Promise<number> {
     await command(args)
     return 0
   } catch (error) {
-    const expected = [CommandError, ConfigError, StoreUnavailable, UnknownSchema].some(
+    const expected = [CommandError, ConfigError, SecretFault, StoreUnavailable, UnknownSchema].some(
       (type) => error instanceof type,
     )
     const said = error instanceof StoreUnavailable ? error.detail : (error as Error).message

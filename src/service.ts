@@ -4,15 +4,19 @@
  */
 import { uptime } from 'node:os'
 import type { Logger } from 'pino'
-import { auditRoutes } from './accounts/audit.ts'
+import { createAuditLog } from './accounts/audit.ts'
+import { auditRoutes } from './accounts/audit-routes.ts'
 import { credentialRoutes } from './accounts/credential-routes.ts'
+import { createFailedSignIns } from './accounts/failed-sign-ins.ts'
 import { ensureFirstAccount, type FirstAccount } from './accounts/first-start.ts'
 import { createKeys } from './accounts/keys.ts'
 import { localKey } from './accounts/local-key.ts'
 import { accountRoutes } from './accounts/routes.ts'
 import { createSessions, type Sessions } from './accounts/sessions.ts'
 import { backupRoutes } from './backup/routes.ts'
+import { createByteBudget } from './base/byte-budget.ts'
 import { type Clock, systemClock } from './base/clock.ts'
+import { bodiesBytes, memoryBytes } from './base/memory.ts'
 import { createSteadyClock } from './base/steady-clock.ts'
 import { startBackups } from './composition/backup.ts'
 import { startBounces } from './composition/bounces.ts'
@@ -21,7 +25,7 @@ import type { Closers, SendingOverrides } from './composition/core.ts'
 import { createCounters } from './composition/counters.ts'
 import { startDomains } from './composition/domains.ts'
 import { startEventIndex } from './composition/event-index.ts'
-import { createAuthenticator, createHttp, createLimiter } from './composition/http.ts'
+import { auditedAttempts, createAuthenticator, createHttp, createLimiter } from './composition/http.ts'
 import { startLists } from './composition/lists.ts'
 import { DRAIN_MS, guarded, startMail } from './composition/mail.ts'
 import { startOutgoing } from './composition/outgoing.ts'
@@ -49,8 +53,10 @@ import { queueRoutes } from './queue/routes.ts'
 import { createQueueTotals } from './queue/totals.ts'
 import { openBlobs } from './store/blobs.ts'
 import { watchFreeSpace } from './store/free-space.ts'
-import { openStore } from './store/open-store.ts'
-import { createSealer, loadSecret } from './store/sealing.ts'
+import { openInstallation } from './store/installation.ts'
+import { ownLeaseTimes } from './store/lease-times.ts'
+import { exposureSentence, makePrivate } from './store/private-files.ts'
+import { boundedSpool, spaceOf } from './store/spool-space.ts'
 import { policyRoutes } from './suppressions/policy.ts'
 import { suppressionRoutes } from './suppressions/routes.ts'
 import { createSuppressions } from './suppressions/service.ts'
@@ -77,8 +83,20 @@ export interface ServiceOverrides {
   random?: () => number
   /** Free bytes of the disk that the data folder is on. */
   freeBytes?: () => Promise<number>
+  /** Of the machine, or of the control group. */
+  memoryBytes?: number
+  /** Addresses whose failed logins and wrong keys do not count. Default: loopback. */
+  isExempt?: (address: string) => boolean
   /** Other areas as sending sees them. */
   sending?: SendingOverrides
+}
+
+/** Before anything in the data folder is read: says what was open to other users, and what still is. */
+async function keepFilesPrivate(folder: string, log: Logger): Promise<void> {
+  const { mended, left } = await makePrivate(folder)
+  for (const { path, mode } of mended)
+    log.warn({ path, mode: mode.toString(8) }, 'other users had access to a file; it is private now')
+  for (const file of left) log.warn({ path: file.path, mode: file.mode.toString(8) }, exposureSentence(file))
 }
 
 /** Starts the whole service. What was opened before a failing step is closed again. */
@@ -103,9 +121,10 @@ export async function startService(
     }
   }
   try {
-    const secret = loadSecret(config.secret, config.dataFolder)
-    const sealer = createSealer(secret)
-    const store = await openStore(config, {
+    await keepFilesPrivate(config.dataFolder, log)
+    const { store, sealer, secret } = await openInstallation(config, {
+      // A test's clock turns while the database's does not.
+      ...(overrides.clock && { leaseTimes: ownLeaseTimes }),
       onFault: (fault) => log.error({ err: fault }, fault.detail),
     })
     open.push(() => store.close())
@@ -138,6 +157,7 @@ export async function startService(
       },
       config.apiKey,
     )
+    const memory = overrides.memoryBytes ?? memoryBytes()
     const core = {
       config,
       log,
@@ -145,10 +165,13 @@ export async function startService(
       random,
       store,
       blobs,
+      spool: boundedSpool(blobs, spaceOf(config.dataFolder, config.freeSpaceMinBytes)),
       space,
       sealer,
       domains,
       firstAccountId: first.accountId,
+      bodiesIn: createByteBudget(bodiesBytes(memory), clock),
+      bodiesOut: createByteBudget(bodiesBytes(memory), clock),
     }
     const templating = startTemplates(core, open)
     const sendingTemplates = sendTemplates(templating.templates, templating.renderer)
@@ -177,8 +200,21 @@ export async function startService(
     startEventIndex(core, open)
     const authenticator = createAuthenticator(keys, sessions, localKey(sealer), first.accountId)
     const limiter = createLimiter(core)
-    const failedAttempts = createFailedAttempts(clock)
-    const http = createHttp(core, authenticator, limiter, failedAttempts, parts.idempotency, certificates)
+    const failedAttempts = createFailedAttempts(clock, overrides.isExempt)
+    const audit = createAuditLog({ store, clock, log, retentionDays: config.auditRetentionDays })
+    audit.start()
+    open.push(() => audit.stop())
+    const failedSignIns = createFailedSignIns({ store, clock, log, firstAccountId: first.accountId })
+    open.push(() => failedSignIns.close())
+    const http = createHttp(
+      core,
+      authenticator,
+      limiter,
+      auditedAttempts(failedAttempts, failedSignIns),
+      parts.idempotency,
+      certificates,
+      audit,
+    )
     const domainParts = await startDomains(
       core,
       parts,
@@ -248,6 +284,9 @@ export async function startService(
       ...accountRoutes({
         keys,
         sessions,
+        failedAttempts,
+        audit,
+        failedSignIns,
         publicUrl: config.publicUrl,
         ownsDomain: async (accountId, name) => (await domains.byName(name))?.accountId === accountId,
         describeSystem: () => describeSystem(core),
@@ -265,7 +304,7 @@ export async function startService(
       tokens: tracking.tokens,
       unsubscriber: visits.unsubscriber,
     })
-    const smtp = await startSmtp(core, parts, limiter, failedAttempts, reception)
+    const smtp = await startSmtp(core, parts, limiter, failedAttempts, reception, failedSignIns)
     open.push(() => smtp.close(DRAIN_MS))
     await outgoing.start()
     await parts.delivery.start()

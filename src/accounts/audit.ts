@@ -1,105 +1,127 @@
 /**
- * The audit log: one row per change made through the API, written in the transaction of the change, so that
- * neither is ever there without the other (own-operations.md section 6).
+ * The audit log: who changed what, when and from where, one row per change (decision 51).
+ *
+ * 1. The HTTP layer opens a row before an operation that changes something runs, and settles it with the status of
+ *    the answer. A row without a status is of a process that ended in between: the change may have been made.
+ * 2. Operations that can put their row into the transaction of the change do that instead.
+ * 3. Failed sign-ins are counted and written once a minute (failed-sign-ins.ts).
+ *
+ * Rows older than the retention are removed from the oldest on.
  */
+import type { Logger } from 'pino'
+import type { Clock, Timer } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
+import type { AuditEntry, AuditLog as CallLog } from '../http/audit.ts'
 import type { Caller } from '../http/auth.ts'
-import { formatRfc3339 } from '../http/dates.ts'
-import { type Operation, operation } from '../http/operation.ts'
-import { limitOf, pageName, pivotPaging } from '../http/paging.ts'
+import type { AuditRow } from '../store/schema.ts'
 import { insert, type Statement, type Store } from '../store/store.ts'
 
-/** Who makes a change and from where; every handler has both. */
+/** Who makes a change and from where; every handler has all of it. */
 export interface Actor {
-  caller: Caller
+  caller: Pick<Caller, 'accountId' | 'keyId' | 'parentAccountId'>
   remoteAddress: string
+  requestId: string
 }
 
 /** `action`: `<thing>.<verb>`, such as `bounces.add`; `subject`: what it was done to, such as the domain. */
 export interface Change {
   action: string
   subject: string
-  /** Kept as JSON; the caller bounds it. */
+  /** Kept as JSON; the caller bounds it and leaves secrets out. */
   detail: unknown
+  /** Of the answer; null: not known yet. Default 200. */
+  status?: number | null
+}
+
+export interface AuditLog extends CallLog {
+  /** Commits the row of a change by itself, where its own transaction cannot take it. */
+  record(actor: Actor, change: Change): Promise<void>
+  /** Removes what is too old, in steps. */
+  removeOld(): Promise<void>
+  start(): void
+  stop(): void
 }
 
 /** The row of one change, for the transaction that makes it. `now`: Unix milliseconds. */
 export function auditStatement(actor: Actor, change: Change, now: number): Statement {
-  return insert('audit', {
+  return insert('audit', rowOf(actor, change, now))
+}
+
+function rowOf({ caller, remoteAddress, requestId }: Actor, change: Change, now: number): AuditRow {
+  return {
     id: newId(now),
-    account_id: actor.caller.accountId,
-    key_id: actor.caller.keyId,
-    remote_address: actor.remoteAddress,
+    account_id: caller.accountId,
+    key_id: caller.keyId,
+    remote_address: remoteAddress,
     action: change.action,
     subject: change.subject,
     detail_json: JSON.stringify(change.detail),
     created_at: Math.floor(now),
-  })
+    request_id: requestId || null,
+    parent_account_id: caller.parentAccountId ?? null,
+    status: change.status === undefined ? 200 : change.status,
+  }
 }
 
-const PATH = '/sendwright/v1/audit'
-const PAGE_SIZE = 100
-const PAGE_SIZE_MAX = 1000
+const DAY_MS = 86_400_000
+const REMOVE_EVERY_MS = 3_600_000
+/** Rows removed at a time, so that nobody waits long for the writer. */
+const REMOVE_ROWS = 500
 
-/** GET /sendwright/v1/audit: newest first, `id` being the pivot of `next` and `previous`. */
-export function auditRoutes(store: Store, baseUrl: string): Operation[] {
-  return [
-    operation({
-      method: 'GET',
-      path: PATH,
-      id: 'listAudit',
-      tag: 'Audit log',
-      summary: 'List changes made through the API, newest first',
-      auth: { area: 'account', access: 'read' },
-      params: [
-        { name: 'limit', type: 'integer', description: 'Page size, 1 to 1000', default: PAGE_SIZE },
-        { name: 'page', type: 'string', description: 'first, next, previous or last' },
-        { name: 'id', type: 'string', description: 'Pivot of next and previous' },
-      ],
-      responses: { 200: { description: 'A page of changes' } },
-      async handler({ params, caller }) {
-        const limit = limitOf(params, { default: PAGE_SIZE, max: PAGE_SIZE_MAX, above: 'cut' })
-        const page = pageName(params)
-        const pivot = params.text('id')
-        const items = await listAudit(store, caller.accountId, { page, pivot, limit })
-        const paging = pivotPaging({
-          baseUrl,
-          path: PATH,
-          pivotName: 'id',
-          firstItem: items.at(0)?.id,
-          lastItem: items.at(-1)?.id,
-          pivot,
-          carry: { limit },
+export interface AuditLogParts {
+  store: Store
+  clock: Clock
+  log: Logger
+  retentionDays: number
+}
+
+export function createAuditLog({ store, clock, log, retentionDays }: AuditLogParts): AuditLog {
+  let timer: Timer | null = null
+  let stopped = false
+
+  async function open(entry: AuditEntry): ReturnType<CallLog['open']> {
+    const { action, subject, given } = entry
+    const row = rowOf(entry, { action, subject, detail: { given }, status: null }, clock.now())
+    await store.commit([insert('audit', row)])
+    return async ({ status, made }) => {
+      const name = Object.values(made).find((value) => typeof value === 'string')
+      const detail = Object.keys(made).length > 0 ? { given, made } : { given }
+      const sql = 'UPDATE audit SET status = ?, subject = ?, detail_json = ? WHERE id = ?'
+      // What has no name before it is made is named by its id.
+      const values = [status, subject || (name ?? ''), JSON.stringify(detail), row.id]
+      await store.commit([{ sql, values }]).catch((error: unknown) => {
+        log.error({ err: error, audit: row.id }, 'cannot note the outcome of a change in the audit log')
+      })
+    }
+  }
+
+  async function removeOld(): Promise<void> {
+    const sql = `DELETE FROM audit WHERE created_at < ? AND id IN (SELECT id FROM audit ORDER BY id LIMIT ${REMOVE_ROWS})`
+    for (;;) {
+      const oldest = Math.floor(clock.now() - retentionDays * DAY_MS)
+      const [result] = await store.commit([{ sql, values: [oldest] }])
+      if (stopped || (result?.affected ?? 0) < REMOVE_ROWS) return
+    }
+  }
+
+  function arm(): void {
+    timer = clock.setTimer(REMOVE_EVERY_MS, () => {
+      void removeOld()
+        .catch((error: unknown) => log.error({ err: error }, 'cannot remove old rows of the audit log'))
+        .finally(() => {
+          if (!stopped) arm()
         })
-        return { items, paging }
-      },
-    }),
-  ]
-}
+    })
+  }
 
-async function listAudit(
-  store: Store,
-  accountId: string,
-  { page, pivot, limit }: { page: string; pivot: string | undefined; limit: number },
-) {
-  const backwards = page === 'last' || (page === 'previous' && pivot !== undefined)
-  let rows = store.db
-    .selectFrom('audit')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .orderBy('id', backwards ? 'asc' : 'desc')
-    .limit(limit)
-  if (pivot !== undefined && page === 'next') rows = rows.where('id', '<', pivot)
-  if (pivot !== undefined && page === 'previous') rows = rows.where('id', '>', pivot)
-  const found = await rows.execute()
-  if (backwards) found.reverse()
-  return found.map((row) => ({
-    id: row.id,
-    key_id: row.key_id,
-    remote_address: row.remote_address,
-    action: row.action,
-    subject: row.subject,
-    detail: JSON.parse(row.detail_json) as unknown,
-    created_at: formatRfc3339(new Date(row.created_at)),
-  }))
+  return {
+    open,
+    record: async (actor, change) => void (await store.commit([auditStatement(actor, change, clock.now())])),
+    removeOld,
+    start: arm,
+    stop() {
+      stopped = true
+      timer?.cancel()
+    },
+  }
 }

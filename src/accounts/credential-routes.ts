@@ -54,6 +54,7 @@ export function credentialRoutes(credentials: Credentials, domains: DomainDirect
       path,
       aliases: [older],
       id: 'createCredentials',
+      audit: { given: ['login'] },
       tag: TAG,
       summary: 'Make SMTP logins, or set the passwords of existing ones',
       auth: WRITE,

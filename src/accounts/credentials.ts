@@ -7,7 +7,7 @@ import { parseMailbox } from '../mime/address.ts'
 import type { CredentialRow } from '../store/schema.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Store } from '../store/store.ts'
-import { hashPassword, verifyPassword } from './passwords.ts'
+import { DECOY_HASH, hashPassword, verifyPassword } from './passwords.ts'
 
 export interface NewCredential {
   /** Local part or full address. */
@@ -42,6 +42,8 @@ export interface Credentials {
   forgetDomain(domain: Pick<Domain, 'id'>): Promise<void>
   /** Null for an unknown login, a wrong password or none set; equally slow in every case. */
   authenticate(login: string, password: string): Promise<SmtpLogin | null>
+  /** The login of that name, with its account; null for none. */
+  known(login: string): Promise<{ accountId: string; login: string } | null>
   /** Whether a session's login still stands as it was. */
   stillValid(login: SmtpLogin): Promise<boolean>
 }
@@ -57,8 +59,6 @@ const PROVEN_MAX = 10_000
 export function createCredentials(store: Store, sealer: Sealer, clock: Clock): Credentials {
   /** Keyed digests of login, hash and password that matched, with the time they count to. */
   const proven = new Map<string, number>()
-  /** Verified against when there is no such login, so that the answer takes as long. */
-  const decoy = hashPassword(randomBytes(16).toString('hex'))
 
   const find = (login: string) =>
     store.db.selectFrom('credentials').selectAll().where('login', '=', login).executeTakeFirst()
@@ -72,7 +72,8 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
   async function matches(row: CredentialRow | undefined, password: string): Promise<boolean> {
     const hash = row?.password_hash ?? null
     if (!row || hash === null) {
-      await verifyPassword(password, await decoy)
+      // So that the answer takes as long.
+      await verifyPassword(password, DECOY_HASH)
       return false
     }
     const digest = sealer.mac('smtp-login', `${row.login}\0${hash}\0${password}`).toString('base64')
@@ -182,6 +183,10 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
         domainId: row.domain_id,
         changedAt: row.changed_at,
       }
+    },
+    async known(login) {
+      const row = await find(login.toLowerCase())
+      return row === undefined ? null : { accountId: row.account_id, login: row.login }
     },
     async stillValid(login) {
       const row = await find(login.login)

@@ -1,4 +1,5 @@
 /** What a new installation begins with: an account, its signing key, an admin key, an active sandbox domain. */
+import { sql } from 'kysely'
 import type { Clock } from '../base/clock.ts'
 import { randomHex } from '../base/ids.ts'
 import type { Sealer } from '../store/sealing.ts'
@@ -26,12 +27,25 @@ const SANDBOX_PARENT = 'sendwright.localhost'
 
 /**
  * Makes what is missing and nothing twice, so that a start which was cut off half-way is finished by the
- * next. `configuredKey` is the first admin key given by configuration; changing it adds a key.
+ * next. `configuredKey` is the first admin key given by configuration; changing it adds a key. Processes that start
+ * together on one database take turns.
  */
-export async function ensureFirstAccount(
+export function ensureFirstAccount(
   parts: FirstStartParts,
   configuredKey: string | null,
 ): Promise<FirstAccount> {
+  // SQLite's database has one process, and a transaction would hold its only writer.
+  if (parts.store.kind === 'sqlite') return makeMissing(parts, configuredKey)
+  return parts.store.transaction(async (tx) => {
+    await sql`SELECT pg_advisory_xact_lock(${FIRST_START_LOCK})`.execute(tx)
+    return makeMissing(parts, configuredKey)
+  })
+}
+
+/** Sets this lock apart from others in the database. */
+const FIRST_START_LOCK = 7_309_454
+
+async function makeMissing(parts: FirstStartParts, configuredKey: string | null): Promise<FirstAccount> {
   const { store, keys } = parts
   const accountId = await firstAccountId(parts)
   const sandbox = await store.db

@@ -6,6 +6,9 @@ import { equalSecrets, type Sealer } from '../store/sealing.ts'
 
 const PURPOSE = 'local-administration'
 
+/** Stands where a stored key has its id. */
+export const LOCAL_KEY_ID = 'local'
+
 export function localKeySecret(sealer: Sealer): string {
   return `local-${sealer.mac(PURPOSE, 'admin').toString('hex')}`
 }

@@ -2,25 +2,22 @@
  * Passwords that people choose: argon2id (RFC 9106) with the parameters that OWASP names as its first choice
  * for little memory. The text form names its parameters, so that they can be raised later.
  */
-import { type Argon2Parameters, argon2, randomBytes } from 'node:crypto'
-import { promisify } from 'node:util'
+import { randomBytes } from 'node:crypto'
 import { equalSecrets } from '../store/sealing.ts'
-
-const argon2Async = promisify(argon2) as (algorithm: string, parameters: Argon2Parameters) => Promise<Buffer>
+import { argon2id } from './hashing.ts'
 
 const MEMORY_KIB = 19_456
 const PASSES = 2
 const TAG_BYTES = 32
 const SALT_BYTES = 16
 
-/** `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<tag>`, base 64 without padding. */
+/** `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<tag>`, base 64 without padding. @throws TooManyWaiting */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES)
-  const tag = await derive(password, salt, MEMORY_KIB, PASSES)
-  return `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=1$${unpadded(salt)}$${unpadded(tag)}`
+  return textForm(salt, await derive(password, salt, MEMORY_KIB, PASSES))
 }
 
-/** Constant in time for one set of parameters; a text of another form matches nothing. */
+/** Constant in time for one set of parameters; a text of another form matches nothing. @throws TooManyWaiting */
 export async function verifyPassword(password: string, hash: string): Promise<boolean> {
   const match = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=1\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/.exec(hash)
   if (!match) return false
@@ -29,15 +26,15 @@ export async function verifyPassword(password: string, hash: string): Promise<bo
   return equalSecrets(derived, Buffer.from(tag, 'base64'))
 }
 
-function derive(password: string, nonce: Buffer, memory: number, passes: number): Promise<Buffer> {
-  return argon2Async('argon2id', {
-    message: Buffer.from(password),
-    nonce,
-    parallelism: 1,
-    tagLength: TAG_BYTES,
-    memory,
-    passes,
-  })
+function derive(password: string, salt: Buffer, memory: number, passes: number): Promise<Buffer> {
+  // Bytes of their own: a slice takes all of what it was cut from along to the thread.
+  const nonce = Uint8Array.from(salt)
+  return argon2id({ message: password, nonce, parallelism: 1, tagLength: TAG_BYTES, memory, passes })
 }
 
+const textForm = (salt: Buffer, tag: Buffer) =>
+  `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=1$${unpadded(salt)}$${unpadded(tag)}`
 const unpadded = (bytes: Buffer) => bytes.toString('base64').replaceAll('=', '')
+
+/** No password's. Verifying against it takes as long as against any other. */
+export const DECOY_HASH = textForm(Buffer.alloc(SALT_BYTES), Buffer.alloc(TAG_BYTES))

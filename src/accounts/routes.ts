@@ -1,18 +1,27 @@
 /** Signing in from a browser, API keys, and what the installation is (accounts.md section 4, own-operations.md). */
+import type { IncomingHttpHeaders } from 'node:http'
 import { BadRequest, Forbidden, NotFound, Unauthenticated } from '../base/errors.ts'
 import { type Caller, cookieValue, type Role, SESSION_COOKIE } from '../http/auth.ts'
 import { formatIsoLocal } from '../http/dates.ts'
-import { type Operation, operation } from '../http/operation.ts'
+import type { FailedAttempts } from '../http/failed-attempts.ts'
+import { type Context, type Operation, operation } from '../http/operation.ts'
 import { htmlReply, jsonReply } from '../http/reply.ts'
 import type { ApiKeyRow } from '../store/schema.ts'
+import type { AuditLog } from './audit.ts'
+import type { FailedSignIns } from './failed-sign-ins.ts'
 import { KEY_KINDS, KEY_ROLES, type KeyKind, type Keys } from './keys.ts'
-import { SESSION_LIFETIME_MS, type Sessions } from './sessions.ts'
+import { LOCAL_KEY_ID } from './local-key.ts'
+import { sessionRoutes } from './session-routes.ts'
+import type { Browser, SessionSource, Sessions } from './sessions.ts'
 
 const TAG = 'Account'
 
 export interface AccountRouteParts {
   keys: Keys
+  audit: Pick<AuditLog, 'record'>
+  failedSignIns: Pick<FailedSignIns, 'note'>
   sessions: Sessions
+  failedAttempts: FailedAttempts
   publicUrl: string
   /** Whether a domain belongs to an account. */
   ownsDomain(accountId: string, domainName: string): Promise<boolean>
@@ -20,10 +29,11 @@ export interface AccountRouteParts {
 }
 
 export function accountRoutes(parts: AccountRouteParts): Operation[] {
-  return [...sessionRoutes(parts), ...keyRoutes(parts)]
+  return [...signInRoutes(parts), ...sessionRoutes(parts.sessions), ...keyRoutes(parts)]
 }
 
-function sessionRoutes({ keys, sessions, publicUrl, describeSystem }: AccountRouteParts): Operation[] {
+function signInRoutes(parts: AccountRouteParts): Operation[] {
+  const { keys, sessions, failedAttempts, publicUrl, describeSystem, audit, failedSignIns } = parts
   const cookie = (secret: string, isSecure: boolean, maxAgeMs: number) =>
     `${SESSION_COOKIE}=${secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAgeMs / 1000}${isSecure ? '; Secure' : ''}`
   return [
@@ -31,25 +41,34 @@ function sessionRoutes({ keys, sessions, publicUrl, describeSystem }: AccountRou
       method: 'GET',
       path: '/login/{token}',
       id: 'redeemLoginLink',
+      audit: { by: 'operation' },
       tag: TAG,
       summary: 'Open a one-time link: starts a browser session',
+      description: 'HEAD, and GET by a browser that only fetches ahead, leave the link as it is.',
       auth: 'public',
       params: [],
-      responses: { 302: { description: 'To the dashboard' } },
-      async handler({ path, isSecure }) {
-        const accountId = await sessions.redeemLink(path.token)
-        if (!accountId) return htmlReply(LINK_USED, { status: 404, headers: PAGE_POLICY })
-        const secret = await sessions.open(accountId, 'admin')
+      responses: {
+        200: { description: 'Signed in; the cookie is set', contentType: 'text/html' },
+        404: { description: 'Used, or too old', contentType: 'text/html' },
+      },
+      async handler(context) {
+        const { path, isSecure, method, headers } = context
+        if (method === 'HEAD') return htmlReply('', { headers: PAGE_POLICY })
+        // A browser drops an answer like this, and asks again when somebody really opens the link.
+        if (isPrefetch(headers)) return htmlReply(NOT_YET, { status: 503, headers: PAGE_POLICY })
+        const opened = await redeem(path.token, context)
+        if (!opened) return htmlReply(LINK_USED, { status: 404, headers: PAGE_POLICY })
         // A cookie set on a cross-site navigation is kept, but a redirect would not send it (SameSite=Strict):
         // the page goes on by itself, as a navigation of our own site.
-        const headers = { ...PAGE_POLICY, 'set-cookie': cookie(secret, isSecure, SESSION_LIFETIME_MS) }
-        return htmlReply(SIGNED_IN, { headers })
+        const cookies = { 'set-cookie': cookie(opened.secret, isSecure, opened.lifetimeMs) }
+        return htmlReply(SIGNED_IN, { headers: { ...PAGE_POLICY, ...cookies } })
       },
     }),
     operation({
       method: 'POST',
       path: '/sendwright/v1/session',
       id: 'signIn',
+      audit: { by: 'operation' },
       tag: TAG,
       summary: 'Start a browser session with an API key',
       auth: 'public',
@@ -57,11 +76,10 @@ function sessionRoutes({ keys, sessions, publicUrl, describeSystem }: AccountRou
         { name: 'key', type: 'string', required: true, description: 'An API key that is not a sending key' },
       ],
       responses: { 200: { description: 'Signed in; the cookie is set' } },
-      async handler({ params, isSecure }) {
-        const holder = await keys.authenticate(params.required('key'))
-        if (!holder || holder.kind === 'domain' || holder.role === 'sending') throw new Unauthenticated()
-        const secret = await sessions.open(holder.accountId, holder.role)
-        const headers = { 'set-cookie': cookie(secret, isSecure, SESSION_LIFETIME_MS) }
+      async handler(context) {
+        const { params, isSecure } = context
+        const opened = await signIn(params.required('key'), context)
+        const headers = { 'set-cookie': cookie(opened.secret, isSecure, opened.lifetimeMs) }
         return jsonReply({ message: 'Signed in' }, { headers })
       },
     }),
@@ -69,13 +87,20 @@ function sessionRoutes({ keys, sessions, publicUrl, describeSystem }: AccountRou
       method: 'DELETE',
       path: '/sendwright/v1/session',
       id: 'signOut',
+      audit: { by: 'operation' },
       tag: TAG,
       summary: 'End the browser session',
       auth: 'public',
       params: [],
       responses: { 200: { description: 'Signed out' } },
-      async handler({ headers, isSecure }) {
+      async handler({ headers, isSecure, remoteAddress, requestId }) {
         const secret = cookieValue(headers, SESSION_COOKIE)
+        const session = secret && (await sessions.find(secret))
+        if (session) {
+          const { accountId, id } = session
+          const actor = { remoteAddress, requestId, caller: { accountId, keyId: id } }
+          await audit.record(actor, { action: 'session.close', subject: id, detail: {} })
+        }
         if (secret) await sessions.close(secret)
         return jsonReply({ message: 'Signed out' }, { headers: { 'set-cookie': cookie('', isSecure, 0) } })
       },
@@ -90,7 +115,7 @@ function sessionRoutes({ keys, sessions, publicUrl, describeSystem }: AccountRou
       params: [],
       responses: { 200: { description: 'The link' } },
       async handler({ caller }) {
-        return { url: `${publicUrl}/login/${await sessions.createLink(caller.accountId)}` }
+        return { url: `${publicUrl}/login/${await sessions.createLink(sourceOf(caller))}` }
       },
     }),
     operation({
@@ -105,7 +130,67 @@ function sessionRoutes({ keys, sessions, publicUrl, describeSystem }: AccountRou
       handler: async () => describeSystem(),
     }),
   ]
+
+  /** The session that a link opens; null for a link that counts no more. */
+  async function redeem(token: string, context: SignInContext) {
+    const source = await sessions.redeemLink(token)
+    const opened = source && (await open(source, 'link', context))
+    if (!opened) failedSignIns.note({ remoteAddress: context.remoteAddress, way: 'link' })
+    return opened
+  }
+
+  /** The session that a key opens. @throws Unauthenticated for a wrong key and one that only sends; TooManyRequests */
+  async function signIn(key: string, context: SignInContext) {
+    const { remoteAddress } = context
+    const holder = await keys.authenticate(key)
+    if (!holder) {
+      failedSignIns.note({ remoteAddress, way: 'session' })
+      failedAttempts.wrongKey(remoteAddress)
+      await failedAttempts.delay(remoteAddress)
+      throw new Unauthenticated()
+    }
+    const opened = await open({ accountId: holder.accountId, keyId: holder.keyId }, 'key', context)
+    if (opened) return opened
+    failedSignIns.note({ remoteAddress, way: 'session' })
+    throw new Unauthenticated()
+  }
+
+  /** The new session, once the sign-in is in the audit log: without a row nobody gets in. Null: no rights to sign in. */
+  async function open(source: SessionSource, by: 'link' | 'key', context: SignInContext) {
+    const opened = await sessions.open(source, browserOf(context))
+    if (!opened) return null
+    const { id, role, secret } = opened
+    const { remoteAddress, requestId } = context
+    const caller = { accountId: source.accountId, keyId: by === 'key' ? (source.keyId ?? id) : id }
+    try {
+      const change = { action: 'session.open', subject: id, detail: { by, role } }
+      await audit.record({ caller, remoteAddress, requestId }, change)
+    } catch (error) {
+      await sessions.close(secret).catch(() => {})
+      throw error
+    }
+    return opened
+  }
 }
+
+type SignInContext = Context<string, Caller | null>
+
+/** Whose rights a link has that this caller makes. */
+function sourceOf({ accountId, kind, keyId, sessionKeyId }: Caller): SessionSource {
+  if (kind === 'session') return { accountId, keyId: sessionKeyId ?? null }
+  return { accountId, keyId: keyId === LOCAL_KEY_ID ? null : keyId }
+}
+
+const browserOf = ({ remoteAddress, headers }: SignInContext): Browser => ({
+  remoteAddress,
+  userAgent: headers['user-agent'] ?? '',
+})
+
+/** `Sec-Purpose: prefetch;prerender` (HTML standard), and its older names. */
+const isPrefetch = (headers: IncomingHttpHeaders) =>
+  [headers['sec-purpose'], headers['purpose'], headers['x-moz']].some((purpose) =>
+    String(purpose ?? '').startsWith('prefetch'),
+  )
 
 /** No sandbox, which would keep the page from going on by itself. */
 const PAGE_POLICY = { 'content-security-policy': "default-src 'none'; frame-ancestors 'none'" }
@@ -121,6 +206,7 @@ const SIGNED_IN = page(
   '<a href="/">Continue</a>',
   '<meta http-equiv="refresh" content="0; url=/">',
 )
+const NOT_YET = page('Sign in', 'Open this link to sign in.')
 const LINK_USED = page(
   'Link used',
   'This link has been used or is too old. Run <code>sendwright login-link</code> for a new one.',
@@ -151,6 +237,7 @@ function keyRoutes({ keys, ownsDomain }: AccountRouteParts): Operation[] {
       method: 'POST',
       path: '/v1/keys',
       id: 'createKey',
+      audit: { given: ['role', 'kind', 'domain_name', 'user_id', 'email'], made: ['key.id'] },
       tag: TAG,
       summary: 'Make an API key; its secret is shown once',
       auth: { area: 'keys', access: 'write' },

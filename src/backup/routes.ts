@@ -1,5 +1,6 @@
 /** The way of `sendwright backup` into the running service. */
 import { isAbsolute } from 'node:path'
+import { LOCAL_KEY_ID } from '../accounts/local-key.ts'
 import { BadRequest, Forbidden, NotFound } from '../base/errors.ts'
 import type { Caller } from '../http/auth.ts'
 import { type Operation, operation } from '../http/operation.ts'
@@ -23,6 +24,7 @@ export function backupRoutes(backups: Backups | null): Operation[] {
       tag: TAG,
       summary: 'Make a backup in a folder of this machine; for the command line only',
       auth: { area: 'account', access: 'write' },
+      audit: { given: ['folder'] },
       params: [
         { name: 'folder', type: 'string', required: true, description: 'Absolute path, absent or empty' },
         { name: 'with_secret', type: 'boolean', description: 'Whether the sealing secret goes into it' },
@@ -63,5 +65,5 @@ export const WITH_POSTGRES =
  * (accounts/local-key.ts), never for an API key or a session.
  */
 function onlyHere(caller: Caller): void {
-  if (caller.keyId !== 'local') throw new Forbidden()
+  if (caller.keyId !== LOCAL_KEY_ID) throw new Forbidden()
 }

@@ -3,6 +3,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { BLOB_FOLDER, DATABASE_FILE, SECRET_FILE } from '../store/data-folder.ts'
+import { SECRET_MARK } from '../store/installation.ts'
 import { readMigrations } from '../store/migrate.ts'
 import { createSealer } from '../store/sealing.ts'
 import { counter, type Manifest, type OnProgress, readManifest, sha256Of } from './manifest.ts'
@@ -79,8 +80,8 @@ async function checkContents(
     }
     if (there.has(SECRET_FILE)) {
       const secret = (await readFile(join(folder, SECRET_FILE), 'utf8')).trim()
-      const sealed = database.prepare('SELECT signing_key_sealed FROM accounts').get()
-      if (sealed && !opens(secret, sealed['signing_key_sealed'] as Uint8Array))
+      const mark = database.prepare('SELECT value FROM installation WHERE name = ?').get(SECRET_MARK)
+      if (mark && !opens(secret, mark['value'] as Uint8Array))
         faults.push('The secret in it does not open what the database has sealed.')
     }
   } finally {
@@ -91,7 +92,7 @@ async function checkContents(
 
 function opens(secret: string, sealed: Uint8Array): boolean {
   try {
-    createSealer(secret).open('webhook-signing-key', sealed)
+    createSealer(secret).open(SECRET_MARK, sealed)
     return true
   } catch {
     return false

@@ -106,6 +106,9 @@ export class Unavailable extends ServiceError {
   }
 }
 
+/** Too many of the kind wait already; this one was not begun. */
+export class TooManyWaiting extends Unavailable {}
+
 /** Free space is under the configured floor, or the store refuses writes for lack of space. */
 export class InsufficientStorage extends ServiceError {
   readonly retrySeconds: number

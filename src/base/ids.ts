@@ -71,6 +71,14 @@ function encodeSortable(bytes: Uint8Array): string {
   return digits.toString('latin1', 0, length)
 }
 
+/** The lowest id that `newId` can make at a time, for ranges of ids by time. */
+export function firstIdAt(ms: number): string {
+  const bytes = Buffer.alloc(16)
+  const last = 2 ** 47 - 1
+  bytes.writeUIntBE(Math.min(Math.max(Math.floor(ms), 0), last) + TIME_OFFSET, 0, 6)
+  return encodeSortable(bytes)
+}
+
 const hexBytes = Buffer.alloc(POOLED_MAX_BYTES)
 
 /** `count` random bytes as lower-case hex. */

@@ -17,6 +17,8 @@ export interface LazyChunk {
    * collected.
    */
   openScratch?(): AsyncIterable<Uint8Array>
+  /** The bytes from `start` to before `end`, which are read without those before them. */
+  slice?(start: number, end: number): LazyChunk
 }
 
 export interface MimeMessage {
@@ -34,6 +36,18 @@ export interface MimeMessage {
 export function chunkSize(chunk: Chunk): number {
   return chunk instanceof Uint8Array ? chunk.byteLength : chunk.sizeBytes
 }
+
+/** Bytes at hand as a lazy chunk, so that nobody on their way copies all of them at once. */
+export function inPieces(bytes: Uint8Array): LazyChunk {
+  return {
+    sizeBytes: bytes.byteLength,
+    async *open() {
+      for (let at = 0; at < bytes.byteLength; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES)
+    },
+  }
+}
+
+const PIECE_BYTES = 256 * 1024
 
 /** Size in bytes as sent: header fields, the empty line, the body (RFC 1870 §3; without dot-stuffing). */
 export function messageSize(message: MimeMessage): number {
@@ -69,5 +83,37 @@ export async function messageBytes(message: MimeMessage): Promise<Buffer> {
     Buffer.from(`${message.headers.map((header) => `${header}\r\n`).join('')}\r\n`),
   ]
   for await (const bytes of readChunks(message.body)) parts.push(bytes)
+  return Buffer.concat(parts)
+}
+
+/** The bytes from `start` to before `end`; a lazy chunk stays lazy. */
+export function sliceChunk(chunk: Chunk, start: number, end: number): Chunk {
+  if (chunk instanceof Uint8Array) return chunk.subarray(start, end)
+  if (start === 0 && end === chunk.sizeBytes) return chunk
+  // A message has up to a thousand parts: each is read by itself, not with all that stands before it.
+  if (chunk.slice) return chunk.slice(start, end)
+  const slice: LazyChunk = { sizeBytes: end - start, open: () => readSlice(chunk.open(), start, end) }
+  if (chunk.openScratch) slice.openScratch = () => readSlice(scanChunk(chunk), start, end)
+  return slice
+}
+
+async function* readSlice(
+  pieces: AsyncIterable<Uint8Array>,
+  start: number,
+  end: number,
+): AsyncGenerator<Uint8Array> {
+  let at = 0
+  for await (const bytes of pieces) {
+    const wanted = bytes.subarray(Math.max(0, start - at), Math.max(0, end - at))
+    if (wanted.byteLength > 0) yield wanted
+    at += bytes.byteLength
+    if (at >= end) return
+  }
+}
+
+export async function readChunk(chunk: Chunk): Promise<Buffer> {
+  if (chunk instanceof Uint8Array) return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+  const parts: Uint8Array[] = []
+  for await (const bytes of chunk.open()) parts.push(bytes)
   return Buffer.concat(parts)
 }

@@ -4,7 +4,8 @@ import { BadRequest } from '../base/errors.ts'
 import { readMetricsQuery } from './metrics-query.ts'
 
 const NOW = Date.parse('2026-11-20T12:30:00Z')
-const read = (body: unknown) => readMetricsQuery(body, NOW)
+const KEEP_MS = 30 * 86_400_000
+const read = (body: unknown) => readMetricsQuery(body, NOW, KEEP_MS)
 const iso = (time: number) => new Date(time).toISOString()
 
 test('nothing given, or nothing said: 7 days by day, ten items, most first', () => {
@@ -61,7 +62,15 @@ test('what is not understood is a 400 that names it', () => {
     [{ pagination: { limit: 51 } }, 'limit must not exceed 50'],
     [{ pagination: { limit: 'x' } }, 'Invalid format for parameter limit: x'],
     [{ pagination: { skip: -1 } }, 'Invalid format for parameter skip: -1'],
-    [{ pagination: { sort: 'tag:asc' } }, 'invalid sort: tag:asc'],
+    [{ pagination: { sort: 'tag:asc' } }, 'sort should be either one of metrics or dimensions'],
+    [
+      { metrics: ['critical_bounce_count'], pagination: { sort: 'delivered_smtp_count:asc' } },
+      'sort should be either one of metrics or dimensions',
+    ],
+    [
+      { start: 'Mon, 01 Jan 2024 00:00:00 +0000', end: 'Tue, 02 Jan 2024 00:00:00 +0000' },
+      'Mon, 01 Jan 2024 00:00:00 +0000 is out of permitted log retention',
+    ],
     [{ pagination: { sort: 'classified_failures_count:up' } }, 'invalid sort: classified_failures_count:up'],
     [filter('foo', '=', ['x']), 'invalid attribute: foo'],
     [filter('timestamp', '=', ['x']), 'invalid attribute: timestamp'],

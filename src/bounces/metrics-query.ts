@@ -1,6 +1,6 @@
 /** Reads the request of the metrics operation (bounce-classification.md section 3; metrics-logs.md section 1). */
 import { BadRequest } from '../base/errors.ts'
-import { isGoZeroTime, parseDate } from '../http/dates.ts'
+import { formatRfc2822, isGoZeroTime, parseDate } from '../http/dates.ts'
 import { invalidFormat, isPlainObject, quotable, wordOf } from '../http/params.ts'
 
 export const DIMENSIONS = [
@@ -71,8 +71,11 @@ const VALUE_LENGTH_MAX = 500
 /** A decade: more than anything is kept. */
 const DURATION_MAX_MS = 3_653 * UNIT_MS.day
 
-/** @throws BadRequest naming what is not understood */
-export function readMetricsQuery(document: unknown, now: number): MetricsQuery {
+/**
+ * @param keepMs how long failures are kept
+ * @throws BadRequest naming what is not understood, or for a range that ends before everything that is kept
+ */
+export function readMetricsQuery(document: unknown, now: number, keepMs: number): MetricsQuery {
   const body = isPlainObject(document) ? document : {}
   const resolution = oneOf('resolution', textOf(body['resolution']) || 'day', ['day', 'hour'] as const)
   const unitMs = UNIT_MS[resolution]
@@ -83,6 +86,9 @@ export function readMetricsQuery(document: unknown, now: number): MetricsQuery {
     ? end - durationOf(duration)
     : (dateOf('start', body['start']) ?? end - DEFAULT_DAYS * UNIT_MS.day)
   if (from > end) throw new BadRequest('start must not be after end')
+  if (cut(end) + unitMs <= now - keepMs) {
+    throw new BadRequest(`${formatRfc2822(new Date(from))} is out of permitted log retention`)
+  }
   const dimensions = names('dimension', body['dimensions'], DIMENSIONS)
   const metrics = names('metric', body['metrics'], METRICS)
   const pagination = isPlainObject(body['pagination']) ? body['pagination'] : {}
@@ -157,8 +163,9 @@ function sortOf(
     return { column: metrics[0] ?? 'classified_failures_count', descending: true, asked }
   }
   const [name = '', order = 'asc', ...rest] = asked.split(':')
-  const column = [...dimensions, ...METRICS].find((known) => known === name)
-  if (column === undefined || !/^(asc|desc)$/i.test(order) || rest.length > 0) {
+  const column = [...dimensions, ...(metrics.length > 0 ? metrics : METRICS)].find((known) => known === name)
+  if (column === undefined) throw new BadRequest('sort should be either one of metrics or dimensions')
+  if (!/^(asc|desc)$/i.test(order) || rest.length > 0) {
     throw new BadRequest(`invalid sort: ${quotable(asked)}`)
   }
   return { column, descending: order.toLowerCase() === 'desc', asked }

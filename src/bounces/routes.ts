@@ -25,6 +25,8 @@ export interface BounceRouteParts {
   domains: DomainDirectory
   clock: Clock
   rules: RuleSet
+  /** How long classified failures are kept. */
+  keepMs: number
 }
 
 const PATH = '/v1/bounce-classification'
@@ -335,7 +337,7 @@ const METRICS_BODY = {
   },
 } as const
 
-function metricsRoute({ store, clock, rules }: BounceRouteParts): Operation {
+function metricsRoute({ store, clock, rules, keepMs }: BounceRouteParts): Operation {
   return operation({
     ...COMMON,
     method: 'POST',
@@ -346,10 +348,13 @@ function metricsRoute({ store, clock, rules }: BounceRouteParts): Operation {
     body: { description: 'What to count', schema: METRICS_BODY },
     responses: {
       200: { description: 'Groups that have failures' },
-      400: { description: 'An unknown dimension, metric, attribute, comparator or sort, a limit over 50' },
+      400: {
+        description:
+          'An unknown dimension, metric, attribute or comparator, a sort by what was not asked for, a limit over 50, a range before what is kept',
+      },
     },
     async handler({ params, caller }) {
-      const query = readMetricsQuery(params.json(), clock.now())
+      const query = readMetricsQuery(params.json(), clock.now(), keepMs)
       const scope = { accountId: caller.accountId, includeSubaccounts: query.includeSubaccounts }
       const { items, total } = await readMetrics(store, rules, scope, query)
       const { resolution, duration, dimensions, sort, skip, limit } = query

@@ -190,10 +190,12 @@ eachStore('metrics: every dimension, every comparator, deliveries beside failure
     delivery({ ago: 9 * DAY }),
   ])
   const ask = (body: object, scope = own) =>
-    readMetrics(store, rules, scope, readMetricsQuery(body, NOW)).then(({ items, total }) => {
-      assert.ok(total >= items.length)
-      return items as (Record<string, unknown> & { metrics: Record<string, number | null> })[]
-    })
+    readMetrics(store, rules, scope, readMetricsQuery(body, NOW, Number.POSITIVE_INFINITY)).then(
+      ({ items, total }) => {
+        assert.ok(total >= items.length)
+        return items as (Record<string, unknown> & { metrics: Record<string, number | null> })[]
+      },
+    )
   /** `[values of the dimensions, failures, deliveries]` of each item. */
   const found = async (dimensions: string[], scope = own, filter: object | null = null) =>
     (await ask({ dimensions, filter, pagination: { limit: 50 } }, scope)).map((item) => [
@@ -402,7 +404,7 @@ eachStore('too many groups are refused, not cut off', async (store) => {
       values: [],
     },
   ])
-  const query = readMetricsQuery({ dimensions: ['recipient-domain'] }, NOW)
+  const query = readMetricsQuery({ dimensions: ['recipient-domain'] }, NOW, Number.POSITIVE_INFINITY)
   await assert.rejects(
     readMetrics(store, rules, own, query),
     (error) => error instanceof BadRequest && /more than 20000 items/.test(error.message),

@@ -16,7 +16,7 @@ import { VERSION } from '../composition/system.ts'
 import { type Config, readConfig } from '../config.ts'
 import { DATABASE_FILE, refuseHalfRestored } from '../store/data-folder.ts'
 import { checkLog } from '../store/log-check.ts'
-import { loadSecret } from '../store/sealing.ts'
+import { readSecret, SecretFault } from '../store/secret-file.ts'
 import { lockFolder } from '../store/sqlite.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { createClient, NotReached } from './client.ts'
@@ -145,7 +145,8 @@ async function backUpHere(
   const lock = lockFolder(dataFolder)
   try {
     checkLog(join(dataFolder, DATABASE_FILE))
-    const secret = withSecret ? loadSecret(config.secret, dataFolder) : null
+    const secret = withSecret ? readSecret(config.secret, dataFolder) : null
+    if (withSecret && secret === null) throw new BackupError('There is no secret to back up.')
     return await runBackup({ dataFolder, target, secret, version: VERSION }, onProgress).result
   } finally {
     lock.close()
@@ -165,7 +166,9 @@ async function told(
   } catch (error) {
     bar?.write('\r\x1b[K')
     const said = error instanceof StoreUnavailable ? error.detail : (error as Error).message
-    const expected = [BackupError, CommandError, StoreUnavailable].some((type) => error instanceof type)
+    const expected = [BackupError, CommandError, SecretFault, StoreUnavailable].some(
+      (type) => error instanceof type,
+    )
     if (!expected) throw error
     if (json) process.stdout.write(`${JSON.stringify({ ok: false, error: said })}\n`)
     throw new CommandError(said)

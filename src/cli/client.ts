@@ -2,7 +2,8 @@
 
 import { localKeySecret } from '../accounts/local-key.ts'
 import { readConfig } from '../config.ts'
-import { createSealer, loadSecret } from '../store/sealing.ts'
+import { createSealer } from '../store/sealing.ts'
+import { readSecret, secretFile } from '../store/secret-file.ts'
 import { CommandError } from './usage.ts'
 
 /** No service answers at the configured address. */
@@ -15,7 +16,14 @@ export interface ServiceClient {
 
 export function createClient(env: NodeJS.ProcessEnv = process.env): ServiceClient {
   const config = readConfig(env)
-  const key = localKeySecret(createSealer(loadSecret(config.secret, config.dataFolder)))
+  const secret = readSecret(config.secret, config.dataFolder)
+  if (secret === null) {
+    const file = secretFile(config.dataFolder)
+    throw new CommandError(
+      `Cannot call the service: there is no secret in "${file}". The service makes it at its first start; is SENDWRIGHT_DATA the folder it was started with?`,
+    )
+  }
+  const key = localKeySecret(createSealer(secret))
   const host = config.host === '0.0.0.0' ? '127.0.0.1' : config.host === '::' ? '[::1]' : config.host
   const base = `http://${host}:${config.port}`
   const authorization = `Basic ${Buffer.from(`api:${key}`).toString('base64')}`

@@ -1,6 +1,6 @@
 /** `sendwright serve`: starts the service, says where it is, stops it on SIGTERM and SIGINT. */
 import { setFlagsFromString } from 'node:v8'
-import pino from 'pino'
+import pino, { type Logger } from 'pino'
 import { systemClock } from '../base/clock.ts'
 import { armFailPoint } from '../base/fail-point.ts'
 import { collectAtRest } from '../base/rest-collection.ts'
@@ -8,12 +8,14 @@ import { loadRules } from '../bounces/rules.ts'
 import { VERSION } from '../composition/system.ts'
 import { type Config, readConfig } from '../config.ts'
 import { type Service, startService } from '../service.ts'
+import { openFilesFault, openFilesNeeded, readOpenFiles } from '../system/open-files.ts'
 import { createHeapGrowth } from './heap-growth.ts'
 
 export async function serveCommand(): Promise<void> {
   const config = readConfig(process.env, { bounceRules: loadRules })
   if (config.testFailPoint !== null) armFailPoint(config.testFailPoint)
   const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime })
+  await warnOfOpenFiles(config, log)
   collectAtRest()
   const heap = createHeapGrowth(systemClock, setFlagsFromString)
   const service = await startService(config, log, { sending: { accepted: heap.accepted } })
@@ -30,6 +32,13 @@ export async function serveCommand(): Promise<void> {
   process.on('SIGINT', stop)
 }
 
+/** Said once, before anything fails for it. */
+async function warnOfOpenFiles(config: Config, log: Logger): Promise<void> {
+  const files = await readOpenFiles()
+  const fault = files && openFilesFault(files.limit, openFilesNeeded(config))
+  if (fault) log.warn(fault)
+}
+
 const MODES: Record<Config['delivery']['kind'], string> = {
   capture: 'capture (nothing leaves this machine; mail ends in the built-in inbox)',
   direct: "direct (mail goes to the recipients' own servers)",
@@ -39,7 +48,8 @@ const MODES: Record<Config['delivery']['kind'], string> = {
 /** What the first screen says: where everything is, a link to open, a command to paste. */
 async function welcome(config: Config, service: Service): Promise<string> {
   const { first, sessions } = service
-  const link = `${config.publicUrl}/login/${await sessions.createLink(first.accountId)}`
+  const token = await sessions.createLink({ accountId: first.accountId, keyId: null })
+  const link = `${config.publicUrl}/login/${token}`
   const key = first.newApiKey ?? config.apiKey
   const lines = [
     '',

@@ -16,12 +16,13 @@ export function startBounces({ config, store, domains, clock, log }: Core, open:
   const rules = loadRules(config.bounceRulesFile)
   log.info({ version: rules.version, rules: rules.rules.length }, 'bounce classification rules')
   const tell = createRefusalLog(rules, clock, log)
+  const keepMs = config.eventRetentionDays * DAY_MS
   const retention = createTicker({
     name: 'classified-failures',
     everyMs: RETENTION_EVERY_MS,
     clock,
     log,
-    work: (signal) => removeOldFailures(store, clock.now() - config.eventRetentionDays * DAY_MS, signal),
+    work: (signal) => removeOldFailures(store, clock.now() - keepMs, signal),
   })
   retention.start()
   open.push(() => retention.stop())
@@ -35,7 +36,7 @@ export function startBounces({ config, store, domains, clock, log }: Core, open:
     },
     forgetDomain: (domain: { accountId: string; name: string }) => removeFailuresOf(store, domain),
     recentRefusals: () => recentRefusals(store, rules, clock.now()),
-    routes: bounceRoutes({ store, domains, clock, rules }),
+    routes: bounceRoutes({ store, domains, clock, rules, keepMs }),
   }
 }
 

@@ -1,5 +1,6 @@
 /** What every part of the service is built from. */
 import type { Logger } from 'pino'
+import type { ByteBudget } from '../base/byte-budget.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Config } from '../config.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
@@ -16,10 +17,15 @@ export interface Core {
   random: () => number
   store: Store
   blobs: BlobStore
+  /** For what comes from outside: it ends at the floor of free space. */
+  spool: Pick<BlobStore, 'spool'>
   space: FreeSpace
   sealer: Sealer
   domains: DomainDirectory
   firstAccountId: string
+  /** Memory for large bodies on their way in, and for those on their way out. */
+  bodiesIn: ByteBudget
+  bodiesOut: ByteBudget
 }
 
 /** What is open, closed from the last to the first. */

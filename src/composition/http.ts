@@ -1,6 +1,9 @@
 /** Puts the HTTP server together. */
 import { join } from 'node:path'
+import type { AuditLog } from '../accounts/audit.ts'
+import type { FailedSignIns } from '../accounts/failed-sign-ins.ts'
 import type { Keys } from '../accounts/keys.ts'
+import { LOCAL_KEY_ID } from '../accounts/local-key.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import type { Authenticator } from '../http/auth.ts'
 import type { FailedAttempts } from '../http/failed-attempts.ts'
@@ -21,13 +24,15 @@ export function createAuthenticator(
 ): Authenticator {
   return {
     key(secret) {
-      if (local(secret)) return { accountId: firstAccountId, keyId: 'local', role: 'admin', kind: 'user' }
+      if (local(secret))
+        return { accountId: firstAccountId, keyId: LOCAL_KEY_ID, role: 'admin', kind: 'user' }
       return keys.authenticate(secret)
     },
     async session(cookie) {
       const session = await sessions.find(cookie)
       if (!session) return null
-      return { accountId: session.accountId, keyId: session.id, role: session.role, kind: 'session' }
+      const { accountId, id, role, keyId: sessionKeyId } = session
+      return { accountId, keyId: id, role, kind: 'session', sessionKeyId }
     },
     subaccount: async () => null,
     addressAllowed: () => true,
@@ -38,6 +43,17 @@ export function createAuthenticator(
 const NOT_READY: Record<StoreFault['kind'], string> = {
   damaged: 'The database is damaged; the log and "sendwright doctor" say what to do',
   disk: 'The disk of the database failed; restart the service once it works',
+}
+
+/** Wrong keys and cookies stand in the audit log, besides that they cost time. */
+export function auditedAttempts(attempts: FailedAttempts, failed: Pick<FailedSignIns, 'note'>) {
+  return {
+    ...attempts,
+    wrongKey(address: string) {
+      failed.note({ remoteAddress: address, way: 'api' })
+      attempts.wrongKey(address)
+    },
+  }
 }
 
 export function createLimiter({ config, clock }: Core): RateLimiter {
@@ -56,12 +72,13 @@ export function createLimiter({ config, clock }: Core): RateLimiter {
 }
 
 export function createHttp(
-  { config, log, clock, blobs, store }: Core,
+  { config, log, clock, spool, store, bodiesIn }: Core,
   authenticator: Authenticator,
   limiter: RateLimiter,
   failedAttempts: FailedAttempts,
   idempotency: Idempotency,
   certificates: Certificates,
+  audit: AuditLog,
 ): HttpServer {
   return createHttpServer({
     host: config.host,
@@ -76,12 +93,15 @@ export function createHttp(
     headerPrefixAliases: config.headerPrefixAliases,
     authRealm: config.authRealm,
     corsOrigins: config.corsOrigins,
+    connectionsPerClientMax: config.httpConnectionsPerIpMax,
     trustedProxies: config.trustedProxies,
     authenticator,
     limiter,
     failedAttempts,
     idempotency,
-    spool: blobs,
+    largeBodies: bodiesIn,
+    audit,
+    spool,
     pages: readPages(join(import.meta.dirname, '../../web/dist')),
     pagesPrefixes: ['/inbox', '/domains'],
     async isReady() {

@@ -6,6 +6,7 @@ import { newId } from '../base/ids.ts'
 import type { Cidr } from '../base/ip.ts'
 import type { Delivery } from '../delivery/contract.ts'
 import { createDelivery } from '../delivery/engine.ts'
+import { inTurns } from '../delivery/large-messages.ts'
 import { createQueue } from '../delivery/queue.ts'
 import { startRetention } from '../delivery/retention.ts'
 import { deliveryOfReturnPath } from '../delivery/return-path.ts'
@@ -18,14 +19,15 @@ import type { Resolver } from '../dns/resolver.ts'
 import { createSigningKeys } from '../domain-keys/signing-keys.ts'
 import { createHabits } from '../events/habits.ts'
 import { createIdempotency } from '../http/idempotency.ts'
-import { verifyOwnSignatures } from '../inbox/authentication.ts'
 import { createFaults } from '../inbox/faults.ts'
 import { createInbox } from '../inbox/inbox.ts'
+import { createMailReader } from '../inbox/large-mail.ts'
 import { type CaptureListener, startCaptureListener } from '../inbox/listener.ts'
 import { createListDomains } from '../lists/list-domains.ts'
 import { createListStore } from '../lists/store.ts'
 import { createArchiveSender } from '../messages/archive.ts'
 import { createKnownDeliveries } from '../messages/known-deliveries.ts'
+import { createLargeTexts } from '../messages/large-texts.ts'
 import { createListExpander } from '../messages/lists.ts'
 import { createPastDeliveries } from '../messages/past-deliveries.ts'
 import { createSandboxGate } from '../messages/sandbox.ts'
@@ -59,13 +61,15 @@ export async function startMail(
   const { config, log, clock, random, store, blobs, space, sealer, domains } = core
   const { headerPrefix, storageUrl } = config
   const returnPathMac = (data: Uint8Array) => sealer.mac('return-path', data)
+  const reader = createMailReader()
+  open.push(() => reader.close())
   const inbox = createInbox({
     store,
     blobs,
     clock,
     headerPrefix,
     ownerOf: (returnPath) => ownerOf(store, deliveryOfReturnPath(returnPath, returnPathMac)),
-    authenticate: (raw) => verifyOwnSignatures(raw, store),
+    reader,
   })
   const faults = createFaults(store, clock, random)
   let capture: CaptureListener | null = null
@@ -79,9 +83,11 @@ export async function startMail(
   const signingKeys = createSigningKeys(store, sealer, clock)
   const signers = createSigners({ onError: (err) => log.error({ err }, 'a signing thread has failed') })
   open.push(() => signers.close())
+  const largeTexts = createLargeTexts()
+  open.push(() => largeTexts.close())
   const leaseOwner = newId()
   const listDomains = createListDomains(store, clock)
-  const idempotency = createIdempotency({ store, clock })
+  const idempotency = createIdempotency({ store, clock, sealer })
   const past = createPastDeliveries({ store, clock, keepDays: config.eventRetentionDays })
   const known = createKnownDeliveries({ store, domains, storageUrl })
   const { tagsPerDomainMax: perDomain, tagsPerAccountMax: perAccount } = config
@@ -93,6 +99,7 @@ export async function startMail(
   })
   const sending = createSending({
     ...core,
+    largeTexts,
     past,
     lists: createListExpander({
       store,
@@ -143,15 +150,20 @@ export async function startMail(
   open.push(() => retention.close())
   const delivery: Delivery = createDelivery({
     queue: createQueue(store, leaseOwner),
-    transport: createTransport({
-      routing: routingOf(core, capture, resolver, allow),
-      heloName: config.hostname,
-      clock,
-      random,
-      sourceOf: sources.sourceOf,
-      tlsResults,
-    }),
+    transport: inTurns(
+      core.bodiesOut,
+      capture !== null,
+      createTransport({
+        routing: routingOf(core, capture, resolver, allow),
+        heloName: config.hostname,
+        clock,
+        random,
+        sourceOf: sources.sourceOf,
+        tlsResults,
+      }),
+    ),
     prepare: sending.prepare,
+    describe: sending.describe,
     turnedAway: sending.turnedAway,
     consequences: (claimed, events, outcome) => [
       ...sending.consequences(claimed, events, outcome),

@@ -36,7 +36,7 @@ export async function startOutgoing(core: Core, open: Closers) {
   const allow = config.allowNetworks.flatMap((network) => parseCidr(network) ?? [])
   const client = createHttpClient({ resolve: createHostNames(resolver, clock), allow, clock })
   open.push(() => client.close())
-  const registry = createRegistry(store, clock, log)
+  const registry = createRegistry(store, sealer, clock, log)
   open.push(() => registry.stop())
   await registry.start()
   const common = { store, sealer, registry, clock, headerPrefix }
@@ -57,7 +57,7 @@ export async function startOutgoing(core: Core, open: Closers) {
   const attempts = createAttemptLog(store, clock, log)
   open.push(() => attempts.stop())
   const webhooks = createWebhooks({ ...common, queue, client, storageUrl })
-  const stored = createDomainWebhooks(store, registry)
+  const stored = createDomainWebhooks(store, sealer, registry)
   return {
     resolver,
     allow,
@@ -67,7 +67,7 @@ export async function startOutgoing(core: Core, open: Closers) {
     webhooks,
     routes: [
       ...domainWebhookRoutes({ domains, stored, client, webhooks }),
-      ...accountWebhookRoutes(createAccountWebhooks(store, registry, clock), client),
+      ...accountWebhookRoutes(createAccountWebhooks(store, sealer, registry, clock), client),
       ...attemptRoutes({ attempts, webhooks, domains, clock, baseUrl: config.publicUrl }),
       ...signingKeyRoutes({ store, sealer }),
     ],

@@ -5,6 +5,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import { lostReturnPaths } from '../domains/return-paths.ts'
 import { PROBE_DOMAINS, runChecks } from '../system/checks.ts'
+import { openFilesNeeded, readOpenFiles } from '../system/open-files.ts'
 import type { Bounces } from './bounces.ts'
 import type { Certificates } from './certificates.ts'
 import type { Core } from './core.ts'
@@ -31,6 +32,10 @@ export function checkSystem(
     lostReturnPaths: () => lostReturnPaths(store, [config.hostname, ...config.dnsTargets.mxHosts]),
     clockStepMs: () => system.now() - clock.now(),
     recentRefusals,
+    async openFiles() {
+      const found = await readOpenFiles()
+      return found && { ...found, needed: openFilesNeeded(config) }
+    },
     now: () => system.now(),
   })
 }

@@ -21,7 +21,7 @@ export interface HeldConnection {
 /** Servers close idle connections after minutes; holding one costs them a process. */
 const IDLE_MS = 3_000
 /** Idle connections of all lanes together. */
-const IDLE_MAX = 500
+export const IDLE_CONNECTIONS_MAX = 500
 
 type Idle = HeldConnection & { lane: string; key: string; timer: Timer }
 
@@ -79,18 +79,23 @@ export class ConnectionPool {
     if (alike) alike.push(entry)
     else this.byKey.set(`${lane} ${key}`, [entry])
     const [oldest] = this.idle
-    if (this.idle.size > IDLE_MAX && oldest) {
+    if (this.idle.size > IDLE_CONNECTIONS_MAX && oldest) {
       this.remove(oldest)
       this.leave(oldest.lane, oldest)
     }
   }
 
-  async close(): Promise<void> {
-    this.closed = true
+  /** Ends all idle connections: each holds a file that somebody else may need more. */
+  shed(): void {
     for (const entry of [...this.idle]) {
       this.remove(entry)
       this.leave(entry.lane, entry)
     }
+  }
+
+  async close(): Promise<void> {
+    this.closed = true
+    this.shed()
     await Promise.all([...this.leaving.values()].flatMap((goodbyes) => [...goodbyes]))
   }
 

@@ -24,12 +24,22 @@ export type Prepared =
       utf8: boolean
       tls: TlsPolicy
       primaryDkim: string | null
+      /**
+       * The same message without bytes above 127, signed anew, for a server without 8BITMIME; null: it may not be
+       * changed so. Absent: it has none.
+       */
+      toSevenBit?: () => Promise<{ message: MimeMessage; sizeBytes: number } | null>
       /** The sender set the window: it ends the delivery, not the last retry. */
       windowIsSenders?: boolean
       /** Name of a header field to add with the address really used; null or absent: none. */
       sourceHeader?: string | null
     }
   | { kind: 'decided'; about: EventMessage; outcome: Outcome }
+
+/** A message cannot be made ready; `message` is for its sender, the same each time, `cause` for the log. */
+export class Unprepared extends Error {
+  override name = 'Unprepared'
+}
 
 export interface TlsPolicy {
   required: boolean
@@ -51,6 +61,11 @@ export interface AttemptResult {
   transcript: Transcript | null
 }
 
+/** Nothing was tried: this machine is short of something, such as open files. No attempt, and no word about the peer. */
+export interface NotTried {
+  localFault: string
+}
+
 /** What the lane of a delivery depends on, besides DNS and the configured addresses. */
 export type Routed = DueGroup & Pick<DeliveryRow, 'account_id'>
 
@@ -62,14 +77,17 @@ export interface Transport {
     delivery: ClaimedDelivery,
     prepared: Extract<Prepared, { kind: 'send' }>,
     stillOurs: () => Promise<void>,
-  ): Promise<AttemptResult>
+  ): Promise<AttemptResult | NotTried>
   close(): Promise<void>
 }
 
 export interface DeliveryParts {
   queue: Queue
   transport: Transport
+  /** @throws Unprepared, or any error, when that cannot be done now: tried again by the schedule until too old */
   prepare(delivery: ClaimedDelivery): Promise<Prepared>
+  /** The message as its events name it, without its content, for a delivery that cannot be prepared. */
+  describe(delivery: ClaimedDelivery): Promise<EventMessage>
   /** Statements that belong into the transaction of an outcome (suppression entries, webhook outbox). */
   consequences(delivery: ClaimedDelivery, events: readonly EventRecord[], outcome: Outcome): Statement[]
   /** A delivery that was made ready went back to the queue without an attempt. */
@@ -115,7 +133,7 @@ export interface Delivery {
 
 /** A place in a lane; exactly one of `enter` and `cancel` must follow. */
 export interface Reservation {
-  /** What the row is inserted with. */
+  /** What the row is inserted with; `lease_until` is a value of the store's `leaseTimes`. */
   lease: { lease_owner: string; lease_token: string; lease_until: number }
   /** The row is on disk. */
   enter(row: DeliveryRow): void

@@ -64,14 +64,22 @@ export function preferred(hosts: readonly MailHost[]): MailHost[] {
 
 /** Failures to connect in a row that make a way count as down: one may be chance. */
 const FAILURES_TO_DOWN = 3
-/** So long a way that is down is not tried again: a dead host then costs no waiting per message. */
+/** So long a way that is down is not tried again, and one that refused us is tried last. */
 const DOWN_MS = 60_000
 const WAYS_MAX = 10_000
 
-/** Ways from a source to an address that did not take connections lately. */
+interface DownWay {
+  failures: number
+  until: number
+  why: string
+  /** A server answered there and took no mail: a bad greeting, a refused EHLO. */
+  refused: boolean
+}
+
+/** Ways from a source to an address that did not take connections, or no mail, lately. */
 export class DownHosts {
   private readonly clock: Clock
-  private readonly entries = new Map<string, { failures: number; until: number; why: string }>()
+  private readonly entries = new Map<string, DownWay>()
 
   constructor(clock: Clock) {
     this.clock = clock
@@ -79,20 +87,38 @@ export class DownHosts {
 
   /** Why the way is not to be tried now; null: it is. */
   whyDown(way: string): string | null {
-    const entry = this.entries.get(way)
-    if (!entry || entry.failures < FAILURES_TO_DOWN || this.clock.monotonic() >= entry.until) return null
-    return entry.why
+    const entry = this.current(way)
+    return entry && entry.failures >= FAILURES_TO_DOWN ? entry.why : null
+  }
+
+  /** When the way stops counting as one that refused us, on the monotonic clock; 0: it does not count as such. */
+  refusedUntil(way: string): number {
+    const entry = this.current(way)
+    return entry?.refused ? entry.until : 0
   }
 
   failed(way: string, why: string): void {
-    const failures = (this.entries.get(way)?.failures ?? 0) + 1
-    this.entries.delete(way)
-    this.entries.set(way, { failures, until: this.clock.monotonic() + DOWN_MS, why })
-    const oldest = this.entries.keys().next()
-    if (this.entries.size > WAYS_MAX && !oldest.done) this.entries.delete(oldest.value)
+    this.set(way, { failures: (this.entries.get(way)?.failures ?? 0) + 1, why, refused: false })
+  }
+
+  /** Once is enough: such a way is not left out, only tried last. */
+  refused(way: string, why: string): void {
+    this.set(way, { failures: 0, why, refused: true })
   }
 
   worked(way: string): void {
     this.entries.delete(way)
+  }
+
+  private current(way: string): DownWay | null {
+    const entry = this.entries.get(way)
+    return entry && this.clock.monotonic() < entry.until ? entry : null
+  }
+
+  private set(way: string, entry: Omit<DownWay, 'until'>): void {
+    this.entries.delete(way)
+    this.entries.set(way, { ...entry, until: this.clock.monotonic() + DOWN_MS })
+    const oldest = this.entries.keys().next()
+    if (this.entries.size > WAYS_MAX && !oldest.done) this.entries.delete(oldest.value)
   }
 }

@@ -1,13 +1,24 @@
 import type { Timer } from '../base/clock.ts'
+import { InsufficientStorage, Unavailable } from '../base/errors.ts'
 import { failPoint } from '../base/fail-point.ts'
 import { PassingMap, PassingSet } from '../base/passing.ts'
+import { shortageOf } from '../base/shortage.ts'
 import type { EventMessage } from '../events/event.ts'
 import { StaleWrite } from '../store/store.ts'
 import { conclude } from './conclude.ts'
-import type { AttemptResult, Delivery, DeliveryParts, LaneState, Prepared, Reservation } from './contract.ts'
+import {
+  type AttemptResult,
+  type Delivery,
+  type DeliveryParts,
+  type LaneState,
+  type NotTried,
+  type Prepared,
+  type Reservation,
+  Unprepared,
+} from './contract.ts'
 import { createFinalDots, type FinalDot } from './final-dots.ts'
 import { type Group, type HeldDelivery, type Lane, Lanes, mayOvertake } from './lanes.ts'
-import { connectionFailure, type Outcome } from './outcome.ts'
+import { type Outcome, REASON_LOCAL_FAULT, unprepared } from './outcome.ts'
 import { asksToSlowDown } from './pacing.ts'
 import {
   CLAIM_MAX,
@@ -21,6 +32,8 @@ import { isOver } from './schedule.ts'
 
 /** Deliveries held in memory over all lanes; the rest waits in the database. */
 const WINDOW_MAX = 5_000
+/** Each attempt has one connection. */
+export const ATTEMPTS_AT_ONCE_MAX = WINDOW_MAX
 /**
  * Beside those, deliveries that come straight from acceptance and wait for a lane that has its fill: to look for them,
  * claim them and read them back takes 75 µs more of a message's 1.2 ms than to keep them.
@@ -48,6 +61,9 @@ const RECLAIM_EVERY_MS = LEASE_MS / 4
 const AHEAD_MAX = 50
 /** What was made ready longer ago than this is made ready anew. */
 const PREPARED_FRESH_MS = 1000
+/** A line in the log for each kind of fault of our own, and how many kinds are told apart. */
+const LOCAL_FAULT_LOG_EVERY_MS = 60_000
+const LOCAL_FAULTS_MAX = 100
 /** Pause after the database refused a claim or an outcome. */
 const STORE_RETRY_MS = 1000
 
@@ -90,6 +106,8 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   /** Runs of `whileIdle`. */
   let onHold = 0
   const periodic: Timer[] = []
+  /** When each fault of our own was logged last, and what has met it since. */
+  const localFaults = new Map<string, { loggedAt: number; deliveries: number }>()
   /** Groups that got deliveries while a look was under way: it need not have seen them. */
   const behindLook = new Set<Group>()
 
@@ -272,6 +290,12 @@ export function createDelivery(parts: DeliveryParts): Delivery {
 
   function advance(lane: Lane): void {
     const now = clock.monotonic()
+    const restMs = lane.restMs(now)
+    if (restMs > 0) {
+      lane.timer?.cancel()
+      lane.timer = clock.setTimer(Math.ceil(restMs), () => advance(lane))
+      return
+    }
     while (
       !stopping &&
       unsettled === 0 &&
@@ -351,7 +375,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     place: { connected: boolean; dot: FinalDot },
   ): Promise<void> {
     let about: EventMessage | null = null
-    let result: AttemptResult
+    let result: AttemptResult | NotTried
     let primaryDkim: string | null = null
     let windowIsSenders = false
     try {
@@ -376,15 +400,16 @@ export function createDelivery(parts: DeliveryParts): Delivery {
         result = await transport.deliver(lane.info, delivery, prepared, () => checkLease(delivery, place.dot))
         place.dot.answered()
         failPoint('attempt-after')
-        learn(lane, result)
+        if (!('localFault' in result)) learn(lane, result)
       }
     } catch (error) {
       if (error instanceof LeaseLost) return
-      log.error({ err: error, delivery: delivery.id }, 'attempt failed inside the service')
-      if (!about) return giveBack(delivery)
-      result = decided(delivery, connectionFailure('internal error'))
+      const found = await failedInside(delivery, about, error)
+      if ('localFault' in found) result = found
+      else ({ about, result } = found)
     }
-    await settle(delivery, about, result, { primaryDkim, windowIsSenders })
+    if ('localFault' in result) return postpone(lane, delivery, result)
+    await settle(delivery, about as EventMessage, result, { primaryDkim, windowIsSenders })
   }
 
   /** Resolves when the delivery is ready; `connection` when it may use one, or is turned away (`Lane.connect`). */
@@ -401,6 +426,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
   function learn(lane: Lane, { outcome }: AttemptResult): void {
     const now = clock.monotonic()
     lane.pace.finished(now)
+    lane.awake()
     if (outcome.kind !== 'deferred') return
     const { code, message } = outcome.failure
     if (!asksToSlowDown(code, message) || !lane.pace.slowDown(now, message)) return
@@ -414,18 +440,54 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     throw new LeaseLost('The lease ran out before the message was sent')
   }
 
-  async function giveBack(delivery: HeldDelivery): Promise<void> {
-    const { retryScheduleMs } = parts
-    const wait = retryScheduleMs[Math.min(delivery.attempts, retryScheduleMs.length - 1)] ?? STORE_RETRY_MS
+  /** An attempt failed in our own code or data: counted and told of like any other, unless it is a passing shortage. */
+  async function failedInside(
+    delivery: HeldDelivery,
+    known: EventMessage | null,
+    error: unknown,
+  ): Promise<NotTried | { about: EventMessage; result: AttemptResult }> {
+    const localFault = passingFault(error)
+    if (localFault !== null) return { localFault }
+    log.error({ err: error, delivery: delivery.id }, 'attempt failed inside the service')
+    const why = error instanceof Unprepared ? error.message : 'internal error'
+    try {
+      const about = known ?? (await parts.describe(delivery))
+      return { about, result: { ...decided(delivery, unprepared(why)), attempted: true } }
+    } catch (second) {
+      log.error({ err: second, delivery: delivery.id }, 'cannot read what the events of a delivery name')
+      return { localFault: passingFault(second) ?? 'the message cannot be read' }
+    }
+  }
+
+  /** Nothing was tried: the delivery goes back to the queue as it was, and its lane rests. */
+  async function postpone(lane: Lane, delivery: HeldDelivery, { localFault }: NotTried): Promise<void> {
+    noteLocalFault(localFault)
+    const dueAt = clock.now() + lane.rest(clock.monotonic(), parts.random())
+    const untried = delivery.attempts === 0
     const end: Settlement = {
       state: 'queued',
-      dueAt: clock.now() + wait,
-      attempts: delivery.attempts + 1,
-      reason: 'internal-error',
-      lastCode: null,
-      lastReply: null,
+      dueAt,
+      attempts: delivery.attempts,
+      reason: REASON_LOCAL_FAULT,
+      lastCode: untried ? null : delivery.last_code,
+      lastReply: untried ? localFault : delivery.last_reply,
     }
-    await write(delivery, () => queue.settle(delivery, end, [], [], clock.now()))
+    parts.turnedAway?.(delivery)
+    await write(delivery, async () => {
+      await queue.settle(delivery, end, [], [], clock.now())
+      wakeAt(dueAt)
+    })
+  }
+
+  function noteLocalFault(localFault: string): void {
+    const now = clock.monotonic()
+    const known = localFaults.get(localFault) ?? { loggedAt: Number.NEGATIVE_INFINITY, deliveries: 0 }
+    if (localFaults.size >= LOCAL_FAULTS_MAX) localFaults.clear()
+    localFaults.set(localFault, known)
+    known.deliveries++
+    if (now - known.loggedAt < LOCAL_FAULT_LOG_EVERY_MS) return
+    log.warn({ localFault, deliveries: known.deliveries }, 'this machine keeps deliveries waiting')
+    localFaults.set(localFault, { loggedAt: now, deliveries: 0 })
   }
 
   async function settle(
@@ -616,6 +678,13 @@ const aheadOf = ({ pace }: Lane, now: number) =>
   pace.state(now).messagesPerSecond === null ? Math.min(AHEAD_MAX, pace.connections(now)) : 0
 
 class LeaseLost extends Error {}
+
+/** Why an error will pass without anything being wrong with the message; null: it is no such error. */
+function passingFault(error: unknown): string | null {
+  if (error instanceof Unavailable) return 'the database cannot be reached'
+  if (error instanceof InsufficientStorage) return 'there is no space left on this machine'
+  return shortageOf(error)
+}
 
 /** An outcome that no server was asked for. */
 function decided({ provider }: HeldDelivery, outcome: Outcome): AttemptResult {

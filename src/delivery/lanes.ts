@@ -62,6 +62,12 @@ const BEYOND_SECONDS = 4
 const STANDS_AFTER_MS = 10_000
 /** Held for a destination whose lane is not known yet: a look-up takes some milliseconds, or fails. */
 const UNROUTED_HOLD = 20
+/**
+ * A lane whose deliveries meet a fault of this machine rests, twice as long each time in a row. Not for long: the files
+ * that are missing become free one by one, and whoever asks at that moment gets them.
+ */
+const REST_MIN_MS = 500
+const REST_MAX_MS = 4_000
 /** Groups and lanes remembered, with some hundred bytes each; the longest unused are forgotten first. */
 const GROUPS_MAX = 20_000
 const LANES_MAX = 10_000
@@ -81,6 +87,9 @@ export class Lane {
   readonly withMore = new Set<Group>()
   /** Rings when the pace lets the next attempt begin. */
   timer: Timer | null = null
+  /** Until when nothing is begun, on the monotonic clock, and how long the last rest was. */
+  private restsUntil = Number.NEGATIVE_INFINITY
+  private lastRestMs = 0
   private readonly heldBySender = new PassingMap<string, number>()
 
   constructor(info: LaneInfo) {
@@ -107,6 +116,25 @@ export class Lane {
   disconnect(): void {
     this.connected--
     this.atConnection.shift()?.go()
+  }
+
+  /** This machine could not serve an attempt: nothing is begun for a while. `random` from 0 to 1. @returns milliseconds */
+  rest(now: number, random: number): number {
+    if (now >= this.restsUntil) {
+      this.lastRestMs = Math.min(REST_MAX_MS, Math.max(REST_MIN_MS, 2 * this.lastRestMs))
+      // All lanes met the fault at the same time; they are not to come back at the same time.
+      this.restsUntil = now + this.lastRestMs * (0.5 + random)
+    }
+    return this.restsUntil - now
+  }
+
+  restMs(now: number): number {
+    return Math.max(0, this.restsUntil - now)
+  }
+
+  /** An attempt was made. */
+  awake(): void {
+    this.lastRestMs = 0
   }
 
   /** Turns away all that wait for a connection, and gives them. */
@@ -154,7 +182,12 @@ export class Lane {
 
   /** Nothing in it, and nothing to remember about it. */
   forgettable(now: number): boolean {
-    return this.held === 0 && this.pace.waitMs(now) === 0 && this.pace.state(now).backedOffMs === 0
+    return (
+      this.held === 0 &&
+      this.restMs(now) === 0 &&
+      this.pace.waitMs(now) === 0 &&
+      this.pace.state(now).backedOffMs === 0
+    )
   }
 }
 

@@ -6,7 +6,8 @@ import type { SmtpReply } from '../smtp/reply.ts'
 
 /** Why an attempt failed. */
 export interface Failure {
-  /** The server's code, or one of ours: 498 no MX, 499 connection, 602 too old, 605-607 suppressed, 680 no TLS. */
+  /** The server's code, or one of ours: 498 no MX, 499 connection, 602 too old, 605-607 suppressed, 680 no TLS,
+   *  690 cannot be prepared. */
   code: number
   enhanced: string | null
   message: string
@@ -25,6 +26,11 @@ export const CODE_TOO_OLD = 602
 export const CODE_CONNECTION = 499
 export const CODE_NO_MX = 498
 export const CODE_NO_TLS = 680
+/** The message could not be made ready on this server, so that nobody was asked. */
+export const CODE_UNPREPARED = 690
+
+/** `reason` of a delivery that waits since this machine is short of something. */
+export const REASON_LOCAL_FAULT = 'local-fault'
 
 /** What a failure means; `reason` is a word of events.md ("reason and codes of failed"). */
 export interface Verdict {
@@ -45,6 +51,13 @@ export function outcomeOfReply(reply: SmtpReply): Outcome {
   if (code >= 200 && code < 300) return { kind: 'delivered', code, message: text, enhanced }
   const failure: Failure = { code, enhanced, message: text, description: '' }
   return code >= 500 ? { kind: 'bounced', failure } : { kind: 'deferred', failure }
+}
+
+export const CONTENT_MISSING = 'message content is missing on this server'
+
+/** The message cannot be read, signed or composed here; whatever is wrong may be put right while it waits. */
+export function unprepared(message: string): Outcome {
+  return { kind: 'deferred', failure: { code: CODE_UNPREPARED, enhanced: null, message, description: '' } }
 }
 
 /** No usable answer from any server: try again later. */

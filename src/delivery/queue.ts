@@ -48,7 +48,10 @@ export interface Queue {
   dueOf(group: DueGroup, limit: number, now: number): Promise<DueDelivery[]>
   /** Claims those of the ids that are still waiting, at most CLAIM_MAX of them; oldest due first. */
   claim(ids: readonly string[], now: number): Promise<ClaimedDelivery[]>
-  /** What makes a row that is inserted as `sending` a claimed one. `now` and `lease_until` in Unix milliseconds. */
+  /**
+   * What makes a row that is inserted as `sending` a claimed one: with the store's `leaseTimes`, whose value `lease_until`
+   * is. `now` in Unix milliseconds.
+   */
   lease(now: number): { lease_owner: string; lease_token: string; lease_until: number }
   /** Extends the leases of everything this process holds. */
   renew(now: number): Promise<void>
@@ -117,13 +120,14 @@ const DUE_OF = `SELECT ${DUE_COLUMNS} FROM deliveries
  */
 export const STATE_OF_ID = `state || ''`
 
-const claimStatement = (marks: string, lock: string) => `UPDATE deliveries
-  SET state = 'sending', lease_owner = ?, lease_token = ?, lease_until = ?, updated_at = ?
+const claimStatement = (marks: string, lock: string, leaseEnd: string) => `UPDATE deliveries
+  SET state = 'sending', lease_owner = ?, lease_token = ?, lease_until = ${leaseEnd}, updated_at = ?
   WHERE id IN (SELECT id FROM deliveries
     WHERE id IN (${marks}) AND ${STATE_OF_ID} IN ('scheduled', 'queued') AND due_at + 0 <= ? ${lock})
   RETURNING *`
 
-const RENEW = `UPDATE deliveries SET lease_until = ? WHERE lease_owner = ? AND state = 'sending'`
+const renewStatement = (leaseEnd: string) =>
+  `UPDATE deliveries SET lease_until = ${leaseEnd} WHERE lease_owner = ? AND state = 'sending'`
 
 const RETURN = `UPDATE deliveries
   SET state = 'queued', lease_owner = NULL, lease_token = NULL, lease_until = NULL, updated_at = ?`
@@ -147,6 +151,7 @@ export function createQueue(store: Store, owner: string): Queue {
   const read = async <Row>(sql: string, values: SqlValue[]) =>
     (await store.read({ sql, values })) as unknown as Row[]
   const foreign = store.kind === 'sqlite' ? ' OR lease_owner <> ?' : ''
+  const times = store.leaseTimes
   return {
     due: (limit, now, order) => read<DueDelivery>(DUE[order], [Math.round(now), limit]),
     dueGroups(limit, now, after) {
@@ -159,8 +164,8 @@ export function createQueue(store: Store, owner: string): Queue {
       if (ids.length === 0) return []
       const { marks, values } = padded(ids.slice(0, CLAIM_MAX))
       const at = Math.round(now)
-      const { rows } = await one(claimStatement(marks, lock), [
-        ...[owner, newId(), Math.round(now + LEASE_MS), at],
+      const { rows } = await one(claimStatement(marks, lock, times.sql), [
+        ...[owner, newId(), times.value(now, LEASE_MS), at],
         ...values,
         at,
       ])
@@ -170,10 +175,10 @@ export function createQueue(store: Store, owner: string): Queue {
     lease: (now) => ({
       lease_owner: owner,
       lease_token: newId(),
-      lease_until: Math.round(now + LEASE_MS),
+      lease_until: times.value(now, LEASE_MS),
     }),
     async renew(now) {
-      await one(RENEW, [Math.round(now + LEASE_MS), owner])
+      await one(renewStatement(times.sql), [times.value(now, LEASE_MS), owner])
     },
     async release(ids, now) {
       for (let from = 0; from < ids.length; from += CLAIM_MAX) {
@@ -186,10 +191,10 @@ export function createQueue(store: Store, owner: string): Queue {
       }
     },
     async reclaim(now) {
-      const values: SqlValue[] = [Math.round(now), Math.round(now)]
+      const values: SqlValue[] = [Math.round(now), times.value(now, 0)]
       if (foreign) values.push(owner)
       const { affected } = await one(
-        `${RETURN} WHERE state = 'sending' AND (lease_until < ?${foreign})`,
+        `${RETURN} WHERE state = 'sending' AND (lease_until < ${times.sql}${foreign})`,
         values,
       )
       return affected

@@ -116,7 +116,9 @@ async function rig(t: TestContext, sink: Sink, policy: StsPolicy | null): Promis
         primaryDkim: null,
       }
       const lane = await transport.laneOf(delivery)
-      const { outcome } = await transport.deliver(lane, delivery, ready, async () => {})
+      const result = await transport.deliver(lane, delivery, ready, async () => {})
+      if ('localFault' in result) throw new Error(result.localFault)
+      const { outcome } = result
       const [message] = sink.messages
       const got = message ? (message.tls ? 'TLS' : 'plain') : 'no'
       return { got, code: outcome.kind === 'deferred' ? outcome.failure.code : null }

@@ -27,7 +27,15 @@ export interface HostTls {
   key: string
 }
 
-export type HostTlsResult = HostTls | { refused: string; policy: 'tlsa' | 'sts'; result: string }
+export type HostTlsResult =
+  | HostTls
+  | {
+      refused: string
+      policy: 'tlsa' | 'sts'
+      result: string
+      /** DNS was not asked, since nothing could leave this machine: why. */
+      localFault?: string
+    }
 
 export interface TlsPolicyParts {
   resolver: Resolver
@@ -79,6 +87,7 @@ async function daneOf(
         refused: `no TLSA answer for ${name}: ${answer.problem}`,
         policy: 'tlsa',
         result: 'dane-required',
+        ...(answer.localFault !== undefined && { localFault: answer.localFault }),
       }
     }
     if (!answer.authenticated) continue

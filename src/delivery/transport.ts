@@ -5,8 +5,10 @@
  *    site it belongs to.
  * 2. An idle connection of the lane to one of the domain's preferred hosts is used first, if it was made
  *    under the TLS rules that hold for this message.
- * 3. Else the hosts are tried in order (RFC 5321 §5) until one connects; addresses that were down lately are
- *    passed over by the source that found them so: a host that shuts out one address need not shut out another.
+ * 3. Else the hosts are tried in order (RFC 5321 §5.1) until one takes part in a transaction: one that cannot be
+ *    reached, greets with anything but 220, refuses EHLO or leaves before it answers MAIL is passed over (decision 55).
+ *    Addresses that were down lately are left out by the source that found them so, those that refused it are tried
+ *    last: a host that shuts out one address need not shut out another.
  * 4. One transaction with one recipient; its replies become the outcome. Copies differ between recipients
  *    (return path, tracking), so there is nothing to gain from several recipients in one.
  *
@@ -17,24 +19,28 @@
 import type { Clock } from '../base/clock.ts'
 import { failPoint } from '../base/fail-point.ts'
 import { type Cidr, parseIp } from '../base/ip.ts'
+import { localFaultOf, shortageOf } from '../base/shortage.ts'
 import type { MxResult } from '../dns/mx.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import type { StsPolicies } from '../mta-sts/policies.ts'
 import { type ConnectOptions, connectSmtp, type SmtpConnection, type TlsOptions } from '../smtp/client.ts'
+import { needs8bit } from '../smtp/envelope.ts'
 import { SmtpFailure } from '../smtp/failure.ts'
 import { replyText } from '../smtp/reply.ts'
 import { ConnectionPool, type HeldConnection } from './connection-pool.ts'
-import type { AttemptResult, Prepared, Routed, Transport } from './contract.ts'
+import type { AttemptResult, NotTried, Prepared, Routed, Transport } from './contract.ts'
 import { createDestinations, type Destination, DownHosts, preferred } from './destinations.ts'
 import type { LaneInfo, Source } from './lanes.ts'
 import {
   CODE_CONNECTION,
   CODE_NO_MX,
   CODE_NO_TLS,
+  CONTENT_MISSING,
   connectionFailure,
   type Failure,
   type Outcome,
   outcomeOfReply,
+  unprepared,
 } from './outcome.ts'
 import { PROVIDERS, type Provider } from './providers.ts'
 import type { ClaimedDelivery } from './queue.ts'
@@ -98,7 +104,7 @@ type Ready = Extract<Prepared, { kind: 'send' }>
 interface Target {
   address: string
   name: string
-  rules(): Promise<HostTls | { refused: string }>
+  rules(): Promise<HostTls | { refused: string; localFault?: string }>
 }
 
 /** All that one attempt has to do with. */
@@ -151,7 +157,7 @@ export function createTransport(parts: TransportParts): Transport {
     delivery: ClaimedDelivery,
     ready: Ready,
     stillOurs: () => Promise<void>,
-  ): Promise<AttemptResult> {
+  ): Promise<AttemptResult | NotTried> {
     const startedAt = clock.monotonic()
     const destination = (await destinations?.get(delivery.recipient_domain)) ?? null
     const job: Job = {
@@ -164,54 +170,94 @@ export function createTransport(parts: TransportParts): Transport {
       stillOurs,
     }
     const result = await attempt(job)
+    if ('localFault' in result) {
+      pool.shed()
+      return result
+    }
     return { ...result, sessionMs: clock.monotonic() - startedAt }
   }
 
-  async function attempt(job: Job): Promise<AttemptResult> {
-    const { destination } = job
-    if (destination && destination.found.kind !== 'hosts')
-      return unsent(job, outcomeOfMx(destination.found, job.domain))
+  async function attempt(job: Job): Promise<AttemptResult | NotTried> {
+    const { destination, domain } = job
+    if (destination && destination.found.kind !== 'hosts') {
+      const { found } = destination
+      if (found.kind !== 'temporary' || found.localFault === undefined)
+        return unsent(job, outcomeOfMx(found, domain))
+      destinations?.forget(domain)
+      return { localFault: found.localFault }
+    }
     const reused = await attemptOnIdle(job)
     if (reused) return reused
-    let last: AttemptResult | null = null
-    for (const target of targetsOf(job)) {
+    let failed: AttemptResult | null = null
+    let shortage: string | null = null
+    let localFault: string | null = null
+    const failedBy = (result: AttemptResult) => {
+      if (!failed || hopeOf(result) > hopeOf(failed)) failed = result
+    }
+    for (const target of inOrder(job, targetsOf(job))) {
       const asDown = down.whyDown(wayOf(job, target))
       if (asDown !== null) {
-        last ??= unsent(job, connectionFailure(`${asDown} (not tried again within a minute)`), target.name)
+        failedBy(unsent(job, connectionFailure(`${asDown} (not tried again within a minute)`), target.name))
         continue
       }
       const rules = await target.rules()
       if ('refused' in rules) {
-        last = unsent(job, noTls(rules.refused), target.name)
+        if (rules.localFault !== undefined) return { localFault: rules.localFault }
+        failedBy(unsent(job, noTls(rules.refused), target.name))
         continue
       }
+      const key = keyOf(target.name, rules)
+      const reused = await transactOnIdle(job, key)
+      if (reused) return reused
       const opened = await open(job, target, rules)
-      if ('outcome' in opened) {
-        last = { ...unsent(job, opened.outcome, target.name), transcript: opened.transcript }
-        // A server that answered has spoken for its domain; one that could not be reached has not.
-        if (opened.final) return last
+      if ('cause' in opened) {
+        shortage ??= shortageOf(opened.cause)
+        localFault ??= localFaultOf(opened.cause)
         continue
       }
-      const result = await transact(job, opened, keyOf(target.name, rules))
-      if (result !== 'gone') return result
-      last = unsent(job, connectionFailure('the connection was closed'), target.name)
+      if ('outcome' in opened) {
+        failedBy({ ...unsent(job, opened.outcome, target.name), transcript: opened.transcript })
+        continue
+      }
+      const { result, left } = await transact(job, opened, key)
+      if (!left) return result
+      if ('localFault' in result) return result
+      down.refused(wayOf(job, target), 'the connection was closed')
+      failedBy(result)
     }
-    return last ?? unsent(job, connectionFailure('no address to connect to'))
+    // Who could not be asked for want of a file might have taken the mail. Without a way to one of the addresses,
+    // though, the others have to do: IPv6 that a firewall forbids must not make mail to a dead host wait for ever.
+    if (shortage !== null && !(failed && isAnswer(failed))) return { localFault: shortage }
+    if (localFault !== null && failed === null) return { localFault }
+    return failed ?? unsent(job, connectionFailure('no address to connect to'))
+  }
+
+  /** Those that refused us lately come last, and only the one of them that did so first: some must learn that it has ended. */
+  function inOrder(job: Job, targets: Target[]): Target[] {
+    const refusedUntil = (target: Target) => down.refusedUntil(wayOf(job, target))
+    const refusing = targets.filter((target) => refusedUntil(target) > 0)
+    if (refusing.length === 0) return targets
+    const [again] = refusing.sort((a, b) => refusedUntil(a) - refusedUntil(b))
+    return [...targets.filter((target) => !refusing.includes(target)), ...(again ? [again] : [])]
   }
 
   /** On a connection that is open already; null: there is none, or it had been left by the server. */
-  async function attemptOnIdle(job: Job): Promise<AttemptResult | null> {
+  async function attemptOnIdle(job: Job): Promise<AttemptResult | NotTried | null> {
     for (const { name, rules } of preferredTargets(job)) {
       const found = await rules()
       if ('refused' in found) continue
-      const key = keyOf(name, found)
-      const idle = pool.take(job.lane.name, key)
-      if (!idle) continue
-      idle.transcript.restart(clock.monotonic() - idle.openedAt)
-      const result = await transact(job, idle, key)
-      if (result !== 'gone') return result
+      const result = await transactOnIdle(job, keyOf(name, found))
+      if (result) return result
     }
     return null
+  }
+
+  async function transactOnIdle(job: Job, key: string): Promise<AttemptResult | NotTried | null> {
+    const idle = pool.take(job.lane.name, key)
+    if (!idle) return null
+    idle.transcript.restart(clock.monotonic() - idle.openedAt)
+    const { result, left } = await transact(job, idle, key)
+    return left ? null : result
   }
 
   function targetsOf(job: Job): Target[] {
@@ -246,14 +292,15 @@ export function createTransport(parts: TransportParts): Transport {
   async function rulesOf(
     { destination, domain, ready }: Job,
     host: Extract<MxResult, { kind: 'hosts' }>['hosts'][number],
-  ): Promise<HostTls | { refused: string }> {
+  ): Promise<HostTls | { refused: string; localFault?: string }> {
     if (routing.kind === 'relay' || !destination) return senderTls(ready.tls)
     const key = `${host.exchange} ${ready.tls.required} ${ready.tls.verify}`
     const known = destination.tls.get(key)
     if (known) return known
     const { resolver, policies = null, port } = routing
     const asked = hostTls({ resolver, policies, port, clock }, domain, host, ready.tls).then((result) => {
-      if ('refused' in result) {
+      if ('refused' in result && result.localFault !== undefined) destination.tls.delete(key)
+      else if ('refused' in result) {
         const { policy, result: why } = result
         parts.tlsResults?.record({
           policyDomain: policy === 'tlsa' ? host.exchange : domain,
@@ -273,7 +320,9 @@ export function createTransport(parts: TransportParts): Transport {
     job: Job,
     target: Target,
     rules: HostTls,
-  ): Promise<HeldConnection | { outcome: Outcome; final: boolean; transcript: AttemptResult['transcript'] }> {
+  ): Promise<
+    HeldConnection | { outcome: Outcome; transcript: AttemptResult['transcript'] } | { cause: unknown }
+  > {
     await pool.makePlace(job.lane.name)
     const transcript = new TranscriptRecorder()
     const startedAt = clock.now()
@@ -284,10 +333,14 @@ export function createTransport(parts: TransportParts): Transport {
       down.worked(wayOf(job, target))
       return { connection, name: target.name, openedAt: clock.monotonic(), transcript, used: 0 }
     }
-    const failed = (failure: SmtpFailure, outcome: Outcome, final: boolean) => {
-      if (failure.stage === 'connect') down.failed(wayOf(job, target), failure.message)
-      else down.worked(wayOf(job, target))
-      return { outcome, final, transcript: { startedAt, lines: transcript.take() } }
+    const failed = (failure: SmtpFailure, outcome: Outcome) => {
+      if (failure.reason === 'local') return { cause: failure.cause }
+      const way = wayOf(job, target)
+      if (failure.stage === 'connect') down.failed(way, failure.message)
+      // Another message may need no TLS, or other rules of it.
+      else if (failure.stage === 'tls' || failure.stage === 'starttls') down.worked(way)
+      else down.refused(way, failure.message)
+      return { outcome, transcript: { startedAt, lines: transcript.take() } }
     }
     try {
       const held = await begin(rules.required ? 'required' : 'opportunistic')
@@ -296,18 +349,18 @@ export function createTransport(parts: TransportParts): Transport {
     } catch (error) {
       const failure = asFailure(error)
       const tlsFault = failure.stage === 'tls' || failure.stage === 'starttls'
-      if (!tlsFault) return failed(failure, outcomeOfFailure(failure), failure.reply !== null)
+      if (!tlsFault) return failed(failure, outcomeOfFailure(failure))
       report(job, target, rules, null, failure)
       if (rules.required) {
         const why = failure.reply ? replyText(failure.reply) : failure.message
-        return failed(failure, noTls(why), false)
+        return failed(failure, noTls(why))
       }
     }
     try {
       return await begin('none')
     } catch (error) {
       const failure = asFailure(error)
-      return failed(failure, outcomeOfFailure(failure), failure.reply !== null)
+      return failed(failure, outcomeOfFailure(failure))
     }
   }
 
@@ -358,8 +411,12 @@ export function createTransport(parts: TransportParts): Transport {
     })
   }
 
-  /** One transaction; 'gone' when the server had left an idle connection, so that nothing was tried. */
-  async function transact(job: Job, held: HeldConnection, key: string): Promise<AttemptResult | 'gone'> {
+  /** One transaction; `left`: the server left before it judged anything, so that nothing was tried. */
+  async function transact(
+    job: Job,
+    held: HeldConnection,
+    key: string,
+  ): Promise<{ result: AttemptResult | NotTried; left: boolean }> {
     const { connection, name, transcript } = held
     const { lane, ready } = job
     const startedAt = clock.now()
@@ -380,7 +437,13 @@ export function createTransport(parts: TransportParts): Transport {
     }
     try {
       const { returnPath, utf8 } = ready
-      const { message, sizeBytes } = withSource(ready, connection.localAddress)
+      const content = await contentFor(ready, connection)
+      if (content === null) {
+        const result = { ...facts(), outcome: NOT_CONVERTIBLE }
+        giveBack()
+        return { result, left: false }
+      }
+      const { message, sizeBytes } = withSource(content, ready.sourceHeader, connection.localAddress)
       const sent = await connection.send({
         returnPath,
         recipients: [job.recipient],
@@ -396,17 +459,19 @@ export function createTransport(parts: TransportParts): Transport {
       const outcome = reply ? outcomeOfReply(reply) : connectionFailure('no answer to the recipient')
       const result = { ...facts(), outcome }
       giveBack()
-      return result
+      return { result, left: false }
     } catch (error) {
       if (!(error instanceof SmtpFailure)) {
         connection.close()
         throw error
       }
-      const result = { ...facts(), outcome: outcomeOfFailure(error) }
+      const shortage = error.stage === 'body' ? shortageOf(error.cause) : null
+      const result =
+        shortage === null ? { ...facts(), outcome: outcomeOfFailure(error) } : { localFault: shortage }
       if (error.stage === 'dot' && error.reason === 'unsupported') avoidChunks(connection.peer.host)
       if (connection.reusable) giveBack()
       else connection.close()
-      return hadLeft(error, held) ? 'gone' : result
+      return { result, left: hadLeft(error, held) }
     }
   }
 
@@ -418,10 +483,28 @@ export function createTransport(parts: TransportParts): Transport {
   return { laneOf, deliver, close: () => pool.close() }
 }
 
-/** An idle server that leaves says so with a 421, or just closes; both say nothing about the message. */
-function hadLeft({ stage, reason, reply }: SmtpFailure, { used }: HeldConnection): boolean {
-  if (used === 0 || (stage !== 'mail' && stage !== 'rset')) return false
+/**
+ * The server left before it judged anything. An idle one says so with a 421, or just closes; a fresh one that closes
+ * instead of an answer to MAIL can be no more use. What may have been sent is never sent to another host.
+ */
+function hadLeft({ stage, reason, reply, afterFinalDot }: SmtpFailure, { used }: HeldConnection): boolean {
+  if (used === 0) return stage === 'mail' && reason === 'closed' && !afterFinalDot
+  if (stage !== 'mail' && stage !== 'rset') return false
   return reason === 'closed' || reply?.code === 421
+}
+
+/** A server said something. */
+const isAnswer = (result: AttemptResult) => hopeOf(result) > 1
+
+/**
+ * Of what several hosts came to, the one that leaves most hope is told: it is closest to the truth that the mail may go
+ * later, and what a server says tells more than that it could not be reached.
+ */
+function hopeOf({ outcome }: AttemptResult): number {
+  const { code } = outcome.kind === 'deferred' ? outcome.failure : { code: CODE_CONNECTION }
+  if (code === CODE_CONNECTION) return 0
+  if (code === CODE_NO_TLS) return 1
+  return code >= 500 ? 2 : 3
 }
 
 /** A lane's connections to one host under the same TLS rules serve each other's messages. */
@@ -430,11 +513,32 @@ const keyOf = (host: string, { key }: HostTls) => `${host} ${key}`
 /** What can be down: the way from a source to an address. */
 const wayOf = ({ lane }: Job, { address }: Target) => `${lane.source?.ip ?? 'any'} ${address}`
 
+type Content = Pick<Ready, 'message' | 'sizeBytes'>
+
+/** Without 8BITMIME a client must not send bytes above 127 (RFC 6152 §3). Null: this message cannot go without. */
+async function contentFor(ready: Ready, { extensions }: SmtpConnection): Promise<Content | null> {
+  const { message, utf8, toSevenBit } = ready
+  const asIs = extensions.has('8BITMIME') || utf8 || toSevenBit === undefined || !needs8bit(message)
+  return asIs ? ready : toSevenBit()
+}
+
+/** RFC 3463 §3.7: conversion required but not supported. */
+const NOT_CONVERTIBLE: Outcome = {
+  kind: 'bounced',
+  failure: {
+    code: 554,
+    enhanced: '5.6.3',
+    message: 'the server takes no 8-bit mail, and the signature in this message forbids converting it',
+    description: '',
+  },
+}
+
 /** The message with the field that names the address it is sent from. */
 function withSource(
-  { message, sizeBytes, sourceHeader }: Ready,
+  { message, sizeBytes }: Content,
+  sourceHeader: string | null | undefined,
   ip: string | null,
-): Pick<Ready, 'message' | 'sizeBytes'> {
+): Content {
   if (!sourceHeader || ip === null) return { message, sizeBytes }
   const field = `${sourceHeader}: ${ip}`
   return {
@@ -500,6 +604,8 @@ function outcomeOfFailure(failure: SmtpFailure): Outcome {
     const outcome = outcomeOfReply(failure.reply)
     return early && outcome.kind === 'bounced' ? { kind: 'deferred', failure: outcome.failure } : outcome
   }
+  // Nothing of the content was sent as a whole: a file is missing, or shorter than it was.
+  if (failure.stage === 'body' && failure.reason === 'message') return unprepared(CONTENT_MISSING)
   const permanent = ['address', 'too-large', 'message'].includes(failure.reason) || isMissingUtf8(failure)
   const cause: Failure = {
     code: permanent ? 554 : CODE_CONNECTION,

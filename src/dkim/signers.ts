@@ -74,6 +74,8 @@ export function createSigners(options: SignersOptions = {}): Signers {
 
   return {
     async sign(message, keys, how) {
+      // A thread takes no large body.
+      if (bodySize(message.body) > BODY_BYTES_MAX) return signMessage(message, keys, how)
       pending++
       if (all.length === 0 && pending >= startAt && !closed) start()
       try {
@@ -90,11 +92,11 @@ export function createSigners(options: SignersOptions = {}): Signers {
   }
 }
 
-/** The body in memory of its own, to be handed over; null: too large, or not at hand. */
+const bodySize = (body: readonly Chunk[]) => body.reduce((sum, chunk) => sum + chunkSize(chunk), 0)
+
+/** The body in memory of its own, to be handed over; null: not at hand. */
 function bodyBytes(body: readonly Chunk[]): Uint8Array<ArrayBuffer> | null {
-  const size = body.reduce((sum, chunk) => sum + chunkSize(chunk), 0)
-  if (size > BODY_BYTES_MAX) return null
-  const bytes = new Uint8Array(size)
+  const bytes = new Uint8Array(bodySize(body))
   let at = 0
   for (const chunk of body) {
     if (!(chunk instanceof Uint8Array)) return null

@@ -48,8 +48,8 @@ export type MxResult =
   | { kind: 'no-mail-host'; reason: string }
   /** All that takes mail there has addresses that must not be reached. */
   | { kind: 'forbidden'; reason: string; addresses: string[] }
-  /** DNS did not say; ask again later. */
-  | { kind: 'temporary'; reason: string }
+  /** DNS did not say; ask again later. `localFault`: it was not asked, since nothing could leave this machine. */
+  | { kind: 'temporary'; reason: string; localFault?: string }
 
 export interface MailHostOptions {
   /** A number from 0 up to 1, as Math.random gives it. */
@@ -69,7 +69,7 @@ export async function findMailHosts(
   const answer = await resolver.query(domain, 'MX', query)
   if (answer.kind === 'nxdomain') return { kind: 'no-domain', reason: noDomain(answer) }
   if (answer.kind !== 'records' && answer.kind !== 'nodata')
-    return { kind: 'temporary', reason: describeFailure(answer) }
+    return temporary(describeFailure(answer), answer.localFault)
   const implicit = answer.kind === 'nodata'
   if (!implicit && isNullMx(answer.records)) return { kind: 'null-mx' }
   const exchanges = implicit
@@ -118,6 +118,7 @@ interface HostLookup {
   forbidden: string[]
   /** Why an address is not known, when DNS did not say; '' when it did. */
   failure: string
+  localFault: string | undefined
 }
 
 async function lookUpHost(
@@ -144,10 +145,11 @@ async function lookUpHost(
   const said = answers.filter((answer) => isFirm(answer))
   const unsaid = answers.find((answer) => !isFirm(answer))
   const failure = unsaid === undefined ? '' : describeFailure(unsaid)
-  if (addresses.length === 0) return { host: null, forbidden, failure }
+  const localFault = unsaid?.localFault
+  if (addresses.length === 0) return { host: null, forbidden, failure, localFault }
   const canonicalName = said.find((answer) => answer.kind === 'records')?.chain.at(-1) ?? mx.exchange
   const authenticated = said.every((answer) => answer.authenticated)
-  return { host: { ...mx, canonicalName, addresses, authenticated }, forbidden, failure }
+  return { host: { ...mx, canonicalName, addresses, authenticated }, forbidden, failure, localFault }
 }
 
 function isFirm(answer: DnsAnswer): boolean {
@@ -161,8 +163,9 @@ function whyNone(
   exchanges: readonly MxData[],
   looked: readonly HostLookup[],
 ): MxResult {
-  const failure = looked.find((lookup) => lookup.failure !== '')?.failure
-  if (failure !== undefined) return { kind: 'temporary', reason: failure }
+  const unsaid = looked.find((lookup) => lookup.failure !== '')
+  if (unsaid !== undefined)
+    return temporary(unsaid.failure, looked.find((lookup) => lookup.localFault !== undefined)?.localFault)
   const addresses = looked.flatMap((lookup) => lookup.forbidden)
   if (addresses.length > 0) {
     const shown = addresses.slice(0, ADDRESSES_PER_HOST_MAX).join(', ')
@@ -175,6 +178,10 @@ function whyNone(
     ? `none of the mail hosts of ${domain} has an address: ${names}`
     : `the MX records of ${domain} name no host`
   return { kind: 'no-mail-host', reason }
+}
+
+function temporary(reason: string, localFault: string | undefined): MxResult {
+  return { kind: 'temporary', reason, ...(localFault !== undefined && { localFault }) }
 }
 
 function noDomain(answer: DnsAnswer): string {

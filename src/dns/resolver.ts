@@ -13,9 +13,9 @@
 import { randomInt } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { Clock } from '../base/clock.ts'
+import { createGate } from '../base/gate.ts'
 import { classifyAddress } from '../base/ip.ts'
 import { createTtlCache } from './cache.ts'
-import { createGate } from './gate.ts'
 import { interpretReply } from './interpret.ts'
 import { normalizeName } from './names.ts'
 import {
@@ -54,6 +54,8 @@ export interface DnsAnswer<T extends DnsType = DnsType> {
   asked: { name: string; type: T }
   /** Why there is no answer, for a person; '' unless `kind` is a failure or the name cannot exist. */
   problem: string
+  /** No server was asked, since nothing could leave this machine: why. */
+  localFault?: string
 }
 
 export interface QueryOptions {
@@ -96,7 +98,7 @@ const FAILURE_TTL_SECONDS = 5 // RFC 9520 §3.2: failures are to be kept, for 1 
 /** Larger answers come from nobody's mail domain and would let strangers fill the cache. */
 const CACHED_RECORD_BYTES_MAX = 16_384
 /** Questions on the wire at once, a socket each; file descriptors are for SMTP connections. */
-const OPEN_QUERIES_MAX = 256
+export const OPEN_QUERIES_MAX = 256
 const WAITING_QUERIES_MAX = 20_000 // about one retry wave; more would wait longer than their senders do
 const SERVER_REST_MS = 30_000 // how long a silent server is asked last
 const SERVERS_MAX = 8
@@ -104,7 +106,7 @@ const SERVERS_MAX = 8
 /** What one server, or all of them, made of one question. */
 type Told =
   | { kind: 'reply'; reply: Reply; server: Server }
-  | { kind: DnsFailureKind; server: Server | null; problem: string }
+  | { kind: DnsFailureKind; server: Server | null; problem: string; localFault?: string }
 
 interface Server extends ServerAddress {
   label: string
@@ -146,7 +148,8 @@ export function createResolver(options: ResolverOptions): Resolver {
         const distrusted = !server.trusted && [...refusing].some((other) => other.trusted)
         if (refusing.has(server) || distrusted) continue
         const told = await askServer(server, name, type, dnssecOk)
-        if (told.kind === 'reply') return told
+        // What is wrong with this machine says nothing about a server, and another one would not be asked either.
+        if (told.kind === 'reply' || told.localFault !== undefined) return told
         if (told.kind === 'timeout') server.restsUntilMs = clock.monotonic() + SERVER_REST_MS
         if (told.kind === 'servfail' || told.kind === 'refused') refusing.add(server)
         // A server that said something explains more than one that kept silent.
@@ -190,8 +193,9 @@ export function createResolver(options: ResolverOptions): Resolver {
       const asked = { name, type }
       const server = told.server?.label ?? ''
       if (told.kind !== 'reply') {
-        const { kind, problem } = told
-        return { kind, records: [], chain, ttlSeconds: 0, authenticated: false, server, asked, problem }
+        const { kind, problem, localFault } = told
+        const failed = { records: [], chain, ttlSeconds: 0, authenticated: false, server, asked }
+        return { kind, ...failed, problem, ...(localFault !== undefined && { localFault }) }
       }
       const step = interpretReply(told.reply, name, type, chain)
       authenticated &&= told.server.trusted && told.reply.authenticData
@@ -259,7 +263,9 @@ function readOutcome(outcome: Exchange, server: Server): Told {
     case 'timeout':
       return { kind: 'timeout', server, problem: 'it did not answer in time' }
     case 'unreachable':
-      return { kind: 'timeout', server, problem: outcome.problem }
+      return outcome.localFault === undefined
+        ? { kind: 'timeout', server, problem: outcome.problem }
+        : { kind: 'timeout', server: null, problem: outcome.problem, localFault: outcome.localFault }
     case 'malformed':
       return { kind: 'malformed', server, problem: outcome.problem }
     case 'flooded':
@@ -283,6 +289,7 @@ function readPacket(packet: Buffer, server: Server): Told {
 }
 
 function secondsToKeep(answer: DnsAnswer): number {
+  if (answer.localFault !== undefined) return 0
   if (answer.kind === 'records') return Math.min(answer.ttlSeconds, TTL_SECONDS_MAX)
   if (answer.kind === 'nodata' || answer.kind === 'nxdomain')
     return Math.min(answer.ttlSeconds, NEGATIVE_TTL_SECONDS_MAX)

@@ -5,6 +5,7 @@
 import { createSocket } from 'node:dgram'
 import { connect, isIPv6 } from 'node:net'
 import type { Clock } from '../base/clock.ts'
+import { localFaultOf, shortageOf } from '../base/shortage.ts'
 import { isReplyTo } from './packet.ts'
 
 /** `host` is an IP address, never a name. */
@@ -23,7 +24,8 @@ export interface ExchangeContext {
 export type Exchange =
   | { kind: 'packet'; packet: Buffer }
   | { kind: 'timeout' }
-  | { kind: 'unreachable'; problem: string }
+  /** `localFault`: nothing has left this machine, and why. */
+  | { kind: 'unreachable'; problem: string; localFault?: string }
   | { kind: 'malformed'; problem: string }
   /** So many foreign datagrams came that someone seems to guess ids: ask over TCP instead. */
   | { kind: 'flooded' }
@@ -40,7 +42,7 @@ export function askOverUdp(
   return exchange(context, (finish) => {
     const socket = createSocket(isIPv6(server.host) ? 'udp6' : 'udp4')
     let strays = 0
-    socket.on('error', (error) => finish({ kind: 'unreachable', problem: error.message }))
+    socket.on('error', (error) => finish(unreachable(error)))
     socket.on('message', (packet) => {
       if (isReplyTo(query, packet)) return finish({ kind: 'packet', packet })
       strays += 1
@@ -64,7 +66,7 @@ export function askOverTcp(
     const chunks: Buffer[] = []
     let received = 0
     let expected = Number.POSITIVE_INFINITY
-    socket.on('error', (error) => finish({ kind: 'unreachable', problem: error.message }))
+    socket.on('error', (error) => finish(unreachable(error)))
     socket.on('close', () =>
       finish({ kind: 'malformed', problem: 'the TCP connection ended within the reply' }),
     )
@@ -85,6 +87,11 @@ export function askOverTcp(
     })
     return () => socket.destroy()
   })
+}
+
+function unreachable(error: Error): Exchange {
+  const localFault = shortageOf(error) ?? localFaultOf(error)
+  return { kind: 'unreachable', problem: error.message, ...(localFault !== null && { localFault }) }
 }
 
 /** Runs one exchange: the first `finish` counts, then the timer stops and the socket closes. */

@@ -79,11 +79,23 @@ export async function keysOf(
     .execute()
 }
 
-/** Reads a PEM of an import. @throws BadRequest with the contract's text for anything but a usable RSA key */
+/** Clients look for this text when a selector is in use. */
+const DUPLICATE_KEY = 'failed to create domain key: duplicate key'
+const IMPORT_FAILED = 'failed to import domain key'
+
+/** The lines around a PEM block (RFC 7468 §2), and the label of PKCS #1 (RFC 8017 appendix A.1.2). */
+const PEM_BEGIN = '-----BEGIN '
+const PEM_END = '-----END '
+const PKCS1_LABEL = 'RSA PRIVATE KEY-----'
+
+/** Reads the PEM of an import. @throws BadRequest for anything but a usable RSA key in PKCS #1, in words that tell which */
 export async function readImportedKey(pem: string): Promise<DkimKey> {
-  const key = await readDkimKey(pem).catch(() => null)
-  if (key?.algorithm !== 'rsa') throw new BadRequest('pem is not a valid RSA private key')
-  return key
+  if (!pem.includes(PEM_BEGIN) || !pem.includes(PEM_END)) {
+    throw new BadRequest(`${IMPORT_FAILED}: failed to parse PEM`)
+  }
+  const key = pem.includes(PEM_BEGIN + PKCS1_LABEL) ? await readDkimKey(pem).catch(() => null) : null
+  if (key?.algorithm === 'rsa') return key
+  throw new BadRequest(`${IMPORT_FAILED}: failed to parse private key: key must be PKCS1 format`)
 }
 
 /**
@@ -103,7 +115,7 @@ export async function createKey(parts: KeyParts, accountId: string, wanted: NewK
       await tx.insertInto('dkim_keys').values(row).execute()
     })
     .catch((error: unknown) => {
-      throw isUniqueViolation(error) ? new BadRequest('domain key already exists', { cause: error }) : error
+      throw isUniqueViolation(error) ? new BadRequest(DUPLICATE_KEY, { cause: error }) : error
     })
   return row
 }
@@ -118,7 +130,7 @@ async function checkRoom(
 ): Promise<void> {
   if (!(await ownsAuthority(db, accountId, authority))) throw new NotFound('domain not found')
   const keys = await db.selectFrom('dkim_keys').selectAll().where('authority', '=', authority).execute()
-  if (isTaken(keys, selector)) throw new BadRequest('domain key already exists')
+  if (isTaken(keys, selector)) throw new BadRequest(DUPLICATE_KEY)
   if (keys.filter((key) => key.managed === 0).length >= KEYS_PER_AUTHORITY_MAX)
     throw new BadRequest(`maximum of ${KEYS_PER_AUTHORITY_MAX} domain keys reached for ${authority}`)
 }
@@ -236,7 +248,7 @@ export async function renameSelector(parts: KeyParts, domain: Domain, selector: 
     if (!key) throw new NotFound(KEY_NOT_FOUND)
     if (shownSelector(key) === selector) return
     const isOwnFormer = key.selector === selector
-    if (!isOwnFormer && isTaken(keys, selector)) throw new BadRequest('domain key already exists')
+    if (!isOwnFormer && isTaken(keys, selector)) throw new BadRequest(DUPLICATE_KEY)
     const change =
       key.active === 1
         ? { next_selector: isOwnFormer ? null : selector }

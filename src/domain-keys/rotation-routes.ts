@@ -24,6 +24,7 @@ export function rotationRoutes(parts: KeyParts): Operation[] {
       method: 'PUT',
       path: `${PATH}/rotation`,
       id: 'updateKeyRotation',
+      audit: { action: 'domain-key.set-rotation', given: ['rotation_interval'] },
       summary: 'Rotate the keys of automatic sender security from time to time, or stop that',
       params: [
         { name: 'rotation_enabled', type: 'boolean', description: 'Rotate', required: true },
@@ -48,6 +49,7 @@ export function rotationRoutes(parts: KeyParts): Operation[] {
       method: 'POST',
       path: `${PATH}/rotate`,
       id: 'rotateKey',
+      audit: { action: 'domain-key.rotate' },
       summary: 'Rotate the key of automatic sender security now',
       params: [],
       responses: { 200: { description: 'The rotation has begun' } },

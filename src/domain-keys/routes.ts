@@ -1,6 +1,7 @@
 /** DKIM keys over HTTP (domain-keys.md E1-E8). Private keys go in and never come out. */
 import { sql } from 'kysely'
 import { BadRequest, NotFound } from '../base/errors.ts'
+import { ForeignJsonError, parseForeignJson } from '../base/foreign-json.ts'
 import { chunkSize, readChunks } from '../base/mime-message.ts'
 import { hostNameOf, selectorOf } from '../domains/names.ts'
 import { keyCheckOf, recordView, shownSelector, wantedKeyRecord } from '../domains/records.ts'
@@ -65,6 +66,7 @@ function accountKeyRoutes(parts: KeyRouteParts): Operation[] {
       method: 'POST',
       path: LIST_PATH,
       id: 'createDomainKey',
+      audit: { subject: ['signing_domain', 'selector'], given: ['signing_domain', 'selector', 'algorithm'] },
       summary: 'Make a DKIM key, or import an RSA key',
       auth: WRITE,
       params: [
@@ -94,6 +96,7 @@ function accountKeyRoutes(parts: KeyRouteParts): Operation[] {
       method: 'DELETE',
       path: LIST_PATH,
       id: 'deleteDomainKey',
+      audit: { subject: ['signing_domain', 'selector'] },
       summary: 'Delete a DKIM key for good',
       auth: WRITE,
       params: [
@@ -183,6 +186,7 @@ function domainSettingRoutes(parts: KeyRouteParts): Operation[] {
       method: 'PUT',
       path: '/v3/domains/{name}/dkim_selector',
       id: 'changeDkimSelector',
+      audit: { given: ['dkim_selector'] },
       summary: 'Rename the selector of a domain’s key',
       auth: WRITE,
       params: [{ name: 'dkim_selector', type: 'string', description: 'Atom without dots' }],
@@ -220,7 +224,10 @@ function readBits(params: Params): number {
 /** The PEM as text or file part; undefined when none was sent. */
 async function readPem(params: Params): Promise<string | undefined> {
   const file = params.files('pem')[0]
-  if (!file) return params.text('pem')
+  if (!file) {
+    const text = params.text('pem')
+    return (text?.length ?? 0) > PEM_BYTES_MAX ? '' : text
+  }
   if (chunkSize(file.chunk) > PEM_BYTES_MAX) return ''
   const bytes: Uint8Array[] = []
   for await (const part of readChunks([file.chunk])) bytes.push(part)
@@ -236,14 +243,14 @@ function pivotOf(params: Params): Pivot {
   const text = params.text('page')
   if (text === undefined) return ['first']
   try {
-    const pivot: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
+    const pivot = parseForeignJson(Buffer.from(text, 'base64url').toString())
     if (Array.isArray(pivot) && pivot.every((part) => typeof part === 'string' && !part.includes('\0'))) {
       const [page] = pivot as string[]
       if (pivot.length === 1 && (page === 'first' || page === 'last')) return [page]
       if (pivot.length === 3 && (page === 'next' || page === 'previous')) return pivot as Pivot
     }
-  } catch {
-    // Falls through: any text that is no token gets the same answer.
+  } catch (error) {
+    if (!(error instanceof ForeignJsonError)) throw error
   }
   throw invalidFormat('page', text)
 }

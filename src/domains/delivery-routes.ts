@@ -69,6 +69,7 @@ function deprecatedRoutes(parts: DomainRouteParts): Operation[] {
       method: 'PUT',
       path: `/v3/domains/{name}/${field}`,
       id,
+      audit: { given: [field] },
       summary: `Change ${field}; the update of the domain does the same`,
       deprecated: true,
       auth: WRITE,

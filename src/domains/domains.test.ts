@@ -104,7 +104,7 @@ test('a new domain has its records and waits for them', async () => {
 
 test('the v3 paths are the same operations', async () => {
   const made = await service.call('POST', '/v3/domains', { form: { name: 'v3.example.com' } })
-  assert.equal(made.body.message, 'Domain has been created')
+  assert.equal(made.body.message, 'Domain DNS records have been created')
   assert.equal((await service.call('GET', '/v3/domains/v3.example.com')).body.domain.name, 'v3.example.com')
   const changed = await service.call('PUT', '/v3/domains/v3.example.com', { form: { wildcard: 'yes' } })
   assert.equal(changed.body.domain.wildcard, true)
@@ -137,6 +137,10 @@ const REFUSED: [form: Record<string, string>, message: string][] = [
   [
     { name: 'x.example', archive_to: 'ftp://a.example/' },
     "'ftp://a.example/' is not a valid value for archive_to",
+  ],
+  [
+    { name: 'x.example', archive_to: 'https://user:secret@a.example/' },
+    "'https://user:secret@a.example/' is not a valid value for archive_to",
   ],
   [{ name: 'x.example', ips: '192.0.2.55' }, 'IP 192.0.2.55 is not assigned to the account'],
   [{ name: 'x.example', pool_id: 'nosuch' }, 'IP pool not found'],

@@ -43,6 +43,17 @@ const LIST_DOCS: ParamDoc[] = [
   { name: 'include_subaccounts', type: 'boolean', description: 'Those of subaccounts too', default: false },
 ]
 
+/** Settings whose values the audit log keeps; the others are by their type harmless, or secret. */
+const RECORDED = [
+  'web_prefix',
+  'archive_to',
+  'mailfrom_host',
+  'dkim_host_name',
+  'dkim_selector',
+  'ips',
+  'pool_id',
+]
+
 const READ_DOCS: ParamDoc[] = [
   { name: 'h:extended', type: 'boolean', description: 'Adds dkim_host, mailfrom_host, pod', default: false },
   { name: 'h:with_dns', type: 'boolean', description: 'With the DNS records', default: true },
@@ -114,6 +125,7 @@ function writeRoutes(parts: DomainRouteParts): Operation[] {
       method: 'POST',
       path: `/${version}/domains`,
       id: version === 'v4' ? 'createDomain' : 'createDomainV3',
+      audit: { action: 'domain.create', subject: ['name'], given: RECORDED },
       summary: 'Add a sending domain',
       auth: WRITE,
       params: CREATE_DOCS,
@@ -125,13 +137,14 @@ function writeRoutes(parts: DomainRouteParts): Operation[] {
     })
   return [
     create('v4', 'Domain DNS records have been created'),
-    create('v3', 'Domain has been created'),
+    create('v3', 'Domain DNS records have been created'),
     operation({
       ...COMMON,
       method: 'PUT',
       path: '/v4/domains/{name}',
       aliases: ['/v3/domains/{name}'],
       id: 'updateDomain',
+      audit: { given: RECORDED },
       summary: 'Change settings of a domain',
       auth: WRITE,
       params: UPDATE_DOCS,

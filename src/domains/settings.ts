@@ -168,7 +168,9 @@ function readArchiveTo(params: Params): string | null | undefined {
   if (text === undefined) return undefined
   if (text === '') return null
   const url = URL.canParse(text) ? new URL(text) : null
-  const isUsable = url && /^https?:$/.test(url.protocol) && /^[\x21-\x7e]+$/.test(text)
+  // No user info: a password would be kept in plain text, and nothing is ever posted to such a URL.
+  const isUsable =
+    url && /^https?:$/.test(url.protocol) && /^[\x21-\x7e]+$/.test(text) && !url.username && !url.password
   if (!isUsable || text.length > URL_LENGTH_MAX) throw invalidChoice('archive_to', text)
   return text
 }

@@ -31,6 +31,8 @@ export interface MessageSummary {
   deliverBy?: number | null
   /** Sent at each recipient's best time, as the caller asked. */
   optimized?: boolean
+  /** The Message-Id field of a batch as given, with recipient variables in it: each copy has an id of its own. */
+  messageIdTemplate?: string
   /** Expressions of the routes that made this copy. */
   routes?: readonly unknown[] | null
 }

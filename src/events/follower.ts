@@ -2,7 +2,7 @@
  * A reader of all events in the order of their commits, that takes each into account exactly once.
  *
  * 1. The stored place says how far it is; `settledPlace` how far it may go: below that no event can appear any more
- *    (decision on event pages).
+ *    (decision 7).
  * 2. A step reads some events behind the place, and asks `apply` what follows from them.
  * 3. What follows and the new place are one transaction, which is refused if the place is another one meanwhile. So a
  *    crash takes both or neither, and of several processes over one database one takes each step.

@@ -39,7 +39,7 @@ type Right = 'RW' | 'R' | 'W' | '-'
 
 /**
  * auth-limits.md section 3. `billing` is a role of users only: it reads what `basic` reads, and message
- * limits and the account besides (accounts.md, users, rule 2).
+ * limits and the account besides (accounts.md section 7 rule 2).
  */
 export const RIGHTS: Readonly<Record<Area, readonly [Right, Right, Right, Right, Right, Right]>> = {
   //                  admin developer support basic sending billing
@@ -64,11 +64,13 @@ export const RIGHTS: Readonly<Record<Area, readonly [Right, Right, Right, Right,
 
 export interface Caller {
   accountId: string
-  /** Shown to the caller in `<prefix>Key-Id`; a session has the id of its own key. */
+  /** Shown to the caller in `<prefix>Key-Id`; a session has an id of its own. */
   keyId: string
   role: Role
   /** `user`, `domain` and `web` keys, the public validation key, or a dashboard session. */
   kind: 'user' | 'domain' | 'web' | 'public' | 'session'
+  /** Of a session: the key it came from; null: it is the operator's. */
+  sessionKeyId?: string | null
   /** Of a domain key: the one domain it may send for. */
   domain?: string
   /** Set while a parent account acts as this subaccount. */

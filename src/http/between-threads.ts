@@ -2,12 +2,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Transferable } from 'node:worker_threads'
-import type { Deadlines } from './listener.ts'
-
-/** `workerData` of the thread. */
-export interface ListeningOptions {
-  deadlines: Deadlines
-}
 
 /** Names and values in turn. */
 export type FlatHeaders = (string | string[])[]

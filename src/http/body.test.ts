@@ -13,7 +13,7 @@ const uploadOnly = operation({
   id: 'upload',
   auth: { area: 'domains', access: 'write' },
   multipartOnly: true,
-  handler: async ({ params }) => ({ digest: params.digest() }),
+  handler: async ({ params }) => ({ digest: await params.digest() }),
 })
 const document = operation({
   ...echo,

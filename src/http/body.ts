@@ -2,49 +2,67 @@
  * Reads a request body into fields, a JSON document and files.
  *
  * 1. Content-Encoding gzip is unpacked while reading; limits count unpacked bytes, so a small bomb stops early.
- * 2. A first non-blank byte `{` or `[` means JSON, whatever Content-Type says.
+ * 2. A first non-blank byte `{` or `[` means JSON, whatever Content-Type says. It is counted while it comes in.
  * 3. Else multipart/form-data is streamed, and url-encoded text (also without Content-Type) is split.
+ *
+ * A large body is worked off chunk by chunk, so that none holds the thread: others' calls run in between.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createGunzip } from 'node:zlib'
 import { BadRequest, PayloadTooLarge } from '../base/errors.ts'
+import { ForeignJsonError, JsonCount, parseCounted } from '../base/foreign-json.ts'
 import type { Arrival } from './arrival.ts'
+import { ByteBlocks } from './byte-blocks.ts'
 import { readMultipart } from './multipart.ts'
 import { Fields, isPlainObject, parseUrlencoded, plainName, quotable } from './params.ts'
 import { type FileSpool, Uploads } from './uploads.ts'
+import { readUrlencoded } from './urlencoded.ts'
 
 export interface BodyLimit {
   /** Of the whole body, unpacked. */
   bytes: number
   /** Of one file in it. */
   fileBytes?: number
+  /** Of a JSON body; default JSON_BYTES_MAX, and never more than `bytes`. */
+  jsonBytes?: number
   /** Text of the 413. */
   message: string
 }
 
-/** 52.4 MiB, the figure in the text; the built message has its own limit of 25 MB. */
+const MIB = 1024 * 1024
+/** A document is parsed in one go. 1,000 list members with 4 KB of variables each. */
+const JSON_BYTES_MAX = 4 * MIB
+/**
+ * 52.4 MiB, the figure in the text; the built message has its own limit of 25 MB. As JSON a call holds no files, only
+ * one text of that size.
+ */
 export const SENDING_BODY_LIMIT: BodyLimit = {
-  bytes: Math.floor(52.4 * 1024 * 1024),
+  bytes: Math.floor(52.4 * MIB),
+  jsonBytes: 26 * MIB,
   message: 'request size exceeds 52.4MiB limit',
 }
 /** Imports: a file of 25 MB, and room for the form around it. */
 export const IMPORT_BODY_LIMIT: BodyLimit = {
-  bytes: 26 * 1024 * 1024,
+  bytes: 26 * MIB,
   fileBytes: 25_000_000,
   message: 'file size exceeds 25MB limit',
 }
-/** Everything else: 1,000 list members with 4 KB of variables each. */
 export const DEFAULT_BODY_LIMIT: BodyLimit = {
-  bytes: 4 * 1024 * 1024,
+  bytes: 4 * MIB,
   message: 'request size exceeds 4MiB limit',
 }
+/** Operations that ask for no login take a key, a token or a button. */
+export const PUBLIC_BODY_LIMIT: BodyLimit = { bytes: 4 * 1024, message: 'request size exceeds 4KiB limit' }
 
 export interface BodyOptions {
   limit: BodyLimit
   /** Null: the operation takes no files; those that come are skipped. */
   spool: FileSpool | null
   multipartOnly: boolean
+  /** Take a body with Content-Encoding gzip: only from callers that are known. */
+  packed: boolean
   /** Hash file contents on the way, for `Params.digest`. */
   digest: boolean
 }
@@ -63,7 +81,7 @@ export async function readBody(
   { headers, body: arrived }: Pick<Arrival, 'headers' | 'body'>,
   options: BodyOptions,
 ): Promise<RequestBody> {
-  const { limit, spool, multipartOnly, digest } = options
+  const { limit, spool, multipartOnly, packed, digest } = options
   const contentType = headers['content-type'] ?? ''
   const mediaType = mediaTypeOf(contentType)
   if (multipartOnly && mediaType !== 'multipart/form-data') {
@@ -78,18 +96,21 @@ export async function readBody(
     return body
   }
   const source = new PeekedSource(
-    arrived.kind === 'whole' ? oneChunk(arrived.bytes) : limited(unpacked(arrived.stream, headers), limit),
+    arrived.kind === 'whole'
+      ? oneChunk(arrived.bytes)
+      : limited(unpacked(arrived.stream, encodingOf(headers, packed)), limit),
   )
   try {
     const first = await source.firstByte()
     if (first === undefined) return body
     if (first === BRACE || first === BRACKET || isJson(mediaType)) {
-      readJson(body, await source.all())
+      await readJson(body, source, limit)
     } else if (mediaType === 'multipart/form-data') {
       if (spool !== null) body.uploads = new Uploads(spool, limit, digest)
       await readMultipart(source, contentType, body.fields, body.uploads)
     } else if (mediaType === 'application/x-www-form-urlencoded' || mediaType === '') {
-      body.fields = parseUrlencoded((await source.all()).toString('utf8'))
+      if (arrived.kind === 'whole') body.fields = parseUrlencoded(arrived.bytes.toString('utf8'))
+      else await readUrlencoded(source, body.fields)
     } else {
       throw new BadRequest(`unable to parse request: unsupported Content-Type '${quotable(mediaType)}'`)
     }
@@ -99,6 +120,22 @@ export async function readBody(
     await body.uploads?.discardAll()
     throw error
   }
+}
+
+/** Text is held as it came, decoded, and taken apart; files of a form go to the disk as they come. */
+const TEXT_MEMORY_FACTOR = 4
+
+/**
+ * About what reading a body takes at its peak, in bytes; 0 for one that is refused unread. A client that does not tell
+ * its length counts with the limit.
+ */
+export function memoryOfBody(headers: IncomingHttpHeaders, limit: BodyLimit): number {
+  const announced = headers['content-encoding'] === undefined ? Number(headers['content-length']) : Number.NaN
+  if (announced > limit.bytes) return 0
+  const bytes = Number.isNaN(announced) ? limit.bytes : announced
+  return mediaTypeOf(headers['content-type'] ?? '') === 'multipart/form-data'
+    ? bytes
+    : TEXT_MEMORY_FACTOR * bytes
 }
 
 const MEDIA_TYPE = /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+$/
@@ -153,25 +190,23 @@ class PeekedSource implements AsyncIterable<Uint8Array> {
     yield* { [Symbol.asyncIterator]: () => this.iterator }
   }
 
-  async all(): Promise<Buffer> {
-    const chunks: Uint8Array[] = []
-    for await (const chunk of this) chunks.push(chunk)
-    return Buffer.concat(chunks)
-  }
-
   async close(): Promise<void> {
     await this.iterator.return?.().catch(() => {})
   }
 }
 
-/** The body's bytes without its Content-Encoding. Leaving the loop early leaves the connection open. */
-async function* unpacked(request: Readable, headers: IncomingHttpHeaders): AsyncGenerator<Uint8Array> {
+/** @throws BadRequest for an encoding that is not taken, from this caller or at all */
+function encodingOf(headers: IncomingHttpHeaders, packed: boolean): 'identity' | 'gzip' {
   const encoding = (headers['content-encoding'] ?? 'identity').trim().toLowerCase()
+  if (encoding === 'identity' || encoding === '') return 'identity'
+  if (packed && (encoding === 'gzip' || encoding === 'x-gzip')) return 'gzip'
+  throw new BadRequest(`unable to parse request: unsupported Content-Encoding '${quotable(encoding)}'`)
+}
+
+/** The body's bytes without its Content-Encoding. Leaving the loop early leaves the connection open. */
+async function* unpacked(request: Readable, encoding: 'identity' | 'gzip'): AsyncGenerator<Uint8Array> {
   const raw: AsyncIterable<Uint8Array> = request.iterator({ destroyOnReturn: false })
-  if (encoding === 'identity' || encoding === '') return yield* raw
-  if (encoding !== 'gzip' && encoding !== 'x-gzip') {
-    throw new BadRequest(`unable to parse request: unsupported Content-Encoding '${quotable(encoding)}'`)
-  }
+  if (encoding === 'identity') return yield* raw
   const gunzip = createGunzip()
   const onGone = (error?: Error) => gunzip.destroy(error ?? new Error('connection closed'))
   request.once('error', onGone)
@@ -197,16 +232,45 @@ async function* limited(source: AsyncIterable<Uint8Array>, limit: BodyLimit): As
   }
 }
 
-function readJson(body: RequestBody, bytes: Buffer): void {
-  const document = parseJson(bytes.toString('utf8').replace(/^\uFEFF/, ''))
-  body.document = document
-  if (!isPlainObject(document)) return
+/** Concatenating, decoding and parsing less than this takes few milliseconds together. */
+const ONE_TURN_MAX_BYTES = MIB
+
+async function readJson(body: RequestBody, source: PeekedSource, limit: BodyLimit): Promise<void> {
+  const bytesMax = Math.min(limit.jsonBytes ?? JSON_BYTES_MAX, limit.bytes)
   try {
-    for (const [name, value] of Object.entries(document)) addMember(body.fields, name, value)
+    const count = new JsonCount()
+    const blocks = new ByteBlocks()
+    for await (const chunk of source) {
+      count.add(chunk)
+      blocks.add(chunk)
+      if (blocks.sizeBytes > bytesMax) {
+        throw new PayloadTooLarge(`request size exceeds ${bytesMax / MIB}MiB limit`)
+      }
+    }
+    const isLarge = blocks.sizeBytes > ONE_TURN_MAX_BYTES
+    const text = blocks.take().toString('utf8')
+    if (isLarge) await nextTurn()
+    body.document = documentIn(text, count)
+    if (isLarge) await nextTurn()
+    if (isPlainObject(body.document)) addMembers(body.fields, body.document)
   } catch (error) {
-    if (error instanceof RangeError) throw invalidJson(error) // stringify recurses where parse does not
+    if (error instanceof ForeignJsonError) throw invalidJson(error.message, error)
     throw error
   }
+}
+
+/** @throws ForeignJsonError; also for a document that is neither object nor list */
+function documentIn(text: string, count: JsonCount): object {
+  const document = parseCounted(text.startsWith('\uFEFF') ? text.slice(1) : text, count)
+  if (typeof document === 'object' && document !== null) return document
+  throw new ForeignJsonError('expected an object or an array')
+}
+
+const invalidJson = (reason: string, cause: Error) =>
+  new BadRequest(`Invalid json: ${quotable(reason)}`, { cause })
+
+function addMembers(fields: Fields, document: Record<string, unknown>): void {
+  for (const name of Object.keys(document)) addMember(fields, name, document[name])
 }
 
 /** A member as text values: a list of scalars repeats the name, anything deeper is its JSON text. */
@@ -218,26 +282,3 @@ function addMember(fields: Fields, name: string, value: unknown): void {
     fields.add(name, typeof value === 'object' ? JSON.stringify(value) : String(value))
   }
 }
-
-/** @throws BadRequest `Invalid json: <reason>`; also for a document that is neither object nor list. */
-export function parseJson(text: string): unknown {
-  let document: unknown
-  try {
-    document = JSON.parse(text)
-    // A member of that name is an own property here, yet the first careless copy would make it a prototype.
-    if (text.includes('__proto__') || text.includes('\\u')) document = JSON.parse(text, dropPrototype)
-  } catch (error) {
-    throw invalidJson(error as Error)
-  }
-  if (typeof document !== 'object' || document === null) {
-    throw new BadRequest('Invalid json: expected an object or an array')
-  }
-  return document
-}
-
-function invalidJson(error: Error): BadRequest {
-  const reason = error instanceof RangeError ? 'nested too deeply' : error.message
-  return new BadRequest(`Invalid json: ${quotable(reason)}`)
-}
-
-const dropPrototype = (key: string, value: unknown) => (key === '__proto__' ? undefined : value)

@@ -1,11 +1,18 @@
 /** Requests as `node:http` gives them, taken as arrivals. */
-import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import {
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http'
 import type { Socket } from 'node:net'
-import { pipeline, type Readable } from 'node:stream'
+import { pipeline, Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
-import { Beside } from '../base/beside.ts'
-import { PassingSet } from '../base/passing.ts'
+import { isShared } from '../base/shared-bytes.ts'
 import { type AnswerBody, type Arrival, type ArrivedBody, JSON_TYPE, NO_BODY } from './arrival.ts'
+import { type Connection, Connections, type UnderWay } from './connection.ts'
+import { framingFault } from './framing.ts'
 import { splitPlainForm } from './small-form.ts'
 
 /** A body up to this size is read as a whole, which costs less than reading it chunk by chunk. */
@@ -21,44 +28,29 @@ const DISCARDED_BODY_MAX_BYTES = 64 * 1024 * 1024
 
 const EMPTY = Buffer.alloc(0)
 
-/**
- * Requests under way on one connection from which on more are refused: only who sends many at a time without waiting for
- * the answers gets there. Node itself reads such as long as no answers wait.
- */
-const UNDER_WAY_MAX = 100
-const TOO_MANY_HEADERS = { 'content-type': JSON_TYPE, 'retry-after': '5', connection: 'close' }
-const TOO_MANY = JSON.stringify({ message: 'Service Unavailable' })
+/** An answer larger than this is written piece by piece, so that a client that takes it can be told from one that does not. */
+const PIECE_BYTES = 64 * 1024
+
+const LAST_HEADERS = { 'content-type': JSON_TYPE, connection: 'close' }
+const BUSY_HEADERS = { ...LAST_HEADERS, 'retry-after': '5' }
+
+/** What a server tells of. */
+export interface Taking {
+  request(request: IncomingMessage, response: ServerResponse): void
+  /** What comes on the connection is no request. Whether an answer to that may be written. */
+  broken(socket: Socket): 'free' | 'answering' | 'ending'
+}
 
 /**
- * For `createServer`: calls `take` once the body is here, if it is a small one. A client that goes before that asked
- * nothing.
+ * Calls `take` once the body is here, if it is a small one. A client that goes before that asked nothing.
+ * @param stalledMs after so long without progress a client that does not read its answers is cut off
  */
-export function takeDirectly(
-  take: (arrival: DirectArrival) => void,
-): (request: IncomingMessage, response: ServerResponse) => void {
-  const connections = new Beside<Socket, PassingSet<DirectArrival>>()
+export function takeDirectly(take: (arrival: DirectArrival) => void, stalledMs?: number): Taking {
+  const connections = new Connections<DirectArrival>(receive, stalledMs)
   let collected = 0
 
-  function underWayOf(socket: Socket): PassingSet<DirectArrival> {
-    const known = connections.get(socket)
-    if (known !== undefined) return known
-    const underWay = connections.set(socket, new PassingSet())
-    // A response behind others is not told that the connection has gone.
-    socket.once('close', () => {
-      for (const arrival of [...underWay]) arrival.end()
-    })
-    return underWay
-  }
-
-  return (request, response) => {
-    const underWay = underWayOf(request.socket)
-    const arrival = new DirectArrival(request, response)
-    if (underWay.size >= UNDER_WAY_MAX) {
-      arrival.answer(503, TOO_MANY_HEADERS, TOO_MANY, () => {})
-      return
-    }
-    underWay.add(arrival)
-    arrival.onEnd(() => underWay.delete(arrival))
+  function receive(arrival: DirectArrival): void {
+    const { request } = arrival
     const { headers } = request
     if (!hasBody(headers)) {
       take(arrival)
@@ -79,6 +71,33 @@ export function takeDirectly(
       take(arrival)
     })
   }
+
+  return {
+    request(request, response) {
+      const connection = connections.of(request.socket)
+      if (connection.isEnding) {
+        connection.drop()
+        return
+      }
+      const arrival = new DirectArrival(request, response, connection)
+      const status = framingFault(request) ?? (connection.isFull ? 503 : null)
+      if (status === null) connection.add(arrival)
+      else refuse(arrival, connection, status)
+    },
+    broken(socket) {
+      const connection = connections.known(socket)
+      if (connection?.isEnding) return 'ending'
+      return connection?.isAnswering ? 'answering' : 'free'
+    },
+  }
+}
+
+/** With the connection's last answer. */
+function refuse(arrival: DirectArrival, connection: Connection<DirectArrival>, status: number): void {
+  connection.endAfterThis()
+  const body = JSON.stringify({ message: STATUS_CODES[status] })
+  const headers = { ...(status === 503 ? BUSY_HEADERS : LAST_HEADERS), 'content-length': body.length }
+  arrival.answer(status, headers, body, () => {})
 }
 
 function hasBody(headers: IncomingHttpHeaders): boolean {
@@ -119,40 +138,49 @@ function bodyOf(bytes: Buffer, headers: IncomingHttpHeaders): ArrivedBody {
   return fields === null ? { kind: 'whole', bytes } : { kind: 'form', fields }
 }
 
-export class DirectArrival implements Arrival {
+export class DirectArrival implements Arrival, UnderWay {
   /** Until it is answered. */
   body: ArrivedBody = NO_BODY
-  readonly #request: IncomingMessage
+  weightBytes = 0
+  heldBytes = 0
+  isBeside = false
+  readonly request: IncomingMessage
   readonly #response: ServerResponse
+  readonly #connection: Connection<DirectArrival>
   /** Of a streamed answer. */
   #source: Readable | null = null
   #ended = false
   #onEnd: (() => void)[] = []
 
-  constructor(request: IncomingMessage, response: ServerResponse) {
-    this.#request = request
+  constructor(request: IncomingMessage, response: ServerResponse, connection: Connection<DirectArrival>) {
+    this.request = request
     this.#response = response
+    this.#connection = connection
     response.once('close', () => this.end())
   }
 
   get method(): string {
-    return this.#request.method as string
+    return this.request.method as string
   }
 
   get url(): string {
-    return this.#request.url as string
+    return this.request.url as string
   }
 
   get headers(): IncomingHttpHeaders {
-    return this.#request.headers
+    return this.request.headers
   }
 
   get remoteAddress(): string {
-    return this.#request.socket.remoteAddress ?? ''
+    return this.request.socket.remoteAddress ?? ''
   }
 
   get isEncrypted(): boolean {
-    return (this.#request.socket as Partial<TLSSocket>).encrypted === true
+    return (this.request.socket as Partial<TLSSocket>).encrypted === true
+  }
+
+  get isBegun(): boolean {
+    return this.#response.headersSent
   }
 
   get isGone(): boolean {
@@ -160,7 +188,7 @@ export class DirectArrival implements Arrival {
   }
 
   get isCut(): boolean {
-    return this.isGone && this.body.kind === 'stream' && !this.#request.readableEnded
+    return this.isGone && this.body.kind === 'stream' && !this.request.readableEnded
   }
 
   answer(
@@ -178,13 +206,21 @@ export class DirectArrival implements Arrival {
     }
     this.#discardBody()
     this.body = NO_BODY
-    if (body === undefined || typeof body === 'string' || Buffer.isBuffer(body)) response.end(body)
-    else {
-      this.#source = body
-      pipeline(body, response, (error) => {
-        if (error && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') broken(error)
-      })
+    if (body instanceof Readable) {
+      this.#stream(body, broken)
+      return
     }
+    const bytes = body?.length ?? 0
+    this.#connection.answered(this, bytes, Buffer.isBuffer(body) && isShared(body))
+    if (body === undefined || bytes <= PIECE_BYTES || this.method === 'HEAD') response.end(body)
+    else this.#stream(piecesOf(body), broken)
+  }
+
+  #stream(source: Readable, broken: (error: Error) => void): void {
+    this.#source = source
+    pipeline(source, this.#response, (error) => {
+      if (error && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') broken(error)
+    })
   }
 
   abandon(): void {
@@ -205,6 +241,7 @@ export class DirectArrival implements Arrival {
   end(): void {
     if (this.#ended) return
     this.#ended = true
+    this.#connection.ended(this)
     this.#source?.destroy()
     for (const run of this.#onEnd) run()
     this.#onEnd = []
@@ -212,7 +249,7 @@ export class DirectArrival implements Arrival {
 
   /** The request's own deadline ends a slow one. */
   #discardBody(): void {
-    const request = this.#request
+    const request = this.request
     if (this.body.kind !== 'stream' || request.complete || request.readableEnded) return
     let discarded = 0
     request.on('data', (chunk: Buffer) => {
@@ -222,4 +259,12 @@ export class DirectArrival implements Arrival {
     request.on('error', () => {})
     request.resume()
   }
+}
+
+function piecesOf(body: string | Buffer): Readable {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  const pieces = function* () {
+    for (let at = 0; at < bytes.byteLength; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES)
+  }
+  return Readable.from(pieces(), { objectMode: false })
 }

@@ -5,8 +5,9 @@
  * 2. authenticate (401), check the address allowlist and the role (403), act as a subaccount
  * 3. the operation's own checks that need no body (404, 403)
  * 4. take from the rate limit (429)
- * 5. read query and body (400, 413); a small body is here before all this (arrival.ts)
- * 6. run the handler, answer
+ * 5. read query and body (400, 413; a large one when there is memory for it, 503); a small body is here before all
+ *    this (arrival.ts)
+ * 6. write the row of a change into the audit log (503, 507), run the handler, note its outcome, answer
  *
  * Whatever is thrown on the way becomes an answer by the table in `errors.ts`. Files that were spooled are
  * discarded on failure, and after success unless the handler kept them.
@@ -14,16 +15,27 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Logger } from 'pino'
+import type { ByteBudget, Release } from '../base/byte-budget.ts'
 import type { MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
-import { Forbidden, Unauthenticated } from '../base/errors.ts'
+import { Forbidden, Unauthenticated, Unavailable } from '../base/errors.ts'
+import type { FaultLog } from '../base/fault-log.ts'
 import { chunkSize } from '../base/mime-message.ts'
 import type { Arrival } from './arrival.ts'
+import { type AuditLog, entryOf, outcomeOf, type RecordedCall, recordedCall } from './audit.ts'
 import { type Authenticator, authorize, type Caller, credentialsOf, type Requirement } from './auth.ts'
-import { DEFAULT_BODY_LIMIT, mediaTypeOf, readBody } from './body.ts'
+import {
+  type BodyLimit,
+  DEFAULT_BODY_LIMIT,
+  mediaTypeOf,
+  memoryOfBody,
+  PUBLIC_BODY_LIMIT,
+  readBody,
+} from './body.ts'
 import { answerTo } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { createFailedAttempts, type FailedAttempts } from './failed-attempts.ts'
+import { sendFixed } from './fixed-answer.ts'
 import { type Idempotency, type IdempotencyRecord, idempotencyKey, requestDigest } from './idempotency.ts'
 import { acceptsFiles, type Context, type Operation } from './operation.ts'
 import type { OriginPolicy } from './origin.ts'
@@ -39,6 +51,8 @@ export interface DispatchParts {
   limiter: RateLimiter
   /** Shared with other ways in, so that attempts count together. Default: its own. */
   failedAttempts?: FailedAttempts | undefined
+  /** Log of what was not the caller's doing. */
+  faults: FaultLog
   spool: FileSpool
   origin: OriginPolicy
   remote: RemoteAddresses
@@ -51,6 +65,10 @@ export interface DispatchParts {
   closing: AbortSignal
   /** Answers to repeated POSTs; undefined: the header has no meaning. */
   idempotency?: Idempotency | undefined
+  /** Memory for bodies that are not small; undefined: without a limit. */
+  largeBodies?: ByteBudget | undefined
+  /** Undefined: changes are not recorded. */
+  audit?: AuditLog | undefined
 }
 
 export type Dispatch = (spec: Operation, exchange: Exchange) => Promise<void>
@@ -86,21 +104,37 @@ export function createDispatch(parts: DispatchParts): Dispatch {
     return actingAs(presented, subaccountId)
   }
 
-  /** Null: nothing, or nothing that is right, which counts as an attempt. */
+  /** Null: nothing, or nothing that is right. A wrong key counts as a guess, a session that has ended does not. */
   function callerOf({ headers }: Exchange, address: string): MaybePromise<Caller | null> {
     const credentials = credentialsOf(headers)
     if (credentials === 'none') return null
     const attempted = (caller: Caller | null) => {
-      if (caller === null) failedAttempts.failed(address)
+      if (caller === null) failedAttempts.wrongKey(address)
       return caller
     }
     if (credentials === 'wrong') return attempted(null)
-    if (credentials.kind === 'session' && !origin.knowsHost(headers)) throw new Forbidden()
-    const found =
-      credentials.kind === 'key'
-        ? authenticator.key(credentials.secret)
-        : authenticator.session(credentials.cookie)
+    if (credentials.kind === 'session') {
+      if (!origin.knowsHost(headers)) throw new Forbidden()
+      return authenticator.session(credentials.cookie)
+    }
+    const found = authenticator.key(credentials.secret)
     return found instanceof Promise ? found.then(attempted) : attempted(found)
+  }
+
+  /** Asked again during a long answer: keys are deleted meanwhile, sessions end. */
+  async function isStillAllowed({ auth }: Operation, { headers, path }: Exchange): Promise<boolean> {
+    if (auth === 'public') return true
+    const credentials = credentialsOf(headers)
+    if (typeof credentials === 'string') return false
+    try {
+      const caller = await (credentials.kind === 'key'
+        ? authenticator.key(credentials.secret)
+        : authenticator.session(credentials.cookie))
+      if (caller !== null) authorize(caller, auth, path)
+      return caller !== null
+    } catch {
+      return false
+    }
   }
 
   async function actingAs(caller: Caller, subaccountId: string): Promise<Caller> {
@@ -134,7 +168,10 @@ export function createDispatch(parts: DispatchParts): Dispatch {
       return
     }
     const answer = answerTo(error, clock.now())
-    if (answer.ourFault) exchange.log.error({ err: error, operation: spec.id }, 'request failed')
+    if (answer.ourFault) {
+      const facts = { operation: spec.id, status: answer.status }
+      parts.faults.log(exchange.log, error, facts, 'request failed')
+    }
     exchange.status = answer.status
     exchange.setHeaders(answer.headers)
     if (answer.status === 401 && mayChallenge(exchange.headers)) {
@@ -148,7 +185,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
     }
   }
 
-  function send(result: Reply | object, context: RequestContext, exchange: Exchange): void {
+  function send(result: Reply | object, context: RequestContext, spec: Operation, exchange: Exchange): void {
     if (!(result instanceof Reply)) {
       exchange.sendJson(result)
       return
@@ -159,6 +196,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
     const isHead = exchange.method === 'HEAD'
     if (content.kind === 'json') exchange.sendJson(content.body)
     else if (content.kind === 'none') exchange.send(undefined)
+    else if (content.kind === 'fixed') sendFixed(content.answer, exchange)
     else if (content.kind === 'bytes') {
       const { chunk } = content
       exchange.setHeader('content-type', sendableType(content.contentType))
@@ -170,7 +208,8 @@ export function createDispatch(parts: DispatchParts): Dispatch {
       else exchange.send(streamOf(chunk.open()))
     } else {
       exchange.setHeader('content-type', 'text/event-stream; charset=utf-8')
-      exchange.send(isHead ? '' : eventFrames(content.events, context.signal, clock))
+      const isAllowed = () => isStillAllowed(spec, exchange)
+      exchange.send(isHead ? '' : eventFrames(content.events, context.signal, clock, isAllowed))
     }
   }
 
@@ -181,33 +220,75 @@ export function createDispatch(parts: DispatchParts): Dispatch {
     const key =
       idempotency && method === 'POST' ? idempotencyKey(exchange.headers['idempotency-key']) : undefined
     if (idempotency === undefined || key === undefined || context.caller === null)
-      return spec.handler(context)
+      return perform(context, spec)
+    const { accountId } = context.caller
     const path = exchange.url.split('?', 1)[0] as string
-    const call = {
-      accountId: context.caller.accountId,
-      key,
-      digest: requestDigest(method, path, context.params.digest()),
-      joins: spec.joinsIdempotency === true,
+    const joins = spec.joinsIdempotency === true
+    return context.params.digest().then((digest) =>
+      idempotency.run({ accountId, key, digest: requestDigest(method, path, digest), joins }, (record) => {
+        context.idempotency = record
+        return perform(context, spec)
+      }),
+    )
+  }
+
+  /**
+   * Runs the handler. A change has its row in the audit log before it begins, so that neither a crash nor a full disk
+   * leaves a change without one; what came of it is noted before the answer.
+   */
+  function perform(context: RequestContext, spec: Operation): Promise<object> {
+    const { audit } = parts
+    const { caller } = context
+    const call = recordedCall(spec)
+    if (audit === undefined || caller === null || call === null) return spec.handler(context)
+    return performRecorded(context, spec, call, audit.open(entryOf(spec, call, { ...context.facts, caller })))
+  }
+
+  async function performRecorded(
+    context: RequestContext,
+    spec: Operation,
+    call: RecordedCall,
+    opened: ReturnType<AuditLog['open']>,
+  ): Promise<object> {
+    const settle = await opened
+    try {
+      const result = await spec.handler(context)
+      await settle(outcomeOf(call, result))
+      return result
+    } catch (error) {
+      await settle({ status: answerTo(error, clock.now()).status, made: {} })
+      throw error
     }
-    return idempotency.run(call, (record) => {
-      context.idempotency = record
-      return spec.handler(context)
-    })
+  }
+
+  /** @throws Unavailable while others have it */
+  async function memoryFor(arrival: Arrival, limit: BodyLimit): Promise<Release | undefined> {
+    const { largeBodies } = parts
+    const bytes = memoryOfBody(arrival.headers, limit)
+    if (largeBodies === undefined || bytes === 0) return undefined
+    const release = await largeBodies.take(bytes, MEMORY_WAIT_MS)
+    if (release === null) throw new Unavailable(MEMORY_RETRY_SECONDS)
+    return release
   }
 
   return async function dispatch(spec, exchange) {
     const { path, headers } = exchange
     let uploads: Uploads | null = null
+    let memory: Release | undefined
     try {
       if (spec.crossSite !== true && origin.refuses(exchange.method, headers)) throw new Forbidden()
       const caller = spec.auth === 'public' ? null : await authenticate(spec.auth, spec, exchange)
       const checked = spec.beforeBody?.({ path, caller })
       if (checked instanceof Promise) await checked
       if (caller !== null) takeFromLimit(caller, spec, exchange)
+      const limit = spec.bodyLimit ?? (caller === null ? PUBLIC_BODY_LIMIT : DEFAULT_BODY_LIMIT)
+      if (caller !== null && exchange.arrival.body.kind === 'stream')
+        memory = await memoryFor(exchange.arrival, limit)
       const body = await readBody(exchange.arrival, {
-        limit: spec.bodyLimit ?? DEFAULT_BODY_LIMIT,
+        limit,
         spool: acceptsFiles(spec) ? spool : null,
         multipartOnly: spec.multipartOnly === true,
+        packed: caller !== null,
         digest: headers['idempotency-key'] !== undefined,
       })
       uploads = body.uploads
@@ -222,13 +303,19 @@ export function createDispatch(parts: DispatchParts): Dispatch {
       const result = await act(context, spec, exchange)
       if (uploads !== null) await uploads.discardUnkept()
       uploads = null
-      send(result, context, exchange)
+      send(result, context, spec, exchange)
     } catch (error) {
       await uploads?.discardAll()
       sendError(error, spec, exchange)
+    } finally {
+      memory?.()
     }
   }
 }
+
+/** So long a large body waits for its turn: a client that is refused sends all of it again. */
+const MEMORY_WAIT_MS = 30_000
+const MEMORY_RETRY_SECONDS = 10
 
 const NONE: readonly never[] = []
 
@@ -266,6 +353,12 @@ class RequestContext implements Context<string, Caller | null> {
     this.headers = exchange.headers
     this.#exchange = exchange
     this.#parts = parts
+  }
+
+  /** What the audit log keeps of any request. */
+  get facts() {
+    const { params, path, remoteAddress, requestId } = this
+    return { params, path, remoteAddress, requestId }
   }
 
   get isSecure(): boolean {

@@ -5,6 +5,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Logger } from 'pino'
+import { REASON_LENGTH_MAX } from '../base/fault-log.ts'
 import { type AnswerBody, type Arrival, JSON_TYPE } from './arrival.ts'
 
 /** For every answer of the API; pages bring their own. A body opened in a browser runs no script. */
@@ -119,7 +120,10 @@ export class Exchange {
     }
     try {
       arrival.answer(status, headers, content, (error) =>
-        this.log.warn({ err: error }, 'an answer was cut off'),
+        this.log.warn(
+          { reason: (error as Error).message?.slice(0, REASON_LENGTH_MAX) },
+          'an answer was cut off',
+        ),
       )
     } catch (error) {
       this.#headers = this.#firstHeaders()

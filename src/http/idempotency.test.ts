@@ -1,20 +1,27 @@
 import assert from 'node:assert/strict'
+import { readdir, readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { createTestClock } from '../../test/support/clock.ts'
 import { eventually, startTestService } from '../../test/support/service.ts'
-import { eachStore } from '../../test/support/stores.ts'
+import { eachStore, temporaryFolder } from '../../test/support/stores.ts'
 import { BadRequest, Conflict, TooManyRequests } from '../base/errors.ts'
+import { readMigrations, VERSION_TABLE } from '../store/migrate.ts'
+import { createSealer } from '../store/sealing.ts'
+import { openSqlite } from '../store/sqlite.ts'
 import { insert } from '../store/store.ts'
 import { createIdempotency, type IdempotentCall } from './idempotency.ts'
 import { Reply } from './reply.ts'
 
+const sealer = createSealer('a secret of at least 32 characters')
 const call: IdempotentCall = { accountId: 'a', key: 'k', digest: 'd', joins: true }
 const bodyOf = (result: object) =>
   result instanceof Reply && result.content.kind === 'json' ? result.content.body : result
 
 eachStore('100 calls at once under one key act once and get one answer', async (store) => {
-  const idempotency = createIdempotency({ store, clock: createTestClock() })
+  const idempotency = createIdempotency({ store, sealer, clock: createTestClock() })
   let acted = 0
   const answers = await Promise.all(
     Array.from({ length: 100 }, () =>
@@ -32,7 +39,7 @@ eachStore('100 calls at once under one key act once and get one answer', async (
 
 eachStore('of two processes under one key one commits, the other repeats its answer', async (store) => {
   const clock = createTestClock()
-  const processes = [createIdempotency({ store, clock }), createIdempotency({ store, clock })]
+  const processes = [createIdempotency({ store, sealer, clock }), createIdempotency({ store, sealer, clock })]
   const both = Promise.withResolvers<void>()
   let begun = 0
   const answers = await Promise.all(
@@ -49,7 +56,7 @@ eachStore('of two processes under one key one commits, the other repeats its ans
             key: `made by ${n}`,
             digest: link.digest,
             status: 1,
-            body: '{}',
+            body_sealed: null,
             expires_at: 9e15,
           }),
           ...record.statements(body, 0),
@@ -69,9 +76,9 @@ eachStore('of two processes under one key one commits, the other repeats its ans
 
 eachStore('an operation that does not join is marked as running first', async (store) => {
   const clock = createTestClock()
-  const idempotency = createIdempotency({ store, clock })
+  const idempotency = createIdempotency({ store, sealer, clock })
   const plain = { ...call, joins: false }
-  const other = createIdempotency({ store, clock })
+  const other = createIdempotency({ store, sealer, clock })
   const held = Promise.withResolvers<void>()
   const reached = Promise.withResolvers<void>()
   const first = idempotency.run(plain, async () => {
@@ -93,7 +100,7 @@ eachStore(
   'other requests conflict, 4xx are kept, 429 and 5xx are not, and a day later all is forgotten',
   async (store) => {
     const clock = createTestClock()
-    const idempotency = createIdempotency({ store, clock })
+    const idempotency = createIdempotency({ store, sealer, clock })
     const refuse = (error: Error) => async () => {
       throw error
     }
@@ -124,6 +131,50 @@ eachStore(
   },
 )
 
+eachStore('a stored answer is sealed, and opens for its own account and key only', async (store) => {
+  const idempotency = createIdempotency({ store, sealer, clock: createTestClock() })
+  const named = (key: string) => ({ ...call, key, joins: false })
+  await idempotency.run(named('one'), async () => ({ secret: 'key-of-one' }))
+  await idempotency.run(named('two'), async () => ({ secret: 'key-of-two' }))
+  const rows = await store.db.selectFrom('idempotency_keys').selectAll().orderBy('key').execute()
+  assert.equal(rows.length, 2)
+  for (const row of rows) {
+    assert.ok(!Buffer.from(row.body_sealed ?? []).includes('key-of'))
+    assert.notEqual(row.digest, call.digest)
+  }
+  // Whoever can write the database still cannot have another row's answer repeated to him.
+  const [one, two] = rows
+  await store.db
+    .updateTable('idempotency_keys')
+    .set({ body_sealed: two?.body_sealed ?? null })
+    .where('key', '=', String(one?.key))
+    .execute()
+  await assert.rejects(idempotency.run(named('one'), async () => ({})))
+  const again = await idempotency.run(named('two'), async () => ({}))
+  assert.deepEqual(bodyOf(again), { secret: 'key-of-two' })
+})
+
+test('the upgrade removes answers in plain text from the file', async (t) => {
+  const folder = await temporaryFolder(t)
+  const file = join(folder, 'sendwright.db')
+  const SEALED_SINCE = 24
+  const older = new DatabaseSync(file)
+  older.exec(VERSION_TABLE)
+  for (const { version, name, sql } of readMigrations('sqlite')) {
+    if (version >= SEALED_SINCE) continue
+    older.exec(sql)
+    older.prepare('INSERT INTO schema_versions VALUES (?, ?, ?)').run(version, name, '')
+  }
+  const add = older.prepare('INSERT INTO idempotency_keys VALUES (?, ?, ?, ?, ?, ?)')
+  for (let n = 0; n < 100; n++) add.run('a', `k${n}`, 'd', 200, `{"secret":"planted-${n}"}`, 9e15)
+  older.close()
+  assert.ok((await readFile(file)).includes('planted-'))
+  const store = await openSqlite(folder)
+  await store.close()
+  for (const name of await readdir(folder))
+    assert.ok(!(await readFile(join(folder, name))).includes('planted-'), name)
+})
+
 for (const database of ['sqlite', 'postgres'] as const) {
   test(`100 parallel posts with one Idempotency-Key are one message (${database})`, async (t) => {
     const service = await startTestService(t, {}, { database })
@@ -150,28 +201,30 @@ for (const database of ['sqlite', 'postgres'] as const) {
   })
 }
 
-test('a client that is cut off before the reply and repeats has sent one message', async (t) => {
-  const service = await startTestService(t)
-  const body = new URLSearchParams({
-    from: `a@${service.domain}`,
-    to: 'cut@example.org',
-    subject: 's',
-    text: 't',
-  }).toString()
-  const authorization = `Basic ${Buffer.from(`api:${service.key}`).toString('base64')}`
-  const { hostname, port } = new URL(service.url)
-  const socket = connect(Number(port), hostname)
-  socket.write(
-    `POST /v3/${service.domain}/messages HTTP/1.1\r\nHost: ${hostname}:${port}\r\nAuthorization: ${authorization}\r\n` +
-      `Idempotency-Key: cut\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-  )
-  const accepted = async () => (await service.events()).filter((event) => event['event'] === 'accepted')
-  // The client reads nothing and is gone before it could.
-  socket.pause()
-  await eventually('accepted', async () => (await accepted()).length === 1)
-  socket.destroy()
-  const headers = { 'idempotency-key': 'cut', 'content-type': 'application/x-www-form-urlencoded' }
-  const again = await service.call('POST', `/v3/${service.domain}/messages`, { body, headers })
-  assert.deepEqual([again.status, again.headers.get('idempotency-replayed')], [200, 'true'])
-  assert.equal((await accepted()).length, 1)
-})
+for (const database of ['sqlite', 'postgres'] as const) {
+  test(`a client that is cut off before the reply and repeats has sent one message (${database})`, async (t) => {
+    const service = await startTestService(t, {}, { database })
+    const body = new URLSearchParams({
+      from: `a@${service.domain}`,
+      to: 'cut@example.org',
+      subject: 's',
+      text: 't',
+    }).toString()
+    const authorization = `Basic ${Buffer.from(`api:${service.key}`).toString('base64')}`
+    const { hostname, port } = new URL(service.url)
+    const socket = connect(Number(port), hostname)
+    socket.write(
+      `POST /v3/${service.domain}/messages HTTP/1.1\r\nHost: ${hostname}:${port}\r\nAuthorization: ${authorization}\r\n` +
+        `Idempotency-Key: cut\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
+    const accepted = async () => (await service.events()).filter((event) => event['event'] === 'accepted')
+    // The client reads nothing and is gone before it could.
+    socket.pause()
+    await eventually('accepted', async () => (await accepted()).length === 1)
+    socket.destroy()
+    const headers = { 'idempotency-key': 'cut', 'content-type': 'application/x-www-form-urlencoded' }
+    const again = await service.call('POST', `/v3/${service.domain}/messages`, { body, headers })
+    assert.deepEqual([again.status, again.headers.get('idempotency-replayed')], [200, 'true'])
+    assert.equal((await accepted()).length, 1)
+  })
+}

@@ -8,12 +8,16 @@
  *    neither exists without the other, and of two processes only one can commit. For all other operations a
  *    record without an answer is written first; whoever finds it gets 409 with Retry-After.
  * 4. An answer of 4xx is kept too; 429 and 5xx are not: the next call tries anew.
+ *
+ * Answers hold new keys, passwords and login links, so they are sealed at rest, each bound to its account and key.
+ * Requests hold passwords: what is stored of them is a MAC, which says nothing without the sealing secret.
  */
 import { createHash } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, Conflict } from '../base/errors.ts'
 import { PassingMap } from '../base/passing.ts'
 import type { IdempotencyKeyRow } from '../store/schema.ts'
+import type { Sealer } from '../store/sealing.ts'
 import { StaleWrite, type Statement, type Store } from '../store/store.ts'
 import { answerTo } from './errors.ts'
 import { jsonReply, Reply } from './reply.ts'
@@ -30,7 +34,7 @@ export interface IdempotencyRecord {
 export interface IdempotentCall {
   accountId: string
   key: string
-  /** Of method, path and everything the request carries. */
+  /** Of method, path and everything the request carries; kept in memory only. */
   digest: string
   /** The operation commits the record itself. */
   joins: boolean
@@ -42,6 +46,7 @@ export interface Idempotency {
   sweep(): Promise<void>
 }
 
+const PURPOSE = 'idempotency'
 const DAY_MS = 86_400_000
 /** A call that takes longer than this was lost with its process. */
 const RUNNING_MS = 120_000
@@ -64,8 +69,24 @@ export const requestDigest = (method: string, path: string, paramsDigest: string
     .update(JSON.stringify([method, path, paramsDigest]))
     .digest('hex')
 
-export function createIdempotency({ store, clock }: { store: Store; clock: Clock }): Idempotency {
+export interface IdempotencyParts {
+  store: Store
+  clock: Clock
+  sealer: Pick<Sealer, 'seal' | 'open' | 'mac'>
+}
+
+export function createIdempotency({ store, clock, sealer }: IdempotencyParts): Idempotency {
   const running = new PassingMap<string, Promise<unknown>>()
+  const times = store.leaseTimes
+
+  const ownerOf = ({ accountId, key }: IdempotentCall) => JSON.stringify([accountId, key])
+  const sealed = (call: IdempotentCall, body: object) =>
+    sealer.seal(PURPOSE, JSON.stringify(body), ownerOf(call))
+  const opened = (call: IdempotentCall, bytes: Uint8Array) =>
+    JSON.parse(sealer.open(PURPOSE, bytes, ownerOf(call)).toString()) as object
+  /** A plain digest would let whoever reads the row try passwords against it. */
+  const storedDigest = (call: IdempotentCall) =>
+    sealer.mac(PURPOSE, `${ownerOf(call)}\n${call.digest}`).toString('base64url')
 
   async function stored(call: IdempotentCall): Promise<IdempotencyKeyRow | undefined> {
     return store.db
@@ -73,7 +94,7 @@ export function createIdempotency({ store, clock }: { store: Store; clock: Clock
       .selectAll()
       .where('account_id', '=', call.accountId)
       .where('key', '=', call.key)
-      .where('expires_at', '>', Math.floor(clock.now()))
+      .where('expires_at', '>', times.expression(clock.now(), 0))
       .executeTakeFirst()
   }
 
@@ -81,39 +102,50 @@ export function createIdempotency({ store, clock }: { store: Store; clock: Clock
   async function replay(call: IdempotentCall): Promise<Reply | null> {
     const row = await stored(call)
     if (!row) return null
-    if (row.digest !== call.digest) throw new Conflict(OTHER_REQUEST)
+    if (row.digest !== storedDigest(call)) throw new Conflict(OTHER_REQUEST)
     if (row.status === null) throw new Conflict(STILL_RUNNING, { retrySeconds: 1 })
     const headers = { 'idempotency-replayed': 'true' }
-    return jsonReply(JSON.parse(row.body ?? '{}'), { status: row.status, headers })
+    return jsonReply(row.body_sealed === null ? {} : opened(call, row.body_sealed), {
+      status: row.status,
+      headers,
+    })
   }
 
-  const insertion = (call: IdempotentCall, status: number | null, body: object | null, until: number) => {
-    const { accountId, key, digest } = call
+  const insertion = (call: IdempotentCall, status: number | null, body: object | null, keepMs: number) => {
+    const { accountId, key } = call
+    const now = clock.now()
     const expired: Statement = {
-      sql: 'DELETE FROM idempotency_keys WHERE account_id = ? AND key = ? AND expires_at <= ?',
-      values: [accountId, key, Math.floor(clock.now())],
+      sql: `DELETE FROM idempotency_keys WHERE account_id = ? AND key = ? AND expires_at <= ${times.sql}`,
+      values: [accountId, key, times.value(now, 0)],
     }
     const row: Statement = {
-      sql: `INSERT INTO idempotency_keys (account_id, key, digest, status, body, expires_at)
-        VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-      values: [accountId, key, digest, status, body && JSON.stringify(body), Math.floor(until)],
+      sql: `INSERT INTO idempotency_keys (account_id, key, digest, status, body_sealed, expires_at)
+        VALUES (?, ?, ?, ?, ?, ${times.sql}) ON CONFLICT DO NOTHING`,
+      values: [
+        accountId,
+        key,
+        storedDigest(call),
+        status,
+        body && sealed(call, body),
+        times.value(now, keepMs),
+      ],
       expectRows: 1,
     }
     return [expired, row]
   }
 
-  const ofKey = (call: IdempotentCall) => [call.accountId, call.key, call.digest]
+  const ofKey = (call: IdempotentCall) => [call.accountId, call.key, storedDigest(call)]
 
   async function finish(call: IdempotentCall, status: number, body: object, joined: boolean): Promise<void> {
     if (joined) return
-    const until = Math.floor(clock.now() + DAY_MS)
     if (call.joins) {
-      await store.commit(insertion(call, status, body, until))
+      await store.commit(insertion(call, status, body, DAY_MS))
       return
     }
-    const sql = `UPDATE idempotency_keys SET status = ?, body = ?, expires_at = ?
+    const until = times.value(clock.now(), DAY_MS)
+    const sql = `UPDATE idempotency_keys SET status = ?, body_sealed = ?, expires_at = ${times.sql}
       WHERE account_id = ? AND key = ? AND digest = ? AND status IS NULL`
-    await store.commit([{ sql, values: [status, JSON.stringify(body), until, ...ofKey(call)] }])
+    await store.commit([{ sql, values: [status, sealed(call, body), until, ...ofKey(call)] }])
   }
 
   async function abandon(call: IdempotentCall): Promise<void> {
@@ -127,12 +159,12 @@ export function createIdempotency({ store, clock }: { store: Store; clock: Clock
     call: IdempotentCall,
     act: (record: IdempotencyRecord) => Promise<object>,
   ): Promise<object> {
-    if (!call.joins) await store.commit(insertion(call, null, null, clock.now() + RUNNING_MS))
+    if (!call.joins) await store.commit(insertion(call, null, null, RUNNING_MS))
     let joined = false
     const record: IdempotencyRecord = {
       statements(body, keepUntil) {
         joined = true
-        return insertion(call, 200, body, Math.max(keepUntil, clock.now()) + DAY_MS)
+        return insertion(call, 200, body, Math.max(keepUntil - clock.now(), 0) + DAY_MS)
       },
     }
     let result: object
@@ -197,7 +229,7 @@ export function createIdempotency({ store, clock }: { store: Store; clock: Clock
     async sweep() {
       await store.db
         .deleteFrom('idempotency_keys')
-        .where('expires_at', '<=', Math.floor(clock.now()))
+        .where('expires_at', '<=', times.expression(clock.now(), 0))
         .execute()
     },
   }

@@ -1,14 +1,15 @@
 /**
  * The sockets below the routes: deadlines, limits, and answers to what cannot be parsed.
- * Requests with both Content-Length and Transfer-Encoding, or other framing that proxies read differently
- * (RFC 9112 §6.3), never get past Node's parser.
+ * Framing that proxies read differently (RFC 9112 §6.3), such as Content-Length beside Transfer-Encoding, is refused by
+ * Node's parser or by framing.ts.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createServer as createHttpsServer, type ServerOptions } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
+import { admitConnections, type ConnectionLimits } from './admission.ts'
 import { JSON_TYPE } from './arrival.ts'
-import { type DirectArrival, takeDirectly } from './direct-arrival.ts'
+import { type DirectArrival, type Taking, takeDirectly } from './direct-arrival.ts'
 
 /** A client that has not finished its headers by then is no client (slow header attack). */
 const HEADERS_DEADLINE_MS = 10_000
@@ -22,8 +23,6 @@ const DEADLINE_CHECK_MS = 1_000
 const TLS_HANDSHAKE_MS = 10_000
 /** Headers of one request; paging tokens are at most 2 KiB, cookies small. */
 const HEADERS_MAX_BYTES = 32 * 1024
-/** Open connections; each costs some 10 KB. Above it the system's backlog waits. */
-const CONNECTIONS_MAX = 10_000
 /** For the last answer to be read, before a connection that cannot be parsed any more is ended. */
 const LINGER_MS = 2_000
 /** How often a closing server looks for connections that have become idle. */
@@ -34,6 +33,8 @@ export interface Deadlines {
   requestMs?: number
   keepAliveMs?: number
   closeGraceMs?: number
+  /** Without progress of a client that has an answer to read. */
+  stalledMs?: number
 }
 
 export interface Listener {
@@ -49,12 +50,17 @@ export interface Listener {
   cut(): void
 }
 
+export interface ListenerOptions {
+  deadlines?: Deadlines | undefined
+  connections?: ConnectionLimits | undefined
+}
+
 /** A listener on this thread; `tls`: of its own kind. */
 export function createListener(
-  options: { deadlines?: Deadlines | undefined; tls?: ServerOptions | undefined },
+  options: ListenerOptions & { tls?: ServerOptions | undefined },
   take: (arrival: DirectArrival) => void,
 ): Listener {
-  const { deadlines = {}, tls } = options
+  const { deadlines = {}, connections = {}, tls } = options
   const limits = {
     headersTimeout: deadlines.headersMs ?? HEADERS_DEADLINE_MS,
     requestTimeout: deadlines.requestMs ?? REQUEST_DEADLINE_MS,
@@ -63,13 +69,13 @@ export function createListener(
     maxHeaderSize: HEADERS_MAX_BYTES,
     insecureHTTPParser: false,
   }
-  const taking = takeDirectly(take)
+  const taking = takeDirectly(take, deadlines.stalledMs)
   const server =
     tls === undefined
-      ? createServer(limits, taking)
-      : createHttpsServer({ ...limits, handshakeTimeout: TLS_HANDSHAKE_MS, ...tls }, taking)
-  server.on('clientError', answerUnparsable)
-  server.maxConnections = CONNECTIONS_MAX
+      ? createServer(limits, taking.request)
+      : createHttpsServer({ ...limits, handshakeTimeout: TLS_HANDSHAKE_MS, ...tls }, taking.request)
+  server.on('clientError', (error, socket) => answerUnparsable(error, socket as Socket, taking))
+  const admission = admitConnections(server, connections, tls === undefined)
   return {
     async listen(port, host) {
       const opened = once(server, 'listening') // rejects on 'error'
@@ -82,17 +88,28 @@ export function createListener(
       const ended = once(server, 'close')
       server.close()
       server.closeIdleConnections()
+      admission.end()
       // A connection that was busy turns idle later, and nobody tells.
       const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS)
       await ended.finally(() => clearInterval(sweep))
     },
-    cut: () => server.closeAllConnections(),
+    cut() {
+      server.closeAllConnections()
+      admission.end()
+    },
   }
 }
 
 /** What Node's parser refuses: bad framing, too large headers, a missed deadline. */
-function answerUnparsable(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+function answerUnparsable(error: Error & { code?: string }, socket: Socket, taking: Taking): void {
+  const state = taking.broken(socket)
+  const isEnd = state === 'ending' || error.code === 'HPE_CLOSED_CONNECTION'
+  if (isEnd && error.code?.startsWith('HPE_') && socket.writable) {
+    // It follows the last request, whose answer ends the connection.
+    socket.pause()
+    return
+  }
+  if (error.code === 'ECONNRESET' || !socket.writable || state !== 'free') {
     socket.destroy()
     return
   }

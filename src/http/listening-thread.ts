@@ -10,7 +10,6 @@ import {
   asBuffer,
   flatHeaders,
   headersFrom,
-  type ListeningOptions,
   Outbox,
   ownBytes,
   ReceivedStream,
@@ -20,7 +19,7 @@ import {
   type ToThread,
 } from './between-threads.ts'
 import type { DirectArrival } from './direct-arrival.ts'
-import { createListener } from './listener.ts'
+import { createListener, type ListenerOptions } from './listener.ts'
 
 interface Pending {
   arrival: Arrival
@@ -34,8 +33,7 @@ if (parentPort === null) throw new Error('This runs as a thread')
 const port = parentPort
 collectAtRest()
 const outbox = new Outbox<ToMain>(port)
-const { deadlines } = workerData as ListeningOptions
-const listener = createListener({ deadlines }, arrived)
+const listener = createListener(workerData as ListenerOptions, arrived)
 /** By their numbers; no longer those whose whole answer is here. */
 const pending = new PassingMap<number, Pending>()
 let lastId = 0

@@ -2,7 +2,7 @@
  * multipart/form-data (RFC 7578) read as it arrives. Fields are collected, files are consumed by `Uploads`
  * one after the other; while a file's consumer is behind, nothing more is read from the connection.
  */
-import { once } from 'node:events'
+import { type EventEmitter, once } from 'node:events'
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy'
 import { BadRequest } from '../base/errors.ts'
 import { FIELDS_MAX, type Fields, plainName } from './params.ts'
@@ -32,6 +32,7 @@ export async function readMultipart(
   uploads: Uploads | null,
 ): Promise<void> {
   const form = createForm(contentType)
+  const hasType = watchTypes(form)
   const open = new Set<BusboyFileStream>()
   const readers: Promise<void>[] = []
   const failure = Promise.withResolvers<never>()
@@ -54,7 +55,8 @@ export async function readMultipart(
       return
     }
     open.add(stream)
-    const head = { fieldName: plainName(name), filename: filename ?? '', contentType: mimeType }
+    const sentType = hasType() ? mimeType : null
+    const head = { fieldName: plainName(name), filename: filename ?? '', contentType: sentType }
     const reader = uploads.receive(head, stream).finally(() => open.delete(stream))
     readers.push(reader)
     reader.catch((error) => failure.reject(error))
@@ -83,6 +85,21 @@ function createForm(contentType: string): BusboyInstance {
   } catch (error) {
     throw malformed(error) // no boundary
   }
+}
+
+/**
+ * Whether the part that is being read has a Content-Type. The parser reports `text/plain` for a part without one
+ * (RFC 7578 §4.4), and only the part's own header fields, which its inner parser emits first, tell the two apart.
+ */
+function watchTypes(form: BusboyInstance): () => boolean {
+  const { parser } = (form as unknown as { _parser: { parser: EventEmitter } })._parser
+  let hasType = false
+  parser.prependListener('part', (part: EventEmitter) => {
+    part.once('header', (header: Record<string, unknown>) => {
+      hasType = header['content-type'] !== undefined
+    })
+  })
+  return () => hasType
 }
 
 /** `name` is undefined in a part without one, though the parser's types deny it. */

@@ -1,4 +1,9 @@
 /** The machine description, OpenAPI 3.1, made of the registered operations. */
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+import { JSON_TYPE } from './arrival.ts'
+import { auditNote } from './audit.ts'
+import { type FixedAnswer, fixedAnswer } from './fixed-answer.ts'
 import { type JsonSchema, type Operation, type ParamDoc, pathNames } from './operation.ts'
 
 export interface DescriptionOptions {
@@ -65,12 +70,22 @@ export function describeApi(operations: readonly Operation[], options: Descripti
   return JSON.parse(JSON.stringify(document).replaceAll('X-Service-', options.headerPrefix)) as JsonSchema
 }
 
+/** The document as an answer. Quality 11 would take 600 ms for 2 KB less of 15. */
+export async function descriptionAnswer(document: JsonSchema): Promise<FixedAnswer> {
+  const bytes = Buffer.from(JSON.stringify(document))
+  const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }
+  const [br, zipped] = await Promise.all([promisify(brotliCompress)(bytes, quality), promisify(gzip)(bytes)])
+  const headers = { 'content-type': JSON_TYPE, 'cache-control': 'no-cache' }
+  return fixedAnswer(bytes, headers, { br, gzip: zipped })
+}
+
 function describeOperation(spec: Operation, path: string): JsonSchema {
   const parameters = [
     ...pathParameters(spec),
     ...spec.params.filter((param) => placeOf(param, spec) === 'query'),
   ]
   const requestBody = describeBody(spec)
+  const audit = auditNote(spec)
   return {
     ...(path === spec.path ? { operationId: spec.id } : {}),
     tags: [spec.tag],
@@ -78,6 +93,7 @@ function describeOperation(spec: Operation, path: string): JsonSchema {
     ...(spec.description === undefined ? {} : { description: spec.description }),
     ...(spec.deprecated === true ? { deprecated: true } : {}),
     ...(spec.auth === 'public' ? { security: [] } : {}),
+    ...(audit === null ? {} : { 'x-audit': audit }),
     parameters: parameters.map((param) => describeParameter(param, spec)),
     ...(requestBody === undefined ? {} : { requestBody }),
     responses: describeResponses(spec),

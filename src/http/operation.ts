@@ -14,8 +14,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Logger } from 'pino'
 import type { MaybePromise } from '../base/cache.ts'
+import type { AuditRule } from './audit.ts'
 import type { Caller, Requirement } from './auth.ts'
-import type { BodyLimit } from './body.ts'
+import { type BodyLimit, PUBLIC_BODY_LIMIT } from './body.ts'
 import type { IdempotencyRecord } from './idempotency.ts'
 import type { Params } from './params.ts'
 import type { LimitName } from './rate-limit.ts'
@@ -100,7 +101,13 @@ interface OperationDoc<P extends string, A extends 'public' | Requirement> {
   multipartOnly?: boolean
   /** The handler commits the answer to a repeated POST with what it creates (`Context.idempotency`). */
   joinsIdempotency?: boolean
+  /** Default 4 MiB, and 4 KiB for a public operation, which may not have more. */
   bodyLimit?: BodyLimit
+  /**
+   * How calls stand in the audit log. Default: everything but GET, and but access `read`, is recorded with numbers,
+   * switches and names of other parameters. Public operations that change something must say it.
+   */
+  audit?: AuditRule
   responses: Readonly<Record<number, ResponseDoc>>
 }
 
@@ -113,7 +120,11 @@ export interface Operation extends OperationDoc<string, 'public' | Requirement> 
   handler(context: Context<string, Caller | null>): Promise<object>
 }
 
-/** Types the handler by path and auth. @throws Error if the domain of `auth` or an alias does not fit the path. */
+/**
+ * Types the handler by path and auth.
+ * @throws Error if the domain of `auth` or an alias does not fit the path, if anybody may send large bodies, or if a
+ *   public change is not recorded
+ */
 export function operation<const P extends string, const A extends 'public' | Requirement>(
   spec: OperationDoc<P, A> & {
     beforeBody?(context: {
@@ -127,6 +138,14 @@ export function operation<const P extends string, const A extends 'public' | Req
   const { auth } = spec
   if (typeof auth === 'object' && auth.domain !== undefined && !names.includes(auth.domain)) {
     throw new Error(`operation ${spec.id}: "${auth.domain}" is no part of ${spec.path}`)
+  }
+  const isRecorded = spec.audit !== undefined && ('by' in spec.audit || 'exempt' in spec.audit)
+  if (auth === 'public' && spec.method !== 'GET' && !isRecorded) {
+    // Without a caller only the operation knows whom a row belongs to.
+    throw new Error(`operation ${spec.id}: public, so it must say how it is recorded in the audit log`)
+  }
+  if (auth === 'public' && (spec.bodyLimit?.bytes ?? 0) > PUBLIC_BODY_LIMIT.bytes) {
+    throw new Error(`operation ${spec.id}: a public operation takes at most ${PUBLIC_BODY_LIMIT.bytes} bytes`)
   }
   for (const alias of spec.aliases ?? []) {
     if (pathNames(alias).sort().join() !== [...names].sort().join()) {

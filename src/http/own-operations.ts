@@ -1,10 +1,12 @@
 /** Operations of the listener itself: health and the machine description. */
-import { type JsonSchema, type Operation, operation } from './operation.ts'
-import { jsonReply } from './reply.ts'
+import type { FixedAnswer } from './fixed-answer.ts'
+import { type Operation, operation } from './operation.ts'
+import { fixedReply, jsonReply } from './reply.ts'
 
 export interface OwnOperationsParts {
   isReady: () => Promise<{ ready: boolean; reason?: string }>
-  describe: () => JsonSchema
+  /** The machine description; made once. */
+  describe: () => Promise<FixedAnswer>
 }
 
 const COMMON = { method: 'GET', tag: 'System', auth: 'public', params: [] } as const
@@ -42,8 +44,11 @@ export function ownOperations({ isReady, describe }: OwnOperationsParts): Operat
       path: '/openapi.json',
       id: 'describeApi',
       summary: 'This description',
-      responses: { 200: { description: 'OpenAPI 3.1 document' } },
-      handler: async () => describe(),
+      responses: {
+        200: { description: 'OpenAPI 3.1 document' },
+        304: { description: 'The copy named by If-None-Match is the present one' },
+      },
+      handler: async () => fixedReply(await describe()),
     }),
   ]
 }

@@ -2,18 +2,10 @@
  * The dashboard's files, read once at start: what is not in the list does not exist, so no path of a
  * request ever reaches the file system.
  */
-import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, relative, sep } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import type { Exchange } from './exchange.ts'
-
-export interface Page {
-  bytes: Buffer
-  /** Smaller form, for text. */
-  gzipped: Buffer | undefined
-  headers: Readonly<Record<string, string>>
-}
+import { type FixedAnswer, fixedAnswer } from './fixed-answer.ts'
 
 /** A built dashboard has some dozens of files and a few megabytes; more is a wrong folder. */
 const FILES_MAX = 2_000
@@ -57,8 +49,8 @@ const PAGE_POLICY = [
  * their name and may be cached for good. A folder that does not exist has no pages: the API works without.
  * @throws Error for an unknown file type, an odd name, or a folder over the limits.
  */
-export function readPages(folder: string): Map<string, Page> {
-  const pages = new Map<string, Page>()
+export function readPages(folder: string): Map<string, FixedAnswer> {
+  const pages = new Map<string, FixedAnswer>()
   let totalBytes = 0
   if (!existsSync(folder)) return pages
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
@@ -77,35 +69,16 @@ export function readPages(folder: string): Map<string, Page> {
   return pages
 }
 
-function pageOf(bytes: Buffer, type: string, isHashed: boolean): Page {
+function pageOf(bytes: Buffer, type: string, isHashed: boolean): FixedAnswer {
   const isText = !type.startsWith('image/') && !type.startsWith('font/')
-  const etag = createHash('sha256').update(bytes).digest('base64url').slice(0, 22)
   const headers = {
     'content-type': type,
     'cache-control': isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
     'content-security-policy': PAGE_POLICY,
-    etag: `"${etag}"`,
-    vary: 'Accept-Encoding',
   }
-  return {
+  return fixedAnswer(
     bytes,
-    gzipped: isText && bytes.byteLength >= GZIP_FROM_BYTES ? gzipSync(bytes) : undefined,
     headers,
-  }
-}
-
-/** Answers with the page, its gzipped form where the browser takes it, or 304 for the copy it has. */
-export function sendPage(page: Page, exchange: Exchange): void {
-  exchange.setHeaders(page.headers)
-  if (exchange.headers['if-none-match'] === page.headers['etag']) {
-    exchange.status = 304
-    exchange.send(undefined)
-    return
-  }
-  const takesGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/.test(
-    String(exchange.headers['accept-encoding'] ?? ''),
+    isText && bytes.byteLength >= GZIP_FROM_BYTES ? { gzip: gzipSync(bytes) } : {},
   )
-  const zipped = takesGzip ? page.gzipped : undefined
-  if (zipped !== undefined) exchange.setHeader('content-encoding', 'gzip')
-  exchange.send(zipped ?? page.bytes)
 }

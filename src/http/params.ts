@@ -3,19 +3,19 @@
  * wins over the query; `name[]` and `name[0]` mean `name`; an empty value means "not given". Values stay
  * text until an accessor asks for a type, and each accessor answers a bad value with the contract's text.
  */
-import { createHash } from 'node:crypto'
 import { unescape as percentDecode } from 'node:querystring'
 import { BadRequest } from '../base/errors.ts'
 import type { Chunk } from '../base/mime-message.ts'
 import { isGoZeroTime, parseDate } from './dates.ts'
+import { PatientDigest } from './patient-digest.ts'
 
 export interface UploadedFile {
   /** Name of the form field, without `[]`. */
   fieldName: string
   /** Last part of the name as sent, UTF-8; empty if none was sent. */
   filename: string
-  /** Media type of the part in lower case, without parameters; `text/plain` if none was sent. */
-  contentType: string
+  /** Media type of the part in lower case, without parameters; null if none was sent. */
+  contentType: string | null
   chunk: Chunk
   /**
    * Takes the bytes over: they outlive the request if the operation succeeds. Without it a spooled file is
@@ -40,15 +40,16 @@ export class Fields {
   /** @throws BadRequest over FIELDS_MAX values. */
   add(name: string, value: string): void {
     this.count += 1
-    if (this.count > FIELDS_MAX) {
-      throw new BadRequest(`unable to parse request: more than ${FIELDS_MAX} parameters`)
-    }
+    if (this.count > FIELDS_MAX) throw tooManyParameters()
     const plain = plainName(name)
     const present = this.values.get(plain)
     if (present === undefined) this.values.set(plain, [value])
     else present.push(value)
   }
 }
+
+export const tooManyParameters = () =>
+  new BadRequest(`unable to parse request: more than ${FIELDS_MAX} parameters`)
 
 /** `to[]` and `to[12]` are `to`; anything else stays as it is. */
 export function plainName(name: string): string {
@@ -57,10 +58,12 @@ export function plainName(name: string): string {
   return open > 0 && /^\d{0,9}$/.test(name.slice(open + 1, -1)) ? name.slice(0, open) : name
 }
 
-/** `a=1&b=%20c+d`: a broken escape stays as it is written. */
+/** `a=1&b=%20c+d`: a broken escape stays as it is written. Empty pairs count towards FIELDS_MAX. */
 export function parseUrlencoded(text: string): Fields {
   const fields = new Fields()
+  let pairs = 0
   for (let start = 0; start < text.length; ) {
+    if (++pairs > FIELDS_MAX) throw tooManyParameters()
     const ampersand = text.indexOf('&', start)
     const end = ampersand < 0 ? text.length : ampersand
     if (end > start) addPair(fields, text.slice(start, end))
@@ -220,17 +223,19 @@ export class Params {
 
   /** SHA-256 over names, values and file contents, in hex: equal for equal requests whatever their encoding
    *  or multipart boundary. Covers files only if the request was read with `digest`. */
-  digest(): string {
-    const hash = createHash('sha256')
+  async digest(): Promise<string> {
+    const digest = new PatientDigest()
     for (const fields of [this.source.query, this.source.body]) {
-      for (const [name, values] of fields.values) hash.update(JSON.stringify([name, values]))
-      hash.update('\n')
+      for (const [name, values] of fields.values) await digest.addField(name, values)
+      await digest.add('\n')
     }
-    if (Array.isArray(this.source.document)) hash.update(JSON.stringify(this.source.document))
+    if (Array.isArray(this.source.document)) await digest.add(JSON.stringify(this.source.document))
     for (const [index, file] of (this.source.files ?? []).entries()) {
-      hash.update(JSON.stringify([file.fieldName, file.filename, this.source.fileDigests?.[index] ?? '']))
+      await digest.add(
+        JSON.stringify([file.fieldName, file.filename, this.source.fileDigests?.[index] ?? '']),
+      )
     }
-    return hash.digest('hex')
+    return digest.hex()
   }
 
   private all(name: string): string[] | undefined {

@@ -20,10 +20,8 @@ export interface RemoteAddresses {
  * @throws RangeError naming an entry that is neither.
  */
 export function createRemoteAddresses(trusted: readonly string[]): RemoteAddresses {
-  const proxies = networkList(trusted)
-  const isProxy = (address: string) =>
-    trusted.length > 0 && proxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
-  const socketAddress = (request: Origin) => plain(request.remoteAddress)
+  const isProxy = networkMatcher(trusted)
+  const socketAddress = (request: Origin) => plainAddress(request.remoteAddress)
 
   return {
     address(request) {
@@ -31,7 +29,7 @@ export function createRemoteAddresses(trusted: readonly string[]): RemoteAddress
       if (!isProxy(address)) return address
       const hops = headerText(request, 'x-forwarded-for').split(',').slice(-HOPS_MAX).reverse()
       for (const hop of hops) {
-        const claimed = plain(withoutPort(hop.trim()))
+        const claimed = plainAddress(withoutPort(hop.trim()))
         if (isIP(claimed) === 0) return address
         address = claimed
         if (!isProxy(address)) return address
@@ -44,6 +42,16 @@ export function createRemoteAddresses(trusted: readonly string[]): RemoteAddress
       return protocol === 'https' && isProxy(socketAddress(request))
     },
   }
+}
+
+/**
+ * Whether an address in its plain form is in one of the networks.
+ * @throws RangeError as `networkList`
+ */
+export function networkMatcher(networks: readonly string[]): (address: string) => boolean {
+  if (networks.length === 0) return () => false
+  const list = networkList(networks)
+  return (address) => list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 }
 
 /** A list of `1.2.3.4`, `10.0.0.0/8`, `fd00::/8` as one matcher. */
@@ -63,7 +71,7 @@ export function networkList(networks: readonly string[]): BlockList {
 const headerText = (request: Origin, name: string) => String(request.headers[name] ?? '')
 
 /** `::ffff:192.0.2.1`, an IPv4 peer on a socket of both families (RFC 4291 §2.5.5.2), as `192.0.2.1`. */
-const plain = (address: string) =>
+export const plainAddress = (address: string) =>
   address.startsWith(':') ? address.replace(/^::ffff:(?=\d+\.)/i, '') : address
 
 /** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */

@@ -1,7 +1,9 @@
 /** What a handler answers with, when a plain object as JSON with status 200 is not enough. */
 import { Readable } from 'node:stream'
 import type { Clock } from '../base/clock.ts'
-import type { Chunk } from '../base/mime-message.ts'
+import { type Chunk, inPieces } from '../base/mime-message.ts'
+import { JSON_TYPE } from './arrival.ts'
+import type { FixedAnswer } from './fixed-answer.ts'
 
 export interface ServerEvent {
   event?: string
@@ -14,6 +16,7 @@ export type Content =
   | { kind: 'json'; body: unknown }
   | { kind: 'bytes'; chunk: Chunk; contentType: string }
   | { kind: 'events'; events: AsyncIterable<ServerEvent> }
+  | { kind: 'fixed'; answer: FixedAnswer }
   | { kind: 'none' }
 
 export interface ReplyOptions {
@@ -46,6 +49,12 @@ export const htmlReply = (html: string, options?: ReplyOptions) =>
 export const bytesReply = (chunk: Chunk, contentType: string, options?: ReplyOptions) =>
   new Reply({ kind: 'bytes', chunk, contentType }, options)
 
+/** JSON that is text already. It leaves in pieces, so that no further copy of all of it is made. */
+export const jsonTextReply = (bytes: Uint8Array) => bytesReply(inPieces(bytes), JSON_TYPE)
+
+/** What is the same for everybody, in the form that the client takes, or 304. */
+export const fixedReply = (answer: FixedAnswer) => new Reply({ kind: 'fixed', answer })
+
 export const noContent = (options?: Omit<ReplyOptions, 'status'>) =>
   new Reply({ kind: 'none' }, { ...options, status: 204 })
 
@@ -60,23 +69,43 @@ export const eventStream = (events: AsyncIterable<ServerEvent>) =>
 /** Comment lines keep proxies from closing a quiet stream; common idle limits start at 30 seconds. */
 const HEARTBEAT_MS = 15_000
 
-/** The events in the text form of the HTML standard §9.2.6, with heartbeats in between. */
-export function eventFrames(events: AsyncIterable<ServerEvent>, signal: AbortSignal, clock: Clock): Readable {
-  return Readable.from(frames(events[Symbol.asyncIterator](), signal, clock), { objectMode: false })
+/**
+ * The events in the text form of the HTML standard §9.2.6, with heartbeats in between. `isAllowed` is asked as often as a
+ * heartbeat is due; false ends the stream.
+ */
+export function eventFrames(
+  events: AsyncIterable<ServerEvent>,
+  signal: AbortSignal,
+  clock: Clock,
+  isAllowed: () => Promise<boolean>,
+): Readable {
+  return Readable.from(frames(events[Symbol.asyncIterator](), signal, clock, isAllowed), {
+    objectMode: false,
+  })
 }
 
-async function* frames(source: AsyncIterator<ServerEvent>, signal: AbortSignal, clock: Clock) {
+async function* frames(
+  source: AsyncIterator<ServerEvent>,
+  signal: AbortSignal,
+  clock: Clock,
+  isAllowed: () => Promise<boolean>,
+) {
   const stopped = new Promise<'stopped'>((resolve) => {
     if (signal.aborted) resolve('stopped')
     signal.addEventListener('abort', () => resolve('stopped'), { once: true })
   })
   yield ': open\n\n'
+  let askedAtMs = clock.monotonic()
   let next = source.next()
   try {
     for (;;) {
       const beat = heartbeat(clock)
       const winner = await Promise.race([next, beat.due, stopped]).finally(beat.cancel)
       if (winner === 'stopped') return
+      if (clock.monotonic() - askedAtMs >= HEARTBEAT_MS) {
+        if (!(await isAllowed())) return
+        askedAtMs = clock.monotonic()
+      }
       if (winner === 'due') {
         yield ': still here\n\n'
         continue

@@ -7,9 +7,11 @@ import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { BadRequest } from '../base/errors.ts'
+import { createTestClock } from '../../test/support/clock.ts'
+import { BadRequest, InsufficientStorage } from '../base/errors.ts'
 import { operation } from './operation.ts'
 import { readPages } from './pages.ts'
+import { createRateLimiter } from './rate-limit.ts'
 import {
   bytesReply,
   eventStream,
@@ -152,6 +154,52 @@ test('types that no header can carry are sent as bytes without one, and a bad fi
   assert.ok(response.headers.get('x-service-request-id'))
 })
 
+test('a request refused for want of something is one short line in the log, without a stack', async () => {
+  const full = get('/full', async () => {
+    const cause = Object.assign(new Error(`no space ${'x'.repeat(5_000)}`), { code: 'ENOSPC' })
+    throw new InsufficientStorage(30, { cause: new Error('cannot write', { cause }) })
+  })
+  await using server = await startServer([full])
+  assert.equal((await server.fetch('/full')).status, 507)
+  const line = server.lines.find((entry) => entry['msg'] === 'request failed')
+  assert.deepEqual(
+    [line?.['operation'], line?.['status'], line?.['fault'], line?.['code']],
+    [full.id, 507, 'InsufficientStorage', 'ENOSPC'],
+  )
+  assert.match(line?.['reason'] as string, /^no space x+$/)
+  assert.ok(JSON.stringify(line).length < 500, `${JSON.stringify(line).length} bytes`)
+})
+
+test('thousands of failing requests do not fill the log: lines are bounded per second', async () => {
+  const clock = createTestClock()
+  const operations = [
+    get('/full', async () => {
+      throw new InsufficientStorage()
+    }),
+    get('/broken', async () => {
+      throw new Error('ours')
+    }),
+  ]
+  await using server = await startServer(operations, {
+    clock,
+    limiter: createRateLimiter({ clock, off: true }),
+  })
+  const flood = async () => {
+    for (let n = 0; n < 100; n++) {
+      assert.equal((await server.fetch('/full')).status, 507)
+      assert.equal((await server.fetch('/broken')).status, 500)
+    }
+  }
+  await flood()
+  const logged = () => server.lines.filter((entry) => entry['msg'] === 'request failed')
+  assert.equal(logged().filter((entry) => entry['err'] !== undefined).length, 5)
+  assert.equal(logged().filter((entry) => entry['err'] === undefined).length, 20)
+  clock.leap(1_000)
+  await server.fetch('/broken')
+  assert.equal(logged().length, 26)
+  assert.ok(server.lines.some((entry) => entry['leftOut'] === 175))
+})
+
 test('an unknown error is a 500 with the cause in the log and nothing of it in the answer', async () => {
   const failing = get('/fail', async () => {
     throw new Error('outer', { cause: new Error('inner secret') })
@@ -288,6 +336,39 @@ test('server-sent events flow one by one, with heartbeats, until the client goes
   aborter.abort()
   await ended.promise
   assert.equal((await server.fetch('/stream', { method: 'HEAD' })).status, 200)
+})
+
+test('a stream ends soon after its session or key does', async () => {
+  const clock = new TurnedClock()
+  const source = feed()
+  const stream = operation({
+    ...open,
+    auth: { area: 'messages:stored', access: 'read' },
+    method: 'GET',
+    path: '/stream',
+    id: 'stream',
+    handler: async ({ signal }) => eventStream(source.events(signal)),
+  })
+  await using server = await startServer([stream], { clock })
+  const openStream = async (headers: Record<string, string>, key: string) => {
+    const { body } = await server.fetch('/stream', { headers, key })
+    const reader = (body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader()
+    assert.equal((await reader.read()).value, ': open\n\n')
+    return reader
+  }
+  const readers = [
+    await openStream({ cookie: 'sendwright_session=good' }, ''),
+    await openStream({}, 'support'),
+  ]
+  const turn = async () => {
+    while (clock.waiting < 2) await new Promise((resolve) => setImmediate(resolve))
+    clock.advance(15_000)
+    return Promise.all(readers.map(async (reader) => (await reader.read()).value))
+  }
+  assert.deepEqual(await turn(), [': still here\n\n', ': still here\n\n'])
+  server.authenticator.session = async () => null
+  server.authenticator.key = async () => null
+  assert.deepEqual(await turn(), [undefined, undefined])
 })
 
 test('closing ends streams, lets a running request finish and refuses new ones', async () => {

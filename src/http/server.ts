@@ -6,22 +6,25 @@ import { setMaxListeners } from 'node:events'
 import type { ServerOptions } from 'node:https'
 import { availableParallelism } from 'node:os'
 import type { Logger } from 'pino'
+import type { ByteBudget } from '../base/byte-budget.ts'
 import type { Clock } from '../base/clock.ts'
 import { MethodNotAllowed, NotFound, Unavailable } from '../base/errors.ts'
+import { createFaultLog } from '../base/fault-log.ts'
 import { newId } from '../base/ids.ts'
 import type { Arrival } from './arrival.ts'
+import type { AuditLog } from './audit.ts'
 import type { Authenticator } from './auth.ts'
 import { createDispatch } from './dispatch.ts'
 import { answerTo } from './errors.ts'
 import { Exchange } from './exchange.ts'
 import type { FailedAttempts } from './failed-attempts.ts'
+import { type FixedAnswer, sendFixed } from './fixed-answer.ts'
 import type { Idempotency } from './idempotency.ts'
 import { createListener, type Deadlines, type Listener } from './listener.ts'
-import { describeApi } from './openapi.ts'
+import { describeApi, descriptionAnswer } from './openapi.ts'
 import type { JsonSchema, Operation } from './operation.ts'
 import { createOriginPolicy, hostName } from './origin.ts'
 import { ownOperations } from './own-operations.ts'
-import { type Page, sendPage } from './pages.ts'
 import { PathTable, UriTooLong } from './path-table.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import { createRemoteAddresses } from './remote-address.ts'
@@ -52,6 +55,8 @@ export interface HttpServerOptions {
   /** Default `API`. */
   authRealm?: string
   corsOrigins?: readonly string[]
+  /** Of one client, on each listener; trusted proxies may have any number. Default: any number. */
+  connectionsPerClientMax?: number
   /** Addresses and networks whose X-Forwarded-For and -Proto count. */
   trustedProxies?: readonly string[]
   authenticator: Authenticator
@@ -61,8 +66,12 @@ export interface HttpServerOptions {
   spool: FileSpool
   /** Answers to POSTs repeated under an Idempotency-Key; without it the header has no meaning. */
   idempotency?: Idempotency
+  /** Memory for bodies that are not small; default: without a limit. */
+  largeBodies?: ByteBudget
+  /** Where changes are recorded; without it they are not. */
+  audit?: AuditLog
   /** The dashboard, from `readPages`. */
-  pages?: ReadonlyMap<string, Page>
+  pages?: ReadonlyMap<string, FixedAnswer>
   /** GET of these paths and of all below them answers with the dashboard's index: its own routes, such as `/app`. */
   pagesPrefixes?: readonly string[]
   /** Strict-Transport-Security for a request over TLS to this host name (RFC 6797); null: none. */
@@ -110,8 +119,10 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     corsOrigins: options.corsOrigins ?? [],
   })
   const remote = createRemoteAddresses(options.trustedProxies ?? [])
+  const faults = createFaultLog(clock)
   const dispatch = createDispatch({
     clock,
+    faults,
     authenticator: options.authenticator,
     limiter: options.limiter,
     failedAttempts: options.failedAttempts,
@@ -123,10 +134,12 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     authRealm: options.authRealm ?? 'API',
     closing: closing.signal,
     idempotency: options.idempotency,
+    largeBodies: options.largeBodies,
+    audit: options.audit,
   })
   const requestIdName = `${headerPrefix}Request-Id`.toLowerCase()
   const exchangeParts = { logger, requestIdName, beforeSend }
-  let description: JsonSchema | undefined
+  let description: Promise<FixedAnswer> | undefined
 
   /** Every request, over TLS or not. */
   function answer(arrival: Arrival): void {
@@ -172,7 +185,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       (prefix) => path === prefix || path.startsWith(`${prefix}/`),
     )
     if (index !== undefined && isPageRoute && method === 'GET') {
-      sendPage(index, exchange)
+      sendFixed(index, exchange)
       return
     }
     const allowed = routes.methodsOf(path)
@@ -186,7 +199,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       return
     }
     const { status, headers, body, ourFault } = answerTo(error, clock.now())
-    if (ourFault && !(error instanceof Unavailable)) exchange.log.error({ err: error }, 'request failed')
+    if (ourFault && !(error instanceof Unavailable))
+      faults.log(exchange.log, error, { status }, 'request failed')
     exchange.status = status
     exchange.setHeaders(headers)
     exchange.sendJson(body)
@@ -229,13 +243,13 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   }
 
   for (const [path, page] of options.pages ?? []) {
-    addRoute('GET', path, (exchange) => sendPage(page, exchange))
+    addRoute('GET', path, (exchange) => sendFixed(page, exchange))
   }
   register(
     ownOperations({
       isReady: options.isReady ?? (async () => ({ ready: true })),
       describe: () => {
-        description ??= describe()
+        description ??= descriptionAnswer(describe())
         return description
       },
     }),
@@ -245,10 +259,14 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { tls } = options
   const threaded = options.thread ?? availableParallelism() > 1
   const failed = (error: Error) => logger.error({ err: error }, 'the HTTP thread failed')
+  const listening = {
+    deadlines,
+    connections: { perClientMax: options.connectionsPerClientMax, proxies: options.trustedProxies ?? [] },
+  }
   const plain = threaded
-    ? createThreadedListener({ deadlines, failed }, answer)
-    : createListener({ deadlines }, answer)
-  const secure = tls && createListener({ deadlines, tls: tls.options }, answer)
+    ? createThreadedListener({ ...listening, failed }, answer)
+    : createListener(listening, answer)
+  const secure = tls && createListener({ ...listening, tls: tls.options }, answer)
   const listeners: Listener[] = secure ? [plain, secure] : [plain]
 
   async function closeAll(): Promise<void> {

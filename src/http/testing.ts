@@ -232,6 +232,6 @@ export const echo = operation({
       contentType,
       size: chunk instanceof Uint8Array ? chunk.byteLength : chunk.sizeBytes,
     })),
-    digest: params.digest(),
+    digest: await params.digest(),
   }),
 })

@@ -13,12 +13,12 @@ import { join } from 'node:path'
 import { finished, Readable } from 'node:stream'
 import { Worker } from 'node:worker_threads'
 import { PassingMap } from '../base/passing.ts'
+import { isShared } from '../base/shared-bytes.ts'
 import { type AnswerBody, type Arrival, type ArrivedBody, NO_BODY } from './arrival.ts'
 import {
   asBuffer,
   type FlatHeaders,
   headersFrom,
-  type ListeningOptions,
   Outbox,
   ownBytes,
   ReceivedStream,
@@ -28,7 +28,7 @@ import {
   type ToMain,
   type ToThread,
 } from './between-threads.ts'
-import type { Deadlines, Listener } from './listener.ts'
+import type { Listener, ListenerOptions } from './listener.ts'
 
 /** Young generation of the thread; with 24 MB it is no quicker. */
 const YOUNG_MB = 9
@@ -36,22 +36,25 @@ const YOUNG_MB = 9
 /** Between two threads that are started because the one before has ended, or could not listen. */
 const RESTART_MS = 1_000
 
+/** Shorter texts cost less as they are. */
+const LONG_TEXT = 64 * 1024
+
 /** For the thread to end its connections by itself. */
 const CUT_MS = 2_000
 
 /** @param failed an answer could not be sent, or the thread ended, which is followed by another one */
 export function createThreadedListener(
-  options: { deadlines?: Deadlines | undefined; failed: (error: Error) => void },
+  options: ListenerOptions & { failed: (error: Error) => void },
   take: (arrival: Arrival) => void,
 ): Listener {
-  const { deadlines = {}, failed } = options
+  const { failed, ...listening } = options
   let thread: ListeningThread | null = null
   let closing = false
   /** By `performance.now()`. */
   let restartedAt = Number.NEGATIVE_INFINITY
 
   function start(port: number, host: string): Promise<number> {
-    const started = new ListeningThread(deadlines, take, failed)
+    const started = new ListeningThread(listening, take, failed)
     thread = started
     const opened = started.listen(port, host)
     opened.then(
@@ -98,12 +101,11 @@ class ListeningThread {
   /** Never rejects. */
   readonly ended: Promise<Error>
 
-  constructor(deadlines: Deadlines, take: (arrival: Arrival) => void, failed: (error: Error) => void) {
-    const data: ListeningOptions = { deadlines }
+  constructor(options: ListenerOptions, take: (arrival: Arrival) => void, failed: (error: Error) => void) {
     this.#take = take
     this.#failed = failed
     this.#worker = new Worker(join(import.meta.dirname, 'listening-thread.ts'), {
-      workerData: data,
+      workerData: options,
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
     })
     this.#outbox = new Outbox(this.#worker)
@@ -244,9 +246,8 @@ class ThreadArrival implements Arrival {
       this.#send(body, broken)
       return
     }
-    const content = Buffer.isBuffer(body) ? ownBytes(body) : (body ?? null)
-    const bytes = content instanceof Uint8Array ? content : undefined
-    this.#outbox.tell(['answer', this.#id, status, flat, content], bytes)
+    const bytes = handedOver(body)
+    this.#outbox.tell(['answer', this.#id, status, flat, bytes ?? body ?? null], bytes)
     this.#answered()
     this.gone()
   }
@@ -315,6 +316,12 @@ class ThreadArrival implements Arrival {
     this.#isAnswered = true
     for (const run of this.#onAnswered ?? []) queueMicrotask(run)
   }
+}
+
+/** Of an answer that is cheaper handed over than copied; a text is copied three times on its way. */
+function handedOver(body: string | Buffer | undefined): Uint8Array<ArrayBuffer> | undefined {
+  if (typeof body === 'string') return body.length > LONG_TEXT ? new TextEncoder().encode(body) : undefined
+  return body === undefined || isShared(body) ? undefined : ownBytes(body)
 }
 
 /** @throws what `ServerResponse.writeHead` would */

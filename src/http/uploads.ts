@@ -31,7 +31,8 @@ const FILES_IN_MEMORY_MAX_BYTES = 1024 * 1024
 export interface FileHead {
   fieldName: string
   filename: string
-  contentType: string
+  /** Media type of the part in lower case, without parameters; null if none was sent. */
+  contentType: string | null
 }
 
 export interface UploadLimits {

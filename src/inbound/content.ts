@@ -1,4 +1,5 @@
 /** Taking in the content of one message: small ones stay in memory, larger ones go to the spool as they come. */
+import type { ByteBudget, Release } from '../base/byte-budget.ts'
 import type { Chunk } from '../base/mime-message.ts'
 import { DataReader } from '../smtp/data-reader.ts'
 import type { ServerChannel } from '../smtp/server-channel.ts'
@@ -9,6 +10,8 @@ export interface Content {
   chunk: Chunk
   /** Removes spooled bytes, also where they were kept meanwhile. */
   discard(): Promise<void>
+  /** The content is stored, or was discarded: its memory is free. */
+  done(): void
 }
 
 export interface ContentLimits {
@@ -19,10 +22,18 @@ export interface ContentLimits {
   idleMs: number
   /** What comes behind so many bytes is read and dropped; absent: nothing is. */
   keepBytesMax?: number
+  /** For large content; absent: without a limit. */
+  largeBodies?: ByteBudget | undefined
 }
 
 /** Most mail is smaller. A thousand connections hold 64 MB at the most. */
 const MEMORY_BYTES_MAX = 64 * 1024
+/** Larger content waits for memory. */
+const SMALL_BYTES_MAX = 1_048_576
+/** What it takes on its way to the disk, and while it is looked through for its parts, however large it is. */
+const STREAMED_BYTES = 12 * 1_048_576
+/** So long it waits; a client that is refused sends all of it again. */
+const MEMORY_WAIT_MS = 60_000
 /** Received fields in front of a message that goes round in circles, RFC 5321 §6.3: "at least 100" is for others. */
 const HOPS_MAX = 50
 /** Where the header block is looked for. */
@@ -46,14 +57,18 @@ export async function readContent(
       await content.discard()
       throw new Refusal('554 5.4.6 Routing loop')
     }
-    return content
+    return { ...content, done: () => incoming.releaseMemory() }
   } catch (error) {
+    incoming.releaseMemory()
     await incoming.skipRest(error)
     throw error
   }
 }
 
-async function collect(incoming: IncomingContent, spool: Pick<BlobStore, 'spool'>): Promise<Content> {
+async function collect(
+  incoming: IncomingContent,
+  spool: Pick<BlobStore, 'spool'>,
+): Promise<Omit<Content, 'done'>> {
   const head: Uint8Array[] = []
   let sizeBytes = 0
   for (let piece = await incoming.next(); piece; piece = await incoming.next()) {
@@ -77,6 +92,7 @@ class IncomingContent {
   #sizeBytes = 0
   #head = ''
   #headDone = false
+  #memory: Release | null = null
 
   constructor(channel: ServerChannel, now: () => number, limits: ContentLimits) {
     this.#channel = channel
@@ -98,6 +114,7 @@ class IncomingContent {
         this.#sizeBytes += piece.byteLength
         if (this.#sizeBytes > this.#limits.sizeBytesMax) throw tooLarge(false)
         this.#noteHead(piece)
+        if (this.#memory === null && this.#sizeBytes > SMALL_BYTES_MAX) await this.#takeMemory()
         const kept = this.#kept(piece)
         if (kept.byteLength > 0) return kept
         continue
@@ -105,6 +122,18 @@ class IncomingContent {
       if (this.#ended) return null
       await this.#read()
     }
+  }
+
+  /** Nothing more is read meanwhile. @throws Refusal */
+  async #takeMemory(): Promise<void> {
+    const { largeBodies } = this.#limits
+    if (largeBodies === undefined) return
+    this.#memory = await largeBodies.take(STREAMED_BYTES, MEMORY_WAIT_MS)
+    if (this.#memory === null) throw new Refusal('451 4.3.2 Too many large messages at once, try again later')
+  }
+
+  releaseMemory(): void {
+    this.#memory?.()
   }
 
   /** The part of the piece last counted that is not behind the limit of what is kept. */

@@ -11,6 +11,8 @@ export interface ListenerOptions {
   /** TLS from the first byte; null: none. */
   implicitTlsPort: number | null
   connectionsPerAddressMax: number
+  /** Of all addresses; default `SMTP_CONNECTIONS_MAX`. */
+  connectionsMax?: number
   session: SessionParts
 }
 
@@ -25,8 +27,15 @@ export interface SmtpListener {
 }
 
 /** Of all addresses together; some 10 KB each in plain text, 60 KB with TLS. */
-const CONNECTIONS_MAX = 5_000
+export const SMTP_CONNECTIONS_MAX = 5_000
 const TOO_MANY = '421 4.7.0 Too many connections\r\n'
+/**
+ * While all places are taken, a client that has not logged in and has sent no command for this long makes room for the
+ * next one. Otherwise clients that say nothing would shut out the others for as long as the idle limit.
+ */
+const IDLE_WHEN_FULL_MS = 1_000
+/** That have been told to go and have not gone; beyond it the first of them is cut off. */
+const LEAVING_MAX = 500
 
 /** @throws when a port cannot be had */
 export async function startSmtpListener(options: ListenerOptions): Promise<SmtpListener> {
@@ -62,6 +71,10 @@ export async function startSmtpListener(options: ListenerOptions): Promise<SmtpL
 class Clients {
   readonly #options: ListenerOptions
   readonly #running = new Map<ServerChannel, Promise<void>>()
+  /** Have not logged in. */
+  readonly #strangers = new Set<ServerChannel>()
+  /** Told to make room for others. */
+  readonly #leaving = new Set<ServerChannel>()
   readonly #perNetwork = new Map<string, number>()
   #stopping = false
 
@@ -74,7 +87,7 @@ class Clients {
     const network = networkOf(address)
     const fromThere = this.#perNetwork.get(network) ?? 0
     const { connectionsPerAddressMax, session } = this.#options
-    if (this.#stopping || fromThere >= connectionsPerAddressMax || this.#running.size >= CONNECTIONS_MAX) {
+    if (this.#stopping || fromThere >= connectionsPerAddressMax || !this.#hasRoom()) {
       socket.on('error', () => {})
       // Before TLS there is no way to say why.
       if (implicitTls) socket.destroy()
@@ -83,13 +96,37 @@ class Clients {
     }
     this.#perNetwork.set(network, fromThere + 1)
     const channel = new ServerChannel(socket, session.clock)
-    const served = serveClient(channel, address, session, implicitTls).then(() => {
+    this.#strangers.add(channel)
+    const known = () => this.#strangers.delete(channel)
+    const served = serveClient(channel, address, session, implicitTls, known).then(() => {
       this.#running.delete(channel)
+      this.#strangers.delete(channel)
+      this.#leaving.delete(channel)
       const left = (this.#perNetwork.get(network) ?? 1) - 1
       if (left > 0) this.#perNetwork.set(network, left)
       else this.#perNetwork.delete(network)
     })
     this.#running.set(channel, served)
+  }
+
+  /** One place; if need be that of the stranger who has been idle for longest. */
+  #hasRoom(): boolean {
+    const { connectionsMax = SMTP_CONNECTIONS_MAX, session } = this.#options
+    if (this.#running.size - this.#leaving.size < connectionsMax) return true
+    let longest: ServerChannel | null = null
+    let sinceMs = session.clock.monotonic() - IDLE_WHEN_FULL_MS
+    for (const channel of this.#strangers) {
+      const { idleSinceMs } = channel
+      if (idleSinceMs === null || idleSinceMs > sinceMs) continue
+      longest = channel
+      sinceMs = idleSinceMs
+    }
+    if (longest === null) return false
+    longest.makeRoom()
+    this.#strangers.delete(longest)
+    this.#leaving.add(longest)
+    if (this.#leaving.size > LEAVING_MAX) this.#leaving.values().next().value?.destroy()
+    return true
   }
 
   async drain(drainMs: number): Promise<void> {

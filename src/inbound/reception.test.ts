@@ -6,6 +6,7 @@ import { ownAddress } from '../../test/support/service.ts'
 import { openDialogue, plainLogin } from '../../test/support/smtp-dialogue.ts'
 import { temporaryFolder } from '../../test/support/stores.ts'
 import { systemClock } from '../base/clock.ts'
+import { createFaultLog } from '../base/fault-log.ts'
 import { openBlobs } from '../store/blobs.ts'
 import { StoreFull, StoreUnavailable } from '../store/store.ts'
 import { startSmtpListener } from './listener.ts'
@@ -65,6 +66,7 @@ async function startRig(t: TestContext, { unlimited = true } = {}) {
       blobs: await openBlobs(folder),
       clock: systemClock,
       log,
+      faults: createFaultLog(systemClock),
     },
   })
   t.after(() => listener.close(5_000))

@@ -7,7 +7,7 @@ import pino from 'pino'
 import { eventually, ownAddress } from '../../test/support/service.ts'
 import { type Dialogue, openDialogue, plainLogin } from '../../test/support/smtp-dialogue.ts'
 import { temporaryFolder } from '../../test/support/stores.ts'
-import { systemClock } from '../base/clock.ts'
+import { type Clock, systemClock } from '../base/clock.ts'
 import {
   BadRequest,
   Forbidden,
@@ -18,6 +18,7 @@ import {
   TooManyRequests,
   Unavailable,
 } from '../base/errors.ts'
+import { createFaultLog } from '../base/fault-log.ts'
 import { readChunks } from '../base/mime-message.ts'
 import { createRateLimiter, DEFAULT_LIMITS } from '../http/rate-limit.ts'
 import { bareAddress } from '../mime/address.ts'
@@ -53,6 +54,7 @@ interface RigOptions extends Partial<Pick<SubmissionParts, 'stillValid' | 'sendi
   listener?: Partial<ListenerOptions>
   reception?: SessionParts['reception']
   authWithoutTls?: boolean
+  clock?: Clock
   submit?(mail: SubmittedMail): Promise<{ messageId: string }>
 }
 
@@ -100,8 +102,9 @@ async function startRig(t: TestContext, options: RigOptions = {}): Promise<Rig> 
       }),
       reception: options.reception ?? null,
       blobs,
-      clock: systemClock,
+      clock: options.clock ?? systemClock,
       log,
+      faults: createFaultLog(systemClock),
     },
     ...options.listener,
   })
@@ -516,6 +519,31 @@ test('one address has its share of connections; a closed one makes room', async 
     const next = await openDialogue(t, rig)
     return (await next.reply())?.startsWith('220')
   })
+})
+
+test('when all places are taken the stranger who has been idle for longest makes room', async (t) => {
+  let nowMs = 0
+  const clock = { ...systemClock, monotonic: () => nowMs }
+  const rig = await startRig(t, { clock, listener: { connectionsMax: 3 } })
+  const known = await logIn(t, rig)
+  const first = await open(t, rig)
+  // It sends, but no command.
+  first.write('NO')
+  const second = await open(t, rig)
+  // Nobody has been idle for a second yet.
+  const early = await openDialogue(t, rig)
+  assert.deepEqual(await early.rest(), ['421 4.7.0 Too many connections'])
+  nowMs = 999
+  assert.equal(await second.say('NOOP'), '250 2.0.0 OK')
+  nowMs = 1_000
+  first.write('O')
+  const next = await open(t, rig)
+  assert.deepEqual(await first.rest(), ['421 4.7.0 Too many connections'])
+  assert.equal(await second.say('NOOP'), '250 2.0.0 OK')
+  assert.equal(await next.say('NOOP'), '250 2.0.0 OK')
+  assert.match((await send(known)) ?? '', /^250 /)
+  const again = await openDialogue(t, rig)
+  assert.deepEqual(await again.rest(), ['421 4.7.0 Too many connections'])
 })
 
 test('a stop says 421 to idle clients, and lets a running message finish first', async (t) => {

@@ -2,7 +2,7 @@
  * One client from its greeting to its goodbye (smtp-submission.md):
  *
  * 1. the greeting; then line by line what the dialogue says (src/smtp/server-dialogue.ts);
- * 2. logins are checked, each failure costs the client a second, the fifth the connection;
+ * 2. logins are checked (login-guard.ts), each failure costs the client a second, the fifth the connection;
  * 3. MAIL FROM opens a transaction with whoever takes this client's mail: submission after a login, else reception;
  * 4. content is taken in and handed to it; only when it is stored comes the 250.
  *
@@ -11,7 +11,9 @@
  */
 import type { SecureContext } from 'node:tls'
 import type { Logger } from 'pino'
+import type { ByteBudget } from '../base/byte-budget.ts'
 import type { Clock } from '../base/clock.ts'
+import type { FaultLog } from '../base/fault-log.ts'
 import type { Chunk } from '../base/mime-message.ts'
 import { AddressSyntaxError, type Mailbox, parseMailbox } from '../mime/address.ts'
 import { ChannelClosed, type ServerChannel } from '../smtp/server-channel.ts'
@@ -58,17 +60,21 @@ export interface SessionParts {
   /** Passwords may come in plain text from this address. */
   authWithoutTls(remoteAddress: string): boolean
   secureContext(): SecureContext
-  /** Null for every login that does not count, equally slow for all causes. */
+  /** Null for every login that does not count, equally slow for all causes. @throws Refusal when it was not looked at */
   authenticate(user: string, password: string, remoteAddress: string): Promise<SmtpLogin | null>
   /** Resolves when the reply to a failed login may go out. */
-  loginFailed(remoteAddress: string): Promise<void>
+  loginFailed(remoteAddress: string, user: string): Promise<void>
   /** MAIL FROM of a client that has logged in. */
   submission(opening: MailOpening): Promise<MailTransaction>
   /** MAIL FROM of one that has not; null: such a client has no business here. Never on the port with implicit TLS. */
   reception: ((opening: ReceptionOpening) => Promise<MailTransaction>) | null
   blobs: Pick<BlobStore, 'spool'>
+  /** Memory for content that does not stay small; absent: without a limit. */
+  largeBodies?: ByteBudget
   clock: Clock
   log: Logger
+  /** Bounds what of it goes into the log. */
+  faults: FaultLog
 }
 
 export interface SessionLimits {
@@ -88,19 +94,24 @@ const FAILED_LOGINS_MAX = 5
 const ANONYMOUS_COMMANDS_MAX = 100
 const HANDSHAKE_MS = 30_000
 
-/** Serves until the connection is over; never rejects. `implicitTls`: the handshake comes first. */
+/**
+ * Serves until the connection is over; never rejects. `implicitTls`: the handshake comes first.
+ * @param loggedIn is told when the client has logged in
+ */
 export async function serveClient(
   channel: ServerChannel,
   remoteAddress: string,
   parts: SessionParts,
   implicitTls: boolean,
+  loggedIn: () => void = () => {},
 ): Promise<void> {
   try {
     if (implicitTls) await channel.secure(parts.secureContext(), HANDSHAKE_MS)
-    await new Session(channel, remoteAddress, parts, implicitTls).run()
+    await new Session(channel, remoteAddress, parts, implicitTls, loggedIn).run()
   } catch (error) {
     if (error instanceof ChannelClosed) {
       if (error.why === 'timeout') channel.reply('421 4.4.2 Timeout')
+      if (error.why === 'crowded') channel.reply('421 4.7.0 Too many connections')
       if (error.why === 'stopping') channel.reply('421 4.3.2 Service shutting down')
     } else {
       parts.log.error({ err: error, remoteAddress }, 'an SMTP session failed')
@@ -121,6 +132,7 @@ class Session {
   readonly #parts: SessionParts
   readonly #dialogue: ServerDialogue
   readonly #reception: SessionParts['reception']
+  readonly #loggedIn: () => void
   #login: SmtpLogin | null = null
   #transaction: OpenTransaction | null = null
   #badCommands = 0
@@ -130,8 +142,15 @@ class Session {
   #closing = false
 
   /** `submits`: the port is for clients that log in. */
-  constructor(channel: ServerChannel, remoteAddress: string, parts: SessionParts, submits: boolean) {
+  constructor(
+    channel: ServerChannel,
+    remoteAddress: string,
+    parts: SessionParts,
+    submits: boolean,
+    loggedIn: () => void,
+  ) {
     this.#channel = channel
+    this.#loggedIn = loggedIn
     this.#remoteAddress = remoteAddress
     this.#parts = parts
     this.#reception = submits ? null : parts.reception
@@ -209,6 +228,7 @@ class Session {
     if (login !== null) {
       this.#login = login
       this.#dialogue.loggedIn()
+      this.#loggedIn()
       return this.#channel.reply('235 2.7.0 Authentication successful')
     }
     this.#parts.log.info(
@@ -216,7 +236,7 @@ class Session {
       'SMTP login failed',
     )
     this.#failedLogins += 1
-    await this.#parts.loginFailed(this.#remoteAddress)
+    await this.#parts.loginFailed(this.#remoteAddress, user)
     this.#channel.reply('535 5.7.8 Authentication failed')
     if (this.#failedLogins === FAILED_LOGINS_MAX) this.#goodbye('421 4.7.0 Too many failed logins')
   }
@@ -263,7 +283,9 @@ class Session {
         sizeBytesMax: limits.sizeBytesMax,
         deadlineMs: limits.contentMs,
         idleMs: limits.idleMs,
-        ...(handler.keepBytesMax !== undefined && { keepBytesMax: handler.keepBytesMax }),
+        ...(handler.keepBytesMax === undefined
+          ? { largeBodies: this.#parts.largeBodies }
+          : { keepBytesMax: handler.keepBytesMax }),
       })
       let stored = false
       try {
@@ -272,6 +294,7 @@ class Session {
         return answer
       } finally {
         if (!stored) await content.discard()
+        content.done()
       }
     })
     this.#messages += 1
@@ -286,7 +309,15 @@ class Session {
     } catch (error) {
       if (error instanceof ChannelClosed) throw error
       const { reply, closes, ourFault } = replyTo(error)
-      if (ourFault) this.#parts.log.error({ err: error, remoteAddress: this.#remoteAddress }, 'SMTP refused')
+      if (ourFault) {
+        const { log, faults } = this.#parts
+        faults.log(
+          log,
+          error,
+          { remoteAddress: this.#remoteAddress, reply: reply.slice(0, 3) },
+          'SMTP refused',
+        )
+      }
       if (closes) this.#goodbye(reply)
       else this.#channel.reply(reply)
       return undefined

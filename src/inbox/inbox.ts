@@ -5,29 +5,14 @@ import type { Clock } from '../base/clock.ts'
 import { NotFound } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import type { Chunk } from '../base/mime-message.ts'
-import { type ParsedMessage, parseMessage } from '../mime/parse.ts'
-import { splitMessage } from '../mime/split.ts'
+import { DELIVERED_HEADER_LIMITS, splitMessage } from '../mime/split.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import type { InboxRow, Schema } from '../store/schema.ts'
 import { insert, type Store } from '../store/store.ts'
+import { keysNamedBy } from './authentication.ts'
+import type { MailReader } from './large-mail.ts'
 import type { CapturedMail } from './listener.ts'
-
-/** How our own DKIM signatures on a captured message verify. */
-export interface Authentication {
-  dkim: { result: string; domain: string; selector: string; reason?: string }[]
-}
-
-export interface InboxItem {
-  id: string
-  received_at: string
-  envelope: { from: string; to: string[] }
-  from: string
-  to: string
-  subject: string
-  size: number
-  tags: string[]
-  delivery_id: string | null
-}
+import { type InboxItem, itemOf, type ListedRow, type ShownFile } from './view.ts'
 
 export interface InboxFilter {
   to?: string | undefined
@@ -43,8 +28,10 @@ export interface Inbox {
   receive(mail: CapturedMail): Promise<void>
   /** Newest first. */
   list(accountId: string, filter: InboxFilter, page: InboxPage, limit: number): Promise<InboxItem[]>
-  /** @throws NotFound */
-  read(accountId: string, id: string): Promise<{ row: InboxRow; parsed: ParsedMessage }>
+  /** The message as it is shown, or the JSON of that. @throws NotFound */
+  view(accountId: string, id: string): Promise<object | Uint8Array>
+  /** One attachment, counted from 0. @throws NotFound */
+  file(accountId: string, id: string, n: number): Promise<ShownFile>
   raw(accountId: string, id: string): Promise<Chunk>
   remove(accountId: string, id: string): Promise<void>
   clear(accountId: string): Promise<void>
@@ -61,7 +48,7 @@ export interface InboxParts {
   ownerOf(
     returnPath: string,
   ): Promise<{ deliveryId: string; accountId: string; domainName: string; storageKey: string } | null>
-  authenticate(raw: Buffer): Promise<Authentication>
+  reader: MailReader
 }
 
 /** Larger mails are blobs. */
@@ -72,7 +59,7 @@ const CLEAR_ROWS = 200
 const STREAMS_MAX = 200
 
 export function createInbox(parts: InboxParts): Inbox {
-  const { store, blobs, clock } = parts
+  const { store, blobs, clock, reader } = parts
   const arrived = new EventEmitter()
   arrived.setMaxListeners(STREAMS_MAX)
 
@@ -80,7 +67,7 @@ export function createInbox(parts: InboxParts): Inbox {
     const owner = await parts.ownerOf(mail.from)
     // Mail that this service did not send cannot be here: the listener's login is known to nobody else.
     if (!owner) throw new Error('Captured mail names no delivery')
-    const fields = splitMessage(mail.raw).headers
+    const fields = splitMessage(mail.raw, DELIVERED_HEADER_LIMITS).headers
     const header = (name: string) => fields.find((field) => field.name.toLowerCase() === name)?.value ?? ''
     const tagName = `${parts.headerPrefix}Tag`.toLowerCase()
     const inRow = mail.raw.byteLength <= RAW_IN_ROW_MAX_BYTES
@@ -101,7 +88,7 @@ export function createInbox(parts: InboxParts): Inbox {
         fields.filter(({ name }) => name.toLowerCase() === tagName).map(({ value }) => value),
       ),
       size_bytes: mail.raw.byteLength,
-      authentication_json: JSON.stringify(await parts.authenticate(mail.raw)),
+      authentication_json: JSON.stringify(await reader.verify(mail.raw, await keysNamedBy(fields, store))),
       raw: inRow ? mail.raw : null,
       raw_blob: inRow ? null : await blobs.keep((await blobs.spool(once(mail.raw))).chunk),
     }
@@ -120,7 +107,13 @@ export function createInbox(parts: InboxParts): Inbox {
     return found
   }
 
-  async function rawOf(found: InboxRow): Promise<Chunk> {
+  /** All but the bytes, and how to get those. */
+  async function shown(accountId: string, id: string) {
+    const { raw, raw_blob, ...about } = await row(accountId, id)
+    return { about, read: async () => bytesOf(await rawOf({ raw, raw_blob })) }
+  }
+
+  async function rawOf(found: Pick<InboxRow, 'raw' | 'raw_blob'>): Promise<Chunk> {
     if (found.raw) return found.raw
     return blobs.read(found.raw_blob as string)
   }
@@ -139,9 +132,15 @@ export function createInbox(parts: InboxParts): Inbox {
       const items = rows.map(itemOf)
       return ascending ? items.reverse() : items
     },
-    async read(accountId, id) {
-      const found = await row(accountId, id)
-      return { row: found, parsed: await parseMessage(await bytesOf(await rawOf(found))) }
+    async view(accountId, id) {
+      const { about, read } = await shown(accountId, id)
+      return reader.view(about, read)
+    },
+    async file(accountId, id, n) {
+      const { about, read } = await shown(accountId, id)
+      const file = await reader.file(about, read, n)
+      if (!file) throw new NotFound('Message not found')
+      return file
     },
     raw: async (accountId, id) => rawOf(await row(accountId, id)),
     async remove(accountId, id) {
@@ -192,8 +191,6 @@ const LISTED = [
   'delivery_id',
 ] as const
 
-type ListedRow = Pick<InboxRow, (typeof LISTED)[number]>
-
 function filtered(
   db: Kysely<Schema>,
   accountId: string,
@@ -232,20 +229,6 @@ function filtered(
 /** A LIKE pattern that finds `text` anywhere; its own `%` and `_` stand for themselves under neither database's
  *  default escape, so they are widened to `_`, which can only find more. */
 const pattern = (text: string) => `%${text.toLowerCase().replaceAll(/[%_\\]/g, '_')}%`
-
-export function itemOf(row: ListedRow): InboxItem {
-  return {
-    id: row.id,
-    received_at: new Date(row.received_at).toISOString(),
-    envelope: { from: row.envelope_from, to: JSON.parse(row.envelope_to_json) as string[] },
-    from: row.from_header,
-    to: row.to_header,
-    subject: row.subject,
-    size: row.size_bytes,
-    tags: JSON.parse(row.tags_json) as string[],
-    delivery_id: row.delivery_id,
-  }
-}
 
 async function bytesOf(chunk: Chunk): Promise<Buffer> {
   if (chunk instanceof Uint8Array) return Buffer.from(chunk)

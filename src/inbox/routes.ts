@@ -1,13 +1,12 @@
 /** Captured mail over HTTP (own-operations.md section 1). */
 import { NotFound } from '../base/errors.ts'
+import { inPieces } from '../base/mime-message.ts'
 import type { Caller } from '../http/auth.ts'
 import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import { limitOf, pageName, pivotPaging } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
-import { bytesReply, eventStream } from '../http/reply.ts'
-import type { ParsedMessage } from '../mime/parse.ts'
-import type { InboxRow } from '../store/schema.ts'
-import { type Inbox, type InboxPage, itemOf } from './inbox.ts'
+import { bytesReply, eventStream, jsonTextReply } from '../http/reply.ts'
+import type { Inbox, InboxPage } from './inbox.ts'
 
 const PATH = '/sendwright/v1/inbox'
 const TAG = 'Captured mail'
@@ -81,8 +80,8 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
       params: [],
       responses: { 200: { description: 'The message' } },
       async handler({ path, caller }) {
-        const { row, parsed } = await inbox.read(caller.accountId, path.id)
-        return describe(row, parsed)
+        const view = await inbox.view(caller.accountId, path.id)
+        return view instanceof Uint8Array ? jsonTextReply(view) : view
       },
     }),
     operation({
@@ -108,12 +107,11 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
       params: [],
       responses: { 200: { description: 'The bytes', contentType: 'application/octet-stream' } },
       async handler({ path, caller }) {
-        const { parsed } = await inbox.read(caller.accountId, path.id)
-        const file = /^\d+$/.test(path.n) ? parsed.attachments[Number(path.n)] : undefined
-        if (!file) throw new NotFound('Message not found')
-        const name = encodeURIComponent(file.filename ?? 'attachment').replaceAll("'", '%27')
+        if (!/^\d{1,4}$/.test(path.n)) throw new NotFound('Message not found')
+        const file = await inbox.file(caller.accountId, path.id, Number(path.n))
+        const name = encodeURIComponent(file.name).replaceAll("'", '%27')
         const headers = { ...INERT, 'content-disposition': `attachment; filename*=UTF-8''${name}` }
-        return bytesReply(Buffer.from(file.content), file.contentType, { headers })
+        return bytesReply(inPieces(file.content), file.contentType, { headers })
       },
     }),
     operation({
@@ -157,25 +155,4 @@ function pageOf(params: Params): InboxPage {
 async function* arrivalEvents(inbox: Inbox, caller: Caller, signal: AbortSignal) {
   for await (const item of inbox.arrivals(caller.accountId, signal))
     yield { event: 'arrival', id: item.id, data: item }
-}
-
-function describe(row: InboxRow, parsed: ParsedMessage): Record<string, unknown> {
-  return {
-    ...itemOf(row),
-    domain: row.domain_name,
-    message_id: row.message_id,
-    storage_key: row.storage_key,
-    headers: parsed.headers,
-    text: parsed.text,
-    html: parsed.html,
-    amp: parsed.amp,
-    attachments: parsed.attachments.map((file, n) => ({
-      n,
-      name: file.filename,
-      'content-type': file.contentType,
-      size: file.sizeBytes,
-      'content-id': file.contentId,
-    })),
-    authentication: JSON.parse(row.authentication_json) as unknown,
-  }
 }

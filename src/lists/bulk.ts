@@ -8,12 +8,12 @@ import { BadRequest } from '../base/errors.ts'
 import type { EventRecord } from '../events/event.ts'
 import { isPlainObject } from '../http/params.ts'
 import type { ListMemberRow } from '../store/schema.ts'
-import { type List, memberOfRow, parseOrNull, readAddress, readVars, varsJson } from './list.ts'
+import { type List, memberOfRow, parseOrNull, readAddress, readVars } from './list.ts'
 import { memberUploadErrorEvent, memberUploadedEvent, type UploadFacts } from './list-events.ts'
 
-/** Per call [seed]. */
+/** Per call, mailing-lists.md section 3. */
 export const ENTRIES_MAX = 1_000
-/** Entries that are worked off before the answer [seed]. */
+/** Entries that are worked off before the answer (rule 9). */
 export const SYNCHRONOUS_ENTRIES_MAX = 100
 export const CSV_BYTES_MAX = 5_000_000
 /** A bad entry is quoted in its event up to this many characters. */
@@ -216,7 +216,7 @@ function mergedRow(
     address_key: entry.key,
     address: entry.address,
     name: entry.name ?? before?.name ?? '',
-    vars_json: entry.vars ? varsJson(entry.vars) : (before?.vars_json ?? '{}'),
+    vars_json: entry.vars ? JSON.stringify(entry.vars) : (before?.vars_json ?? '{}'),
     subscribed: (entry.subscribed ?? subscribed) ? 1 : 0,
   }
 }

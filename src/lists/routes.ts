@@ -4,7 +4,7 @@ import { BadRequest } from '../base/errors.ts'
 import { type Chunk, chunkSize, readChunks } from '../base/mime-message.ts'
 import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import { limitAndSkip, limitOf, type PageName, pageName, pivotPaging } from '../http/paging.ts'
-import { isPlainObject, type Params, quotable } from '../http/params.ts'
+import { type Params, quotable } from '../http/params.ts'
 import {
   CSV_BYTES_MAX,
   type Entry,
@@ -112,6 +112,7 @@ function listOperations({ lists, store, baseUrl }: ListRouteParts): Operation[] 
       method: 'POST',
       path: '/v3/lists',
       id: 'createList',
+      audit: { subject: ['address'], given: ['access_level', 'reply_preference'] },
       summary: 'Create a mailing list',
       auth: WRITE,
       params: [
@@ -181,6 +182,7 @@ function listOperations({ lists, store, baseUrl }: ListRouteParts): Operation[] 
       method: 'PUT',
       path: '/v3/lists/{list}',
       id: 'updateList',
+      audit: { given: ['address', 'access_level', 'reply_preference', 'list_id'] },
       summary: 'Update a mailing list',
       auth: WRITE,
       params: [
@@ -261,6 +263,7 @@ function memberOperations({ lists, store, baseUrl }: ListRouteParts): Operation[
       method: 'POST',
       path: '/v3/lists/{list}/members',
       id: 'addMember',
+      audit: { given: ['address'] },
       summary: 'Add a member',
       auth: WRITE,
       params: [
@@ -296,6 +299,7 @@ function memberOperations({ lists, store, baseUrl }: ListRouteParts): Operation[
       method: 'PUT',
       path: '/v3/lists/{list}/members/{member}',
       id: 'updateMember',
+      audit: { given: ['address'] },
       summary: 'Update a member',
       auth: WRITE,
       params: [{ name: 'address', type: 'string', description: 'New address' }, ...MEMBER_PARAMS],
@@ -426,12 +430,16 @@ function replyPreference(text: string | undefined): ReplyPreference | undefined 
   return preference
 }
 
+/** One client sends the JSON text `null` with every member that has no variables. */
+const isAbsent = (vars: unknown): boolean =>
+  vars === undefined || vars === null || (typeof vars === 'string' && /^\s*(?:null\s*)?$/.test(vars))
+
 function memberFields(params: Params): MemberFields {
   const vars = params.value('vars')
   return {
     address: params.text('address'),
     name: params.text('name'),
-    vars: isPlainObject(vars) || params.text('vars') !== undefined ? readVars(vars) : undefined,
+    vars: isAbsent(vars) ? undefined : readVars(vars),
     subscribed: params.boolean('subscribed'),
   }
 }

@@ -15,7 +15,6 @@ import {
   type ReplyPreference,
   readAddress,
   readHeaderId,
-  varsJson,
 } from './list.ts'
 import { keyOf, type ListStore } from './store.ts'
 
@@ -232,7 +231,7 @@ function mergedMember(
     address_key: address?.key ?? before?.address_key ?? '',
     address: address?.address ?? before?.address ?? '',
     name: fields.name ?? (before?.name || address?.name || ''),
-    vars_json: fields.vars ? varsJson(fields.vars) : (before?.vars_json ?? '{}'),
+    vars_json: fields.vars ? JSON.stringify(fields.vars) : (before?.vars_json ?? '{}'),
     subscribed: fields.subscribed === undefined ? (before?.subscribed ?? 1) : fields.subscribed ? 1 : 0,
   }
 }

@@ -35,13 +35,14 @@ export async function claimTask<Row extends ListTaskRow>(
     ? ` AND NOT EXISTS (SELECT 1 FROM ${table.name} earlier
         WHERE earlier.list_id = task.list_id AND earlier.state = 'running' AND earlier.id < task.id)`
     : ''
-  const values: SqlValue[] = [owner, Math.round(now + LEASE_MS), Math.round(now)]
+  const times = store.leaseTimes
+  const values: SqlValue[] = [owner, times.value(now, LEASE_MS), times.value(now, 0)]
   if (foreign) values.push(owner)
   const [claimed] = await store.commit([
     {
-      sql: `UPDATE ${table.name} SET lease_owner = ?, lease_until = ? WHERE id = (
+      sql: `UPDATE ${table.name} SET lease_owner = ?, lease_until = ${times.sql} WHERE id = (
         SELECT task.id FROM ${table.name} task
-        WHERE task.state = 'running' AND (task.lease_until < ?${foreign})${order}
+        WHERE task.state = 'running' AND (task.lease_until < ${times.sql}${foreign})${order}
         ORDER BY task.updated_at, task.id LIMIT 1${store.kind === 'postgres' ? ' FOR UPDATE SKIP LOCKED' : ''})
       RETURNING *`,
       values,

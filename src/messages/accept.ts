@@ -35,16 +35,24 @@ import {
   type SourceChooser,
   type TemplateChooser,
 } from './collaborators.ts'
-import { type MessageContent, type MessageRecord, mimeFiles } from './content.ts'
+import { isInline, type MessageContent, type MessageRecord, mimeFiles } from './content.ts'
 import { type CopyParts, type CopyTarget, composeCopy } from './copy.ts'
 import type { Draft } from './draft.ts'
-import { findHeader, headerText, mailHeaders, newMessageId, readMessageId } from './headers.ts'
+import {
+  findHeader,
+  headerText,
+  mailHeaders,
+  messageIdOfCopy,
+  newMessageId,
+  readMessageId,
+} from './headers.ts'
 import { takePlaces } from './places.ts'
 import type { QueueLimits } from './queue-limits.ts'
 import type { MessageRecords } from './records.ts'
 import { checkSecondaryKey, type SecondaryKeys } from './secondary-keys.ts'
 import { messageStatement, type StoredBody, storeBody } from './stored-content.ts'
 import { bestTimes, dueTime } from './timing.ts'
+import { recipientLookup, usesRecipient } from './variables.ts'
 
 /** Who sends, how, and for which domain. */
 export interface Submission {
@@ -131,7 +139,9 @@ export async function acceptMessage(
   const direct = lists.size === 0 ? copies : copies.filter((copy) => !isList(copy))
   // The list's own address gets no mail, so there is no copy of its own that a batch's events could name.
   const viaLists = lists.size === 0 ? [] : copies.filter(isList).map((copy) => ({ ...copy, variables: null }))
-  const acceptance: Acceptance = { id: `<${record.messageId}>`, message: 'Queued. Thank you.' }
+  const template = record.summary.messageIdTemplate
+  if (template !== undefined) record.content.repeatedIds = repeatedIds(template, direct)
+  const acceptance: Acceptance = { id: template ?? `<${record.messageId}>`, message: 'Queued. Thank you.' }
   const keepUntil = copies.reduce((latest, { due }) => Math.max(latest, due.dueAt), now)
   const expansions =
     viaLists.length > 0 ? await expansionsOf(parts, draft, record, viaLists, direct, submission, now) : []
@@ -222,7 +232,11 @@ function makeRecord(
   }
   const id = newId(now)
   const summary = summarise(draft, tags, content, submission, chosen)
-  if (content.batch) summary.batchId = id
+  if (content.batch) {
+    summary.batchId = id
+    const given = draft.headers.findLast(([name]) => name.toLowerCase() === 'message-id')?.[1]
+    if (given !== undefined && usesRecipient(given)) summary.messageIdTemplate = given
+  }
   return {
     id,
     accountId: domain.accountId,
@@ -236,9 +250,24 @@ function makeRecord(
   }
 }
 
+/** Ids that more than one copy would have, each with the address key of the first of them. */
+function repeatedIds(template: string, copies: readonly NewCopy[]): Record<string, string> {
+  const first = new Map<string, string>()
+  const repeated: Record<string, string> = {}
+  for (const { recipient, variables } of copies) {
+    const id = messageIdOfCopy(template, recipientLookup(recipient, variables ?? {}))
+    if (id === null) continue
+    const holder = first.get(id)
+    if (holder === undefined) first.set(id, addressKey(recipient))
+    else repeated[id] = holder
+  }
+  return repeated
+}
+
 /** The last valid one of the call, else that of the MIME message. */
 function givenMessageId(draft: Draft): string | null {
-  const own = draft.headers.findLast(([name]) => name.toLowerCase() === 'message-id')?.[1]
+  const given = draft.headers.findLast(([name]) => name.toLowerCase() === 'message-id')?.[1]
+  const own = given !== undefined && draft.recipientVariables && usesRecipient(given) ? undefined : given
   const inside =
     draft.body.kind === 'mime'
       ? draft.body.source.headers.find(({ name }) => name.toLowerCase() === 'message-id')?.value
@@ -279,19 +308,24 @@ function summarise(
   }
 }
 
+/** Files that a reader sees as such: what an html part shows inside itself is none (messages.md rule 11). */
 function attachmentsOf(content: MessageContent): MessageSummary['attachments'] {
   if (content.kind === 'parts') {
-    return content.files.map((file) => ({
+    return content.files
+      .filter(({ disposition }) => disposition === 'attachment')
+      .map((file) => ({
+        filename: file.filename,
+        'content-type': file.contentType,
+        size: file.sizeBytes,
+      }))
+  }
+  return mimeFiles(content)
+    .filter((file) => !isInline(file))
+    .map((file) => ({
       filename: file.filename,
-      'content-type': file.contentType,
+      'content-type': file.type,
       size: file.sizeBytes,
     }))
-  }
-  return mimeFiles(content).map((file) => ({
-    filename: file.filename,
-    'content-type': file.type,
-    size: file.sizeBytes,
-  }))
 }
 
 /** The message as its sender wrote it. */

@@ -3,7 +3,7 @@ import { newId } from '../base/ids.ts'
 import { acceptedEvent, type EventRecord, eventStatements } from '../events/event.ts'
 import { bareAddress, formatMailbox, type Mailbox } from '../mime/address.ts'
 import type { DeliveryRow } from '../store/schema.ts'
-import { insertMany, type Statement } from '../store/store.ts'
+import { insertMany, type Statement, type Store } from '../store/store.ts'
 import type { SourceChooser } from './collaborators.ts'
 import type { MessageRecord } from './content.ts'
 import { acceptedMessage, knownMessage, type ListCopy } from './copy.ts'
@@ -19,6 +19,7 @@ export interface NewCopy {
 }
 
 export interface RowParts {
+  store: Pick<Store, 'leaseTimes'>
   storageUrl: string
   /** Webhook rows of these events, for their transaction. */
   outbox(events: readonly EventRecord[]): Statement[]
@@ -32,7 +33,10 @@ export function copyStatements(
   rows: readonly DeliveryRow[],
   now: number,
 ): Statement[] {
-  return [...insertMany('deliveries', rows), ...acceptedStatements(record, parts, copies, rows, now)]
+  return [
+    ...insertMany('deliveries', rows, parts.store.leaseTimes),
+    ...acceptedStatements(record, parts, copies, rows, now),
+  ]
 }
 
 /** The events alone: the address of a list is accepted but gets no mail itself. */

@@ -73,3 +73,28 @@ eachStore('copies are posted whole, tried again while that helps, and then given
   await sender.run()
   assert.equal(await waiting(), 0)
 })
+
+eachStore('a copy that is given up is logged without what is secret in its address', async (store) => {
+  const clock = createTestClock()
+  let logged = ''
+  const stream = {
+    write(line: string) {
+      logged += line
+    },
+  }
+  const sender = createArchiveSender({
+    store,
+    clock,
+    log: pino({ level: 'trace' }, stream),
+    scheduleMs: [],
+    bodyOf: async () => [Buffer.from('Body')],
+    poster: { post: async () => 'gone' },
+  })
+  const notes = createArchiveNotes()
+  const url = 'https://user:pLanted@archive.example/in?token=pLanted'
+  notes.note(delivery, { url, headers: [], sourceHeader: null })
+  await store.commit(notes.statements(delivery, [delivered], clock.now()))
+  await sender.run()
+  assert.match(logged, /"url":"https:\/\/archive\.example\/in"/)
+  assert.ok(!logged.includes('pLanted'), logged)
+})

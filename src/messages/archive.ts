@@ -8,6 +8,7 @@
 import type { Logger } from 'pino'
 import type { Clock, Timer } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
+import { loggableUrl } from '../base/loggable-url.ts'
 import type { LazyChunk, MimeMessage } from '../base/mime-message.ts'
 import { chunkSize, readChunks } from '../base/mime-message.ts'
 import type { ClaimedDelivery } from '../delivery/queue.ts'
@@ -88,20 +89,21 @@ const CLAIM_MS = 120_000
 
 export function createArchiveSender(parts: ArchiveSenderParts): ArchiveSender {
   const { store, clock, log } = parts
+  const times = store.leaseTimes
   let timer: Timer | null = null
   let stopping = false
   let running: Promise<unknown> = Promise.resolve()
 
-  /** Takes due rows by moving their due time behind the longest post. */
+  /** Takes due rows by moving their due time past the longest post: a lease, so it goes by the time of leases. */
   async function claim(): Promise<ArchiveOutboxRow[]> {
-    const now = Math.floor(clock.now())
+    const now = clock.now()
     const lock = store.kind === 'postgres' ? 'FOR UPDATE SKIP LOCKED' : ''
     const [result] = await store.commit([
       {
-        sql: `UPDATE archive_outbox SET due_at = ?, attempts = attempts + 1 WHERE id IN (
-          SELECT id FROM archive_outbox WHERE state = 'waiting' AND due_at <= ? ORDER BY due_at, id LIMIT ? ${lock})
+        sql: `UPDATE archive_outbox SET due_at = ${times.sql}, attempts = attempts + 1 WHERE id IN (
+          SELECT id FROM archive_outbox WHERE state = 'waiting' AND due_at <= ${times.sql} ORDER BY due_at, id LIMIT ? ${lock})
           RETURNING *`,
-        values: [now + CLAIM_MS, now, BATCH_MAX],
+        values: [times.value(now, CLAIM_MS), times.value(now, 0), BATCH_MAX],
       },
     ])
     return (result?.rows ?? []) as unknown as ArchiveOutboxRow[]
@@ -113,11 +115,12 @@ export function createArchiveSender(parts: ArchiveSenderParts): ArchiveSender {
       body === null ? 'gone' : await parts.poster.post(row.url, 'application/mime', join(row.head, body))
     const wait = parts.scheduleMs[row.attempts - 1]
     if (result === 'retry' && wait !== undefined) {
-      const due = Math.floor(clock.now() + wait)
+      const due = times.expression(clock.now(), wait)
       await store.db.updateTable('archive_outbox').set({ due_at: due }).where('id', '=', row.id).execute()
       return
     }
-    if (result !== 'taken') log.warn({ delivery: row.delivery_id, url: row.url }, 'archive copy given up')
+    if (result !== 'taken')
+      log.warn({ delivery: row.delivery_id, url: loggableUrl(row.url) }, 'archive copy given up')
     await store.db.deleteFrom('archive_outbox').where('id', '=', row.id).execute()
   }
 

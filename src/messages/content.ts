@@ -3,7 +3,7 @@
  * are a row's value; large files and large contents are blobs. What is personal to a recipient (variables of
  * a batch, a template's data) stays unresolved in it until a copy is made.
  */
-import { type Chunk, type LazyChunk, scanChunk } from '../base/mime-message.ts'
+import { type Chunk, readChunk, sliceChunk } from '../base/mime-message.ts'
 import type { MessageSummary } from '../events/event.ts'
 import type { MimeLeaf } from '../mime/part-map.ts'
 import type { BlobStore } from '../store/blobs.ts'
@@ -25,6 +25,11 @@ interface CommonContent {
   batch: boolean
   /** Variables of the call by address key, for members of lists that it goes to. */
   listVariables?: Record<string, Record<string, unknown>>
+  /**
+   * Message-Ids that the variables give to several copies of a call, each with the address key of the one that keeps it:
+   * the first.
+   */
+  repeatedIds?: Record<string, string>
   /** Sent once before, and now again unchanged: nothing in it is tracked. */
   resent?: true
 }
@@ -97,7 +102,8 @@ export async function recordOfRow(row: MessageRow, blobs: BlobStore): Promise<Me
 
 async function storedContent(row: MessageRow, blobs: BlobStore): Promise<Buffer> {
   if (row.content) return asBuffer(row.content)
-  if (row.content_blob === null) throw new Error(`Message ${row.id} has no content`)
+  if (row.content_blob === null)
+    throw Object.assign(new Error(`Message ${row.id} has no content`), { code: 'ENOENT' })
   return readChunk(await blobs.read(row.content_blob))
 }
 
@@ -159,40 +165,14 @@ export async function storedChunk(bytes: StoredBytes, sizeBytes: number, blobs: 
 export const fileChunk = (file: StoredFile, blobs: BlobStore): Promise<Chunk> =>
   storedChunk(file.bytes, file.sizeBytes, blobs)
 
-/** The bytes from `start` to before `end`; a lazy chunk stays lazy. */
-export function sliceChunk(chunk: Chunk, start: number, end: number): Chunk {
-  if (chunk instanceof Uint8Array) return chunk.subarray(start, end)
-  if (start === 0 && end === chunk.sizeBytes) return chunk
-  const slice: LazyChunk = { sizeBytes: end - start, open: () => readSlice(chunk.open(), start, end) }
-  if (chunk.openScratch) slice.openScratch = () => readSlice(scanChunk(chunk), start, end)
-  return slice
-}
-
-async function* readSlice(
-  pieces: AsyncIterable<Uint8Array>,
-  start: number,
-  end: number,
-): AsyncGenerator<Uint8Array> {
-  let at = 0
-  for await (const bytes of pieces) {
-    const wanted = bytes.subarray(Math.max(0, start - at), Math.max(0, end - at))
-    if (wanted.byteLength > 0) yield wanted
-    at += bytes.byteLength
-    if (at >= end) return
-  }
-}
-
-export async function readChunk(chunk: Chunk): Promise<Buffer> {
-  if (chunk instanceof Uint8Array) return asBuffer(chunk)
-  const parts: Uint8Array[] = []
-  for await (const bytes of chunk.open()) parts.push(bytes)
-  return Buffer.concat(parts)
-}
-
 /** The parts of a MIME message that are files to a reader: all but its own texts. */
 export function mimeFiles(content: MimeContent): MimeLeaf[] {
   return content.leaves.filter((leaf) => leaf.disposition === 'attachment' || !isText(leaf))
 }
+
+/** A file that an html part shows in its own place, by its Content-ID (RFC 2392). */
+export const isInline = (leaf: MimeLeaf): boolean =>
+  leaf.contentId !== null && leaf.disposition !== 'attachment'
 
 const TEXT_TYPES = new Set(['text/plain', 'text/html', 'text/x-amp-html'])
 const isText = (leaf: MimeLeaf) => TEXT_TYPES.has(leaf.type)

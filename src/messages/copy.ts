@@ -9,16 +9,27 @@
  */
 import { Beside } from '../base/beside.ts'
 import type { MaybePromise } from '../base/cache.ts'
+import { ForeignJsonError, parseForeignJson } from '../base/foreign-json.ts'
 import type { MimeMessage } from '../base/mime-message.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { EventMessage, MessageSummary } from '../events/event.ts'
 import { isPlainObject } from '../http/params.ts'
-import { bareAddress, formatMailbox, type Mailbox } from '../mime/address.ts'
+import { addressKey, bareAddress, formatMailbox, type Mailbox, parseMailbox } from '../mime/address.ts'
+import { HEADER_LIMITS } from '../mime/split.ts'
+import type { EncodedText } from '../mime/transfer-encoding.ts'
 import type { BlobStore } from '../store/blobs.ts'
-import type { RenderedTemplate, TemplateRenderer, Tracker, Tracking } from './collaborators.ts'
+import type { DeliveryRow } from '../store/schema.ts'
+import {
+  RenderError,
+  type RenderedTemplate,
+  type TemplateRenderer,
+  type Tracker,
+  type Tracking,
+} from './collaborators.ts'
 import type { MessageContent, MessageRecord, PartsContent, StoredHeader, StoredTemplate } from './content.ts'
 import type { RecipientVariables } from './draft.ts'
-import { findHeader, headerText, rawField, serviceHeaders, setHeader } from './headers.ts'
+import { findHeader, headerText, messageIdOfCopy, rawField, serviceHeaders, setHeader } from './headers.ts'
+import type { LargeTexts } from './large-texts.ts'
 import { MergeBody } from './merge.ts'
 import {
   type Composed,
@@ -40,6 +51,7 @@ import {
   type Lookup,
   recipientLookup,
   substitute,
+  substituteInSteps,
   substituteMembers,
   UNSUBSCRIBE_VARIABLES,
   usesRecipient,
@@ -48,6 +60,7 @@ import {
 
 export interface CopyParts {
   blobs: BlobStore
+  largeTexts: LargeTexts
   renderer: TemplateRenderer
   tracker: Tracker
   headerPrefix: string
@@ -83,6 +96,8 @@ export interface ComposedCopy {
   utf8: boolean
   /** The mail's own fields. */
   headers: readonly StoredHeader[]
+  /** Without angle brackets. */
+  messageId: string
   /** v: variables of this copy, uncut. */
   variables: Record<string, unknown>
   /** Null: those of the message. */
@@ -105,16 +120,17 @@ export async function makeCopy(
   const {
     message,
     utf8,
+    messageId,
     variables,
     headers,
     changedTexts: texts,
   } = await composeCopy(parts, record, domain, target)
   return {
-    about: aboutCopy(record, parts.storageUrl, target, headers, variables),
+    about: aboutCopy(record, messageId, parts.storageUrl, target, headers, variables),
     message,
     utf8,
     variables,
-    texts: async () => texts?.() ?? frameOf(record, parts.blobs).texts(),
+    texts: async () => texts?.() ?? frameOf(record, parts).texts(),
   }
 }
 
@@ -126,7 +142,7 @@ export async function composeCopy(
   target: CopyTarget,
 ): Promise<ComposedCopy> {
   const { content, summary, options } = record
-  const frame = frameOf(record, parts.blobs)
+  const frame = frameOf(record, parts)
   const recipientValues =
     target.variables && target.recipient ? bounded(recipientLookup(target.recipient, target.variables)) : null
   const variables = recipientValues
@@ -143,11 +159,13 @@ export async function composeCopy(
   const changed = lookup || rendered ? await changedTexts(frame, content, rendered, lookup, tracking) : null
   const whole = changed ? (changed.composed ?? frame.compose(changed.texts())) : frame.plain()
   const composed = whole instanceof Promise ? await whole : whole
+  const ownId = recipientValues ? ownMessageId(record, target, recipientValues) : null
   const headers = copyHeaders(record, target, {
     lookup,
     rendered,
     tracking,
     usesVariable: changed?.usesVariable,
+    ownId,
   })
   const to = content.batch && target.recipient ? [bareAddress(target.recipient)] : summary.recipients
   const utf8 = needsUtf8(headerText(headers, 'from')) || to.some(needsUtf8)
@@ -164,12 +182,13 @@ export async function composeCopy(
   )
   return {
     message: {
-      headers: rawFields(frame, headers.concat(own), composed, utf8),
+      headers: withinLimits(rawFields(frame, headers.concat(own), composed, utf8), target),
       body: composed.body,
       composed: composed.composed,
     },
     utf8,
     headers,
+    messageId: ownId ?? record.messageId,
     variables,
     changedTexts: changed?.texts ?? null,
   }
@@ -187,6 +206,7 @@ const MERGED_FROM = 3
 class Frame {
   readonly #record: MessageRecord
   readonly #blobs: BlobStore
+  readonly #largeTexts: LargeTexts
   #texts: MaybePromise<readonly TextPart[]> | null = null
   #files: MaybePromise<EncodedFiles> | null = null
   #plain: MaybePromise<Composed> | null = null
@@ -199,13 +219,14 @@ class Frame {
   /** Fields that are the same in all copies, as they are sent. */
   readonly #raw = new Map<StoredHeader, string>()
 
-  constructor(record: MessageRecord, blobs: BlobStore) {
+  constructor(record: MessageRecord, { blobs, largeTexts }: Pick<CopyParts, 'blobs' | 'largeTexts'>) {
     this.#record = record
     this.#blobs = blobs
+    this.#largeTexts = largeTexts
   }
 
   texts(): MaybePromise<readonly TextPart[]> {
-    this.#texts ??= kept(textsOf(this.#record.content, this.#blobs), (texts) => {
+    this.#texts ??= kept(textsOf(this.#record.content, this.#blobs, this.#largeTexts), (texts) => {
       this.#texts = texts
     })
     return this.#texts
@@ -221,20 +242,27 @@ class Frame {
 
   #composePlain(): MaybePromise<Composed> {
     const { content, id } = this.#record
-    if (content.kind === 'mime') return composeMime(content, [], this.#blobs)
+    if (content.kind === 'mime') return composeMime(content, [], this.#blobs, this.#largeTexts)
     const texts = this.texts()
     const files = this.#encodedFiles(content)
     return texts instanceof Promise || files instanceof Promise
-      ? Promise.all([texts, files]).then(([own, encoded]) => composeParts(own, encoded, id))
-      : composeParts(texts, files, id)
+      ? Promise.all([texts, files]).then(([own, encoded]) => this.#composeParts(own, encoded, id))
+      : this.#composeParts(texts, files, id)
+  }
+
+  #composeParts(texts: readonly TextPart[], files: EncodedFiles, id: string): MaybePromise<Composed> {
+    const encoded = texts.map(({ value }) => this.#largeTexts.encode(value))
+    return encoded.some((text) => text instanceof Promise)
+      ? Promise.all(encoded).then((all) => composeParts(texts, files, id, all))
+      : composeParts(texts, files, id, encoded as EncodedText[])
   }
 
   async compose(texts: readonly TextPart[]): Promise<Composed> {
     const { content, id } = this.#record
-    if (content.kind === 'parts') return composeParts(texts, await this.#encodedFiles(content), id)
+    if (content.kind === 'parts') return this.#composeParts(texts, await this.#encodedFiles(content), id)
     const given = await this.texts()
     const differing = texts.filter((part, index) => part.value !== given[index]?.value)
-    return composeMime(content, differing, this.#blobs)
+    return composeMime(content, differing, this.#blobs, this.#largeTexts)
   }
 
   /** Its texts, cut at their variables; null: the pieces would be too much to keep. */
@@ -272,7 +300,7 @@ class Frame {
   rawField(field: StoredHeader): string {
     const known = this.#raw.get(field)
     if (known !== undefined) return known
-    const raw = rawField(field, false)
+    const raw = sendableField(field, false)
     if (this.#record.content.headers.includes(field)) this.#raw.set(field, raw)
     return raw
   }
@@ -303,8 +331,8 @@ function kept<T>(value: MaybePromise<T>, keep: (value: T | null) => void): Maybe
 
 const frames = new Beside<MessageRecord, Frame>()
 
-function frameOf(record: MessageRecord, blobs: BlobStore): Frame {
-  return frames.get(record) ?? frames.set(record, new Frame(record, blobs))
+function frameOf(record: MessageRecord, parts: CopyParts): Frame {
+  return frames.get(record) ?? frames.set(record, new Frame(record, parts))
 }
 
 type Delivered = CopyTarget & { delivery: NonNullable<CopyTarget['delivery']>; recipient: Mailbox }
@@ -372,10 +400,11 @@ function render(
 function structured(value: unknown): unknown {
   if (typeof value !== 'string' || !/^\s*[[{]/.test(value)) return value
   try {
-    const parsed: unknown = JSON.parse(value)
+    const parsed = parseForeignJson(value)
     return isPlainObject(parsed) || Array.isArray(parsed) ? parsed : value
-  } catch {
-    return value
+  } catch (error) {
+    if (error instanceof ForeignJsonError) return value
+    throw error
   }
 }
 
@@ -401,10 +430,19 @@ async function changedTexts(
   const usesVariable = tracking !== null && filled.some(({ value }) => usesUnsubscribe(value))
   let texts = filled
   if (cuts && lookup) texts = joined(given, cuts, valuesFor(cuts, lookup))
-  else if (lookup) texts = filled.map((part) => withValue(part, substitute(part.value, lookup)))
+  else if (lookup) texts = await substituted(filled, lookup)
   if (tracking) texts = await tracked(given, texts, tracking)
   const same = texts.length === given.length && texts.every((part, at) => part.value === given[at]?.value)
   return same ? null : { texts: () => texts, composed: null, usesVariable }
+}
+
+async function substituted(texts: readonly TextPart[], lookup: Lookup): Promise<TextPart[]> {
+  const changed: TextPart[] = []
+  for (const part of texts) {
+    const value = substituteInSteps(part.value, lookup)
+    changed.push(withValue(part, value instanceof Promise ? await value : value))
+  }
+  return changed
 }
 
 /** Texts that nothing but values changes. */
@@ -479,15 +517,34 @@ interface HeaderInputs {
   rendered: RenderedTemplate | null
   tracking: Tracking | null
   usesVariable: boolean | undefined
+  /** Of this copy; null: the call's. */
+  ownId: string | null
+}
+
+/**
+ * The Message-Id that this copy of a batch has by its variables; null: it has the call's, as copies of a list have.
+ * @throws RenderError when it is none, or another copy of the call has it
+ */
+function ownMessageId(record: MessageRecord, target: CopyTarget, lookup: Lookup): string | null {
+  const { content, summary } = record
+  const template = summary.messageIdTemplate
+  if (template === undefined || !content.batch || target.list || !target.recipient) return null
+  const id = messageIdOfCopy(template, lookup)
+  if (id === null) throw new RenderError('The variables make no valid Message-Id')
+  const { repeatedIds = {} } = content
+  if (Object.hasOwn(repeatedIds, id) && repeatedIds[id] !== addressKey(target.recipient)) {
+    throw new RenderError('Another copy of this call has the same Message-Id')
+  }
+  return id
 }
 
 /** The mail's own fields for this copy, without those under the service's prefix. */
 function copyHeaders(record: MessageRecord, target: CopyTarget, inputs: HeaderInputs): StoredHeader[] {
   const { content, domainName } = record
-  const { lookup, rendered, tracking } = inputs
+  const { lookup, rendered, tracking, ownId } = inputs
   const headers: StoredHeader[] = lookup
     ? content.headers.map((field) => {
-        if (field[0].toLowerCase() === 'message-id') return field
+        if (field[0].toLowerCase() === 'message-id') return ownId === null ? field : [field[0], `<${ownId}>`]
         const value = substitute(field[1], lookup)
         return value === field[1] ? field : [field[0], value]
       })
@@ -527,6 +584,13 @@ const CONTENT_FIELD = /^(?:content-type|content-transfer-encoding|mime-version)$
 const VERSION_NAME = 'mime-version'
 const MIME_VERSION = /^mime-version[ \t]*:/i
 
+/** @throws CopyTooLarge */
+function sendableField(field: StoredHeader, utf8: boolean): string {
+  if (field[1].length > HEADER_LIMITS.bytes)
+    throw new CopyTooLarge(`Header ${field[0]} is too large, max size is 1MB`)
+  return rawField(field, utf8)
+}
+
 const isVersion = (name: string) => name.length === VERSION_NAME.length && name.toLowerCase() === VERSION_NAME
 
 /** Fields as sent: a re-encoded MIME message gets its content fields anew. */
@@ -541,7 +605,7 @@ function rawFields(
   let versioned = own.some((field) => MIME_VERSION.test(field))
   for (const field of headers) {
     if (composed.fields !== null && CONTENT_FIELD.test(field[0])) continue
-    raw.push(utf8 ? rawField(field, utf8) : frame.rawField(field))
+    raw.push(utf8 ? sendableField(field, utf8) : frame.rawField(field))
     versioned ||= isVersion(field[0])
   }
   if (!versioned) raw.push('Mime-Version: 1.0')
@@ -550,6 +614,23 @@ function rawFields(
 }
 
 const NOT_ASCII = /[^\x00-\x7f]/
+
+/** Fields that a list and tracking may add to a copy of a message that was within the limits. */
+const ADDED_FIELDS_MAX = 50
+const ADDED_BYTES_MAX = 65_536
+
+/** @throws CopyTooLarge for a header that receivers, our own inbox among them, would not take */
+function withinLimits(headers: string[], { delivery }: CopyTarget): string[] {
+  const { fields, bytes } = HEADER_LIMITS
+  if (headers.length > fields + (delivery ? ADDED_FIELDS_MAX : 0))
+    throw new CopyTooLarge(`Too many header fields, max is ${fields}`)
+  let sizeBytes = 0
+  // All but ASCII is rare, and then its length in UTF-16 is near enough.
+  for (const header of headers) sizeBytes += header.length + 2
+  if (sizeBytes > bytes + (delivery ? ADDED_BYTES_MAX : 0))
+    throw new CopyTooLarge('Header is too large, max size is 1MB')
+  return headers
+}
 
 /** True if any address in the text needs SMTPUTF8 (RFC 6531): a local part that is not ASCII. */
 function needsUtf8(text: string): boolean {
@@ -565,12 +646,13 @@ function storageKeyOf(record: MessageRecord, target: CopyTarget): string {
 
 function aboutCopy(
   record: MessageRecord,
+  messageId: string,
   storageUrl: string,
   target: CopyTarget,
   headers: readonly StoredHeader[],
   variables: Readonly<Record<string, unknown>>,
 ): EventMessage {
-  return eventMessage(record, storageUrl, storageKeyOf(record, target), {
+  const summary = {
     ...record.summary,
     from: headerText(headers, 'from'),
     to: headerText(headers, 'to'),
@@ -578,7 +660,8 @@ function aboutCopy(
     ...(record.content.batch && target.recipient && { recipients: [bareAddress(target.recipient)] }),
     userVariables: eventVariables(variables),
     mailingList: mailingListOf(target.list),
-  })
+  }
+  return eventMessage(record, storageUrl, storageKeyOf(record, target), summary, messageId)
 }
 
 /** The member `mailing-list` of the events of a copy (mailing-lists.md rule 22). */
@@ -590,6 +673,23 @@ export type NamedMessage = Pick<
   MessageRecord,
   'id' | 'accountId' | 'domainName' | 'messageId' | 'summary'
 > & { content: Pick<MessageContent, 'batch'> }
+
+/** The Message-Ids of copies, each once: that of the call, or where each copy has its own, those of these deliveries. */
+export function messageIdsOf(
+  messageId: string,
+  summary: Pick<MessageSummary, 'messageIdTemplate'>,
+  deliveries: readonly Pick<DeliveryRow, 'recipient_header' | 'variables_json' | 'list_json'>[],
+): string[] {
+  const template = summary.messageIdTemplate
+  if (template === undefined) return [messageId]
+  const ids = new Set([messageId])
+  for (const { recipient_header: header, variables_json: variables, list_json: list } of deliveries) {
+    if (variables === null || list !== null) continue
+    const lookup = recipientLookup(parseMailbox(header), JSON.parse(variables) as RecipientVariables)
+    ids.add(messageIdOfCopy(template, lookup) ?? messageId)
+  }
+  return [...ids]
+}
 
 /** Characters that variables put into what an event tells of a copy; a call may make a thousand of them. */
 const EVENT_VALUES_CHARS_MAX = 256 * 1024
@@ -610,13 +710,16 @@ export function acceptedMessage(
   const lookup = bounded(recipientLookup(recipient, variables), EVENT_VALUES_CHARS_MAX)
   const { summary, content } = record
   const own = content.batch ? delivery.id : record.id
-  return eventMessage(record, storageUrl, own, {
+  const template = content.batch && !list ? summary.messageIdTemplate : undefined
+  const messageId = (template && messageIdOfCopy(template, lookup)) ?? record.messageId
+  const about = {
     ...summary,
     ...(content.batch && { to: formatMailbox(recipient), recipients: [bareAddress(recipient)] }),
     subject: substitute(summary.subject, lookup),
     userVariables: eventVariables(substituteMembers(summary.userVariables, lookup)),
     mailingList: mailingListOf(list),
-  })
+  }
+  return eventMessage(record, storageUrl, own, about, messageId)
 }
 
 /**
@@ -641,16 +744,18 @@ function shownSummary(summary: MessageSummary): MessageSummary {
   return shownSummaries.get(summary) ?? shownSummaries.set(summary, { ...summary, userVariables })
 }
 
+/** @param messageId of the copy; default the message's */
 export function eventMessage(
   record: Pick<MessageRecord, 'accountId' | 'domainName' | 'messageId'>,
   storageUrl: string,
   storageKey: string,
   summary: MessageSummary,
+  messageId = record.messageId,
 ): EventMessage {
   return {
     accountId: record.accountId,
     domainName: record.domainName,
-    messageId: record.messageId,
+    messageId,
     storageKey,
     storageUrl: `${storageUrl}/v3/domains/${record.domainName}/messages/${storageKey}`,
     summary,

@@ -40,7 +40,8 @@ const CLOCK_SET_MS = 3_600_000
 type FactsOf = Pick<DeliveryRow, 'id' | 'message_pk' | 'recipient' | 'list_json' | 'state' | 'updated_at'>
 
 interface FactsMessage {
-  messageId: string
+  /** Of all copies: one, unless each has its own (`messageIdsOf`, copy.ts). */
+  messageIds: readonly string[]
   domainName: string
   createdAt: number
 }
@@ -81,7 +82,7 @@ async function factsWithin(
     .where(toRecipients(store, [...new Set(hashes)], time.from * 1000, time.to * 1000))
     .where('event', '=', 'delivered')
     // As an expression, so that no database goes by the index of message ids.
-    .where(sql`message_id || ''`, '=', message.messageId)
+    .where(sql<string>`message_id || ''`, 'in', message.messageIds)
     .execute()
   const byRecipient = Map.groupBy(rows, ({ recipient }) => recipient)
   const facts = new Map<string, DeliveredFacts>()

@@ -378,6 +378,8 @@ const FIELDS: Record<string, () => Promise<void>> = {
   async 'o:archive-to'() {
     const { body } = await service.send({ 'o:archive-to': 'ftp://example.org/' })
     assert.equal(body.message, "ftp://example.org/ is not a valid url (value of 'o:archive-to')")
+    const withPassword = await service.send({ 'o:archive-to': 'https://user:secret@example.org/' })
+    assert.equal(withPassword.status, 400)
     assert.doesNotMatch(
       (await sent({ 'o:archive-to': 'https://archive.example/in' })).raw,
       /archive\.example/,

@@ -6,6 +6,7 @@ import { headerField } from '../mime/header.ts'
 import type { StoredHeader } from './content.ts'
 import type { Draft } from './draft.ts'
 import type { MessageOptions } from './options.ts'
+import { type Lookup, substitute } from './variables.ts'
 
 /** Header fields that may stand only once (RFC 5322 §3.6): a given one replaces ours. */
 const ONCE = new Set('date from sender reply-to to cc message-id in-reply-to references subject'.split(' '))
@@ -42,6 +43,13 @@ export function readMessageId(value: string): string | null {
   const match = /^\s*<?([^\s<>@\p{Cc}]{1,512}@[^\s<>@\p{Cc}]{1,512})>?\s*$/u.exec(value)
   return match?.[1] ?? null
 }
+
+/**
+ * The Message-Id of one copy of a batch whose field has recipient variables, without its brackets; null if they make
+ * none of it.
+ */
+export const messageIdOfCopy = (template: string, lookup: Lookup): string | null =>
+  readMessageId(substitute(template, lookup))
 
 export function findHeader(headers: readonly StoredHeader[], name: string): StoredHeader | undefined {
   for (const header of headers) {

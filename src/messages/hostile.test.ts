@@ -16,6 +16,7 @@ import type { MessageRecord } from './content.ts'
 import { makeCopy } from './copy.ts'
 import type { Draft } from './draft.ts'
 import { mailHeaders } from './headers.ts'
+import { createLargeTexts } from './large-texts.ts'
 import { readMimeRequest, readSendRequest } from './send-request.ts'
 import { storeBody } from './stored-content.ts'
 
@@ -85,6 +86,7 @@ async function built(draft: Draft): Promise<Buffer> {
   }
   const parts = {
     blobs: noBlobs,
+    largeTexts: createLargeTexts(),
     renderer: { render: () => assert.fail() },
     tracker: NO_TRACKER,
     headerPrefix: 'X-Service-',

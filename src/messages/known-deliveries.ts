@@ -8,7 +8,7 @@ import type { EventMessage, MessageSummary } from '../events/event.ts'
 import { parseMailbox } from '../mime/address.ts'
 import type { DeliveryRow, DeliveryState } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
-import { knownMessage, type ListCopy } from './copy.ts'
+import { knownMessage, type ListCopy, messageIdsOf } from './copy.ts'
 import { type DeliveredFacts, deliveredFacts, factsOfPast } from './delivered-facts.ts'
 import type { RecipientVariables } from './draft.ts'
 
@@ -82,7 +82,7 @@ export function createKnownDeliveries(parts: KnownDeliveriesParts): KnownDeliver
       .executeTakeFirst()
     if (!row) return null
     const message = {
-      messageId: row.message_id,
+      messageIds: messageIdsOf(row.message_id, JSON.parse(row.summary_json) as MessageSummary, [row]),
       domainName: row.domain_name,
       createdAt: row.message_created_at,
     }

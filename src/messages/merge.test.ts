@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { messageBytes } from '../base/mime-message.ts'
 import { encodeFile } from '../mime/compose.ts'
+import { encodeText } from '../mime/transfer-encoding.ts'
 import { MergeBody } from './merge.ts'
 import { type Composed, composeParts, type EncodedFiles, type TextKind, type TextPart } from './texts.ts'
 import { cutText, fillings, joinText, type Lookup, substitute } from './variables.ts'
@@ -22,7 +23,14 @@ async function bothWays(texts: readonly TextPart[], lookup: Lookup, files = NO_F
   const whole = texts.map((text) => part(text.kind, substitute(text.value, lookup)))
   return {
     filled: filled && (await bytesOf(filled)),
-    composed: await bytesOf(composeParts(whole, files, 'seed')),
+    composed: await bytesOf(
+      composeParts(
+        whole,
+        files,
+        'seed',
+        whole.map(({ value }) => encodeText(value)),
+      ),
+    ),
   }
 }
 

@@ -58,9 +58,11 @@ export class MergeBody {
       const marks = cut.names.map(() => mark)
       return { ...part, value: joinText(cut, marks) }
     })
-    const isEncoded = ({ value }: TextPart) => MARK.test(value) && encodeText(value).encoding !== '7bit'
+    const encoded = marked.map(({ value }) => encodeText(value))
+    const isEncoded = ({ value }: TextPart, at: number) =>
+      MARK.test(value) && encoded[at]?.encoding !== '7bit'
     if (marked.some(isEncoded)) return null
-    const { fields, body } = composeParts(marked, files, seed)
+    const { fields, body } = composeParts(marked, files, seed, encoded)
     const found = cuts.map(() => 0)
     const chunks: (Chunk | Gapped)[] = []
     for (const chunk of body) {

@@ -6,12 +6,11 @@
  * and the message to send (smtp-submission.md, "Container for large recipient variables").
  */
 import { BadRequest } from '../base/errors.ts'
-import { type Chunk, chunkSize } from '../base/mime-message.ts'
+import { type Chunk, chunkSize, readChunk, sliceChunk } from '../base/mime-message.ts'
 import { decodeCharset } from '../mime/charset.ts'
 import { findLeaves, type MimeLeaf } from '../mime/part-map.ts'
-import { MimeSyntaxError, type RawHeader, splitMessage } from '../mime/split.ts'
+import { HEADER_LIMITS, MimeSyntaxError, type RawHeader, splitMessage } from '../mime/split.ts'
 import { decodeContent } from '../mime/transfer-encoding.ts'
-import { readChunk, sliceChunk } from './content.ts'
 import { mergeValues, type OptionValues, splitOptionHeaders } from './options.ts'
 
 export interface MimeSource {
@@ -32,7 +31,7 @@ export interface ReadMime {
 }
 
 /** More header than splitMessage takes. */
-const HEAD_BYTES_MAX = 1_048_576 + 65_536
+const HEAD_BYTES_MAX = HEADER_LIMITS.bytes + 65_536
 const NOT_SENT = /^(?:bcc|resent-bcc)$/i
 /** More than recipient variables of 1,000 recipients with 16 KB each. */
 const VARIABLES_BYTES_MAX = 16 * 1024 * 1024

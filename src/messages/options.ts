@@ -4,6 +4,7 @@
  * (smtp-submission.md, "Option headers"); one reader checks the values, in the order of the table.
  */
 import { BadRequest } from '../base/errors.ts'
+import { ForeignJsonError, parseForeignJson } from '../base/foreign-json.ts'
 import { isGoZeroTime, parseDate } from '../http/dates.ts'
 import { booleanOf, invalidChoice, invalidFormat, isPlainObject, quotable } from '../http/params.ts'
 import { addressKey } from '../mime/address.ts'
@@ -284,10 +285,10 @@ class ValueReader {
     })
   }
 
-  /** yes, no or `htmlonly`. */
+  /** yes, no or `htmlonly`; one client writes `html` for it. */
   word(field: string): boolean | 'htmlonly' | null {
     return this.read(field, (text) => {
-      const flag = text.toLowerCase() === 'htmlonly' ? 'htmlonly' : booleanOf(text)
+      const flag = /^html(?:only)?$/i.test(text) ? 'htmlonly' : booleanOf(text)
       if (flag === undefined) throw invalidChoice(field, text)
       return flag
     })
@@ -365,7 +366,8 @@ function localMinute(text: string): number {
 
 function archiveUrl(text: string): string {
   const url = text.length <= URL_LENGTH_MAX && URL.canParse(text) ? new URL(text) : null
-  if (!url || !/^https?:$/.test(url.protocol)) {
+  // A password would be kept with the message and each copy, and nothing is ever posted to such a URL.
+  if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
     throw new BadRequest(`${quotable(text)} is not a valid url (value of 'o:archive-to')`)
   }
   return url.href
@@ -394,15 +396,12 @@ function recipientVariables(text: string): Map<string, RecipientVariables> {
 }
 
 export function jsonObject(text: string, parameter: string): Record<string, unknown> {
+  let value: unknown
   try {
-    // A member of that name is an own property here, yet the first careless copy would make it a prototype.
-    const risky = text.includes('__proto__') || text.includes('\\u')
-    const value: unknown = risky ? JSON.parse(text, dropPrototype) : JSON.parse(text)
-    if (isPlainObject(value)) return value
-  } catch {
-    // Falls through to the one answer for everything that is not an object.
+    value = parseForeignJson(text)
+  } catch (error) {
+    if (!(error instanceof ForeignJsonError)) throw error
   }
+  if (isPlainObject(value)) return value
   throw new BadRequest(`'${parameter}' parameter is not a valid JSON`)
 }
-
-const dropPrototype = (key: string, value: unknown) => (key === '__proto__' ? undefined : value)

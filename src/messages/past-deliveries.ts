@@ -3,8 +3,10 @@
  * bounces come days after. They are written in the transaction that removes the delivery, a chunk at a time.
  */
 import type { Clock } from '../base/clock.ts'
+import type { MessageSummary } from '../events/event.ts'
 import type { DeliveryRow, MessageRow, PastDeliveryRow } from '../store/schema.ts'
 import { insertMany, type Statement, type Store } from '../store/store.ts'
+import { messageIdsOf } from './copy.ts'
 import { deliveredFacts, type ShownHeaders } from './delivered-facts.ts'
 import { DELIVERY_COLUMNS } from './known-deliveries.ts'
 
@@ -14,8 +16,10 @@ const CHUNK = 500
 const KEEP_DAYS_MIN = 60
 const DAY_MS = 86_400_000
 
+export type RemovedSummary = ShownHeaders & Pick<MessageSummary, 'messageIdTemplate'>
+
 export type RemovedMessage = Pick<MessageRow, 'id' | 'domain_name' | 'message_id' | 'created_at'> & {
-  summary: ShownHeaders
+  summary: RemovedSummary
 }
 
 export interface PastDeliveries {
@@ -99,7 +103,7 @@ async function moveStatements(
   // What no server had in hand has no links, and nothing can come back for it.
   const sent = rows.filter(({ state, attempts }) => state === 'delivered' || attempts > 0)
   const named = {
-    messageId: message.message_id,
+    messageIds: messageIdsOf(message.message_id, message.summary, sent),
     domainName: message.domain_name,
     createdAt: message.created_at,
   }

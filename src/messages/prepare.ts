@@ -1,8 +1,10 @@
 /** Makes one delivery ready to send: its copy composed, its envelope, its signatures. */
 import type { Clock } from '../base/clock.ts'
-import { messageSize } from '../base/mime-message.ts'
-import type { Prepared } from '../delivery/contract.ts'
-import { CODE_TEST_MODE, type Outcome } from '../delivery/outcome.ts'
+import { ServiceError } from '../base/errors.ts'
+import { type MimeMessage, messageSize } from '../base/mime-message.ts'
+import { shortageOf } from '../base/shortage.ts'
+import { type Prepared, Unprepared } from '../delivery/contract.ts'
+import { CODE_TEST_MODE, CONTENT_MISSING, type Outcome } from '../delivery/outcome.ts'
 import type { ClaimedDelivery } from '../delivery/queue.ts'
 import { deliveryToken, type ReturnPathMac, returnPathOf } from '../delivery/return-path.ts'
 import type { SigningKey } from '../dkim/sign.ts'
@@ -10,8 +12,12 @@ import type { Signers } from '../dkim/signers.ts'
 import type { SigningKeys } from '../domain-keys/signing-keys.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
+import type { EventMessage, MessageSummary } from '../events/event.ts'
 import { parseMailbox } from '../mime/address.ts'
+import { makeFit } from '../mime/downgrade.ts'
+import { splitMessage } from '../mime/split.ts'
 import type { DeliveryRow } from '../store/schema.ts'
+import type { Store } from '../store/store.ts'
 import type { SuppressionCheck } from '../suppressions/check.ts'
 import type { ArchiveNotes } from './archive.ts'
 import { RenderError, type SandboxGate } from './collaborators.ts'
@@ -21,6 +27,7 @@ import type { RecipientVariables } from './draft.ts'
 import { isSuppressed } from './headers.ts'
 import type { MessageRecords } from './records.ts'
 import { type SecondaryKeys, secondaryKey } from './secondary-keys.ts'
+import { isSignature } from './texts.ts'
 import type { UnderWay } from './under-way.ts'
 import { CopyTooLarge } from './variables.ts'
 
@@ -46,10 +53,66 @@ const tooOld = ({ last_code: code, last_reply: message }: ClaimedDelivery): Outc
   failure: { code: code ?? 0, enhanced: null, message: message ?? '', description: '' },
 })
 
-/** @throws when the message or its domain is gone or cannot be read: the delivery is tried again later */
+/** @throws Unprepared when content or keys cannot be read; other errors as they come */
 export async function prepareDelivery(parts: PrepareParts, delivery: ClaimedDelivery): Promise<Prepared> {
+  try {
+    return await prepare(parts, delivery)
+  } catch (error) {
+    throw isMissingFile(error) ? new Unprepared(CONTENT_MISSING, { cause: error }) : error
+  }
+}
+
+const isMissingFile = (error: unknown) => (error as NodeJS.ErrnoException | null)?.code === 'ENOENT'
+
+/** The message as its events name it, from what is there of it: its content is not read. */
+export async function describeDelivery(
+  parts: PrepareParts & { store: Store },
+  delivery: ClaimedDelivery,
+): Promise<EventMessage> {
+  const row = await parts.store.db
+    .selectFrom('messages')
+    .select(['domain_name', 'message_id', 'summary_json'])
+    .where('id', '=', delivery.message_pk)
+    .executeTakeFirst()
+    .catch((error: unknown) => {
+      // A page that cannot be read does not keep the delivery from ending; a database that is away does.
+      if (error instanceof ServiceError) throw error
+      return undefined
+    })
+  const { recipient, variables, list } = targetOf(delivery, parts.returnPathMac)
+  const message = {
+    id: delivery.message_pk,
+    accountId: delivery.account_id,
+    domainName: row?.domain_name ?? (await parts.domains.byId(delivery.domain_id))?.name ?? '',
+    messageId: row?.message_id ?? delivery.message_pk,
+    summary: row ? (JSON.parse(row.summary_json) as MessageSummary) : unknownSummary(delivery),
+    // In batch mode every recipient has variables, possibly none.
+    content: { batch: variables !== null && list === null },
+  }
+  return knownMessage(message, parts.storageUrl, recipient, delivery, variables, list)
+}
+
+/** Of a message whose row is gone. */
+const unknownSummary = ({ recipient, recipient_header: to }: ClaimedDelivery): MessageSummary => ({
+  from: '',
+  to,
+  subject: '',
+  sender: '',
+  recipients: [recipient],
+  attachments: [],
+  sizeBytes: 0,
+  tags: [],
+  userVariables: {},
+  testMode: false,
+  method: 'http',
+  originatingIp: null,
+  keyId: null,
+  template: null,
+})
+
+async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<Prepared> {
   const record = await parts.records.byId(delivery.message_pk)
-  if (!record) throw new Error(`Message ${delivery.message_pk} of delivery ${delivery.id} is gone`)
+  if (!record) throw new Unprepared(CONTENT_MISSING)
   const target = targetOf(delivery, parts.returnPathMac)
   const decided = (outcome: Outcome): Prepared => {
     const { recipient, variables, list } = target
@@ -90,9 +153,14 @@ async function readyToSend(
   token: string,
 ): Promise<Prepared> {
   const { options } = record
-  const signing = await keysFor(parts, record, domain)
-  const signatures = await parts.signers.sign(copy.message, signing, { signedAt: new Date(record.createdAt) })
-  const message = { ...copy.message, headers: [...signatures, ...copy.message.headers] }
+  const signing = await keysFor(parts, record, domain).catch((error: unknown) => {
+    throw unreadableKey(error)
+  })
+  const signed = async (plain: MimeMessage): Promise<MimeMessage> => {
+    const signatures = await parts.signers.sign(plain, signing, { signedAt: new Date(record.createdAt) })
+    return { ...plain, headers: [...signatures, ...plain.headers] }
+  }
+  const message = await signed(copy.message)
   const hidden = isSuppressed('Sending-Ip', options.suppressHeaders)
   const sourceHeader = hidden ? null : `${parts.headerPrefix}Sending-Ip`
   const archiveTo = options.archiveTo ?? domain.archiveTo
@@ -112,8 +180,36 @@ async function readyToSend(
     primaryDkim: signing[0] ? `${signing[0].selector}._domainkey.${signing[0].domain}` : null,
     windowIsSenders: options.deliverWithinMs !== null,
     sourceHeader,
+    ...(!message.composed && { toSevenBit: () => sevenBit(copy.message, message, signed) }),
   }
 }
+
+/** What the database or the machine lacks for a while is told as such; the rest is the key itself. */
+function unreadableKey(error: unknown): unknown {
+  const passes = error instanceof ServiceError || shortageOf(error) !== null
+  return passes ? error : new Unprepared('a signing key of the domain cannot be read', { cause: error })
+}
+
+/** Most servers take 8-bit mail, so that it is converted, and signed a second time, for those alone that do not. */
+async function sevenBit(
+  plain: MimeMessage,
+  asIs: MimeMessage,
+  signed: (message: MimeMessage) => Promise<MimeMessage>,
+): Promise<{ message: MimeMessage; sizeBytes: number } | null> {
+  const { headers } = splitMessage(Buffer.from(`${plain.headers.join('\r\n')}\r\n\r\n`))
+  const fit = await makeFit(headers, plain.body, 'seven-bit').catch((error: unknown) => {
+    throw isMissingFile(error) ? new Unprepared(CONTENT_MISSING, { cause: error }) : error
+  })
+  if (fit === null) return null
+  if (!fit.changed) return { message: asIs, sizeBytes: messageSize(asIs) }
+  if (headers.some(({ name }) => isSignature(name))) return null
+  const { fields } = fit
+  const own = fields === null ? headers : headers.filter(({ name }) => !CONTENT_FIELD.test(name))
+  const message = await signed({ headers: [...own.map(({ raw }) => raw), ...(fields ?? [])], body: fit.body })
+  return { message, sizeBytes: messageSize(message) }
+}
+
+const CONTENT_FIELD = /^content-(?:type|transfer-encoding)$/i
 
 /** The target of a delivery's copy, as its row has it. */
 export function targetOf(

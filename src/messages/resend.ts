@@ -3,13 +3,13 @@
  * envelope recipients, stored anew so that it lives as long as its own deliveries.
  */
 import { newId } from '../base/ids.ts'
-import { chunkSize, messageSize, readChunks } from '../base/mime-message.ts'
+import { chunkSize, messageSize, readChunk, readChunks } from '../base/mime-message.ts'
 import { bareAddress, type Mailbox } from '../mime/address.ts'
 import { findLeaves } from '../mime/part-map.ts'
-import { splitMessage } from '../mime/split.ts'
+import { DELIVERED_HEADER_LIMITS, splitMessage } from '../mime/split.ts'
 import { type Acceptance, type AcceptParts, checkMaySend, checkSandbox, type Submission } from './accept.ts'
 import { copyStatements, deliveryRows } from './acceptance-rows.ts'
-import { type MessageContent, type MessageRecord, readChunk, type StoredHeader } from './content.ts'
+import type { MessageContent, MessageRecord, StoredHeader } from './content.ts'
 import { DEFAULT_OPTIONS } from './options.ts'
 import { messageStatement, storeBody } from './stored-content.ts'
 import { type Stored, type StoredParts, storedCopy } from './stored-message.ts'
@@ -57,7 +57,7 @@ async function repeated(
   const { about, message, variables } = await storedCopy(parts, stored)
   const head = Buffer.from(`${message.headers.join('\r\n')}\r\n\r\n`)
   const prefix = parts.headerPrefix.toLowerCase()
-  const fields = splitMessage(head).headers
+  const fields = splitMessage(head, DELIVERED_HEADER_LIMITS).headers
   const source = {
     sizeBytes: message.body.reduce((sum, chunk) => sum + chunkSize(chunk), 0),
     open: () => readChunks(message.body),
@@ -81,6 +81,7 @@ async function repeated(
   return {
     ...stored.record,
     id: newId(now),
+    messageId: about.messageId,
     content: { ...body, headers, template: null, batch: false, resent: true } as MessageContent,
     options: {
       ...DEFAULT_OPTIONS,

@@ -8,8 +8,7 @@ import type { DomainDirectory } from '../domains/directory.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import type { MessageRow } from '../store/schema.ts'
 import { type Store, StoreFull } from '../store/store.ts'
-import type { ShownHeaders } from './delivered-facts.ts'
-import type { PastDeliveries } from './past-deliveries.ts'
+import type { PastDeliveries, RemovedSummary } from './past-deliveries.ts'
 import type { MessageRecords } from './records.ts'
 
 export interface Retention {
@@ -130,7 +129,7 @@ export function createRetention(parts: RetentionParts): Retention {
   }
 
   async function removeRows(row: RemovedRow): Promise<void> {
-    await parts.past.moveAll({ ...row, summary: JSON.parse(row.summary_json) as ShownHeaders })
+    await parts.past.moveAll({ ...row, summary: JSON.parse(row.summary_json) as RemovedSummary })
     await store.commit([
       { sql: 'DELETE FROM list_expansions WHERE message_pk = ?', values: [row.id] },
       { sql: 'DELETE FROM deliveries WHERE message_pk = ?', values: [row.id] },

@@ -6,7 +6,7 @@ import type { Caller } from '../http/auth.ts'
 import { mediaTypeOf, SENDING_BODY_LIMIT } from '../http/body.ts'
 import { type Context, type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import { type RateLimiter, takeMessage } from '../http/rate-limit.ts'
-import { bytesReply, jsonReply } from '../http/reply.ts'
+import { bytesReply, jsonReply, jsonTextReply } from '../http/reply.ts'
 import { type Acceptance, type AcceptParts, acceptMessage, checkMaySend, type Submission } from './accept.ts'
 import { type Draft, draftBytes } from './draft.ts'
 import { resendMessage } from './resend.ts'
@@ -137,6 +137,7 @@ const SENDING = {
   rateLimit: 'sending',
   bodyLimit: SENDING_BODY_LIMIT,
   joinsIdempotency: true,
+  audit: { exempt: 'each message is an event' },
   responses: { 200: { description: 'Stored and queued', schema: SEND_RESPONSE } },
 } as const
 
@@ -225,15 +226,16 @@ function storedRoutes(parts: MessageRouteParts): Operation[] {
       responses: { 200: { description: 'The stored message' } },
       async handler({ path, caller, headers }) {
         const stored = await findStored(parts, caller.accountId, path.domain_name, path.storage_key)
-        if (/message\/rfc2822/i.test(headers.accept ?? '')) return storedMime(parts, stored)
+        if (/message\/rfc2822/i.test(headers.accept ?? '')) return viewReply(await storedMime(parts, stored))
         const url = `${parts.storageUrl}/v3/domains/${stored.domain.name}/messages/${path.storage_key}`
-        return storedMessage(parts, stored, url)
+        return viewReply(await storedMessage(parts, stored, url))
       },
     }),
     operation({
       method: 'POST',
       path: STORED_PATH,
       id: 'resendMessage',
+      audit: { exempt: 'each message is an event' },
       tag: TAG,
       summary: 'Send a stored message again, to other recipients',
       auth: { area: 'messages:send', access: 'write' },
@@ -280,6 +282,8 @@ function storedRoutes(parts: MessageRouteParts): Operation[] {
     }),
   ]
 }
+
+const viewReply = (view: object | Uint8Array) => (view instanceof Uint8Array ? jsonTextReply(view) : view)
 
 /** The caller's domain, able to send now. @throws NotFound, Forbidden */
 function sendingDomain(parts: MessageRouteParts, caller: Caller, name: string): MaybePromise<Domain> {

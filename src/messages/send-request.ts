@@ -7,7 +7,9 @@ import { BadRequest } from '../base/errors.ts'
 import type { Chunk } from '../base/mime-message.ts'
 import { type Params, quotable, type UploadedFile } from '../http/params.ts'
 import { AddressSyntaxError, addressKey, type Mailbox, parseAddressList } from '../mime/address.ts'
+import { fileType } from '../mime/file-type.ts'
 import { isHeaderName } from '../mime/header.ts'
+import { parseAuthors, parseRecipients } from '../mime/loose-address.ts'
 import { unfoldedValue } from '../mime/split.ts'
 import type { Draft, DraftBody, DraftFile } from './draft.ts'
 import { type ReadMime, readMimeSource } from './mime-source.ts'
@@ -136,9 +138,9 @@ function readAddresses(params: Params, name: string, missing?: string): Mailbox[
     if (missing) throw new BadRequest(missing)
     return []
   }
+  const parse = name === 'from' ? parseAuthors : parseRecipients
   try {
-    const list =
-      values.length === 1 ? parseAddressList(values[0] as string) : values.flatMap(parseAddressList)
+    const list = values.length === 1 ? parse(values[0] as string) : values.flatMap((value) => parse(value))
     if (missing && list.length === 0) throw new AddressSyntaxError('empty list')
     return list
   } catch (error) {
@@ -181,10 +183,11 @@ function readParts(params: Params, hasTemplate: boolean): DraftBody {
 }
 
 function draftFile(file: UploadedFile, disposition: DraftFile['disposition']): DraftFile {
+  const filename = file.filename || 'attachment'
   return {
     disposition,
-    filename: file.filename || 'attachment',
-    contentType: file.contentType,
+    filename,
+    contentType: fileType(file.contentType, filename),
     chunk: file.keep(),
   }
 }

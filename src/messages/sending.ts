@@ -27,8 +27,9 @@ import {
   type Tracker,
 } from './collaborators.ts'
 import { makeCopy } from './copy.ts'
+import type { LargeTexts } from './large-texts.ts'
 import type { PastDeliveries } from './past-deliveries.ts'
-import { type PrepareParts, prepareDelivery, targetOf } from './prepare.ts'
+import { describeDelivery, type PrepareParts, prepareDelivery, targetOf } from './prepare.ts'
 import { createQueueLimits } from './queue-limits.ts'
 import { createMessageRecords, type MessageRecords } from './records.ts'
 import { createRetention, type Retention } from './retention.ts'
@@ -39,6 +40,7 @@ import { createUnderWay } from './under-way.ts'
 export interface SendingParts {
   store: Store
   blobs: BlobStore
+  largeTexts: LargeTexts
   domains: DomainDirectory
   signingKeys: SigningKeys
   signers: Pick<Signers, 'sign'>
@@ -79,6 +81,7 @@ export interface Sending {
   retention: Retention
   /** For the delivery engine. */
   prepare: DeliveryParts['prepare']
+  describe: DeliveryParts['describe']
   consequences: DeliveryParts['consequences']
   turnedAway: NonNullable<DeliveryParts['turnedAway']>
   /** The body of a delivery as it was sent, for the archive sender; null when it is gone. */
@@ -133,6 +136,7 @@ export function createSending(parts: SendingParts): Sending {
       ...(parts.sweepAlso && { also: parts.sweepAlso }),
     }),
     prepare: (delivery) => prepareDelivery(common, delivery),
+    describe: (delivery) => describeDelivery(common, delivery),
     consequences(delivery, events) {
       underWay.end(delivery)
       if (delivery.list_json === null) records.ended(delivery.message_pk)

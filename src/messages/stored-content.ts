@@ -1,6 +1,6 @@
 /** Putting a draft's body where it stays: small bytes into the message's row, large ones into blobs. */
 import type { MaybePromise } from '../base/cache.ts'
-import { type Chunk, chunkSize } from '../base/mime-message.ts'
+import { type Chunk, chunkSize, sliceChunk } from '../base/mime-message.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import type { MessageRow } from '../store/schema.ts'
 import { insert, type Statement } from '../store/store.ts'
@@ -13,7 +13,6 @@ import {
   type PartsContent,
   type StoredBytes,
   type StoredFile,
-  sliceChunk,
 } from './content.ts'
 import type { DraftBody, DraftFile } from './draft.ts'
 import type { MimeSource } from './mime-source.ts'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startTestService } from '../../test/support/service.ts'
 
-/** spec.md, stored message: all required. */
+/** messages.md section 1, StoredMessage: always there. */
 const KEYS = `Content-Transfer-Encoding Content-Type From Message-Id Mime-Version Subject To X-Service-Tag
   X-Service-Template-Name X-Service-Template-Variables sender recipients body-html body-plain stripped-html stripped-text
   stripped-signature message-headers`

@@ -1,20 +1,18 @@
 /** The stored message as `GET /v3/domains/{domain}/messages/{key}` shows it (messages.md, StoredMessage). */
 import { BadRequest, NotFound } from '../base/errors.ts'
 import { ID_PATTERN } from '../base/ids.ts'
-import { type Chunk, messageBytes } from '../base/mime-message.ts'
+import { type Chunk, messageBytes, readChunk, sliceChunk } from '../base/mime-message.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
-import { htmlToText } from '../mime/html-text.ts'
-import { splitMessage } from '../mime/split.ts'
-import { stripReply, stripReplyHtml } from '../mime/stripped.ts'
-import { decodeContent } from '../mime/transfer-encoding.ts'
+import { DELIVERED_HEADER_LIMITS, splitMessage } from '../mime/split.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import { RenderError } from './collaborators.ts'
-import { fileChunk, type MessageRecord, mimeFiles, readChunk, sliceChunk, storedChunk } from './content.ts'
+import { fileChunk, isInline, type MessageRecord, mimeFiles, storedChunk } from './content.ts'
 import { type Copy, type CopyParts, type CopyTarget, makeCopy } from './copy.ts'
 import { targetOf } from './prepare.ts'
 import type { MessageRecords } from './records.ts'
+import { EMPTY_TEXTS } from './stored-view.ts'
 
 export interface StoredParts extends CopyParts {
   store: Store
@@ -58,14 +56,18 @@ async function deliveryOf(store: Store, id: string): Promise<DeliveryRow | undef
   return store.db.selectFrom('deliveries').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-/** As composed, without what delivery adds; a template that fails for these variables is shown unrendered. */
+/**
+ * As composed, without what delivery adds. A template that fails for these variables is shown unrendered, and a
+ * Message-Id that they do not make is the call's.
+ */
 export async function storedCopy(parts: StoredParts, { record, domain, target }: Stored): Promise<Copy> {
   try {
     return await makeCopy(parts, record, domain, target)
   } catch (error) {
     if (!(error instanceof RenderError)) throw error
     const content = { ...record.content, template: null }
-    return makeCopy(parts, { ...record, content }, domain, target)
+    const { messageIdTemplate: _, ...summary } = record.summary
+    return makeCopy(parts, { ...record, content, summary }, domain, target)
   }
 }
 
@@ -74,25 +76,25 @@ export async function storedMessage(
   parts: StoredParts,
   stored: Stored,
   url: string,
-): Promise<Record<string, unknown>> {
+): Promise<object | Uint8Array> {
   const { record } = stored
   const copy = await storedCopy(parts, stored)
   const { summary } = copy.about
   const head = Buffer.from(`${copy.message.headers.join('\r\n')}\r\n\r\n`)
-  const headers = splitMessage(head).headers.map(({ name, value }) => [name, value] as const)
+  const headers = splitMessage(head, DELIVERED_HEADER_LIMITS).headers.map(
+    ({ name, value }) => [name, value] as const,
+  )
   const header = (name: string) => headers.find(([other]) => other.toLowerCase() === name)?.[1] ?? ''
   const texts = await copy.texts()
   const html = texts.find(({ kind }) => kind === 'html')?.value ?? ''
-  const given = texts.find(({ kind }) => kind === 'text')?.value
-  const plain = given ?? (html === '' ? '' : htmlToText(html))
-  const stripped = stripReply(plain)
+  const plain = texts.find(({ kind }) => kind === 'text')?.value ?? null
   const files = storedFiles(record).map((file, n) => ({ ...file, n }))
   const variables = record.content.template?.variables ?? {}
-  return {
+  const fields = {
     'Content-Transfer-Encoding': header('content-transfer-encoding'),
     'Content-Type': header('content-type'),
     From: summary.from,
-    'Message-Id': `<${record.messageId}>`,
+    'Message-Id': `<${copy.about.messageId}>`,
     'Mime-Version': header('mime-version'),
     Subject: summary.subject,
     To: summary.to,
@@ -104,11 +106,7 @@ export async function storedMessage(
     from: summary.from,
     subject: summary.subject,
     recipients: stored.recipients.join(', '),
-    'body-html': html,
-    'body-plain': plain,
-    'stripped-html': html === '' ? '' : stripReplyHtml(html),
-    'stripped-text': stripped.text,
-    'stripped-signature': stripped.signature,
+    ...EMPTY_TEXTS,
     'message-headers': headers,
     attachments: files
       .filter(({ disposition }) => disposition === 'attachment')
@@ -119,6 +117,7 @@ export async function storedMessage(
         .map((file) => [`<${file.contentId}>`, describe(file, file.n, url)]),
     ),
   }
+  return parts.largeTexts.storedView(fields, { plain, html })
 }
 
 interface ShownFile {
@@ -141,7 +140,7 @@ function storedFiles({ content }: MessageRecord): ShownFile[] {
     }))
   }
   return mimeFiles(content).map((leaf) => ({
-    disposition: leaf.contentId !== null && leaf.disposition !== 'attachment' ? 'inline' : 'attachment',
+    disposition: isInline(leaf) ? 'inline' : 'attachment',
     filename: leaf.filename,
     contentType: leaf.type,
     sizeBytes: leaf.sizeBytes,
@@ -172,19 +171,19 @@ export async function storedFile(
   if (!leaf) throw new NotFound('Message not found')
   const body = await storedChunk(content.body, content.body.sizeBytes, parts.blobs)
   const bytes = await readChunk(sliceChunk(body, leaf.start, leaf.end))
-  return { chunk: decodeContent(bytes, leaf.encoding), contentType: leaf.type }
+  return { chunk: await parts.largeTexts.decodeBytes(bytes, leaf.encoding), contentType: leaf.type }
 }
 
 /** The answer to `Accept: message/rfc2822`. */
-export async function storedMime(parts: StoredParts, stored: Stored): Promise<Record<string, unknown>> {
+export async function storedMime(parts: StoredParts, stored: Stored): Promise<object | Uint8Array> {
   const { about, message } = await storedCopy(parts, stored)
   const { summary } = about
-  return {
+  const fields = {
     recipients: stored.recipients.join(', '),
     recipient: stored.recipients[0] ?? '',
     sender: summary.sender,
     from: summary.from,
     subject: summary.subject,
-    'body-mime': (await messageBytes(message)).toString('utf8'),
   }
+  return parts.largeTexts.mimeView(fields, await messageBytes(message))
 }

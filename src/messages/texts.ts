@@ -3,24 +3,22 @@
  * text, html and AMP; for a MIME message the text parts in it, found by their places and decoded.
  */
 import type { MaybePromise } from '../base/cache.ts'
-import type { Chunk, MimeMessage } from '../base/mime-message.ts'
-import { chunkSize } from '../base/mime-message.ts'
-import { decodeCharset } from '../mime/charset.ts'
+import { type Chunk, chunkSize, type MimeMessage, readChunk, sliceChunk } from '../base/mime-message.ts'
 import { composeMessage, type EncodedFile, encodeFile } from '../mime/compose.ts'
+import { makeFit } from '../mime/downgrade.ts'
 import type { MimeLeaf } from '../mime/part-map.ts'
 import { splitMessage } from '../mime/split.ts'
-import { decodeContent, encodeText } from '../mime/transfer-encoding.ts'
+import type { EncodedText } from '../mime/transfer-encoding.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import {
   fileChunk,
   type MessageContent,
   type MimeContent,
   type PartsContent,
-  readChunk,
   type StoredFile,
-  sliceChunk,
   storedChunk,
 } from './content.ts'
+import type { LargeTexts } from './large-texts.ts'
 
 export type TextKind = 'text' | 'html' | 'amp'
 
@@ -50,8 +48,12 @@ export const kindOfLeaf = (leaf: MimeLeaf): TextKind | null =>
   leaf.disposition === 'attachment' ? null : (KINDS[leaf.type] ?? null)
 
 /** All texts in order of appearance. */
-export function textsOf(content: MessageContent, blobs: BlobStore): MaybePromise<TextPart[]> {
-  if (content.kind === 'mime') return textsOfMime(content, blobs)
+export function textsOf(
+  content: MessageContent,
+  blobs: BlobStore,
+  largeTexts: LargeTexts,
+): MaybePromise<TextPart[]> {
+  if (content.kind === 'mime') return textsOfMime(content, blobs, largeTexts)
   const { text, html, amp } = content
   const parts: TextPart[] = []
   if (text !== null) parts.push({ kind: 'text', value: text, leaf: null })
@@ -60,19 +62,23 @@ export function textsOf(content: MessageContent, blobs: BlobStore): MaybePromise
   return parts
 }
 
-async function textsOfMime(content: MimeContent, blobs: BlobStore): Promise<TextPart[]> {
+async function textsOfMime(
+  content: MimeContent,
+  blobs: BlobStore,
+  largeTexts: LargeTexts,
+): Promise<TextPart[]> {
   const parts: TextPart[] = []
   const body = await storedChunk(content.body, content.body.sizeBytes, blobs)
   for (const leaf of content.leaves) {
     const kind = kindOfLeaf(leaf)
-    if (kind !== null) parts.push({ kind, value: await leafText(body, leaf), leaf })
+    if (kind !== null) parts.push({ kind, value: await leafText(body, leaf, largeTexts), leaf })
   }
   return parts
 }
 
-async function leafText(body: Chunk, leaf: MimeLeaf): Promise<string> {
+async function leafText(body: Chunk, leaf: MimeLeaf, largeTexts: LargeTexts): Promise<string> {
   const bytes = await readChunk(sliceChunk(body, leaf.start, leaf.end))
-  return decodeCharset(decodeContent(bytes, leaf.encoding), leaf.charset)
+  return largeTexts.decode(bytes, leaf.encoding, leaf.charset)
 }
 
 /** Files with their transfer encoding, made once for all copies of a message. */
@@ -100,9 +106,14 @@ async function encodeStored(content: PartsContent, blobs: BlobStore): Promise<En
   return { inline: await of('inline'), attachments: await of('attachment') }
 }
 
-/** A message of parts with these texts. Same input, same bytes. */
-export function composeParts(texts: readonly TextPart[], files: EncodedFiles, seed: string): Composed {
-  const value = (kind: TextKind) => texts.find((part) => part.kind === kind)?.value
+/** A message of parts with these texts, `encoded` being theirs in order. Same input, same bytes. */
+export function composeParts(
+  texts: readonly TextPart[],
+  files: EncodedFiles,
+  seed: string,
+  encoded: readonly EncodedText[],
+): Composed {
+  const value = (kind: TextKind) => encoded[texts.findIndex((part) => part.kind === kind)]
   const [text, html, amp] = [value('text'), value('html'), value('amp')]
   const message: MimeMessage = composeMessage({
     headers: [],
@@ -124,6 +135,7 @@ export async function composeMime(
   content: MimeContent,
   changed: readonly TextPart[],
   blobs: BlobStore,
+  largeTexts: LargeTexts,
 ): Promise<Composed> {
   const body = await storedChunk(content.body, content.body.sizeBytes, blobs)
   const chunks: Chunk[] = []
@@ -135,7 +147,7 @@ export async function composeMime(
   }
   for (const { leaf, value } of changed) {
     if (!leaf) continue
-    const { encoding, content: encoded } = encodeText(value)
+    const { encoding, content: encoded } = await largeTexts.encode(value)
     const bytes = typeof encoded === 'string' ? Buffer.from(encoded, 'latin1') : encoded
     if (leaf.headerStart < 0) {
       fields = contentFields(
@@ -154,8 +166,24 @@ export async function composeMime(
     at = leaf.end
   }
   take(at, content.body.sizeBytes)
-  return { fields, body: chunks, composed: false }
+  const composed = { fields, body: chunks, composed: false }
+  return content.leaves.some(({ longLine }) => longLine) ? inShortLines(content, composed) : composed
 }
+
+/**
+ * Lines over 998 bytes go no further than the first server that counts them (RFC 5322 §2.1.1). What somebody else has
+ * signed stays as it is.
+ */
+async function inShortLines(content: MimeContent, composed: Composed): Promise<Composed> {
+  if (content.headers.some(([name]) => isSignature(name))) return composed
+  const given = composed.fields ?? content.headers.flatMap(([, , raw]) => raw ?? [])
+  const { headers } = splitMessage(Buffer.from(`${given.join('\r\n')}\r\n\r\n`))
+  const fit = await makeFit(headers, composed.body, 'short-lines')
+  return fit?.changed ? { ...composed, fields: fit.fields ?? composed.fields, body: fit.body } : composed
+}
+
+/** A signature over the body by somebody else (RFC 6376 §3.5): a changed body would break it. */
+export const isSignature = (name: string) => name.toLowerCase() === 'dkim-signature'
 
 /** Fields that a re-encoded part gets anew; the others, Content-Id and Content-Disposition, stay. */
 const CONTENT_FIELD = /^(?:content-type|content-transfer-encoding)[ \t]*:/i

@@ -5,6 +5,8 @@
  * the unsubscribe variables in every mode. What has no value stays as it is written. Values are put in as
  * they are, without escaping, and are not searched again.
  */
+import { setImmediate } from 'node:timers/promises'
+import type { MaybePromise } from '../base/cache.ts'
 import { BadRequest } from '../base/errors.ts'
 import { bareAddress, formatMailbox, type Mailbox } from '../mime/address.ts'
 import type { RecipientVariables } from './draft.ts'
@@ -43,10 +45,10 @@ export const usesUnsubscribe = (text: string | null) =>
  */
 export const VALUES_CHARS_MAX = 25 * 1024 * 1024
 
-/** A recipient's variables make a copy larger than a message may be. */
+/** A copy, its header or one field of it is larger than may be sent, by its variables or as it was given. */
 export class CopyTooLarge extends BadRequest {
-  constructor() {
-    super('Message is too large, max size is 25MB')
+  constructor(text = 'Message is too large, max size is 25MB') {
+    super(text)
   }
 }
 
@@ -64,6 +66,40 @@ export function bounded(lookup: Lookup, charsMax = VALUES_CHARS_MAX): Lookup {
 export function substitute(text: string, lookup: Lookup): string {
   if (!text.includes('%')) return text
   return text.replace(VARIABLE, (whole, name: string) => lookup(name) ?? whole)
+}
+
+/** Longer texts are worked off in steps. */
+const AT_ONCE_CHARS_MAX = 512 * 1024
+/** Variables in one step, some 2 ms. */
+const STEP_VARIABLES = 10_000
+
+/** The same for a text of any size, which may be nothing but variables: other work goes on in between. */
+export function substituteInSteps(text: string, lookup: Lookup): MaybePromise<string> {
+  return text.length <= AT_ONCE_CHARS_MAX || !text.includes('%')
+    ? substitute(text, lookup)
+    : replaceInSteps(text, lookup)
+}
+
+async function replaceInSteps(text: string, lookup: Lookup): Promise<string> {
+  // A pattern of its own: another text may be worked on in between.
+  const pattern = new RegExp(VARIABLE)
+  let replaced = ''
+  let pieces: string[] = []
+  let from = 0
+  let left = STEP_VARIABLES
+  for (let found = pattern.exec(text); found; found = pattern.exec(text)) {
+    const value = lookup(found[1] as string)
+    if (value !== null) {
+      pieces.push(text.slice(from, found.index), value)
+      from = pattern.lastIndex
+    }
+    if (--left > 0) continue
+    replaced += pieces.join('')
+    pieces = []
+    left = STEP_VARIABLES
+    await setImmediate()
+  }
+  return from === 0 ? text : replaced + pieces.join('') + text.slice(from)
 }
 
 /** A text cut at its variables, for those who put values into it more than once: literal, variable, literal ... */

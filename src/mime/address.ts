@@ -70,6 +70,16 @@ export function parseAddressItems(text: string): (Mailbox | AddressGroup)[] {
 }
 
 /**
+ * As parseAddressList, with semicolons between addresses as well as commas, as some mail programs write them. The
+ * semicolon that ends a group stays what it is.
+ * @throws AddressSyntaxError if any element is malformed.
+ */
+export function parseSemicolonList(text: string): Mailbox[] {
+  const items = new AddressReader(text, LIST_TEXT_MAX, ',;').items()
+  return items.flatMap((item) => ('members' in item ? item.members : [item]))
+}
+
+/**
  * What nearly all addresses look like: `local@domain`, alone or behind a name of plain words. No run of characters can
  * be split in two ways, so that the pattern takes time in proportion to the text.
  */
@@ -199,27 +209,31 @@ type Word = { kind: 'atom' | 'quoted' | 'encoded' | 'dot'; text: string; spaced:
 
 class AddressReader {
   readonly #text: string
+  /** Characters that may stand between two elements of a list. */
+  readonly #separators: string
   #at = 0
   /** Text of the last comment read. */
   #comment = ''
   #count = 0
 
-  constructor(text: string, lengthMax: number) {
+  constructor(text: string, lengthMax: number, separators = ',') {
     if (text.length > lengthMax) {
       throw new AddressSyntaxError(`Address text of ${text.length} characters: at most ${lengthMax} are read`)
     }
     if (hasControls(text)) throw new AddressSyntaxError(`Control character in address: ${quote(text)}`)
     this.#text = text
+    this.#separators = separators
   }
 
-  /** The whole text: elements between commas. */
+  /** The whole text: elements between separators. */
   items(): (Mailbox | AddressGroup)[] {
     const items: (Mailbox | AddressGroup)[] = []
     for (;;) {
       const item = this.#element(true)
       if (item) items.push(item)
       if (this.#at >= this.#text.length) return items
-      this.#expect(',')
+      if (!this.#separators.includes(this.#text[this.#at] as string)) throw this.#error('Expected ","')
+      this.#at++
     }
   }
 

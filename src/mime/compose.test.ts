@@ -9,10 +9,12 @@ import { type BodyFile, composeMessage, encodeFile, type MessageParts } from './
 import { parseMessage } from './parse.ts'
 import {
   base64Size,
+  decodeContent,
   encodeBase64,
   encodeBase64Lazily,
   encodeQuotedPrintable,
   encodeText,
+  toCrlf,
 } from './transfer-encoding.ts'
 
 const SEED = 20260601
@@ -309,6 +311,30 @@ for (const [name, text, encoding, content] of encodings) {
     if (content !== undefined) assert.equal(encoded.content.toString('latin1'), content)
   })
 }
+
+test('large text is encoded as small text is', () => {
+  const units = [
+    'a\n',
+    'a\r\n',
+    'a\r',
+    '\r\r\n\n',
+    'ü\n',
+    'x',
+    `${'x'.repeat(900)}\r\n`,
+    'a\0\n',
+    '日本\n',
+    '\ud800\n',
+  ]
+  const size = 300_000
+  for (const unit of units) {
+    const large = unit.repeat(Math.ceil(size / unit.length))
+    const { encoding, content } = encodeText(large)
+    const some = encodeText(unit.repeat(Math.ceil(2_000 / unit.length)))
+    assert.equal(encoding, some.encoding, JSON.stringify(unit.slice(0, 10)))
+    const decoded = Buffer.from(decodeContent(Buffer.from(content.toString('latin1'), 'latin1'), encoding))
+    assert.ok(decoded.equals(Buffer.from(toCrlf(large))), JSON.stringify(unit.slice(0, 10)))
+  }
+})
 
 /** A decoder by the letter of RFC 2045 §6.7, for the test only. */
 function decodeQuotedPrintable(encoded: string): Buffer {

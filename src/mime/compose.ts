@@ -45,9 +45,10 @@ export type EncodedFile = {
 export type MessageParts = {
   /** Names and Unicode values in the order in which they are sent. Those that compose writes itself are skipped. */
   headers: readonly (readonly [name: string, value: string])[]
-  text?: string
-  html?: string
-  amp?: string
+  /** A text may be transfer-encoded already. */
+  text?: string | EncodedText
+  html?: string | EncodedText
+  amp?: string | EncodedText
   inline: readonly (BodyFile | EncodedFile)[]
   attachments: readonly (BodyFile | EncodedFile)[]
   /** The message travels with SMTPUTF8: header fields in UTF-8 (RFC 6532). */
@@ -136,8 +137,8 @@ function level(subtype: Level['subtype'], children: MimeNode[]): MimeNode[] {
   return children.length <= 1 ? children : [{ subtype, children }]
 }
 
-function textLeaf(type: string, text: string): Leaf {
-  const { encoding, content }: EncodedText = encodeText(text)
+function textLeaf(type: string, text: string | EncodedText): Leaf {
+  const { encoding, content } = typeof text === 'string' ? encodeText(text) : text
   return { fields: [`Content-Type: ${type}; charset=utf-8`, encodingField(encoding)], encoding, content }
 }
 

@@ -37,8 +37,8 @@ const UNFOLDED_MAX = 78
 const PIECE_BYTES_MAX = 900
 /** Header names stay short enough for a value beside them; the longest registered one has about 60. */
 const NAME_MAX = 76
-/** 1,000 recipients with names take about half of it. */
-const VALUE_MAX = 1_048_576
+/** Of a whole header block, and so of each field: 1,000 recipients with names take about half of it. */
+export const HEADER_BYTES_MAX = 1_048_576
 /** More blanks in a row than this are cut: a line must not consist of blanks alone (RFC 5322 §3.2.2). */
 const BLANKS_MAX = 32
 
@@ -72,9 +72,9 @@ export function isHeaderName(name: string): boolean {
 export function headerField(name: string, value: string, options: HeaderOptions = {}): string {
   if (!isHeaderName(name))
     throw new HeaderSyntaxError(`Invalid header name: ${JSON.stringify(name.slice(0, 80))}`)
-  if (value.length > VALUE_MAX) {
+  if (value.length > HEADER_BYTES_MAX) {
     throw new HeaderSyntaxError(
-      `Header ${name} has ${value.length} characters: at most ${VALUE_MAX} are sent`,
+      `Header ${name} has ${value.length} characters: at most ${HEADER_BYTES_MAX} are sent`,
     )
   }
   const utf8 = options.utf8 === true

@@ -8,10 +8,12 @@
  * 3. The header of each part says what it is; multiparts are opened, everything else is a leaf. Messages
  *    within messages stay closed.
  */
+import { isAscii } from 'node:buffer'
 import { type Chunk, chunkSize } from '../base/mime-message.ts'
 import { decodeWords } from './encoded-word.ts'
 import { readStructured } from './parameters.ts'
 import { MimeSyntaxError, type RawHeader, splitMessage, unfoldedValue } from './split.ts'
+import { LINE_MAX } from './transfer-encoding.ts'
 
 /** Offsets count bytes of the body, from 0. */
 export interface MimeLeaf {
@@ -31,6 +33,10 @@ export interface MimeLeaf {
   contentId: string | null
   /** Of the content without its transfer encoding; with quoted-printable as it is encoded. */
   sizeBytes: number
+  /** A line of the content, or of the part's header, is longer than a message may have (RFC 5322 §2.1.1). */
+  longLine?: true
+  /** In a multipart/signed or multipart/encrypted: no byte of it may change (RFC 1847 §2). */
+  sealed?: true
 }
 
 /** As parseMessage. */
@@ -46,14 +52,31 @@ const DELIMITER_BYTES_MAX = 256
  */
 const SLICE_BYTES = 131_072
 const EMPTY = Buffer.alloc(0)
+const SEALED = new Set(['multipart/signed', 'multipart/encrypted'])
 
 const [TAB, LF, CR, SPACE, HYPHEN, EQUALS] = [0x09, 0x0a, 0x0d, 0x20, 0x2d, 0x3d]
 
 /** The leaves of a body in order. @throws MimeSyntaxError over 1,000 parts or 20 levels */
 export async function findLeaves(headers: readonly RawHeader[], body: Chunk): Promise<MimeLeaf[]> {
-  const scanner = new Scanner(headers)
+  const scanner = new Scanner(headers, false)
   for await (const bytes of slices(body)) scanner.push(bytes)
   return scanner.finish()
+}
+
+export interface InspectedBody {
+  leaves: MimeLeaf[]
+  /** Those with bytes above 127 in their content. */
+  eightBit: ReadonlySet<MimeLeaf>
+  /** What lies between contents (headers of parts, delimiters, preambles) has such bytes, or a line that is too long. */
+  outside: { eightBit: boolean; longLine: boolean }
+}
+
+/** The same, with what a server may refuse. @throws as findLeaves */
+export async function inspectBody(headers: readonly RawHeader[], body: Chunk): Promise<InspectedBody> {
+  const scanner = new Scanner(headers, true)
+  for await (const bytes of slices(body)) scanner.push(bytes)
+  const leaves = scanner.finish()
+  return { leaves, eightBit: scanner.eightBit, outside: scanner.outside }
 }
 
 async function* slices(body: Chunk): AsyncGenerator<Buffer> {
@@ -70,9 +93,18 @@ async function* slices(body: Chunk): AsyncGenerator<Buffer> {
 type PartHead = Omit<MimeLeaf, 'headerStart' | 'start' | 'end' | 'sizeBytes'> & { boundary: string | null }
 
 class Scanner {
+  readonly eightBit = new Set<MimeLeaf>()
+  readonly outside = { eightBit: false, longLine: false }
+  readonly #inspects: boolean
   readonly #leaves: MimeLeaf[] = []
   /** Delimiters of the open multiparts, outermost first. */
   readonly #open: string[] = []
+  /** How many of them are open at the outermost one that is sealed; 0: none is. */
+  #sealedAt = 0
+  /** The line being read has bytes above 127. */
+  #lineEightBit = false
+  /** The header being read has a line that is too long. */
+  #longHead = false
   /** In a part's header, in a leaf, or in what is shown to nobody (before the first part, after the last). */
   #state: 'header' | 'leaf' | 'between' = 'between'
   #leaf: MimeLeaf | null = null
@@ -91,7 +123,8 @@ class Scanner {
   /** The last bytes of the piece before, for a line end that lies across two. */
   #before: Buffer = EMPTY
 
-  constructor(headers: readonly RawHeader[]) {
+  constructor(headers: readonly RawHeader[], inspects: boolean) {
+    this.#inspects = inspects
     this.#enter(headOf(headers), -1, 0)
   }
 
@@ -107,6 +140,7 @@ class Scanner {
         const more = bytes.subarray(from, Math.min(to, from + limit - this.#line.length))
         this.#line = this.#line.length === 0 ? more : Buffer.concat([this.#line, more])
       }
+      this.#lineEightBit ||= this.#inspects && !isAscii(bytes.subarray(from, to))
       this.#at += to - from
       if (newline >= 0) {
         const lineEndBytes = this.#byteBefore(bytes, newline, 1) === CR ? 2 : 1
@@ -145,10 +179,23 @@ class Scanner {
   }
 
   #endLine(lineEndBytes: number): void {
+    const isLong = this.#at - this.#lineStart - lineEndBytes > LINE_MAX
     this.#takeLine(this.#line, this.#lineStart)
+    // Where the line belongs is known now: one that is no field ends the header, and is content.
+    if (isLong || this.#lineEightBit) this.#noteLine(isLong)
     this.#line = EMPTY
     this.#lineStart = this.#at
     this.#lineEndBytes = lineEndBytes
+  }
+
+  #noteLine(isLong: boolean): void {
+    if (this.#lineEightBit && this.#leaf) this.eightBit.add(this.#leaf)
+    else if (this.#lineEightBit) this.outside.eightBit = true
+    this.#lineEightBit = false
+    if (!isLong) return
+    if (this.#leaf) this.#leaf.longLine = true
+    else if (this.#state === 'header') this.#longHead = true
+    else this.outside.longLine = true
   }
 
   #takeLine(line: Buffer, start: number): void {
@@ -171,6 +218,7 @@ class Scanner {
     this.#endLeaf(Math.max(start - this.#lineEndBytes, 0))
     const closes = text !== this.#open[level]
     this.#open.length = closes ? level : level + 1
+    if (this.#sealedAt > this.#open.length) this.#sealedAt = 0
     this.#state = closes ? 'between' : 'header'
     this.#head = []
     this.#headBytes = 0
@@ -188,12 +236,17 @@ class Scanner {
       if (this.#open.length === DEPTH_MAX)
         throw new MimeSyntaxError(`Message has more than ${DEPTH_MAX} levels`)
       this.#open.push(boundary)
+      this.#longHead = false
+      if (this.#sealedAt === 0 && SEALED.has(head.type)) this.#sealedAt = this.#open.length
       this.#state = 'between'
       return
     }
     if (this.#leaves.length === PARTS_MAX)
       throw new MimeSyntaxError(`Message has more than ${PARTS_MAX} parts`)
     this.#leaf = { headerStart, start, end: start, ...head, sizeBytes: 0 }
+    if (this.#sealedAt > 0) this.#leaf.sealed = true
+    if (this.#longHead) this.#leaf.longLine = true
+    this.#longHead = false
     this.#breakBytes = 0
     this.#padding = 0
     this.#leaves.push(this.#leaf)

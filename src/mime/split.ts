@@ -5,7 +5,7 @@
  * that line is body.
  */
 import { decodeWords } from './encoded-word.ts'
-import { isHeaderName } from './header.ts'
+import { HEADER_BYTES_MAX, isHeaderName } from './header.ts'
 
 export class MimeSyntaxError extends Error {
   override name = 'MimeSyntaxError'
@@ -18,29 +18,39 @@ export class MimeSyntaxError extends Error {
  */
 export type RawHeader = { name: string; raw: string; value: string }
 
-/** As Haraka; real mail has below a hundred. */
-const FIELDS_MAX = 1_000
-const HEADER_BYTES_MAX = 1_048_576
+export interface HeaderLimits {
+  fields: number
+  bytes: number
+}
+
+/** Of a message on its way in. As Haraka; real mail has below a hundred fields. */
+export const HEADER_LIMITS: HeaderLimits = { fields: 1_000, bytes: HEADER_BYTES_MAX }
+/** Of a message that was within those and is delivered: with signatures, a list's fields and those of servers. */
+export const DELIVERED_HEADER_LIMITS: HeaderLimits = { fields: 1_100, bytes: HEADER_BYTES_MAX + 131_072 }
 
 const [TAB, LF, CR, SPACE] = [0x09, 0x0a, 0x0d, 0x20]
 
 /**
  * Splits a message into header fields and body; line ends may be CRLF or LF. A leading mbox line ("From ")
  * is skipped. `bodyOffset` counts bytes from the start of `raw`; without a body it is the length.
- * @throws MimeSyntaxError for more than 1,000 fields or 1 MiB of header.
+ * @throws MimeSyntaxError over the limits, by default 1,000 fields and 1 MiB
  */
-export function splitMessage(raw: Uint8Array): { headers: RawHeader[]; bodyOffset: number } {
+export function splitMessage(
+  raw: Uint8Array,
+  limits = HEADER_LIMITS,
+): { headers: RawHeader[]; bodyOffset: number } {
   const bytes = asBuffer(raw)
   const headers: RawHeader[] = []
   let at = isMboxLine(bytes) ? lineEnd(bytes, 0) : 0
   while (at < bytes.length) {
     const emptyLine = emptyLineLength(bytes, at)
     if (emptyLine > 0) return { headers, bodyOffset: at + emptyLine }
-    const end = fieldEnd(bytes, at)
-    if (end > HEADER_BYTES_MAX) throw new MimeSyntaxError(`Header is longer than ${HEADER_BYTES_MAX} bytes`)
+    const end = fieldEnd(bytes, at, limits.bytes)
+    if (end > limits.bytes) throw new MimeSyntaxError(`Header is longer than ${limits.bytes} bytes`)
     const header = readField(bytes.subarray(at, end))
     if (!header) return { headers, bodyOffset: at }
-    if (headers.length === FIELDS_MAX) throw new MimeSyntaxError(`Header has more than ${FIELDS_MAX} fields`)
+    if (headers.length === limits.fields)
+      throw new MimeSyntaxError(`Header has more than ${limits.fields} fields`)
     headers.push(header)
     at = end
   }
@@ -72,9 +82,9 @@ function emptyLineLength(bytes: Buffer, at: number): number {
 }
 
 /** Offset behind the field at `at` with its continuation lines. */
-function fieldEnd(bytes: Buffer, at: number): number {
+function fieldEnd(bytes: Buffer, at: number, bytesMax: number): number {
   let end = lineEnd(bytes, at)
-  while ((bytes[end] === SPACE || bytes[end] === TAB) && end <= HEADER_BYTES_MAX) end = lineEnd(bytes, end)
+  while ((bytes[end] === SPACE || bytes[end] === TAB) && end <= bytesMax) end = lineEnd(bytes, end)
   return end
 }
 

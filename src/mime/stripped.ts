@@ -23,7 +23,8 @@ const CLOSING_SIGNATURE_LINES_MAX = 5
 const DEVICE_SIGNATURE_LINES_MAX = 3
 /** Signature lines without a mark are short: names, numbers, links. */
 const SIGNATURE_LINE_MAX = 60
-/** Longer HTML is returned as it is. */
+/** Longer text, and longer HTML, is returned as it is: no reply is that long, and each line takes memory of its own. */
+const TEXT_MAX = 1_000_000
 const HTML_MAX = 1_000_000
 
 /** "On <date>, <somebody> wrote:", beginning and end, by language. */
@@ -60,9 +61,11 @@ const SENT_FROM =
 
 /**
  * Splits plain text into what was newly written and its signature, both trimmed, with LF line ends. The
- * signature includes its mark ("-- ", "Thanks,"); '' if there is none. Takes time in proportion to the text.
+ * signature includes its mark ("-- ", "Thanks,"); '' if there is none. Takes time in proportion to the text. Text of over a
+ * million characters stays as it is.
  */
 export function stripReply(text: string): { text: string; signature: string } {
+  if (text.length > TEXT_MAX) return { text, signature: '' }
   const lines = withoutQuotes(text.replace(/\r\n?/g, '\n').split('\n'))
   while (lines.length > 0 && isBlank(lines.at(-1) as string)) lines.pop()
   const start = signatureStart(lines)

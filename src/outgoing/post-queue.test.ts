@@ -8,6 +8,7 @@ import { createTestDatabase } from '../../test/support/postgres.ts'
 import { eachStore } from '../../test/support/stores.ts'
 import { systemClock } from '../base/clock.ts'
 import { parseCidr } from '../base/ip.ts'
+import { ownLeaseTimes } from '../store/lease-times.ts'
 import { openPostgres } from '../store/postgres.ts'
 import type { Store } from '../store/store.ts'
 import { createHttpClient, type HttpOutcome } from './http-client.ts'
@@ -251,7 +252,7 @@ eachStore('rows that another process wrote, or left behind, are found', async (s
 
 test('two processes on one database never work on one URL together; a lost one is followed', async (t) => {
   const database = await createTestDatabase()
-  const store = await openPostgres(database.url)
+  const store = await openPostgres(database.url, { leaseTimes: ownLeaseTimes })
   t.after(async () => {
     await store.close()
     await database.drop()

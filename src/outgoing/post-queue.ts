@@ -27,6 +27,8 @@ export interface PostKind {
 }
 
 export interface PreparedPost {
+  /** What is called; the row's URL may be masked. Default: the row's. */
+  url?: string
   headers: Readonly<Record<string, string>>
   body: Uint8Array
   /** Waits in milliseconds, each from the attempt before; empty: one attempt only. */
@@ -272,8 +274,8 @@ export function createPostQueue(parts: PostQueueParts): PostQueue {
         log.info({ post: row.id, kind: row.kind }, 'outgoing request dropped: nobody wants it any more')
         return await settle(lane, row, [rows.remove(row, token)])
       }
-      const { headers, body } = prepared
-      const outcome = await client.send({ url: row.url, headers, body })
+      const { url = row.url, headers, body } = prepared
+      const outcome = await client.send({ url, headers, body })
       lane.slow = outcome.durationMs >= SLOW_MS
       const attempt = conclude(row.attempts, outcome, prepared.retryScheduleMs, clock.now())
       const end =

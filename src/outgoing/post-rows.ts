@@ -1,6 +1,7 @@
 /** The rows behind the queue of POSTs: what waits, and which process works on which lane. */
 import { createHash } from 'node:crypto'
 import { newId } from '../base/ids.ts'
+import type { LeaseTimes } from '../store/lease-times.ts'
 import type { OutgoingPostRow } from '../store/schema.ts'
 import { insertMany, type SqlValue, type Statement, type Store } from '../store/store.ts'
 
@@ -42,9 +43,10 @@ const rowOf = (post: NewPost, now: number): OutgoingPostRow => ({
   created_at: Math.floor(now),
 })
 
-const ACQUIRE = `INSERT INTO outgoing_leases (lane, owner, token, until_at) VALUES (?, ?, ?, ?)
+const acquireStatement = ({ sql }: LeaseTimes) =>
+  `INSERT INTO outgoing_leases (lane, owner, token, until_at) VALUES (?, ?, ?, ${sql})
   ON CONFLICT (lane) DO UPDATE SET owner = excluded.owner, token = excluded.token, until_at = excluded.until_at
-  WHERE outgoing_leases.until_at < ? OR outgoing_leases.owner = excluded.owner
+  WHERE outgoing_leases.until_at < ${sql} OR outgoing_leases.owner = excluded.owner
   RETURNING token`
 
 const OURS = 'EXISTS (SELECT 1 FROM outgoing_leases WHERE lane = ? AND token = ?)'
@@ -69,6 +71,7 @@ export interface PostRows {
 
 /** `owner` names this process. On SQLite nobody else can hold a lane, so leases of earlier runs are void. */
 export function createPostRows(store: Store, owner: string): PostRows {
+  const times = store.leaseTimes
   const one = async (sql: string, values: SqlValue[]) => {
     const [result] = await store.commit([{ sql, values }])
     return result?.rows ?? []
@@ -88,16 +91,14 @@ export function createPostRows(store: Store, owner: string): PostRows {
     async acquire(lane, now) {
       const token = newId()
       // On SQLite every lease is ours or void.
-      const voidBefore = store.kind === 'sqlite' ? Number.MAX_SAFE_INTEGER : Math.floor(now)
-      const until = Math.floor(now + LANE_LEASE_MS)
-      const rows = await one(ACQUIRE, [lane, owner, token, until, voidBefore])
+      const voidBefore = store.kind === 'sqlite' ? Number.MAX_SAFE_INTEGER : times.value(now, 0)
+      const until = times.value(now, LANE_LEASE_MS)
+      const rows = await one(acquireStatement(times), [lane, owner, token, until, voidBefore])
       return rows.length > 0 ? token : null
     },
     async renew(now) {
-      await one('UPDATE outgoing_leases SET until_at = ? WHERE owner = ?', [
-        Math.floor(now + LANE_LEASE_MS),
-        owner,
-      ])
+      const until = times.value(now, LANE_LEASE_MS)
+      await one(`UPDATE outgoing_leases SET until_at = ${times.sql} WHERE owner = ?`, [until, owner])
     },
     async release(lanes) {
       if (lanes.length === 0) return

@@ -1,5 +1,6 @@
 /** Why a delivery has not been sent, or how it ended, as a stable code and a sentence. Pure. */
 import type { LaneState } from '../delivery/contract.ts'
+import { REASON_LOCAL_FAULT } from '../delivery/outcome.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 
 export interface Reason {
@@ -48,6 +49,11 @@ export function reasonOf(
 
 function waiting(row: DeliveryRow, lane: LaneState | null, now: number, answer: string): Reason {
   if (row.reason === 'paused') return { code: 'paused', sentence: 'It is paused until somebody resumes it.' }
+  if (row.due_at > now && row.reason === REASON_LOCAL_FAULT) {
+    const why = row.attempts === 0 && row.last_reply ? `: ${row.last_reply}` : ''
+    const sentence = `This machine could not try it${why}; it is tried again at ${at(row.due_at)}, and no attempt is counted.`
+    return { code: REASON_LOCAL_FAULT, sentence }
+  }
   if (row.due_at > now && row.attempts > 0) {
     if (row.due_at >= row.expires_at) {
       const sentence = `No further attempt fits before its window ends at ${at(row.expires_at)}; the last answer was ${answer}.`

@@ -91,6 +91,11 @@ export function queueRoutes(parts: QueueRouteParts): Operation[] {
       method: 'POST',
       path: `${BASE}/queue/actions`,
       id: 'runQueueAction',
+      audit: {
+        action: 'queue.act',
+        given: ['action', 'filter', 'pool', 'dry_run'],
+        made: ['matched', 'changed'],
+      },
       tag: TAG,
       summary: 'Pause, resume, retry, drop or move what a filter matches',
       auth: WRITE,

@@ -9,6 +9,7 @@ import type { Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
 import type { MaybePromise } from '../base/cache.ts'
 import type { Clock, Timer } from '../base/clock.ts'
+import { localFaultOf, shortageOf } from '../base/shortage.ts'
 import { type Fault, SmtpFailure, type SmtpStage } from './failure.ts'
 import { ReplyParser, replyText, type SmtpReply } from './reply.ts'
 
@@ -225,7 +226,7 @@ export class Channel {
   }
 
   #reasonOf(error: NodeJS.ErrnoException): Fault['reason'] {
-    if (!this.#connected) return 'unreachable'
+    if (!this.#connected) return (shortageOf(error) ?? localFaultOf(error)) === null ? 'unreachable' : 'local'
     return /^(?:ERR_SSL|ERR_TLS|EPROTO)/.test(error.code ?? '') ? 'tls' : 'closed'
   }
 

@@ -76,9 +76,8 @@ const ASCII = /^[\0-\x7f]*$/
  * Whether the message has bytes above 127. A lazy chunk counts as 8-bit, because nobody has read it yet: declaring
  * 8BITMIME for 7-bit content is allowed.
  *
- * When the peer does not offer 8BITMIME, `send` sends the bytes as they are, without the parameter. RFC 6152 §3 would
- * have them converted, which breaks DKIM signatures, or bounced; servers without the extension that are not 8-bit
- * clean have not been seen for long. Composers avoid the question by encoding to 7 bits.
+ * When the peer does not offer 8BITMIME, `send` sends the bytes as they are, without the parameter: RFC 6152 §3 wants
+ * them converted before, which changes what is signed and is therefore the caller's business.
  */
 export function needs8bit(message: MimeMessage): boolean {
   if (message.headers.some((field) => !ASCII.test(field))) return true

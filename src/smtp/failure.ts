@@ -21,6 +21,8 @@ export type SmtpFailureReason =
   | 'refused'
   /** No connection: refused, unreachable, no such host. */
   | 'unreachable'
+  /** No connection, and nothing has left this machine: no open file left, no such source address. */
+  | 'local'
   /** The connection ended, or broke, in the middle. */
   | 'closed'
   | 'timeout'

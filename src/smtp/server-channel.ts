@@ -16,12 +16,15 @@ const GOODBYE_MS = 5_000
 const LF = 10
 const CR = 13
 
-/** The dialogue is over: the peer is gone, a wait took too long, or the service stops while the client is idle. */
+/** Why a dialogue is over. Only an idle client is told to make room, or that the service stops. */
+export type ClosedReason = 'gone' | 'timeout' | 'stopping' | 'crowded'
+
+/** The dialogue is over. */
 export class ChannelClosed extends Error {
   override name = 'ChannelClosed'
-  readonly why: 'gone' | 'timeout' | 'stopping'
+  readonly why: ClosedReason
 
-  constructor(why: 'gone' | 'timeout' | 'stopping') {
+  constructor(why: ClosedReason) {
     super(`The connection ended: ${why}`)
     this.why = why
   }
@@ -37,7 +40,9 @@ export class ServerChannel {
   #gone = false
   /** The client has closed its side: what it sent before still counts. */
   #ended = false
-  #stopping = false
+  /** Why its next wait for a command ends at once. */
+  #leaving: 'stopping' | 'crowded' | null = null
+  #idleSinceMs: number | null = null
   /** Ends the wait that is going on. */
   #wake: (() => void) | null = null
   readonly #onData = (bytes: Buffer) => {
@@ -66,6 +71,11 @@ export class ServerChannel {
     return this.#socket instanceof TLSSocket ? this.#socket.getProtocol() : null
   }
 
+  /** Since when it waits for a command, by the clock's monotonic time; null: it does not. */
+  get idleSinceMs(): number | null {
+    return this.#idleSinceMs
+  }
+
   /** Puts out a reply, one or more lines without the last CRLF. It leaves before the next wait. */
   reply(text: string): void {
     this.#replies += `${text}\r\n`
@@ -77,7 +87,7 @@ export class ServerChannel {
    * @throws ChannelClosed
    */
   async line(maxBytes: number, timeoutMs: number): Promise<Line> {
-    const until = this.#clock.monotonic() + timeoutMs
+    const since = this.#clock.monotonic()
     for (;;) {
       const end = this.#held.indexOf(LF)
       if (end > 0 && this.#held[end - 1] === CR && end < maxBytes) {
@@ -87,7 +97,9 @@ export class ServerChannel {
       }
       if (end >= 0 && end < maxBytes) return { kind: 'bare-lf' }
       if (this.#held.length >= maxBytes) return { kind: 'too-long' }
-      await this.#more(until, true)
+      this.#idleSinceMs = since
+      await this.#more(since + timeoutMs, true)
+      this.#idleSinceMs = null
     }
   }
 
@@ -138,7 +150,16 @@ export class ServerChannel {
 
   /** The service stops: an idle client's wait ends now, another's at its next command. */
   stop(): void {
-    this.#stopping = true
+    this.#leave('stopping')
+  }
+
+  /** Another client needs the place: an idle client's wait ends now. */
+  makeRoom(): void {
+    this.#leave('crowded')
+  }
+
+  #leave(why: 'stopping' | 'crowded'): void {
+    this.#leaving = why
     this.#wake?.()
   }
 
@@ -188,7 +209,7 @@ export class ServerChannel {
     if (this.#held.length < HELD_BYTES_MAX) this.#socket.resume()
     while (this.#held.length === before) {
       if (this.#ended) throw new ChannelClosed('gone')
-      if (idle && this.#stopping) throw new ChannelClosed('stopping')
+      if (idle && this.#leaving !== null) throw new ChannelClosed(this.#leaving)
       await this.#wait(until)
     }
   }

@@ -6,6 +6,7 @@
 import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { Readable } from 'node:stream'
 import { ID_PATTERN, newId } from '../base/ids.ts'
 import type { LazyChunk } from '../base/mime-message.ts'
 import { BLOB_FOLDER } from './data-folder.ts'
@@ -59,11 +60,7 @@ export async function openBlobs(folder: string): Promise<BlobStore> {
       const file = join(spoolFolder, name)
       const sizeBytes = await write(file, content)
       const place = { name, file }
-      const chunk: LazyChunk = {
-        sizeBytes,
-        open: () => createReadStream(place.file),
-        openScratch: () => scanFile(place.file),
-      }
+      const chunk = chunkOf(() => place.file, 0, sizeBytes)
       places.set(chunk, place)
       return { chunk, discard: () => rm(place.file, { force: true }) }
     },
@@ -83,11 +80,7 @@ export async function openBlobs(folder: string): Promise<BlobStore> {
     async read(name) {
       const file = placeOf(name)
       const { size } = await stat(file)
-      return {
-        sizeBytes: size,
-        open: () => createReadStream(file),
-        openScratch: () => scanFile(file),
-      }
+      return chunkOf(() => file, 0, size)
     },
     async remove(name) {
       const place = placeOf(name)
@@ -110,17 +103,28 @@ export async function openBlobs(folder: string): Promise<BlobStore> {
   }
 }
 
+/** The bytes of a file from `start` to before `end`. */
+function chunkOf(fileNow: () => string, start: number, end: number): LazyChunk {
+  return {
+    sizeBytes: end - start,
+    open: () => (end > start ? createReadStream(fileNow(), { start, end: end - 1 }) : Readable.from([])),
+    openScratch: () => scanFile(fileNow(), start, end),
+    slice: (from, to) => chunkOf(fileNow, Math.min(start + from, end), Math.min(start + to, end)),
+  }
+}
+
 /** As large as the pieces of `createReadStream`. */
 const SCRATCH_BYTES = 64 * 1024
 
-/** The file in pieces that all lie in the same memory. */
-async function* scanFile(file: string): AsyncGenerator<Uint8Array> {
+/** The file from `start` to before `end` in pieces that all lie in the same memory. */
+async function* scanFile(file: string, start: number, end: number): AsyncGenerator<Uint8Array> {
   const handle = await open(file, 'r')
   try {
     const scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES)
-    for (;;) {
-      const { bytesRead } = await handle.read(scratch, 0, SCRATCH_BYTES, null)
+    for (let at = start; at < end; ) {
+      const { bytesRead } = await handle.read(scratch, 0, Math.min(SCRATCH_BYTES, end - at), at)
       if (bytesRead === 0) return
+      at += bytesRead
       yield scratch.subarray(0, bytesRead)
     }
   } finally {

@@ -59,6 +59,32 @@ function toSqlite(sql: string): string {
 export const VERSION_TABLE =
   'CREATE TABLE IF NOT EXISTS schema_versions (version INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL)'
 
+/** A database as it is found, before anything of it is changed. */
+export interface UnmigratedDatabase {
+  hasTable(name: string): Promise<boolean>
+  /** The rows of a query without values. */
+  rows(sql: string): Promise<Record<string, unknown>[]>
+}
+
+/** Looks at a database before its migrations; what it throws ends the opening. */
+export type BeforeMigrations = (database: UnmigratedDatabase) => Promise<void>
+
+/** `rows` asks the database that is being opened. */
+export const unmigrated = (
+  kind: 'sqlite' | 'postgres',
+  rows: UnmigratedDatabase['rows'],
+): UnmigratedDatabase => ({
+  rows,
+  async hasTable(name) {
+    const [row] = await rows(
+      kind === 'sqlite'
+        ? `SELECT name FROM sqlite_master WHERE type = 'table' AND name = '${name}'`
+        : `SELECT to_regclass('${name}') AS name`,
+    )
+    return (row?.['name'] ?? null) !== null
+  },
+})
+
 /**
  * Brings a database to the newest version. `run` executes SQL that may hold several statements;
  * `applied` lists the versions already there.

@@ -20,7 +20,7 @@ const JOINED_ROWS_MAX = 64
  * table's row could meet a DELETE of its own unit that was to come before it.)
  */
 const JOINABLE =
-  /^INSERT INTO (?:messages|deliveries|events|transcripts|outgoing_posts) \([\w, ]+\) VALUES (\([?, ]+\))$/
+  /^INSERT INTO (?:messages|deliveries|events|transcripts|outgoing_posts) \([\w, ]+\) VALUES (\((?:[?, ]|time_from_now\(\?\))+\))$/
 
 /**
  * Groups lock rows in the order in which their units came, so that two may wait for each other, or a unit alone for

@@ -10,7 +10,8 @@ import {
 } from 'kysely'
 import pg from 'pg'
 import { remember } from '../base/remember.ts'
-import { migrate } from './migrate.ts'
+import { databaseLeaseTimes, type LeaseTimes } from './lease-times.ts'
+import { type BeforeMigrations, migrate, unmigrated } from './migrate.ts'
 import { createGroupCommit } from './postgres-groups.ts'
 import type { Schema } from './schema.ts'
 import {
@@ -40,8 +41,15 @@ const types = {
     oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format as 'text'),
 } as pg.CustomTypesConfig
 
-/** Connects to `url` and brings the schema up to date. @throws StoreUnavailable */
-export async function openPostgres(url: string): Promise<Store> {
+/**
+ * Connects to `url` and brings the schema up to date. `leaseTimes`: other than the database's, for a process whose clock
+ * is turned by a test.
+ * @throws StoreUnavailable
+ */
+export async function openPostgres(
+  url: string,
+  options: { leaseTimes?: LeaseTimes; beforeMigrations?: BeforeMigrations } = {},
+): Promise<Store> {
   const pool = new pg.Pool({
     connectionString: url,
     max: CONNECTIONS_MAX,
@@ -57,7 +65,7 @@ export async function openPostgres(url: string): Promise<Store> {
     withoutNul(client)
   })
   try {
-    await migratePostgres(pool)
+    await migratePostgres(pool, options.beforeMigrations)
   } catch (error) {
     await pool.end()
     throw isConnectionFault(error) ? new StoreUnavailable('Cannot reach PostgreSQL', { cause: error }) : error
@@ -65,6 +73,7 @@ export async function openPostgres(url: string): Promise<Store> {
   const db = new Kysely<Schema>({ dialect: new Dialect({ pool }) })
   return {
     kind: 'postgres',
+    leaseTimes: options.leaseTimes ?? databaseLeaseTimes,
     db,
     commit: createGroupCommit({
       connect: () => connect(pool),
@@ -136,10 +145,11 @@ function withoutNul(client: pg.PoolClient): void {
 
 const hasNul = (value: unknown): value is string => typeof value === 'string' && value.includes('\0')
 
-async function migratePostgres(pool: pg.Pool): Promise<void> {
+async function migratePostgres(pool: pg.Pool, before?: BeforeMigrations): Promise<void> {
   const client = await pool.connect()
   try {
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
+    await before?.(unmigrated('postgres', async (sql) => (await client.query(sql)).rows))
     await migrate({
       kind: 'postgres',
       run: async (sql) => void (await client.query(sql)),

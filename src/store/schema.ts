@@ -35,15 +35,27 @@ export interface ApiKeyRow {
 export interface LoginLinkRow {
   digest: string
   account_id: string
+  key_id: string | null
+  created_at: number
   expires_at: number
 }
 
 export interface SessionRow {
+  id: string
   digest: string
   account_id: string
-  role: string
+  key_id: string | null
+  remote_address: string
+  user_agent: string
   created_at: number
+  last_used_at: number
   expires_at: number
+}
+
+export interface LoginPlaceRow {
+  login: string
+  network: string
+  last_at: number
 }
 
 export interface DomainRow {
@@ -341,7 +353,8 @@ export interface IdempotencyKeyRow {
   key: string
   digest: string
   status: number | null
-  body: string | null
+  /** JSON of the answer. */
+  body_sealed: Uint8Array | null
   expires_at: number
 }
 
@@ -501,6 +514,9 @@ export interface AuditRow {
   subject: string
   detail_json: string
   created_at: number
+  request_id: string | null
+  parent_account_id: string | null
+  status: number | null
 }
 
 export interface TranscriptRow {
@@ -557,17 +573,21 @@ export interface DomainWebhookRow {
   account_id: string
   domain_name: string
   event_type: string
+  /** Without the secret part of its user info. */
   url: string
   position: number
+  credentials_sealed: Uint8Array | null
 }
 
 export interface AccountWebhookRow {
   id: string
   account_id: string
+  /** Without the secret part of its user info. */
   url: string
   description: string
   event_types_json: string
   created_at: number
+  credentials_sealed: Uint8Array | null
 }
 
 export interface WebhookAttemptRow {
@@ -632,7 +652,13 @@ export interface TagRow {
   first_seen: number
 }
 
+export interface InstallationRow {
+  name: string
+  value: Uint8Array
+}
+
 export interface Schema {
+  installation: InstallationRow
   classified_failures: ClassifiedFailureRow
   delivery_reports: DeliveryReportRow
   outgoing_posts: OutgoingPostRow
@@ -650,6 +676,7 @@ export interface Schema {
   api_keys: ApiKeyRow
   login_links: LoginLinkRow
   sessions: SessionRow
+  login_places: LoginPlaceRow
   domains: DomainRow
   domain_dns: DomainDnsRow
   domain_deletions: DomainDeletionRow

@@ -12,9 +12,6 @@ import {
   randomBytes,
   timingSafeEqual,
 } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { SECRET_FILE } from './data-folder.ts'
 
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
@@ -23,10 +20,13 @@ const TAG_BYTES = 16
 const FORMAT = 1
 
 export interface Sealer {
-  /** AES-256-GCM with a random nonce; `purpose` is bound in, so that one kind of secret cannot pose as another. */
-  seal(purpose: string, plain: string | Uint8Array): Uint8Array
-  /** @throws when the bytes were changed, or sealed under another secret or purpose */
-  open(purpose: string, sealed: Uint8Array): Buffer
+  /**
+   * AES-256-GCM with a random nonce; `purpose` is bound in, so that one kind of secret cannot pose as another.
+   * `owner`: the row that the bytes belong to, bound in as well, so that they cannot be moved to another row.
+   */
+  seal(purpose: string, plain: string | Uint8Array, owner?: string): Uint8Array
+  /** @throws when the bytes were changed, or sealed under another secret, purpose or owner */
+  open(purpose: string, sealed: Uint8Array, owner?: string): Buffer
   /** HMAC-SHA-256 under a key of its own for each purpose. */
   mac(purpose: string, data: string | Uint8Array): Buffer
   /** A key of 256 bits of its own for each purpose, for code with a construction of its own. */
@@ -46,17 +46,19 @@ export function createSealer(secret: string): Sealer {
     return key
   }
   return {
-    seal(purpose, plain) {
+    seal(purpose, plain, owner) {
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv('aes-256-gcm', keyFor(`seal:${purpose}`), nonce)
+      if (owner !== undefined) cipher.setAAD(Buffer.from(owner))
       const body = Buffer.concat([cipher.update(plain as string, 'utf8'), cipher.final()])
       return Buffer.concat([Buffer.of(FORMAT), nonce, cipher.getAuthTag(), body])
     },
-    open(purpose, sealed) {
+    open(purpose, sealed, owner) {
       const bytes = Buffer.from(sealed)
       if (bytes[0] !== FORMAT) throw new Error(`Cannot open a sealed ${purpose}: unknown format ${bytes[0]}`)
       const tagAt = 1 + NONCE_BYTES
       const decipher = createDecipheriv('aes-256-gcm', keyFor(`seal:${purpose}`), bytes.subarray(1, tagAt))
+      if (owner !== undefined) decipher.setAAD(Buffer.from(owner))
       decipher.setAuthTag(bytes.subarray(tagAt, tagAt + TAG_BYTES))
       return Buffer.concat([decipher.update(bytes.subarray(tagAt + TAG_BYTES)), decipher.final()])
     },
@@ -74,16 +76,4 @@ export function equalSecrets(a: string | Uint8Array, b: string | Uint8Array): bo
   const left = Buffer.from(a as string)
   const right = Buffer.from(b as string)
   return left.length === right.length && timingSafeEqual(left, right)
-}
-
-/** The configured secret, or the one kept in the data folder, made at the first start (mode 0600). */
-export function loadSecret(configured: string | null, dataFolder: string): string {
-  if (configured) return configured
-  const file = join(dataFolder, SECRET_FILE)
-  if (existsSync(file)) return readFileSync(file, 'utf8').trim()
-  mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
-  const secret = randomBytes(KEY_BYTES).toString('base64url')
-  writeFileSync(file, `${secret}\n`, { mode: 0o600, flag: 'wx', flush: true })
-  chmodSync(file, 0o600)
-  return secret
 }

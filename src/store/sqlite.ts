@@ -26,8 +26,9 @@ import { type Checkpoints, createCheckpoints, LOG_PAGES_NET } from './checkpoint
 import { damaged, describeFinding } from './damage.ts'
 import { DATABASE_FILE, refuseHalfRestored } from './data-folder.ts'
 import { checkFileBeside } from './file-check.ts'
+import { ownLeaseTimes } from './lease-times.ts'
 import { checkLog } from './log-check.ts'
-import { migrate } from './migrate.ts'
+import { type BeforeMigrations, migrate, unmigrated } from './migrate.ts'
 import { createPacker, type PackedUnits } from './packed-units.ts'
 import type { Schema } from './schema.ts'
 import type {
@@ -51,6 +52,7 @@ import {
 } from './store.ts'
 import { type UnitJob, WriterQueue } from './writer-queue.ts'
 
+const LOCK_NAME = 'lock.db'
 const SQLITE_FULL = 13
 const SQLITE_BUSY = 5
 const SQLITE_IOERR = 10
@@ -62,6 +64,8 @@ const SQLITE_NOTADB = 26
 export interface SqliteOptions {
   /** Told once, when the database stops taking new work until a restart. */
   onFault?(fault: StoreFault): void
+  /** Runs before the schema is touched; a rejection ends the start. */
+  beforeMigrations?: BeforeMigrations
 }
 
 /** What is wrong with the database, as far as anybody has noticed. */
@@ -71,11 +75,15 @@ interface Faults {
 }
 
 /** Opens (or makes) the database in `folder`. @throws StoreUnavailable when another process has it, StoreFault when it is damaged */
-export async function openSqlite(folder: string, { onFault }: SqliteOptions = {}): Promise<Store> {
+export async function openSqlite(
+  folder: string,
+  { onFault, beforeMigrations }: SqliteOptions = {},
+): Promise<Store> {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   refuseHalfRestored(folder)
-  const lock = lockFolder(folder)
   const file = join(folder, DATABASE_FILE)
+  makePrivately(file)
+  const lock = lockFolder(folder)
   const faults = watchFaults(onFault)
   try {
     // Before the first connection, which takes from the log what it can read and writes over the rest.
@@ -87,6 +95,7 @@ export async function openSqlite(folder: string, { onFault }: SqliteOptions = {}
   const writer = createConnection(file, 'writer', faults)
   try {
     const stopCheck = await checkAtStart(file, writer, faults)
+    await beforeMigrations?.(unmigrated('sqlite', (sql) => ask(writer, sql)))
     await migrate({
       kind: 'sqlite',
       run: async (sql) => void (await writer.ask({ kind: 'script', sql })),
@@ -151,9 +160,14 @@ function watchFaults(onFault: ((fault: StoreFault) => void) | undefined): Faults
   }
 }
 
+/** SQLite would make a database by the umask alone; what it adds to one gets the database's own mode. */
+const makePrivately = (file: string) => closeSync(openSync(file, 'a', 0o600))
+
 /** Takes the data folder for this process. @throws StoreUnavailable when another one has it */
 export function lockFolder(folder: string): { close(): void } {
-  const lock = new DatabaseSync(join(folder, 'lock.db'), { timeout: 0 })
+  const file = join(folder, LOCK_NAME)
+  makePrivately(file)
+  const lock = new DatabaseSync(file, { timeout: 0 })
   try {
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
   } catch (error) {
@@ -346,6 +360,7 @@ function createSqliteStore(parts: StoreParts): Store {
   })
   return {
     kind: 'sqlite',
+    leaseTimes: ownLeaseTimes,
     db,
     // Outcomes are written if they can be: a forgotten one is a message sent twice.
     commit: (unit, order) =>

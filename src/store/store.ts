@@ -1,6 +1,7 @@
 /** What the service asks of a database; `openStore` gives it over SQLite or PostgreSQL. */
 import type { Compilable, Kysely, Transaction } from 'kysely'
 import { InsufficientStorage, Unavailable } from '../base/errors.ts'
+import type { LeaseTimes } from './lease-times.ts'
 import type { Schema } from './schema.ts'
 
 export type SqlValue = string | number | null | Uint8Array
@@ -72,6 +73,7 @@ export interface DatabaseFiles {
 
 export interface Store {
   readonly kind: 'sqlite' | 'postgres'
+  readonly leaseTimes: LeaseTimes
   /** Queries outside a transaction. On SQLite reads run beside the writer. */
   readonly db: Kysely<Schema>
   /**
@@ -99,22 +101,28 @@ export interface Store {
 /** Columns of the rows that a table was last given, and the texts of its statements by number of rows. */
 interface InsertTexts {
   columns: readonly string[]
+  leaseMark: string
   texts: Map<number, string>
 }
 
 /** Tables get rows of one shape each, or of very few: a text is put together, and hashed by whoever keeps it, once. */
 const insertTexts = new Map<string, InsertTexts>()
 
-function insertText(table: string, row: object, count: number): string {
+function insertText(table: string, row: object, count: number, leaseMark = '?'): string {
   const columns = Object.keys(row)
   let known = insertTexts.get(table)
-  if (known?.columns.length !== columns.length || !columns.every((name, at) => name === known?.columns[at])) {
-    known = { columns, texts: new Map() }
+  const isKnown =
+    known?.columns.length === columns.length &&
+    known.leaseMark === leaseMark &&
+    columns.every((name, at) => name === known?.columns[at])
+  if (!known || !isKnown) {
+    known = { columns, leaseMark, texts: new Map() }
     insertTexts.set(table, known)
   }
   let text = known.texts.get(count)
   if (text === undefined) {
-    const marks = Array(count).fill(`(${columns.map(() => '?').join(', ')})`)
+    const oneRow = columns.map((name) => (name === 'lease_until' ? leaseMark : '?'))
+    const marks = Array(count).fill(`(${oneRow.join(', ')})`)
     text = `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${marks.join(', ')}`
     known.texts.set(count, text)
   }
@@ -135,17 +143,20 @@ const INSERT_ROWS_MAX = 128
 /**
  * The same for many rows of one shape, in as few statements as it takes: a thousand deliveries cost a tenth
  * of a thousand single statements. Statements hold a power of two of rows, so that few texts are prepared.
+ * `leaseTimes`: of the store, for rows whose column `lease_until` holds what it gave.
  */
-export function insertMany(table: string, rows: readonly object[]): Statement[] {
+export function insertMany(table: string, rows: readonly object[], leaseTimes?: LeaseTimes): Statement[] {
   const [first] = rows
   if (!first) return []
-  if (rows.length === 1) return [insert(table, first)]
+  const mark = leaseTimes?.sql
+  if (rows.length === 1)
+    return [{ sql: insertText(table, first, 1, mark), values: Object.values(first) as SqlValue[] }]
   const statements: Statement[] = []
   for (let at = 0; at < rows.length; ) {
     let count = INSERT_ROWS_MAX
     while (count > rows.length - at) count /= 2
     const values = rows.slice(at, at + count).flatMap((row) => Object.values(row) as SqlValue[])
-    statements.push({ sql: insertText(table, first, count), values })
+    statements.push({ sql: insertText(table, first, count, mark), values })
     at += count
   }
   return statements

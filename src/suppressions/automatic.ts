@@ -3,7 +3,7 @@
  * a list of statements for the transaction of the event that tells of it, so that there is never a record
  * without its event. Nothing is read first: allowlist and policy are looked at within the statements.
  */
-import { type Outcome, REASON_DEAD_MAILBOX } from '../delivery/outcome.ts'
+import { CODE_UNPREPARED, type Outcome, REASON_DEAD_MAILBOX } from '../delivery/outcome.ts'
 import type { ClaimedDelivery } from '../delivery/queue.ts'
 import type { EventRecord } from '../events/event.ts'
 import { addressKey } from '../mime/address.ts'
@@ -45,6 +45,8 @@ export function bounceConsequences(
   const hard = reason === REASON_DEAD_MAILBOX
   if (!hard && !SOFT_REASONS.has(reason)) return []
   const { code, message, description } = outcome.failure
+  // Nobody was asked about the recipient.
+  if (code === CODE_UNPREPARED) return []
   return addBounce({
     owner: { id: delivery.domain_id, accountId: delivery.account_id },
     recipient: delivery.recipient,

@@ -19,6 +19,7 @@ const DOMAIN = { id: 'd1', accountId: 'a1', name: 'example.com' } as Domain
 const ACTOR = {
   caller: { accountId: 'a1', keyId: 'k1', role: 'admin', kind: 'user' },
   remoteAddress: '127.0.0.1',
+  requestId: 'r1',
 } as const
 
 /** Imports over a store, with the lines that they log. */

@@ -63,6 +63,7 @@ type Columns = ReadonlyMap<string, number>
 export function createImports(parts: ImportParts): Imports {
   const { store, blobs, clock, log, unpackedBytesMax = UNPACKED_BYTES_MAX } = parts
   const owner = newId()
+  const times = store.leaseTimes
   let timer: Timer | null = null
   let working: Promise<void> | null = null
   let again = false
@@ -92,14 +93,17 @@ export function createImports(parts: ImportParts): Imports {
 
   /** On SQLite nobody else can hold a lease, so an earlier run's are void at once. */
   async function claim(): Promise<Task | null> {
-    const now = Math.floor(clock.now())
+    const now = clock.now()
     const foreign = store.kind === 'sqlite' ? ' OR lease_owner <> ?' : ''
     const lock = store.kind === 'postgres' ? 'FOR UPDATE SKIP LOCKED' : ''
     const sql = `UPDATE suppression_imports
-      SET lease_token = ?, lease_owner = ?, lease_until = ?, attempts = attempts + 1
-      WHERE id = (SELECT id FROM suppression_imports WHERE lease_until <= ?${foreign} ORDER BY id LIMIT 1 ${lock})
+      SET lease_token = ?, lease_owner = ?, lease_until = ${times.sql}, attempts = attempts + 1
+      WHERE id = (SELECT id FROM suppression_imports WHERE lease_until <= ${times.sql}${foreign} ORDER BY id LIMIT 1 ${lock})
       RETURNING *`
-    const values = [newId(), owner, now + LEASE_MS, now, ...(foreign ? [owner] : [])]
+    const values = [
+      ...[newId(), owner, times.value(now, LEASE_MS), times.value(now, 0)],
+      ...(foreign ? [owner] : []),
+    ]
     const [result] = await store.commit([{ sql, values }])
     return (result?.rows[0] as unknown as Task | undefined) ?? null
   }
@@ -155,9 +159,9 @@ export function createImports(parts: ImportParts): Imports {
     const owned = { id: task.domain_id, accountId: task.account_id }
     const done = { rows: task.rows_done + rows.length, bad: task.rows_bad + rows.length - records.length }
     const progress: Statement = {
-      sql: `UPDATE suppression_imports SET rows_done = ?, rows_bad = ?, lease_until = ?, attempts = 0
+      sql: `UPDATE suppression_imports SET rows_done = ?, rows_bad = ?, lease_until = ${times.sql}, attempts = 0
         WHERE id = ? AND lease_token = ?`,
-      values: [done.rows, done.bad, Math.floor(clock.now()) + LEASE_MS, task.id, task.lease_token],
+      values: [done.rows, done.bad, times.value(clock.now(), LEASE_MS), task.id, task.lease_token],
       expectRows: 1,
     }
     const added = addStatements(owned, task.kind, records, task.created_at, { keepTimes: true })
@@ -193,7 +197,7 @@ export function createImports(parts: ImportParts): Imports {
         lease_until: 0,
         created_at: Math.floor(now),
       }
-      const change = { action: `${kind}.import`, subject: domain.name, detail: { import: id } }
+      const change = { action: `${kind}.import`, subject: domain.name, detail: { import: id }, status: 202 }
       try {
         await store.commit([insert('suppression_imports', row), auditStatement(actor, change, now)])
       } catch (error) {

@@ -84,11 +84,14 @@ export function policyRoutes({ store, domains, clock }: PolicyRouteParts): Opera
       auth: { area: 'domains', access: 'write' },
       rateLimit: 'domains',
       params,
+      audit: { by: 'operation' },
       responses: { 200: { description: 'The policy' } },
-      async handler({ params: given, path, caller, remoteAddress }) {
+      async handler({ params: given, path, caller, remoteAddress, requestId }) {
         const domain = await ownDomain(domains, caller, path.name)
         const policy = { ...(await readPolicy(store, domain)), ...givenPolicy(given) }
-        await store.commit(policyStatements({ caller, remoteAddress }, domain, policy, clock.now()))
+        await store.commit(
+          policyStatements({ caller, remoteAddress, requestId }, domain, policy, clock.now()),
+        )
         return policy
       },
     }),

@@ -28,14 +28,11 @@ export interface SuppressionRouteParts {
 }
 
 const TAG = 'Suppressions'
+/** Each change commits its row with it. */
+const IN_TRANSACTION = { by: 'operation' } as const
 const PAGE_SIZE = 100
 const PAGE_SIZE_MAX = 1000
 
-/** 1,000 records with the longest error text that is kept, and JSON around it. */
-const RECORDS_BODY_LIMIT: BodyLimit = {
-  bytes: 10 * 1024 * 1024,
-  message: 'request size exceeds 10MiB limit',
-}
 /** A file of 25 MB (26,214,400 bytes) and the form around it. */
 const IMPORT_LIMIT: BodyLimit = {
   bytes: 26 * 1024 * 1024,
@@ -64,7 +61,11 @@ function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operati
     path: `/v3/{domain_name}/${kind}/{address}`,
     aliases: aliasesOf(traits, '/{address}'),
   } as const
-  const common = (access: Access) => ({ tag: TAG, auth: { area: traits.area, access } })
+  const common = (access: Access) => ({
+    tag: TAG,
+    auth: { area: traits.area, access },
+    ...(access === 'write' && { audit: IN_TRANSACTION }),
+  })
   const domainOf = (path: { domain_name: string }, caller: Caller) =>
     ownDomain(parts.domains, caller, path.domain_name)
   return [
@@ -110,11 +111,10 @@ function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operati
       id: `add${name}`,
       summary: `Add ${noun}: one as a form, up to 1000 as a JSON array`,
       params: traits.fields,
-      bodyLimit: RECORDS_BODY_LIMIT,
       responses: { 200: { description: 'Added, or updated where they were there' } },
-      async handler({ params, path, caller, remoteAddress }) {
+      async handler({ params, path, caller, remoteAddress, requestId }) {
         const domain = await domainOf(path, caller)
-        const actor = { caller, remoteAddress }
+        const actor = { caller, remoteAddress, requestId }
         const document = params.json()
         if (document === undefined) {
           return traits.added(await suppressions.add(actor, domain, kind, formRecord(traits, params)))
@@ -136,11 +136,11 @@ function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operati
       bodyLimit: IMPORT_LIMIT,
       responses: { 202: { description: 'Taken in; the rows follow' } },
       beforeBody: async ({ path, caller }) => void (await domainOf(path, caller)),
-      async handler({ params, path, caller, remoteAddress }) {
+      async handler({ params, path, caller, remoteAddress, requestId }) {
         const domain = await domainOf(path, caller)
         const file = params.files('file')[0]
         if (!file) throw new BadRequest('Missing mandatory parameter: file')
-        await parts.imports.submit({ caller, remoteAddress }, domain, kind, file.keep())
+        await parts.imports.submit({ caller, remoteAddress, requestId }, domain, kind, file.keep())
         return jsonReply(
           { message: 'file uploaded successfully for processing. standby...' },
           { status: 202 },
@@ -158,10 +158,10 @@ function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operati
           ? [{ name: 'tag', type: 'string', description: 'Remove only this tag; default all' }]
           : [],
       responses: { 200: { description: 'Removed; counts from the next attempt on' } },
-      async handler({ params, path, caller, remoteAddress }) {
+      async handler({ params, path, caller, remoteAddress, requestId }) {
         const domain = await domainOf(path, caller)
         const tag = params.text('tag')
-        const actor = { caller, remoteAddress }
+        const actor = { caller, remoteAddress, requestId }
         return traits.removed(await suppressions.remove(actor, domain, kind, path.address, tag))
       },
     }),
@@ -173,8 +173,8 @@ function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operati
       summary: `Remove all ${noun} of a domain`,
       params: [],
       responses: { 200: { description: 'Removed' } },
-      async handler({ path, caller, remoteAddress }) {
-        await suppressions.clear({ caller, remoteAddress }, await domainOf(path, caller), kind)
+      async handler({ path, caller, remoteAddress, requestId }) {
+        await suppressions.clear({ caller, remoteAddress, requestId }, await domainOf(path, caller), kind)
         return { message: traits.cleared }
       },
     }),

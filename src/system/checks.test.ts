@@ -59,7 +59,7 @@ test('a machine in order: every check is ok', async (t) => {
   assert.equal(check('outbound-port-25').state, 'ok', check('outbound-port-25').sentence)
   assert.match(check('outbound-port-25').sentence, /mx\.probe\.example was reached/)
   assert.equal(sink.connections.total, 1)
-  for (const name of ['disk', 'database', 'clock', 'resolver', 'tls-certificate', 'blocklists']) {
+  for (const name of ['disk', 'files', 'database', 'clock', 'resolver', 'tls-certificate', 'blocklists']) {
     assert.equal(check(name).state, 'ok', check(name).sentence)
     assert.match(check(name).checked_at, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
   }

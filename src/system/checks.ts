@@ -14,6 +14,8 @@ import { findMailHosts } from '../dns/mx.ts'
 import { reverseName } from '../dns/names.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import type { LostReturnPaths } from '../domains/return-paths.ts'
+import { exposedFiles, exposureSentence, readableByAll } from '../store/private-files.ts'
+import { openFilesFault } from './open-files.ts'
 
 export interface Check {
   name: string
@@ -55,6 +57,8 @@ export interface CheckParts {
   clockStepMs(): number | null
   /** What receivers refuse because of this host or its domains, most first; null: nobody knows. */
   recentRefusals(): Promise<Refusal[] | null>
+  /** Of the running service; absent, or null: nobody knows. */
+  openFiles?(): Promise<{ limit: number; open: number; needed: number } | null>
   /** Unix milliseconds. */
   now(): number
 }
@@ -68,6 +72,7 @@ const CHECK_MAX_MS = 20_000
 /** Addresses looked at; a host with more has them configured one by one. */
 const ADDRESSES_MAX = 32
 const CERTIFICATE_WARN_DAYS = 14
+const OPEN_FILES_WARN_SHARE = 0.9
 const CLOCK_STEP_MIN_MS = 5_000
 const DAY_MS = 86_400_000
 const MEGABYTE = 1024 * 1024
@@ -81,8 +86,10 @@ type Finding = Omit<Check, 'name'>
 export async function runChecks(parts: CheckParts): Promise<CheckResult[]> {
   const checks: [name: string, check: (parts: CheckParts) => Promise<Finding>][] = [
     ['disk', checkDisk],
+    ['files', checkFiles],
     ['database', checkDatabase],
     ['clock', checkClock],
+    ['open-files', checkOpenFiles],
     ['resolver', checkResolver],
     ['tls-certificate', checkCertificate],
     ['tracking-certificates', checkTrackingCertificates],
@@ -130,6 +137,17 @@ async function checkDisk({ config }: CheckParts): Promise<Finding> {
   return ok(`${size}.`)
 }
 
+/** A file that others can read gives mail and secrets away; a folder that they can read shows names only. */
+async function checkFiles({ config }: CheckParts): Promise<Finding> {
+  const exposed = await exposedFiles(config.dataFolder)
+  const keyFile = config.smtpTls && (await readableByAll(config.smtpTls.keyFile))
+  const sentences = exposed.map(exposureSentence)
+  if (keyFile) sentences.push(exposureSentence(keyFile))
+  if (sentences.length === 0) return ok(`Only the service's own user can read ${config.dataFolder}.`)
+  const isSerious = keyFile !== null || exposed.some(({ isFolder, isWritable }) => !isFolder || isWritable)
+  return (isSerious ? failed : warning)(sentences.join(' '))
+}
+
 async function checkDatabase({ tryDatabase }: CheckParts): Promise<Finding> {
   return tryDatabase().then(ok, (error: Error & { detail?: string }) =>
     failed(`The database cannot be written: ${error.detail ?? error.message}.`),
@@ -148,6 +166,19 @@ async function checkClock({ clockStepMs, now }: CheckParts): Promise<Finding> {
   return warning(
     `The system clock was set ${way} by ${seconds} s. The service goes on by its own count; restart it so that the new time is used. ${limits}`,
   )
+}
+
+async function checkOpenFiles({ openFiles }: CheckParts): Promise<Finding> {
+  const found = await openFiles?.()
+  if (!found) return ok('Not looked at: only a running service on Linux knows its open files.')
+  const { limit, open, needed } = found
+  const fault = openFilesFault(limit, needed)
+  const now = `${open} of ${limit} files are open.`
+  if (open > limit * OPEN_FILES_WARN_SHARE) {
+    const most = `${now} At the limit connections are refused and deliveries wait.`
+    return failed(fault ? `${most} ${fault}` : most)
+  }
+  return fault ? warning(`${now} ${fault}`) : ok(now)
 }
 
 /** Any firm answer counts, "no such name" too: only the way to the resolver is in question. */

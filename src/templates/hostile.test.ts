@@ -1,8 +1,8 @@
 /** 500 hostile templates through the API (R40): none reaches anything, each is stopped, others are served. */
 import assert from 'node:assert/strict'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { watchBlocks } from '../../test/support/block-probe.ts'
 import { startTestService } from '../../test/support/service.ts'
 
 const TEMPLATES = 500
@@ -173,12 +173,12 @@ const each = (depth: number, body: string): string =>
   depth === 0 ? body : `{{#each @root.a}}${each(depth - 1, body)}{{/each}}`
 const HEAVY: Attack[] = [
   { content: each(4, ''), variables: { a: Array(1000).fill(1) } },
-  { content: each(2, ''), variables: { a: Array(100_000).fill(1) } },
+  { content: each(2, ''), variables: { a: Array(99_000).fill(1) } },
   { content: each(3, '{{#if @root.b}}x{{/if}}'), variables: { a: Array(2000).fill(0) } },
   { content: each(3, '0123456789'), variables: { a: Array(1000).fill(1) } },
   { content: '{{{a}}}'.repeat(10_000), variables: { a: 'x'.repeat(900_000) } },
   { content: '{{a}}'.repeat(10_000), variables: { a: '<'.repeat(900_000) } },
-  { content: each(1, '{{@root.a}}'), variables: { a: Array(400_000).fill(1) } },
+  { content: each(1, '{{@root.a}}'), variables: { a: Array(99_900).fill(1) } },
   { content: '{{#if a}}'.repeat(11_000), variables: {} },
   { content: '{{^if a}}'.repeat(11_000), variables: {} },
   { content: '{{a}}'.repeat(20_000), variables: { a: 1 } },
@@ -219,8 +219,7 @@ test('500 hostile templates: none escapes, each is stopped, and other requests a
       await new Promise((done) => setTimeout(done, 5))
     }
   }
-  const delay = monitorEventLoopDelay({ resolution: 5 })
-  delay.enable()
+  const blocks = watchBlocks()
   const others = bystander()
   const queue = [...all]
   const worker = async () => {
@@ -240,8 +239,8 @@ test('500 hostile templates: none escapes, each is stopped, and other requests a
   await Promise.all(Array.from({ length: AT_A_TIME }, worker))
   running = false
   await others
-  delay.disable()
-  const blockedMs = delay.max / 1e6
+  blocks.stop()
+  const blockedMs = blocks.longestMs
   t.diagnostic(
     `longest block of the event loop ${blockedMs.toFixed(0)} ms, ${served} other requests answered`,
   )

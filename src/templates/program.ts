@@ -3,7 +3,7 @@
  * that walk plain data; the package's own compiler, which writes JavaScript, is never called.
  *
  * 1. `compileProgram` parses and refuses what the contract does not list: helpers other than the five
- *    blocks, partials, decorators, sub-expressions, named arguments, block parameters (templates.md 20, 21).
+ *    blocks, partials, decorators, sub-expressions, named arguments, block parameters (templates.md rules 20, 21).
  * 2. `Program.run` renders. It reads own properties only, so no prototype is ever reached, and it counts
  *    its output and the processor time of its thread while it goes (templates.md rule 25).
  */

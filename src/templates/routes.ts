@@ -1,6 +1,7 @@
 /** Templates over HTTP: the operations of a domain and those of the account are the same (templates.md T1 to T14). */
 import { BadRequest, NotFound } from '../base/errors.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
+import type { RecordedCall } from '../http/audit.ts'
 import type { Caller } from '../http/auth.ts'
 import { formatUtc } from '../http/dates.ts'
 import {
@@ -49,6 +50,7 @@ interface ScopedOperation<S extends string> {
   method: Method
   /** What follows `.../templates` in the path. */
   suffix: S
+  audit?: RecordedCall
   /** Named for the domain operation; the account's has `Account` in front of `Template`. */
   id: string
   summary: string
@@ -119,6 +121,7 @@ function templateOperations(parts: TemplateRouteParts): Operation[] {
       method: 'POST',
       suffix: '',
       id: 'createTemplate',
+      audit: { subject: ['name'], given: ['tag'] },
       summary: 'Store a template, with its first version when content is given',
       params: [
         { ...text('name', 'Name, up to 256 characters; kept in lower case'), required: true },
@@ -231,6 +234,7 @@ function versionOperations(parts: TemplateRouteParts): Operation[] {
       method: 'POST',
       suffix: '/{name}/versions',
       id: 'createTemplateVersion',
+      audit: { given: ['tag'] },
       summary: 'Add a version to a template; the first one is active in any case',
       params: [NAME, { ...text('tag', 'Tag of the version'), required: true }, ...CONTENT, ENGINE, ACTIVE],
       async handler({ params, path, scope }) {
@@ -396,6 +400,7 @@ function scoped<const S extends string>(
     method,
     tag: TAG,
     auth: { area: 'templates', access },
+    ...(spec.audit !== undefined && { audit: spec.audit }),
     responses: spec.responses ?? { 200: { description: 'Done' }, 404: { description: 'Unknown' } },
   } as const
   const names = (path: object) => path as Readonly<Record<PathNames<S>, string>>

@@ -1,5 +1,6 @@
 /** Templates and their versions as the rest of the service sees them, and what their names may be. */
 import { BadRequest } from '../base/errors.ts'
+import { ForeignJsonError, parseForeignJson } from '../base/foreign-json.ts'
 import { isPlainObject } from '../http/params.ts'
 
 /** Where a template belongs: to one domain, or (null) to the account and so to all of its domains. */
@@ -74,10 +75,10 @@ export function readTemplateHeaders(text: string): TemplateHeaders {
 
 function jsonObject(text: string): Record<string, unknown> {
   try {
-    const value: unknown = JSON.parse(text)
+    const value = parseForeignJson(text)
     if (isPlainObject(value)) return value
   } catch (error) {
-    throw invalidHeaders(error)
+    throw error instanceof ForeignJsonError ? invalidHeaders(error) : error
   }
   throw invalidHeaders()
 }

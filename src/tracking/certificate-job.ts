@@ -63,7 +63,7 @@ export function createCertificateJob(parts: CertificateJobParts): Ticker {
     const orders = withOrder(before, now())
     if (orders === null) return certificates.postpone(row, orderAgainAt(before, now()))
     const claim = newId()
-    if (!(await certificates.claim(row, { claim, until: now() + CLAIM_MS, orders }))) return
+    if (!(await certificates.claim(row, { claim, now: now(), claimMs: CLAIM_MS, orders }))) return
     const order = run(row, claim, signal)
       .catch((error: unknown) => log.error({ err: error, host: row.host }, 'cannot store a certificate'))
       .finally(() => {

@@ -23,7 +23,7 @@ export type OrderResult = Partial<
 export type CertificateStore = ReturnType<typeof createCertificateStore>
 
 export function createCertificateStore(store: Store, sealer: Sealer) {
-  const { db } = store
+  const { db, leaseTimes } = store
   return {
     async find(host: string): Promise<CertificateRow | null> {
       const query = db.selectFrom('certificates').selectAll().where('host', '=', host)
@@ -77,7 +77,9 @@ export function createCertificateStore(store: Store, sealer: Sealer) {
         .set({ requested: 1, due_at: now, attempts: 0 })
         .where('host', '=', host)
         .where('requested', '=', 0)
-        .where((of) => of.or([of('claimed_until', 'is', null), of('claimed_until', '<=', now)]))
+        .where((of) =>
+          of.or([of('claimed_until', 'is', null), of('claimed_until', '<=', leaseTimes.expression(now, 0))]),
+        )
         .executeTakeFirst()
       return Number(changed.numUpdatedRows) === 1
     },
@@ -87,23 +89,25 @@ export function createCertificateStore(store: Store, sealer: Sealer) {
         .selectFrom('certificates')
         .selectAll()
         .where('due_at', '<=', now)
-        .where((of) => of.or([of('claimed_until', 'is', null), of('claimed_until', '<=', now)]))
+        .where((of) =>
+          of.or([of('claimed_until', 'is', null), of('claimed_until', '<=', leaseTimes.expression(now, 0))]),
+        )
         .orderBy('due_at')
         .orderBy('host')
         .limit(limit)
         .execute()
     },
 
-    /** Takes the order of `row` for itself until `until`; false: another node was quicker. */
+    /** Takes the order of `row` for itself for `claimMs`; false: another node was quicker. */
     async claim(
       row: CertificateRow,
-      taken: { claim: string; until: number; orders: readonly number[] },
+      taken: { claim: string; now: number; claimMs: number; orders: readonly number[] },
     ): Promise<boolean> {
       const query = db
         .updateTable('certificates')
         .set({
           claim: taken.claim,
-          claimed_until: taken.until,
+          claimed_until: leaseTimes.expression(taken.now, taken.claimMs),
           orders_json: JSON.stringify(taken.orders),
         })
         .where('host', '=', row.host)

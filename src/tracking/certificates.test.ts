@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { X509Certificate } from 'node:crypto'
+import { randomUUID, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
@@ -420,6 +420,69 @@ test('a renewal that fails leaves the certificate active and tells why', async (
     await w.clock.advance(LOOK_STEP_MS)
     return (await status(host, w)).body.error === null
   })
+})
+
+/** The click link of a message that is sent and delivered now. */
+async function deliveredLink(name: string, { service, clock }: World): Promise<string> {
+  const to = `${randomUUID()}@example.org`
+  const form = { from: `a@${name}`, to, subject: 's', html: '<a href="https://shop.example/">shop</a>' }
+  const answer = await service.call('POST', `/v3/${name}/messages`, {
+    form: { ...form, 'o:tracking-clicks': 'yes' },
+  })
+  assert.equal(answer.status, 200, answer.text)
+  const item = await eventually('the mail in the inbox', async () => {
+    await clock.advance(STEP_MS)
+    const { body } = await service.call('GET', `/sendwright/v1/inbox?to=${to}`)
+    return (body.items as { id: string }[])[0]
+  })
+  const { text } = await service.call('GET', `/sendwright/v1/inbox/${item.id}/raw`)
+  const link = /href=(?:3D)?"(https?:\/\/[^/"]+)\/c\//.exec(text.replaceAll('=\r\n', ''))?.[1]
+  assert.ok(link, text)
+  return link
+}
+
+test('while the authority fails mail goes out with plain links, and restarts do not ask it more often', async (t) => {
+  const w = await createWorld(t)
+  const name = 'patched.example'
+  const host = await w.domain(name)
+  w.acme.fault = { kind: 'rate-limited', retryAfter: '60' }
+  await post(host, w)
+  await w.reach(host, 'error')
+  assert.match(await deliveredLink(name, w), /^http:/)
+  const asked = w.acme.orders.length
+  for (let restart = 1; restart <= 5; restart++) {
+    await w.service.restart()
+    await w.clock.advance(MINUTE_MS)
+  }
+  assert.equal(w.acme.orders.length, asked, 'a start orders nothing that waits')
+  // A day of failures. The waits double from ten minutes: no more than eight orders fit in.
+  for (let hour = 1; hour <= 24; hour++) {
+    w.clock.leap(60 * MINUTE_MS)
+    await eventually('no order under way', async () => {
+      await w.clock.advance(LOOK_STEP_MS)
+      return (await status(host, w)).body.status === 'error'
+    })
+  }
+  assert.ok(w.acme.orders.length > asked && w.acme.orders.length <= 8, `${w.acme.orders.length} orders`)
+  assert.match((await status(host, w)).body.error, /too many new orders/)
+  assert.match(await deliveredLink(name, w), /^http:/)
+})
+
+test('a certificate that has ended by our clock is no certificate, and is not ordered in a loop', async (t) => {
+  const w = await createWorld(t)
+  const name = 'ahead.example'
+  const host = await w.domain(name)
+  // As our clock sees it when it is far ahead of the authority's.
+  w.acme.lifetimeMs = -DAY_MS
+  await post(host, w)
+  const { error } = await w.reach(host, 'error')
+  assert.match(error as string, /certificate/)
+  await w.clock.advance(30 * LOOK_STEP_MS)
+  assert.equal(w.acme.orders.length, 1)
+  assert.match(await deliveredLink(name, w), /^http:/)
+  w.acme.lifetimeMs = 90 * DAY_MS
+  w.clock.leap(20 * MINUTE_MS)
+  await w.reach(host, 'active', LOOK_STEP_MS)
 })
 
 test('a nonce that was used up is replaced, a forgotten account registered again', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { type DefaultTreeAdapterTypes, parseFragment } from 'parse5'
-import { findHtmlPlaces, LINKS_MAX } from './html-links.ts'
+import { findHtmlPlaces, findHtmlPlacesInSteps, LINKS_MAX } from './html-links.ts'
 import { replaceAt, targetOf } from './places.ts'
 
 /** The html with `[url]` in the place of each link. */
@@ -191,6 +191,36 @@ test('nothing outside of the places changes, whatever the html', () => {
     }),
     { seed: 42, numRuns: 5_000 },
   )
+})
+
+test('html that is read in steps has the same places', async () => {
+  const bits = [
+    '<a ',
+    'href=',
+    '"',
+    ' ',
+    '>',
+    '<',
+    'http://a.b/',
+    '&amp;',
+    '<!--',
+    '-->',
+    '<style>',
+    '</style>',
+  ]
+  const more = ['disable-tracking=true', '<body>', '</body>', '<textarea>', '</textarea>', 'é', "'", '</a>']
+  const html = fc.array(fc.constantFrom(...bits, ...more), { maxLength: 40 }).map((pieces) => pieces.join(''))
+  await fc.assert(
+    fc.asyncProperty(html, fc.integer({ min: 1, max: 30 }), async (text, stepChars) => {
+      assert.deepEqual(await findHtmlPlacesInSteps(text, stepChars), findHtmlPlaces(text))
+    }),
+    { seed: 42, numRuns: 2_000 },
+  )
+})
+
+test('a million attributes to leave out are no trouble', () => {
+  const { places } = findHtmlPlaces(`<a ${'disable-tracking=true '.repeat(1_000_000)}>`)
+  assert.equal(places.length, LINKS_MAX)
 })
 
 const HOSTILE = [

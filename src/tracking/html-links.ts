@@ -7,8 +7,9 @@
  * hold no links, a tag that never ends is none, of two attributes of one name the first counts. It takes one
  * step a character, so hostile input costs no more than its length.
  */
+import { setImmediate } from 'node:timers/promises'
 import { Tokenizer } from 'htmlparser2'
-import { type Place, targetOf } from './places.ts'
+import { type Place, targetOf, URL_LENGTH_MAX } from './places.ts'
 
 export interface HtmlPlaces {
   /** In order, without overlap. */
@@ -49,11 +50,34 @@ const IGNORE_ALL: Callbacks = {
 interface Attribute {
   name: 'href' | 'disable-tracking'
   nameStart: number
+  nameEnd: number
   valueStart: number
   valueEnd: number
 }
 
 export function findHtmlPlaces(html: string): HtmlPlaces {
+  const reader = createReader(html)
+  reader.write(html)
+  return reader.end()
+}
+
+/** Html of more characters takes so long that other work should go on in between. */
+export const AT_ONCE_CHARS_MAX = 512 * 1024
+/** Some 5 ms. */
+const STEP_CHARS = 256 * 1024
+
+/** The same for html of any size, in steps. */
+export async function findHtmlPlacesInSteps(html: string, stepChars = STEP_CHARS): Promise<HtmlPlaces> {
+  const reader = createReader(html)
+  for (let at = 0; at < html.length; at += stepChars) {
+    if (at > 0) await setImmediate()
+    reader.write(html.slice(at, at + stepChars))
+  }
+  return reader.end()
+}
+
+/** Reads `html`, which is handed to it in pieces. */
+function createReader(html: string): { write(piece: string): void; end(): HtmlPlaces } {
   const places: Place[] = []
   let links = 0
   let bodyStart: number | null = null
@@ -67,7 +91,7 @@ export function findHtmlPlaces(html: string): HtmlPlaces {
   const endTag = (index: number) => {
     if (tag === 'body') bodyStart ??= index + 1
     // Places of one tag lie in the order of their attributes: a link is tracked or has something left out.
-    if (left.length > 0) places.push(...left)
+    if (left.length > 0) for (const place of left) places.push(place)
     else if (href && links < LINKS_MAX) {
       const { valueStart, valueEnd } = href.attribute
       const target = targetOf(decodeValue(html, valueStart, valueEnd, href.end))
@@ -95,14 +119,18 @@ export function findHtmlPlaces(html: string): HtmlPlaces {
         if (tag !== 'link') return
         const name = nameAt(start, end)
         if (name !== 'href' && name !== 'disable-tracking') return
-        attribute = { name, nameStart: start, valueStart: end, valueEnd: end }
+        attribute = { name, nameStart: start, nameEnd: end, valueStart: end, valueEnd: end }
       },
+      // More than once for a value that lies across two pieces.
       onattribdata(start, end) {
-        if (attribute) attribute = { ...attribute, valueStart: start, valueEnd: end }
+        if (attribute === null) return
+        const isFirst = attribute.valueEnd === attribute.nameEnd
+        attribute = { ...attribute, valueStart: isFirst ? start : attribute.valueStart, valueEnd: end }
       },
       onattribend(_quote, end) {
         if (attribute?.name === 'href') href ??= { attribute, end }
-        if (attribute?.name === 'disable-tracking') left.push(...leftOut(html, attribute, end))
+        if (attribute?.name === 'disable-tracking' && left.length < LINKS_MAX)
+          left.push(...leftOut(html, attribute, end))
         attribute = null
       },
       onopentagend: endTag,
@@ -112,9 +140,13 @@ export function findHtmlPlaces(html: string): HtmlPlaces {
       },
     },
   )
-  tokenizer.write(html)
-  tokenizer.end()
-  return { places, bodyStart, bodyEnd }
+  return {
+    write: (piece) => tokenizer.write(piece),
+    end() {
+      tokenizer.end()
+      return { places, bodyStart, bodyEnd }
+    },
+  }
 }
 
 /** `disable-tracking=true` with the blanks before it; what follows an attribute must stay apart from what went before. */
@@ -127,10 +159,13 @@ function leftOut(html: string, { nameStart, valueStart, valueEnd }: Attribute, e
   return [{ start, end, url: null, host: '' }]
 }
 
+/** What is longer is too long for a link however it is decoded. The longest reference has 33 characters. */
+const DECODED_CHARS_MAX = URL_LENGTH_MAX * 33
+
 /** The value of an attribute with its character references decoded, as the standard has it for attributes. */
 function decodeValue(html: string, start: number, end: number, attributeEnd: number): string {
   const raw = html.slice(start, end)
-  if (!raw.includes('&')) return raw
+  if (!raw.includes('&') || raw.length > DECODED_CHARS_MAX) return raw
   // Most hrefs have no other reference; 2 µs a link are saved.
   if (!raw.replaceAll('&amp;', '').includes('&')) return raw.replaceAll('&amp;', '&')
   // The same tokenizer once more, over this one attribute, so that its context decides as it did above.

@@ -10,7 +10,7 @@ export interface Place {
 }
 
 /** Longer ones are no links that a browser or a server could follow. */
-const URL_LENGTH_MAX = 16_384
+export const URL_LENGTH_MAX = 16_384
 /** `http:x` without slashes would be relative to the redirect that carries it. */
 const WEB_URL = /^https?:\/\//i
 

@@ -82,6 +82,7 @@ export function trackingSettingsRoutes(parts: {
       method: 'PUT',
       path: `${PATH}/click`,
       id: 'updateClickTracking',
+      audit: { given: ['active'] },
       summary: 'Switch click tracking of a domain',
       auth: WRITE,
       params: [{ name: 'active', type: 'string', description: 'true, false, yes, no or htmlonly' }],

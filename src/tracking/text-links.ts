@@ -4,7 +4,7 @@
  * without punctuation that ends the sentence, and without a bracket that was opened before the URL.
  */
 import { LINKS_MAX } from './html-links.ts'
-import { type Place, targetOf } from './places.ts'
+import { type Place, targetOf, URL_LENGTH_MAX } from './places.ts'
 
 /** One step a character: no part of it can match what the part before it matched. */
 const CANDIDATE = /(?<![a-z0-9])https?:\/\/[^\s<>"\p{Cc}]+/giu
@@ -17,6 +17,7 @@ export function findTextPlaces(text: string): Place[] {
   for (const match of text.matchAll(CANDIDATE)) {
     const start = match.index
     const written = match[0]
+    if (written.length > URL_LENGTH_MAX) continue
     const enclosed = text[start - 1] === '<' && text[start + written.length] === '>'
     const url = enclosed ? written : withoutEnding(written)
     const target = targetOf(url)

@@ -144,6 +144,7 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
       method: 'POST',
       path: '/u/{token}',
       id: 'unsubscribe',
+      audit: { exempt: 'what recipients do is an event' },
       summary: "Unsubscribe, by a mail program (RFC 8058) or by the page's button; or undo that",
       params: [
         TOKEN,

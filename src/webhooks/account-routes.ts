@@ -5,8 +5,7 @@ import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
 import { noContent } from '../http/reply.ts'
 import type { HttpClient } from '../outgoing/http-client.ts'
-import type { AccountWebhookRow } from '../store/schema.ts'
-import { type AccountWebhooks, typesOf } from './account-webhooks.ts'
+import type { AccountWebhooks, ShownWebhook } from './account-webhooks.ts'
 import { WEBHOOK_TYPES } from './types.ts'
 import { checkUrls, typesParam, urlsParam } from './url-params.ts'
 
@@ -68,6 +67,7 @@ export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient
       method: 'POST',
       path: PATH,
       id: 'createAccountWebhook',
+      audit: { given: ['url', 'event_types'], made: ['webhook_id'] },
       summary: 'Register a URL for events of all domains',
       auth: WRITE,
       params: FIELDS,
@@ -92,6 +92,7 @@ export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient
       method: 'PUT',
       path: ONE,
       id: 'updateAccountWebhook',
+      audit: { given: ['url', 'event_types'] },
       summary: 'Replace URL, types and description of a webhook',
       auth: WRITE,
       params: FIELDS,
@@ -121,6 +122,7 @@ export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient
       method: 'DELETE',
       path: PATH,
       id: 'deleteAccountWebhooks',
+      audit: { given: ['webhook_ids'] },
       summary: 'Remove some or all webhooks of the account',
       auth: WRITE,
       params: [
@@ -145,10 +147,10 @@ function idsOf(params: Params): string[] {
   return ids
 }
 
-const view = (row: AccountWebhookRow) => ({
-  webhook_id: row.id,
-  description: row.description,
-  url: row.url,
-  event_types: typesOf(row),
-  created_at: formatRfc3339(new Date(row.created_at)),
+const view = (webhook: ShownWebhook) => ({
+  webhook_id: webhook.id,
+  description: webhook.description,
+  url: webhook.url,
+  event_types: webhook.types,
+  created_at: formatRfc3339(new Date(webhook.createdAt)),
 })

@@ -4,10 +4,12 @@ import type { Clock } from '../base/clock.ts'
 import { BadRequest, Conflict, NotFound } from '../base/errors.ts'
 import { randomHex } from '../base/ids.ts'
 import type { AccountWebhookRow, Schema } from '../store/schema.ts'
+import type { Sealer } from '../store/sealing.ts'
 import type { Store } from '../store/store.ts'
 import { tooMany, URLS_PER_TYPE_MAX } from './domain-webhooks.ts'
 import type { Registry } from './registry.ts'
 import type { WebhookType } from './types.ts'
+import { fullUrl, maskedUrl, openUserInfo, sealUserInfo } from './webhook-url.ts'
 
 export interface AccountWebhook {
   id: string
@@ -16,11 +18,15 @@ export interface AccountWebhook {
   types: readonly WebhookType[]
 }
 
+/** As the operations show it: `url` with its user info. */
+export type ShownWebhook = AccountWebhook & { createdAt: number }
+
+/** URLs come and go with their user info. Two that differ in the secret part of it are the same webhook. */
 export interface AccountWebhooks {
   /** Oldest first; `ids`: only these. */
-  list(accountId: string, ids?: readonly string[]): Promise<AccountWebhookRow[]>
+  list(accountId: string, ids?: readonly string[]): Promise<ShownWebhook[]>
   /** @throws BadRequest, NotFound for an id of the wrong form, or of none */
-  read(accountId: string, id: string): Promise<AccountWebhookRow>
+  read(accountId: string, id: string): Promise<ShownWebhook>
   /** The new id. @throws Conflict when the URL has one of the types already, BadRequest over three URLs */
   create(accountId: string, webhook: Omit<AccountWebhook, 'id'>): Promise<string>
   replace(accountId: string, webhook: AccountWebhook): Promise<void>
@@ -29,7 +35,26 @@ export interface AccountWebhooks {
   removeSome(accountId: string, ids: readonly string[] | undefined): Promise<void>
 }
 
-export function createAccountWebhooks(store: Store, registry: Registry, clock: Clock): AccountWebhooks {
+export function createAccountWebhooks(
+  store: Store,
+  sealer: Sealer,
+  registry: Registry,
+  clock: Clock,
+): AccountWebhooks {
+  const shown = (row: AccountWebhookRow): ShownWebhook => ({
+    id: row.id,
+    url: fullUrl(row.url, openUserInfo(sealer, row.credentials_sealed)),
+    description: row.description,
+    types: typesOf(row),
+    createdAt: row.created_at,
+  })
+  const columns = (webhook: Omit<AccountWebhook, 'id'>) => ({
+    url: maskedUrl(webhook.url),
+    description: webhook.description,
+    event_types_json: JSON.stringify(webhook.types),
+    credentials_sealed: sealUserInfo(sealer, webhook.url),
+  })
+
   const all = (db: Pick<Transaction<Schema>, 'selectFrom'>, accountId: string) =>
     db
       .selectFrom('account_webhooks')
@@ -49,9 +74,9 @@ export function createAccountWebhooks(store: Store, registry: Registry, clock: C
   return {
     async list(accountId, ids) {
       const rows = await all(store.db, accountId)
-      return ids === undefined ? rows : rows.filter((row) => ids.includes(row.id))
+      return (ids === undefined ? rows : rows.filter((row) => ids.includes(row.id))).map(shown)
     },
-    read: (accountId, id) => one(store.db, accountId, id),
+    read: async (accountId, id) => shown(await one(store.db, accountId, id)),
     create: (accountId, webhook) =>
       registry.change(async (tx) => {
         checkRoom(await all(tx, accountId), webhook)
@@ -95,18 +120,13 @@ function checkId(id: string): void {
   throw new BadRequest('is not valid', { form: 'Field', field: 'webhook_id' })
 }
 
-const columns = (webhook: Omit<AccountWebhook, 'id'>) => ({
-  url: webhook.url,
-  description: webhook.description,
-  event_types_json: JSON.stringify(webhook.types),
-})
-
-export const typesOf = (row: AccountWebhookRow) => JSON.parse(row.event_types_json) as WebhookType[]
+const typesOf = (row: AccountWebhookRow) => JSON.parse(row.event_types_json) as WebhookType[]
 
 function checkRoom(others: readonly AccountWebhookRow[], webhook: Omit<AccountWebhook, 'id'>): void {
   for (const type of webhook.types) {
     const urls = new Set(others.filter((row) => typesOf(row).includes(type)).map((row) => row.url))
-    if (urls.has(webhook.url)) throw new Conflict('webhook already exists', { form: 'Description' })
+    if (urls.has(maskedUrl(webhook.url)))
+      throw new Conflict('webhook already exists', { form: 'Description' })
     if (urls.size >= URLS_PER_TYPE_MAX) throw tooMany()
   }
 }

@@ -11,6 +11,7 @@ import type { Params } from '../http/params.ts'
 import type { WebhookAttemptRow } from '../store/schema.ts'
 import type { AttemptLog, AttemptPage } from './attempts.ts'
 import { WEBHOOK_TYPES, webhookType } from './types.ts'
+import { maskedUrl } from './webhook-url.ts'
 import type { Webhooks } from './webhooks.ts'
 
 const PATH = '/sendwright/v1/webhooks'
@@ -49,9 +50,10 @@ export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
       responses: { 200: { description: 'A page of attempts' } },
       async handler({ params, caller }) {
         const limit = limitOf(params, { default: PAGE_SIZE, max: 1000, above: 'cut' })
+        const url = params.text('url')
         const filter = {
           domain: params.text('domain'),
-          url: params.text('url'),
+          url: url === undefined ? undefined : maskedUrl(url),
           event: params.oneOf('event', WEBHOOK_TYPES),
           status: params.oneOf('status', STATUSES),
         }
@@ -90,6 +92,7 @@ export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
       method: 'POST',
       path: `${PATH}/replay`,
       id: 'replayWebhooks',
+      audit: { subject: ['domain'], given: ['url', 'from', 'to', 'events'] },
       summary: 'Send the events of a span once more',
       auth: write,
       params: [

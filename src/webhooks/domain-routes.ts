@@ -9,6 +9,7 @@ import type { HttpClient } from '../outgoing/http-client.ts'
 import type { DomainWebhooks } from './domain-webhooks.ts'
 import { WEBHOOK_TYPES, webhookType } from './types.ts'
 import { checkUrls, typesParam, urlsParam } from './url-params.ts'
+import { maskedUrl } from './webhook-url.ts'
 import type { Webhooks } from './webhooks.ts'
 
 const TAG = 'Webhooks'
@@ -76,6 +77,7 @@ function typeRoutes(parts: DomainWebhookParts): Operation[] {
       method: 'POST',
       path: V3,
       id: 'createDomainWebhook',
+      audit: { given: ['id', 'url'] },
       summary: 'Register the URLs of a type that has none',
       auth: WRITE,
       params: [
@@ -115,6 +117,7 @@ function typeRoutes(parts: DomainWebhookParts): Operation[] {
       method: 'PUT',
       path: `${V3}/{type}`,
       id: 'updateDomainWebhook',
+      audit: { given: ['url'] },
       summary: 'Replace the URLs of one type',
       auth: WRITE,
       params: [URLS],
@@ -156,6 +159,7 @@ function testRoute({ webhooks }: DomainWebhookParts, target: FindTarget): Operat
     method: 'PUT',
     path: `${V3}/{type}/test`,
     id: 'testDomainWebhook',
+    audit: { given: ['url'] },
     tag: TAG,
     summary: 'Send a sample of a type to a URL',
     auth: WRITE,
@@ -187,6 +191,7 @@ function urlRoutes(parts: DomainWebhookParts): Operation[] {
       ...common,
       method: 'POST',
       id: 'createDomainWebhookUrl',
+      audit: { given: ['url', 'event_types'] },
       summary: 'Register a URL for several types',
       params: [ONE_URL, TYPES],
       responses: { 200: { description: 'All webhooks of the domain' } },
@@ -200,6 +205,7 @@ function urlRoutes(parts: DomainWebhookParts): Operation[] {
       ...common,
       method: 'PUT',
       id: 'updateDomainWebhookUrl',
+      audit: { given: ['url', 'event_types'] },
       summary: 'Replace the types of a URL',
       params: [ONE_URL, TYPES],
       responses: { 200: { description: 'All webhooks of the domain' } },
@@ -213,6 +219,7 @@ function urlRoutes(parts: DomainWebhookParts): Operation[] {
       ...common,
       method: 'DELETE',
       id: 'deleteDomainWebhookUrls',
+      audit: { given: ['url'] },
       summary: 'Remove URLs from all types',
       params: [{ ...ONE_URL, description: 'One, or several with commas between them' }],
       responses: { 200: { description: 'The webhooks that are left' } },
@@ -221,8 +228,9 @@ function urlRoutes(parts: DomainWebhookParts): Operation[] {
         const texts = params.texts('url').map((text) => text.trim())
         if (texts.length === 0) throw new BadRequest('', { form: 'Field', field: 'url' })
         // A URL may hold a comma itself.
-        const known = new Set(Object.values(await stored.list(domain)).flatMap(({ urls }) => urls))
-        const urls = texts.flatMap((text) => (known.has(text) ? [text] : text.split(',')))
+        const present = Object.values(await stored.list(domain)).flatMap(({ urls }) => urls)
+        const known = new Set(present.map(maskedUrl))
+        const urls = texts.flatMap((text) => (known.has(maskedUrl(text)) ? [text] : text.split(',')))
         return { webhooks: await stored.removeUrls(domain, urls.map((url) => url.trim()).filter(Boolean)) }
       },
     }),

@@ -2,9 +2,11 @@
 import type { Transaction } from 'kysely'
 import { BadRequest, NotFound } from '../base/errors.ts'
 import type { Schema } from '../store/schema.ts'
+import type { Sealer } from '../store/sealing.ts'
 import type { Statement, Store } from '../store/store.ts'
 import type { Registry } from './registry.ts'
 import { WEBHOOK_TYPES, type WebhookType } from './types.ts'
+import { fullUrl, maskedUrl, openUserInfo, sealUserInfo } from './webhook-url.ts'
 
 /** For the domain and for the account each (rule 3). */
 export const URLS_PER_TYPE_MAX = 3
@@ -17,6 +19,7 @@ export interface DomainName {
 /** Types in the contract's order; a type without URLs is left out (rule 1). */
 export type WebhookList = Partial<Record<WebhookType, { urls: string[] }>>
 
+/** URLs come and go with their user info. Two that differ in the secret part of it are the same webhook. */
 export interface DomainWebhooks {
   list(domain: DomainName): Promise<WebhookList>
   /** Empty: nothing is registered for the type. */
@@ -37,11 +40,13 @@ export interface DomainWebhooks {
 export const tooMany = () =>
   new BadRequest(`a maximum of ${URLS_PER_TYPE_MAX} urls is allowed per event type`, { form: 'Reason' })
 
-export function createDomainWebhooks(store: Store, registry: Registry): DomainWebhooks {
+export function createDomainWebhooks(store: Store, sealer: Sealer, registry: Registry): DomainWebhooks {
+  const read = (db: Pick<Transaction<Schema>, 'selectFrom'>, domain: DomainName) =>
+    readRows(db, sealer, domain)
   return {
     list: async (domain) => listOf(await read(store.db, domain)),
     async urls(domain, type) {
-      return (await read(store.db, domain)).filter((row) => row.event_type === type).map((row) => row.url)
+      return (await read(store.db, domain)).filter((row) => row.event_type === type).map((row) => row.full)
     },
     create: (domain, type, urls) =>
       registry.change(async (tx) => {
@@ -50,41 +55,51 @@ export function createDomainWebhooks(store: Store, registry: Registry): DomainWe
           const text = 'Webhook already exists'
           throw new BadRequest(text, { form: 'Reason', extra: { message: text } })
         }
-        return setType(tx, domain, type, urls)
+        return setType(tx, sealer, domain, type, urls)
       }),
-    replace: (domain, type, urls) => registry.change((tx) => setType(tx, domain, type, urls)),
+    replace: (domain, type, urls) => registry.change((tx) => setType(tx, sealer, domain, type, urls)),
     removeType: (domain, type) =>
       registry.change(async (tx) => {
         const rows = (await read(tx, domain)).filter((row) => row.event_type === type)
         if (rows.length === 0) throw new NotFound('Webhook not found')
         await remove(tx, domain).where('event_type', '=', type).execute()
-        return rows.map((row) => row.url)
+        return rows.map((row) => row.full)
       }),
     addUrl: (domain, url, types) =>
       registry.change(async (tx) => {
         const present = await read(tx, domain)
         const known = types.find((type) => has(present, type, url))
         if (known) {
-          const text = `Webhook for event type '${known}' with URL '${url}' already exists`
+          const text = `Webhook for event type '${known}' with URL '${maskedUrl(url)}' already exists`
           throw new BadRequest(text, { form: 'Reason' })
         }
-        await insertPairs(tx, domain, url, types, present)
+        await insertPairs(tx, sealer, domain, url, types, present)
         return listOf(await read(tx, domain))
       }),
     setUrl: (domain, url, types) =>
       registry.change(async (tx) => {
         const present = await read(tx, domain)
-        if (!present.some((row) => row.url === url)) {
+        const masked = maskedUrl(url)
+        if (!present.some((row) => row.url === masked)) {
           throw new NotFound('Webhook not found', { form: 'Description' })
         }
-        await remove(tx, domain).where('url', '=', url).where('event_type', 'not in', types).execute()
+        await remove(tx, domain).where('url', '=', masked).where('event_type', 'not in', types).execute()
+        // The password may be a new one.
+        await tx
+          .updateTable('domain_webhooks')
+          .set({ credentials_sealed: sealUserInfo(sealer, url) })
+          .where('account_id', '=', domain.accountId)
+          .where('domain_name', '=', domain.name)
+          .where('url', '=', masked)
+          .execute()
         const added = types.filter((type) => !has(present, type, url))
-        await insertPairs(tx, domain, url, added, present)
+        await insertPairs(tx, sealer, domain, url, added, present)
         return listOf(await read(tx, domain))
       }),
     removeUrls: (domain, urls) =>
       registry.change(async (tx) => {
-        if (urls.length > 0) await remove(tx, domain).where('url', 'in', urls).execute()
+        const masked = urls.map(maskedUrl)
+        if (masked.length > 0) await remove(tx, domain).where('url', 'in', masked).execute()
         return listOf(await read(tx, domain))
       }),
   }
@@ -101,25 +116,34 @@ export function removeDomainWebhooks(domain: DomainName): Statement[] {
   ]
 }
 
-type Row = { event_type: string; url: string; position: number }
+/** `url` is masked, `full` has its user info. */
+type Row = { event_type: string; url: string; full: string; position: number }
 
-function read(db: Pick<Transaction<Schema>, 'selectFrom'>, domain: DomainName): Promise<Row[]> {
-  return db
+async function readRows(
+  db: Pick<Transaction<Schema>, 'selectFrom'>,
+  sealer: Sealer,
+  domain: DomainName,
+): Promise<Row[]> {
+  const rows = await db
     .selectFrom('domain_webhooks')
-    .select(['event_type', 'url', 'position'])
+    .select(['event_type', 'url', 'position', 'credentials_sealed'])
     .where('account_id', '=', domain.accountId)
     .where('domain_name', '=', domain.name)
     .orderBy('position')
     .execute()
+  return rows.map(({ credentials_sealed, ...row }) => ({
+    ...row,
+    full: fullUrl(row.url, openUserInfo(sealer, credentials_sealed)),
+  }))
 }
 
 const has = (rows: readonly Row[], type: string, url: string) =>
-  rows.some((row) => row.event_type === type && row.url === url)
+  rows.some((row) => row.event_type === type && row.url === maskedUrl(url))
 
 function listOf(rows: readonly Row[]): WebhookList {
   const list: WebhookList = {}
   for (const type of WEBHOOK_TYPES) {
-    const urls = rows.filter((row) => row.event_type === type).map((row) => row.url)
+    const urls = rows.filter((row) => row.event_type === type).map((row) => row.full)
     if (urls.length > 0) list[type] = { urls }
   }
   return list
@@ -131,30 +155,33 @@ const remove = (tx: Transaction<Schema>, domain: DomainName) =>
     .where('account_id', '=', domain.accountId)
     .where('domain_name', '=', domain.name)
 
-const rowOf = (domain: DomainName, type: WebhookType, url: string, position: number) => ({
+const rowOf = (sealer: Sealer, domain: DomainName, type: WebhookType, url: string, position: number) => ({
   account_id: domain.accountId,
   domain_name: domain.name,
   event_type: type,
-  url,
+  url: maskedUrl(url),
   position,
+  credentials_sealed: sealUserInfo(sealer, url),
 })
 
 async function setType(
   tx: Transaction<Schema>,
+  sealer: Sealer,
   domain: DomainName,
   type: WebhookType,
   urls: readonly string[],
 ): Promise<string[]> {
-  const distinct = [...new Set(urls)]
+  const distinct = [...new Map(urls.map((url) => [maskedUrl(url), url])).values()]
   if (distinct.length > URLS_PER_TYPE_MAX) throw tooMany()
   await remove(tx, domain).where('event_type', '=', type).execute()
-  const rows = distinct.map((url, index) => rowOf(domain, type, url, index))
+  const rows = distinct.map((url, index) => rowOf(sealer, domain, type, url, index))
   await tx.insertInto('domain_webhooks').values(rows).execute()
   return distinct
 }
 
 async function insertPairs(
   tx: Transaction<Schema>,
+  sealer: Sealer,
   domain: DomainName,
   url: string,
   types: readonly WebhookType[],
@@ -167,6 +194,6 @@ async function insertPairs(
   }
   await tx
     .insertInto('domain_webhooks')
-    .values(types.map((type) => rowOf(domain, type, url, position)))
+    .values(types.map((type) => rowOf(sealer, domain, type, url, position)))
     .execute()
 }

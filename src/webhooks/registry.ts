@@ -8,12 +8,17 @@ import type { Logger } from 'pino'
 import type { Clock, Timer } from '../base/clock.ts'
 import { laneOf } from '../outgoing/post-rows.ts'
 import type { Schema } from '../store/schema.ts'
+import type { Sealer } from '../store/sealing.ts'
 import type { Store } from '../store/store.ts'
 import type { WebhookType } from './types.ts'
+import { openUserInfo } from './webhook-url.ts'
 
 /** One URL that an event goes to. */
 export interface Target {
+  /** The secret part of its user info masked. */
   url: string
+  /** `user:password` of the URL; null without any. */
+  userInfo: string | null
   lane: string
   /** The account that registered it: the event's own, or its parent. */
   ownerId: string
@@ -22,8 +27,8 @@ export interface Target {
 export interface Registry {
   /** Each distinct URL once: the domain's, the account's, its parent's (rule 11). */
   targets(accountId: string, domainName: string, type: WebhookType): readonly Target[]
-  /** The same for one URL, asking the database before saying no: another node may know more. */
-  isRegistered(accountId: string, domainName: string, type: WebhookType, url: string): Promise<boolean>
+  /** The target of one masked URL, or null; asks the database before saying no: another node may know more. */
+  target(accountId: string, domainName: string, type: WebhookType, url: string): Promise<Target | null>
   /** A change of registrations, one at a time in the whole cluster; in force here when it resolves (rule 7). */
   change<T>(run: (tx: Transaction<Schema>) => Promise<T>): Promise<T>
   /** Reads everything again: after a subaccount was made, so that its parent's webhooks see its first event. */
@@ -46,7 +51,7 @@ interface Snapshot {
 
 const NOTHING: readonly Target[] = []
 
-export function createRegistry(store: Store, clock: Clock, log: Logger): Registry {
+export function createRegistry(store: Store, sealer: Sealer, clock: Clock, log: Logger): Registry {
   let snapshot: Snapshot = { domains: new Map(), accounts: new Map(), parents: new Map(), version: '' }
   let timer: Timer | null = null
   let stopped = false
@@ -57,7 +62,7 @@ export function createRegistry(store: Store, clock: Clock, log: Logger): Registr
     reading = reading
       .catch(() => {})
       .then(async () => {
-        snapshot = await readSnapshot(store.db)
+        snapshot = await readSnapshot(store.db, sealer)
       })
     return reading
   }
@@ -87,16 +92,17 @@ export function createRegistry(store: Store, clock: Clock, log: Logger): Registr
     return [...distinct.values()]
   }
 
-  const knows = (accountId: string, domainName: string, type: WebhookType, url: string) =>
-    targets(accountId, domainName, type).some((target) => target.url === url)
+  const known = (accountId: string, domainName: string, type: WebhookType, url: string) =>
+    targets(accountId, domainName, type).find((target) => target.url === url)
 
   return {
     targets,
-    async isRegistered(accountId, domainName, type, url) {
-      if (knows(accountId, domainName, type, url)) return true
-      if ((await readVersion(store.db)) === snapshot.version) return false
+    async target(accountId, domainName, type, url) {
+      const found = known(accountId, domainName, type, url)
+      if (found) return found
+      if ((await readVersion(store.db)) === snapshot.version) return null
       await refresh()
-      return knows(accountId, domainName, type, url)
+      return known(accountId, domainName, type, url) ?? null
     },
     async change(run) {
       const result = await store.transaction(async (tx) => {
@@ -140,7 +146,7 @@ async function readVersion(db: Kysely<Schema>): Promise<string> {
 }
 
 /** The version is read first: what changes meanwhile is read once more at the next poll. */
-async function readSnapshot(db: Kysely<Schema>): Promise<Snapshot> {
+async function readSnapshot(db: Kysely<Schema>, sealer: Sealer): Promise<Snapshot> {
   const version = await readVersion(db)
   const [ofDomains, ofAccounts, children] = await Promise.all([
     db.selectFrom('domain_webhooks').selectAll().orderBy('position').execute(),
@@ -149,19 +155,28 @@ async function readSnapshot(db: Kysely<Schema>): Promise<Snapshot> {
   ])
   const domains = new Map<string, Target[]>()
   for (const row of ofDomains) {
-    add(domains, `${row.account_id} ${row.domain_name} ${row.event_type}`, row.url, row.account_id)
+    add(domains, `${row.account_id} ${row.domain_name} ${row.event_type}`, targetOf(row, sealer))
   }
   const accounts = new Map<string, Target[]>()
   for (const row of ofAccounts) {
     const types = JSON.parse(row.event_types_json) as string[]
-    for (const type of types) add(accounts, `${row.account_id} ${type}`, row.url, row.account_id)
+    const target = targetOf(row, sealer)
+    for (const type of types) add(accounts, `${row.account_id} ${type}`, target)
   }
   const parents = new Map(children.map((row) => [row.id, row.parent_id as string]))
   return { domains, accounts, parents, version }
 }
 
-function add(map: Map<string, Target[]>, key: string, url: string, ownerId: string): void {
+function targetOf(
+  row: { url: string; account_id: string; credentials_sealed: Uint8Array | null },
+  sealer: Sealer,
+): Target {
+  const userInfo = openUserInfo(sealer, row.credentials_sealed)
+  return { url: row.url, userInfo, lane: laneOf(row.url), ownerId: row.account_id }
+}
+
+function add(map: Map<string, Target[]>, key: string, target: Target): void {
   const list = map.get(key) ?? []
-  list.push({ url, lane: laneOf(url), ownerId })
+  list.push(target)
   map.set(key, list)
 }

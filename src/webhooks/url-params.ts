@@ -4,6 +4,7 @@ import type { Params } from '../http/params.ts'
 import type { HttpClient } from '../outgoing/http-client.ts'
 import { tooMany, URLS_PER_TYPE_MAX } from './domain-webhooks.ts'
 import { type WebhookType, webhookType } from './types.ts'
+import { bareUrl, maskedUrl } from './webhook-url.ts'
 
 /** The `url` values, each once. @throws BadRequest without any, or with more than a type may have */
 export function urlsParam(params: Params): string[] {
@@ -20,14 +21,14 @@ export function typesParam(params: Params): WebhookType[] {
   return types.map(webhookType)
 }
 
-/** Refuses URLs that could not be called now (rule 4). `text` words it as the operation does. */
+/** Refuses URLs that could not be called now. `text` words it as the operation does; user info is masked in it. */
 export async function checkUrls(
   client: HttpClient,
   urls: readonly string[],
   text: (url: string, why: string) => string,
 ): Promise<void> {
-  const faults = await Promise.all(urls.map((url) => client.fault(url)))
+  const faults = await Promise.all(urls.map((url) => client.fault(bareUrl(url))))
   for (const [index, why] of faults.entries()) {
-    if (why !== null) throw new BadRequest(text(urls[index] as string, why), { form: 'Reason' })
+    if (why !== null) throw new BadRequest(text(maskedUrl(urls[index] as string), why), { form: 'Reason' })
   }
 }

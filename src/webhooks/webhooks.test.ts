@@ -38,7 +38,7 @@ async function addAccount(store: Store, key: string, parentId: string | null = n
 
 /** Everything that one process of the service has of webhooks. */
 async function startNode(store: Store, clock: TestClock) {
-  const registry = createRegistry(store, clock, log)
+  const registry = createRegistry(store, sealer, clock, log)
   await registry.start()
   const client = createHttpClient({ resolve: async () => [], allow: LOOPBACK, clock: systemClock })
   const common = { store, sealer, registry, clock, headerPrefix: 'X-Service-' }
@@ -56,8 +56,8 @@ async function startNode(store: Store, clock: TestClock) {
   return {
     registry,
     webhooks,
-    domains: createDomainWebhooks(store, registry),
-    accounts: createAccountWebhooks(store, registry, clock),
+    domains: createDomainWebhooks(store, sealer, registry),
+    accounts: createAccountWebhooks(store, sealer, registry, clock),
     async record(...events: EventRecord[]) {
       await store.commit([...events.map(eventStatement), ...webhooks.outboxStatements(events)])
     },
@@ -236,10 +236,8 @@ eachStore(
     assert.equal(one.registry.targets(domain.accountId, domain.name, 'accepted').length, 1)
     // The other node has not heard of it; asked about this URL it looks before it says no.
     assert.equal(other.registry.targets(domain.accountId, domain.name, 'accepted').length, 0)
-    assert.equal(
-      await other.registry.isRegistered(domain.accountId, domain.name, 'accepted', receiver.url),
-      true,
-    )
+    const found = await other.registry.target(domain.accountId, domain.name, 'accepted', receiver.url)
+    assert.equal(found?.url, receiver.url)
     await store.commit(removeDomainWebhooks(domain))
     for (let look = 0; look < 1_000; look++) {
       if (one.registry.targets(domain.accountId, domain.name, 'accepted').length === 0) break

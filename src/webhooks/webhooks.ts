@@ -21,6 +21,7 @@ import type { Registry, Target } from './registry.ts'
 import { samplePayload } from './sample.ts'
 import { openSigningKey } from './signing-key.ts'
 import { typeOfEvent, type WebhookType } from './types.ts'
+import { bareUrl, basicAuthorization, maskedUrl, userInfoOf } from './webhook-url.ts'
 
 /** The kind of webhooks in the queue of POSTs. */
 export const WEBHOOK = 'webhook'
@@ -45,11 +46,13 @@ export function createWebhookKind(parts: SenderParts): PostKind {
       if (!found) return null
       const { event, type, keys, id } = found
       // Rule 26. Also after `change` on another node: the registry asks the database before it says no.
-      if (!(await registry.isRegistered(event.accountId, event.domainName, type, post.url))) return null
+      const target = await registry.target(event.accountId, event.domainName, type, post.url)
+      if (target === null) return null
       const { headers, body } = webhookRequest(event, keys, parts.headerPrefix, clock.now())
       const once = type === 'delivered' && !parts.retryDelivered
       return {
-        headers,
+        url: bareUrl(target.url),
+        headers: { ...headers, ...authorized(target.userInfo) },
         body,
         retryScheduleMs: once ? [] : parts.scheduleMs,
         record: (attempt) => [attemptStatement(post, { id, domainName: event.domainName, type }, attempt)],
@@ -57,6 +60,9 @@ export function createWebhookKind(parts: SenderParts): PostKind {
     },
   }
 }
+
+const authorized = (userInfo: string | null): Record<string, string> =>
+  userInfo === null ? {} : { authorization: basicAuthorization(userInfo) }
 
 /** The stored event with the keys in force; null: its retention is over. */
 async function readEvent({ store, sealer }: SenderParts, id: string) {
@@ -124,7 +130,7 @@ const REPLAY_PAGE = 500
 
 export function createWebhooks(parts: WebhooksParts): Webhooks {
   const { store, sealer, registry, queue, client, clock } = parts
-  const post = (eventId: string, { url, lane, ownerId }: Target): NewPost => ({
+  const post = (eventId: string, { url, lane, ownerId }: Omit<Target, 'userInfo'>): NewPost => ({
     kind: WEBHOOK,
     accountId: ownerId,
     url,
@@ -160,7 +166,8 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
       const payload = samplePayload(type, domain.name, parts.storageUrl, now)
       const event = { accountId: domain.accountId, domainName: domain.name, payload }
       const request = webhookRequest(event, await keysOf(domain.accountId), parts.headerPrefix, now)
-      return client.send({ url, ...request })
+      const headers = { ...request.headers, ...authorized(userInfoOf(url)) }
+      return client.send({ url: bareUrl(url), headers, body: request.body })
     },
     async replayAttempt(attempt) {
       const event = await store.db
@@ -170,7 +177,7 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
         .executeTakeFirst()
       if (!event) throw new NotFound('Event not found')
       const type = attempt.event_type as WebhookType
-      if (!(await registry.isRegistered(event.account_id, event.domain_name, type, attempt.url))) {
+      if ((await registry.target(event.account_id, event.domain_name, type, attempt.url)) === null) {
         throw new NotFound('Webhook not found')
       }
       const target = { url: attempt.url, lane: laneOf(attempt.url), ownerId: attempt.account_id }
@@ -178,6 +185,7 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
     },
     async replaySpan(accountId, span) {
       const total = await countOf(store, accountId, span)
+      const wantedUrl = span.url === undefined ? undefined : maskedUrl(span.url)
       if (total > REPLAY_MAX) {
         throw new BadRequest(`${total} events match, at most ${REPLAY_MAX} can be replayed at a time`)
       }
@@ -202,7 +210,7 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
           if (type === null || !span.types.includes(type)) continue
           events++
           const targets = registry.targets(accountId, row.domain_name, type)
-          const wanted = targets.filter(({ url }) => span.url === undefined || url === span.url)
+          const wanted = targets.filter(({ url }) => wantedUrl === undefined || url === wantedUrl)
           posts.push(...wanted.map((target) => post(row.id, target)))
         }
         if (posts.length > 0) await store.commit(queue.statements(posts))

@@ -68,6 +68,7 @@ test('the one-time link opens the inbox, a sent message appears without a reload
 test('a link works once, and without a session nothing is shown', async () => {
   const { body } = await service.call('POST', '/sendwright/v1/login-links')
   const path = new URL(body.url).pathname
+  assert.equal((await service.call('HEAD', path, { key: null })).status, 200)
   const first = await service.call('GET', path, { key: null })
   assert.equal(first.status, 200)
   assert.match(first.headers.get('set-cookie') ?? '', /HttpOnly; SameSite=Strict/)

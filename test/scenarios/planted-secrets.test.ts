@@ -12,7 +12,15 @@ import { type TestContext, test } from 'node:test'
 import pino from 'pino'
 import { createDnsServer } from '../support/dns-server.ts'
 import { createTestDatabase } from '../support/postgres.ts'
-import { startTestService, TEST_KEY } from '../support/service.ts'
+import {
+  type Answer,
+  type CallOptions,
+  eventually,
+  startTestService,
+  TEST_KEY,
+  type TestService,
+} from '../support/service.ts'
+import { createSink } from '../support/smtp-sink.ts'
 
 /** RSAPrivateKey (RFC 8017 A.1.2) begins with the public half: version, modulus and exponent of 2048 bits. */
 const PUBLIC_LINES = 6
@@ -64,13 +72,60 @@ async function filesBelow(folder: string): Promise<string[]> {
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
 }
 
+/** Signs in by link and by key, uses each session, ends one; gives the secrets of both cookies. */
+async function signInAndOut(service: TestService, linkToken: string) {
+  const cookieOf = (answer: Answer) => /^\w+=([^;]+)/.exec(answer.headers.get('set-cookie') ?? '')?.[1] ?? ''
+  const origin = { origin: service.url }
+  const byLink = cookieOf(await service.call('GET', `/login/${linkToken}`, { key: null }))
+  const signIn = { key: null, headers: origin, form: { key: TEST_KEY } }
+  const byKey = cookieOf(await service.call('POST', '/sendwright/v1/session', signIn))
+  const as = (secret: string) => ({
+    key: null,
+    headers: { ...origin, cookie: `sendwright_session=${secret}` },
+  })
+  assert.equal((await service.call('GET', '/v4/domains', as(byLink))).status, 200)
+  assert.equal((await service.call('DELETE', '/sendwright/v1/session', as(byKey))).status, 200)
+  assert.equal((await service.call('GET', '/v4/domains', as(byKey))).status, 401)
+  return { linkCookie: byLink, keyCookie: byKey }
+}
+
+/** Secrets of the caller's in places where they are refused; each may be the right one of another service. */
+async function presentWrongSecrets(service: TestService) {
+  const made = (mark: string) => `${mark}-${randomBytes(10).toString('hex')}`
+  const wrong = { wrongKey: made('Wr1'), wrongSignIn: made('Wr2'), wrongLink: made('Wr3') }
+  const inUrls = { inWebhook: made('Wr4'), inArchive: made('Wr5'), inMessage: made('Wr6') }
+  const refused = async (method: string, path: string, options: CallOptions, status: number) => {
+    const answer = await service.call(method, path, options)
+    assert.equal(answer.status, status, `${path}: ${answer.text}`)
+  }
+  const withUser = (password: string) => `https://user:${password}@hooks.example/in`
+  await refused('GET', '/v4/domains', { key: wrong.wrongKey }, 401)
+  await refused('POST', '/sendwright/v1/session', { key: null, form: { key: wrong.wrongSignIn } }, 401)
+  await refused('GET', `/login/${wrong.wrongLink}`, { key: null }, 404)
+  const hook = { url: withUser(inUrls.inWebhook) }
+  await refused('POST', '/v1/webhooks', { form: { ...hook, event_types: 'opened' } }, 400)
+  await refused('PUT', `/v4/domains/${NAME}`, { form: { archive_to: withUser(inUrls.inArchive) } }, 400)
+  const message = { from: `a@${NAME}`, to: 'b@example.org', subject: 's', text: 't' }
+  const archived = { ...message, 'o:archive-to': withUser(inUrls.inMessage) }
+  await refused('POST', `/v3/${NAME}/messages`, { form: archived }, 400)
+  return { ...wrong, ...inUrls }
+}
+
 async function plantAndSearch(t: TestContext, url?: string) {
   const dns = await createDnsServer()
   t.after(() => dns.close())
   const { log, text } = captureLog()
+  const relay = { user: 'relay-user', password: `Pw4-${randomBytes(10).toString('hex')}` }
+  const sink = await createSink({ auth: relay })
+  t.after(() => sink.close())
   const service = await startTestService(
     t,
-    { SENDWRIGHT_DNS: `${dns.host}:${dns.port}`, ...(url && { SENDWRIGHT_DATABASE_URL: url }) },
+    {
+      SENDWRIGHT_DNS: `${dns.host}:${dns.port}`,
+      SENDWRIGHT_DELIVERY: `smtp://${relay.user}:${relay.password}@${sink.host}:${sink.port}`,
+      SENDWRIGHT_TRANSCRIPTS: 'all',
+      ...(url && { SENDWRIGHT_DATABASE_URL: url }),
+    },
     { log },
   )
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -83,11 +138,24 @@ async function plantAndSearch(t: TestContext, url?: string) {
     assert.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${answer.text}`)
     return answer.body
   }
+  /** The same call twice under one Idempotency-Key: the answer is stored in between. */
+  const twice = async (method: string, path: string, form: Record<string, string>) => {
+    const headers = { 'idempotency-key': randomBytes(8).toString('hex') }
+    const [first, again] = [
+      await service.call(method, path, { form, headers }),
+      await service.call(method, path, { form, headers }),
+    ]
+    assert.equal(again.headers.get('idempotency-replayed'), 'true', again.text)
+    assert.equal(again.text, first.text)
+    return first.body
+  }
   await call('POST', '/v4/domains', { name: NAME, smtp_password: password })
   await call('PUT', `/v4/domains/${NAME}`, { smtp_password: changed })
   await call('POST', '/v1/dkim/keys', { signing_domain: NAME, selector: 'mine', pem })
   for (const { dns_record: record } of (await call('GET', `/v4/domains/${NAME}/keys`)).items)
     dns.set(record.name, 'TXT', [record.value])
+  const { sending_dns_records: records } = await call('GET', `/v4/domains/${NAME}`)
+  for (const { record_type: type, name, value } of records) if (type === 'TXT') dns.set(name, 'TXT', [value])
   await call('PUT', `/v4/domains/${NAME}/verify`)
   await call('PUT', `/v4/domains/${NAME}/keys/mine/activate`)
   await call('POST', `/v3/domains/${NAME}/credentials`, { login: 'planted', password: login })
@@ -104,12 +172,36 @@ async function plantAndSearch(t: TestContext, url?: string) {
   assert.match(await logIn(smtpHost, smtp, `planted@${NAME}`, login), /^235 /m)
   assert.match(await logIn(smtpHost, smtp, `postmaster@${NAME}`, changed), /^235 /m)
   await logIn(smtpHost, smtp, `planted@${NAME}`, password)
+  const repeated = {
+    repeatedKey: (await twice('POST', '/v1/keys', { role: 'basic', kind: 'user' })).key.secret,
+    repeatedLogin: (await twice('POST', `/v3/domains/${NAME}/credentials`, { login: 'second' })).credentials[
+      `second@${NAME}`
+    ],
+    repeatedLink: (await twice('POST', '/sendwright/v1/login-links', {})).url.split('/').at(-1),
+    signingKey: (await twice('POST', '/v5/accounts/http_signing_key', {})).http_signing_key,
+    givenPassword: `Pw5-${randomBytes(10).toString('hex')}`,
+  }
+  await twice('POST', `/v3/domains/${NAME}/credentials`, { login: 'third', password: repeated.givenPassword })
+  const browser = await signInAndOut(service, repeated.repeatedLink)
+  await eventually('the message at the relay', async () => sink.messages.length > 0)
+  const wrong = await presentWrongSecrets(service)
   // What goes wrong is logged more fully than what goes well.
   await service.call('POST', '/v1/dkim/keys', { form: { signing_domain: NAME, selector: 'mine', pem } })
   await service.call('POST', '/v4/domains', { form: { name: NAME, smtp_password: password } })
   await service.call('PUT', `/v3/domains/${NAME}/credentials/nobody`, { form: { password: login } })
   const body = pem.split('\n').filter((line) => line !== '' && !line.startsWith('-----'))
-  const secrets = { password, changed, login, key: key.secret as string, admin: TEST_KEY }
+  const secrets = {
+    password,
+    changed,
+    login,
+    key: key.secret as string,
+    admin: TEST_KEY,
+    relay: relay.password,
+    ...repeated,
+    ...browser,
+    ...wrong,
+  }
+  for (const [what, secret] of Object.entries(secrets)) assert.ok(secret?.length >= 16, `${what} is a secret`)
   const { d = '', p = '', q = '' } = privateKey.export({ format: 'jwk' })
   const marks = new Map<string, readonly (string | Buffer)[]>([
     ...body.slice(PUBLIC_LINES).map((line, at) => [`private line ${at} of the PEM`, [line]] as const),

@@ -1,5 +1,7 @@
 /** From a receiving server's reply to the event, its webhook with signatures that verify, and the stored message. */
 import assert from 'node:assert/strict'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { createReceiver, type ReceivedPost, type Receiver } from '../support/http-receiver.ts'
 import { eventually, ownAddress, startTestService } from '../support/service.ts'
@@ -224,3 +226,69 @@ test('webhooks: the rest of their life, in one service', async (t) => {
     assert.equal(items.length < 3, true)
   })
 })
+
+for (const database of ['sqlite', 'postgres'] as const) {
+  test(`user info of a webhook URL is sent as Basic authentication and kept secret (${database})`, async (t) => {
+    const receiver = await createReceiver()
+    t.after(() => receiver.close())
+    const service = await startTestService(t, ALLOW, { database })
+    const at = (path: string, password: string) =>
+      `http://anymail:${password}@${receiver.host}:${receiver.port}${path}`
+    const masked = (path: string) => at(path, '****')
+    const basic = (password: string) => `Basic ${Buffer.from(`anymail:${password}`).toString('base64')}`
+    const base = `/v3/domains/${service.domain}/webhooks`
+
+    const url = at('/domain', 'planted%2Fone')
+    const made = await service.call('POST', base, { form: { id: 'accepted', url } })
+    assert.deepEqual(made.body, { message: 'Webhook has been created', webhook: { urls: [url] } })
+    assert.deepEqual((await service.call('GET', base)).body, { webhooks: { accepted: { urls: [url] } } })
+    const ofAccount = at('/account', 'planted-two')
+    const form = { url: ofAccount, event_types: 'accepted' }
+    const { webhook_id: id } = (await service.call('POST', '/v1/webhooks', { form })).body
+    assert.equal((await service.call('GET', `/v1/webhooks/${id}`)).body.url, ofAccount)
+
+    await service.send({})
+    const [post] = await posted(receiver, '/domain')
+    assert.equal(post?.headers.authorization, basic('planted/one'))
+    const [other] = await posted(receiver, '/account')
+    assert.equal(other?.headers.authorization, basic('planted-two'))
+
+    const attempts = await eventually('both attempts', async () => {
+      const { items } = (await service.call('GET', '/sendwright/v1/webhooks/attempts')).body
+      return items.length === 2 && (items as { id: string; url: string }[])
+    })
+    assert.deepEqual(attempts.map((attempt) => attempt.url).sort(), [masked('/account'), masked('/domain')])
+    for (const filter of [url, masked('/domain')]) {
+      const path = `/sendwright/v1/webhooks/attempts?url=${encodeURIComponent(filter)}`
+      assert.equal((await service.call('GET', path)).body.items.length, 1)
+    }
+    const tested = await service.call('PUT', `${base}/accepted/test`, { form: { url: at('/test', 'three') } })
+    assert.equal(tested.body.code, 200)
+    assert.equal((await posted(receiver, '/test'))[0]?.headers.authorization, basic('three'))
+
+    // A new password replaces the old one; the URL without it, or masked, names the same webhook.
+    const v4 = `/v4/domains/${service.domain}/webhooks`
+    const renewed = at('/domain', 'four')
+    const put = await service.call('PUT', v4, { form: { url: renewed, event_types: 'accepted' } })
+    assert.deepEqual(put.body, { webhooks: { accepted: { urls: [renewed] } } })
+    const again = await service.call('POST', v4, { form: { url, event_types: 'accepted' } })
+    assert.equal(again.status, 400)
+    assert.ok(!again.text.includes('planted'), again.text)
+    const replayed = await service.call(
+      'POST',
+      `/sendwright/v1/webhooks/attempts/${attempts.find((attempt) => attempt.url === masked('/domain'))?.id}/replay`,
+    )
+    assert.equal(replayed.status, 200, replayed.text)
+    assert.equal((await posted(receiver, '/domain', 2))[1]?.headers.authorization, basic('four'))
+    const gone = await service.call('DELETE', `${v4}?url=${encodeURIComponent(masked('/domain'))}`)
+    assert.deepEqual(gone.body, { webhooks: {} })
+
+    if (database === 'sqlite') {
+      for (const name of await readdir(service.config.dataFolder)) {
+        if (!name.includes('.db')) continue
+        const bytes = await readFile(join(service.config.dataFolder, name))
+        assert.ok(!bytes.includes('planted'), `a password stands in ${name}`)
+      }
+    }
+  })
+}

@@ -32,26 +32,41 @@ export async function resetBlocks(pid: number, file: string): Promise<void> {
   while (((await readBlocks(file))?.resets ?? 0) === before) await sleep(TURN_MS)
 }
 
-function measure(file: string): void {
-  let found: Blocks = { longestMs: 0, resets: 0 }
+export interface BlockWatch {
+  /** In milliseconds of processor time. */
+  longestMs: number
+  stop(): void
+}
+
+/** The same for this thread, from now on. `grown` is called with every longer block. */
+export function watchBlocks(grown: (longestMs: number) => void = () => {}): BlockWatch {
   let last = process.threadCpuUsage()
-  const write = () => {
-    writeFileSync(`${file}.new`, JSON.stringify(found))
-    renameSync(`${file}.new`, file)
-  }
-  setInterval(() => {
+  const timer = setInterval(() => {
     const now = process.threadCpuUsage()
     const busyMs = (now.user + now.system - last.user - last.system) / 1000
     last = now
-    if (busyMs <= found.longestMs) return
-    found.longestMs = busyMs
-    write()
-  }, TURN_MS).unref()
+    if (busyMs <= watch.longestMs) return
+    watch.longestMs = busyMs
+    grown(busyMs)
+  }, TURN_MS)
+  timer.unref()
+  const watch = { longestMs: 0, stop: () => clearInterval(timer) }
+  return watch
+}
+
+function report(file: string): void {
+  let resets = 0
+  const write = (longestMs: number) => {
+    writeFileSync(`${file}.new`, JSON.stringify({ longestMs, resets } satisfies Blocks))
+    renameSync(`${file}.new`, file)
+  }
+  let watch = watchBlocks(write)
   process.on('SIGUSR2', () => {
-    found = { longestMs: 0, resets: found.resets + 1 }
-    last = process.threadCpuUsage()
-    write()
+    watch.stop()
+    resets++
+    watch = watchBlocks(write)
+    write(0)
   })
 }
 
-if (FILE !== undefined && isMainThread) measure(FILE)
+if (FILE !== undefined && isMainThread) report(FILE)

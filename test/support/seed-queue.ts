@@ -87,6 +87,7 @@ export function seededEngine(
     queue: createQueue(store, newId()),
     transport,
     prepare: seededCopy,
+    describe: async ({ account_id, domain_id }) => aboutOf(account_id, domain_id),
     consequences: () => [],
     clock,
     log: pino({ level: 'silent' }),

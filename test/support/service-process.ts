@@ -30,16 +30,22 @@ const OUTPUT_MAX = 1_000_000
 
 /**
  * Starts `sendwright serve` on `host`:8080 with the test key and resolves once it is ready.
- * @param options `probe`: file for how long its main thread was busy without a break (block-probe.ts)
+ * @param options `probe`: file for how long its main thread was busy without a break (block-probe.ts); `flags`: of node;
+ *   `memoryGroup`: folder of a control group that it begins in (memory-group.ts); `openFiles`: limit of open files
  */
 export async function startProcess(
   host: string,
   env: Record<string, string>,
-  options: { probe?: string } = {},
+  options: { probe?: string; flags?: readonly string[]; memoryGroup?: string; openFiles?: number } = {},
 ): Promise<ServiceProcess> {
   const main = join(import.meta.dirname, '../../src/main.ts')
   const probing = options.probe === undefined ? [] : ['--import', join(import.meta.dirname, 'block-probe.ts')]
-  const child = spawn(process.execPath, [...probing, main, 'serve'], {
+  const node = [process.execPath, ...(options.flags ?? []), ...probing, main, 'serve']
+  const limited = ['sh', '-c', `ulimit -n ${options.openFiles}; exec "$0" "$@"`, ...node]
+  const started = options.openFiles === undefined ? node : limited
+  const [command = '', ...args] =
+    options.memoryGroup === undefined ? started : within(options.memoryGroup, started)
+  const child = spawn(command, args, {
     env: {
       PATH: process.env['PATH'],
       // Compiled once for all starts: most of a start is reading the sources. Node checks them for changes.
@@ -89,6 +95,13 @@ export async function startProcess(
     },
   }
 }
+
+/** From its first moment on: V8 takes its limits from there. */
+const within = (group: string, command: readonly string[]) => [
+  '/bin/sh',
+  ...['-c', 'echo $$ > "$0/cgroup.procs" && exec "$@"', group],
+  ...command,
+]
 
 export const AUTHORIZATION = `Basic ${Buffer.from(`api:${TEST_KEY}`).toString('base64')}`
 

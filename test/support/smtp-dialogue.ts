@@ -15,10 +15,10 @@ export class Dialogue {
   }
 
   /** Connects; the greeting is the first reply. */
-  static async open({ host, port, implicitTls = false }: Peer): Promise<Dialogue> {
+  static async open({ host, port, implicitTls = false, localAddress }: Peer): Promise<Dialogue> {
     const socket = implicitTls
       ? connectTls({ host, port, rejectUnauthorized: false })
-      : connect({ host, port, noDelay: true })
+      : connect({ host, port, noDelay: true, ...(localAddress !== undefined && { localAddress }) })
     await new Promise<void>((resolve, reject) => {
       socket.once(implicitTls ? 'secureConnect' : 'connect', resolve)
       socket.once('error', reject)
@@ -103,6 +103,8 @@ export interface Peer {
   host: string
   port: number
   implicitTls?: boolean
+  /** Where to connect from; only without implicit TLS. */
+  localAddress?: string
 }
 
 /** Connects; the greeting is the first reply. Ends with the test. */

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { ownLeaseTimes } from '../../src/store/lease-times.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
 import { openSqlite } from '../../src/store/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -28,7 +29,8 @@ export function eachStore(name: string, run: (store: Store, t: TestContext) => P
   })
   test(`${name} (postgres)`, async (t) => {
     const database = await createTestDatabase()
-    const store = await openPostgres(database.url)
+    // Tests hand in times of their own.
+    const store = await openPostgres(database.url, { leaseTimes: ownLeaseTimes })
     try {
       await run(store, t)
     } finally {

@@ -1,0 +1,121 @@
+/** The audit log over HTTP. */
+import { firstIdAt } from '../base/ids.ts'
+import { formatRfc3339 } from '../http/dates.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import { limitOf, pageName, pivotPaging } from '../http/paging.ts'
+import type { Params } from '../http/params.ts'
+import type { AuditRow } from '../store/schema.ts'
+import type { Store } from '../store/store.ts'
+
+const PATH = '/sendwright/v1/audit'
+const PAGE_SIZE = 100
+const PAGE_SIZE_MAX = 1000
+
+interface AuditFilter {
+  action: string | undefined
+  key_id: string | undefined
+  subject: string | undefined
+  after: Date | undefined
+  before: Date | undefined
+}
+
+interface AuditPage {
+  page: string
+  pivot: string | undefined
+  limit: number
+}
+
+/** GET /sendwright/v1/audit: newest first, `id` being the pivot of `next` and `previous`. */
+export function auditRoutes(store: Store, baseUrl: string): Operation[] {
+  return [
+    operation({
+      method: 'GET',
+      path: PATH,
+      id: 'listAudit',
+      tag: 'Audit log',
+      summary: 'List changes and sign-ins, newest first',
+      auth: { area: 'account', access: 'read' },
+      params: [
+        { name: 'action', type: 'string', description: 'Only this action, such as key.create' },
+        { name: 'key_id', type: 'string', description: 'Only changes by this key or session' },
+        { name: 'subject', type: 'string', description: 'Only changes of this, such as a domain' },
+        { name: 'after', type: 'date', description: 'Only changes at this time or later' },
+        { name: 'before', type: 'date', description: 'Only changes before this time' },
+        { name: 'limit', type: 'integer', description: 'Page size, 1 to 1000', default: PAGE_SIZE },
+        { name: 'page', type: 'string', description: 'first, next, previous or last' },
+        { name: 'id', type: 'string', description: 'Pivot of next and previous' },
+      ],
+      responses: { 200: { description: 'A page of changes' } },
+      async handler({ params, caller }) {
+        const limit = limitOf(params, { default: PAGE_SIZE, max: PAGE_SIZE_MAX, above: 'cut' })
+        const page = pageName(params)
+        const pivot = params.text('id')
+        const filter = filterOf(params)
+        const rows = await listAudit(store, caller.accountId, filter, { page, pivot, limit })
+        const paging = pivotPaging({
+          baseUrl,
+          path: PATH,
+          pivotName: 'id',
+          firstItem: rows.at(0)?.id,
+          lastItem: rows.at(-1)?.id,
+          pivot,
+          carry: {
+            limit,
+            action: filter.action,
+            key_id: filter.key_id,
+            subject: filter.subject,
+            after: params.text('after'),
+            before: params.text('before'),
+          },
+        })
+        return { items: rows.map(view), paging }
+      },
+    }),
+  ]
+}
+
+const filterOf = (params: Params): AuditFilter => ({
+  action: params.text('action'),
+  key_id: params.text('key_id'),
+  subject: params.text('subject'),
+  after: params.date('after'),
+  before: params.date('before'),
+})
+
+/** Each filter by equality has an index that ends in the id, and ids are in the order of time. */
+async function listAudit(
+  store: Store,
+  accountId: string,
+  { action, key_id, subject, after, before }: AuditFilter,
+  { page, pivot, limit }: AuditPage,
+): Promise<AuditRow[]> {
+  const backwards = page === 'last' || (page === 'previous' && pivot !== undefined)
+  let rows = store.db
+    .selectFrom('audit')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .orderBy('id', backwards ? 'asc' : 'desc')
+    .limit(limit)
+  if (action !== undefined) rows = rows.where('action', '=', action)
+  if (key_id !== undefined) rows = rows.where('key_id', '=', key_id)
+  if (subject !== undefined) rows = rows.where('subject', '=', subject)
+  if (after !== undefined) rows = rows.where('id', '>=', firstIdAt(after.getTime()))
+  if (before !== undefined) rows = rows.where('id', '<', firstIdAt(before.getTime()))
+  if (pivot !== undefined && page === 'next') rows = rows.where('id', '<', pivot)
+  if (pivot !== undefined && page === 'previous') rows = rows.where('id', '>', pivot)
+  const found = await rows.execute()
+  return backwards ? found.reverse() : found
+}
+
+const view = (row: AuditRow) => ({
+  id: row.id,
+  key_id: row.key_id,
+  parent_account_id: row.parent_account_id,
+  remote_address: row.remote_address,
+  request_id: row.request_id,
+  action: row.action,
+  subject: row.subject,
+  status: row.status,
+  detail: JSON.parse(row.detail_json) as unknown,
+  created_at: formatRfc3339(new Date(row.created_at)),
+})

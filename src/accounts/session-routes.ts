@@ -1,0 +1,71 @@
+/** Which browsers are signed in, and ending their sessions. */
+import type { Caller } from '../http/auth.ts'
+import { formatRfc3339 } from '../http/dates.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import type { SessionRow } from '../store/schema.ts'
+import type { Sessions } from './sessions.ts'
+
+const PATH = '/sendwright/v1/sessions'
+const TAG = 'Account'
+
+export function sessionRoutes(sessions: Sessions): Operation[] {
+  return [
+    operation({
+      method: 'GET',
+      path: PATH,
+      id: 'listSessions',
+      tag: TAG,
+      summary: 'List the browser sessions of the account, newest first',
+      auth: { area: 'keys', access: 'read' },
+      params: [],
+      responses: { 200: { description: 'Sessions without their secrets' } },
+      async handler({ caller }) {
+        const rows = await sessions.list(caller.accountId)
+        return { total_count: rows.length, items: rows.map((row) => sessionView(row, caller)) }
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: PATH,
+      id: 'endSessions',
+      tag: TAG,
+      summary: 'End all browser sessions of the account but the one that asks',
+      auth: { area: 'keys', access: 'write' },
+      params: [],
+      responses: { 200: { description: 'How many were ended' } },
+      async handler({ caller }) {
+        const count = await sessions.endAll(caller.accountId, ownSession(caller))
+        return { message: 'Sessions have been ended', count }
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: `${PATH}/{session_id}`,
+      id: 'endSession',
+      tag: TAG,
+      summary: 'End one browser session',
+      auth: { area: 'keys', access: 'write' },
+      params: [],
+      responses: { 200: { description: 'Ended' } },
+      async handler({ path, caller }) {
+        await sessions.end(caller.accountId, path.session_id)
+        return { message: 'Session has been ended' }
+      },
+    }),
+  ]
+}
+
+const ownSession = (caller: Caller) => (caller.kind === 'session' ? caller.keyId : null)
+
+function sessionView(row: SessionRow, caller: Caller): Record<string, unknown> {
+  return {
+    id: row.id,
+    key_id: row.key_id,
+    remote_address: row.remote_address,
+    user_agent: row.user_agent,
+    created_at: formatRfc3339(new Date(row.created_at)),
+    last_used_at: formatRfc3339(new Date(row.last_used_at)),
+    expires_at: formatRfc3339(new Date(row.expires_at)),
+    current: row.id === ownSession(caller),
+  }
+}

@@ -1,0 +1,148 @@
+/**
+ * JSON that somebody else wrote. `JSON.parse` builds whatever a text describes: four megabytes of `{},` become a
+ * million objects, and a reviver is called once for each. So the text is counted first, in one pass over its bytes
+ * that keeps nothing, and parsed only if what it describes is small enough.
+ */
+
+/** Why a text is refused, in words for whoever wrote it. */
+export class ForeignJsonError extends Error {}
+
+/**
+ * Values of one document: members, elements and what holds them. A batch has 1,000 recipients with up to 100 variables
+ * each, an upload 1,000 members of a list with as many. Parsing takes at most 80 ms then.
+ */
+export const JSON_VALUES_MAX = 100_000
+/** Names in the outermost object: ten times the recipients of a batch. Each of them is looked at by itself later on. */
+export const JSON_NAMES_MAX = 10_000
+/** Deeper than any template reaches into its variables (100). Everything that walks a document may recurse. */
+export const JSON_DEPTH_MAX = 128
+
+const QUOTE = 0x22
+const COMMA = 0x2c
+const COLON = 0x3a
+const OPEN_BRACKET = 0x5b
+const BACKSLASH = 0x5c
+const CLOSE_BRACKET = 0x5d
+const UNDERSCORE = 0x5f
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+
+const PROTO = '__proto__'
+const ESCAPE_LENGTH = '\\u005f'.length
+
+/** Counts what a JSON text describes, chunk by chunk. Whether the text is valid is for the parser to say. */
+export class JsonCount {
+  #values = 1
+  #names = 0
+  #depth = 0
+  #outermost = 0
+  #inString = false
+  #isEscaped = false
+  /** Of the last string: its first byte, whether it has an escape, and its length in bytes as written. */
+  #first = 0
+  #hasEscape = false
+  #length = 0
+  /** A member may be called `__proto__`, plainly or by escapes. */
+  mayNameProto = false
+
+  /** @throws ForeignJsonError as soon as there is too much of something */
+  add(bytes: Uint8Array): void {
+    let at = 0
+    while (at < bytes.length) {
+      if (this.#inString) at = this.#insideString(bytes, at)
+      else this.#outsideString(bytes[at++] as number)
+    }
+  }
+
+  /** Where the string ends, or the chunk. Most of most texts is strings: local variables make this five times as fast. */
+  #insideString(bytes: Uint8Array, start: number): number {
+    let at = start
+    let isEscaped = this.#isEscaped
+    if (this.#length === 0) this.#first = bytes[at] as number
+    for (; at < bytes.length; at++) {
+      const byte = bytes[at]
+      if (isEscaped) isEscaped = false
+      else if (byte === BACKSLASH) {
+        isEscaped = true
+        this.#hasEscape = true
+      } else if (byte === QUOTE) {
+        this.#inString = false
+        break
+      }
+    }
+    this.#isEscaped = isEscaped
+    this.#length += at - start
+    return this.#inString ? at : at + 1
+  }
+
+  #outsideString(byte: number): void {
+    switch (byte) {
+      case QUOTE:
+        this.#inString = true
+        this.#hasEscape = false
+        this.#length = 0
+        break
+      case COMMA:
+        this.#addValue()
+        break
+      case COLON:
+        this.#addName()
+        break
+      case OPEN_BRACE:
+      case OPEN_BRACKET:
+        if (this.#depth === 0) this.#outermost = byte
+        if (++this.#depth > JSON_DEPTH_MAX) throw new ForeignJsonError('nested too deeply')
+        this.#addValue()
+        break
+      case CLOSE_BRACE:
+      case CLOSE_BRACKET:
+        this.#depth--
+    }
+  }
+
+  #addValue(): void {
+    if (++this.#values > JSON_VALUES_MAX) throw new ForeignJsonError(`more than ${JSON_VALUES_MAX} values`)
+  }
+
+  /** The string before a colon is a name. */
+  #addName(): void {
+    if (this.#depth === 1 && this.#outermost === OPEN_BRACE && ++this.#names > JSON_NAMES_MAX) {
+      throw new ForeignJsonError(`more than ${JSON_NAMES_MAX} names`)
+    }
+    const isPlain = this.#length === PROTO.length && this.#first === UNDERSCORE
+    const isEscaped = this.#hasEscape && this.#length <= PROTO.length * ESCAPE_LENGTH
+    if (isPlain || isEscaped) this.mayNameProto = true
+  }
+}
+
+/**
+ * The value of a JSON text. Members called `__proto__` are left out: they are own properties here, but the first careless
+ * copy would make them a prototype.
+ * @throws ForeignJsonError
+ */
+export function parseForeignJson(text: string): unknown {
+  const count = new JsonCount()
+  count.add(Buffer.from(text))
+  return parseCounted(text, count)
+}
+
+/** The same for a text that was counted while it came in. @throws ForeignJsonError */
+export function parseCounted(text: string, count: JsonCount): unknown {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    throw new ForeignJsonError((error as Error).message, { cause: error })
+  }
+  if (count.mayNameProto) dropProto(value)
+  return value
+}
+
+/** No deeper than JSON_DEPTH_MAX. */
+function dropProto(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  if (!Array.isArray(value) && Object.hasOwn(value, PROTO)) {
+    delete (value as Record<string, unknown>)[PROTO]
+  }
+  for (const item of Object.values(value)) dropProto(item)
+}

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { ConfigError, readConfig } from './config.ts'
+
+const SECRET = 'pLanted-5ecret'
+
+/** Every setting that the source reads, by the name of its variable. */
+const SETTINGS = [
+  ...readFileSync(join(import.meta.dirname, 'config.ts'), 'utf8').matchAll(
+    /\b(?:setting|optional)(?:<[^(]*>)?\(\s*'([A-Z_]+)'/g,
+  ),
+].map((match) => `SENDWRIGHT_${match[1]}`)
+
+/** Ways to write a setting wrong that has a password in it. */
+const MISTAKES = [
+  `smtp://user:${SECRET}@relay.example:not-a-port`,
+  `smtps://user:${SECRET}@relay.example:465`,
+  `smtp:/user:${SECRET}@relay.example`,
+  `smtp://user:${SECRET}%@relay.example:25`,
+  `smtp://user:${SECRET}@relay.example/path`,
+  `smtp://user:${SECRET}`,
+  `smtp://${SECRET}:${SECRET}`,
+  `user:${SECRET}@relay.example:25`,
+  `${SECRET}@relay.example@:25`,
+  `postgres://user:${SECRET}@db.example:99999/x`,
+  `postgres://user:${SECRET}@[db/x`,
+  `mysql://user:${SECRET}@db.example/x`,
+  `https://user:${SECRET}@host.example:x/`,
+  `https://host.example/?token=${SECRET}`,
+  `https://user:"${SECRET}"@host.example"/`,
+  `line\nhttps://user:${SECRET}@host.example`,
+  `ok,https://user:${SECRET}@host.example`,
+]
+
+const faultsOf = (env: Record<string, string>): readonly string[] => {
+  try {
+    readConfig(env)
+    return []
+  } catch (error) {
+    assert.ok(error instanceof ConfigError)
+    return [error.message, ...error.faults]
+  }
+}
+
+test('the fault of a wrong setting never shows a password that stands in it', () => {
+  assert.ok(SETTINGS.length > 50, `${SETTINGS.length} settings were found`)
+  let faults = 0
+  for (const name of SETTINGS) {
+    for (const value of MISTAKES) {
+      for (const fault of faultsOf({ [name]: value })) {
+        faults++
+        assert.ok(!fault.includes(SECRET), `${name} set to ${value}: ${fault}`)
+      }
+    }
+  }
+  assert.ok(faults > SETTINGS.length * MISTAKES.length, `${faults} faults were looked at`)
+})
+
+test('secrets that are too short or have blanks are not shown', () => {
+  for (const name of [
+    'SENDWRIGHT_API_KEY',
+    'SENDWRIGHT_SECRET',
+    'SENDWRIGHT_DATABASE_URL',
+    'SENDWRIGHT_DELIVERY',
+  ])
+    for (const value of [SECRET.slice(0, 8), `${SECRET} ${SECRET} ${SECRET}`])
+      for (const fault of faultsOf({ [name]: value })) assert.ok(!fault.includes(value.slice(0, 8)), fault)
+})
+
+test('all other faults name the value, so that it can be found', () => {
+  assert.match(faultsOf({ SENDWRIGHT_PORT: '70000' })[0] ?? '', /"70000" is not a port/)
+  assert.match(faultsOf({ SENDWRIGHT_PUBLIC_URL: 'ftp://a.example:21' })[0] ?? '', /"ftp:\/\/a\.example:21"/)
+  assert.match(faultsOf({ SENDWRIGHT_ALLOW_NETWORKS: '10.0.0.0/8,x' })[0] ?? '', /"x" is not a network/)
+  assert.match(faultsOf({ SENDWRIGHT_IPS: '192.0.2.1=own' })[0] ?? '', /"192\.0\.2\.1=own"/)
+})
+
+test('settings that are on or off take the same words, in any case', () => {
+  for (const [words, on] of [
+    [['yes', 'true', 'on', '1', 'YES', 'True'], true],
+    [['no', 'false', 'off', '0', 'No', 'OFF'], false],
+  ] as const) {
+    for (const word of words) {
+      const config = readConfig({
+        SENDWRIGHT_TRACKING_TLS_EXTERNAL: word,
+        SENDWRIGHT_WEBHOOK_RETRY_DELIVERED: word,
+        SENDWRIGHT_SMTP_AUTH_WITHOUT_TLS: word,
+      })
+      assert.equal(config.trackingTlsExternal, on, word)
+      assert.equal(config.webhookRetryDelivered, on, word)
+      assert.equal(config.smtpAuthWithoutTls, on ? 'anyone' : 'nobody', word)
+    }
+  }
+  assert.throws(
+    () => readConfig({ SENDWRIGHT_TRACKING_TLS_EXTERNAL: 'maybe' }),
+    (error: unknown) => error instanceof ConfigError && /"maybe" is neither yes nor no/.test(error.message),
+  )
+})

@@ -1,0 +1,216 @@
+/**
+ * What the audit log keeps of a call, decided from the operation and the request alone (decision 51).
+ *
+ * Every operation that changes something is recorded unless it says otherwise, so that a new one cannot be forgotten.
+ * Values are left out unless they are harmless by their form (numbers, switches, dates, words of a fixed list) or named
+ * in `given`, so that a new parameter with a secret cannot be forgotten either.
+ */
+import type { Caller } from './auth.ts'
+import { parseDate } from './dates.ts'
+import type { Operation, ParamDoc } from './operation.ts'
+import { pathNames } from './operation.ts'
+import { booleanOf, isPlainObject, type Params } from './params.ts'
+import { Reply } from './reply.ts'
+
+export type AuditRule =
+  /** Not recorded; the text says why, for the reader and the test over all operations. */
+  | { exempt: string }
+  /** The operation writes its rows itself: with its change in one transaction, or because its caller is known late. */
+  | { by: 'operation' }
+  | RecordedCall
+
+export interface RecordedCall {
+  /** `<thing>.<verb>`; default: of the operation's id, `createDomainKey` being `domain-key.create`. */
+  action?: string
+  /** Parameters that name what is changed, after the parts of the path. */
+  subject?: readonly string[]
+  /** Text and JSON parameters whose values are kept. URLs lose user info and query. */
+  given?: readonly string[]
+  /** Texts and numbers of the answer that name or count what was made, such as `key.id`. */
+  made?: readonly string[]
+}
+
+export interface AuditEntry {
+  caller: Caller
+  remoteAddress: string
+  requestId: string
+  action: string
+  subject: string
+  given: Readonly<Record<string, unknown>>
+}
+
+export interface AuditOutcome {
+  /** Of the answer. */
+  status: number
+  made: Readonly<Record<string, string | number>>
+}
+
+/** Handed in by the accounts area. */
+export interface AuditLog {
+  /**
+   * Commits the row of a change that is about to be made. What it resolves notes the outcome and never rejects: the
+   * change is made by then.
+   * @throws as the store does; then nothing may be changed
+   */
+  open(entry: AuditEntry): Promise<(outcome: AuditOutcome) => Promise<void>>
+}
+
+/** Values of one parameter that are kept. */
+const VALUES_MAX = 20
+const VALUE_LENGTH_MAX = 256
+const NAME_LENGTH_MAX = 64
+/** Longer URLs are not parsed; the operations refuse them as well. */
+const URL_LENGTH_MAX = 8 * 1024
+const SUBJECT_LENGTH_MAX = 512
+/** Stands where something was given whose value is not kept. */
+export const NOT_RECORDED = '(not recorded)'
+
+/** Whether a call of the operation is a change, or reads only. */
+export function isWriting({ method, auth, audit }: Operation): boolean {
+  if (audit !== undefined) return !('exempt' in audit)
+  return method !== 'GET' && !(auth !== 'public' && auth.access === 'read')
+}
+
+/** How calls of an operation are recorded around its handler; null: not at all, or by the operation itself. */
+export function recordedCall(spec: Operation): RecordedCall | null {
+  const { audit } = spec
+  if (!isWriting(spec) || spec.auth === 'public') return null
+  if (audit === undefined) return EVERYTHING_BY_DEFAULT
+  return 'by' in audit || 'exempt' in audit ? null : audit
+}
+
+const EVERYTHING_BY_DEFAULT: RecordedCall = {}
+
+/** For the machine description: whether calls are in the audit log, and if not, why; null for a plain GET. */
+export function auditNote(spec: Operation): { recorded: boolean; reason?: string } | null {
+  if (spec.audit !== undefined && 'exempt' in spec.audit)
+    return { recorded: false, reason: spec.audit.exempt }
+  if (isWriting(spec)) return { recorded: true }
+  return spec.method === 'GET' ? null : { recorded: false, reason: 'reads only' }
+}
+
+/** `createDomainKey`: `domain-key.create`; the verb comes first in every id. */
+export function actionOf(operationId: string): string {
+  const [verb = '', ...thing] = operationId
+    .replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+    .split(' ')
+  return thing.length === 0 ? verb : `${thing.join('-')}.${verb}`
+}
+
+/** What stands in the log before the handler runs. */
+export function entryOf(
+  spec: Operation,
+  call: RecordedCall,
+  request: {
+    caller: Caller
+    params: Params
+    path: Readonly<Record<string, string>>
+    remoteAddress: string
+    requestId: string
+  },
+): AuditEntry {
+  const { caller, params, path, remoteAddress, requestId } = request
+  const parts = pathNames(spec.path).map((name) => path[name] ?? '')
+  const named = (call.subject ?? []).map((name) => params.text(name) ?? '')
+  return {
+    caller,
+    remoteAddress,
+    requestId,
+    action: call.action ?? actionOf(spec.id),
+    subject: subjectOf([...parts, ...named]),
+    given: givenValues(spec, call, params),
+  }
+}
+
+/** PostgreSQL holds no NUL in text. */
+const subjectOf = (parts: readonly string[]) =>
+  parts.map(withoutUrlSecrets).join('/').slice(0, SUBJECT_LENGTH_MAX).replaceAll('\0', '\uFFFD')
+
+/** What is added to it with the answer. */
+export function outcomeOf(call: RecordedCall, result: object): AuditOutcome {
+  const isReply = result instanceof Reply
+  const body = isReply ? (result.content.kind === 'json' ? result.content.body : null) : result
+  const made: Record<string, string | number> = {}
+  for (const name of call.made ?? []) {
+    const value = memberAt(body, name)
+    if (typeof value === 'number') made[name] = value
+    else if (typeof value === 'string') made[name] = value.slice(0, VALUE_LENGTH_MAX)
+  }
+  return { status: isReply ? result.status : 200, made }
+}
+
+function memberAt(body: unknown, name: string): unknown {
+  return name
+    .split('.')
+    .reduce<unknown>(
+      (value, part) => (isPlainObject(value) && Object.hasOwn(value, part) ? value[part] : undefined),
+      body,
+    )
+}
+
+/** Only what the operation knows is named: a name of the caller's own could be a secret itself. */
+function givenValues(spec: Operation, call: RecordedCall, params: Params): Record<string, unknown> {
+  const documented = new Map(spec.params.map((param) => [param.name, param]))
+  const kept = new Set(call.given)
+  const given: Record<string, unknown> = {}
+  for (const name of params.names()) {
+    const param = documented.get(name)
+    if (kept.has(name)) given[name] = keptValue(params, name)
+    else if (param !== undefined) given[name] = plainValue(param, params)
+  }
+  for (const { name, type } of spec.params)
+    if (type === 'file' && params.files(name).length > 0) given[name] = NOT_RECORDED
+  return given
+}
+
+function keptValue(params: Params, name: string): unknown {
+  const value = params.value(name)
+  if (typeof value === 'number' || typeof value === 'boolean') return value
+  if (isPlainObject(value)) return keptMembers(value)
+  const texts = params.texts(name).slice(0, VALUES_MAX).map(keptText)
+  return texts.length > 1 ? texts : (texts[0] ?? '')
+}
+
+/** Of a JSON object its plain members; what lies deeper could be of any size. */
+function keptMembers(object: Record<string, unknown>): Record<string, unknown> {
+  const kept: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(object).slice(0, VALUES_MAX)) {
+    const isPlain = typeof value === 'number' || typeof value === 'boolean'
+    kept[name.slice(0, NAME_LENGTH_MAX)] =
+      typeof value === 'string' ? keptText(value) : isPlain ? value : NOT_RECORDED
+  }
+  return kept
+}
+
+const keptText = (text: string) => withoutUrlSecrets(text).slice(0, VALUE_LENGTH_MAX)
+
+/** The value of a parameter whose form leaves no room for a secret, if it has that form. */
+function plainValue(param: ParamDoc, params: Params): unknown {
+  const texts = params.texts(param.name).slice(0, VALUES_MAX)
+  if (!texts.every((text) => hasPlainForm(param, text))) return NOT_RECORDED
+  return texts.length > 1 ? texts : (texts[0] ?? '')
+}
+
+function hasPlainForm({ type, values }: ParamDoc, text: string): boolean {
+  switch (type) {
+    case 'boolean':
+      return booleanOf(text) !== undefined
+    case 'integer':
+    case 'number':
+      return /^-?\d{1,15}(\.\d{1,6})?$/.test(text)
+    case 'date':
+      return parseDate(text) !== undefined
+    default:
+      return values?.includes(text) === true
+  }
+}
+
+const URL_LIKE = /^[a-z][a-z0-9+.-]*:\/\//i
+
+/** A URL without user info, query and fragment, which may hold passwords and tokens; any other text as it is. */
+export function withoutUrlSecrets(text: string): string {
+  if (!URL_LIKE.test(text)) return text
+  if (text.length > URL_LENGTH_MAX || !URL.canParse(text)) return NOT_RECORDED
+  const { protocol, host, pathname } = new URL(text)
+  return `${protocol}//${host}${pathname}`
+}

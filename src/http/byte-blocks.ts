@@ -1,0 +1,48 @@
+/** Bytes that come piece by piece and are wanted as a whole. */
+
+/** A client that sends byte by byte would fill memory with the pieces: each costs some hundred bytes of its own. */
+const BLOCK_BYTES = 64 * 1024
+
+/** Copies what it is given into blocks. */
+export class ByteBlocks {
+  #full: Buffer[] = []
+  #block: Buffer = EMPTY
+  #used = 0
+  #sizeBytes = 0
+
+  get sizeBytes(): number {
+    return this.#sizeBytes
+  }
+
+  add(bytes: Uint8Array): void {
+    this.#sizeBytes += bytes.byteLength
+    for (let at = 0; at < bytes.byteLength; ) {
+      if (this.#used === this.#block.byteLength) this.#begin(bytes.byteLength - at)
+      const part = bytes.subarray(at, at + this.#block.byteLength - this.#used)
+      this.#block.set(part, this.#used)
+      this.#used += part.byteLength
+      at += part.byteLength
+    }
+  }
+
+  /** Everything so far in one piece; nothing is left behind. */
+  take(): Buffer {
+    const last = this.#block.subarray(0, this.#used)
+    const whole = this.#full.length === 0 ? last : Buffer.concat([...this.#full, last])
+    this.#full = []
+    this.#block = EMPTY
+    this.#used = 0
+    this.#sizeBytes = 0
+    return whole
+  }
+
+  /** The first block is as large as the first piece, which is often the only one. */
+  #begin(sizeBytes: number): void {
+    if (this.#block.byteLength > 0) this.#full.push(this.#block)
+    const isFirst = this.#block.byteLength === 0
+    this.#block = Buffer.allocUnsafeSlow(isFirst ? sizeBytes : BLOCK_BYTES)
+    this.#used = 0
+  }
+}
+
+const EMPTY = Buffer.alloc(0)

@@ -1,0 +1,77 @@
+/**
+ * Answers that are the same for everybody for as long as the process runs. Their bytes, plain and compressed, are
+ * made once and shared with the thread that speaks HTTP, so that a thousand of them under way take no more memory
+ * than one.
+ */
+import { createHash } from 'node:crypto'
+import { sharedBytes } from '../base/shared-bytes.ts'
+import type { Exchange } from './exchange.ts'
+
+export interface FixedAnswer {
+  headers: Readonly<Record<string, string>>
+  /** In the order in which they are preferred; the plain one is the last. */
+  forms: readonly Form[]
+}
+
+interface Form {
+  coding: Coding
+  bytes: Buffer
+  etag: string
+}
+
+type Coding = 'br' | 'gzip' | 'identity'
+
+/** In this order of preference: the first two where they are at hand. */
+export interface Compressed {
+  br?: Uint8Array
+  gzip?: Uint8Array
+}
+
+export function fixedAnswer(
+  bytes: Uint8Array,
+  headers: Readonly<Record<string, string>>,
+  { br, gzip }: Compressed = {},
+): FixedAnswer {
+  const digest = createHash('sha256').update(bytes).digest('base64url').slice(0, 22)
+  const forms: Form[] = []
+  if (br) forms.push({ coding: 'br', bytes: sharedBytes(br), etag: `"${digest}-br"` })
+  if (gzip) forms.push({ coding: 'gzip', bytes: sharedBytes(gzip), etag: `"${digest}-gzip"` })
+  // A strong validator names one sequence of bytes, so that each form has its own (RFC 9110 §8.8.1).
+  forms.push({ coding: 'identity', bytes: sharedBytes(bytes), etag: `"${digest}"` })
+  return { headers: { ...headers, vary: 'Accept-Encoding' }, forms }
+}
+
+/** Answers in the form that the client takes, or with 304 if it has any of them. */
+export function sendFixed({ headers, forms }: FixedAnswer, exchange: Exchange): void {
+  const acceptable = codingsOf(String(exchange.headers['accept-encoding'] ?? ''))
+  const form = forms.find(({ coding }) => coding === 'identity' || acceptable(coding)) as Form
+  exchange.setHeaders(headers)
+  exchange.setHeader('etag', form.etag)
+  const known = exchange.headers['if-none-match']
+  if (known !== undefined && forms.some(({ etag }) => names(known, etag))) {
+    exchange.status = 304
+    exchange.send(undefined)
+    return
+  }
+  if (form.coding !== 'identity') exchange.setHeader('content-encoding', form.coding)
+  exchange.send(form.bytes)
+}
+
+/** RFC 9110 §12.5.3. Without a weight for it, or for `*`, a coding is not taken. */
+function codingsOf(acceptEncoding: string): (coding: Coding) => boolean {
+  const weights = new Map<string, number>()
+  for (const item of acceptEncoding.toLowerCase().split(',')) {
+    const [coding = '', weight] = item.split(';', 2)
+    const value = /^\s*q\s*=\s*([\d.]+)\s*$/.exec(weight ?? 'q=1')?.[1]
+    weights.set(coding.trim(), Number(value ?? 0))
+  }
+  return (coding) => (weights.get(coding) ?? weights.get('*') ?? 0) > 0
+}
+
+/** `If-None-Match` with the weak comparison, RFC 9110 §13.1.2. No etag of ours holds a comma. */
+function names(ifNoneMatch: string, etag: string): boolean {
+  return ifNoneMatch.split(',').some((item) => {
+    const one = item.trim()
+    return one === '*' || one === etag || one === `W/${etag}`
+  })
+}

@@ -1,0 +1,261 @@
+/**
+ * Makes a message fit for where it could not go as it is: without bytes above 127, for a server without 8BITMIME (RFC 6152
+ * §3), or without lines over 998 bytes (RFC 5322 §2.1.1).
+ *
+ * 1. The body is looked through once: which contents need it, and whether something between them does.
+ * 2. A content that needs it is transfer-encoded: text as quoted-printable or base64, a message within it by these same
+ *    rules (RFC 2046 §5.2.1 allows no encoding of it), anything else as base64. Decoded it is what it was.
+ * 3. Header fields of parts, and what readers never see, are written anew where they need it.
+ *
+ * All other bytes stay. Nothing within multipart/signed or multipart/encrypted changes: what only has long lines then
+ * keeps them, what has 8-bit bytes cannot be made fit.
+ */
+import { isAscii } from 'node:buffer'
+import {
+  type Chunk,
+  chunkSize,
+  type LazyChunk,
+  readChunk,
+  readChunks,
+  scanChunks,
+  sliceChunk,
+} from '../base/mime-message.ts'
+import { headerField, parameterField } from './header.ts'
+import { readStructured } from './parameters.ts'
+import { type InspectedBody, inspectBody, type MimeLeaf } from './part-map.ts'
+import { MimeSyntaxError, type RawHeader, splitMessage, unfoldedValue } from './split.ts'
+import {
+  decodeContent,
+  encodeBase64Chunk,
+  encodeEightBit,
+  LINE_MAX,
+  type TransferEncoding,
+  toCrlf,
+} from './transfer-encoding.ts'
+
+export type Need = 'seven-bit' | 'short-lines'
+
+export interface Fit {
+  /** Content fields to stand in place of the message's own; null: those are right. */
+  fields: string[] | null
+  body: Chunk[]
+  /** False: it was fit as it was. */
+  changed: boolean
+}
+
+/** Texts up to this size are encoded in memory, as the shorter of two encodings; larger ones as base64 while they are read. */
+const TEXT_IN_MEMORY_MAX = 1024 * 1024
+/** Each piece of a body that is read when needed is looked for from its beginning: with more parts it is read once, whole. */
+const LAZY_PIECES_MAX = 16
+/** Header of a message within the message, as splitMessage takes it. */
+const HEAD_BYTES_MAX = 1_048_576 + 65_536
+/** Messages within messages; mail programs make two. */
+const NESTED_MAX = 10
+
+const NOT_ASCII = /[^\x00-\x7f]/
+const ENCODING_FIELD = /^content-transfer-encoding$/i
+const CONTENT_FIELD = /^content-(?:type|transfer-encoding)$/i
+const IDENTITY = new Set(['7bit', '8bit', 'binary'])
+const KNOWN_ENCODINGS = new Set([...IDENTITY, 'quoted-printable', 'base64'])
+
+/**
+ * `headers`: the message's own, of which only the content fields are looked at. Null: it may not be changed as it would have to.
+ * @throws MimeSyntaxError over 1,000 parts or 20 levels; what reading a lazy chunk throws
+ */
+export async function makeFit(
+  headers: readonly RawHeader[],
+  body: readonly Chunk[],
+  need: Need,
+  nested = 0,
+): Promise<Fit | null> {
+  let whole = joined(body)
+  const found = await inspectBody(headers, whole)
+  const needy = found.leaves.filter((leaf) => needs(found, leaf, need))
+  const { eightBit, longLine } = found.outside
+  if (needy.length === 0 && !(need === 'seven-bit' ? eightBit : longLine))
+    return { fields: null, body: [...body], changed: false }
+  if (found.leaves.length > LAZY_PIECES_MAX) whole = await readChunk(whole)
+  const encoded = new Map<MimeLeaf, Encoded>()
+  for (const leaf of needy) {
+    const content = await encodeLeaf(leaf, sliceChunk(whole, leaf.start, leaf.end), need, nested)
+    if (content) encoded.set(leaf, content)
+    else if (need === 'seven-bit') return null
+  }
+  const writer = new Writer(whole, need)
+  let fields = topFields(headers, need)
+  for (const leaf of found.leaves) {
+    const content = encoded.get(leaf) ?? null
+    if (leaf.headerStart < 0 && content) fields = contentFields(headers, content.encoding, need)
+    if (!(await writer.part(leaf, content))) return null
+  }
+  if (!(await writer.between(chunkSize(whole)))) return null
+  return { fields, body: writer.chunks, changed: true }
+}
+
+/** Writes the body anew, from its beginning to its end. */
+class Writer {
+  readonly chunks: Chunk[] = []
+  readonly #whole: Chunk
+  readonly #need: Need
+  #at = 0
+  /** The part before is sealed, and so is what follows it up to the next one. */
+  #sealed = false
+
+  constructor(whole: Chunk, need: Need) {
+    this.#whole = whole
+    this.#need = need
+  }
+
+  /** False: it cannot be made fit. */
+  async part(leaf: MimeLeaf, content: Encoded | null): Promise<boolean> {
+    this.#sealed ||= leaf.sealed === true
+    if (leaf.headerStart >= 0) {
+      if (!(await this.between(leaf.headerStart))) return false
+      const given = await readChunk(sliceChunk(this.#whole, leaf.headerStart, leaf.start))
+      if (leaf.sealed && this.#need === 'seven-bit' && !isAscii(given)) return false
+      const isFit = this.#need === 'seven-bit' ? isAscii(given) : !leaf.longLine
+      const keeps = leaf.sealed || (content === null && isFit)
+      this.chunks.push(keeps ? given : partHead(given, content?.encoding ?? null, this.#need))
+    }
+    this.#sealed = leaf.sealed === true
+    if (content) this.chunks.push(...content.chunks)
+    else if (leaf.end > leaf.start) this.chunks.push(sliceChunk(this.#whole, leaf.start, leaf.end))
+    this.#at = leaf.end
+    return true
+  }
+
+  /** What lies before a place and belongs to no part. False: it cannot be made fit. */
+  async between(end: number): Promise<boolean> {
+    if (end <= this.#at) return true
+    const given = await readChunk(sliceChunk(this.#whole, this.#at, end))
+    const fit = this.#sealed ? sealed(given, this.#need) : between(given, this.#need)
+    if (fit === null) return false
+    this.chunks.push(fit)
+    this.#at = end
+    return true
+  }
+}
+
+const sealed = (bytes: Buffer, need: Need) => (need === 'short-lines' || isAscii(bytes) ? bytes : null)
+
+function needs({ eightBit }: InspectedBody, leaf: MimeLeaf, need: Need): boolean {
+  return need === 'seven-bit' ? eightBit.has(leaf) : leaf.longLine === true && leaf.sealed !== true
+}
+
+interface Encoded {
+  encoding: TransferEncoding
+  chunks: Chunk[]
+}
+
+/** Null: it may not be encoded. */
+async function encodeLeaf(
+  leaf: MimeLeaf,
+  content: Chunk,
+  need: Need,
+  nested: number,
+): Promise<Encoded | null> {
+  const { type, encoding } = leaf
+  if (leaf.sealed || !KNOWN_ENCODINGS.has(encoding)) return null
+  if (type.startsWith('message/') && IDENTITY.has(encoding)) {
+    if (type !== 'message/rfc822' && type !== 'message/global') return encodeOther(type, content)
+    return nested < NESTED_MAX ? encodeMessage(content, need, nested + 1) : null
+  }
+  if (type.startsWith('multipart/')) return null
+  if (!IDENTITY.has(encoding)) {
+    const decoded = Buffer.from(decodeContent(await readChunk(content), encoding))
+    return type.startsWith('text/') ? asText(decoded) : base64(decoded)
+  }
+  if (!type.startsWith('text/') || chunkSize(content) > TEXT_IN_MEMORY_MAX) return base64(content)
+  const text = (await readChunk(content)).toString('latin1')
+  return asText(Buffer.from(toCrlf(text), 'latin1'))
+}
+
+const base64 = (content: Chunk): Encoded => ({ encoding: 'base64', chunks: [encodeBase64Chunk(content)] })
+
+function asText(bytes: Buffer): Encoded {
+  const { encoding, content } = encodeEightBit(bytes)
+  return { encoding, chunks: [content] }
+}
+
+/** Reports are text in lines (RFC 3464); fragments and references cannot be encoded (RFC 2046 §5.2.2, §5.2.3). */
+function encodeOther(type: string, content: Chunk): Encoded | null {
+  return type === 'message/partial' || type === 'message/external-body' ? null : base64(content)
+}
+
+async function encodeMessage(content: Chunk, need: Need, nested: number): Promise<Encoded | null> {
+  try {
+    return await fitMessage(content, need, nested)
+  } catch (error) {
+    if (error instanceof MimeSyntaxError) return null
+    throw error
+  }
+}
+
+/** @throws MimeSyntaxError */
+async function fitMessage(content: Chunk, need: Need, nested: number): Promise<Encoded | null> {
+  const head = await readChunk(sliceChunk(content, 0, Math.min(chunkSize(content), HEAD_BYTES_MAX)))
+  const { headers, bodyOffset } = splitMessage(head)
+  const inner = await makeFit(headers, [sliceChunk(content, bodyOffset, chunkSize(content))], need, nested)
+  if (!inner) return null
+  const kept = inner.fields ? headers.filter(({ name }) => !CONTENT_FIELD.test(name)) : headers
+  const fields = [...kept.map((header) => fitField(header, need)), ...(inner.fields ?? [])]
+  return { encoding: '7bit', chunks: [Buffer.from(`${fields.join('\r\n')}\r\n\r\n`), ...inner.body] }
+}
+
+/** Of a multipart: its label, when its parts have no 8-bit bytes any more. Null: the fields are right. */
+function topFields(headers: readonly RawHeader[], need: Need): string[] | null {
+  const label = headers.find(({ name }) => ENCODING_FIELD.test(name))
+  if (need !== 'seven-bit' || !label || !/^(?:8bit|binary)$/i.test(label.value)) return null
+  return contentFields(headers, '7bit', need)
+}
+
+function contentFields(headers: readonly RawHeader[], encoding: TransferEncoding, need: Need): string[] {
+  const types = headers.filter(({ name }) => CONTENT_FIELD.test(name) && !ENCODING_FIELD.test(name))
+  return [...types.map((header) => fitField(header, need)), `Content-Transfer-Encoding: ${encoding}`]
+}
+
+/** The header of a part with the empty line behind it; `encoding` null: that of the part stays. */
+function partHead(given: Buffer, encoding: TransferEncoding | null, need: Need): Buffer {
+  const { headers } = splitMessage(given)
+  const kept = encoding === null ? headers : headers.filter(({ name }) => !ENCODING_FIELD.test(name))
+  const fields = kept.map((header) => fitField(header, need))
+  if (encoding !== null) fields.push(`Content-Transfer-Encoding: ${encoding}`)
+  return Buffer.from(`${fields.map((field) => `${field}\r\n`).join('')}\r\n`)
+}
+
+/** A field as it stands, or written anew if it has what is not wanted. */
+function fitField({ name, raw, value }: RawHeader, need: Need): string {
+  const isLong = raw.split('\r\n').some((line) => Buffer.byteLength(line) > LINE_MAX)
+  if (!isLong && (need === 'short-lines' || !NOT_ASCII.test(raw))) return raw
+  if (!/^content-(?:type|disposition)$/i.test(name)) return headerField(name, value)
+  const { value: kind, parameters } = readStructured(unfoldedValue(raw))
+  // A type or a parameter's name with such bytes means nothing to anybody.
+  return parameterField(name, kind, [...parameters]).replace(/[^\x00-\x7f]/g, '?')
+}
+
+/** Preambles, epilogues, delimiters, headers of multiparts. Null: a delimiter has bytes that cannot be replaced. */
+function between(bytes: Buffer, need: Need): Buffer | null {
+  const lines = bytes.toString('latin1').split(/(?<=\n)/)
+  const fit = lines.map((line) => {
+    if (need === 'short-lines') return line.length > LINE_MAX + 2 ? folded(line) : line
+    if (!NOT_ASCII.test(line))
+      return line.replace(/^(content-transfer-encoding:[ \t]*)(?:8bit|binary)\b/i, '$17bit')
+    return line.startsWith('--') ? null : line.replace(/[\x80-\xff]/g, '?')
+  })
+  return fit.includes(null) ? null : Buffer.from(fit.join(''), 'latin1')
+}
+
+/** Breaks a line at its blanks, where a field may be folded. One without a blank stays. */
+const folded = (line: string): string => line.replace(/([^\r\n]{1,900})(?=[ \t][^\r\n])/g, '$1\r\n')
+
+function joined(body: readonly Chunk[]): Chunk {
+  const [only] = body
+  if (only && body.length === 1) return only
+  if (body.every((chunk) => chunk instanceof Uint8Array)) return Buffer.concat(body)
+  const whole: LazyChunk = {
+    sizeBytes: body.reduce((sum, chunk) => sum + chunkSize(chunk), 0),
+    open: () => readChunks(body),
+    openScratch: () => scanChunks(body),
+  }
+  return whole
+}

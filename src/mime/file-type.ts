@@ -1,0 +1,15 @@
+/** Media types of files by their names, for senders that do not say: the table is the one of mime-db. */
+import mime from 'mime'
+
+const UNKNOWN_TYPE = 'application/octet-stream'
+
+/**
+ * The media type of an attached file. What the sender says stands, unless it says nothing (null) or only that the file
+ * is bytes, `application/octet-stream`: then the extension of its name decides.
+ * @returns lower case, without parameters; `application/octet-stream` for an extension that nobody knows
+ */
+export function fileType(given: string | null, filename: string): string {
+  if (given !== null && given !== UNKNOWN_TYPE) return given
+  // Without a dot the library would take the whole name for an extension.
+  return (filename.includes('.') && mime.getType(filename)) || UNKNOWN_TYPE
+}

@@ -1,0 +1,93 @@
+/**
+ * The data folder holds mail, credentials and the sealing secret: only the service's own user may read it. New files
+ * are private by the process's umask; what an earlier start or an operator's copy left open is mended at the start
+ * where the file is ours, and named where it is not.
+ *
+ * The data folder itself is never changed, as an operator may share it with a group on purpose. What lies in it is
+ * private either way, so access to the folder shows names only; write access lets others replace files.
+ */
+import type { Stats } from 'node:fs'
+import { chmod, lstat, readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** Read, write and execute for group and others. */
+const OTHERS_BITS = 0o077
+/** The same for others than the group. */
+const EVERYONE_BITS = 0o007
+/** Write for group and others. */
+const OTHERS_WRITE_BITS = 0o022
+const FILE_MODE = 0o600
+const FOLDER_MODE = 0o700
+/** Files and folders that the service makes directly in the data folder, with those that SQLite adds to them. */
+const OWN_NAMES = /^(?:secret|(?:sendwright|lock)\.db(?:-\w+)?|blobs|spool|tls)$/
+/** For the umask of the process: no access for group and others. */
+export const PRIVATE_UMASK = OTHERS_BITS
+
+export interface ExposedFile {
+  path: string
+  isFolder: boolean
+  /** Permission bits only. */
+  mode: number
+  /** The user of this process owns it. */
+  isOurs: boolean
+  /** Others may write, not only read. */
+  isWritable: boolean
+}
+
+/**
+ * The data folder and what the service keeps directly in it, as far as group or others have access. Subfolders count as
+ * a whole: nobody reaches a file below a private folder. Empty where the system knows no such modes, or no such folder.
+ */
+export async function exposedFiles(folder: string): Promise<ExposedFile[]> {
+  if (process.geteuid === undefined) return []
+  const names = await readdir(folder).catch(() => [])
+  const paths = names.filter((name) => OWN_NAMES.test(name)).map((name) => join(folder, name))
+  const found = await Promise.all([`${folder}/.`, ...paths].map(examine))
+  return found.filter((file) => file !== null)
+}
+
+async function examine(path: string): Promise<ExposedFile | null> {
+  const stats = await lstat(path).catch(() => null)
+  // A link's own mode means nothing, and changing what it leads to is not ours to do.
+  if (stats === null || stats.isSymbolicLink() || (stats.mode & OTHERS_BITS) === 0) return null
+  return describe(path.replace(/\/\.$/, ''), stats)
+}
+
+const describe = (path: string, stats: Stats): ExposedFile => ({
+  path,
+  isFolder: stats.isDirectory(),
+  mode: stats.mode & 0o7777,
+  isOurs: stats.uid === process.geteuid?.(),
+  isWritable: (stats.mode & OTHERS_WRITE_BITS) !== 0,
+})
+
+/** Takes the access of group and others away from our own files; resolves those that are still exposed. */
+export async function makePrivate(folder: string): Promise<{ mended: ExposedFile[]; left: ExposedFile[] }> {
+  const mended: ExposedFile[] = []
+  for (const file of await exposedFiles(folder)) {
+    if (!file.isOurs || file.path === folder) continue
+    const changed = await chmod(file.path, file.isFolder ? FOLDER_MODE : FILE_MODE).then(
+      () => true,
+      () => false,
+    )
+    if (changed) mended.push(file)
+  }
+  return { mended, left: await exposedFiles(folder) }
+}
+
+/** One sentence for a person: which file, its mode, and what to do. */
+export function exposureSentence({ path, isFolder, mode, isOurs }: ExposedFile): string {
+  const what = isFolder ? `chmod 700 ${path}` : `chmod 600 ${path}`
+  const owner = isOurs ? '' : ' as its owner'
+  return `${path} is open to other users of this machine (mode ${mode.toString(8).padStart(4, '0')}): run "${what}"${owner}.`
+}
+
+/**
+ * A file outside the data folder that every user can read or change; null if they cannot, or it is not there. Group
+ * access is fine: a certificate's key is often shared with one.
+ */
+export async function readableByAll(path: string): Promise<ExposedFile | null> {
+  const stats = await stat(path).catch(() => null)
+  if (stats === null || (stats.mode & EVERYONE_BITS) === 0) return null
+  return describe(path, stats)
+}

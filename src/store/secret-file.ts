@@ -1,0 +1,39 @@
+/** The sealing secret: configured, or in a file of the data folder that the first start makes. */
+import { randomBytes } from 'node:crypto'
+import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { SECRET_FILE } from './data-folder.ts'
+
+const SECRET_BYTES = 32
+
+export const secretFile = (dataFolder: string): string => join(dataFolder, SECRET_FILE)
+
+/** The secret does not fit what is stored, or cannot be had. The message is for the operator: whole sentences. */
+export class SecretFault extends Error {}
+
+/** The configured secret or the one in the data folder; null if there is none. @throws SecretFault */
+export function readSecret(configured: string | null, dataFolder: string): string | null {
+  if (configured) return configured
+  const file = secretFile(dataFolder)
+  try {
+    // An empty file is what a full disk leaves behind.
+    return readFileSync(file, 'utf8').trim() || null
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return null
+    throw new SecretFault(`Cannot read the sealing secret in "${file}": ${message}.`, { cause: error })
+  }
+}
+
+/** Makes a secret and keeps it in the data folder, mode 0600, synced with its folder. */
+export function makeSecret(dataFolder: string): string {
+  mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
+  const file = secretFile(dataFolder)
+  const secret = randomBytes(SECRET_BYTES).toString('base64url')
+  writeFileSync(file, `${secret}\n`, { mode: 0o600, flush: true })
+  chmodSync(file, 0o600)
+  const folder = openSync(dirname(file), 'r')
+  fsyncSync(folder)
+  closeSync(folder)
+  return secret
+}

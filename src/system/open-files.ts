@@ -1,0 +1,44 @@
+/**
+ * The limit of open files: every connection, database file and attachment being read takes one of them. Node raises it
+ * to the hard limit at its start, which is therefore what counts.
+ */
+import { readdir, readFile } from 'node:fs/promises'
+import type { Config } from '../config.ts'
+import { IDLE_CONNECTIONS_MAX } from '../delivery/connection-pool.ts'
+import { ATTEMPTS_AT_ONCE_MAX } from '../delivery/engine.ts'
+import { OPEN_QUERIES_MAX } from '../dns/resolver.ts'
+import { HTTP_CONNECTIONS_MAX } from '../http/admission.ts'
+import { SMTP_CONNECTIONS_MAX } from '../inbound/listener.ts'
+
+/** Node itself, database, log, threads, listeners: some 60 after a start; files being read and webhooks besides. */
+const OTHERS = 500
+
+export type OpenFilesConfig = Pick<Config, 'delivery' | 'relayConnections' | 'sourceAddresses' | 'httpsPort'>
+
+/** Open files with every connection that the settings allow. */
+export function openFilesNeeded(config: OpenFilesConfig): number {
+  const http = HTTP_CONNECTIONS_MAX * (config.httpsPort === null ? 1 : 2)
+  const toRelay = config.relayConnections * Math.max(1, config.sourceAddresses.length)
+  const delivery =
+    config.delivery.kind === 'direct'
+      ? ATTEMPTS_AT_ONCE_MAX + IDLE_CONNECTIONS_MAX + OPEN_QUERIES_MAX
+      : toRelay
+  return http + SMTP_CONNECTIONS_MAX + delivery + OTHERS
+}
+
+/** Limit of this process and files that it has open; null where the system does not tell (Linux does), or sets none. */
+export async function readOpenFiles(): Promise<{ limit: number; open: number } | null> {
+  try {
+    const limits = await readFile('/proc/self/limits', 'utf8')
+    const limit = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1])
+    return Number.isNaN(limit) ? null : { limit, open: (await readdir('/proc/self/fd')).length }
+  } catch {
+    return null
+  }
+}
+
+/** What to tell the operator of a limit that is too low; null: it is high enough. */
+export function openFilesFault(limit: number, needed: number): string | null {
+  if (limit >= needed) return null
+  return `The limit of open files is ${limit}; all connections that the settings allow take ${needed}. Beyond the limit connections are refused and deliveries wait. Set it to ${needed} (LimitNOFILE= in a systemd unit, --ulimit nofile= in Docker, ulimit -n in a shell).`
+}

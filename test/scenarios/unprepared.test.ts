@@ -1,0 +1,120 @@
+/** Mail that this server cannot make ready any more ends like any other, and its events say why. */
+import assert from 'node:assert/strict'
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { type TestContext, test } from 'node:test'
+import { eventually, startTestService, type TestService } from '../support/service.ts'
+import { createSink } from '../support/smtp-sink.ts'
+
+interface Status {
+  code: number
+  message: string
+  'attempt-no': number
+  'retry-seconds'?: number
+  'last-code'?: number
+  'last-message'?: string
+}
+
+async function rig(t: TestContext) {
+  const sink = await createSink()
+  t.after(() => sink.close())
+  const service = await startTestService(t, {
+    SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`,
+    SENDWRIGHT_SANDBOX_RECIPIENTS: '*',
+    SENDWRIGHT_RETRY_SCHEDULE: '1s,1s',
+  })
+  return { sink, service }
+}
+
+const later = () => new Date(Date.now() + 2_000).toUTCString()
+
+/** Its failed events, oldest first, once the last one is there. */
+async function untilExpired(service: TestService): Promise<{ severity: string; status: Status }[]> {
+  return eventually('the permanent failure', async () => {
+    const events = await service.events('?event=failed')
+    const failed = events.toReversed().map((event) => ({
+      severity: event['severity'] as string,
+      status: event['delivery-status'] as Status,
+    }))
+    return failed.at(-1)?.severity === 'permanent' ? failed : null
+  })
+}
+
+function assertExpired(failed: { severity: string; status: Status }[], why: string): void {
+  assert.deepEqual(
+    failed.map(({ severity, status }) => [severity, status.code, status.message, status['attempt-no']]),
+    [
+      ['temporary', 690, why, 1],
+      ['temporary', 690, why, 2],
+      ['permanent', 602, 'Too old', 3],
+    ],
+  )
+  assert.equal(failed[0]?.status['retry-seconds'], 1)
+  const last = failed.at(-1)?.status
+  assert.deepEqual([last?.['last-code'], last?.['last-message']], [690, why])
+}
+
+/** The test's own change of what the service has stored. */
+async function whileStopped(
+  service: TestService,
+  change: (folder: string) => void | Promise<void>,
+): Promise<void> {
+  await service.service.stop()
+  await change(service.config.dataFolder)
+  await service.restart()
+}
+
+async function removeBlobs(folder: string): Promise<void> {
+  for (const name of await readdir(join(folder, 'blobs')))
+    await rm(join(folder, 'blobs', name), { recursive: true })
+}
+
+test('a missing attachment: the delivery fails for a while, then for good, and says that content is missing', async (t) => {
+  const { sink, service } = await rig(t)
+  const file = new File([Buffer.alloc(200_000, 'x')], 'large.txt')
+  await service.send({ attachment: file, 'o:deliverytime': later() })
+  await whileStopped(service, removeBlobs)
+  assertExpired(await untilExpired(service), 'message content is missing on this server')
+  assert.equal(sink.messages.length, 0)
+  const { body } = await service.call('GET', `/v3/${service.domain}/bounces`)
+  assert.deepEqual(body.items, [], 'the recipient did nothing wrong')
+})
+
+test('a large message whose file is gone', async (t) => {
+  const { service } = await rig(t)
+  const html = '<p>Hello</p>'.repeat(60_000)
+  await service.send({ html, 'o:deliverytime': later() })
+  await whileStopped(service, removeBlobs)
+  assertExpired(await untilExpired(service), 'message content is missing on this server')
+})
+
+test('an attachment that goes while the service runs is not told as a refusal of the recipient', async (t) => {
+  const { service } = await rig(t)
+  const file = new File([Buffer.alloc(200_000, 'x')], 'large.txt')
+  await service.send({ attachment: file, 'o:deliverytime': later() })
+  await removeBlobs(service.config.dataFolder)
+  assertExpired(await untilExpired(service), 'message content is missing on this server')
+})
+
+test('a signing key that cannot be opened', async (t) => {
+  const { service } = await rig(t)
+  await service.send({ 'o:deliverytime': later() })
+  await whileStopped(service, (folder) => {
+    const database = new DatabaseSync(join(folder, 'sendwright.db'))
+    database.exec("UPDATE dkim_keys SET private_key_sealed = x'00'")
+    database.close()
+  })
+  assertExpired(await untilExpired(service), 'a signing key of the domain cannot be read')
+})
+
+test('a stored message that is no message: an internal error is counted like any other failure', async (t) => {
+  const { service } = await rig(t)
+  await service.send({ 'o:deliverytime': later() })
+  await whileStopped(service, (folder) => {
+    const database = new DatabaseSync(join(folder, 'sendwright.db'))
+    database.exec("UPDATE messages SET content = x'00'")
+    database.close()
+  })
+  assertExpired(await untilExpired(service), 'internal error')
+})

@@ -1,0 +1,42 @@
+/**
+ * A control group with a limit of memory, version 1 or 2: the kernel kills what exceeds it, as in a container or a small
+ * machine. Only root may make one, and not everywhere.
+ */
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const ROOT = '/sys/fs/cgroup'
+/** Version 1 has a hierarchy for memory alone. */
+const isFirst = existsSync(join(ROOT, 'memory/memory.limit_in_bytes'))
+
+export interface MemoryGroup {
+  folder: string
+  /** Highest use so far, files in the page cache included, in bytes. */
+  peakBytes(): number
+  /** Processes killed for want of memory. */
+  kills(): number
+  remove(): void
+}
+
+let made = 0
+
+/** Null where it cannot be made. */
+export function makeMemoryGroup(limitBytes: number): MemoryGroup | null {
+  const name = `sendwright-${process.pid}-${++made}`
+  const folder = join(ROOT, isFirst ? 'memory' : '', name)
+  try {
+    mkdirSync(folder)
+    writeFileSync(join(folder, isFirst ? 'memory.limit_in_bytes' : 'memory.max'), String(limitBytes))
+  } catch {
+    if (existsSync(folder)) rmdirSync(folder)
+    return null
+  }
+  const read = (file: string) => readFileSync(join(folder, file), 'utf8')
+  return {
+    folder,
+    peakBytes: () => Number(read(isFirst ? 'memory.max_usage_in_bytes' : 'memory.peak')),
+    kills: () =>
+      Number(/^oom_kill (\d+)$/m.exec(read(isFirst ? 'memory.oom_control' : 'memory.events'))?.[1] ?? 0),
+    remove: () => rmdirSync(folder),
+  }
+}

@@ -1,0 +1,95 @@
+/** An SMTP listener for random clients: it notes what it takes, and everything that goes wrong inside. */
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import pino from 'pino'
+import { systemClock } from '../../src/base/clock.ts'
+import { createFaultLog } from '../../src/base/fault-log.ts'
+import { startSmtpListener } from '../../src/inbound/listener.ts'
+import { Refusal } from '../../src/inbound/replies.ts'
+import { type MailTransaction, SMTP_LIMITS } from '../../src/inbound/session.ts'
+import { createTlsIdentity } from '../../src/inbound/tls-identity.ts'
+import { openBlobs } from '../../src/store/blobs.ts'
+import { ownAddress } from './service.ts'
+
+export interface FuzzRig {
+  host: string
+  port: number
+  /** Messages that were taken. */
+  taken: number
+  /** Content that was taken without a recipient, or of a client that had not logged in. */
+  wrong: number
+  /** Lines of the log that tell of faults inside, and rejections that nobody handled. */
+  faults: string[]
+  /** Files that were spooled and are still there. */
+  spooled(): Promise<string[]>
+  close(): Promise<void>
+}
+
+export async function startFuzzRig(folder: string): Promise<FuzzRig> {
+  const blobs = await openBlobs(folder)
+  const host = ownAddress()
+  const faults: string[] = []
+  const stream = {
+    write(line: string) {
+      faults.push(line)
+    },
+  }
+  const onRejection = (error: unknown) => void faults.push(`unhandled: ${error}`)
+  process.on('unhandledRejection', onRejection)
+  const log = pino({ level: 'error' }, stream)
+  const rig = { taken: 0, wrong: 0 }
+  const transaction = (mayTake: boolean): MailTransaction => ({
+    async recipient({ domain }) {
+      if (domain.startsWith('x')) throw new Refusal('550 5.1.1 Recipient not found')
+    },
+    async finish(_raw, recipients) {
+      rig.taken++
+      if (recipients.length === 0 || !mayTake) rig.wrong++
+      return 'Queued'
+    },
+  })
+  const listener = await startSmtpListener({
+    host,
+    port: 0,
+    implicitTlsPort: null,
+    connectionsPerAddressMax: 1_000,
+    session: {
+      hostname: 'smtp.example.com',
+      limits: { ...SMTP_LIMITS, sizeBytesMax: 100_000, recipientsMax: 5, messagesMax: 20, idleMs: 5_000 },
+      authWithoutTls: () => true,
+      secureContext: createTlsIdentity({
+        files: null,
+        dataFolder: folder,
+        hostname: 'smtp.example.com',
+        minVersion: 'TLSv1.2',
+        clock: systemClock,
+        log,
+      }),
+      authenticate: async (login, password) =>
+        login === 'u' && password === 'p' ? { login, accountId: 'a', domainId: 'd', changedAt: 1 } : null,
+      loginFailed: async () => {},
+      submission: async ({ login }) => transaction(login.login === 'u'),
+      reception: null,
+      blobs,
+      clock: systemClock,
+      log,
+      faults: createFaultLog(systemClock),
+    },
+  })
+  return {
+    host,
+    port: listener.port,
+    faults,
+    get taken() {
+      return rig.taken
+    },
+    get wrong() {
+      return rig.wrong
+    },
+    spooled: () => readdir(join(folder, 'spool')),
+    async close() {
+      await listener.close(5_000)
+      process.off('unhandledRejection', onRejection)
+    },
+  }
+}

@@ -1,0 +1,50 @@
+/** Starts of the service that end by themselves, or are stopped at once. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { eventually, ownAddress } from './service.ts'
+import { type ServiceProcess, startProcess } from './service-process.ts'
+
+const START_MAX_MS = 60_000
+
+/** A service that is killed when the test ends. */
+export async function startFor(t: TestContext, env: Record<string, string>): Promise<ServiceProcess> {
+  const service = await startProcess(ownAddress(), env)
+  t.after(() => service.end('SIGKILL'))
+  // Ready a moment before it listens to signals.
+  await eventually('its welcome', async () => service.output().includes('Send a message'))
+  return service
+}
+
+/** Starts and stops it, so that there is an installation. */
+export async function installed(t: TestContext, env: Record<string, string>): Promise<void> {
+  const service = await startFor(t, env)
+  assert.equal(await service.end('SIGTERM'), 0)
+}
+
+export interface Refusal {
+  code: number | null
+  said: string
+}
+
+/** A start that is expected to end by itself. */
+export function refusedStart(env: Record<string, string>): Promise<Refusal> {
+  const main = join(import.meta.dirname, '../../src/main.ts')
+  const options = {
+    env: { PATH: process.env['PATH'], SENDWRIGHT_HOST: ownAddress(), ...env },
+    timeout: START_MAX_MS,
+  }
+  return new Promise((resolve) => {
+    const child = execFile(process.execPath, [main, 'serve'], options, (_error, _stdout, stderr) =>
+      resolve({ code: child.exitCode, said: stderr }),
+    )
+  })
+}
+
+/** Exit code 1 and one line, without a stack. */
+export function assertPlain({ code, said }: Refusal, expected: RegExp): void {
+  assert.equal(code, 1, said)
+  assert.match(said, expected)
+  assert.equal(said.trim().split('\n').length, 1, said)
+}
