@@ -165,7 +165,7 @@ const TABLE: Record<string, Covered> = {
     ],
     errors: [
       [KEYS, 'what cannot be a key is refused in the words of the contract'],
-      [KEYS, 'an RSA key is imported as text or file, PKCS #1 or PKCS #8, unless DNS has another one'],
+      [KEYS, 'an RSA key is imported as text or file, unless DNS has another one'],
       [KEYS, 'changes at the same time keep the limit of three keys and the last active one (${database})'],
     ],
     unknown: 'none',

@@ -6,14 +6,20 @@ import { temporaryFolder } from '../support/stores.ts'
 import { hasStrace } from '../support/strace.ts'
 
 const IMAGES = 5
+/** Whether an image catches something unsynced is chance: mostly the first five do. */
+const ROUNDS_MAX = 4
 
 test('an image of a power loss holds every message that was acknowledged before', async (t) => {
   if (!hasStrace()) {
     t.skip('strace is not installed: what a power loss leaves is NOT tried here')
     return
   }
-  const { accepted, missing, lostBytes } = await losePower(await temporaryFolder(t), IMAGES)
-  assert.ok(accepted > 0)
+  let lostBytes = 0
+  for (let round = 1; round <= ROUNDS_MAX && lostBytes === 0; round++) {
+    const figures = await losePower(await temporaryFolder(t), IMAGES)
+    lostBytes = figures.lostBytes
+    assert.ok(figures.accepted > 0)
+    assert.equal(figures.missing, 0)
+  }
   assert.ok(lostBytes > 0, 'something had not been synced')
-  assert.equal(missing, 0)
 })
