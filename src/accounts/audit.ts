@@ -9,8 +9,9 @@
  * Rows older than the retention are removed from the oldest on.
  */
 import type { Logger } from 'pino'
-import type { Clock, Timer } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
+import { createTicker } from '../domains/ticker.ts'
 import type { AuditEntry, AuditLog as CallLog } from '../http/audit.ts'
 import type { Caller } from '../http/auth.ts'
 import type { AuditRow } from '../store/schema.ts'
@@ -39,7 +40,8 @@ export interface AuditLog extends CallLog {
   /** Removes what is too old, in steps. */
   removeOld(): Promise<void>
   start(): void
-  stop(): void
+  /** Waits for a removal that is under way. */
+  stop(): Promise<void>
 }
 
 /** The row of one change, for the transaction that makes it. `now`: Unix milliseconds. */
@@ -76,9 +78,6 @@ export interface AuditLogParts {
 }
 
 export function createAuditLog({ store, clock, log, retentionDays }: AuditLogParts): AuditLog {
-  let timer: Timer | null = null
-  let stopped = false
-
   async function open(entry: AuditEntry): ReturnType<CallLog['open']> {
     const { action, subject, given } = entry
     const row = rowOf(entry, { action, subject, detail: { given }, status: null }, clock.now())
@@ -95,33 +94,28 @@ export function createAuditLog({ store, clock, log, retentionDays }: AuditLogPar
     }
   }
 
-  async function removeOld(): Promise<void> {
+  async function removeOld(signal?: AbortSignal): Promise<void> {
     const sql = `DELETE FROM audit WHERE created_at < ? AND id IN (SELECT id FROM audit ORDER BY id LIMIT ${REMOVE_ROWS})`
     for (;;) {
       const oldest = Math.floor(clock.now() - retentionDays * DAY_MS)
       const [result] = await store.commit([{ sql, values: [oldest] }])
-      if (stopped || (result?.affected ?? 0) < REMOVE_ROWS) return
+      if (signal?.aborted || (result?.affected ?? 0) < REMOVE_ROWS) return
     }
   }
 
-  function arm(): void {
-    timer = clock.setTimer(REMOVE_EVERY_MS, () => {
-      void removeOld()
-        .catch((error: unknown) => log.error({ err: error }, 'cannot remove old rows of the audit log'))
-        .finally(() => {
-          if (!stopped) arm()
-        })
-    })
-  }
+  const removal = createTicker({
+    name: 'audit-log',
+    everyMs: REMOVE_EVERY_MS,
+    clock,
+    log,
+    work: removeOld,
+  })
 
   return {
     open,
     record: async (actor, change) => void (await store.commit([auditStatement(actor, change, clock.now())])),
     removeOld,
-    start: arm,
-    stop() {
-      stopped = true
-      timer?.cancel()
-    },
+    start: removal.start,
+    stop: removal.stop,
   }
 }

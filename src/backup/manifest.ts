@@ -4,7 +4,7 @@ import { createReadStream } from 'node:fs'
 import { open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 
-export const MANIFEST_FILE = 'manifest.json'
+const MANIFEST_FILE = 'manifest.json'
 const FORMAT = 1
 
 /** What we put into a backup; anything else could lead a restore out of the data folder. */

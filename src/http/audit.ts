@@ -66,7 +66,7 @@ const SUBJECT_LENGTH_MAX = 512
 export const NOT_RECORDED = '(not recorded)'
 
 /** Whether a call of the operation is a change, or reads only. */
-export function isWriting({ method, auth, audit }: Operation): boolean {
+function isWriting({ method, auth, audit }: Operation): boolean {
   if (audit !== undefined) return !('exempt' in audit)
   return method !== 'GET' && !(auth !== 'public' && auth.access === 'read')
 }

@@ -149,7 +149,7 @@ function damaged(line: string, random: Random): string {
 }
 
 /** A command line without its CRLF, as bytes. */
-export function commandLine(random: Random): Buffer {
+function commandLine(random: Random): Buffer {
   let line = grown(random)
   while (chance(random, 0.25)) line = damaged(line, random)
   const bytes = Buffer.from(line, chance(random, 0.8) ? 'utf8' : 'latin1')
