@@ -20,7 +20,7 @@ const SCENARIOS: Record<string, () => Promise<Scenario>> = {
   profile: () => import('./scenarios/profile.ts'),
 }
 
-/** Whatever hangs in spite of all its bounded waits ends here. */
+/** Ends a scenario that hangs although all its waits are bounded. */
 const SCENARIO_LIMIT_MS = 3 * 3_600_000
 
 /** Runs the named scenarios, or all. Returns the exit code: 0 when all ran, whether their bars held or not. */
@@ -45,7 +45,7 @@ async function main(args: readonly string[]): Promise<number> {
     } catch (error) {
       failed++
       console.error(`${name} failed:`, error)
-      await closeRigs() // of a scenario that ran over its limit
+      await closeRigs() // of a scenario that exceeded its limit
     }
   }
   if (failed > 0) console.error(`${failed} scenario(s) failed`)

@@ -15,10 +15,10 @@ const root = resolve(process.argv[2] ?? fileURLToPath(new URL('..', import.meta.
 const web = join(root, 'web')
 const builtPage = join(web, 'dist/index.html')
 const vite = join(root, 'node_modules/vite/bin/vite.js')
-/** Files beside web/ that change the result: versions of libraries, and this. */
+/** Files outside web/ that change the result: versions of libraries, and this script. */
 const OUTER_SOURCES = ['package.json', 'package-lock.json', 'scripts/build-web.mjs']
 
-/** The youngest change in milliseconds; a folder changes when a file in it comes or goes. */
+/** The latest change in milliseconds; a folder changes when a file in it is added or removed. */
 function youngest(path) {
   if (!existsSync(path)) return 0
   const stat = statSync(path)

@@ -23,7 +23,7 @@ const FAULTS: [name: string, comment: string, said: RegExp][] = [
   ['an operation', '/** webhooks.md W1 to W3 */', /webhooks\.md has no W3$/],
   ['a citation over two lines', '/**\n * events.md\n * rule 9\n */', /events\.md has no rule 9$/],
   ['a line comment', '// events.md rule 9', /events\.md has no rule 9$/],
-  ['a comment behind code', 'const a = 1 // events.md rule 9', /events\.md has no rule 9$/],
+  ['a comment after code', 'const a = 1 // events.md rule 9', /events\.md has no rule 9$/],
   ['a rule without a page', '/** events.md rule 1, then rule 8 */', /no page of this file has a rule 8$/],
   ["a rule of the folder's page", '// (rule 8)', /no page of this file has a rule 8$/],
   ['a decision', '// decision 43', /no decision 43$/],

@@ -11,7 +11,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 
 const FOLDERS = ['src', 'test', 'bench', 'web/src', 'scripts']
-/** Its texts look like comments with faults. */
+/** Its strings look like comments with faults. */
 const OWN_TEST = 'scripts/check-citations.test.ts'
 
 /** Folders of `src` whose page has another name. */
@@ -72,7 +72,7 @@ function expand(list = ''): string[] {
   })
 }
 
-/** One sentence for each citation below `root` that leads nowhere. */
+/** One sentence for each citation below `root` that does not exist. */
 export function citationFaults(root: string): string[] {
   const pages = new Map<string, Page>()
   for (const file of filesBelow(join(root, 'docs/api'))) {

@@ -29,6 +29,18 @@ const FAULTS: [name: string, file: string, source: string, said: RegExp][] = [
   ['a dynamic import', 'dns/a.ts', "const b = await import('../config/b.ts')", /dns must not import config/],
   ['a bare import', 'store/a.ts', "import '../main.ts'", /store must not import main/],
   ['a path out of src', 'smtp/a.ts', "import { b } from '../../test/b.ts'", /smtp must not import \.\./],
+  [
+    'a resource importing one of its own layer',
+    'lists/a.ts',
+    "import '../templates/b.ts'",
+    /lists must not import templates/,
+  ],
+  [
+    'a resource importing one above it',
+    'suppressions/a.ts',
+    "import '../messages/b.ts'",
+    /suppressions must not import messages/,
+  ],
   ['a folder without a rank', 'novelty/a.ts', '', /folder "novelty" has no rank/],
 ]
 for (const [name, file, source, said] of FAULTS) {
@@ -40,11 +52,12 @@ for (const [name, file, source, said] of FAULTS) {
   })
 }
 
-test('imports downward, within a folder, between resources, and those of tests are fine', (context) => {
+test('imports downward, within a folder, between engine folders, and those of tests are fine', (context) => {
   const root = plantFiles(context, {
     'messages/a.ts': "import '../store/x.ts'\nimport '../domains/x.ts'\nimport './b.ts'\nimport 'node:fs'\n",
     'smtp/deep/a.ts': "import '../reply.ts'\nimport '../../base/clock.ts'\n",
     'smtp/a.test.ts': "import '../store/x.ts'\n",
+    'delivery/a.ts': "import '../events/x.ts'\n",
     'service.ts': "import './messages/a.ts'\n",
   })
   assert.deepEqual(importFaults(root), [])

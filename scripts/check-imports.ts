@@ -1,50 +1,47 @@
 /**
  * Checks the direction of imports between the folders of `src/` (or of the folder given as argument):
  *
- *     base  <-  protocols  <-  foundation  <-  engine  <-  resources  <-  service
+ *     base  <-  protocols  <-  foundation  <-  engine  <-  resources, in layers  <-  service
  *
- * A folder may import itself and any folder of its own or a lower rank; protocol folders also stand apart
- * from each other. Nothing outside `src/` is imported by path. Tests may import what they like. Cycles are the
- * linter's work (noImportCycles).
+ * A folder may import itself and any folder of a lower layer; those of the foundation and of the engine also
+ * each other. So there is no circle among protocols or resources. Nothing outside `src/` is imported by path. Tests
+ * may import what they like. Circles of files are found by the linter (noImportCycles).
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 
 const RANKS: Record<string, number> = {}
+/** Files of types that every area is written against; they may import types from everywhere. */
+const CONTRACTS = ['core', 'area']
+/** From the lowest. Folders of one layer stand side by side: unless `TOGETHER` has it, none may import another. */
 const LAYERS = [
   ['base'],
   ['smtp', 'mime', 'dkim', 'dsn', 'arf', 'dns', 'mta-sts', 'acme'],
-  ['config', 'store', 'http', 'outgoing'],
-  ['delivery', 'inbound', 'events'],
-  [
-    ...['accounts', 'messages', 'domains', 'domain-keys', 'webhooks', 'templates', 'lists', 'suppressions'],
-    ...[
-      'routes',
-      'tags',
-      'metrics',
-      'alerts',
-      'ips',
-      'dynamic-pools',
-      'bounces',
-      'tracking',
-      'inbox',
-      'queue',
-      'system',
-      'backup',
-    ],
-  ],
-  ['composition', 'service', 'main', 'cli'],
+  ['config', 'store', 'http', 'http-posts', 'jobs'],
+  ['delivery', 'inbound', 'events', ...CONTRACTS],
+  ['domains', 'tags', 'inbox'],
+  ['accounts', 'certificates', 'lists', 'metrics', 'templates', 'webhooks'],
+  ['suppressions'],
+  ['messages'],
+  ['tracking'],
+  ['bounces', 'queue-api'],
+  ['system', 'backup'],
+  ['open-core', 'areas', 'listeners', 'service', 'main', 'cli'],
 ]
+/** Layers whose folders may import each other. */
+const TOGETHER = new Set([2, 3, LAYERS.length - 1])
 LAYERS.forEach((folders, rank) => {
   for (const folder of folders) RANKS[folder] = rank
 })
-const PROTOCOLS = new Set(LAYERS[1])
 
-/** Every specifier of a static import, a re-export or a dynamic import with a literal. */
-function specifiersOf(source: string): string[] {
+/** Every static import, re-export or dynamic import with a literal. */
+function importsOf(source: string): { specifier: string; isType: boolean }[] {
   const pattern =
-    /(?:^|\n)\s*(?:import|export)\s(?:[^'"`;]*?\sfrom\s)?\s*['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]/g
-  return [...source.matchAll(pattern)].map((match) => (match[1] ?? match[2]) as string)
+    /(?:^|\n)\s*(?:import|export)\s(type\s)?(?:[^'"`;]*?\sfrom\s)?\s*['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]/g
+  return [...source.matchAll(pattern)].map(([, type, first, second]) => ({
+    specifier: (first ?? second) as string,
+    isType: type !== undefined,
+  }))
 }
 
 /** One sentence for each import in the wrong direction, and each folder without a rank, below `root`. */
@@ -57,8 +54,8 @@ export function importFaults(root: string): string[] {
     const from = areaOf(file)
     if (RANKS[from] === undefined)
       faults.push(`src/${name}: folder "${from}" has no rank in scripts/check-imports.ts`)
-    for (const specifier of specifiersOf(readFileSync(file, 'utf8'))) {
-      if (!specifier.startsWith('.')) continue
+    for (const { specifier, isType } of importsOf(readFileSync(file, 'utf8'))) {
+      if (!specifier.startsWith('.') || (isType && CONTRACTS.includes(from))) continue
       const to = areaOf(resolve(dirname(file), specifier))
       if (!allowed(from, to)) faults.push(`src/${name}: ${from} must not import ${to} (${specifier})`)
     }
@@ -68,9 +65,8 @@ export function importFaults(root: string): string[] {
 
 function allowed(from: string, to: string): boolean {
   if (to === from) return true
-  const upward = (RANKS[to] ?? Infinity) > (RANKS[from] ?? 0)
-  const sideways = PROTOCOLS.has(from) && PROTOCOLS.has(to)
-  return !upward && !sideways
+  const [above, below] = [RANKS[from] ?? 0, RANKS[to] ?? Number.POSITIVE_INFINITY]
+  return below < above || (below === above && TOGETHER.has(above))
 }
 
 if (import.meta.main) {

@@ -58,7 +58,7 @@ test('a drill that passes prints its aligned figures and ends with 0', async () 
   assert.equal(lines[6], 'passed')
 })
 
-test('a drill that fails still prints its figures, tells why, and ends with 1', async () => {
+test('a drill that fails still prints its figures and the reason, and ends with 1', async () => {
   const { code, lines } = await run('R10-fails')
   assert.equal(code, 1)
   assert.match(String(lines[1]), /lost +3$/)
@@ -72,7 +72,7 @@ test('an unknown drill is refused with the known ones', async () => {
   assert.deepEqual(lines, ['Cannot run drill "R1": 0 of that name; there are R2, R10'])
 })
 
-test('a file that is no drill is an error that names it', async () => {
+test('a file that is not a drill is an error that names it', async () => {
   const other = mkdtempSync(join(tmpdir(), 'drills-'))
   writeFileSync(join(other, 'R3.ts'), 'export const title = 1')
   await assert.rejects(run('R3', other), /Cannot use drill "R3\.ts": it must export "title" and "run"/)

@@ -5,7 +5,7 @@
  *     export const title = 'R1: no accepted message is lost when the process is killed'
  *     export async function run(report: DrillReport): Promise<void>
  *
- * `run` reports its figures and throws when what must hold does not. `npm run drill` lists the drills,
+ * `run` reports its figures and throws when a requirement is not met. `npm run drill` lists the drills,
  * `npm run drill -- R1` runs one; only a drill that passed ends with exit code 0.
  */
 import { globSync } from 'node:fs'
@@ -16,7 +16,7 @@ import { inspect } from 'node:util'
 export interface DrillReport {
   /** A result, printed at the end in a table: `figure('accepted', 120_000, 'messages')`. */
   figure(name: string, value: number | string, unit?: string): void
-  /** A line on the way, printed at once. */
+  /** A line of progress, printed at once. */
   note(text: string): void
 }
 
@@ -88,7 +88,7 @@ async function load(folder: string, file: string): Promise<Drill> {
   return drill as Drill
 }
 
-/** Names to the left, values to the right, units after them. */
+/** Names aligned left, values right, units after them. */
 function aligned(figures: Figure[]): string[] {
   const nameWidth = Math.max(...figures.map(({ name }) => name.length))
   const valueWidth = Math.max(...figures.map(({ value }) => value.length))
@@ -104,6 +104,6 @@ function formatNumber(value: number): string {
 
 if (import.meta.main) {
   const folder = resolve(import.meta.dirname, '../test/drills')
-  // A drill that failed may leave sockets and timers behind: do not wait for them.
+  // A failed drill may leave sockets and timers open: do not wait for them.
   process.exit(await drill(folder, process.argv[2], console.log))
 }

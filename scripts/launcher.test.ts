@@ -3,9 +3,10 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { serviceFlags } from '../test/support/node-flags.ts'
 import { plantFiles } from '../test/support/plant-files.ts'
 
-const LAUNCHER = resolve(import.meta.dirname, '../bin/sendwright')
+const ROOT = resolve(import.meta.dirname, '..')
 /** Where `sh`, `dirname` and `readlink` are. */
 const TOOLS = '/usr/bin:/bin'
 
@@ -19,23 +20,24 @@ function install(context: TestContext): { app: string; path: string } {
   const path = join(root, 'path')
   for (const folder of [join(app, 'bin'), join(app, 'node_modules/.bin'), path])
     mkdirSync(folder, { recursive: true })
-  copyFileSync(LAUNCHER, join(app, 'bin/sendwright'))
+  for (const file of ['sendwright', 'node-settings.sh'])
+    copyFileSync(join(ROOT, 'bin', file), join(app, 'bin', file))
   symlinkSync('../my app/bin/sendwright', join(path, 'first'))
   symlinkSync(join(path, 'first'), join(path, 'sendwright'))
   return { app, path }
 }
 
-/** A `node` that only tells its version. */
+/** A `node` that only prints its version. */
 function plantNode(folder: string, version: string): void {
   writeFileSync(join(folder, 'node'), `#!/bin/sh\necho ${version}\n`)
   chmodSync(join(folder, 'node'), 0o755)
 }
 
-function run(path: string, ...words: string[]): { status: number | null; stdout: string; stderr: string } {
+function run(path: string, words: readonly string[], env = {}) {
   return spawnSync(join(path, 'sendwright'), words, {
     cwd: '/',
     encoding: 'utf8',
-    env: { PATH: `${path}:${TOOLS}` },
+    env: { PATH: `${path}:${TOOLS}`, ...env },
   })
 }
 
@@ -43,7 +45,7 @@ test('called through links, it passes every argument on as it is', (context) => 
   const { app, path } = install(context)
   symlinkSync(process.execPath, join(app, 'node_modules/.bin/node'))
   const words = ['send', 'a b', '', '*', "it's"]
-  const { status, stdout } = run(path, ...words)
+  const { status, stdout } = run(path, words)
   assert.deepEqual(JSON.parse(stdout), { words, flags: [] })
   assert.equal(status, 0)
 })
@@ -51,23 +53,84 @@ test('called through links, it passes every argument on as it is', (context) => 
 test('without an installed Node it takes the one in PATH', (context) => {
   const { path } = install(context)
   symlinkSync(process.execPath, join(path, 'node'))
-  assert.deepEqual(JSON.parse(run(path, 'keys', 'list').stdout), { words: ['keys', 'list'], flags: [] })
+  assert.deepEqual(JSON.parse(run(path, ['keys', 'list']).stdout), { words: ['keys', 'list'], flags: [] })
 })
 
-test('the service has the flags of npm start', (context) => {
+test('the service has the flags of node-settings.sh, and npm start starts it by the launcher', (context) => {
   const { app, path } = install(context)
   symlinkSync(process.execPath, join(app, 'node_modules/.bin/node'))
-  const file = readFileSync(resolve(import.meta.dirname, '../package.json'), 'utf8')
-  const { start } = (JSON.parse(file) as { scripts: { start: string } }).scripts
-  const flags = start.split(' ').filter((word) => word.startsWith('--'))
-  assert.deepEqual(JSON.parse(run(path, 'serve').stdout), { words: ['serve'], flags })
+  const flags = serviceFlags()
+  assert.ok(flags.length > 0 && flags.every((flag) => flag.startsWith('--')), flags.join(' '))
+  assert.deepEqual(JSON.parse(run(path, ['serve']).stdout), { words: ['serve'], flags })
+  const file = readFileSync(join(ROOT, 'package.json'), 'utf8')
+  assert.equal(
+    (JSON.parse(file) as { scripts: { start: string } }).scripts.start,
+    'exec bin/sendwright serve',
+  )
+})
+
+const cpuinfo = (vendor: string, family: number, flags: string) =>
+  [
+    'processor\t: 0',
+    `vendor_id\t: ${vendor}`,
+    `cpu family\t: ${family}`,
+    'model name\t: a name: with a colon',
+    `flags\t\t: fpu ${flags}`,
+    '',
+  ].join('\n')
+const ZEN_3 = cpuinfo('AuthenticAMD', 25, 'avx2 bmi2 adx')
+
+/** What OPENSSL_ia32cap is in the service, on a machine with this /proc/cpuinfo; null for no such file. */
+function mask(context: TestContext, cpuinfo: string | null, words = ['serve'], env = {}): string | null {
+  const { app, path } = install(context)
+  symlinkSync(process.execPath, join(app, 'node_modules/.bin/node'))
+  writeFileSync(
+    join(app, 'src/main.ts'),
+    'console.log(JSON.stringify(process.env.OPENSSL_ia32cap ?? null))\n',
+  )
+  const file = join(path, 'cpuinfo')
+  if (cpuinfo !== null) writeFileSync(file, cpuinfo)
+  const settings = join(app, 'bin/node-settings.sh')
+  writeFileSync(settings, readFileSync(settings, 'utf8').replaceAll('/proc/cpuinfo', `'${file}'`))
+  const { stdout, stderr } = run(path, words, env)
+  assert.equal(stderr, '')
+  return JSON.parse(stdout) as string | null
+}
+
+test('on Zen 3 the service has OpenSSL sign without ADX', (context) => {
+  assert.equal(mask(context, `${ZEN_3}\n${ZEN_3}`), ':~0x80000')
+  assert.equal(mask(context, cpuinfo('AuthenticAMD', 25, 'adx bmi2 avx2')), ':~0x80000')
+  assert.equal(mask(context, ZEN_3, ['keys', 'list']), null)
+  for (const own of [':~0x100', '']) {
+    assert.equal(
+      mask(context, ZEN_3, ['serve'], { OPENSSL_ia32cap: own }),
+      own,
+      "the user's own setting stands",
+    )
+  }
+})
+
+test('on other processors OpenSSL is left alone', (context) => {
+  for (const other of [
+    cpuinfo('AuthenticAMD', 25, 'avx2 bmi2 adx avx512ifma'),
+    cpuinfo('AuthenticAMD', 25, 'avx2 bmi2'),
+    cpuinfo('AuthenticAMD', 25, 'bmi2 adx'),
+    cpuinfo('AuthenticAMD', 25, 'xavx2 avx2x bmi2 adx'),
+    cpuinfo('AuthenticAMD', 23, 'avx2 bmi2 adx'),
+    cpuinfo('GenuineIntel', 25, 'avx2 bmi2 adx'),
+    'processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd\n',
+    '',
+    null,
+  ]) {
+    assert.equal(mask(context, other), null, String(other))
+  }
 })
 
 test('an old Node, or a strange answer, is refused with what to do', (context) => {
   const { path } = install(context)
   for (const version of ['v20.20.2', 'v9.0.0', 'v23.11.1', 'strange', '']) {
     plantNode(path, version)
-    const { status, stdout, stderr } = run(path, 'serve')
+    const { status, stdout, stderr } = run(path, ['serve'])
     assert.equal(status, 1, version)
     assert.equal(stdout, '')
     assert.match(stderr, /needs Node 24 or newer, found .*run 'npm ci' in .*my app/)

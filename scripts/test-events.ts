@@ -1,7 +1,7 @@
 /**
  * The reporter inside each test process: one line of JSON per test, read by `scripts/test.ts`.
  *
- * Suites and tests that fail only because one of their parts failed are left out: the part is the finding.
+ * Suites and tests that fail only because one of their parts failed are left out: the part is reported.
  */
 import { inspect } from 'node:util'
 

@@ -43,7 +43,7 @@ describe('sums', () => { test('differ', () => assert.deepEqual({ a: 1 }, { a: 2 
   assert.match(printed, /Failed:\n {2}src\/sum\.test\.ts: sums > differ/)
 })
 
-test('a parent of a failed part is not counted beside it', async (context) => {
+test('a parent of a failed part is not counted as well', async (context) => {
   const { totals } = await run(context, {
     'src/parts.test.ts': `${HEAD}test('whole', async (t) => { await t.test('part', () => assert.fail('no')) })`,
   })
@@ -131,7 +131,7 @@ test('filters choose files by a part of their path', async (context) => {
   assert.match(none.printed, /No test file matches nowhere/)
 })
 
-test('a stopped run says what it did not run', async (context) => {
+test('a stopped run names the files that it did not run', async (context) => {
   const { totals, printed } = await run(
     context,
     { 'src/a.test.ts': `${HEAD}test('passes', () => {})` },
@@ -141,7 +141,7 @@ test('a stopped run says what it did not run', async (context) => {
   assert.match(printed, /src\/a\.test\.ts: not run: stopped by SIGINT/)
 })
 
-test('temporary files of tests go with the run', async (context) => {
+test('temporary files of tests are removed with the run', async (context) => {
   const { root } = await run(context, {
     'src/a.test.ts': `${HEAD}import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

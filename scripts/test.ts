@@ -4,8 +4,8 @@
  *
  * 1. One PostgreSQL for the whole run, unless SENDWRIGHT_TEST_POSTGRES names one already.
  * 2. One process per file, a few at a time, each in a process group of its own with a time limit, its
- *    temporary files below one folder that goes at the end. Whatever a file leaves running is killed.
- * 3. Findings as they come, a summary, and as the last line `N passed, N failed`.
+ *    temporary files below one folder that is removed at the end. Processes that a file leaves running are killed.
+ * 3. Failures as they occur, a summary, and as the last line `N passed, N failed`.
  *
  * A file that dies, hangs or holds no test counts as one failure. A skipped test is named loudly, and
  * counts as failed where CI=true. Nothing to run is a failure.
@@ -27,23 +27,23 @@ import { killGroup } from '../test/support/kill-group.ts'
 import { type PostgresCluster, startPostgres } from '../test/support/postgres.ts'
 import type { TestRecord } from './test-events.ts'
 
-/** Most files wait for sockets and databases now and then, so two run well on one core; memory caps the rest. */
+/** Most files wait for sockets and databases at times, so two run well on one core; memory limits the rest. */
 const FILES_AT_A_TIME = Math.min(3, Math.max(2, availableParallelism()))
-/** Ten times what a file should take: only a hang gets here, even on a crowded machine. */
+/** Ten times what a file should take: only a hang reaches it, even on a busy machine. */
 const FILE_LIMIT_MS = 120_000
 /** Continuous integration allows twenty minutes in all, with installing and checking. */
 const RUN_LIMIT_MS = 15 * 60_000
-/** The end of what a file printed is enough beside its failures. */
+/** Only the end of a file's output is printed with its failures. */
 const OUTPUT_SHOWN_CHARS = 4_000
 const SLOWEST_SHOWN = 10
-/** Scenarios take longest: begun first, they do not hold up the end. */
+/** Scenarios take longest: started first, they do not delay the end. */
 const FOLDERS = ['test', 'src', 'web', 'scripts', 'bench']
 
 interface FileResult {
   file: string
   durationMs: number
   records: TestRecord[]
-  /** How the process itself failed, in words. */
+  /** How the process itself failed. */
   fault: string | undefined
   output: string
 }
@@ -57,14 +57,14 @@ export interface RunOptions {
   skippedIsFailed: boolean
   /** Takes one or more lines, without the last line end. */
   print(text: string): void
-  /** When raised, kills what runs and begins nothing more; its reason is reported. */
+  /** When aborted, running files are killed and no more are started; its reason is reported. */
   stop: AbortSignal
 }
 
 /** `failed` counts skipped tests too where they count as failed. */
 export type Totals = { passed: number; failed: number; skipped: number }
 
-/** Runs the chosen files, prints what they find and a summary; removes every temporary file of theirs. */
+/** Runs the chosen files, prints their failures and a summary; removes all their temporary files. */
 export async function runTests(options: RunOptions): Promise<Totals> {
   const begun = performance.now()
   const files = findFiles(options)
@@ -182,7 +182,7 @@ function ended(records: TestRecord[]): Ended[] {
   return records.filter((record): record is Ended => record.kind !== 'begun' && record.kind !== 'complete')
 }
 
-/** Names the tests that began and did not end. */
+/** Names the tests that started and did not end. */
 function openTests(records: TestRecord[]): string {
   const done = new Set(ended(records).map(({ name }) => name.split(' > ').at(-1)))
   const open = records.flatMap((record) =>
@@ -244,7 +244,7 @@ function indent(text: string): string {
   return text.replaceAll(/^(?=.)/gm, '    ')
 }
 
-/** Hands the server to the test files by the environment. Without one, those that need it say so and fail. */
+/** Passes the server to the test files in the environment. Without one, those that need it fail with a message. */
 async function offerPostgres(): Promise<PostgresCluster | undefined> {
   if (process.env['SENDWRIGHT_TEST_POSTGRES']) return undefined
   try {

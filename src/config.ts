@@ -32,9 +32,9 @@ export interface Config {
   smtpConnectionsPerIpMax: number
   smtpIdleMs: number
   smtpMessagesPerConnectionMax: number
-  /** Of one client address, on each HTTP listener; not of trusted proxies. */
+  /** Of one client address, on each HTTP listener; trusted proxies are exempt. */
   httpConnectionsPerIpMax: number
-  /** Listener with TLS for everything that the plain one serves; null: none. */
+  /** Second listener, with TLS; null: none. */
   httpsPort: number | null
   /** The certificate authority for tracking hosts; null: no certificates are ordered. */
   acme: { directory: string; email: string | null } | null
@@ -44,9 +44,9 @@ export interface Config {
   secret: string | null
   publicUrl: string
   storageUrl: string
-  /** Where tracking links lead of domains whose own host does not work; null: they have none. */
+  /** Base of tracking links of domains whose own host does not work; null: they have none. */
   trackingUrl: string | null
-  /** A proxy ends TLS for the tracking hosts of domains. */
+  /** A proxy terminates TLS for the tracking hosts of domains. */
   trackingTlsExternal: boolean
   headerPrefix: string
   headerPrefixAliases: readonly string[]
@@ -67,7 +67,7 @@ export interface Config {
   webhookRetryDelivered: boolean
   /** Days that events are kept, at least 3. */
   eventRetentionDays: number
-  /** Space that events may take, about; null: no limit. Never cuts into the last 3 days. */
+  /** Approximate space for events; null: no limit. Events of the last 3 days are always kept. */
   eventRetentionBytes: number | null
   /** Days that rows of the audit log are kept. */
   auditRetentionDays: number
@@ -83,12 +83,12 @@ export interface Config {
   /** Distinct tags; 0: no limit. */
   tagsPerDomainMax: number
   tagsPerAccountMax: number
-  /** Whom sandbox domains may send to in direct mode: addresses, domains as `@example.org`, or `*`. */
+  /** Recipients allowed to sandbox domains in direct mode: addresses, domains as `@example.org`, or `*`. */
   sandboxRecipients: readonly string[]
   /** Content and headers of one template version, in KB. */
   templateKbMax: number
   logLevel: string
-  /** What the DNS records of sending domains point to. */
+  /** Targets of the DNS records of sending domains. */
   dnsTargets: {
     spfIncludeHost: string
     mxHosts: readonly string[]
@@ -99,16 +99,16 @@ export interface Config {
   }
   /** Where the built-in DNS responder for the DKIM zone listens; null: another server publishes the zone. */
   dkimZoneListen: Address | null
-  /** Days for which a replaced DKIM key goes on signing while the new records are awaited. */
+  /** Days for which a replaced DKIM key still signs while the new records are awaited. */
   dkimGraceDays: number
   maxMessageTtlSeconds: number
   /** Per account; 0: no limit. */
   maxDomains: number
-  /** Blocklists that `doctor` asks about the sending addresses; none: not asked. */
+  /** Blocklists that `doctor` queries for the sending addresses. */
   dnsblZones: readonly string[]
-  /** MaxMind DB file that tells where addresses are; null: nobody knows. */
+  /** MaxMind DB file with the locations of addresses; null: none. */
   geoDatabase: string | null
-  /** Rules of the operator about what replies mean, put before ours; null: none. */
+  /** The operator's rules for classifying replies, applied before ours; null: none. */
   bounceRulesFile: string | null
   /** Tests only: `name:count` of base/fail-point.ts. */
   testFailPoint: string | null
@@ -136,7 +136,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent']
 
-/** Looks into files that settings name; each throws what is wrong. Without one the file is not looked at. */
+/** Checks of files that settings name; each throws the fault. Without one the file is not checked. */
 export interface ConfigChecks {
   bounceRules?(file: string): unknown
 }
@@ -176,7 +176,7 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     port,
     publicUrl,
     storageUrl: setting('STORAGE_URL', baseUrl, () => publicUrl),
-    // Unlike with other settings, empty is not absent.
+    // Unlike other settings, an empty one is not absent.
     trackingUrl: setting<string | null>('TRACKING_URL', baseUrl, () =>
       env['SENDWRIGHT_TRACKING_URL'] === undefined ? publicUrl : null,
     ),
@@ -198,7 +198,7 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
       wholeNumber(1, 1_000_000, 'messages'),
       () => 1_000,
     ),
-    // A program that sends a batch with one call per message, all at a time, opens as many.
+    // A program that sends a batch with one call per message, all at once, opens as many.
     httpConnectionsPerIpMax: setting(
       'HTTP_MAX_CONNECTIONS_PER_IP',
       wholeNumber(1, 100_000, 'connections'),
@@ -288,12 +288,12 @@ const DEFAULT_RETRY_SCHEDULE_MS = [10, 15, 30, 60, 120, 240].map((minutes) => mi
 /** 5, 10 and 15 minutes, 1, 2 and 4 hours, each from the attempt before: webhooks.md rule 22. */
 const DEFAULT_WEBHOOK_SCHEDULE_MS = [5, 10, 15, 60, 120, 240].map((minutes) => minutes * MINUTE_MS)
 
-/** Those that large receivers use. */
+/** The blocklists that large receivers use. */
 const DEFAULT_DNSBL_ZONES = ['zen.spamhaus.org', 'bl.spamcop.net']
 
 /**
- * A value as a fault shows it. What may be a secret is left out: all before an "@", a host with a password or a
- * port that is none, and what follows a "?" or "#".
+ * A value as a fault shows it, without what may be a secret: everything before an "@", a host with a password or an invalid
+ * port, and everything after a "?" or "#".
  */
 const quoted = (text: string) =>
   `"${text
@@ -321,7 +321,7 @@ function dnsName(text: string): string {
   return hostName(text)
 }
 
-/** The host below which the records' targets are by default: never an address (domains.md rule 1). */
+/** The default parent of the records' targets: never an address (domains.md rule 1). */
 function dnsHost(url: string): string {
   const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
   return isIP(host) === 0 ? host : 'sendwright.localhost'
@@ -336,7 +336,7 @@ function baseUrl(text: string): string {
   return url.href.replace(/\/$/, '')
 }
 
-/** RFC 8555 §6.1 wants https; plain http only on this machine, for an authority of one's own. */
+/** RFC 8555 §6.1 requires https; plain http only on this machine, for a private authority. */
 function acmeUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   const isLocal = url !== null && /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
@@ -389,7 +389,7 @@ function deliveryMode(text: string): DeliveryMode {
   if (text === 'capture' || text === 'direct') return { kind: text }
   const url = URL.canParse(text) ? new URL(text) : null
   if (url?.protocol !== 'smtp:' || !url.hostname || (url.pathname !== '' && url.pathname !== '/')) {
-    // Not quoted, however it is misspelt: a password may stand anywhere in it.
+    // Never quoted: a password may be anywhere in it.
     throw new Error('is not capture, direct or smtp://[user:password@]host:port')
   }
   const auth = url.username
@@ -466,7 +466,7 @@ function rateLimit(text: string): number | null {
   return Number(text)
 }
 
-/** All settings that are on or off take the same words. */
+/** All switches take the same words. */
 function flag(text: string): boolean {
   const word = text.toLowerCase()
   if (/^(?:yes|true|on|1)$/.test(word)) return true
@@ -478,7 +478,7 @@ function tlsVersion(text: string): 'TLSv1.2' | 'TLSv1.3' {
   return `TLSv${oneOf(['1.2', '1.3'])(text)}` as 'TLSv1.2' | 'TLSv1.3'
 }
 
-/** Loopback alone unless told otherwise: what never leaves the machine needs no TLS. */
+/** Default: loopback alone, as such traffic never leaves the machine. */
 function authWithoutTls(text: string): Config['smtpAuthWithoutTls'] {
   return flag(text) ? 'anyone' : 'nobody'
 }
@@ -486,9 +486,9 @@ function authWithoutTls(text: string): Config['smtpAuthWithoutTls'] {
 const oneOf =
   <const V extends string>(values: readonly V[]) =>
   (text: string): V => {
-    const found = values.find((value) => value === text)
-    if (found === undefined) throw new Error(`${quoted(text)} is not one of ${values.join(', ')}`)
-    return found
+    const value = values.find((candidate) => candidate === text)
+    if (value === undefined) throw new Error(`${quoted(text)} is not one of ${values.join(', ')}`)
+    return value
   }
 
 const list =

@@ -1,5 +1,4 @@
 /** The command line: reads arguments, calls one command, sets the exit status. */
-import { restartTuned } from './cli/processor.ts'
 import { CommandError } from './cli/usage.ts'
 import { ConfigError } from './config.ts'
 import { PRIVATE_UMASK } from './store/private-files.ts'
@@ -11,21 +10,18 @@ const USAGE = `sendwright <command>
   serve                     run the service (also: npm start)
   send [options]            send one message through the running service
   keys list|create|delete   API keys of the running service
-  backup FOLDER             copy everything into an empty folder, beside the running service
-  verify FOLDER             check whether a backup is whole
-  restore FOLDER            put a backup into an empty data folder
+  backup FOLDER             copy everything into an empty folder while the service runs
+  verify FOLDER             check whether a backup is complete
+  restore FOLDER            restore a backup into an empty data folder
   doctor                    check whether this machine is fit to send mail
   login-link                a one-time link that signs a browser in
 
 Settings come from the environment (SENDWRIGHT_...); the README lists them.
 `
 
-/** Each reads its sources when it is called: the service's take most of a second. */
+/** Each loads its modules when it is called: the service's take most of a second. */
 const COMMANDS: Record<string, (args: string[]) => Promise<void>> = {
-  async serve() {
-    restartTuned()
-    await (await import('./cli/serve.ts')).serveCommand()
-  },
+  serve: async () => (await import('./cli/serve.ts')).serveCommand(),
   send: async (args) => (await import('./cli/send.ts')).sendCommand(args),
   keys: async (args) => (await import('./cli/keys.ts')).keysCommand(args),
   backup: async (args) => (await import('./cli/backup.ts')).backupCommand(args),
@@ -39,9 +35,9 @@ async function main([name = 'help', ...args]: string[]): Promise<number> {
   process.umask(PRIVATE_UMASK)
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   if (!command) {
-    const asked = ['help', '--help', '-h'].includes(name)
-    process[asked ? 'stdout' : 'stderr'].write(asked ? USAGE : `Unknown command "${name}".\n\n${USAGE}`)
-    return asked ? 0 : 2
+    const isHelp = ['help', '--help', '-h'].includes(name)
+    process[isHelp ? 'stdout' : 'stderr'].write(isHelp ? USAGE : `Unknown command "${name}".\n\n${USAGE}`)
+    return isHelp ? 0 : 2
   }
   try {
     await command(args)
@@ -50,8 +46,8 @@ async function main([name = 'help', ...args]: string[]): Promise<number> {
     const expected = [CommandError, ConfigError, SecretFault, StoreUnavailable, UnknownSchema].some(
       (type) => error instanceof type,
     )
-    const said = error instanceof StoreUnavailable ? error.detail : (error as Error).message
-    process.stderr.write(`${expected ? said : ((error as Error).stack ?? String(error))}\n`)
+    const message = error instanceof StoreUnavailable ? error.detail : (error as Error).message
+    process.stderr.write(`${expected ? message : ((error as Error).stack ?? String(error))}\n`)
     return error instanceof CommandError ? error.exitCode : 1
   }
 }

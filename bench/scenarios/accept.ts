@@ -1,4 +1,4 @@
-/** Accepting alone: 1.5 KB requests over 64 connections; delivery is planned for later, so that none happens. */
+/** Accepting alone: 1.5 KB requests over 64 connections; delivery is scheduled for later, so none happens. */
 import { LOAD_LIMIT_MS, startSink } from '../support/flow.ts'
 import type { LoadResult } from '../support/load.ts'
 import { makeContent, sendRequest, singleFields } from '../support/messages.ts'
@@ -16,8 +16,8 @@ const REQUEST_BYTES = 1_500
 const SECONDS = 15
 const SECONDS_SHORT = 2
 const WARM_UP_SECONDS = 8
-/** Far enough that nothing falls due meanwhile. */
-const PLANNED_IN_MS = 2 * 3_600_000
+/** Far enough that nothing becomes due meanwhile. */
+const SCHEDULED_IN_MS = 2 * 3_600_000
 
 const MIN_PER_SECOND: Record<Database, number> = { sqlite: 8_000, postgres: 3_000 }
 const P99_MAX_MS = 30
@@ -41,7 +41,7 @@ export async function run(options: Options): Promise<Section> {
       )
     }
   }
-  const sums = options.databases.map((database) => sumUp(database, runs))
+  const sums = options.databases.map((database) => summarize(database, runs))
   return {
     title: 'Accepting alone, 1.5 KB requests',
     notes: [
@@ -67,7 +67,7 @@ export async function run(options: Options): Promise<Section> {
   }
 }
 
-function sumUp(database: Database, all: readonly Run[]) {
+function summarize(database: Database, all: readonly Run[]) {
   const runs = all.filter((one) => one.database === database)
   return {
     database,
@@ -78,7 +78,7 @@ function sumUp(database: Database, all: readonly Run[]) {
   }
 }
 
-function barsOf({ database, perSecond, p99 }: ReturnType<typeof sumUp>): Bar[] {
+function barsOf({ database, perSecond, p99 }: ReturnType<typeof summarize>): Bar[] {
   const min = MIN_PER_SECOND[database]
   const name = ourName(database)
   const rate: Bar = {
@@ -101,7 +101,7 @@ async function measure(rig: Rig, database: Database, seconds: number): Promise<R
     database,
     env: { SENDWRIGHT_DELIVERY: `smtp://127.0.0.1:${sink.port}` },
   })
-  const load = httpLoad(rig, service, plannedRequest(service), CONNECTIONS)
+  const load = httpLoad(rig, service, scheduledRequest(service), CONNECTIONS)
   await load({ seconds: Math.min(WARM_UP_SECONDS, seconds), firstNumber: 90_000_000 })
   const before = cpuSeconds(service.roots)
   const result = await within(LOAD_LIMIT_MS, 'the load', load({ seconds, firstNumber: 0 }))
@@ -116,9 +116,9 @@ async function measure(rig: Rig, database: Database, seconds: number): Promise<R
   }
 }
 
-/** A request of REQUEST_BYTES: the text is as long as the rest leaves room for. */
-function plannedRequest(service: BenchService): string {
-  const time = new Date(Date.now() + PLANNED_IN_MS).toUTCString()
+/** A request of REQUEST_BYTES; the text fills what the rest leaves. */
+function scheduledRequest(service: BenchService): string {
+  const time = new Date(Date.now() + SCHEDULED_IN_MS).toUTCString()
   const make = (bytes: number) => {
     const content = { ...makeContent(bytes * 5), html: null }
     return sendRequest(service, [...singleFields(service.domain, content), ['o:deliverytime', time]])

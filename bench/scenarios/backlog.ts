@@ -1,14 +1,14 @@
 /**
  * A million queued deliveries: memory, start-up, drain rate, and a fresh message to another domain throughout.
  *
- * 1. Direct delivery by way of a DNS stub: the backlog's domain and the fresh mail's have MX hosts of their own,
+ * 1. Direct delivery through a DNS stub: the backlog's domain and that of the fresh mail have separate MX hosts,
  *    both of which are the sink.
- * 2. The rate with 1,000 queued: a batch of 1,000 planned for a moment, several times in a warm service.
- * 3. Batches of 1,000 planned for later fill the queue; the service stops, and their time comes: one UPDATE sets
- *    `due_at` to the moment of acceptance, and PostgreSQL's housekeeping of those hours is done.
- * 4. The service starts with all of them due. Measured: from the start of its process to the first delivery, the
- *    drain rate over a window behind a warm-up, and fresh messages all the while.
- * 5. The backlog's server answers 451 for some seconds, fresh messages go on.
+ * 2. The rate with 1,000 queued: a batch of 1,000 scheduled for one moment, several times in a warm service.
+ * 3. Batches of 1,000 scheduled for later fill the queue. The service stops and they become due: one UPDATE sets
+ *    `due_at` to the time of acceptance, and PostgreSQL's housekeeping of those hours is done.
+ * 4. The service starts with all of them due. Measured: the time from the start of its process to the first delivery,
+ *    the drain rate over a window after a warm-up, and fresh messages throughout.
+ * 5. The backlog's server answers 451 for some seconds while fresh messages continue.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createDnsServer } from '../../test/support/dns-server.ts'
@@ -38,17 +38,17 @@ const WINDOW_SHORT_SECONDS = 3
 const BATCH = 1_000
 const CONTENT_BYTES = 2_000
 const SEED_CONNECTIONS = 4
-/** Batches with which the rate of a short queue is measured, behind as many to warm up. */
+/** Batches that measure the rate of a short queue, after others to warm up. */
 const BASELINE_BATCHES = 5
 const BASELINE_WARM_UP_BATCHES = 3
 const FRESH_PER_SECOND = 2
-/** Until code is compiled, lanes know their rate and caches are filled. */
+/** Until code is compiled, lanes have found their rate and caches are filled. */
 const WARM_UP_SECONDS = 10
 const WARM_UP_SHORT_SECONDS = 1
 const DEFERRING_SECONDS = 20
 const DEFERRING_SHORT_SECONDS = 2
 const FIRST_DELIVERY_LIMIT_MS = 300_000
-const PLANNED_IN_MS = 48 * 3_600_000
+const SCHEDULED_IN_MS = 48 * 3_600_000
 
 const BACKLOG_DOMAIN = 'backlog.example'
 const FRESH_DOMAIN = 'fresh.example'
@@ -74,7 +74,7 @@ export interface BacklogFigures {
   freshSlowestMs: number
   freshSent: number
   freshAcceptP99Ms: number
-  /** Deliveries that the sink put off. */
+  /** Deliveries that the sink deferred. */
   deferred: number
 }
 
@@ -164,7 +164,7 @@ function barsOf(one: BacklogFigures): Bar[] {
   ]
 }
 
-/** The whole course; also that of drill R7. */
+/** The whole scenario; drill R7 runs it too. */
 export async function measureBacklog(
   rig: Rig,
   plan: BacklogPlan,
@@ -206,12 +206,12 @@ const batchRequest = (service: BenchService, recipients: number, dueAt: number) 
     ['o:deliverytime', new Date(dueAt).toUTCString()],
   ])
 
-/** Deliveries a second when 1,000 fall due at once. */
+/** Deliveries a second when 1,000 become due at once. */
 async function measureThousand(rig: Rig, service: BenchService, sink: Sink): Promise<number> {
   const rates: number[] = []
   for (let at = 0; at < BASELINE_WARM_UP_BATCHES + BASELINE_BATCHES; at++) {
     await sink.ask({ kind: 'reset', refuse: [], record: null }, ASK_LIMIT_MS)
-    // Whole seconds, at least one and a half ahead: accepted by then.
+    // Whole seconds, at least one and a half ahead, so that the batch is accepted by then.
     const dueAt = Math.ceil((Date.now() + 1_500) / 1_000) * 1_000
     const load = httpLoad(rig, service, batchRequest(service, BATCH, dueAt), 1)
     const { failure } = await load({ count: 1, firstNumber: 80_000_000 + at })
@@ -225,21 +225,21 @@ async function measureThousand(rig: Rig, service: BenchService, sink: Sink): Pro
 /** Fills the queue; resolves deliveries accepted per second. */
 async function seed(rig: Rig, service: BenchService, count: number): Promise<number> {
   const calls = Math.ceil(count / BATCH)
-  const request = batchRequest(service, Math.ceil(count / calls), Date.now() + PLANNED_IN_MS)
-  const begun = monotonicMs()
+  const request = batchRequest(service, Math.ceil(count / calls), Date.now() + SCHEDULED_IN_MS)
+  const startedAt = monotonicMs()
   const result = await httpLoad(rig, service, request, SEED_CONNECTIONS)({ count: calls, firstNumber: 0 })
   if (result.failed > 0) throw new Error(`${result.failed} batches were refused: ${result.failure}`)
-  return (count * 1_000) / (monotonicMs() - begun)
+  return (count * 1_000) / (monotonicMs() - startedAt)
 }
 
-/** What was planned for later is due since it was accepted. */
+/** Makes scheduled deliveries due as of their acceptance. */
 async function letTimePass(stopped: BenchService): Promise<void> {
   await execute(
     stopped,
     `UPDATE deliveries SET state = 'queued', reason = 'new', due_at = created_at WHERE state = 'scheduled'`,
   )
-  // PostgreSQL looks after a million new rows, and a million old versions of them, within minutes. In the hours that
-  // have passed that would have been over; as they have passed in a moment, it would come while the queue drains.
+  // PostgreSQL vacuums a million new rows, and as many old versions, within minutes. In real time it would be done
+  // before the queue drains; with skipped hours it would run during the measurement.
   if (stopped.databaseUrl !== null) {
     await execute(stopped, 'VACUUM (ANALYZE)')
     await execute(stopped, 'CHECKPOINT')
@@ -298,23 +298,23 @@ async function drain(
 
 /** Deliveries of the backlog a second over the window, or until it is empty. */
 async function drainRate(sink: Sink, seconds: number): Promise<number> {
-  const look = async () => {
+  const read = async () => {
     const { byDomain } = await sink.ask({ kind: 'stats' }, ASK_LIMIT_MS)
     return { at: monotonicMs(), count: byDomain[BACKLOG_DOMAIN] ?? 0 }
   }
-  const from = await look()
+  const from = await read()
   let last = from
   let changedAt = from.at
   while (monotonicMs() - from.at < seconds * 1_000) {
     await sleep(100)
-    const now = await look()
+    const now = await read()
     if (now.count > last.count) changedAt = now.at
     last = now
   }
   return ((last.count - from.count) * 1_000) / (changedAt - from.at)
 }
 
-/** From its 200 to the sink; infinite when one never came. */
+/** Longest time from a 200 to the sink; infinite if a message never arrived. */
 async function slowestOf(sink: Sink, fresh: LoadResult): Promise<number> {
   const sent = [...(fresh.acceptedAt ?? [])]
   const times = async () => (await sink.ask({ kind: 'times' }, ASK_LIMIT_MS)).times
@@ -323,7 +323,7 @@ async function slowestOf(sink: Sink, fresh: LoadResult): Promise<number> {
     2 * FRESH_MAX_MS,
     async () => (await times())?.size === sent.length,
   ).catch(
-    () => {}, // told as infinite
+    () => {}, // reported as infinite
   )
   const arrived = await times()
   const waits = sent.map(([number, acceptedAt]) => {

@@ -1,4 +1,4 @@
-/** Calls with 1,000 recipients and variables of their own, against single messages of the same size. */
+/** Calls with 1,000 recipients, each with variables, compared with single messages of the same size. */
 import { batchFields, makeContent, singleFields } from '../support/messages.ts'
 import type { Options } from '../support/options.ts'
 import type { Section } from '../support/results.ts'
@@ -8,7 +8,7 @@ import { amountsOf, CONTENT_BYTES, ourName } from './e2e.ts'
 
 const RECIPIENTS = 1_000
 const RECIPIENTS_SHORT = 100
-/** Calls in flight: a newsletter is sent by one program, a call after the other. */
+/** Calls in flight: one program sends a newsletter, one call after the other. */
 const CONNECTIONS = 2
 const RATIO_MIN = 1.2
 

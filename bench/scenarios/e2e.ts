@@ -1,5 +1,4 @@
-/** End to end over HTTP beside Postfix: 10 KB messages, one recipient each, signed with RSA-2048, events recorded. */
-
+/** End to end over HTTP, compared with Postfix: 10 KB messages, one recipient each, signed with RSA-2048, events recorded. */
 import { makeContent, singleFields } from '../support/messages.ts'
 import type { Options } from '../support/options.ts'
 import { ensurePeers } from '../support/postfix.ts'
@@ -20,8 +19,8 @@ export const CONTENT_BYTES = 10_000
 const MESSAGES = 20_000
 const MESSAGES_SHORT = 300
 /**
- * For open connections, a filled cache, and code that is compiled: behind 2,000 messages the compiler had 8 % of what was
- * measured, behind 10,000 still 5 %. The peers have nothing to compile.
+ * Opens connections, fills caches and lets V8 compile: after 2,000 messages the compiler took 8 % of the measured time,
+ * after 10,000 still 5 %. The peers have nothing to compile.
  */
 const WARM_UP = 20_000
 const PEER_WARM_UP = 4_000

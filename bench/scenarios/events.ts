@@ -1,11 +1,11 @@
 /**
- * Pages of events out of ten million, and what recording events costs.
+ * Pages of events out of ten million, and the cost of recording events.
  *
- * Rows are made by the service's own functions and written with the schema's indexes and triggers, and indexed, while the
- * service is stopped; then pages are asked for over HTTP. Recording is measured on the store itself: the
+ * The service's own functions create the rows, which are written with the schema's indexes and triggers, and indexed,
+ * while the service is stopped; then pages are requested over HTTP. Recording is measured on the store itself: the
  * statements of a message's life (accepted, claimed, settled), committed in groups, with and without its event
- * rows; the difference in CPU is set against what a message costs end to end. A service without events does not
- * exist, so there is no other way to leave them out.
+ * rows. The difference in CPU is compared with the cost of a message end to end. There is no service without events,
+ * so they cannot be left out in another way.
  */
 import { join } from 'node:path'
 import { newId } from '../../src/base/ids.ts'
@@ -35,7 +35,7 @@ import { amountsOf, CONTENT_BYTES, ourName } from './e2e.ts'
 
 const COUNT = 10_000_000
 const COUNT_SHORT = 20_000
-/** Events lie in this time before now; the service keeps them for 30 days. */
+/** Events are spread over this time before now; the service keeps them for 30 days. */
 const SPAN_MS = 20 * 86_400_000
 const PAGES_PER_PAIR = 100
 const PAGES_SHORT = 10
@@ -44,7 +44,7 @@ const P95_MAX_MS = 50
 const COST_MAX = 0.1
 const RECORDED_MESSAGES = 20_000
 const RECORDED_SHORT = 500
-/** Units that wait for their commit at a time, as under load. */
+/** Units waiting for their commit at a time, as under load. */
 const IN_FLIGHT = 64
 
 const FILTERS = ['event', 'recipient', 'tags', 'message-id'] as const
@@ -138,10 +138,10 @@ async function measurePages(rig: Rig, database: Database, count: number, short: 
     first,
     `SELECT account_id FROM domains WHERE type = 'sandbox'`,
   )
-  const begun = monotonicMs()
+  const startedAt = monotonicMs()
   const span = { fromMs: Date.now() - SPAN_MS, toMs: Date.now() }
   await fill(first, eventRows({ count, accountId: String(accountId), domainName: first.domain, ...span }))
-  const filledPerSecond = (count * 1_000) / (monotonicMs() - begun)
+  const filledPerSecond = (count * 1_000) / (monotonicMs() - startedAt)
   console.log(`  ${database}: ${formatNumber(count)} rows, ${formatNumber(filledPerSecond, 0)}/s`)
   const { dataFolder } = first
   if (database === 'sqlite') {
@@ -167,7 +167,7 @@ async function measurePages(rig: Rig, database: Database, count: number, short: 
   return { database, rows: count, filledPerSecond, pairs, p95: Math.max(...pairs.map(({ p95 }) => p95)) }
 }
 
-/** Asks for a page; resolves how many events it has. */
+/** Requests a page; resolves its number of events. */
 async function page(service: BenchService, query: URLSearchParams): Promise<number> {
   const answer = await fetch(`${service.url}/v3/${service.domain}/events?${query}`, {
     headers: { authorization: service.authorization },
@@ -214,11 +214,11 @@ async function measureCost(database: Database, options: Options): Promise<Cost> 
     amountsOf(options),
   )
   const seen = { with: [] as number[], without: [] as number[] }
-  // In turn, so that neither has the warmer machine.
+  // In turns, so that both have an equally warm machine.
   for (let at = 0; at < options.runs + 1; at++) {
-    for (const what of ['without', 'with'] as const) {
-      const cpu = await withRig(options.folder, (rig) => replay(rig, database, messages, what === 'with'))
-      if (at > 0) seen[what].push(cpu) // the first round warms up
+    for (const variant of ['without', 'with'] as const) {
+      const cpu = await withRig(options.folder, (rig) => replay(rig, database, messages, variant === 'with'))
+      if (at > 0) seen[variant].push(cpu) // the first round warms up
     }
   }
   const [withEvents, without] = [median(seen.with), median(seen.without)]
@@ -253,7 +253,7 @@ async function replayAll(store: Store, messages: number, events: boolean): Promi
   await Promise.all(Array.from({ length: IN_FLIGHT }, lane))
 }
 
-/** The commits of one message, as accepting, claiming and settling make them. */
+/** The commits of one message: accepting, claiming and settling. */
 async function replayOne(store: Store, number: number, body: Buffer, events: boolean): Promise<void> {
   const now = Date.now()
   const pk = newId(now)

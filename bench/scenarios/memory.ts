@@ -11,9 +11,9 @@ import { formatNumber, median } from '../support/stats.ts'
 import { ours } from '../support/systems.ts'
 import { amountsOf, CONTENT_BYTES, ourName } from './e2e.ts'
 
-/** Time for what the start leaves to be done. */
+/** Time for work that continues after the start. */
 const START_REST_MS = 10_000
-/** The service gives memory back after a minute of rest, each thread in its turn. */
+/** The service returns memory after a minute of rest, one thread after the other. */
 const REST_MS = 90_000
 const REST_SHORT_MS = 1_000
 
@@ -29,9 +29,9 @@ export async function run(options: Options): Promise<Section> {
   for (let at = 1; at <= options.runs; at++)
     for (const database of options.databases)
       runs.push(await withRig(options.folder, (rig) => measure(rig, database, options)))
-  const of = (database: Database, when: 'started' | 'peak' | 'rested') => {
-    const those = runs.filter((one) => one.database === database).map((one) => one[when])
-    const mb = (key: keyof Memory) => formatNumber(median(those.map((memory) => memory[key])), 0)
+  const medianOf = (database: Database, when: 'started' | 'peak' | 'rested') => {
+    const readings = runs.filter((one) => one.database === database).map((one) => one[when])
+    const mb = (key: keyof Memory) => formatNumber(median(readings.map((memory) => memory[key])), 0)
     return `${mb('rssMb')} / ${mb('pssMb')}`
   }
   return {
@@ -46,9 +46,9 @@ export async function run(options: Options): Promise<Section> {
         head: ['System', 'Started', 'Highest', 'At rest again'],
         rows: options.databases.map((database) => [
           ourName(database),
-          of(database, 'started'),
-          of(database, 'peak'),
-          of(database, 'rested'),
+          medianOf(database, 'started'),
+          medianOf(database, 'peak'),
+          medianOf(database, 'rested'),
         ]),
       },
     ],

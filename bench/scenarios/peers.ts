@@ -1,5 +1,4 @@
-/** The same message bytes over SMTP into ours and into the peers, and what the tools do alone. */
-
+/** The same message bytes over SMTP into ours and into the peers, and the limit of the tools themselves. */
 import { makeContent } from '../support/messages.ts'
 import type { Options } from '../support/options.ts'
 import { ensurePeers } from '../support/postfix.ts'

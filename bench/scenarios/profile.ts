@@ -1,4 +1,4 @@
-/** Where the CPU of a message goes: a profile of the service end to end, and the physical floor beside it. */
+/** The CPU cost of a message: a profile of the service end to end, compared with the physical floor. */
 import { globSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,9 +15,9 @@ import { amountsOf, CONTENT_BYTES, ourName } from './e2e.ts'
 
 const FUNCTIONS_SHOWN = 10
 const MODULES_SHOWN = 20
-/** Messages that share a sync under load, about: the store commits what waits together. */
+/** Approximate number of messages that share a sync under load: the store commits waiting units together. */
 const MESSAGES_PER_SYNC = 16
-/** Two commits belong to a message at the least: accepted, and settled. */
+/** A message needs at least two commits: accepted, and settled. */
 const COMMITS = 2
 const PROJECT = join(import.meta.dirname, '../..')
 
@@ -66,7 +66,7 @@ export async function run(options: Options): Promise<Section> {
     const from = monotonicMs()
     await measureFlow(sink, system, measured)
     const window = { from, to: monotonicMs() }
-    await system.stop() // profiles are written at the end
+    await system.stop() // the profiles are written at exit
     return globSync(join(folder, '*.cpuprofile')).map((file) => readProfile(file, window))
   })
   if (threads.length === 0) throw new Error('the service wrote no profile')
@@ -134,7 +134,7 @@ function readProfile(file: string, window: Window): ThreadProfile {
   return { thread: id === 0 ? 'main thread' : `worker ${id}`, ...selfTimes(profile, window) }
 }
 
-/** Self time of functions and modules within the window, most first; waiting is left out. */
+/** Self time of functions and modules within the window, in descending order, without waiting. */
 export function selfTimes(
   { nodes, samples, timeDeltas, startTime }: CpuProfile,
   window: Window,
@@ -162,7 +162,7 @@ export function selfTimes(
   return { busyMs, functions: sorted(functions), modules: sorted(modules) }
 }
 
-/** A path within the project, or a URL as it is. */
+/** A path within the project, or the URL unchanged. */
 function placeOf(url: string): string {
   if (!url.startsWith('file:')) return url
   const path = fileURLToPath(url)

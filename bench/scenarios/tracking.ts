@@ -1,4 +1,4 @@
-/** End to end with 20 links that are rewritten for clicks, and a pixel for opens, against the same mail without. */
+/** End to end with 20 rewritten links and a pixel, compared with the same mail without tracking. */
 import { startSink } from '../support/flow.ts'
 import { makeContent, singleFields } from '../support/messages.ts'
 import type { Options } from '../support/options.ts'
@@ -50,7 +50,7 @@ export async function run(options: Options): Promise<Section> {
   }
 }
 
-/** Why a tracked message is refused; null: it is accepted. */
+/** The error that refuses a tracked message; null: it is accepted. */
 function refusalOf(options: Options): Promise<string | null> {
   return withRig(options.folder, async (rig) => {
     const sink = await startSink(rig)

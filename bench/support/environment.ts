@@ -1,4 +1,4 @@
-/** What figures depend on, and must be told with them. */
+/** The environment that figures depend on, reported with them. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, statfsSync } from 'node:fs'
 import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os'

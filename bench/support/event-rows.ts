@@ -1,30 +1,30 @@
-/** Event rows as the service writes them: two for each message, made by its own functions. */
+/** Event rows as the service writes them: two per message, created by its own functions. */
 import {
   type AttemptFacts,
   acceptedEvent,
   deliveredEvent,
   type EventMessage,
   type EventRecord,
-  eventStatement,
   failedEvent,
 } from '../../src/events/event.ts'
+import { eventStatement } from '../../src/events/testing.ts'
 import type { Statement } from '../../src/store/store.ts'
 
 const RECIPIENTS = 200_000
 const TAGS = 50
-/** Messages with one tag in a row: a campaign. */
+/** Consecutive messages with one tag: a campaign. */
 export const MESSAGES_PER_TAG = 1_000
-/** One message in so many fails. */
+/** One in this many messages fails. */
 const FAILED_EVERY = 20
 
-/** The recipient of a message: a number that walks through all of them in no visible order. */
+/** The recipient of a message; the numbers cover all recipients in scattered order. */
 export const recipientOf = (message: number) => `reader-${(message * 7_919) % RECIPIENTS}@recipients.example`
 export const tagOf = (campaign: number) => `campaign-${campaign % TAGS}`
 
 /** The event with which a message ends. */
 export const endOf = (message: number) => (message % FAILED_EVERY === 0 ? 'failed' : 'delivered')
 
-/** `count` rows over the time from `fromMs` to `toMs`, rising. */
+/** `count` rows from `fromMs` to `toMs` in ascending order of time. */
 export function* eventRows(options: {
   count: number
   accountId: string
@@ -119,7 +119,7 @@ const facts = (code: number, text: string): AttemptFacts => ({
   },
 })
 
-/** The row of a delivery that was just accepted. */
+/** The row of a delivery just accepted. */
 export const deliveryRow = (id: string, messagePk: string, number: number, now: number) => ({
   ...{ id, account_id: 'bench', domain_id: 'bench', message_pk: messagePk, recipient: recipientOf(number) },
   ...{ recipient_domain: 'recipients.example', recipient_header: recipientOf(number), variables_json: null },

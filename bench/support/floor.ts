@@ -1,4 +1,4 @@
-/** The physical floor of a message on this machine: what cannot be left out, measured on the spot. */
+/** The physical floor of a message on this machine: the unavoidable operations, measured in place. */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { sinkAlone } from './systems.ts'
 export interface Floor {
   /** CPU microseconds of one RSA-2048 signature over SHA-256. */
   signatureUs: number
-  /** Microseconds of one fdatasync behind a write of 4 KB, and its CPU. */
+  /** Microseconds of one fdatasync after a write of 4 KB, and its CPU. */
   syncUs: number
   syncCpuUs: number
   /** CPU microseconds of one 10 KB transaction over an open loopback connection, both ends together. */
@@ -33,22 +33,34 @@ export async function measureFloor(folder: string, contentBytes: number, short: 
   }))
 }
 
-/** In a process of its own, which OpenSSL serves as it serves the service. */
+/** In a separate process with the same OpenSSL settings as the service. */
 function signatureUs(count: number): number {
   const program = join(import.meta.dirname, 'signature-cost.ts')
-  return Number(execFileSync(process.execPath, [program, String(count)], { encoding: 'utf8' }))
+  const settings = join(import.meta.dirname, '../../bin/node-settings.sh')
+  const command = [
+    '-c',
+    '. "$0"; tune_openssl; exec "$@"',
+    settings,
+    process.execPath,
+    program,
+    String(count),
+  ]
+  return Number(execFileSync('/bin/sh', command, { encoding: 'utf8' }))
 }
 
 function syncTimes(folder: string, count: number): { syncUs: number; syncCpuUs: number } {
   const file = openSync(join(folder, 'sync'), 'w')
   const page = randomBytes(4_096)
   const before = process.cpuUsage()
-  const begun = performance.now()
+  const startedAt = performance.now()
   for (let at = 0; at < count; at++) {
     writeSync(file, page)
     fdatasyncSync(file)
   }
-  const times = { syncUs: ((performance.now() - begun) * 1_000) / count, syncCpuUs: cpuUs(before) / count }
+  const times = {
+    syncUs: ((performance.now() - startedAt) * 1_000) / count,
+    syncCpuUs: cpuUs(before) / count,
+  }
   closeSync(file)
   return times
 }
@@ -58,7 +70,7 @@ const cpuUs = (before: NodeJS.CpuUsage) => {
   return user + system
 }
 
-/** Both ends are light and in JavaScript: a sink in C would take less. */
+/** Both ends are small and in JavaScript: a sink in C would take less. */
 function transactionUs(folder: string, contentBytes: number, count: number): Promise<number> {
   return withRig(folder, async (rig) => {
     const sink = await startSink(rig)

@@ -1,6 +1,6 @@
 /**
- * One measured flow: load goes in, mail comes out at the sink. End to end is from the first acceptance to the
- * last message at the sink; what fails makes the figure void and is an error.
+ * One measured flow from the load generator to the sink. End to end is the time from the first acceptance to the
+ * last message at the sink. A failed message makes the figure void and is an error.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Helper } from './helper-process.ts'
@@ -36,18 +36,18 @@ export interface Flow {
 export interface System {
   /** Process ids; all below them count. */
   roots: readonly number[]
-  /** Sends and resolves when all is accepted. */
+  /** Sends, and resolves when everything is accepted. */
   load(amount: LoadAmount, record?: boolean): Promise<LoadResult>
   /** Recipients of one request. */
   recipients: number
   stop(): Promise<void>
 }
 
-/** An answer of the sink takes microseconds; on a crowded machine it may have to wait for its turn. */
+/** The sink replies within microseconds; on a busy machine it may have to wait to be scheduled. */
 export const ASK_LIMIT_MS = 30_000
-/** Without a new message for so long, the rest is not coming. */
+/** After this time without a new message, the rest counts as lost. */
 const STALL_LIMIT_MS = 60_000
-/** No load is meant to last longer. */
+/** No load lasts longer. */
 export const LOAD_LIMIT_MS = 60 * 60_000
 const LOOK_EVERY_MS = 50
 
@@ -75,7 +75,7 @@ export async function measureFlow(sink: Sink, system: System, amount: LoadAmount
   }
 }
 
-/** Waits until so many recipients came. @throws when nothing more comes */
+/** Waits until this many recipients have arrived. @throws when none arrives any more */
 export async function untilDelivered(sink: Sink, count: number): Promise<SinkStats> {
   let seen = -1
   let changedAt = performance.now()

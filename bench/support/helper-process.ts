@@ -1,4 +1,4 @@
-/** Processes of the bench's own: sink and load generators. One question at a time over IPC, one answer each. */
+/** Helper processes: sink and load generators. IPC with one question at a time and one answer each. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -12,15 +12,15 @@ export interface Helper<Question, Answer> {
 
 type Reply<Answer> = { answer: Answer } | { error: string }
 
-/** `file`: one of this folder, which calls `serveHelper`. It ends with the rig. */
+/** `file`: a file of this folder that calls `serveHelper`. The process ends with the rig. */
 export function startHelper<Question, Answer>(rig: Rig, file: string): Helper<Question, Answer> {
-  // Without the flags of this process: a profile of the bench is not one of its helpers.
+  // Without the flags of this process: profiling the bench must not profile its helpers.
   const child = fork(join(import.meta.dirname, file), {
     execArgv: [],
     serialization: 'advanced',
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
-  child.on('error', () => {}) // told by `ask`, through its exit
+  child.on('error', () => {}) // reported by `ask`, through the exit
   rig.defer(file, async () => {
     if (child.exitCode !== null || child.signalCode !== null) return
     child.kill('SIGKILL')

@@ -1,6 +1,6 @@
 /**
- * The load generator over HTTP: a process of its own with raw sockets, requests prepared as bytes, keep-alive
- * connections, one request in flight on each. Of an answer it reads the status line and Content-Length.
+ * The load generator over HTTP: a separate process with raw sockets, prepared request bytes and keep-alive
+ * connections with one request in flight on each. Of a response it reads the status line and Content-Length.
  */
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -15,15 +15,15 @@ export interface HttpLoad extends LoadAmount {
   request: string
   connections: number
   record: boolean
-  /** A 429 is no failure: this load is meant to be limited. */
+  /** A 429 is not a failure: this load is expected to be limited. */
   mayBeLimited?: boolean
 }
 
-/** An answer to a request to send fits in at once. */
+/** Enough for the response to a send request. */
 const READ_BYTES = 4096
-/** An answer that takes longer counts as failed and ends its connection. */
+/** A response that takes longer counts as failed and closes the connection. */
 const ANSWER_LIMIT_MS = 120_000
-/** Failures after which the run is pointless. */
+/** After this many failures the run ends. */
 const FAILURES_MAX = 100
 
 if (process.send) serveHelper<HttpLoad, LoadResult>(run)
@@ -36,7 +36,7 @@ async function run(load: HttpLoad): Promise<LoadResult> {
   return tally.result()
 }
 
-/** One connection at a time, opened again when it ends. */
+/** One connection at a time, reopened when it ends. */
 async function runLane(
   load: HttpLoad,
   schedule: Schedule,
@@ -81,7 +81,7 @@ interface Client {
 }
 
 async function openClient({ host, port }: HttpLoad): Promise<Client> {
-  // All answers into one piece of memory. With a new one for each, and a refusal's fields looked for in each, a request
+  // One buffer for all responses. With a new one for each, and a search for a refusal's fields in each, a request
   // took this process 22 us instead of 19.
   const memory = Buffer.alloc(READ_BYTES)
   const callback = (size: number) => {
@@ -91,8 +91,8 @@ async function openClient({ host, port }: HttpLoad): Promise<Client> {
   const socket = connect({ host, port, noDelay: true, onread: { buffer: memory, callback } })
   await once(socket, 'connect')
   let waiting: { resolve(answer: Answer): void; reject(error: Error): void } | null = null
-  /** Of an answer that is not all there. */
-  let begun: Buffer | null = null
+  /** The bytes of an incomplete response. */
+  let partial: Buffer | null = null
   const fail = (error: Error) => {
     socket.destroy()
     waiting?.reject(error)
@@ -102,9 +102,9 @@ async function openClient({ host, port }: HttpLoad): Promise<Client> {
   socket.on('error', fail)
   socket.on('close', () => fail(new Error('the connection was closed')))
   function take(bytes: Buffer): void {
-    const all = begun === null ? bytes : Buffer.concat([begun, bytes])
+    const all = partial === null ? bytes : Buffer.concat([partial, bytes])
     const answer = parseAnswer(all)
-    begun = answer === null ? Buffer.from(all) : null
+    partial = answer === null ? Buffer.from(all) : null
     if (answer === null) return
     waiting?.resolve(answer)
     waiting = null
@@ -122,7 +122,7 @@ async function openClient({ host, port }: HttpLoad): Promise<Client> {
   }
 }
 
-/** Null while it is not all there. */
+/** Null while it is incomplete. */
 export function parseAnswer(buffer: Buffer): Answer | null {
   const end = buffer.indexOf('\r\n\r\n')
   if (end < 0) return null

@@ -1,6 +1,6 @@
 /**
- * A program that never outlives this process: a small shell holds it and kills it when our end of a pipe
- * closes, which happens however we end. Its output goes to a file, so that nobody spends time on reading it.
+ * A program that never outlives this process: a small shell supervises it and kills it when our end of a pipe
+ * closes, which happens however we end. Its output goes to a file, so that reading it costs no time.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,7 +8,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { within } from './rig.ts'
 
-// Descriptor 3 tells the program's process id, 4 ends with us. The shell ends with the program's own status.
+// Descriptor 3 reports the program's process id, 4 closes when we end. The shell exits with the program's status.
 const KEEPER = `
 "$@" </dev/null 3>&- 4>&- &
 program=$!
@@ -22,9 +22,9 @@ exit $?
 export interface KeptProcess {
   readonly pid: number
   isRunning(): boolean
-  /** The end of what it printed. */
+  /** The end of its output. */
   output(): string
-  /** Sends the signal, and SIGKILL when it is still there after `limitMs`. */
+  /** Sends the signal, and SIGKILL if it still runs after `limitMs`. */
   end(signal: NodeJS.Signals, limitMs?: number): Promise<void>
 }
 
@@ -40,24 +40,26 @@ export async function startKept(
   const keeper = spawn('/bin/sh', ['-c', KEEPER, 'keeper', ...command], {
     cwd: options.cwd,
     env: options.env,
-    detached: true, // Ctrl-C is for us: we stop it in order
+    detached: true, // Ctrl-C reaches only us: we stop it in an orderly way
     stdio: ['ignore', output, output, 'pipe', 'pipe'],
   })
   closeSync(output)
-  const [, , , told, held] = keeper.stdio as unknown as Socket[]
-  held?.on('error', () => {})
+  const [, , , pidPipe, holdPipe] = keeper.stdio as unknown as Socket[]
+  holdPipe?.on('error', () => {})
   let running = true
   const ended = new Promise<void>((resolve) => {
     keeper.once('exit', () => {
       running = false
-      held?.destroy()
+      holdPipe?.destroy()
       resolve()
     })
     keeper.once('error', () => resolve())
   })
-  const [line] = (await within(START_LIMIT_MS, `start of ${command[0]}`, once(told as Socket, 'data'))) as [
-    Buffer,
-  ]
+  const [line] = (await within(
+    START_LIMIT_MS,
+    `start of ${command[0]}`,
+    once(pidPipe as Socket, 'data'),
+  )) as [Buffer]
   const pid = Number(line.toString())
   const signalProgram = (signal: NodeJS.Signals) => {
     try {

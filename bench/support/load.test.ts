@@ -4,7 +4,7 @@ import { parseAnswer } from './http-load.ts'
 import { NUMBER_MARK, NumberedBytes, Schedule, Tally } from './load.ts'
 import { batchFields, makeContent, mimeMessage, sendRequest, singleFields } from './messages.ts'
 
-test('a number is written into every place of a request, and again for the next one', () => {
+test('a number is written at every mark of a request, and again for the next one', () => {
   const request = new NumberedBytes(`to=r${NUMBER_MARK}@x&subject=${NUMBER_MARK}`)
   assert.equal(request.with(42).toString(), 'to=r00000042@x&subject=00000042')
   assert.equal(request.with(12_345_678).toString(), 'to=r12345678@x&subject=12345678')
@@ -41,14 +41,14 @@ test('a tally keeps latencies, first and last acceptance, and the first failure'
   assert.equal(result.acceptedAt?.get(2), 130)
 })
 
-test('an answer is read when all of it is there', () => {
+test('a response is read when it is complete', () => {
   const text = 'HTTP/1.1 429 Too Many\r\nRetry-After: 3\r\nContent-Length: 4\r\n\r\nslow'
   assert.equal(parseAnswer(Buffer.from(text.slice(0, 30))), null)
   assert.equal(parseAnswer(Buffer.from(text.slice(0, -1))), null)
   assert.deepEqual(parseAnswer(Buffer.from(text)), { status: 429, hasRetryAfter: true, body: 'slow' })
 })
 
-test('content has the size that was asked for, whether it has links or not', () => {
+test('content has the requested size, with and without links', () => {
   for (const links of [0, 20]) {
     const { text, html } = makeContent(10_000, links)
     const size = text.length + (html ?? '').length

@@ -1,16 +1,16 @@
-/** What both load generators have in common: questions, results, and requests whose numbers are filled in. */
+/** Shared by both load generators: questions, results, and requests with numbers filled in. */
 import { percentile } from './stats.ts'
 
-/** Eight characters in a request that become its number, `00000042`; may occur many times. */
+/** Eight characters in a request that its number replaces, `00000042`; may occur many times. */
 export const NUMBER_MARK = '~~~~~~~~'
 
 /** How much to send: until one of the limits is reached. */
 export interface LoadAmount {
-  /** Requests in all. */
+  /** Total number of requests. */
   count?: number
-  /** Seconds after which no further request is begun. */
+  /** Seconds after which no further request is started. */
   seconds?: number
-  /** Requests a second, evenly spread, as far as connections are free; without it each answer is followed by the next. */
+  /** Requests a second, evenly spread while connections are free; without it each response starts the next request. */
   perSecond?: number
   /** Number of the first request. */
   firstNumber: number
@@ -19,17 +19,17 @@ export interface LoadAmount {
 export interface LoadResult {
   accepted: number
   failed: number
-  /** Answers 429, where the load takes them as they come; and those of them without Retry-After. */
+  /** Responses 429, where the load expects them; and those of them without Retry-After. */
   limited: number
   limitedWithoutTime: number
-  /** What the first failure said. */
+  /** The text of the first failure. */
   failure: string | null
   /** `monotonicMs` of the first and last acceptance. */
   firstAt: number
   lastAt: number
-  /** From the first byte written to the whole answer. */
+  /** From the first byte written to the complete response. */
   latencyMs: { p50: number; p95: number; p99: number; max: number }
-  /** When each number was accepted, when asked for. */
+  /** When each number was accepted, if recorded. */
   acceptedAt?: Map<number, number>
 }
 
@@ -75,8 +75,8 @@ export class Tally {
 }
 
 /**
- * Who may send when. Each lane (a connection) asks for its next number; null: nothing more is to be sent.
- * With a rate, the answer comes when it is time.
+ * Schedules the requests. Each lane (a connection) takes its next number; null: nothing more to send.
+ * With a rate, the number is returned when it is due.
  */
 export class Schedule {
   readonly #amount: LoadAmount
@@ -104,7 +104,7 @@ export class Schedule {
   }
 }
 
-/** A request in a buffer of its own, whose number is written in place. */
+/** A request in its own buffer, with the number written in place. */
 export class NumberedBytes {
   readonly bytes: Buffer
   readonly #offsets: number[] = []
@@ -115,7 +115,7 @@ export class NumberedBytes {
       this.#offsets.push(at)
   }
 
-  /** Only when the bytes written before have reached the other side. */
+  /** Only after the bytes written before have reached the other side. */
   with(number: number): Buffer {
     const digits = numberText(number)
     for (const offset of this.#offsets) this.bytes.write(digits, offset, 'latin1')

@@ -11,7 +11,7 @@ const BOUNDARY = 'bench-boundary-7d1f0c'
 export interface Content {
   subject: string
   text: string
-  /** Null: text alone. */
+  /** Null: text only. */
   html: string | null
 }
 
@@ -44,7 +44,7 @@ export function makeContent(bytes: number, links = 0): Content {
   }
 }
 
-/** As a MIME message for the systems that take SMTP. */
+/** As a MIME message for the systems that accept SMTP. */
 export function mimeMessage(from: string, to: string, { subject, text, html }: Content): string {
   const part = (type: string, body: string) =>
     `--${BOUNDARY}\r\nContent-Type: text/${type}; charset=utf-8\r\nContent-Transfer-Encoding: 7bit\r\n\r\n${body}\r\n`
@@ -61,7 +61,7 @@ export function mimeMessage(from: string, to: string, { subject, text, html }: C
   ].join('\r\n')
 }
 
-/** A whole HTTP request that sends a message: multipart/form-data, as most client libraries do. */
+/** A complete HTTP request that sends a message: multipart/form-data, like most client libraries. */
 export function sendRequest(
   service: { host: string; port: number; domain: string; authorization: string },
   fields: readonly (readonly [name: string, value: string])[],
@@ -100,7 +100,7 @@ export function singleFields(
 
 export const RECIPIENT_DOMAIN = 'recipients.example'
 
-/** The form fields of a call to `count` recipients with variables of their own. */
+/** The form fields of a call to `count` recipients, each with variables. */
 export function batchFields(
   domain: string,
   content: Content,

@@ -13,11 +13,11 @@ export interface Options {
   messages: number | null
   /** Queued deliveries or event rows; null: its default. */
   count: number | null
-  /** Small amounts, to see that everything works; figures mean nothing. */
+  /** Small amounts, to check that everything works; the figures mean nothing. */
   short: boolean
-  /** Where data, queues and databases go. */
+  /** Folder for data, queues and databases. */
   folder: string
-  /** Where results.json and results.md are written; null: printed only. */
+  /** Folder for results.json and results.md; null: printed only. */
   out: string | null
 }
 
@@ -35,7 +35,7 @@ Scenarios  %SCENARIOS%
   --folder DIR   where data, queues and databases go (default: the system's temporary folder)
   --out DIR      where results.md and results.json are written (default: bench/)`
 
-/** @throws Error with the fault in words */
+/** @throws Error that describes the fault */
 export function readOptions(args: readonly string[]): { names: string[]; options: Options; help: boolean } {
   const { values, positionals } = parseArgs({
     args: [...args],

@@ -1,7 +1,7 @@
 /**
- * Postfix, alone and with OpenDKIM as milter, from the system's packages, each in an instance of its own: own
- * configuration, queue and data folder, loopback only, everything relayed to the sink, no DNS, the rest as
- * installed. There is no syslog in the instance's way: Postfix logs nothing here, which is in its favour.
+ * Postfix, alone and with OpenDKIM as milter, from the system's packages. Each is a separate instance with its own
+ * configuration, queue and data folder, on loopback only, relaying everything to the sink, without DNS, the rest as
+ * installed. Postfix writes no log here, which is in its favour.
  */
 import { spawnSync } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
@@ -14,7 +14,7 @@ import { freePort } from './service.ts'
 
 export interface Postfix {
   port: number
-  /** Process ids of Postfix' master, and of OpenDKIM when it signs. */
+  /** Process ids of Postfix's master, and of OpenDKIM if it signs. */
   roots: number[]
   stop(): Promise<void>
 }
@@ -24,11 +24,11 @@ export const PEER_SENDER = `sender@${PEER_DOMAIN}`
 
 const INSTALL = 'apt-get install -y --no-install-recommends postfix opendkim'
 const START_LIMIT_MS = 30_000
-/** Where Debian has it. */
+/** Debian's path. */
 const MASTER_PROGRAM = '/usr/lib/postfix/sbin/master'
 const ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' }
 
-// As in Debian's master.cf, without chroot: the daemons find their libraries and the sink wherever they are.
+// As in Debian's master.cf, but without chroot, so that the daemons find their libraries and the sink.
 const MASTER = (port: number) => `
 127.0.0.1:${port} inet n - n - - smtpd
 pickup    unix  n - n 60    1 pickup
@@ -53,7 +53,7 @@ anvil     unix  - - n -     1 anvil
 scache    unix  - - n -     1 scache
 `
 
-/** Installs what is missing, as root, from the system's packages. @throws with what to do when it cannot */
+/** Installs what is missing, as root, from the system's packages. @throws with instructions when it cannot */
 export function ensurePeers(): void {
   if (peersInstalled()) return
   const apt = (...args: string[]) =>
@@ -108,7 +108,7 @@ export async function startPostfix(
     join(config, 'main.cf'),
     mainCf({ config, queue, data, sinkPort, milter: milter?.port ?? null }),
   )
-  // Makes the queue's folders. The master is then started by itself, since it is what must end with us.
+  // Creates the queue's folders. The master is started separately, because it must end with us.
   const check = spawnSync('/usr/sbin/postfix', ['-c', config, 'check'], {
     env: ENVIRONMENT,
     encoding: 'utf8',
@@ -181,7 +181,7 @@ async function startOpendkim(rig: Rig, folder: string): Promise<{ port: number; 
       `Socket inet:${port}@127.0.0.1`,
       'Background no',
       'Syslog no',
-      'RequireSafeKeys no', // the system's /tmp is everybody's; the folder below it is ours alone
+      'RequireSafeKeys no', // /tmp is world-writable; the folder below it belongs to us alone
       `PidFile ${join(folder, 'opendkim.pid')}`,
       '',
     ].join('\n'),

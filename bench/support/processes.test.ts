@@ -11,7 +11,7 @@ const START_LIMIT_MS = 10_000
 
 test("CPU time holds that of a child that has ended, and the tree is gone after the program's end", async () => {
   await withRig(tmpdir(), async (rig) => {
-    // The child burns some tenths of a second, then the parent waits for a signal.
+    // The child uses some tenths of a second of CPU, then the parent waits for a signal.
     const child = `/bin/sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'; echo done; sleep 100 & wait`
     const kept = await startKept(['/bin/sh', '-c', child], {
       env: { PATH: process.env['PATH'] },

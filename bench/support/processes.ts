@@ -1,14 +1,14 @@
 /**
  * CPU time and memory of a system, which may be many processes, from /proc (proc(5)).
  *
- * A system is one or more roots with everything below them. CPU time is `utime` + `stime` of what lives, plus
- * `cutime` + `cstime`, which a parent inherits from each child that it has waited for: so Postfix' short-lived
- * processes count too, since all of them are children of its master. The clock ticks 100 times a second and
- * process. cgroups would tell the same, but cannot be had everywhere.
+ * A system is one or more root processes with their descendants. CPU time is `utime` + `stime` of those that run, plus
+ * `cutime` + `cstime`, which a parent inherits from each child that it has waited for. So Postfix's short-lived
+ * processes count too, since all of them are children of its master. The clock ticks 100 times a second per
+ * process. cgroups would give the same figures, but are not available everywhere.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 
-const TICKS_PER_SECOND = 100 // USER_HZ, fixed in Linux' interface
+const TICKS_PER_SECOND = 100 // USER_HZ, fixed in Linux's interface
 const SAMPLE_EVERY_MS = 1_000
 
 interface ProcessTimes {
@@ -25,14 +25,14 @@ function readStat(pid: number): ProcessTimes | null {
   } catch {
     return null // it has ended
   }
-  const behindName = text.lastIndexOf(')')
-  const fields = text.slice(behindName + 2).split(' ')
+  const nameEnd = text.lastIndexOf(')')
+  const fields = text.slice(nameEnd + 2).split(' ')
   // From field 3 on: state, ppid; utime, stime, cutime, cstime are fields 14 to 17.
   const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0)
-  return { pid, parent: Number(fields[1]), name: text.slice(text.indexOf('(') + 1, behindName), ticks }
+  return { pid, parent: Number(fields[1]), name: text.slice(text.indexOf('(') + 1, nameEnd), ticks }
 }
 
-/** The roots and everything below them. */
+/** The roots and their descendants. */
 export function processTree(roots: readonly number[]): ProcessTimes[] {
   const all = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -50,7 +50,7 @@ export const cpuSeconds = (roots: readonly number[]): number =>
 
 export interface Memory {
   rssMb: number
-  /** Shared pages are divided among their users, so that a sum over processes is true. */
+  /** Shared pages are divided among their users, so that a sum over processes is right. */
   pssMb: number
 }
 
@@ -70,7 +70,7 @@ export function memoryOf(roots: readonly number[]): Memory {
   return { rssMb: rss / 1024, pssMb: pss / 1024 }
 }
 
-/** Looks once a second, which takes one percent of a core; `stop` tells the highest values seen. */
+/** Samples once a second, which takes one percent of a core; `stop` returns the highest values. */
 export function watchMemory(roots: readonly number[]): { stop(): Memory } {
   let peak: Memory = { rssMb: 0, pssMb: 0 }
   const look = () => {

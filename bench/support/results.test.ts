@@ -19,7 +19,7 @@ const section = (scenario: string, seen: string): StoredSection => ({
   raw: null,
 })
 
-test('a scenario run again takes the place of its earlier section; the others stay, in their order', async () => {
+test('a scenario run again replaces its earlier section; the others keep their order', async () => {
   await withRig(tmpdir(), async ({ folder }) => {
     const order = ['accept', 'e2e']
     for (const one of [section('e2e', '1'), section('accept', '2'), section('e2e', '3')])
@@ -31,7 +31,7 @@ test('a scenario run again takes the place of its earlier section; the others st
   })
 })
 
-test('options: defaults, a short run that writes nothing, and faults in words', () => {
+test('options: defaults, a short run that writes nothing, and errors for faults', () => {
   const { names, options } = readOptions(['e2e', '--short'])
   assert.deepEqual(
     [names, options.runs, options.out, options.databases],

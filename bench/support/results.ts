@@ -1,12 +1,12 @@
 /**
  * Results: `results.json` keeps the last section of each scenario with the environment it was measured in,
- * `results.md` is made from all of them, so that scenarios may be run one at a time.
+ * `results.md` is generated from all of them, so that scenarios can be run one at a time.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Environment } from './environment.ts'
 
-/** Something that must hold. */
+/** A requirement. */
 export interface Bar {
   what: string
   bar: string
@@ -21,11 +21,11 @@ export interface Table {
 
 export interface Section {
   title: string
-  /** What was done, and what to know when reading the figures. */
+  /** The method, and notes for reading the figures. */
   notes: readonly string[]
   bars: readonly Bar[]
   tables: readonly Table[]
-  /** All that was measured, for results.json. */
+  /** All measured values, for results.json. */
   raw: unknown
 }
 

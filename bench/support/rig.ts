@@ -1,20 +1,20 @@
 /**
- * What a measurement leaves nothing of: a temporary folder, and closers that run in reverse order however it
- * ends, each for a bounded time. Processes below it are started with `startKept` or `startHelper`, which end
- * with this process even when it is killed.
+ * Clean-up after a measurement: a temporary folder, and closers that run in reverse order however it ends, each
+ * for a bounded time. Processes are started with `startKept` or `startHelper`, which end with this process even
+ * when it is killed.
  */
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface Rig {
-  /** Others than root may enter it: databases and Postfix run as users of their own. */
+  /** Accessible to other users than root: databases and Postfix run under their own users. */
   readonly folder: string
-  /** Run at the end, the last one first; what it throws is printed, not thrown. */
+  /** Runs at the end, in reverse order; errors are printed, not thrown. */
   defer(what: string, close: () => Promise<unknown> | unknown): void
 }
 
-/** A stop that takes longer has failed; whoever it waits for is killed by its keeper. */
+/** A stop that takes longer has failed; the supervising shell kills the process that it waits for. */
 const CLOSE_LIMIT_MS = 60_000
 
 const open = new Set<() => Promise<void>>()
@@ -38,7 +38,7 @@ export async function withRig<T>(parent: string, run: (rig: Rig) => Promise<T>):
   }
 }
 
-/** Closes every rig there is, for the end by a signal. */
+/** Closes all rigs, for termination by a signal. */
 export async function closeRigs(): Promise<void> {
   await Promise.all([...open].map((close) => close()))
 }
@@ -68,7 +68,7 @@ export async function within<T>(limitMs: number, what: string, promise: Promise<
   }
 }
 
-/** Looks until `condition` holds. @throws after `limitMs`, or what `condition` throws */
+/** Polls until `condition` holds. @throws after `limitMs`, or what `condition` throws */
 export async function until(
   what: string,
   limitMs: number,

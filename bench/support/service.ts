@@ -1,5 +1,4 @@
-/** The service under measurement: a real process, started as `npm start` starts it. */
-
+/** The service under measurement: a real process, started as by `npm start`. */
 import { once } from 'node:events'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -20,12 +19,12 @@ export interface BenchService {
   /** The sandbox domain: active, with a DKIM key of RSA-2048. */
   domain: string
   authorization: string
-  /** Process ids of the service, and of the database server when there is one. */
+  /** Process ids of the service, and of the database server if there is one. */
   roots: number[]
   pid: number
   dataFolder: string
   databaseUrl: string | null
-  /** `monotonicMs` when its process was started, and milliseconds from there until it was ready. */
+  /** `monotonicMs` at the start of its process, and milliseconds from then until it was ready. */
   startedAt: number
   readyMs: number
   call(method: string, path: string, form?: Record<string, string>): Promise<unknown>
@@ -35,25 +34,25 @@ export interface BenchService {
 export interface ServiceOptions {
   database: Database
   env: Record<string, string>
-  /** Data of an earlier start; default: new. */
+  /** Data folder of an earlier start; default: a new one. */
   dataFolder?: string
   postgres?: BenchPostgres
-  /** Flags for node, e.g. `--cpu-prof`. */
+  /** More flags for node, e.g. `--cpu-prof`; without spaces. */
   nodeFlags?: string[]
 }
 
 const API_KEY = 'bench-key-0123456789abcdef'
 const ROOT = join(import.meta.dirname, '../..')
-/** `npm start` word by word, without `exec node`. */
+/** The words of `npm start`, without `exec`. */
 const START = (
   JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: { start: string } }
 ).scripts.start
   .split(' ')
-  .map((word) => (word.startsWith('src/') ? join(ROOT, word) : word))
-  .filter((word) => word !== 'exec' && word !== 'node')
-/** A start takes a second, with a long queue some more. */
+  .map((word) => (word.startsWith('bin/') ? join(ROOT, word) : word))
+  .filter((word) => word !== 'exec')
+/** A start takes a second, longer with a long queue. */
 const READY_LIMIT_MS = 120_000
-/** Running attempts are waited for, and profiles written. */
+/** A stop waits for attempts in flight and writes profiles. */
 const STOP_LIMIT_MS = 60_000
 const CALL_LIMIT_MS = 60_000
 
@@ -69,11 +68,12 @@ export async function startService(rig: Rig, options: ServiceOptions): Promise<B
   const host = '127.0.0.1'
   const startedAt = monotonicMs()
   const outputFile = join(rig.folder, `service-${number}.log`)
-  const kept = await startKept([process.execPath, ...(options.nodeFlags ?? []), ...START], {
+  const kept = await startKept(START, {
     cwd: dataFolder,
     outputFile,
     env: {
       PATH: process.env['PATH'],
+      ...(options.nodeFlags && { NODE_OPTIONS: options.nodeFlags.join(' ') }),
       SENDWRIGHT_HOST: host,
       SENDWRIGHT_PORT: String(port),
       SENDWRIGHT_SMTP_PORT: String(smtpPort),
@@ -137,7 +137,7 @@ export interface BenchPostgres {
   pid: number
 }
 
-/** A throw-away PostgreSQL that keeps its promises: everything as installed but the place of its files. */
+/** A temporary PostgreSQL that is fully durable: everything as installed except the path of its files. */
 export async function startBenchPostgres(rig: Rig): Promise<BenchPostgres> {
   const before = new Set(postgresServers())
   const cluster: PostgresCluster = await startPostgres({
@@ -149,7 +149,7 @@ export async function startBenchPostgres(rig: Rig): Promise<BenchPostgres> {
   return { url: cluster.url, pid }
 }
 
-/** Main processes of database servers below this process. */
+/** Main processes of the database servers started by this process. */
 function postgresServers(): number[] {
   const tree = processTree([process.pid])
   const servers = new Set(tree.filter(({ name }) => name === 'postgres').map(({ pid }) => pid))

@@ -16,7 +16,7 @@ test('the sink counts what the load generator sends, over sessions that stay ope
   })
 })
 
-test('the sink takes pipelined commands, finds signatures and an end of content cut in two', async () => {
+test('the sink accepts pipelined commands, finds signatures and an end of content split between two reads', async () => {
   await withRig(tmpdir(), async (rig) => {
     const sink = await startSink(rig)
     await sink.ask({ kind: 'reset', refuse: ['refused.example'], record: 'b.example' }, ASK_LIMIT_MS)
@@ -38,7 +38,7 @@ test('the sink takes pipelined commands, finds signatures and an end of content 
   })
 })
 
-test('the sink takes chunks, and refuses them without a recipient', async () => {
+test('the sink accepts chunks, and refuses them without a recipient', async () => {
   await withRig(tmpdir(), async (rig) => {
     const sink = await startSink(rig)
     await sink.ask({ kind: 'reset', refuse: ['refused.example'], record: null }, ASK_LIMIT_MS)

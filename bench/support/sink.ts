@@ -1,34 +1,34 @@
 /**
- * The sink: an SMTP server that takes everything, for all systems alike. A process of its own on raw sockets,
- * so that it costs little: it looks at command lines and for the end of content, and writes the replies to
- * what came together in one go. Offers PIPELINING, 8BITMIME, SIZE, CHUNKING; no TLS.
+ * The sink: an SMTP server that accepts everything, the same for all systems. A separate process on raw sockets,
+ * to cost little: it parses only command lines and the end of content, and writes the replies to input that
+ * arrived together at once. Offers PIPELINING, 8BITMIME, SIZE, CHUNKING; no TLS.
  */
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { serveHelper } from './helper-process.ts'
 import { monotonicMs } from './stats.ts'
 
 export type SinkQuestion =
-  /** Listens on the same port of each address and answers with it. */
+  /** Listens on the same port of each address, and answers that port. */
   | { kind: 'listen'; hosts: string[] }
-  /** Forgets what came. `refuse`: recipient domains that get 451. `record`: domain whose recipients' times are kept. */
+  /** Resets the counts. `refuse`: recipient domains that get 451. `record`: domain whose recipients' times are kept. */
   | { kind: 'reset'; refuse: string[]; record: string | null }
   | { kind: 'refuse'; domains: string[] }
   | { kind: 'stats' }
-  /** Times by recipient, when recorded. */
+  /** Times by recipient, if recorded. */
   | { kind: 'times' }
 
 export interface SinkStats {
   port: number
   /** Recipients of messages that got a 250; one each in most scenarios. */
   count: number
-  /** The same for each recipient domain. */
+  /** The same by recipient domain. */
   byDomain: Record<string, number>
   /** RCPT commands that got 451. */
   refused: number
   /** Messages with a DKIM-Signature field. */
   signed: number
   connections: number
-  /** `monotonicMs` of the first and last 250 behind content. */
+  /** `monotonicMs` of the first and last 250 to content. */
   firstAt: number
   lastAt: number
   times?: Map<string, number>
@@ -37,9 +37,9 @@ export interface SinkStats {
 const EHLO =
   '250-sink.bench\r\n250-PIPELINING\r\n250-SIZE 52428800\r\n250-8BITMIME\r\n250-CHUNKING\r\n250 ENHANCEDSTATUSCODES\r\n'
 const END_OF_CONTENT = Buffer.from('\r\n.\r\n')
-/** A signature stands at the top, below Received fields at the most. */
+/** A signature is at the top, below Received fields at most. */
 const SIGNATURE_WITHIN = 4_096
-/** A client that sends a longer line is no client of ours. */
+/** No client here sends a longer line. */
 const LINE_MAX = 4_096
 
 let port = 0
@@ -68,7 +68,7 @@ class Session {
   #signed = false
   #recipients: string[] = []
 
-  /** The replies to what has come; `end`: the client has said goodbye. */
+  /** The replies to the input so far; `end`: the client has sent QUIT. */
   take(chunk: Buffer): { replies: string; end: boolean } {
     let buffer = this.#buffered.length > 0 ? Buffer.concat([this.#buffered, chunk]) : chunk
     let replies = ''
@@ -77,7 +77,7 @@ class Session {
         if (!this.#sawBeginning) this.#lookForSignature(buffer)
         const end = buffer.indexOf(END_OF_CONTENT)
         if (end < 0) {
-          // The end may be cut in two.
+          // The end may be split between two reads.
           this.#buffered = Buffer.from(
             buffer.subarray(Math.max(0, buffer.length - END_OF_CONTENT.length + 1)),
           )
@@ -100,13 +100,13 @@ class Session {
           this.#buffered = Buffer.from(buffer)
           return { replies, end: false }
         }
-        // With the line end before it, as behind DATA.
+        // With the line end before it, as after DATA.
         this.#lookForSignature(buffer.subarray(end, chunkEnd))
         buffer = buffer.subarray(chunkEnd)
         replies += this.#recipients.length > 0 ? this.#accept() : '503 5.5.1 no valid recipients\r\n'
         continue
       }
-      // Content is looked at together with the line end before it, so that an empty one ends too.
+      // Content is scanned together with the line end before it, so that empty content ends too.
       const isData = /^data$/i.test(line) && this.#recipients.length > 0
       buffer = buffer.subarray(isData ? end : end + 2)
       if (isData) {

@@ -1,6 +1,6 @@
 /**
- * The load generator over SMTP: the same message bytes to Postfix and to our own submission port. A process of
- * its own; sessions stay open, envelope commands go in one write (RFC 2920), content follows the 354.
+ * The load generator over SMTP: the same message bytes to Postfix and to our own submission port. A separate
+ * process; sessions stay open, envelope commands are sent in one write (RFC 2920), content follows the 354.
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -22,7 +22,7 @@ export interface SmtpLoad extends LoadAmount {
 }
 
 const REPLY_LIMIT_MS = 120_000
-/** Servers limit the messages of a session; below that a new one is begun. */
+/** Below the servers' limit of messages per session; then a new one is opened. */
 const MESSAGES_PER_SESSION = 500
 const FAILURES_MAX = 100
 
@@ -129,7 +129,7 @@ class Session {
 
   async quit(): Promise<void> {
     this.#socket.write('QUIT\r\n')
-    await this.#expect(['221']).catch(() => {}) // nothing hangs on it
+    await this.#expect(['221']).catch(() => {}) // its outcome does not matter
     this.close()
   }
 

@@ -1,4 +1,4 @@
-/** The database of a service that is stopped, opened beside it: to let time pass, and to fill tables. */
+/** The database of a stopped service, opened directly to let time pass and to fill tables. */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
@@ -54,7 +54,7 @@ async function fillSqlite(file: string, rows: Iterable<Statement>): Promise<void
     statement.run(...values)
     if (++count % ROWS_PER_TRANSACTION !== 0) continue
     database.exec('COMMIT; BEGIN')
-    await setImmediate() // a signal may be waiting
+    await setImmediate() // lets a pending signal be handled
   }
   database.exec('COMMIT')
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
@@ -85,7 +85,7 @@ async function fillPostgres(client: Client, rows: Iterable<Statement>): Promise<
   await client.query('VACUUM ANALYZE events')
 }
 
-/** `INSERT INTO t (a, b) VALUES (?, ?)` for many rows, as one array for each column. */
+/** `INSERT INTO t (a, b) VALUES (?, ?)` for many rows, as one array per column. */
 function multiRow(sql: string, rows: readonly (readonly SqlValue[])[]) {
   const columns = (rows[0] ?? []).map((_, at) => rows.map((row) => row[at] ?? null))
   const arrays = columns.map((values, at) => {

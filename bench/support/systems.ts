@@ -12,19 +12,19 @@ import { type BenchService, type Database, startService } from './service.ts'
 import type { SmtpLoad } from './smtp-load.ts'
 import { formatNumber, median } from './stats.ts'
 
-/** Sessions or connections that send at a time, for all systems. */
+/** Concurrent sessions or connections, for all systems. */
 export const SESSIONS = 50
 
 export interface Amounts {
   warmUp: LoadAmount
-  /** Between the two: a process of ours is careful for five seconds after its start (decision 30). */
+  /** Between the two: our process sends fewer messages at a time for five seconds after its start (decision 30). */
   restMs: number
   measured: LoadAmount
 }
 
 export interface Candidate {
   name: string
-  /** Its own amounts, where one request is more than one delivery, or less is enough to warm it up. */
+  /** Separate amounts, where one request is more than one delivery, or less is enough to warm it up. */
   amounts?: Amounts
   start(rig: Rig, sink: Sink): Promise<System>
 }
@@ -114,7 +114,7 @@ export function postfix(name: string, signed: boolean, content: Content): Candid
   }
 }
 
-/** The load tool straight into the sink: what the tools themselves can do. */
+/** The load generator directly into the sink: the limit of the tools themselves. */
 export function sinkAlone(name: string, content: Content): Candidate {
   return {
     name,
@@ -148,8 +148,8 @@ export interface Measured {
 }
 
 /**
- * Runs the candidates in turn, `runs` times, each start fresh and warmed up, so that what changes on the
- * machine meanwhile meets all of them.
+ * Runs the candidates in turns, `runs` times, each freshly started and warmed up, so that changes on the
+ * machine affect all of them.
  */
 export async function alternate(
   folder: string,
@@ -192,7 +192,7 @@ const summary = (name: string, flows: Flow[]): Measured => ({
   pssMb: median(flows.map((flow) => flow.peak.pssMb)),
 })
 
-/** A table of what was measured, with ratios to some of the systems. */
+/** A table of the measurements, with ratios to some of the systems. */
 export function tableOf(measured: readonly Measured[], references: readonly string[] = []) {
   const bases = references.flatMap((name) => measured.find((entry) => entry.name === name) ?? [])
   return {

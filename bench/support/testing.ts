@@ -4,7 +4,7 @@ import { within } from './rig.ts'
 
 const DIALOGUE_LIMIT_MS = 10_000
 
-/** Writes each piece when a reply to the one before has come; resolves all reply lines. The last piece is QUIT. */
+/** Writes each piece after the reply to the previous one; resolves all reply lines. The last piece is QUIT. */
 export function talkSmtp(port: number, pieces: readonly string[]): Promise<string[]> {
   const waiting = [...pieces]
   let text = ''
@@ -15,7 +15,7 @@ export function talkSmtp(port: number, pieces: readonly string[]): Promise<strin
       if (!text.endsWith('\r\n')) return
       const piece = waiting.shift()
       if (piece !== undefined) socket.write(piece)
-      // A piece that ends within content gets no reply: the next one follows it.
+      // A piece that ends within content gets no reply: the next one follows at once.
       if (piece?.endsWith('\r\n.')) setImmediate(() => socket.write(waiting.shift() ?? ''))
     })
     socket.on('error', reject)

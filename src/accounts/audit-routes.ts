@@ -1,6 +1,6 @@
 /** The audit log over HTTP. */
+import { formatRfc3339 } from '../base/dates.ts'
 import { firstIdAt } from '../base/ids.ts'
-import { formatRfc3339 } from '../http/dates.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { limitOf, pageName, pivotPaging } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
@@ -82,7 +82,7 @@ const filterOf = (params: Params): AuditFilter => ({
   before: params.date('before'),
 })
 
-/** Each filter by equality has an index that ends in the id, and ids are in the order of time. */
+/** Each equality filter has an index that ends in the id, and ids are ordered by time. */
 async function listAudit(
   store: Store,
   accountId: string,

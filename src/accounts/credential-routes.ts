@@ -1,9 +1,9 @@
 /** SMTP credentials over HTTP (accounts.md section 6), under their own paths and the older `mailboxes`. */
+import { formatRfc2822 } from '../base/dates.ts'
 import { BadRequest } from '../base/errors.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import { ownDomain } from '../domains/routes.ts'
-import { formatRfc2822 } from '../http/dates.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { limitAndSkip } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
@@ -134,7 +134,7 @@ export function credentialRoutes(credentials: Credentials, domains: DomainDirect
   ]
 }
 
-/** Logins with their passwords: as many of these as of those, or none. */
+/** Logins with their passwords: one password per login, or none at all. */
 function pairs(params: Params): { login: string; password: string | undefined }[] {
   const logins = [...params.texts('login'), ...params.texts('mailbox')]
   const passwords = params.texts('password')

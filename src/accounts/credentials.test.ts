@@ -21,7 +21,7 @@ const is = (answer: Answer, status: number, body: unknown) => {
   assert.deepEqual(answer.body, body)
 }
 
-test('a login is made with its password and listed by its address, never with the password', async () => {
+test('a login is created with its password and listed by its address, never with the password', async () => {
   is(await service.call('POST', path, { form: { login: 'bob', password: 'secret-12' } }), 200, {
     message: 'Created 1 credentials pair(s)',
   })
@@ -41,7 +41,7 @@ test('a login is made with its password and listed by its address, never with th
   assert.ok(!text.includes('secret-12'))
 })
 
-test('without a password one of 24 characters is made and shown once', async () => {
+test('without a password one of 24 characters is generated and shown once', async () => {
   const { body } = await service.call('POST', path, { form: { login: ['carol', `dave@${service.domain}`] } })
   assert.equal(body.message, 'Created 2 credentials pair(s)')
   assert.equal(body.note, 'Store these credentials, they will not be shown again')
@@ -56,7 +56,7 @@ test('creating an existing login sets its password', async () => {
   })
 })
 
-test('a password is changed, to a given or a made one', async () => {
+test('a password is changed, to a given or a generated one', async () => {
   await service.call('POST', path, { form: { login: 'frank', password: 'first-one' } })
   is(await service.call('PUT', `${path}/frank`, { form: { password: 'second-one' } }), 200, {
     message: 'Password changed',
@@ -66,7 +66,7 @@ test('a password is changed, to a given or a made one', async () => {
   assert.match(body.credentials[`frank@${service.domain}`], /^[\w-]{24}$/)
 })
 
-test('a login is deleted, and deleting all leaves none but the system one', async () => {
+test('a login is deleted, and deleting all leaves only the system one', async () => {
   await service.call('POST', path, { form: { login: ['gina', 'hugo'] } })
   is(await service.call('DELETE', `${path}/gina`), 200, {
     message: 'Credentials have been deleted',

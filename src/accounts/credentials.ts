@@ -1,4 +1,4 @@
-/** SMTP credentials of a domain (accounts.md section 6): logins, their passwords, and who logs in with them. */
+/** SMTP credentials of a domain (accounts.md section 6): logins, their passwords, and authentication. */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
@@ -12,16 +12,16 @@ import { DECOY_HASH, hashPassword, verifyPassword } from './passwords.ts'
 export interface NewCredential {
   /** Local part or full address. */
   login: string
-  /** Absent: one is made. */
+  /** Absent: one is generated. */
   password?: string | undefined
 }
 
-/** Whom a login speaks for. */
+/** The account and domain of an authenticated login. */
 export interface SmtpLogin {
   login: string
   accountId: string
   domainId: string
-  /** Changes with the password: a session that began under another value is over. */
+  /** Changes with the password: a session that began under an earlier value has ended. */
   changedAt: number
 }
 
@@ -30,35 +30,35 @@ export interface Credentials {
     domain: Domain,
     page: { skip: number; limit: number },
   ): Promise<{ rows: CredentialRow[]; total: number }>
-  /** Makes the logins or sets their passwords; all or none. Resolves the passwords that were made here. */
+  /** Creates the logins or sets their passwords, all or none. Resolves to the generated passwords. */
   set(domain: Domain, given: readonly NewCredential[]): Promise<Map<string, string>>
   /** @throws NotFound */
   changePassword(domain: Domain, spec: string, password: string | undefined): Promise<string | null>
   remove(domain: Domain, spec: string): Promise<string>
   removeAll(domain: Domain): Promise<number>
-  /** The system login `postmaster@<domain>` of a new domain; without a password nobody can log in with it yet. */
+  /** The system login `postmaster@<domain>` of a new domain; without a password it cannot be used yet. */
   setSystem(domain: Domain, password: string | null): Promise<void>
-  /** All logins of a deleted domain. */
+  /** Removes all logins of a deleted domain. */
   forgetDomain(domain: Pick<Domain, 'id'>): Promise<void>
-  /** Null for an unknown login, a wrong password or none set; equally slow in every case. */
+  /** Null for an unknown login, a wrong password or a login without one; equally slow in every case. */
   authenticate(login: string, password: string): Promise<SmtpLogin | null>
-  /** The login of that name, with its account; null for none. */
+  /** The login of that name with its account, or null. */
   known(login: string): Promise<{ accountId: string; login: string } | null>
-  /** Whether a session's login still stands as it was. */
+  /** Whether a session's login still exists with the same password. */
   stillValid(login: SmtpLogin): Promise<boolean>
 }
 
 const PASSWORD_MIN = 5
 const PASSWORD_MAX = 32
 /** 24 characters: 144 bits. */
-const MADE_PASSWORD_BYTES = 18
-/** How long a proven password is believed without argon2id again (about 20 ms of one core each time). */
-const PROVEN_MS = 5 * 60_000
-const PROVEN_MAX = 10_000
+const GENERATED_PASSWORD_BYTES = 18
+/** How long a verified password is accepted without argon2id again, which takes about 20 ms of one core. */
+const VERIFIED_MS = 5 * 60_000
+const VERIFIED_MAX = 10_000
 
 export function createCredentials(store: Store, sealer: Sealer, clock: Clock): Credentials {
-  /** Keyed digests of login, hash and password that matched, with the time they count to. */
-  const proven = new Map<string, number>()
+  /** Keyed digests of login, hash and password that matched, with their expiry. */
+  const verified = new Map<string, number>()
 
   const find = (login: string) =>
     store.db.selectFrom('credentials').selectAll().where('login', '=', login).executeTakeFirst()
@@ -72,36 +72,36 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
   async function matches(row: CredentialRow | undefined, password: string): Promise<boolean> {
     const hash = row?.password_hash ?? null
     if (!row || hash === null) {
-      // So that the answer takes as long.
+      // So that the response takes equally long.
       await verifyPassword(password, DECOY_HASH)
       return false
     }
     const digest = sealer.mac('smtp-login', `${row.login}\0${hash}\0${password}`).toString('base64')
-    if ((proven.get(digest) ?? 0) > clock.monotonic()) return true
+    if ((verified.get(digest) ?? 0) > clock.monotonic()) return true
     if (!(await verifyPassword(password, hash))) return false
-    proven.set(digest, clock.monotonic() + PROVEN_MS)
-    const [oldest] = proven.keys()
-    if (proven.size > PROVEN_MAX && oldest !== undefined) proven.delete(oldest)
+    verified.set(digest, clock.monotonic() + VERIFIED_MS)
+    const [oldest] = verified.keys()
+    if (verified.size > VERIFIED_MAX && oldest !== undefined) verified.delete(oldest)
     return true
   }
 
   return {
     async list(domain, { skip, limit }) {
-      const of = store.db.selectFrom('credentials').where('domain_id', '=', domain.id)
-      const { count } = await of
-        .select((as) => as.fn.countAll<number>().as('count'))
+      const query = store.db.selectFrom('credentials').where('domain_id', '=', domain.id)
+      const { count } = await query
+        .select((eb) => eb.fn.countAll<number>().as('count'))
         .executeTakeFirstOrThrow()
-      const rows = await of.selectAll().orderBy('login').limit(limit).offset(skip).execute()
+      const rows = await query.selectAll().orderBy('login').limit(limit).offset(skip).execute()
       return { rows, total: Number(count) }
     },
     async set(domain, given) {
-      const made = new Map<string, string>()
+      const generated = new Map<string, string>()
       const rows: CredentialRow[] = []
       const now = Math.floor(clock.now())
       for (const credential of given) {
         const login = loginOf(domain, credential.login)
-        const password = credential.password ?? madePassword()
-        if (credential.password === undefined) made.set(login, password)
+        const password = credential.password ?? generatePassword()
+        if (credential.password === undefined) generated.set(login, password)
         else checkPassword(password)
         const password_hash = await hashPassword(password)
         const row = {
@@ -123,12 +123,12 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
             .execute()
         }
       })
-      return made
+      return generated
     },
     async changePassword(domain, spec, password) {
       const row = await own(domain, spec)
       if (password !== undefined) checkPassword(password)
-      const next = password ?? madePassword()
+      const next = password ?? generatePassword()
       await store.db
         .updateTable('credentials')
         .set({ password_hash: await hashPassword(next), changed_at: Math.floor(clock.now()) })
@@ -143,13 +143,13 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
       return row.login
     },
     async removeAll(domain) {
-      const gone = await store.db
+      const removed = await store.db
         .deleteFrom('credentials')
         .where('domain_id', '=', domain.id)
         .where('is_system', '=', 0)
         .returning('login')
         .execute()
-      return gone.length
+      return removed.length
     },
     async setSystem(domain, password) {
       const now = Math.floor(clock.now())
@@ -206,7 +206,7 @@ function loginOf(domain: Domain, given: string): string {
     if (mailbox.domain === domain.name && /^[\x21-\x7e]+$/.test(mailbox.local))
       return `${mailbox.local}@${domain.name}`
   } catch {
-    // One answer for everything that is no login of this domain.
+    // One error for everything that is not a login of this domain.
   }
   throw new BadRequest(`Invalid format for parameter login: ${given.slice(0, 256)}`)
 }
@@ -217,4 +217,4 @@ function checkPassword(password: string): void {
   }
 }
 
-const madePassword = () => randomBytes(MADE_PASSWORD_BYTES).toString('base64url')
+const generatePassword = () => randomBytes(GENERATED_PASSWORD_BYTES).toString('base64url')

@@ -62,7 +62,7 @@ eachStore('ways, logins and accounts are counted apart; a network of IPv6 is one
   failures.note({ remoteAddress: '2001:db8::2', way: 'api' })
   assert.deepEqual(await rowsOf(store), [])
   await failures.close()
-  // After the end nothing is counted any more.
+  // Nothing is counted after close.
   failures.note({ remoteAddress: '2001:db8::2', way: 'api' })
   await failures.flush()
   const rows = await rowsOf(store)

@@ -1,40 +1,40 @@
 /**
- * Failed sign-ins in the audit log, by whichever way they came: wrong keys and sessions, wrong SMTP logins, used links.
+ * Failed sign-ins in the audit log, of every kind: wrong keys and sessions, wrong SMTP logins, used links.
  *
- * An attacker must neither fill the disk with rows nor hide behind their number. So failures are counted for a minute
- * by address, way and login, and written then: a row for each of those with the most, and one row that sums up the
- * rest. A day brings at most ROWS_PER_DAY_MAX rows of the first kind and 1,440 of the second, about 1 MB.
+ * An attacker must neither fill the disk with rows nor hide among too many. So failures are counted for a minute by
+ * address, way and login, and then written: one row each for the most frequent groups, and one row for the sum of
+ * the rest. A day adds at most ROWS_PER_DAY_MAX rows of the first kind and 1,440 of the second, about 1 MB.
  */
 import type { Logger } from 'pino'
+import { networkOf } from '../base/client-networks.ts'
 import type { Clock, Timer } from '../base/clock.ts'
-import { formatRfc3339 } from '../http/dates.ts'
-import { networkOf } from '../http/failed-attempts.ts'
+import { formatRfc3339 } from '../base/dates.ts'
 import type { Statement, Store } from '../store/store.ts'
-import { auditStatement } from './audit.ts'
+import { auditStatement } from './audit-log.ts'
 
-export type SignInWay = 'api' | 'session' | 'link' | 'smtp'
+export type SignInWay = 'api' | 'session' | 'link' | 'smtp' | 'password'
 
 export interface FailedSignIn {
   remoteAddress: string
   way: SignInWay
-  /** The login that was tried, if there is one of that name; never what a stranger typed. */
+  /** The login that was tried, if one of that name exists; never text from a stranger. */
   known?: { accountId: string; login: string } | null
 }
 
 export interface FailedSignIns {
-  /** Counts one failure; it is written within a minute. Costs no more than a look into a map. */
+  /** Counts one failure, which is written within a minute. Costs only a map lookup. */
   note(failure: FailedSignIn): void
-  /** Writes what is counted. Never rejects. */
+  /** Writes the counts. Never rejects. */
   flush(): Promise<void>
   close(): Promise<void>
 }
 
 const COUNT_FOR_MS = 60_000
-/** Counted apart within a minute, some 300 kB; what comes after them is summed up. */
+/** Groups counted separately within a minute, about 300 kB; further failures are only summed. */
 const GROUPS_MAX = 1_000
-/** Rows of their own, from one minute. */
+/** Groups that get their own row, per minute. */
 const ROWS_PER_MINUTE_MAX = 20
-/** Rows of their own within a day, so that a long attack from many addresses stays small. */
+/** Groups that get their own row, per day, so that a long attack from many addresses stays small. */
 const ROWS_PER_DAY_MAX = 2_000
 const DAY_MS = 86_400_000
 
@@ -52,13 +52,13 @@ export interface FailedSignInParts {
   store: Store
   clock: Clock
   log: Logger
-  /** Failures that belong to no account are the operator's. */
+  /** Failures of no known account are recorded for the operator's. */
   firstAccountId: string
 }
 
 export function createFailedSignIns({ store, clock, log, firstAccountId }: FailedSignInParts): FailedSignIns {
   let groups = new Map<string, Group>()
-  let beyond = 0
+  let overflow = 0
   let timer: Timer | null = null
   let day = { beganAt: Number.NEGATIVE_INFINITY, rows: 0 }
   let writing: Promise<void> = Promise.resolve()
@@ -76,7 +76,7 @@ export function createFailedSignIns({ store, clock, log, firstAccountId }: Faile
       group.count += 1
       group.lastAt = now
     } else if (groups.size >= GROUPS_MAX) {
-      beyond += 1
+      overflow += 1
     } else {
       groups.set(name, {
         accountId,
@@ -90,7 +90,7 @@ export function createFailedSignIns({ store, clock, log, firstAccountId }: Faile
     }
   }
 
-  /** Rows of their own that the day still has room for. */
+  /** How many own rows the daily limit still allows. */
   function rowsLeft(): number {
     if (clock.monotonic() - day.beganAt >= DAY_MS) day = { beganAt: clock.monotonic(), rows: 0 }
     return Math.min(ROWS_PER_MINUTE_MAX, ROWS_PER_DAY_MAX - day.rows)
@@ -98,15 +98,15 @@ export function createFailedSignIns({ store, clock, log, firstAccountId }: Faile
 
   function takeStatements(): Statement[] {
     const counted = [...groups.values()].sort((a, b) => b.count - a.count)
-    const others = beyond
+    const uncounted = overflow
     groups = new Map()
-    beyond = 0
+    overflow = 0
     const own = counted.slice(0, rowsLeft())
     const rest = counted.slice(own.length)
     day.rows += own.length
     const now = clock.now()
     const statements = own.map((group) => rowOf(group, now))
-    const count = rest.reduce((sum, group) => sum + group.count, others)
+    const count = rest.reduce((sum, group) => sum + group.count, uncounted)
     if (count > 0) statements.push(sumOf(firstAccountId, count, rest.length, now))
     return statements
   }
@@ -116,7 +116,7 @@ export function createFailedSignIns({ store, clock, log, firstAccountId }: Faile
     timer = null
     const statements = takeStatements()
     if (statements.length === 0) return writing
-    // One after the other, so that a database that is away has one unit waiting and not one for each minute.
+    // Serialised, so that while the database is away one unit waits rather than one for each minute.
     writing = writing
       .then(() => store.commit(statements))
       .then(
@@ -145,7 +145,7 @@ function rowOf({ accountId, remoteAddress, way, login, count, firstAt, lastAt }:
   return statementOf(accountId, remoteAddress, login, detail, now)
 }
 
-/** `addresses`: at least so many; those beyond GROUPS_MAX are not told apart. */
+/** `addresses`: at least this many; those over GROUPS_MAX are not counted separately. */
 const sumOf = (accountId: string, count: number, addresses: number, now: number) =>
   statementOf(accountId, '', '', { way: 'others', count, addresses }, now)
 

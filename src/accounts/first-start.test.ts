@@ -5,12 +5,12 @@ import { systemClock } from '../base/clock.ts'
 import { createSandbox } from '../domains/create-domain.ts'
 import { openPostgres } from '../store/postgres.ts'
 import { createSealer } from '../store/sealing.ts'
+import { createKeys } from './api-keys.ts'
 import { ensureFirstAccount } from './first-start.ts'
-import { createKeys } from './keys.ts'
 
 const AT_ONCE = 4
 
-test('of processes that start together one makes account, sandbox and key, and the others find them', async (t) => {
+test('of processes that start together one creates account, sandbox and key, and the others find them', async (t) => {
   const database = await createTestDatabase()
   const stores = await Promise.all(Array.from({ length: AT_ONCE }, () => openPostgres(database.url)))
   t.after(async () => {

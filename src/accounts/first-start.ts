@@ -1,15 +1,15 @@
-/** What a new installation begins with: an account, its signing key, an admin key, an active sandbox domain. */
+/** What a new installation starts with: an account, its signing key, an admin key, an active sandbox domain. */
 import { sql } from 'kysely'
 import type { Clock } from '../base/clock.ts'
 import { randomHex } from '../base/ids.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Store } from '../store/store.ts'
-import type { Keys, NewKey } from './keys.ts'
+import type { Keys, NewKey } from './api-keys.ts'
 
 export interface FirstAccount {
   accountId: string
   sandboxDomain: string
-  /** The admin key's secret when this start made it; null when it was made or configured before. */
+  /** The admin key's secret if this start created it; null if it existed before or is configured. */
   newApiKey: string | null
 }
 
@@ -18,34 +18,33 @@ export interface FirstStartParts {
   sealer: Sealer
   keys: Keys
   clock: Clock
-  /** Makes a domain with its DKIM key, active at once. */
+  /** Creates a domain with its DKIM key, active at once. */
   createSandbox(accountId: string, name: string): Promise<void>
 }
 
-/** Domain under which sandbox domains are made; `.localhost` never leaves the machine (RFC 6761 §6.3). */
+/** Parent domain of sandbox domains; `.localhost` never leaves the machine (RFC 6761 §6.3). */
 const SANDBOX_PARENT = 'sendwright.localhost'
 
 /**
- * Makes what is missing and nothing twice, so that a start which was cut off half-way is finished by the
- * next. `configuredKey` is the first admin key given by configuration; changing it adds a key. Processes that start
- * together on one database take turns.
+ * Creates only what is missing, so that the next start completes one that was interrupted. `configuredKey` is the
+ * first admin key from the configuration; changing it adds a key. Concurrent starts on one database are serialised.
  */
 export function ensureFirstAccount(
   parts: FirstStartParts,
   configuredKey: string | null,
 ): Promise<FirstAccount> {
-  // SQLite's database has one process, and a transaction would hold its only writer.
-  if (parts.store.kind === 'sqlite') return makeMissing(parts, configuredKey)
+  // SQLite's database has one process, and a transaction would block its only writer.
+  if (parts.store.kind === 'sqlite') return createMissing(parts, configuredKey)
   return parts.store.transaction(async (tx) => {
     await sql`SELECT pg_advisory_xact_lock(${FIRST_START_LOCK})`.execute(tx)
-    return makeMissing(parts, configuredKey)
+    return createMissing(parts, configuredKey)
   })
 }
 
-/** Sets this lock apart from others in the database. */
+/** Separates this advisory lock from others in the database. */
 const FIRST_START_LOCK = 7_309_454
 
-async function makeMissing(parts: FirstStartParts, configuredKey: string | null): Promise<FirstAccount> {
+async function createMissing(parts: FirstStartParts, configuredKey: string | null): Promise<FirstAccount> {
   const { store, keys } = parts
   const accountId = await firstAccountId(parts)
   const sandbox = await store.db
@@ -78,7 +77,7 @@ async function makeMissing(parts: FirstStartParts, configuredKey: string | null)
   return { accountId, sandboxDomain, newApiKey: secret }
 }
 
-/** The oldest account without a parent; made when there is none. */
+/** The oldest account without a parent; created if there is none. */
 async function firstAccountId({ store, sealer, clock }: FirstStartParts): Promise<string> {
   return store.transaction(async (tx) => {
     const row = await tx

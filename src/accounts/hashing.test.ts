@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { TooManyWaiting } from '../base/errors.ts'
 import { argon2id } from './hashing.ts'
 
-/** As little work as argon2 allows. */
+/** The least work that argon2 allows. */
 const CHEAP = {
   nonce: new Uint8Array(16).fill(7),
   parallelism: 1,
@@ -13,7 +13,7 @@ const CHEAP = {
   passes: 1,
 }
 
-test('of many passwords at once 200 wait their turn, the others are put off', async () => {
+test('of many passwords at once 200 wait, the others are rejected', async () => {
   const outcomes = await Promise.allSettled(
     Array.from({ length: 300 }, (_, n) => argon2id({ ...CHEAP, message: `password ${n}` })),
   )

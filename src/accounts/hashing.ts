@@ -1,7 +1,8 @@
 /**
- * argon2id in a thread of its own, one at a time. Anybody who can connect has passwords hashed, and each takes 19 MB and
- * 20 ms. In Node's own threads they would hold up files and DNS, and each of these keeps what it once took: 120 MB in
- * all, where this one keeps 40. It starts with the first password and ends when none came for a while.
+ * argon2id in a worker thread, one hash at a time. Anyone who can connect can cause passwords to be hashed, each
+ * taking 19 MB and 20 ms. In Node's thread pool they would block file access and DNS, and each of its threads keeps
+ * the memory it once took: 120 MB in all, against 40 here. The thread starts with the first password and ends when
+ * idle.
  */
 import type { Argon2Parameters } from 'node:crypto'
 import { once } from 'node:events'
@@ -10,7 +11,7 @@ import { Worker } from 'node:worker_threads'
 import { TooManyWaiting } from '../base/errors.ts'
 import { createGate } from '../base/gate.ts'
 
-/** Four seconds' worth. */
+/** About four seconds of work. */
 const WAITING_MAX = 200
 const IDLE_MS = 60_000
 
@@ -22,13 +23,13 @@ let idle: NodeJS.Timeout | undefined
 export async function argon2id(parameters: Argon2Parameters): Promise<Buffer> {
   if (!(await gate.enter())) throw new TooManyWaiting(1)
   try {
-    return await computed(parameters)
+    return await compute(parameters)
   } finally {
     gate.leave()
   }
 }
 
-async function computed(parameters: Argon2Parameters): Promise<Buffer> {
+async function compute(parameters: Argon2Parameters): Promise<Buffer> {
   clearTimeout(idle)
   thread ??= new Worker(join(import.meta.dirname, 'hashing-thread.ts'), { env: {}, execArgv: [] })
   const worker = thread

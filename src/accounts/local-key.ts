@@ -1,12 +1,12 @@
 /**
- * The command line's way in: whoever can read the sealing secret on this machine administers the service, so
- * a key derived from it needs no row in the database and no set-up.
+ * Access for the command line: whoever can read the sealing secret on this machine administers the service, so a
+ * key derived from it needs no database row and no set-up.
  */
 import { equalSecrets, type Sealer } from '../store/sealing.ts'
 
 const PURPOSE = 'local-administration'
 
-/** Stands where a stored key has its id. */
+/** The key id of the local key. */
 export const LOCAL_KEY_ID = 'local'
 
 export function localKeySecret(sealer: Sealer): string {

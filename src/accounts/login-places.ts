@@ -1,6 +1,6 @@
 /**
- * From which networks each SMTP login was right. Guessing from such a network does not shut the login out there
- * (decision 50), also after a restart, which is why this is in the database.
+ * The networks from which each SMTP login or user succeeded. Failed guesses from such a network do not lock the login
+ * out there (decision 50), even after a restart, so they are stored in the database.
  */
 import type { Clock } from '../base/clock.ts'
 import { remember } from '../base/remember.ts'
@@ -8,21 +8,26 @@ import type { Store } from '../store/store.ts'
 
 export interface LoginPlaces {
   isKnown(login: string, network: string): Promise<boolean>
-  /** The login was right just now. Never rejects: a full disk must not keep anybody out. */
+  /** Records a successful login. Never rejects: a full disk must not lock anyone out. */
   note(login: string, network: string): Promise<void>
 }
 
 const DAY_MS = 24 * 3_600_000
-/** A place is forgotten when the login was not used there for so long. */
+/** A network is forgotten when the login was not used there for this long. */
 const KNOWN_FOR_MS = 90 * DAY_MS
-/** A place in use is written down again once a day. */
+/** A network in use is written again once a day. */
 const NOTE_EVERY_MS = DAY_MS
-/** Of one login; a laptop that travels has a few dozen. */
+/** Networks per login; a laptop that travels has a few dozen. */
 const PLACES_PER_LOGIN_MAX = 200
 const REMEMBERED_MAX = 10_000
 
-export function createLoginPlaces(store: Store, clock: Clock): LoginPlaces {
-  /** When a place was last written down or read. */
+/** `table`: of SMTP logins, or of users by their addresses. */
+export function createLoginPlaces(
+  store: Store,
+  clock: Clock,
+  table: 'login_places' | 'user_places' = 'login_places',
+): LoginPlaces {
+  /** When a network was last written. */
   const notedAt = new Map<string, number>()
   const isFresh = (key: string) => (notedAt.get(key) ?? -Infinity) > clock.now() - NOTE_EVERY_MS
 
@@ -30,7 +35,7 @@ export function createLoginPlaces(store: Store, clock: Clock): LoginPlaces {
     async isKnown(login, network) {
       if (notedAt.has(`${network} ${login}`)) return true
       const row = await store.db
-        .selectFrom('login_places')
+        .selectFrom(table)
         .select('last_at')
         .where('login', '=', login)
         .where('network', '=', network)
@@ -49,20 +54,20 @@ export function createLoginPlaces(store: Store, clock: Clock): LoginPlaces {
   async function write(login: string, network: string, now: number): Promise<void> {
     await store.transaction(async (tx) => {
       await tx
-        .insertInto('login_places')
+        .insertInto(table)
         .values({ login, network, last_at: now })
         .onConflict((conflict) => conflict.columns(['login', 'network']).doUpdateSet({ last_at: now }))
         .execute()
       const newest = tx
-        .selectFrom('login_places')
+        .selectFrom(table)
         .select('network')
         .where('login', '=', login)
         .orderBy('last_at', 'desc')
         .limit(PLACES_PER_LOGIN_MAX)
       await tx
-        .deleteFrom('login_places')
+        .deleteFrom(table)
         .where('login', '=', login)
-        .where((is) => is.or([is('last_at', '<=', now - KNOWN_FOR_MS), is('network', 'not in', newest)]))
+        .where((eb) => eb.or([eb('last_at', '<=', now - KNOWN_FOR_MS), eb('network', 'not in', newest)]))
         .execute()
     })
   }

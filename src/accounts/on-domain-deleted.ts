@@ -1,7 +1,7 @@
 import type { OnDomainDeleted } from '../domains/deletion.ts'
 import type { Store } from '../store/store.ts'
 
-/** Removes the sending keys of a deleted domain: a domain made again under its name must not revive them. */
+/** Removes the sending keys of a deleted domain: creating a domain under its name again must not revive them. */
 export function removeSendingKeys(store: Store): OnDomainDeleted {
   return async (domain) => {
     await store.db

@@ -1,6 +1,6 @@
 /**
- * Passwords that people choose: argon2id (RFC 9106) with the parameters that OWASP names as its first choice
- * for little memory. The text form names its parameters, so that they can be raised later.
+ * Hashing of user-chosen passwords: argon2id (RFC 9106) with the parameters that OWASP recommends first for little
+ * memory. The text form contains its parameters, so that they can be raised later.
  */
 import { randomBytes } from 'node:crypto'
 import { equalSecrets } from '../store/sealing.ts'
@@ -17,7 +17,7 @@ export async function hashPassword(password: string): Promise<string> {
   return textForm(salt, await derive(password, salt, MEMORY_KIB, PASSES))
 }
 
-/** Constant in time for one set of parameters; a text of another form matches nothing. @throws TooManyWaiting */
+/** Constant-time for one set of parameters; false for a hash in another form. @throws TooManyWaiting */
 export async function verifyPassword(password: string, hash: string): Promise<boolean> {
   const match = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=1\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/.exec(hash)
   if (!match) return false
@@ -27,7 +27,7 @@ export async function verifyPassword(password: string, hash: string): Promise<bo
 }
 
 function derive(password: string, salt: Buffer, memory: number, passes: number): Promise<Buffer> {
-  // Bytes of their own: a slice takes all of what it was cut from along to the thread.
+  // A copy: posting a slice to the thread would clone its whole underlying buffer.
   const nonce = Uint8Array.from(salt)
   return argon2id({ message: password, nonce, parallelism: 1, tagLength: TAG_BYTES, memory, passes })
 }
@@ -36,5 +36,5 @@ const textForm = (salt: Buffer, tag: Buffer) =>
   `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=1$${unpadded(salt)}$${unpadded(tag)}`
 const unpadded = (bytes: Buffer) => bytes.toString('base64').replaceAll('=', '')
 
-/** No password's. Verifying against it takes as long as against any other. */
+/** Matches no password. Verifying against it takes as long as against any other. */
 export const DECOY_HASH = textForm(Buffer.alloc(SALT_BYTES), Buffer.alloc(TAG_BYTES))

@@ -1,18 +1,24 @@
-/** Signing in from a browser, API keys, and what the installation is (accounts.md section 4, own-operations.md). */
+/** Browser sign-in, API keys, and the description of the installation (accounts.md section 4, own-operations.md). */
 import type { IncomingHttpHeaders } from 'node:http'
+import { formatIsoLocal } from '../base/dates.ts'
 import { BadRequest, Forbidden, NotFound, Unauthenticated } from '../base/errors.ts'
 import { type Caller, cookieValue, type Role, SESSION_COOKIE } from '../http/auth.ts'
-import { formatIsoLocal } from '../http/dates.ts'
 import type { FailedAttempts } from '../http/failed-attempts.ts'
-import { type Context, type Operation, operation } from '../http/operation.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import type { Params } from '../http/params.ts'
 import { htmlReply, jsonReply } from '../http/reply.ts'
 import type { ApiKeyRow } from '../store/schema.ts'
-import type { AuditLog } from './audit.ts'
+import { KEY_KINDS, KEY_ROLES, type KeyKind, type Keys } from './api-keys.ts'
+import type { AuditLog } from './audit-log.ts'
 import type { FailedSignIns } from './failed-sign-ins.ts'
-import { KEY_KINDS, KEY_ROLES, type KeyKind, type Keys } from './keys.ts'
 import { LOCAL_KEY_ID } from './local-key.ts'
+import { type SessionOpening, type SignInContext, sessionCookie } from './session-opening.ts'
 import { sessionRoutes } from './session-routes.ts'
-import type { Browser, SessionSource, Sessions } from './sessions.ts'
+import type { SessionSource, Sessions } from './sessions.ts'
+import { type AccountSettings, settingsRoutes } from './settings.ts'
+import type { UserDirectory } from './users/directory.ts'
+import type { PasswordSignIn } from './users/password-sign-in.ts'
+import { CODE, PASSWORD, proofOf } from './users/proof-params.ts'
 
 const TAG = 'Account'
 
@@ -21,21 +27,28 @@ export interface AccountRouteParts {
   audit: Pick<AuditLog, 'record'>
   failedSignIns: Pick<FailedSignIns, 'note'>
   sessions: Sessions
+  sessionOpening: SessionOpening
+  passwordSignIn: PasswordSignIn
+  userDirectory: UserDirectory
+  settings: AccountSettings
   failedAttempts: FailedAttempts
   publicUrl: string
   /** Whether a domain belongs to an account. */
   ownsDomain(accountId: string, domainName: string): Promise<boolean>
-  describeSystem(): Promise<Record<string, unknown>>
 }
 
 export function accountRoutes(parts: AccountRouteParts): Operation[] {
-  return [...signInRoutes(parts), ...sessionRoutes(parts.sessions), ...keyRoutes(parts)]
+  return [
+    ...signInRoutes(parts),
+    ...sessionRoutes(parts.sessions),
+    ...keyRoutes(parts),
+    ...settingsRoutes(parts.settings),
+  ]
 }
 
 function signInRoutes(parts: AccountRouteParts): Operation[] {
-  const { keys, sessions, failedAttempts, publicUrl, describeSystem, audit, failedSignIns } = parts
-  const cookie = (secret: string, isSecure: boolean, maxAgeMs: number) =>
-    `${SESSION_COOKIE}=${secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAgeMs / 1000}${isSecure ? '; Secure' : ''}`
+  const { keys, sessions, sessionOpening, passwordSignIn, settings } = parts
+  const { failedAttempts, failedSignIns, publicUrl, audit } = parts
   return [
     operation({
       method: 'GET',
@@ -44,7 +57,7 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
       audit: { by: 'operation' },
       tag: TAG,
       summary: 'Open a one-time link: starts a browser session',
-      description: 'HEAD, and GET by a browser that only fetches ahead, leave the link as it is.',
+      description: 'HEAD, and a prefetching GET, do not use the link up.',
       auth: 'public',
       params: [],
       responses: {
@@ -54,13 +67,13 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
       async handler(context) {
         const { path, isSecure, method, headers } = context
         if (method === 'HEAD') return htmlReply('', { headers: PAGE_POLICY })
-        // A browser drops an answer like this, and asks again when somebody really opens the link.
+        // A browser discards such a response and requests the link again when it is really opened.
         if (isPrefetch(headers)) return htmlReply(NOT_YET, { status: 503, headers: PAGE_POLICY })
         const opened = await redeem(path.token, context)
         if (!opened) return htmlReply(LINK_USED, { status: 404, headers: PAGE_POLICY })
-        // A cookie set on a cross-site navigation is kept, but a redirect would not send it (SameSite=Strict):
-        // the page goes on by itself, as a navigation of our own site.
-        const cookies = { 'set-cookie': cookie(opened.secret, isSecure, opened.lifetimeMs) }
+        // A cookie set on a cross-site navigation is stored, but a redirect would not send it (SameSite=Strict):
+        // the page navigates by itself, as a same-site request.
+        const cookies = { 'set-cookie': sessionCookie(opened.secret, isSecure, opened.lifetimeMs) }
         return htmlReply(SIGNED_IN, { headers: { ...PAGE_POLICY, ...cookies } })
       },
     }),
@@ -70,16 +83,30 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
       id: 'signIn',
       audit: { by: 'operation' },
       tag: TAG,
-      summary: 'Start a browser session with an API key',
+      summary: 'Start a browser session, as a user or with an API key',
       auth: 'public',
       params: [
-        { name: 'key', type: 'string', required: true, description: 'An API key that is not a sending key' },
+        { name: 'email', type: 'string', description: 'Of a user' },
+        { ...PASSWORD, required: false, description: 'Of the user' },
+        { ...CODE, required: false, description: 'If the response has tfa_required; or a recovery code' },
+        {
+          name: 'key',
+          type: 'string',
+          description: 'An API key that is not a sending key, instead of a user',
+        },
       ],
-      responses: { 200: { description: 'Signed in; the cookie is set' } },
+      responses: {
+        200: { description: 'Signed in; the cookie is set' },
+        401: { description: 'Not signed in; tfa_required: a code is needed' },
+      },
       async handler(context) {
         const { params, isSecure } = context
-        const opened = await signIn(params.required('key'), context)
-        const headers = { 'set-cookie': cookie(opened.secret, isSecure, opened.lifetimeMs) }
+        const email = params.bodyText('email')
+        const opened =
+          email === undefined
+            ? await signIn(params.required('key'), context)
+            : await signInUser(email, context)
+        const headers = { 'set-cookie': sessionCookie(opened.secret, isSecure, opened.lifetimeMs) }
         return jsonReply({ message: 'Signed in' }, { headers })
       },
     }),
@@ -102,7 +129,12 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
           await audit.record(actor, { action: 'session.close', subject: id, detail: {} })
         }
         if (secret) await sessions.close(secret)
-        return jsonReply({ message: 'Signed out' }, { headers: { 'set-cookie': cookie('', isSecure, 0) } })
+        const url = session ? await settings.logoutRedirectUrl(session.accountId) : null
+        const cookies = { 'set-cookie': sessionCookie('', isSecure, 0) }
+        return jsonReply(
+          { message: 'Signed out', ...(url && { logout_redirect_url: url }) },
+          { headers: cookies },
+        )
       },
     }),
     operation({
@@ -110,7 +142,7 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
       path: '/sendwright/v1/login-links',
       id: 'createLoginLink',
       tag: TAG,
-      summary: 'Make a one-time link that signs a browser in',
+      summary: 'Create a one-time link that signs a browser in',
       auth: { area: 'keys', access: 'write' },
       params: [],
       responses: { 200: { description: 'The link' } },
@@ -118,28 +150,17 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
         return { url: `${publicUrl}/login/${await sessions.createLink(sourceOf(caller))}` }
       },
     }),
-    operation({
-      method: 'GET',
-      path: '/sendwright/v1/system',
-      id: 'readSystem',
-      tag: TAG,
-      summary: 'Version, mode, database, uptime, queue totals',
-      auth: { area: 'domains', access: 'read' },
-      params: [],
-      responses: { 200: { description: 'The installation' } },
-      handler: async () => describeSystem(),
-    }),
   ]
 
-  /** The session that a link opens; null for a link that counts no more. */
+  /** The session opened by a link; null for an invalid link. */
   async function redeem(token: string, context: SignInContext) {
     const source = await sessions.redeemLink(token)
-    const opened = source && (await open(source, 'link', context))
+    const opened = source && (await sessionOpening.open(source, 'link', context))
     if (!opened) failedSignIns.note({ remoteAddress: context.remoteAddress, way: 'link' })
     return opened
   }
 
-  /** The session that a key opens. @throws Unauthenticated for a wrong key and one that only sends; TooManyRequests */
+  /** The session opened by a key. @throws Unauthenticated for a wrong key or a sending key; TooManyRequests */
   async function signIn(key: string, context: SignInContext) {
     const { remoteAddress } = context
     const holder = await keys.authenticate(key)
@@ -149,42 +170,29 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
       await failedAttempts.delay(remoteAddress)
       throw new Unauthenticated()
     }
-    const opened = await open({ accountId: holder.accountId, keyId: holder.keyId }, 'key', context)
+    const source = { accountId: holder.accountId, keyId: holder.keyId }
+    const opened = await sessionOpening.open(source, 'key', context)
     if (opened) return opened
     failedSignIns.note({ remoteAddress, way: 'session' })
     throw new Unauthenticated()
   }
 
-  /** The new session, once the sign-in is in the audit log: without a row nobody gets in. Null: no rights to sign in. */
-  async function open(source: SessionSource, by: 'link' | 'key', context: SignInContext) {
-    const opened = await sessions.open(source, browserOf(context))
-    if (!opened) return null
-    const { id, role, secret } = opened
-    const { remoteAddress, requestId } = context
-    const caller = { accountId: source.accountId, keyId: by === 'key' ? (source.keyId ?? id) : id }
-    try {
-      const change = { action: 'session.open', subject: id, detail: { by, role } }
-      await audit.record({ caller, remoteAddress, requestId }, change)
-    } catch (error) {
-      await sessions.close(secret).catch(() => {})
-      throw error
-    }
+  /** The session of a user. @throws as PasswordSignIn.authenticate */
+  async function signInUser(email: string, context: SignInContext & { params: Params }) {
+    const { params, remoteAddress } = context
+    const user = await passwordSignIn.authenticate(email, proofOf(params, 'password'), remoteAddress)
+    const opened = await sessionOpening.openForUser(user, 'password', context)
+    if (!opened) throw new Unauthenticated()
     return opened
   }
 }
 
-type SignInContext = Context<string, Caller | null>
-
-/** Whose rights a link has that this caller makes. */
-function sourceOf({ accountId, kind, keyId, sessionKeyId }: Caller): SessionSource {
+/** The source of a link that this caller creates, which decides its rights. */
+function sourceOf({ accountId, kind, keyId, sessionKeyId, sessionUser }: Caller): SessionSource {
+  if (sessionUser !== undefined) return { accountId, keyId: null, user: sessionUser }
   if (kind === 'session') return { accountId, keyId: sessionKeyId ?? null }
   return { accountId, keyId: keyId === LOCAL_KEY_ID ? null : keyId }
 }
-
-const browserOf = ({ remoteAddress, headers }: SignInContext): Browser => ({
-  remoteAddress,
-  userAgent: headers['user-agent'] ?? '',
-})
 
 /** `Sec-Purpose: prefetch;prerender` (HTML standard), and its older names. */
 const isPrefetch = (headers: IncomingHttpHeaders) =>
@@ -192,7 +200,7 @@ const isPrefetch = (headers: IncomingHttpHeaders) =>
     String(purpose ?? '').startsWith('prefetch'),
   )
 
-/** No sandbox, which would keep the page from going on by itself. */
+/** No sandbox, which would keep the page from navigating by itself. */
 const PAGE_POLICY = { 'content-security-policy': "default-src 'none'; frame-ancestors 'none'" }
 
 const page = (title: string, body: string, head = '') => `<!doctype html>
@@ -212,7 +220,7 @@ const LINK_USED = page(
   'This link has been used or is too old. Run <code>sendwright login-link</code> for a new one.',
 )
 
-function keyRoutes({ keys, ownsDomain }: AccountRouteParts): Operation[] {
+function keyRoutes({ keys, ownsDomain, userDirectory }: AccountRouteParts): Operation[] {
   const kinds = KEY_KINDS.join(' ')
   return [
     operation({
@@ -239,7 +247,7 @@ function keyRoutes({ keys, ownsDomain }: AccountRouteParts): Operation[] {
       id: 'createKey',
       audit: { given: ['role', 'kind', 'domain_name', 'user_id', 'email'], made: ['key.id'] },
       tag: TAG,
-      summary: 'Make an API key; its secret is shown once',
+      summary: 'Create an API key; its secret is shown once',
       auth: { area: 'keys', access: 'write' },
       params: [
         { name: 'role', type: 'string', required: true, description: 'Rights', values: KEY_ROLES },
@@ -247,7 +255,7 @@ function keyRoutes({ keys, ownsDomain }: AccountRouteParts): Operation[] {
         { name: 'domain_name', type: 'string', description: 'For kind domain' },
         { name: 'description', type: 'string', description: 'Free text' },
         { name: 'expiration', type: 'integer', description: 'Lifetime in seconds' },
-        { name: 'user_id', type: 'string', description: 'For kind web' },
+        { name: 'user_id', type: 'string', description: 'Owner of the key, a user of the account' },
         { name: 'user_name', type: 'string', description: 'Free text' },
         { name: 'email', type: 'string', description: 'For kind web' },
       ],
@@ -261,6 +269,8 @@ function keyRoutes({ keys, ownsDomain }: AccountRouteParts): Operation[] {
           throw new BadRequest(`expected \`role\` param to be one of [${KEY_ROLES.join(' ')}]`)
         const domainName = params.text('domain_name')?.toLowerCase() ?? null
         await checkKind(kind, role, domainName, caller)
+        const userId = params.text('user_id') ?? null
+        if (userId !== null) await userDirectory.read(caller.accountId, userId)
         const seconds = params.integer('expiration', { min: 1 })
         const lifetime = kind === 'web' ? Math.min(seconds ?? DAY_SECONDS, DAY_SECONDS) : seconds
         const { row, secret } = await keys.create({
@@ -271,6 +281,7 @@ function keyRoutes({ keys, ownsDomain }: AccountRouteParts): Operation[] {
           domainName,
           requestor: params.text('email') ?? null,
           userName: params.text('user_name') ?? null,
+          userId,
           expiresAt: lifetime === undefined ? null : Date.now() + lifetime * 1000,
         })
         return { message: 'great success', key: { ...keyView(row), secret } }

@@ -1,6 +1,6 @@
-/** Which browsers are signed in, and ending their sessions. */
+/** Lists browser sessions and ends them. */
+import { formatRfc3339 } from '../base/dates.ts'
 import type { Caller } from '../http/auth.ts'
-import { formatRfc3339 } from '../http/dates.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { SessionRow } from '../store/schema.ts'
 import type { Sessions } from './sessions.ts'
@@ -29,7 +29,7 @@ export function sessionRoutes(sessions: Sessions): Operation[] {
       path: PATH,
       id: 'endSessions',
       tag: TAG,
-      summary: 'End all browser sessions of the account but the one that asks',
+      summary: 'End all browser sessions of the account except the current one',
       auth: { area: 'keys', access: 'write' },
       params: [],
       responses: { 200: { description: 'How many were ended' } },
@@ -61,6 +61,7 @@ function sessionView(row: SessionRow, caller: Caller): Record<string, unknown> {
   return {
     id: row.id,
     key_id: row.key_id,
+    user_id: row.user_id,
     remote_address: row.remote_address,
     user_agent: row.user_agent,
     created_at: formatRfc3339(new Date(row.created_at)),

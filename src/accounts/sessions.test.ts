@@ -9,7 +9,7 @@ import { NotFound } from '../base/errors.ts'
 import { randomHex } from '../base/ids.ts'
 import { createSealer } from '../store/sealing.ts'
 import { readSecret } from '../store/secret-file.ts'
-import { createKeys, type NewKey } from './keys.ts'
+import { createKeys, type NewKey } from './api-keys.ts'
 import { createSessions } from './sessions.ts'
 
 const SESSIONS = '/sendwright/v1/sessions'
@@ -25,7 +25,7 @@ async function makeKey(form: Record<string, string> = {}): Promise<{ id: string;
   return body.key
 }
 
-/** Signs in with a key; gives the cookie. */
+/** Signs in with a key; returns the cookie. */
 async function signIn(key: string, headers: Record<string, string> = {}): Promise<string> {
   const answer = await service.call('POST', '/sendwright/v1/session', { key: null, form: { key }, headers })
   assert.equal(answer.status, 200, answer.text)
@@ -36,7 +36,7 @@ const as = (cookie: string, method: string, path: string, form?: Record<string, 
   service.call(method, path, { key: null, headers: { cookie }, ...(form && { form }) })
 const statusOf = async (cookie: string, path = '/v1/keys') => (await as(cookie, 'GET', path)).status
 
-test('a session ends with its key, and makes no keys afterwards', async () => {
+test('a session ends with its key, and creates no keys afterwards', async () => {
   const key = await makeKey()
   const cookie = await signIn(key.secret)
   const link = (await as(cookie, 'POST', '/sendwright/v1/login-links')).body.url as string
@@ -49,7 +49,7 @@ test('a session ends with its key, and makes no keys afterwards', async () => {
   assert.equal(opened.headers.get('set-cookie'), null)
 })
 
-test('a link that a key made opens a session of that key', async () => {
+test('a link created by a key opens a session of that key', async () => {
   const key = await makeKey()
   const { body } = await service.call('POST', '/sendwright/v1/login-links', { key: key.secret })
   const opened = await service.call('GET', new URL(body.url).pathname, { key: null })
@@ -82,7 +82,7 @@ test('a session has the rights that its key has now', async () => {
   assert.equal(await statusOf(cookie, '/v4/domains'), 401)
 })
 
-test('sessions are listed without secrets and ended one by one, or all but the own one', async () => {
+test('sessions are listed without secrets and ended one by one, or all except the current one', async () => {
   const key = await makeKey()
   const cookies = [
     await signIn(key.secret, { 'user-agent': 'First/1.0' }),
@@ -99,6 +99,7 @@ test('sessions are listed without secrets and ended one by one, or all but the o
     {
       id: current.id,
       key_id: key.id,
+      user_id: null,
       remote_address: current.remote_address,
       user_agent: 'First/1.0',
       ...dates,
@@ -121,7 +122,7 @@ test('sessions are listed without secrets and ended one by one, or all but the o
   assert.equal((await service.call('DELETE', SESSIONS)).body.count, 1, 'a key has no session of its own')
 })
 
-test('listing sessions takes the right to read keys, ending them the right to change keys', async () => {
+test('listing sessions requires the right to read keys, ending them the right to change keys', async () => {
   const developer = await signIn((await makeKey({ role: 'developer' })).secret)
   const basic = await signIn((await makeKey({ role: 'basic' })).secret)
   const { body } = await as(developer, 'GET', SESSIONS)
@@ -170,7 +171,7 @@ test('a key that signs in over and over ends its own oldest sessions and links o
   assert.equal((await service.call('GET', `/login/${token}`, { key: null })).status, 200)
 })
 
-test('looking at a link, or fetching it ahead, does not use it up', async () => {
+test('HEAD or prefetching does not use a link up', async () => {
   const { body } = await service.call('POST', '/sendwright/v1/login-links')
   const path = new URL(body.url).pathname
   const head = await service.call('HEAD', path, { key: null })
@@ -241,7 +242,44 @@ eachStore('sessions never outlive their key, nor links; other accounts reach nei
   assert.equal(await sessions.find(byOperator.secret), null)
 })
 
-/** Changes the running service's database, as nothing in its API does. */
+eachStore('a session of a user ends after a day without use, and an open stream is no use', async (store) => {
+  const clock = createTestClock()
+  const sessions = createSessions(store, createSealer('s'.repeat(32)), clock)
+  const account = {
+    id: 'one',
+    parent_id: null,
+    name: '',
+    signing_key_sealed: Buffer.from('x'),
+    created_at: 0,
+  }
+  await store.db.insertInto('accounts').values(account).execute()
+  await store.db
+    .insertInto('users')
+    .values({
+      ...{ id: 'ann', account_id: 'one', email: 'ann@example.org', name: '', role: 'support', created_at: 0 },
+      ...{ is_master: 0, is_disabled: 0, session_epoch: 3, totp_step: 0, totp_failures: 0 },
+      totp_failures_since: 0,
+    } as never)
+    .execute()
+  const source = { accountId: 'one', keyId: null, user: { id: 'ann', epoch: 3 } }
+  assert.equal(await sessions.open({ ...source, user: { id: 'ann', epoch: 2 } }, WHO), null)
+  assert.equal(await sessions.open({ ...source, user: { id: 'bob', epoch: 3 } }, WHO), null)
+  assert.equal(await sessions.open({ ...source, accountId: 'two' }, WHO), null)
+  const opened = await sessions.open(source, WHO)
+  assert.ok(opened)
+  const HOUR_MS = 3_600_000
+  clock.leap(23 * HOUR_MS)
+  assert.deepEqual(await sessions.find(opened.secret), { ...source, id: opened.id, role: 'support' })
+  clock.leap(23 * HOUR_MS)
+  assert.ok(await sessions.find(opened.secret, false))
+  clock.leap(HOUR_MS)
+  assert.deepEqual([await sessions.find(opened.secret), await sessions.list('one')], [null, []])
+  const second = await sessions.open(source, WHO)
+  await store.db.updateTable('users').set({ session_epoch: 4 }).execute()
+  assert.equal(await sessions.find(second?.secret ?? ''), null)
+})
+
+/** Changes the running service's database in ways that its API does not offer. */
 function changeRows(sql: string): void {
   const database = new DatabaseSync(join(service.config.dataFolder, 'sendwright.db'))
   try {
@@ -251,7 +289,7 @@ function changeRows(sql: string): void {
   }
 }
 
-/** A second account; gives the secret of its admin key. */
+/** A second account; returns the secret of its admin key. */
 function addAccount(): string {
   const [account, key, secret] = [randomHex(12), randomHex(8), randomHex(16)]
   const installed = readSecret(service.config.secret, service.config.dataFolder) as string

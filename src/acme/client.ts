@@ -1,15 +1,15 @@
 /**
  * The envelope of ACME (RFC 8555 §6): every request is a JWS, signed with the account's P-256 key over its URL and
- * a nonce of the server's. Reading a resource is a POST with an empty payload. What the server refuses comes as a
- * problem document. What is asked for, and in which order, is in `order.ts`.
+ * a nonce from the server. Reading a resource is a POST with an empty payload. The server reports errors as problem
+ * documents. `order.ts` decides which requests are made, and in which order.
  */
 import { createHash, createPublicKey, type KeyObject, sign } from 'node:crypto'
 import type { AcmeAnswer, AcmeExchange } from './http.ts'
 
-/** The server refused; `type` without the common prefix, '' for an answer that is no problem document. */
+/** The server refused; `type` without the common prefix, '' if the response is no problem document. */
 export class AcmeProblem extends Error {
   readonly type: string
-  /** What the server asked to wait, 0 if nothing. */
+  /** The wait that the server asked for, 0 if none. */
   readonly retryAfterMs: number
   constructor(type: string, text: string, retryAfterMs: number) {
     super(text)
@@ -19,7 +19,7 @@ export class AcmeProblem extends Error {
 }
 
 export interface Resource {
-  /** Of a resource that this request made; else ''. */
+  /** Of a resource created by this request; otherwise ''. */
   location: string
   /** The JSON object of the body; empty for anything else. */
   fields: Readonly<Record<string, unknown>>
@@ -27,11 +27,11 @@ export interface Resource {
 }
 
 export interface AcmeClient {
-  /** Registers the account, or finds it by its key, and resolves its URL (§7.3). @throws AcmeProblem */
+  /** Registers the account, or finds it by its key, and resolves to its URL (§7.3). @throws AcmeProblem */
   register(contact: readonly string[]): Promise<string>
-  /** A signed request; without `payload` it reads (§6.3). `target`: a URL, or a name of the directory. */
+  /** A signed request; without `payload` it reads (§6.3). `target`: a URL, or a name in the directory. */
   post(target: string | { resource: string }, payload?: object): Promise<Resource>
-  /** Answer to a challenge: the token and the thumbprint of the account's key (§8.1). */
+  /** The response to a challenge: the token and the thumbprint of the account's key (§8.1). */
   keyAuthorization(token: string): string
 }
 
@@ -48,7 +48,7 @@ export interface AcmeClientOptions {
 }
 
 const PROBLEM = 'urn:ietf:params:acme:error:'
-/** A nonce may be used up by the time it is sent; a server that says so again and again is broken. */
+/** A nonce may have been used up before it arrives; a server that reports this repeatedly is broken. */
 const NONCE_ATTEMPTS_MAX = 4
 const TEXT_LENGTH_MAX = 500
 
@@ -79,7 +79,7 @@ export function createAcmeClient(options: AcmeClientOptions): AcmeClient {
     return fresh
   }
 
-  /** `kid` null: the request carries the key itself. */
+  /** `kid` null: the request contains the key itself. */
   async function send(url: string, payload: object | undefined, kid: string | null): Promise<AcmeAnswer> {
     for (let attempt = 1; ; attempt++) {
       const header = { alg: 'ES256', nonce: await freshNonce(), url, ...(kid === null ? { jwk } : { kid }) }
@@ -98,7 +98,7 @@ export function createAcmeClient(options: AcmeClientOptions): AcmeClient {
       const url = answer.headers.get('location') ?? ''
       if (!URL.canParse(url)) throw new AcmeProblem('', 'The certificate authority names no account.', 0)
       accountUrl = url
-      // One that existed keeps its contact until it is told (§7.3.2).
+      // An existing account keeps its old contact until it is updated (§7.3.2).
       if (answer.status === 200 && contact.length > 0) await send(url, { contact }, url)
       return url
     },
@@ -112,14 +112,14 @@ export function createAcmeClient(options: AcmeClientOptions): AcmeClient {
   }
 }
 
-/** The URL under that name. @throws AcmeProblem where there is none */
+/** The URL under that name. @throws AcmeProblem if there is none */
 export function urlIn(fields: Readonly<Record<string, unknown>>, name: string): string {
   const url = fields[name]
   if (typeof url === 'string' && /^https?:/.test(url) && URL.canParse(url)) return url
   throw new AcmeProblem('', `The certificate authority's answer has no usable "${name}".`, 0)
 }
 
-/** A foreign text in one line, cut to what a person reads. */
+/** Foreign text in one line, truncated to a readable length. */
 export function plainText(text: unknown): string {
   const line = String(text)
     .replaceAll(/[\s\p{Cc}]+/gu, ' ')
@@ -158,8 +158,8 @@ function jws(key: KeyObject, header: object, payload: object | undefined): strin
 function problemOf({ status, headers, body }: AcmeAnswer, now: number): AcmeProblem {
   const { type, detail } = fieldsOf(body)
   const name = typeof type === 'string' && type.startsWith(PROBLEM) ? type.slice(PROBLEM.length) : ''
-  const said = typeof detail === 'string' && detail !== '' ? plainText(detail) : `status ${status}`
-  const text = `The certificate authority refused: ${said}`
+  const reason = typeof detail === 'string' && detail !== '' ? plainText(detail) : `status ${status}`
+  const text = `The certificate authority refused: ${reason}`
   return new AcmeProblem(name, text, retryAfter(headers.get('retry-after'), now))
 }
 

@@ -1,4 +1,4 @@
-/** One HTTP exchange with a certificate authority: a deadline, a bounded answer, no redirects, no repeats. */
+/** One HTTP exchange with a certificate authority: a deadline, a size limit, no redirects, no retries. */
 
 export interface AcmeRequest {
   url: string
@@ -13,7 +13,7 @@ export interface AcmeAnswer {
   body: string
 }
 
-/** No answer that could be read; the text is fit for the owner of a host. */
+/** No readable response; the text may be shown to the owner of a host. */
 export class AuthorityUnreachable extends Error {}
 
 /** @throws AuthorityUnreachable, or what `signal` was aborted with */
@@ -42,7 +42,7 @@ export const exchangeOverHttp: AcmeExchange = async ({ url, method, body }, sign
   }
 }
 
-/** The system's own words may name addresses of this network: its code says enough. */
+/** The system's error text may contain addresses of this network; its code is enough. */
 function unreachable(error: unknown): AuthorityUnreachable {
   if (error instanceof AuthorityUnreachable) return error
   if (error instanceof DOMException && error.name === 'TimeoutError')

@@ -12,7 +12,7 @@ const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 
 function accountsOf(url: string | null): AcmeAccounts {
   return {
-    of: async () => ({ key, url, contact: [], contactChanged: false }),
+    get: async () => ({ key, url, contact: [], contactChanged: false }),
     registered: async () => {},
     forgotten: async () => {},
   }
@@ -30,7 +30,7 @@ const DIRECTORY = answer({
   newOrder: `${BASE}/new-order`,
 })
 
-/** Orders from an authority whose answers to signed requests are `script`, one after the other. */
+/** Orders from an authority that answers signed requests with the entries of `script` in turn. */
 async function orderFrom(script: readonly AcmeAnswer[], url: string | null = `${BASE}/1`) {
   const left = [...script]
   const requests: AcmeRequest[] = []

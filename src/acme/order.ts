@@ -1,14 +1,14 @@
 /**
- * Ordering a certificate for one host by ACME (RFC 8555) with the HTTP-01 challenge:
+ * Orders a certificate for one host by ACME (RFC 8555) with the HTTP-01 challenge:
  *
  *  1. an account with the authority, registered at the first order (§7.3)
  *  2. an order for the host (§7.4)
- *  3. the answer to its challenge is published, and the authority told so (§8.3, §7.5.1)
- *  4. once it has fetched the answer: a fresh key, a request signed with it, the certificate (§7.4, §7.4.2)
- *  5. the certificate must fit key and host before anyone gets to see it
+ *  3. the response to its challenge is published, and the authority notified (§8.3, §7.5.1)
+ *  4. once it has fetched the response: a new key, a request signed with it, the certificate (§7.4, §7.4.2)
+ *  5. the certificate must match key and host before it is used
  *
- * What the authority or the network does is a value. Left out: other challenges, several names in one
- * certificate, external account binding, revocation.
+ * Failures of the authority or the network are returned, not thrown. Left out: other challenges, several names in
+ * one certificate, external account binding, revocation.
  */
 import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
@@ -23,7 +23,7 @@ export type IssueOutcome =
   /** `why`: for the owner of the host. `retryAfterMs`: what the authority asked for, 0 if nothing. */
   | { kind: 'failed'; why: string; retryAfterMs: number }
 
-/** The account with one authority, kept by the caller. */
+/** The account with one authority, stored by the caller. */
 export interface AcmeAccount {
   /** PKCS #8, PEM, P-256. */
   key: string
@@ -31,26 +31,26 @@ export interface AcmeAccount {
   url: string | null
   /** `mailto:` addresses for its notices. */
   contact: readonly string[]
-  /** The authority knows another contact. */
+  /** The authority still has another contact. */
   contactChanged: boolean
 }
 
 export interface AcmeAccounts {
-  /** The account with this authority; its key is made and stored at the first call. */
-  of(directory: string): Promise<AcmeAccount>
-  /** The authority has registered the account under `url`, with the contact as it is now. */
+  /** The account with this authority; its key is created and stored at the first call. */
+  get(directory: string): Promise<AcmeAccount>
+  /** The authority has registered the account under `url`, with the present contact. */
   registered(directory: string, url: string): Promise<void>
-  /** The authority does not know the account any more: it is registered again at the next order. */
+  /** The authority no longer knows the account: it is registered again at the next order. */
   forgotten(directory: string): Promise<void>
 }
 
-/** Makes the token's answer readable at /.well-known/acme-challenge/{token}. */
+/** Publishes the token's response at /.well-known/acme-challenge/{token}. */
 export type Publish = (token: string, answer: string) => Promise<void>
 
 export interface Issuer {
   /**
-   * Orders a certificate; `publish` is awaited before the authority is told to look. Never rejects for what the
-   * authority or the network does. @throws when `signal` aborts, and what `publish` or the accounts throw
+   * Orders a certificate; `publish` is awaited before the authority is notified. Does not reject for failures of
+   * the authority or the network. @throws when `signal` aborts, and what `publish` or the accounts throw
    */
   issue(host: string, publish: Publish, signal: AbortSignal): Promise<IssueOutcome>
 }
@@ -59,7 +59,7 @@ export interface Issuer {
 export const ORDER_MAX_MS = 5 * 60_000
 const POLL_MIN_MS = 500
 const POLL_MAX_MS = 10_000
-/** Base64url with at least 128 bits of entropy (§8.3); it becomes part of a path and a key in the store. */
+/** Base64url with at least 128 bits of entropy (§8.3); used in a path and as a key in the store. */
 export const TOKEN = /^[A-Za-z0-9_-]{16,128}$/
 /** One host has one authorization with a handful of challenges. */
 const CHALLENGES_MAX = 20
@@ -76,7 +76,7 @@ export function createIssuer(options: {
   const { directory, accounts, clock, exchange = exchangeOverHttp } = options
 
   async function order(host: string, publish: Publish, signal: AbortSignal): Promise<IssueOutcome> {
-    const account = await accounts.of(directory)
+    const account = await accounts.get(directory)
     const client = createAcmeClient({
       directory,
       key: createPrivateKey(account.key),
@@ -89,33 +89,33 @@ export function createIssuer(options: {
       await accounts.registered(directory, await client.register(account.contact))
     const poll: Poll = (url, isPending) => pollUntil({ client, clock, signal }, url, isPending)
     const identifiers = [{ type: 'dns', value: host }]
-    const made = await client.post({ resource: 'newOrder' }, { identifiers })
-    await authorize(client, made.fields, { host, publish, poll })
+    const created = await client.post({ resource: 'newOrder' }, { identifiers })
+    await authorize(client, created.fields, { host, publish, poll })
     const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const csr = certificateRequest([host], keys).toString('base64url')
-    await client.post(urlIn(made.fields, 'finalize'), { csr })
+    await client.post(urlIn(created.fields, 'finalize'), { csr })
     const done = await poll(
-      urlIn({ location: made.location }, 'location'),
+      urlIn({ location: created.location }, 'location'),
       ({ status }) => status !== 'valid' && status !== 'invalid',
     )
     if (done['status'] === 'invalid')
       throw new OrderFailed(`The certificate authority gave the order up: ${detailIn(done)}`)
     const { text: chain } = await client.post(urlIn(done, 'certificate'))
     const key = keys.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
-    return { kind: 'issued', chain, key, expiresAt: checkedEnd(chain, key, host, clock.now()) }
+    return { kind: 'issued', chain, key, expiresAt: checkedExpiry(chain, key, host, clock.now()) }
   }
 
   return {
     async issue(host, publish, signal) {
-      const late = new AbortController()
-      const timer = clock.setTimer(ORDER_MAX_MS, () => late.abort())
+      const deadline = new AbortController()
+      const timer = clock.setTimer(ORDER_MAX_MS, () => deadline.abort())
       try {
-        return await order(host, publish, AbortSignal.any([signal, late.signal]))
+        return await order(host, publish, AbortSignal.any([signal, deadline.signal]))
       } catch (error) {
         signal.throwIfAborted()
         if (error instanceof AcmeProblem && error.type === 'accountDoesNotExist')
           await accounts.forgotten(directory)
-        if (late.signal.aborted)
+        if (deadline.signal.aborted)
           return failed(`The certificate authority was not done after ${MINUTES} minutes.`)
         if (error instanceof AcmeProblem) return failed(error.message, error.retryAfterMs)
         if (error instanceof OrderFailed || error instanceof AuthorityUnreachable)
@@ -134,7 +134,7 @@ const failed = (why: string, retryAfterMs = 0): IssueOutcome => ({ kind: 'failed
 type Fields = Readonly<Record<string, unknown>>
 type Poll = (url: string, isPending: (fields: Fields) => boolean) => Promise<Fields>
 
-/** Proves that the host is ours: publishes what the authority asks for and waits until it has looked. */
+/** Proves control of the host: publishes the challenge response and waits for the validation. */
 async function authorize(
   client: AcmeClient,
   order: Fields,
@@ -145,16 +145,16 @@ async function authorize(
   const fields: Fields = url === '' ? {} : (await client.post(url)).fields
   if (fieldsIn(fields, 'identifier')['value'] !== host)
     throw new OrderFailed('The certificate authority asks about another host than the ordered one.')
-  if (fields['status'] === 'valid') return // proved a short while ago
+  if (fields['status'] === 'valid') return // validated recently
   const challenge = challengesIn(fields).find(({ type }) => type === 'http-01')
   const token = challenge?.['token']
   if (challenge === undefined || typeof token !== 'string' || !TOKEN.test(token))
     throw new OrderFailed('The certificate authority offers no usable http-01 challenge.')
   await publish(token, client.keyAuthorization(token))
   await client.post(urlIn(challenge, 'url'), {})
-  const looked = await poll(url, ({ status }) => status === 'pending')
-  if (looked['status'] === 'valid') return
-  const faults = challengesIn(looked).map(detailIn).filter(Boolean)
+  const result = await poll(url, ({ status }) => status === 'pending')
+  if (result['status'] === 'valid') return
+  const faults = challengesIn(result).map(detailIn).filter(Boolean)
   throw new OrderFailed(
     `The certificate authority could not validate ${host}: ${faults[0] ?? 'it does not say why.'}`,
   )
@@ -173,13 +173,13 @@ function fieldsIn(fields: Fields, name: string): Fields {
   return typeof value === 'object' && value !== null ? (value as Fields) : {}
 }
 
-/** Text of the problem inside a resource, '' without one. */
+/** Text of the problem in a resource, '' without one. */
 function detailIn(fields: Fields): string {
   const { detail } = fieldsIn(fields, 'error')
   return detail === undefined ? '' : plainText(detail)
 }
 
-/** Looks again and again, less and less often, until the order's deadline. */
+/** Polls with growing intervals until the order's deadline. */
 async function pollUntil(
   { client, clock, signal }: { client: AcmeClient; clock: Clock; signal: AbortSignal },
   url: string,
@@ -207,8 +207,8 @@ function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   })
 }
 
-/** @throws OrderFailed unless the chain begins with a certificate for this key and host that is still valid */
-function checkedEnd(chain: string, key: string, host: string, now: number): number {
+/** Returns its expiry. @throws OrderFailed unless the chain begins with a valid certificate for this key and host */
+function checkedExpiry(chain: string, key: string, host: string, now: number): number {
   try {
     createSecureContext({ cert: chain, key })
     const leaf = new X509Certificate(chain)

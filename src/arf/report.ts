@@ -1,23 +1,22 @@
 /**
- * Reads complaints that feedback loops send: RFC 5965 (multipart/report with message/feedback-report), with the
- * fields of RFC 6650 and those of AOL and Yahoo, and the form of Microsoft's JMRP, which is the complained mail as
- * an attachment and nothing else.
+ * Reads complaints from feedback loops: RFC 5965 (multipart/report with message/feedback-report), with the fields of
+ * RFC 6650 and those of AOL and Yahoo, and Microsoft's JMRP, which sends just the reported mail as an attachment.
  *
- * Who complained is often blackened, so nothing here looks for an address: the returned message names its delivery
- * by fields that the service wrote, which the caller checks.
+ * The complainant is often redacted, so no address is read: the returned message names its delivery by fields that the
+ * service wrote, which the caller checks.
  */
 import { fieldOf, type ReportMail, readFieldBlocks } from '../base/report-mail.ts'
 
-/** RFC 5965 §3.1, §7.3; other words are `other`. Only `not-spam` says something good. */
+/** RFC 5965 §3.1, §7.3; other words are `other`. Only `not-spam` is positive. */
 export type FeedbackType = 'abuse' | 'fraud' | 'virus' | 'not-spam' | 'opt-out' | 'auth-failure' | 'other'
 
 export interface FeedbackReport {
   type: FeedbackType
-  /** Envelope sender of the complained mail, if told, without angle brackets. */
+  /** Envelope sender of the reported mail, if given, without angle brackets. */
   originalMailFrom: string | null
-  /** IP address that it came from, as told. */
+  /** IP address that it was sent from, if given. */
   sourceIp: string | null
-  /** Header of the complained mail, as far as it was returned. */
+  /** Header of the reported mail, as far as it was returned. */
   original: ReportMail['headers']
 }
 
@@ -30,7 +29,7 @@ const ORIGINAL_TYPES = new Set([
 ])
 const TYPES: readonly FeedbackType[] = ['abuse', 'fraud', 'virus', 'not-spam', 'opt-out', 'auth-failure']
 
-/** The report that a mail is; null: it is none. Linear in its input; never throws. */
+/** Reads a mail as a report; null: it is none. Linear in its input; never throws. */
 export function readFeedbackReport(mail: ReportMail): FeedbackReport | null {
   const original = originalHeaders(mail)
   const part = mail.parts.find(({ type }) => type === 'message/feedback-report')

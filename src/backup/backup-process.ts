@@ -1,6 +1,6 @@
 /**
- * Makes one backup: the request as JSON on standard input (it may hold the secret, which command lines show to
- * everybody), progress and result as lines of JSON on standard output.
+ * Makes one backup. Reads the request as JSON from standard input (it may contain the secret, and every user can read
+ * command lines); writes progress and result as lines of JSON to standard output.
  */
 import { text } from 'node:stream/consumers'
 import { type BackupRequest, makeBackup } from './make-backup.ts'
@@ -12,15 +12,15 @@ export type BackupLine =
   | { error: string; expected: boolean }
 
 if (import.meta.main) {
-  const tell = (line: BackupLine) => process.stdout.write(`${JSON.stringify(line)}\n`)
+  const write = (line: BackupLine) => process.stdout.write(`${JSON.stringify(line)}\n`)
   const request = JSON.parse(await text(process.stdin)) as BackupRequest
   try {
-    const { files, ...manifest } = await makeBackup(request, (progress) => tell({ progress }))
+    const { files, ...manifest } = await makeBackup(request, (progress) => write({ progress }))
     const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0)
-    tell({ manifest: { ...manifest, sizeBytes } })
+    write({ manifest: { ...manifest, sizeBytes } })
   } catch (error) {
     const { message, stack } = error as Error
     const expected = error instanceof BackupError
-    tell({ error: expected ? message : (stack ?? message), expected })
+    write({ error: expected ? message : (stack ?? message), expected })
   }
 }

@@ -1,9 +1,9 @@
-/** Backups of a data folder at rest, and what is found in those that were changed. Beside a service: test/scenarios/backup.test.ts. */
+/** Backups of a stopped service, and detection of damaged ones. With a running service: test/scenarios/backup.test.ts. */
 import assert from 'node:assert/strict'
 import { appendFile, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { startTestService } from '../../test/support/service.ts'
+import { eventually, startTestService } from '../../test/support/service.ts'
 import { temporaryFolder } from '../../test/support/stores.ts'
 import { openBlobs } from '../store/blobs.ts'
 import { makeBackup } from './make-backup.ts'
@@ -20,6 +20,7 @@ async function rig(t: TestContext) {
   const service = await startTestService(t, { SENDWRIGHT_DATA: at('data') })
   const attachment = new File([Buffer.alloc(700_000, 'attached ')], 'large.bin')
   assert.equal((await service.send({ attachment })).status, 200)
+  await eventually('it is delivered', async () => (await service.events('?event=delivered')).length === 1)
   await service.service.stop()
   const secret = (await readFile(at('data/secret'), 'utf8')).trim()
   const make = (target: string, withSecret = true) =>
@@ -33,7 +34,7 @@ async function rig(t: TestContext) {
 const refused = (running: Promise<unknown>, message: RegExp) =>
   assert.rejects(running, (error: Error) => error instanceof BackupError && message.test(error.message))
 
-test('whatever was changed in a backup is found, and it is not restored', async (t) => {
+test('any change to a backup is found, and the backup is not restored', async (t) => {
   const { at, make } = await rig(t)
   const { files, counts } = await make('backup')
   assert.deepEqual(
@@ -44,7 +45,7 @@ test('whatever was changed in a backup is found, and it is not restored', async 
   const flip = async (file: string) => {
     const bytes = await readFile(file)
     bytes[bytes.length - 1] = (bytes.at(-1) as number) ^ 1
-    // A blob of the backup is a link to that of the service, which stays as it is.
+    // A blob of the backup is a hard link to the service's one, which must not change.
     await rm(file)
     await writeFile(file, bytes)
   }
@@ -53,7 +54,7 @@ test('whatever was changed in a backup is found, and it is not restored', async 
     change(manifest)
     await writeFile(file, JSON.stringify(manifest))
   }
-  const cases: [what: string, path: string, change: (file: string) => Promise<void>, said: RegExp][] = [
+  const cases: [name: string, path: string, change: (file: string) => Promise<void>, message: RegExp][] = [
     ['a changed blob', blob, flip, /blobs\/\S+ was changed/],
     ['a missing blob', blob, (file) => rm(file), /blobs\/\S+ is missing/],
     [
@@ -85,7 +86,7 @@ test('whatever was changed in a backup is found, and it is not restored', async 
       /is named by a row and not in the backup/,
     ],
   ]
-  for (const [what, path, change, said] of cases) {
+  for (const [name, path, change, message] of cases) {
     const file = at(`backup/${path}`)
     const whole = await readFile(file)
     await change(file)
@@ -93,9 +94,9 @@ test('whatever was changed in a backup is found, and it is not restored', async 
       ({ faults }) => faults.join(' '),
       (error: Error) => error.message,
     )
-    assert.match(found, said, what)
-    await refused(restoreBackup(at('backup'), at('restored'), silent), said)
-    await assert.rejects(stat(at('restored')), `${what}: nothing was written`)
+    assert.match(found, message, name)
+    await refused(restoreBackup(at('backup'), at('restored'), silent), message)
+    await assert.rejects(stat(at('restored')), `${name}: nothing was written`)
     await rm(file, { force: true })
     await writeFile(file, whole)
   }
@@ -132,7 +133,7 @@ test('the target is absent or empty and outside, and is left as it was when a ba
   assert.deepEqual(await readdir(at('empty')), [])
 })
 
-test('blobs that were lost before are told, and do not stop a backup', async (t) => {
+test('blobs that were lost earlier are reported, and do not prevent a backup', async (t) => {
   const { at, make } = await rig(t)
   await rm(at('data/blobs'), { recursive: true })
   const { missingBlobs, counts } = await make('backup')
@@ -143,7 +144,7 @@ test('blobs that were lost before are told, and do not stop a backup', async (t)
   assert.match(warnings.join(), /lost before this backup/)
 })
 
-test('progress of each step ends at its end', async (t) => {
+test('the progress of each step reaches its total', async (t) => {
   const { at } = await rig(t)
   const seen = new Map<string, Progress>()
   const onProgress = (progress: Progress) => void seen.set(progress.step, progress)
@@ -153,7 +154,7 @@ test('progress of each step ends at its end', async (t) => {
   for (const { step, doneBytes, totalBytes } of seen.values()) assert.equal(doneBytes, totalBytes, step)
 })
 
-test('while somebody holds the blobs none is removed, and then all are', async (t) => {
+test('while blobs are held none is removed; afterwards all are', async (t) => {
   const blobs = await openBlobs(await temporaryFolder(t))
   const bytes = async function* () {
     yield Buffer.from('bytes')

@@ -1,4 +1,4 @@
-/** Backups of the running service: one at a time, asked for by the command line on this machine. */
+/** Backups of the running service, one at a time, requested by the command line on this machine. */
 import type { Logger } from 'pino'
 import { Conflict } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
@@ -11,16 +11,16 @@ export interface BackupState {
   state: 'running' | 'done' | 'failed'
   progress: Progress | null
   manifest: BackupSummary | null
-  /** For a person. */
+  /** A message for the operator. */
   error: string | null
 }
 
 export interface Backups {
   /** @throws Conflict while another one runs */
   start(target: string, withSecret: boolean): BackupState
-  /** The last one, if that is its id. */
+  /** The last backup, if it has this id. */
   find(id: string): BackupState | null
-  /** Cuts off one that runs. */
+  /** Aborts a running backup. */
   stop(): Promise<void>
 }
 
@@ -45,11 +45,13 @@ export function createBackups({ dataFolder, secret, version, blobs, log }: Backu
       log.info({ madeAt, sizeBytes }, 'backup made')
     } catch (error) {
       state.state = 'failed'
-      state.error = error instanceof BackupError ? error.message : 'The backup failed; the log says why'
+      state.error = error instanceof BackupError ? error.message : 'The backup failed; see the log'
       log.error({ err: error }, 'cannot make a backup')
     }
     running = null
-    await release().catch((err: unknown) => log.error({ err }, 'cannot remove what a backup has kept'))
+    await release().catch((err: unknown) =>
+      log.error({ err }, 'cannot remove blobs that were held for a backup'),
+    )
   }
 
   return {
@@ -58,7 +60,7 @@ export function createBackups({ dataFolder, secret, version, blobs, log }: Backu
       const state: BackupState = {
         ...{ id: newId(), state: 'running', progress: null, manifest: null, error: null },
       }
-      // Before the database is copied: what that copy names must be there until it is copied too.
+      // Before the database is copied: the blobs that the copy names must exist until they are copied too.
       const release = blobs.hold()
       running = runBackup({ dataFolder, target, secret: withSecret ? secret : null, version }, (progress) => {
         state.progress = progress

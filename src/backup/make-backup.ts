@@ -1,19 +1,19 @@
 /**
- * Copies a data folder, beside a running service or without one.
+ * Makes a backup of a data folder, with or without a running service.
  *
- * 1. `VACUUM INTO` writes the database as it is at one moment. It reads beside the writer, which goes on. (SQLite's online
- *    backup begins anew with each write of another connection: under 200 messages a second it did not end.)
- * 2. The copy says which blobs belong to it. They are never changed once they have their name, so a hard link is
- *    a copy; on another file system they are copied. The service removes none meanwhile (`BlobStore.hold`).
- * 3. The secret, where it is asked for. Then the manifest with a checksum of each file.
+ * 1. `VACUUM INTO` writes a consistent snapshot of the database without blocking the writer. (SQLite's online backup
+ *    restarts at each write of another connection: under 200 messages a second it did not finish.)
+ * 2. The snapshot names its blobs. A blob never changes once it has its name, so a hard link is as good as a copy; on
+ *    another file system it is copied. The service removes none meanwhile (`BlobStore.hold`).
+ * 3. The secret is written if requested, then the manifest with a checksum of each file.
  *
- * Everything is synced before the manifest is written. What fails before leaves nothing behind.
+ * Everything is synced before the manifest is written. A failed backup leaves no files.
  */
 import { constants } from 'node:fs'
 import { chmod, copyFile, link, mkdir, readdir, realpath, rm, stat, statfs } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { blobPlace } from '../store/blobs.ts'
+import { blobPath } from '../store/blobs.ts'
 import { BLOB_FOLDER, DATABASE_FILE, SECRET_FILE } from '../store/data-folder.ts'
 import {
   BackupError,
@@ -31,17 +31,17 @@ import { namedBlobs } from './named-blobs.ts'
 
 export interface BackupRequest {
   dataFolder: string
-  /** Absent or empty. */
+  /** Must not exist, or be empty. */
   target: string
-  /** Goes into the backup; null: it does not. */
+  /** Included in the backup; null: not included. */
   secret: string | null
   version: string
 }
 
-/** @throws BackupError; then the target is as it was */
+/** @throws BackupError; the target is then left as it was */
 export async function makeBackup(request: BackupRequest, onProgress: OnProgress): Promise<Manifest> {
   const { dataFolder, target } = request
-  const existed = await takeTarget(dataFolder, target)
+  const existed = await prepareTarget(dataFolder, target)
   try {
     return await fill(request, onProgress)
   } catch (error) {
@@ -51,8 +51,8 @@ export async function makeBackup(request: BackupRequest, onProgress: OnProgress)
   }
 }
 
-/** Resolves whether it was there. */
-async function takeTarget(dataFolder: string, target: string): Promise<boolean> {
+/** Resolves to whether the target existed. */
+async function prepareTarget(dataFolder: string, target: string): Promise<boolean> {
   const entries = await readdir(target).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null
     throw new BackupError(`Cannot write to "${target}": ${error.message}`, { cause: error })
@@ -62,8 +62,8 @@ async function takeTarget(dataFolder: string, target: string): Promise<boolean> 
   await mkdir(target, { recursive: true, mode: 0o700 }).catch((error: Error) => {
     throw new BackupError(`Cannot make "${target}": ${error.message}`, { cause: error })
   })
-  const way = relative(await realpath(dataFolder), await realpath(target))
-  if (way === '' || (!way.startsWith('..') && !way.startsWith('/'))) {
+  const path = relative(await realpath(dataFolder), await realpath(target))
+  if (path === '' || (!path.startsWith('..') && !path.startsWith('/'))) {
     if (entries === null) await rm(target, { recursive: true })
     throw new BackupError(`Cannot back up to "${target}": it lies within the data folder`)
   }
@@ -97,7 +97,7 @@ async function fill({ dataFolder, target, secret, version }: BackupRequest, onPr
 }
 
 async function copyDatabase(source: string, copy: string, onProgress: OnProgress): Promise<void> {
-  // Found empty, it is written into, and keeps its mode.
+  // VACUUM INTO writes into an existing empty file, which keeps its mode.
   await writeSynced(copy, '')
   const database = new DatabaseSync(source, { timeout: BUSY_MS })
   try {
@@ -108,9 +108,9 @@ async function copyDatabase(source: string, copy: string, onProgress: OnProgress
       )
       .get()
     const bytes = Number(size?.['bytes'])
-    await checkRoom(dirname(copy), bytes)
+    await checkSpace(dirname(copy), bytes)
     onProgress({ step: 'database', doneBytes: 0, totalBytes: bytes })
-    // Of the copy: what is restored can give space back to the disk, wherever it comes from.
+    // Applies to the copy: a restored database can release space to the disk, even if the original could not.
     database.exec('PRAGMA auto_vacuum = INCREMENTAL')
     database.prepare('VACUUM INTO ?').run(copy)
     onProgress({ step: 'database', doneBytes: bytes, totalBytes: bytes })
@@ -125,10 +125,10 @@ async function copyDatabase(source: string, copy: string, onProgress: OnProgress
   await syncPath(copy)
 }
 
-/** For a checkpoint that has the log. */
+/** Long enough for a checkpoint that holds the log. */
 const BUSY_MS = 10_000
 
-async function checkRoom(folder: string, bytes: number): Promise<void> {
+async function checkSpace(folder: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(folder)
   if (bavail * bsize >= bytes) return
   const megabytes = (count: number) => `${Math.ceil(count / 1024 / 1024)} MB`
@@ -141,7 +141,7 @@ function readCopy(file: string) {
   const database = new DatabaseSync(file, { readOnly: true })
   try {
     const number = (sql: string) => Number(Object.values(database.prepare(sql).get() ?? {})[0] ?? 0)
-    const count = (what: string) => number(`SELECT count(*) FROM ${what}`)
+    const count = (from: string) => number(`SELECT count(*) FROM ${from}`)
     return {
       facts: {
         schemaVersion: number('SELECT max(version) FROM schema_versions'),
@@ -159,29 +159,29 @@ function readCopy(file: string) {
   }
 }
 
-/** Resolves the size of each blob that is there now, and the names of those that are not. */
+/** Resolves to the sizes of the copied blobs, and the names of missing ones. */
 async function copyBlobs(from: string, to: string, names: ReadonlySet<string>, onProgress: OnProgress) {
   const sizes = new Map<string, number>()
   const missing: string[] = []
   for (const name of names) {
-    const found = await stat(join(from, blobPlace(name))).catch(() => null)
+    const found = await stat(join(from, blobPath(name))).catch(() => null)
     if (found) sizes.set(name, found.size)
     else missing.push(name)
   }
   const count = counter('blobs', sumOf(sizes.values()), onProgress)
   await mkdir(to, { mode: 0o700 })
   for (const [name, sizeBytes] of sizes) {
-    await linkOrCopy(join(from, blobPlace(name)), join(to, name), sizeBytes)
+    await linkOrCopy(join(from, blobPath(name)), join(to, name), sizeBytes)
     count(sizeBytes)
   }
-  // One folder, so that one sync does: the service waits for each with the commits of its own.
+  // A single folder needs a single sync: each sync delays the service's commits.
   await syncPath(to)
   return { sizes, missing }
 }
 
 const sumOf = (sizes: Iterable<number>) => [...sizes].reduce((sum, size) => sum + size, 0)
 
-/** What a file system says that has no links, none across its border, or no more for this file. */
+/** Errors of file systems that do not support links, not to this target, or no more for this file. */
 const NO_LINK = new Set(['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EACCES'])
 
 async function linkOrCopy(from: string, to: string, sizeBytes: number): Promise<void> {
@@ -189,7 +189,7 @@ async function linkOrCopy(from: string, to: string, sizeBytes: number): Promise<
     await link(from, to)
   } catch (error) {
     if (!NO_LINK.has((error as NodeJS.ErrnoException).code ?? '')) throw error
-    await checkRoom(dirname(to), sizeBytes)
+    await checkSpace(dirname(to), sizeBytes)
     await copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
     await chmod(to, 0o600)
     await syncPath(to)

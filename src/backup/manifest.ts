@@ -1,4 +1,4 @@
-/** What a backup says of itself. Written last, so that a folder without it is no backup. */
+/** The manifest of a backup. It is written last: a folder without one is not a complete backup. */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open, readFile, rename } from 'node:fs/promises'
@@ -7,35 +7,35 @@ import { join } from 'node:path'
 const MANIFEST_FILE = 'manifest.json'
 const FORMAT = 1
 
-/** What we put into a backup; anything else could lead a restore out of the data folder. */
+/** Paths that a backup may contain; any other could make a restore write outside the data folder. */
 const OWN_PATH = /^(sendwright\.db|secret|blobs\/[-\w]{22})$/
 
 export interface BackupFile {
-  /** Below the folder, with slashes. */
+  /** Relative to the backup's folder, with slashes. */
   path: string
   sizeBytes: number
-  /** In hex. */
+  /** Hexadecimal. */
   sha256: string
 }
 
 export interface Manifest {
   format: number
-  /** RFC 3339, UTC: when it began. What was accepted before is in it. */
+  /** Start of the backup, RFC 3339 in UTC. It contains all mail accepted before. */
   madeAt: string
-  /** Of Sendwright. */
+  /** Version of Sendwright. */
   version: string
   schemaVersion: number
   withSecret: boolean
   counts: { messages: number; waiting: number; events: number; domains: number; blobs: number }
-  /** Blobs that rows name and that were not there: lost before this backup. */
+  /** Blobs that rows name but that did not exist: lost before this backup. */
   missingBlobs: string[]
   files: BackupFile[]
 }
 
-/** Something is wrong with the folder, or with what was asked; the message is for a person. */
+/** The folder or the request is at fault; the message is for the operator. */
 export class BackupError extends Error {}
 
-/** @throws BackupError where there is no manifest, or one that this program cannot read */
+/** @throws BackupError without a manifest, or for one that this program cannot read */
 export async function readManifest(folder: string): Promise<Manifest> {
   const text = await readFile(join(folder, MANIFEST_FILE), 'utf8').catch((cause: unknown) => {
     throw new BackupError(`"${folder}" holds no whole backup: it has no ${MANIFEST_FILE}`, { cause })
@@ -45,7 +45,7 @@ export async function readManifest(folder: string): Promise<Manifest> {
     const isKnown = manifest.format === FORMAT && Array.isArray(manifest.files)
     if (isKnown && manifest.files.every(({ path }) => OWN_PATH.test(path))) return manifest
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new BackupError(`Cannot read ${MANIFEST_FILE} in "${folder}": it is damaged, or of a newer version`)
 }
@@ -59,7 +59,7 @@ export async function writeManifest(folder: string, manifest: Omit<Manifest, 'fo
   await syncPath(folder)
 }
 
-/** A new file that only its owner may read. */
+/** Writes and syncs a new file that only its owner can read. */
 export async function writeSynced(file: string, text: string): Promise<void> {
   const handle = await open(file, 'wx', 0o600)
   try {
@@ -70,7 +70,7 @@ export async function writeSynced(file: string, text: string): Promise<void> {
   }
 }
 
-/** Of a file or a folder. */
+/** Syncs a file or a folder. */
 export async function syncPath(path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {
@@ -82,7 +82,7 @@ export async function syncPath(path: string): Promise<void> {
 
 const READ_BYTES = 1024 * 1024
 
-/** @param onBytes told of each piece */
+/** @param onBytes called with the size of each chunk */
 export async function sha256Of(file: string, onBytes: (bytes: number) => void): Promise<string> {
   const hash = createHash('sha256')
   for await (const piece of createReadStream(file, { highWaterMark: READ_BYTES })) {
@@ -92,27 +92,27 @@ export async function sha256Of(file: string, onBytes: (bytes: number) => void): 
   return hash.digest('hex')
 }
 
-/** A piece of long work, for whoever waits. */
+/** Progress of one step of a backup, verification or restore. */
 export interface Progress {
   step: 'database' | 'blobs' | 'checksums' | 'integrity' | 'files'
   doneBytes: number
-  /** 0: not known. */
+  /** 0: unknown. */
   totalBytes: number
 }
 
 export type OnProgress = (progress: Progress) => void
 
-/** Counts up towards `totalBytes`, telling now and then. */
+/** Returns a function that adds bytes, and calls `onProgress` at intervals and at the end. */
 export function counter(step: Progress['step'], totalBytes: number, onProgress: OnProgress) {
   let doneBytes = 0
-  let told = 0
+  let reportedBytes = 0
   onProgress({ step, doneBytes, totalBytes })
   return (bytes: number) => {
     doneBytes += bytes
-    if (doneBytes - told < TELL_EVERY_BYTES && doneBytes < totalBytes) return
-    told = doneBytes
+    if (doneBytes - reportedBytes < REPORT_EVERY_BYTES && doneBytes < totalBytes) return
+    reportedBytes = doneBytes
     onProgress({ step, doneBytes, totalBytes })
   }
 }
 
-const TELL_EVERY_BYTES = 16 * 1024 * 1024
+const REPORT_EVERY_BYTES = 16 * 1024 * 1024

@@ -1,4 +1,4 @@
-/** The blobs that the rows of a database name. */
+/** Lists the blobs that the rows of a database name. */
 import type { DatabaseSync } from 'node:sqlite'
 
 export function* namedBlobs(database: DatabaseSync): Generator<string> {

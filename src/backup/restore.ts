@@ -1,13 +1,13 @@
-/** Puts a backup into an empty data folder. */
+/** Restores a backup into an empty data folder. */
 import { constants } from 'node:fs'
 import { chmod, copyFile, mkdir, readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { blobPlace } from '../store/blobs.ts'
+import { blobPath } from '../store/blobs.ts'
 import { BLOB_FOLDER, RESTORING_FILE } from '../store/data-folder.ts'
 import { BackupError, counter, type OnProgress, sha256Of, syncPath, writeSynced } from './manifest.ts'
 import { type Verdict, verifyBackup } from './verify.ts'
 
-/** @throws BackupError where the backup has faults, or the data folder is not empty; then nothing was written */
+/** @throws BackupError if the backup has faults, or the data folder is not empty; then nothing is written */
 export async function restoreBackup(
   folder: string,
   dataFolder: string,
@@ -25,7 +25,7 @@ export async function restoreBackup(
   if (verdict.faults.length > 0)
     throw new BackupError(`Cannot restore from "${folder}": ${verdict.faults.join(' ')}`)
   await mkdir(dataFolder, { recursive: true, mode: 0o700 })
-  // A start refuses a folder with this in it (data-folder.ts).
+  // The service refuses to start on a folder that has this file (data-folder.ts).
   await writeSynced(join(dataFolder, RESTORING_FILE), `${folder}\n`)
   await copyFiles(folder, dataFolder, verdict, onProgress)
   await rm(join(dataFolder, RESTORING_FILE))
@@ -33,10 +33,10 @@ export async function restoreBackup(
   return verdict
 }
 
-/** Blobs lie side by side in a backup. */
-function placeOf(path: string): string {
+/** Path in the data folder; in a backup all blobs are in one folder. */
+function targetPath(path: string): string {
   const [folder, name] = path.split('/')
-  return folder === BLOB_FOLDER && name !== undefined ? join(BLOB_FOLDER, blobPlace(name)) : path
+  return folder === BLOB_FOLDER && name !== undefined ? join(BLOB_FOLDER, blobPath(name)) : path
 }
 
 async function copyFiles(
@@ -49,7 +49,7 @@ async function copyFiles(
   const count = counter('files', totalBytes, onProgress)
   const folders = new Set([dataFolder])
   for (const { path, sha256 } of files) {
-    const target = join(dataFolder, placeOf(path))
+    const target = join(dataFolder, targetPath(path))
     for (let at = dirname(target); !folders.has(at); at = dirname(at)) folders.add(at)
     await mkdir(dirname(target), { recursive: true, mode: 0o700 })
     await copyFile(join(folder, path), target, constants.COPYFILE_EXCL)
@@ -58,5 +58,5 @@ async function copyFiles(
     if ((await sha256Of(target, count)) !== sha256)
       throw new BackupError(`Cannot restore: ${path} changed on its way; is the disk sound?`)
   }
-  for (const made of folders) await syncPath(made)
+  for (const created of folders) await syncPath(created)
 }

@@ -1,4 +1,4 @@
-/** The way of `sendwright backup` into the running service. */
+/** Operations through which `sendwright backup` controls the running service. */
 import { isAbsolute } from 'node:path'
 import { LOCAL_KEY_ID } from '../accounts/local-key.ts'
 import { BadRequest, Forbidden, NotFound } from '../base/errors.ts'
@@ -27,11 +27,11 @@ export function backupRoutes(backups: Backups | null): Operation[] {
       audit: { given: ['folder'] },
       params: [
         { name: 'folder', type: 'string', required: true, description: 'Absolute path, absent or empty' },
-        { name: 'with_secret', type: 'boolean', description: 'Whether the sealing secret goes into it' },
+        { name: 'with_secret', type: 'boolean', description: 'Whether to include the sealing secret' },
       ],
-      responses: { 202: { description: 'It is being made' } },
+      responses: { 202: { description: 'The backup has started' } },
       async handler({ params, caller }) {
-        onlyHere(caller)
+        requireLocalKey(caller)
         const folder = params.required('folder')
         if (!isAbsolute(folder)) throw new BadRequest(`folder is not an absolute path: ${folder}`)
         return jsonReply(operations().start(folder, params.boolean('with_secret') ?? false), { status: 202 })
@@ -42,13 +42,13 @@ export function backupRoutes(backups: Backups | null): Operation[] {
       path: `${PATH}/{id}`,
       id: 'getBackup',
       tag: TAG,
-      summary: 'How far a backup is; for the command line only',
+      summary: 'State of a backup; for the command line only',
       auth: { area: 'account', access: 'read' },
       rateLimit: 'none',
       params: [],
       responses: { 200: { description: 'State, progress, and the manifest once it is done' } },
       async handler({ path, caller }) {
-        onlyHere(caller)
+        requireLocalKey(caller)
         const found = operations().find(path.id)
         if (!found) throw new NotFound('Backup not found')
         return found
@@ -61,9 +61,9 @@ export const WITH_POSTGRES =
   'The database is PostgreSQL: back it up with pg_dump, and copy the blobs folder and the secret from the data folder.'
 
 /**
- * It writes where it is told to, and holds everything of every account: only for who can read the secret of this machine
- * (accounts/local-key.ts), never for an API key or a session.
+ * A backup is written to any folder of the machine and contains the data of all accounts. So it requires the local key,
+ * which proves access to this machine's secret (accounts/local-key.ts), never an API key or a session.
  */
-function onlyHere(caller: Caller): void {
+function requireLocalKey(caller: Caller): void {
   if (caller.keyId !== LOCAL_KEY_ID) throw new Forbidden()
 }

@@ -1,4 +1,4 @@
-/** Starts the process that makes a backup: copying a database cannot be interrupted from the thread that does it. */
+/** Runs a backup in a separate process: copying a database cannot be interrupted from the thread that runs it. */
 import { spawn } from 'node:child_process'
 import { setPriority } from 'node:os'
 import { join } from 'node:path'
@@ -10,13 +10,13 @@ import { BackupError, type OnProgress } from './manifest.ts'
 export type BackupSummary = Extract<BackupLine, { manifest: unknown }>['manifest']
 
 export interface RunningBackup {
-  /** Rejects with a BackupError where the request or the folder is at fault. */
+  /** Rejects with a BackupError if the request or the folder is at fault. */
   result: Promise<BackupSummary>
-  /** What is there by then is no backup: it has no manifest. */
+  /** Kills the process; the files written so far are no backup, as there is no manifest. */
   stop(): void
 }
 
-/** Of `nice`: behind the service, whose calls wait for nothing else. */
+/** As a `nice` value: lower than the service's priority. */
 const LOW_PRIORITY = 10
 
 export function runBackup(request: BackupRequest, onProgress: OnProgress): RunningBackup {
@@ -25,7 +25,7 @@ export function runBackup(request: BackupRequest, onProgress: OnProgress): Runni
   try {
     if (child.pid !== undefined) setPriority(child.pid, LOW_PRIORITY)
   } catch {
-    // It is gone already, or the system does not allow it.
+    // The process has ended already, or the system does not allow it.
   }
   let outcome: Exclude<BackupLine, { progress: unknown }> | null = null
   createInterface(child.stdout).on('line', (text) => {
@@ -42,7 +42,7 @@ export function runBackup(request: BackupRequest, onProgress: OnProgress): Runni
     })
   })
   child.stdin.on('error', () => {
-    // It ended before it had read; its end says so.
+    // The process ended before it read its input; `close` reports that.
   })
   child.stdin.end(JSON.stringify(request))
   return { result, stop: () => void child.kill('SIGKILL') }

@@ -1,4 +1,4 @@
-/** Whether a backup is whole and would start. Reads only. */
+/** Verifies that a backup is complete and usable. Reads only. */
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -11,13 +11,13 @@ import { namedBlobs } from './named-blobs.ts'
 
 export interface Verdict {
   manifest: Manifest
-  /** What makes the backup useless, or in part; a sentence each. Empty: it is whole. */
+  /** Why the backup cannot be restored, one sentence each. Empty: it is intact. */
   faults: string[]
-  /** What to know before it is restored. */
+  /** What to know before restoring it. */
   warnings: string[]
 }
 
-/** @throws BackupError where there is no manifest */
+/** @throws BackupError without a manifest */
 export async function verifyBackup(folder: string, onProgress: OnProgress): Promise<Verdict> {
   const manifest = await readManifest(folder)
   const faults = await checkFiles(folder, manifest, onProgress)
@@ -72,13 +72,14 @@ async function checkContents(
     const [row] = database.prepare('PRAGMA integrity_check(1)').all()
     const integrity = String(row?.['integrity_check'])
     if (integrity !== 'ok') faults.push(`The database is damaged: ${integrity}.`)
-    const there = new Set([...files.map(({ path }) => path)])
+    const present = new Set([...files.map(({ path }) => path)])
     const lost = new Set(missingBlobs)
     for (const name of namedBlobs(database)) {
       const path = join(BLOB_FOLDER, name)
-      if (!there.has(path) && !lost.has(name)) faults.push(`${path} is named by a row and not in the backup.`)
+      if (!present.has(path) && !lost.has(name))
+        faults.push(`${path} is named by a row and not in the backup.`)
     }
-    if (there.has(SECRET_FILE)) {
+    if (present.has(SECRET_FILE)) {
       const secret = (await readFile(join(folder, SECRET_FILE), 'utf8')).trim()
       const mark = database.prepare('SELECT value FROM installation WHERE name = ?').get(SECRET_MARK)
       if (mark && !opens(secret, mark['value'] as Uint8Array))

@@ -18,7 +18,7 @@ export function toBase32(bytes: Uint8Array): string {
   return digits.toString('latin1', 0, length)
 }
 
-/** The bytes behind a text, letter case folded; null for a text that `toBase32` gives for no bytes. */
+/** The bytes of a text in either letter case; null for a text that `toBase32` never returns. */
 export function fromBase32(text: string): Buffer | null {
   const folded = text.toLowerCase()
   if (!PATTERN.test(folded)) return null
@@ -34,6 +34,6 @@ export function fromBase32(text: string): Buffer | null {
       bytes[at++] = (held >> bits) & 0xff
     }
   }
-  // Left over are fewer bits than a digit has, all zero; else the same bytes could be written differently.
+  // The remaining bits, fewer than a digit has, must be zero: otherwise the same bytes would have two forms.
   return bits < 5 && (held & ((1 << bits) - 1)) === 0 ? bytes : null
 }

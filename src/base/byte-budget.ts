@@ -1,22 +1,22 @@
 /**
- * Memory for large bodies, counted in bytes and handed out in the order of asking. One that is larger than the whole
- * budget gets all of it, so that it goes alone and not never.
+ * Memory for large bodies, counted in bytes and granted in the order of requests. A body larger than the whole budget gets
+ * all of it, so that it is processed alone instead of never.
  */
 import type { Clock, Timer } from './clock.ts'
 import { PassingSet } from './passing.ts'
 
-/** To be called once, when the bytes are done with. */
+/** Called once the bytes are no longer needed. */
 export type Release = () => void
 
 export interface ByteBudget {
   /**
-   * Resolves when the bytes are free. Null: they were not within `waitMs`, or too many wait already.
-   * @param waitMs default: as long as it takes, behind however many
+   * Resolves when the bytes are granted. Null: not within `waitMs`, or too many wait already.
+   * @param waitMs default: without a limit, also of those that wait
    */
   take(bytes: number, waitMs?: number): Promise<Release | null>
 }
 
-/** Those that wait hold a connection each, and what its buffers hold. */
+/** Each that waits holds a connection and its buffers. */
 const WAITING_MAX = 100
 
 interface Waiting {
@@ -54,19 +54,19 @@ export function createByteBudget(totalBytes: number, clock: Clock): ByteBudget {
       if (waitMs !== undefined && waiting.size >= WAITING_MAX) return Promise.resolve(null)
       return new Promise((resolve) => {
         let timer: Timer | undefined
-        const place: Waiting = {
+        const request: Waiting = {
           bytes,
           admit(release) {
             timer?.cancel()
             resolve(release)
           },
         }
-        waiting.add(place)
+        waiting.add(request)
         if (waitMs === undefined) return
         timer = clock.setTimer(waitMs, () => {
-          waiting.delete(place)
+          waiting.delete(request)
           resolve(null)
-          // A smaller one behind it may fit.
+          // A later, smaller one may fit.
           admitNext()
         })
       })

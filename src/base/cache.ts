@@ -1,11 +1,66 @@
 import type { Clock } from './clock.ts'
 
-/** A value that is at hand comes as such: waiting for it would cost hot paths a pause and its memory. */
+/** Values that are usually in memory: those are returned as they are, others as a promise. */
+
+/** A plain value where it is known: a promise would cost hot paths a microtask and its memory. */
 export type MaybePromise<T> = T | Promise<T>
 
 /**
- * Remembers what `load` gave for a key, for `ttlMs` and for at most `entriesMax` keys (the oldest goes first).
- * Look-ups of one key at the same time share one load; a failed load is not remembered.
+ * `use(value)`: at once if the value is known, else when it is. The hot paths go through here instead of `await`
+ * (decision 34). `use` and what calls this may throw at once where a promise would have been rejected.
+ */
+export function whenKnown<T, R>(value: MaybePromise<T>, use: (value: T) => MaybePromise<R>): MaybePromise<R> {
+  return value instanceof Promise ? value.then(use) : use(value)
+}
+
+/** The values in a list: at once if all are known, else when the last one is. Rejects with the first failure. */
+export function allKnown<const T extends readonly unknown[]>(
+  values: T,
+): MaybePromise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+  type Known = { -readonly [K in keyof T]: Awaited<T[K]> }
+  return values.some((value) => value instanceof Promise)
+    ? (Promise.all(values) as unknown as Promise<Known>)
+    : (values as unknown as Known)
+}
+
+/**
+ * A value that is loaded by the first call and kept, without its promise once it is known. A failed load is forgotten:
+ * the next call tries again.
+ */
+export class Lazy<T> {
+  readonly #load: () => MaybePromise<T>
+  #value: MaybePromise<T> | undefined
+
+  constructor(load: () => MaybePromise<T>) {
+    this.#load = load
+  }
+
+  get(): MaybePromise<T> {
+    if (this.#value !== undefined) return this.#value
+    const value = this.#load()
+    this.#value = value
+    if (value instanceof Promise) {
+      value.then(
+        (known) => this.#keep(value, known),
+        () => this.#keep(value, undefined),
+      )
+    }
+    return value
+  }
+
+  /** Frees the memory; the next call loads it again. */
+  forget(): void {
+    this.#value = undefined
+  }
+
+  #keep(loading: Promise<T>, value: T | undefined): void {
+    if (this.#value === loading) this.#value = value
+  }
+}
+
+/**
+ * Remembers what `load` returned for a key, for `ttlMs` and for at most `entriesMax` keys (the oldest is dropped first).
+ * Concurrent calls for one key share one load; a failed load is not remembered.
  */
 export interface Cache<V> {
   get(key: string): MaybePromise<V>

@@ -30,7 +30,7 @@ export interface Validity {
   to: Date
 }
 
-/** A certificate that vouches for itself, for DNS names and IPv4 addresses; the first is its subject. */
+/** A self-signed certificate for DNS names and IPv4 addresses; the first is its subject. */
 export function selfSignedCertificate(names: readonly string[], validity: Validity): Certificate {
   const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const issuer = { commonName: names[0] ?? 'nobody', key: keys.privateKey }
@@ -61,7 +61,7 @@ export function issuedCertificate(
   return { cert: certifiedKey(names, keys.publicKey, issuer, validity), key: pemOf(keys.privateKey) }
 }
 
-/** The same for a key that somebody else holds; PEM. */
+/** The same for a key that another party holds; PEM. */
 export function certifiedKey(
   names: readonly string[],
   publicKey: KeyObject,
@@ -111,7 +111,7 @@ function build(
     tlv(0xa3, sequence(...extensions)),
   )
   const base64 = signed(body, issuer.key).toString('base64')
-  // A line that is full at the end must not leave an empty one behind, which OpenSSL takes for the end.
+  // A full last line must not leave an empty line after it, which OpenSSL takes for the end.
   const lines = base64.match(/.{1,64}/g) ?? []
   return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`
 }

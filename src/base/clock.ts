@@ -1,4 +1,4 @@
-/** Time as the service sees it. Handed to every part that waits or stamps, so that tests can turn it. */
+/** Time as the service sees it. Handed to every part that waits or records times, so that tests can set it. */
 export interface Clock {
   /** Wall clock, milliseconds since 1970 with a fraction (microseconds where the system has them). */
   now(): number
@@ -16,8 +16,8 @@ export interface Timer {
 const TIMEOUT_MAX_MS = 2 ** 31 - 1
 
 export const systemClock: Clock = {
-  // performance.timeOrigin is fixed at start, so a stepped clock would go unseen: ask Date for the wall
-  // clock and take only the fraction of a millisecond from the monotonic one.
+  // performance.timeOrigin is fixed at start and misses steps of the clock: Date gives the wall clock, the
+  // monotonic clock only the fraction of a millisecond.
   now: () => Date.now() + (performance.now() % 1),
   monotonic: () => performance.now(),
   setTimer(delayMs, run) {

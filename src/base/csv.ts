@@ -1,9 +1,9 @@
 /**
  * Comma-separated values as they arrive (RFC 4180): quoted fields with doubled quotes, line breaks within
  * quotes, CRLF, LF or CR between records, UTF-8 with or without byte order mark. One odd row must not lose the
- * rows behind it, so these are taken too: a quote inside a field that does not begin with one stands for
- * itself, text behind a closing quote belongs to the field, bytes that are no UTF-8 become U+FFFD. Empty
- * lines are no records.
+ * rows after it, so these are accepted too: a quote inside a field that does not begin with one is literal, text after a
+ * closing quote belongs to the field, bytes that are no UTF-8 become U+FFFD. Empty
+ * lines are not records.
  */
 
 export class CsvSyntaxError extends Error {
@@ -27,7 +27,7 @@ export async function* readCsv(source: AsyncIterable<Uint8Array>): AsyncGenerato
   yield* reader.end()
 }
 
-/** Where the reader is within a record. */
+/** The position of the reader within a record. */
 type Place = 'start' | 'plain' | 'quoted' | 'closed'
 
 class CsvReader {
@@ -37,7 +37,7 @@ class CsvReader {
   private length = 0
   private afterReturn = false
 
-  /** Where plain characters from `at` on end: everything up to the next one that means something here. */
+  /** The end of the plain characters from `at`: the next character that is special in this state. */
   private endOfRun(text: string, at: number): number {
     const special = this.place === 'quoted' ? QUOTE : this.place === 'plain' ? SEPARATOR : ANY
     special.lastIndex = at
@@ -45,7 +45,7 @@ class CsvReader {
     return this.place === 'closed' ? at : (found?.index ?? text.length)
   }
 
-  /** Records that end within `text`; what is left waits for more. */
+  /** Records that end within `text`; the rest is kept. */
   *take(text: string): Generator<string[]> {
     for (let at = 0; at < text.length; ) {
       const end = this.endOfRun(text, at)

@@ -1,10 +1,10 @@
 /**
- * What a caller can do wrong, and what the service can be short of, as error types free of any protocol.
+ * Error types for what a caller can do wrong and for shortages of the service, free of any protocol.
  * HTTP maps them to a status and a body (`src/http/errors.ts`), SMTP to a reply. Everything else that is
  * thrown is our own fault.
  */
 
-/** The member under which the text goes out; which one is fixed per operation and case by the contract. */
+/** The member of the answer that holds the text; the contract fixes it per operation and case. */
 export type ErrorForm = 'message' | 'Reason' | 'Description' | 'Field'
 
 export interface ErrorDetails {
@@ -12,7 +12,7 @@ export interface ErrorDetails {
   form?: ErrorForm
   /** With form `Field`: the parameter that is at fault. An empty text then leaves the `Value` member out. */
   field?: string
-  /** Further members of the answer, for cases that serve two keys at once; they never replace the text. */
+  /** Further members of the answer; they never replace the text. */
   extra?: Readonly<Record<string, unknown>>
   cause?: unknown
 }
@@ -51,14 +51,14 @@ export class Forbidden extends ServiceError {
   }
 }
 
-/** No such thing, or it belongs to another account. */
+/** No such resource, or it belongs to another account. */
 export class NotFound extends ServiceError {
   constructor(text = 'Not Found', details: ErrorDetails = {}) {
     super(text, details)
   }
 }
 
-/** The path exists, the method on it does not. */
+/** The path exists, but not with this method. */
 export class MethodNotAllowed extends ServiceError {
   readonly allowed: readonly string[]
 
@@ -68,9 +68,9 @@ export class MethodNotAllowed extends ServiceError {
   }
 }
 
-/** The present state of the thing forbids the change. */
+/** The present state of the resource forbids the change. */
 export class Conflict extends ServiceError {
-  /** Whole seconds after which a repeat may succeed; undefined: it never will as it stands. */
+  /** Whole seconds after which a repeat may succeed; undefined: not without another change. */
   readonly retrySeconds: number | undefined
 
   constructor(text: string, details: ErrorDetails & { retrySeconds?: number } = {}) {
@@ -106,7 +106,7 @@ export class Unavailable extends ServiceError {
   }
 }
 
-/** Too many of the kind wait already; this one was not begun. */
+/** Too many of the kind wait already; this one was not started. */
 export class TooManyWaiting extends Unavailable {}
 
 /** Free space is under the configured floor, or the store refuses writes for lack of space. */

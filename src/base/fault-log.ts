@@ -1,22 +1,22 @@
 /**
- * The log of what could not be done for a caller. What the service is short of (no space, no database, no time) is told
- * in one short line without a stack: the cause is the same for each of thousands of callers, and its own log line tells
- * it. A fault of our own comes with its stack. Both are bounded per second, or the log of a full disk would fill it.
+ * Logs failed requests. A shortage of the service (space, database, time) is one short line without a stack: the cause is
+ * the same for thousands of callers and has its own log line. Our own faults are logged with their stack. Both are limited
+ * per second, or the log would fill a disk that is nearly full.
  */
 import type { Logger } from 'pino'
 import type { Clock } from './clock.ts'
 import { ServiceError } from './errors.ts'
 
-/** Lines in a second, with and without a stack of some 4 KB. */
+/** Lines per second, with and without a stack of about 4 KB. */
 const STACKS_PER_SECOND = 5
 const LINES_PER_SECOND = 20
-/** Of what an error says, in such a line. */
+/** Characters of an error's message in such a line. */
 export const REASON_LENGTH_MAX = 200
-/** Errors within errors that are looked at for the first cause. */
+/** Depth up to which causes are followed. */
 const CAUSES_MAX = 8
 
 export interface FaultLog {
-  /** `facts` go into the line: which operation, which status, which client. */
+  /** `facts` are members of the line: operation, status, client. */
   log(log: Logger, error: unknown, facts: Readonly<Record<string, unknown>>, message: string): void
 }
 
@@ -45,7 +45,7 @@ export function createFaultLog(clock: Clock): FaultLog {
   }
 }
 
-/** What kind of error, and what the first cause of it said. */
+/** Kind of the error, and message of its first cause. */
 function shortly(error: unknown): { fault: string; code?: string; reason: string } {
   const { name } = error as Error
   let cause = error as Error & { code?: unknown }

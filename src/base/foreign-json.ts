@@ -1,20 +1,20 @@
 /**
- * JSON that somebody else wrote. `JSON.parse` builds whatever a text describes: four megabytes of `{},` become a
- * million objects, and a reviver is called once for each. So the text is counted first, in one pass over its bytes
- * that keeps nothing, and parsed only if what it describes is small enough.
+ * Untrusted JSON (decision 48). `JSON.parse` builds whatever a text describes: four megabytes of `{},` become a million
+ * objects, and a reviver is called for each. So the values are counted first, in one pass over the bytes that allocates
+ * nothing, and the text is parsed only if they are few enough.
  */
 
-/** Why a text is refused, in words for whoever wrote it. */
+/** The message is for the author of the text. */
 export class ForeignJsonError extends Error {}
 
 /**
- * Values of one document: members, elements and what holds them. A batch has 1,000 recipients with up to 100 variables
+ * Values of one document: members, elements, objects and lists. A batch has 1,000 recipients with up to 100 variables
  * each, an upload 1,000 members of a list with as many. Parsing takes at most 80 ms then.
  */
 export const JSON_VALUES_MAX = 100_000
-/** Names in the outermost object: ten times the recipients of a batch. Each of them is looked at by itself later on. */
+/** Names in the outermost object: ten times the recipients of a batch. Each is processed individually later. */
 export const JSON_NAMES_MAX = 10_000
-/** Deeper than any template reaches into its variables (100). Everything that walks a document may recurse. */
+/** Deeper than any template reaches into its variables (100). Code that walks a document may recurse. */
 export const JSON_DEPTH_MAX = 128
 
 const QUOTE = 0x22
@@ -30,7 +30,7 @@ const CLOSE_BRACE = 0x7d
 const PROTO = '__proto__'
 const ESCAPE_LENGTH = '\\u005f'.length
 
-/** Counts what a JSON text describes, chunk by chunk. Whether the text is valid is for the parser to say. */
+/** Counts the values of a JSON text, chunk by chunk. Validity is checked by the parser. */
 export class JsonCount {
   #values = 1
   #names = 0
@@ -38,14 +38,14 @@ export class JsonCount {
   #outermost = 0
   #inString = false
   #isEscaped = false
-  /** Of the last string: its first byte, whether it has an escape, and its length in bytes as written. */
+  /** The last string's first byte, whether it has an escape, and its length in bytes as written. */
   #first = 0
   #hasEscape = false
   #length = 0
-  /** A member may be called `__proto__`, plainly or by escapes. */
+  /** A member may be called `__proto__`, with or without escapes. */
   mayNameProto = false
 
-  /** @throws ForeignJsonError as soon as there is too much of something */
+  /** @throws ForeignJsonError as soon as a limit is exceeded */
   add(bytes: Uint8Array): void {
     let at = 0
     while (at < bytes.length) {
@@ -54,7 +54,7 @@ export class JsonCount {
     }
   }
 
-  /** Where the string ends, or the chunk. Most of most texts is strings: local variables make this five times as fast. */
+  /** The end of the string or chunk. Most bytes are in strings: local variables make this five times as fast. */
   #insideString(bytes: Uint8Array, start: number): number {
     let at = start
     let isEscaped = this.#isEscaped
@@ -126,7 +126,7 @@ export function parseForeignJson(text: string): unknown {
   return parseCounted(text, count)
 }
 
-/** The same for a text that was counted while it came in. @throws ForeignJsonError */
+/** The same for a text that was counted while it arrived. @throws ForeignJsonError */
 export function parseCounted(text: string, count: JsonCount): unknown {
   let value: unknown
   try {

@@ -2,7 +2,7 @@
 export interface Gate {
   /** Resolves when the caller may run; false at once when too many wait already. */
   enter(): Promise<boolean>
-  /** Must follow every `enter` that gave true. */
+  /** Must follow every `enter` that resolved to true. */
   leave(): void
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes, randomFillSync } from 'node:crypto'
 
-/** URL-safe digits in ASCII order, so that ids compare as text in the order in which they were made. */
+/** URL-safe digits in ASCII order, so that ids compare as text in the order of their creation. */
 const DIGITS = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'
 
 export const ID_PATTERN = /^[-0-9A-Z_a-z]{22}$/
@@ -14,7 +14,7 @@ const idBytes = Buffer.alloc(16)
 
 /**
  * A new 128-bit id in 22 URL-safe characters: 48 bits of Unix milliseconds, 16 bits counting within the
- * millisecond, 64 random bits. Ids of one process sort by their making; two processes never collide in practice.
+ * millisecond, 64 random bits. Ids of one process sort by the order of their creation; two processes never collide in practice.
  */
 export function newId(nowMs: number = Date.now()): string {
   const ms = Math.max(Math.floor(nowMs), lastMs)
@@ -33,14 +33,14 @@ let poolAt = pool.length
 
 const POOLED_MAX_BYTES = 64
 
-/** Fills `bytes` from `start` on with random bytes that nobody else gets. */
+/** Fills `bytes` from `start` on with random bytes that are not used again. */
 function takeRandom(bytes: Buffer, start: number): void {
   const count = bytes.length - start
   if (poolAt + count > pool.length) {
     randomFillSync(pool)
     poolAt = 0
   }
-  // Byte by byte: a copy of so few costs more as a call.
+  // Byte by byte: for so few, a call to copy costs more.
   for (let at = start; at < bytes.length; at++) bytes[at] = pool[poolAt++] as number
 }
 
@@ -50,10 +50,10 @@ DIGIT_CODES.forEach((code, value) => {
   DIGIT_VALUES[code] = value
 })
 
-/** Where a text is put together; shared, as that happens without a pause. */
+/** Scratch buffer; shared, as it is used synchronously. */
 const digits = Buffer.alloc(22)
 
-/** Six bits a character, most significant first; of 16 bytes at the most. */
+/** Six bits a character, most significant first; of at most 16 bytes. */
 function encodeSortable(bytes: Uint8Array): string {
   let length = 0
   let bits = 0
@@ -88,7 +88,7 @@ export function randomHex(count: number): string {
   return hexBytes.toString('hex', hexBytes.length - count)
 }
 
-/** The 16 bytes behind an id of `newId`; null for any other text. */
+/** The 16 bytes of an id of `newId`; null for any other text. */
 export function idToBytes(id: string): Buffer | null {
   if (!ID_PATTERN.test(id)) return null
   const bytes = Buffer.alloc(16)

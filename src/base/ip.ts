@@ -1,9 +1,9 @@
 /**
  * IP addresses as numbers: what kind of network an address belongs to, and whether it lies in a CIDR range.
  *
- * Addresses that carry another address inside are judged by the inner one where a packet really goes there
- * (IPv4-mapped, NAT64) and are never public where the way is deprecated and only of use to an attacker
- * (6to4, Teredo, IPv4-compatible). Text forms that some libraries read in their own way (octal, hexadecimal
+ * Addresses that contain another address are classified by the inner one where packets really reach it (IPv4-mapped,
+ * NAT64), and are never public where the mechanism is deprecated and only of use to an attacker (6to4, Teredo,
+ * IPv4-compatible). Text forms that some libraries read in their own way (octal, hexadecimal
  * and decimal IPv4) are not addresses here.
  */
 import { isIPv4, isIPv6 } from 'node:net'
@@ -92,7 +92,7 @@ function truncate(bits: bigint, width: number, prefixLength: number): bigint {
   return (bits >> free) << free
 }
 
-/** Whether `ip` lies in the range; IPv4-mapped addresses match IPv4 ranges. False for what is no address. */
+/** Whether `ip` lies in the range; IPv4-mapped addresses match IPv4 ranges. False for a text that is no address. */
 export function cidrContains(cidr: Cidr, ip: string): boolean {
   const address = parseIp(ip)
   return address !== null && contains(cidr, address)

@@ -1,6 +1,6 @@
 /**
- * A URL as logs may have it: without user, password, query and fragment, where callers put secrets. What is no http or
- * https URL is left out whole.
+ * A URL for logs: without user, password, query and fragment, where callers put secrets. A text that is no http or https
+ * URL is left out as a whole.
  */
 export function loggableUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null

@@ -1,15 +1,15 @@
-/** How much memory there is, and how much of it large bodies may have. */
+/** How much memory there is, and how much of it large bodies may use. */
 import { totalmem } from 'node:os'
 
 const MB = 1_048_576
 
-/** What the service takes under load without large bodies, or a little more. */
+/** Memory of the service under load without large bodies, rounded up. */
 const REST_BYTES = 320 * MB
-/** What a body of 18 MB takes on its way, with what of it is not collected yet, is less than its own size. */
+/** A body of 18 MB takes less than its own size in flight, garbage included. */
 const SHARE = 1 / 4
-/** Two of 18 MB: also where that is tight. */
+/** Two bodies of 18 MB, even where memory is tight. */
 const BODIES_BYTES_MIN = 40 * MB
-/** More at a time would not be quicker. */
+/** More at a time is no faster. */
 const BODIES_BYTES_MAX = 1_024 * MB
 
 /** Of the machine, or of the control group that the process is in. */
@@ -19,6 +19,6 @@ export function memoryBytes(): number {
   return group > 0 && group < total ? group : total
 }
 
-/** Bytes of large bodies that may be on their way at a time, in either direction, with so much memory. */
+/** Bytes of large bodies that may be in flight at a time, in either direction, with that much memory. */
 export const bodiesBytes = (memory: number): number =>
   Math.min(BODIES_BYTES_MAX, Math.max(BODIES_BYTES_MIN, (memory - REST_BYTES) * SHARE))

@@ -3,7 +3,7 @@
  * the three needs to know the others.
  */
 
-/** Bytes at hand, or bytes that are read when needed (a large attachment in the blob store). */
+/** Bytes in memory, or bytes that are read when needed (a large attachment in the blob store). */
 export type Chunk = Uint8Array | LazyChunk
 
 export interface LazyChunk {
@@ -12,9 +12,8 @@ export interface LazyChunk {
   /** May be called more than once; yields the same bytes each time. */
   open(): AsyncIterable<Uint8Array>
   /**
-   * The same bytes, but a piece is valid only until the next one is asked for: all pieces share their memory. For those
-   * who are done with a piece by then; a large file read in fresh pieces costs its size in memory until they are
-   * collected.
+   * The same bytes, but a piece is valid only until the next one is requested: all pieces share their memory. For readers
+   * that keep no piece; a large file read in fresh pieces costs its size in memory until they are collected.
    */
   openScratch?(): AsyncIterable<Uint8Array>
   /** The bytes from `start` to before `end`, which are read without those before them. */
@@ -27,8 +26,8 @@ export interface MimeMessage {
   /** Everything after the empty line. CRLF line ends only; not dot-stuffed. */
   body: Chunk[]
   /**
-   * True: the body was composed here. Then it is ASCII without NUL, CR and LF stand in pairs only, and it ends with a
-   * line end, so that nobody need look at its bytes to know that.
+   * True: the body was composed here. Then it is ASCII without NUL, CR and LF occur in pairs only, and it ends with a
+   * line end: readers need not check its bytes.
    */
   composed?: boolean
 }
@@ -37,7 +36,7 @@ export function chunkSize(chunk: Chunk): number {
   return chunk instanceof Uint8Array ? chunk.byteLength : chunk.sizeBytes
 }
 
-/** Bytes at hand as a lazy chunk, so that nobody on their way copies all of them at once. */
+/** Bytes in memory as a lazy chunk, so that no stage copies all of them at once. */
 export function inPieces(bytes: Uint8Array): LazyChunk {
   return {
     sizeBytes: bytes.byteLength,
@@ -65,7 +64,7 @@ export async function* readChunks(chunks: readonly Chunk[]): AsyncGenerator<Uint
   }
 }
 
-/** As `readChunks`, but a piece is valid only until the next one is asked for. */
+/** As `readChunks`, but a piece is valid only until the next one is requested. */
 export async function* scanChunks(chunks: readonly Chunk[]): AsyncGenerator<Uint8Array> {
   for (const chunk of chunks) {
     if (chunk instanceof Uint8Array) yield chunk
@@ -73,7 +72,7 @@ export async function* scanChunks(chunks: readonly Chunk[]): AsyncGenerator<Uint
   }
 }
 
-/** One lazy chunk, in pieces that are valid only until the next one is asked for. */
+/** One lazy chunk, in pieces that are valid only until the next one is requested. */
 export const scanChunk = (chunk: LazyChunk): AsyncIterable<Uint8Array> =>
   chunk.openScratch?.() ?? chunk.open()
 
@@ -90,7 +89,7 @@ export async function messageBytes(message: MimeMessage): Promise<Buffer> {
 export function sliceChunk(chunk: Chunk, start: number, end: number): Chunk {
   if (chunk instanceof Uint8Array) return chunk.subarray(start, end)
   if (start === 0 && end === chunk.sizeBytes) return chunk
-  // A message has up to a thousand parts: each is read by itself, not with all that stands before it.
+  // A message has up to a thousand parts: each is read alone, not with everything before it.
   if (chunk.slice) return chunk.slice(start, end)
   const slice: LazyChunk = { sizeBytes: end - start, open: () => readSlice(chunk.open(), start, end) }
   if (chunk.openScratch) slice.openScratch = () => readSlice(scanChunk(chunk), start, end)

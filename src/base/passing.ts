@@ -1,20 +1,19 @@
 /**
- * Maps and sets for what comes and soon goes again, such as requests under way, in an owner that stays.
+ * Maps and sets for short-lived entries, such as requests in flight, in a long-lived owner (decision 40).
  *
- * V8's own, used for long, keep garbage alive. When one has no room left it moves to a new table, and the table that it
- * leaves points to the new one (for iterators that stand in it) and still to what it held. A table that has survived
- * two collections of the young generation lies among the old, where only a collection of the whole heap finds it dead;
- * until then it keeps its successor, which keeps the next, with all that was ever in them when they were left. Here a
- * new map begins before the old one has seen much: between two maps there is no such link
- * (docs/decisions: what keeps the young alive).
+ * A long-used `Map` keeps garbage alive. When its table is full V8 moves it to a new one; the old table points to the new
+ * one (for iterators in progress) and still to its entries. A table that has survived two collections of the young
+ * generation is in the old generation, where only a full collection frees it; until then it keeps its successor alive,
+ * which keeps the next, with the entries that each had when it was replaced. Here a new map replaces the old one early:
+ * between two maps there is no such link.
  */
 
-/** Entries that have gone after which a new map begins; more, where more are in it. */
-const GONE_MIN = 32
+/** Removed entries after which a new map is made; more, where it holds more. */
+const REMOVED_MIN = 32
 
 export class PassingMap<K, V> {
   #map = new Map<K, V>()
-  #gone = 0
+  #removed = 0
 
   get size(): number {
     return this.#map.size
@@ -33,19 +32,19 @@ export class PassingMap<K, V> {
     return this
   }
 
-  /** Whether it was there. Not while somebody iterates: the rest of that may show entries that have gone since. */
+  /** Whether it was present. Not during an iteration: its rest might show removed entries. */
   delete(key: K): boolean {
     if (!this.#map.delete(key)) return false
-    if (++this.#gone >= GONE_MIN && this.#gone >= this.#map.size) {
+    if (++this.#removed >= REMOVED_MIN && this.#removed >= this.#map.size) {
       this.#map = new Map(this.#map)
-      this.#gone = 0
+      this.#removed = 0
     }
     return true
   }
 
   clear(): void {
     this.#map = new Map()
-    this.#gone = 0
+    this.#removed = 0
   }
 
   keys(): MapIterator<K> {

@@ -1,4 +1,4 @@
-/** A received mail as the readers of reports see it: taken apart by whoever received it, read by `dsn` and `arf`. */
+/** A received mail, parsed, as input to the readers of reports (`dsn`, `arf`). */
 export interface ReportMail {
   /** Top header fields in order; values are unfolded and decoded. */
   headers: readonly (readonly [name: string, value: string])[]
@@ -13,12 +13,12 @@ export function fieldOf(headers: ReportMail['headers'], name: string): string {
   return headers.find(([given]) => given.toLowerCase() === name)?.[1] ?? ''
 }
 
-/** Longest block of fields that is looked at, and most fields of it: reports have some 20 of 100 characters. */
+/** Longest block of fields that is read, and most fields of it: reports have about 20 of 100 characters. */
 const BLOCK_CHARS_MAX = 65_536
 const FIELDS_MAX = 500
 
 /**
- * Fields in blocks that empty lines part, as in message/delivery-status (RFC 3464 §2.1), message/feedback-report
+ * Fields in blocks that empty lines separate, as in message/delivery-status (RFC 3464 §2.1), message/feedback-report
  * (RFC 5965 §3) and the header of a returned message. Folded values are joined by one blank; lines that are no field
  * are left out. At most `blocksMax` blocks. Never throws.
  */

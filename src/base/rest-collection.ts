@@ -1,9 +1,8 @@
 /**
- * Gives memory back after work. V8 collects when a heap grows; where nothing goes on, nothing grows, and what the
- * last burst left behind stays for as long as the service is idle: more than a third of its memory (docs/decisions:
- * memory at rest). So each thread looks now and then whether it has come to rest after work, and after a minute of
- * it has its heap collected once, whole, with all free pages given back. V8 also forgets shapes of objects that
- * nothing has just then, and with them code: the next work of that kind begins a little slower. Hence the minute.
+ * Returns memory after work (decision 47). V8 collects when a heap grows; in an idle service nothing grows, and garbage of
+ * the last burst stays: more than a third of the memory. So each thread checks now and then whether it is idle after work,
+ * and after an idle minute runs one full collection that returns all free pages. V8 also drops shapes of objects that are
+ * unused at that time, and their code, so the next work of that kind starts a little slower. Hence the minute.
  */
 import { performance } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
@@ -11,11 +10,11 @@ import { threadId } from 'node:worker_threads'
 
 const LOOK_EVERY_MS = 10_000
 const QUIET_LOOKS = 6
-/** Threads take turns: two collections at the same time take each other's processors. */
+/** One thread at a time: two collections at once compete for processors. */
 const TURN_MS = 1_000
 /**
- * Shares of the time in which the event loop was busy; between them is neither work nor rest. With nothing to do
- * that of the main thread is 0.002 to 0.003, so some messages a second still are rest.
+ * Shares of the time in which the event loop was busy; between them is neither work nor rest. That of an idle main thread
+ * is 0.002 to 0.003, so a few messages a second still count as rest.
  */
 const WORK_FROM = 0.02
 const REST_BELOW = 0.01
@@ -25,14 +24,14 @@ const GROWTH_MIN = 8 * 2 ** 20
 export interface RestProbes {
   /** The share of the time since the last call in which the thread was busy, 0 to 1. */
   busy(): number
-  /** What its heap and the memory outside that hangs on it take, in bytes. */
+  /** Size of its heap and of the external memory that the heap refers to, in bytes. */
   held(): number
   collect(): void
 }
 
 /**
- * Begins to look, for as long as the thread lives; it keeps no thread alive. Without Node's `--expose-gc` it does
- * nothing, as a program that uses the service as a library decides that for itself.
+ * Starts the checks, for the life of the thread; they do not keep it alive. Without Node's `--expose-gc` it does nothing: a
+ * program that uses the service as a library decides that itself.
  */
 export function collectAtRest(
   probes: RestProbes | null = threadProbes(),

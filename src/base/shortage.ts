@@ -1,12 +1,11 @@
 /**
- * Faults of our own machine that look like somebody else's: a connection that never left, a file that could not be
- * opened. They end by themselves or by the operator's hand, so that what met them waits and nothing is counted
- * against a peer.
+ * Faults of our own machine that look like a peer's: a connection that never left, a file that could not be opened. They
+ * end by themselves or by the operator's action, so the affected work waits and nothing is counted against a peer.
  */
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
 
-/** What whole processes or machines run out of. */
+/** Resources of a process or machine. */
 const SHORTAGES: Readonly<Record<string, string>> = {
   EMFILE: 'the limit of open files of this process is reached',
   ENFILE: 'this machine has no more open files',
@@ -14,7 +13,7 @@ const SHORTAGES: Readonly<Record<string, string>> = {
   ENOMEM: 'this machine has no more memory',
 }
 
-/** Errors within errors that are looked at. */
+/** Depth up to which causes are followed. */
 const CAUSES_MAX = 8
 
 type SystemError = Partial<Pick<NodeJS.ErrnoException, 'code' | 'syscall'>> & {
@@ -23,7 +22,7 @@ type SystemError = Partial<Pick<NodeJS.ErrnoException, 'code' | 'syscall'>> & {
   errors?: unknown
 }
 
-/** What the machine is short of, as a sentence without its point; null: the error says no such thing. */
+/** What the machine is short of, as a sentence without its full stop; null: the error is no shortage. */
 export function shortageOf(error: unknown): string | null {
   let current: unknown = error
   for (let depth = 0; depth < CAUSES_MAX && typeof current === 'object' && current !== null; depth++) {
@@ -37,7 +36,7 @@ export function shortageOf(error: unknown): string | null {
 
 /**
  * Why a connection failed before anything left this machine, other than by a shortage: its own address is missing or
- * used up, its firewall forbids it, its network is down; null: the peer, or the way to it. The sentence names no peer.
+ * used up, its firewall forbids it, its network is down; null: the fault is the peer's, or of the route to it. The sentence names no peer.
  */
 export function localFaultOf(
   error: unknown,
@@ -50,7 +49,7 @@ export function localFaultOf(
       return isBind ? `the source address ${address} has no free port (${code})` : null
     case 'EADDRNOTAVAIL':
       if (isBind) return `this machine does not have the source address ${address} (${code})`
-      // Without any address of the family it is about the family; with one, the ports have run out.
+      // Without an address of the family, the family is missing; with one, the ports are used up.
       return addresses().some(({ family }) => family === isIP(address))
         ? `this machine has no free port to connect from (${code})`
         : null
@@ -60,7 +59,7 @@ export function localFaultOf(
     case 'ENETDOWN':
       return `the network of this machine is down (${code})`
     case 'ENETUNREACH':
-      // With some address, only the way to this peer may be missing: IPv6, most of the time.
+      // With an address, only the route to this peer may be missing: usually IPv6.
       return addresses().some(({ internal }) => !internal) ? null : `this machine has no network (${code})`
     default:
       return null

@@ -96,7 +96,7 @@ test('a call that does not end, and one that ends the thread, fail; those behind
 })
 
 test('after a rest it starts again', async (t) => {
-  const thread = await started(t, { restMs: 1 })
+  const thread = await started(t, { idleMs: 1 })
   assert.equal(await thread.call('add', () => [1, 1]), 2)
   await new Promise((resolve) => setTimeout(resolve, 50))
   assert.equal(await thread.call('add', () => [1, 2]), 3)

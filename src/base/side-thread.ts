@@ -1,21 +1,20 @@
 /**
- * Long computations beside the main thread, which must never stand still: one call after the other in a worker thread.
+ * Long computations off the main thread: one call after the other in a worker thread.
  *
- * The thread starts with the first call and ends after a rest, which gives back all memory that it took. It has no
- * network, files or settings. A call that takes too long, or too much memory, costs the thread and fails; the next
- * call gets a new one. The thread's own file calls `serve` with its functions.
+ * The thread starts with the first call and ends when idle, which returns all its memory. It uses no network, files or
+ * settings. A call that takes too long, or too much memory, ends the thread and fails; the next call gets a new one. The thread's own file calls `serve` with its functions.
  */
 import { parentPort, Worker } from 'node:worker_threads'
 import { Unavailable } from './errors.ts'
 
-/** Functions of plain data; a result may also be a promise. Byte arrays in a result are handed over, not copied. */
+/** Functions of plain data; a result may also be a promise. Byte arrays in a result are transferred, not copied. */
 export type SideFunctions = Record<string, (...args: never[]) => unknown>
 
 export interface SideThread<Functions extends SideFunctions> {
   /**
    * Calls a function in the thread.
-   * @param makeArgs called when its turn has come: what waits holds no arguments
-   * @param transfer buffers of the arguments that the caller gives up; the others are copied
+   * @param makeArgs called when the call starts: waiting calls hold no arguments
+   * @param transfer buffers of the arguments to transfer; the others are copied
    * @throws Unavailable when too many wait, when closed, and for a call that took too long or too much memory
    */
   call<Name extends keyof Functions & string>(
@@ -23,24 +22,24 @@ export interface SideThread<Functions extends SideFunctions> {
     makeArgs: () => Parameters<Functions[Name]> | Promise<Parameters<Functions[Name]>>,
     transfer?: (args: Parameters<Functions[Name]>) => ArrayBuffer[],
   ): Promise<Awaited<ReturnType<Functions[Name]>>>
-  /** Ends the thread; what waits fails with Unavailable. */
+  /** Ends the thread; waiting calls fail with Unavailable. */
   close(): Promise<void>
 }
 
 export interface SideThreadOptions {
   /** Of one call. Default 60 s: the longest one measured takes three on a free processor. */
   callMsMax?: number
-  /** Default 10 s. */
-  restMs?: number
+  /** Idle time after which the thread ends; default 10 s. */
+  idleMs?: number
 }
 
 const CALL_MS_MAX = 60_000
-const REST_MS = 10_000
-/** They hold hardly anything; a client has gone away before its turn comes further back. */
+const IDLE_MS = 10_000
+/** Waiting calls hold hardly any memory; a client further back gives up before its call starts. */
 const WAITING_MAX = 1_000
 /**
- * Never reached by what is linear in a message of 25 MB: some allocations over the limit end the process and not the
- * thread alone.
+ * Never reached by work that is linear in a message of 25 MB: some allocations over the limit end the process, not only the
+ * thread.
  */
 const MEMORY = { maxOldGenerationSizeMb: 2_048, maxYoungGenerationSizeMb: 32 }
 
@@ -54,18 +53,18 @@ interface Call {
 
 type Outcome = { value: unknown } | { error: { name: string; message: string; stack: string | undefined } }
 
-/** An error that a function threw in the thread, under its own name. */
+/** An error that a function threw in the thread, with its own name. */
 export class SideError extends Error {}
 
-/** @param file the thread's own, absolute */
+/** @param file absolute path of the thread's module */
 export function createSideThread<Functions extends SideFunctions>(
   file: string,
-  { callMsMax = CALL_MS_MAX, restMs = REST_MS }: SideThreadOptions = {},
+  { callMsMax = CALL_MS_MAX, idleMs = IDLE_MS }: SideThreadOptions = {},
 ): SideThread<Functions> {
   const waiting: Call[] = []
   let worker: Worker | null = null
   let running: Call | null = null
-  let resting: NodeJS.Timeout | undefined
+  let idleTimer: NodeJS.Timeout | undefined
   let closed = false
 
   function start(): Worker {
@@ -99,11 +98,11 @@ export function createSideThread<Functions extends SideFunctions>(
     if (running || closed) return
     const call = waiting.shift()
     if (!call) {
-      clearTimeout(resting)
-      resting = setTimeout(end, restMs).unref()
+      clearTimeout(idleTimer)
+      idleTimer = setTimeout(end, idleMs).unref()
       return
     }
-    clearTimeout(resting)
+    clearTimeout(idleTimer)
     running = call
     try {
       const args = await call.makeArgs()
@@ -143,7 +142,7 @@ export function createSideThread<Functions extends SideFunctions>(
     },
     async close() {
       closed = true
-      clearTimeout(resting)
+      clearTimeout(idleTimer)
       for (const call of waiting.splice(0)) call.reject(new Unavailable())
       await end()
       if (running) running.reject(new Unavailable())
@@ -169,7 +168,7 @@ async function answer(run: (...args: never[]) => unknown, args: never[]): Promis
   }
 }
 
-/** Bytes in the result, itself or a member, each in memory of its own, so that the memory can change hands. */
+/** Bytes in the result, itself or a member, each in memory of its own, so that it can be transferred. */
 function owned(value: unknown): unknown {
   if (value instanceof Uint8Array) {
     return value.byteLength === value.buffer.byteLength ? value : new Uint8Array(value)

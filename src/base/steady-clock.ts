@@ -1,21 +1,21 @@
 /**
- * A wall clock that does not jump. It starts at the system's time and goes on with the monotonic clock, so
- * that a stepped system clock (NTP, an operator, a wrong time zone set right) makes no message early, late or
- * too old. What the system says is taken over at the next start.
+ * A wall clock that does not jump. It starts at the system's time and continues with the monotonic clock, so that a step
+ * of the system clock (NTP, an operator, a corrected time zone) makes no message early, late or too old. The system's time
+ * is adopted at the next start.
  *
- * Time during which the machine slept does count: the monotonic clock stands still then, the uptime goes on.
+ * Time during which the machine slept counts: the monotonic clock stops then, the uptime does not.
  */
 import type { Clock } from './clock.ts'
 
 /** Uptime and monotonic clock differ by rounding; beyond this the machine slept. */
 const SLEPT_MIN_MS = 2_000
 const LOOK_EVERY_MS = 1_000
-/** A difference worth telling the operator. */
+/** A difference worth reporting. */
 const STEP_MIN_MS = 5_000
 
 /**
  * @param uptimeMs time since the machine was started, its sleep included
- * @param onStep told once per step: how far the system clock is ahead of this one, in milliseconds
+ * @param onStep called once per step with the milliseconds that the system clock is ahead of this one
  */
 export function createSteadyClock(
   system: Clock,

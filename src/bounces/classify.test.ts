@@ -2,16 +2,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import {
-  classify,
-  classifyLate,
-  type FailureText,
-  maskedSample,
-  matchText,
-  reasonOf,
-  STEPS_MAX,
-} from './classify.ts'
-import { compilePattern, isFound, PatternSyntaxError } from './pattern.ts'
+import { classify, classifyLate, type FailureText, maskedSample, matchText, reasonOf } from './classify.ts'
+import { compilePattern, PatternSyntaxError } from './pattern.ts'
 import { loadRules } from './rules.ts'
 
 const rules = loadRules(null)
@@ -40,7 +32,7 @@ test('every sample of the rule file is classified as its own rule', () => {
   assert.equal(count, 110)
 })
 
-test('what the reply says decides, in the order of the rules', () => {
+test('the text of the reply decides, in the order of the rules', () => {
   const cases: [text: string, rule: string, reason: string][] = [
     ['554 5.7.1 refused [203.5.1.1]', 'generic-policy', 'espblock'],
     ['550 5.4.1 Recipient address rejected: Access denied', 'm365-access-denied', 'espblock'],
@@ -65,12 +57,12 @@ test('what the reply says decides, in the order of the rules', () => {
   }
 })
 
-test('no reply that is tried again has the reason bounce', () => {
+test('a failure that is retried never has the reason bounce', () => {
   const found = classify(rules, reply('550 5.1.1 user unknown', { permanent: false }))
   assert.deepEqual([found.category, found.severity, reasonOf(found)], ['BOUNCE', 'TEMPORARY', 'generic'])
 })
 
-test('text is made of codes and all lines; addresses of the envelope and IP addresses stand for nothing', () => {
+test('the text is built from codes and all lines; envelope and IP addresses are masked', () => {
   const of = (text: string, more: Partial<FailureText> = {}) => matchText(reply(text, more))
   assert.equal(of('550 550-5.1.1 One\r\n550 5.1.1 two'), '550 5.1.1 one 5.1.1 two')
   assert.equal(of('550 gone', { enhanced: '5.1.1' }), '550 5.1.1 gone')
@@ -95,7 +87,7 @@ test('text is made of codes and all lines; addresses of the envelope and IP addr
   for (const [text, masked] of ips) assert.equal(of(`550 ${text}`), `550 ${masked}`, text)
 })
 
-test('samples name neither addresses nor hosts by number', () => {
+test('samples contain neither mail nor IP addresses', () => {
   assert.equal(
     maskedSample(550, '550-5.1.1 <Bob+x@example.net> unknown\r\n550 for 192.0.2.1 and 2001:db8::1, a@b'),
     '550 5.1.1 <ADDR> unknown for IP and IP, ADDR',
@@ -115,12 +107,19 @@ test('a late bounce keeps its reason; only a status of a dead mailbox counts as 
   assert.deepEqual(late('550 user unknown', '5.1.1', false), ['generic', null, 'generic-no-user'])
 })
 
+/** CPU of this process, in milliseconds. */
+const cpuMs = () => {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1_000
+}
+
 test('hostile replies are bounded in length and work', () => {
   const pieces = source.flatMap(({ patterns, samples }) => [
     ...patterns,
     ...samples.map((text) => text.slice(4, 24)),
   ])
   const all = rules.rules.flatMap(({ patterns }) => patterns)
+  let [spentMs, worstMs] = [0, 0]
   const property = fc.property(
     fc.array(fc.oneof(fc.constantFrom(...pieces), fc.string({ maxLength: 8, unit: 'binary' })), {
       minLength: 1,
@@ -131,25 +130,32 @@ test('hostile replies are bounded in length and work', () => {
     (parts, times, code) => {
       const text = parts.join(' ').repeat(times).slice(0, 100_000)
       const failure = reply(`${code} ${text}`)
-      assert.ok(matchText(failure).length <= 1_024)
-      const budget = { steps: STEPS_MAX }
       const prepared = matchText(failure)
-      for (const pattern of all) {
-        if (pattern.literals.some((part) => prepared.includes(part))) isFound(pattern, prepared, budget)
-      }
-      // Each search stops at the first empty look at the budget: a few hundred steps beyond it.
-      assert.ok(budget.steps > -all.length * 1_000)
+      assert.ok(prepared.length <= 1_024)
+      const before = cpuMs()
+      for (const pattern of all) pattern.isIn(prepared)
       classify(rules, failure)
+      const replyMs = cpuMs() - before
+      spentMs += replyMs
+      worstMs = Math.max(worstMs, replyMs)
     },
   )
   fc.assert(property, { seed: 7, numRuns: 5_000 })
+  // All patterns, none left out, cost 0.3 ms a reply.
+  assert.ok(spentMs < 5_000 * 2, `${spentMs} ms for all`)
+  assert.ok(worstMs < 100, `${worstMs} ms for one`)
 })
 
-test('a text that would keep a backtracking engine busy takes a known number of steps', () => {
+test('a text that would keep a backtracking engine busy takes time that grows with its length', () => {
   const pattern = compilePattern('(?:a+)+b{2}(?:x|a|a\\w*)*c')
-  const budget = { steps: 1_000_000 }
-  assert.equal(isFound(pattern, 'a'.repeat(1_000), budget), false)
-  assert.ok(budget.steps > 900_000, String(budget.steps))
+  const costMs = (length: number) => {
+    const before = cpuMs()
+    assert.equal(pattern.isIn(`c${'a'.repeat(length)}bb`), false)
+    assert.equal(pattern.isIn(`c${'a'.repeat(length)}bb${'xa'.repeat(length)}`), false)
+    return cpuMs() - before
+  }
+  // A backtracking engine does not end within a minute at 14; here it takes 40 ms.
+  assert.ok(costMs(1_000_000) < 5_000)
 })
 
 test('patterns find what regular expressions find', () => {
@@ -161,7 +167,20 @@ test('patterns find what regular expressions find', () => {
     { minLength: 1, maxLength: 30 },
   )
   const patterns = source.flatMap(({ patterns }) => patterns)
-  const more = ['^a|b$', '[^a-f\\d]x{2,3}', '\\Bx\\B', '(a|bc)*d', '[\\w.-]+@x', 'a{2,}', '\\S\\s\\D\\W']
+  const more = [
+    'PTR',
+    'a\\.b',
+    'A[A-F]',
+    '\\SX',
+    '^a|b$',
+    '[^a-f\\d]x{2,3}',
+    '\\Bx\\B',
+    '(a|bc)*d',
+    '[\\w.-]+@x',
+    'a{2,}',
+    '\\S\\s\\D\\W',
+    '(?<n>a)+?x',
+  ]
   const compiled = [...patterns, ...more].map((text) => ({
     text,
     own: compilePattern(text),
@@ -171,43 +190,34 @@ test('patterns find what regular expressions find', () => {
     const text = words.join(by)
     for (const { own, reference, text: name } of compiled) {
       const expected = reference.test(text)
-      assert.equal(isFound(own, text, { steps: 1e7 }), expected, `${name} in ${JSON.stringify(text)}`)
-      if (expected)
-        assert.ok(own.literals.length === 0 || own.literals.some((part) => text.includes(part)), name)
+      assert.equal(own.isIn(text), expected, `${name} in ${JSON.stringify(text)}`)
     }
   })
   fc.assert(property, { seed: 11, numRuns: 1_500 })
 })
 
-test('what has no bound, or matches everything, is no pattern', () => {
+test('patterns without a bound, or that match everything, are refused', () => {
   const refused = [
     ...[
       '',
       'a(?=b)',
       '(?<!a)b',
       '(a)\\1',
-      '(?<n>a)',
       'a*?',
       'a++',
       '*a',
-      'a{',
       'a{3,2}',
-      'a{501}',
+      'a{1001}',
+      '(?:x{1000}){2}',
+      'a{999}b{999}c{9}',
+      '^|a',
+      '$',
+      '\\B',
       '(a',
       'a)',
       '[a',
     ],
-    ...[
-      'a*',
-      'a|',
-      '\\b',
-      '\\p{L}',
-      '(?:(?:a{500}){500}){9}',
-      '[z-a]',
-      '\\',
-      'x'.repeat(501),
-      '('.repeat(30),
-    ],
+    ...['a*', 'a|', '\\b', '(?:(?:a{500}){500}){9}', '[z-a]', '\\', 'x'.repeat(501), '('.repeat(30)],
   ]
   for (const text of refused) assert.throws(() => compilePattern(text), PatternSyntaxError, text)
 })

@@ -1,6 +1,6 @@
 /**
- * Every failed attempt is counted once: judged for its event, and kept as a narrow row in the transaction of the
- * outcome. Deliveries that succeed come by none of this. A failure costs 10 µs to judge, 5 to mask and 8 to write.
+ * Every failed attempt is counted once: classified for its event, and kept as a narrow row in the transaction of the
+ * outcome. Successful deliveries never reach this code. A failure costs 15 µs to classify, 5 to mask and 8 to write.
  */
 import type { Failure, Judge } from '../delivery/outcome.ts'
 import { type EventRecord, tagsJson } from '../events/event.ts'
@@ -18,7 +18,7 @@ export function createJudge(rules: RuleSet): Judge {
 
 /**
  * The rows of failed events, for the transaction that writes them; events without a classification (suppressed
- * recipients, everything but `failed`) have none. Late bounces come here as they are, too.
+ * recipients, everything but `failed`) have none. Late bounces are handled the same way.
  */
 export function failureStatements(rules: RuleSet, events: readonly EventRecord[]): Statement[] {
   const rows = events.flatMap((event) => rowOf(rules, event) ?? [])
@@ -43,7 +43,7 @@ function rowOf({ byId }: RuleSet, { accountId, domainName, event, timestampUs, p
     category,
     severity: payload['severity'] === 'permanent' ? 'PERMANENT' : 'TEMPORARY',
     critical: critical ? 1 : 0,
-    // A delivery that grew too old names its last answer beside its own code.
+    // A delivery that expired has its last reply besides its own code.
     sample: maskedSample(
       Number(status['last-code'] ?? status['code']),
       textOf(status['last-message'] ?? (status['message'] || status['description'])),

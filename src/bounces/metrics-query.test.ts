@@ -8,7 +8,7 @@ const KEEP_MS = 30 * 86_400_000
 const read = (body: unknown) => readMetricsQuery(body, NOW, KEEP_MS)
 const iso = (time: number) => new Date(time).toISOString()
 
-test('nothing given, or nothing said: 7 days by day, ten items, most first', () => {
+test('without parameters: 7 days by day, ten items, most first', () => {
   const empty = {
     start: '',
     end: 'Mon, 01 Jan 0001 00:00:00 +0000',
@@ -46,7 +46,7 @@ test('a duration counts back from the end and replaces the start; m is minutes',
   }
 })
 
-test('what is not understood is a 400 that names it', () => {
+test('a parameter that is not understood gets a 400 that names it', () => {
   const filter = (attribute: string, comparator: string, values: unknown) => ({
     filter: { AND: [{ attribute, comparator, values }] },
   })
@@ -91,7 +91,7 @@ test('what is not understood is a 400 that names it', () => {
   }
 })
 
-test('sorting by an asked dimension or any metric', () => {
+test('sorting by a requested dimension or any metric', () => {
   const sort = (text: string, dimensions: string[] = []) =>
     read({ dimensions, pagination: { sort: text } }).sort
   assert.deepEqual(sort('tag:desc', ['tag']), { column: 'tag', descending: true, asked: 'tag:desc' })

@@ -1,7 +1,7 @@
 /** Reads the request of the metrics operation (bounce-classification.md section 3; metrics-logs.md section 1). */
+import { formatRfc2822, isGoZeroTime, parseDate } from '../base/dates.ts'
 import { BadRequest } from '../base/errors.ts'
-import { formatRfc2822, isGoZeroTime, parseDate } from '../http/dates.ts'
-import { invalidFormat, isPlainObject, quotable, wordOf } from '../http/params.ts'
+import { invalidFormat, isPlainObject, jsonText, quotable } from '../base/values.ts'
 
 export const DIMENSIONS = [
   'entity-name',
@@ -46,7 +46,7 @@ export interface Condition {
 }
 
 export interface MetricsQuery {
-  /** Unix milliseconds, cut down to the unit; `end` is the start of the last interval, which counts whole. */
+  /** Unix milliseconds, rounded down to the unit; `end` is the start of the last interval, which counts in full. */
   start: number
   end: number
   resolution: 'day' | 'hour'
@@ -118,7 +118,7 @@ function oneOf<const V extends string>(what: string, value: string, known: reado
 function names<const V extends string>(what: string, value: unknown, known: readonly V[]): V[] {
   if (value === undefined || value === null) return []
   if (!Array.isArray(value)) throw new BadRequest(`${what}s must be a list`)
-  return [...new Set(value.slice(0, 2 * known.length).map((name) => oneOf(what, wordOf(name), known)))]
+  return [...new Set(value.slice(0, 2 * known.length).map((name) => oneOf(what, jsonText(name), known)))]
 }
 
 function dateOf(name: string, value: unknown): number | undefined {
@@ -142,7 +142,7 @@ function durationOf(text: string): number {
 
 function numberOf(name: string, value: unknown, otherwise: number): number {
   if (value === undefined || value === null) return otherwise
-  if (!Number.isSafeInteger(value) || (value as number) < 0) throw invalidFormat(name, wordOf(value))
+  if (!Number.isSafeInteger(value) || (value as number) < 0) throw invalidFormat(name, jsonText(value))
   return value as number
 }
 
@@ -178,11 +178,11 @@ function conditionsOf(filter: unknown): Condition[] {
   if (entries.length > CONDITIONS_MAX) throw new BadRequest(`filter has more than ${CONDITIONS_MAX} entries`)
   return entries.map((entry: unknown) => {
     const { attribute, comparator, values } = isPlainObject(entry) ? entry : {}
-    const name = oneOf('attribute', wordOf(attribute), DIMENSIONS)
+    const name = oneOf('attribute', jsonText(attribute), DIMENSIONS)
     if (name === 'timestamp') throw new BadRequest('invalid attribute: timestamp')
     return {
       attribute: name,
-      comparator: oneOf('comparator', wordOf(comparator), COMPARATORS),
+      comparator: oneOf('comparator', jsonText(comparator), COMPARATORS),
       values: valuesOf(name, values),
     }
   })
@@ -191,7 +191,7 @@ function conditionsOf(filter: unknown): Condition[] {
 /** `[{label?, value}]`, or the values as they are. */
 function valuesOf(attribute: string, values: unknown): string[] {
   const found = (Array.isArray(values) ? values : []).map((entry: unknown) =>
-    wordOf(isPlainObject(entry) ? entry['value'] : entry).toLowerCase(),
+    jsonText(isPlainObject(entry) ? entry['value'] : entry).toLowerCase(),
   )
   if (found.length === 0) throw new BadRequest(`filter ${attribute}: values must not be empty`)
   if (found.length > VALUES_MAX || found.some(({ length }) => length > VALUE_LENGTH_MAX)) {

@@ -1,20 +1,20 @@
 /**
- * Metrics over classified failures (bounce-classification.md section 3): failures are grouped by the database; the
- * deliveries of the same groups are counted from the events, so that nothing is written for a delivery.
+ * Metrics over classified failures (bounce-classification.md section 3): the database groups failures; the deliveries of
+ * the same groups are counted from the events, so that nothing is written for a delivery.
  *
  * Cost (SQLite, CPU of all threads): a microsecond a failure; for each delivered event of the range 0.2 µs in all,
  * 0.5 by domain or time (the index alone is read), 1.5 by tag or recipient domain, 3 by sending address (JSON), up to
- * DELIVERED_MAX of them. Beyond, and for groups that deliveries do not have, their number and the rates are null.
+ * DELIVERED_MAX of them. Above that, and for groups that deliveries do not have, their number and the rates are null.
  */
 import { type RawBuilder, sql } from 'kysely'
+import { formatRfc2822 } from '../base/dates.ts'
 import { BadRequest } from '../base/errors.ts'
-import { formatRfc2822 } from '../http/dates.ts'
 import type { Store } from '../store/store.ts'
 import type { Attribute, Condition, Dimension, Metric, MetricsQuery } from './metrics-query.ts'
 import { ENTITY_NAMES, entityName, type RuleSet, UNCLASSIFIED } from './rules.ts'
 import { accountsOf, type Scope } from './statistics.ts'
 
-/** Delivered events that one query counts: it holds a reader for a second or two at the most. */
+/** Delivered events that one query counts: it occupies a reader for a second or two at most. */
 const DELIVERED_MAX = 500_000
 /** Groups held in memory for sorting, about 20 MB. */
 const GROUPS_MAX = 20_000
@@ -28,7 +28,7 @@ const FAILURE_ONLY: ReadonlySet<Dimension> = new Set([
   'category',
 ])
 
-/** SQL of each value that can be grouped by or filtered; all give text or null, `time` milliseconds. */
+/** SQL of each value that can be grouped by or filtered; all return text or null, `time` milliseconds. */
 interface Columns {
   account: RawBuilder<unknown>
   domain: RawBuilder<unknown>
@@ -47,7 +47,7 @@ const FAILURE_COLUMNS: Columns = {
   time: sql.ref('failed_at'),
 }
 
-/** Of events beside the domains that they belong to. Time and domain are in the index, the others in the event's row. */
+/** Of events joined with their domains. Time and domain are in the index, the others in the event's row. */
 const DELIVERED: Omit<Columns, 'ip' | 'recipientDomain'> = {
   account: sql.ref('domains.account_id'),
   domain: sql.ref('domains.name'),
@@ -69,7 +69,7 @@ const DELIVERED_COLUMNS: Readonly<Record<Store['kind'], Columns>> = {
   },
 }
 
-/** One group: the values of its dimensions (null: has none), and what is counted in it. */
+/** One group: the values of its dimensions (null: has none), and its counts. */
 interface Entry {
   values: Map<Dimension, string | null>
   counts: Counts
@@ -83,7 +83,7 @@ export interface MetricsAnswer {
   total: number
 }
 
-/** @throws BadRequest when the dimensions make too many groups */
+/** @throws BadRequest when the dimensions yield too many groups */
 export async function readMetrics(
   store: Store,
   rules: RuleSet,
@@ -184,7 +184,7 @@ async function failuresOf(store: Store, rules: RuleSet, scope: Scope, query: Met
     }
   }
   if (entries.size > GROUPS_MAX) throw tooManyGroups()
-  // Without dimensions the database gives one row of nothing.
+  // Without dimensions the database returns one row even if nothing matches.
   return [...entries.values()].filter(({ counts }) => counts.some((count) => count > 0))
 }
 
@@ -222,8 +222,8 @@ function dimensionValue(dimension: Dimension, raw: unknown): string | null {
 }
 
 /**
- * Deliveries of each group, by the key of its values; null: not counted. What a former owner of a name sent is older
- * than the domain, so that no row needs to be read for its account.
+ * Deliveries of each group, by the key of its values; null: not counted. Mail of a former owner of a domain name is older
+ * than the domain, so no row has to be read for its account.
  */
 async function deliveredOf(
   store: Store,
@@ -358,7 +358,7 @@ function tagSql(tags: RawBuilder<unknown>, value: string, isPart: boolean): RawB
 
 const likeText = (text: string) => text.replaceAll(/[\\%_]/g, '\\$&')
 
-/** Rule 2: whole percent of all that was tried; null without a number of deliveries. */
+/** Rule 2: whole percent of all attempts; null without a number of deliveries. */
 function metricsOf(counts: Counts, delivered: number | null): Record<Metric, number | null> {
   const [criticalBounces, bounces, criticalDelays, delays] = counts
   const classified = counts.reduce((sum, count) => sum + count, 0)
@@ -382,7 +382,7 @@ type Counted = Entry & { metrics: Record<Metric, number | null> }
 
 function comparing({ sort, dimensions }: MetricsQuery): (a: Counted, b: Counted) => number {
   const { column, descending } = sort
-  const byMetric = (of: Counted) => of.metrics[column as Metric] ?? -1
+  const byMetric = ({ metrics }: Counted) => metrics[column as Metric] ?? -1
   const asMetric = !(dimensions as readonly string[]).includes(column)
   return (a, b) => {
     const order = asMetric ? byMetric(a) - byMetric(b) : compareValues(a, b, column as Dimension)
@@ -426,7 +426,7 @@ async function samplesOf(store: Store, page: readonly Entry[]): Promise<Map<numb
   return new Map(rows.map(({ id, sample }) => [Number(id), sample]))
 }
 
-/** Every member is there, null unless asked; the names hold dots and are not nested. */
+/** Every member is present, null unless requested; the names contain dots and are not nested. */
 function itemOf(
   { values, sampleId }: Entry,
   metrics: Record<Metric, number | null>,
@@ -434,26 +434,26 @@ function itemOf(
   rules: RuleSet,
   samples: ReadonlyMap<number, string> | null,
 ): Record<string, unknown> {
-  const of = (dimension: Dimension) => values.get(dimension) ?? null
-  const accountId = of('account.name')
-  const time = of('timestamp')
-  const rule = of('group-id')
+  const value = (dimension: Dimension) => values.get(dimension) ?? null
+  const accountId = value('account.name')
+  const time = value('timestamp')
+  const rule = value('group-id')
   return {
     'account.id': accountId,
     'account.name': accountId === null ? null : (accounts.get(accountId) ?? accountId),
-    'entity-name': of('entity-name'),
+    'entity-name': value('entity-name'),
     'recipient-provider': null,
-    'recipient-domain': of('recipient-domain'),
-    'domain.name': of('domain.name'),
+    'recipient-domain': value('recipient-domain'),
+    'domain.name': value('domain.name'),
     'envelope.i-ip-pool-id': null,
-    'envelope.i-ip-pool-name': of('envelope.i-ip-pool-name'),
-    'envelope.sending-ip': of('envelope.sending-ip'),
+    'envelope.i-ip-pool-name': value('envelope.i-ip-pool-name'),
+    'envelope.sending-ip': value('envelope.sending-ip'),
     timestamp: time === null ? null : formatRfc2822(new Date(Number(time))),
-    tags: of('tags'),
-    tag: of('tag'),
-    criticality: of('criticality'),
-    severity: of('severity'),
-    category: of('category'),
+    tags: value('tags'),
+    tag: value('tag'),
+    criticality: value('criticality'),
+    severity: value('severity'),
+    category: value('category'),
     'group-id': rule,
     'sample-text': samples?.get(sampleId) ?? null,
     explanation: rule === null ? null : (rules.byId.get(rule) ?? UNCLASSIFIED).explanation,

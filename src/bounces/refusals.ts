@@ -1,7 +1,7 @@
 /**
- * Refusals that the operator has to mend: a blocklist names an address of ours, mail is not authenticated, a receiver
- * blocks for reputation. They are told by the log (once an hour and rule) and by the checks of the machine.
- * The alerts API is a part of its own and will read the same rows.
+ * Refusals that need the operator: an address of ours is on a blocklist, mail is not authenticated, a receiver blocks for
+ * reputation. They are logged (once per hour and rule) and reported by the checks of the machine. The alerts API will read
+ * the same rows.
  */
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
@@ -10,11 +10,11 @@ import type { Store } from '../store/store.ts'
 import type { Rule, RuleSet } from './rules.ts'
 
 const HOUR_MS = 3_600_000
-/** What the checks tell of. */
+/** Categories that the checks report. */
 export const REFUSALS_HOURS = 24
 const REFUSALS_MAX = 5
 
-/** Beside BLACKLISTED and AUTHENTICATION: critical rules that name the address's reputation, not one message. */
+/** Besides BLACKLISTED and AUTHENTICATION: critical rules about the address's reputation, not about one message. */
 const ABOUT_THE_HOST = new Set([
   'cisco-reputation',
   'gmail-ip-rate',
@@ -75,21 +75,21 @@ export async function recentRefusals(
   }))
 }
 
-/** Looks at events that are about to be written; says at most one line per rule and hour. */
+/** Checks events that are about to be written; logs at most one line per rule and hour. */
 export function createRefusalLog(
   { byId }: RuleSet,
   clock: Clock,
   log: Logger,
 ): (events: readonly EventRecord[]) => void {
-  /** When each rule was told of last, on the monotonic clock. */
-  const told = new Map<string, number>()
+  /** When each rule was logged last, on the monotonic clock. */
+  const loggedAt = new Map<string, number>()
   return (events) => {
     for (const { payload } of events) {
       const rule = byId.get(String(payload['i-classification-rule-id']))
       if (!rule || !isOperatorsMatter(rule)) continue
       const now = clock.monotonic()
-      if (now - (told.get(rule.id) ?? Number.NEGATIVE_INFINITY) < HOUR_MS) continue
-      told.set(rule.id, now)
+      if (now - (loggedAt.get(rule.id) ?? Number.NEGATIVE_INFINITY) < HOUR_MS) continue
+      loggedAt.set(rule.id, now)
       const status = payload['delivery-status'] as { code?: unknown; message?: unknown }
       const envelope = payload['envelope'] as { 'sending-ip'?: unknown } | undefined
       log.warn(

@@ -9,9 +9,10 @@ import { eachStore } from '../../test/support/stores.ts'
 import { newId } from '../base/ids.ts'
 import { deliveryToken, returnPathOf } from '../delivery/return-path.ts'
 import type { EventRecord } from '../events/event.ts'
+import { createEventRecorder } from '../events/event-recorder.ts'
 import { NOW_MS, testMessage } from '../events/testing.ts'
-import { readReportMail } from '../inbound/report-mail.ts'
-import type { KnownDelivery } from '../messages/known-deliveries.ts'
+import { readReportMail } from '../inbound/read-report-mail.ts'
+import type { KnownDelivery } from '../messages/stored/known-deliveries.ts'
 import { createSealer } from '../store/sealing.ts'
 import { insert, type Store, StoreUnavailable } from '../store/store.ts'
 import { classifyLate } from './classify.ts'
@@ -51,7 +52,7 @@ const SUBJECT: Subject = {
 
 function rigOf(store: Store, found: Partial<KnownDelivery> | null = {}) {
   const clock = createTestClock(NOW_MS + 3_600_000)
-  const told: EventRecord[] = []
+  const notified: EventRecord[] = []
   const reports = createReports({
     store,
     deliveries: {
@@ -60,10 +61,12 @@ function rigOf(store: Store, found: Partial<KnownDelivery> | null = {}) {
     mac,
     classify: (failure) => classifyLate(rules, failure),
     clock,
-    alongside(events) {
-      told.push(...events)
-      return []
-    },
+    recorder: createEventRecorder([
+      (events) => {
+        notified.push(...events)
+        return []
+      },
+    ]),
   })
   const take = async (raw: string | undefined, to: string | null = DELIVERY.deliveryId) =>
     reports.take(await readReportMail(Buffer.from(raw ?? '')), to)
@@ -75,20 +78,20 @@ function rigOf(store: Store, found: Partial<KnownDelivery> | null = {}) {
     const rows = await store.db.selectFrom('suppressions').select(['kind', 'address', 'code']).execute()
     return rows.map(({ kind, address, code }) => `${kind} ${address} ${code}`.trim())
   }
-  return { take, events, entries, told, clock }
+  return { take, events, entries, notified, clock }
 }
 
 const fault = (name: string) => FAULTS.find((one) => one.name === name) as (typeof FAULTS)[number]
 const bounce = (name = 'unknown') => STATUS_FORMATS['postfix']?.(SUBJECT, fault(name))
 
 eachStore(
-  'a bounce is an event of its delivery, told on, with an entry where the mailbox is gone',
+  'a bounce is an event of its delivery, with its followers notified, and an entry if the mailbox is gone',
   async (store) => {
     const rig = rigOf(store)
     assert.equal(await rig.take(bounce()), 'bounced')
     const [event] = await rig.events()
     assert.deepEqual(
-      rig.told.map(({ id }) => id),
+      rig.notified.map(({ id }) => id),
       [event?.['id']],
     )
     // Field by field: as the delivered event, with what a failure adds (events.md section 2).
@@ -262,7 +265,7 @@ eachStore('what is no failure and no complaint leaves no trace', async (store) =
     assert.ok(verdict === 'harmless' || verdict === 'no-report', `${name}: ${verdict}`)
   }
   assert.equal(await rig.take(bounce(), null), 'no-report')
-  assert.deepEqual([await rig.events(), await rig.entries(), rig.told], [[], [], []])
+  assert.deepEqual([await rig.events(), await rig.entries(), rig.notified], [[], [], []])
 })
 
 eachStore('nothing is half written', async (store) => {

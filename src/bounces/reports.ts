@@ -1,13 +1,13 @@
 /**
- * What comes back for a delivery after a server had taken it: bounces and complaints.
+ * Bounces and complaints about a delivery that a server had accepted.
  *
- * 1. The mail is read as a feedback report (src/arf), else as a bounce (src/dsn); what is neither is dropped.
- * 2. The delivery is the one that an authentic token names. What the report says of addresses is not believed: after
- *    forwarding it is another one, feedback loops blacken it, and anybody can write it.
+ * 1. The mail is read as a feedback report (src/arf), else as a bounce (src/dsn); if it is neither, it is dropped.
+ * 2. The delivery is the one that an authentic token names. Addresses in the report are not trusted: forwarding changes
+ *    them, feedback loops redact them, and anyone can write them.
  * 3. Failed event or complained event, the entry of the suppression list, webhooks, and a mark that this report has
  *    been counted: one transaction. The mark makes the second copy of a report do nothing.
  *
- * Left out: delays, successes, `not-spam`, reports on deliveries that have failed already or are not known any more.
+ * Left out: delays, successes, `not-spam`, reports on deliveries that have failed already or are unknown.
  */
 import { type FeedbackReport, readFeedbackReport } from '../arf/report.ts'
 import type { Clock } from '../base/clock.ts'
@@ -16,34 +16,35 @@ import { type ReturnPathMac, readDeliveryToken } from '../delivery/return-path.t
 import { isVague } from '../dsn/codes.ts'
 import type { DsnRecipient } from '../dsn/recipient.ts'
 import { readDsn } from '../dsn/report.ts'
-import { type EventRecord, eventStatement, failedEvent } from '../events/event.ts'
+import { type EventRecord, failedEvent } from '../events/event.ts'
+import type { EventRecorder } from '../events/event-recorder.ts'
 import { complainedEvent } from '../events/later-events.ts'
-import type { KnownDeliveries, KnownDelivery } from '../messages/known-deliveries.ts'
+import type { KnownDeliveries, KnownDelivery } from '../messages/stored/known-deliveries.ts'
 import { StaleWrite, type Statement, type Store } from '../store/store.ts'
 import { addBounce, addComplaint } from '../suppressions/automatic.ts'
 import type { FailureText, LateClassification } from './classify.ts'
 
-/** What a mail came to; for the log and for tests. */
+/** The result for one mail; for the log and for tests. */
 export type Verdict =
   | 'bounced'
   | 'complained'
-  /** It has been counted before, or too many others for this delivery have. */
+  /** It was counted before, or too many others for this delivery were. */
   | 'repeated'
   /** No failure: a delay, a success, `not-spam`. */
   | 'harmless'
   /** A reply, a vacation notice, spam. */
   | 'no-report'
-  /** Nothing is known of the delivery any more, or no authentic token names one. */
+  /** The delivery is no longer known, or no authentic token names one. */
   | 'unknown-delivery'
   /** The delivery has its failed event. */
   | 'failed-before'
-  /** The outcome of the attempt is just being written: the mail should come again. */
+  /** The outcome of the attempt is being written: the mail should be sent again. */
   | 'too-early'
 
 export interface Reports {
   /**
    * `returnedTo`: the delivery whose return path the mail was sent to; null: the address of feedback loops.
-   * @throws StoreFull, StoreUnavailable; then nothing has happened
+   * @throws StoreFull, StoreUnavailable; nothing was stored then
    */
   take(mails: readonly ReportMail[], returnedTo: string | null): Promise<Verdict>
 }
@@ -54,19 +55,18 @@ export interface ReportsParts {
   mac: ReturnPathMac
   classify(failure: FailureText): LateClassification
   clock: Clock
-  /** What else belongs into the transaction of these events: webhooks, statistics. */
-  alongside(events: readonly EventRecord[]): Statement[]
+  recorder: EventRecorder
 }
 
-/** Different bounces that one delivery may have. Whoever got the mail knows its token and could send any number. */
+/** Different bounces of one delivery. The recipient of the mail knows its token and could send any number. */
 const REPORTS_PER_DELIVERY_MAX = 4
-/** How long a report is known again. Servers repeat a mail for five days (RFC 5321 §4.5.4.1), people for longer. */
+/** How long a report is recognised. Servers repeat a mail for five days (RFC 5321 §4.5.4.1), people for longer. */
 const REMEMBER_MS = 90 * 86_400_000
-/** Texts in a returned header that look like tokens and are checked. */
+/** How many texts in a returned header that look like tokens are checked. */
 const TOKENS_MAX = 50
-/** Reports of people who do not want the mail; the others speak of its content, its signature or well of it. */
+/** Types of reports that mean the recipient does not want the mail; others are about its content or signature, or praise it. */
 const COMPLAINTS: ReadonlySet<FeedbackReport['type']> = new Set(['abuse', 'fraud', 'opt-out'])
-/** States that a failed or rejected event has told of. */
+/** States that have a failed or rejected event. */
 const ENDED: ReadonlySet<KnownDelivery['state']> = new Set([
   'bounced',
   'expired',
@@ -103,7 +103,7 @@ export function createReports(parts: ReportsParts): Reports {
       : 'repeated'
   }
 
-  /** False: this report has been counted, or enough of them. */
+  /** False: this report was counted before, or enough others were. */
   async function write(
     delivery: KnownDelivery,
     kind: 'bounce' | 'complaint',
@@ -128,7 +128,7 @@ export function createReports(parts: ReportsParts): Reports {
       values: [now - REMEMBER_MS],
     }
     try {
-      await store.commit([mark, forget, eventStatement(event), ...entry, ...parts.alongside([event])])
+      await store.commit([mark, forget, ...entry, ...parts.recorder.statements([event])])
       return true
     } catch (error) {
       if (error instanceof StaleWrite) return false
@@ -157,7 +157,7 @@ function firstOf<T>(mails: readonly ReportMail[], read: (mail: ReportMail) => T 
 
 const ownerOf = ({ domainId, accountId }: KnownDelivery) => ({ id: domainId, accountId })
 
-/** The group of our recipient; without one (forwarded, blackened) the first failure, else the first of all. */
+/** The group of our recipient; without one (forwarded, redacted) the first failure, else the first of all. */
 function ownGroup(recipients: readonly DsnRecipient[], recipient: string): DsnRecipient | undefined {
   const own = recipient.toLowerCase()
   const names = ({ recipient: final, originalRecipient }: DsnRecipient) =>
@@ -165,7 +165,7 @@ function ownGroup(recipients: readonly DsnRecipient[], recipient: string): DsnRe
   return recipients.find(names) ?? recipients.find(({ action }) => action === 'failed') ?? recipients[0]
 }
 
-/** Event and bounce record of a failure that a report tells of (events.md rule 17, suppressions.md section 6). */
+/** Event and bounce record of a reported failure (events.md rule 17, suppressions.md section 6). */
 function lateBounce(
   delivery: KnownDelivery,
   failure: DsnRecipient,
@@ -195,7 +195,7 @@ function lateBounce(
       recipientProvider: delivery.recipientProvider,
       status: {
         code,
-        // None is counted where the attempt's outcome was lost in a crash.
+        // No attempt is counted if its outcome was lost in a crash.
         'attempt-no': Math.max(1, delivery.attempts),
         message,
         description: '',
@@ -224,8 +224,7 @@ function lateBounce(
 }
 
 /**
- * A report that gives no status, or one that says nothing, has only its words: where they speak of an unknown mailbox
- * that is what 5.1.1 would have said.
+ * For a report without a status, or with a generic one, its text decides: one about an unknown mailbox means 5.1.1.
  */
 function withoutStatus(text: FailureText, classify: ReportsParts['classify']): LateClassification {
   const found = classify(text)
@@ -233,7 +232,7 @@ function withoutStatus(text: FailureText, classify: ReportsParts['classify']): L
   return { ...found, suppression: 'hard' }
 }
 
-/** The delivery that the returned message belongs to, by any token in what the report has of it. */
+/** The delivery of the returned message, by any token in the part of it that the report contains. */
 function deliveryIn({ originalMailFrom, original }: FeedbackReport, mac: ReturnPathMac): string | null {
   const texts = [originalMailFrom ?? '', ...original.map(([, value]) => value)]
   let left = TOKENS_MAX

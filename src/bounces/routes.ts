@@ -1,12 +1,13 @@
 /** Bounce classification over HTTP (bounce-classification.md sections 1 and 3). */
 import type { Clock } from '../base/clock.ts'
+import { formatRfc2822 } from '../base/dates.ts'
 import { BadRequest, Gone, NotFound } from '../base/errors.ts'
+import { invalidFormat, quotable } from '../base/values.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Caller } from '../http/auth.ts'
-import { formatRfc2822 } from '../http/dates.ts'
 import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import { limitAndSkip, limitOf } from '../http/paging.ts'
-import { invalidFormat, type Params, quotable } from '../http/params.ts'
+import type { Params } from '../http/params.ts'
 import type { Store } from '../store/store.ts'
 import { readMetrics } from './metrics.ts'
 import { COMPARATORS, DIMENSIONS, METRICS, readMetricsQuery } from './metrics-query.ts'
@@ -81,7 +82,7 @@ const scopeOf = (caller: Caller, params: Params): Scope => ({
   includeSubaccounts: params.boolean('include_subaccounts') ?? false,
 })
 
-/** Of a rule that no file holds any more, what is left of it is its id. */
+/** Of a rule that is in no file any more only the id is known. */
 const ruleOf = ({ byId }: RuleSet, id: string): Rule => byId.get(id) ?? { ...UNCLASSIFIED, id }
 
 const bounced = (total: number) => ({ bounced: { total } })
@@ -214,7 +215,7 @@ function domainRoutes(parts: BounceRouteParts, statistics: Statistics): Operatio
             return {
               'rule-id': ruleId,
               category,
-              // Figures are of final failures only.
+              // Figures cover final failures only.
               severity: 'PERMANENT',
               'sample-text': samples?.get(ruleId) ?? known[0],
               explanation,

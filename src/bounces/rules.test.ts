@@ -57,7 +57,7 @@ test("an operator's rules come before ours; ours can be switched off or replaced
   assert.equal(entityName('acme'), 'acme')
 })
 
-test('faults of the file are told together, and with those of the other settings', async (t) => {
+test('all faults of the file are reported together, and with those of the other settings', async (t) => {
   const file = await fileOf(t, {
     version: '',
     off: ['no-such-rule'],
@@ -78,7 +78,7 @@ test('faults of the file are told together, and with those of the other settings
     'version: 1 to 64',
     'rule "Not An Id": rule-id',
     'rule "Not An Id": category: one of BOUNCE',
-    'rule "acme-gone": pattern "(a+)+\\1": the escape "\\1" is not known',
+    'rule "acme-gone": pattern "(a+)+\\1": invalid escape sequence: `\\1`',
     'rule "acme-gone": patterns: 1 to 50',
     'samples:',
     'critical:',

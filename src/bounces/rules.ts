@@ -1,7 +1,6 @@
 /**
- * The rules that say what a failed attempt means (bounce-classification.md section 4): who refused, why, and how
- * much it matters. Ours are rules.json beside this file; an operator's file may put rules before them and switch
- * rules off.
+ * The rules that decide what a failed attempt means (bounce-classification.md section 4): who refused, why, and whether
+ * it is critical. Ours are in rules.json; an operator's file may put rules before them and switch rules off.
  */
 import { readFileSync } from 'node:fs'
 import { compilePattern, type Pattern } from './pattern.ts'
@@ -30,7 +29,7 @@ export interface Rule {
   /** Alternatives. */
   patterns: readonly Pattern[]
   explanation: string
-  /** Replies as servers gave them, the best one first; at least one. */
+  /** Replies as sent by servers, the best one first; at least one. */
   samples: readonly string[]
 }
 
@@ -42,7 +41,7 @@ export interface RuleSet {
   byId: ReadonlyMap<string, Rule>
 }
 
-/** Of everything that no rule knows; never tried. */
+/** Of replies that no rule matches; never tried. */
 export const UNCLASSIFIED: Rule = {
   id: 'unclassified',
   entity: 'unclassified',
@@ -90,7 +89,7 @@ export const ENTITY_NAMES: Readonly<Record<string, string>> = {
 
 export const entityName = (id: string): string => ENTITY_NAMES[id] ?? id
 
-/** A file of rules has faults; all of them are told. */
+/** A file of rules has faults; the message names all of them. */
 export class RuleFileError extends Error {
   override name = 'RuleFileError'
 }
@@ -100,7 +99,7 @@ const RULES_MAX = 1_000
 const PATTERNS_MAX = 50
 const SAMPLES_MAX = 20
 const TEXT_LENGTH_MAX = 1_000
-const FAULTS_TOLD_MAX = 20
+const FAULTS_NAMED_MAX = 20
 const ID = /^[a-z0-9][a-z0-9-]{0,63}$/
 const VERSION = /^[A-Za-z0-9._-]{1,64}$/
 
@@ -132,7 +131,7 @@ export function loadRules(operatorFile: string | null): RuleSet {
       .filter(({ id }) => ids.has(id) && !theirs.off.includes(id))
       .map(({ id }) => `rule "${id}": the id is taken; switch that rule off or choose another id`),
   ]
-  if (faults.length > 0) throw new RuleFileError(faults.slice(0, FAULTS_TOLD_MAX).join('; '))
+  if (faults.length > 0) throw new RuleFileError(faults.slice(0, FAULTS_NAMED_MAX).join('; '))
   const kept = ours.rules.filter(({ id }) => !theirs.off.includes(id))
   return ruleSet(`${ours.version}+${theirs.version}`, [...theirs.rules, ...kept])
 }
@@ -168,7 +167,7 @@ export function readRuleFile(text: string): RuleFile {
     ids.add(rule.id)
     read.push(rule)
   }
-  if (faults.length > 0) throw new RuleFileError(faults.slice(0, FAULTS_TOLD_MAX).join('; '))
+  if (faults.length > 0) throw new RuleFileError(faults.slice(0, FAULTS_NAMED_MAX).join('; '))
   return { version: version as string, rules: read, off: off as string[] }
 }
 

@@ -1,19 +1,14 @@
 import assert from 'node:assert/strict'
 import { eachStore } from '../../test/support/stores.ts'
 import { BadRequest } from '../base/errors.ts'
-import {
-  deliveredEvent,
-  type EventMessage,
-  type EventRecord,
-  eventStatements,
-  failedEvent,
-} from '../events/event.ts'
+import { deliveredEvent, type EventMessage, type EventRecord, failedEvent } from '../events/event.ts'
+import { eventStatements } from '../events/testing.ts'
 import { insert, type Statement, type Store } from '../store/store.ts'
+import { removeFailuresOf, removeOldFailures } from './failure-retention.ts'
 import { failureStatements } from './failures.ts'
 import { readMetrics } from './metrics.ts'
 import { readMetricsQuery } from './metrics-query.ts'
 import { recentRefusals } from './refusals.ts'
-import { removeFailuresOf, removeOldFailures } from './retention.ts'
 import { loadRules } from './rules.ts'
 import { createStatistics } from './statistics.ts'
 
@@ -175,7 +170,7 @@ eachStore('figures cover final failures of the last 7 days of the right accounts
   assert.equal((await statistics.newestSamples(own, 'child.example')).size, 0)
 })
 
-eachStore('metrics: every dimension, every comparator, deliveries beside failures', async (store) => {
+eachStore('metrics: every dimension, every comparator, deliveries along with failures', async (store) => {
   await setUp(store, [
     failure({ rule: 'spamhaus', tags: ['A', 'b'], to: 'one.example', severity: 'temporary', ago: 2 * HOUR }),
     failure({ rule: 'spamhaus', tags: ['A', 'b'], to: 'one.example', reply: 'newest', ago: HOUR }),

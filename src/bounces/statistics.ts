@@ -1,12 +1,12 @@
 /**
- * What the grouped statistics ask of `classified_failures` (bounce-classification.md section 1): the final failures of
+ * Queries of the grouped statistics over `classified_failures` (bounce-classification.md section 1): the final failures of
  * the last seven days. Each is one pass over the account's rows of that time, below a microsecond a row.
  */
 import { type Kysely, sql } from 'kysely'
 import type { Schema } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 
-/** Whose failures: an account's own, or those of its subaccounts too. */
+/** The failures of an account alone, or those of its subaccounts too. */
 export interface Scope {
   accountId: string
   includeSubaccounts: boolean
@@ -23,7 +23,7 @@ const COLUMNS = {
 } as const
 
 export interface GroupCount {
-  /** Values of the asked groups. */
+  /** Values of the requested groups. */
   values: Partial<Record<Group, string>>
   total: number
 }

@@ -1,6 +1,6 @@
 /**
- * `sendwright backup`, `verify` and `restore`. A running service makes the backup, since it alone knows what it is about
- * to delete; where none runs the command takes the data folder for itself.
+ * `sendwright backup`, `verify` and `restore`. A running service makes the backup itself, since only it knows what it is
+ * about to delete; if none runs, the command locks the data folder.
  */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -12,7 +12,7 @@ import { restoreBackup } from '../backup/restore.ts'
 import { WITH_POSTGRES } from '../backup/routes.ts'
 import { type BackupSummary, runBackup } from '../backup/run-backup.ts'
 import { type Verdict, verifyBackup } from '../backup/verify.ts'
-import { VERSION } from '../composition/system.ts'
+import { VERSION } from '../base/version.ts'
 import { type Config, readConfig } from '../config.ts'
 import { DATABASE_FILE, refuseHalfRestored } from '../store/data-folder.ts'
 import { checkLog } from '../store/log-check.ts'
@@ -27,13 +27,13 @@ sendwright verify FOLDER [--json]
 sendwright restore FOLDER [--json]
 `
 
-/** Between two questions how far the service is. */
+/** Between two queries of the service's progress. */
 const ASK_EVERY_MS = 200
 
 export async function backupCommand(args: string[]): Promise<void> {
   const { folder, json, withSecret } = parse(args, true)
   const config = readConfig(process.env)
-  await told(json, async (onProgress) => {
+  await reported(json, async (onProgress) => {
     if (config.databaseUrl) throw new BackupError(WITH_POSTGRES)
     if (!existsSync(join(config.dataFolder, DATABASE_FILE)))
       throw new BackupError(`There is nothing to back up: "${config.dataFolder}" holds no database`)
@@ -54,7 +54,7 @@ export async function backupCommand(args: string[]): Promise<void> {
 
 export async function verifyCommand(args: string[]): Promise<void> {
   const { folder, json } = parse(args)
-  await told(json, async (onProgress) => {
+  await reported(json, async (onProgress) => {
     const verdict = await verifyBackup(folder, onProgress)
     const { faults, warnings } = verdict
     if (faults.length > 0)
@@ -69,7 +69,7 @@ export async function verifyCommand(args: string[]): Promise<void> {
 export async function restoreCommand(args: string[]): Promise<void> {
   const { folder, json } = parse(args)
   const config = readConfig(process.env)
-  await told(json, async (onProgress) => {
+  await reported(json, async (onProgress) => {
     if (config.databaseUrl) throw new BackupError(WITH_POSTGRES)
     const verdict = await restoreBackup(folder, config.dataFolder, onProgress)
     const { counts, madeAt } = verdict.manifest
@@ -108,7 +108,7 @@ function parse(args: string[], mayHaveSecret = false) {
   }
 }
 
-/** The service's work; null when none answers. */
+/** A backup made by the running service; null when none answers. */
 async function askService(
   folder: string,
   withSecret: boolean,
@@ -153,8 +153,8 @@ async function backUpHere(
   }
 }
 
-/** Prints what came of it, as lines or as JSON; on a terminal also how far it is. */
-async function told(
+/** Prints the result, as lines or as JSON; on a terminal also the progress. */
+async function reported(
   json: boolean,
   run: (onProgress: OnProgress) => Promise<{ result: Record<string, unknown>; lines: string[] }>,
 ): Promise<void> {
@@ -165,13 +165,13 @@ async function told(
     process.stdout.write(json ? `${JSON.stringify(result)}\n` : `${lines.join('\n')}\n`)
   } catch (error) {
     bar?.write('\r\x1b[K')
-    const said = error instanceof StoreUnavailable ? error.detail : (error as Error).message
+    const message = error instanceof StoreUnavailable ? error.detail : (error as Error).message
     const expected = [BackupError, CommandError, SecretFault, StoreUnavailable].some(
       (type) => error instanceof type,
     )
     if (!expected) throw error
-    if (json) process.stdout.write(`${JSON.stringify({ ok: false, error: said })}\n`)
-    throw new CommandError(said)
+    if (json) process.stdout.write(`${JSON.stringify({ ok: false, error: message })}\n`)
+    throw new CommandError(message)
   }
 }
 

@@ -1,5 +1,4 @@
 /** Calls the running service as its local administrator. */
-
 import { localKeySecret } from '../accounts/local-key.ts'
 import { readConfig } from '../config.ts'
 import { createSealer } from '../store/sealing.ts'

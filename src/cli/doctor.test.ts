@@ -32,7 +32,7 @@ function doctor(env: Record<string, string>): Promise<{ code: number; out: strin
   })
 }
 
-test('doctor looks for itself before the first start, and leaves nothing behind', async (t) => {
+test('before the first start doctor runs the checks itself, and leaves no files', async (t) => {
   const { folder, env } = await setUp(t)
   const { code, out } = await doctor(env)
   assert.equal(code, 0, out)
@@ -42,7 +42,7 @@ test('doctor looks for itself before the first start, and leaves nothing behind'
   assert.deepEqual(readdirSync(folder), [])
 })
 
-test('doctor asks the running service, and looks for itself once that has stopped', async (t) => {
+test('doctor lets a running service run the checks, and runs them itself once that has stopped', async (t) => {
   const { host, env } = await setUp(t)
   const service = await startProcess(host, env)
   t.after(() => service.end('SIGKILL'))
@@ -51,7 +51,7 @@ test('doctor asks the running service, and looks for itself once that has stoppe
   assert.match((await doctor(env)).out, /looked from here:[\s\S]*The SQLite database in .* can be written/)
 })
 
-test('doctor tries PostgreSQL itself: writable, read-only as a standby is, away', async (t) => {
+test('doctor checks PostgreSQL itself: writable, read-only like a standby, unreachable', async (t) => {
   const { env } = await setUp(t)
   const database = await createTestDatabase()
   t.after(() => database.drop())

@@ -1,6 +1,6 @@
 /**
- * `sendwright doctor`: whether this machine is fit to send mail. A running service is asked, since it alone has the
- * database; otherwise the command reads the configuration and looks for itself. It changes nothing.
+ * `sendwright doctor`: whether this machine is fit to send mail. A running service runs the checks, since it holds the
+ * database; otherwise the command reads the configuration and runs them itself. It changes nothing.
  */
 import { constants, existsSync } from 'node:fs'
 import { access } from 'node:fs/promises'
@@ -14,7 +14,7 @@ import { type Config, readConfig } from '../config.ts'
 import { createResolver } from '../dns/resolver.ts'
 import { systemServers } from '../dns/system-servers.ts'
 import { describeFinding, recoveryAdvice } from '../store/damage.ts'
-import { checkFileBeside } from '../store/file-check.ts'
+import { startFileCheck } from '../store/file-check.ts'
 import { checkLog } from '../store/log-check.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { type CheckResult, PROBE_DOMAINS, runChecks } from '../system/checks.ts'
@@ -43,7 +43,7 @@ export async function doctorCommand(): Promise<void> {
 
 /** The service's results; null when none answers. */
 async function askService(config: Config): Promise<CheckResult[] | null> {
-  // Where nothing has ever run, the client would make the secret that it signs in with.
+  // Before the first start the client would create the secret that it signs in with.
   if (config.secret === null && !existsSync(join(config.dataFolder, 'secret'))) return null
   const client = createClient()
   try {
@@ -80,7 +80,7 @@ async function checkHere(config: Config): Promise<CheckResult[]> {
   }
 }
 
-/** Takes the write lock and lets it go. */
+/** Takes the write lock and releases it. */
 async function trySqlite(folder: string): Promise<string> {
   const file = join(folder, 'sendwright.db')
   if (!existsSync(file)) {
@@ -88,7 +88,7 @@ async function trySqlite(folder: string): Promise<string> {
     return 'There is no database yet; the first start makes it.'
   }
   checkLog(file)
-  const { findings, complete } = await checkFileBeside(file, 'integrity_check', INTEGRITY_MAX_MS).result
+  const { findings, complete } = await startFileCheck(file, 'integrity_check', INTEGRITY_MAX_MS).result
   if (findings.length > 0) {
     const found = findings.slice(0, FINDINGS_SHOWN).map(describeFinding).join('; ')
     throw new StoreUnavailable(`it is damaged (${found}). ${recoveryAdvice(folder, findings)}`)

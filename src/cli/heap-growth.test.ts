@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { createTestClock } from '../../test/support/clock.ts'
 import { createHeapGrowth } from './heap-growth.ts'
 
-test('the heap is held tight from a large batch until a minute after the last one', async () => {
+test('heap growth is limited from a large batch until a minute after the last one', async () => {
   const clock = createTestClock()
   const flags: string[] = []
   const growth = createHeapGrowth(clock, (flag) => flags.push(flag))

@@ -1,22 +1,22 @@
 /**
  * Keeps memory flat over large batches. A batch of 1,000 makes objects that outlive the young generation and die a
- * second later; V8's own rule lets such garbage reach three times what lives before the heap is collected whole, so
- * memory rises from batch to batch. While batches come, and for a while after the last, the heap may grow by a part of
- * what lives only. That costs processor time, which single messages, whose objects die young, need not pay
- * (docs/decisions: flat memory).
+ * second later; V8's own rule lets such garbage reach three times the live heap before a full collection, so memory
+ * rises from batch to batch. While batches arrive, and for a while after the last, the heap may only grow by a fraction
+ * of its live size. That costs CPU, which single messages, whose objects die young, are spared (docs/decisions: flat
+ * memory). The flags that are set at the start stand in `bin/node-settings.sh`.
  */
 import type { Clock, Timer } from '../base/clock.ts'
 
-/** In percent of what lives. V8 reads it at each collection; 0 is V8's own rule. */
+/** In percent of the live heap. V8 reads it at each collection; 0 is V8's own rule. */
 const GROWTH_WITH_BATCHES = 50
 const GROWTH_ALONE = 0
-/** From so many copies on, a message counts as a large batch; what fewer leave behind is little. */
+/** A message with this many copies is a large batch; smaller ones leave little garbage. */
 const LARGE_BATCH = 100
-/** The last copies of a batch are on their way for some seconds, on a slow relay for minutes. */
+/** The last copies of a batch are in flight for some seconds, with a slow relay for minutes. */
 const QUIET_MS = 60_000
 
 export interface HeapGrowth {
-  /** A message with so many copies was accepted. */
+  /** A message with this many copies was accepted. */
   accepted(copies: number): void
   stop(): void
 }

@@ -1,11 +1,11 @@
-/** `sendwright serve`: starts the service, says where it is, stops it on SIGTERM and SIGINT. */
+/** `sendwright serve`: starts the service, prints its address, stops it on SIGTERM and SIGINT. */
 import { setFlagsFromString } from 'node:v8'
 import pino, { type Logger } from 'pino'
 import { systemClock } from '../base/clock.ts'
 import { armFailPoint } from '../base/fail-point.ts'
 import { collectAtRest } from '../base/rest-collection.ts'
+import { VERSION } from '../base/version.ts'
 import { loadRules } from '../bounces/rules.ts'
-import { VERSION } from '../composition/system.ts'
 import { type Config, readConfig } from '../config.ts'
 import { type Service, startService } from '../service.ts'
 import { openFilesFault, openFilesNeeded, readOpenFiles } from '../system/open-files.ts'
@@ -19,7 +19,6 @@ export async function serveCommand(): Promise<void> {
   collectAtRest()
   const heap = createHeapGrowth(systemClock, setFlagsFromString)
   const service = await startService(config, log, { sending: { accepted: heap.accepted } })
-  process.stdout.write(await welcome(config, service))
   let stopping = false
   const stop = (signal: string) => {
     if (stopping) process.exit(1)
@@ -30,9 +29,11 @@ export async function serveCommand(): Promise<void> {
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
+  // After the handlers: readers of it may stop the service at once.
+  process.stdout.write(await welcome(config, service))
 }
 
-/** Said once, before anything fails for it. */
+/** Logged once, before anything fails because of it. */
 async function warnOfOpenFiles(config: Config, log: Logger): Promise<void> {
   const files = await readOpenFiles()
   const fault = files && openFilesFault(files.limit, openFilesNeeded(config))
@@ -45,7 +46,7 @@ const MODES: Record<Config['delivery']['kind'], string> = {
   relay: 'relay (mail goes through the configured server)',
 }
 
-/** What the first screen says: where everything is, a link to open, a command to paste. */
+/** The first screen: addresses, a link to open, a command to paste. */
 async function welcome(config: Config, service: Service): Promise<string> {
   const { first, sessions } = service
   const token = await sessions.createLink({ accountId: first.accountId, keyId: null })

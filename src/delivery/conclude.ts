@@ -1,4 +1,4 @@
-/** From an attempt's result to the delivery's new state and the events that tell of it. Pure. */
+/** From an attempt's result to the delivery's new state and its events. Pure. */
 import {
   deliveredEvent,
   type EventMessage,
@@ -11,14 +11,21 @@ import { CODE_TOO_OLD, type Failure, type Outcome, REASON_DEAD_MAILBOX } from '.
 import type { ClaimedDelivery, Settlement } from './queue.ts'
 import { nextStep } from './schedule.ts'
 
+/** Facts from the preparation that the outcome needs. */
+export interface AttemptFacts {
+  primaryDkim: string | null
+  /** The sender set the window: it ends the delivery, not the last retry. */
+  windowIsSenders: boolean
+}
+
 /** `now`, and all times in the result, are Unix milliseconds. */
 export function conclude(
   delivery: ClaimedDelivery,
   about: EventMessage,
   result: AttemptResult,
-  primaryDkim: string | null,
+  { primaryDkim, windowIsSenders }: AttemptFacts,
   now: number,
-  rules: Pick<DeliveryParts, 'retryScheduleMs' | 'random' | 'judge'> & { windowIsSenders: boolean },
+  rules: Pick<DeliveryParts, 'retryScheduleMs' | 'random' | 'judge'>,
 ): { end: Settlement; events: EventRecord[] } {
   const to = { recipient: delivery.recipient, recipientDomain: delivery.recipient_domain }
   const attempts = delivery.attempts + (result.attempted ? 1 : 0)
@@ -91,12 +98,11 @@ export function conclude(
       const event = failedEvent(about, to, { ...common, status, severity: 'permanent', reason, ruleId }, now)
       return { end: { state: 'bounced', dueAt: now, reason, ...last }, events: [event] }
     }
-    const { retryScheduleMs, windowIsSenders } = rules
     const next = nextStep(
       now,
       attempts,
       delivery.expires_at,
-      retryScheduleMs,
+      rules.retryScheduleMs,
       rules.random(),
       windowIsSenders,
     )

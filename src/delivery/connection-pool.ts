@@ -1,8 +1,7 @@
 /**
- * Open connections between two messages of a lane. Bounded in number, age and use; a lane never has more
- * connections, idle and busy together, than it runs attempts at a time.
+ * Idle connections of lanes, between two messages. Bounded in number, age and use; a lane never has more connections,
+ * idle and busy together, than it may have attempts at a time.
  */
-
 import type { Clock, Timer } from '../base/clock.ts'
 import { PassingMap, PassingSet } from '../base/passing.ts'
 import type { SmtpConnection } from '../smtp/client.ts'
@@ -26,11 +25,11 @@ export const IDLE_CONNECTIONS_MAX = 500
 type Idle = HeldConnection & { lane: string; key: string; timer: Timer }
 
 export class ConnectionPool {
-  /** In the order of their coming, over all lanes. */
+  /** Of all lanes, longest idle first. */
   private readonly idle = new PassingSet<Idle>()
   private readonly byKey = new PassingMap<string, Idle[]>()
-  /** Goodbyes that are under way, per lane. */
-  private readonly leaving = new PassingMap<string, PassingSet<Promise<void>>>()
+  /** Connections that are being closed, per lane. */
+  private readonly closing = new PassingMap<string, PassingSet<Promise<void>>>()
   private readonly clock: Clock
   private closed = false
 
@@ -38,7 +37,7 @@ export class ConnectionPool {
     this.clock = clock
   }
 
-  /** The connection used last, so that surplus ones grow idle and close. `key`: host and TLS rules. */
+  /** The connection used last, so that surplus ones stay idle and close. `key`: host and TLS rules. */
   take(lane: string, key: string): HeldConnection | null {
     for (;;) {
       const entry = this.byKey.get(`${lane} ${key}`)?.at(-1)
@@ -49,20 +48,20 @@ export class ConnectionPool {
     }
   }
 
-  /** To be awaited before a connection is opened: an idle one of the lane that does not fit makes place. */
-  async makePlace(lane: string): Promise<void> {
+  /** To be awaited before a connection is opened: closes an idle one of the lane, which was of no use. */
+  async makeRoom(lane: string): Promise<void> {
     for (const entry of this.idle) {
       if (entry.lane !== lane) continue
       this.remove(entry)
-      this.leave(lane, entry)
+      this.quit(lane, entry)
       break
     }
-    await Promise.all(this.leaving.get(lane) ?? [])
+    await Promise.all(this.closing.get(lane) ?? [])
   }
 
   give(lane: string, key: string, held: HeldConnection, messagesMax: number): void {
     if (this.closed || !held.connection.reusable || held.used >= messagesMax) {
-      this.leave(lane, held)
+      this.quit(lane, held)
       return
     }
     const entry: Idle = {
@@ -71,7 +70,7 @@ export class ConnectionPool {
       key,
       timer: this.clock.setTimer(IDLE_MS, () => {
         this.remove(entry)
-        this.leave(lane, entry)
+        this.quit(lane, entry)
       }),
     }
     this.idle.add(entry)
@@ -81,40 +80,40 @@ export class ConnectionPool {
     const [oldest] = this.idle
     if (this.idle.size > IDLE_CONNECTIONS_MAX && oldest) {
       this.remove(oldest)
-      this.leave(oldest.lane, oldest)
+      this.quit(oldest.lane, oldest)
     }
   }
 
-  /** Ends all idle connections: each holds a file that somebody else may need more. */
-  shed(): void {
+  /** Each idle connection holds a file that an attempt may need more. */
+  closeIdle(): void {
     for (const entry of [...this.idle]) {
       this.remove(entry)
-      this.leave(entry.lane, entry)
+      this.quit(entry.lane, entry)
     }
   }
 
   async close(): Promise<void> {
     this.closed = true
-    this.shed()
-    await Promise.all([...this.leaving.values()].flatMap((goodbyes) => [...goodbyes]))
+    this.closeIdle()
+    await Promise.all([...this.closing.values()].flatMap((closing) => [...closing]))
   }
 
-  private leave(lane: string, { connection }: HeldConnection): void {
-    const goodbyes = this.leaving.get(lane) ?? new PassingSet<Promise<void>>()
-    this.leaving.set(lane, goodbyes)
-    const goodbye = connection.quit().finally(() => {
-      goodbyes.delete(goodbye)
-      if (goodbyes.size === 0) this.leaving.delete(lane)
+  private quit(lane: string, { connection }: HeldConnection): void {
+    const closing = this.closing.get(lane) ?? new PassingSet<Promise<void>>()
+    this.closing.set(lane, closing)
+    const closed = connection.quit().finally(() => {
+      closing.delete(closed)
+      if (closing.size === 0) this.closing.delete(lane)
     })
-    goodbyes.add(goodbye)
+    closing.add(closed)
   }
 
   private remove(entry: Idle): void {
     entry.timer.cancel()
     this.idle.delete(entry)
-    const place = `${entry.lane} ${entry.key}`
-    const left = (this.byKey.get(place) ?? []).filter((other) => other !== entry)
-    if (left.length > 0) this.byKey.set(place, left)
-    else this.byKey.delete(place)
+    const name = `${entry.lane} ${entry.key}`
+    const left = (this.byKey.get(name) ?? []).filter((other) => other !== entry)
+    if (left.length > 0) this.byKey.set(name, left)
+    else this.byKey.delete(name)
   }
 }

@@ -1,7 +1,4 @@
-/**
- * What the delivery engine asks of others and offers them: `Prepared` and `Transport` are handed in, `Delivery`
- * is what `createDelivery` (engine.ts) gives.
- */
+/** What the delivery engine needs (`DeliveryParts`, with `Transport` and `Prepared`) and what it offers (`Delivery`). */
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import type { MimeMessage } from '../base/mime-message.ts'
@@ -13,7 +10,7 @@ import type { Judge, Outcome } from './outcome.ts'
 import type { ClaimedDelivery, DueGroup, Queue } from './queue.ts'
 import type { Transcript } from './transcript.ts'
 
-/** A delivery made ready to send, or already decided without a server (test mode, suppression, render error). */
+/** A delivery prepared for sending, or decided without a server (test mode, suppression, render error). */
 export type Prepared =
   | {
       kind: 'send'
@@ -25,18 +22,18 @@ export type Prepared =
       tls: TlsPolicy
       primaryDkim: string | null
       /**
-       * The same message without bytes above 127, signed anew, for a server without 8BITMIME; null: it may not be
-       * changed so. Absent: it has none.
+       * The same message without bytes above 127, signed again, for a server without 8BITMIME; null: it must not be
+       * converted. Absent: it has no such bytes.
        */
       toSevenBit?: () => Promise<{ message: MimeMessage; sizeBytes: number } | null>
       /** The sender set the window: it ends the delivery, not the last retry. */
       windowIsSenders?: boolean
-      /** Name of a header field to add with the address really used; null or absent: none. */
+      /** Name of a header field to add with the source address of the connection; null or absent: none. */
       sourceHeader?: string | null
     }
   | { kind: 'decided'; about: EventMessage; outcome: Outcome }
 
-/** A message cannot be made ready; `message` is for its sender, the same each time, `cause` for the log. */
+/** A message cannot be prepared; `message` is for its sender, the same each time, `cause` for the log. */
 export class Unprepared extends Error {
   override name = 'Unprepared'
 }
@@ -46,10 +43,10 @@ export interface TlsPolicy {
   verify: boolean
 }
 
-/** What an attempt came to, with what the events tell of it. */
+/** The outcome of an attempt, with the facts that its events report. */
 export interface AttemptResult {
   outcome: Outcome
-  /** False: decided without asking a server, and not counted. */
+  /** False: decided without a server, and not counted. */
   attempted: boolean
   mxHost: string | null
   sendingIp: string | null
@@ -61,7 +58,7 @@ export interface AttemptResult {
   transcript: Transcript | null
 }
 
-/** Nothing was tried: this machine is short of something, such as open files. No attempt, and no word about the peer. */
+/** Nothing was tried: this machine is short of something, such as open files. Not an attempt, and says nothing about the peer. */
 export interface NotTried {
   localFault: string
 }
@@ -70,13 +67,14 @@ export interface NotTried {
 export type Routed = DueGroup & Pick<DeliveryRow, 'account_id'>
 
 export interface Transport {
-  /** The lane of a delivery; may ask DNS. Never rejects. */
+  /** The lane of a delivery; may query DNS. Never rejects. */
   laneOf(delivery: Routed): Promise<LaneInfo>
+  /** @param beforeFinalDot awaited before anything goes out after which the server may have the message; may throw */
   deliver(
     lane: LaneInfo,
     delivery: ClaimedDelivery,
     prepared: Extract<Prepared, { kind: 'send' }>,
-    stillOurs: () => Promise<void>,
+    beforeFinalDot: () => Promise<void>,
   ): Promise<AttemptResult | NotTried>
   close(): Promise<void>
 }
@@ -84,17 +82,17 @@ export interface Transport {
 export interface DeliveryParts {
   queue: Queue
   transport: Transport
-  /** @throws Unprepared, or any error, when that cannot be done now: tried again by the schedule until too old */
+  /** @throws Unprepared, or any error, when that cannot be done now: tried again on the schedule until too old */
   prepare(delivery: ClaimedDelivery): Promise<Prepared>
   /** The message as its events name it, without its content, for a delivery that cannot be prepared. */
   describe(delivery: ClaimedDelivery): Promise<EventMessage>
-  /** Statements that belong into the transaction of an outcome (suppression entries, webhook outbox). */
+  /** Statements that belong in the transaction of an outcome (suppression entries, webhook outbox). */
   consequences(delivery: ClaimedDelivery, events: readonly EventRecord[], outcome: Outcome): Statement[]
-  /** A delivery that was made ready went back to the queue without an attempt. */
-  turnedAway?(delivery: ClaimedDelivery): void
-  /** The row that keeps an attempt's dialogue, or null where it is not kept. */
+  /** A prepared delivery returned to the queue without an attempt. */
+  requeued?(delivery: ClaimedDelivery): void
+  /** The row that keeps an attempt's dialogue, or null if it is not kept. */
   keepTranscript?(delivery: ClaimedDelivery, result: AttemptResult): Statement | null
-  /** False while nothing may be claimed, since outcomes could not be written (disk full, disk failed). */
+  /** False while nothing may be claimed, because outcomes could not be written (disk full, disk failed). */
   mayClaim?(): boolean
   clock: Clock
   log: Logger
@@ -108,11 +106,11 @@ export interface Delivery {
   start(): Promise<void>
   /** Something may be due now. */
   wake(): void
-  /** Something will be due at this time (Unix milliseconds); what is far ahead costs no look now. */
+  /** Something will be due at this time (Unix milliseconds); a distant time costs no poll now. */
   wakeAt(dueAt: number): void
   /**
-   * Room for a delivery that is about to be inserted and due at once: inserted as claimed, it is sent without
-   * being looked for, claimed and read back. Null: insert it as queued, and call `inserted` after the commit.
+   * A slot for a delivery that is about to be inserted and due at once: inserted as claimed, it is sent without being
+   * polled for, claimed and read back. Null: insert it as queued, and call `inserted` after the commit.
    */
   reserve(group: DueGroup): Reservation | null
   /** Deliveries were inserted as queued, and are due. */
@@ -121,23 +119,23 @@ export interface Delivery {
   lanes(): LaneState[]
   /** The lane that deliveries of a group used last; null: not known here. */
   laneOfGroup(group: DueGroup): LaneState | null
-  /** Where a delivery that was claimed here stands; null: it is not in our hands. */
+  /** Progress of a delivery that this process holds; null: it does not. */
   progressOf(id: string): { lane: LaneState | null; begun: boolean } | null
-  /** The lane that a delivery would go by now; may ask DNS. Never rejects. */
+  /** The lane that a delivery would use now; may query DNS. Never rejects. */
   laneFor(delivery: Routed): Promise<LaneInfo>
-  /** Gives back what has not begun, and begins nothing until `run` has ended. */
+  /** Gives back what has not begun, and begins nothing until `run` has ended. Attempts in progress go on. */
   whileIdle<T>(run: () => Promise<T>): Promise<T>
   /** Stops claiming, gives back what has not begun, waits for running attempts up to `drainMs`. */
   stop(drainMs: number): Promise<void>
 }
 
-/** A place in a lane; exactly one of `enter` and `cancel` must follow. */
+/** A slot in a lane; exactly one of `enter` and `cancel` must follow. */
 export interface Reservation {
   /** What the row is inserted with; `lease_until` is a value of the store's `leaseTimes`. */
   lease: { lease_owner: string; lease_token: string; lease_until: number }
   /** The row is on disk. */
   enter(row: DeliveryRow): void
-  /** It will not be. */
+  /** The row was not inserted. */
   cancel(): void
 }
 
@@ -147,7 +145,7 @@ export interface LaneState {
   running: number
   connectionsMax: number
   messagesPerSecond: number | null
-  /** Unix milliseconds until which the lane is slower than it may be; null: it is not. */
+  /** Unix milliseconds until which the lane is slower than its set limits; null: it is not. */
   backedOffUntil: number | null
   why: string | null
 }

@@ -1,7 +1,7 @@
 /**
- * DANE for SMTP (RFC 7672): whether a server's certificates fit the TLSA records of its host. Only validated
- * records come here. Usages 0 and 1 are no use for SMTP (§3.1.3); records that cannot be used at all leave
- * TLS required, but nothing to verify (§2.2).
+ * DANE for SMTP (RFC 7672): whether a server's certificates match the TLSA records of its host. Callers pass only
+ * validated records. Usages 0 and 1 are not used in SMTP (§3.1.3); if no record is usable, TLS is still required, but
+ * there is nothing to verify (§2.2).
  */
 import { createHash, type X509Certificate } from 'node:crypto'
 import type { TlsaData } from '../dns/packet.ts'
@@ -18,11 +18,11 @@ export function usableRecords(records: readonly TlsaData[]): TlsaData[] {
   )
 }
 
-/** Null: the evidence fits one of the records; else why not. `now` in Unix milliseconds. */
+/** Null: the evidence matches one of the records; else why not. `now` in Unix milliseconds. */
 export function judgeByTlsa(records: readonly TlsaData[], evidence: TlsEvidence, now: number): string | null {
   const [leaf] = evidence.chain
   if (!leaf) return 'the server sent no certificate'
-  // Neither names nor dates count for an end entity that DNS itself names (§3.1.1).
+  // Neither names nor dates matter for an end entity that DNS itself names (§3.1.1).
   if (records.some((record) => record.usage === DANE_EE && matches(record, leaf))) return null
   const anchors = records.filter(({ usage }) => usage === DANE_TA)
   const depth = evidence.chain.findIndex((certificate) =>

@@ -1,6 +1,6 @@
 /**
- * Where mail for a domain goes, remembered for a short while: its mail hosts, the site that they belong to,
- * and which of their addresses could not be reached lately, and from where.
+ * Where mail for a domain goes, remembered for a short time: its mail hosts, their site, and which of their addresses
+ * could not be reached lately, and from which source.
  */
 import { type Cache, createCache } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
@@ -15,11 +15,11 @@ export interface Destination {
   site: string
   provider: string
   limits: LaneLimits
-  /** TLS rules per host and wish, looked up once while this is remembered. */
+  /** TLS rules per host and sender's policy, looked up once while this is remembered. */
   tls: Map<string, Promise<HostTlsResult>>
 }
 
-/** The resolver keeps answers for their TTL; this only saves its work, and that of sorting hosts into sites. */
+/** The resolver keeps answers for their TTL; this only saves the work of sorting hosts into sites. */
 const REMEMBER_MS = 30_000
 const DOMAINS_MAX = 20_000
 
@@ -62,63 +62,63 @@ export function preferred(hosts: readonly MailHost[]): MailHost[] {
   return hosts.filter(({ preference }) => preference === hosts[0]?.preference)
 }
 
-/** Failures to connect in a row that make a way count as down: one may be chance. */
+/** A path is down after this many failures to connect in a row: one may be chance. */
 const FAILURES_TO_DOWN = 3
-/** So long a way that is down is not tried again, and one that refused us is tried last. */
+/** For this long a path that is down is not tried, and one that refused us is tried last. */
 const DOWN_MS = 60_000
-const WAYS_MAX = 10_000
+const PATHS_MAX = 10_000
 
-interface DownWay {
+interface DownPath {
   failures: number
   until: number
-  why: string
+  reason: string
   /** A server answered there and took no mail: a bad greeting, a refused EHLO. */
   refused: boolean
 }
 
-/** Ways from a source to an address that did not take connections, or no mail, lately. */
+/** Paths from a source to an address that took no connections, or no mail, lately. */
 export class DownHosts {
   private readonly clock: Clock
-  private readonly entries = new Map<string, DownWay>()
+  private readonly entries = new Map<string, DownPath>()
 
   constructor(clock: Clock) {
     this.clock = clock
   }
 
-  /** Why the way is not to be tried now; null: it is. */
-  whyDown(way: string): string | null {
-    const entry = this.current(way)
-    return entry && entry.failures >= FAILURES_TO_DOWN ? entry.why : null
+  /** Why the path is not tried now; null: it is. */
+  reason(path: string): string | null {
+    const entry = this.current(path)
+    return entry && entry.failures >= FAILURES_TO_DOWN ? entry.reason : null
   }
 
-  /** When the way stops counting as one that refused us, on the monotonic clock; 0: it does not count as such. */
-  refusedUntil(way: string): number {
-    const entry = this.current(way)
+  /** Until when the path counts as one that refused us, on the monotonic clock; 0: it does not. */
+  refusedUntil(path: string): number {
+    const entry = this.current(path)
     return entry?.refused ? entry.until : 0
   }
 
-  failed(way: string, why: string): void {
-    this.set(way, { failures: (this.entries.get(way)?.failures ?? 0) + 1, why, refused: false })
+  unreachable(path: string, reason: string): void {
+    this.set(path, { failures: (this.entries.get(path)?.failures ?? 0) + 1, reason, refused: false })
   }
 
-  /** Once is enough: such a way is not left out, only tried last. */
-  refused(way: string, why: string): void {
-    this.set(way, { failures: 0, why, refused: true })
+  /** Once is enough: such a path is not skipped, only tried last. */
+  refused(path: string, reason: string): void {
+    this.set(path, { failures: 0, reason, refused: true })
   }
 
-  worked(way: string): void {
-    this.entries.delete(way)
+  reached(path: string): void {
+    this.entries.delete(path)
   }
 
-  private current(way: string): DownWay | null {
-    const entry = this.entries.get(way)
+  private current(path: string): DownPath | null {
+    const entry = this.entries.get(path)
     return entry && this.clock.monotonic() < entry.until ? entry : null
   }
 
-  private set(way: string, entry: Omit<DownWay, 'until'>): void {
-    this.entries.delete(way)
-    this.entries.set(way, { ...entry, until: this.clock.monotonic() + DOWN_MS })
+  private set(path: string, entry: Omit<DownPath, 'until'>): void {
+    this.entries.delete(path)
+    this.entries.set(path, { ...entry, until: this.clock.monotonic() + DOWN_MS })
     const oldest = this.entries.keys().next()
-    if (this.entries.size > WAYS_MAX && !oldest.done) this.entries.delete(oldest.value)
+    if (this.entries.size > PATHS_MAX && !oldest.done) this.entries.delete(oldest.value)
   }
 }

@@ -7,6 +7,7 @@ import { seededCopy, seededEngine, seedQueue } from '../../test/support/seed-que
 import { eventually } from '../../test/support/service.ts'
 import { eachStore, temporaryFolder } from '../../test/support/stores.ts'
 import { systemClock } from '../base/clock.ts'
+import { bareRecorder } from '../events/testing.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import { openSqlite } from '../store/sqlite.ts'
 import type { Store } from '../store/store.ts'
@@ -139,16 +140,16 @@ test('while outcomes wait for their commit, further messages stop before their f
   const store = await openSqlite(await temporaryFolder(t))
   t.after(() => store.close())
   const [CONNECTIONS, HELD_BACK_AT] = [20, 8]
-  /** Attempts at their final dot, to be let go; outcomes at their commit, likewise. */
+  /** Attempts that wait at their final dot; outcomes that wait at their commit. */
   const atDot: (() => void)[] = []
   const atCommit: (() => void)[] = []
   let dots = 0
   const transport = fakeTransport(CONNECTIONS, async () => DELIVERED)
   const { deliver } = transport
-  transport.deliver = (lane, delivery, ready, stillOurs) =>
-    deliver(lane, delivery, ready, async () => {
+  transport.deliver = (lane, delivery, prepared, beforeFinalDot) =>
+    deliver(lane, delivery, prepared, async () => {
       await new Promise<void>((resolve) => atDot.push(resolve))
-      await stillOurs()
+      await beforeFinalDot()
       dots++
     })
   const slow = {
@@ -160,7 +161,7 @@ test('while outcomes wait for their commit, further messages stop before their f
   }
   const seed = { accountId: 'a', domainId: 'd', recipientDomain: 'x.example', count: CONNECTIONS }
   await seedQueue(store, { ...seed, dueAt: systemClock.now() - 1 })
-  // After the time of care (final-dots.ts).
+  // After the careful time (final-dots.ts).
   let ahead = 0
   const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + ahead }
   const engine = seededEngine(slow, clock, transport)
@@ -171,7 +172,7 @@ test('while outcomes wait for their commit, further messages stop before their f
   await eventually('the first at their commit', async () => atCommit.length === HELD_BACK_AT)
   for (const goOn of atDot.splice(0)) goOn()
   for (let turn = 0; turn < 20; turn++) await soon()
-  assert.equal(dots, HELD_BACK_AT, 'nobody passes while eight outcomes are not on disk')
+  assert.equal(dots, HELD_BACK_AT, 'none passes while eight outcomes are not on disk')
   atCommit.shift()?.()
   await eventually('one for one', async () => dots === HELD_BACK_AT + 1)
   for (let turn = 0; turn < 20; turn++) await soon()
@@ -198,7 +199,7 @@ test('a claim returns only what still waits', async (t) => {
     count: 20,
     dueAt: now - 1,
   })
-  const [one, two] = [createQueue(store, 'one'), createQueue(store, 'two')]
+  const [one, two] = [createQueue(store, 'one', bareRecorder), createQueue(store, 'two', bareRecorder)]
   assert.equal((await one.claim(ids.slice(0, 12), now)).length, 12)
   assert.equal((await two.claim(ids, now)).length, 8)
   assert.equal((await two.claim(ids, now)).length, 0)
@@ -214,7 +215,7 @@ const seedOf = (domainId: string, count: number, dueAt: number) => ({
   dueAt,
 })
 
-test('a sender takes one place in a lane that others have filled, however much it sends at once', async (t) => {
+test('a sender takes one slot in a lane that others have filled, however much it sends at once', async (t) => {
   const store = await openSqlite(await temporaryFolder(t))
   t.after(() => store.close())
   const hanging = Promise.withResolvers<Outcome>()
@@ -235,9 +236,9 @@ test('a sender takes one place in a lane that others have filled, however much i
   })
   const first = engine.reserve(LANE_OF('small'))
   assert.ok(first)
-  assert.equal(engine.reserve(LANE_OF('small')), null, 'its turn is taken')
+  assert.equal(engine.reserve(LANE_OF('small')), null, 'its slot is taken')
   first.cancel()
-  assert.ok(engine.reserve(LANE_OF('small')), 'a place that is given back is free again')
+  assert.ok(engine.reserve(LANE_OF('small')), 'a slot that is given back is free again')
 })
 
 /** An engine whose lane of `d`, with two connections, has delivered one message. */
@@ -255,46 +256,47 @@ async function startIdleLane(t: TestContext) {
   return { store, clock, transport, engine }
 }
 
-test('fresh mail may wait in a lane that has its fill while nothing of it waits in the database', async (t) => {
+test('fresh mail may wait in a full lane while no mail for it waits in the database', async (t) => {
   const { engine } = await startIdleLane(t)
-  const places: Reservation[] = []
+  const slots: Reservation[] = []
   for (;;) {
-    const place = engine.reserve(LANE_OF('d'))
-    if (!place) break
-    places.push(place)
+    const slot = engine.reserve(LANE_OF('d'))
+    if (!slot) break
+    slots.push(slot)
   }
-  assert.equal(places.length, 100, 'one delivery is no throughput that would make it more')
-  places.pop()?.cancel()
+  assert.equal(slots.length, 100, 'one delivery is no throughput that would make it more')
+  slots.pop()?.cancel()
   const again = engine.reserve(LANE_OF('d'))
-  assert.ok(again, 'a place that is given back is free again')
+  assert.ok(again, 'a slot that is given back is free again')
   again.cancel()
   engine.inserted([LANE_OF('d')])
   assert.equal(engine.reserve(LANE_OF('d')), null, 'it would overtake what waits in the database')
-  for (const place of places) place.cancel()
+  for (const slot of slots) slot.cancel()
 })
 
 /** One message of `big`, as acceptance hands it over. */
 async function takeIn(engine: Delivery, store: Store, due: number): Promise<void> {
-  const place = engine.reserve(LANE_OF('big'))
-  assert.ok(place)
-  const [id = ''] = await seedQueue(store, seedOf('big', 1, due))
-  const claimed = { state: 'sending' as const, ...place.lease }
+  const slot = engine.reserve(LANE_OF('big'))
+  assert.ok(slot)
+  // Due later, so that no poll sees the row before it is marked as claimed.
+  const [id = ''] = await seedQueue(store, seedOf('big', 1, due + 3_600_000))
+  const claimed = { state: 'sending' as const, ...slot.lease }
   const [row] = await store.db
     .updateTable('deliveries')
     .set(claimed)
     .where('id', '=', id)
     .returningAll()
     .execute()
-  place.enter(row as DeliveryRow)
+  slot.enter(row as DeliveryRow)
 }
 
-/** One connection for all domains, on which attempts of `big` wait in `underWay` once it is `slow`. */
+/** One connection for all domains, on which attempts of `big` wait in `inFlight` once it is `slow`. */
 async function startSharedLane(t: TestContext) {
   const store = await openSqlite(await temporaryFolder(t))
   const clock = createTestClock()
-  const big = { slow: false, underWay: [] as (() => void)[] }
+  const big = { slow: false, inFlight: [] as (() => void)[] }
   const transport = fakeTransport(1, async ({ domain_id }) => {
-    if (big.slow && domain_id === 'big') await new Promise<void>((resolve) => big.underWay.push(resolve))
+    if (big.slow && domain_id === 'big') await new Promise<void>((resolve) => big.inFlight.push(resolve))
     return DELIVERED
   })
   const { laneOf } = transport
@@ -302,7 +304,7 @@ async function startSharedLane(t: TestContext) {
   const engine = seededEngine(store, clock, transport)
   t.after(async () => {
     big.slow = false
-    for (const end of big.underWay) end()
+    for (const end of big.inFlight) end()
     await engine.stop(0)
     await store.close()
   })
@@ -310,7 +312,7 @@ async function startSharedLane(t: TestContext) {
   return { store, clock, transport, engine, big }
 }
 
-test('what a lane holds beyond its fill does not keep the mail of others waiting', async (t) => {
+test('fresh mail that fills a lane does not keep the mail of others waiting', async (t) => {
   const { store, clock, transport, engine, big } = await startSharedLane(t)
   const due = clock.now() - 1
   for (const domain of ['big', 'small']) await seedQueue(store, seedOf(domain, 1, due))
@@ -325,8 +327,8 @@ test('what a lane holds beyond its fill does not keep the mail of others waiting
   engine.inserted([LANE_OF('small')])
   const ofSmall = () => transport.attempts.filter(({ domain_id }) => domain_id === 'small').length
   for (let turns = 0; turns < 40 && ofSmall() < 4; turns++) {
-    await eventually('a turn', async () => big.underWay.length > 0)
-    big.underWay.shift()?.()
+    await eventually('a turn', async () => big.inFlight.length > 0)
+    big.inFlight.shift()?.()
     await clock.advance(50)
   }
   assert.equal(ofSmall(), 4)
@@ -351,30 +353,30 @@ test('a sender whose last delivery left a full lane has a turn for its mail to a
   engine.inserted([oneSite])
   const wasSent = () => transport.attempts.some(({ id }) => id === second)
   for (let turns = 0; turns < 40 && !wasSent(); turns++) {
-    await eventually('a turn', async () => big.underWay.length > 0)
-    big.underWay.shift()?.()
+    await eventually('a turn', async () => big.inFlight.length > 0)
+    big.inFlight.shift()?.()
     await clock.advance(50)
   }
   assert.ok(wasSent())
 })
 
-test('what was inserted behind places that are given back is looked for at once', async (t) => {
+test('what was inserted while slots were reserved is claimed at once when they are given back', async (t) => {
   const { store, clock, transport, engine } = await startIdleLane(t)
-  const places = Array.from({ length: 3 }, () => engine.reserve(LANE_OF('d')))
+  const slots = Array.from({ length: 3 }, () => engine.reserve(LANE_OF('d')))
   await seedQueue(store, seedOf('d', 1, clock.now() - 1))
   engine.inserted([LANE_OF('d')])
-  for (const place of places) place?.cancel()
+  for (const slot of slots) slot?.cancel()
   await eventually('the attempt', async () => transport.attempts.length === 2)
 })
 
-test('what enters during a pause is looked for once it is given back', async (t) => {
+test('what enters during a pause is claimed again after it', async (t) => {
   const store = await openSqlite(await temporaryFolder(t))
   t.after(() => store.close())
   const clock = createTestClock()
   const transport = fakeTransport(2, async () => DELIVERED)
   const release = Promise.withResolvers<void>()
   const givenBack = Promise.withResolvers<void>()
-  let looks = 0
+  let polls = 0
   const slow: typeof store = {
     ...store,
     async commit(unit, order) {
@@ -386,7 +388,7 @@ test('what enters during a pause is looked for once it is given back', async (t)
     },
     async read(statement) {
       const rows = await store.read(statement)
-      if (statement.sql.startsWith('SELECT due_at')) looks++
+      if (statement.sql.startsWith('SELECT due_at')) polls++
       return rows
     },
   }
@@ -397,27 +399,27 @@ test('what enters during a pause is looked for once it is given back', async (t)
   await seedQueue(store, seedOf('d', 1, now - 1))
   engine.wake()
   await eventually('an idle lane', async () => engine.laneOfGroup(LANE_OF('d'))?.running === 0)
-  const place = engine.reserve(LANE_OF('d'))
-  assert.ok(place)
+  const slot = engine.reserve(LANE_OF('d'))
+  assert.ok(slot)
   await engine.whileIdle(async () => {
     const [id = ''] = await seedQueue(store, seedOf('d', 1, now - 1))
     await store.db
       .updateTable('deliveries')
-      .set({ state: 'sending', ...place.lease })
+      .set({ state: 'sending', ...slot.lease })
       .where('id', '=', id)
       .execute()
-    place.enter(
+    slot.enter(
       await store.db.selectFrom('deliveries').selectAll().where('id', '=', id).executeTakeFirstOrThrow(),
     )
     await givenBack.promise
-    looks = 0
+    polls = 0
   })
-  await eventually('a round that sees nothing', async () => looks > 0)
+  await eventually('a round that sees nothing', async () => polls > 0)
   release.resolve()
   await eventually('the attempt', async () => transport.attempts.length === 2)
 })
 
-test('mail that falls due goes out at its time, while other mail waits for a lane that stands', async (t) => {
+test('mail that falls due is sent at its time, while other mail waits for a stalled lane', async (t) => {
   const store = await openSqlite(await temporaryFolder(t))
   const clock = createTestClock()
   const hanging = Promise.withResolvers<Outcome>()
@@ -434,46 +436,43 @@ test('mail that falls due goes out at its time, while other mail waits for a lan
   await seedQueue(store, seedOf('stuck', 50, now - 1))
   await seedQueue(store, { ...seedOf('timely', 1, now + 5_000), recipientDomain: 'y.example' })
   await engine.start()
-  await eventually('the lane that stands', async () => transport.attempts.length === 1)
+  await eventually('the stalled lane', async () => transport.attempts.length === 1)
   await eventually('the attempt', async () => {
     if (clock.now() < now + 6_000) await clock.advance(1_000)
     return transport.attempts.length === 2
   })
 })
 
-eachStore(
-  'mail that is ready while the connections are busy goes back into the queue for a pause',
-  async (store) => {
-    const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
-    const transport = fakeTransport(2, async () => {
-      await answered
-      return DELIVERED
-    })
-    const now = systemClock.now()
-    const group = { accountId: 'a', domainId: 'd', recipientDomain: 'slow.example' }
-    await seedQueue(store, { ...group, count: 4, dueAt: now - 1000 })
-    const engine = seededEngine(store, systemClock, transport)
-    const inState = async (state: string) => {
-      const rows = await store.read({ sql: 'SELECT id FROM deliveries WHERE state = ?', values: [state] })
-      return rows.length
-    }
-    await engine.start()
-    await eventually(
-      'all in hand',
-      async () => transport.attempts.length === 2 && (await inState('sending')) === 4,
-    )
-    await engine.whileIdle(async () => {
-      assert.deepEqual([await inState('sending'), await inState('queued')], [2, 2])
-      assert.equal(transport.attempts.length, 2)
-    })
-    answer()
-    await eventually('all delivered', async () => (await inState('delivered')) === 4)
-    assert.equal(new Set(transport.attempts.map(({ id }) => id)).size, 4)
-    await engine.stop(1000)
-  },
-)
+eachStore('prefetched mail that waits for a connection returns to the queue for a pause', async (store) => {
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+  const transport = fakeTransport(2, async () => {
+    await answered
+    return DELIVERED
+  })
+  const now = systemClock.now()
+  const group = { accountId: 'a', domainId: 'd', recipientDomain: 'slow.example' }
+  await seedQueue(store, { ...group, count: 4, dueAt: now - 1000 })
+  const engine = seededEngine(store, systemClock, transport)
+  const inState = async (state: string) => {
+    const rows = await store.read({ sql: 'SELECT id FROM deliveries WHERE state = ?', values: [state] })
+    return rows.length
+  }
+  await engine.start()
+  await eventually(
+    'all in hand',
+    async () => transport.attempts.length === 2 && (await inState('sending')) === 4,
+  )
+  await engine.whileIdle(async () => {
+    assert.deepEqual([await inState('sending'), await inState('queued')], [2, 2])
+    assert.equal(transport.attempts.length, 2)
+  })
+  answer()
+  await eventually('all delivered', async () => (await inState('delivered')) === 4)
+  assert.equal(new Set(transport.attempts.map(({ id }) => id)).size, 4)
+  await engine.stop(1000)
+})
 
-eachStore('nothing that is being claimed or made ready escapes a pause', async (store) => {
+eachStore('nothing that is being claimed or prepared escapes a pause', async (store) => {
   const [claimed, readiness] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const hanging = Promise.withResolvers<Outcome>()
   const transport = fakeTransport(1, async () => hanging.promise)
@@ -501,7 +500,7 @@ eachStore('nothing that is being claimed or made ready escapes a pause', async (
   let lateId = ''
   await seedQueue(store, seedOf('d', 3, systemClock.now() - 1))
   await engine.start()
-  await eventually('one handed over, one being made ready', async () => {
+  await eventually('one being sent, one being prepared', async () => {
     return transport.attempts.length === 1 && preparing.length === 2
   })
   ;[lateId = ''] = await seedQueue(store, { ...seedOf('e', 1, systemClock.now() - 1) })
@@ -556,24 +555,24 @@ test('what is being claimed when the service stops is given back, and does not l
   assert.equal(transport.attempts.length, 0)
 })
 
-test('a lane is looked for when it is half empty, not for each place that becomes free', async (t) => {
+test('a lane is refilled when it is half empty, not for each slot that becomes free', async (t) => {
   const store = await openSqlite(await temporaryFolder(t))
   const clock = createTestClock()
-  const underWay: (() => void)[] = []
+  const inFlight: (() => void)[] = []
   let holds = true
   const transport = fakeTransport(50, async () => {
-    if (holds) await new Promise<void>((resolve) => underWay.push(resolve))
+    if (holds) await new Promise<void>((resolve) => inFlight.push(resolve))
     return DELIVERED
   })
-  let looks = 0
+  let polls = 0
   const counted: typeof store = {
     ...store,
-    // A place becomes free during each look.
+    // A slot becomes free during each poll.
     async read(statement) {
       if (!statement.sql.includes('ORDER BY due_at, id LIMIT ?')) return store.read(statement)
-      looks++
+      polls++
       const rows = await store.read(statement)
-      underWay.shift()?.()
+      inFlight.shift()?.()
       for (let turn = 0; turn < 20; turn++) await soon()
       return rows
     },
@@ -581,7 +580,7 @@ test('a lane is looked for when it is half empty, not for each place that become
   const engine = seededEngine(counted, clock, transport)
   t.after(async () => {
     holds = false
-    for (const end of underWay) end()
+    for (const end of inFlight) end()
     await engine.stop(0)
     await store.close()
   })
@@ -589,17 +588,17 @@ test('a lane is looked for when it is half empty, not for each place that become
   await engine.start()
   await eventually('all connections in use', async () => engine.laneOfGroup(LANE_OF('d'))?.running === 50)
   while (transport.attempts.length < 400) {
-    await eventually('an attempt under way', async () => underWay.length > 0)
-    underWay.shift()?.()
+    await eventually('an attempt in flight', async () => inFlight.length > 0)
+    inFlight.shift()?.()
     await soon()
   }
-  assert.ok(looks <= 40, `${looks} looks for 400 messages`)
+  assert.ok(polls <= 40, `${polls} polls for 400 messages`)
 })
 
-eachStore('a process that loses all it chose to another one looks again soon', async (store) => {
+eachStore('a process that loses all it chose to another one polls again soon', async (store) => {
   const clock = createTestClock()
   const transport = fakeTransport(50, async () => DELIVERED)
-  const other = createQueue(store, 'other')
+  const other = createQueue(store, 'other', bareRecorder)
   const lost: string[] = []
   const contested: typeof store = {
     ...store,

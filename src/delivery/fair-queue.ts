@@ -1,17 +1,15 @@
 /**
- * What waits in a lane, in fair order: accounts take turns, within an account its sending domains do, and
- * within those the first in is the first out. One tenant's (or newsletter's) thousands delay another's
- * single message by one turn.
+ * What waits in a lane, in fair order: accounts take turns, within an account its sending domains take turns, and each
+ * domain is first in, first out. One tenant's (or newsletter's) thousands delay another's single message by one turn.
  */
 import { PassingMap } from '../base/passing.ts'
 
 export interface Shared {
-  account_id: string
-  domain_id: string
+  readonly delivery: { account_id: string; domain_id: string }
 }
 
 export class FairQueue<T extends Shared> {
-  /** A map is also the ring: the account whose turn it is stands first, and goes to the end. */
+  /** The map's order is the ring: the account whose turn it is is first, and moves to the end. */
   private readonly accounts = new PassingMap<string, PassingMap<string, T[]>>()
   private count = 0
 
@@ -20,11 +18,12 @@ export class FairQueue<T extends Shared> {
   }
 
   push(item: T): void {
-    const domains = this.accounts.get(item.account_id) ?? new PassingMap<string, T[]>()
-    this.accounts.set(item.account_id, domains)
-    const items = domains.get(item.domain_id)
+    const { account_id: accountId, domain_id: domainId } = item.delivery
+    const domains = this.accounts.get(accountId) ?? new PassingMap<string, T[]>()
+    this.accounts.set(accountId, domains)
+    const items = domains.get(domainId)
     if (items) items.push(item)
-    else domains.set(item.domain_id, [item])
+    else domains.set(domainId, [item])
     this.count++
   }
 
@@ -43,7 +42,7 @@ export class FairQueue<T extends Shared> {
     return item
   }
 
-  /** Takes everything out. */
+  /** Removes and returns everything. */
   drain(): T[] {
     const all = [...this.accounts.values()].flatMap((domains) => [...domains.values()].flat())
     this.accounts.clear()

@@ -58,7 +58,7 @@ test('an answered message counts until its outcome is on disk', async () => {
   assert.deepEqual(sent, [0, 1, 2])
 })
 
-test('servers that never answer stop nobody', async () => {
+test('servers that never answer block no others', async () => {
   const clock = createTestClock()
   const dots = createFinalDots(clock)
   dots.started(true)
@@ -91,7 +91,7 @@ test('an answer that lay unread while the process was busy does not make its ser
   for (let n = 0; n < 40; n++) {
     const dot = begin(lane)
     await clock.advance(1)
-    // No timer rings meanwhile, and the sockets are looked at before those that are due.
+    // No timer fires meanwhile, and the sockets are polled before those that are due.
     clock.leap(200)
     dot.answered()
     dot.end()
@@ -103,7 +103,7 @@ test('an answer that lay unread while the process was busy does not make its ser
   assert.equal(sent.length, 2)
 })
 
-test('the care becomes less and ends, sooner when nothing was left behind', async () => {
+test('the careful time eases and ends, sooner when nothing was left unsettled', async () => {
   for (const [afterCrash, careMs, atTheEnd] of [
     [true, CRASH_CARE_MS, 8],
     [false, 5_000, 2],
@@ -123,7 +123,7 @@ test('the care becomes less and ends, sooner when nothing was left behind', asyn
   }
 })
 
-test('while eight outcomes wait for their commit nobody passes, careful or not', async () => {
+test('while eight outcomes wait for their commit no further dot is sent, careful or not', async () => {
   for (const careful of [true, false]) {
     const clock = createTestClock()
     const dots = createFinalDots(clock)

@@ -1,51 +1,50 @@
 /**
- * How many messages may be between their final dot and the record of its outcome on disk. That many, at the most, a
- * crash repeats (RFC 5321 §6.1: after the 250 the server has the message, whatever becomes of us).
+ * Bounds the messages that are between their final dot and the record of its outcome on disk: that is how many a crash
+ * can repeat (RFC 5321 §6.1: after the 250 the server has the message, whatever happens to us).
  *
  * 1. While UNCOMMITTED_MAX outcomes wait for their commit, no further dot is sent.
- * 2. For a while after a start, and longer after a crash, only CAREFUL_MAX are past the dot on our own account, twice
- *    as many every ten seconds: what ended the process once may do so again, and a loop of crashes is what repeats
- *    mail by the hundred.
+ * 2. For a while after a start, and longer after a crash, only CAREFUL_MAX may be past their dot, twice as many every ten
+ *    seconds: what ended the process may end it again, and a loop of crashes would repeat mail by the hundred.
  *
- * What waits for a slow server counts less: 2 at a time to one that takes 200 ms would be ten a second. A message counts
- * 1 up to QUICK_MS, QUICK_MS / t at an answer time of t, so that some 200 a second go on whatever the servers are like.
- * Time in which an answer lay unread, as we were busy, is not the server's: its time is counted up to a look at all
- * sockets that found no answer. One that never answers counts by the time it has taken so far, and so stops nobody.
+ * In case 2 a message that waits for a slow server counts less: 2 at a time to one that takes 200 ms would be ten a
+ * second. It counts 1 up to QUICK_MS, and QUICK_MS / t at an answer time of t, so that about 200 a second are sent however
+ * slow the servers are. Time in which an answer lay unread, because we were busy, is not the server's: its time is
+ * measured up to the last poll of all sockets that found no answer. A server that never answers counts by the time it
+ * has taken so far, and blocks nothing.
  *
- * Why not always: under full load most of that time is spent waiting for our own turn. With 12 at a time 13 % fewer
- * messages a second were delivered, with 8 17 %, with 4 31 %, with 2 36 % (decision 30).
+ * Why case 2 does not always apply: under full load most of that time is spent waiting for our own turn. With 12 at a
+ * time 13 % fewer messages a second were delivered, with 8 17 %, with 4 31 %, with 2 36 % (decision 30).
  */
-
 import type { Clock, Timer } from '../base/clock.ts'
 import { PassingSet } from '../base/passing.ts'
 
 /**
- * Outcomes that may wait for their commit before further final dots are held back. While the database is slow for a
- * moment (a checkpoint), this and what is past its dot already is all that a crash can repeat, not a whole lane.
+ * Outcomes that may wait for their commit before further final dots are held back. When the database is slow for a
+ * moment (a checkpoint), a crash can repeat these and what is past its dot already, not a whole lane.
  */
 const UNCOMMITTED_MAX = 8
-/** A process that dies of its surroundings does so at once; one that dies of its work, when it has taken it up again. */
+/** A cause of crashes in the environment shows at once; one in the work itself when that has been resumed. */
 const CAREFUL_AFTER_START_MS = 5_000
 const CAREFUL_AFTER_CRASH_MS = 30_000
 const CAREFUL_MAX = 2
 const DOUBLED_EVERY_MS = 10_000
-/** Answer time up to which a message counts whole, and how often it is looked who has not answered yet. */
+/** Answer time up to which a message counts 1, and how often unanswered ones are checked. */
 const QUICK_MS = 10
-/** What is learnt of a lane's answer time: a shorter one counts at once, a longer one by this part. */
-const LONGER_PART = 1 / 8
+/** A lane's remembered answer time: a shorter one replaces it, a longer one is added with this weight. */
+const LONGER_WEIGHT = 1 / 8
 
 /** One attempt's dot; may be sent again, to another host. */
 export interface FinalDot {
   /** Resolves when the dot may be sent; from then on the message counts. */
   pass(): Promise<void>
-  /** The server has answered, or will not. */
+  /** The server has answered, or never will. */
   answered(): void
   /** Its outcome is on disk, or there will be none. */
   end(): void
 }
 
 export interface FinalDots {
-  /** The process has come up; `afterCrash`: the one before it left things undone. */
+  /** The process has started; `afterCrash`: the previous one left deliveries unsettled. */
   started(afterCrash: boolean): void
   /** `lane`: whose answer times are alike. */
   of(lane: object): FinalDot
@@ -66,13 +65,13 @@ interface Dot {
 export function createFinalDots(clock: Clock): FinalDots {
   let startedAt = Number.NEGATIVE_INFINITY
   let carefulUntil = Number.NEGATIVE_INFINITY
-  /** Outcomes on their way to the disk. */
+  /** Outcomes being written. */
   let committing = 0
   const past = new PassingSet<Dot>()
-  const waiting: { dot: Dot; go(): void }[] = []
+  const waiting: { dot: Dot; resume(): void }[] = []
   /** How long answers take, by lane. */
   const answerMs = new WeakMap<object, number>()
-  let look: Timer | null = null
+  let check: Timer | null = null
 
   const careful = () => clock.monotonic() < carefulUntil
 
@@ -97,24 +96,24 @@ export function createFinalDots(clock: Clock): FinalDots {
     watch()
   }
 
-  /** One for one; when nothing is left to wait for, everybody, as one that went on may have failed since. */
+  /** One for each that has ended; all when no outcome is being written, since those released before may have failed. */
   function release(): void {
     for (let count = 0; waiting.length > 0 && mayPass(); count++) {
       if (count > 0 && committing > 0 && !careful()) return
       const next = waiting.shift()
       if (!next) return
       send(next.dot)
-      next.go()
+      next.resume()
     }
   }
 
-  /** While somebody is past the dot, or waits: marks those whose sockets have been looked at and had no answer. */
+  /** While any message is past its dot or waits: notes which sockets have been polled and had no answer. */
   function watch(): void {
-    if (look || past.size + waiting.length === 0 || !careful()) return
-    look = clock.setTimer(QUICK_MS, () => {
-      // Behind the next poll of the event loop.
+    if (check || past.size + waiting.length === 0 || !careful()) return
+    check = clock.setTimer(QUICK_MS, () => {
+      // After the next poll of the event loop.
       setImmediate(() => {
-        look = null
+        check = null
         const now = clock.monotonic()
         for (const dot of past) if (!dot.answered) dot.unansweredMs = now - dot.sentAt
         release()
@@ -126,7 +125,7 @@ export function createFinalDots(clock: Clock): FinalDots {
   function learn({ lane, unansweredMs }: Dot): void {
     const known = answerMs.get(lane) ?? 0
     const longer = unansweredMs - known
-    answerMs.set(lane, longer > 0 ? known + longer * LONGER_PART : unansweredMs)
+    answerMs.set(lane, longer > 0 ? known + longer * LONGER_WEIGHT : unansweredMs)
   }
 
   return {
@@ -141,8 +140,8 @@ export function createFinalDots(clock: Clock): FinalDots {
           past.delete(dot)
           const inTurn = waiting.length === 0 || !careful()
           if (inTurn && mayPass()) return send(dot)
-          await new Promise<void>((go) => {
-            waiting.push({ dot, go })
+          await new Promise<void>((resume) => {
+            waiting.push({ dot, resume })
             watch()
           })
         },

@@ -5,7 +5,8 @@ import { createDnsServer } from '../../test/support/dns-server.ts'
 import { systemClock } from '../base/clock.ts'
 import { type Cidr, parseCidr } from '../base/ip.ts'
 import { createResolver } from '../dns/resolver.ts'
-import { createTransport, type Routing } from './transport.ts'
+import type { Routing } from './routes.ts'
+import { createTransport } from './transport.ts'
 
 const [IPV4, IPV6] = ['192.0.2.1', '2001:db8::1']
 const ALL = ['0.0.0.0/0', '::/0'].map((text) => parseCidr(text) as Cidr)

@@ -1,17 +1,19 @@
 /**
  * Lanes: what goes from one source address to one MX site shares connections, rate and back-off. Deliveries are
- * looked for in groups of one sending domain, recipient domain and source key; all of a group goes by one lane, a
- * lane serves many groups. Here is what this process holds for each lane, and how much more of it may be claimed:
+ * claimed in groups of one sending domain, recipient domain and source key; all of a group use one lane, a lane serves
+ * many groups. This file counts what each lane holds and decides how much more it may:
  *
  * - A lane holds about what it delivers in a second, at least two rounds of its connections. A dead or slow
- *   destination therefore holds little, a quick one never runs dry.
- * - Lanes in which nothing has come to an end lately get half of what is held in all. Beyond that each holds one
- *   delivery, until that has shown that the lane moves: so many sources times dead destinations leave room.
- * - A sending domain that has nothing in a full lane may still put one delivery into it, so that somebody
- *   else's thousands cost it one turn (fair-queue.ts), not a place in their line.
+ *   destination therefore holds little, a fast one never runs dry.
+ * - Fresh mail, straight from acceptance, may exceed that by some seconds of the lane's throughput (decision 36).
+ * - A lane in which no attempt has ended lately is stalled. Once half of what this process may hold is in use
+ *   (`crowded`), a stalled lane holds one delivery until that has ended: so many sources times dead destinations
+ *   leave room for others.
+ * - A sending domain that has nothing in a full lane may still add one delivery to it, so that the thousands of
+ *   another domain delay it by one turn (fair-queue.ts).
  */
 
-import type { Timer } from '../base/clock.ts'
+import type { Clock, Timer } from '../base/clock.ts'
 import { PassingMap } from '../base/passing.ts'
 import { FairQueue } from './fair-queue.ts'
 import { Pace } from './pacing.ts'
@@ -25,7 +27,7 @@ export interface Source {
   helo: string | null
 }
 
-/** Which lane a delivery belongs to, and what holds there. */
+/** Which lane a delivery belongs to, with the lane's limits. */
 export interface LaneInfo {
   /** `<source>/<site>`: unique, and what people filter by. */
   name: string
@@ -37,38 +39,43 @@ export interface LaneInfo {
   limits: LaneLimits
 }
 
-/** A claimed delivery with the end of its first lease on the monotonic clock. */
-export type HeldDelivery = ClaimedDelivery & {
-  heldUntil: number
+/** A claimed delivery in this process. */
+export interface HeldDelivery {
+  readonly delivery: ClaimedDelivery
+  readonly group: Group
+  /** Null until the transport has found it. */
+  lane: Lane | null
   provider: string
-  /** Taken in straight from acceptance when the lane had its fill. */
-  isBeyond?: boolean
+  /** End of its first lease on the monotonic clock. */
+  readonly leasedUntil: number
+  /** It uses a connection. */
+  begun: boolean
 }
 
 /** Deliveries of one sending domain to one recipient domain from one source. */
 export interface Group {
-  readonly of: DueGroup
-  /** Null until the first of them found its lane. */
+  readonly key: DueGroup
+  /** Null until the lane of the first of them is known. */
   lane: Lane | null
   held: number
 }
 
-/** The most that one lane holds: a second of the fastest lane there is. */
+/** The most that one lane claims: a second of the fastest lane there is. */
 const LANE_HOLD_MAX = 1_000
-/** The fill of fresh mail (`mayHoldBeyond`): for a burst to begin with, and seconds of the lane's throughput. */
-const BEYOND_MIN = 100
-const BEYOND_SECONDS = 4
-/** A lane with no end of an attempt for so long does not move; most attempts take a second. */
-const STANDS_AFTER_MS = 10_000
-/** Held for a destination whose lane is not known yet: a look-up takes some milliseconds, or fails. */
+/** The most that a lane holds with fresh mail: enough for the start of a burst, or seconds of the lane's throughput. */
+const FRESH_MIN = 100
+const FRESH_SECONDS = 4
+/** A lane is stalled when no attempt has ended for this long; most attempts take a second. */
+const STALLED_AFTER_MS = 10_000
+/** Held for a group whose lane is not known yet: a look-up takes some milliseconds, or fails. */
 const UNROUTED_HOLD = 20
 /**
- * A lane whose deliveries meet a fault of this machine rests, twice as long each time in a row. Not for long: the files
- * that are missing become free one by one, and whoever asks at that moment gets them.
+ * A lane rests after a fault of this machine, twice as long each time in a row. Not for long: open files are released
+ * one at a time, and the lane that tries at that moment gets them.
  */
 const REST_MIN_MS = 500
 const REST_MAX_MS = 4_000
-/** Groups and lanes remembered, with some hundred bytes each; the longest unused are forgotten first. */
+/** Groups and lanes remembered, a few hundred bytes each; beyond that idle ones are dropped, oldest first. */
 const GROUPS_MAX = 20_000
 const LANES_MAX = 10_000
 
@@ -76,18 +83,18 @@ export class Lane {
   readonly info: LaneInfo
   readonly pace: Pace
   readonly waiting = new FairQueue<HeldDelivery>()
-  /** Deliveries being made ready, sent or settled. */
+  /** Deliveries being prepared, sent or settled. */
   running = 0
   /** Those of them that use a connection. */
   connected = 0
-  private atConnection: { delivery: HeldDelivery; go(): void; turnAway(): void }[] = []
-  /** Places of deliveries that are being inserted. */
+  private connectionWaits: { held: HeldDelivery; resolve(free: boolean): void }[] = []
+  /** Slots reserved for deliveries that are being inserted. */
   reserved = 0
   /** Groups of this lane that have more due in the database. */
-  readonly withMore = new Set<Group>()
-  /** Rings when the pace lets the next attempt begin. */
+  readonly backlog = new Set<Group>()
+  /** Fires when the pace allows the next attempt. */
   timer: Timer | null = null
-  /** Until when nothing is begun, on the monotonic clock, and how long the last rest was. */
+  /** No attempt begins before this time on the monotonic clock; and how long the last rest was. */
   private restsUntil = Number.NEGATIVE_INFINITY
   private lastRestMs = 0
   private readonly heldBySender = new PassingMap<string, number>()
@@ -98,31 +105,36 @@ export class Lane {
   }
 
   /**
-   * Waits for a connection to be free, of as many as `max` says at that moment. True: `disconnect` must follow;
-   * false: the delivery was turned away.
+   * Waits until a connection is free, of as many as the pace allows at that moment. True: `releaseConnection` must
+   * follow; false: the delivery was given back to the queue meanwhile.
    */
-  async connect(delivery: HeldDelivery, max: () => number): Promise<boolean> {
-    while (this.connected >= max()) {
-      const free = await new Promise<boolean>((resolve) => {
-        const [go, turnAway] = [() => resolve(true), () => resolve(false)]
-        this.atConnection.push({ delivery, go, turnAway })
-      })
+  async acquireConnection(held: HeldDelivery, clock: Clock): Promise<boolean> {
+    while (this.connected >= this.pace.connections(clock.monotonic())) {
+      const free = await new Promise<boolean>((resolve) => this.connectionWaits.push({ held, resolve }))
       if (!free) return false
     }
     this.connected++
     return true
   }
 
-  disconnect(): void {
+  releaseConnection(): void {
     this.connected--
-    this.atConnection.shift()?.go()
+    this.connectionWaits.shift()?.resolve(true)
   }
 
-  /** This machine could not serve an attempt: nothing is begun for a while. `random` from 0 to 1. @returns milliseconds */
+  /** Ends all waits for a connection. @returns the deliveries that waited */
+  cancelConnectionWaits(): HeldDelivery[] {
+    const waits = this.connectionWaits
+    this.connectionWaits = []
+    for (const { resolve } of waits) resolve(false)
+    return waits.map(({ held }) => held)
+  }
+
+  /** This machine could not make an attempt: none begins for a while. `random` from 0 to 1. @returns milliseconds */
   rest(now: number, random: number): number {
     if (now >= this.restsUntil) {
       this.lastRestMs = Math.min(REST_MAX_MS, Math.max(REST_MIN_MS, 2 * this.lastRestMs))
-      // All lanes met the fault at the same time; they are not to come back at the same time.
+      // All lanes met the fault at the same time; they must not all resume at the same time.
       this.restsUntil = now + this.lastRestMs * (0.5 + random)
     }
     return this.restsUntil - now
@@ -132,36 +144,34 @@ export class Lane {
     return Math.max(0, this.restsUntil - now)
   }
 
-  /** An attempt was made. */
-  awake(): void {
+  /** An attempt was made: the next rest is short again. */
+  endRest(): void {
     this.lastRestMs = 0
-  }
-
-  /** Turns away all that wait for a connection, and gives them. */
-  turnAway(): HeldDelivery[] {
-    const waiting = this.atConnection
-    this.atConnection = []
-    for (const { turnAway } of waiting) turnAway()
-    return waiting.map(({ delivery }) => delivery)
   }
 
   get held(): number {
     return this.waiting.size + this.running + this.reserved
   }
 
+  /** The most that it may hold by claims. */
   holdMax(now: number, crowded: boolean): number {
-    if (crowded && now - this.pace.finishedAt > STANDS_AFTER_MS) return 1
+    if (crowded && this.isStalled(now)) return 1
     return Math.min(LANE_HOLD_MAX, Math.max(2 * this.pace.connections(now), this.pace.throughput(now)))
   }
 
   /**
-   * Whether mail that comes straight from acceptance may wait here although the lane has its fill: some seconds' worth,
-   * where nothing is held back. What waits longer is better off in the database, where a crash leaves no lease on it.
+   * The most that it may hold with fresh mail: some seconds' worth, where the pace is not limited. What would wait
+   * longer is better off in the database, where a crash leaves no lease on it.
    */
-  mayHoldBeyond(now: number): boolean {
+  freshMax(now: number, crowded: boolean): number {
+    if (crowded && this.isStalled(now)) return 1
     const { messagesPerSecond, backedOffMs } = this.pace.state(now)
-    if (messagesPerSecond !== null || backedOffMs > 0) return false
-    return this.held < Math.max(BEYOND_MIN, BEYOND_SECONDS * this.pace.throughput(now))
+    if (messagesPerSecond !== null || backedOffMs > 0) return 0
+    return Math.max(FRESH_MIN, FRESH_SECONDS * this.pace.throughput(now))
+  }
+
+  private isStalled(now: number): boolean {
+    return now - this.pace.finishedAt > STALLED_AFTER_MS
   }
 
   holdsOf(domainId: string): number {
@@ -174,14 +184,14 @@ export class Lane {
     else this.heldBySender.delete(domainId)
   }
 
-  /** Some of the sending domain's groups have more. */
-  hasMoreOf(domainId: string): boolean {
-    for (const { of } of this.withMore) if (of.domain_id === domainId) return true
+  /** Some of the sending domain's groups have more due in the database. */
+  hasBacklogOf(domainId: string): boolean {
+    for (const { key } of this.backlog) if (key.domain_id === domainId) return true
     return false
   }
 
-  /** Nothing in it, and nothing to remember about it. */
-  forgettable(now: number): boolean {
+  /** It holds nothing, does not rest and is not slowed down. */
+  isIdle(now: number): boolean {
     return (
       this.held === 0 &&
       this.restMs(now) === 0 &&
@@ -194,11 +204,11 @@ export class Lane {
 export class Lanes {
   private readonly lanes = new Map<string, Lane>()
   private readonly groups = new Map<string, Group>()
-  /** Groups known to have more due in the database than was claimed. */
-  private readonly withMore = new Set<Group>()
+  /** Groups known to have more due in the database than was claimed; the one refilled longest ago first. */
+  private readonly backlog = new Set<Group>()
   private readonly crowded: () => boolean
 
-  /** `crowded`: whether so much is held in all that lanes which do not move must hold little. */
+  /** `crowded`: whether so much is held in all that stalled lanes must hold little. */
   constructor(crowded: () => boolean) {
     this.crowded = crowded
   }
@@ -216,96 +226,97 @@ export class Lanes {
   }
 
   group({ domain_id, recipient_domain, source_key = '' }: DueGroup): Group {
-    const key = `${domain_id} ${recipient_domain} ${source_key}`
-    const known = this.groups.get(key)
+    const name = `${domain_id} ${recipient_domain} ${source_key}`
+    const known = this.groups.get(name)
     if (known) return known
-    const group = { of: { domain_id, recipient_domain, source_key }, lane: null, held: 0 }
-    this.groups.set(key, group)
+    const group = { key: { domain_id, recipient_domain, source_key }, lane: null, held: 0 }
+    this.groups.set(name, group)
     return group
   }
 
   /** How many more of the group may be claimed. */
-  roomOf(group: Group, now: number): number {
+  roomFor(group: Group, now: number): number {
     const { lane } = group
     if (!lane) return (this.crowded() ? 1 : UNROUTED_HOLD) - group.held
-    const room = Math.floor(this.holdMax(lane, now)) - lane.held
-    return room > 0 ? room : mayEnterFull(group) ? 1 : 0
+    const room = Math.floor(lane.holdMax(now, this.crowded())) - lane.held
+    return room > 0 ? room : mayEnterFullLane(group) ? 1 : 0
   }
 
-  /** Whether a look for more of the group is worth its cost: its lane is half empty, or it is the sender's turn. */
-  isHungry(group: Group, now: number): boolean {
+  /** Whether one more delivery of the group may be taken straight from acceptance. */
+  hasRoomForFresh(group: Group, now: number): boolean {
     const { lane } = group
-    if (!lane) return this.roomOf(group, now) > 0
-    return this.isHalfEmpty(lane, now) || mayEnterFull(group)
+    if (!lane || !mayOvertakeBacklog(group)) return false
+    return this.roomFor(group, now) > 0 || lane.held < lane.freshMax(now, this.crowded())
+  }
+
+  /** Whether polling for more of the group is worth its cost: its lane is half empty, or it is the sender's turn. */
+  needsRefill(group: Group, now: number): boolean {
+    const { lane } = group
+    if (!lane) return this.roomFor(group, now) > 0
+    return this.isHalfEmpty(lane, now) || mayEnterFullLane(group)
   }
 
   isHalfEmpty(lane: Lane, now: number): boolean {
-    return lane.held <= this.holdMax(lane, now) / 2
+    return lane.held <= lane.holdMax(now, this.crowded()) / 2
   }
 
-  /** Some group that has more is hungry. */
-  someHungry(now: number): boolean {
-    for (const group of this.withMore) if (this.isHungry(group, now)) return true
+  /** Some group with a backlog needs a refill. */
+  someNeedRefill(now: number): boolean {
+    for (const group of this.backlog) if (this.needsRefill(group, now)) return true
     return false
   }
 
-  /** The most that the lane is to hold. */
-  holdMax(lane: Lane, now: number): number {
-    return lane.holdMax(now, this.crowded())
-  }
-
-  markMore(group: Group, more = true): void {
-    if (more) {
-      this.withMore.add(group)
-      group.lane?.withMore.add(group)
+  setBacklog(group: Group, has = true): void {
+    if (has) {
+      this.backlog.add(group)
+      group.lane?.backlog.add(group)
     } else {
-      this.withMore.delete(group)
-      group.lane?.withMore.delete(group)
+      this.backlog.delete(group)
+      group.lane?.backlog.delete(group)
     }
   }
 
-  /** The group goes by this lane from now on. */
+  /** The group uses this lane from now on. */
   assign(group: Group, lane: Lane): void {
     if (group.lane === lane) return
-    group.lane?.withMore.delete(group)
+    group.lane?.backlog.delete(group)
     group.lane = lane
-    if (this.withMore.has(group)) lane.withMore.add(group)
+    if (this.backlog.has(group)) lane.backlog.add(group)
   }
 
-  hasMore(group: Group): boolean {
-    return this.withMore.has(group)
+  hasBacklog(group: Group): boolean {
+    return this.backlog.has(group)
   }
 
-  /** Some group waits for room. */
-  waitsForRoom(): boolean {
-    return this.withMore.size > 0
+  someHaveBacklog(): boolean {
+    return this.backlog.size > 0
   }
 
-  /** Groups that have more due, and want it; those that were served longest ago first. */
-  hungry(now: number, limit: number): Group[] {
-    const found: Group[] = []
-    for (const group of this.withMore) {
-      if (this.isHungry(group, now)) found.push(group)
-      if (found.length === limit) break
+  /** Up to `limit` groups with a backlog that need a refill, the one refilled longest ago first. */
+  takeGroupsToRefill(now: number, limit: number): Group[] {
+    const groups: Group[] = []
+    for (const group of this.backlog) {
+      if (this.needsRefill(group, now)) groups.push(group)
+      if (groups.length === limit) break
     }
-    for (const group of found) {
-      this.withMore.delete(group)
-      this.withMore.add(group)
+    for (const group of groups) {
+      this.backlog.delete(group)
+      this.backlog.add(group)
     }
-    return found
+    return groups
   }
 
-  /** The last look saw everything that is due, but for what came into these groups meanwhile. */
-  sawAll(but: ReadonlySet<Group>): void {
-    for (const group of [...this.withMore]) if (!but.has(group)) this.markMore(group, false)
+  /** Only these groups may have a backlog. */
+  keepBacklogs(groups: ReadonlySet<Group>): void {
+    for (const group of [...this.backlog]) if (!groups.has(group)) this.setBacklog(group, false)
   }
 
   /**
-   * Which of the due deliveries to claim, `limit` at the most: groups take turns, each as far as its lane has
-   * room. Groups that got less than was there are marked. `sawAll`: there are no others that are due. If there are,
-   * lanes that are more than half full get nothing: they would be kept full with what a look shows first.
+   * Which of the due deliveries to claim, at most `limit`: groups take turns, each while its lane has room. Groups that
+   * got less than was due are marked. `seesAll`: nothing else is due. If something else is, lanes that are more than half
+   * full get nothing: else they would be kept full with what the poll returns first.
    */
-  choose(due: readonly DueDelivery[], limit: number, now: number, sawAll: boolean): string[] {
+  choose(due: readonly DueDelivery[], limit: number, now: number, seesAll: boolean): string[] {
     const chosen: string[] = []
     const taken = new Map<Lane | Group, number>()
     let pending = groupsOf(due, (row) => this.group(row))
@@ -320,9 +331,9 @@ export class Lanes {
         const holder = group.lane ?? group
         const here = taken.get(holder) ?? 0
         const ofGroup = taken.get(group) ?? 0
-        const hasRoom = this.roomOf(group, now) - here > 0 && (sawAll || this.isHungry(group, now))
-        if (!hasRoom && !(ofGroup === 0 && mayEnterFull(group))) {
-          this.markMore(group)
+        const hasRoom = this.roomFor(group, now) - here > 0 && (seesAll || this.needsRefill(group, now))
+        if (!hasRoom && !(ofGroup === 0 && mayEnterFullLane(group))) {
+          this.setBacklog(group)
           continue
         }
         chosen.push((rows[entry.at] as DueDelivery).id)
@@ -333,29 +344,28 @@ export class Lanes {
       }
       pending = next
     }
-    for (const { group, rows, at } of pending) if (at < rows.length) this.markMore(group)
+    for (const { group, rows, at } of pending) if (at < rows.length) this.setBacklog(group)
     return chosen
   }
 
-  /** Forgets what is idle, when there is much of it. */
+  /** Drops idle lanes and groups when there are too many. */
   sweep(now: number): void {
-    for (const [key, lane] of this.lanes) {
+    for (const [name, lane] of this.lanes) {
       if (this.lanes.size <= LANES_MAX) break
-      if (lane.forgettable(now)) this.lanes.delete(key)
+      if (lane.isIdle(now)) this.lanes.delete(name)
     }
-    for (const [key, group] of this.groups) {
+    for (const [name, group] of this.groups) {
       if (this.groups.size <= GROUPS_MAX) break
-      if (group.held === 0 && !this.withMore.has(group)) this.groups.delete(key)
+      if (group.held === 0 && !this.backlog.has(group)) this.groups.delete(name)
     }
   }
 }
 
-/** Whether fresh mail of the group may go ahead of what the database holds: nobody waits for its lane, or it is the sender's turn. */
-export const mayOvertake = (group: Group) =>
-  group.lane !== null && (group.lane.withMore.size === 0 || mayEnterFull(group))
+/** Fresh mail of the group may be sent before what the database holds: nothing there waits for its lane, or it is the sender's turn. */
+const mayOvertakeBacklog = (group: Group) => group.lane?.backlog.size === 0 || mayEnterFullLane(group)
 
-/** One per sending domain goes into a lane that others have filled. */
-const mayEnterFull = ({ lane, of }: Group) => lane !== null && lane.holdsOf(of.domain_id) === 0
+/** One delivery per sending domain enters a lane that others have filled. */
+const mayEnterFullLane = ({ lane, key }: Group) => lane !== null && lane.holdsOf(key.domain_id) === 0
 
 interface Pending {
   group: Group

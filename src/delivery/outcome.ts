@@ -1,7 +1,9 @@
 /**
- * What one attempt came to, and how a server's reply becomes that. Pure: the engine turns an outcome into
- * rows and events.
+ * Outcomes of attempts, and how DNS answers, replies and failures become outcomes. Pure: the engine turns an outcome
+ * into rows and events.
  */
+import type { MxResult } from '../dns/mx.ts'
+import type { SmtpFailure } from '../smtp/failure.ts'
 import type { SmtpReply } from '../smtp/reply.ts'
 
 /** Why an attempt failed. */
@@ -26,20 +28,20 @@ export const CODE_TOO_OLD = 602
 export const CODE_CONNECTION = 499
 export const CODE_NO_MX = 498
 export const CODE_NO_TLS = 680
-/** The message could not be made ready on this server, so that nobody was asked. */
+/** The message could not be prepared on this server, so no other was asked. */
 export const CODE_UNPREPARED = 690
 
-/** `reason` of a delivery that waits since this machine is short of something. */
+/** `reason` of a delivery that waits because this machine is short of something. */
 export const REASON_LOCAL_FAULT = 'local-fault'
 
 /** What a failure means; `reason` is a word of events.md ("reason and codes of failed"). */
 export interface Verdict {
-  /** Of the rule that knows the reply. */
+  /** Of the rule that matches the reply. */
   ruleId: string
   reason: string
 }
 
-/** Judges a failure; handed in, since the engine has no business with what replies mean. */
+/** Classifies a failure; handed in, because the meaning of replies is not the engine's concern. */
 export type Judge = (failure: Failure, envelope: readonly string[], permanent: boolean) => Verdict
 
 /** `reason` of a failure that says the mailbox does not exist or is closed for good. */
@@ -55,7 +57,7 @@ export function outcomeOfReply(reply: SmtpReply): Outcome {
 
 export const CONTENT_MISSING = 'message content is missing on this server'
 
-/** The message cannot be read, signed or composed here; whatever is wrong may be put right while it waits. */
+/** The message cannot be read, signed or composed here; that may be repaired while it waits. */
 export function unprepared(message: string): Outcome {
   return { kind: 'deferred', failure: { code: CODE_UNPREPARED, enhanced: null, message, description: '' } }
 }
@@ -64,4 +66,68 @@ export function unprepared(message: string): Outcome {
 export function connectionFailure(message: string): Outcome {
   const failure = { code: CODE_CONNECTION, enhanced: null, message, description: '' }
   return { kind: 'deferred', failure }
+}
+
+/** A failure of the dialogue: a refusal is the server's decision, everything else may pass. */
+export function outcomeOfFailure(failure: SmtpFailure): Outcome {
+  if (failure.reply) {
+    // Refused before any recipient was named: about us, not about the recipient, and tried again.
+    const early = ['greeting', 'ehlo', 'auth', 'starttls', 'rset'].includes(failure.stage)
+    const outcome = outcomeOfReply(failure.reply)
+    return early && outcome.kind === 'bounced' ? { kind: 'deferred', failure: outcome.failure } : outcome
+  }
+  // The content could not be read to its end: a file is missing, or shorter than it was.
+  if (failure.stage === 'body' && failure.reason === 'message') return unprepared(CONTENT_MISSING)
+  const permanent = ['address', 'too-large', 'message'].includes(failure.reason) || isMissingUtf8(failure)
+  const cause: Failure = {
+    code: permanent ? 554 : CODE_CONNECTION,
+    enhanced: null,
+    message: failure.message,
+    description: '',
+  }
+  return permanent ? { kind: 'bounced', failure: cause } : { kind: 'deferred', failure: cause }
+}
+
+/** An address that is not ASCII fails for good if the peer cannot take it (messages.md rule 16). */
+const isMissingUtf8 = (failure: SmtpFailure) => failure.stage === 'mail' && failure.reason === 'unsupported'
+
+/** No connection with TLS could be made, or none under the receiver's policy. */
+export function noTls(message: string): Outcome {
+  return {
+    kind: 'deferred',
+    failure: {
+      code: CODE_NO_TLS,
+      enhanced: null,
+      message,
+      description: 'TLS is required and was not to be had',
+    },
+  }
+}
+
+/** events.md: 498 `No MX`, temporary for what may change, permanent at once for NXDOMAIN and null MX. */
+export function outcomeOfMx(found: Exclude<MxResult, { kind: 'hosts' }>, domain: string): Outcome {
+  const failure = (description: string): Failure => ({
+    code: CODE_NO_MX,
+    enhanced: null,
+    message: `No MX for ${domain}`,
+    description,
+  })
+  switch (found.kind) {
+    case 'null-mx':
+      return {
+        kind: 'bounced',
+        failure: failure('the domain says that it takes no mail (null MX)'),
+      }
+    case 'no-domain':
+      return { kind: 'bounced', failure: failure('the domain does not exist') }
+    case 'no-mail-host':
+      return { kind: 'deferred', failure: failure('the domain has neither MX nor address records') }
+    case 'forbidden':
+      return {
+        kind: 'deferred',
+        failure: failure('its mail hosts have only private addresses, which are not allowed'),
+      }
+    case 'temporary':
+      return { kind: 'deferred', failure: failure(found.reason) }
+  }
 }

@@ -1,19 +1,19 @@
 /**
- * How fast one lane may go, now. Pure: times are handed in, on the monotonic clock.
+ * How fast one lane may send now. Pure: times are handed in, on the monotonic clock.
  *
- * 1. A rate is kept by spacing: attempts begin on an even grid, never in a burst at a window's start.
- * 2. A reply that speaks of rate (421, or 4xx with such words) halves rate and connections at once; a lane
- *    without a set rate gets half of what it did in the last seconds. One that speaks of too many connections
- *    halves these alone: it says nothing about how much may go over those that are left.
- * 3. The lane recovers evenly over 15 minutes of success, then the set limits hold again.
+ * 1. A rate is kept by spacing: attempts begin at even intervals, never in a burst at the start of a window.
+ * 2. A reply about rate (421, or 4xx with such words) halves rate and connections at once; a lane without a set rate
+ *    gets half of its rate of the last seconds. A reply about too many connections halves only these: it says nothing
+ *    about the rate over those that are left.
+ * 3. The lane recovers evenly over 15 minutes of success, then the set limits apply again.
  */
 import type { LaneLimits } from './providers.ts'
 
 /** From a cut to full speed. */
 export const RECOVERY_MS = 15 * 60_000
-/** Replies to what was under way when the first complaint came have the same cause: they count once. */
+/** Replies to attempts that were in flight at the first complaint have the same cause: they count once. */
 const CUT_EVERY_MS = 5_000
-/** However often a provider complains, some attempts go on: only they can learn that it has calmed down. */
+/** However often a provider complains, some attempts are made: only they can find out that it accepts more again. */
 const FACTOR_MIN = 1 / 64
 const RATE_MIN_PER_SECOND = 0.1
 /** Time constant of the measured throughput. */
@@ -22,9 +22,9 @@ const MEASURED_OVER_MS = 2_000
 export interface PaceState {
   connections: number
   messagesPerSecond: number | null
-  /** Time left until the set limits hold again; 0 when they do. */
+  /** Time left until the set limits apply again; 0 when they do. */
   backedOffMs: number
-  /** The reply that slowed the lane down, while it is slower. */
+  /** The reply that slowed the lane down; null at full speed. */
   why: string | null
 }
 
@@ -51,30 +51,30 @@ export class Pace {
     return this.rate(now) === null ? 0 : Math.max(0, this.nextSlotAt - now)
   }
 
-  /** An attempt begins. A late one keeps the grid, so that lateness does not add up. */
+  /** An attempt begins. A late one keeps the intervals, so that delays do not add up. */
   begin(now: number): void {
     const rate = this.rate(now)
     if (rate === null) return
     this.nextSlotAt = Math.max(this.nextSlotAt + 1000 / rate, now)
   }
 
-  /** An attempt came to an end at the server. */
+  /** The server has answered an attempt. */
   finished(now: number): void {
     this.measured = this.throughput(now) + 1000 / MEASURED_OVER_MS
     this.measuredAt = now
   }
 
-  /** Attempts per second lately. */
+  /** Recent attempts per second. */
   throughput(now: number): number {
     return this.measured * Math.exp(-(now - this.measuredAt) / MEASURED_OVER_MS)
   }
 
-  /** When an attempt came to an end last, on the clock of `now`. */
+  /** When the last attempt was answered, on the clock of `now`. */
   get finishedAt(): number {
     return this.measuredAt
   }
 
-  /** The server asked for less. @returns whether the lane was slowed down by it */
+  /** The server asked for less. @returns whether the lane was slowed down */
   slowDown(now: number, why: string): boolean {
     if (this.cut && now - this.cut.at < CUT_EVERY_MS) return false
     const factor = Math.max(FACTOR_MIN, this.factor(now) / 2)
@@ -114,12 +114,12 @@ export class Pace {
 
 const RATE_WORDS =
   /rate.?limit|too (many|much|fast)|throttl|slow(ing)? down|exceed(ed|s)? .{0,40}(rate|limit|quota|connections|messages)|(connection|message|sending) (rate|limit)|concurren|unusual rate|temporarily (deferred|rate)|try again (later|in).{0,40}(volume|rate)|deferred due to (user complaints|unexpected volume)|RP-00[123]|TSS?0[0-9]|4\.7\.28|4\.7\.500/i
-/** Too many at a time; a "connection rate" is about how often. */
+/** Too many at a time; a "connection rate" is something else. */
 const CONNECTION_WORDS =
   /too many (concurrent |simultaneous |open |parallel )?(smtp )?(connections|sessions)|(concurrent|simultaneous) (smtp )?(connection|session)/i
 const GREYLIST_WORDS = /gr[ea]y-?list/i
 
-/** Does a temporary reply ask us to slow down? 421 does at any time (RFC 5321 §4.2.3: the server closes). */
+/** Whether a temporary reply asks us to slow down; 421 always does (RFC 5321 §4.2.3: the server closes). */
 export function asksToSlowDown(code: number, text: string): boolean {
   if (code < 400 || code >= 500 || GREYLIST_WORDS.test(text)) return false
   return code === 421 || RATE_WORDS.test(text)

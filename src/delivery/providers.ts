@@ -1,19 +1,18 @@
 /**
- * Known mailbox providers by the names of their MX hosts: which domains share one set of limits (a *site*),
- * how fast we go there before the provider has said anything, and the name that events and metrics show.
+ * Known mailbox providers by the names of their MX hosts: which domains share one set of limits (a *site*), the limits to
+ * start with, and the name that events and metrics show.
  *
- * Limits are for one source address and are starting points: a provider that asks for less gets less
- * (pacing.ts). Where a provider publishes a figure, the entry stays below it; elsewhere the figure is what
- * large senders report as never refused. Look at this file once a year.
+ * Limits are per source address. A provider that asks for less gets less (pacing.ts). Where a provider publishes a
+ * figure, the entry stays below it; elsewhere it is what large senders report as never refused. Review once a year.
  */
 
-/** What one lane may do. */
+/** Limits of one lane. */
 export interface LaneLimits {
   /** Connections at a time. */
   connections: number
-  /** Messages on one connection, then a new one. */
+  /** Messages on one connection before a new one is opened. */
   messagesPerConnection: number
-  /** Messages per second; null: as fast as the connections go. */
+  /** Messages per second; null: as many as the connections can carry. */
   messagesPerSecond: number | null
 }
 
@@ -34,28 +33,28 @@ const limits = (
   messagesPerSecond: number | null = null,
 ): LaneLimits => ({ connections, messagesPerConnection, messagesPerSecond })
 
-/** A domain behind hosts that nobody here knows: below what small servers refuse from a stranger. */
+/** For unknown hosts: below what small servers refuse from unknown senders. */
 export const DEFAULT_LIMITS: LaneLimits = limits(10, 100)
 
 const GMAIL_DOMAINS = new Set(['gmail.com', 'googlemail.com'])
 
 export const PROVIDERS: readonly Provider[] = [
   {
-    // Consumer and Workspace mail share front ends and reputation. 421 4.7.28 comes by rate, not by connections.
+    // Consumer and Workspace mail share front ends and reputation. 421 4.7.28 is about rate, not connections.
     site: 'google',
     mx: /(^|\.)(google|googlemail)\.com$|(^|\.)smtp\.goog$/,
     limits: limits(20, 100),
     displayName: (domain) => (GMAIL_DOMAINS.has(domain) ? 'Gmail' : 'Google Workspace'),
   },
   {
-    // Outlook.com, Hotmail, Live and MSN: concurrent connections per address are counted (RP-003).
+    // Outlook.com, Hotmail, Live and MSN limit concurrent connections per address (RP-003).
     site: 'outlook-consumer',
     mx: /(^|\.)olc\.protection\.outlook\.com$/,
     limits: limits(10, 100),
     displayName: (_domain, mx) => (/(^|\.)eur?\./.test(mx) ? 'Outlook EU' : 'Outlook US'),
   },
   {
-    // Every tenant has an MX name of its own, all of them behind the same throttles (451 4.7.500).
+    // Every tenant has an MX name of its own; all share the same throttles (451 4.7.500).
     site: 'outlook-365',
     mx: /(^|\.)mail\.protection\.outlook\.com$|(^|\.)mx\.microsoft$/,
     limits: limits(20, 100),
@@ -71,7 +70,7 @@ export const PROVIDERS: readonly Provider[] = [
   },
   { site: 'yahoo-japan', mx: /(^|\.)yahoo\.co\.jp$/, limits: limits(5, 20), displayName: named('Other') },
   {
-    // iCloud Mail answers 421 soon when many connections come from an address it hardly knows.
+    // iCloud Mail soon answers 421 to many connections from an address without a history.
     site: 'apple',
     mx: /(^|\.)(mail\.icloud\.com|apple\.com)$/,
     limits: limits(5, 50),
@@ -98,14 +97,14 @@ export const PROVIDERS: readonly Provider[] = [
     displayName: named('Proton'),
   },
   {
-    // zoho.eu has hosts of its own and the same rules.
+    // zoho.eu has its own hosts and the same limits.
     site: 'zoho',
     mx: /(^|\.)zoho(mail)?\.(com|eu|in|com\.au|jp|com\.cn)$/,
     limits: limits(5, 50),
     displayName: (_domain, mx) => (mx.endsWith('.eu') ? 'Other EU' : 'Other US'),
   },
   {
-    // Security services in front of many companies. Their throttles count per sending address over all of them.
+    // Security services in front of many companies. Their throttles count per source address over all customers.
     site: 'mimecast',
     mx: /(^|\.)mimecast\.(com|co\.za|org)$/,
     limits: limits(10, 50),
@@ -191,7 +190,7 @@ export const PROVIDERS: readonly Provider[] = [
     displayName: named('Canadian'),
   },
   {
-    // QQ counts messages per minute and address, and blocks for hours above it.
+    // QQ limits messages per minute and address, and blocks for hours above the limit.
     site: 'qq',
     mx: /(^|\.)qq\.com$/,
     limits: limits(3, 20, 5),
@@ -217,13 +216,13 @@ export const PROVIDERS: readonly Provider[] = [
   },
 ]
 
-/** Who runs these MX hosts; null for a host that nobody here knows. */
+/** Who runs these MX hosts; null: unknown. */
 export function providerOf(mxHost: string, providers: readonly Provider[] = PROVIDERS): Provider | null {
   return providers.find(({ mx }) => mx.test(mxHost)) ?? null
 }
 
-/** The site of hosts without a known provider: all names of the best preference, so that a domain's
- *  hosts share their limits, and so do domains that name the same hosts. */
+/** The site of hosts without a known provider: all names of the best preference, so that a domain's hosts share their
+ *  limits, and so do domains with the same hosts. */
 export function siteOfHosts(mxHosts: readonly string[]): string {
   const names = [...mxHosts].sort()
   const shown = names.slice(0, SITE_HOSTS_SHOWN).join(',')

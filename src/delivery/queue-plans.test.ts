@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { seedQueue } from '../../test/support/seed-queue.ts'
 import { eachStore } from '../../test/support/stores.ts'
+import { bareRecorder } from '../events/testing.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { CLAIM_MAX, createQueue } from './queue.ts'
 
@@ -21,6 +22,7 @@ async function plansOf(store: Store): Promise<string[]> {
       },
     },
     'owner',
+    bareRecorder,
   )
   const due = await queue.due(CLAIM_MAX, NOW_MS, 'oldest')
   const ids = due.map(({ id }) => id)

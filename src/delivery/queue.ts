@@ -1,26 +1,27 @@
 /**
- * The queue: rows are the truth. A claim takes due deliveries under a lease; every later write to a claimed
- * row names the token of its claim (fencing), so a process that lost its lease can change nothing. A lease
- * that runs out returns the row to the queue; it is never deleted.
+ * The queue is the table of deliveries. A claim takes due rows under a lease; every later write to a claimed row names
+ * the token of its claim (fencing), so a process that lost its lease can change nothing. When a lease runs out, the row
+ * returns to the queue; it is never deleted.
  *
- * Where rows are not looked for by id, the conditions on `state` are literals: the indexes hold only waiting rows, and a
- * database uses such an index only for a condition that it can read.
+ * Where rows are not selected by id, the conditions on `state` are literals: the indexes are partial, with waiting rows
+ * only, and a database uses such an index only for a condition that it can read when it plans.
  */
 import { newId } from '../base/ids.ts'
-import { type EventRecord, eventStatement } from '../events/event.ts'
+import type { EventRecord } from '../events/event.ts'
+import type { EventRecorder } from '../events/event-recorder.ts'
 import type { DeliveryRow, DeliveryState } from '../store/schema.ts'
 import type { SqlValue, Statement, Store } from '../store/store.ts'
 
 /** How long a claim holds without renewal; a lost process's deliveries wait at most this long. */
 export const LEASE_MS = 60_000
 
-/** A delivery in this process's hands. */
+/** A delivery leased to this process. */
 export type ClaimedDelivery = DeliveryRow & { lease_token: string; lease_until: number }
 
-/** A delivery that waits and is due, as far as the choice of what to claim needs it. */
+/** The columns of a due delivery that the choice of what to claim needs. */
 export type DueDelivery = Pick<DeliveryRow, 'id' | 'account_id' | 'due_at'> & DueGroup
 
-/** A sending domain, a destination and a source: what has these in common goes by one lane. */
+/** Sending domain, destination and source: deliveries that have these in common use one lane. */
 export type DueGroup = Pick<DeliveryRow, 'domain_id' | 'recipient_domain' | 'source_key'>
 
 /** How a claimed delivery ends its attempt. */
@@ -30,7 +31,7 @@ export interface Settlement {
   dueAt: number
   /** Attempts made in all. */
   attempts: number
-  /** Stable word for "why not sent"; empty when delivered. */
+  /** Stable word for why it was not sent; empty when delivered. */
   reason: string
   lastCode: number | null
   lastReply: string | null
@@ -40,8 +41,8 @@ export interface Queue {
   /** Up to `limit` due deliveries, the longest due first or last. */
   due(limit: number, now: number, order: 'oldest' | 'newest'): Promise<DueDelivery[]>
   /**
-   * Groups that have something due, behind `after` in the order of destination, sending domain and source (null: from
-   * the first); costs a leap per group that waits, whatever its length.
+   * Groups that have something due, after `after` in the order of destination, sending domain and source (null: from
+   * the first); costs one index search per group that waits, however many rows it has.
    */
   dueGroups(limit: number, now: number, after: DueGroup | null): Promise<DueGroup[]>
   /** Up to `limit` due deliveries of a group, the longest due first. */
@@ -49,8 +50,8 @@ export interface Queue {
   /** Claims those of the ids that are still waiting, at most CLAIM_MAX of them; oldest due first. */
   claim(ids: readonly string[], now: number): Promise<ClaimedDelivery[]>
   /**
-   * What makes a row that is inserted as `sending` a claimed one: with the store's `leaseTimes`, whose value `lease_until`
-   * is. `now` in Unix milliseconds.
+   * The lease of a row that is inserted as `sending`; `lease_until` is a value of the store's `leaseTimes`. `now` in Unix
+   * milliseconds.
    */
   lease(now: number): { lease_owner: string; lease_token: string; lease_until: number }
   /** Extends the leases of everything this process holds. */
@@ -87,11 +88,11 @@ const DUE = {
 } as const
 
 /**
- * The first row of the group behind (`domain`, `sender`, `source`). Three searches and not one comparison of rows: of that
- * SQLite uses the first column only, and would read the whole of a destination for each of its groups (40 ms instead of
+ * The first row of the group after (`domain`, `sender`, `source`). Three searches, not one comparison of rows: for that
+ * SQLite uses the first column of the index only, and reads the whole of a destination for each of its groups (40 ms instead of
  * 0.2 ms for three groups of 50,000).
  */
-const headBehind = (domain: string, sender: string, source: string) => {
+const headAfter = (domain: string, sender: string, source: string) => {
   const first = (where: string, order: string) =>
     `(SELECT n.id FROM deliveries n WHERE n.${WAITS} AND ${where} ORDER BY ${order} n.due_at, n.id LIMIT 1)`
   return `COALESCE(
@@ -100,11 +101,11 @@ const headBehind = (domain: string, sender: string, source: string) => {
     ${first(`n.recipient_domain > ${domain}`, 'n.recipient_domain, n.domain_id, n.source_key,')})`
 }
 
-/** A loose index scan: each step leaps behind the group before. The first row of a group is its longest due. */
+/** A loose index scan: each step searches for the group after the last one. The first row of a group is due longest. */
 const DUE_GROUPS = `WITH RECURSIVE heads (id) AS (
-    SELECT ${headBehind('?', '?', '?')}
+    SELECT ${headAfter('?', '?', '?')}
     UNION ALL
-    SELECT ${headBehind('c.recipient_domain', 'c.domain_id', 'c.source_key')}
+    SELECT ${headAfter('c.recipient_domain', 'c.domain_id', 'c.source_key')}
     FROM heads JOIN deliveries c ON c.id = heads.id)
   SELECT d.domain_id, d.recipient_domain, d.source_key FROM heads JOIN deliveries d ON d.id = heads.id
   WHERE d.due_at <= ? LIMIT ?`
@@ -114,9 +115,8 @@ const DUE_OF = `SELECT ${DUE_COLUMNS} FROM deliveries
   ORDER BY due_at, id LIMIT ?`
 
 /**
- * For rows that are looked for by id, and by nothing else: an expression fits no index. What PostgreSQL knows of the table
- * may be from a time when hardly anything waited or was being sent; with a condition on `state` it then reads all that does
- * (decision 41).
+ * For rows that are to be found by id only: an expression fits no index. PostgreSQL's statistics may be from a time when
+ * hardly anything waited or was being sent; with a condition on `state` it would then read all rows that do (decision 41).
  */
 export const STATE_OF_ID = `state || ''`
 
@@ -137,12 +137,12 @@ const SETTLE = `UPDATE deliveries
       lease_owner = NULL, lease_token = NULL, lease_until = NULL, updated_at = ?
   WHERE id = ? AND lease_token = ? AND ${STATE_OF_ID} = 'sending'`
 
-/** Ids in one statement. Their number is rounded up to one of these, so that few texts are prepared. */
+/** Ids in one statement. Their number is rounded up to one of these, so that few statements are prepared. */
 const ID_COUNTS = [1, 8, 64, 512] as const
 export const CLAIM_MAX = 512
 
-/** `owner` names this process. On SQLite nobody else can hold a lease, so an earlier run's are void at once. */
-export function createQueue(store: Store, owner: string): Queue {
+/** `owner` names this process. On SQLite no other can hold a lease, so leases of an earlier run are void at once. */
+export function createQueue(store: Store, owner: string, recorder: EventRecorder): Queue {
   const lock = store.kind === 'postgres' ? 'FOR UPDATE SKIP LOCKED' : ''
   const one = async (sql: string, values: SqlValue[]) => {
     const [result] = await store.commit([{ sql, values }])
@@ -155,11 +155,11 @@ export function createQueue(store: Store, owner: string): Queue {
   return {
     due: (limit, now, order) => read<DueDelivery>(DUE[order], [Math.round(now), limit]),
     dueGroups(limit, now, after) {
-      const [domain, sender, source] = after ? placeOf(after) : FIRST
-      const behind = [domain, sender, source, domain, sender, domain]
-      return read<DueGroup>(DUE_GROUPS, [...behind, Math.round(now), limit])
+      const [domain, sender, source] = after ? keyOf(after) : FIRST
+      const start = [domain, sender, source, domain, sender, domain]
+      return read<DueGroup>(DUE_GROUPS, [...start, Math.round(now), limit])
     },
-    dueOf: (group, limit, now) => read<DueDelivery>(DUE_OF, [...placeOf(group), Math.round(now), limit]),
+    dueOf: (group, limit, now) => read<DueDelivery>(DUE_OF, [...keyOf(group), Math.round(now), limit]),
     async claim(ids, now) {
       if (ids.length === 0) return []
       const { marks, values } = padded(ids.slice(0, CLAIM_MAX))
@@ -227,17 +227,17 @@ export function createQueue(store: Store, owner: string): Queue {
         expectRows: 1,
       }
       // First: until it is on disk, a crash would send the message a second time.
-      await store.commit([outcome, ...events.map(eventStatement), ...more], 'first')
+      await store.commit([outcome, ...recorder.statements(events), ...more], 'first')
     },
   }
 }
 
-/** Where a group stands in their order; no destination is empty, so that FIRST is before all. */
-const placeOf = ({ recipient_domain, domain_id, source_key = '' }: DueGroup) =>
+/** The sort key of a group; no destination is empty, so FIRST is before all. */
+const keyOf = ({ recipient_domain, domain_id, source_key = '' }: DueGroup) =>
   [recipient_domain, domain_id, source_key] as const
 const FIRST = ['', '', ''] as const
 
-/** The ids as values of a list of fixed length; the last one is repeated, which changes nothing. */
+/** The ids as values of a list of fixed length, padded with the last one. */
 function padded(ids: readonly string[]): { marks: string; values: string[] } {
   const count = ID_COUNTS.find((size) => size >= ids.length) ?? CLAIM_MAX
   const last = ids.at(-1) as string

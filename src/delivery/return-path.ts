@@ -1,14 +1,14 @@
 /**
- * Variable envelope return paths: `bounce+<token>@<mailfrom host>` names one delivery, so a bounce finds its
- * recipient whatever the bounce message looks like, and a forged one finds nothing. The token is the
- * delivery's id and a MAC in base 32 without letter case, since some servers fold the case of local parts.
+ * Variable envelope return paths: `bounce+<token>@<mailfrom host>` names one delivery, so a bounce is matched to its
+ * recipient whatever the bounce message looks like, and a forged one is not. The token is the delivery's id and a MAC in
+ * base 32 without letter case, since some servers fold the case of local parts.
  */
 import { timingSafeEqual } from 'node:crypto'
 import { fromBase32, toBase32 } from '../base/base32.ts'
 import { bytesToId, idToBytes } from '../base/ids.ts'
 
 const ID_BYTES = 16
-/** 64 bits: a forger has no oracle but the bounce table, and each guess costs a mail. */
+/** 64 bits: a forger's only oracle is the bounce table, and each guess costs a mail. */
 const MAC_BYTES = 8
 const TOKEN_LENGTH = 39
 

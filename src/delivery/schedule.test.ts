@@ -39,7 +39,7 @@ test('a window of the sender outlasts the last retry; the default one does not',
   assert.deepEqual(nextStep(day, 7, day, SCHEDULE, 0, true), { kind: 'give-up' })
 })
 
-test('a wait that ends just behind the window is cut to its last second', () => {
+test('a wait that ends just after the window is cut to its last second', () => {
   assert.deepEqual(nextStep(0, 1, 9.5 * MINUTE, SCHEDULE, 0), { kind: 'retry', at: 9.5 * MINUTE - 1000 })
 })
 

@@ -3,10 +3,10 @@
 /** After this long from its due time a message that never got through is too old. */
 export const LIFETIME_MS = 8 * 3_600_000
 
-/** Spreads retries so that a provider that failed many at once does not get them all back at once. The waits
- *  become shorter, never longer: seven attempts of the default schedule fill the eight hours but for 5 minutes. */
+/** Spreads retries, so that a provider that failed many at once does not get them all back at once. Waits become
+ *  shorter, never longer: seven attempts of the default schedule fill the eight hours except for 5 minutes. */
 const JITTER = 0.05
-/** A wait that would end just behind the window is cut to its last second, so that slow attempts cost no try. */
+/** A wait that would end just after the window is cut to its last second, so that slow attempts cost none. */
 const CUT_MAX = 0.1
 const BEFORE_END_MS = 1_000
 
@@ -17,9 +17,9 @@ export type NextStep =
   | { kind: 'give-up' }
 
 /**
- * What follows a deferral; times in Unix milliseconds. `attempts` counts those made (at least 1); the wait is
- * counted from now, shortened by up to 5 % (`random` in 0..1). After the last attempt of the schedule, or when
- * the window has ended, the delivery is given up at once; a window that the sender set is always kept to its end.
+ * The next step after a deferral; times in Unix milliseconds. `attempts` counts those made (at least 1); the wait starts
+ * now and is shortened by up to 5 % (`random` in 0..1). After the last attempt of the schedule, or when the window has
+ * ended, the delivery is given up at once; a window that the sender set is always kept to its end.
  */
 export function nextStep(
   now: number,

@@ -6,6 +6,7 @@ import { type Seed, seededEngine, seedQueue } from '../../test/support/seed-queu
 import { eventually } from '../../test/support/service.ts'
 import { eachStore, temporaryFolder } from '../../test/support/stores.ts'
 import { systemClock } from '../base/clock.ts'
+import { bareRecorder } from '../events/testing.ts'
 import { openSqlite } from '../store/sqlite.ts'
 import type { Outcome } from './outcome.ts'
 import { createQueue } from './queue.ts'
@@ -30,7 +31,7 @@ async function sqlite(t: test.TestContext) {
   return store
 }
 
-test('a source that is told "too many connections" is slowed down, the other one goes on as before', async (t) => {
+test('a source that gets "too many connections" is slowed down, the other one is not', async (t) => {
   const store = await sqlite(t)
   const tooMany: Outcome = {
     kind: 'deferred',
@@ -75,13 +76,13 @@ test('each source has connections of its own to a site, and no more', async (t) 
   await eventually('all', async () => transport.attempts.length === 60)
 })
 
-eachStore('mail of one source goes out behind thousands that wait for another one', async (store) => {
+eachStore('mail of one source is sent although thousands wait for another one', async (store) => {
   const hanging = Promise.withResolvers<Outcome>()
   const transport = fakeTransport(2, async ({ source_key }) =>
     source_key === SLOW ? hanging.promise : DELIVERED,
   )
   const now = systemClock.now()
-  // More than a look shows, before and after: only the leap over groups finds what lies between.
+  // More than a poll reads, before and after: only the scan of groups finds what is between.
   await seedQueue(store, seedOf(SLOW, 2_000, now - 2_000))
   await seedQueue(store, seedOf(FREE, 200, now - 1_000))
   await seedQueue(store, seedOf(SLOW, 1_000, now))
@@ -92,7 +93,7 @@ eachStore('mail of one source goes out behind thousands that wait for another on
   const held = engine.laneOfGroup(group(SLOW))
   assert.ok(
     held && held.waiting + held.running <= 20,
-    'it holds no more than was claimed while its lane was not known',
+    'it holds no more than was claimed before its lane was known',
   )
   await seedQueue(store, seedOf(FREE, 1, systemClock.now()))
   engine.inserted([group(FREE)])
@@ -101,14 +102,14 @@ eachStore('mail of one source goes out behind thousands that wait for another on
   await engine.stop(5_000)
 })
 
-test('fresh mail gets a place by its source, without a look at the database', async (t) => {
+test('fresh mail gets a slot by its source, without a poll of the database', async (t) => {
   const store = await sqlite(t)
   const hanging = Promise.withResolvers<Outcome>()
-  let looks = 0
+  let polls = 0
   const counted: typeof store = {
     ...store,
     read: (statement) => {
-      looks++
+      polls++
       return store.read(statement)
     },
   }
@@ -126,23 +127,23 @@ test('fresh mail gets a place by its source, without a look at the database', as
   await seedQueue(store, seedOf(SLOW, 50, systemClock.now() - 1))
   engine.wake()
   await eventually('a full lane', async () => engine.laneOfGroup(group(SLOW))?.running === 2)
-  await eventually('and more behind it', async () => {
-    const place = engine.reserve(group(SLOW))
-    place?.cancel()
-    return place === null
+  await eventually('and a backlog', async () => {
+    const slot = engine.reserve(group(SLOW))
+    slot?.cancel()
+    return slot === null
   })
-  const before = looks
-  const places = [engine.reserve(group(FREE)), engine.reserve(group(SLOW)), engine.reserve(group('#2'))]
+  const before = polls
+  const slots = [engine.reserve(group(FREE)), engine.reserve(group(SLOW)), engine.reserve(group('#2'))]
   assert.deepEqual(
-    places.map((place) => place !== null),
+    slots.map((slot) => slot !== null),
     [true, false, false],
     'room; full; not known yet',
   )
-  assert.equal(looks, before)
-  places[0]?.cancel()
+  assert.equal(polls, before)
+  slots[0]?.cancel()
 })
 
-eachStore('what is given another source while it waits goes by the lane of that one', async (store) => {
+eachStore('what is moved to another source while it waits uses the lane of that one', async (store) => {
   const hanging = Promise.withResolvers<Outcome>()
   const transport = fakeTransport(1, async ({ source_key }) =>
     source_key === SLOW ? hanging.promise : DELIVERED,
@@ -150,7 +151,7 @@ eachStore('what is given another source while it waits goes by the lane of that 
   const engine = seededEngine(store, systemClock, transport)
   const ids = await seedQueue(store, seedOf(SLOW, 50, systemClock.now() - 1))
   await engine.start()
-  await eventually('a lane that stands', async () => transport.attempts.length === 1)
+  await eventually('a stalled lane', async () => transport.attempts.length === 1)
   await engine.whileIdle(() =>
     store.db
       .updateTable('deliveries')
@@ -167,38 +168,41 @@ eachStore('what is given another source while it waits goes by the lane of that 
   assert.ok(rows.every(({ state }) => state === 'delivered'))
 })
 
-eachStore('groups are told apart by source, and read on where the last leap ended', async (store) => {
-  const now = systemClock.now()
-  const queue = createQueue(store, 'one')
-  for (const sourceKey of ['', '#0', '#1'])
-    for (const recipientDomain of ['a.example', 'b.example'])
-      await seedQueue(store, { ...seedOf(sourceKey, 30, now - 1), recipientDomain })
-  await seedQueue(store, { ...seedOf('#0', 1, now - 1), domainId: 'e', recipientDomain: 'a.example' })
-  await seedQueue(store, seedOf('ip:192.0.2.1', 1, now + 60_000))
-  const all = await queue.dueGroups(100, now, null)
-  assert.deepEqual(
-    all.map(({ recipient_domain, domain_id, source_key }) => [recipient_domain, domain_id, source_key]),
-    [
-      ['a.example', 'd', ''],
-      ['a.example', 'd', '#0'],
-      ['a.example', 'd', '#1'],
-      ['a.example', 'e', '#0'],
-      ['b.example', 'd', ''],
-      ['b.example', 'd', '#0'],
-      ['b.example', 'd', '#1'],
-    ],
-  )
-  const parts = []
-  for (let after = null; ; after = parts.at(-1) ?? null) {
-    const found = await queue.dueGroups(2, now, after)
-    parts.push(...found)
-    if (found.length < 2) break
-  }
-  assert.deepEqual(parts, all)
-  const rows = await queue.dueOf(all[1] as (typeof all)[0], 100, now)
-  assert.equal(rows.length, 30)
-  assert.ok(rows.every(({ source_key, domain_id }) => source_key === '#0' && domain_id === 'd'))
-})
+eachStore(
+  'groups are distinguished by source, and a scan continues where the last one ended',
+  async (store) => {
+    const now = systemClock.now()
+    const queue = createQueue(store, 'one', bareRecorder)
+    for (const sourceKey of ['', '#0', '#1'])
+      for (const recipientDomain of ['a.example', 'b.example'])
+        await seedQueue(store, { ...seedOf(sourceKey, 30, now - 1), recipientDomain })
+    await seedQueue(store, { ...seedOf('#0', 1, now - 1), domainId: 'e', recipientDomain: 'a.example' })
+    await seedQueue(store, seedOf('ip:192.0.2.1', 1, now + 60_000))
+    const all = await queue.dueGroups(100, now, null)
+    assert.deepEqual(
+      all.map(({ recipient_domain, domain_id, source_key }) => [recipient_domain, domain_id, source_key]),
+      [
+        ['a.example', 'd', ''],
+        ['a.example', 'd', '#0'],
+        ['a.example', 'd', '#1'],
+        ['a.example', 'e', '#0'],
+        ['b.example', 'd', ''],
+        ['b.example', 'd', '#0'],
+        ['b.example', 'd', '#1'],
+      ],
+    )
+    const parts = []
+    for (let after = null; ; after = parts.at(-1) ?? null) {
+      const found = await queue.dueGroups(2, now, after)
+      parts.push(...found)
+      if (found.length < 2) break
+    }
+    assert.deepEqual(parts, all)
+    const rows = await queue.dueOf(all[1] as (typeof all)[0], 100, now)
+    assert.equal(rows.length, 30)
+    assert.ok(rows.every(({ source_key, domain_id }) => source_key === '#0' && domain_id === 'd'))
+  },
+)
 
 test('many sources times many destinations that never answer leave room for the others', async (t) => {
   const store = await sqlite(t)
@@ -224,7 +228,7 @@ test('many sources times many destinations that never answer leave room for the 
     const healthy = transport.attempts.filter((attempt) => attempt.recipient_domain === 'healthy.example')
     return healthy.length === 100
   })
-  // Until all lanes have been looked at.
+  // Until all lanes have been polled for.
   await eventually('something from each', async () => engine.lanes().length === 16 * 16 + 16 + 1)
   const held = engine.lanes().reduce((sum, { waiting, running }) => sum + waiting + running, 0)
   assert.ok(held < 4_000, `${held} held`)

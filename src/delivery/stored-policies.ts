@@ -1,4 +1,4 @@
-/** MTA-STS policies over our own resolver, HTTPS and table. */
+/** MTA-STS policies by our own resolver and HTTPS client, kept in a table. */
 
 import type { Clock } from '../base/clock.ts'
 import { anyCidrContains, type Cidr, isPublicAddress } from '../base/ip.ts'
@@ -30,8 +30,8 @@ export function createStoredPolicies(parts: {
     clock,
     async txt(name) {
       const answer = await resolver.query(name, 'TXT')
-      const said = answer.kind === 'records' || answer.kind === 'nodata' || answer.kind === 'nxdomain'
-      return said ? answer.records : null
+      const isAnswer = answer.kind === 'records' || answer.kind === 'nodata' || answer.kind === 'nxdomain'
+      return isAnswer ? answer.records : null
     },
     fetch: (domain) => fetchPolicy(domain, { ...parts.fetch, addressesOf }),
     async known(domain) {

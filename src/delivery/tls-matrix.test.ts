@@ -105,7 +105,7 @@ async function rig(t: TestContext, sink: Sink, policy: StsPolicy | null): Promis
     results,
     async deliver(tls) {
       const delivery = { recipient: `user@${DOMAIN}`, recipient_domain: DOMAIN } as ClaimedDelivery
-      const ready: Extract<Prepared, { kind: 'send' }> = {
+      const prepared: Extract<Prepared, { kind: 'send' }> = {
         kind: 'send',
         about: {} as Extract<Prepared, { kind: 'send' }>['about'],
         returnPath: 'sender@example.org',
@@ -116,7 +116,7 @@ async function rig(t: TestContext, sink: Sink, policy: StsPolicy | null): Promis
         primaryDkim: null,
       }
       const lane = await transport.laneOf(delivery)
-      const result = await transport.deliver(lane, delivery, ready, async () => {})
+      const result = await transport.deliver(lane, delivery, prepared, async () => {})
       if ('localFault' in result) throw new Error(result.localFault)
       const { outcome } = result
       const [message] = sink.messages

@@ -1,11 +1,11 @@
 /**
- * What TLS one connection needs: the sender's wish (messages.md rule 36) and the receiver's policy together.
+ * The TLS rules of one connection, from the sender's policy (messages.md rule 36) and the receiver's.
  *
- * 1. DANE: validated TLSA records of the MX host decide (RFC 7672 §2.2); a look-up that fails where records
- *    may exist leaves the host out, since an attacker could have caused it.
- * 2. Else MTA-STS: in `enforce`, hosts that the policy does not name are left out, and the certificate must
- *    verify; in `testing` the same is only reported (RFC 8461 §5).
- * 3. A policy asks for more than the sender, never for less: it cannot be switched off by skip-verification.
+ * 1. DANE: validated TLSA records of the MX host decide (RFC 7672 §2.2); if their look-up fails where records may
+ *    exist, the host is skipped, since an attacker could have caused that.
+ * 2. Else MTA-STS: in `enforce`, hosts that the policy does not name are skipped, and the certificate must verify; in
+ *    `testing` the same is only reported (RFC 8461 §5).
+ * 3. A receiver's policy can demand more than the sender's, never less: skip-verification does not switch it off.
  */
 import type { Clock } from '../base/clock.ts'
 import type { MailHost } from '../dns/mx.ts'
@@ -21,9 +21,9 @@ export interface HostTls {
   verify: boolean
   /** In place of the PKIX rules. */
   judge: ((evidence: TlsEvidence) => string | null) | null
-  /** What asked for it; `testing` asks for nothing and is reported. */
+  /** Where the rules come from; `sts-testing` adds none and is reported. */
   policy: 'none' | 'tlsa' | 'sts' | 'sts-testing'
-  /** Connections under different rules are not shared. */
+  /** Connections are shared only under rules with equal keys. */
   key: string
 }
 
@@ -33,7 +33,7 @@ export type HostTlsResult =
       refused: string
       policy: 'tlsa' | 'sts'
       result: string
-      /** DNS was not asked, since nothing could leave this machine: why. */
+      /** Why DNS could not be queried: a fault of this machine. */
       localFault?: string
     }
 
@@ -44,7 +44,7 @@ export interface TlsPolicyParts {
   clock: Clock
 }
 
-/** The sender's wish alone. */
+/** The sender's policy alone. */
 export function senderTls({ required, verify }: TlsPolicy): HostTls {
   return { required, verify, judge: null, policy: 'none', key: `${required} ${verify}` }
 }
@@ -54,14 +54,14 @@ export async function hostTls(
   parts: TlsPolicyParts,
   domain: string,
   host: MailHost,
-  wish: TlsPolicy,
+  senderPolicy: TlsPolicy,
 ): Promise<HostTlsResult> {
-  const dane = host.authenticated ? await daneOf(parts, host, wish) : null
+  const dane = host.authenticated ? await daneOf(parts, host, senderPolicy) : null
   if (dane) return dane
   const found = await parts.policies?.of(domain)
-  if (!found) return senderTls(wish)
+  if (!found) return senderTls(senderPolicy)
   const named = namesHost(found.policy, host.exchange)
-  if (found.policy.mode === 'testing') return { ...senderTls(wish), policy: 'sts-testing' }
+  if (found.policy.mode === 'testing') return { ...senderTls(senderPolicy), policy: 'sts-testing' }
   if (!named) {
     return {
       refused: `the MTA-STS policy of ${domain} does not name ${host.exchange}`,
@@ -76,7 +76,7 @@ export async function hostTls(
 async function daneOf(
   { resolver, port, clock }: TlsPolicyParts,
   host: MailHost,
-  wish: TlsPolicy,
+  senderPolicy: TlsPolicy,
 ): Promise<HostTlsResult | null> {
   const names = [...new Set([host.canonicalName, host.exchange])]
   for (const name of names) {
@@ -93,7 +93,13 @@ async function daneOf(
     if (!answer.authenticated) continue
     const usable = usableRecords(answer.records)
     if (usable.length === 0)
-      return { required: true, verify: wish.required && wish.verify, judge: null, policy: 'tlsa', key: 'tls' }
+      return {
+        required: true,
+        verify: senderPolicy.required && senderPolicy.verify,
+        judge: null,
+        policy: 'tlsa',
+        key: 'tls',
+      }
     return {
       required: true,
       verify: true,

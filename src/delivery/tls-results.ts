@@ -1,6 +1,6 @@
 /**
- * Counts of TLS sessions per policy and result, for TLS reports (RFC 8460 §4.4): kept in memory, written
- * every minute and at the end. A crash loses the last minute's counts, which reports may lack.
+ * Counts of TLS sessions per policy and result, for TLS reports (RFC 8460 §4.4): kept in memory, written every minute and
+ * at the end. A crash loses the counts of the last minute.
  */
 import type { Clock, Timer } from '../base/clock.ts'
 import type { Store } from '../store/store.ts'
@@ -19,7 +19,7 @@ export interface TlsResults {
 }
 
 const WRITE_EVERY_MS = 60_000
-/** Different combinations between two writes; more are not counted. */
+/** Combinations counted between two writes; further ones are not counted. */
 const KEYS_MAX = 10_000
 
 const ADD = `INSERT INTO tls_results (day, policy_domain, policy_type, mx_host, result_type, sessions)

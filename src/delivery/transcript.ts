@@ -1,13 +1,13 @@
 /**
- * The SMTP dialogue of attempts, kept for people who ask what the server said. Small and bounded: secrets
- * are left out by the client, content is one line that names its size.
+ * The SMTP dialogue of attempts, kept for diagnosis. Small and bounded: the client leaves out secrets, and content is
+ * one line with its size.
  */
 import type { TranscriptEntry } from '../smtp/channel.ts'
 import { insert, type Statement } from '../store/store.ts'
 import type { AttemptResult } from './contract.ts'
 import type { ClaimedDelivery } from './queue.ts'
 
-/** Which attempts keep their dialogue: all, those that were not answered with 250, or none. */
+/** Which attempts keep their dialogue: all, those without a 250, or none. */
 export type KeepTranscripts = 'failures' | 'all' | 'off'
 
 export interface Transcript {
@@ -20,7 +20,7 @@ export interface Transcript {
 const LINES_MAX = 150
 const LINE_CHARS_MAX = 500
 
-/** Takes the lines of one connection; `restart` begins the dialogue of the next message on it. */
+/** Records the lines of one connection; `restart` begins the dialogue of the next message on it. */
 export class TranscriptRecorder {
   private lines: TranscriptEntry[] = []
   private startMs = 0
@@ -31,7 +31,7 @@ export class TranscriptRecorder {
     this.lines.push({ ...entry, line, ms: entry.ms - this.startMs })
   }
 
-  /** @param ms age of the connection; times are counted from here on. */
+  /** @param ms age of the connection, from which times are counted. */
   restart(ms: number): void {
     this.lines = []
     this.startMs = ms
@@ -42,7 +42,7 @@ export class TranscriptRecorder {
   }
 }
 
-/** The row for the outcome's transaction, or null where nothing is kept. */
+/** The row for the outcome's transaction, or null if nothing is kept. */
 export function transcriptStatement(
   keep: KeepTranscripts,
   delivery: ClaimedDelivery,

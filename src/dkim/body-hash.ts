@@ -1,12 +1,12 @@
 /**
- * The relaxed body canonicalisation and its SHA-256 (RFC 6376 §3.4.4), byte by byte as the body comes:
+ * The relaxed body canonicalisation and its SHA-256 (RFC 6376 §3.4.4), byte by byte as the body arrives:
  *
- * 1. runs of space and tab become one space, and vanish before a line end;
- * 2. empty lines at the end of the body vanish;
- * 3. a last line without line end gets one; a body with nothing in it hashes as nothing.
+ * 1. runs of space and tab become one space, and are removed before a line end;
+ * 2. empty lines at the end of the body are removed;
+ * 3. a last line without line end gets one; an empty body hashes as no bytes.
  *
- * The SMTP client sends a bare CR or a bare LF as CRLF and leaves NUL out (RFC 5321 §2.3.8, RFC 2045 §2.7),
- * and what it sends is what the receiver hashes: so the same is done here, before the steps above.
+ * The SMTP client sends a bare CR or a bare LF as CRLF and leaves NUL out (RFC 5321 §2.3.8, RFC 2045 §2.7).
+ * The receiver hashes what was sent, so the same is done here before the steps above.
  */
 import { createHash } from 'node:crypto'
 import { type Chunk, scanChunks } from '../base/mime-message.ts'
@@ -20,17 +20,17 @@ const SPACE = 32
 /** Bytes canonicalised at a time: bounds the scratch buffer, large enough that hashing dominates. */
 const BLOCK_BYTES = 16 * 1024
 
-/** Held-back empty lines are put out in blocks of this many, however many millions there were. */
+/** Held-back empty lines are written in blocks of this many, even for millions of them. */
 const EMPTY_LINES_BLOCK = Buffer.from('\r\n'.repeat(512))
 
 /**
- * Where a block is put together before it is hashed; shared, as that happens without a pause. Nothing grows to more
- * than 5/3 of its size (two bare LFs and a letter), plus what the block before had held back.
+ * Scratch buffer for a block before it is hashed; shared, as it is used synchronously. A block grows to at most 5/3 of its
+ * size (two bare LFs and a letter), plus what the previous block held back.
  */
 const SCRATCH = Buffer.allocUnsafe(2 * BLOCK_BYTES)
 const SCRATCH_VIEW = new DataView(SCRATCH.buffer, SCRATCH.byteOffset, SCRATCH.byteLength)
 
-/** Of four bytes, the first in the lowest place: 0x20 in each, the highest bit of each, the bits below those. */
+/** Masks for four bytes in a word: 0x20 in each, the highest bit of each, the lower bits of each. */
 const SPACES = 0x20202020
 const HIGHEST = 0x80808080 | 0
 const BELOW = 0x7f7f7f7f
@@ -43,14 +43,14 @@ function spacesIn(four: number): number {
   return ~(((difference & BELOW) + BELOW) | difference | BELOW)
 }
 
-/** Hash of a body that comes in pieces; where the pieces are cut makes no difference. */
+/** Hash of a body that arrives in pieces of any size. */
 export class RelaxedBodyHash {
   readonly #hash = createHash('sha256')
   /** A run of white space is open: one space, unless the line ends. */
   #space = false
   /** The last byte was CR and its line end has been counted: an LF now belongs to it. */
   #afterCr = false
-  /** Line ends seen since the last visible byte; put out only when another one follows. */
+  /** Line ends seen since the last visible byte; written only when another one follows. */
   #lineEnds = 0
   #empty = true
 
@@ -62,12 +62,12 @@ export class RelaxedBodyHash {
 
   /** The hash in base64. Call once, after the last piece. */
   digest(): string {
-    // White space alone on the last line leaves an empty line, which vanishes with the others.
+    // White space alone on the last line leaves an empty line, which is removed with the others.
     if (!this.#empty) this.#hash.update('\r\n')
     return this.#hash.digest('base64')
   }
 
-  // With SHA-256 (8 us) 10 KB of text take 20 us; looked at byte by byte they took 40.
+  // With SHA-256 (8 us) 10 KB of text take 20 us; byte by byte they took 40.
   #updateBlock(bytes: Uint8Array): void {
     const block = SCRATCH
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -93,7 +93,7 @@ export class RelaxedBodyHash {
         space = false
         afterCr = false
         block[used++] = byte
-        // What follows and is canonical as it stands, without looking at the state again.
+        // Following bytes that are canonical already, without checking the state again.
         let spaceBefore = 0
         while (index + 4 < length) {
           const four = view.getInt32(index + 1, true)
@@ -126,7 +126,7 @@ export class RelaxedBodyHash {
     this.#lineEnds = lineEnds
   }
 
-  /** Many empty lines in the middle of a body go past the block, which they could overflow. */
+  /** Many empty lines in the middle of a body bypass the block, which they could overflow. */
   #hashLineEnds(before: Uint8Array, lineEnds: number): void {
     this.#hash.update(before)
     for (let left = lineEnds; left > 0; ) {
@@ -137,7 +137,7 @@ export class RelaxedBodyHash {
   }
 }
 
-/** Value of the `bh=` tag, base64. Lazy chunks are opened one after the other and never held whole. */
+/** Value of the `bh=` tag, base64. Lazy chunks are opened one after the other and never held as a whole. */
 export async function relaxedBodyHash(body: readonly Chunk[]): Promise<string> {
   const hash = new RelaxedBodyHash()
   if (body.every((chunk) => chunk instanceof Uint8Array)) {

@@ -4,7 +4,7 @@ import { before, test } from 'node:test'
 import fc from 'fast-check'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { type MimeMessage, messageBytes } from '../base/mime-message.ts'
-import { type DkimKey, generateDkimKey, publicRecord, readDkimKey } from './keys.ts'
+import { type DkimKey, generateDkimKey, publicRecord, readDkimKey } from './key-material.ts'
 import * as rfc8463 from './rfc8463.vectors.ts'
 import { canonicalHeader, type SigningKey, signMessage } from './sign.ts'
 

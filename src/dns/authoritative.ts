@@ -1,26 +1,26 @@
 /**
- * The servers that are authoritative for a name, so that a check can ask them past every cache in between:
- * the answer to "dig says right, the service says wrong" is nearly always an old cached answer.
+ * Finds the authoritative servers of a name, so that a check can query them directly: when dig shows the right
+ * record and the service a wrong one, the cause is nearly always an old cached answer.
  */
 import { anyCidrContains, type Cidr, isPublicAddress } from '../base/ip.ts'
 import { normalizeName } from './names.ts'
+import type { ServerAddress } from './query-transport.ts'
 import type { Resolver } from './resolver.ts'
-import type { ServerAddress } from './transport.ts'
 
 const DNS_PORT = 53
-const SERVERS_MAX = 4 // two answer nearly always, four cover a broken one of each
-const LABELS_MAX = 10 // steps up from the name; hostile names have 127 labels
+const SERVERS_MAX = 4 // two nearly always suffice, four allow for broken ones
+const LABELS_MAX = 10 // levels above the name; hostile names have 127 labels
 
 export interface Authority {
   /** The zone that holds the name. */
   zone: string
-  /** Addresses of its servers; usable as `servers` of a resolver of their own. Never empty. */
+  /** Addresses of its servers; usable as `servers` of a separate resolver. Never empty. */
   servers: ServerAddress[]
 }
 
 /**
- * Finds the zone that holds `name` by asking for NS records upwards, and the addresses of its servers.
- * Addresses that are not public are left out unless `allow` has them. Null when none is found.
+ * Finds the zone that holds `name` by querying NS records upwards, and the addresses of its servers. Omits
+ * addresses that are not public unless `allow` has them. Null when none is found.
  */
 export async function findAuthority(
   resolver: Resolver,
@@ -31,7 +31,7 @@ export async function findAuthority(
   for (let from = 0; from < labels.length; from++) {
     const zone = labels.slice(from).join('.')
     const answer = await resolver.query(zone, 'NS')
-    // Behind a CNAME stand the servers of another zone, which know nothing of this one.
+    // After a CNAME the servers are those of another zone, which know nothing of this one.
     if (answer.kind !== 'records' || answer.chain.length > 0) continue
     const servers = await addressesOf(resolver, answer.records.slice(0, SERVERS_MAX), allow)
     return servers.length > 0 ? { zone, servers } : null
@@ -39,7 +39,7 @@ export async function findAuthority(
   return null
 }
 
-/** The first usable address of each host, IPv4 before IPv6: hosts without IPv6 are the more common ones. */
+/** The first usable address of each host, IPv4 before IPv6: hosts without IPv6 are more common. */
 async function addressesOf(
   resolver: Resolver,
   hosts: readonly string[],

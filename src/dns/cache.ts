@@ -6,13 +6,13 @@ interface Entry<T> {
 }
 
 export interface TtlCache<T> {
-  /** The value and the seconds it still has, or undefined when it is unknown or over its time. */
+  /** The value and its remaining seconds, or undefined when it is unknown or expired. */
   get(key: string): { value: T; ttlSeconds: number } | undefined
-  /** Keeps `value`; with `ttlSeconds` 0 it only forgets what was there. */
+  /** Caches `value`; with `ttlSeconds` 0 it only removes the present one. */
   set(key: string, value: T, ttlSeconds: number): void
 }
 
-/** Keeps values for their time, by the monotonic clock; past `entriesMax` the least recently used one goes. */
+/** Caches values for their TTL, by the monotonic clock; over `entriesMax` the least recently used one is evicted. */
 export function createTtlCache<T>(entriesMax: number, clock: Clock): TtlCache<T> {
   const entries = new Map<string, Entry<T>>() // a Map keeps insertion order: the first is the oldest
   return {
@@ -20,10 +20,10 @@ export function createTtlCache<T>(entriesMax: number, clock: Clock): TtlCache<T>
       const entry = entries.get(key)
       if (entry === undefined) return undefined
       entries.delete(key)
-      const leftMs = entry.expiresAtMs - clock.monotonic()
-      if (leftMs <= 0) return undefined
+      const remainingMs = entry.expiresAtMs - clock.monotonic()
+      if (remainingMs <= 0) return undefined
       entries.set(key, entry)
-      return { value: entry.value, ttlSeconds: Math.ceil(leftMs / 1000) }
+      return { value: entry.value, ttlSeconds: Math.ceil(remainingMs / 1000) }
     },
     set(key, value, ttlSeconds) {
       entries.delete(key)

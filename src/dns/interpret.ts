@@ -1,6 +1,6 @@
 /**
- * What a reply means for the name that was asked: records, a CNAME to follow, a firm "no", or a failure.
- * Pure; the resolver does the asking.
+ * Interprets a reply for the queried name: records, a CNAME to follow, a definite "no", or a failure. Pure; the
+ * resolver sends the queries.
  */
 import { isWithin } from './names.ts'
 import type { DnsRecord, DnsType, RecordData, Reply } from './packet.ts'
@@ -8,12 +8,12 @@ import type { DnsRecord, DnsType, RecordData, Reply } from './packet.ts'
 /** Real chains have one to four links; resolvers commonly stop between 8 and 16. */
 export const CNAME_CHAIN_MAX = 8
 
-/** `chain` holds every CNAME target passed, in order; the last one owns the answer. */
+/** `chain` holds every CNAME target followed, in order; the last one owns the answer. */
 export type Step<T extends DnsType> =
   | { kind: 'records'; records: RecordData[T][]; chain: string[]; ttlSeconds: number }
-  /** The reply ends at a CNAME whose target has to be asked for. */
+  /** The reply ends at a CNAME whose target must be queried. */
   | { kind: 'alias'; target: string; chain: string[]; ttlSeconds: number }
-  /** `ttlSeconds` 0: the server gave no time, so the answer must not be kept. RFC 2308 §5. */
+  /** `ttlSeconds` 0: the server gave no TTL, so the answer must not be cached. RFC 2308 §5. */
   | { kind: 'nodata' | 'nxdomain'; chain: string[]; ttlSeconds: number }
   | { kind: 'servfail' | 'refused'; chain: string[]; problem: string }
 
@@ -29,8 +29,8 @@ const RCODE_NAMES: Record<number, string> = {
 }
 
 /**
- * Reads `reply` for `type` at `name`. `chain` holds the CNAME targets passed in earlier replies; the reply
- * was asked for the last of them. Only records whose owner lies on the chain count.
+ * Reads `reply` for `type` at `name`. `earlier` holds the CNAME targets followed in earlier replies; the last of
+ * them was queried. Only records whose owner is on the chain count.
  */
 export function interpretReply<T extends DnsType>(
   reply: Reply,
@@ -71,7 +71,7 @@ function findAlias(answers: readonly DnsRecord[], owner: string) {
   return undefined
 }
 
-/** NXDOMAIN speaks of the last name of a chain (RFC 2308 §2.1); an SOA proves that there is no record. */
+/** NXDOMAIN refers to the last name of a chain (RFC 2308 §2.1); an SOA proves that there is no record. */
 function withoutRecords(
   reply: Reply,
   current: string,
@@ -89,7 +89,7 @@ function withoutRecords(
   return { kind: 'nodata', chain, ttlSeconds: Math.min(ttlSeconds, negative ?? 0) }
 }
 
-/** How long "no" holds: the smaller of the SOA's own TTL and its minimum field. RFC 2308 §5. */
+/** TTL of a negative answer: the smaller of the SOA's own TTL and its minimum field. RFC 2308 §5. */
 function negativeTtl(reply: Reply, name: string): number | null {
   for (const record of reply.authorities)
     if (record.type === 'SOA' && isWithin(name, record.name))

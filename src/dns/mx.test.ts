@@ -25,7 +25,7 @@ function seededRandom(seed = 1): () => number {
 const SILENT = ['silent.example', 'wrong-id.example', 'wrong-question.example']
 
 function find(domain: string, allow: string[] = []): Promise<MxResult> {
-  // Long where an answer comes, so that a busy machine changes nothing; short where none ever does.
+  // Long where an answer arrives, so that a busy machine does not matter; short where none ever does.
   const timeoutMs = SILENT.includes(domain) ? 300 : 10_000
   const resolver = createResolver({ servers: [dns], clock: systemClock, timeoutMs, attempts: 1 })
   return findMailHosts(resolver, domain, {
@@ -34,7 +34,7 @@ function find(domain: string, allow: string[] = []): Promise<MxResult> {
   })
 }
 
-/** The hosts in short, or the kind of what came instead. */
+/** The hosts in short, or the kind of the other result. */
 async function hostsOf(domain: string, allow?: string[]) {
   const result = await find(domain, allow)
   return result.kind === 'hosts' ? result.hosts.map((host) => host.exchange) : result.kind

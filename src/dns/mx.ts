@@ -1,14 +1,14 @@
 /**
- * Where mail for a domain goes.
+ * Finds the hosts that receive mail for a domain.
  *
- *  1. MX records, CNAMEs at the domain followed (RFC 5321 §5.1).
- *  2. A single MX "." says that the domain takes no mail (RFC 7505): final, no retry.
+ *  1. MX records, following CNAMEs at the domain (RFC 5321 §5.1).
+ *  2. A single MX "." means that the domain accepts no mail (RFC 7505): final, no retry.
  *  3. No MX record: the domain itself, if it has an address (RFC 5321 §5.1, "implicit MX").
- *  4. Hosts by preference, equals shuffled; at most MAIL_HOSTS_MAX of them are looked up.
+ *  4. Hosts by preference, equal ones shuffled; at most MAIL_HOSTS_MAX of them are lookups up.
  *  5. Addresses of both families; those that are not public are dropped unless they are allowed.
  *
- * A look-up that fails makes the whole answer temporary only when nothing usable is left without it. An MX
- * that names a CNAME is against RFC 2181 §10.3 but common, and is followed.
+ * A failed lookup makes the whole result temporary only if no host is usable without it. An MX that names a CNAME
+ * is against RFC 2181 §10.3 but common, and is followed.
  */
 import { isIP } from 'node:net'
 import { anyCidrContains, type Cidr, isPublicAddress } from '../base/ip.ts'
@@ -16,9 +16,9 @@ import { normalizeName } from './names.ts'
 import type { MxData } from './packet.ts'
 import type { DnsAnswer, Resolver } from './resolver.ts'
 
-/** Big providers publish up to seven; a hundred MX records must not make us ask two hundred questions. */
+/** Big providers publish up to seven; a hundred MX records must not cause two hundred queries. */
 export const MAIL_HOSTS_MAX = 16
-/** Enough to get past dead ones; Postfix tries five in all. Of each family. */
+/** Per family. Enough to get past dead ones; Postfix tries five in all. */
 export const ADDRESSES_PER_HOST_MAX = 4
 
 export interface MailAddress {
@@ -27,28 +27,28 @@ export interface MailAddress {
 }
 
 export interface MailHost {
-  /** The name in the MX record (or the domain itself): what the certificate must match. RFC 8461 §4.1. */
+  /** The name in the MX record (or the domain itself), which the certificate must match. RFC 8461 §4.1. */
   exchange: string
-  /** The name behind the exchange's CNAMEs; the exchange when it has none. TLSA base domain, RFC 7672 §2.2.3. */
+  /** The target of the exchange's CNAMEs; the exchange itself without any. TLSA base domain, RFC 7672 §2.2.3. */
   canonicalName: string
   preference: number
   /** IPv6 first, then IPv4, each in random order; never empty. */
   addresses: MailAddress[]
-  /** The MX answer and those for the addresses were all validated: TLSA may be looked up. RFC 7672 §2.2. */
+  /** The MX answer and the address answers were all validated, so TLSA may be lookups up. RFC 7672 §2.2. */
   authenticated: boolean
 }
 
 export type MxResult =
-  /** In the order in which they are to be tried; never empty. `implicit`: the domain has no MX records. */
+  /** In the order of trying; never empty. `implicit`: the domain has no MX records. */
   | { kind: 'hosts'; hosts: MailHost[]; authenticated: boolean; implicit: boolean }
   | { kind: 'null-mx' }
   /** The domain does not exist. */
   | { kind: 'no-domain'; reason: string }
-  /** The domain exists, and nothing in it takes mail. */
+  /** The domain exists, but no host in it receives mail. */
   | { kind: 'no-mail-host'; reason: string }
-  /** All that takes mail there has addresses that must not be reached. */
+  /** All its mail hosts have only forbidden addresses. */
   | { kind: 'forbidden'; reason: string; addresses: string[] }
-  /** DNS did not say; ask again later. `localFault`: it was not asked, since nothing could leave this machine. */
+  /** DNS gave no answer; retry later. `localFault`: no query was sent, because nothing could leave this machine. */
   | { kind: 'temporary'; reason: string; localFault?: string }
 
 export interface MailHostOptions {
@@ -59,7 +59,7 @@ export interface MailHostOptions {
   signal?: AbortSignal
 }
 
-/** Finds the hosts that take mail for `domain`. Rejects only when `signal` is aborted. */
+/** Finds the hosts that receive mail for `domain`. Rejects only when `signal` is aborted. */
 export async function findMailHosts(
   resolver: Resolver,
   domain: string,
@@ -75,9 +75,9 @@ export async function findMailHosts(
   const exchanges = implicit
     ? [{ preference: 0, exchange: answer.asked.name }]
     : orderExchanges(answer.records, options.random)
-  const looked = await Promise.all(exchanges.map((mx) => lookUpHost(resolver, mx, options, query)))
-  const hosts = looked.map(({ host }) => host).filter((host) => host !== null)
-  if (hosts.length === 0) return whyNone(domain, implicit, exchanges, looked)
+  const lookups = await Promise.all(exchanges.map((mx) => lookUpHost(resolver, mx, options, query)))
+  const hosts = lookups.map(({ host }) => host).filter((host) => host !== null)
+  if (hosts.length === 0) return withoutHosts(domain, implicit, exchanges, lookups)
   for (const host of hosts) host.authenticated &&= answer.authenticated
   return { kind: 'hosts', hosts, authenticated: answer.authenticated, implicit }
 }
@@ -86,11 +86,11 @@ function isNullMx(records: readonly MxData[]): boolean {
   return records.length === 1 && records[0]?.exchange === ''
 }
 
-/** Usable exchanges, each once with its best preference, the most preferred first, equals in random order. */
+/** Usable exchanges, each once with its best preference, ordered by preference, equal ones in random order. */
 function orderExchanges(records: readonly MxData[], random: () => number): MxData[] {
   const best = new Map<string, number>()
   for (const { exchange, preference } of records) {
-    // "." next to others means nothing (RFC 7505 §3), and an exchange is a name, never an address.
+    // "." next to others has no meaning (RFC 7505 §3), and an exchange is a name, never an address.
     if (exchange === '' || isIP(exchange) !== 0) continue
     best.set(exchange, Math.min(preference, best.get(exchange) ?? preference))
   }
@@ -114,9 +114,9 @@ function shuffle<T>(items: readonly T[], random: () => number): T[] {
 
 interface HostLookup {
   host: MailHost | null
-  /** Addresses that must not be reached. */
+  /** Addresses that must not be connected to. */
   forbidden: string[]
-  /** Why an address is not known, when DNS did not say; '' when it did. */
+  /** Why an address is unknown, if DNS gave no answer; otherwise ''. */
   failure: string
   localFault: string | undefined
 }
@@ -142,31 +142,34 @@ async function lookUpHost(
     for (const address of shuffle(usable, options.random).slice(0, ADDRESSES_PER_HOST_MAX))
       addresses.push({ address, family })
   }
-  const said = answers.filter((answer) => isFirm(answer))
-  const unsaid = answers.find((answer) => !isFirm(answer))
-  const failure = unsaid === undefined ? '' : describeFailure(unsaid)
-  const localFault = unsaid?.localFault
+  const answered = answers.filter((answer) => isDefinite(answer))
+  const unanswered = answers.find((answer) => !isDefinite(answer))
+  const failure = unanswered === undefined ? '' : describeFailure(unanswered)
+  const localFault = unanswered?.localFault
   if (addresses.length === 0) return { host: null, forbidden, failure, localFault }
-  const canonicalName = said.find((answer) => answer.kind === 'records')?.chain.at(-1) ?? mx.exchange
-  const authenticated = said.every((answer) => answer.authenticated)
+  const canonicalName = answered.find((answer) => answer.kind === 'records')?.chain.at(-1) ?? mx.exchange
+  const authenticated = answered.every((answer) => answer.authenticated)
   return { host: { ...mx, canonicalName, addresses, authenticated }, forbidden, failure, localFault }
 }
 
-function isFirm(answer: DnsAnswer): boolean {
+function isDefinite(answer: DnsAnswer): boolean {
   return answer.kind === 'records' || answer.kind === 'nodata' || answer.kind === 'nxdomain'
 }
 
-/** Nothing usable: a failed look-up may yet bring something; else what was found decides. */
-function whyNone(
+/** No usable host: temporary if a lookup failed, else decided by what was found. */
+function withoutHosts(
   domain: string,
   implicit: boolean,
   exchanges: readonly MxData[],
-  looked: readonly HostLookup[],
+  lookups: readonly HostLookup[],
 ): MxResult {
-  const unsaid = looked.find((lookup) => lookup.failure !== '')
-  if (unsaid !== undefined)
-    return temporary(unsaid.failure, looked.find((lookup) => lookup.localFault !== undefined)?.localFault)
-  const addresses = looked.flatMap((lookup) => lookup.forbidden)
+  const unanswered = lookups.find((lookup) => lookup.failure !== '')
+  if (unanswered !== undefined)
+    return temporary(
+      unanswered.failure,
+      lookups.find((lookup) => lookup.localFault !== undefined)?.localFault,
+    )
+  const addresses = lookups.flatMap((lookup) => lookup.forbidden)
   if (addresses.length > 0) {
     const shown = addresses.slice(0, ADDRESSES_PER_HOST_MAX).join(', ')
     const reason = `the mail hosts of ${domain} have only addresses that are not public: ${shown}`

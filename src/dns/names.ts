@@ -5,13 +5,13 @@ const LABEL_BYTES_MAX = 63 // RFC 1035 §2.3.4
 const NAME_BYTES_MAX = 253 // 255 on the wire, less the first length byte and the root, RFC 1035 §2.3.4
 
 /**
- * The form in which names are asked, compared and cached: lower case, IDNA as A-labels, no final dot.
- * Null when the text cannot be a name: empty or long labels, blanks, control characters, a backslash.
+ * The form in which names are queried, compared and cached: lower case, IDNA as A-labels, no final dot. Null when
+ * the text cannot be a name: empty or long labels, blanks, control characters, a backslash.
  */
 export function normalizeName(name: string): string | null {
   let text = name.endsWith('.') ? name.slice(0, -1) : name
-  // IDNA only where it is needed: the URL host rules behind it would turn "0x7f.1" into "127.0.0.1" and
-  // decode "%41", so ASCII goes around them and their delimiters are refused.
+  // IDNA only for non-ASCII names: `domainToASCII` applies the URL host rules, which would turn "0x7f.1" into
+  // "127.0.0.1" and decode "%41". ASCII names skip it, and URL delimiters are refused.
   if (/[^\x00-\x7f]/.test(text)) text = /[%/?#@:[\]\\\s]/.test(text) ? '' : domainToASCII(text)
   text = text.toLowerCase()
   if (text.length > NAME_BYTES_MAX || !text.split('.').every(isLabel)) return null
@@ -22,12 +22,12 @@ function isLabel(label: string): boolean {
   return label.length <= LABEL_BYTES_MAX && /^[\x21-\x7e]+$/.test(label) && !label.includes('\\')
 }
 
-/** Whether `name` is `ancestor` or lies below it; both as `normalizeName` gives them. */
+/** Whether `name` is `ancestor` or below it; both normalised by `normalizeName`. */
 export function isWithin(name: string, ancestor: string): boolean {
   return ancestor === '' || name === ancestor || name.endsWith(`.${ancestor}`)
 }
 
-/** The name under which an address's PTR record stands. RFC 1035 §3.5, RFC 3596 §2.5. Null: not an address. */
+/** The name of an address's PTR record. RFC 1035 §3.5, RFC 3596 §2.5. Null: not an address. */
 export function reverseName(ip: string): string | null {
   const address = parseIp(ip)
   if (address === null) return null

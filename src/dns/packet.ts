@@ -1,7 +1,7 @@
 /**
- * DNS messages: queries out, replies in. The library does the decoding; this file keeps hostile bytes from
- * hurting: the frame of every record is walked before the library sees it, counts are bounded, exceptions
- * become one error type, and only records of known types and sane content come out.
+ * DNS messages: encodes queries, decodes replies. The library does the decoding; this file protects against hostile
+ * bytes: the frame of every record is walked before the library sees it, counts are bounded, exceptions become one
+ * error type, and only records of known types with valid content are returned.
  *
  * Names follow RFC 1035, EDNS0 RFC 6891, the AD bit in a query RFC 6840 §5.7.
  */
@@ -17,7 +17,7 @@ import {
 } from 'dns-packet'
 import { normalizeName } from './names.ts'
 
-/** What one record of each type holds. Names are normalised, without a final dot; the root is ''. */
+/** The data of one record of each type. Names are normalised, without a final dot; the root is ''. */
 export interface RecordData {
   A: string
   AAAA: string
@@ -58,7 +58,7 @@ export type DnsRecord = {
 export interface Reply {
   /** The header's code with EDNS's upper bits: 0 NOERROR, 2 SERVFAIL, 3 NXDOMAIN, 5 REFUSED ... */
   rcode: number
-  /** AD: the server says it has validated the answer. Believing it is the caller's decision. */
+  /** AD: the server claims to have validated the answer. Whether to trust that is the caller's decision. */
   authenticData: boolean
   /** AA: the server is authoritative for the name. */
   authoritative: boolean
@@ -73,18 +73,18 @@ export interface Query {
   name: string
   type: DnsType
   edns: boolean
-  /** Ask for signatures too (DO). The AD bit comes without it: RFC 6840 §5.7. */
+  /** Request signatures too (DO). The AD bit is set without it: RFC 6840 §5.7. */
   dnssecOk: boolean
 }
 
-/** A reply that cannot be read. */
+/** A reply that cannot be decoded. */
 export class DnsSyntaxError extends Error {
   override name = 'DnsSyntaxError'
 }
 
 /** Fits every path without IP fragments, as agreed on DNS Flag Day 2020. */
 export const UDP_PAYLOAD_BYTES = 1232
-/** More than a busy zone's MX set with all addresses. Bounds the work on 64 KiB of pointers to pointers: 40 ms. */
+/** More than a busy zone's MX set with all addresses. Bounds the work for 64 KiB of pointers to pointers: 40 ms. */
 const RECORDS_MAX = 1000
 const HEADER_BYTES = 12
 
@@ -109,15 +109,15 @@ export function encodeQuery(query: Query): Buffer {
 }
 
 /**
- * Whether `packet` is a reply to exactly this query: same id, a response, the same question. Whoever cannot
- * see the query has to guess the id and the port. RFC 5452 §9.1.
+ * Whether `packet` is a reply to exactly this query: same id, a response, the same question. An off-path attacker
+ * has to guess id and port. RFC 5452 §9.1.
  */
 export function isReplyTo(query: Buffer, packet: Buffer): boolean {
   if (packet.length < HEADER_BYTES || packet.readUInt16BE(0) !== query.readUInt16BE(0)) return false
   const isResponse = ((packet[2] as number) & 0xf8) === 0x80 // QR set, opcode 0
   if (!isResponse) return false
   const questions = packet.readUInt16BE(4)
-  // Servers that could not read the query, or would not, may leave the question out.
+  // Servers that could not read the query, or refused it, may omit the question.
   if (questions === 0) return ![0, 3].includes(rcodeOf(packet))
   const end = skipName(query, HEADER_BYTES) + 4
   return (
@@ -129,23 +129,25 @@ function sameQuestion(asked: Buffer, answered: Buffer): boolean {
   if (asked.length !== answered.length) return false
   const nameEnd = asked.length - 4
   if (asked.compare(answered, nameEnd, undefined, nameEnd) !== 0) return false
-  return lowerCase(asked, nameEnd) === lowerCase(answered, nameEnd) // letter case is free, RFC 4343
+  return lowerCase(asked, nameEnd) === lowerCase(answered, nameEnd) // letter case does not matter, RFC 4343
 }
 
 const lowerCase = (bytes: Buffer, end: number) => bytes.toString('latin1', 0, end).toLowerCase()
 
-/** TC: the answer did not fit and has to be asked for over TCP. RFC 7766 §5. */
+/** TC: the answer did not fit and must be queried over TCP. RFC 7766 §5. */
 export function isTruncated(packet: Buffer): boolean {
   return ((packet[2] as number) & 0x02) !== 0
 }
 
-/** The code in the header alone, readable when nothing else of the reply is. */
+/** The code in the header alone, readable even if the rest of the reply is not. */
 export function rcodeOf(packet: Buffer): number {
   return (packet[3] as number) & 0x0f
 }
 
-/** Reads a reply. Records of other classes and types, or with unusable names, are left out.
- *  @throws DnsSyntaxError when the bytes are no DNS message, whatever is wrong with them. */
+/**
+ * Decodes a reply. Omits records of other classes and types, or with unusable names.
+ * @throws DnsSyntaxError when the bytes are not a valid DNS message
+ */
 export function decodeReply(packet: Buffer): Reply {
   const end = walkFrame(packet)
   let decoded: DecodedPacket
@@ -154,7 +156,7 @@ export function decodeReply(packet: Buffer): Reply {
   } catch (cause) {
     throw new DnsSyntaxError('the reply does not decode', { cause })
   }
-  // The library takes some lengths from the type and not from the record: both readings must agree.
+  // The library takes some lengths from the type instead of the record: both must agree.
   if (decode.bytes !== end) throw new DnsSyntaxError('a record is longer or shorter than it says')
   const opt = decoded.additionals?.find((record) => record.type === 'OPT')
   return {
@@ -167,7 +169,7 @@ export function decodeReply(packet: Buffer): Reply {
   }
 }
 
-/** Walks over all records without reading them and returns where the last one ends. */
+/** Walks over all records without decoding them and returns the offset after the last one. */
 function walkFrame(packet: Buffer): number {
   if (packet.length < HEADER_BYTES) throw new DnsSyntaxError('the reply is shorter than a header')
   const questions = packet.readUInt16BE(4)
@@ -248,7 +250,7 @@ function readRecord(answer: Answer): DnsRecord | null {
   }
 }
 
-/** A decoded name in the normal form; '' for the root, null when it cannot be used as a name. */
+/** A decoded name, normalised; '' for the root, null when it cannot be used as a name. */
 function readName(name: string): string | null {
   return name === '.' ? '' : normalizeName(name)
 }

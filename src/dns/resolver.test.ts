@@ -193,7 +193,7 @@ test('a server that was silent is asked last for a while', async () => {
   assert.deepEqual((await resolver.query('rest3.example', 'A')).records, ['192.0.2.3'])
 })
 
-test('NXDOMAIN and a missing type are told apart', async () => {
+test('NXDOMAIN and a missing type are distinguished', async () => {
   dns.set('here.example', 'A', ['192.0.2.1'])
   dns.set('_dmarc.parent.example', 'TXT', ['x'])
   const resolver = resolverOf()

@@ -1,14 +1,14 @@
 /**
- * A stub resolver: asks configured recursive servers and says what they said.
+ * A stub resolver: queries the configured recursive servers.
  *
- *  1. The name is normalised; the cache answers if it can; equal questions share one query.
- *  2. Servers are asked in order, those that lately did not answer last: UDP with EDNS0, then TCP when the
- *     reply is truncated, then the next server. The list is gone through `attempts` times.
- *  3. CNAMEs are followed within the reply and, where it stops short, by further questions.
- *  4. The answer is kept for its TTL, a "no" for the zone's negative TTL, a failure for some seconds.
+ *  1. The name is normalised; the cache answers if it can; identical queries in pending share one.
+ *  2. Servers are queried in order, those that recently timed out last: UDP with EDNS0, then TCP when the reply is
+ *     truncated, then the next server. The list is repeated `attempts` times.
+ *  3. CNAMEs are followed within the reply and, where it ends early, by further queries.
+ *  4. The answer is cached for its TTL, a negative one for the zone's negative TTL, a failure for some seconds.
  *
- * It validates no DNSSEC itself: `authenticated` is the AD bit of a server that was declared trusted or is
- * on this host (RFC 4035 §4.9.3, RFC 7672 §2.1.1). `node:dns` tells neither that bit nor who answered.
+ * It does not validate DNSSEC itself: `authenticated` is the AD bit of a server that is configured as trusted or is
+ * on this host (RFC 4035 §4.9.3, RFC 7672 §2.1.1). `node:dns` exposes neither that bit nor the answering server.
  */
 import { randomInt } from 'node:crypto'
 import { isIP } from 'node:net'
@@ -29,12 +29,12 @@ import {
   rcodeOf,
 } from './packet.ts'
 import {
-  askOverTcp,
-  askOverUdp,
   type Exchange,
   type ExchangeContext,
+  queryOverTcp,
+  queryOverUdp,
   type ServerAddress,
-} from './transport.ts'
+} from './query-transport.ts'
 
 export type DnsFailureKind = 'servfail' | 'refused' | 'timeout' | 'malformed'
 
@@ -44,161 +44,166 @@ export interface DnsAnswer<T extends DnsType = DnsType> {
   records: readonly RecordData[T][]
   /** Targets of the CNAMEs that were followed, in order; the last one owns the records. */
   chain: readonly string[]
-  /** How long the answer may still be kept; 0 for answers that must not be. */
+  /** How long the answer may still be cached; 0: not at all. */
   ttlSeconds: number
-  /** Every step was validated by a trusted server. Says something about "no" answers too. */
+  /** Every step was validated by a trusted server. Applies to negative answers too. */
   authenticated: boolean
-  /** "address:port" of the server that gave the answer, or failed last; '' when none was asked. */
+  /** "address:port" of the server that answered, or failed last; '' when none was queried. */
   server: string
-  /** The name as it was asked (normalised) and the type. */
+  /** The name as queried (normalised) and the type. */
   asked: { name: string; type: T }
   /** Why there is no answer, for a person; '' unless `kind` is a failure or the name cannot exist. */
   problem: string
-  /** No server was asked, since nothing could leave this machine: why. */
+  /** No query was sent, because nothing could leave this machine: why. */
   localFault?: string
 }
 
 export interface QueryOptions {
-  /** Ask the servers even if the cache knows; the answer is still cached. */
+  /** Query the servers even if the answer is cached; the new answer is cached. */
   fresh?: boolean
-  /** Ask for DNSSEC signatures too (DO); servers that give the AD bit only then are old. */
+  /** Request DNSSEC signatures too (DO); only old servers need it for the AD bit. */
   dnssecOk?: boolean
-  /** Ends this caller's wait; the query itself runs on for others that share it. */
+  /** Ends this caller's wait; the query itself continues for others that share it. */
   signal?: AbortSignal
 }
 
 export interface Resolver {
-  /** Never rejects for anything the network does; rejects with the signal's reason when that is aborted. */
+  /** Never rejects for network failures; rejects with the signal's reason when that is aborted. */
   query<T extends DnsType>(name: string, type: T, options?: QueryOptions): Promise<DnsAnswer<T>>
-  /** Ends all open questions as failures and lets no new ones out. */
+  /** Ends all open queries as failures and sends no more. */
   close(): void
 }
 
 export interface ResolverOptions {
   /** At least one; `host` is an IP address. */
   servers: readonly ServerAddress[]
-  /** For one question to one server; default 3,000. */
+  /** For one query to one server; default 3,000. */
   timeoutMs?: number
-  /** How often the list of servers is gone through; default 2. */
+  /** How often the list of servers is tried; default 2. */
   attempts?: number
-  /** Answers kept; default 10,000. */
+  /** Cached answers; default 10,000. */
   cacheEntriesMax?: number
-  /** The servers validate DNSSEC and the way to them is safe. Default: only for those on loopback. */
+  /** The servers validate DNSSEC and the path to them is secure. Default: only for those on loopback. */
   trustAd?: boolean
   clock: Clock
 }
 
-const TIMEOUT_MS = 3000 // authoritative servers on other continents, with one loss in between
+const TIMEOUT_MS = 3000 // authoritative servers on other continents, with one lost packet
 const ATTEMPTS = 2
 const CACHE_ENTRIES_MAX = 10_000
-/** A day: longer TTLs are more often a mistake than meant, and moved hosts should be seen. RFC 8767 §4. */
+/** A day: longer TTLs are more often mistakes, and moved hosts should be noticed. RFC 8767 §4. */
 const TTL_SECONDS_MAX = 86_400
 const NEGATIVE_TTL_SECONDS_MAX = 3 * 3600 // RFC 2308 §5: one to three hours work well
-const FAILURE_TTL_SECONDS = 5 // RFC 9520 §3.2: failures are to be kept, for 1 s to 5 min
-/** Larger answers come from nobody's mail domain and would let strangers fill the cache. */
+const FAILURE_TTL_SECONDS = 5 // RFC 9520 §3.2: failures are to be cached, for 1 s to 5 min
+/** No mail domain has larger answers, and strangers could fill the cache with them. */
 const CACHED_RECORD_BYTES_MAX = 16_384
-/** Questions on the wire at once, a socket each; file descriptors are for SMTP connections. */
+/** Concurrent queries, a socket each; file descriptors are for SMTP connections. */
 export const OPEN_QUERIES_MAX = 256
 const WAITING_QUERIES_MAX = 20_000 // about one retry wave; more would wait longer than their senders do
-const SERVER_REST_MS = 30_000 // how long a silent server is asked last
+const SERVER_BACK_OFF_MS = 30_000 // how long a server that timed out is queried last
 const SERVERS_MAX = 8
 
-/** What one server, or all of them, made of one question. */
-type Told =
+/** The result of a query to one server, or to all of them. */
+type QueryResult =
   | { kind: 'reply'; reply: Reply; server: Server }
   | { kind: DnsFailureKind; server: Server | null; problem: string; localFault?: string }
 
 interface Server extends ServerAddress {
   label: string
   trusted: boolean
-  restsUntilMs: number
+  backOffUntilMs: number
 }
 
-/** Makes a resolver. @throws RangeError for no server, too many, or one that is not an address and port. */
+/** @throws RangeError for no server, too many, or one that is not an address and port */
 export function createResolver(options: ResolverOptions): Resolver {
   const { clock, attempts = ATTEMPTS } = options
   const servers = options.servers.map((server) => toServer(server, options.trustAd ?? false))
   if (servers.length < 1 || servers.length > SERVERS_MAX)
     throw new RangeError(`Cannot use ${servers.length} DNS servers: 1 to ${SERVERS_MAX} are needed`)
   const cache = createTtlCache<DnsAnswer>(options.cacheEntriesMax ?? CACHE_ENTRIES_MAX, clock)
-  const flights = new Map<string, Promise<DnsAnswer>>()
+  const inFlight = new Map<string, Promise<DnsAnswer>>()
   const gate = createGate(OPEN_QUERIES_MAX, WAITING_QUERIES_MAX)
   const context: ExchangeContext = { clock, timeoutMs: options.timeoutMs ?? TIMEOUT_MS, open: new Set() }
   let closed = false
 
-  /** The servers to ask for `type`, the best first. */
+  /** The servers to query for `type`, the best first. */
   function order(type: DnsType): Server[] {
-    // A server that does not validate would say "no TLSA" where a validating one refuses to answer for a
-    // forged zone: with both configured, falling from one to the other would switch DANE off.
-    const able = type === 'TLSA' && servers.some((server) => server.trusted)
+    // A server that does not validate would return "no TLSA" where a validating one refuses to answer for a forged
+    // zone: with both configured, falling back from one to the other would disable DANE.
+    const needsTrust = type === 'TLSA' && servers.some((server) => server.trusted)
     const now = clock.monotonic()
-    const candidates = servers.filter((server) => !able || server.trusted)
-    const resting = (server: Server) => Number(server.restsUntilMs > now)
-    return candidates.sort((a, b) => resting(a) - resting(b))
+    const candidates = servers.filter((server) => !needsTrust || server.trusted)
+    const inBackOff = (server: Server) => Number(server.backOffUntilMs > now)
+    return candidates.sort((a, b) => inBackOff(a) - inBackOff(b))
   }
 
-  /** Asks the servers in turn until one says yes or no. */
-  async function askServers(name: string, type: DnsType, dnssecOk: boolean): Promise<Told> {
-    let last: Told = { kind: 'timeout', server: null, problem: 'the resolver was closed' }
+  /** Queries the servers in turn until one gives a definite answer. */
+  async function queryServers(name: string, type: DnsType, dnssecOk: boolean): Promise<QueryResult> {
+    let last: QueryResult = { kind: 'timeout', server: null, problem: 'the resolver was closed' }
     const refusing = new Set<Server>()
     for (let attempt = 0; attempt < attempts; attempt++) {
       for (const server of order(type)) {
         if (closed) return last
-        // SERVFAIL of a validating server may mean a forged answer: one that does not look would pass it on.
+        // SERVFAIL of a validating server may mean a forged answer, which a non-validating one would pass on.
         const distrusted = !server.trusted && [...refusing].some((other) => other.trusted)
         if (refusing.has(server) || distrusted) continue
-        const told = await askServer(server, name, type, dnssecOk)
-        // What is wrong with this machine says nothing about a server, and another one would not be asked either.
-        if (told.kind === 'reply' || told.localFault !== undefined) return told
-        if (told.kind === 'timeout') server.restsUntilMs = clock.monotonic() + SERVER_REST_MS
-        if (told.kind === 'servfail' || told.kind === 'refused') refusing.add(server)
-        // A server that said something explains more than one that kept silent.
-        if (told.kind !== 'timeout' || last.kind === 'timeout') last = told
+        const result = await queryServer(server, name, type, dnssecOk)
+        // A fault of this machine says nothing about the server, and would affect the next one as well.
+        if (result.kind === 'reply' || result.localFault !== undefined) return result
+        if (result.kind === 'timeout') server.backOffUntilMs = clock.monotonic() + SERVER_BACK_OFF_MS
+        if (result.kind === 'servfail' || result.kind === 'refused') refusing.add(server)
+        // A reply explains more than a time-out.
+        if (result.kind !== 'timeout' || last.kind === 'timeout') last = result
       }
     }
     return last
   }
 
-  /** One server: UDP, without EDNS if it knows none, over TCP if the reply does not fit. */
-  async function askServer(server: Server, name: string, type: DnsType, dnssecOk: boolean): Promise<Told> {
+  /** Queries one server: UDP, without EDNS if it does not support it, over TCP if the reply does not fit. */
+  async function queryServer(
+    server: Server,
+    name: string,
+    type: DnsType,
+    dnssecOk: boolean,
+  ): Promise<QueryResult> {
     for (const edns of [true, false]) {
       const query = encodeQuery({ id: randomInt(0x10000), name, type, edns, dnssecOk })
-      let outcome = await throughGate(() => askOverUdp(server, query, context))
+      let outcome = await throughGate(() => queryOverUdp(server, query, context))
       if (outcome.kind === 'flooded' || (outcome.kind === 'packet' && isTruncated(outcome.packet)))
-        outcome = await throughGate(() => askOverTcp(server, query, context))
-      const knowsNoEdns = outcome.kind === 'packet' && [1, 4].includes(rcodeOf(outcome.packet))
-      if (!edns || !knowsNoEdns) return readOutcome(outcome, server) // RFC 6891 §7
+        outcome = await throughGate(() => queryOverTcp(server, query, context))
+      const lacksEdns = outcome.kind === 'packet' && [1, 4].includes(rcodeOf(outcome.packet))
+      if (!edns || !lacksEdns) return readOutcome(outcome, server) // RFC 6891 §7
     }
     throw new Error('unreachable: the second round always returns')
   }
 
-  async function throughGate(ask: () => Promise<Exchange>): Promise<Exchange> {
+  async function throughGate(send: () => Promise<Exchange>): Promise<Exchange> {
     if (!(await gate.enter())) return { kind: 'unreachable', problem: 'too many DNS queries are waiting' }
     try {
-      return closed ? { kind: 'unreachable', problem: 'the resolver was closed' } : await ask()
+      return closed ? { kind: 'unreachable', problem: 'the resolver was closed' } : await send()
     } finally {
       gate.leave()
     }
   }
 
-  /** The whole answer for a name, CNAMEs followed. */
+  /** The whole answer for a name, with CNAMEs followed. */
   async function resolve<T extends DnsType>(name: string, type: T, dnssecOk: boolean): Promise<DnsAnswer<T>> {
     let current = name
     let chain: string[] = []
     let ttlSeconds = TTL_SECONDS_MAX
     let authenticated = true
-    // Ends: each round either returns or makes the chain longer, and the chain has a limit.
+    // Terminates: each round either returns or makes the chain longer, and the chain has a limit.
     for (;;) {
-      const told = await askServers(current, type, dnssecOk)
+      const result = await queryServers(current, type, dnssecOk)
       const asked = { name, type }
-      const server = told.server?.label ?? ''
-      if (told.kind !== 'reply') {
-        const { kind, problem, localFault } = told
+      const server = result.server?.label ?? ''
+      if (result.kind !== 'reply') {
+        const { kind, problem, localFault } = result
         const failed = { records: [], chain, ttlSeconds: 0, authenticated: false, server, asked }
         return { kind, ...failed, problem, ...(localFault !== undefined && { localFault }) }
       }
-      const step = interpretReply(told.reply, name, type, chain)
-      authenticated &&= told.server.trusted && told.reply.authenticData
+      const step = interpretReply(result.reply, name, type, chain)
+      authenticated &&= result.server.trusted && result.reply.authenticData
       chain = step.chain
       if ('problem' in step) {
         const { kind, problem } = step
@@ -214,9 +219,9 @@ export function createResolver(options: ResolverOptions): Resolver {
     }
   }
 
-  function remember(key: string, answer: DnsAnswer) {
+  function store(key: string, answer: DnsAnswer) {
     const size = answer.records.reduce<number>((sum, record) => sum + JSON.stringify(record).length, 0)
-    cache.set(key, answer, size > CACHED_RECORD_BYTES_MAX ? 0 : secondsToKeep(answer))
+    cache.set(key, answer, size > CACHED_RECORD_BYTES_MAX ? 0 : cacheSeconds(answer))
   }
 
   return {
@@ -226,18 +231,18 @@ export function createResolver(options: ResolverOptions): Resolver {
       const normal = normalizeName(name)
       if (normal === null) return impossibleName(name, type)
       const key = `${type} ${normal}${dnssecOk ? ' +do' : ''}`
-      const known = fresh ? undefined : cache.get(key)
-      if (known !== undefined) {
-        const ttlSeconds = Math.min(known.value.ttlSeconds, known.ttlSeconds)
-        return { ...known.value, ttlSeconds } as DnsAnswer<T> // the type is part of the key
+      const hit = fresh ? undefined : cache.get(key)
+      if (hit !== undefined) {
+        const ttlSeconds = Math.min(hit.value.ttlSeconds, hit.ttlSeconds)
+        return { ...hit.value, ttlSeconds } as DnsAnswer<T> // the type is part of the key
       }
-      let flight = flights.get(key) as Promise<DnsAnswer<T>> | undefined
-      if (flight === undefined) {
-        flight = resolve(normal, type, dnssecOk).finally(() => flights.delete(key))
-        flights.set(key, flight)
-        flight.then((answer) => remember(key, answer))
+      let pending = inFlight.get(key) as Promise<DnsAnswer<T>> | undefined
+      if (pending === undefined) {
+        pending = resolve(normal, type, dnssecOk).finally(() => inFlight.delete(key))
+        inFlight.set(key, pending)
+        pending.then((answer) => store(key, answer))
       }
-      return signal === undefined ? flight : untilAborted(flight, signal)
+      return signal === undefined ? pending : untilAborted(pending, signal)
     },
     close() {
       closed = true
@@ -252,11 +257,11 @@ function toServer(server: ServerAddress, trustAd: boolean): Server {
     throw new RangeError(`Cannot use the DNS server "${host}:${port}": an IP address and a port are needed`)
   const label = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
   const trusted = trustAd || classifyAddress(host) === 'loopback'
-  return { host, port, label, trusted, restsUntilMs: Number.NEGATIVE_INFINITY }
+  return { host, port, label, trusted, backOffUntilMs: Number.NEGATIVE_INFINITY }
 }
 
-/** What came back, read: a yes or no of the server, or why there is none. */
-function readOutcome(outcome: Exchange, server: Server): Told {
+/** Interprets the outcome of one exchange. */
+function readOutcome(outcome: Exchange, server: Server): QueryResult {
   switch (outcome.kind) {
     case 'packet':
       return readPacket(outcome.packet, server)
@@ -273,7 +278,7 @@ function readOutcome(outcome: Exchange, server: Server): Told {
   }
 }
 
-function readPacket(packet: Buffer, server: Server): Told {
+function readPacket(packet: Buffer, server: Server): QueryResult {
   const rcode = rcodeOf(packet)
   if (rcode === 2) return { kind: 'servfail', server, problem: 'SERVFAIL' }
   if (rcode === 5) return { kind: 'refused', server, problem: 'REFUSED' }
@@ -288,7 +293,7 @@ function readPacket(packet: Buffer, server: Server): Told {
   }
 }
 
-function secondsToKeep(answer: DnsAnswer): number {
+function cacheSeconds(answer: DnsAnswer): number {
   if (answer.localFault !== undefined) return 0
   if (answer.kind === 'records') return Math.min(answer.ttlSeconds, TTL_SECONDS_MAX)
   if (answer.kind === 'nodata' || answer.kind === 'nxdomain')
@@ -296,7 +301,7 @@ function secondsToKeep(answer: DnsAnswer): number {
   return FAILURE_TTL_SECONDS
 }
 
-/** A name that DNS cannot hold does not exist, and no server needs to be asked. */
+/** A name that DNS cannot hold does not exist, so no server is queried. */
 function impossibleName<T extends DnsType>(name: string, type: T): DnsAnswer<T> {
   const problem = `"${name.slice(0, 300)}" cannot be a name in DNS`
   const asked = { name, type }
@@ -312,10 +317,10 @@ function impossibleName<T extends DnsType>(name: string, type: T): DnsAnswer<T> 
   }
 }
 
-function untilAborted<T>(flight: Promise<T>, signal: AbortSignal): Promise<T> {
+function untilAborted<T>(pending: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason)
     signal.addEventListener('abort', abort, { once: true })
-    flight.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+    pending.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
 }

@@ -32,7 +32,7 @@ after(async () => {
   await responder.close()
 })
 
-test('keys are answered, whatever the letter case of the question', async () => {
+test('keys are returned, whatever the letter case of the query', async () => {
   const answer = await resolver.query('PDK1._DomainKey.7.dkim.example', 'TXT')
   assert.deepEqual([answer.kind, answer.records], ['records', [KEY]])
   const apex = await resolver.query('dkim.example', 'NS')
@@ -40,7 +40,7 @@ test('keys are answered, whatever the letter case of the question', async () => 
   assert.equal((await resolver.query('dkim.example', 'SOA')).records[0]?.primary, 'ns.service.example')
 })
 
-test('names that exist without records, names that do not, names of others, and failures are told apart', async () => {
+test('names without records, unknown names, names of other zones and failures are distinguished', async () => {
   const kinds = async (name: string, type: 'TXT' | 'A') => (await resolver.query(name, type)).kind
   assert.equal(await kinds('_domainkey.7.dkim.example', 'TXT'), 'nodata')
   assert.equal(await kinds('pdk1._domainkey.7.dkim.example', 'A'), 'nodata')
@@ -49,12 +49,12 @@ test('names that exist without records, names that do not, names of others, and 
   assert.equal(await kinds('broken.dkim.example', 'TXT'), 'servfail')
 })
 
-test('an answer too large for a datagram comes over TCP', async () => {
+test('an answer too large for a datagram is sent over TCP', async () => {
   const answer = await resolver.query('many.dkim.example', 'TXT')
   assert.equal(answer.records.length, 8)
 })
 
-test('a response, a stump and an over-long message get no answer, and nonsense never stops the server', async () => {
+test('a response, a truncated and an over-long message get no reply, and invalid input never stops the server', async () => {
   const socket = createSocket('udp4')
   socket.on('message', () => assert.fail('answered a response'))
   const response = Buffer.alloc(12)

@@ -1,7 +1,7 @@
 /**
- * A small authoritative name server for one zone whose only data are TXT records that a function gives: UDP and
- * TCP on one port. It answers for names in the zone and refuses everything else, so it cannot be used to reflect
- * or to resolve. RFC 1035 §4.2, RFC 2308 §2 (negative answers carry the SOA), RFC 7766.
+ * A small authoritative name server for one zone that holds only TXT records, provided by a function: UDP and TCP
+ * on one port. It answers for names in the zone and refuses everything else, so that it cannot be abused for
+ * reflection or recursion. RFC 1035 §4.2, RFC 2308 §2 (negative answers carry the SOA), RFC 7766.
  *
  * Left out: zone transfers, DNSSEC, updates. The parent zone must delegate to this server (NS and glue).
  */
@@ -33,18 +33,18 @@ export interface Responder {
   close(): Promise<void>
 }
 
-const TTL_SECONDS = 300 // a changed key is seen soon; rotation waits far longer
+const TTL_SECONDS = 300 // a changed key is visible soon; rotation waits far longer
 const QUERY_BYTES_MAX = 1024 // a question and an OPT record fit in 300
 const PLAIN_UDP_BYTES = 512 // without EDNS, RFC 1035 §4.2.1
 const TXT_STRING_BYTES_MAX = 255
 const TCP_CONNECTIONS_MAX = 64
 const TCP_IDLE_MS = 10_000 // RFC 7766 §6.2.3: a few seconds
-/** Questions worked on at once; a flood beyond it is dropped, resolvers ask again. */
+/** Queries processed at once; further ones are dropped, and resolvers retry. */
 const OPEN_MAX = 256
 const RCODE = { ok: 0, format: 1, failure: 2, noName: 3, notImplemented: 4, refused: 5 } as const
-const BIND_ATTEMPTS = 20 // with port 0: the UDP side of the port TCP was given may be taken
+const BIND_ATTEMPTS = 20 // for port 0: the UDP port with the number of the TCP port may be in use
 
-/** Listens on UDP and TCP. Rejects when the address or port cannot be had. */
+/** Listens on UDP and TCP. Rejects when the address or port is not available. */
 export async function startResponder(
   address: { host: string; port: number },
   data: ZoneData,
@@ -52,7 +52,7 @@ export async function startResponder(
   const connections = new Set<Socket>()
   let open = 0
 
-  /** Null: not worth an answer. */
+  /** Null: no reply is sent. */
   async function answer(query: Buffer, transport: 'udp' | 'tcp'): Promise<Buffer | null> {
     if (open >= OPEN_MAX) return null
     open += 1
@@ -68,7 +68,7 @@ export async function startResponder(
     const packet = await answer(query, 'udp')
     if (packet) udp.send(packet, from.port, from.address, () => {})
   })
-  // Errors of single sends (an unreachable asker) arrive here too, and are no reason to stop.
+  // Errors of single sends (an unreachable client) are emitted here too, and are no reason to stop.
   udp.on('error', () => {})
   const tcp = createServer((socket) => {
     connections.add(socket)
@@ -118,7 +118,7 @@ async function listen(
   }
 }
 
-/** Questions on one connection are answered one after the other. RFC 7766 §6.2.1. */
+/** Queries on one connection are answered in order. RFC 7766 §6.2.1. */
 function serveTcp(socket: Socket, answer: (query: Buffer) => Promise<Buffer | null>): void {
   let received = Buffer.alloc(0)
   let working = Promise.resolve()
@@ -168,7 +168,7 @@ async function replyTo(query: Buffer, transport: 'udp' | 'tcp', data: ZoneData):
   return packet.length <= limit ? packet : packetOf(decoded, RCODE.ok, [], [], TRUNCATED_RESPONSE)
 }
 
-/** `asked` keeps the letter case of the question: resolvers that mix it compare (RFC 5452 §9.1). */
+/** `asked` keeps the letter case of the question: resolvers that randomise it compare it (RFC 5452 §9.1). */
 function recordsFor(
   type: string,
   asked: string,

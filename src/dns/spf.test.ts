@@ -46,7 +46,7 @@ test('merging keeps every mechanism once and the mildest "all"', () => {
   )
 })
 
-test('include, a, mx, ptr, exists and redirect cost one look-up each; ip4, ip6 and all none', async () => {
+test('include, a, mx, ptr, exists and redirect cost one lookup each; ip4, ip6 and all none', async () => {
   dns.set('mail.one.example', 'A', ['192.0.2.1'])
   dns.set('one.example', 'MX', [[10, 'mail.one.example']])
   dns.set('one.example', 'AAAA', ['2001:db8::1'])
@@ -59,7 +59,7 @@ test('include, a, mx, ptr, exists and redirect cost one look-up each; ip4, ip6 a
   assert.deepEqual(await countAt('one.example'), { kind: 'ok', lookups: 7, voidLookups: 0, problems: [] })
 })
 
-test('ten look-ups are allowed, eleven are an error', async () => {
+test('ten lookups are allowed, eleven are an error', async () => {
   for (let i = 0; i < 12; i++) spf(`inc${i}.example`, 'v=spf1 ip4:192.0.2.1 -all')
   const includes = (count: number) =>
     Array.from({ length: count }, (_, i) => `include:inc${i}.example`).join(' ')
@@ -74,7 +74,7 @@ test('ten look-ups are allowed, eleven are an error', async () => {
   )
 })
 
-test('a record that multiplies itself is not followed without end', async () => {
+test('a record that multiplies itself is not followed endlessly', async () => {
   for (let i = 0; i < 8; i++) {
     const next = `m${i + 1}.example`
     dns.set(`m${i}.example`, 'TXT', [`v=spf1 ${new Array(10).fill(`include:${next}`).join(' ')} -all`])
@@ -85,7 +85,7 @@ test('a record that multiplies itself is not followed without end', async () => 
   assert.ok(dns.queries.length < 200)
 })
 
-test('what makes a record an error is said', async () => {
+test('the cause of an error is reported', async () => {
   spf('loop-a.example', 'v=spf1 include:loop-b.example -all')
   spf('loop-b.example', 'v=spf1 include:loop-a.example -all')
   spf('none.example', 'v=spf1 include:empty.example -all')
@@ -115,7 +115,7 @@ test('what makes a record an error is said', async () => {
   }
 })
 
-test('an include that DNS does not answer for leaves the count open', async () => {
+test('an include without a DNS answer leaves the count temporary', async () => {
   spf('open.example', 'v=spf1 include:failing.example -all')
   dns.misbehave('failing.example', 'servfail')
   const result = await countAt('open.example')

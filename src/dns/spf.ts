@@ -1,10 +1,10 @@
 /**
- * SPF records as their publisher sees them: reading one, and counting the look-ups that evaluating it costs
- * a receiver in the worst case (RFC 7208 §4.6.4). More than ten, or more than two that find nothing, and
- * receivers treat the record as an error, which no test mail from an early mechanism shows.
+ * SPF records from their publisher's view: parsing, and counting the lookups that an evaluation costs a receiver in
+ * the worst case (RFC 7208 §4.6.4). With more than ten, or more than two that find nothing, receivers treat the
+ * record as an error, which a test message that matches an early mechanism does not show.
  *
- * Deciding pass or fail for an address is not done here. Targets with macros are counted and not followed:
- * what they expand to depends on the message.
+ * Does not decide pass or fail for an address. Targets with macros are counted but not followed: their expansion
+ * depends on the message.
  */
 import { normalizeName } from './names.ts'
 import type { DnsAnswer, Resolver } from './resolver.ts'
@@ -12,14 +12,14 @@ import type { DnsAnswer, Resolver } from './resolver.ts'
 export const SPF_LOOKUPS_MAX = 10 // RFC 7208 §4.6.4
 export const SPF_VOID_LOOKUPS_MAX = 2 // RFC 7208 §4.6.4
 const MX_HOSTS_MAX = 10 // per "mx" mechanism, RFC 7208 §4.6.4
-/** How far a record over the limit is followed to tell its owner the number. */
+/** How far a record over the limit is followed, to report the number to its owner. */
 const COUNTED_LOOKUPS_MAX = 40
-/** Enough to show what is wrong; the rest is more of the same. */
+/** Enough to show what is wrong; further problems are of the same kind. */
 const PROBLEMS_MAX = 10
 const TERMS_MAX = 200 // per record; hostile includes must not make one check run long
 
 export interface SpfTerm {
-  /** '+', '-', '~' or '?'; '' where none is written and for modifiers. */
+  /** '+', '-', '~' or '?'; '' if none is written and for modifiers. */
   qualifier: string
   /** Lower case: "include", "a", "all", "redirect" ... */
   name: string
@@ -33,7 +33,7 @@ export function isSpfRecord(text: string): boolean {
   return /^v=spf1(?: |$)/i.test(text)
 }
 
-/** The terms after the version, in order; what is not a term has the name ''. RFC 7208 §4.6.1, §12. */
+/** The terms after the version, in order; an invalid term has the name ''. RFC 7208 §4.6.1, §12. */
 export function parseSpf(record: string): SpfTerm[] {
   const terms = record
     .trim()
@@ -50,12 +50,12 @@ export function parseSpf(record: string): SpfTerm[] {
 }
 
 export interface SpfLookups {
-  /** 'error' is what receivers would call permerror; 'temporary': DNS did not say all of it. */
+  /** 'error' is a permerror for receivers; 'temporary': DNS did not answer all queries. */
   kind: 'ok' | 'error' | 'temporary'
-  /** Look-ups counted; counting ends at 41. */
+  /** Lookups counted; counting ends at 41. */
   lookups: number
   voidLookups: number
-  /** One sentence each, for a person; the worst first. Empty when all is well. */
+  /** One sentence each, for a person; the worst first. Empty if there are none. */
   problems: string[]
 }
 
@@ -67,7 +67,7 @@ interface Walk {
   failure: string
 }
 
-/** Counts the look-ups of the SPF record at `domain`, through includes and redirects. */
+/** Counts the lookups of the SPF record at `domain`, through includes and redirects. */
 export async function countSpfLookups(resolver: Resolver, domain: string): Promise<SpfLookups> {
   const walk: Walk = { resolver, lookups: 0, voidLookups: 0, problems: [], failure: '' }
   await walkRecord(walk, normalizeName(domain) ?? domain, [])
@@ -88,24 +88,24 @@ export async function countSpfLookups(resolver: Resolver, domain: string): Promi
   return { kind: 'ok', lookups, voidLookups, problems }
 }
 
-/** Follows the record at `domain`; `path` holds the domains that led to it. */
+/** Follows the record at `domain`; `path` holds the domains that included it. */
 async function walkRecord(walk: Walk, domain: string, path: readonly string[]): Promise<void> {
   const through = path.length > 0 ? ` (included by ${path.at(-1)})` : ''
   if (path.includes(domain)) {
     note(walk, `The SPF record of ${domain} leads back to itself: ${[...path, domain].join(' -> ')}.`)
     return
   }
-  const answer = await ask(walk, domain, 'TXT', path.length > 0)
+  const answer = await query(walk, domain, 'TXT', path.length > 0)
   if (answer === null) return
   const records = answer.records.filter(isSpfRecord)
   if (records.length !== 1) {
-    const what = records.length === 0 ? 'no SPF record' : `${records.length} SPF records`
-    note(walk, `${domain}${through} has ${what}; receivers treat that as an error, there must be one.`)
+    const found = records.length === 0 ? 'no SPF record' : `${records.length} SPF records`
+    note(walk, `${domain}${through} has ${found}; receivers treat that as an error, there must be one.`)
     return
   }
   const terms = parseSpf(records[0] as string)
   const all = terms.findIndex((term) => term.name === 'all')
-  // What follows "all" is never looked at, and a redirect counts only without one. RFC 7208 §5.1, §6.1.
+  // Terms after "all" are never evaluated, and a redirect counts only without one. RFC 7208 §5.1, §6.1.
   for (const term of all < 0 ? terms : terms.slice(0, all)) {
     // Where DNS does not answer, receivers stop too (temperror, RFC 7208 §2.6.6).
     if (walk.lookups > COUNTED_LOOKUPS_MAX || walk.failure !== '') return
@@ -132,7 +132,7 @@ async function walkTerm(walk: Walk, term: SpfTerm, domain: string, path: readonl
     return
   }
   if (isRedirect || term.name === 'include') return walkRecord(walk, target, [...path, domain])
-  const answer = await ask(walk, target, term.name === 'mx' ? 'MX' : 'A', true)
+  const answer = await query(walk, target, term.name === 'mx' ? 'MX' : 'A', true)
   if (answer !== null && term.name === 'mx' && answer.records.length > MX_HOSTS_MAX)
     note(
       walk,
@@ -140,24 +140,23 @@ async function walkTerm(walk: Walk, term: SpfTerm, domain: string, path: readonl
     )
 }
 
-/** Keeps a problem, once, while there are few. */
+/** Records a problem, once, up to the limit. */
 function note(walk: Walk, problem: string): void {
   if (walk.problems.length < PROBLEMS_MAX && !walk.problems.includes(problem)) walk.problems.push(problem)
 }
 
-/** One answer, its emptiness counted when `countsVoid`; null when DNS did not say. */
-async function ask<T extends 'A' | 'MX' | 'TXT'>(
+/** One answer, counted as void if it is empty and `countsVoid`; null when DNS gave no answer. */
+async function query<T extends 'A' | 'MX' | 'TXT'>(
   walk: Walk,
   name: string,
   type: T,
   countsVoid: boolean,
 ): Promise<DnsAnswer<T> | null> {
   let answer = await walk.resolver.query(name, type)
-  // An "a" that has only IPv6 addresses is not void: receivers ask by the family of the client. RFC 7208 §5.
+  // An "a" that has only IPv6 addresses is not void: receivers query the family of the client. RFC 7208 §5.
   if (type === 'A' && answer.kind === 'nodata') {
-    const wide = await walk.resolver.query(name, 'AAAA')
-    if (wide.kind !== 'nodata')
-      answer = { ...answer, kind: wide.kind, problem: wide.problem, server: wide.server }
+    const v6 = await walk.resolver.query(name, 'AAAA')
+    if (v6.kind !== 'nodata') answer = { ...answer, kind: v6.kind, problem: v6.problem, server: v6.server }
   }
   if (answer.kind === 'nodata' || answer.kind === 'nxdomain') {
     if (countsVoid) walk.voidLookups += 1
@@ -168,7 +167,7 @@ async function ask<T extends 'A' | 'MX' | 'TXT'>(
   return null
 }
 
-/** One record out of several, with `include:<host>`: every mechanism once, then the mildest `all` of them. */
+/** Merges several records into one with `include:<host>`: every mechanism once, then the mildest `all`. */
 export function mergeSpf(records: readonly string[], includeHost: string): string {
   const terms = records.flatMap((record) => record.trim().split(/ +/).slice(1))
   const isAll = (term: string) => /^[+?~-]?all$/i.test(term)

@@ -1,18 +1,18 @@
 import { getServers } from 'node:dns'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
-import type { ServerAddress } from './transport.ts'
+import type { ServerAddress } from './query-transport.ts'
 
 const DNS_PORT = 53
-const SERVERS_MAX = 3 // as the C library reads them, resolv.conf(5)
+const SERVERS_MAX = 3 // like the C library, resolv.conf(5)
 
-/** The servers this host is set up with: those of resolv.conf, else those that the runtime knows of. */
+/** The servers configured on this host: those of resolv.conf, else those that the runtime knows. */
 export function systemServers(path = '/etc/resolv.conf'): ServerAddress[] {
   let text = ''
   try {
     text = readFileSync(path, 'utf8')
   } catch {
-    // Not every system has the file; the runtime asks the system in its own way then.
+    // Not every system has the file; the runtime then finds the servers in its own way.
   }
   const servers = parseResolvConf(text)
   return servers.length > 0 ? servers : getServers().map(parseServer).slice(0, SERVERS_MAX)

@@ -1,30 +1,30 @@
 /**
- * Looking at DNS in the background: domains whose next check is due, a few at a time. A check is claimed by
- * moving its due time, so that of several nodes one does it, and a node that is lost costs one interval.
+ * Background DNS checks: looks up the records of domains whose next check is due, a few domains at a time. A check
+ * is claimed by moving its due time, so only one node runs it, and a node that crashes costs one interval.
  */
 import type { Logger } from 'pino'
+import { createJob, type Job } from '../jobs/job.ts'
 import type { Store } from '../store/store.ts'
 import type { DomainDirectory } from './directory.ts'
 import { domainOfRow, enabledState } from './domain.ts'
 import { untilStopped } from './lookups.ts'
-import { createTicker, type Ticker } from './ticker.ts'
 import { type VerificationParts, verifyDomain } from './verification.ts'
 
 const LOOK_EVERY_MS = 60_000
-/** Read in one go; the rest is read when these are done. */
+/** Read per query; the next batch is read when these are done. */
 const BATCH = 100
-/** Domains looked up at once: some eight questions each, next to those of delivery. */
+/** Domains checked at once: about eight queries each, next to those of delivery. */
 const CONCURRENT = 4
-/** A claimed check that never came to its end is due again after this. */
+/** A claimed check that never finished is due again after this. */
 const CLAIM_MS = 10 * 60_000
 
-export function createDnsChecks(parts: VerificationParts & { log: Logger }): Ticker {
+export function createDnsChecks(parts: VerificationParts & { log: Logger }): Job {
   const { store, clock, log, domains } = parts
-  return createTicker({
+  return createJob({
     name: 'dns-checks',
     everyMs: LOOK_EVERY_MS,
-    clock,
-    log,
+    // Each process claims rows of its own.
+    scope: 'process',
     async work(signal) {
       await endDisablements(store, domains, clock.now())
       for (let more = true; more && !signal.aborted; ) {
@@ -70,7 +70,7 @@ function dueDomains(store: Store, now: number) {
     .execute()
 }
 
-/** Writes down what is in force already: a disablement with an end is over after it (domains.md rule 12). */
+/** Stores what already applies: a disablement ends at its end time (domains.md rule 12). */
 async function endDisablements(store: Store, domains: DomainDirectory, now: number): Promise<void> {
   const rows = await store.db.selectFrom('domains').selectAll().where('state', '=', 'disabled').execute()
   for (const row of rows) {

@@ -1,8 +1,8 @@
 /**
- * Every operation on domains, connections, tracking settings and keys, by the service's own API description: the
- * test of its success, of its errors and rules, and here what all of them have in common: 401 without a key, 403
- * for one that may only read, 404 for a domain that is nobody's or somebody else's. An operation without an entry
- * fails.
+ * Every operation on domains, connections, tracking settings and keys in the service's own API description must
+ * name here the tests of its success, its errors and its rules. What all of them share is tested here: 401 without
+ * a key, 403 for a read-only key, 404 for a domain that does not exist or belongs to another account. An operation
+ * without an entry fails.
  */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -13,26 +13,26 @@ import { startTestService, type TestService } from '../../test/support/service.t
 
 const DOMAINS = 'src/domains/domains.test.ts'
 const STATES = 'src/domains/verification.test.ts'
-const KEYS = 'src/domain-keys/domain-keys.test.ts'
-const SECURITY = 'src/domain-keys/sender-security.test.ts'
+const KEYS = 'src/domains/keys/domain-keys.test.ts'
+const SECURITY = 'src/domains/keys/sender-security.test.ts'
 const SETTINGS = 'src/tracking/settings-routes.test.ts'
-const CERTIFICATES = 'src/tracking/certificates.test.ts'
+const CERTIFICATES = 'src/certificates/certificates.test.ts'
 
 type Named = readonly [file: string, name: string]
 
-const REFUSED: Named = [DOMAINS, 'what cannot be a domain is refused in the words of the contract']
-const UPDATED: Named = [DOMAINS, 'settings given at the beginning and changed later are shown']
+const REFUSED: Named = [DOMAINS, 'an invalid domain is refused with the texts of the contract']
+const UPDATED: Named = [DOMAINS, 'settings given at creation and changed later are shown']
 const DEPRECATED: Named = [DOMAINS, 'the three deprecated updates still work, from body or query']
 const ACTIVATION: Named = [
   KEYS,
-  'activation needs the right record in DNS; repeating it and deactivating always work',
+  'activation needs the valid record in DNS; repeating it and deactivating always work',
 ]
 const LISTED: Named = [
   KEYS,
   'the list goes through all authorities in pages, forwards and backwards, and can be filtered',
 ]
 const BAD_TRACKING: Named = [SETTINGS, 'bad values and unknown domains are refused']
-const TRACKING: Named = [SETTINGS, 'each setting changes alone, and answers what it is then']
+const TRACKING: Named = [SETTINGS, 'each setting changes alone, and its new value is returned']
 const CERTIFICATE: Named = [
   CERTIFICATES,
   'a certificate is ordered, served by its name, and renewed without a restart',
@@ -41,7 +41,7 @@ const ROTATION: Named = [SECURITY, 'rotation is switched with an interval of at 
 const ROTATED: Named = [SECURITY, 'keys behind two CNAMEs are rotated without a gap (${database})']
 const CONNECTION: Named = [
   DOMAINS,
-  'connection settings come in both public shapes, and one field leaves the other',
+  'connection settings have both public shapes, and changing one field leaves the other',
 ]
 const DELETION: Named = [
   DOMAINS,
@@ -50,11 +50,11 @@ const DELETION: Named = [
 
 interface Covered {
   success: Named
-  /** Its own errors and its rule of state; those that all operations share are tested below. */
+  /** Its own errors and state rules; those that all operations share are tested below. */
   errors: readonly Named[]
-  /** How an unknown domain is answered; 'none': no domain is named in the path. */
+  /** The answer for an unknown domain; 'none': the path names no domain. */
   unknown: object | 'none'
-  /** What the request needs to get as far as that. */
+  /** What the request needs to get to that check. */
   form?: Record<string, string>
 }
 
@@ -66,11 +66,11 @@ const NO_ROTATION = { Description: 'domain not found' }
 const TABLE: Record<string, Covered> = {
   listDomains: {
     success: [DOMAINS, 'lists: search, sort, state, authority, skip and limit over a thousand domains'],
-    errors: [[DOMAINS, 'domains of subaccounts are listed on request, and say whose they are']],
+    errors: [[DOMAINS, 'domains of subaccounts are listed on request, with their account']],
     unknown: 'none',
   },
   createDomain: {
-    success: [DOMAINS, 'a new domain has its records and waits for them'],
+    success: [DOMAINS, 'a new domain lists its records and is unverified'],
     errors: [
       REFUSED,
       [KEYS, 'another account cannot sign with this one’s domain, nor take the name it signs with'],
@@ -84,31 +84,34 @@ const TABLE: Record<string, Covered> = {
   },
   readDomain: {
     success: UPDATED,
-    errors: [[DOMAINS, 'names that no database or DNS can hold are simply not there']],
+    errors: [[DOMAINS, 'names that no database or DNS can hold are not found']],
     unknown: NO_DOMAIN,
   },
   updateDomain: {
     success: UPDATED,
     errors: [
       UPDATED,
-      [SECURITY, 'switching on and off keeps the former key signing until the new records are found'],
+      [SECURITY, 'when switched on or off the former key signs until the new records are found'],
     ],
     unknown: NO_DOMAIN,
   },
   verifyDomain: {
-    success: [STATES, 'all records right: active, every record valid, every sentence says so'],
+    success: [STATES, 'all records correct: active, every record valid, every sentence says so'],
     errors: [
       [STATES, '${what}: from ${from}'],
-      [DOMAINS, 'verification is limited to ten calls a minute and domain'],
-      [DOMAINS, 'a disabled domain neither sends nor goes, and is back when its time is over'],
+      [DOMAINS, 'verification is limited to ten calls per minute and domain'],
+      [DOMAINS, 'a disabled domain neither sends nor can be deleted, and is enabled again at its end time'],
     ],
     unknown: NO_DOMAIN,
   },
   deleteDomain: {
-    success: [DOMAINS, 'a deleted domain is gone at once, its name is free when its things are'],
+    success: [
+      DOMAINS,
+      'a deleted domain is gone at once, its name is free when all that belonged to it is removed',
+    ],
     errors: [
       DELETION,
-      [DOMAINS, 'a disabled domain neither sends nor goes, and is back when its time is over'],
+      [DOMAINS, 'a disabled domain neither sends nor can be deleted, and is enabled again at its end time'],
     ],
     unknown: NO_DOMAIN,
   },
@@ -118,10 +121,7 @@ const TABLE: Record<string, Covered> = {
     unknown: NO_DOMAIN,
   },
   explainDomainDns: {
-    success: [
-      DOMAINS,
-      'each record is explained: question, server, answer, sentence; with advice about DMARC',
-    ],
+    success: [DOMAINS, 'each record is explained: query, server, answer, sentence; with advice about DMARC'],
     errors: [],
     unknown: NO_DOMAIN,
   },
@@ -131,7 +131,7 @@ const TABLE: Record<string, Covered> = {
   updateMailfromHost: { success: DEPRECATED, errors: [UPDATED], unknown: NO_DOMAIN },
   updateWebPrefix: { success: DEPRECATED, errors: [DEPRECATED], unknown: NO_DOMAIN },
   readTracking: {
-    success: [SETTINGS, 'a domain begins with everything off and the default footers'],
+    success: [SETTINGS, 'a new domain has everything off and the default footers'],
     errors: [],
     unknown: NO_DOMAIN,
   },
@@ -148,7 +148,7 @@ const TABLE: Record<string, Covered> = {
     errors: [
       [CERTIFICATES, 'K6 without the CNAME record, with a wrong one, and without an answer from DNS'],
       [CERTIFICATES, 'K6 while the order runs, and when there is a certificate'],
-      [CERTIFICATES, 'without an authority K6 says so, and nothing is asked of anybody'],
+      [CERTIFICATES, 'without an authority K6 reports it, and nothing is queried'],
     ],
     unknown: NO_CERTIFICATE,
   },
@@ -161,19 +161,19 @@ const TABLE: Record<string, Covered> = {
   createDomainKey: {
     success: [
       KEYS,
-      'a key is made inactive, in every size and algorithm, and its private half is never shown',
+      'a key is created inactive, in every size and algorithm, and its private half is never shown',
     ],
     errors: [
-      [KEYS, 'what cannot be a key is refused in the words of the contract'],
+      [KEYS, 'an invalid key is refused with the texts of the contract'],
       [KEYS, 'an RSA key is imported as text or file, unless DNS has another one'],
-      [KEYS, 'changes at the same time keep the limit of three keys and the last active one (${database})'],
+      [KEYS, 'concurrent changes keep the limit of three keys and the last active one (${database})'],
     ],
     unknown: 'none',
   },
   deleteDomainKey: {
     success: [KEYS, 'the only active key cannot be deleted; an inactive one always can'],
     errors: [
-      [KEYS, 'changes at the same time keep the limit of three keys and the last active one (${database})'],
+      [KEYS, 'concurrent changes keep the limit of three keys and the last active one (${database})'],
       [SECURITY, 'managed keys are listed as CNAME and left alone by the other operations'],
     ],
     unknown: 'none',
@@ -182,7 +182,7 @@ const TABLE: Record<string, Covered> = {
   activateDomainKey: { success: ACTIVATION, errors: [ACTIVATION], unknown: NO_KEY },
   deactivateDomainKey: { success: ACTIVATION, errors: [ACTIVATION], unknown: NO_KEY },
   changeDkimAuthority: {
-    success: [KEYS, 'authority: to the nearest parent and back, the former key signing meanwhile'],
+    success: [KEYS, 'authority: to the nearest parent and back, the former key signs meanwhile'],
     errors: [[KEYS, 'a domain without keys of its own gets one when it becomes its own authority']],
     unknown: NO_DOMAIN,
     form: { self: 'true' },
@@ -256,7 +256,7 @@ test('every operation has tests of its success, its errors and its rules', () =>
   }
 })
 
-test('every operation asks for a key, and those that change something for one that may', async () => {
+test('every operation requires a key, and changing ones a key with write access', async () => {
   for (const { id, method, path } of operations) {
     const none = await call(method, path, 'x.example', 'wrong-key-0123456789')
     assert.deepEqual([none.status, none.body], [401, { message: 'Invalid private key' }], `${id} ${path}`)
@@ -264,7 +264,7 @@ test('every operation asks for a key, and those that change something for one th
   }
 })
 
-test('every operation treats the domain of another account like one that does not exist', async () => {
+test("every operation treats another account's domain like one that does not exist", async () => {
   for (const { id, method, path } of operations) {
     const { unknown, form } = TABLE[id] as Covered
     if (unknown === 'none') continue

@@ -1,20 +1,20 @@
-/** Making a domain together with its first DKIM key (domains.md rules 9, 14-18). */
+/** Creates a domain together with its first DKIM key (domains.md rules 9, 14-18). */
 import type { Kysely, Transaction } from 'kysely'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, Unavailable } from '../base/errors.ts'
 import { randomHex } from '../base/ids.ts'
-import { freeSelector, isUniqueViolation, keysOf, parentAuthority } from '../domain-keys/keys.ts'
-import { newSenderSecurity, type SenderSecurity } from '../domain-keys/sender-security.ts'
-import { newDkimKeyRow, type SigningKeys } from '../domain-keys/signing-keys.ts'
-import { invalidChoice } from '../http/params.ts'
+import { invalidChoice } from '../base/values.ts'
 import type { DkimKeyRow, DomainRow, Flag, Schema } from '../store/schema.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Store } from '../store/store.ts'
 import type { DomainDirectory } from './directory.ts'
+import type { DnsTargets } from './dns-records.ts'
 import { type Domain, domainOfRow, newDomainRow } from './domain.ts'
+import { freeSelector, isUniqueViolation, keysOf, parentAuthority } from './keys/dkim-keys.ts'
+import { newSenderSecurity, type SenderSecurity } from './keys/sender-security.ts'
+import { newDkimKeyRow, type SigningKeys } from './keys/signing-keys.ts'
 import { lockNames } from './name-lock.ts'
 import { checkTrackingHost, type OwnHosts } from './own-hosts.ts'
-import type { DnsTargets } from './records.ts'
 import type { DomainChanges, NewDomain } from './settings.ts'
 import { nextCheckAt } from './state.ts'
 
@@ -36,14 +36,14 @@ export interface CreateParts {
   addresses: SendingAddresses
   /** Domains per account; 0: no limit. */
   maxDomains: number
-  /** Makes or changes the login `postmaster@<name>`; null: it has no password yet. */
+  /** Creates or changes the login `postmaster@<name>`; null: it has no password yet. */
   setPostmasterPassword(domain: Domain, password: string | null): Promise<void>
 }
 
 const TAKEN = 'This domain name is already taken'
 export const NO_SENDER_SECURITY = 'Automatic Sender Security is not configured on this server'
 
-/** @throws BadRequest in the words of domains.md */
+/** @throws BadRequest with the texts of domains.md */
 export async function createDomain(
   parts: CreateParts,
   accountId: string,
@@ -56,7 +56,7 @@ export async function createDomain(
   }
 }
 
-/** The authority, a parent domain, may be deleted while the key is being made; then it is chosen anew. */
+/** The authority, a parent domain, may be deleted while the key is generated; then it is chosen again. */
 const ATTEMPTS_MAX = 3
 
 async function tryCreate(
@@ -126,7 +126,7 @@ function newRow(accountId: string, wanted: NewDomain, now: number): DomainRow {
 
 const flag = (value: boolean): Flag => (value ? 1 : 0)
 
-/** The columns of the settings that were given. */
+/** The columns of the given settings. */
 export function columnsOf(changes: DomainChanges): Partial<DomainRow> {
   const { spamAction, wildcard, requireTls, skipVerification, messageTtlSeconds, archiveTo } = changes
   return {
@@ -161,15 +161,15 @@ async function checkCount(tx: Transaction<Schema>, accountId: string, max: numbe
   if (max === 0) return
   const { count } = await tx
     .selectFrom('domains')
-    .select((of) => of.fn.countAll<number>().as('count'))
+    .select((eb) => eb.fn.countAll<number>().as('count'))
     .where('account_id', '=', accountId)
     .executeTakeFirstOrThrow()
   if (Number(count) >= max) throw new BadRequest(`The account has its maximum of ${max} domains`)
 }
 
 /**
- * A name is taken while it is a domain, also one on its way out, and while another account signs with it: its
- * keys would sign for both.
+ * A name is taken while a domain has it, even one that is being deleted, and while another account signs with it:
+ * its keys would sign for both.
  */
 async function checkName(db: Kysely<Schema>, accountId: string, name: string): Promise<void> {
   const domain = await db.selectFrom('domains').select('id').where('name', '=', name).executeTakeFirst()
@@ -191,8 +191,8 @@ export async function isForeignAuthority(
     .selectFrom('domains')
     .select('id')
     .where('account_id', '<>', accountId)
-    .where((of) =>
-      of.or([of('name', '=', host), of('dkim_authority', '=', host), of('signing_authority', '=', host)]),
+    .where((eb) =>
+      eb.or([eb('name', '=', host), eb('dkim_authority', '=', host), eb('signing_authority', '=', host)]),
     )
     .limit(1)
     .executeTakeFirst()
@@ -221,7 +221,7 @@ async function chooseAuthority(db: Kysely<Schema>, accountId: string, wanted: Ne
   return dkim.host
 }
 
-/** The keys that a new domain begins with: none where its authority has some. */
+/** The first keys of a new domain: none if its authority already has some. */
 async function firstKeys(
   parts: CreateParts,
   row: DomainRow,
@@ -252,7 +252,7 @@ async function firstKeys(
   return { rows: [key], security: null }
 }
 
-/** A sandbox domain: active at once, signed with a key of its own that no DNS publishes. */
+/** Creates a sandbox domain: active at once, signed with its own key, which no DNS publishes. */
 export async function createSandbox(
   parts: { store: Store; sealer: Sealer; clock: Clock },
   accountId: string,

@@ -1,23 +1,23 @@
 /**
- * Deleting a domain (domains.md rules 22, 23): it disappears at once, and a job that survives restarts removes
- * what belongs to it. Its name is free again when the job is done.
+ * Deletes a domain (domains.md rules 22, 23): it disappears at once, and a job that survives restarts removes what
+ * belongs to it. Its name is free again when the job is done.
  */
 import type { Logger } from 'pino'
-import type { Clock, Timer } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
+import { createJob, type Job } from '../jobs/job.ts'
 import type { Store } from '../store/store.ts'
 import type { DomainDirectory } from './directory.ts'
 import { type Domain, domainOfRow } from './domain.ts'
 import { lockNames } from './name-lock.ts'
-import { createTicker, type Ticker } from './ticker.ts'
 
 /**
- * Removes what one area holds of a deleted domain. May be called again after a failure or a restart, also when it
- * had done its work; rejects when something is left, and is then called again later.
+ * Removes what one area stores for a deleted domain. Must be idempotent: it runs again after a failure or a
+ * restart. Rejects while something is left, and is then retried later.
  */
 export type OnDomainDeleted = (domain: Domain) => Promise<void>
 
-/** A hook could not finish yet for a reason that passes by itself. */
+/** A hook cannot finish yet, for a reason that resolves itself. */
 export class NotYet extends Error {}
 
 export interface DeletionParts {
@@ -25,22 +25,22 @@ export interface DeletionParts {
   domains: DomainDirectory
   clock: Clock
   log: Logger
-  /** Run in this order. */
-  onDeleted: readonly OnDomainDeleted[]
+  /** Removes what all areas hold of it. */
+  removeAll: OnDomainDeleted
 }
 
 const LOOK_EVERY_MS = 60_000
 const RETRY_MIN_MS = 10_000
-/** A delivery that is under way ends within seconds. */
+/** A delivery in progress ends within seconds. */
 const NOT_YET_MS = 1_000
 const RETRY_MAX_MS = 60 * 60_000
-/** A job that a lost process had claimed is taken up again after this. */
+/** A deletion claimed by a process that died is due again after this. */
 const CLAIM_MS = 5 * 60_000
 const BATCH = 20
 
 /**
- * Takes the domain out of the directory and leaves the rest to the job.
- * @throws NotFound, and BadRequest where the contract forbids it: disabled, sandbox, authority of others
+ * Removes the domain from the directory and leaves the rest to the job.
+ * @throws NotFound; BadRequest where the contract forbids it: disabled, sandbox, authority of other domains
  */
 export async function deleteDomain(parts: DeletionParts, domain: Domain): Promise<void> {
   const now = Math.floor(parts.clock.now())
@@ -55,8 +55,8 @@ export async function deleteDomain(parts: DeletionParts, domain: Domain): Promis
       .selectFrom('domains')
       .select('id')
       .where('id', '<>', domain.id)
-      .where((of) =>
-        of.or([of('dkim_authority', '=', current.name), of('signing_authority', '=', current.name)]),
+      .where((eb) =>
+        eb.or([eb('dkim_authority', '=', current.name), eb('signing_authority', '=', current.name)]),
       )
       .limit(1)
       .executeTakeFirst()
@@ -77,15 +77,13 @@ export async function deleteDomain(parts: DeletionParts, domain: Domain): Promis
   parts.domains.changed(domain)
 }
 
-export function createDeletionJob(parts: DeletionParts): Ticker {
+export function createDeletionJob(parts: DeletionParts): Job {
   const { store, clock, log } = parts
-  /** Rings when a deletion that had to wait is due again. */
-  let alarm: Timer | null = null
-  const ticker = createTicker({
+  return createJob({
     name: 'domain-deletion',
     everyMs: LOOK_EVERY_MS,
-    clock,
-    log,
+    // Each process claims rows of its own.
+    scope: 'process',
     async work(signal) {
       const due = await store.db
         .selectFrom('domain_deletions')
@@ -94,32 +92,30 @@ export function createDeletionJob(parts: DeletionParts): Ticker {
         .orderBy('due_at')
         .limit(BATCH)
         .execute()
+      let againInMs = LOOK_EVERY_MS
       for (const row of due) {
-        if (signal.aborted) return
+        if (signal.aborted) break
         const claimed = await store.db
           .updateTable('domain_deletions')
           .set({ due_at: Math.floor(clock.now()) + CLAIM_MS, attempts: row.attempts + 1 })
           .where('domain_id', '=', row.domain_id)
           .where('attempts', '=', row.attempts)
           .executeTakeFirst()
-        if (Number(claimed.numUpdatedRows) > 0)
-          await remove(JSON.parse(row.domain_json) as Domain, row.attempts)
+        if (Number(claimed.numUpdatedRows) === 0) continue
+        const waitMs = await remove(JSON.parse(row.domain_json) as Domain, row.attempts)
+        if (waitMs !== null) againInMs = Math.min(againInMs, waitMs)
       }
+      return { againInMs }
     },
   })
-  return {
-    ...ticker,
-    async stop() {
-      await ticker.stop()
-      alarm?.cancel()
-    },
-  }
 
-  async function remove(domain: Domain, attempts: number): Promise<void> {
+  /** Resolves in how many milliseconds it has to be tried again; null: it is done. */
+  async function remove(domain: Domain, attempts: number): Promise<number | null> {
     try {
-      for (const hook of parts.onDeleted) await hook(domain)
+      await parts.removeAll(domain)
       await store.db.deleteFrom('domain_deletions').where('domain_id', '=', domain.id).execute()
       log.info({ domain: domain.name }, 'domain deleted')
+      return null
     } catch (error) {
       if (!(error instanceof NotYet)) log.error({ err: error, domain: domain.name }, 'cannot delete a domain')
       const wait = error instanceof NotYet ? NOT_YET_MS : Math.min(RETRY_MIN_MS * 2 ** attempts, RETRY_MAX_MS)
@@ -128,8 +124,7 @@ export function createDeletionJob(parts: DeletionParts): Ticker {
         .set({ due_at: Math.floor(clock.now() + wait) })
         .where('domain_id', '=', domain.id)
         .execute()
-      alarm?.cancel()
-      alarm = clock.setTimer(wait, ticker.wake)
+      return wait
     }
   }
 }

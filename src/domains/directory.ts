@@ -1,19 +1,19 @@
-/** Domains by name, for every hot path: remembered for a few seconds, forgotten at once where they change. */
+/** Domains by name, for hot paths: cached for a few seconds, invalidated when they change. */
 import { domainToASCII } from 'node:url'
 import { type Cache, createCache, type MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Store } from '../store/store.ts'
 import { type Domain, domainOfRow } from './domain.ts'
 
-/** A change on another node is in force this much later at the most (domain-keys.md rule 11). */
+/** A change on another node takes effect after at most this time (domain-keys.md rule 11). */
 const REMEMBER_MS = 5_000
 const DOMAINS_MAX = 10_000
 
 export interface DomainDirectory {
-  /** The domain of that name (any letter case) whoever owns it, or null. At once if it is remembered. */
+  /** The domain of that name (any letter case), whichever account owns it, or null. Synchronous if cached. */
   byName(name: string): MaybePromise<Domain | null>
   byId(id: string): MaybePromise<Domain | null>
-  /** To be called after every change of a domain. */
+  /** Must be called after every change of a domain. */
   changed(domain: Pick<Domain, 'id' | 'name'>): void
 }
 
@@ -40,7 +40,7 @@ export function createDomainDirectory(store: Store, clock: Clock): DomainDirecto
 
 const STORED_NAME = /^[a-z0-9.-]{1,253}$/
 
-/** As domains are stored: lower case, an internationalised name as A-labels. Null: no domain has such a name. */
+/** The stored form: lower case, an internationalised name as A-labels. Null: no domain can have such a name. */
 function asciiName(name: string): string | null {
   if (STORED_NAME.test(name)) return name
   const ascii = /^[\x20-\x7e]*$/.test(name) ? name.toLowerCase() : domainToASCII(name)

@@ -23,15 +23,15 @@ export interface Domain {
   mailfromHost: string
   /** The domain whose keys sign (`d=`). */
   dkimAuthority: string
-  /** The authority as chosen, whose records the domain shows; signs once it has an active key. */
+  /** The chosen authority, whose records the domain shows; signs once it has an active key. */
   dkimHost: string
-  /** The authority changed and its records were not looked at since. */
+  /** The authority changed and its records have not been checked since. */
   dkimUnverified: boolean
-  /** SPF and DKIM were valid at the last look; `state` says the same unless the domain is disabled. */
+  /** SPF and DKIM were valid at the last check; `state` says the same unless the domain is disabled. */
   verified: boolean
-  /** The tracking host's record was right at the last look; else links use the fallback host. */
+  /** The tracking host's record was valid at the last check; otherwise links use the fallback host. */
   trackingValid: boolean
-  /** Addresses and pool asked for when the domain was made; null: all of the account. */
+  /** Addresses and pool chosen when the domain was created; null: all of the account. */
   sendingIps: readonly string[] | null
   sendingPoolId: string | null
   createdAt: number
@@ -46,7 +46,7 @@ export interface Disablement {
   until?: number
 }
 
-/** `now`: a disablement that ended before it is over, whether the row says so already or not. */
+/** `now`: a disablement that has ended is ignored, even if the row still holds it. */
 export function domainOfRow(row: DomainRow, now: number): Domain {
   const disabled = row.disabled_json ? (JSON.parse(row.disabled_json) as Disablement) : null
   const over = disabled?.until !== undefined && disabled.until <= now
@@ -79,7 +79,7 @@ export function domainOfRow(row: DomainRow, now: number): Domain {
   }
 }
 
-/** The state of a domain that nobody disabled. */
+/** The state of a domain that is not disabled. */
 export function enabledState(row: Pick<DomainRow, 'type' | 'verified'>): 'active' | 'unverified' {
   return row.type === 'sandbox' || row.verified === 1 ? 'active' : 'unverified'
 }

@@ -36,7 +36,7 @@ after(async () => {
 const create = (name: string, form: Record<string, string> = {}) =>
   service.call('POST', '/v4/domains', { form: { name, dkim_key_size: '1024', ...form } })
 
-/** Publishes what the domain asks for. */
+/** Publishes the records that the domain asks for. */
 function publish(on: DnsServer, body: Record<string, unknown>) {
   const lists = body as Record<'sending_dns_records' | 'receiving_dns_records', Record<string, string>[]>
   const { name } = (body as { domain: { name: string } }).domain
@@ -51,7 +51,7 @@ function publish(on: DnsServer, body: Record<string, unknown>) {
   )
 }
 
-test('a new domain has its records and waits for them', async () => {
+test('a new domain lists its records and is unverified', async () => {
   const { status, body } = await create('New.Example.com', { dkim_key_size: '' })
   assert.equal(status, 200)
   assert.equal(body.message, 'Domain DNS records have been created')
@@ -158,7 +158,7 @@ const REFUSED: [form: Record<string, string>, message: string][] = [
   ],
 ]
 
-test('what cannot be a domain is refused in the words of the contract', async () => {
+test('an invalid domain is refused with the texts of the contract', async () => {
   for (const [form, message] of REFUSED) {
     const answer = await service.call('POST', '/v4/domains', { form: { ...form } })
     assert.deepEqual([answer.status, answer.body], [400, { message }], JSON.stringify(form))
@@ -169,7 +169,7 @@ test('what cannot be a domain is refused in the words of the contract', async ()
   assert.equal((await service.call('GET', '/v4/domains/x.example')).status, 404)
 })
 
-test("a tracking host is none of the service's own names, neither at the beginning nor later", async (t) => {
+test("a tracking host cannot be one of the service's own names, neither at creation nor later", async (t) => {
   const URLS = {
     SENDWRIGHT_PUBLIC_URL: 'https://API.own.example:8443',
     SENDWRIGHT_TRACKING_URL: 'https://links.own.example',
@@ -186,7 +186,7 @@ test("a tracking host is none of the service's own names, neither at the beginni
     const { status, body } = await call('POST', '/v4/domains', { form: { ...form, web_prefix: prefix } })
     assert.deepEqual([status, body], [400, refused(prefix.toLowerCase())])
   }
-  // The default is a choice like others.
+  // The default is checked like any other value.
   assert.deepEqual((await call('POST', '/v3/domains', { form })).body, refused('email'))
   assert.equal((await call('POST', '/v4/domains', { form: { ...form, web_prefix: 'go' } })).status, 200)
   for (const path of ['/v4/domains/own.example', '/v3/domains/own.example/web_prefix']) {
@@ -197,7 +197,7 @@ test("a tracking host is none of the service's own names, neither at the beginni
   assert.equal(body.domain.tracking_host, 'go.own.example')
 })
 
-test('settings given at the beginning and changed later are shown', async () => {
+test('settings given at creation and changed later are shown', async () => {
   const { body } = await create('set.example', {
     spam_action: 'delete',
     wildcard: 'true',
@@ -241,7 +241,7 @@ test('settings given at the beginning and changed later are shown', async () => 
   }
 })
 
-test('connection settings come in both public shapes, and one field leaves the other', async () => {
+test('connection settings have both public shapes, and changing one field leaves the other', async () => {
   await create('tls.example')
   const path = '/v3/domains/tls.example/connection'
   const put = await service.call('PUT', path, { form: { require_tls: 'true' } })
@@ -285,7 +285,7 @@ test('the three deprecated updates still work, from body or query', async () => 
   assert.equal((await service.call('PUT', '/v3/domains/no.example/web_prefix?web_prefix=a')).status, 404)
 })
 
-test('verification: active with SPF and DKIM, back when they go, and not for a DNS that is down', async () => {
+test('verification: active with SPF and DKIM, unverified without them, unchanged while DNS is down', async () => {
   const { body } = await create('verify.example')
   const verify = () => service.call('PUT', '/v4/domains/verify.example/verify')
   const before = await verify()
@@ -343,7 +343,7 @@ test('verification: active with SPF and DKIM, back when they go, and not for a D
   assert.equal(dns.queries.length, queries, 'reading asks nobody')
 })
 
-test('each record is explained: question, server, answer, sentence; with advice about DMARC', async () => {
+test('each record is explained: query, server, answer, sentence; with advice about DMARC', async () => {
   const made = await create('explain.example')
   const path = '/sendwright/v1/domains/explain.example/dns'
   assert.equal((await service.call('GET', path)).body.records[0].sentence, 'Not looked up yet.')
@@ -390,7 +390,7 @@ test('the zone text holds every record, long keys in pieces of 255', async () =>
   assert.equal(strings.join(''), body.sending_dns_records[0].value)
 })
 
-test('a deleted domain is gone at once, its name is free when its things are', async () => {
+test('a deleted domain is gone at once, its name is free when all that belonged to it is removed', async () => {
   await create('gone.example')
   await service.call('PUT', '/v3/domains/gone.example/tracking/open', { form: { active: 'yes' } })
   const sent = await service.call('POST', '/v3/gone.example/messages', {
@@ -420,7 +420,7 @@ test('sandbox, authority of another domain and disabled domain cannot be deleted
   assert.equal(await remove('parent.example'), 'Domain will be deleted in the background')
 })
 
-test('the root domain signs when it is asked to, also unregistered', async () => {
+test('the root domain signs on request, even unregistered', async () => {
   const { body } = await create('mail.root.co.uk', { force_root_dkim_host: 'true' })
   assert.equal(body.sending_dns_records[0].name, 'k1._domainkey.root.co.uk')
   const named = await create('mail.named.example', { dkim_host_name: 'sig.mail.named.example' })
@@ -429,7 +429,7 @@ test('the root domain signs when it is asked to, also unregistered', async () =>
   assert.deepEqual([domain.dkim_host, domain.mailfrom_host], ['root.co.uk', 'mail.root.co.uk'])
 })
 
-test('every operation asks for a key with the right', async () => {
+test('every operation requires a key with the right', async () => {
   const paths = [
     'GET /v4/domains',
     'POST /v4/domains',
@@ -529,7 +529,7 @@ test('lists: search, sort, state, authority, skip and limit over a thousand doma
   }
 })
 
-test('verification is limited to ten calls a minute and domain', async (t) => {
+test('verification is limited to ten calls per minute and domain', async (t) => {
   const limited = await startTestService(t, {
     ...SETTINGS,
     SENDWRIGHT_RATE_LIMIT: '100',
@@ -549,23 +549,23 @@ for (const database of ['sqlite', 'postgres'] as const) {
   test(`a domain is created, found in the background, disabled until a time and deleted (${database})`, async (t) => {
     const clock = createTestClock()
     const env = { ...SETTINGS, SENDWRIGHT_DNS: `${dns.host}:${dns.port}`, SENDWRIGHT_DELIVERY: 'direct' }
-    const one = await startTestService(t, env, { clock, database })
+    const service = await startTestService(t, env, { clock, database })
     const name = `${database}.background.example`
-    const both = await Promise.all([1, 2].map(() => one.call('POST', '/v4/domains', { form: { name } })))
+    const both = await Promise.all([1, 2].map(() => service.call('POST', '/v4/domains', { form: { name } })))
     assert.deepEqual(both.map((answer) => answer.status).sort(), [200, 400])
     const made = both.find((answer) => answer.status === 200) as Answer
     const key = { signing_domain: name, selector: 'twice', bits: '1024' }
-    const keys = await Promise.all([1, 2].map(() => one.call('POST', '/v1/dkim/keys', { form: key })))
+    const keys = await Promise.all([1, 2].map(() => service.call('POST', '/v1/dkim/keys', { form: key })))
     assert.deepEqual(keys.map((answer) => answer.status).sort(), [200, 400])
     const send = () =>
-      one.call('POST', `/v3/${name}/messages`, {
+      service.call('POST', `/v3/${name}/messages`, {
         form: { from: `a@${name}`, to: 'b@example.org', subject: 's', text: 't', 'o:testmode': 'yes' },
       })
     assert.equal((await send()).status, 403)
     publish(dns, made.body)
     await eventually('the background check', async () => {
       await clock.advance(61_000)
-      const { body } = await one.call('GET', `/v4/domains/${name}`)
+      const { body } = await service.call('GET', `/v4/domains/${name}`)
       return body.domain.state === 'active'
     })
     assert.equal((await send()).status, 200)
@@ -573,38 +573,42 @@ for (const database of ['sqlite', 'postgres'] as const) {
     clock.leap(25 * 3_600_000)
     await eventually('the daily check', async () => {
       await clock.advance(61_000)
-      const { body } = await one.call('GET', `/v4/domains/${name}`)
+      const { body } = await service.call('GET', `/v4/domains/${name}`)
       return body.sending_dns_records[1].valid === 'unknown' && body.domain.state === 'active'
     })
     dns.misbehave('slow.example', 'servfail')
-    await one.call('POST', `/v3/${name}/messages`, {
+    await service.call('POST', `/v3/${name}/messages`, {
       form: { from: `a@${name}`, to: 'b@slow.example', subject: 's', text: 't' },
     })
-    assert.equal((await one.call('DELETE', `/v3/domains/${name}`)).status, 200)
-    await one.restart()
+    assert.equal((await service.call('DELETE', `/v3/domains/${name}`)).status, 200)
+    await service.restart()
     await eventually('the name to be free', async () => {
       await clock.advance(61_000)
-      return (await one.call('POST', '/v4/domains', { form: { name } })).status === 200
+      return (await service.call('POST', '/v4/domains', { form: { name } })).status === 200
     })
-    assert.equal((await one.call('GET', `/v4/domains?search=${database}`)).body.total_count, 1)
-    const [end] = (await one.events('?event=rejected', name)) as { reject: { reason: string } }[]
+    assert.equal((await service.call('GET', `/v4/domains?search=${database}`)).body.total_count, 1)
+    const [end] = (await service.events('?event=rejected', name)) as { reject: { reason: string } }[]
     assert.equal(end?.reject.reason, 'The domain was deleted', 'waiting mail does not end silently')
   })
 }
 
-test('a disabled domain neither sends nor goes, and is back when its time is over', async (t) => {
+test('a disabled domain neither sends nor can be deleted, and is enabled again at its end time', async (t) => {
   const clock = createTestClock()
-  const one = await startTestService(t, { ...SETTINGS, SENDWRIGHT_DNS: `${dns.host}:${dns.port}` }, { clock })
-  await one.call('POST', '/v4/domains', { form: { name: 'off.example' } })
+  const service = await startTestService(
+    t,
+    { ...SETTINGS, SENDWRIGHT_DNS: `${dns.host}:${dns.port}` },
+    { clock },
+  )
+  await service.call('POST', '/v4/domains', { form: { name: 'off.example' } })
   const until = Math.floor(clock.now()) + 3_600_000
   const disabled = { code: 'spam', note: 'n', reason: 'r', permanently: false, until }
-  const database = new DatabaseSync(join(one.config.dataFolder, 'sendwright.db'), { timeout: 5000 })
+  const database = new DatabaseSync(join(service.config.dataFolder, 'sendwright.db'), { timeout: 5000 })
   database
     .prepare("UPDATE domains SET state = 'disabled', disabled_json = ? WHERE name = 'off.example'")
     .run(JSON.stringify(disabled))
   database.close()
-  await clock.advance(6_000) // what the directory remembers
-  const { body } = await one.call('GET', '/v4/domains/off.example')
+  await clock.advance(6_000) // domain directory cache
+  const { body } = await service.call('GET', '/v4/domains/off.example')
   assert.equal(body.domain.state, 'disabled')
   assert.equal(body.domain.is_disabled, true)
   assert.deepEqual(body.domain.disabled, {
@@ -614,16 +618,16 @@ test('a disabled domain neither sends nor goes, and is back when its time is ove
     permanently: false,
     until: 'Mon, 01 Jun 2026 13:00:00 GMT',
   })
-  const removal = await one.call('DELETE', '/v3/domains/off.example')
+  const removal = await service.call('DELETE', '/v3/domains/off.example')
   assert.deepEqual([removal.status, removal.body], [400, { message: 'Domain is disabled' }])
-  assert.equal((await one.call('PUT', '/v4/domains/off.example/verify')).body.domain.state, 'disabled')
+  assert.equal((await service.call('PUT', '/v4/domains/off.example/verify')).body.domain.state, 'disabled')
   await clock.advance(3_600_000)
-  const back = (await one.call('GET', '/v4/domains/off.example')).body.domain
+  const back = (await service.call('GET', '/v4/domains/off.example')).body.domain
   assert.equal(back.state, 'unverified')
   assert.ok(!('disabled' in back))
 })
 
-test('names that no database or DNS can hold are simply not there', async () => {
+test('names that no database or DNS can hold are not found', async () => {
   await create('xn--bcher-kva.example')
   assert.equal((await service.call('GET', `/v4/domains/${encodeURIComponent('Bücher.example')}`)).status, 200)
   for (const name of ['a%00b', '%2e%2e', 'a%20b.example', `${'a'.repeat(300)}.example`]) {
@@ -632,7 +636,7 @@ test('names that no database or DNS can hold are simply not there', async () => 
   }
 })
 
-test('domains of subaccounts are listed on request, and say whose they are', async () => {
+test('domains of subaccounts are listed on request, with their account', async () => {
   await create('of-child.example')
   const database = new DatabaseSync(join(service.config.dataFolder, 'sendwright.db'), { timeout: 5000 })
   database.exec(
@@ -647,7 +651,7 @@ test('domains of subaccounts are listed on request, and say whose they are', asy
   assert.deepEqual([both.total_count, both.items[0].subaccount_id], [1, 'child'])
 })
 
-test('private keys are on disk only sealed', async () => {
+test('private keys are stored only sealed', async () => {
   const made = await create('secret.example')
   assert.equal(made.status, 200)
   const folder = service.config.dataFolder

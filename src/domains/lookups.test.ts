@@ -2,11 +2,14 @@ import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
 import { createTestClock } from '../../test/support/clock.ts'
 import { createDnsServer, type Misbehaviour } from '../../test/support/dns-server.ts'
+import { jobContext } from '../../test/support/job-context.ts'
 import { systemClock } from '../base/clock.ts'
 import { type Cidr, parseCidr } from '../base/ip.ts'
 import { createResolver } from '../dns/resolver.ts'
-import { type LookupParts, lookUp, lookUpDmarc } from './lookups.ts'
-import type { RecordPurpose, StoredCheck, WantedRecord } from './records.ts'
+import { createJob } from '../jobs/job.ts'
+import type { Store } from '../store/store.ts'
+import type { RecordPurpose, StoredCheck, WantedRecord } from './dns-records.ts'
+import { type LookupParts, lookUp, lookUpDmarc, untilStopped } from './lookups.ts'
 
 const dns = await createDnsServer()
 const resolver = createResolver({ servers: [dns], clock: systemClock, timeoutMs: 300, attempts: 1 })
@@ -47,7 +50,7 @@ beforeEach(() => {
   dns.set(NAMES.mx, 'MX', [[10, 'mxa.service.example']])
 })
 
-test('records that are right are valid, with the question, the server and what was found', async () => {
+test('correct records are valid, with query, server and answer', async () => {
   for (const record of [SPF, DKIM, TRACKING, MX]) {
     const check = await lookUp(parts, record, undefined)
     assert.ok(check.valid && check.answered, check.sentence)
@@ -166,7 +169,7 @@ for (const [what, record, set, found, sentence] of WRONG) {
   })
 }
 
-test('a chain of aliases, a key in several strings and an answer that comes only over TCP are right too', async () => {
+test('a chain of aliases, a key in several strings and an answer over TCP are valid too', async () => {
   dns.set(NAMES.tracking, 'CNAME', ['hop.example'])
   dns.set('hop.example', 'CNAME', ['track.service.example'])
   assert.ok((await lookUp(parts, TRACKING, undefined)).valid)
@@ -185,7 +188,7 @@ const FAILURES: [Misbehaviour, RegExp][] = [
   ['drop', /did not answer in time/],
   ['garbage', /gave no answer/],
 ]
-test('a failed look-up says so and leaves what was known', async () => {
+test('a failed lookup is reported and keeps the previous result', async () => {
   const before = { ...(await lookUp(parts, SPF, undefined)) }
   for (const [failure, sentence] of FAILURES) {
     dns.misbehave(NAMES.spf, failure)
@@ -198,7 +201,7 @@ test('a failed look-up says so and leaves what was known', async () => {
   }
 })
 
-test('SPF that is right by itself but too long through its includes is told of', async () => {
+test('SPF that is valid by itself but has too many lookups in its includes is reported', async () => {
   const includes = Array.from({ length: 11 }, (_, n) => `include:i${n}.example`)
   for (const include of includes) dns.set(include.slice(8), 'TXT', ['v=spf1 ip4:192.0.2.1 -all'])
   dns.set(NAMES.spf, 'TXT', [`v=spf1 ${includes.join(' ')} include:spf.service.example ~all`])
@@ -207,7 +210,7 @@ test('SPF that is right by itself but too long through its includes is told of',
   assert.match(check.sentence, /costs 12 DNS look-ups, 10 are allowed/)
 })
 
-test('includes that are not answered cost one wait, and slow ones no more than ten seconds', async () => {
+test('unanswered includes cost one wait, and slow ones at most ten seconds', async () => {
   const names = Array.from({ length: 20 }, (_, n) => `silent${n}.example`)
   for (const name of names) dns.misbehave(name, 'drop')
   const includes = names.map((name) => `include:${name}`).join(' ')
@@ -231,7 +234,7 @@ test('includes that are not answered cost one wait, and slow ones no more than t
   }
 })
 
-test('what the authoritative server says counts when the resolver still has an old answer', async () => {
+test('the authoritative answer counts when the resolver still has an old one', async () => {
   const authoritative = await createDnsServer()
   try {
     authoritative.set(NAMES.spf, 'TXT', ['v=spf1 include:spf.service.example ~all'])
@@ -269,4 +272,23 @@ test('DMARC: advice for the domain itself, or from the policy of the domain abov
   const own = await look()
   assert.equal(own.valid, false)
   assert.match(own.sentence, /p= must be none, quarantine or reject/)
+})
+
+test('a stop does not wait for a name server that keeps silent', async (t) => {
+  const dns = await createDnsServer()
+  t.after(() => dns.close())
+  dns.misbehave('silent.example', 'drop')
+  const clock = createTestClock() // its time-outs never come
+  const resolver = createResolver({ servers: [dns], clock })
+  t.after(() => resolver.close())
+  const job = createJob({
+    name: 'test',
+    everyMs: 1000,
+    scope: 'process',
+    work: async (signal) => void (await untilStopped(resolver, signal).query('silent.example', 'TXT')),
+  })
+  const asked = dns.nextQuery()
+  job.start(jobContext(null as unknown as Store, { clock }))
+  await asked
+  await job.stop()
 })

@@ -1,10 +1,10 @@
 /**
- * Looking up the records of a domain.
+ * Looks up the records of a domain.
  *
- *  1. The configured resolver is asked past every cache of ours.
- *  2. If it has a firm answer that is not right, a server that is authoritative for the zone is asked too: what
- *     a person sees with `dig` there counts, and the sentence says that the resolver still has the old answer.
- *  3. No answer (time-out, SERVFAIL) says nothing about the record: what was known before stays.
+ *  1. The configured resolver is queried without its cache.
+ *  2. If it has a definite answer that is not valid, an authoritative server of the zone is queried too: what a
+ *     person sees with `dig` there counts, and the sentence says that the resolver still has the old answer.
+ *  3. No answer (time-out, SERVFAIL) says nothing about the record: the previous result stays.
  */
 import type { Clock } from '../base/clock.ts'
 import type { Cidr } from '../base/ip.ts'
@@ -18,32 +18,32 @@ import {
   checkSpf,
   type DmarcUse,
   type RecordCheck,
-} from '../dns/records.ts'
+} from '../dns/record-data.ts'
 import { createResolver, type DnsAnswer, type Resolver } from '../dns/resolver.ts'
 import { countSpfLookups } from '../dns/spf.ts'
-import { ancestorsOf } from './names.ts'
-import type { StoredCheck, WantedRecord } from './records.ts'
+import type { StoredCheck, WantedRecord } from './dns-records.ts'
+import { ancestorsOf } from './domain-names.ts'
 
 export interface LookupParts {
   resolver: Resolver
   clock: Clock
-  /** Networks whose name servers may be asked although they are not public. */
+  /** Networks whose name servers may be queried although they are not public. */
   allow: readonly Cidr[]
   spfIncludeHost: string
-  /** Port of authoritative servers; tests have them on another one than 53. */
+  /** Port of authoritative servers; tests use another one than 53. */
   authorityPort?: number
 }
 
-/** A second opinion is not worth a long wait: the first one was a firm answer. */
+/** Short, because the resolver has already given a definite answer. */
 const AUTHORITY_TIMEOUT_MS = 2000
 /**
- * For what goes beyond the record itself: whose servers to ask, and where its includes lead. Both follow names of
- * the domain's owner, who could have each of them answered as late as possible.
+ * For follow-up queries: finding authoritative servers, and resolving SPF includes. Both follow names that the
+ * domain's owner controls, who could delay each answer as long as possible.
  */
-const BEYOND_MS = 10_000
+const FOLLOW_UP_TIMEOUT_MS = 10_000
 const FRESH = { fresh: true } as const
 
-/** The same resolver for work that a stop must not wait for: its open questions are rejected then. */
+/** The same resolver for work that must not delay a stop: its open queries are rejected when `signal` aborts. */
 export const untilStopped = (resolver: Resolver, signal: AbortSignal): Resolver => ({
   query: (name, type, options = {}) =>
     resolver.query(name, type, {
@@ -53,18 +53,18 @@ export const untilStopped = (resolver: Resolver, signal: AbortSignal): Resolver 
   close() {},
 })
 
-/** Looks one record up. `before`: the last check of the same record. Never rejects for what DNS does. */
+/** Looks up one record. `before`: the last check of the same record. Never rejects because of DNS failures. */
 export async function lookUp(
   parts: LookupParts,
   wanted: WantedRecord,
   before: StoredCheck | undefined,
 ): Promise<StoredCheck> {
-  const { check, answer } = await ask(parts, wanted, parts.resolver)
-  const better =
+  const { check, answer } = await query(parts, wanted, parts.resolver)
+  const authoritative =
     check.answered && !check.valid
-      ? await inTime(parts, (resolver) => askAuthority({ ...parts, resolver }, wanted, answer))
+      ? await withDeadline(parts, (resolver) => queryAuthority({ ...parts, resolver }, wanted, answer))
       : null
-  const result = better ?? { check, answer }
+  const result = authoritative ?? { check, answer }
   const stored = storedCheck(parts.clock, wanted, result.check, result.answer, before)
   if (wanted.purpose !== 'spf' && wanted.purpose !== 'return-path-spf') return stored
   return { ...stored, sentence: stored.sentence + (await spfProblems(parts, wanted, result.check)) }
@@ -93,12 +93,12 @@ function storedCheck(
   }
 }
 
-interface Asked {
+interface LookupResult {
   check: RecordCheck
   answer: DnsAnswer
 }
 
-async function ask(parts: LookupParts, wanted: WantedRecord, resolver: Resolver): Promise<Asked> {
+async function query(parts: LookupParts, wanted: WantedRecord, resolver: Resolver): Promise<LookupResult> {
   const { name, type, value } = wanted
   switch (type) {
     case 'TXT': {
@@ -108,7 +108,7 @@ async function ask(parts: LookupParts, wanted: WantedRecord, resolver: Resolver)
       return { check, answer }
     }
     case 'CNAME': {
-      // Asked for an address, servers return the whole chain of aliases.
+      // Servers answer a query for an address with the whole chain of aliases.
       const answer = await resolver.query(name, 'A', FRESH)
       return { check: checkCname(answer, value), answer }
     }
@@ -127,8 +127,12 @@ async function ask(parts: LookupParts, wanted: WantedRecord, resolver: Resolver)
   }
 }
 
-/** The authoritative servers' view, if it is better than that of the resolver; else null. */
-async function askAuthority(parts: LookupParts, wanted: WantedRecord, old: DnsAnswer): Promise<Asked | null> {
+/** The answer of the authoritative servers if the record is valid there, else null. */
+async function queryAuthority(
+  parts: LookupParts,
+  wanted: WantedRecord,
+  old: DnsAnswer,
+): Promise<LookupResult | null> {
   const authority = await findAuthority(parts.resolver, wanted.name, parts.allow)
   if (authority === null) return null
   const port = parts.authorityPort
@@ -139,7 +143,7 @@ async function askAuthority(parts: LookupParts, wanted: WantedRecord, old: DnsAn
     attempts: 1,
   })
   try {
-    const { check, answer } = await ask(parts, wanted, direct)
+    const { check, answer } = await query(parts, wanted, direct)
     if (!check.valid) return null
     const stale = ` ${old.server} still has an older answer and may give it for up to ${old.ttlSeconds} seconds.`
     return { check: { ...check, sentence: check.sentence + stale }, answer }
@@ -148,24 +152,24 @@ async function askAuthority(parts: LookupParts, wanted: WantedRecord, old: DnsAn
   }
 }
 
-/** What a receiver would make of the includes: an error that no look at the one record shows. */
+/** Errors that only a receiver sees, when it resolves the includes; the record by itself is valid. */
 async function spfProblems(parts: LookupParts, wanted: WantedRecord, check: RecordCheck): Promise<string> {
   if (!check.valid) return ''
-  const counted = await inTime(parts, (resolver) => countSpfLookups(resolver, wanted.name))
-  return counted?.kind === 'error' ? counted.problems.map((problem) => ` ${problem}`).join('') : ''
+  const count = await withDeadline(parts, (resolver) => countSpfLookups(resolver, wanted.name))
+  return count?.kind === 'error' ? count.problems.map((problem) => ` ${problem}`).join('') : ''
 }
 
-/** What `work` makes of its questions, or null when they take too long. */
-async function inTime<T>(
+/** The result of `work`, or null if its queries take longer than FOLLOW_UP_TIMEOUT_MS. */
+async function withDeadline<T>(
   { resolver, clock }: LookupParts,
   work: (resolver: Resolver) => Promise<T>,
 ): Promise<T | null> {
-  const late = new AbortController()
-  const timer = clock.setTimer(BEYOND_MS, () => late.abort())
+  const deadline = new AbortController()
+  const timer = clock.setTimer(FOLLOW_UP_TIMEOUT_MS, () => deadline.abort())
   try {
-    return await work(untilStopped(resolver, late.signal))
+    return await work(untilStopped(resolver, deadline.signal))
   } catch (error) {
-    if (late.signal.aborted) return null
+    if (deadline.signal.aborted) return null
     throw error
   } finally {
     timer.cancel()
@@ -173,8 +177,9 @@ async function inTime<T>(
 }
 
 /**
- * DMARC is no record of ours: it is looked up for advice. Without one at the domain itself the nearest ancestor's
- * holds (RFC 9989 §4.10; the older rule of the organizational domain finds the same where there is one).
+ * DMARC is not one of our records: it is looked up to give advice. Without one at the domain itself the nearest
+ * ancestor's applies (RFC 9989 §4.10; the older rule of the organizational domain finds the same record where there
+ * is one).
  */
 export async function lookUpDmarc(
   parts: LookupParts,
@@ -186,17 +191,17 @@ export async function lookUpDmarc(
   let check = checkDmarc(answer, use)
   for (const ancestor of ancestorsOf(use.fromDomain).slice(0, DMARC_ANCESTORS_MAX)) {
     if (!check.answered || hasDmarc(answer)) break
-    const above = await parts.resolver.query(`_dmarc.${ancestor}`, 'TXT', FRESH)
-    if (!hasDmarc(above)) continue
-    answer = above
-    check = checkDmarc(above, use)
+    const parent = await parts.resolver.query(`_dmarc.${ancestor}`, 'TXT', FRESH)
+    if (!hasDmarc(parent)) continue
+    answer = parent
+    check = checkDmarc(parent, use)
   }
   const wanted = { purpose: 'dmarc', name, type: 'TXT', value: DMARC_ADVICE } as const
   return storedCheck(parts.clock, wanted, check, answer, before)
 }
 
 export const DMARC_ADVICE = 'v=DMARC1; p=none'
-/** Receivers ask at most eight times, RFC 9989 §4.10. */
+/** Receivers query at most eight names, RFC 9989 §4.10. */
 const DMARC_ANCESTORS_MAX = 7
 
 const hasDmarc = (answer: DnsAnswer<'TXT'>) =>

@@ -1,18 +1,19 @@
 /**
- * One change at a time to the domains and DKIM keys of one family of names: a limit on keys, the last active key,
- * a parent that signs for a child are rules over several rows, which no unique index holds.
+ * Serialises changes to the domains and DKIM keys of one family of names. The limit on keys, the last active key
+ * and a parent that signs for a child are rules over several rows, which no unique index can enforce.
  */
 import { sql, type Transaction } from 'kysely'
 import type { Schema } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 
-/** Sets these locks apart from others in the database ("dkim" in ASCII). */
+/** Separates these advisory locks from others in the database ("dkim" in ASCII). */
 const LOCK_CLASS = 0x64_6b_69_6d
 
 /**
- * Waits until no other transaction holds the family of `name`, and holds it to the end of this one. To be called
- * before the first read, which then sees what the others left. A domain and all that may sign for it share their
- * last two labels, so one lock covers them, whoever's they are. SQLite has one writer and needs none.
+ * Waits until no other transaction holds the lock on the family of `name`, and holds it until this one ends. Must
+ * be called before the first read, which then sees what the others committed. A domain and all that may sign for it
+ * share their last two labels, so one lock covers them, whichever account owns them. SQLite has one writer and
+ * needs no lock.
  */
 export async function lockNames(store: Store, tx: Transaction<Schema>, name: string): Promise<void> {
   if (store.kind === 'sqlite') return

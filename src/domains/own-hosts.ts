@@ -1,6 +1,7 @@
 /**
- * Host names of the service itself. A tracking host, `<web_prefix>.<domain>`, must be none of them: an account could
- * have a certificate made for the service's name, and its recipients' visits could not be told from visits to the service.
+ * Host names of the service itself. A tracking host, `<web_prefix>.<domain>`, must not be one of them: an account
+ * could get a certificate for the service's name, and visits of its recipients could not be distinguished from
+ * visits to the service.
  */
 import { BadRequest } from '../base/errors.ts'
 import type { Config } from '../config.ts'

@@ -33,7 +33,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       const { body } = await service.call('PUT', `/v4/domains/${name}/verify`)
       assert.equal(body.domain.state, 'active', name)
     }
-    // One that is not verified sends nothing that could come back.
+    // An unverified domain sends nothing that could bounce.
     await service.call('POST', '/v4/domains', { form: { name: 'new.example', dkim_key_size: '1024' } })
     const { body } = await service.call('GET', '/sendwright/v1/system/checks')
     const found = body.items.find(({ name }: { name: string }) => name === 'return-paths')

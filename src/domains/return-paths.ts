@@ -1,24 +1,24 @@
 /**
- * Return-path hosts whose MX does not lead here: bounces that come after delivery never arrive from there. Told to the
- * operator, because nothing else shows it; what DNS says is that of the domain's last verification.
+ * Return-path hosts whose MX does not point here, so that late bounces never arrive. Reported to the operator,
+ * because nothing else shows it. Uses the DNS results of the domain's last verification.
  */
 import { normalizeName } from '../dns/names.ts'
 import type { Store } from '../store/store.ts'
-import type { StoredCheck } from './records.ts'
+import type { StoredCheck } from './dns-records.ts'
 
 export interface LostReturnPaths {
-  /** Domains looked at: active ones whose DNS has been asked. */
+  /** Domains checked: active ones that have been looked up in DNS. */
   domains: number
-  /** How many hosts do not lead here, and the first of them. */
+  /** How many hosts do not point here, and the first of them. */
   count: number
   hosts: readonly string[]
 }
 
-/** An operator with more than this reads the domains' own pages. */
+/** An operator with more domains than this reads the page of each domain. */
 const DOMAINS_MAX = 1_000
 const HOSTS_NAMED_MAX = 5
 
-/** `mailHosts`: names under which the SMTP port is reached, in any of which an MX record may lead here. */
+/** `mailHosts`: names of the SMTP port; an MX record may point to any of them. */
 export async function lostReturnPaths(store: Store, mailHosts: readonly string[]): Promise<LostReturnPaths> {
   const own = new Set(mailHosts.map((host) => normalizeName(host) ?? host))
   const rows = await store.db

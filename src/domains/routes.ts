@@ -10,7 +10,7 @@ import { createDomain } from './create-domain.ts'
 import { type DeletionParts, deleteDomain } from './deletion.ts'
 import type { DomainDirectory } from './directory.ts'
 import type { Domain } from './domain.ts'
-import { listDomains } from './list.ts'
+import { listDomains } from './domain-list.ts'
 import { CREATE_DOCS, readChanges, readNewDomain, readPassword, UPDATE_DOCS } from './settings.ts'
 import { type UpdateParts, updateDomain } from './update-domain.ts'
 import { readDnsState, type VerificationParts, verifyDomain } from './verification.ts'
@@ -20,7 +20,7 @@ import { zoneText } from './zone.ts'
 export interface DomainRouteParts extends UpdateParts, VerificationParts, DeletionParts {
   limiter: RateLimiter
   maxMessageTtlSeconds: number
-  /** Sets the job to work that removes what belonged to a deleted domain. */
+  /** Starts the job that removes what belonged to a deleted domain. */
   wakeDeletion(): void
 }
 
@@ -35,15 +35,20 @@ const SORTS = ['name', 'name:asc', 'name:desc'] as const
 
 const LIST_DOCS: ParamDoc[] = [
   { name: 'limit', type: 'integer', description: '1 to 1000', default: 100 },
-  { name: 'skip', type: 'integer', description: 'Leave out the first ones', default: 0 },
+  { name: 'skip', type: 'integer', description: 'Number of domains to skip', default: 0 },
   { name: 'state', type: 'string', description: 'Only domains of this state', values: STATES },
   { name: 'sort', type: 'string', description: 'By name; default newest first', values: SORTS },
   { name: 'search', type: 'string', description: 'Part of the name' },
   { name: 'authority', type: 'string', description: 'DKIM authority; not together with state' },
-  { name: 'include_subaccounts', type: 'boolean', description: 'Those of subaccounts too', default: false },
+  {
+    name: 'include_subaccounts',
+    type: 'boolean',
+    description: 'Include those of subaccounts',
+    default: false,
+  },
 ]
 
-/** Settings whose values the audit log keeps; the others are by their type harmless, or secret. */
+/** Settings whose values the audit log records; the others are either harmless by type, or secret. */
 const RECORDED = [
   'web_prefix',
   'archive_to',
@@ -163,10 +168,10 @@ function writeRoutes(parts: DomainRouteParts): Operation[] {
       path: '/v4/domains/{name}/verify',
       aliases: ['/v3/domains/{name}/verify'],
       id: 'verifyDomain',
-      summary: 'Look the records of a domain up now and set its state',
+      summary: 'Look up the records of a domain now and set its state',
       auth: WRITE,
       params: [],
-      responses: { ...DOMAIN_ANSWER, 429: { description: 'Ten times a minute at the most' } },
+      responses: { ...DOMAIN_ANSWER, 429: { description: 'More than ten times a minute' } },
       async handler({ path, caller }) {
         const domain = await ownDomain(parts.domains, caller, path.name)
         const grant = parts.limiter.take('domain-verify', domain.id)
@@ -185,7 +190,7 @@ function writeRoutes(parts: DomainRouteParts): Operation[] {
       summary: 'Delete a domain and, in the background, what belongs to it',
       auth: WRITE,
       params: [],
-      responses: { 200: { description: 'It is gone for callers' } },
+      responses: { 200: { description: 'The domain is no longer visible' } },
       async handler({ path, caller }) {
         await deleteDomain(parts, await ownDomain(parts.domains, caller, path.name))
         parts.wakeDeletion()
@@ -217,7 +222,7 @@ function ownRoutes(parts: DomainRouteParts): Operation[] {
       method: 'GET',
       path: '/sendwright/v1/domains/{name}/dns',
       id: 'explainDomainDns',
-      summary: 'What DNS said about each record at the last look, and what to change',
+      summary: 'What DNS returned for each record at the last check, and what to change',
       auth: READ,
       params: [],
       responses: { 200: { description: 'Records with sentences, and advice about DMARC' } },

@@ -1,8 +1,9 @@
-/** The settings of a domain as callers send them (domains.md D2, D4, D8-D11), checked in the contract's words. */
+/** The settings of a domain as callers send them (domains.md D2, D4, D8-D11), validated with the contract's texts. */
 import { BadRequest } from '../base/errors.ts'
+import { invalidChoice } from '../base/values.ts'
 import type { ParamDoc } from '../http/operation.ts'
-import { invalidChoice, type Params } from '../http/params.ts'
-import { atomOf, hostNameOf, rootDomainOf } from './names.ts'
+import type { Params } from '../http/params.ts'
+import { atomOf, hostNameOf, rootDomainOf } from './domain-names.ts'
 
 /** What a caller may change about a domain; absent: unchanged. */
 export interface DomainChanges {
@@ -15,7 +16,7 @@ export interface DomainChanges {
   messageTtlSeconds?: number | undefined
   requireTls?: boolean | undefined
   skipVerification?: boolean | undefined
-  /** Null takes the address away. */
+  /** Null removes the address. */
   archiveTo?: string | null | undefined
 }
 
@@ -48,7 +49,7 @@ const CHANGE_DOCS: ParamDoc[] = [
   {
     name: 'smtp_password',
     type: 'string',
-    description: 'Of the login postmaster@<name>; 5 to 32 characters',
+    description: 'Password of the login postmaster@<name>; 5 to 32 characters',
   },
   {
     name: 'spam_action',
@@ -72,7 +73,7 @@ const CHANGE_DOCS: ParamDoc[] = [
 
 export const UPDATE_DOCS: ParamDoc[] = [
   ...CHANGE_DOCS,
-  { name: 'mailfrom_host', type: 'string', description: 'Host of return paths; bounces come to its MX' },
+  { name: 'mailfrom_host', type: 'string', description: 'Host of return paths; bounces are sent to its MX' },
 ]
 
 export const CREATE_DOCS: ParamDoc[] = [
@@ -85,10 +86,10 @@ export const CREATE_DOCS: ParamDoc[] = [
   { name: 'dkim_selector', type: 'string', description: 'Atom without dots', default: 'k1' },
   { name: 'ips', type: 'string', description: 'Addresses to send from, separated by commas' },
   { name: 'pool_id', type: 'string', description: 'IP pool to send from' },
-  { name: 'encrypt_incoming_message', type: 'boolean', description: 'Cannot be taken back', default: false },
+  { name: 'encrypt_incoming_message', type: 'boolean', description: 'Cannot be undone', default: false },
 ]
 
-/** @throws BadRequest in the words of domains.md section 3 */
+/** @throws BadRequest with the texts of domains.md section 3 */
 export function readNewDomain(params: Params, ttlMax: number): NewDomain {
   const name = hostNameOf(params.required('name', "Parameter 'name' is missing"))
   if (name === null) throw new BadRequest('Invalid domain name')
@@ -106,7 +107,7 @@ export function readNewDomain(params: Params, ttlMax: number): NewDomain {
   }
 }
 
-/** The fields of D4. `ttlForm`: under which member D9 answers a value over the maximum. */
+/** The fields of D4. `ttlForm`: the member in which D9 returns the error for a value over the maximum. */
 export function readChanges(
   params: Params,
   ttlMax: number,
@@ -168,7 +169,7 @@ function readArchiveTo(params: Params): string | null | undefined {
   if (text === undefined) return undefined
   if (text === '') return null
   const url = URL.canParse(text) ? new URL(text) : null
-  // No user info: a password would be kept in plain text, and nothing is ever posted to such a URL.
+  // No user info: it would store a password in plain text, and nothing is ever posted to such a URL.
   const isUsable =
     url && /^https?:$/.test(url.protocol) && /^[\x21-\x7e]+$/.test(text) && !url.username && !url.password
   if (!isUsable || text.length > URL_LENGTH_MAX) throw invalidChoice('archive_to', text)

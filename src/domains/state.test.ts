@@ -13,7 +13,7 @@ const CASES: [before: boolean, verdicts: Verdict[], caller: boolean, background:
   [false, [], false, false],
 ]
 
-test('only firm answers change whether a domain is verified, and the background takes nothing back', () => {
+test('only definite answers change whether a domain is verified, and background checks revoke nothing', () => {
   for (const [before, verdicts, caller, background] of CASES) {
     const name = `${before} ${verdicts.join()}`
     assert.equal(isVerifiedAfter(before, verdicts, 'by-caller'), caller, name)
@@ -21,7 +21,7 @@ test('only firm answers change whether a domain is verified, and the background 
   }
 })
 
-test('keys that sign decide; while none signs, the best one does', () => {
+test('keys that sign decide; while none signs, the best one decides', () => {
   const key = (active: boolean, verdict: Verdict) => ({ active, verdict })
   assert.deepEqual(decidingVerdicts([key(true, 'valid'), key(false, 'wrong')]), ['valid'])
   assert.deepEqual(decidingVerdicts([key(true, 'valid'), key(true, 'wrong')]), ['valid', 'wrong'])

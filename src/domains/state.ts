@@ -1,7 +1,7 @@
-/** When a domain counts as verified, and when its records are looked at again (domains.md rules 9-13). Pure. */
-import type { StoredCheck } from './records.ts'
+/** Decides when a domain counts as verified, and when its records are checked again (domains.md rules 9-13). Pure. */
+import type { StoredCheck } from './dns-records.ts'
 
-/** What one look-up says: the record is right, it is not, or DNS did not say. */
+/** The result of one lookup: the record is valid, it is wrong, or DNS gave no answer. */
 export type Verdict = 'valid' | 'wrong' | 'unanswered'
 
 export function verdictOf(check: Pick<StoredCheck, 'valid' | 'answered'>): Verdict {
@@ -10,8 +10,8 @@ export function verdictOf(check: Pick<StoredCheck, 'valid' | 'answered'>): Verdi
 }
 
 /**
- * Whether a domain is verified after a look at the records that decide. Only firm answers change anything: a
- * look-up that failed neither verifies a domain nor takes it back, and a background check takes nothing back.
+ * Whether a domain is verified after a check of the records that decide. Only definite answers change anything: a
+ * failed lookup neither verifies a domain nor revokes it, and a background check revokes nothing.
  */
 export function isVerifiedAfter(
   before: boolean,
@@ -28,8 +28,8 @@ export interface KeyVerdict {
 }
 
 /**
- * The verdicts of the keys that decide: those that sign; while none signs, the best one alone, since a key that
- * was made for later must not hold the domain up.
+ * The verdicts of the keys that decide: those of the keys that sign; while none signs, only the best verdict,
+ * because a key created for later must not block the domain.
  */
 export function decidingVerdicts(keys: readonly KeyVerdict[]): Verdict[] {
   const active = keys.filter((key) => key.active)
@@ -44,7 +44,7 @@ const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
 
 /**
- * When the background check comes back. Unverified: every 10 minutes for the first day, then hourly for a week,
+ * When the next background check is due. Unverified: every 10 minutes for the first day, then hourly for a week,
  * then daily. Verified: daily, to show what DNS has; it changes no state then.
  */
 export function nextCheckAt(verified: boolean, since: number, now: number): number {

@@ -1,25 +1,25 @@
-/** Changing a domain's settings (domains.md rules 19-21, 26). */
+/** Changes a domain's settings (domains.md rules 19-21, 26). */
 import { BadRequest, NotFound } from '../base/errors.ts'
-import { freeSelector, keysOf } from '../domain-keys/keys.ts'
-import { newSenderSecurity, switchOff, switchOn } from '../domain-keys/sender-security.ts'
-import { newDkimKeyRow } from '../domain-keys/signing-keys.ts'
-import { invalidChoice } from '../http/params.ts'
+import { invalidChoice } from '../base/values.ts'
 import type { DomainRow } from '../store/schema.ts'
 import { type CreateParts, columnsOf, isForeignAuthority, NO_SENDER_SECURITY } from './create-domain.ts'
 import { type Domain, domainOfRow } from './domain.ts'
+import { freeSelector, keysOf } from './keys/dkim-keys.ts'
+import { newSenderSecurity, switchOff, switchOn } from './keys/sender-security.ts'
+import { newDkimKeyRow } from './keys/signing-keys.ts'
 import { lockNames } from './name-lock.ts'
 import { checkTrackingHost } from './own-hosts.ts'
 import type { DomainChanges } from './settings.ts'
 
 export interface UpdateParts extends CreateParts {
-  /** How long replaced keys go on signing while the new records are awaited. */
+  /** How long replaced keys keep signing while the new records are awaited. */
   graceMs: number
 }
 
 /**
- * Changes the given settings and resolves the domain as it is then.
- * @throws NotFound when it was deleted meanwhile; BadRequest for a host of another account or of the service, or automatic sender
- *   security on a server without a DKIM zone
+ * Changes the given settings and resolves to the changed domain.
+ * @throws NotFound when it was deleted meanwhile; BadRequest for a host of another account or of the service, or
+ *   automatic sender security on a server without a DKIM zone
  */
 export async function updateDomain(
   parts: UpdateParts,
@@ -32,15 +32,15 @@ export async function updateDomain(
     throw invalidChoice('mailfrom_host', mailfromHost)
   if (webPrefix !== undefined && webPrefix !== domain.webPrefix)
     checkTrackingHost(parts.ownHosts, webPrefix, domain.name)
-  const switched = secured !== undefined && secured !== domain.useAutomaticSenderSecurity
-  if (switched) await switchSenderSecurity(parts, domain, secured)
+  const isSwitched = secured !== undefined && secured !== domain.useAutomaticSenderSecurity
+  if (isSwitched) await switchSenderSecurity(parts, domain, secured)
   const { use_automatic_sender_security: _, ...columns } = columnsOf(changes)
   const after = await store.transaction(async (tx) => {
     const row = await tx.selectFrom('domains').selectAll().where('id', '=', domain.id).executeTakeFirst()
     if (!row) throw new NotFound('Domain not found')
     const change: Partial<DomainRow> = {
       ...columns,
-      // The new tracking host is not known to work until it was looked up.
+      // Not known to work until the new tracking host has been looked up.
       ...(changes.webPrefix !== undefined &&
         changes.webPrefix !== row.web_prefix && { tracking_valid: 0 as const }),
     }

@@ -1,6 +1,6 @@
 /**
- * What DNS says and what becomes of a domain: every case is put into a real name server, the domain is verified
- * over HTTP from both sides (verified before, or not), and state, record and sentence are compared.
+ * DNS answers and the resulting state of a domain: each case is set in a real name server, the domain is verified
+ * over HTTP from both starting states (verified before, or not), and state, record and sentence are compared.
  */
 import assert from 'node:assert/strict'
 import { after, before, type TestContext, test } from 'node:test'
@@ -64,7 +64,7 @@ interface Explained {
   sentence: string
 }
 
-/** Verifies while time passes, so that servers which never answer are given up at once. */
+/** Verifies while time advances, so that servers which never answer time out at once. */
 async function verify() {
   let isOver = false
   const call = service.call('PUT', `/v4/domains/${NAME}/verify`).finally(() => {
@@ -85,9 +85,9 @@ interface Case {
   what: string
   spoil: () => void
   purpose: Purpose
-  /** After the domain was active, and after it was not. */
+  /** If the domain was active before, and if it was not. */
   states: ['active' | 'unverified', 'active' | 'unverified']
-  /** Of the record, after it was right and after it was not. */
+  /** Of the record, if it was valid before, and if it was not. */
   valid: [boolean, boolean]
   sentence: RegExp
 }
@@ -246,7 +246,7 @@ const CASES: Case[] = [
   ]),
 ]
 
-test('all records right: active, every record valid, every sentence says so', async () => {
+test('all records correct: active, every record valid, every sentence says so', async () => {
   publishAll()
   const { state, records, body } = await verify()
   assert.equal(state, 'active')

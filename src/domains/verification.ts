@@ -1,19 +1,14 @@
 /**
- * Verifying a domain: all records are looked up, what DNS said is stored, and the state follows from it.
+ * Verifies a domain: looks up all its records, stores the results and derives the state from them.
  *
- * Keys belong to the authority, which may be another domain of the account: their checks are stored with the
- * keys, those of the other records with the domain.
+ * Keys belong to the authority, which may be another domain of the account: their checks are stored with the keys,
+ * those of the other records with the domain.
  */
 import type { Transaction } from 'kysely'
-import { checkDkim } from '../dns/records.ts'
-import { senderSecurityVerified } from '../domain-keys/sender-security.ts'
-import type { SigningKeys } from '../domain-keys/signing-keys.ts'
+import { checkDkim } from '../dns/record-data.ts'
 import type { DkimKeyRow, Flag, Schema } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import type { DomainDirectory } from './directory.ts'
-import { type Domain, domainOfRow, enabledState } from './domain.ts'
-import { type LookupParts, lookUp, lookUpDmarc } from './lookups.ts'
-import { lockNames } from './name-lock.ts'
 import {
   checkOf,
   type DnsTargets,
@@ -22,7 +17,12 @@ import {
   type StoredCheck,
   wantedKeyRecord,
   wantedRecords,
-} from './records.ts'
+} from './dns-records.ts'
+import { type Domain, domainOfRow, enabledState } from './domain.ts'
+import { senderSecurityVerified } from './keys/sender-security.ts'
+import type { SigningKeys } from './keys/signing-keys.ts'
+import { type LookupParts, lookUp, lookUpDmarc } from './lookups.ts'
+import { lockNames } from './name-lock.ts'
 import {
   decidingVerdicts,
   isVerifiedAfter,
@@ -39,22 +39,22 @@ export interface VerificationParts extends LookupParts {
   targets: DnsTargets
 }
 
-/** A key with what DNS said of its record; `former`: of the name it still signs under, during a renaming. */
-interface KeyLook {
+/** A key with the check of its record; `former`: the check under the selector that still signs, during a rename. */
+interface KeyLookup {
   key: DkimKeyRow
   check: StoredCheck
   former: StoredCheck | null
 }
 
-/** What is stored about a domain's DNS: its records' checks, and its keys with theirs. */
+/** What is stored about a domain's DNS: the checks of its records, and its keys with theirs. */
 export interface DnsState {
   checks: readonly StoredCheck[]
   keys: readonly DkimKeyRow[]
-  /** The domain's name within the DKIM zone, if it ever used automatic sender security. */
+  /** The domain's label in the DKIM zone, if it ever used automatic sender security. */
   sid: string | null
 }
 
-/** The keys whose records a domain shows: its authority's, the managed ones or the others. */
+/** The keys whose records a domain shows: those of its authority, either the managed or the unmanaged ones. */
 export async function readDnsState(store: Store, domain: Domain): Promise<DnsState> {
   const { db } = store
   const [dns, all, security] = await Promise.all([
@@ -82,8 +82,8 @@ export async function readDnsState(store: Store, domain: Domain): Promise<DnsSta
 }
 
 /**
- * Looks all records up, past every cache, and stores what came of it. Sandbox domains are in no public DNS, so
- * nobody is asked for them. Resolves the domain as it is afterwards; null if it was deleted meanwhile.
+ * Looks up all records without the cache and stores the results. Sandbox domains are in no public DNS, so nothing
+ * is looked up for them. Resolves to the updated domain; null if it was deleted meanwhile.
  */
 export async function verifyDomain(
   parts: VerificationParts,
@@ -102,8 +102,8 @@ export async function verifyDomain(
   const [keys, checks, dmarc] = await Promise.all([
     Promise.all(
       before.keys.map(async (key) => {
-        const look = await lookUpKey(parts, key, before.sid)
-        return key.managed === 1 && (key.active === 1 || !signs) ? withPublishedKey(parts, look) : look
+        const lookup = await lookUpKey(parts, key, before.sid)
+        return key.managed === 1 && (key.active === 1 || !signs) ? withPublishedKey(parts, lookup) : lookup
       }),
     ),
     Promise.all(
@@ -115,19 +115,19 @@ export async function verifyDomain(
   ])
   const after = await parts.store.transaction(async (tx) => {
     await lockNames(parts.store, tx, domain.name)
-    return storeLook(tx, parts, domain.id, { keys, checks: [...checks, dmarc] }, asked)
+    return storeLookups(tx, parts, domain.id, { keys, checks: [...checks, dmarc] }, asked)
   })
   parts.domains.changed(domain)
   parts.signingKeys.changed(domain.dkimHost)
   return after
 }
 
-/** Looks up the record of one key, and during a renaming also the name under which it still signs. */
+/** Looks up the record of one key, and during a rename also the one under the selector that still signs. */
 export async function lookUpKey(
   parts: LookupParts & { targets: DnsTargets },
   key: DkimKeyRow,
   sid: string | null,
-): Promise<KeyLook> {
+): Promise<KeyLookup> {
   const wanted = wantedKeyRecord(key, sid, parts.targets)
   const former = { ...wanted, name: dkimName(key.selector, key.authority) }
   const [check, old] = await Promise.all([
@@ -137,45 +137,45 @@ export async function lookUpKey(
   return { key, check, former: old }
 }
 
-/** Behind a right CNAME the service itself must publish the key before anything is signed with it. */
-async function withPublishedKey(parts: LookupParts, look: KeyLook): Promise<KeyLook> {
-  const { check, key } = look
-  if (!check.valid || !check.answered) return look
+/** A valid CNAME is not enough: the service itself must publish the key at its target before it signs. */
+async function withPublishedKey(parts: LookupParts, lookup: KeyLookup): Promise<KeyLookup> {
+  const { check, key } = lookup
+  if (!check.valid || !check.answered) return lookup
   const published = checkDkim(
     await parts.resolver.query(check.name, 'TXT', { fresh: true }),
     key.public_record,
   )
-  if (published.valid) return look
+  if (published.valid) return lookup
   const sentence = `${check.sentence} But the key behind it, which this service publishes, is not right there: ${published.sentence}`
-  return { ...look, check: { ...check, valid: false, answered: published.answered, sentence } }
+  return { ...lookup, check: { ...check, valid: false, answered: published.answered, sentence } }
 }
 
 /**
- * Stores the check of a key. A new selector takes over once its record is right; a key that waited for its
- * record begins to sign. Does nothing for a key that was removed or renamed meanwhile.
+ * Stores the check of a key. A new selector takes over once its record is valid; a key that waited for its record
+ * begins to sign. Does nothing for a key that was removed or renamed meanwhile.
  */
-export async function storeKeyLook(
+export async function storeKeyLookup(
   tx: Transaction<Schema>,
-  { key, check }: KeyLook,
+  { key, check }: KeyLookup,
 ): Promise<DkimKeyRow | null> {
   const row = await tx.selectFrom('dkim_keys').selectAll().where('id', '=', key.id).executeTakeFirst()
   if (!row || row.next_selector !== key.next_selector || row.public_record !== key.public_record)
     return row ?? null
-  const isRight = check.valid && check.answered
+  const isValid = check.valid && check.answered
   const change = {
     check_json: JSON.stringify(check),
-    ...(isRight && row.next_selector !== null && { selector: row.next_selector, next_selector: null }),
-    ...(isRight && row.activates === 1 && row.managed === 0 && { active: 1 as Flag, activates: 0 as Flag }),
+    ...(isValid && row.next_selector !== null && { selector: row.next_selector, next_selector: null }),
+    ...(isValid && row.activates === 1 && row.managed === 0 && { active: 1 as Flag, activates: 0 as Flag }),
   }
   await tx.updateTable('dkim_keys').set(change).where('id', '=', row.id).execute()
   return { ...row, ...change }
 }
 
-async function storeLook(
+async function storeLookups(
   tx: Transaction<Schema>,
   parts: VerificationParts,
   domainId: string,
-  look: { keys: readonly KeyLook[]; checks: readonly StoredCheck[] },
+  lookups: { keys: readonly KeyLookup[]; checks: readonly StoredCheck[] },
   asked: 'by-caller' | 'in-background',
 ): Promise<Domain | null> {
   const now = Math.floor(parts.clock.now())
@@ -183,19 +183,19 @@ async function storeLook(
   if (!row) return null
   const domain = domainOfRow(row, now)
   const keyVerdicts: KeyVerdict[] = []
-  for (const one of look.keys) {
-    const key = await storeKeyLook(tx, one)
+  for (const lookup of lookups.keys) {
+    const key = await storeKeyLookup(tx, lookup)
     if (key && key.authority === domain.dkimHost)
-      keyVerdicts.push({ active: key.active === 1, verdict: keyVerdict(one) })
+      keyVerdicts.push({ active: key.active === 1, verdict: keyVerdict(lookup) })
   }
   const verified = isVerifiedAfter(
     row.verified === 1,
-    deciding(domain, look.checks, keyVerdicts, parts),
+    stateVerdicts(domain, lookups.checks, keyVerdicts, parts),
     asked,
   )
   if (verified && domain.useAutomaticSenderSecurity) await senderSecurityVerified(tx, domain, now)
   if (verified && !domain.useAutomaticSenderSecurity) await retireManagedKeys(tx, domain.name, keyVerdicts)
-  const tracking = checkOfPurpose(domain, look.checks, parts, 'tracking')
+  const tracking = checkOfPurpose(domain, lookups.checks, parts, 'tracking')
   const hasSigningKey = keyVerdicts.some((key) => key.active)
   const change = {
     verified: flag(verified),
@@ -207,11 +207,11 @@ async function storeLook(
     signing_authority: hasSigningKey ? null : row.signing_authority,
   }
   await tx.updateTable('domains').set(change).where('id', '=', domainId).execute()
-  await storeChecks(tx, domainId, look.checks, row.verified === 1, verified, now)
+  await storeChecks(tx, domainId, lookups.checks, row.verified === 1, verified, now)
   return domainOfRow({ ...row, ...change }, now)
 }
 
-/** Keys of automatic sender security sign on after it was switched off, until one of the owner's does. */
+/** Keys of automatic sender security keep signing after it was switched off, until one of the owner's keys does. */
 async function retireManagedKeys(
   tx: Transaction<Schema>,
   authority: string,
@@ -226,8 +226,8 @@ async function retireManagedKeys(
     .execute()
 }
 
-/** The verdicts on which the state hangs: SPF, and the keys. The settings may have changed since the look-up. */
-function deciding(
+/** The verdicts that decide the state: SPF and the keys. The settings may have changed since the lookup. */
+function stateVerdicts(
   domain: Domain,
   checks: readonly StoredCheck[],
   keys: readonly KeyVerdict[],
@@ -248,8 +248,8 @@ function checkOfPurpose(
   return wanted && checkOf(wanted, checks)
 }
 
-/** During a renaming either name will do: the old one still signs. */
-function keyVerdict({ check, former }: KeyLook): Verdict {
+/** During a rename either name is enough: the old one still signs. */
+function keyVerdict({ check, former }: KeyLookup): Verdict {
   const verdict = verdictOf(check)
   return verdict === 'valid' || former === null ? verdict : verdictOf(former)
 }

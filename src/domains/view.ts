@@ -1,7 +1,5 @@
-/** Domains and their records as the contract shows them. */
-import { formatGmt, formatRfc3339 } from '../http/dates.ts'
-import type { Domain } from './domain.ts'
-import { DMARC_ADVICE } from './lookups.ts'
+/** Domains and their records in the form of the contract. */
+import { formatGmt, formatRfc3339 } from '../base/dates.ts'
 import {
   checkOf,
   type DnsTargets,
@@ -14,10 +12,12 @@ import {
   type WantedRecord,
   wantedKeyRecord,
   wantedRecords,
-} from './records.ts'
+} from './dns-records.ts'
+import type { Domain } from './domain.ts'
+import { DMARC_ADVICE } from './lookups.ts'
 import type { DnsState } from './verification.ts'
 
-/** A domain as every domain operation shows it. `isSubaccounts`: its account is another one's subaccount. */
+/** A domain as every domain operation returns it. `isSubaccounts`: its account is a subaccount. */
 export function domainView(domain: Domain, isSubaccounts = false): Record<string, unknown> {
   const { disabled } = domain
   return {
@@ -58,7 +58,7 @@ export const extendedView = (domain: Domain) => ({
   pod: 'default',
 })
 
-/** One record with what the last look at DNS said of it. */
+/** One record with the result of its last check. */
 export interface RecordState {
   wanted: WantedRecord
   check: StoredCheck | undefined
@@ -85,7 +85,7 @@ export interface RecordViews {
   sending_dns_records: RecordView[]
 }
 
-/** The two lists of D2 to D5. Records of a return path of its own are only in our own operations. */
+/** The two lists of D2 to D5. Records of a separate return-path host are only in our own operations. */
 export function recordViews(states: readonly RecordState[]): RecordViews {
   const views = (purposes: readonly string[]) =>
     states
@@ -94,7 +94,7 @@ export function recordViews(states: readonly RecordState[]): RecordViews {
   return { receiving_dns_records: views(['mx']), sending_dns_records: views(['dkim', 'spf', 'tracking']) }
 }
 
-/** Every record with the question, the server, what was found and what to do (own operation `/dns`). */
+/** Every record with the query, the server, the answer and what to do (own operation `/dns`). */
 export function explainedRecords(
   states: readonly RecordState[],
   dns: DnsState,

@@ -1,11 +1,11 @@
 /** The records of a domain as zone-file text (RFC 1035 §5), to be pasted or imported at a DNS provider. Pure. */
+import type { DnsTargets } from './dns-records.ts'
+import { valueToPublish } from './dns-records.ts'
 import { DMARC_ADVICE } from './lookups.ts'
-import type { DnsTargets } from './records.ts'
-import { valueToPublish } from './records.ts'
 import type { RecordState } from './view.ts'
 
 const TTL_SECONDS = 3600
-/** One character string in a TXT record, RFC 1035 §3.3. */
+/** Longest character string in a TXT record, RFC 1035 §3.3. */
 const STRING_BYTES_MAX = 255
 
 const HEADINGS: Record<string, string> = {
@@ -17,7 +17,7 @@ const HEADINGS: Record<string, string> = {
   'return-path-mx': 'Bounces come back to the return path',
 }
 
-/** All names are absolute, so the text fits any $ORIGIN. Ends with a line end. */
+/** All names are absolute, so the text fits any $ORIGIN. Ends with a newline. */
 export function zoneText(name: string, states: readonly RecordState[], targets: DnsTargets): string {
   const lines = [`; DNS records of ${name}`]
   let heading = ''
@@ -44,7 +44,7 @@ function zoneLine(name: string, type: string, value: string, priority?: number):
   return type === 'CNAME' ? `${head}${value}.` : head + value
 }
 
-/** `"first 255 bytes" "the rest"`: quotes and backslashes escaped, anything but printable ASCII as \DDD. */
+/** `"first 255 bytes" "the rest"`: quotes and backslashes escaped, anything except printable ASCII as \DDD. */
 function quotedStrings(text: string): string {
   const bytes = Buffer.from(text)
   const strings: string[] = []

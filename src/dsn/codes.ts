@@ -4,7 +4,7 @@
 const ENHANCED = /(?<![\d.])([245])\.(\d{1,3})\.(\d{1,3})(?!\.?\d)/g
 /** `550 5.1.1 text`, `550-text`, `error 550:`; not a port, a year or a part of a longer number. */
 const REPLY = /(?<![\d.:#/-])([45]\d\d)(?=[ \-:,;)]|$)/g
-/** Codes searched of one text; the first specific one counts. */
+/** Codes examined in one text; the first specific one is used. */
 const CODES_MAX = 50
 
 export interface Codes {
@@ -14,7 +14,7 @@ export interface Codes {
   reply: number | null
 }
 
-/** The first codes in a text. A status that says nothing (`5.0.0`) gives way to a later one of its class that does. */
+/** The first codes in a text. A generic status (`5.0.0`) is replaced by a later specific one of its class. */
 export function codesIn(text: string): Codes {
   let status: string | null = null
   let seen = 0
@@ -27,7 +27,7 @@ export function codesIn(text: string): Codes {
   return { status, reply: reply === undefined ? null : Number(reply) }
 }
 
-/** Says no more than its class: `5.0.0`. */
+/** Means no more than its class: `5.0.0`. */
 export const isVague = (status: string) => /^\d\.0\.0$/.test(status)
 
 /** The code in the value of a Status field, which may carry a comment; null: none. */

@@ -1,19 +1,19 @@
-/** What a report says of one recipient. */
+/** What a report says about one recipient. */
 
-/** RFC 3464 §2.3.3. `delivered`, `relayed` and `expanded` tell of success, `delayed` of an attempt to come. */
+/** RFC 3464 §2.3.3. `delivered`, `relayed` and `expanded` mean success, `delayed` further attempts. */
 export type DsnAction = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
 
 export interface DsnRecipient {
   action: DsnAction
-  /** Bare address as the report has it; null: it names none. */
+  /** Bare address as in the report; null: it names none. */
   recipient: string | null
-  /** Where the sender sent it, if the reporter knows: it differs after forwarding. */
+  /** The address that the sender used, if the reporter knows it: it differs after forwarding. */
   originalRecipient: string | null
   /** Enhanced status code, the most specific one given, e.g. "5.1.1"; null: none. */
   status: string | null
   /** Reply code of the server that refused, e.g. 550; null: none. */
   replyCode: number | null
-  /** What that server or the reporter said, on one line; '' if nothing. */
+  /** Text of that server or of the reporter, on one line; '' if none. */
   diagnostic: string
   /** Host that refused; null: not given. */
   remoteMta: string | null

@@ -6,7 +6,7 @@ import { HOSTILE, SAMPLES } from '../../test/support/reports/corpus.ts'
 import type { Subject } from '../../test/support/reports/mail.ts'
 import { readFeedbackReport } from '../arf/report.ts'
 import type { ReportMail } from '../base/report-mail.ts'
-import { readReportMail } from '../inbound/report-mail.ts'
+import { readReportMail } from '../inbound/read-report-mail.ts'
 import { codesIn } from './codes.ts'
 import { readDsn } from './report.ts'
 
@@ -110,7 +110,7 @@ test('every group of a report is read, with host, diagnostic and what was return
   ])
 })
 
-test('codes are told from addresses, dates and longer numbers', () => {
+test('codes are distinguished from addresses, dates and longer numbers', () => {
   const cases: [text: string, status: string | null, reply: number | null][] = [
     ['550 5.1.1 no', '5.1.1', 550],
     ['Sorry, no mailbox here by that name. (#5.1.1)', '5.1.1', null],

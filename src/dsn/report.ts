@@ -1,12 +1,12 @@
 /**
- * Reads bounces: what a server that had taken a message told later about its delivery.
+ * Reads bounces: reports that a server which had accepted a message sends later about its delivery.
  *
- * 1. message/delivery-status (RFC 3464, RFC 6533), one result per group of fields, wherever in the mail it stands;
+ * 1. message/delivery-status (RFC 3464, RFC 6533), one result per group of fields, in any part of the mail;
  * 2. the same fields in a text, as gateways leave them;
  * 3. qmail's format (QSBMF), and the texts of other servers (text-report.ts).
  *
- * Left out: whom the mail belongs to. A report says of itself what it likes; only the address that it was sent to
- * can be trusted.
+ * Left out: which delivery the report is about. Its content can be forged; only the address that it was sent to can be
+ * trusted.
  */
 import { fieldOf, type ReportMail, readFieldBlocks } from '../base/report-mail.ts'
 import { codesIn, isVague, statusOf } from './codes.ts'
@@ -22,10 +22,10 @@ export interface DsnReport {
   messageId: string | null
 }
 
-/** Groups of one report; each of our deliveries has one recipient, so that one matters. */
+/** Groups of one report; each of our deliveries has one recipient, so one would do. */
 const GROUPS_MAX = 100
 const ADDRESS_CHARS_MAX = 320
-/** Where the server's words are looked for if they are in no field. */
+/** Text searched for the server's words if no field has them. */
 const TEXT_CHARS_MAX = 20_000
 
 const STATUS_TYPES = new Set(['message/delivery-status', 'message/global-delivery-status'])
@@ -37,7 +37,7 @@ const ORIGINAL_TYPES = new Set([
   'message/global-headers',
 ])
 
-/** The report that a mail is; null: it is none (a reply, a vacation notice, ...). Linear in its input; never throws. */
+/** Reads a mail as a report; null: it is none (a reply, a vacation notice, ...). Linear in its input; never throws. */
 export function readDsn(mail: ReportMail): DsnReport | null {
   const original = originalHeaders(mail)
   const found = fromStatusParts(mail) ?? fromFieldsInText(mail.text)
@@ -65,7 +65,7 @@ function fromStatusParts(mail: ReportMail): Found | null {
   return fromBlocks(blocks.slice(0, GROUPS_MAX))
 }
 
-/** Gateways turn the status part into text, or put it there at once; quoted it is somebody's talk about a bounce. */
+/** Gateways turn the status part into text, or write it as text; quoted it is a person's mail about a bounce. */
 function fromFieldsInText(text: string): Found | null {
   const start = text.search(/^(?:Reporting-MTA|Final-Recipient|Original-Recipient)[ \t]*:[ \t]*\w+[ \t]*;/im)
   if (start < 0 || !/^(?:Action|Status)[ \t]*:/im.test(text.slice(start))) return null
@@ -116,7 +116,7 @@ const ACTIONS: readonly [RegExp, DsnAction][] = [
   [/^expan/, 'expanded'],
 ]
 
-/** Without an action the class of the status decides; without both nothing is known. */
+/** Without an action the class of the status decides; without both it is unknown. */
 function actionOf(text: string, status: string | null): DsnAction | null {
   const word = text.trim().toLowerCase()
   const named = ACTIONS.find(([pattern]) => pattern.test(word))?.[1]
@@ -125,12 +125,12 @@ function actionOf(text: string, status: string | null): DsnAction | null {
   return status.startsWith('5') ? 'failed' : status.startsWith('4') ? 'delayed' : 'delivered'
 }
 
-/** `rfc822; bob@example.net`, `smtp; 550 no`: what stands behind the type. */
+/** `rfc822; bob@example.net`, `smtp; 550 no`: the part after the type. */
 function afterType(value: string): string {
   return value.replace(/^[\w.+-]{1,60}[ \t]*;[ \t]*/, '').trim()
 }
 
-/** The bare address in a recipient field; comments and angle brackets go. */
+/** The bare address in a recipient field, without comments and angle brackets. */
 function addressOf(value: string): string | null {
   const text = afterType(value).replace(/^<(.*)>$/, '$1')
   const [address = ''] = /[^\s<>();,:"]+@[^\s<>();,:"]+/.exec(text.slice(0, 2 * ADDRESS_CHARS_MAX)) ?? []
@@ -142,7 +142,7 @@ function hostOf(value: string): string | null {
   return host === '' ? null : host
 }
 
-/** A group without a diagnostic says at most a status: the text beside it often has the server's words. */
+/** For a group without a diagnostic: the report's text often has the server's words. */
 function explained(recipient: DsnRecipient, text: string): DsnRecipient {
   if (recipient.diagnostic !== '' || recipient.action !== 'failed') return recipient
   const line = text

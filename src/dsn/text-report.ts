@@ -1,19 +1,19 @@
 /**
- * Bounces without fields: texts for people, by servers that are older than RFC 3464 or think themselves kinder.
+ * Bounces without fields: texts for people, by servers that do not follow RFC 3464.
  *
- * 1. A vacation notice is no bounce, whatever it quotes.
- * 2. The sender (mailer-daemon, postmaster), the subject or X-Failed-Recipients must speak of a bounce.
- * 3. A phrase in the text, before the copy of the returned message, says whether it failed or is late.
- * 4. Codes and the server's words are taken from the lines around.
+ * 1. A vacation notice is not a bounce, whatever it quotes.
+ * 2. The sender (mailer-daemon, postmaster), the subject or X-Failed-Recipients must indicate a bounce.
+ * 3. A phrase in the text, before the copy of the returned message, decides whether it failed or is delayed.
+ * 4. Codes and the server's words are taken from the lines around it.
  *
- * Left out: guessing from the mere lack of anything else. A mail that no rule knows is no bounce, because the return
- * path gets vacation notices, challenges and people's replies too.
+ * Left out: any guess. A mail that no rule matches is not a bounce, because the return path also gets vacation notices,
+ * challenges and people's replies.
  */
 import { fieldOf, type ReportMail } from '../base/report-mail.ts'
 import { type Codes, codesIn } from './codes.ts'
 import { type DsnAction, type DsnRecipient, tidy } from './recipient.ts'
 
-/** What is read of a text; the reasons stand in front of the copy of the message. */
+/** The part of a text that is read; reasons come before the copy of the message. */
 const TEXT_CHARS_MAX = 20_000
 const LINES_MAX = 400
 /** Of header fields. */
@@ -21,7 +21,7 @@ const FIELD_CHARS_MAX = 1_000
 /** Lines that follow an address or a reason and belong to it. */
 const LINES_AROUND = 6
 
-/** One recipient: reports without fields seldom have more, and our deliveries never do. Null: no bounce. */
+/** One recipient: reports without fields seldom have more, and our deliveries never do. Null: not a bounce. */
 export function readTextReport(mail: ReportMail): DsnRecipient[] | null {
   if (isAutomaticReply(mail)) return null
   const failedField = fieldOf(mail.headers, 'x-failed-recipients')
@@ -49,7 +49,7 @@ export function readTextReport(mail: ReportMail): DsnRecipient[] | null {
 
 const NO_CODES: Codes = { status: null, reply: null }
 
-/** RFC 3834 §5, and what programs did before it. Servers mark bounces as replies too, so the sender counts first. */
+/** RFC 3834 §5, and older conventions. Servers mark bounces as automatic too, so the sender is checked first. */
 function isAutomaticReply(mail: ReportMail): boolean {
   if (AWAY.test(fieldOf(mail.headers, 'subject').slice(0, FIELD_CHARS_MAX))) return true
   const marked = ['x-autoreply', 'x-autorespond', 'x-vacation', 'x-auto-response-suppress-reply']
@@ -77,10 +77,10 @@ const SUBJECTS =
 const hasSubject = (mail: ReportMail) =>
   SUBJECTS.test(fieldOf(mail.headers, 'subject').slice(0, FIELD_CHARS_MAX))
 
-/** Before the failures: texts of delays say that delivery "failed so far" and that nothing need be done. */
+/** Checked before the failures: texts of delays say that delivery "failed so far" and that nothing need be done. */
 const LATE =
   /warning message only|do(?:es)? not need to resend|no action is required (?:on your part|by you)|not yet been delivered|delivery (?:to the following recipients? )?has been delayed|will (?:keep trying|be retried|continue to (?:try|be attempted)|retry)|could not be delivered (?:for|within) (?:the last )?\d+ (?:more )?(?:hours?|minutes?)|delivery attempts will continue|(?:message|mail) (?:is )?still undelivered|still (?:be )?trying to deliver|delivery incomplete|temporary (?:problem|error|failure) delivering|transient non-fatal|has been delayed|noch nicht zugestellt|n'a pas encore été remis/iu
-/** A server that has given up may tell of its tries. */
+/** A server that has given up may mention its earlier tries. */
 const GIVEN_UP =
   /permanent(?:ly)? (?:error|fail|fatal)|giv(?:ing|en) up|i'?m not going to try again|failed permanently|could not be delivered for too long|retry time(?:out)? (?:not reached for any host after a long|exceeded)|has (?:been )?(?:expired|given up)|undeliverable after|will not be retried|stopped trying/iu
 
@@ -141,7 +141,7 @@ const COPY_LINE = `(?:${[
 /** Where a report begins to quote what it returns. Every repetition is bounded: lines may be as long as the text. */
 const COPIES = new RegExp(`^[ \\t>]{0,20}(?:${COPY_RULE}|${COPY_LINE}|return-path: ?<|received: from )`, 'im')
 
-/** What stands before the copy of the returned message: its words are not the server's. */
+/** The text before the copy of the returned message, whose words are not the server's. */
 function withoutCopy(text: string): string {
   const start = text.search(COPIES)
   return start > 0 ? text.slice(0, start) : text
@@ -151,13 +151,13 @@ const ADDRESS = /[^\s<>()[\]{},;:"'|=]{1,64}@[\w.-]{1,255}[\w]/u
 
 const firstAddress = (text: string) => ADDRESS.exec(text.slice(0, 2_000))?.[0] ?? null
 
-/** Addresses that a report may name without telling of them: its own, and the one it answers. */
+/** Addresses that a report may name without being about them: its own, and the one it answers. */
 function ownAddresses(mail: ReportMail): Set<string> {
   const fields = ['from', 'to', 'reply-to', 'sender'].map((name) => fieldOf(mail.headers, name))
   return new Set(fields.flatMap((value) => firstAddress(value)?.toLowerCase() ?? []))
 }
 
-/** The address that begins a line is meant before one within a sentence. */
+/** An address at the start of a line is preferred to one within a sentence. */
 function recipientIn(lines: readonly string[], others: ReadonlySet<string>): string | null {
   const candidates: string[] = []
   for (const line of lines) {
@@ -170,18 +170,18 @@ function recipientIn(lines: readonly string[], others: ReadonlySet<string>): str
   return candidates[0] ?? null
 }
 
-/** A code, three digits and words behind or an enhanced one: of a failure, or of the last try before it. */
+/** A code, three digits followed by words or an enhanced one: of a failure, or of the last try before it. */
 const CODED = [
   /(?<![\d.:#/-])5\d\d(?=[ \-:,;)]+[^\d\s])|(?<![\d.])5\.\d{1,3}\.\d{1,3}(?!\.?\d)/,
   /(?<![\d.:#/-])4\d\d(?=[ \-:,;)]+[^\d\s])|(?<![\d.])4\.\d{1,3}\.\d{1,3}(?!\.?\d)/,
 ]
-/** What is wrong, then at least what it is about. */
+/** Words for a failure, then words for its subject. */
 const WORDS = [
   /unknown|no such|not (?:found|listed|exist)|n.t exist|unavailable|disabled|closed|inactive|quota|full|spam|virus|block|reject|refus|denied|policy|invalid|too (?:large|big)|timed? ?out|unbekannt|gesperrt|inconnu|inexist|desconocid|sconosciut|onbekend|desconhecid|nieznan|неизвест|не существует|不存在|存在しない/iu,
   /user|mailbox|account|recipient|host|domain|postfach|destinataire/iu,
 ]
 
-/** The server's words: the line with a code and what belongs to it, else what follows the address, else any that tell. */
+/** The server's words: the line with a code and its continuation, else the lines after the address, else a line with such words. */
 function diagnosticIn(lines: readonly string[], address: string | null): string {
   for (const code of CODED) {
     const coded = lines.findIndex((line) => code.test(line))

@@ -6,7 +6,6 @@ import {
   deliveredEvent,
   EVENT_NAMES,
   type EventRecord,
-  eventStatement,
   failedEvent,
   recipientHash,
   rejectedEvent,
@@ -21,7 +20,7 @@ import {
   storedEvent,
   unsubscribedEvent,
 } from './later-events.ts'
-import { DELIVERED, NOW_MS, testMessage } from './testing.ts'
+import { DELIVERED, eventStatement, NOW_MS, testMessage } from './testing.ts'
 
 const TO = { recipient: 'alice@example.org', recipientDomain: 'example.org' }
 const NOW = NOW_MS + 104.511
@@ -252,7 +251,7 @@ test('stored', () => {
 })
 
 test('the events of a mailing list upload', () => {
-  const of = {
+  const upload = {
     accountId: 'account-1',
     domainName: 'mg.example.com',
     taskId: '235f',
@@ -260,13 +259,13 @@ test('the events of a mailing list upload', () => {
   }
   const common = { 'task-id': '235f', 'mailing-list': { address: 'devs@mg.example.com' } }
   const member = { address: 'carol@example.org', name: '', subscribed: true }
-  assert.deepEqual(shapeOf(listMemberUploadedEvent(of, member, NOW)), {
+  assert.deepEqual(shapeOf(listMemberUploadedEvent(upload, member, NOW)), {
     ...HEAD('list_member_uploaded', 'info'),
     ...common,
     member,
   })
   const fault = { format: 'json' as const, description: 'carol(at)example.org', message: 'Invalid format' }
-  assert.deepEqual(shapeOf(listMemberUploadErrorEvent(of, fault, NOW)), {
+  assert.deepEqual(shapeOf(listMemberUploadErrorEvent(upload, fault, NOW)), {
     ...HEAD('list_member_upload_error', 'error'),
     ...common,
     format: 'json',
@@ -280,7 +279,7 @@ test('the events of a mailing list upload', () => {
     upsertedCount: 750,
     failedCount: 2,
   }
-  const event = listUploadedEvent(of, result, NOW)
+  const event = listUploadedEvent(upload, result, NOW)
   assert.equal(event.messageId, null)
   assert.deepEqual(shapeOf(event), {
     ...HEAD('list_uploaded', 'info'),

@@ -1,11 +1,10 @@
 /**
- * Event records as clients see them (events.md section 2). An event is built once, when it happens, and its
- * JSON is stored in the transaction of what it tells; it is never changed afterwards.
+ * Event records as clients see them (events.md section 2). An event is built once, when it happens. Its JSON is stored
+ * in the transaction of the change that it reports, and never changes afterwards.
  */
 import { newId } from '../base/ids.ts'
-import { insert, insertMany, type Statement } from '../store/store.ts'
 
-/** What every event of a message repeats; stored with the message, so that no event needs to look at its body. */
+/** Fields that every event of a message repeats; stored with the message, so that no event has to read its body. */
 export interface MessageSummary {
   /** Header texts as people read them: unicode, unfolded. */
   from: string
@@ -13,7 +12,7 @@ export interface MessageSummary {
   subject: string
   /** Bare address of From. */
   sender: string
-  /** Bare addresses of the call. */
+  /** Bare addresses given in the API call. */
   recipients: string[]
   attachments: { filename: string; 'content-type': string; size: number }[]
   sizeBytes: number
@@ -24,20 +23,20 @@ export interface MessageSummary {
   originatingIp: string | null
   keyId: string | null
   template: { name: string; version: string; isText: boolean } | null
-  /** Of a copy to a member of a mailing list. */
+  /** With a copy to a member of a mailing list. */
   mailingList?: { address: string; 'list-id': string; sid?: string } | null
   batchId?: string | null
-  /** Unix milliseconds after which the message is not wanted any more. */
+  /** Unix milliseconds after which the message is not to be delivered any more. */
   deliverBy?: number | null
-  /** Sent at each recipient's best time, as the caller asked. */
+  /** The caller requested delivery at each recipient's best time. */
   optimized?: boolean
-  /** The Message-Id field of a batch as given, with recipient variables in it: each copy has an id of its own. */
+  /** The Message-Id field of a batch as given, with recipient variables in it: each copy has its own id. */
   messageIdTemplate?: string
   /** Expressions of the routes that made this copy. */
   routes?: readonly unknown[] | null
 }
 
-/** The message as far as its events name it. */
+/** The message with the fields that its events need. */
 export interface EventMessage {
   accountId: string
   domainName: string
@@ -53,7 +52,7 @@ export interface EventRecipient {
   recipientDomain: string
 }
 
-/** Every event there is, in the order of events.md section 2. */
+/** All event names, in the order of events.md section 2. */
 export const EVENT_NAMES = [
   'accepted',
   'delivered',
@@ -82,7 +81,7 @@ export interface EventRecord {
   payload: Record<string, unknown>
 }
 
-/** `delivery-status` of delivered and failed events; members that are unknown are left out. */
+/** `delivery-status` of delivered and failed events; unknown members are left out. */
 export interface DeliveryStatus {
   code: number
   'attempt-no': number
@@ -101,7 +100,7 @@ export interface DeliveryStatus {
   'last-message'?: string
 }
 
-/** What an attempt adds to the message's own fields. */
+/** Fields of delivered and failed events that come from the attempt. */
 export interface AttemptFacts {
   sendingIp: string | null
   primaryDkim: string | null
@@ -112,7 +111,7 @@ export interface AttemptFacts {
 /** Unix seconds with microseconds. */
 const timestampOf = (nowMs: number) => Math.round(nowMs * 1000) / 1_000_000
 
-/** What every event begins with. */
+/** The first members of every event. */
 export const head = (event: EventName, nowMs: number, logLevel: 'info' | 'warn' | 'error') => ({
   event,
   id: newId(nowMs),
@@ -120,7 +119,7 @@ export const head = (event: EventName, nowMs: number, logLevel: 'info' | 'warn' 
   'log-level': logLevel,
 })
 
-/** The labels that every event of a message repeats. */
+/** Tags and variables, repeated by every event of a message. */
 export const labels = ({ summary }: EventMessage) => ({
   tags: summary.tags,
   campaigns: [],
@@ -130,7 +129,7 @@ export const labels = ({ summary }: EventMessage) => ({
 export const mailingList = ({ summary }: EventMessage) =>
   summary.mailingList ? { 'mailing-list': summary.mailingList } : {}
 
-/** `message` and `storage` of events about the message itself. */
+/** The members `message` and `storage` of events about the message itself. */
 export const content = ({ summary, ...message }: EventMessage) => ({
   message: {
     headers: {
@@ -148,8 +147,8 @@ export const content = ({ summary, ...message }: EventMessage) => ({
 type Payload = Record<string, unknown>
 
 /**
- * Members shared by accepted, delivered and failed; the caller adds its own. Put in one by one: two events of each
- * message come this way, and an object that is spread into another costs as much as the text that is made of it.
+ * Members shared by accepted, delivered and failed; the caller adds the others. Assigned one by one: every message has
+ * two such events, and spreading one object into another costs as much as serialising it.
  */
 function base(
   event: EventName,
@@ -185,7 +184,7 @@ function base(
 
 const NO_CAMPAIGNS: readonly never[] = []
 
-/** A payload with the columns that queries need. */
+/** Adds the columns that queries need to a payload. */
 export function record(
   payload: Record<string, unknown>,
   message: Pick<EventMessage, 'accountId' | 'domainName'> & { messageId: string | null },
@@ -208,7 +207,7 @@ export const addressee = (to: EventRecipient) => ({
   'recipient-domain': to.recipientDomain,
 })
 
-/** Once per recipient, when the call is answered with success. */
+/** One per recipient of an accepted message. */
 export function acceptedEvent(
   message: EventMessage,
   to: EventRecipient,
@@ -217,9 +216,9 @@ export function acceptedEvent(
 ): EventRecord {
   const { summary } = message
   const payload = base('accepted', message, to, null, nowMs, 'info')
-  const about = payload['message'] as Payload
-  about['recipients'] = summary.recipients
-  if (scheduledFor !== null) about['scheduled-for'] = Math.floor(scheduledFor / 1000)
+  const messagePayload = payload['message'] as Payload
+  messagePayload['recipients'] = summary.recipients
+  if (scheduledFor !== null) messagePayload['scheduled-for'] = Math.floor(scheduledFor / 1000)
   payload['method'] = summary.method
   payload['flags'] = { 'is-authenticated': true, 'is-test-mode': summary.testMode }
   if (summary.originatingIp) payload['originating-ip'] = summary.originatingIp
@@ -229,8 +228,7 @@ export function acceptedEvent(
   return record(payload, message, to.recipient)
 }
 
-/** What an attempt adds. */
-function attempted(payload: Payload, { summary }: EventMessage, facts: AttemptFacts): void {
+function addAttempt(payload: Payload, { summary }: EventMessage, facts: AttemptFacts): void {
   payload['flags'] = {
     'is-authenticated': true,
     'is-routed': false,
@@ -243,7 +241,7 @@ function attempted(payload: Payload, { summary }: EventMessage, facts: AttemptFa
   if (facts.primaryDkim) payload['primary-dkim'] = facts.primaryDkim
 }
 
-/** The receiving server took the message (or test mode stood in for it). */
+/** The receiving server accepted the message (or test mode simulated that). */
 export function deliveredEvent(
   message: EventMessage,
   to: EventRecipient,
@@ -251,18 +249,18 @@ export function deliveredEvent(
   nowMs: number,
 ): EventRecord {
   const payload = base('delivered', message, to, facts.sendingIp, nowMs, 'info')
-  attempted(payload, message, facts)
+  addAttempt(payload, message, facts)
   return record(payload, message, to.recipient)
 }
 
-/** An attempt failed: for now (a retry follows) or for good. `reason`: the words of events.md section 2. */
+/** An attempt failed, temporarily (a retry follows) or permanently. `reason`: a value of events.md section 2. */
 export function failedEvent(
   message: EventMessage,
   to: EventRecipient,
   failure: AttemptFacts & {
     severity: 'temporary' | 'permanent'
     reason: string
-    /** Of the rule that knows the reply (bounce-classification.md); none where no server and no way failed. */
+    /** Id of the rule that classified the reply (bounce-classification.md); absent if no server was involved. */
     ruleId?: string
     delayedBounce?: boolean
   },
@@ -273,12 +271,12 @@ export function failedEvent(
   payload['severity'] = failure.severity
   payload['reason'] = failure.reason
   if (failure.ruleId) payload['i-classification-rule-id'] = failure.ruleId
-  attempted(payload, message, failure)
+  addAttempt(payload, message, failure)
   if (failure.delayedBounce) (payload['flags'] as Payload)['is-delayed-bounce'] = true
   return record(payload, message, to.recipient)
 }
 
-/** Accepted earlier, refused before delivery; names no recipient. */
+/** The message was accepted, and rejected before delivery; names no recipient. */
 export function rejectedEvent(
   message: EventMessage,
   reason: string,
@@ -295,58 +293,17 @@ export function rejectedEvent(
   return record(payload, message, null)
 }
 
-/**
- * The row of an event, for the transaction of what it tells. Its place among all events (`tx`, `seq`) is given
- * by the database; rows of its tags are written by a trigger, on SQLite with its index (`indexing.ts`).
- */
-export function eventStatement(event: EventRecord): Statement {
-  return insert('events', eventRow(event))
-}
-
-/** The rows of many events that happen together. */
-export const eventStatements = (events: readonly EventRecord[]): Statement[] =>
-  insertMany('events', events.map(eventRow))
-
-function eventRow(event: EventRecord) {
-  const recipient = event.recipient?.toLowerCase() ?? null
-  return {
-    id: event.id,
-    account_id: event.accountId,
-    domain_name: event.domainName,
-    event: event.event,
-    timestamp_us: event.timestampUs,
-    recipient,
-    message_id: event.messageId,
-    payload_json: payloadText(event.payload),
-    tags_json: tagsJson(event.payload['tags']),
-    recipient_hash: recipient === null ? null : recipientHash(event.domainName, recipient),
-  }
-}
-
-/** An escape of JSON: NUL and halves of surrogate pairs, or any other. */
-const ESCAPE = /\\(u0000|ud[89a-f][\da-f]{2}|.)/g
-
-/**
- * Variables and subjects may hold NUL and halves of surrogate pairs, which PostgreSQL cannot read out of JSON: one of
- * them would fail the index of opens and clicks, and every query that looks into the payload.
- */
-function payloadText(payload: object): string {
-  const text = JSON.stringify(payload)
-  if (!text.includes('\\u')) return text
-  return text.replaceAll(ESCAPE, (written, what: string) => (what.length > 1 ? '\ufffd' : written))
-}
-
 // PostgreSQL's JSON refuses NUL, and no tag needs the others.
 const CONTROLS = /[\u0000-\u001f]/g
 
-/** Tags as the tables of events and failures keep them: a JSON array in lower case, each once; null without any. */
+/** Tags as stored with events and failures: a JSON array of distinct lower-case tags; null without any. */
 export function tagsJson(tags: unknown): string | null {
   if (!Array.isArray(tags) || tags.length === 0) return null
   const kept = tags.map((tag) => String(tag).toLowerCase().replaceAll(CONTROLS, ' '))
   return JSON.stringify([...new Set(kept)])
 }
 
-/** FNV-1a, 32 bits, over domain and recipient; narrows an index, so collisions cost time and nothing else. */
+/** 32-bit FNV-1a of domain and recipient; an index key only, so a collision costs time and nothing else. */
 export function recipientHash(domainName: string, recipient: string): number {
   let hash = 0x811c9dc5
   const text = `${domainName}\n${recipient.toLowerCase()}`

@@ -1,27 +1,27 @@
-/** Filters held against one event. */
+/** Applies filters to one event. */
 import { type FieldName, type Filter, matches } from './filter.ts'
 
-/** The values of an event's fields that filters are held against. */
+/** The values of an event's field that a filter is compared with. */
 function valuesOf(name: FieldName, payload: Record<string, unknown>): (string | number)[] {
-  const message = inside(payload, 'message')
-  const headers = inside(message, 'headers')
-  const among = (value: unknown) => listOf(value).filter(isPlain)
+  const message = objectIn(payload, 'message')
+  const headers = objectIn(message, 'headers')
+  const scalars = (value: unknown) => listOf(value).filter(isPlain)
   switch (name) {
     case 'from':
     case 'to':
     case 'subject':
     case 'message-id':
-      return among(headers[name])
+      return scalars(headers[name])
     case 'attachment':
-      return listOf(message['attachments']).flatMap((file) => among(inside({ file }, 'file')['filename']))
+      return listOf(message['attachments']).flatMap((file) => scalars(objectIn({ file }, 'file')['filename']))
     case 'size':
-      return among(message['size'])
+      return scalars(message['size'])
     case 'recipients':
-      return among(message['recipients'])
+      return scalars(message['recipients'])
     case 'list':
-      return among(inside(payload, 'mailing-list')['address'])
+      return scalars(objectIn(payload, 'mailing-list')['address'])
     default:
-      return among(payload[name])
+      return scalars(payload[name])
   }
 }
 
@@ -30,12 +30,12 @@ const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [v
 const isPlain = (value: unknown): value is string | number =>
   typeof value === 'string' || typeof value === 'number'
 
-function inside(value: Record<string, unknown>, name: string): Record<string, unknown> {
+function objectIn(value: Record<string, unknown>, name: string): Record<string, unknown> {
   const inner = value[name]
   return typeof inner === 'object' && inner !== null ? (inner as Record<string, unknown>) : {}
 }
 
-/** Whether an event satisfies every filter. An event that is gone (`''`) satisfies none. */
+/** Whether an event satisfies every filter. A deleted event (`''`) satisfies none. */
 export function passes(filters: readonly Filter[], event: string, payload: Record<string, unknown>): boolean {
   if (event === '') return false
   return filters.every((filter) => matches(filter, valuesOf(filter.name, payload)))

@@ -10,7 +10,7 @@ import {
   parseFilter,
 } from './filter.ts'
 
-/** field, expression, value(s) of the event, whether it matches */
+/** field, expression, the event's values, whether it matches */
 const MATCHES: [FieldName, string, (string | number)[], boolean][] = [
   ['event', 'delivered', ['delivered'], true],
   ['event', 'DELIVERED', ['delivered'], true],
@@ -94,10 +94,10 @@ const FAULTS: [FieldName, string][] = [
 ]
 
 for (const [name, text] of FAULTS) {
-  test(`${name}=${text.slice(0, 30)} is a fault of syntax`, () => assert.equal(parseFilter(name, text), null))
+  test(`${name}=${text.slice(0, 30)} is a syntax error`, () => assert.equal(parseFilter(name, text), null))
 }
 
-test('any text is parsed or refused, and what is parsed can be evaluated', () => {
+test('any text is parsed or refused, and every parsed text can be evaluated', () => {
   const piece = fc.constantFrom('a', 'B', 'AND', 'OR', 'NOT', '(', ')', '"', '>1', '<=2', ' ', '\u0000', 'é')
   fc.assert(
     fc.property(
@@ -123,7 +123,7 @@ const WHOLE: [string, string[] | null][] = [
 ]
 
 for (const [text, expected] of WHOLE) {
-  test(`an index may be asked for ${JSON.stringify(expected)} by ${text}`, () => {
+  test(`${text} searches an index for ${JSON.stringify(expected)}`, () => {
     const expression = parseExpression(text)
     assert.ok(expression)
     const words = exactWords(expression, isWholeAddress)

@@ -2,12 +2,12 @@
  * Filter expressions of the event listing (events.md rules 10 to 13), pure.
  *
  *     expression = and *( "OR" and )          precedence NOT, AND, OR
- *     and        = not *( ["AND"] not )       words side by side: all
+ *     and        = not *( ["AND"] not )       adjacent words: all must match
  *     not        = *"NOT" ( word | phrase | comparison | "(" expression ")" )
  *
- * Operators are upper case; everything else is compared without regard to letter case. A text becomes a
- * small tree; `evaluate` holds it against one event, `exactWords` says which whole values an index may be
- * asked for. Length, terms and depth are bounded, so neither can be made slow.
+ * Operators are upper case; everything else is compared case-insensitively. A text is parsed into a small tree;
+ * `evaluate` applies it to one event, `exactWords` returns the whole values that an index can be searched for. Length,
+ * terms and depth are bounded, so neither can be made slow.
  */
 
 export type Term =
@@ -20,12 +20,12 @@ export type Expression =
   | { kind: 'not'; inner: Expression }
   | { kind: 'and' | 'or'; parts: Expression[] }
 
-/** Far above what people write; a page token repeats the text and must fit into one path part. */
+/** Far longer than real filters; a page token repeats the text and must fit into one path part. */
 const LENGTH_MAX = 1500
 const TERMS_MAX = 100
 const DEPTH_MAX = 20
 
-/** `null` for a text that does not follow the grammar or is beyond the bounds. */
+/** Null for a syntax error, or a text beyond the bounds. */
 export function parseExpression(text: string, kind: 'text' | 'number' = 'text'): Expression | null {
   if (text.length > LENGTH_MAX) return null
   const tokens = tokenise(text, kind)
@@ -81,7 +81,7 @@ function parseOr(parser: Parser, depth: number): Expression | null {
     if (!part) return null
     parts.push(part)
   } while (take(parser, 'OR'))
-  return joined('or', parts)
+  return combine('or', parts)
 }
 
 function parseAnd(parser: Parser, depth: number): Expression | null {
@@ -92,7 +92,7 @@ function parseAnd(parser: Parser, depth: number): Expression | null {
     parts.push(part)
     if (take(parser, 'AND')) continue
     const next = parser.tokens[parser.at]?.kind
-    if (next === undefined || next === 'OR' || next === ')') return joined('and', parts)
+    if (next === undefined || next === 'OR' || next === ')') return combine('and', parts)
   }
 }
 
@@ -119,10 +119,10 @@ function take(parser: Parser, kind: Token['kind']): boolean {
   return true
 }
 
-const joined = (kind: 'and' | 'or', parts: Expression[]): Expression =>
+const combine = (kind: 'and' | 'or', parts: Expression[]): Expression =>
   parts.length === 1 ? (parts[0] as Expression) : { kind, parts }
 
-/** True if the expression holds, `test` deciding for each of its terms. */
+/** Evaluates the expression; `test` decides each term. */
 export function evaluate(expression: Expression, test: (term: Term) => boolean): boolean {
   switch (expression.kind) {
     case 'not':
@@ -137,8 +137,8 @@ export function evaluate(expression: Expression, test: (term: Term) => boolean):
 }
 
 /**
- * Whole values of which a matching event must have at least one, or null if no such list follows from the
- * expression; each in lower case and as written. `isWhole` tells whether a term can match only a whole value.
+ * Whole values of which a matching event must have at least one; each in lower case and as written. Null if the
+ * expression implies no such list. `isWhole`: whether a term can match only a whole value.
  */
 export function exactWords(expression: Expression, isWhole: (term: Term) => boolean): Set<string> | null {
   switch (expression.kind) {
@@ -188,7 +188,7 @@ export interface Filter {
   expression: Expression
 }
 
-/** One parsed filter, or null for a fault of syntax. */
+/** Null for a syntax error. */
 export function parseFilter(name: FieldName, text: string): Filter | null {
   const expression = parseExpression(text, kindOf(name) === 'number' ? 'number' : 'text')
   return expression && { name, expression }
@@ -196,12 +196,12 @@ export function parseFilter(name: FieldName, text: string): Filter | null {
 
 const SEPARATORS = /[\s@.,<>]+/
 
-/** Whether an address-like field can match this term only as a whole. */
+/** Whether this term can match an address field only as a whole. */
 export function isWholeAddress(term: Pick<Term, 'kind'> & { text?: string }): boolean {
   return term.kind === 'phrase' || (term.kind === 'word' && /[@.,<>]/.test(term.text ?? ''))
 }
 
-/** True if the event's values of a field satisfy the filter. */
+/** Whether the event's values of a field satisfy the filter. */
 export function matches({ name, expression }: Filter, values: readonly (string | number)[]): boolean {
   const kind = kindOf(name)
   if (kind === 'number') {
@@ -228,7 +228,7 @@ function matchesText(
   return containsTokens(text.split(SEPARATORS), term.text.split(SEPARATORS).filter(Boolean))
 }
 
-/** A word with separators inside (an address in a header) matches as its tokens side by side. */
+/** A word that contains separators (an address in a header) matches its tokens in sequence. */
 function containsTokens(tokens: string[], wanted: string[]): boolean {
   if (wanted.length === 0) return false
   return tokens.some((_, at) => wanted.every((word, offset) => tokens[at + offset] === word))
@@ -250,7 +250,7 @@ function compares(term: Term, value: number): boolean {
   }
 }
 
-/** Letter case does not count. */
+/** For case-insensitive comparison. */
 export const fold = (text: string): string => text.toLowerCase()
 
 /** A message id without its angle brackets. */

@@ -6,15 +6,15 @@ import { eventually } from '../../test/support/service.ts'
 import { eachStore } from '../../test/support/stores.ts'
 import type { EventRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
-import { type EventRecord, eventStatement } from './event.ts'
+import type { EventRecord } from './event.ts'
+import { adoptCopiedEvents, createEventRetention, DAY_MS } from './event-retention.ts'
 import { createEventFollower, type EventFollower, type FollowedKey } from './follower.ts'
-import { adoptCopiedEvents, createEventRetention, DAY_MS } from './retention.ts'
-import { deliveredAt, NOW_MS } from './testing.ts'
+import { deliveredAt, eventStatement, NOW_MS } from './testing.ts'
 
 type Row = FollowedKey & { id: string }
 
-/** A follower that writes each event into a table without a key: taken twice is there twice. */
-function noting(store: Store, more: { takes?: number; fails?: () => boolean } = {}): EventFollower {
+/** A follower that writes each event into a table without a key: an event processed twice is in it twice. */
+function recording(store: Store, more: { takes?: number; fails?: () => boolean } = {}): EventFollower {
   return createEventFollower<Row>(store, {
     name: 'counters',
     columns: 'id',
@@ -42,7 +42,7 @@ async function write(store: Store, count: number, atMs = 0): Promise<string[]> {
   return events.map(({ id }) => id)
 }
 
-/** Steps until so many events were seen: on PostgreSQL other tests' transactions may hold it up. */
+/** Steps until that many events were processed: on PostgreSQL transactions of other tests may delay it. */
 async function follow(store: Store, follower: EventFollower, count: number): Promise<void> {
   await eventually(`${count} events are followed`, async () => {
     while ((await follower.step()) === 'more');
@@ -51,25 +51,25 @@ async function follow(store: Store, follower: EventFollower, count: number): Pro
 }
 
 eachStore(
-  'each event is taken once, in order, in steps of which all may be taken or a part',
+  'each event is processed once, in order, in steps that take all their events or a part',
   async (store) => {
     await makeTable(store)
-    assert.equal(await noting(store).step(), 'done')
+    assert.equal(await recording(store).step(), 'done')
     const ids = await write(store, 25)
-    await follow(store, noting(store, { takes: 3 }), 25)
+    await follow(store, recording(store, { takes: 3 }), 25)
     assert.deepEqual(await seen(store), ids)
-    assert.equal(await noting(store).step(), 'done')
+    assert.equal(await recording(store).step(), 'done')
     const more = await write(store, 10)
-    await follow(store, noting(store), 35)
+    await follow(store, recording(store), 35)
     assert.deepEqual(await seen(store), [...ids, ...more])
   },
 )
 
-eachStore('a step that fails leaves no trace, and is taken again', async (store) => {
+eachStore('a failed step has no effect and is repeated', async (store) => {
   await makeTable(store)
   const ids = await write(store, 25)
   let tries = 0
-  const follower = noting(store, { fails: () => tries++ % 2 === 0 })
+  const follower = recording(store, { fails: () => tries++ % 2 === 0 })
   await eventually('all are followed', async () => {
     await follower.step().catch((error: Error) => assert.match(error.message, /nowhere/))
     return (await seen(store)).length >= 25
@@ -78,7 +78,7 @@ eachStore('a step that fails leaves no trace, and is taken again', async (store)
   assert.ok(tries >= 6)
 })
 
-eachStore('several followers beside several writers: every event once', async (store) => {
+eachStore('several followers and several writers: every event is processed once', async (store) => {
   await makeTable(store)
   const written: string[] = []
   let writing = true
@@ -87,25 +87,25 @@ eachStore('several followers beside several writers: every event once', async (s
   })
   const results = new Set<string>()
   const followers = Array.from({ length: 3 }, async () => {
-    const follower = noting(store)
+    const follower = recording(store)
     while (writing) results.add(await follower.step())
   })
   await Promise.all(writers)
   writing = false
   await Promise.all(followers)
-  await follow(store, noting(store), written.length)
+  await follow(store, recording(store), written.length)
   assert.deepEqual((await seen(store)).sort(), written.sort())
   assert.ok(results.has('more') || results.has('done'))
 })
 
-eachStore('an event whose transaction began early and ends late is not passed over', async (store) => {
+eachStore('an event whose transaction began early and ends late is not skipped', async (store) => {
   await makeTable(store)
   const late = deliveredAt(0)
-  const follower = noting(store)
+  const follower = recording(store)
   let others: string[] = []
   await store.transaction(async (tx) => {
     await tx.insertInto('events').values(rowOf(late)).execute()
-    // SQLite has one writer, so nothing can come in between there.
+    // SQLite has one writer, so nothing can be written in between there.
     if (store.kind === 'postgres') others = await write(store, 5)
     while ((await follower.step()) === 'more');
     assert.deepEqual(await seen(store), [])
@@ -114,11 +114,11 @@ eachStore('an event whose transaction began early and ends late is not passed ov
   assert.deepEqual((await seen(store)).sort(), [late.id, ...others].sort())
 })
 
-eachStore('retention leaves what a follower has not seen', async (store) => {
+eachStore('retention keeps events that a follower has not processed', async (store) => {
   await makeTable(store)
   await write(store, 40)
   const clock = { ...createTestClock(NOW_MS + 90 * DAY_MS), setTimer: immediately }
-  const follower = noting(store, { takes: 15 })
+  const follower = recording(store, { takes: 15 })
   const parts = { store, clock, log: pino({ level: 'silent' }), days: 3, bytesMax: 1 }
   const retention = createEventRetention({ ...parts, followers: [follower] })
   assert.equal(await retention.run(), 0)
@@ -132,13 +132,13 @@ eachStore('retention leaves what a follower has not seen', async (store) => {
   assert.equal(await retention.run(), 39 - taken)
 })
 
-eachStore('events of a copied database are neither lost nor taken twice', async (store) => {
+eachStore('events of a copied database are neither lost nor processed twice', async (store) => {
   await makeTable(store)
   const ids = await write(store, 30)
-  const follower = noting(store)
+  const follower = recording(store)
   await follow(store, follower, 30)
   if (store.kind === 'postgres') {
-    // As if the numbers were those of a server that had counted much further, and the last ten were not seen.
+    // As if they came from a server with much higher numbers, and the last ten were not processed.
     const far = 9_000_000_000
     const [{ seq }] = (await store.read({
       sql: 'SELECT seq FROM events ORDER BY seq LIMIT 1 OFFSET 19',

@@ -1,45 +1,45 @@
 /**
- * A reader of all events in the order of their commits, that takes each into account exactly once.
+ * Reads all events in commit order and processes each exactly once.
  *
- * 1. The stored place says how far it is; `settledPlace` how far it may go: below that no event can appear any more
- *    (decision 7).
- * 2. A step reads some events behind the place, and asks `apply` what follows from them.
- * 3. What follows and the new place are one transaction, which is refused if the place is another one meanwhile. So a
- *    crash takes both or neither, and of several processes over one database one takes each step.
+ * 1. The stored position is the follower's cursor; `settledPosition` is its limit: below that no event can appear any
+ *    more (decision 7).
+ * 2. A step reads some events after the cursor and passes them to `apply`, which returns statements.
+ * 3. The statements and the new cursor are one transaction, which fails if another process has moved the cursor. So a
+ *    crash loses both or neither, and of several processes on one database exactly one takes each step.
  *
- * Nothing of it stands in the way of those who write events. Retention leaves what a follower has not seen
- * (`retention.ts`).
+ * Followers never block writers of events. Retention keeps events that a follower has not processed
+ * (`event-retention.ts`).
  */
 import { StaleWrite, type Statement, type Store } from '../store/store.ts'
-import type { CommitPlace } from './page-request.ts'
-import { settledPlace } from './query.ts'
+import type { CommitPosition } from './page-request.ts'
+import { settledPosition } from './query.ts'
 
-/** Of an event, what every follower needs; the other columns are those it asked for. */
+/** The columns that every follower reads; `FollowerSpec.columns` adds others. */
 export interface FollowedKey {
   tx: number
   seq: number
 }
 
 export interface FollowerSpec<Row extends FollowedKey> {
-  /** Its row of `event_followers`, which a migration made. */
+  /** Its row in `event_followers`, created by a migration. */
   name: string
-  /** A list of SQL expressions over a row of `events`, beside `tx` and `seq`. */
+  /** A list of SQL expressions over a row of `events`, in addition to `tx` and `seq`. */
   columns: string
-  /** Events of one step: reading them holds up other readers for some milliseconds. */
+  /** Events per step: reading them blocks other readers for a few milliseconds. */
   rowsMax: number
   /**
-   * What follows from the first `taken` of these events, at least one. Called again for the same events after a
-   * failure, so nothing but the statements may tell that it was called.
+   * Returns the statements for the first `taken` of these events, at least one. It is called again for the same events
+   * after a failure, so it must have no other effect than its statements.
    */
   apply(rows: readonly Row[]): Promise<{ taken: number; statements: Statement[] }>
 }
 
-/** `more`: there may be more to do at once. `done`: nothing left for now. `overtaken`: another process did it. */
+/** `more`: there may be more events. `done`: none left for now. `overtaken`: another process took this step. */
 export type StepResult = 'more' | 'done' | 'overtaken'
 
 export interface EventFollower {
   step(): Promise<StepResult>
-  /** Steps to the end of a database that nobody writes to, settled or not. */
+  /** Processes all events of a database that nobody writes to, settled or not. */
   stepToEnd(): Promise<void>
 }
 
@@ -49,21 +49,21 @@ export function createEventFollower<Row extends FollowedKey>(
 ): EventFollower {
   const { name, rowsMax } = spec
   const end = { sqlite: 'seq < ?', postgres: '(tx, seq) < (?, ?)' }[store.kind]
-  const behind = { sqlite: 'seq > ?', postgres: '(tx, seq) > (?, ?)' }[store.kind]
+  const after = { sqlite: 'seq > ?', postgres: '(tx, seq) > (?, ?)' }[store.kind]
   const order = { sqlite: 'seq', postgres: 'tx, seq' }[store.kind]
-  const sql = `SELECT tx, seq, ${spec.columns} FROM events WHERE ${behind} AND ${end} ORDER BY ${order} LIMIT ${rowsMax}`
-  const valuesOf = ({ tx, seq }: CommitPlace) => (store.kind === 'sqlite' ? [seq] : [tx, seq])
+  const sql = `SELECT tx, seq, ${spec.columns} FROM events WHERE ${after} AND ${end} ORDER BY ${order} LIMIT ${rowsMax}`
+  const valuesOf = ({ tx, seq }: CommitPosition) => (store.kind === 'sqlite' ? [seq] : [tx, seq])
 
-  async function stepBelow(settled: CommitPlace): Promise<StepResult> {
-    const place = await placeOf(store, name)
-    const values = [...valuesOf(place), ...valuesOf(settled)]
+  async function stepBelow(settled: CommitPosition): Promise<StepResult> {
+    const cursor = await cursorOf(store, name)
+    const values = [...valuesOf(cursor), ...valuesOf(settled)]
     const rows = (await store.read({ sql, values })) as unknown as Row[]
     if (rows.length === 0) return 'done'
     const { taken, statements } = await spec.apply(rows)
     const last = rows[taken - 1]
     if (!last) throw new Error(`follower ${name} took ${taken} of ${rows.length} events`)
     try {
-      await store.commit([advance(name, place, last), ...statements])
+      await store.commit([advance(name, cursor, last), ...statements])
     } catch (error) {
       if (error instanceof StaleWrite) return 'overtaken'
       throw error
@@ -72,7 +72,7 @@ export function createEventFollower<Row extends FollowedKey>(
   }
 
   return {
-    step: async () => stepBelow(await settledPlace(store)),
+    step: async () => stepBelow(await settledPosition(store)),
     async stepToEnd() {
       const all = { tx: Number.MAX_SAFE_INTEGER, seq: Number.MAX_SAFE_INTEGER }
       while ((await stepBelow(all)) !== 'done');
@@ -80,21 +80,21 @@ export function createEventFollower<Row extends FollowedKey>(
   }
 }
 
-async function placeOf(store: Store, name: string): Promise<CommitPlace> {
+async function cursorOf(store: Store, name: string): Promise<CommitPosition> {
   const sql = 'SELECT tx, seq FROM event_followers WHERE name = ?'
   const [row] = await store.read({ sql, values: [name] })
   if (!row) throw new Error(`There is no follower "${name}"`)
   return { tx: Number(row['tx']), seq: Number(row['seq']) }
 }
 
-const advance = (name: string, from: CommitPlace, to: CommitPlace): Statement => ({
+const advance = (name: string, from: CommitPosition, to: CommitPosition): Statement => ({
   sql: 'UPDATE event_followers SET tx = ?, seq = ? WHERE name = ? AND tx = ? AND seq = ?',
   values: [to.tx, to.seq, name, from.tx, from.seq],
   expectRows: 1,
 })
 
-/** The place that every follower has reached. */
-export async function followedPlace(store: Store): Promise<CommitPlace> {
+/** The position that every follower has reached. */
+export async function followedPosition(store: Store): Promise<CommitPosition> {
   const row = await store.db
     .selectFrom('event_followers')
     .select(['tx', 'seq'])
@@ -105,6 +105,6 @@ export async function followedPlace(store: Store): Promise<CommitPlace> {
   return row ? { tx: Number(row.tx), seq: Number(row.seq) } : { tx: Number.MAX_SAFE_INTEGER, seq: 0 }
 }
 
-/** Whether an event at `at` is taken into account by a follower that has reached `place`. */
-export const isBehind = (at: CommitPlace, place: CommitPlace): boolean =>
-  at.tx < place.tx || (at.tx === place.tx && at.seq <= place.seq)
+/** Whether a follower with this cursor has processed the event at `position`. */
+export const isProcessed = (position: CommitPosition, cursor: CommitPosition): boolean =>
+  position.tx < cursor.tx || (position.tx === cursor.tx && position.seq <= cursor.seq)

@@ -3,10 +3,10 @@ import { test } from 'node:test'
 import { createTestClock } from '../../test/support/clock.ts'
 import { eachStore } from '../../test/support/stores.ts'
 import type { Store } from '../store/store.ts'
-import { type EventRecord, eventStatements } from './event.ts'
+import type { EventRecord } from './event.ts'
 import { bestHour, createHabits } from './habits.ts'
 import { clickedEvent, openedEvent, type Visit } from './later-events.ts'
-import { NOW_MS, testMessage } from './testing.ts'
+import { eventStatements, NOW_MS, testMessage } from './testing.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -50,7 +50,7 @@ eachStore('the best time is the hour of the week with most opens and clicks of p
     ...weekly(9, 3).map((at) => clicked(alice, at)),
     ...weekly(2, 9).map((at) => opened(alice, at, { bot: 'apple' })),
     ...weekly(3, 4).map((at) => opened('four@example.org', at)),
-    // Another domain's mail, and what is older than 90 days.
+    // Another domain's mail, and visits older than 90 days.
     ...weekly(3, 9).map((at) =>
       opened('other@example.org', at, {}, testMessage({}, { domainName: 'else.example' })),
     ),
@@ -76,7 +76,7 @@ eachStore('the best time is the hour of the week with most opens and clicks of p
   assert.equal((await habits.bestTimes(elsewhere, addresses, within(24))).size, 0)
 })
 
-eachStore('an open is kept whatever the variables of its message hold', async (store) => {
+eachStore('an open is stored whatever the variables of its message contain', async (store) => {
   const userVariables = {
     nul: 'a\u0000b',
     half: '\ud83d',
@@ -112,12 +112,12 @@ eachStore('the time zone is that of the last click of a person', async (store) =
   assert.deepEqual([...zones], [['moved@example.org', 'Asia/Tokyo']])
 })
 
-eachStore('a thousand addresses are looked up at once, each by its newest visits alone', async (store) => {
+eachStore('a thousand addresses are looked up at once, each by its newest visits only', async (store) => {
   const addresses = Array.from({ length: 1_000 }, (_, n) => `reader-${n}@example.org`)
   const habits = await storeWith(store, [
     ...addresses.flatMap((address) => weekly(4, 5).map((at) => opened(address, at))),
     ...addresses.map((address) => clicked(address, NOW_MS - DAY_MS)),
-    // Far more than are looked at, all of them newer than the habit.
+    // Far more than are used, all of them newer than the habit.
     ...Array.from({ length: 60 }, (_, n) => opened('reader-0@example.org', NOW_MS - HOUR_MS - n)),
   ])
   const times = await habits.bestTimes(SHOP, addresses, { from: NOW_MS, to: NOW_MS + DAY_MS })
@@ -127,7 +127,7 @@ eachStore('a thousand addresses are looked up at once, each by its newest visits
   assert.equal((await habits.timeZones(SHOP, addresses)).size, 1_000)
 })
 
-eachStore('habits are read from their own index', async (store) => {
+eachStore('habits use their index', async (store) => {
   const habits = createHabits({
     store: {
       ...store,
@@ -165,7 +165,7 @@ const CASES: [
   ['fewer than five', { [MONDAY]: 4 }, at(MONDAY), at(MONDAY + 24), null],
   ['five', { [MONDAY]: 5 }, at(MONDAY - 3), at(MONDAY + 24), at(MONDAY)],
   [
-    'the running hour counts from now on',
+    'the current hour counts from now on',
     { [MONDAY]: 5 },
     at(MONDAY) + 60_000,
     at(MONDAY + 24),
@@ -173,13 +173,13 @@ const CASES: [
   ],
   ['outside the window', { [MONDAY]: 5 }, at(MONDAY + 1), at(MONDAY + 25), null],
   [
-    'the earlier of two that are equal',
+    'the earlier of two equal hours',
     { [MONDAY]: 3, [MONDAY + 2]: 3 },
     at(MONDAY - 1),
     at(MONDAY + 24),
     at(MONDAY),
   ],
-  ['the end of the window is in it', { [MONDAY]: 5 }, at(MONDAY - 24), at(MONDAY), at(MONDAY)],
+  ['the end of the window is inclusive', { [MONDAY]: 5 }, at(MONDAY - 24), at(MONDAY), at(MONDAY)],
   ['weeks later', { [MONDAY]: 5 }, at(MONDAY + 168 * 9 - 1), at(MONDAY + 168 * 9 + 1), at(MONDAY + 168 * 9)],
 ]
 

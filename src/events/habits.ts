@@ -1,7 +1,7 @@
 /**
- * When and where recipients read their mail, from the opens and clicks of people (messages.md rules 44 and 45).
- * What programs fetched does not count. An address is known by what it did with mail of the sending domain: a
- * recipient's events at other domains are theirs.
+ * When and where recipients read their mail, derived from the opens and clicks of people (messages.md rules 44 and 45);
+ * those of programs do not count. Only events of mail from the sending domain are used: other domains' events belong to
+ * those domains.
  */
 import type { Clock } from '../base/clock.ts'
 import type { SqlValue, Statement, Store } from '../store/store.ts'
@@ -12,18 +12,18 @@ interface SendingDomain {
   name: string
 }
 
-/** Looks back this far for habits; the retention of events may end earlier. */
+/** How far back visits count for habits; the retention of events may be shorter. */
 const SINCE_MS = 90 * 86_400_000
 /** Opens and clicks that make a habit. */
 const VISITS_MIN = 5
-/** The newest opens, and as many clicks, of one address that are looked at: a habit is what is usual now. */
+/** Per address the newest opens, and as many clicks, are used: a habit is what is usual now. */
 const VISITS_MAX = 30
 /** Addresses in one query of two SELECTs each: SQLite joins at most 500 (SQLITE_MAX_COMPOUND_SELECT). */
 const ADDRESSES_PER_QUERY = 125
 const HOUR_MS = 3_600_000
 const WEEK_HOURS = 168
 
-/** Written as in the index `events_human` (migration 0016): it serves nothing else. */
+/** Must be written exactly as in the index `events_human` (migration 0016), or the index is not used. */
 const HUMAN = {
   sqlite: `event IN ('opened', 'clicked') AND json_extract(payload_json, '$."client-info".bot') = ''`,
   postgres: `event IN ('opened', 'clicked') AND (payload_json::json -> 'client-info' ->> 'bot') = ''`,
@@ -36,8 +36,8 @@ const ZONE = {
 
 export interface Habits {
   /**
-   * Per address the best time in Unix milliseconds within the window: the first hour of the week of which most of
-   * its opens and clicks are. Left out where fewer than 5 are known, or none in those hours.
+   * Per address the best time within the window, in Unix milliseconds: the hour of the week with most of its opens and
+   * clicks. Addresses with fewer than 5, or none in these hours, are left out.
    */
   bestTimes(
     domain: SendingDomain,
@@ -52,13 +52,13 @@ export function createHabits({ store, clock }: { store: Store; clock: Clock }): 
   const { kind } = store
 
   /** The newest visits of each address, `max` of each kind: rows of `recipient` and `found`. */
-  const newestVisits = async (domain: SendingDomain, addresses: readonly string[], question: Question) => {
+  const newestVisits = async (domain: SendingDomain, addresses: readonly string[], query: VisitQuery) => {
     const keys = addresses.map((address) => ({ address, hash: recipientHash(domain.name, address) }))
-    if (kind === 'postgres') return store.read(onPostgres(domain, keys, question))
+    if (kind === 'postgres') return store.read(onPostgres(domain, keys, query))
     const rows: Record<string, unknown>[] = []
     for (let at = 0; at < keys.length; at += ADDRESSES_PER_QUERY) {
-      const some = keys.slice(at, at + ADDRESSES_PER_QUERY)
-      rows.push(...(await store.read(onSqlite(domain, some, question))))
+      const batch = keys.slice(at, at + ADDRESSES_PER_QUERY)
+      rows.push(...(await store.read(onSqlite(domain, batch, query))))
     }
     return rows
   }
@@ -97,8 +97,8 @@ export function createHabits({ store, clock }: { store: Store; clock: Clock }): 
   }
 }
 
-interface Question {
-  /** What to find in each event, in the words of the database at hand. */
+interface VisitQuery {
+  /** The SQL expression to read from each event, in the dialect of the database. */
   column: string
   events: readonly ('opened' | 'clicked')[]
   max: number
@@ -111,11 +111,11 @@ interface Key {
 }
 
 /**
- * One SELECT per address and event, together in one statement: each ends at its limit. The index is named, as
- * SQLite would rather read all opens of the domain in the order of time.
+ * One statement with one SELECT per address and event; each stops at its limit. INDEXED BY, because SQLite would
+ * otherwise read all opens of the domain in order of time.
  */
-function onSqlite({ name, accountId }: SendingDomain, keys: readonly Key[], question: Question): Statement {
-  const { column, events, max, sinceMs } = question
+function onSqlite({ name, accountId }: SendingDomain, keys: readonly Key[], query: VisitQuery): Statement {
+  const { column, events, max, sinceMs } = query
   const selects = keys.flatMap(() =>
     events.map(
       (event) => `SELECT * FROM (SELECT recipient, ${column} AS found FROM events INDEXED BY events_human
@@ -130,9 +130,9 @@ function onSqlite({ name, accountId }: SendingDomain, keys: readonly Key[], ques
   return { sql: counted(selects.join('\nUNION ALL ')), values }
 }
 
-/** PostgreSQL would plan each SELECT of a compound one, a third of a millisecond each: here it is one for all. */
-function onPostgres({ name, accountId }: SendingDomain, keys: readonly Key[], question: Question): Statement {
-  const { column, events, max, sinceMs } = question
+/** PostgreSQL would plan each part of a compound SELECT, a third of a millisecond each: here one part covers all addresses. */
+function onPostgres({ name, accountId }: SendingDomain, keys: readonly Key[], query: VisitQuery): Statement {
+  const { column, events, max, sinceMs } = query
   const values: SqlValue[] = []
   const selects = events.map((event) => {
     values.push(JSON.stringify(keys), sinceMs * 1000, name, accountId)
@@ -149,9 +149,9 @@ const counted = (visits: string) =>
   `SELECT recipient, found, count(*) AS visits FROM (${visits}) AS visits GROUP BY recipient, found`
 
 /**
- * The time within the window, both ends included, whose hour of the week has most visits; the earliest of equal
- * ones. `visits`: their number by hour of the week, counted from the epoch. Null: fewer than 5, or none in these
- * hours. The hour that is running counts from now on. Pure.
+ * The time within the window (both ends inclusive) whose hour of the week has most visits; the earliest of equal ones.
+ * `visits`: their count by hour of the week, starting at the epoch. Null: fewer than 5, or none in these hours. The
+ * current hour starts at the beginning of the window.
  */
 export function bestHour(
   visits: ReadonlyMap<number, number>,

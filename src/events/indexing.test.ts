@@ -9,11 +9,11 @@ import { temporaryFolder } from '../../test/support/stores.ts'
 import { readMigrations, VERSION_TABLE } from '../store/migrate.ts'
 import { openSqlite } from '../store/sqlite.ts'
 import type { SqlValue, Statement, Store } from '../store/store.ts'
-import { type EventRecord, eventStatement, recipientHash } from './event.ts'
+import { type EventRecord, recipientHash } from './event.ts'
+import { createEventRetention, DAY_MS } from './event-retention.ts'
 import { indexEvents, toRecipients } from './indexing.ts'
 import { createEventReader } from './query.ts'
-import { createEventRetention, DAY_MS } from './retention.ts'
-import { deliveredAt, follow, NOW_MS, request } from './testing.ts'
+import { deliveredAt, eventStatement, follow, NOW_MS, request } from './testing.ts'
 
 const LATER_MS = NOW_MS + 2 * DAY_MS
 
@@ -28,20 +28,20 @@ function sqliteTest(name: string, run: (store: Store) => Promise<void>): void {
   })
 }
 
-/** The row of an event at a place of our choice: segments of 16,384 events are otherwise long to fill. */
+/** Inserts an event with a chosen `seq`: filling segments of 16,384 events would take too long. */
 function statementAt(seq: number, event: EventRecord): Statement {
   const { sql, values } = eventStatement(event)
   return { sql: sql.replace('(', '(seq, ').replace('(?', '(?, ?'), values: [seq as SqlValue, ...values] }
 }
 
 sqliteTest(
-  'pages of a recipient go through all segments and what is in none, in order of time',
+  'pages of a recipient cover all segments and unindexed events, in order of time',
   async (store) => {
     const random = seededNumbers(7)
     const people = ['alice@example.org', 'bob@example.org', 'carol@example.org']
     const events: EventRecord[] = []
     for (let number = 0; number < 160; number++) {
-      // Late by up to three segments, and many at the same time.
+      // Late by up to three segments, and many with the same time.
       const atMs = 1000 * Math.floor(number / 2 - random() * 16)
       const event = deliveredAt(atMs, people[Math.floor(random() ** 2 * people.length)])
       events.push(event)
@@ -81,7 +81,7 @@ sqliteTest(
   },
 )
 
-test('an upgrade indexes the events that are there', async (t) => {
+test('an upgrade indexes existing events', async (t) => {
   const folder = await temporaryFolder(t)
   const events = [deliveredAt(0), deliveredAt(1000, 'bob@example.org', { tags: ['a'] })]
   const old = new DatabaseSync(join(folder, 'sendwright.db'))
@@ -125,47 +125,51 @@ sqliteTest('the events of some recipients are found by their segments', async (s
   assert.doesNotMatch(JSON.stringify(plan), /SCAN (events|event_index)\b/)
 })
 
-sqliteTest('what is indexed between two statements of a search is met all the same, once', async (store) => {
-  const events = Array.from({ length: 9 }, (_, number) => deliveredAt(number * 1000))
-  for (const [number, event] of events.entries()) await store.commit([statementAt(1 + number * 9000, event)])
-  for (const ascending of [true, false]) {
-    for (const limit of [1, 2, 100]) {
-      await store.commit([
-        { sql: 'DELETE FROM event_index', values: [] },
-        { sql: 'DELETE FROM event_segments', values: [] },
-        { sql: 'UPDATE event_index_place SET seq = 30000', values: [] },
-        {
-          sql: `INSERT INTO event_index (seq, account_id, domain_name, event, timestamp_us, message_id, recipient_hash)
+sqliteTest(
+  'an event that is indexed between two statements of a search is found exactly once',
+  async (store) => {
+    const events = Array.from({ length: 9 }, (_, number) => deliveredAt(number * 1000))
+    for (const [number, event] of events.entries())
+      await store.commit([statementAt(1 + number * 9000, event)])
+    for (const ascending of [true, false]) {
+      for (const limit of [1, 2, 100]) {
+        await store.commit([
+          { sql: 'DELETE FROM event_index', values: [] },
+          { sql: 'DELETE FROM event_segments', values: [] },
+          { sql: 'UPDATE event_index_place SET seq = 30000', values: [] },
+          {
+            sql: `INSERT INTO event_index (seq, account_id, domain_name, event, timestamp_us, message_id, recipient_hash)
           SELECT seq, account_id, domain_name, event, timestamp_us, message_id, recipient_hash FROM events
           WHERE seq <= 30000`,
-          values: [],
-        },
-        {
-          sql: `INSERT INTO event_segments SELECT segment, min(timestamp_us), max(timestamp_us)
+            values: [],
+          },
+          {
+            sql: `INSERT INTO event_segments SELECT segment, min(timestamp_us), max(timestamp_us)
           FROM event_index GROUP BY segment`,
-          values: [],
-        },
-      ])
-      let statements = 0
-      const db = store.db.withPlugin({
-        transformQuery: ({ node }) => node,
-        async transformResult({ result }) {
-          // Behind the settled place and what is fresh, before the segments.
-          if (++statements === 2) await indexEvents(store)
-          return result
-        },
-      })
-      const reader = createEventReader({ ...store, db }, 30 * DAY_MS)
-      const filters = [['recipient', 'alice@example.org']] as [['recipient', string]]
-      const { ids } = await follow(reader, request({ filters, limit, ascending }), LATER_MS)
-      assert.ok(statements > 2)
-      const all = events.map(({ id }) => id)
-      assert.deepEqual(ids, ascending ? all : all.toReversed())
+            values: [],
+          },
+        ])
+        let statements = 0
+        const db = store.db.withPlugin({
+          transformQuery: ({ node }) => node,
+          async transformResult({ result }) {
+            // After the settled position and the unindexed events were read, before the segments.
+            if (++statements === 2) await indexEvents(store)
+            return result
+          },
+        })
+        const reader = createEventReader({ ...store, db }, 30 * DAY_MS)
+        const filters = [['recipient', 'alice@example.org']] as [['recipient', string]]
+        const { ids } = await follow(reader, request({ filters, limit, ascending }), LATER_MS)
+        assert.ok(statements > 2)
+        const all = events.map(({ id }) => id)
+        assert.deepEqual(ids, ascending ? all : all.toReversed())
+      }
     }
-  }
-})
+  },
+)
 
-sqliteTest('what is removed leaves the index and its segments, indexed or not', async (store) => {
+sqliteTest('deleted events leave the index and its segments, indexed or not', async (store) => {
   for (let number = 0; number < 6; number++) {
     await store.commit([statementAt(1 + number * 20_000, deliveredAt(number * DAY_MS))])
     if (number === 3) await indexEvents(store)

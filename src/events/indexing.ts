@@ -1,29 +1,27 @@
 /**
- * SQLite's index of events, written in bulk a moment behind them (decision 45, migration 0022).
+ * SQLite's index of events, written in bulk shortly after the events (decision 45, migration 0022).
  *
- * Events up to the place that is kept are found by `event_index`, `event_segments` and `event_tags`, those
- * behind it by looking through their rows. A step moves the place in the transaction that writes what it moves over,
- * so every statement sees each event in exactly one of the two.
+ * Events up to the stored position are found through `event_index`, `event_segments` and `event_tags`; later ones by
+ * scanning their rows. A step indexes events and moves the position in one transaction, so every statement sees each
+ * event in exactly one of the two.
  */
 import { sql } from 'kysely'
 import type { Statement, Store } from '../store/store.ts'
 
-/** About 5 ms of SQLite's only writer. */
+/** Occupies SQLite's only writer for about 5 ms. */
 const EVENTS_PER_STEP = 512
 
-/** The last event that is indexed. */
+/** The last indexed event's `seq`. */
 export const indexedUpTo = sql<number>`(SELECT seq FROM event_index_place)`
 
-const PLACES = 'SELECT seq AS indexed, (SELECT max(seq) FROM events) AS newest FROM event_index_place'
+const PROGRESS = 'SELECT seq AS indexed, (SELECT max(seq) FROM events) AS newest FROM event_index_place'
 
-/**
- * Indexes what there is to index; on PostgreSQL nothing. Ends early when `signal` aborts; the next run goes on.
- */
+/** Indexes all new events; does nothing on PostgreSQL. Stops early when `signal` aborts; the next run continues. */
 export async function indexEvents(store: Store, signal?: AbortSignal): Promise<void> {
   while (store.kind === 'sqlite' && !signal?.aborted) {
-    const [places] = await store.read({ sql: PLACES, values: [] })
-    const indexed = Number(places?.['indexed'])
-    const newest = Number(places?.['newest'] ?? 0)
+    const [progress] = await store.read({ sql: PROGRESS, values: [] })
+    const indexed = Number(progress?.['indexed'])
+    const newest = Number(progress?.['newest'] ?? 0)
     if (newest <= indexed) return
     await store.commit(stepStatements(indexed, Math.min(newest, indexed + EVENTS_PER_STEP)))
   }
@@ -32,7 +30,7 @@ export async function indexEvents(store: Store, signal?: AbortSignal): Promise<v
 const COLUMNS = 'seq, account_id, domain_name, event, timestamp_us, message_id, recipient_hash'
 const SPAN = 'seq > ? AND seq <= ?'
 
-/** Indexes the events behind `from`, `to` included. */
+/** Indexes the events after `from`, up to and including `to`. */
 function stepStatements(from: number, to: number): Statement[] {
   const span = [from, to]
   return [
@@ -53,7 +51,7 @@ function stepStatements(from: number, to: number): Statement[] {
   ]
 }
 
-/** For a query of `events`: those with one of these hashes, within the time in Unix microseconds, both ends included. */
+/** A condition for queries of `events`: one of these hashes, between two times in Unix microseconds, both inclusive. */
 export function toRecipients(store: Store, hashes: readonly number[], fromUs: number, toUs: number) {
   const matches = sql`recipient_hash IN (${sql.join(hashes)}) AND timestamp_us BETWEEN ${fromUs} AND ${toUs}`
   if (store.kind === 'postgres') return sql<boolean>`${matches}`

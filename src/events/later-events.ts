@@ -1,6 +1,6 @@
 /**
- * Events that follow a delivery (opened, clicked, unsubscribed, complained), that tell of mail received
- * (stored), and of mailing list uploads (events.md section 2).
+ * Events after a delivery (opened, clicked, unsubscribed, complained), of received mail (stored), and of mailing list
+ * uploads (events.md section 2).
  */
 import {
   addressee,
@@ -31,7 +31,7 @@ export interface Geolocation {
   timezone: string
 }
 
-/** Who opened, clicked or unsubscribed, and with what. */
+/** The client that opened, clicked or unsubscribed. */
 export interface Visit {
   ip: string
   client: ClientInfo
@@ -41,7 +41,13 @@ export interface Visit {
   deliveredAt: number | null
 }
 
-function visited(event: EventName, message: EventMessage, to: EventRecipient, visit: Visit, nowMs: number) {
+function visitPayload(
+  event: EventName,
+  message: EventMessage,
+  to: EventRecipient,
+  visit: Visit,
+  nowMs: number,
+) {
   return {
     ...head(event, nowMs, 'info'),
     ...addressee(to),
@@ -64,11 +70,11 @@ export function openedEvent(
   visit: Visit,
   nowMs: number,
 ): EventRecord {
-  const payload = { ...visited('opened', message, to, visit, nowMs), ...deliveredAt(visit) }
+  const payload = { ...visitPayload('opened', message, to, visit, nowMs), ...deliveredAt(visit) }
   return record(payload, message, to.recipient)
 }
 
-/** `url`: where the link leads, as it stood in the message. */
+/** `url`: the link's target as written in the message. */
 export function clickedEvent(
   message: EventMessage,
   to: EventRecipient,
@@ -76,7 +82,7 @@ export function clickedEvent(
   nowMs: number,
 ): EventRecord {
   const payload = {
-    ...visited('clicked', message, to, visit, nowMs),
+    ...visitPayload('clicked', message, to, visit, nowMs),
     ...deliveredAt(visit),
     url: visit.url,
   }
@@ -89,10 +95,10 @@ export function unsubscribedEvent(
   visit: Visit,
   nowMs: number,
 ): EventRecord {
-  return record(visited('unsubscribed', message, to, visit, nowMs), message, to.recipient)
+  return record(visitPayload('unsubscribed', message, to, visit, nowMs), message, to.recipient)
 }
 
-/** A feedback loop's report matched this message. */
+/** A feedback loop reported this message. */
 export function complainedEvent(
   message: EventMessage,
   to: EventRecipient,
@@ -111,14 +117,14 @@ export function complainedEvent(
   return record(payload, message, to.recipient)
 }
 
-/** A route stored an inbound message; `summary.recipients` are those of its envelope. */
+/** A route stored an inbound message; `summary.recipients` are the envelope's. */
 export function storedEvent(message: EventMessage, nowMs: number): EventRecord {
-  const about = content(message)
+  const members = content(message)
   const payload = {
     ...head('stored', nowMs, 'info'),
     ...labels(message),
-    ...about,
-    message: { ...about.message, recipients: message.summary.recipients },
+    ...members,
+    message: { ...members.message, recipients: message.summary.recipients },
     flags: { 'is-test-mode': message.summary.testMode },
   }
   return record(payload, message, null)
@@ -132,33 +138,40 @@ export interface ListUpload {
   listAddress: string
 }
 
-function ofUpload(upload: ListUpload, payload: Record<string, unknown> & { event: EventName }): EventRecord {
+function uploadEvent(
+  upload: ListUpload,
+  payload: Record<string, unknown> & { event: EventName },
+): EventRecord {
   const { accountId, domainName } = upload
   return record(payload, { accountId, domainName, messageId: null }, null)
 }
 
-const upload = ({ taskId, listAddress }: ListUpload) => ({
+const uploadLabels = ({ taskId, listAddress }: ListUpload) => ({
   'task-id': taskId,
   'mailing-list': { address: listAddress },
 })
 
 export function listMemberUploadedEvent(
-  of: ListUpload,
+  upload: ListUpload,
   member: { address: string; name: string; subscribed: boolean },
   nowMs: number,
 ): EventRecord {
-  return ofUpload(of, { ...head('list_member_uploaded', nowMs, 'info'), ...upload(of), member })
+  return uploadEvent(upload, {
+    ...head('list_member_uploaded', nowMs, 'info'),
+    ...uploadLabels(upload),
+    member,
+  })
 }
 
-/** `description`: the member as it was given, `message`: why it was not taken. */
+/** `description`: the member as given, `message`: why it was refused. */
 export function listMemberUploadErrorEvent(
-  of: ListUpload,
+  upload: ListUpload,
   fault: { format: 'json' | 'csv'; description: string; message: string },
   nowMs: number,
 ): EventRecord {
-  return ofUpload(of, {
+  return uploadEvent(upload, {
     ...head('list_member_upload_error', nowMs, 'error'),
-    ...upload(of),
+    ...uploadLabels(upload),
     format: fault.format,
     'member-description': fault.description,
     error: { message: fault.message },
@@ -166,7 +179,7 @@ export function listMemberUploadErrorEvent(
 }
 
 export function listUploadedEvent(
-  of: ListUpload,
+  upload: ListUpload,
   result: {
     format: 'json' | 'csv'
     subscribed: boolean
@@ -176,9 +189,9 @@ export function listUploadedEvent(
   },
   nowMs: number,
 ): EventRecord {
-  return ofUpload(of, {
+  return uploadEvent(upload, {
     ...head('list_uploaded', nowMs, 'info'),
-    ...upload(of),
+    ...uploadLabels(upload),
     format: result.format,
     subscribed: result.subscribed,
     'is-upsert': result.isUpsert,

@@ -1,27 +1,27 @@
-/** What a page of events is asked for with; the same goes into page tokens. */
+/** The request for a page of events, which is also the content of a page token. */
 import type { FieldName } from './filter.ts'
 
-/** A place in the order of commits: everything below it is final. */
-export interface CommitPlace {
+/** A position in commit order. */
+export interface CommitPosition {
   tx: number
   seq: number
 }
 
-export type Gap = { in: 'settled'; us: number; seq: number } | ({ in: 'since' } & CommitPlace)
+/** A position between two events. */
+export type Gap = { in: 'settled'; us: number; seq: number } | ({ in: 'since' } & CommitPosition)
 
-/** What a page token holds. */
 export interface PageRequest {
   accountId: string
   domainName: string
-  /** Microseconds, both included; null: open. */
+  /** Microseconds, both inclusive; null: unbounded. */
   lowUs: number | null
   highUs: number | null
   ascending: boolean
   limit: number
   filters: [FieldName, string][]
-  /** Where to go from; null: the end of the range. */
+  /** Where the page begins; null: at the end of the range. */
   gap: Gap | null
   up: boolean
-  /** Where *since* begins; null: at what is final now. */
-  start: CommitPlace | null
+  /** Where the area *since* begins; null: at the settled position of the request. */
+  start: CommitPosition | null
 }

@@ -8,7 +8,7 @@ import { request } from './testing.ts'
 const sealer = createSealer('a secret of at least 32 characters!!')
 const page = request({ filters: [['subject', '"ünï" OR <b>']], gap: { in: 'since', tx: 7, seq: 9 } })
 
-test('a token gives back its page and is one URL-safe path part', () => {
+test('a token decodes to its page request and is one URL-safe path part', () => {
   const token = sealPage(sealer, page)
   assert.match(token, /^[A-Za-z0-9_-]+$/)
   assert.deepEqual(openPage(sealer, token), page)
@@ -20,7 +20,7 @@ test('tokens of another secret, changed ones and any other text are refused', ()
   for (let at = 0; at < token.length; at += 1) {
     const changed = token.slice(0, at) + (token[at] === 'A' ? 'B' : 'A') + token.slice(at + 1)
     const opened = openPage(sealer, changed)
-    // The last character may hold bits that stand for nothing.
+    // The last character may have unused bits.
     if (opened) assert.deepEqual([at, opened], [token.length - 1, page])
   }
   fc.assert(

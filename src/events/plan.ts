@@ -1,9 +1,9 @@
 /**
- * Which index answers a query. Pure. Every filter is held against every event in the end (`filter.ts`); the
- * plan only finds the smallest stretch of an index that holds all matches.
+ * Chooses the index for a query. Every filter is finally applied to every event that was read (`fields.ts`); the plan only
+ * chooses the smallest part of an index that contains all matches.
  *
- * Order of choice: message id, recipient, tag (with event), event, time. Each value (or pair of tag and event)
- * is a *branch*: one stretch of an index in order of time, of which the first rows are taken and merged.
+ * Order of preference: message id, recipient, tag (with event), event, time. Each value (or pair of tag and event) is a
+ * *branch*: one range of an index in order of time. The first rows of all branches are merged.
  */
 import { EVENT_NAMES } from './event.ts'
 import { bare, evaluate, exactWords, type Filter, fold, isWholeAddress } from './filter.ts'
@@ -18,12 +18,12 @@ export type Branch =
 export interface Plan {
   /** Empty: nothing can match. */
   branches: Branch[]
-  /** Conditions that hold for every match, to be checked beside the branch; null: none. */
+  /** Conditions that every match satisfies, checked in addition to the branch; null: none. */
   events: string[] | null
   recipients: string[] | null
 }
 
-/** More stretches than this cost more than one longer one. */
+/** More ranges than this cost more than a single longer one. */
 const BRANCHES_MAX = 60
 
 export function planOf(filters: readonly Filter[]): Plan {
@@ -31,29 +31,29 @@ export function planOf(filters: readonly Filter[]): Plan {
   const recipients = lowered(wholeValues(filters, 'recipient'))
   const messageIds = wholeValues(filters, 'message-id')
   const tags = lowered(wholeValues(filters, 'tags'))
-  const named = events ?? EVENT_NAMES
-  const ways: Branch[][] = [
+  const eventNames = events ?? EVENT_NAMES
+  const candidates: Branch[][] = [
     (messageIds ?? []).map((messageId) => ({ by: 'message', messageId })),
     (recipients ?? []).map((recipient) => ({ by: 'recipient', recipient })),
-    (tags ?? []).flatMap((tag) => named.map((event) => ({ by: 'tag', tag, event }))),
+    (tags ?? []).flatMap((tag) => eventNames.map((event) => ({ by: 'tag', tag, event }))),
     (events ?? []).map((event) => ({ by: 'event', event })),
   ]
-  const best = ways.find((way) => way.length > 0 && way.length <= BRANCHES_MAX) ?? [{ by: 'time' }]
+  const best = candidates.find(({ length }) => length > 0 && length <= BRANCHES_MAX) ?? [{ by: 'time' }]
   return { branches: events?.length === 0 ? [] : best, events, recipients }
 }
 
-/** The event names that all `event` and `severity` filters let through; null: every name. */
+/** The event names that satisfy all `event` and `severity` filters; null: every name. */
 function eventsOf(filters: readonly Filter[]): string[] | null {
-  const given = filters.filter(({ name }) => name === 'event')
+  const eventFilters = filters.filter(({ name }) => name === 'event')
   const passes = (event: string) =>
-    given.every(({ expression }) =>
+    eventFilters.every(({ expression }) =>
       evaluate(expression, (term) => term.kind !== 'compare' && term.text === event),
     )
-  // Only failed events have a severity: a filter that asks for one lets nothing else through.
+  // Only failed events have a severity: a filter that requires one excludes all others.
   const failedOnly = filters.some(
     ({ name, expression }) => name === 'severity' && exactWords(expression, () => true),
   )
-  if (given.length === 0) return failedOnly ? ['failed'] : null
+  if (eventFilters.length === 0) return failedOnly ? ['failed'] : null
   return EVENT_NAMES.filter((event) => passes(event) && (!failedOnly || event === 'failed'))
 }
 
@@ -68,5 +68,5 @@ function wholeValues(filters: readonly Filter[], name: Filter['name']): string[]
 
 const unique = (values: string[]) => [...new Set(values)]
 
-/** Rows hold recipients and tags in lower case, message ids as they were written. */
+/** Rows have recipients and tags in lower case, message ids as written. */
 const lowered = (values: string[] | null) => values && unique(values.map(fold))

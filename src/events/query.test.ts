@@ -4,12 +4,21 @@ import { sql } from 'kysely'
 import { eachIndexing } from '../../test/support/event-index.ts'
 import { eventually } from '../../test/support/service.ts'
 import type { Store } from '../store/store.ts'
-import { type EventRecord, eventStatement, failedEvent } from './event.ts'
+import { type EventRecord, failedEvent } from './event.ts'
+import { DAY_MS } from './event-retention.ts'
 import type { FieldName } from './filter.ts'
 import type { PageRequest } from './page-request.ts'
 import { createEventReader } from './query.ts'
-import { DAY_MS } from './retention.ts'
-import { DELIVERED, deliveredAt, follow, idsOf, NOW_MS, request, testMessage } from './testing.ts'
+import {
+  DELIVERED,
+  deliveredAt,
+  eventStatement,
+  follow,
+  idsOf,
+  NOW_MS,
+  request,
+  testMessage,
+} from './testing.ts'
 
 const MONTH_MS = 30 * DAY_MS
 const LATER_MS = NOW_MS + 60_000
@@ -19,7 +28,7 @@ async function write(store: Store, ...events: EventRecord[]): Promise<void> {
   await settled(store)
 }
 
-/** Resolves once ascending pages may show every event: on PostgreSQL other tests' transactions may be open beside. */
+/** Resolves once ascending pages can show every event: on PostgreSQL transactions of other tests may be open. */
 async function settled(store: Store): Promise<void> {
   if (store.kind === 'sqlite') return
   await eventually('the events are settled', async () => {
@@ -66,7 +75,7 @@ eachIndexing('next and previous walk the same pages in both directions', async (
   }
 })
 
-eachIndexing('the same next gives newer events later, also through an empty page', async (store) => {
+eachIndexing('the same next returns newer events later, also after an empty page', async (store) => {
   const reader = createEventReader(store, MONTH_MS)
   const empty = await reader.page(request(), LATER_MS)
   assert.deepEqual(empty.items, [])
@@ -82,7 +91,7 @@ eachIndexing('the same next gives newer events later, also through an empty page
   assert.deepEqual(idsOf(await reader.page(second.links.previous, LATER_MS)), [])
 })
 
-eachIndexing('an event that commits late with an older timestamp still comes by next', async (store) => {
+eachIndexing('an event that commits late with an older timestamp is still reached by next', async (store) => {
   const reader = createEventReader(store, MONTH_MS)
   const ids = await writeSome(store, 3)
   const page = await reader.page(request(), LATER_MS)
@@ -94,19 +103,19 @@ eachIndexing('an event that commits late with an older timestamp still comes by 
   assert.deepEqual(idsOf(await reader.page(next.links.previous, LATER_MS)), ids)
 })
 
-eachIndexing('a list that was begun shows late events after it, not among its pages', async (store) => {
+eachIndexing('a list in progress shows late events at its end, not among earlier pages', async (store) => {
   const reader = createEventReader(store, MONTH_MS)
   const ids = await writeSome(store, 6)
   const page = await reader.page(request({ limit: 4 }), LATER_MS)
   const late = deliveredAt(500)
   await write(store, late)
-  // The second page is filled up with what came since, and sorted by timestamp within itself.
+  // The second page is completed with later events, and sorted by timestamp.
   const second = await reader.page(page.links.next, LATER_MS)
   assert.deepEqual(idsOf(second), [late.id, ids[4], ids[5]])
   assert.deepEqual((await reader.page(second.links.next, LATER_MS)).items, [])
 })
 
-eachIndexing('bounds are included, retention hides what is older', async (store) => {
+eachIndexing('bounds are inclusive, and events older than the retention are hidden', async (store) => {
   const ids = await writeSome(store, 5)
   const reader = createEventReader(store, MONTH_MS)
   const at = (seconds: number) => (NOW_MS + seconds * 1000) * 1000
@@ -118,7 +127,7 @@ eachIndexing('bounds are included, retention hides what is older', async (store)
   assert.deepEqual(before.items, [])
 })
 
-eachIndexing('events of other accounts and domains stay out of every path', async (store) => {
+eachIndexing('no query returns events of other accounts and domains', async (store) => {
   const own = deliveredAt(0)
   const foreign = deliveredAt(1, 'alice@example.org', {}, { accountId: 'account-2' })
   const other = deliveredAt(2, 'alice@example.org', {}, { domainName: 'other.example.com' })
@@ -143,7 +152,7 @@ eachIndexing('events of other accounts and domains stay out of every path', asyn
   assert.equal(await reader.hasEvents('account-1', 'other.example.net'), false)
 })
 
-/** Filters, and which of the mixed events they let through. */
+/** Filters, and which of the mixed events they match. */
 const CASES: [[FieldName, string][], (number | undefined)[]][] = [
   [[['event', 'failed']], [2, 3]],
   [
@@ -222,7 +231,7 @@ function mixedEvents(): EventRecord[] {
   ]
 }
 
-eachIndexing('every filter gives its events in both directions and behind a follower', async (store) => {
+eachIndexing('every filter returns its events in both directions, and when following next', async (store) => {
   const reader = createEventReader(store, MONTH_MS)
   const before = await reader.page(request(), LATER_MS)
   const events = mixedEvents()
@@ -230,19 +239,19 @@ eachIndexing('every filter gives its events in both directions and behind a foll
   await write(store, ...events.slice(2))
   for (const [filters, indexes] of CASES) {
     const expected = indexes.map((index) => events[index as number]?.id)
-    const why = JSON.stringify(filters)
+    const name = JSON.stringify(filters)
     for (const limit of [1, 100]) {
       const up = await follow(reader, request({ filters, limit }), LATER_MS)
-      assert.deepEqual(up.ids, expected, why)
+      assert.deepEqual(up.ids, expected, name)
       const down = await follow(reader, request({ filters, limit, ascending: false }), LATER_MS)
-      assert.deepEqual(down.ids, expected.toReversed(), why)
+      assert.deepEqual(down.ids, expected.toReversed(), name)
     }
     const since: PageRequest = { ...before.links.next, filters }
-    assert.deepEqual((await follow(reader, since, LATER_MS)).ids, expected, why)
+    assert.deepEqual((await follow(reader, since, LATER_MS)).ids, expected, name)
   }
 })
 
-eachIndexing('a filter that only memory can decide fills its pages over many rows', async (store) => {
+eachIndexing('a filter that no index supports fills its pages from many rows', async (store) => {
   const events = Array.from({ length: 1500 }, (_, index) =>
     deliveredAt(index, 'alice@example.org', { subject: index % 300 === 7 ? 'rare' : 'common' }),
   )
@@ -262,42 +271,45 @@ eachIndexing('a filter that only memory can decide fills its pages over many row
 const WRITERS = 8
 const EVENTS_PER_WRITER = 250
 
-eachIndexing('eight writers at full speed: who follows next sees each event exactly once', async (store) => {
-  const reader = createEventReader(store, MONTH_MS)
-  const written: string[] = []
-  let writing = WRITERS
-  const writer = async (number: number) => {
-    for (let count = 0; count < EVENTS_PER_WRITER; count += 1) {
-      // Timestamps are given first; the commits then overtake each other.
-      const event = deliveredAt(performance.now() % 100_000, `user${count}@example${number}.org`)
-      if (count % 3 === 0) await turn()
-      await store.commit([eventStatement(event)])
-      written.push(event.id)
+eachIndexing(
+  'eight writers at full speed: a client that follows next sees each event exactly once',
+  async (store) => {
+    const reader = createEventReader(store, MONTH_MS)
+    const written: string[] = []
+    let writing = WRITERS
+    const writer = async (number: number) => {
+      for (let count = 0; count < EVENTS_PER_WRITER; count += 1) {
+        // Timestamps are set first; commits then complete in another order.
+        const event = deliveredAt(performance.now() % 100_000, `user${count}@example${number}.org`)
+        if (count % 3 === 0) await turn()
+        await store.commit([eventStatement(event)])
+        written.push(event.id)
+      }
+      writing -= 1
     }
-    writing -= 1
-  }
-  const seen: string[] = []
-  const poller = async () => {
-    let at = request({ limit: 37, filters: [['event', 'delivered OR opened']] })
-    for (let drained = false; !drained; ) {
-      const done = writing === 0
-      if (done) await settled(store)
-      const page = await reader.page(at, NOW_MS + 200_000)
-      seen.push(...idsOf(page))
-      at = page.links.next
-      drained = done && page.items.length === 0
+    const seen: string[] = []
+    const poller = async () => {
+      let at = request({ limit: 37, filters: [['event', 'delivered OR opened']] })
+      for (let drained = false; !drained; ) {
+        const done = writing === 0
+        if (done) await settled(store)
+        const page = await reader.page(at, NOW_MS + 200_000)
+        seen.push(...idsOf(page))
+        at = page.links.next
+        drained = done && page.items.length === 0
+      }
     }
-  }
-  await Promise.all([poller(), ...Array.from({ length: WRITERS }, (_, number) => writer(number))])
-  assert.equal(seen.length, WRITERS * EVENTS_PER_WRITER)
-  assert.deepEqual(seen.toSorted(), written.toSorted())
-})
+    await Promise.all([poller(), ...Array.from({ length: WRITERS }, (_, number) => writer(number))])
+    assert.equal(seen.length, WRITERS * EVENTS_PER_WRITER)
+    assert.deepEqual(seen.toSorted(), written.toSorted())
+  },
+)
 
-eachIndexing('an unfinished transaction holds back only what began after it', async (store) => {
+eachIndexing('an open transaction delays only events that began after it', async (store) => {
   const reader = createEventReader(store, MONTH_MS)
   const held = deliveredAt(0)
   const quick = deliveredAt(5)
-  if (store.kind === 'sqlite') return assert.ok(held.id < quick.id) // the only writer admits no overtaking
+  if (store.kind === 'sqlite') return assert.ok(held.id < quick.id) // a single writer commits in order
   let next = request()
   await store.transaction(async (tx) => {
     const { values } = eventStatement(held)

@@ -2,21 +2,21 @@
  * Pages of events.
  *
  * The events of a domain are read as one sequence, low to high, in two areas:
- * - *settled*: what was final when the first page was asked for (`start`), in order of time;
- * - *since*: what became final afterwards, in order of commit. Only ascending lists have it.
- * Both are fixed behind any point once shown, so whoever follows `next` misses nothing and sees nothing twice,
- * whatever timestamps late commits carry (docs/decisions: event pages). A page is a run of that sequence,
+ * - *settled*: events that were final when the first page was requested (`start`), in order of time;
+ * - *since*: events that became final afterwards, in commit order. Only ascending lists have it.
+ * Neither changes before a position that was already shown, so a client that follows `next` misses nothing and sees
+ * nothing twice, whatever timestamps late commits have (docs/decisions: event pages). A page is a range of that sequence,
  * sorted by timestamp and id.
  *
- * A *gap* is a place between two events. Going up gives what lies above it, going down what lies below.
+ * A *gap* is a position between two events. Reading up returns the events above it, reading down those below.
  */
 import { sql } from 'kysely'
 import type { EventRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
+import { type Key, type KeySearch, settledKeys, sinceKeys } from './event-keys.ts'
 import { passes } from './fields.ts'
 import { type Filter, parseFilter } from './filter.ts'
-import { type Key, type KeySearch, settledKeys, sinceKeys } from './keys.ts'
-import type { CommitPlace, Gap, PageRequest } from './page-request.ts'
+import type { CommitPosition, Gap, PageRequest } from './page-request.ts'
 import { planOf } from './plan.ts'
 
 export interface Page {
@@ -26,35 +26,35 @@ export interface Page {
 }
 
 export interface EventReader {
-  /** @throws the signal's reason when the client has gone */
+  /** @throws the signal's reason when the client has disconnected */
   page(request: PageRequest, nowMs: number, signal?: AbortSignal): Promise<Page>
   /** Whether the account has any event under this domain name. */
   hasEvents(accountId: string, domainName: string): Promise<boolean>
 }
 
-/** Rows of one look when filters are held against events in memory: a few milliseconds of work. */
+/** Rows per read when filters are applied in memory: a few milliseconds of work. */
 const CHUNK_ROWS = 500
-/** Looks after which a search counts as long. */
+/** Reads after which a search counts as long. */
 const SHORT_SEARCH_CHUNKS = 4
-/** Long searches at a time, so that they never take the database from everybody else. */
+/** Concurrent long searches, so that they leave capacity for other queries. */
 const LONG_SEARCHES_MAX = 2
 
 type Row = Key & Pick<EventRow, 'id' | 'event' | 'payload_json'>
-interface Found {
+interface Match {
   key: Key
   id: string
   area: Gap['in']
   payload: Record<string, unknown>
 }
 
-/** One search: the request with what follows from it. */
+/** A request with everything derived from it. */
 interface Search extends KeySearch {
   request: PageRequest
   filters: Filter[]
   pause(chunks: number): Promise<void>
 }
 
-/** `retentionMs`: older events are not shown, whether they are deleted yet or not. */
+/** `retentionMs`: older events are not shown, even if they are not deleted yet. */
 export function createEventReader(store: Store, retentionMs: number): EventReader {
   const gate = createGate(LONG_SEARCHES_MAX)
   return {
@@ -64,7 +64,7 @@ export function createEventReader(store: Store, retentionMs: number): EventReade
         ...compile(request),
         lowUs: Math.max(request.lowUs ?? 0, Math.floor((nowMs - retentionMs) * 1000)),
         highUs: request.highUs ?? Number.MAX_SAFE_INTEGER,
-        settled: await settledPlace(store),
+        settled: await settledPosition(store),
         start: { tx: 0, seq: 0 },
         async pause(chunks) {
           signal?.throwIfAborted()
@@ -100,7 +100,7 @@ function compile(request: PageRequest): Pick<Search, 'request' | 'filters' | 'pl
   return { request, filters, plan: planOf(filters) }
 }
 
-/** Lets `max` holders in at a time; the others wait in line. */
+/** Admits `max` holders at a time; the others queue. */
 function createGate(max: number): () => Promise<() => void> {
   const waiting: (() => void)[] = []
   let inside = 0
@@ -117,10 +117,10 @@ function createGate(max: number): () => Promise<() => void> {
 }
 
 /**
- * Everything below is final: no event will appear there any more. PostgreSQL: the oldest transaction that is
- * still running. SQLite: behind the last row, since the only writer commits in order.
+ * The position below which everything is final: no event will appear there any more. PostgreSQL: the oldest transaction
+ * in progress. SQLite: after the last row, since the only writer commits in order.
  */
-export async function settledPlace(store: Store): Promise<CommitPlace> {
+export async function settledPosition(store: Store): Promise<CommitPosition> {
   if (store.kind === 'postgres') {
     const row = await store.db
       .selectNoFrom(sql<number>`pg_snapshot_xmin(pg_current_snapshot())::text::bigint`.as('tx'))
@@ -129,14 +129,14 @@ export async function settledPlace(store: Store): Promise<CommitPlace> {
   }
   const row = await store.db
     .selectFrom('events')
-    .select((of) => of.fn.max('seq').as('seq'))
+    .select((eb) => eb.fn.max('seq').as('seq'))
     .executeTakeFirst()
   return { tx: 0, seq: Number(row?.seq ?? 0) + 1 }
 }
 
 async function readPage(store: Store, search: Search): Promise<Page> {
   const { request, start } = search
-  const found: Found[] = []
+  const found: Match[] = []
   const { gap, up } = request
   const since = request.ascending
   let end: Gap | null = null
@@ -144,7 +144,7 @@ async function readPage(store: Store, search: Search): Promise<Page> {
     if (gap?.in !== 'since') await collect(store, search, 'settled', gap, found)
     if (since && found.length < request.limit) {
       await collect(store, search, 'since', gap?.in === 'since' ? gap : null, found)
-      // Nothing more up to what is final now: `next` goes on from there.
+      // Everything up to the settled position was read: `next` continues there.
       if (found.length < request.limit) end = { in: 'since', ...search.settled }
     }
   } else {
@@ -155,28 +155,33 @@ async function readPage(store: Store, search: Search): Promise<Page> {
     found.reverse()
   }
   const low = found[0] ? gapBelow(found[0]) : gap
-  const high = end ?? (found.length > 0 ? gapAbove(found.at(-1) as Found) : gap)
+  const high = end ?? (found.length > 0 ? gapAbove(found.at(-1) as Match) : gap)
   return { items: inOrder(found, request.ascending), links: linksOf(request, start, low, high) }
 }
 
-const gapBelow = ({ key, area }: Found): Gap =>
+const gapBelow = ({ key, area }: Match): Gap =>
   area === 'since'
     ? { in: 'since', tx: key.tx, seq: key.seq }
     : { in: 'settled', us: key.timestamp_us, seq: key.seq }
 
-const gapAbove = ({ key, area }: Found): Gap =>
+const gapAbove = ({ key, area }: Match): Gap =>
   area === 'since'
     ? { in: 'since', tx: key.tx, seq: key.seq + 1 }
     : { in: 'settled', us: key.timestamp_us, seq: key.seq + 1 }
 
-function inOrder(found: Found[], ascending: boolean): Record<string, unknown>[] {
+function inOrder(found: Match[], ascending: boolean): Record<string, unknown>[] {
   const sign = ascending ? 1 : -1
-  const order = (a: Found, b: Found) =>
+  const order = (a: Match, b: Match) =>
     sign * (a.key.timestamp_us - b.key.timestamp_us || (a.id < b.id ? -1 : 1))
   return [...found].sort(order).map(({ payload }) => payload)
 }
 
-function linksOf(request: PageRequest, start: CommitPlace, low: Gap | null, high: Gap | null): Page['links'] {
+function linksOf(
+  request: PageRequest,
+  start: CommitPosition,
+  low: Gap | null,
+  high: Gap | null,
+): Page['links'] {
   const { ascending } = request
   const above: PageRequest = { ...request, gap: high, up: true, start: ascending ? start : null }
   const below: PageRequest = { ...request, gap: low, up: false, start: ascending ? start : null }
@@ -195,7 +200,7 @@ async function collect(
   search: Search,
   area: Gap['in'],
   from: Gap | null,
-  found: Found[],
+  found: Match[],
 ): Promise<void> {
   const { limit, up } = search.request
   if (search.plan.branches.length === 0 || search.lowUs > search.highUs) return
@@ -206,17 +211,17 @@ async function collect(
     const size = chunks === 0 ? limit - found.length : CHUNK_ROWS
     const rows = await readRows(store, area, search, gap, size)
     for (const row of rows) {
-      const one: Found = { key: row, id: row.id, area, payload: JSON.parse(row.payload_json) }
-      gap = up ? gapAbove(one) : gapBelow(one)
-      if (found.length < limit && passes(search.filters, row.event, one.payload)) found.push(one)
+      const match: Match = { key: row, id: row.id, area, payload: JSON.parse(row.payload_json) }
+      gap = up ? gapAbove(match) : gapBelow(match)
+      if (found.length < limit && passes(search.filters, row.event, match.payload)) found.push(match)
     }
     if (rows.length < size) return
   }
 }
 
-const isBelow = (a: CommitPlace, b: CommitPlace) => a.tx < b.tx || (a.tx === b.tx && a.seq < b.seq)
+const isBelow = (a: CommitPosition, b: CommitPosition) => a.tx < b.tx || (a.tx === b.tx && a.seq < b.seq)
 
-/** The keys first, from an index; then only as many rows as were asked for. */
+/** Reads the keys from an index first, then only the rows of these keys. */
 async function readRows(
   store: Store,
   area: Gap['in'],
@@ -237,6 +242,6 @@ async function readRows(
     )
     .execute()
   const bySeq = new Map(rows.map((row) => [row.seq, row]))
-  // A row that retention deleted in between keeps its place as a row that matches nothing.
+  // A row that retention deleted in between keeps its position, as a row that matches nothing.
   return keys.map((key) => bySeq.get(key.seq) ?? { ...key, id: '', event: '', payload_json: '{}' })
 }

@@ -3,9 +3,8 @@ import { test } from 'node:test'
 import Mailgun from 'mailgun.js'
 import { eventually, startTestService, type TestService } from '../../test/support/service.ts'
 import { openPostgres } from '../store/postgres.ts'
-import { eventStatement } from './event.ts'
 import { rangeOf } from './routes.ts'
-import { deliveredAt, NOW_MS } from './testing.ts'
+import { deliveredAt, eventStatement, NOW_MS } from './testing.ts'
 
 interface Listed {
   id: string
@@ -67,14 +66,17 @@ test('events over HTTP', async (t) => {
     assert.deepEqual((await list(service, page.paging.next)).items, [])
   })
 
-  await t.test('the token is taken as a query parameter too, other parameters are ignored then', async () => {
-    const { items, paging } = await list(service, `${events}?limit=4&event=accepted`)
-    const token = paging.first.split('/').at(-1) ?? ''
-    const again = await list(service, events + encoded({ page: token, event: 'failed', limit: '1' }))
-    assert.deepEqual(again.items, items)
-    const path = await list(service, `${events}/${token}?event=failed&limit=1`)
-    assert.deepEqual(path.items, items)
-  })
+  await t.test(
+    'the token is also accepted as a query parameter; other parameters are then ignored',
+    async () => {
+      const { items, paging } = await list(service, `${events}?limit=4&event=accepted`)
+      const token = paging.first.split('/').at(-1) ?? ''
+      const again = await list(service, events + encoded({ page: token, event: 'failed', limit: '1' }))
+      assert.deepEqual(again.items, items)
+      const path = await list(service, `${events}/${token}?event=failed&limit=1`)
+      assert.deepEqual(path.items, items)
+    },
+  )
 
   await t.test('the timestamp of an event as begin and end names that event', async () => {
     const [one] = (await list(service, events)).items
@@ -90,7 +92,7 @@ test('events over HTTP', async (t) => {
 
   await t.test('mailgun.js reads events and follows pages', async () => {
     const quiet = { ...console, warn: () => {} }
-    // The client warns of every deprecated call.
+    // The client warns about every deprecated call.
     const { warn } = console
     console.warn = quiet.warn
     t.after(() => {
@@ -111,7 +113,7 @@ test('events over HTTP', async (t) => {
     assert.equal(back.items.length, 4)
   })
 
-  await t.test('faults are answered with their texts', async () => {
+  await t.test('errors have the texts of the contract', async () => {
     const faults: [string, string][] = [
       ['limit=301', 'limit must be between 1 and 300'],
       ['limit=0', 'limit must be between 1 and 300'],
@@ -173,7 +175,7 @@ test('events of a deleted domain stay readable, also on PostgreSQL', async (t) =
       .replace(service.config.publicUrl, '')
       .replace('gone.example.com', service.domain)
     assert.deepEqual((await service.call('GET', foreign)).body, { message: 'Invalid page token' })
-    // Ascending pages wait for transactions that are open on the server, other tests' among them.
+    // Ascending pages wait for all open transactions on the server, including those of other tests.
     await eventually('an ascending page with an event', async () => {
       const page = await list(service, `/v3/${service.domain}/events?ascending=yes&limit=1`)
       return page.items.length === 1

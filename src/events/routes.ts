@@ -1,13 +1,14 @@
-/** Events over HTTP (events.md V1, V2): the query becomes a page request, its page gets links. */
+/** Events over HTTP (events.md V1, V2): turns queries into page requests, and adds links to their pages. */
 import { domainToASCII } from 'node:url'
 import type { MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
+import { isGoZeroTime, parseDate } from '../base/dates.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
+import { quotable } from '../base/values.ts'
 import type { Caller } from '../http/auth.ts'
-import { isGoZeroTime, parseDate } from '../http/dates.ts'
 import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import { tokenPaging } from '../http/paging.ts'
-import { type Params, quotable } from '../http/params.ts'
+import type { Params } from '../http/params.ts'
 import type { Sealer } from '../store/sealing.ts'
 import { FIELD_NAMES, type FieldName, isFieldName, kindOf, parseFilter } from './filter.ts'
 import type { PageRequest } from './page-request.ts'
@@ -34,7 +35,7 @@ const COMMON = {
   rateLimit: 'analytics',
   responses: {
     200: {
-      description: 'A page: `next` goes on in the direction of the list, until a page is empty',
+      description: 'A page: `next` continues in the direction of the list, until a page is empty',
       schema: {
         type: 'object',
         required: ['items', 'paging'],
@@ -100,7 +101,7 @@ export function eventRoutes(parts: EventRouteParts): Operation[] {
   ]
 }
 
-/** The name of a domain of the caller, or of one it deleted while its events are still kept (rule 16). */
+/** The name of the caller's domain, or of a domain that it deleted and whose events still exist (rule 16). */
 async function knownDomain(
   { domains, events }: EventRouteParts,
   { accountId }: Caller,
@@ -131,7 +132,7 @@ async function answer(parts: EventRouteParts, request: PageRequest, signal: Abor
   }
 }
 
-/** A token counts only for the account and domain it was made for. */
+/** A token is valid only for the account and domain that it was made for. */
 function requestOfToken(sealer: Sealer, token: string, accountId: string, domainName: string): PageRequest {
   const request = openPage(sealer, token)
   if (request?.accountId !== accountId || request.domainName !== domainName) {
@@ -183,7 +184,7 @@ function limitOf(params: Params): number {
   })
 }
 
-/** Unix seconds keep their microseconds, so that the timestamp of an event names exactly that event. */
+/** Unix seconds keep their microseconds, so that the timestamp of an event selects exactly that event. */
 function microseconds(params: Params, name: string): number | null {
   const text = params.text(name)
   if (text === undefined) return null
@@ -208,7 +209,7 @@ export function rangeOf(begin: number | null, end: number | null, ascending: boo
   if (begin !== null && ascending === undefined) {
     throw new BadRequest('ascending is required when end is not given')
   }
-  const upwards = ascending ?? false
-  const [low, high] = upwards ? [begin, end] : [end, begin]
-  return { lowUs: low, highUs: high, ascending: upwards }
+  const direction = ascending ?? false
+  const [low, high] = direction ? [begin, end] : [end, begin]
+  return { lowUs: low, highUs: high, ascending: direction }
 }

@@ -1,10 +1,18 @@
-/** For the tests of events: messages, visits and rows with little ceremony. */
+/** Test helpers: messages, events and page requests with defaults. */
+import type { Statement } from '../store/store.ts'
 import type { AttemptFacts, EventMessage, EventRecord, MessageSummary } from './event.ts'
 import { deliveredEvent } from './event.ts'
+import { createEventRecorder } from './event-recorder.ts'
 import type { PageRequest } from './page-request.ts'
 import type { EventReader, Page } from './query.ts'
 
 export const NOW_MS = Date.UTC(2026, 5, 1, 12)
+
+/** Nobody has an interest in what it records. */
+export const bareRecorder = createEventRecorder()
+export const eventStatements = (events: readonly EventRecord[]) => bareRecorder.statements(events)
+/** The row of one event. */
+export const eventStatement = (event: EventRecord) => eventStatements([event])[0] as Statement
 
 export function testMessage(
   summary: Partial<MessageSummary> = {},
@@ -74,7 +82,7 @@ export function request(more: Partial<PageRequest> = {}): PageRequest {
 
 export const idsOf = (page: Page): string[] => page.items.map((item) => item['id'] as string)
 
-/** All ids from `request` on, following `next` until a page is empty; and the last page's `next`. */
+/** All ids from the request `from` on, following `next` until a page is empty; and the last page's `next`. */
 export async function follow(
   reader: EventReader,
   from: PageRequest,

@@ -1,19 +1,20 @@
 /**
- * What the audit log keeps of a call, decided from the operation and the request alone (decision 51).
+ * What the audit log keeps of a call: a function of the operation and the request alone (decision 51).
  *
- * Every operation that changes something is recorded unless it says otherwise, so that a new one cannot be forgotten.
+ * Every operation that changes something is recorded unless it is exempt, so that a new one cannot be forgotten.
  * Values are left out unless they are harmless by their form (numbers, switches, dates, words of a fixed list) or named
  * in `given`, so that a new parameter with a secret cannot be forgotten either.
  */
+import { parseDate } from '../base/dates.ts'
+import { booleanOf, isPlainObject } from '../base/values.ts'
 import type { Caller } from './auth.ts'
-import { parseDate } from './dates.ts'
 import type { Operation, ParamDoc } from './operation.ts'
 import { pathNames } from './operation.ts'
-import { booleanOf, isPlainObject, type Params } from './params.ts'
+import type { Params } from './params.ts'
 import { Reply } from './reply.ts'
 
 export type AuditRule =
-  /** Not recorded; the text says why, for the reader and the test over all operations. */
+  /** Not recorded; the text is the reason. */
   | { exempt: string }
   /** The operation writes its rows itself: with its change in one transaction, or because its caller is known late. */
   | { by: 'operation' }
@@ -26,7 +27,7 @@ export interface RecordedCall {
   subject?: readonly string[]
   /** Text and JSON parameters whose values are kept. URLs lose user info and query. */
   given?: readonly string[]
-  /** Texts and numbers of the answer that name or count what was made, such as `key.id`. */
+  /** Members of the answer that name or count what was made, such as `key.id`. */
   made?: readonly string[]
 }
 
@@ -48,21 +49,21 @@ export interface AuditOutcome {
 /** Handed in by the accounts area. */
 export interface AuditLog {
   /**
-   * Commits the row of a change that is about to be made. What it resolves notes the outcome and never rejects: the
-   * change is made by then.
+   * Commits the row of a change before it is made. The function that it resolves to notes the outcome and never rejects:
+   * the change is made by then.
    * @throws as the store does; then nothing may be changed
    */
   open(entry: AuditEntry): Promise<(outcome: AuditOutcome) => Promise<void>>
 }
 
-/** Values of one parameter that are kept. */
+/** Of one parameter. */
 const VALUES_MAX = 20
 const VALUE_LENGTH_MAX = 256
 const NAME_LENGTH_MAX = 64
 /** Longer URLs are not parsed; the operations refuse them as well. */
 const URL_LENGTH_MAX = 8 * 1024
 const SUBJECT_LENGTH_MAX = 512
-/** Stands where something was given whose value is not kept. */
+/** In place of a value that is not kept. */
 export const NOT_RECORDED = '(not recorded)'
 
 /** Whether a call of the operation is a change, or reads only. */
@@ -97,7 +98,7 @@ export function actionOf(operationId: string): string {
   return thing.length === 0 ? verb : `${thing.join('-')}.${verb}`
 }
 
-/** What stands in the log before the handler runs. */
+/** The row that is written before the handler runs. */
 export function entryOf(
   spec: Operation,
   call: RecordedCall,
@@ -126,7 +127,7 @@ export function entryOf(
 const subjectOf = (parts: readonly string[]) =>
   parts.map(withoutUrlSecrets).join('/').slice(0, SUBJECT_LENGTH_MAX).replaceAll('\0', '\uFFFD')
 
-/** What is added to it with the answer. */
+/** What is added to the row with the answer. */
 export function outcomeOf(call: RecordedCall, result: object): AuditOutcome {
   const isReply = result instanceof Reply
   const body = isReply ? (result.content.kind === 'json' ? result.content.body : null) : result
@@ -148,7 +149,7 @@ function memberAt(body: unknown, name: string): unknown {
     )
 }
 
-/** Only what the operation knows is named: a name of the caller's own could be a secret itself. */
+/** Only documented names are kept: an unknown name could be a secret itself. */
 function givenValues(spec: Operation, call: RecordedCall, params: Params): Record<string, unknown> {
   const documented = new Map(spec.params.map((param) => [param.name, param]))
   const kept = new Set(call.given)
@@ -171,7 +172,7 @@ function keptValue(params: Params, name: string): unknown {
   return texts.length > 1 ? texts : (texts[0] ?? '')
 }
 
-/** Of a JSON object its plain members; what lies deeper could be of any size. */
+/** The plain members of a JSON object; nested ones could be of any size. */
 function keptMembers(object: Record<string, unknown>): Record<string, unknown> {
   const kept: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(object).slice(0, VALUES_MAX)) {
@@ -184,7 +185,7 @@ function keptMembers(object: Record<string, unknown>): Record<string, unknown> {
 
 const keptText = (text: string) => withoutUrlSecrets(text).slice(0, VALUE_LENGTH_MAX)
 
-/** The value of a parameter whose form leaves no room for a secret, if it has that form. */
+/** The value, if its form leaves no room for a secret. */
 function plainValue(param: ParamDoc, params: Params): unknown {
   const texts = params.texts(param.name).slice(0, VALUES_MAX)
   if (!texts.every((text) => hasPlainForm(param, text))) return NOT_RECORDED

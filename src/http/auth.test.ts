@@ -4,7 +4,7 @@ import { type Access, type Area, mayAccess, type Role } from './auth.ts'
 import { createFailedAttempts } from './failed-attempts.ts'
 import { operation } from './operation.ts'
 import { createRateLimiter, DEFAULT_LIMITS } from './rate-limit.ts'
-import { basic, startServer, type TestServer, TurnedClock } from './testing.ts'
+import { basic, ManualClock, startServer, type TestServer } from './testing.ts'
 
 const common = { tag: 'Test', summary: 'x', params: [], responses: { 200: { description: 'ok' } } } as const
 const answerCaller = async ({ caller }: { caller: { accountId: string; parentAccountId?: string } }) => ({
@@ -16,6 +16,7 @@ const AREAS: Area[] = [
   ...(['domains', 'messages:stored', 'events', 'suppressions', 'allowlist', 'routes', 'templates'] as const),
   ...(['lists', 'ips', 'subaccounts', 'validation', 'alerts', 'sandbox', 'account', 'keys'] as const),
   'message-limits',
+  'own-user',
 ]
 const areaOperations = AREAS.flatMap((area) =>
   (['read', 'write'] as const).map((access) =>
@@ -124,6 +125,7 @@ const TABLE: Record<string, string> = {
   'allowlist lists sandbox': 'RW RW RW R -',
   'account message-limits': 'RW R - - -',
   keys: 'RW R - - -',
+  'own-user': 'RW RW RW RW -',
 }
 
 test('every role has the documented rights in every area', async () => {
@@ -292,7 +294,7 @@ test('a script of our own pages gets a 401 without the challenge that opens a pa
 })
 
 test('ten failures within a minute delay further refusals for five minutes, never a loopback address', async () => {
-  const clock = new TurnedClock()
+  const clock = new ManualClock()
   const attempts = createFailedAttempts(clock)
   const delayed = async (address: string) => {
     const waiting = clock.waiting
@@ -324,7 +326,7 @@ test('ten failures within a minute delay further refusals for five minutes, neve
 })
 
 test('a refusal waits out its delay, a valid key from the same address does not', async () => {
-  const clock = new TurnedClock()
+  const clock = new ManualClock()
   const options = { clock, trustedProxies: ['127.0.0.0/8'] }
   await using delaying = await startServer(areaOperations, options)
   const from = { 'x-forwarded-for': '192.0.2.7' }
@@ -343,7 +345,7 @@ test('a refusal waits out its delay, a valid key from the same address does not'
 })
 
 test('limited operations tell their limit; a refusal has form, headers and no effect', async () => {
-  const clock = new TurnedClock()
+  const clock = new ManualClock()
   const limits = {
     ...DEFAULT_LIMITS,
     sending: { count: 1, windowMs: 1_000 },

@@ -1,9 +1,7 @@
 /**
- * Who is calling, and may they. Order: credentials, address allowlist, role; only then is any resource
- * looked up, so that a key without a right cannot learn what exists. HTTP Basic (RFC 7617) with user name
- * `api` and an API key, or the dashboard's session cookie.
+ * Credentials and rights. HTTP Basic (RFC 7617) with user name `api` and an API key, or the dashboard's session cookie.
+ * Rights are checked before any resource is looked up, so that a key without a right cannot learn what exists.
  */
-
 import type { IncomingHttpHeaders } from 'node:http'
 import { domainToASCII } from 'node:url'
 import type { MaybePromise } from '../base/cache.ts'
@@ -32,6 +30,7 @@ export type Area =
   | 'account'
   | 'message-limits'
   | 'keys'
+  | 'own-user'
 
 /** One row per area in the order of ROLES; `W` alone is sending for the key's own domain. */
 const ROLES = ['admin', 'developer', 'support', 'basic', 'sending', 'billing'] as const
@@ -60,6 +59,8 @@ export const RIGHTS: Readonly<Record<Area, readonly [Right, Right, Right, Right,
   account: ['RW', 'R', '-', '-', '-', 'R'],
   'message-limits': ['RW', 'R', '-', '-', '-', 'RW'],
   keys: ['RW', 'R', '-', '-', '-', '-'],
+  // The user's own password, second factor and sessions.
+  'own-user': ['RW', 'RW', 'RW', 'RW', '-', 'RW'],
 }
 
 export interface Caller {
@@ -69,18 +70,23 @@ export interface Caller {
   role: Role
   /** `user`, `domain` and `web` keys, the public validation key, or a dashboard session. */
   kind: 'user' | 'domain' | 'web' | 'public' | 'session'
-  /** Of a session: the key it came from; null: it is the operator's. */
+  /** Of a session: the key that opened it; null: it is a user's or the operator's. */
   sessionKeyId?: string | null
+  /** The user that the session or key belongs to. */
+  userId?: string
+  /** Of a user's session: the user and epoch that it was opened with, for links that it creates. */
+  sessionUser?: { id: string; epoch: number }
   /** Of a domain key: the one domain it may send for. */
   domain?: string
   /** Set while a parent account acts as this subaccount. */
   parentAccountId?: string
 }
 
-/** Handed in by the accounts area. Each answer null means "no such", and never says why. */
+/** Handed in by the accounts area. Null means "no such", without a reason. */
 export interface Authenticator {
   key(secret: string): MaybePromise<Caller | null>
-  session(cookie: string): Promise<Caller | null>
+  /** `isUse`: a request of the browser, which counts as use; false when a long answer is checked again. */
+  session(cookie: string, isUse: boolean): Promise<Caller | null>
   /** The caller acting as a child of its account; null: no child of that id. */
   subaccount(caller: Caller, subaccountId: string): Promise<Caller | null>
   /** False: the account has an address allowlist that applies to this caller, and the address is not on it. */
@@ -91,18 +97,18 @@ export interface Requirement {
   area: Area
   /** POST queries of metrics, logs and tags are `read`. */
   access: Access
-  /** Name of the path parameter that holds the domain; needed where domain keys may come. */
+  /** Name of the path parameter that holds the domain; needed where domain keys are accepted. */
   domain?: string
 }
 
 export type Credentials = { kind: 'key'; secret: string } | { kind: 'session'; cookie: string }
 
-/** Longer than any key form; the rest of a header is not worth decoding. */
+/** Longer than any key form; a longer header is not decoded. */
 const AUTHORIZATION_LENGTH_MAX = 1024
 export const SESSION_COOKIE = 'sendwright_session'
 
 /**
- * What the request presents. `none`: nothing at all. `wrong`: something that cannot be a key, such as
+ * The credentials of a request. `none`: nothing at all. `wrong`: something that cannot be a key, such as
  * another user name or scheme. An Authorization header hides the cookie.
  */
 export function credentialsOf(headers: IncomingHttpHeaders): Credentials | 'none' | 'wrong' {
@@ -117,7 +123,7 @@ export function credentialsOf(headers: IncomingHttpHeaders): Credentials | 'none
 
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i
 
-/** What header texts came to lately: a client sends the same one with each request. */
+/** Secrets by header text: a client sends the same one with each request. */
 const secrets = new Map<string, string>()
 const SECRETS_MAX = 500
 
@@ -145,7 +151,7 @@ export function cookieValue(headers: IncomingHttpHeaders, name: string): string 
   return undefined
 }
 
-/** True if the role has the right; `sending` has one right only, and `authorize` ties it to its domain. */
+/** Whether the role has the right; `sending` has one right only, and `authorize` ties it to its domain. */
 export function mayAccess(role: Role, area: Area, access: Access): boolean {
   const right = RIGHTS[area][ROLES.indexOf(role)] as Right
   return right.includes(access === 'read' ? 'R' : 'W')
@@ -170,7 +176,7 @@ export function authorize(
   if (!mayAccess(caller.role, area, access)) throw new Forbidden()
 }
 
-/** Compares without letter case, and an internationalised name in either of its forms. */
+/** Ignores letter case, and which of its forms an internationalised name has. */
 function sameDomain(one: string, other: string): boolean {
   const normal = domainToASCII(one)
   return normal !== '' && normal === domainToASCII(other)

@@ -1,11 +1,11 @@
 /**
  * Reads a request body into fields, a JSON document and files.
  *
- * 1. Content-Encoding gzip is unpacked while reading; limits count unpacked bytes, so a small bomb stops early.
- * 2. A first non-blank byte `{` or `[` means JSON, whatever Content-Type says. It is counted while it comes in.
+ * 1. Content-Encoding gzip is decompressed while reading; limits count decompressed bytes, so a small bomb stops early.
+ * 2. A first non-blank byte `{` or `[` means JSON, whatever Content-Type says. It is counted while it arrives.
  * 3. Else multipart/form-data is streamed, and url-encoded text (also without Content-Type) is split.
  *
- * A large body is worked off chunk by chunk, so that none holds the thread: others' calls run in between.
+ * A large body is processed chunk by chunk, so that other calls run in between.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
@@ -13,15 +13,16 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createGunzip } from 'node:zlib'
 import { BadRequest, PayloadTooLarge } from '../base/errors.ts'
 import { ForeignJsonError, JsonCount, parseCounted } from '../base/foreign-json.ts'
-import type { Arrival } from './arrival.ts'
+import { isPlainObject, quotable } from '../base/values.ts'
 import { ByteBlocks } from './byte-blocks.ts'
+import type { Arrival } from './listening/arrival.ts'
 import { readMultipart } from './multipart.ts'
-import { Fields, isPlainObject, parseUrlencoded, plainName, quotable } from './params.ts'
+import { Fields, parseUrlencoded, plainName } from './params.ts'
 import { type FileSpool, Uploads } from './uploads.ts'
 import { readUrlencoded } from './urlencoded.ts'
 
 export interface BodyLimit {
-  /** Of the whole body, unpacked. */
+  /** Of the whole body, decompressed. */
   bytes: number
   /** Of one file in it. */
   fileBytes?: number
@@ -32,7 +33,7 @@ export interface BodyLimit {
 }
 
 const MIB = 1024 * 1024
-/** A document is parsed in one go. 1,000 list members with 4 KB of variables each. */
+/** 1,000 list members with 4 KB of variables each. A document is parsed in one go. */
 const JSON_BYTES_MAX = 4 * MIB
 /**
  * 52.4 MiB, the figure in the text; the built message has its own limit of 25 MB. As JSON a call holds no files, only
@@ -43,27 +44,21 @@ export const SENDING_BODY_LIMIT: BodyLimit = {
   jsonBytes: 26 * MIB,
   message: 'request size exceeds 52.4MiB limit',
 }
-/** Imports: a file of 25 MB, and room for the form around it. */
-export const IMPORT_BODY_LIMIT: BodyLimit = {
-  bytes: 26 * MIB,
-  fileBytes: 25_000_000,
-  message: 'file size exceeds 25MB limit',
-}
 export const DEFAULT_BODY_LIMIT: BodyLimit = {
   bytes: 4 * MIB,
   message: 'request size exceeds 4MiB limit',
 }
-/** Operations that ask for no login take a key, a token or a button. */
+/** Operations without a login take a key, a token or a button. */
 export const PUBLIC_BODY_LIMIT: BodyLimit = { bytes: 4 * 1024, message: 'request size exceeds 4KiB limit' }
 
 export interface BodyOptions {
   limit: BodyLimit
-  /** Null: the operation takes no files; those that come are skipped. */
+  /** Null: the operation takes no files; they are skipped. */
   spool: FileSpool | null
   multipartOnly: boolean
-  /** Take a body with Content-Encoding gzip: only from callers that are known. */
+  /** Accept a body with Content-Encoding gzip: only from authenticated callers. */
   packed: boolean
-  /** Hash file contents on the way, for `Params.digest`. */
+  /** Hash file contents, for `Params.digest`. */
   digest: boolean
 }
 
@@ -75,10 +70,10 @@ export interface RequestBody {
 
 /**
  * @throws PayloadTooLarge over the limit; BadRequest for a broken body; the connection's own error if the
- *   client goes away. When it throws, nothing it spooled is left, and the rest of the body is unread.
+ *   client leaves. When it throws, nothing it spooled is left, and the rest of the body is unread.
  */
 export async function readBody(
-  { headers, body: arrived }: Pick<Arrival, 'headers' | 'body'>,
+  { headers, body: sent }: Pick<Arrival, 'headers' | 'body'>,
   options: BodyOptions,
 ): Promise<RequestBody> {
   const { limit, spool, multipartOnly, packed, digest } = options
@@ -89,16 +84,16 @@ export async function readBody(
     throw new BadRequest(`Invalid request content type. Expecting 'multipart/form-data' but got '${got}'`)
   }
   const body: RequestBody = { fields: new Fields(), document: undefined, uploads: null }
-  if (arrived.kind === 'none') return body
+  if (sent.kind === 'none') return body
   if (Number(headers['content-length'] ?? 0) > limit.bytes) throw new PayloadTooLarge(limit.message)
-  if (arrived.kind === 'form') {
-    for (const [name, value] of arrived.fields) body.fields.add(name, value)
+  if (sent.kind === 'form') {
+    for (const [name, value] of sent.fields) body.fields.add(name, value)
     return body
   }
   const source = new PeekedSource(
-    arrived.kind === 'whole'
-      ? oneChunk(arrived.bytes)
-      : limited(unpacked(arrived.stream, encodingOf(headers, packed)), limit),
+    sent.kind === 'whole'
+      ? oneChunk(sent.bytes)
+      : limited(decompressed(sent.stream, encodingOf(headers, packed)), limit),
   )
   try {
     const first = await source.firstByte()
@@ -109,7 +104,7 @@ export async function readBody(
       if (spool !== null) body.uploads = new Uploads(spool, limit, digest)
       await readMultipart(source, contentType, body.fields, body.uploads)
     } else if (mediaType === 'application/x-www-form-urlencoded' || mediaType === '') {
-      if (arrived.kind === 'whole') body.fields = parseUrlencoded(arrived.bytes.toString('utf8'))
+      if (sent.kind === 'whole') body.fields = parseUrlencoded(sent.bytes.toString('utf8'))
       else await readUrlencoded(source, body.fields)
     } else {
       throw new BadRequest(`unable to parse request: unsupported Content-Type '${quotable(mediaType)}'`)
@@ -122,12 +117,12 @@ export async function readBody(
   }
 }
 
-/** Text is held as it came, decoded, and taken apart; files of a form go to the disk as they come. */
+/** Text is held as received, decoded, and split; files of a form are spooled as they arrive. */
 const TEXT_MEMORY_FACTOR = 4
 
 /**
- * About what reading a body takes at its peak, in bytes; 0 for one that is refused unread. A client that does not tell
- * its length counts with the limit.
+ * Memory that reading a body takes at its peak, roughly, in bytes; 0 for one that is refused unread. Without a length the
+ * limit counts.
  */
 export function memoryOfBody(headers: IncomingHttpHeaders, limit: BodyLimit): number {
   const announced = headers['content-encoding'] === undefined ? Number(headers['content-length']) : Number.NaN
@@ -140,7 +135,7 @@ export function memoryOfBody(headers: IncomingHttpHeaders, limit: BodyLimit): nu
 
 const MEDIA_TYPE = /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+$/
 
-/** In lower case, without parameters; empty for what is none, and then the body is read as one that has none. */
+/** In lower case, without parameters; empty for an invalid one, whose body is read as if it had none. */
 export function mediaTypeOf(contentType: string): string {
   const end = contentType.indexOf(';')
   const mediaType = (end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase()
@@ -149,7 +144,7 @@ export function mediaTypeOf(contentType: string): string {
 
 const BRACE = 0x7b
 const BRACKET = 0x5b
-/** Blank bytes before the first one that counts; a longer run is no body that anyone sends. */
+/** Blank bytes before the first significant one; no client sends more. */
 const BLANKS_MAX = 64 * 1024
 
 async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
@@ -195,7 +190,7 @@ class PeekedSource implements AsyncIterable<Uint8Array> {
   }
 }
 
-/** @throws BadRequest for an encoding that is not taken, from this caller or at all */
+/** @throws BadRequest for an encoding that is not accepted, from this caller or at all */
 function encodingOf(headers: IncomingHttpHeaders, packed: boolean): 'identity' | 'gzip' {
   const encoding = (headers['content-encoding'] ?? 'identity').trim().toLowerCase()
   if (encoding === 'identity' || encoding === '') return 'identity'
@@ -203,8 +198,8 @@ function encodingOf(headers: IncomingHttpHeaders, packed: boolean): 'identity' |
   throw new BadRequest(`unable to parse request: unsupported Content-Encoding '${quotable(encoding)}'`)
 }
 
-/** The body's bytes without its Content-Encoding. Leaving the loop early leaves the connection open. */
-async function* unpacked(request: Readable, encoding: 'identity' | 'gzip'): AsyncGenerator<Uint8Array> {
+/** The decoded body. Leaving the loop early leaves the connection open. */
+async function* decompressed(request: Readable, encoding: 'identity' | 'gzip'): AsyncGenerator<Uint8Array> {
   const raw: AsyncIterable<Uint8Array> = request.iterator({ destroyOnReturn: false })
   if (encoding === 'identity') return yield* raw
   const gunzip = createGunzip()

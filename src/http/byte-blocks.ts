@@ -1,9 +1,9 @@
-/** Bytes that come piece by piece and are wanted as a whole. */
+/** Collects bytes that arrive in pieces. */
 
-/** A client that sends byte by byte would fill memory with the pieces: each costs some hundred bytes of its own. */
+/** A client that sends byte by byte would fill memory with the pieces: each has an overhead of about 100 bytes. */
 const BLOCK_BYTES = 64 * 1024
 
-/** Copies what it is given into blocks. */
+/** Copies pieces into blocks. */
 export class ByteBlocks {
   #full: Buffer[] = []
   #block: Buffer = EMPTY
@@ -25,7 +25,7 @@ export class ByteBlocks {
     }
   }
 
-  /** Everything so far in one piece; nothing is left behind. */
+  /** Everything so far in one piece; empty afterwards. */
   take(): Buffer {
     const last = this.#block.subarray(0, this.#used)
     const whole = this.#full.length === 0 ? last : Buffer.concat([...this.#full, last])
@@ -36,7 +36,7 @@ export class ByteBlocks {
     return whole
   }
 
-  /** The first block is as large as the first piece, which is often the only one. */
+  /** The first block has the size of the first piece, which is often the only one. */
   #begin(sizeBytes: number): void {
     if (this.#block.byteLength > 0) this.#full.push(this.#block)
     const isFirst = this.#block.byteLength === 0

@@ -1,7 +1,6 @@
 /**
- * The one table from error types to HTTP answers. A domain throws what went wrong (`src/base/errors.ts`);
- * only here does it become a status, a body and headers. Anything unknown is our fault: 500 with a fixed
- * text, the cause in the log under the request id.
+ * The one table from error types (`src/base/errors.ts`) to HTTP answers: status, body and headers. Anything else that is
+ * thrown is our fault: 500 with a fixed text, the cause in the log under the request id.
  */
 import {
   BadRequest,

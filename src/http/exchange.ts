@@ -1,14 +1,14 @@
 /**
- * One request and its answer. The answer's header fields are collected until it is sent, the later one of a name
- * winning; names are written in lower case.
+ * One request and its answer. The answer's header fields are collected until it is sent; a later value of a name replaces
+ * the earlier one. Names are in lower case.
  */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Logger } from 'pino'
 import { REASON_LENGTH_MAX } from '../base/fault-log.ts'
-import { type AnswerBody, type Arrival, JSON_TYPE } from './arrival.ts'
+import { type AnswerBody, type Arrival, JSON_TYPE } from './listening/arrival.ts'
 
-/** For every answer of the API; pages bring their own. A body opened in a browser runs no script. */
+/** For every answer of the API; pages have their own. A body opened in a browser runs no script. */
 const API_HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
@@ -29,12 +29,12 @@ export class Exchange {
   readonly arrival: Arrival
   /** The variable parts of the path, decoded. */
   path: Readonly<Record<string, string>> = NO_PARTS
-  /** operationId of what answers; undefined for pages and unknown paths. */
+  /** operationId; undefined for pages and unknown paths. */
   operation: string | undefined = undefined
   status = 200
   /** By `performance.now()`. */
   readonly startedAt = performance.now()
-  /** Somebody waits for the answer's end. */
+  /** The end of the answer is observed. */
   watched = false
   readonly #parts: ExchangeParts
   #headers: OutgoingHttpHeaders
@@ -61,12 +61,12 @@ export class Exchange {
     return this.arrival.headers
   }
 
-  /** Path and query as they came. */
+  /** Path and query as sent. */
   get url(): string {
     return this.arrival.url
   }
 
-  /** Lines of it name the request. */
+  /** Its lines name the request. */
   get log(): Logger {
     return this.#parts.logger.child({ requestId: this.id })
   }
@@ -109,7 +109,7 @@ export class Exchange {
     }
     let content = body
     if (status === 204 || status === 304) {
-      // Such an answer has no body, and says nothing of one (RFC 9110 §8.6).
+      // Such an answer has no body and announces none (RFC 9110 §8.6).
       if (status === 204) delete headers['content-type']
       delete headers['content-length']
       content = undefined
@@ -132,13 +132,13 @@ export class Exchange {
     }
   }
 
-  /** There is no answer to give any more. */
+  /** For an error after which no answer can be given. */
   fail(error: unknown): void {
     this.log.error({ err: error }, 'an answer failed')
     this.abandon()
   }
 
-  /** Ends the connection without an answer: the client has gone away. */
+  /** Ends the connection without an answer. */
   abandon(): void {
     this.#sent = true
     this.arrival.abandon()

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { readPages } from './pages.ts'
+import { readPages } from './static-pages.ts'
 import { startServer } from './testing.ts'
 
 /** Unlike `fetch`, says nothing by itself and decompresses nothing. */

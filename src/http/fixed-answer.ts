@@ -1,7 +1,6 @@
 /**
- * Answers that are the same for everybody for as long as the process runs. Their bytes, plain and compressed, are
- * made once and shared with the thread that speaks HTTP, so that a thousand of them under way take no more memory
- * than one.
+ * Answers that are the same for all clients as long as the process runs. Their bytes, plain and compressed, are made once
+ * and shared with the listening thread, so that a thousand of them in flight take no more memory than one.
  */
 import { createHash } from 'node:crypto'
 import { sharedBytes } from '../base/shared-bytes.ts'
@@ -9,7 +8,7 @@ import type { Exchange } from './exchange.ts'
 
 export interface FixedAnswer {
   headers: Readonly<Record<string, string>>
-  /** In the order in which they are preferred; the plain one is the last. */
+  /** In order of preference; the plain one is the last. */
   forms: readonly Form[]
 }
 
@@ -21,7 +20,7 @@ interface Form {
 
 type Coding = 'br' | 'gzip' | 'identity'
 
-/** In this order of preference: the first two where they are at hand. */
+/** The compressed forms that exist. */
 export interface Compressed {
   br?: Uint8Array
   gzip?: Uint8Array
@@ -41,14 +40,14 @@ export function fixedAnswer(
   return { headers: { ...headers, vary: 'Accept-Encoding' }, forms }
 }
 
-/** Answers in the form that the client takes, or with 304 if it has any of them. */
+/** Answers in the best form that the client accepts, or with 304 if it has any of them. */
 export function sendFixed({ headers, forms }: FixedAnswer, exchange: Exchange): void {
   const acceptable = codingsOf(String(exchange.headers['accept-encoding'] ?? ''))
   const form = forms.find(({ coding }) => coding === 'identity' || acceptable(coding)) as Form
   exchange.setHeaders(headers)
   exchange.setHeader('etag', form.etag)
   const known = exchange.headers['if-none-match']
-  if (known !== undefined && forms.some(({ etag }) => names(known, etag))) {
+  if (known !== undefined && forms.some(({ etag }) => includesTag(known, etag))) {
     exchange.status = 304
     exchange.send(undefined)
     return
@@ -57,7 +56,7 @@ export function sendFixed({ headers, forms }: FixedAnswer, exchange: Exchange): 
   exchange.send(form.bytes)
 }
 
-/** RFC 9110 §12.5.3. Without a weight for it, or for `*`, a coding is not taken. */
+/** RFC 9110 §12.5.3. Without a weight for it, or for `*`, a coding is not acceptable. */
 function codingsOf(acceptEncoding: string): (coding: Coding) => boolean {
   const weights = new Map<string, number>()
   for (const item of acceptEncoding.toLowerCase().split(',')) {
@@ -69,7 +68,7 @@ function codingsOf(acceptEncoding: string): (coding: Coding) => boolean {
 }
 
 /** `If-None-Match` with the weak comparison, RFC 9110 §13.1.2. No etag of ours holds a comma. */
-function names(ifNoneMatch: string, etag: string): boolean {
+function includesTag(ifNoneMatch: string, etag: string): boolean {
   return ifNoneMatch.split(',').some((item) => {
     const one = item.trim()
     return one === '*' || one === etag || one === `W/${etag}`

@@ -12,7 +12,8 @@ import { readMigrations, VERSION_TABLE } from '../store/migrate.ts'
 import { createSealer } from '../store/sealing.ts'
 import { openSqlite } from '../store/sqlite.ts'
 import { insert } from '../store/store.ts'
-import { createIdempotency, type IdempotentCall } from './idempotency.ts'
+import { createIdempotency } from './idempotency.ts'
+import type { IdempotentCall } from './idempotency-records.ts'
 import { Reply } from './reply.ts'
 
 const sealer = createSealer('a secret of at least 32 characters')

@@ -1,6 +1,6 @@
 /**
  * multipart/form-data (RFC 7578) read as it arrives. Fields are collected, files are consumed by `Uploads`
- * one after the other; while a file's consumer is behind, nothing more is read from the connection.
+ * one after the other; while a file's consumer lags, nothing more is read from the connection.
  */
 import { type EventEmitter, once } from 'node:events'
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy'
@@ -89,7 +89,7 @@ function createForm(contentType: string): BusboyInstance {
 
 /**
  * Whether the part that is being read has a Content-Type. The parser reports `text/plain` for a part without one
- * (RFC 7578 §4.4), and only the part's own header fields, which its inner parser emits first, tell the two apart.
+ * (RFC 7578 §4.4); only the part's own header fields, which its inner parser emits first, distinguish the two.
  */
 function watchTypes(form: BusboyInstance): () => boolean {
   const { parser } = (form as unknown as { _parser: { parser: EventEmitter } })._parser

@@ -1,9 +1,9 @@
 /** The machine description, OpenAPI 3.1, made of the registered operations. */
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
-import { JSON_TYPE } from './arrival.ts'
 import { auditNote } from './audit.ts'
 import { type FixedAnswer, fixedAnswer } from './fixed-answer.ts'
+import { JSON_TYPE } from './listening/arrival.ts'
 import { type JsonSchema, type Operation, type ParamDoc, pathNames } from './operation.ts'
 
 export interface DescriptionOptions {

@@ -1,6 +1,6 @@
 /**
- * An operation of the API as one value: where it is, who may call it, what it takes and gives, and the
- * handler. The server makes a route of it and the machine description a chapter.
+ * An operation of the API as one value: path, rights, parameters, answers and the handler. The server makes a route of
+ * it, and an entry in the machine description.
  *
  *     operation({
  *       method: 'GET', path: '/v3/{domain_name}/tags', id: 'listTags', tag: 'Tags',
@@ -28,8 +28,8 @@ export type JsonSchema = Readonly<Record<string, unknown>>
 /** One documented parameter. */
 export interface ParamDoc {
   name: string
-  /** Default: `path` for a name in the path, `query` for GET and DELETE, else `form`. A parameter is read
-   *  from either place all the same. */
+  /** Default: `path` for a name in the path, `query` for GET and DELETE, else `form`. The handler reads a
+   *  parameter from either. */
   in?: 'path' | 'query' | 'form'
   /** `date`: RFC 2822 or Unix seconds. `json`: JSON as text. `file`: an upload, multipart only. */
   type: 'string' | 'integer' | 'number' | 'boolean' | 'date' | 'json' | 'file'
@@ -53,22 +53,24 @@ export type PathNames<P extends string> = P extends `${string}{${infer Name}}${i
   ? Name | PathNames<Rest>
   : never
 
-export interface Context<Name extends string, C> {
+export interface Context<Name extends string, C, Found = unknown> {
   params: Params
   /** Percent-decoded once; a literal `+` is a plus sign. Never empty. */
   path: Readonly<Record<Name, string>>
   /** Null only where `auth` is `public`. */
   caller: C
+  /** What `beforeBody` returned; undefined without one. */
+  found: Found
   requestId: string
   remoteAddress: string
   /** The caller speaks TLS to us or to a trusted proxy: cookies get `Secure`. */
   isSecure: boolean
   method: string
   headers: IncomingHttpHeaders
-  /** The `<prefix>On-Behalf-Of` id as sent; acted upon already unless `onBehalfOf` is `argument`. */
+  /** The `<prefix>On-Behalf-Of` id as sent; applied already unless `onBehalfOf` is `argument`. */
   onBehalfOf: string | undefined
   log: Logger
-  /** Aborts when the client goes or the server closes. */
+  /** Aborts when the client leaves or the server closes. */
   signal: AbortSignal
   /** Only in a POST under an Idempotency-Key; for operations with `joinsIdempotency`. */
   idempotency?: IdempotencyRecord
@@ -104,8 +106,8 @@ interface OperationDoc<P extends string, A extends 'public' | Requirement> {
   /** Default 4 MiB, and 4 KiB for a public operation, which may not have more. */
   bodyLimit?: BodyLimit
   /**
-   * How calls stand in the audit log. Default: everything but GET, and but access `read`, is recorded with numbers,
-   * switches and names of other parameters. Public operations that change something must say it.
+   * How calls are recorded in the audit log. Default: all but GET and access `read` are recorded, with numbers, switches
+   * and the names of other parameters. Required for public operations that change something.
    */
   audit?: AuditRule
   responses: Readonly<Record<number, ResponseDoc>>
@@ -114,24 +116,30 @@ interface OperationDoc<P extends string, A extends 'public' | Requirement> {
 type CallerOf<A> = A extends 'public' ? null : Caller
 
 export interface Operation extends OperationDoc<string, 'public' | Requirement> {
-  /** Checks what needs no body (does the domain exist, may it send) before a large one is read. */
-  beforeBody?(context: { path: Readonly<Record<string, string>>; caller: Caller | null }): MaybePromise<void>
+  /**
+   * Checks what needs no body (does the domain exist, may it send) before a large one is read. The handler receives what
+   * it returns as `found`.
+   */
+  beforeBody?(context: {
+    path: Readonly<Record<string, string>>
+    caller: Caller | null
+  }): MaybePromise<unknown>
   /** A plain object is the JSON body of a 200. */
   handler(context: Context<string, Caller | null>): Promise<object>
 }
 
 /**
- * Types the handler by path and auth.
- * @throws Error if the domain of `auth` or an alias does not fit the path, if anybody may send large bodies, or if a
- *   public change is not recorded
+ * Types the handler by path, auth and what `beforeBody` returns.
+ * @throws Error if the domain of `auth` or an alias does not fit the path, if a public operation takes large bodies, or if
+ *   a public change is not recorded
  */
-export function operation<const P extends string, const A extends 'public' | Requirement>(
+export function operation<const P extends string, const A extends 'public' | Requirement, Found = undefined>(
   spec: OperationDoc<P, A> & {
     beforeBody?(context: {
       path: Readonly<Record<PathNames<P>, string>>
       caller: CallerOf<A>
-    }): MaybePromise<void>
-    handler(context: Context<PathNames<P>, CallerOf<A>>): Promise<object | Reply>
+    }): MaybePromise<Found>
+    handler(context: Context<PathNames<P>, CallerOf<A>, Found>): Promise<object | Reply>
   },
 ): Operation {
   const names = pathNames(spec.path)
@@ -141,7 +149,7 @@ export function operation<const P extends string, const A extends 'public' | Req
   }
   const isRecorded = spec.audit !== undefined && ('by' in spec.audit || 'exempt' in spec.audit)
   if (auth === 'public' && spec.method !== 'GET' && !isRecorded) {
-    // Without a caller only the operation knows whom a row belongs to.
+    // Without a caller only the operation knows the account of a row.
     throw new Error(`operation ${spec.id}: public, so it must say how it is recorded in the audit log`)
   }
   if (auth === 'public' && (spec.bodyLimit?.bytes ?? 0) > PUBLIC_BODY_LIMIT.bytes) {
@@ -152,8 +160,8 @@ export function operation<const P extends string, const A extends 'public' | Req
       throw new Error(`operation ${spec.id}: alias ${alias} has other parts than ${spec.path}`)
     }
   }
-  // The handler asks for less than it may get: exactly the names of its path, and a caller by its auth,
-  // both of which the server makes sure of before it calls.
+  // The handler's type is narrower: exactly the names of its path, a caller by its auth, and the value of its
+  // `beforeBody`. The server ensures all three before the call.
   return spec as unknown as Operation
 }
 

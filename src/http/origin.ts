@@ -1,7 +1,7 @@
 /**
- * What a browser may do on behalf of a page. Browsers attach cookies and remembered Basic credentials to
- * requests that foreign pages make, so a state-changing request from a foreign page is refused whatever it
- * carries, and session cookies count only under our own host names (DNS rebinding).
+ * Cross-site requests. Browsers attach cookies and remembered Basic credentials to requests that foreign pages make, so a
+ * state-changing request from a foreign page is refused whatever its credentials, and session cookies count only under our
+ * own host names (DNS rebinding).
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
@@ -13,7 +13,7 @@ export interface OriginPolicy {
   knowsHost(headers: IncomingHttpHeaders): boolean
   /** Headers that let a configured origin read the answer; undefined where none is configured. */
   corsHeaders(headers: IncomingHttpHeaders): Record<string, string> | undefined
-  /** The answer to a configured origin's preflight; undefined for everyone else. */
+  /** The answer to a configured origin's preflight; undefined for other origins. */
   preflightHeaders(headers: IncomingHttpHeaders): Record<string, string> | undefined
 }
 
@@ -36,7 +36,7 @@ export function createOriginPolicy(options: OriginOptions): OriginPolicy {
     const name = hostName(headers.host)
     return name !== undefined && (ownNames.has(name) || isLoopbackName(name))
   }
-  /** Pages we served ourselves, under any name that is ours. */
+  /** Pages that we served ourselves, under any of our names. */
   const isOwnPage = (origin: string, headers: IncomingHttpHeaders) =>
     ownOrigins.has(origin) || (knowsHost(headers) && originHost(origin) === headers.host?.toLowerCase())
   const corsHeaders = (headers: IncomingHttpHeaders) => {

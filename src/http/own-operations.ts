@@ -1,4 +1,4 @@
-/** Operations of the listener itself: health and the machine description. */
+/** Operations of the server itself: health and the machine description. */
 import type { FixedAnswer } from './fixed-answer.ts'
 import { type Operation, operation } from './operation.ts'
 import { fixedReply, jsonReply } from './reply.ts'

@@ -3,7 +3,8 @@
  * token. The four links are always present, absolute and on the configured base address: clients parse
  * each of them, and follow `next` until a page is empty.
  */
-import { invalidFormat, type Params } from './params.ts'
+import { invalidFormat } from '../base/values.ts'
+import type { Params } from './params.ts'
 
 export interface Paging {
   previous: string

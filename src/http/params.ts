@@ -1,13 +1,14 @@
 /**
- * One view over everything a request carries: query string and body, whatever the body's encoding. The body
- * wins over the query; `name[]` and `name[0]` mean `name`; an empty value means "not given". Values stay
- * text until an accessor asks for a type, and each accessor answers a bad value with the contract's text.
+ * The parameters of a request, from query string and body, whatever the body's encoding. The body takes precedence over
+ * the query; `name[]` and `name[0]` mean `name`; an empty value means "not given". Values are text; the typed accessors
+ * throw the contract's error for a bad one.
  */
 import { unescape as percentDecode } from 'node:querystring'
+import { isGoZeroTime, parseDate } from '../base/dates.ts'
 import { BadRequest } from '../base/errors.ts'
 import type { Chunk } from '../base/mime-message.ts'
-import { isGoZeroTime, parseDate } from './dates.ts'
-import { PatientDigest } from './patient-digest.ts'
+import { booleanOf, invalidChoice, invalidFormat, isPlainObject } from '../base/values.ts'
+import { YieldingDigest } from './yielding-digest.ts'
 
 export interface UploadedFile {
   /** Name of the form field, without `[]`. */
@@ -18,18 +19,14 @@ export interface UploadedFile {
   contentType: string | null
   chunk: Chunk
   /**
-   * Takes the bytes over: they outlive the request if the operation succeeds. Without it a spooled file is
-   * discarded with the request; if the operation fails it is discarded in any case.
+   * Makes the bytes outlive the request, if the operation succeeds. Otherwise a spooled file is discarded with the
+   * request.
    */
   keep(): Chunk
 }
 
 /** More distinct values than any real request has: 1,000 recipients with a handful of fields each. */
 export const FIELDS_MAX = 10_000
-/** A caller's value is repeated in an error text up to this many characters. */
-const QUOTED_VALUE_MAX = 256
-const TRUE_WORDS = new Set(['yes', 'true', '1', 'on'])
-const FALSE_WORDS = new Set(['no', 'false', '0', 'off'])
 const WHOLE_NUMBER = /^[+-]?\d{1,15}$/
 
 /** Named text values in order of appearance. A Map, so that names such as `__proto__` are only names. */
@@ -58,7 +55,7 @@ export function plainName(name: string): string {
   return open > 0 && /^\d{0,9}$/.test(name.slice(open + 1, -1)) ? name.slice(0, open) : name
 }
 
-/** `a=1&b=%20c+d`: a broken escape stays as it is written. Empty pairs count towards FIELDS_MAX. */
+/** `a=1&b=%20c+d`: a broken escape is kept as written. Empty pairs count towards FIELDS_MAX. */
 export function parseUrlencoded(text: string): Fields {
   const fields = new Fields()
   let pairs = 0
@@ -90,7 +87,7 @@ export interface ParamsSource {
   /** The parsed JSON body, undefined if the body was no JSON. Its members are in `body` as text too. */
   document?: unknown
   files?: readonly UploadedFile[]
-  /** SHA-256 of each file in order, if the reader was told to digest. */
+  /** SHA-256 of each file in order, if the body was read with `digest`. */
   fileDigests?: readonly string[]
 }
 
@@ -98,7 +95,7 @@ export interface IntegerRule {
   min?: number
   max?: number
   default?: number
-  /** A value above `max`: refused (the default) or cut to `max`. */
+  /** A value above `max` is refused (the default) or cut to `max`. */
   above?: 'refuse' | 'cut'
   /** Text for a value above `max`; default `The '<name>' parameter can't be larger than <max>`. */
   tooLarge?: string
@@ -125,7 +122,7 @@ export class Params {
     return query.size === 0 ? [...body.keys()] : [...new Set([...body.keys(), ...query.keys()])]
   }
 
-  /** The first value even if it is empty, undefined only if the name is absent: footers and descriptions. */
+  /** The first value even if empty, for footers and descriptions; undefined only if the name is absent. */
   given(name: string): string | undefined {
     return this.all(name)?.[0]
   }
@@ -136,7 +133,7 @@ export class Params {
     return value === '' ? undefined : value
   }
 
-  /** The same, without a look at the query string: for what a link must not be able to say. */
+  /** The same from the body alone: for values that a link must not be able to set. */
   bodyText(name: string): string | undefined {
     return this.source.body.values.get(name)?.[0] || undefined
   }
@@ -209,7 +206,7 @@ export class Params {
     return (this.source.files ?? []).filter((file) => file.fieldName === name)
   }
 
-  /** The JSON body as a whole, without any `__proto__` member; undefined if the body was no JSON. */
+  /** The JSON body as a whole, without `__proto__` members; undefined if the body was no JSON. */
   json(): unknown {
     return this.source.document
   }
@@ -224,7 +221,7 @@ export class Params {
   /** SHA-256 over names, values and file contents, in hex: equal for equal requests whatever their encoding
    *  or multipart boundary. Covers files only if the request was read with `digest`. */
   async digest(): Promise<string> {
-    const digest = new PatientDigest()
+    const digest = new YieldingDigest()
     for (const fields of [this.source.query, this.source.body]) {
       for (const [name, values] of fields.values) await digest.addField(name, values)
       await digest.add('\n')
@@ -241,33 +238,4 @@ export class Params {
   private all(name: string): string[] | undefined {
     return this.source.body.values.get(name) ?? this.source.query.values.get(name)
   }
-}
-
-export function isPlainObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-export function booleanOf(text: string): boolean | undefined {
-  const word = text.toLowerCase()
-  if (TRUE_WORDS.has(word)) return true
-  return FALSE_WORDS.has(word) ? false : undefined
-}
-
-/** A caller's value for an error text, cut to a sensible length. */
-export function quotable(value: string): string {
-  return value.length <= QUOTED_VALUE_MAX ? value : `${value.slice(0, QUOTED_VALUE_MAX)}...`
-}
-
-/** What stands in JSON where a word should; of an object or list no text can be made by itself (`{"toString": 1}`). */
-export const wordOf = (value: unknown): string =>
-  typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value)
-
-/** The contract's 400 for a value of the wrong form, for parameters that a resource checks itself. */
-export function invalidFormat(name: string, value: string): BadRequest {
-  return new BadRequest(`Invalid format for parameter ${name}: ${quotable(value)}`)
-}
-
-/** The contract's 400 for a value outside a list. */
-export function invalidChoice(name: string, value: string): BadRequest {
-  return new BadRequest(`'${quotable(value)}' is not a valid value for ${name}`)
 }

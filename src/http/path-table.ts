@@ -1,14 +1,13 @@
 /**
- * Which value (a route) a method and a path lead to, and which methods a path has, to tell a 405 from a 404.
+ * The routes by method and path, and the methods of a path, which distinguish a 405 from a 404.
  *
- * Templates are parts between slashes; a part in braces takes any text but none. A fixed part wins over a variable
- * one, and where nothing lies behind it, the variable one is tried. Parts of a path are percent-decoded once.
+ * Templates are parts between slashes; a part in braces matches any text but the empty one. A fixed part takes precedence
+ * over a variable one; where it leads to no route, the variable one is tried. Parts of a path are percent-decoded once.
  */
-
 import { BadRequest } from '../base/errors.ts'
 import { ownText, remember } from '../base/remember.ts'
 
-/** Static heads under /v3 that win over `{domain}` (auth-limits.md section 1, rule 11). */
+/** Fixed first parts under /v3 that take precedence over `{domain}` (auth-limits.md section 1, rule 11). */
 const RESERVED_HEADS = new Set([
   ...['domains', 'ips', 'ip_pools', 'ip_warmups', 'dynamic_pools', 'routes', 'lists', 'stats'],
 ])
@@ -27,10 +26,10 @@ interface Node<T> {
   routes: Map<string, { value: T; names: readonly string[] }>
 }
 
-/** A path, or a part of one, is longer than any that means something. */
+/** A path, or a part of one, is longer than any route can match. */
 export class UriTooLong extends Error {}
 
-/** Answers that are remembered: an application asks for the same few paths all the time. */
+/** Results that are remembered: an application uses the same few paths. */
 const KNOWN_MAX = 1_000
 const KNOWN_MAX_LENGTH = 256
 
@@ -38,7 +37,7 @@ export class PathTable<T> {
   readonly #root: Node<T> = emptyNode()
   readonly #known = new Map<string, Found<T>>()
 
-  /** @throws Error if there is one for this method and path */
+  /** @throws Error if there is a route for this method and path */
   add(method: string, template: string, value: T): void {
     let node = this.#root
     const names: string[] = []
@@ -58,7 +57,7 @@ export class PathTable<T> {
     this.#known.clear()
   }
 
-  /** `path`: without its query. Null: nothing is there. @throws BadRequest for broken escapes; UriTooLong */
+  /** Null: no route. @param path without its query @throws BadRequest for broken escapes; UriTooLong */
   find(method: string, path: string): Found<T> | null {
     const name = `${method} ${path}`
     const known = this.#known.get(name)
@@ -91,12 +90,12 @@ export class PathTable<T> {
     const found = fixed ? this.#lookUp(fixed, method, parts, at + 1, values) : null
     if (found || node.variable === null || !fits(parts, at)) return found
     values.push(part)
-    const behind = this.#lookUp(node.variable, method, parts, at + 1, values)
-    if (!behind) values.pop()
-    return behind
+    const rest = this.#lookUp(node.variable, method, parts, at + 1, values)
+    if (!rest) values.pop()
+    return rest
   }
 
-  /** Methods of every template that fits the path, HEAD beside GET; empty: unknown path. */
+  /** Methods of every template that matches the path, HEAD with GET; empty: unknown path. */
   methodsOf(path: string): string[] {
     const parts = partsOf(path)
     const methods = new Set<string>()
@@ -117,8 +116,8 @@ export class PathTable<T> {
 const emptyNode = <T>(): Node<T> => ({ fixed: new Map(), variable: null, routes: new Map() })
 
 /**
- * Whether the part at this place can be a variable one. An empty part would make `/v3/example.com/bounces/` mean one
- * bounce without an address, and the head of another resource is never a domain.
+ * Whether the part at this position can be a variable one. An empty part would make `/v3/example.com/bounces/` mean one
+ * bounce without an address, and the first part of another resource is never a domain.
  */
 function fits(parts: readonly string[], at: number): boolean {
   const part = parts[at] as string

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { answerTo } from './errors.ts'
 import { createRateLimiter, DEFAULT_LIMITS, limitExceeded, rateLimitHeaders } from './rate-limit.ts'
-import { TurnedClock } from './testing.ts'
+import { ManualClock } from './testing.ts'
 
 test('a full bucket grants its count, refuses without taking, and refills evenly', () => {
-  const clock = new TurnedClock()
+  const clock = new ManualClock()
   const limiter = createRateLimiter({ clock })
   for (let used = 1; used <= 100; used += 1) {
     assert.equal(limiter.take('sending', 'a')?.remaining, 100 - used)
@@ -20,7 +20,7 @@ test('a full bucket grants its count, refuses without taking, and refills evenly
 })
 
 test('a cost above the bucket passes when it is full and is paid off', () => {
-  const clock = new TurnedClock()
+  const clock = new ManualClock()
   const limits = { ...DEFAULT_LIMITS, 'sending-recipients': { count: 60, windowMs: 60_000 } }
   const limiter = createRateLimiter({ clock, limits })
   assert.equal(limiter.take('sending-recipients', 'a', 90)?.allowed, true)
@@ -37,7 +37,7 @@ test('a cost above the bucket passes when it is full and is paid off', () => {
 })
 
 test('a count of 0, the general switch and a setting of one account are obeyed', () => {
-  const clock = new TurnedClock()
+  const clock = new ManualClock()
   assert.equal(createRateLimiter({ clock }).take('sending-bytes', 'a', 1e9), undefined)
   assert.equal(createRateLimiter({ clock, off: true }).take('sending', 'a'), undefined)
   const limiter = createRateLimiter({
@@ -51,7 +51,7 @@ test('a count of 0, the general switch and a setting of one account are obeyed',
 })
 
 test('the clock of the wall may jump: only elapsed time refills', () => {
-  const clock = new TurnedClock()
+  const clock = new ManualClock()
   let stepMs = 0
   const limiter = createRateLimiter({
     clock: {
@@ -69,7 +69,7 @@ test('the clock of the wall may jump: only elapsed time refills', () => {
 })
 
 test('headers tell limit, whole tokens left and Unix seconds', () => {
-  const grant = createRateLimiter({ clock: new TurnedClock(1_780_315_200_000) }).take('domains', 'a')
+  const grant = createRateLimiter({ clock: new ManualClock(1_780_315_200_000) }).take('domains', 'a')
   assert.deepEqual(rateLimitHeaders(grant!), {
     'x-ratelimit-limit': '300',
     'x-ratelimit-remaining': '299',

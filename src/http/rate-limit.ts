@@ -34,7 +34,7 @@ export const DEFAULT_LIMITS: Readonly<Record<LimitName, LimitSetting>> = {
   default: { count: 1_000, windowMs: 60_000 },
 }
 
-/** Buckets kept at once, some 10 MB. Over it the one that was idle longest is forgotten, that is: full again. */
+/** About 10 MB. Beyond it the bucket that was idle longest is forgotten, that is, full again. */
 const BUCKETS_MAX = 100_000
 
 export interface Grant {
@@ -109,7 +109,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     },
     giveBack(limit, subject, cost) {
       const bucket = buckets.get(`${limit} ${subject}`)
-      if (bucket) bucket.tokens += cost // cut to the bucket's size when it is next looked at
+      if (bucket) bucket.tokens += cost // cut to the bucket's size at its next use
     },
   }
 }
@@ -143,8 +143,8 @@ export function limitExceeded(limit: LimitName, retrySeconds: number, domain: st
 }
 
 /**
- * Takes a message from the account's limits of recipients and of bytes, both or neither. Gives the headers that tell
- * how many recipients are left; none where that limit is off. @throws TooManyRequests in form A
+ * Takes a message from the account's limits of recipients and of bytes, both or neither. Returns the headers of the
+ * recipient limit; none where that is off. @throws TooManyRequests in form A
  */
 export function takeMessage(
   limiter: RateLimiter,

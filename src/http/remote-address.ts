@@ -1,11 +1,11 @@
-/** The caller's address and scheme, as far as proxies in front may say them. */
+/** The caller's address and scheme, from the connection or from trusted proxies. */
 import { BlockList, isIP } from 'node:net'
-import type { Arrival } from './arrival.ts'
+import type { Arrival } from './listening/arrival.ts'
 
-/** What tells where a request comes from. */
+/** The facts that they are derived from. */
 export type Origin = Pick<Arrival, 'remoteAddress' | 'isEncrypted' | 'headers'>
 
-/** Entries of X-Forwarded-For that are looked at, from the right: more proxies in a row do not exist. */
+/** Entries of X-Forwarded-For that are read, from the right: longer chains of proxies do not exist. */
 const HOPS_MAX = 16
 
 export interface RemoteAddresses {

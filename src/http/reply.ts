@@ -1,9 +1,9 @@
-/** What a handler answers with, when a plain object as JSON with status 200 is not enough. */
+/** What a handler returns when a plain object as JSON with status 200 is not enough. */
 import { Readable } from 'node:stream'
 import type { Clock } from '../base/clock.ts'
 import { type Chunk, inPieces } from '../base/mime-message.ts'
-import { JSON_TYPE } from './arrival.ts'
 import type { FixedAnswer } from './fixed-answer.ts'
+import { JSON_TYPE } from './listening/arrival.ts'
 
 export interface ServerEvent {
   event?: string
@@ -21,7 +21,7 @@ export type Content =
 
 export interface ReplyOptions {
   status?: number
-  /** Further headers; they win over the standard ones, so a public page can set its own policy. */
+  /** Further headers; they replace the standard ones, so a public page can set its own policy. */
   headers?: Readonly<Record<string, string | readonly string[]>>
 }
 
@@ -49,10 +49,10 @@ export const htmlReply = (html: string, options?: ReplyOptions) =>
 export const bytesReply = (chunk: Chunk, contentType: string, options?: ReplyOptions) =>
   new Reply({ kind: 'bytes', chunk, contentType }, options)
 
-/** JSON that is text already. It leaves in pieces, so that no further copy of all of it is made. */
+/** JSON that is text already. It is sent in pieces, so that it is not copied as a whole. */
 export const jsonTextReply = (bytes: Uint8Array) => bytesReply(inPieces(bytes), JSON_TYPE)
 
-/** What is the same for everybody, in the form that the client takes, or 304. */
+/** An answer that is the same for all clients, in the form that this one accepts, or 304. */
 export const fixedReply = (answer: FixedAnswer) => new Reply({ kind: 'fixed', answer })
 
 export const noContent = (options?: Omit<ReplyOptions, 'status'>) =>
@@ -61,7 +61,7 @@ export const noContent = (options?: Omit<ReplyOptions, 'status'>) =>
 export const redirectReply = (location: string, options?: ReplyOptions) =>
   new Reply({ kind: 'none' }, { status: 302, ...options, headers: { location, ...options?.headers } })
 
-/** Server-sent events until `events` ends, the client goes or the server closes: then `context.signal`
+/** Server-sent events until `events` ends, the client leaves or the server closes: then `context.signal`
  *  aborts, and the source should end. */
 export const eventStream = (events: AsyncIterable<ServerEvent>) =>
   new Reply({ kind: 'events', events }, { headers: { 'x-accel-buffering': 'no' } })
@@ -70,8 +70,8 @@ export const eventStream = (events: AsyncIterable<ServerEvent>) =>
 const HEARTBEAT_MS = 15_000
 
 /**
- * The events in the text form of the HTML standard §9.2.6, with heartbeats in between. `isAllowed` is asked as often as a
- * heartbeat is due; false ends the stream.
+ * The events in the text form of the HTML standard §9.2.6, with heartbeats in between. `isAllowed` is called once per
+ * heartbeat interval; false ends the stream.
  */
 export function eventFrames(
   events: AsyncIterable<ServerEvent>,
@@ -95,16 +95,16 @@ async function* frames(
     signal.addEventListener('abort', () => resolve('stopped'), { once: true })
   })
   yield ': open\n\n'
-  let askedAtMs = clock.monotonic()
+  let checkedAtMs = clock.monotonic()
   let next = source.next()
   try {
     for (;;) {
       const beat = heartbeat(clock)
       const winner = await Promise.race([next, beat.due, stopped]).finally(beat.cancel)
       if (winner === 'stopped') return
-      if (clock.monotonic() - askedAtMs >= HEARTBEAT_MS) {
+      if (clock.monotonic() - checkedAtMs >= HEARTBEAT_MS) {
         if (!(await isAllowed())) return
-        askedAtMs = clock.monotonic()
+        checkedAtMs = clock.monotonic()
       }
       if (winner === 'due') {
         yield ': still here\n\n'
@@ -115,7 +115,7 @@ async function* frames(
       next = source.next()
     }
   } finally {
-    next.catch(() => {}) // nobody listens any more
+    next.catch(() => {}) // its result is not read any more
     void source.return?.().catch(() => {})
   }
 }

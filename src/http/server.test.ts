@@ -10,7 +10,6 @@ import { test } from 'node:test'
 import { createTestClock } from '../../test/support/clock.ts'
 import { BadRequest, InsufficientStorage } from '../base/errors.ts'
 import { operation } from './operation.ts'
-import { readPages } from './pages.ts'
 import { createRateLimiter } from './rate-limit.ts'
 import {
   bytesReply,
@@ -22,7 +21,8 @@ import {
   type ServerEvent,
   textReply,
 } from './reply.ts'
-import { basic, echo, startServer, TurnedClock } from './testing.ts'
+import { readPages } from './static-pages.ts'
+import { basic, echo, ManualClock, startServer } from './testing.ts'
 
 const open = {
   tag: 'Test',
@@ -63,6 +63,30 @@ test('path parts are decoded once, a plus stays, and no part may be empty', asyn
   assert.deepEqual([broken.status, await broken.json()], [400, { message: 'Bad Request' }])
   assert.equal((await server.fetch(`/v3/e.com/bounces/${'a'.repeat(5000)}`)).status, 414)
   assert.equal((await server.fetch(`/v3/e.com/bounces/a?${'a'.repeat(17_000)}`)).status, 414)
+})
+
+test('the handler receives what the checks before the body returned', async () => {
+  const auth = { area: 'domains', access: 'write' } as const
+  const parts = { ...open, auth, method: 'POST' } as const
+  await using server = await startServer([
+    operation({
+      ...parts,
+      path: '/at-once/{domain}',
+      id: 'atOnce',
+      beforeBody: ({ path }) => ({ length: path.domain.length }),
+      handler: async ({ found }) => ({ length: found.length }),
+    }),
+    operation({
+      ...parts,
+      path: '/later/{domain}',
+      id: 'later',
+      beforeBody: async ({ path, caller }) => [caller.accountId, path.domain],
+      handler: async ({ found: [account, domain] }) => ({ account, domain }),
+    }),
+  ])
+  const post = async (path: string) => (await server.fetch(path, { method: 'POST' })).json()
+  assert.deepEqual(await post('/at-once/e.com'), { length: 5 })
+  assert.deepEqual(await post('/later/e.com'), { account: 'acc-1', domain: 'e.com' })
 })
 
 test('unknown paths answer 404, known ones with another method 405 and what is allowed', async () => {
@@ -304,7 +328,7 @@ function feed() {
 }
 
 test('server-sent events flow one by one, with heartbeats, until the client goes', async () => {
-  const clock = new TurnedClock()
+  const clock = new ManualClock()
   const source = feed()
   const ended = Promise.withResolvers<void>()
   const stream = operation({
@@ -339,7 +363,7 @@ test('server-sent events flow one by one, with heartbeats, until the client goes
 })
 
 test('a stream ends soon after its session or key does', async () => {
-  const clock = new TurnedClock()
+  const clock = new ManualClock()
   const source = feed()
   const stream = operation({
     ...open,

@@ -1,4 +1,4 @@
-/** For the tests of this folder: a listening server, callers of every role, a clock to turn, plain requests. */
+/** For the tests of this folder: a listening server, callers of every role, a manual clock, plain requests. */
 import { EventEmitter } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { mkdtemp, open, readdir, rm } from 'node:fs/promises'
@@ -16,8 +16,8 @@ import { createRateLimiter } from './rate-limit.ts'
 import { createHttpServer, type HttpServer, type HttpServerOptions } from './server.ts'
 import type { FileSpool } from './uploads.ts'
 
-/** Stands still until turned; timers fire in order of their time. */
-export class TurnedClock implements Clock {
+/** Stands still until advanced; timers fire in order of their time. */
+export class ManualClock implements Clock {
   private ms: number
   private readonly timers = new Set<{ atMs: number; run: () => void }>()
 
@@ -146,7 +146,7 @@ export interface TestServer extends AsyncDisposable {
   /** Log lines as objects. */
   lines: Array<Record<string, unknown>>
   fetch(path: string, init?: RequestInit & { key?: string }): Promise<Response>
-  /** Writes bytes as they are and resolves with everything that came until the end. */
+  /** Writes bytes as they are and resolves with everything received until the end. */
   raw(bytes: string): Promise<string>
 }
 
@@ -210,17 +210,17 @@ function rawRequest(port: number, bytes: string): Promise<string> {
   })
 }
 
-/** Answers with everything it was given. */
+/** Answers with its parameters. */
 export const echo = operation({
   method: 'POST',
   path: '/v3/{domain_name}/echo',
   id: 'echo',
   tag: 'Test',
-  summary: 'Says what it got',
+  summary: 'Answers with its parameters',
   auth: { area: 'domains', access: 'write' },
   bodyLimit: { bytes: 1024 * 1024, message: 'request size exceeds 1MiB limit' },
   params: [{ name: 'attachment', type: 'file', description: 'Any files', repeated: true }],
-  responses: { 200: { description: 'What came' } },
+  responses: { 200: { description: 'The parameters' } },
   handler: async ({ params, path, caller, remoteAddress, isSecure }) => ({
     domain: path.domain_name,
     account: caller.accountId,

@@ -1,31 +1,29 @@
 /**
- * Uploaded files of one request: small ones in memory, larger ones handed on chunk by chunk to a spool, so
- * that memory stays flat however large the upload is. Whatever was spooled is discarded unless the
- * operation succeeded and kept it.
+ * Uploaded files of one request: small ones in memory, larger ones written chunk by chunk to a spool, so that memory stays
+ * flat however large the upload is. Spooled files are discarded unless the operation succeeded and kept them.
  */
 import { createHash } from 'node:crypto'
 import { PayloadTooLarge } from '../base/errors.ts'
 import type { Chunk, LazyChunk } from '../base/mime-message.ts'
 import type { UploadedFile } from './params.ts'
 
-/** Where large files go while a request is worked off. */
+/** Where large files are stored while a request is processed. */
 export interface FileSpool {
   /**
-   * Reads `bytes` to the end and keeps them. If `bytes` or the writing throws, what was written is removed
-   * and the promise rejects.
+   * Stores `bytes`. If reading or writing fails, it removes what was written and rejects.
    */
   spool(bytes: AsyncIterable<Uint8Array>): Promise<SpooledFile>
 }
 
 export interface SpooledFile {
   chunk: LazyChunk
-  /** Removes the bytes; harmless if they are gone already. */
+  /** Removes the bytes; harmless if they are removed already. */
   discard(): Promise<void>
 }
 
 /** A file up to this size stays in memory: most attachments of transactional mail are smaller. */
 export const FILE_IN_MEMORY_MAX_BYTES = 64 * 1024
-/** All in-memory files of one request together; beyond it even small ones are spooled. */
+/** All in-memory files of one request together; beyond it small ones are spooled too. */
 const FILES_IN_MEMORY_MAX_BYTES = 1024 * 1024
 
 export interface FileHead {
@@ -66,9 +64,9 @@ export class Uploads {
     return this.slots.flatMap((slot) => slot?.digest ?? [])
   }
 
-  /** Reads one file to its end. Its place in the order is that of the call. */
+  /** Reads one file to its end. Files are in the order of the calls. */
   async receive(head: FileHead, bytes: AsyncIterable<Uint8Array>): Promise<void> {
-    const place = this.slots.push(undefined) - 1
+    const index = this.slots.push(undefined) - 1
     const hash = this.digesting ? createHash('sha256') : undefined
     const iterator = this.checked(bytes, hash)[Symbol.asyncIterator]()
     const held: Uint8Array[] = []
@@ -78,7 +76,7 @@ export class Uploads {
       if (next.done) break
       held.push(next.value)
       heldBytes += next.value.byteLength
-      // Counted while it comes in: several files of one request may be on their way at once.
+      // Counted while it arrives: several files of one request may be read at once.
       this.inMemoryBytes += next.value.byteLength
       if (heldBytes > FILE_IN_MEMORY_MAX_BYTES || this.inMemoryBytes > FILES_IN_MEMORY_MAX_BYTES) {
         this.inMemoryBytes -= heldBytes
@@ -87,21 +85,21 @@ export class Uploads {
         const markKept = () => {
           file.kept = true
         }
-        this.slots[place] = slotOf(head, file.chunk, hash?.digest('hex') ?? '', markKept)
+        this.slots[index] = slotOf(head, file.chunk, hash?.digest('hex') ?? '', markKept)
         return
       }
     }
     if (heldBytes === 0 && head.filename === '') return // an empty file input of a browser form
     // Buffer.concat copies, so no network buffer stays referenced.
-    this.slots[place] = slotOf(head, Buffer.concat(held), hash?.digest('hex') ?? '', () => {})
+    this.slots[index] = slotOf(head, Buffer.concat(held), hash?.digest('hex') ?? '', () => {})
   }
 
-  /** After a failure: nothing of the request may stay. */
+  /** After a failure. */
   async discardAll(): Promise<void> {
     await Promise.allSettled(this.spooled.splice(0).map((file) => file.discard()))
   }
 
-  /** After success: what the operation did not take over goes. */
+  /** After success: files that the operation did not keep. */
   async discardUnkept(): Promise<void> {
     await Promise.allSettled(this.spooled.filter((file) => !file.kept).map((file) => file.discard()))
   }

@@ -1,6 +1,6 @@
 /**
- * application/x-www-form-urlencoded read as it arrives. Decoding a large body in one go would hold the thread for as long
- * as that takes, seconds where every byte is a separator or an escape; so each chunk is decoded when it is here.
+ * application/x-www-form-urlencoded decoded chunk by chunk as it arrives: a large body at once would block the thread, for
+ * seconds where every byte is a separator or an escape.
  */
 import { ByteBlocks } from './byte-blocks.ts'
 import { FIELDS_MAX, type Fields, tooManyParameters } from './params.ts'
@@ -21,10 +21,10 @@ const SPACE = 0x20
 class PairReader {
   readonly #fields: Fields
   readonly #text = new ByteBlocks()
-  /** Of the pair that is being read; null: its name is not complete. */
+  /** Name of the current pair; null: not complete yet. */
   #name: string | null = null
   #separators = 0
-  /** The start of an escape at the end of a chunk. */
+  /** An incomplete escape at the end of the last chunk. */
   #cut: Buffer = EMPTY
 
   constructor(fields: Fields) {

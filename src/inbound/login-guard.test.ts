@@ -71,7 +71,7 @@ test('of a hundred wrong passwords at once from one address ten are looked at', 
   )
   assert.deepEqual([countOf(answers, 'wrong'), countOf(answers, BLOCKED)], [10, 90])
   assert.equal(seen.checks, 10)
-  assert.equal(await tryLogin('203.0.113.1', PASSWORD), 'right', 'from elsewhere it goes on')
+  assert.equal(await tryLogin('203.0.113.1', PASSWORD), 'right', 'other networks are not affected')
 })
 
 test('a network that tries from many addresses at once gets three or nine times as many', async () => {
@@ -109,7 +109,7 @@ test('many right logins at once from a new address all get in', async () => {
   assert.equal(countOf(answers, 'right'), 60)
 })
 
-test('who logged in from an address before still can when somebody guesses there', async () => {
+test('a client that logged in from an address before still can while others guess there', async () => {
   const { seen, tryLogin, tryMany, clock } = startGuard()
   assert.equal(await tryLogin(ADDRESS, PASSWORD), 'right')
   await tryMany(

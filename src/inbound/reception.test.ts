@@ -9,10 +9,10 @@ import { systemClock } from '../base/clock.ts'
 import { createFaultLog } from '../base/fault-log.ts'
 import { openBlobs } from '../store/blobs.ts'
 import { StoreFull, StoreUnavailable } from '../store/store.ts'
-import { startSmtpListener } from './listener.ts'
 import { createReception, type ReceivedMail, type ServiceAddress } from './reception.ts'
 import { Refusal } from './replies.ts'
 import { SMTP_LIMITS } from './session.ts'
+import { startSmtpListener } from './smtp-listener.ts'
 import { createTlsIdentity } from './tls-identity.ts'
 
 interface Taken {
@@ -56,7 +56,7 @@ async function startRig(t: TestContext, { unlimited = true } = {}) {
       }),
       authenticate: async () => ({ login: 'x', accountId: 'a', domainId: 'd', changedAt: 1 }),
       loginFailed: async () => {},
-      submission: async () => ({ finish: async () => 'Submitted' }),
+      submission: async () => ({ finish: async () => '250 2.0.0 Submitted' }),
       reception: createReception({
         readers: [async () => null, async ({ local, domain }) => known(`${local}@${domain}`)],
         isOwnDomain: async (domain) => domain === 'own.example',
@@ -109,7 +109,7 @@ test('mail for addresses of ours is taken once for each; a domain in capitals is
   ])
 })
 
-test('other addresses are refused one by one, and the transaction goes on', async (t) => {
+test('other addresses are refused one by one, and the transaction continues', async (t) => {
   const rig = await startRig(t)
   const client = await rig.open()
   await client.say('MAIL FROM:<>')
@@ -153,7 +153,7 @@ test('only the head of a large mail is read; a larger one than SIZE says is refu
   assert.equal(rig.taken.length, 1)
 })
 
-test('a client that logs in submits; the port with implicit TLS takes nobody else', async (t) => {
+test('a client that logs in submits; the port with implicit TLS accepts no other', async (t) => {
   const rig = await startRig(t)
   const client = await rig.open()
   assert.match((await client.say(`AUTH PLAIN ${plainLogin('x', 'y')}`)) ?? '', /^235/)

@@ -1,47 +1,47 @@
 /**
- * Mail from clients that have not logged in: reception for the service's own addresses and for nothing else.
+ * Mail from clients that have not logged in: it is accepted for the service's own addresses and nothing else.
  *
- * 1. RCPT TO: each reader of addresses is asked in turn (return paths, unsubscribe addresses, the address of feedback
- *    loops; later routes and lists). An address that none knows is refused: there is no relaying, and no bounce can
- *    come of it.
- * 2. DATA: the head of the content goes to whoever took the address. The 250 comes when what follows from it is on disk.
+ * 1. RCPT TO: readers of addresses are tried in turn (return paths, unsubscribe addresses, the address of feedback
+ *    loops; later routes and lists). An address that none of them knows is refused: mail is not relayed, and causes no
+ *    bounce.
+ * 2. DATA: the head of the content goes to the reader that knows the address. The 250 follows once its consequences are
+ *    on disk.
  *
- * A return path with a wrong token is refused rather than taken and dropped. That tells a forger that it is wrong,
- * which 64 bits of MAC allow: a guess costs a command, and clients get few of those. In exchange nothing of a
- * forger's mail is ever read, and a sender whose server damages addresses learns of it.
+ * A return path with a wrong token is refused, not accepted and dropped. This shows a forger that the token is wrong,
+ * which 64 bits of MAC allow: a guess costs a command, and clients get few of those. In exchange a forger's mail is never
+ * read, and a sender whose server damages addresses gets an error.
  *
- * Nothing here writes mail: a report that means nothing is dropped, and what cannot be stored now is answered with 451,
- * so that its sender keeps it.
+ * Nothing here sends mail: a report without meaning is dropped, and one that cannot be stored now gets 451, so that its
+ * sender keeps it.
  */
-
+import { networkOf } from '../base/client-networks.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Chunk } from '../base/mime-message.ts'
 import { readChunks } from '../base/mime-message.ts'
 import type { ReportMail } from '../base/report-mail.ts'
-import { networkOf } from '../http/failed-attempts.ts'
 import { createRateLimiter, DEFAULT_LIMITS, type LimitSetting, type RateLimiter } from '../http/rate-limit.ts'
 import { bareAddress, type Mailbox } from '../mime/address.ts'
+import { readReportMail } from './read-report-mail.ts'
 import { Refusal } from './replies.ts'
-import { readReportMail } from './report-mail.ts'
 import type { MailTransaction, ReceptionOpening } from './session.ts'
 
-/** One mail as it came. */
+/** One mail as received. */
 export interface ReceivedMail {
   /** Envelope sender as given, not to be trusted; '' is `<>`. */
   sender: string
   remoteAddress: string
-  /** The mail taken apart, and behind it the ones attached to it. Never rejects. */
+  /** The parsed mail, followed by the ones attached to it. Never rejects. */
   mails(): Promise<readonly ReportMail[]>
 }
 
-/** An address of ours, and what mail to it does. */
+/** An address of the service, and what mail to it does. */
 export interface ServiceAddress {
-  /** Whose mails are counted together, e.g. one delivery's; null: they are not. */
+  /** Mails of one subject, e.g. a delivery, are limited together; null: they are not. */
   subject: string | null
   /**
-   * Resolves when all that follows is committed; mail that means nothing resolves too. The same mail may come again
-   * after a failure, or because its sender saw no answer.
-   * @throws Refusal, StoreFull, StoreUnavailable; then the sender is told to try again
+   * Resolves when all consequences are committed, or at once if there are none. The same mail may arrive again after a
+   * failure, or because its sender got no reply.
+   * @throws Refusal, StoreFull, StoreUnavailable; the sender is then asked to try again
    */
   receive(mail: ReceivedMail): Promise<void>
 }
@@ -51,7 +51,7 @@ export type AddressReader = (mailbox: Mailbox) => Promise<ServiceAddress | null>
 
 export interface ReceptionParts {
   readers: readonly AddressReader[]
-  /** A domain that mail may be for at all: the reply to an unknown address says so or speaks of relaying. */
+  /** Whether the domain is the service's own; decides which reply an unknown address gets. */
   isOwnDomain(domain: string): Promise<boolean>
   clock: Clock
   /** True: no limits (`SENDWRIGHT_RATE_LIMIT=off`). */
@@ -59,18 +59,18 @@ export interface ReceptionParts {
 }
 
 /**
- * Bytes of a mail that are read; the rest is taken and dropped. Reports begin with what they have to say and end with
- * the returned message, which may have 25 MB. To refuse that would lose the report, as nobody sends a bounce twice.
+ * Bytes of a mail that are kept; the rest is read and dropped. A report begins with its facts and ends with the returned
+ * message, which may have 25 MB. Refusing it would lose the report, as bounces are not sent twice.
  */
 const HEAD_BYTES_MAX = 262_144
-/** Mails of one network (IPv4 address, IPv6 /64); a large provider reports some ten thousand a day. */
+/** Mails of one network (IPv4 address, IPv6 /64); a large provider sends about ten thousand reports a day. */
 const MAILS: LimitSetting = { count: 600, windowMs: 60_000 }
 /**
- * Of those, mails to addresses without a token: anybody may send them, and reading a hostile one takes up to a tenth of
- * a second of the thread that serves everybody.
+ * Of those, mails to addresses without a token: anyone can send them, and reading a hostile one blocks the main thread
+ * for up to a tenth of a second.
  */
 const OPEN_MAILS: LimitSetting = { count: 120, windowMs: 60_000 }
-/** Recipients that one network may get wrong before it is sent away: nobody's reports go to unknown addresses. */
+/** Unknown recipients of one network until it is disconnected: genuine reports have none. */
 const UNKNOWN_RECIPIENTS: LimitSetting = { count: 100, windowMs: 60_000 }
 /** Mails for one delivery: a bounce, a complaint, and a few notices of delays. */
 const MAILS_PER_SUBJECT: LimitSetting = { count: 20, windowMs: 3_600_000 }
@@ -104,7 +104,7 @@ export function createReception(
 
   return async ({ sender, remoteAddress }) => {
     const network = networkOf(remoteAddress)
-    // Bounded by the commands that the session lets a client without login say.
+    // Bounded by the number of commands that the session accepts from a client without login.
     const taken = new Map<string, ServiceAddress>()
     return {
       keepBytesMax: HEAD_BYTES_MAX,
@@ -124,7 +124,7 @@ export function createReception(
           return mails
         }
         for (const address of taken.values()) await address.receive({ sender, remoteAddress, mails: read })
-        return 'Received'
+        return '250 2.0.0 Received'
       },
     }
   }

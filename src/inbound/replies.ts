@@ -1,4 +1,4 @@
-/** The one table from what went wrong to an SMTP reply (smtp-submission.md section 3). */
+/** Maps errors to SMTP replies; the only table that does (smtp-submission.md section 3). */
 import {
   BadRequest,
   Forbidden,
@@ -52,7 +52,7 @@ export function replyLine(code: string, text: string): string {
 export interface ErrorReply {
   reply: string
   closes: boolean
-  /** True: not the client's doing; log it with its cause. */
+  /** True: not caused by the client; log it with its cause. */
   ourFault: boolean
 }
 

@@ -24,8 +24,8 @@ import { createRateLimiter, DEFAULT_LIMITS } from '../http/rate-limit.ts'
 import { bareAddress } from '../mime/address.ts'
 import { openBlobs } from '../store/blobs.ts'
 import { StoreFull, StoreUnavailable } from '../store/store.ts'
-import { type ListenerOptions, startSmtpListener } from './listener.ts'
 import { type SessionLimits, type SessionParts, SMTP_LIMITS, type SmtpLogin } from './session.ts'
+import { type ListenerOptions, startSmtpListener } from './smtp-listener.ts'
 import { createSubmission, type SubmissionParts, type SubmittedMail } from './submission.ts'
 import { createTlsIdentity } from './tls-identity.ts'
 
@@ -212,7 +212,7 @@ test('a changed credential ends the session at the next MAIL FROM', async (t) =>
   assert.equal(await client.reply(), null)
 })
 
-test('a domain that may not send is told at MAIL FROM', async (t) => {
+test('a domain that may not send is refused at MAIL FROM', async (t) => {
   const why = 'Domain mg.example.com is not allowed to send: The domain is disabled'
   const rig = await startRig(t, {
     sendingDomain: async () => {
@@ -267,7 +267,7 @@ const MAPPED: [error: Error, reply: string][] = [
   [new TypeError('a fault of ours'), '451 4.3.0 Try again later'],
 ]
 
-test('every refusal of the acceptance has its reply, and the session goes on', async (t) => {
+test('every refusal by acceptance has its reply, and the session continues', async (t) => {
   let error: Error = new Error('unset')
   const rig = await startRig(t, { submit: () => Promise.reject(error) })
   const client = await logIn(t, rig)
@@ -342,7 +342,7 @@ const BARE: string[] = [
   '\n\n.\r\n',
 ]
 
-test('smuggling: a bare CR or LF in DATA is refused, the connection closed, nothing behind it read (R32)', async (t) => {
+test('smuggling: a bare CR or LF in DATA is refused, the connection closed, nothing after it read (R32)', async (t) => {
   const rig = await startRig(t)
   const inner =
     'MAIL FROM:<evil@example.com>\r\nRCPT TO:<victim@example.org>\r\nDATA\r\nSubject: smuggled\r\n\r\n.\r\n'
@@ -389,7 +389,7 @@ test('smuggling: BDAT, another protocol, and lines that end in LF close the conn
   }
 })
 
-test('plain text behind STARTTLS is dropped, none of it is executed (R33)', async (t) => {
+test('plain text after STARTTLS is dropped, none of it is executed (R33)', async (t) => {
   const rig = await startRig(t)
   const inner = `EHLO evil\r\nAUTH PLAIN ${plainLogin(LOGIN.login, PASSWORD)}\r\nMAIL FROM:<evil@example.com>\r\n`
   const client = await open(t, rig)
@@ -401,7 +401,7 @@ test('plain text behind STARTTLS is dropped, none of it is executed (R33)', asyn
   assert.equal(await client.say('NOOP'), '250 2.0.0 OK')
 })
 
-test('plain text in a packet of its own behind STARTTLS ends the handshake', async (t) => {
+test('plain text in a packet of its own after STARTTLS ends the handshake', async (t) => {
   const rig = await startRig(t)
   const client = await open(t, rig)
   assert.equal(await client.say('STARTTLS'), '220 2.0.0 Ready to start TLS')
@@ -426,7 +426,7 @@ test('a large message goes to the spool as it comes, byte for byte', async (t) =
   assert.ok(rig.taken[0]?.raw === message)
 })
 
-test('over the size: refused at MAIL FROM if declared, else behind the content; the session goes on', async (t) => {
+test('over the size: refused at MAIL FROM if declared, else after the content; the session continues', async (t) => {
   const rig = await startRig(t, { limits: { sizeBytesMax: 100_000 } })
   const client = await logIn(t, rig)
   const tooLarge = '552 5.3.4 Message is too large, max size is 25MB'
@@ -443,7 +443,7 @@ test('over the size: refused at MAIL FROM if declared, else behind the content; 
   assert.equal((await readdir(rig.spoolFolder)).length, 1)
 })
 
-test('a refused large message leaves no file behind, nor does a client that goes away', async (t) => {
+test('neither a refused large message nor a client that disconnects leaves a file', async (t) => {
   const submit = () => Promise.reject(new BadRequest('cannot parse message'))
   const rig = await startRig(t, { submit })
   const client = await logIn(t, rig)
@@ -491,7 +491,7 @@ test('messages per connection are limited', async (t) => {
   assert.equal(await client.reply(), null)
 })
 
-test('an idle client, one that never finishes its line, and one that never finishes its message are told to go', async (t) => {
+test('an idle client, one that never finishes its line, and one that never finishes its message are disconnected', async (t) => {
   const rig = await startRig(t, { limits: { idleMs: 80 } })
   const idle = await open(t, rig)
   assert.deepEqual(await idle.rest(), ['421 4.4.2 Timeout'])

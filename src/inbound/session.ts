@@ -1,14 +1,15 @@
 /**
  * One client from its greeting to its goodbye (smtp-submission.md):
  *
- * 1. the greeting; then line by line what the dialogue says (src/smtp/server-dialogue.ts);
- * 2. logins are checked (login-guard.ts), each failure costs the client a second, the fifth the connection;
- * 3. MAIL FROM opens a transaction with whoever takes this client's mail: submission after a login, else reception;
- * 4. content is taken in and handed to it; only when it is stored comes the 250.
+ * 1. the greeting, then one command line after the other (src/smtp/server-dialogue.ts);
+ * 2. logins are checked (login-guard.ts): each failure delays the client by a second, the fifth closes the connection;
+ * 3. MAIL FROM opens a transaction: submission after a login, else reception;
+ * 4. the content is read and handed to the transaction; the 250 follows once it is stored.
  *
- * The connection ends with QUIT, after too many faults, failed logins or messages, after a wait without end, and when
- * the service stops.
+ * The connection ends with QUIT, after too many bad commands, failed logins or messages, on a timeout, and when the
+ * service stops.
  */
+import assert from 'node:assert/strict'
 import type { SecureContext } from 'node:tls'
 import type { Logger } from 'pino'
 import type { ByteBudget } from '../base/byte-budget.ts'
@@ -19,10 +20,10 @@ import { AddressSyntaxError, type Mailbox, parseMailbox } from '../mime/address.
 import { ChannelClosed, type ServerChannel } from '../smtp/server-channel.ts'
 import { LONG_LINE_BYTES_MAX, ServerDialogue, type Step } from '../smtp/server-dialogue.ts'
 import type { BlobStore } from '../store/blobs.ts'
-import { readContent } from './content.ts'
+import { readContent } from './received-content.ts'
 import { Refusal, replyTo } from './replies.ts'
 
-/** Whom a login speaks for. */
+/** The account and domain of a login. */
 export interface SmtpLogin {
   login: string
   accountId: string
@@ -35,6 +36,8 @@ export interface MailOpening {
   remoteAddress: string
   /** MAIL FROM as given; empty: the null sender of automatic mail (RFC 5321 §4.5.5). */
   envelopeSender: string
+  /** No transaction was opened on this connection before. */
+  isFirst: boolean
 }
 
 /** MAIL FROM of a client that has not logged in. */
@@ -44,36 +47,42 @@ export interface ReceptionOpening {
   remoteAddress: string
 }
 
-/** What becomes of one transaction. Every method may throw a Refusal or a ServiceError. */
+/** Handles one transaction. Every method may throw a Refusal or a ServiceError. */
 export interface MailTransaction {
-  /** Takes or refuses one recipient; absent: each is taken. */
+  /** Accepts or refuses one recipient; absent: each is accepted. */
   recipient?(mailbox: Mailbox): Promise<void>
-  /** Only the head of the content is wanted, which then stays the caller's to discard. Absent: all of it. */
+  /** Keep only the head of the content, which the caller discards afterwards. Absent: all of it. */
   keepBytesMax?: number
-  /** Stores the message for good; resolves the text behind the 250. `raw` is the caller's to discard if it throws. */
+  /** Accepts or refuses the DATA command; absent: it is accepted. */
+  data?(): Promise<void>
+  /** Stores the message durably; resolves with the reply, a 250. If it throws, the caller discards `raw`. */
   finish(raw: Chunk, recipients: readonly Mailbox[]): Promise<string>
 }
 
 export interface SessionParts {
   hostname: string
   limits: SessionLimits
-  /** Passwords may come in plain text from this address. */
+  /** Whether this address may send passwords in plain text. */
   authWithoutTls(remoteAddress: string): boolean
-  secureContext(): SecureContext
-  /** Null for every login that does not count, equally slow for all causes. @throws Refusal when it was not looked at */
+  /** Null: no STARTTLS. */
+  secureContext: (() => SecureContext) | null
+  /** Resolves with the first line; a Refusal replaces it and ends the connection. Absent: the usual greeting. */
+  greeting?(): Promise<string>
+  /** Null for every wrong login, after the same time whatever is wrong. @throws Refusal when it was not checked */
   authenticate(user: string, password: string, remoteAddress: string): Promise<SmtpLogin | null>
-  /** Resolves when the reply to a failed login may go out. */
+  /** Resolves when the reply to a failed login may be sent. */
   loginFailed(remoteAddress: string, user: string): Promise<void>
   /** MAIL FROM of a client that has logged in. */
   submission(opening: MailOpening): Promise<MailTransaction>
-  /** MAIL FROM of one that has not; null: such a client has no business here. Never on the port with implicit TLS. */
+  /** MAIL FROM of one that has not; null: such clients are refused. Never on the port with implicit TLS. */
   reception: ((opening: ReceptionOpening) => Promise<MailTransaction>) | null
-  blobs: Pick<BlobStore, 'spool'>
+  /** For large content; null: all content stays in memory. */
+  blobs: Pick<BlobStore, 'spool'> | null
   /** Memory for content that does not stay small; absent: without a limit. */
   largeBodies?: ByteBudget
   clock: Clock
   log: Logger
-  /** Bounds what of it goes into the log. */
+  /** Limits how many faults are logged. */
   faults: FaultLog
 }
 
@@ -83,20 +92,27 @@ export interface SessionLimits {
   messagesMax: number
   idleMs: number
   contentMs: number
+  /** Content with this many Received fields is in a loop. */
+  hopsMax: number
 }
 
-/** The contract's limits that are no settings; content as SIZE counts it. */
-export const SMTP_LIMITS = { sizeBytesMax: 26_214_400, recipientsMax: 1_000, contentMs: 600_000 } as const
+/** Limits of the contract that cannot be configured; content as SIZE counts it. */
+export const SMTP_LIMITS = {
+  sizeBytesMax: 26_214_400,
+  recipientsMax: 1_000,
+  contentMs: 600_000,
+  hopsMax: 50, // RFC 5321 §6.3: "at least 100" is for servers that relay
+} as const
 
 const BAD_COMMANDS_MAX = 20
 const FAILED_LOGINS_MAX = 5
-/** Commands, from one message to the next, of a client that has not logged in: such a one has little to say. */
+/** Commands between two messages, of a client that has not logged in. */
 const ANONYMOUS_COMMANDS_MAX = 100
 const HANDSHAKE_MS = 30_000
 
 /**
- * Serves until the connection is over; never rejects. `implicitTls`: the handshake comes first.
- * @param loggedIn is told when the client has logged in
+ * Serves one client until its connection is closed; never rejects. `implicitTls`: the handshake comes first.
+ * @param loggedIn called when the client has logged in
  */
 export async function serveClient(
   channel: ServerChannel,
@@ -106,7 +122,7 @@ export async function serveClient(
   loggedIn: () => void = () => {},
 ): Promise<void> {
   try {
-    if (implicitTls) await channel.secure(parts.secureContext(), HANDSHAKE_MS)
+    if (implicitTls) await secure(channel, parts)
     await new Session(channel, remoteAddress, parts, implicitTls, loggedIn).run()
   } catch (error) {
     if (error instanceof ChannelClosed) {
@@ -135,13 +151,15 @@ class Session {
   readonly #loggedIn: () => void
   #login: SmtpLogin | null = null
   #transaction: OpenTransaction | null = null
+  /** No transaction has been opened. */
+  #isUnused = true
   #badCommands = 0
   #failedLogins = 0
   #anonymousCommands = 0
   #messages = 0
   #closing = false
 
-  /** `submits`: the port is for clients that log in. */
+  /** `submits`: the port is for submission only. */
   constructor(
     channel: ServerChannel,
     remoteAddress: string,
@@ -162,13 +180,14 @@ class Session {
         recipientsMax: limits.recipientsMax,
         authWithoutTls: parts.authWithoutTls(remoteAddress),
         loginRequired: this.#reception === null,
+        startTls: parts.secureContext !== null,
       },
       channel.tls !== null,
     )
   }
 
   async run(): Promise<void> {
-    this.#channel.reply(`220 ${this.#parts.hostname} ESMTP Sendwright`)
+    await this.#greet()
     while (!this.#closing) {
       const read = await this.#channel.line(LONG_LINE_BYTES_MAX, this.#parts.limits.idleMs)
       if (read.kind === 'line') await this.#perform(this.#dialogue.take(read.line))
@@ -181,6 +200,13 @@ class Session {
         this.#goodbye('421 4.7.0 Too many commands without authentication')
       }
     }
+  }
+
+  async #greet(): Promise<void> {
+    const { hostname, greeting } = this.#parts
+    const line = await this.#tried(async () => (await greeting?.()) ?? `220 ${hostname} ESMTP Sendwright`)
+    if (line === undefined) this.#closing = true
+    else this.#channel.reply(line)
   }
 
   async #perform(step: Step): Promise<void> {
@@ -216,7 +242,7 @@ class Session {
 
   async #startTls(): Promise<void> {
     this.#channel.reply('220 2.0.0 Ready to start TLS')
-    await this.#channel.secure(this.#parts.secureContext(), HANDSHAKE_MS)
+    await secure(this.#channel, this.#parts)
     this.#login = null
     this.#transaction = null
     this.#dialogue.secured()
@@ -247,6 +273,7 @@ class Session {
     }
     const handler = await this.#tried(() => this.#open(sender))
     if (!handler) return
+    this.#isUnused = false
     this.#transaction = { handler, recipients: [] }
     this.#dialogue.began(utf8)
     this.#channel.reply('250 2.1.0 OK')
@@ -257,7 +284,8 @@ class Session {
     if (this.#login === null && this.#reception) return this.#reception({ sender, remoteAddress })
     if (sender !== '') readMailbox(sender, '501 5.1.7 cannot parse from address')
     const login = this.#login as SmtpLogin
-    return this.#parts.submission({ login, remoteAddress, envelopeSender: sender })
+    const isFirst = this.#isUnused
+    return this.#parts.submission({ login, remoteAddress, envelopeSender: sender, isFirst })
   }
 
   async #recipient(address: string): Promise<void> {
@@ -274,15 +302,18 @@ class Session {
 
   async #content(): Promise<void> {
     const { handler, recipients } = this.#transaction as OpenTransaction
+    const { data } = handler
+    if (data && !(await this.#tried(() => data().then(() => true)))) return
     this.#transaction = null
     this.#dialogue.ended()
     this.#channel.reply('354 End data with <CR><LF>.<CR><LF>')
     const { limits, blobs, clock } = this.#parts
-    const text = await this.#tried(async () => {
+    const reply = await this.#tried(async () => {
       const content = await readContent(this.#channel, blobs, () => clock.monotonic(), {
         sizeBytesMax: limits.sizeBytesMax,
         deadlineMs: limits.contentMs,
         idleMs: limits.idleMs,
+        hopsMax: limits.hopsMax,
         ...(handler.keepBytesMax === undefined
           ? { largeBodies: this.#parts.largeBodies }
           : { keepBytesMax: handler.keepBytesMax }),
@@ -298,11 +329,12 @@ class Session {
       }
     })
     this.#messages += 1
-    if (text !== undefined) this.#anonymousCommands = 0
-    if (text !== undefined) this.#channel.reply(`250 2.0.0 ${text}`)
+    if (reply === undefined) return
+    this.#anonymousCommands = 0
+    this.#channel.reply(reply)
   }
 
-  /** Undefined: it was refused, and that has been answered. @throws ChannelClosed */
+  /** Undefined: it was refused, and the reply has been sent. @throws ChannelClosed */
   async #tried<T>(run: () => Promise<T>): Promise<T | undefined> {
     try {
       return await run()
@@ -323,6 +355,11 @@ class Session {
       return undefined
     }
   }
+}
+
+function secure(channel: ServerChannel, { secureContext }: SessionParts): Promise<void> {
+  assert(secureContext, 'TLS without a certificate')
+  return channel.secure(secureContext(), HANDSHAKE_MS)
 }
 
 function readMailbox(text: string, refusal: string): Mailbox {

@@ -1,6 +1,6 @@
 /**
- * Mail of clients that have logged in: who may send now, within which limits, and what its acceptance answers
- * (smtp-submission.md section 2). Accepting itself is the messages area's and is handed in.
+ * Mail of clients that have logged in: whether they may send now, within which limits, and the reply
+ * (smtp-submission.md section 2). Acceptance itself belongs to `messages` and is passed in.
  */
 import type { Chunk } from '../base/mime-message.ts'
 import { chunkSize } from '../base/mime-message.ts'
@@ -9,28 +9,28 @@ import type { Mailbox } from '../mime/address.ts'
 import { Refusal, replyLine } from './replies.ts'
 import type { MailOpening, MailTransaction, SmtpLogin } from './session.ts'
 
-/** One message of one login, as it came. */
+/** One message of one login, as received. */
 export interface SubmittedMail {
   /** The content byte for byte, without the doubled dots. */
   raw: Chunk
-  /** RCPT TO in order, doubles included. */
+  /** RCPT TO in order, duplicates included. */
   recipients: readonly Mailbox[]
   login: SmtpLogin
   remoteAddress: string
-  /** MAIL FROM: nothing is delivered with it, but lists ask whether it is empty. */
+  /** MAIL FROM: not used for delivery, but mailing lists check whether it is empty. */
   envelopeSender: string
 }
 
 export interface SubmissionParts {
-  /** Whether the session's login still stands as it was. */
+  /** Whether the session's credential is still the same. */
   stillValid(login: SmtpLogin): Promise<boolean>
   /** Name of the login's domain. @throws ServiceError when it cannot send now */
   sendingDomain(login: SmtpLogin): Promise<string>
   limiter: RateLimiter
   /**
-   * Stores and queues the message durably; resolves its Message-Id with angle brackets. A spooled `raw` is then kept
-   * or done with.
-   * @throws ServiceError, StoreFull, StoreUnavailable; then nothing has happened
+   * Stores and queues the message durably; resolves with its Message-Id in angle brackets. A spooled `raw` has then been
+   * kept or removed.
+   * @throws ServiceError, StoreFull, StoreUnavailable; nothing was stored then
    */
   submit(mail: SubmittedMail): Promise<{ messageId: string }>
 }
@@ -51,7 +51,7 @@ export function createSubmission(parts: SubmissionParts): (opening: MailOpening)
         const message = { recipients: recipients.length, bytes: chunkSize(raw) }
         takeMessage(limiter, { accountId: login.accountId, name: domain }, message)
         const { messageId } = await parts.submit({ raw, recipients, login, remoteAddress, envelopeSender })
-        return replyLine('Queued', messageId)
+        return replyLine('250 2.0.0 Queued', messageId)
       },
     }
   }

@@ -23,7 +23,7 @@ const optionsFor = (dataFolder: string, hostname = 'smtp.example.com'): TlsIdent
 
 const ownFile = (folder: string) => readFile(join(folder, 'tls/smtp.crt'), 'utf8')
 
-test('without files a certificate for the host name is made once and kept, its key for nobody else', async (t) => {
+test('without files a certificate for the host name is made once and kept, its key readable by the owner only', async (t) => {
   const folder = await temporaryFolder(t)
   createTlsIdentity(optionsFor(folder))
   const made = await ownFile(folder)
@@ -33,7 +33,7 @@ test('without files a certificate for the host name is made once and kept, its k
   assert.equal(await ownFile(folder), made)
 })
 
-test('it is made anew for another name, near its end, and when the files are broken', async (t) => {
+test('it is replaced for another name, before it expires, and when the files are broken', async (t) => {
   const folder = await temporaryFolder(t)
   let last = ''
   const renewed = async (options: TlsIdentityOptions) => {
@@ -75,7 +75,7 @@ test("the operator's files are read again when they change; a broken renewal kee
   assert.equal(context(), second)
 })
 
-test('files that cannot be read, or do not fit together, are told at the start', async (t) => {
+test('files that cannot be read, or do not match, fail the start', async (t) => {
   const folder = await temporaryFolder(t)
   const files = { certificateFile: join(folder, 'a.crt'), keyFile: join(folder, 'a.key') }
   assert.throws(() => createTlsIdentity({ ...optionsFor(folder), files }), { code: 'ENOENT' })

@@ -1,6 +1,6 @@
 /**
- * The service's own certificate, for SMTP and HTTPS: the operator's files, or one that vouches for itself, made at the first start
- * and kept in the data folder. Files are read again when they change, so that a renewed certificate needs no restart.
+ * The service's own certificate, for SMTP and HTTPS: the operator's files, or a self-signed one, made at the first start and
+ * kept in the data folder. Files are read again when they change, so a renewed certificate needs no restart.
  */
 import { X509Certificate } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
@@ -22,14 +22,14 @@ export interface TlsIdentityOptions {
 }
 
 const DAY_MS = 86_400_000
-/** Nobody checks it, and nobody wants to notice when it ends. */
+/** Nobody verifies it, and its expiry should not cause work. */
 const OWN_VALID_MS = 3650 * DAY_MS
-/** One that ends sooner is made anew at a start. */
+/** One that expires sooner is replaced at a start. */
 const OWN_RENEW_MS = 90 * DAY_MS
-/** How often the files are looked at, at the most. */
+/** The files are checked for changes at most this often. */
 const LOOK_MS = 60_000
 
-/** Gives the context for a handshake. @throws when the files cannot be read or do not fit together */
+/** Returns the context for a handshake. @throws when the files cannot be read or do not match */
 export function createTlsIdentity(options: TlsIdentityOptions): () => SecureContext {
   const { clock, log, minVersion, ciphers } = options
   const files = tlsIdentityFiles(options)
@@ -52,14 +52,14 @@ export function createTlsIdentity(options: TlsIdentityOptions): () => SecureCont
       if (now !== seen) context = load()
       seen = now
     } catch (error) {
-      // A renewal may be half done: the old one serves on until the next look.
+      // A renewal may be half done: the old one stays in use until the next check.
       log.warn({ err: error }, 'cannot read the new certificate')
     }
     return context
   }
 }
 
-/** Where certificate and key are; without files of the operator's they are made here. */
+/** The files of certificate and key; without the operator's they are made here. */
 export function tlsIdentityFiles(options: TlsIdentityOptions): { certificateFile: string; keyFile: string } {
   return options.files ?? ownCertificate(options)
 }
@@ -87,7 +87,7 @@ function isUsable(certificateFile: string, keyFile: string, hostname: string, no
     const named = certificate.checkHost(hostname) ?? certificate.checkIP(hostname)
     return named !== undefined && Date.parse(certificate.validTo) - now > OWN_RENEW_MS
   } catch {
-    return false // cut short by a crash, or a pair that does not fit: made anew
+    return false // truncated by a crash, or a pair that does not match: replaced
   }
 }
 

@@ -1,4 +1,4 @@
-/** Verifies our own signatures on captured mail, with the published half of our keys in place of DNS. */
+/** Verifies our own signatures on captured mail, with our own public keys instead of DNS. */
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { type RawHeader, unfoldedValue } from '../mime/split.ts'
 import type { Store } from '../store/store.ts'
@@ -12,13 +12,13 @@ export interface Authentication {
 export type PublicKeys = Readonly<Record<string, string>>
 
 /**
- * Lines of a header block that the verifier is given: its time grows with the square of the lines that one field is
- * folded into (9 s for 40,000). A To with a thousand recipients has a thousand.
+ * Limit on the lines of a header block that is verified: the verifier's time grows with the square of the lines that one
+ * field is folded into (9 s for 40,000). A To with a thousand recipients has a thousand.
  */
 const HEADER_LINES_MAX = 4_000
 /** Its time also grows with the square of a line's length: 6 s for one of 20 MB, 40 ms for each of 1 MB. */
 const LINE_BYTES_MAX = 1_048_576
-/** Our own are up to four. */
+/** We make up to four. */
 const SIGNATURES_MAX = 20
 
 /** The records of our keys that the message's signatures name. */

@@ -1,4 +1,4 @@
-/** Faults of the built-in inbox over HTTP. They are for the whole installation, so only its first account sets them. */
+/** Faults of the built-in inbox over HTTP. They apply to the whole installation, so only its first account sets them. */
 import { Forbidden } from '../base/errors.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { jsonReply } from '../http/reply.ts'

@@ -19,7 +19,7 @@ async function attempted(service: TestService, to: string): Promise<Item> {
   })
 }
 
-test('the inbox answers at each stage as it is told', async (t) => {
+test('the inbox replies at each stage as configured', async (t) => {
   const service = await startTestService(t)
   assert.equal((await attempted(service, 'first@example.org')).state, 'delivered')
   const stages = ['connect', 'mail', 'rcpt', 'data', 'dot']
@@ -49,7 +49,7 @@ test('the inbox answers at each stage as it is told', async (t) => {
   assert.equal((await service.call('GET', PATH)).body.length, 2)
 })
 
-test('what is no fault is refused', async (t) => {
+test('malformed faults are refused', async (t) => {
   const service = await startTestService(t)
   const wrong: [unknown, string][] = [
     [{}, 'The body must be a JSON list of faults'],

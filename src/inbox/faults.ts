@@ -1,20 +1,20 @@
 /**
- * Replies on demand of the built-in inbox: a developer sees how their program takes a full mailbox, a
- * greylisting server or a slow one (own-operations.md section 1). Kept in the database, so that a restart in
- * the middle of a test changes nothing.
+ * Fault injection of the built-in inbox: a developer sees how their program handles a full mailbox, a greylisting
+ * server or a slow one (own-operations.md section 1). Kept in the database, so that a restart in the middle of a test
+ * changes nothing.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createCache } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
-import { isPlainObject } from '../http/params.ts'
+import { isPlainObject } from '../base/values.ts'
 import type { Store } from '../store/store.ts'
 
 export const STAGES = ['connect', 'mail', 'rcpt', 'data', 'dot'] as const
 export type FaultStage = (typeof STAGES)[number]
 
 export interface Fault {
-  /** Address, `*` stands for anything; at `connect` nobody is named yet, so it must be `*`. */
+  /** Address, `*` stands for anything; at `connect` no recipient is known yet, so it must be `*`. */
   recipient: string
   stage: FaultStage
   /** `450 4.2.2 mailbox full`; empty: only the delay. */
@@ -28,7 +28,7 @@ export interface Faults {
   list(): Promise<readonly Fault[]>
   /** @throws BadRequest for what is not a list of faults */
   replace(given: unknown): Promise<readonly Fault[]>
-  /** The answer to give at this stage instead of the usual one, after its delay; null: the usual one. */
+  /** The reply to send at this stage, after its delay; null: the usual one. */
   at(stage: FaultStage, recipients: () => Promise<readonly string[]>): Promise<FaultReply | null>
 }
 
@@ -38,11 +38,11 @@ export interface FaultReply {
 }
 
 const FAULTS_MAX = 100
-const DELAY_MS_MAX = 60_000 // longer than any time-out worth trying out by hand
-/** A pattern with many stars takes long on a long address. */
+const DELAY_MS_MAX = 60_000 // longer than any timeout worth testing by hand
+/** Matching a pattern with many stars is slow for a long address. */
 const STARS_MAX = 5
 const TEXT_MAX = 400 // a reply line has 512 bytes, RFC 5321 §4.5.3.1.5
-/** Another process of the same database sees a change this much later. */
+/** Other processes on the same database see a change after at most this time. */
 const REMEMBER_MS = 1_000
 
 const SAVE = `INSERT INTO inbox_faults (id, faults_json, updated_at) VALUES (1, ?, ?)

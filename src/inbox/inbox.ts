@@ -1,4 +1,4 @@
-/** Captured mail: stored as it arrived, listed newest first, parsed when it is looked at. */
+/** Captured mail: stored as it arrived, listed newest first, parsed when it is read. */
 import { EventEmitter, on } from 'node:events'
 import type { Kysely, SelectQueryBuilder } from 'kysely'
 import type { Clock } from '../base/clock.ts'
@@ -10,8 +10,8 @@ import type { BlobStore } from '../store/blobs.ts'
 import type { InboxRow, Schema } from '../store/schema.ts'
 import { insert, type Store } from '../store/store.ts'
 import { keysNamedBy } from './authentication.ts'
+import type { CapturedMail } from './capture-listener.ts'
 import type { MailReader } from './large-mail.ts'
-import type { CapturedMail } from './listener.ts'
 import { type InboxItem, itemOf, type ListedRow, type ShownFile } from './view.ts'
 
 export interface InboxFilter {
@@ -24,19 +24,35 @@ export interface InboxFilter {
 
 export type InboxPage = { kind: 'first' } | { kind: 'last' } | { kind: 'next' | 'previous'; pivot: string }
 
+export interface InboxViewer {
+  accountId: string
+  /** Mail of the service itself is shown to admins only: its links set passwords (decision 59). */
+  seesRestricted: boolean
+}
+
 export interface Inbox {
   receive(mail: CapturedMail): Promise<void>
   /** Newest first. */
-  list(accountId: string, filter: InboxFilter, page: InboxPage, limit: number): Promise<InboxItem[]>
+  list(viewer: InboxViewer, filter: InboxFilter, page: InboxPage, limit: number): Promise<InboxItem[]>
   /** The message as it is shown, or the JSON of that. @throws NotFound */
-  view(accountId: string, id: string): Promise<object | Uint8Array>
+  view(viewer: InboxViewer, id: string): Promise<object | Uint8Array>
   /** One attachment, counted from 0. @throws NotFound */
-  file(accountId: string, id: string, n: number): Promise<ShownFile>
-  raw(accountId: string, id: string): Promise<Chunk>
-  remove(accountId: string, id: string): Promise<void>
+  file(viewer: InboxViewer, id: string, n: number): Promise<ShownFile>
+  raw(viewer: InboxViewer, id: string): Promise<Chunk>
+  remove(viewer: InboxViewer, id: string): Promise<void>
   clear(accountId: string): Promise<void>
   /** Items as they arrive, until `signal` aborts. */
-  arrivals(accountId: string, signal: AbortSignal): AsyncIterable<InboxItem>
+  arrivals(viewer: InboxViewer, signal: AbortSignal): AsyncIterable<InboxItem>
+}
+
+/** Owner of captured mail. */
+export interface MailOwner {
+  deliveryId: string
+  accountId: string
+  domainName: string
+  storageKey: string
+  /** Mail of the service itself. */
+  restricted: boolean
 }
 
 export interface InboxParts {
@@ -44,16 +60,14 @@ export interface InboxParts {
   blobs: BlobStore
   clock: Clock
   headerPrefix: string
-  /** The delivery that a return path names, with its owner; null for a foreign one. */
-  ownerOf(
-    returnPath: string,
-  ): Promise<{ deliveryId: string; accountId: string; domainName: string; storageKey: string } | null>
+  /** The delivery that a return path names, with its owner; null if it is not one of ours. */
+  ownerOf(returnPath: string): Promise<MailOwner | null>
   reader: MailReader
 }
 
 /** Larger mails are blobs. */
 const RAW_IN_ROW_MAX_BYTES = 256 * 1024
-/** Deleted in one transaction: the writer is held up for some milliseconds, and a full disk has room for little more. */
+/** Deleted in one transaction: it blocks the writer for some milliseconds, and a full disk has room for little more. */
 const CLEAR_ROWS = 200
 /** Listeners of the arrival stream: one per open page. */
 const STREAMS_MAX = 200
@@ -65,7 +79,7 @@ export function createInbox(parts: InboxParts): Inbox {
 
   async function receive(mail: CapturedMail): Promise<void> {
     const owner = await parts.ownerOf(mail.from)
-    // Mail that this service did not send cannot be here: the listener's login is known to nobody else.
+    // Mail that this service did not send cannot get here: only this process knows the listener's login.
     if (!owner) throw new Error('Captured mail names no delivery')
     const fields = splitMessage(mail.raw, DELIVERED_HEADER_LIMITS).headers
     const header = (name: string) => fields.find((field) => field.name.toLowerCase() === name)?.value ?? ''
@@ -91,25 +105,26 @@ export function createInbox(parts: InboxParts): Inbox {
       authentication_json: JSON.stringify(await reader.verify(mail.raw, await keysNamedBy(fields, store))),
       raw: inRow ? mail.raw : null,
       raw_blob: inRow ? null : await blobs.keep((await blobs.spool(once(mail.raw))).chunk),
+      restricted: owner.restricted ? 1 : 0,
     }
     await store.commit([insert('inbox', row)])
-    arrived.emit(row.account_id, itemOf(row))
+    arrived.emit(row.account_id, itemOf(row), owner.restricted)
   }
 
-  async function row(accountId: string, id: string): Promise<InboxRow> {
+  async function row({ accountId, seesRestricted }: InboxViewer, id: string): Promise<InboxRow> {
     const found = await store.db
       .selectFrom('inbox')
       .selectAll()
       .where('account_id', '=', accountId)
       .where('id', '=', id)
       .executeTakeFirst()
-    if (!found) throw new NotFound('Message not found')
+    if (!found || (found.restricted === 1 && !seesRestricted)) throw new NotFound('Message not found')
     return found
   }
 
-  /** All but the bytes, and how to get those. */
-  async function shown(accountId: string, id: string) {
-    const { raw, raw_blob, ...about } = await row(accountId, id)
+  /** The row without its bytes, and a function that reads them. */
+  async function shown(viewer: InboxViewer, id: string) {
+    const { raw, raw_blob, ...about } = await row(viewer, id)
     return { about, read: async () => bytesOf(await rawOf({ raw, raw_blob })) }
   }
 
@@ -120,9 +135,10 @@ export function createInbox(parts: InboxParts): Inbox {
 
   return {
     receive,
-    async list(accountId, filter, page, limit) {
+    async list(viewer, filter, page, limit) {
       const ascending = page.kind === 'last' || page.kind === 'previous'
-      let query = filtered(store.db, accountId, filter)
+      let query = filtered(store.db, viewer.accountId, filter)
+      if (!viewer.seesRestricted) query = query.where('restricted', '=', 0)
       if (page.kind === 'next') query = query.where('id', '<', page.pivot)
       if (page.kind === 'previous') query = query.where('id', '>', page.pivot)
       const rows = await query
@@ -132,19 +148,19 @@ export function createInbox(parts: InboxParts): Inbox {
       const items = rows.map(itemOf)
       return ascending ? items.reverse() : items
     },
-    async view(accountId, id) {
-      const { about, read } = await shown(accountId, id)
+    async view(viewer, id) {
+      const { about, read } = await shown(viewer, id)
       return reader.view(about, read)
     },
-    async file(accountId, id, n) {
-      const { about, read } = await shown(accountId, id)
+    async file(viewer, id, n) {
+      const { about, read } = await shown(viewer, id)
       const file = await reader.file(about, read, n)
       if (!file) throw new NotFound('Message not found')
       return file
     },
-    raw: async (accountId, id) => rawOf(await row(accountId, id)),
-    async remove(accountId, id) {
-      const found = await row(accountId, id)
+    raw: async (viewer, id) => rawOf(await row(viewer, id)),
+    async remove(viewer, id) {
+      const found = await row(viewer, id)
       await store.db.deleteFrom('inbox').where('id', '=', found.id).execute()
       if (found.raw_blob) await blobs.remove(found.raw_blob)
     },
@@ -167,9 +183,10 @@ export function createInbox(parts: InboxParts): Inbox {
         if (gone.length < CLEAR_ROWS) return
       }
     },
-    async *arrivals(accountId, signal) {
+    async *arrivals({ accountId, seesRestricted }, signal) {
       try {
-        for await (const [item] of on(arrived, accountId, { signal })) yield item as InboxItem
+        for await (const [item, restricted] of on(arrived, accountId, { signal }))
+          if (seesRestricted || !restricted) yield item as InboxItem
       } catch (error) {
         if (!signal.aborted) throw error
       }

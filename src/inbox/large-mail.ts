@@ -1,4 +1,4 @@
-/** Reading captured mail: small ones at once, large ones in a thread beside the main one, which must not stand still. */
+/** Reads captured mail: small ones here, large ones in a worker thread, so that they do not block the main thread. */
 import { join } from 'node:path'
 import { Unavailable } from '../base/errors.ts'
 import { createSideThread } from '../base/side-thread.ts'
@@ -9,14 +9,14 @@ import { fileOf, type ShownFile, type ShownRow, viewOf } from './view.ts'
 export interface MailReader {
   /** As `verifyOwnSignatures`. */
   verify(raw: Buffer, keys: PublicKeys): Promise<Authentication>
-  /** As `viewOf`: the object, or its JSON. `read` gives the bytes when they are wanted. */
+  /** As `viewOf`: the object, or its JSON. `read` returns the bytes. */
   view(row: ShownRow, read: () => Promise<Buffer>): Promise<object | Uint8Array>
   /** As `fileOf`. */
   file(row: ShownRow, read: () => Promise<Buffer>, n: number): Promise<ShownFile | null>
   close(): Promise<void>
 }
 
-/** Larger mail is read in the thread; one of this size takes up to 40 ms. */
+/** Larger mail is read in the worker thread; one of this size takes up to 40 ms. */
 const READ_HERE_MAX_BYTES = 256 * 1024
 
 export function createMailReader(): MailReader {
@@ -47,12 +47,12 @@ export function createMailReader(): MailReader {
   }
 }
 
-/** The mail is kept all the same: what is captured must be seen. */
+/** The mail is kept all the same: captured mail must be visible. */
 function notVerified(error: unknown): Authentication {
   if (!(error instanceof Unavailable)) throw error
   return unverified('verifying took too long')
 }
 
-/** Handed over instead of copied, if nothing else lies in it. */
+/** Transferred instead of copied, if the buffer holds nothing else. */
 const ownMemory = ({ buffer, byteLength }: Uint8Array): ArrayBuffer[] =>
   buffer.byteLength === byteLength ? [buffer as ArrayBuffer] : []

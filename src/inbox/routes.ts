@@ -1,12 +1,12 @@
 /** Captured mail over HTTP (own-operations.md section 1). */
 import { NotFound } from '../base/errors.ts'
 import { inPieces } from '../base/mime-message.ts'
-import type { Caller } from '../http/auth.ts'
+import { type Caller, mayAccess } from '../http/auth.ts'
 import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import { limitOf, pageName, pivotPaging } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
 import { bytesReply, eventStream, jsonTextReply } from '../http/reply.ts'
-import type { Inbox, InboxPage } from './inbox.ts'
+import type { Inbox, InboxPage, InboxViewer } from './inbox.ts'
 
 const PATH = '/sendwright/v1/inbox'
 const TAG = 'Captured mail'
@@ -43,7 +43,7 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
         const limit = limitOf(params, { default: PAGE_SIZE, max: 1000, above: 'cut' })
         const filter = Object.fromEntries(FILTERS.map((name) => [name, params.text(name)]))
         const page = pageOf(params)
-        const items = await inbox.list(caller.accountId, filter, page, limit)
+        const items = await inbox.list(viewerOf(caller), filter, page, limit)
         const paging = pivotPaging({
           baseUrl,
           path: PATH,
@@ -80,7 +80,7 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
       params: [],
       responses: { 200: { description: 'The message' } },
       async handler({ path, caller }) {
-        const view = await inbox.view(caller.accountId, path.id)
+        const view = await inbox.view(viewerOf(caller), path.id)
         return view instanceof Uint8Array ? jsonTextReply(view) : view
       },
     }),
@@ -94,7 +94,7 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
       params: [],
       responses: { 200: { description: 'The bytes', contentType: 'message/rfc822' } },
       async handler({ path, caller }) {
-        return bytesReply(await inbox.raw(caller.accountId, path.id), 'message/rfc822', { headers: INERT })
+        return bytesReply(await inbox.raw(viewerOf(caller), path.id), 'message/rfc822', { headers: INERT })
       },
     }),
     operation({
@@ -108,7 +108,7 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
       responses: { 200: { description: 'The bytes', contentType: 'application/octet-stream' } },
       async handler({ path, caller }) {
         if (!/^\d{1,4}$/.test(path.n)) throw new NotFound('Message not found')
-        const file = await inbox.file(caller.accountId, path.id, Number(path.n))
+        const file = await inbox.file(viewerOf(caller), path.id, Number(path.n))
         const name = encodeURIComponent(file.name).replaceAll("'", '%27')
         const headers = { ...INERT, 'content-disposition': `attachment; filename*=UTF-8''${name}` }
         return bytesReply(inPieces(file.content), file.contentType, { headers })
@@ -124,7 +124,7 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
       params: [],
       responses: { 200: { description: 'Removed' } },
       async handler({ path, caller }) {
-        await inbox.remove(caller.accountId, path.id)
+        await inbox.remove(viewerOf(caller), path.id)
         return { message: 'Message has been removed' }
       },
     }),
@@ -145,6 +145,12 @@ export function inboxRoutes(inbox: Inbox, baseUrl: string): Operation[] {
   ]
 }
 
+/** A caller who may change users and keys could sign in as one of them anyway. */
+const viewerOf = ({ accountId, role }: Caller): InboxViewer => ({
+  accountId,
+  seesRestricted: mayAccess(role, 'keys', 'write'),
+})
+
 function pageOf(params: Params): InboxPage {
   const kind = pageName(params)
   const pivot = params.text('id')
@@ -153,6 +159,6 @@ function pageOf(params: Params): InboxPage {
 }
 
 async function* arrivalEvents(inbox: Inbox, caller: Caller, signal: AbortSignal) {
-  for await (const item of inbox.arrivals(caller.accountId, signal))
+  for await (const item of inbox.arrivals(viewerOf(caller), signal))
     yield { event: 'arrival', id: item.id, data: item }
 }

@@ -1,9 +1,9 @@
-/** A captured message as it is shown: parsed, whatever its bytes. */
+/** Parses a captured message for display, whatever its bytes. */
 import { type ParsedMessage, parseMessage } from '../mime/parse.ts'
 import { DELIVERED_HEADER_LIMITS, MimeSyntaxError, splitMessage } from '../mime/split.ts'
 import type { InboxRow } from '../store/schema.ts'
 
-/** All of a row but its bytes. */
+/** A row without its bytes. */
 export type ListedRow = Pick<
   InboxRow,
   | 'id'
@@ -53,7 +53,7 @@ export function itemOf(row: ListedRow): InboxItem {
   }
 }
 
-/** The members of the answer about one captured message. */
+/** The members of the response about one captured message. */
 export async function viewOf(row: ShownRow, raw: Uint8Array): Promise<Record<string, unknown>> {
   const parsed = await parsedMail(raw)
   return {
@@ -84,7 +84,7 @@ export async function fileOf(raw: Uint8Array, n: number): Promise<ShownFile | nu
 
 type Shown = Pick<ParsedMessage, 'headers' | 'text' | 'html' | 'amp' | 'attachments'>
 
-/** Of a message over the limits of its parts only the header is shown; its bytes can still be fetched. */
+/** If a message exceeds the limits on parts, only its header is shown; its bytes can still be fetched. */
 async function parsedMail(raw: Uint8Array): Promise<Shown> {
   try {
     return await parseMessage(raw, DELIVERED_HEADER_LIMITS)

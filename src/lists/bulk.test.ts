@@ -10,7 +10,7 @@ async function* bytes(text: string): AsyncGenerator<Uint8Array> {
 const csv = (text: string) => readCsvEntries(bytes(text))
 const ann = { address: 'Ann@example.org', key: 'ann@example.org' }
 
-test('JSON entries: what is good, and what is bad and why', () => {
+test('JSON entries: good ones, and bad ones with the reason', () => {
   const table: [entry: unknown, read: object][] = [
     ['Ann@example.org', ann],
     ['Ann A <Ann@example.org>', { ...ann, name: 'Ann A' }],
@@ -69,7 +69,7 @@ test('CSV: every row that cannot be read is named, the first twenty with their r
   })
 })
 
-test('whatever a file holds, it is read or refused, never more', async () => {
+test('any file is either read or refused', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.string({ unit: fc.constantFrom('a', '@', 'b.c', ',', '"', '\n', '{', '}', 'address') }),

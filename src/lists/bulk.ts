@@ -1,31 +1,31 @@
 /**
- * Members in bulk: JSON or CSV to entries, and entries to rows and events. What cannot be read at all is
- * refused whole, naming the rows; a readable entry with a bad address is one bad entry and is skipped
+ * Bulk uploads of members: JSON or CSV to entries, and entries to rows and events. Unreadable input is refused as a
+ * whole, naming its rows; a readable entry with a bad address is skipped as a bad entry
  * (docs/decisions/0008-invalid-list-uploads.md).
  */
 import { CsvSyntaxError, readCsv } from '../base/csv.ts'
 import { BadRequest } from '../base/errors.ts'
+import { isPlainObject } from '../base/values.ts'
 import type { EventRecord } from '../events/event.ts'
-import { isPlainObject } from '../http/params.ts'
 import type { ListMemberRow } from '../store/schema.ts'
 import { type List, memberOfRow, parseOrNull, readAddress, readVars } from './list.ts'
 import { memberUploadErrorEvent, memberUploadedEvent, type UploadFacts } from './list-events.ts'
 
 /** Per call, mailing-lists.md section 3. */
 export const ENTRIES_MAX = 1_000
-/** Entries that are worked off before the answer (rule 9). */
+/** Up to this many JSON entries are written before the response (rule 9). */
 export const SYNCHRONOUS_ENTRIES_MAX = 100
 export const CSV_BYTES_MAX = 5_000_000
-/** A bad entry is quoted in its event up to this many characters. */
+/** The event of a bad entry quotes up to this many characters of it. */
 const DESCRIPTION_MAX = 256
-/** Rows named with their fault in a refusal; further ones only by number. */
+/** Rows named with their fault in an error; further ones only by number. */
 const FAULTS_DESCRIBED_MAX = 20
 const COLUMNS = ['address', 'name', 'vars', 'subscribed'] as const
-/** Columns of a file without header row. */
+/** Columns of a file without a header row. */
 const COLUMNS_WITHOUT_HEADER = ['address', 'name', 'vars']
 const TOO_MANY = `Too many members, max is ${ENTRIES_MAX} per request`
 
-/** One entry as read; absent fields leave an existing member's as they are. */
+/** One parsed entry; absent fields leave those of an existing member unchanged. */
 export type Entry = GoodEntry | BadEntry
 
 export interface GoodEntry {
@@ -37,7 +37,7 @@ export interface GoodEntry {
 }
 
 export interface BadEntry {
-  /** What stood there. */
+  /** The entry as given, truncated. */
   bad: string
   why: string
 }
@@ -49,7 +49,7 @@ const bad = (entry: unknown, why = 'Invalid format'): BadEntry => {
 
 /**
  * The entries of `members`: an array, or its JSON as text, of addresses and objects.
- * @throws BadRequest if it is no array, or over 1,000 entries
+ * @throws BadRequest if it is no array, or has over 1,000 entries
  */
 export function readJsonEntries(members: unknown): Entry[] {
   const items = typeof members === 'string' ? parseOrNull(members) : members
@@ -94,7 +94,7 @@ function entryOf(
   }
 }
 
-/** Null for what is neither yes nor no. */
+/** Null for anything except yes or no. */
 function flagOf(value: unknown): boolean | null {
   const word = String(value).trim().toLowerCase()
   if (['yes', 'true', '1', 'on'].includes(word)) return true
@@ -103,8 +103,8 @@ function flagOf(value: unknown): boolean | null {
 
 /**
  * The entries of a CSV file: RFC 4180, with or without a header row.
- * @throws BadRequest over 1,000 entries, and for rows that cannot be read: it names each of them. Rows are
- *   counted from 1, the header row included, empty lines not.
+ * @throws BadRequest over 1,000 entries, and for unreadable rows, naming each of them. Rows are counted from 1,
+ *   including the header row, without empty lines.
  */
 export async function readCsvEntries(source: AsyncIterable<Uint8Array>): Promise<Entry[]> {
   const entries: Entry[] = []
@@ -133,7 +133,7 @@ export async function readCsvEntries(source: AsyncIterable<Uint8Array>): Promise
   return entries
 }
 
-/** Column names if this row is a header: it has `address`, or nothing but names of columns. */
+/** Column names if this row is a header: it has `address`, or only names of columns. */
 function headerOf(fields: readonly string[]): string[] | null {
   const names = fields.map((field) => field.trim().toLowerCase())
   const known = (name: string) => (COLUMNS as readonly string[]).includes(name)
@@ -176,7 +176,7 @@ export interface EntriesPlan {
   events: EventRecord[]
 }
 
-/** What the entries make of the members that exist; the later of two entries for one address sees the earlier. */
+/** Applies the entries to the existing members; the later of two entries for one address sees the earlier. */
 export function planEntries(
   list: List,
   present: ReadonlyMap<string, ListMemberRow>,
@@ -204,7 +204,7 @@ export function planEntries(
   return plan
 }
 
-/** A row with the entry's fields over those it had; `subscribed` is always set (rules 11 and 12). */
+/** The existing row with the entry's fields; `subscribed` is always set (rules 11 and 12). */
 function mergedRow(
   listId: string,
   entry: GoodEntry,

@@ -55,7 +55,7 @@ test('who may post, by access level', () => {
   })
 })
 
-test('what came through a list, from a machine or as a bounce is not distributed', () => {
+test('mail from a list, an automatic sender or a bounce is not distributed', () => {
   const everyone: List = { ...list, accessLevel: 'everyone' }
   const judge = (headers: [string, string][], more: Partial<typeof inbound> = {}, through = false) => {
     const verdict = judgePost(everyone, { ...inbound, headers, ...more } as Post, {
@@ -84,9 +84,10 @@ test('List-Id is read with and without words around it', () => {
   assert.deepEqual(listIdsOf(fields), ['devs.mg.example.com', 'bare.example.com'])
 })
 
-const added = (of: List, post: Pick<Post, 'way' | 'headers'>) => Object.fromEntries(listHeaders(of, post).add)
+const added = (list: List, post: Pick<Post, 'way' | 'headers'>) =>
+  Object.fromEntries(listHeaders(list, post).add)
 
-test('a copy carries the fields of its list', () => {
+test('a copy has the header fields of its list', () => {
   assert.deepEqual(added(list, { way: 'inbound', headers: [] }), {
     Sender: 'devs@mg.example.com',
     'List-Id': '<devs.mg.example.com>',

@@ -1,5 +1,5 @@
 /**
- * A post to a list: may it be distributed, with which header fields, and to whom. The same for the API, for
+ * A post to a list: whether it may be distributed, with which header fields, and to whom. The same for the API, for
  * SMTP submission and for mail from outside.
  */
 import { addressKey } from '../mime/address.ts'
@@ -10,22 +10,22 @@ import type { ListStore } from './store.ts'
 type Headers = readonly (readonly [name: string, value: string])[]
 
 export type Post =
-  /** From a caller of the account; the API has no envelope sender of its own. */
+  /** From an account; the API has no separate envelope sender. */
   | { way: 'api'; accountId: string; headers: Headers }
   | { way: 'smtp'; accountId: string; headers: Headers; envelopeSender: string | null }
-  /** By MX. `from`: bare address of the From field, null if it cannot be read. */
+  /** Received by MX. `from`: bare address of the From field, null if it cannot be read. */
   | { way: 'inbound'; from: string | null; headers: Headers; envelopeSender: string | null }
 
 export type Verdict =
   | { kind: 'allowed' }
-  /** Nobody gets a copy. From outside: this SMTP reply; no event. */
+  /** Not distributed. From outside: this SMTP reply; no event. */
   | { kind: 'refused'; code: 550; reply: string }
-  /** Taken, but not distributed. `why` is for the log. */
+  /** Accepted, but not distributed. `why` is for the log. */
   | { kind: 'loop'; why: 'list-id' | 'auto-submitted' | 'empty-sender' }
 
 const REFUSED: Verdict = { kind: 'refused', code: 550, reply: '5.7.1 posting to this list is not allowed' }
 
-/** Decides with what has to be looked up: is the author a subscribed member, is a List-Id one of ours. */
+/** Decides after the lookups: whether the author is a subscribed member, and whether a List-Id is one of ours. */
 export async function decidePost(lists: ListStore, list: List, post: Post): Promise<Verdict> {
   const asksMember = list.accessLevel === 'members' && post.way === 'inbound' && post.from !== null
   const author = asksMember ? await lists.member(list.id, addressKey(post.from as string)) : null
@@ -61,10 +61,10 @@ function isAllowed(
 const valuesOf = (headers: Headers, name: string) =>
   headers.filter(([other]) => other.toLowerCase() === name).map(([, value]) => value)
 
-/** More List-Id fields than any honest mail has; each is looked up. */
+/** More List-Id fields than any honest message has; each is looked up. */
 const LIST_IDS_MAX = 20
 
-/** `Words <id>` or a bare id, as they compare (RFC 2919 §3, §6). */
+/** The ids of `Words <id>` or bare ids, normalised for comparison (RFC 2919 §3, §6). */
 export function listIdsOf(headers: Headers): string[] {
   const ids = valuesOf(headers, 'list-id').map((value) => /<([^<>]*)>/.exec(value)?.[1] ?? value)
   return [...new Set(ids.map((id) => id.trim().toLowerCase()))]
@@ -72,7 +72,7 @@ export function listIdsOf(headers: Headers): string[] {
     .slice(0, LIST_IDS_MAX)
 }
 
-/** The keyword is anything but `no`; comments and parameters do not count (RFC 3834 §5). */
+/** Any keyword except `no`; comments and parameters are ignored (RFC 3834 §5). */
 function isAutoSubmitted(headers: Headers): boolean {
   return valuesOf(headers, 'auto-submitted').some((value) => {
     const keyword = (value.replaceAll(/\([^()]*\)/g, '').split(';', 1)[0] as string).trim().toLowerCase()
@@ -80,21 +80,21 @@ function isAutoSubmitted(headers: Headers): boolean {
   })
 }
 
-/** Stand in the fields of a post until a copy is made: every recipient has links of their own. */
+/** Placeholder in the fields of a post until a copy is made, because each recipient has a link of their own. */
 export const LIST_UNSUBSCRIBE_URL = '%mailing_list_unsubscribe_url%'
-/** Becomes an address, without `mailto:`. */
+/** Replaced by an address, without `mailto:`. */
 export const LIST_UNSUBSCRIBE_ADDRESS = '%mailing_list_unsubscribe_address%'
 
 export interface ListHeaders {
-  /** Fields of the post that copies do not carry, in lower case. */
+  /** Fields of the post that its copies do not carry, in lower case. */
   remove: string[]
   add: [name: string, value: string][]
 }
 
-/** Fields that speak of another list, or of how the post reached us (RFC 2369 §4: lists within lists). */
+/** Fields about another list, or about how the post reached us (RFC 2369 §4: lists within lists). */
 const REPLACED = ['list-id', 'list-post', 'list-help', 'list-owner', 'list-subscribe', 'list-archive']
 
-/** What a copy has instead of the post's own fields (rules 17 to 19; RFC 2369, 2919, 8058). */
+/** The fields of a copy in place of the post's own (rules 17 to 19; RFC 2369, 2919, 8058). */
 export function listHeaders(list: List, post: Pick<Post, 'way' | 'headers'>): ListHeaders {
   const has = (name: string) => valuesOf(post.headers, name).length > 0
   const remove = [...REPLACED, 'sender', 'precedence']
@@ -120,10 +120,10 @@ export function listHeaders(list: List, post: Pick<Post, 'way' | 'headers'>): Li
   return { remove, add }
 }
 
-/** The address in a mailto URL (RFC 6068 §2): `@` and what an address may hold stay readable. */
+/** The address in a mailto URL (RFC 6068 §2): `@` and other valid characters of an address stay readable. */
 const mailtoOf = (address: string) => encodeURIComponent(address).replaceAll('%40', '@')
 
-/** One who gets a copy. */
+/** A member who gets a copy. */
 export interface ListRecipient {
   address: string
   /** In lower case and A-labels. */
@@ -143,11 +143,11 @@ export function recipientOfRow(row: ListMemberRow): ListRecipient {
 
 export interface MemberChunk {
   recipients: ListRecipient[]
-  /** Where the next chunk begins; null behind the last member. */
+  /** Where the next chunk begins; null after the last member. */
   next: string | null
 }
 
-/** The subscribed members behind `after` ('' for the first chunk), without those whose key is in `exclude`. */
+/** The subscribed members after `after` ('' for the first chunk), except those whose key is in `exclude`. */
 export async function readMembers(
   lists: ListStore,
   listId: string,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import pino from 'pino'
 import { createTestClock } from '../../test/support/clock.ts'
+import { jobContext } from '../../test/support/job-context.ts'
 import { createTestList, LIST_TIME } from '../../test/support/lists.ts'
 import { eachStore } from '../../test/support/stores.ts'
 import { newId } from '../base/ids.ts'
@@ -17,8 +17,8 @@ import {
   type InsertDeliveries,
 } from './expansion-job.ts'
 import type { List } from './list.ts'
+import { LEASE_MS, taskJob } from './list-tasks.ts'
 import type { ListStore } from './store.ts'
-import { createTaskRunner, LEASE_MS } from './task-runner.ts'
 
 const MESSAGE = 'message-1'
 
@@ -144,7 +144,7 @@ eachStore(
     let chunks = 0
     const dying: InsertDeliveries = async (expansion, members) => {
       const rows = await deliveries(expansion, members)
-      // The second chunk fails inside the database, behind the rows that it has already written.
+      // The second chunk fails inside the database, after the rows that it has already written.
       return ++chunks === 2 ? [...rows, { sql: 'INSERT INTO no_such_table VALUES (1)', values: [] }] : rows
     }
     const first = job(store, lists, 'first', dying)
@@ -236,24 +236,20 @@ eachStore('a post to a large list does not hold up one to another list', async (
   assert.deepEqual(order, ['devs@mg.example.com', 'other@mg.example.com'])
 })
 
-test('the runner works everything off, survives a fault, and ends on stop', async () => {
+test('the job does all tasks, survives a fault, and ends on stop', async () => {
   const clock = createTestClock(LIST_TIME)
   const outcomes: (boolean | Error)[] = [true, true, new Error('database gone'), true, false]
   let idle = () => {}
-  const runner = createTaskRunner({
-    clock,
-    log: pino({ level: 'silent' }),
-    async runOne() {
-      const next = outcomes.shift() ?? false
-      if (next instanceof Error) throw next
-      if (outcomes.length === 0) idle()
-      return next
-    },
+  const runner = taskJob('tasks', async () => {
+    const next = outcomes.shift() ?? false
+    if (next instanceof Error) throw next
+    if (outcomes.length === 0) idle()
+    return next
   })
   const done = new Promise<void>((resolve) => {
     idle = resolve
   })
-  runner.start()
+  runner.start(jobContext(null as unknown as Store, { clock }))
   await clock.advance(2_000)
   await done
   assert.equal(outcomes.length, 0)

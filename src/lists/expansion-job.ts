@@ -1,13 +1,13 @@
 /**
- * From one stored post to a delivery per member (docs/decisions/0010-list-posts.md).
+ * Expands one stored post to a delivery per member (docs/decisions/0010-list-posts.md).
  *
- * 1. The post is accepted with one row of this table in the same transaction; the call is answered.
- * 2. This job takes the members in the order of their keys, some hundred at a time: their deliveries, their
- *    events and the new position are one transaction.
- * 3. Behind the last member the row is done.
+ * 1. The post is accepted with one row of this table in the same transaction, and the call returns.
+ * 2. This job reads the members in the order of their keys, some hundred at a time: their deliveries, their events
+ *    and the new position are one transaction.
+ * 3. After the last member the row is done.
  *
- * A process may die anywhere, or two may do the same chunk: the position says what was done, and a chunk
- * counts only if it began where the row stands. Members are taken as they are when their chunk is read.
+ * A process may die at any point, or two may process the same chunk: the row holds the position, and a chunk
+ * commits only if it began there. Members are read as they are at the time of their chunk.
  */
 import type { Clock } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
@@ -17,12 +17,12 @@ import type { ListExpansionRow } from '../store/schema.ts'
 import { insert, type Statement, type Store } from '../store/store.ts'
 import { type ListHeaders, type ListRecipient, readMembers } from './expand.ts'
 import type { List } from './list.ts'
+import { claimTask } from './list-tasks.ts'
 import { type ListStore, removeOrphans, UNREACHABLE } from './store.ts'
-import { claimTask } from './task-runner.ts'
 
-/** One transaction of two rows each; with 64 KB of variables each at the most, 32 MB. */
+/** One transaction of two rows per member; with at most 64 KB of variables each, 32 MB. */
 const MEMBERS_PER_STEP = 500
-/** Finished expansions are kept while copies may still be on their way, retries included. */
+/** Finished expansions are kept as long as copies may still be in the queue, retries included. */
 const FINISHED_KEPT_MS = 14 * 86_400_000
 
 export interface Expansion {
@@ -33,22 +33,22 @@ export interface Expansion {
   listId: string
   listAddress: string
   listHeaderId: string
-  /** What every copy is sent with, as it was when the post was accepted. */
+  /** The list's header fields of every copy, as they were when the post was accepted. */
   headers: ListHeaders
 }
 
-/** A post that was decided to be distributed. */
+/** A post that will be distributed. */
 export interface AcceptedPost {
-  /** Of the list's domain. */
+  /** Id of the list's domain. */
   domainId: string
   messagePk: string
   list: List
   headers: ListHeaders
-  /** Addresses that get their copy in another way: direct recipients of the call. */
+  /** Addresses that get their copy otherwise: direct recipients of the call. */
   exclude: readonly string[]
 }
 
-/** The row that makes the post's distribution durable: to be committed together with the message. */
+/** The row that makes the post's distribution durable: must be committed together with the message. */
 export function expansionStatement(post: AcceptedPost, nowMs: number): Statement {
   const { list } = post
   const now = Math.floor(nowMs)
@@ -74,16 +74,16 @@ export function expansionStatement(post: AcceptedPost, nowMs: number): Statement
 }
 
 /**
- * Ends what is not yet expanded through a domain's lists: its queue is being emptied. To be written before the
- * change of the deliveries themselves: a step that is being committed is then waited for, and a later one fails.
+ * Ends the pending expansions of a domain's lists when its queue is cleared. Must be written before the change of
+ * the deliveries themselves: that waits for a step that is being committed, and makes later steps fail.
  */
-export const cancelExpansions = (domainId: string): Statement[] => ending('domain_id', domainId)
+export const cancelExpansions = (domainId: string): Statement[] => endStatements('domain_id', domainId)
 
-/** The same for one message, which is cancelled or goes. */
-export const endExpansionsOf = (messagePk: string): Statement[] => ending('message_pk', messagePk)
+/** The same for one message, which is being cancelled or removed. */
+export const endExpansionsOf = (messagePk: string): Statement[] => endStatements('message_pk', messagePk)
 
-/** With the members of a list that was only kept for them. */
-const ending = (column: 'domain_id' | 'message_pk', value: string): Statement[] => [
+/** Also removes the members of a deleted list that were kept only for these expansions. */
+const endStatements = (column: 'domain_id' | 'message_pk', value: string): Statement[] => [
   {
     sql: `UPDATE list_expansions SET state = 'done' WHERE ${column} = ? AND state = 'running'`,
     values: [value],
@@ -95,14 +95,14 @@ const ending = (column: 'domain_id' | 'message_pk', value: string): Statement[] 
   },
 ]
 
-/** The rows of these members' copies: deliveries and accepted events. Not asked for an empty list. */
+/** The rows of these members' copies: deliveries and accepted events. Not called for an empty list. */
 export type InsertDeliveries = (
   expansion: Expansion,
   members: readonly ListRecipient[],
 ) => readonly Statement[] | Promise<readonly Statement[]>
 
 export interface ExpansionJob {
-  /** One step of one expansion; false if none waits. */
+  /** Runs one step of one expansion; false if none is due. */
   runOne(): Promise<boolean>
   byId(id: string): Promise<Expansion | null>
 }
@@ -111,10 +111,10 @@ export function createExpansionJob(parts: {
   store: Store
   lists: ListStore
   clock: Clock
-  /** Names this process. */
+  /** Identifies this process. */
   owner: string
   insertDeliveries: InsertDeliveries
-  /** Deliveries were committed: the queue has work. */
+  /** Called after deliveries were committed. */
   inserted(): void
 }): ExpansionJob {
   const { store, lists, clock, owner } = parts
@@ -159,7 +159,7 @@ function expansionOfRow(row: ListExpansionRow): Expansion {
   }
 }
 
-/** Moves the row on, or ends it; it must stand where the chunk began. */
+/** Advances the row, or ends it; its position must still be where the chunk began. */
 function advance(row: ListExpansionRow, next: string | null, copies: number, nowMs: number): Statement[] {
   const now = Math.floor(nowMs)
   const move: Statement = {

@@ -1,6 +1,6 @@
 /**
- * Which domains of an account have lists at all, so that sending asks the database only about recipients that
- * can be lists: without this every message would cost one query.
+ * Which domains of an account have lists. Sending then queries the database only for recipients that can be lists;
+ * without this every message would cost one query.
  */
 import { createCache, type MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
@@ -8,12 +8,12 @@ import type { Store } from '../store/store.ts'
 
 export interface ListDomains {
   /** Names of the domains. */
-  of(accountId: string): MaybePromise<ReadonlySet<string>>
-  /** Lists of the account have changed here. */
+  get(accountId: string): MaybePromise<ReadonlySet<string>>
+  /** Must be called when lists of the account have changed here. */
   forget(accountId: string): void
 }
 
-/** As for domains: a domain's first list made on another node is one this much later at the most. */
+/** As for domains: a domain's first list created on another node takes effect after at most this time. */
 const REMEMBER_MS = 5_000
 const ACCOUNTS_MAX = 10_000
 
@@ -32,5 +32,5 @@ export function createListDomains(store: Store, clock: Clock): ListDomains {
       return new Set(rows.map((row) => row.domain_name))
     },
   })
-  return { of: (accountId) => cache.get(accountId), forget: (accountId) => cache.forget(accountId) }
+  return { get: (accountId) => cache.get(accountId), forget: (accountId) => cache.forget(accountId) }
 }

@@ -8,7 +8,7 @@ import {
 } from '../events/later-events.ts'
 import type { List, Member } from './list.ts'
 
-/** What every event of one upload repeats. */
+/** The fields common to all events of one upload. */
 export interface UploadFacts {
   taskId: string
   format: 'json' | 'csv'
@@ -23,7 +23,7 @@ const uploadOf = (list: List, { taskId }: UploadFacts): ListUpload => ({
   listAddress: list.address,
 })
 
-/** A member is new or was changed. */
+/** A member was added or changed. */
 export function memberUploadedEvent(
   list: List,
   facts: UploadFacts,
@@ -34,7 +34,7 @@ export function memberUploadedEvent(
   return listMemberUploadedEvent(uploadOf(list, facts), { address, name, subscribed }, nowMs)
 }
 
-/** An entry was skipped; `description` is what stood there. */
+/** An entry was skipped; `description` quotes it. */
 export function memberUploadErrorEvent(
   list: List,
   facts: UploadFacts,
@@ -46,7 +46,7 @@ export function memberUploadErrorEvent(
   return listMemberUploadErrorEvent(uploadOf(list, facts), fault, nowMs)
 }
 
-/** The upload is worked off. */
+/** The upload is complete. */
 export function listUploadedEvent(
   list: List,
   facts: UploadFacts,

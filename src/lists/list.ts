@@ -1,8 +1,8 @@
-/** Mailing lists and their members as the service uses them, and as the API shows them. */
+/** Mailing lists and their members as the service uses them, and as the API returns them. */
+import { formatRfc2822Unknown } from '../base/dates.ts'
 import { BadRequest } from '../base/errors.ts'
 import { ForeignJsonError, parseForeignJson } from '../base/foreign-json.ts'
-import { formatRfc2822Unknown } from '../http/dates.ts'
-import { isPlainObject } from '../http/params.ts'
+import { isPlainObject } from '../base/values.ts'
 import { AddressSyntaxError, addressKey, bareAddress, type Mailbox, parseMailbox } from '../mime/address.ts'
 import type { ListMemberRow, ListRow } from '../store/schema.ts'
 
@@ -36,9 +36,9 @@ export interface Member {
   subscribed: boolean
 }
 
-/** Of one member, as JSON. Bounds what a chunk of members takes in memory while a post is expanded. */
+/** Of one member, as JSON. Bounds the memory of a chunk of members during an expansion. */
 export const VARS_BYTES_MAX = 64 * 1024
-/** An address as any parameter gives it, with its name; the reader of addresses has the same limit. */
+/** An address with its name, as in any parameter; the address parser has the same limit. */
 const ADDRESS_TEXT_MAX = 2_048
 /** Of List-Id, RFC 2919 §3. */
 const HEADER_ID_MAX = 255
@@ -46,9 +46,9 @@ const HEADER_ID_MAX = 255
 const DOT_ATOM = /^[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*$/
 const NOT_ATOM = /[^\w!#$%&'*+/=?^`{|}~.-]+/g
 
-/** An address read from a parameter: as given, its name part, and the form in which it is compared. */
+/** An address from a parameter: as given, its name part, and the key for comparisons. */
 export interface ReadAddress {
-  /** The caller's spelling wherever that is the plain ASCII address, else the canonical one. */
+  /** The caller's spelling if that is the plain ASCII address, else the canonical one. */
   address: string
   name: string
   key: string
@@ -75,7 +75,7 @@ export function readAddress(text: string): ReadAddress | null {
   }
 }
 
-/** The object behind `vars`: an object, or its JSON as text. @throws BadRequest with the contract's text */
+/** The object in `vars`: an object, or its JSON as text. @throws BadRequest with the contract's text */
 export function readVars(value: unknown): Record<string, unknown> {
   const vars = typeof value === 'string' ? parseOrNull(value) : value
   if (!isPlainObject(vars)) throw new BadRequest("Parameter 'vars' is not a valid JSON object")
@@ -85,7 +85,7 @@ export function readVars(value: unknown): Record<string, unknown> {
   return vars
 }
 
-/** JSON, or null for text that is none, or that describes too much. */
+/** Parsed JSON, or null for text that is invalid or too large. */
 export function parseOrNull(text: string): unknown {
   try {
     return parseForeignJson(text)
@@ -95,7 +95,7 @@ export function parseOrNull(text: string): unknown {
   }
 }
 
-/** The default of List-Id: the address with `@` as `.`, whatever no dot-atom may hold as a hyphen. */
+/** The default List-Id: the address with `@` as `.`, and characters that a dot-atom cannot hold as a hyphen. */
 export function defaultHeaderId(address: string): string {
   const atoms = address.replaceAll('@', '.').replaceAll(NOT_ATOM, '-').split('.')
   return atoms
@@ -105,7 +105,7 @@ export function defaultHeaderId(address: string): string {
     .slice(-HEADER_ID_MAX)
 }
 
-/** A `list_id` parameter, with or without angle brackets. @throws BadRequest for what RFC 2919 §2 does not allow */
+/** A `list_id` parameter, with or without angle brackets. @throws BadRequest if RFC 2919 §2 does not allow it */
 export function readHeaderId(text: string): string {
   const id = (/^<(.*)>$/.exec(text.trim())?.[1] ?? text).trim()
   if (id.length > HEADER_ID_MAX || !DOT_ATOM.test(id)) {

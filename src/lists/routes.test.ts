@@ -7,7 +7,7 @@ import {
   type TestService,
 } from '../../test/support/service.ts'
 
-/** One service for the file; every test makes lists of its own. */
+/** One service for the file; every test creates lists of its own. */
 let service: TestService
 let lists = 0
 
@@ -29,7 +29,7 @@ async function add(list: string, ...addresses: string[]): Promise<void> {
 
 const csv = (text: string) => new File([text], 'members.csv', { type: 'text/csv' })
 
-/** The events of one upload once its end is told. */
+/** The events of one upload, once its final event is written. */
 async function eventsOf(taskId: string): Promise<Record<string, unknown>[]> {
   return eventually('list_uploaded', async () => {
     const all = (await service.events()).filter((event) => event['task-id'] === taskId)

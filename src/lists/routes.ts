@@ -2,9 +2,10 @@
 import type { Clock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
 import { type Chunk, chunkSize, readChunks } from '../base/mime-message.ts'
+import { quotable } from '../base/values.ts'
 import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import { limitAndSkip, limitOf, type PageName, pageName, pivotPaging } from '../http/paging.ts'
-import { type Params, quotable } from '../http/params.ts'
+import type { Params } from '../http/params.ts'
 import {
   CSV_BYTES_MAX,
   type Entry,
@@ -43,7 +44,7 @@ const COMMON = { tag: 'Mailing lists', rateLimit: 'lists' } as const
 const READ = { area: 'lists', access: 'read' } as const
 const WRITE = { area: 'lists', access: 'write' } as const
 
-/** Room for a file far over its own limit, so that it gets the contract's 400 and no 413. */
+/** Room for a file far over its own limit, so that it gets the contract's 400 instead of a 413. */
 const CSV_BODY_LIMIT = {
   bytes: 26 * 1024 * 1024,
   message: 'CSV file is too big, max allowed size is 5 MB',
@@ -76,13 +77,13 @@ const LIMIT_PARAM: ParamDoc = {
 const SKIP_PARAM: ParamDoc = {
   name: 'skip',
   type: 'integer',
-  description: 'Leave out the first ones',
+  description: 'Number of items to skip',
   default: 0,
 }
 const PAGE_PARAMS: readonly ParamDoc[] = [
   LIMIT_PARAM,
   { name: 'page', type: 'string', description: 'first, last, next or previous', default: 'first' },
-  { name: 'address', type: 'string', description: 'Pivot: the address before or behind the page' },
+  { name: 'address', type: 'string', description: 'Pivot: the address before or after the page' },
 ]
 const SUBSCRIBED_FILTER: ParamDoc = {
   name: 'subscribed',
@@ -253,9 +254,9 @@ function memberOperations({ lists, store, baseUrl }: ListRouteParts): Operation[
         const query = pageParams(params)
         const subscribed = params.boolean('subscribed')
         const items = await store.pageMembers(list.id, { subscribed }, query)
-        const place = `/v3/lists/${encodeURIComponent(list.address)}/members/pages`
+        const pagesPath = `/v3/lists/${encodeURIComponent(list.address)}/members/pages`
         const carry = { subscribed: subscribed === undefined ? undefined : subscribed ? 'yes' : 'no' }
-        return { paging: pagingOf(baseUrl, place, query, items, carry), items: items.map(memberView) }
+        return { paging: pagingOf(baseUrl, pagesPath, query, items, carry), items: items.map(memberView) }
       },
     }),
     operation({
@@ -330,13 +331,17 @@ function memberOperations({ lists, store, baseUrl }: ListRouteParts): Operation[
 
 function bulkOperations({ lists, uploads, wakeUploads, clock }: ListRouteParts): Operation[] {
   async function upload(list: List, entries: readonly Entry[], facts: UploadFacts): Promise<object> {
-    const answer = (now: List, message: string) => ({ list: listView(now), 'task-id': facts.taskId, message })
+    const response = (now: List, message: string) => ({
+      list: listView(now),
+      'task-id': facts.taskId,
+      message,
+    })
     if (facts.format === 'json' && entries.length <= SYNCHRONOUS_ENTRIES_MAX) {
-      return answer((await uploads.apply(list, entries, facts)) ?? list, 'Mailing list has been updated')
+      return response((await uploads.apply(list, entries, facts)) ?? list, 'Mailing list has been updated')
     }
     await uploads.add(list, entries, facts)
     wakeUploads()
-    return answer(list, 'Mailing list upload started in background')
+    return response(list, 'Mailing list upload started in background')
   }
   const factsOf = (params: Params) => ({
     taskId: newTaskId(clock.now()),
@@ -377,7 +382,7 @@ function bulkOperations({ lists, uploads, wakeUploads, clock }: ListRouteParts):
           description: 'CSV, UTF-8, with or without header row',
           required: true,
         },
-        { name: 'subscribed', type: 'boolean', description: 'For rows that do not say', default: true },
+        { name: 'subscribed', type: 'boolean', description: 'For rows without this column', default: true },
         UPSERT,
       ],
       responses: { 200: { description: 'The list and the id of the task' } },
@@ -391,7 +396,7 @@ function bulkOperations({ lists, uploads, wakeUploads, clock }: ListRouteParts):
   ]
 }
 
-/** A file part; a plain field with the text is taken as well. */
+/** A file part; a plain field with the text is accepted as well. */
 function csvFile(params: Params): Chunk {
   const [file] = params.files('members')
   const text = params.text('members')
@@ -413,7 +418,7 @@ function listFields(params: Params): ListFields {
 }
 
 function accessLevel(text: string | undefined): AccessLevel | undefined {
-  const level = ACCESS_LEVELS.find((one) => one === text)
+  const level = ACCESS_LEVELS.find((known) => known === text)
   if (text !== undefined && level === undefined) {
     throw new BadRequest(
       `Invalid access level '${quotable(text)}'. It can be any of: 'readonly', 'members', 'everyone'.`,
@@ -423,14 +428,14 @@ function accessLevel(text: string | undefined): AccessLevel | undefined {
 }
 
 function replyPreference(text: string | undefined): ReplyPreference | undefined {
-  const preference = REPLY_PREFERENCES.find((one) => one === text)
+  const preference = REPLY_PREFERENCES.find((known) => known === text)
   if (text !== undefined && preference === undefined) {
     throw new BadRequest(`Invalid reply preference '${quotable(text)}'. It can be any of: 'sender', 'list'`)
   }
   return preference
 }
 
-/** One client sends the JSON text `null` with every member that has no variables. */
+/** One client sends the JSON text `null` for every member without variables. */
 const isAbsent = (vars: unknown): boolean =>
   vars === undefined || vars === null || (typeof vars === 'string' && /^\s*(?:null\s*)?$/.test(vars))
 

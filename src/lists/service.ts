@@ -18,7 +18,7 @@ import {
 } from './list.ts'
 import { keyOf, type ListStore } from './store.ts'
 
-/** Fields as given; absent ones have the default, or stay as they are. */
+/** Fields as given; absent ones get the default, or stay unchanged. */
 export interface ListFields {
   address?: string | undefined
   name?: string | undefined
@@ -53,7 +53,7 @@ const INVALID_ADDRESS = 'address parameter is not a valid address. please check 
 export function createLists(parts: { lists: ListStore; domains: DomainDirectory; clock: Clock }): Lists {
   const { lists, domains, clock } = parts
 
-  /** The address a list is to have: of a domain of the account. */
+  /** The new address of a list; its domain must belong to the account. */
   async function ownAddress(accountId: string, text: string): Promise<ReadAddress> {
     const address = addressOf(text)
     const domain = await domains.byName(address.domain)
@@ -149,12 +149,12 @@ export function createLists(parts: { lists: ListStore; domains: DomainDirectory;
   }
 }
 
-/** What became of a click on a list link. */
+/** The result of following a list link. */
 export type Subscription = 'changed' | 'unchanged' | 'unknown'
 
 /**
- * Sets `subscribed` of one member, for links and mail to the unsubscribe address. `also` (its event) is
- * written in the same transaction, and only if something changed: a second click is `unchanged`.
+ * Sets `subscribed` of one member, for links and mail to the unsubscribe address. `also` (its event) is written in
+ * the same transaction, only if something changed: a second click is `unchanged`.
  */
 export async function setSubscribed(
   lists: ListStore,
@@ -219,7 +219,7 @@ function addressOf(text: string): ReadAddress {
   return address
 }
 
-/** Given fields over those that were there; a null `address` keeps the old one. */
+/** The existing row with the given fields; a null `address` keeps the old one. */
 function mergedMember(
   listId: string,
   address: ReadAddress | null,

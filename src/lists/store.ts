@@ -5,7 +5,7 @@ import type { ListMemberRow, ListRow } from '../store/schema.ts'
 import { insert, StaleWrite, type Statement, type Store } from '../store/store.ts'
 import { type List, listOfRow, type Member, memberOfRow } from './list.ts'
 
-/** A page by pivot. `pivot` is an address key; null stands before the first and behind the last item. */
+/** A page by pivot. `pivot` is an address key; null is before the first and after the last item. */
 export interface PivotQuery {
   page: 'first' | 'last' | 'next' | 'previous'
   pivot: string | null
@@ -17,21 +17,21 @@ export interface MemberFilter {
   subscribed?: boolean | undefined
 }
 
-/** What a change writes beside the list itself. */
+/** What a change writes besides the list itself. */
 export interface MemberChange {
   write: readonly ListMemberRow[]
   /** Address keys. */
   remove?: readonly string[]
-  /** Members more (or fewer) than before. */
+  /** Change of the number of members. */
   added: number
-  /** Events and the like, in the same transaction. */
+  /** Events and other rows of the same transaction. */
   also?: readonly Statement[]
 }
 
 export interface ListStore {
   byKey(key: string): Promise<List | null>
   byId(id: string): Promise<List | null>
-  /** True if any of these List-Id values, in lower case, is that of a list of this service. */
+  /** Whether any of these List-Id values, in lower case, belongs to a list of this service. */
   hasHeaderId(headerIds: readonly string[]): Promise<boolean>
   /** False if the address is in use. */
   create(row: ListRow): Promise<boolean>
@@ -43,11 +43,11 @@ export interface ListStore {
   member(listId: string, key: string): Promise<Member | null>
   findMembers(listId: string, filter: MemberFilter, limit: number, skip: number): Promise<Found<Member>>
   pageMembers(listId: string, filter: MemberFilter, query: PivotQuery): Promise<Member[]>
-  /** Subscribed members behind `after` (an address key), in the order of their keys. */
+  /** Subscribed members after `after` (an address key), ordered by key. */
   subscribedAfter(listId: string, after: string, limit: number): Promise<ListMemberRow[]>
   /**
-   * Changes members of one list. `decide` sees the list and those rows of `keys` that exist, and may be asked
-   * again if somebody else changed the list meanwhile; null changes nothing. Resolves undefined if the list is gone.
+   * Changes members of one list. `decide` gets the list and those rows of `keys` that exist, and is called again if
+   * the list changed concurrently; null changes nothing. Resolves to undefined if the list is gone.
    */
   changeMembers<T>(
     listId: string,
@@ -65,19 +65,19 @@ export interface Found<T> {
 }
 
 /**
- * Only other nodes get in between, since changes of one list queue up in this process: of n busy nodes one in
- * n wins each time, so even ten all but never need this many.
+ * Only other nodes can interfere, since changes of one list are serialised in this process. Of n busy nodes one in
+ * n wins each time, so even ten practically never need this many tries.
  */
 const TRIES_MAX = 100
 /** Rows of one insert; see join-inserts.ts. */
 const ROWS_PER_INSERT = 100
-/** Keys of one look-up, below SQLite's 32,766 values. */
+/** Keys per query, below SQLite's limit of 32,766 values. */
 const KEYS_PER_QUERY = 1_000
 
-/** `changed` is told of the account whose lists, or their addresses, are others now. */
+/** `changed` is called with the account whose lists, or their addresses, have changed. */
 export function createListStore(store: Store, changed: (accountId: string) => void = () => {}): ListStore {
   const { db } = store
-  const inTurn = createTurns()
+  const serialised = createKeyedQueue()
 
   const byKey = async (key: string) => {
     const row = await db.selectFrom('lists').selectAll().where('address_key', '=', key).executeTakeFirst()
@@ -162,7 +162,7 @@ export function createListStore(store: Store, changed: (accountId: string) => vo
       let query = db.selectFrom('lists').where('account_id', '=', accountId)
       if (key !== undefined) query = query.where('address_key', '=', key)
       const { total } = await query
-        .select((of) => of.fn.countAll<number>().as('total'))
+        .select((eb) => eb.fn.countAll<number>().as('total'))
         .executeTakeFirstOrThrow()
       const rows = await query.selectAll().orderBy('address_key').limit(limit).offset(skip).execute()
       return { total: Number(total), items: rows.map(listOfRow) }
@@ -184,7 +184,7 @@ export function createListStore(store: Store, changed: (accountId: string) => vo
     async findMembers(listId, filter, limit, skip) {
       const members = membersOf(listId, filter)
       const { total } = await members
-        .select((of) => of.fn.countAll<number>().as('total'))
+        .select((eb) => eb.fn.countAll<number>().as('total'))
         .executeTakeFirstOrThrow()
       const rows = await members.selectAll().orderBy('address_key').limit(limit).offset(skip).execute()
       return { total: Number(total), items: rows.map(memberOfRow) }
@@ -207,7 +207,7 @@ export function createListStore(store: Store, changed: (accountId: string) => vo
         .limit(limit)
         .execute(),
     changeMembers: (listId, keys, decide) =>
-      inTurn(listId, async () => {
+      serialised(listId, async () => {
         for (let tries = 1; ; tries++) {
           const list = await byId(listId)
           if (!list) return undefined
@@ -224,7 +224,7 @@ export function createListStore(store: Store, changed: (accountId: string) => vo
   }
 }
 
-/** Their list is gone, and no post is being expanded any more. */
+/** The list is gone, and no post to it is still being expanded. */
 export const UNREACHABLE = `NOT EXISTS (SELECT 1 FROM lists WHERE lists.id = list_members.list_id)
       AND NOT EXISTS (SELECT 1 FROM list_expansions
         WHERE list_expansions.list_id = list_members.list_id AND list_expansions.state = 'running')`
@@ -233,13 +233,13 @@ export function removeOrphans(listId: string): Statement {
   return { sql: `DELETE FROM list_members WHERE list_id = ? AND ${UNREACHABLE}`, values: [listId] }
 }
 
-/** The page `previous` of nothing is the first one, as `next` is. */
+/** `previous` without a pivot is the first page, like `next`. */
 function direction({ page, pivot }: PivotQuery): { backward: boolean; from: string | null } {
   const from = page === 'next' || page === 'previous' ? pivot : null
   return { backward: page === 'last' || (page === 'previous' && from !== null), from }
 }
 
-/** A unique key decides between two at the same moment; each database has its own error for it. */
+/** A unique key decides between two concurrent writes; each database has its own error for it. */
 async function succeeds(writing: Promise<unknown>, isFree: () => Promise<boolean>): Promise<boolean> {
   try {
     await writing
@@ -288,8 +288,8 @@ function writeMembers(rows: readonly ListMemberRow[]): Statement {
   }
 }
 
-/** Runs what is asked for under one key one after the other. */
-function createTurns(): <T>(key: string, run: () => Promise<T>) => Promise<T> {
+/** Serialises the runs under each key. */
+function createKeyedQueue(): <T>(key: string, run: () => Promise<T>) => Promise<T> {
   const last = new Map<string, Promise<unknown>>()
   return async (key, run) => {
     const turn = (last.get(key) ?? Promise.resolve()).then(run, run)

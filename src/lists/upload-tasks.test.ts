@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { createTestClock, type TestClock } from '../../test/support/clock.ts'
 import { createTestList, LIST_TIME } from '../../test/support/lists.ts'
 import { eachStore } from '../../test/support/stores.ts'
-import { eventStatement } from '../events/event.ts'
+import { bareRecorder, eventStatement } from '../events/testing.ts'
 import type { Store } from '../store/store.ts'
 import { type Entry, readJsonEntries } from './bulk.ts'
 import type { List } from './list.ts'
 import { listUploadedEvent } from './list-events.ts'
+import { LEASE_MS } from './list-tasks.ts'
 import { resubscribeMember, unsubscribeMember } from './service.ts'
 import { createListStore, type ListStore } from './store.ts'
-import { LEASE_MS } from './task-runner.ts'
 import { createUploadTasks, newTaskId } from './upload-tasks.ts'
 
 const entries = (count: number, more: object = {}): Entry[] =>
@@ -28,7 +28,7 @@ const tasksOf = (
   lists: ListStore,
   owner: string,
   clock: TestClock = createTestClock(LIST_TIME),
-) => createUploadTasks({ store, lists, clock, owner })
+) => createUploadTasks({ store, lists, clock, recorder: bareRecorder, owner })
 
 async function drain(runOne: () => Promise<boolean>): Promise<void> {
   while (await runOne());
@@ -37,13 +37,13 @@ async function drain(runOne: () => Promise<boolean>): Promise<void> {
 async function eventCounts(store: Store): Promise<Record<string, number>> {
   const rows = await store.db
     .selectFrom('events')
-    .select(['event', (of) => of.fn.countAll<number>().as('count')])
+    .select(['event', (eb) => eb.fn.countAll<number>().as('count')])
     .groupBy('event')
     .execute()
   return Object.fromEntries(rows.map((row) => [row.event, Number(row.count)]))
 }
 
-eachStore('an upload goes on behind a crash; each member and each event is there once', async (store) => {
+eachStore('an upload continues after a crash; each member and each event is written once', async (store) => {
   const { lists, list } = await createTestList(store)
   const first = tasksOf(store, lists, 'first')
   await first.add(list, entries(700), facts())
@@ -125,8 +125,10 @@ eachStore('members changed at the same moment, also by other nodes, are all coun
 eachStore('the list link unsubscribes once, with its event in the same transaction', async (store) => {
   const { lists, list } = await createTestList(store)
   await tasksOf(store, lists, 'one').apply(list, entries(1), facts())
-  const event = (of: List) => [
-    eventStatement(listUploadedEvent(of, facts({ taskId: 'click' }), { upserted: 0, failed: 0 }, LIST_TIME)),
+  const event = (list: List) => [
+    eventStatement(
+      listUploadedEvent(list, facts({ taskId: 'click' }), { upserted: 0, failed: 0 }, LIST_TIME),
+    ),
   ]
   const unsubscribe = () => unsubscribeMember(lists, list.id, 'M0@example.org', event)
   assert.equal(await unsubscribe(), 'changed')

@@ -1,44 +1,45 @@
-/** Uploads of members: small ones at once, large ones as durable background tasks. */
+/** Uploads of members: small ones synchronously, large ones as durable background tasks. */
 import type { Clock } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
-import { eventStatement } from '../events/event.ts'
+import type { EventRecorder } from '../events/event-recorder.ts'
 import type { ListUploadRow } from '../store/schema.ts'
 import { insert, type Statement, type Store } from '../store/store.ts'
 import { type EntriesPlan, type Entry, planEntries } from './bulk.ts'
 import type { List } from './list.ts'
 import { listUploadedEvent, type UploadFacts } from './list-events.ts'
+import { claimTask } from './list-tasks.ts'
 import type { ListStore } from './store.ts'
-import { claimTask } from './task-runner.ts'
 
-/** One transaction: some 15 ms of SQLite's only writer, so that sending goes on between two steps. */
+/** One transaction: about 15 ms of SQLite's only writer, so that sending continues between steps. */
 const ENTRIES_PER_STEP = 250
-/** What became of an upload can be looked up in the table this long. */
+/** How long the result of an upload stays in the table. */
 const FINISHED_KEPT_MS = 7 * 86_400_000
 
 export interface UploadTasks {
-  /** Works the entries off in one transaction. Resolves null if the list is gone. */
+  /** Applies the entries in one transaction. Resolves to null if the list is gone. */
   apply(list: List, entries: readonly Entry[], facts: UploadFacts): Promise<List | null>
-  /** Stores the task durably; `runOne` does the rest. */
+  /** Stores the task durably; `runOne` processes it. */
   add(list: List, entries: readonly Entry[], facts: UploadFacts): Promise<void>
-  /** One step of one task; false if none waits. */
+  /** Runs one step of one task; false if none is due. */
   runOne(): Promise<boolean>
 }
 
-/** Task ids sort by their making; tasks of one list are worked off in that order. */
+/** Task ids sort by creation time; tasks of one list run in that order. */
 export const newTaskId = (nowMs: number): string => newId(nowMs)
 
 export function createUploadTasks(parts: {
   store: Store
   lists: ListStore
   clock: Clock
-  /** Names this process. */
+  recorder: EventRecorder
+  /** Identifies this process. */
   owner: string
 }): UploadTasks {
-  const { store, lists, clock, owner } = parts
+  const { store, lists, clock, recorder, owner } = parts
   return {
     async apply(list, entries, facts) {
-      await change(lists, list.id, entries, facts, clock.now(), (current, plan, now) => [
-        eventStatement(listUploadedEvent(current, facts, plan, now)),
+      await change(lists, list.id, entries, facts, clock.now(), recorder, (current, plan, now) => [
+        ...recorder.statements([listUploadedEvent(current, facts, plan, now)]),
       ])
       return lists.byId(list.id)
     },
@@ -71,7 +72,7 @@ export function createUploadTasks(parts: {
         clock.now(),
       )
       if (!task) return false
-      await step(store, lists, task, clock.now())
+      await step(parts, task, clock.now())
       return true
     },
   }
@@ -84,33 +85,38 @@ function change(
   entries: readonly Entry[],
   facts: UploadFacts,
   now: number,
+  recorder: EventRecorder,
   also: (list: List, plan: EntriesPlan, now: number) => Statement[],
 ): Promise<true | undefined> {
   const keys = new Set(entries.flatMap((entry) => ('key' in entry ? [entry.key] : [])))
   return lists.changeMembers(listId, [...keys], (list, present) => {
     const plan = planEntries(list, present, entries, facts, now)
-    const statements = [...plan.events.map(eventStatement), ...also(list, plan, now)]
+    const statements = [...recorder.statements(plan.events), ...also(list, plan, now)]
     return { change: { write: plan.write, added: plan.added, also: statements }, result: true }
   })
 }
 
-/** The step's own row names where it began: of two that do the same step, one is undone whole. */
-async function step(store: Store, lists: ListStore, task: ListUploadRow, now: number): Promise<void> {
+/** The row checks the position where the step began: of two that run the same step, one rolls back as a whole. */
+async function step(
+  { store, lists, recorder }: { store: Store; lists: ListStore; recorder: EventRecorder },
+  task: ListUploadRow,
+  now: number,
+): Promise<void> {
   const entries = JSON.parse(task.entries_json) as Entry[]
-  const some = entries.slice(task.done, task.done + ENTRIES_PER_STEP)
+  const batch = entries.slice(task.done, task.done + ENTRIES_PER_STEP)
   const facts: UploadFacts = {
     taskId: task.id,
     format: task.format,
     subscribed: task.subscribed === 1,
     isUpsert: task.is_upsert === 1,
   }
-  const done = task.done + some.length
-  const found = await change(lists, task.list_id, some, facts, now, (list, plan) => {
+  const done = task.done + batch.length
+  const found = await change(lists, task.list_id, batch, facts, now, recorder, (list, plan) => {
     const upserted = task.upserted_count + plan.upserted
     const failed = task.failed_count + plan.failed
     const isLast = done >= entries.length
     const advance = advanceTask(task, { done, upserted, failed, isLast }, now)
-    const end = isLast ? [eventStatement(listUploadedEvent(list, facts, { upserted, failed }, now))] : []
+    const end = isLast ? recorder.statements([listUploadedEvent(list, facts, { upserted, failed }, now)]) : []
     return [advance, ...end]
   })
   if (found === undefined) {

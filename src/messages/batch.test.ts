@@ -196,7 +196,7 @@ test('a newsletter sent with the public JavaScript client arrives as its product
   assert.deepEqual(others.items, [])
 })
 
-test('variables that make a copy larger than a message may be cost its recipient the mail, nobody else', async (t) => {
+test('variables that make a copy larger than a message may be cost only its recipient the mail', async (t) => {
   const sink = await createSink()
   t.after(() => sink.close())
   const service = await startTestService(t, { SENDWRIGHT_DELIVERY: `smtp://127.0.0.1:${sink.port}` })

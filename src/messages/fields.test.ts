@@ -10,10 +10,9 @@ import { type ParsedMail, simpleParser } from 'mailparser'
 import { selfSigned } from '../../test/support/certificates.ts'
 import { eventually, startTestService, type TestService } from '../../test/support/service.ts'
 import { createSink, type Sink, type SinkMessage } from '../../test/support/smtp-sink.ts'
-import { eventStatement } from '../events/event.ts'
 import { clickedEvent } from '../events/later-events.ts'
-import { testMessage } from '../events/testing.ts'
-import type { TemplateChooser, TemplateRenderer } from './collaborators.ts'
+import { eventStatement, testMessage } from '../events/testing.ts'
+import type { TemplateChooser, TemplateRenderer } from './acceptance/collaborators.ts'
 
 type Form = Parameters<TestService['send']>[0]
 

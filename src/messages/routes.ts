@@ -1,18 +1,25 @@
 /** Sending and stored messages over HTTP (messages.md M1 to M5). */
-import type { MaybePromise } from '../base/cache.ts'
+import { type MaybePromise, whenKnown } from '../base/cache.ts'
 import { NotFound } from '../base/errors.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { Caller } from '../http/auth.ts'
 import { mediaTypeOf, SENDING_BODY_LIMIT } from '../http/body.ts'
 import { type Context, type Operation, operation, type ParamDoc } from '../http/operation.ts'
+import type { Params } from '../http/params.ts'
 import { type RateLimiter, takeMessage } from '../http/rate-limit.ts'
 import { bytesReply, jsonReply, jsonTextReply } from '../http/reply.ts'
-import { type Acceptance, type AcceptParts, acceptMessage, checkMaySend, type Submission } from './accept.ts'
-import { type Draft, draftBytes } from './draft.ts'
-import { resendMessage } from './resend.ts'
-import { type RequestFacts, readMimeRequest, readRecipients, readSendRequest } from './send-request.ts'
-import { findStored, storedFile, storedMessage, storedMime } from './stored-message.ts'
-import { scheduleMaxMs } from './timing.ts'
+import { type Acceptance, type AcceptParts, acceptMessage, type Submission } from './acceptance/accept.ts'
+import { checkMaySend } from './acceptance/decide.ts'
+import { resendMessage } from './acceptance/resend.ts'
+import { scheduleMaxMs } from './acceptance/timing.ts'
+import { type Draft, draftBytes } from './request/draft.ts'
+import {
+  type RequestFacts,
+  readMimeRequest,
+  readRecipients,
+  readSendRequest,
+} from './request/send-request.ts'
+import { findStored, storedFile, storedMessage, storedMime } from './stored/stored-message.ts'
 
 const TAG = 'Messages'
 const STORED = { area: 'messages:stored', access: 'read' } as const
@@ -26,7 +33,7 @@ const OPTION_PARAMS: ParamDoc[] = [
   { name: 'o:dkim', type: 'boolean', description: 'Sign the message', default: true },
   { name: 'o:secondary-dkim', type: 'string', description: 'Second key to sign with: `domain/selector`' },
   { name: 'o:secondary-dkim-public', type: 'string', description: 'Name under which the second key signs' },
-  { name: 'o:deliverytime', type: 'date', description: 'Not before this time; at most some days ahead' },
+  { name: 'o:deliverytime', type: 'date', description: 'Not before this time; at most a few days ahead' },
   { name: 'o:deliver-within', type: 'string', description: 'Give up after this time: `1h30m`, 5m to 24h' },
   {
     name: 'o:deliverytime-optimize-period',
@@ -38,13 +45,17 @@ const OPTION_PARAMS: ParamDoc[] = [
     type: 'string',
     description: 'Local time of each recipient: `16:00`, `04:00PM`',
   },
-  { name: 'o:testmode', type: 'boolean', description: 'Do everything but deliver', default: false },
+  { name: 'o:testmode', type: 'boolean', description: 'Do everything except deliver', default: false },
   {
     name: 'o:tracking',
     type: 'string',
-    description: 'Clicks and opens: yes, no, htmlonly; without it as the domain has it',
+    description: 'Clicks and opens: yes, no, htmlonly; default: the setting of the domain',
   },
-  { name: 'o:tracking-clicks', type: 'string', description: 'Links lead over us: yes, no, htmlonly' },
+  {
+    name: 'o:tracking-clicks',
+    type: 'string',
+    description: 'Rewrite links to count clicks: yes, no, htmlonly',
+  },
   { name: 'o:tracking-opens', type: 'boolean', description: 'Put a pixel into the html' },
   {
     name: 'o:tracking-pixel-location-top',
@@ -52,7 +63,7 @@ const OPTION_PARAMS: ParamDoc[] = [
     description: 'The pixel at the top: yes, no, htmlonly',
   },
   { name: 'o:require-tls', type: 'boolean', description: 'Deliver over TLS or not at all' },
-  { name: 'o:skip-verification', type: 'boolean', description: 'Take any certificate' },
+  { name: 'o:skip-verification', type: 'boolean', description: 'Accept any certificate' },
   { name: 'o:sending-ip', type: 'string', description: 'Address of the account to send from' },
   { name: 'o:sending-ip-pool', type: 'string', description: 'Pool to send from' },
   { name: 'o:archive-to', type: 'string', description: 'URL that gets a copy of each delivered mail' },
@@ -146,24 +157,20 @@ export function messageRoutes(parts: MessageRouteParts): Operation[] {
 }
 
 function sendRoutes(parts: MessageRouteParts): Operation[] {
-  const beforeBody = ({ path, caller }: { path: { domain_name: string }; caller: Caller }) => {
-    const domain = sendingDomain(parts, caller, path.domain_name)
-    return domain instanceof Promise ? domain.then(() => {}) : undefined
-  }
+  const beforeBody = ({ path, caller }: { path: { domain_name: string }; caller: Caller }) =>
+    sendingDomain(parts, caller, path.domain_name)
   const send = async (
-    context: Context<'domain_name', Caller>,
-    read: (params: Context<'domain_name', Caller>['params'], facts: RequestFacts) => Draft | Promise<Draft>,
+    context: Context<'domain_name', Caller, Domain>,
+    read: (params: Params, facts: RequestFacts) => MaybePromise<Draft>,
   ) => {
-    const found = sendingDomain(parts, context.caller, context.path.domain_name)
-    const domain = found instanceof Promise ? await found : found
+    const domain = context.found
     const facts = {
       prefixes: parts.headerPrefixes,
       now: parts.clock.now(),
       scheduleMaxMs: scheduleMaxMs(domain),
       contentType: mediaTypeOf(context.headers['content-type'] ?? ''),
     }
-    const reading = read(context.params, facts)
-    const draft = reading instanceof Promise ? await reading : reading
+    const draft = await read(context.params, facts)
     const headers = takeMessage(parts.limiter, domain, {
       recipients: draft.recipients.length,
       bytes: draftBytes(draft),
@@ -287,19 +294,9 @@ const viewReply = (view: object | Uint8Array) => (view instanceof Uint8Array ? j
 
 /** The caller's domain, able to send now. @throws NotFound, Forbidden */
 function sendingDomain(parts: MessageRouteParts, caller: Caller, name: string): MaybePromise<Domain> {
-  const found = parts.domains.byName(name)
-  return found instanceof Promise
-    ? found.then((domain) => ableToSend(parts, caller, name, domain))
-    : ableToSend(parts, caller, name, found)
-}
-
-function ableToSend(
-  { allowUnverified }: MessageRouteParts,
-  caller: Caller,
-  name: string,
-  domain: Domain | null,
-): Domain {
-  if (!domain || domain.accountId !== caller.accountId) throw new NotFound(`Domain not found: ${name}`)
-  checkMaySend(domain, allowUnverified)
-  return domain
+  return whenKnown(parts.domains.byName(name), (domain) => {
+    if (!domain || domain.accountId !== caller.accountId) throw new NotFound(`Domain not found: ${name}`)
+    checkMaySend(domain, parts.allowUnverified)
+    return domain
+  })
 }

@@ -1,13 +1,20 @@
 /** The queues of a domain and scheduled mail over HTTP (messages.md M6, M7; own-operations.md section 2). */
 import { NotFound } from '../base/errors.ts'
+import { invalidFormat } from '../base/values.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { Caller } from '../http/auth.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { limitOf, pageUrl } from '../http/paging.ts'
-import { invalidFormat, type Params } from '../http/params.ts'
-import { checkDeliveryTime } from './options.ts'
-import { cancelScheduled, dropQueue, listScheduled, moveScheduled, type ScheduledParts } from './scheduled.ts'
+import type { Params } from '../http/params.ts'
+import { checkDeliveryTime } from './request/options.ts'
+import {
+  cancelScheduled,
+  dropQueue,
+  listScheduled,
+  moveScheduled,
+  type ScheduledParts,
+} from './stored/scheduled.ts'
 
 export interface ScheduledRouteParts extends ScheduledParts {
   domains: DomainDirectory
@@ -18,7 +25,7 @@ const TAG = 'Messages'
 const MESSAGE = { type: 'object', properties: { message: { type: 'string' } } }
 const READ = { area: 'messages:stored', access: 'read' } as const
 const WRITE = { area: 'messages:send', access: 'write' } as const
-/** As far ahead as any domain may plan; the domain's own limit is checked at acceptance. */
+/** The most that any domain may schedule ahead; its own limit is checked at acceptance. */
 const MOVE_MAX_MS = 7 * 86_400_000
 const LIST_PATH = '/sendwright/v1/scheduled'
 
@@ -57,7 +64,7 @@ export function scheduledRoutes(parts: ScheduledRouteParts): Operation[] {
       path: LIST_PATH,
       id: 'listScheduled',
       tag: TAG,
-      summary: 'Mail whose time has not come',
+      summary: 'List mail that is not due yet',
       auth: READ,
       params: [
         { name: 'domain', type: 'string', description: 'Sending domain' },
@@ -109,10 +116,10 @@ async function ownDomain(
   { domains }: ScheduledRouteParts,
   caller: Caller,
   name: string,
-  missing: string,
+  notFoundText: string,
 ): Promise<Domain> {
   const domain = await domains.byName(name)
-  if (!domain || domain.accountId !== caller.accountId) throw new NotFound(missing)
+  if (!domain || domain.accountId !== caller.accountId) throw new NotFound(notFoundText)
   return domain
 }
 

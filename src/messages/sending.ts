@@ -1,19 +1,22 @@
-/** Everything between an accepted message and the delivery engine, put together; other areas' parts are handed in. */
+/**
+ * Sending, from an accepted message to the delivery engine: `createSending` puts the parts of this folder together, given
+ * those of other areas. `request/` reads a request, `acceptance/` decides and stores, `composing/` makes each
+ * recipient's copy, `stored/` holds what is kept afterwards.
+ */
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
 import type { Delivery, DeliveryParts } from '../delivery/contract.ts'
 import type { ReturnPathMac } from '../delivery/return-path.ts'
-import type { Signers } from '../dkim/signers.ts'
-import type { SigningKeys } from '../domain-keys/signing-keys.ts'
+import type { Signers } from '../dkim/signing-pool/signers.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
+import type { SigningKeys } from '../domains/keys/signing-keys.ts'
+import type { EventRecorder } from '../events/event-recorder.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import type { Store } from '../store/store.ts'
 import type { SuppressionCheck } from '../suppressions/check.ts'
 import type { KnownTags } from '../tags/known-tags.ts'
-import type { AcceptParts } from './accept.ts'
-import type { RowParts } from './acceptance-rows.ts'
-import { createArchiveNotes } from './archive.ts'
+import type { AcceptParts } from './acceptance/accept.ts'
 import {
   type ListExpander,
   NO_HABITS,
@@ -25,17 +28,18 @@ import {
   type TemplateChooser,
   type TemplateRenderer,
   type Tracker,
-} from './collaborators.ts'
-import { makeCopy } from './copy.ts'
-import type { LargeTexts } from './large-texts.ts'
-import type { PastDeliveries } from './past-deliveries.ts'
-import { describeDelivery, type PrepareParts, prepareDelivery, targetOf } from './prepare.ts'
-import { createQueueLimits } from './queue-limits.ts'
-import { createMessageRecords, type MessageRecords } from './records.ts'
-import { createRetention, type Retention } from './retention.ts'
-import type { ScheduledParts } from './scheduled.ts'
-import type { SecondaryKeys } from './secondary-keys.ts'
-import { createUnderWay } from './under-way.ts'
+} from './acceptance/collaborators.ts'
+import { createQueueLimits } from './acceptance/queue-limits.ts'
+import { makeCopy } from './composing/copy.ts'
+import type { LargeTexts } from './composing/large-texts.ts'
+import { describeDelivery, type PrepareParts, prepareDelivery, targetOf } from './composing/prepare.ts'
+import type { SecondaryKeys } from './composing/secondary-keys.ts'
+import { createArchiveNotes } from './stored/archive.ts'
+import { createAttemptsInProgress } from './stored/in-progress.ts'
+import { createMessageRecords, type MessageRecords } from './stored/message-records.ts'
+import { createRetention, type Retention } from './stored/message-retention.ts'
+import type { PastDeliveries } from './stored/past-deliveries.ts'
+import type { ScheduledParts } from './stored/scheduled.ts'
 
 export interface SendingParts {
   store: Store
@@ -56,7 +60,7 @@ export interface SendingParts {
   /** Name under which this process holds leases. */
   leaseOwner: string
   engine: Pick<Delivery, 'reserve' | 'inserted' | 'wake' | 'wakeAt'>
-  outbox: RowParts['outbox']
+  recorder: EventRecorder
   /** Keeps what is needed of deliveries whose message is removed. */
   past: PastDeliveries
   templates?: TemplateChooser
@@ -65,13 +69,11 @@ export interface SendingParts {
   habits?: RecipientHabits
   lists?: ListExpander
   sandbox?: SandboxGate
-  tags: Pick<KnownTags, 'admit'>
-  /** Told of each message accepted by the API or SMTP, with the number of its copies. */
+  tags: Pick<KnownTags, 'known' | 'added'>
+  /** Called for each message accepted by the API or SMTP, with the number of its copies. */
   accepted?(copies: number): void
   /** Deliveries that one queue of a domain may hold. */
   queuedMax?: number
-  /** Further things to remove when old messages are. */
-  sweepAlso?(): Promise<void>
 }
 
 export interface Sending {
@@ -83,7 +85,7 @@ export interface Sending {
   prepare: DeliveryParts['prepare']
   describe: DeliveryParts['describe']
   consequences: DeliveryParts['consequences']
-  turnedAway: NonNullable<DeliveryParts['turnedAway']>
+  requeued: NonNullable<DeliveryParts['requeued']>
   /** The body of a delivery as it was sent, for the archive sender; null when it is gone. */
   bodyOf(deliveryId: string): ReturnType<typeof bodyOf>
 }
@@ -98,29 +100,27 @@ const NO_TEMPLATES: TemplateChooser & TemplateRenderer = {
   },
 }
 
+/** For areas that are left out. */
+const STAND_INS = {
+  templates: NO_TEMPLATES,
+  renderer: NO_TEMPLATES,
+  tracker: NO_TRACKER,
+  habits: NO_HABITS,
+  lists: NO_LISTS,
+  sandbox: { mayReceive: () => true },
+}
+
 export function createSending(parts: SendingParts): Sending {
-  const { store, blobs, clock, log, domains } = parts
+  const { store, blobs, clock, domains } = parts
   const records = createMessageRecords(store, blobs)
   const queueLimits = createQueueLimits({
     store,
     clock,
     ...(parts.queuedMax !== undefined && { max: parts.queuedMax }),
   })
-  const underWay = createUnderWay()
+  const inProgress = createAttemptsInProgress()
   const archive = createArchiveNotes()
-  const common = {
-    ...parts,
-    records,
-    templates: parts.templates ?? NO_TEMPLATES,
-    renderer: parts.renderer ?? NO_TEMPLATES,
-    tracker: parts.tracker ?? NO_TRACKER,
-    habits: parts.habits ?? NO_HABITS,
-    lists: parts.lists ?? NO_LISTS,
-    sandbox: parts.sandbox ?? { mayReceive: async () => true },
-    queueLimits,
-    underWay,
-    archive,
-  }
+  const common = { ...STAND_INS, ...parts, records, queueLimits, inProgress, archive }
   return {
     records,
     accept: common,
@@ -132,22 +132,20 @@ export function createSending(parts: SendingParts): Sending {
       domains,
       past: parts.past,
       clock,
-      log,
-      ...(parts.sweepAlso && { also: parts.sweepAlso }),
     }),
     prepare: (delivery) => prepareDelivery(common, delivery),
     describe: (delivery) => describeDelivery(common, delivery),
     consequences(delivery, events) {
-      underWay.end(delivery)
+      inProgress.end(delivery)
       if (delivery.list_json === null) records.ended(delivery.message_pk)
       return archive.statements(delivery, events, clock.now())
     },
-    turnedAway: (delivery) => underWay.end(delivery),
+    requeued: (delivery) => inProgress.end(delivery),
     bodyOf: (deliveryId) => bodyOf(common, deliveryId),
   }
 }
 
-/** The same delivery gives the same bytes each time (texts, files, tokens): so the copy is made once more. */
+/** The copy is composed again: the same delivery has the same bytes each time. */
 async function bodyOf(parts: PrepareParts & { store: Store }, deliveryId: string) {
   const delivery = await parts.store.db
     .selectFrom('deliveries')

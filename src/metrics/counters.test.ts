@@ -37,7 +37,7 @@ const visit = {
 const failed = (severity: 'temporary' | 'permanent', reason: string, delayedBounce = false) =>
   failedEvent(own, to, { ...DELIVERED, severity, reason, delayedBounce }, NOW_MS)
 
-/** An event with members that no part of ours writes yet. */
+/** An event with members that the service does not write yet. */
 function changed(event: EventRecord, members: Record<string, unknown>): EventRecord {
   return { ...event, payload: { ...event.payload, ...members } }
 }
@@ -102,13 +102,13 @@ const CASES: [name: string, event: EventRecord, counters: Counter[]][] = [
   ],
 ]
 
-test('every kind of event adds to its counters', () => {
+test('every kind of event increments its counters', () => {
   for (const [name, event, counters] of CASES) {
     assert.deepEqual(countersOf(event.event, event.payload), counters, name)
   }
 })
 
-eachStore('a plain event counts the same unread', async (store) => {
+eachStore('a plain event counts the same without its payload', async (store) => {
   const cast = store.kind === 'postgres' ? '?::text' : '?'
   const sql = `SELECT ${payloadColumn(store.kind)} FROM (SELECT ${cast} AS event, ${cast} AS payload_json) AS one`
   const plain: typeof CASES = []
@@ -126,7 +126,7 @@ eachStore('a plain event counts the same unread', async (store) => {
   for (const [name, { event }, counters] of plain) assert.deepEqual(countersOf(event, null), counters, name)
 })
 
-test('every counter but those of unique visits has a case; every other event counts as nothing', () => {
+test('every counter except those of unique visits has a case; other events count as nothing', () => {
   const counted = new Set(CASES.flatMap(([, , counters]) => counters))
   assert.deepEqual(
     COUNTERS.filter((counter) => !counted.has(counter)),

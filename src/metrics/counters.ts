@@ -1,8 +1,8 @@
 /**
- * What an event counts as (tags-stats.md section 3, metrics-logs.md section 3). Pure.
+ * Maps events to counters (tags-stats.md section 3, metrics-logs.md section 3).
  *
- * Nearly all events are mail of our own that was accepted and delivered as usual. `payloadColumn` tells them by what
- * their texts lack, and nobody parses those.
+ * Nearly all events are plain: outgoing mail, accepted or delivered by SMTP. `payloadColumn` recognises them by the absence
+ * of certain texts in their JSON, which is then not parsed.
  */
 import type { EventName } from '../events/event.ts'
 import type { Counts } from '../store/counter-rows.ts'
@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts'
 
 export type Counter = keyof Counts
 
-/** In the order of the columns. `opened_unique` and `clicked_unique` are found by `unique-visits.ts`. */
+/** In the order of the columns. `unique-visits.ts` determines `opened_unique` and `clicked_unique`. */
 export const COUNTERS = [
   'accepted_incoming',
   'accepted_outgoing',
@@ -41,27 +41,25 @@ export const noCounts = (): Counts =>
 
 type Payload = Readonly<Record<string, unknown>>
 
-/** What most events of a name count as, and JSON texts of which each of the others has at least one. */
+/** The counter of plain events, and JSON texts of which every other event has at least one. */
 const PLAIN = {
   accepted: { counter: 'accepted_outgoing', unless: ['"mailing-list":', '"is-routed":true'] },
   delivered: { counter: 'delivered_smtp', unless: ['"transport":"http"', '"i-delivery-optimizer":'] },
 } as const satisfies Partial<Record<EventName, { counter: Counter; unless: readonly string[] }>>
 
 /**
- * SQL for the payload as `countersOf` takes it: NULL for a plain event. Told by the database, which has the text at
- * hand; handed over, it would be most of what counting an event costs.
+ * SQL for the payload as `countersOf` expects it: NULL for a plain event. The database decides that, because transferring
+ * the text would be most of the cost of counting an event.
  */
 export function payloadColumn(database: Store['kind']): string {
   const find = { sqlite: 'instr', postgres: 'strpos' }[database]
   const isPlain = Object.entries(PLAIN).map(([event, { unless }]) =>
-    [`event = '${event}'`, ...unless.map((telling) => `${find}(payload_json, '${telling}') = 0`)].join(
-      ' AND ',
-    ),
+    [`event = '${event}'`, ...unless.map((text) => `${find}(payload_json, '${text}') = 0`)].join(' AND '),
   )
   return `CASE WHEN ${isPlain.join(' OR ')} THEN NULL ELSE payload_json END AS payload_json`
 }
 
-/** Every event that counts as something. */
+/** Events that add to any counter. */
 export const COUNTED_EVENTS = [
   'accepted',
   'delivered',
@@ -73,7 +71,7 @@ export const COUNTED_EVENTS = [
   'complained',
 ] as const satisfies readonly EventName[]
 
-/** The counters to which an event adds one. `payload`: null for a plain one. */
+/** The counters that an event increments. `payload`: null for a plain event. */
 export function countersOf(event: string, payload: Payload | null): readonly Counter[] {
   if (payload === null) return event === 'accepted' || event === 'delivered' ? [PLAIN[event].counter] : []
   switch (event) {
@@ -115,7 +113,7 @@ const SUPPRESSED: ReadonlyMap<unknown, Counter> = new Map([
   ['suppress-complaint', 'failed_suppress_complaint'],
 ])
 
-/** Rules 2 and 3: the named members are a breakdown that need not add up. */
+/** Rules 2 and 3: the named members are a breakdown that does not have to add up. */
 function permanentAs(payload: Payload): Counter[] {
   const { reason } = payload
   const flags = within(payload, 'flags')

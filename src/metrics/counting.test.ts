@@ -8,12 +8,11 @@ import {
   deliveredEvent,
   type EventMessage,
   type EventRecord,
-  eventStatements,
   type MessageSummary,
 } from '../events/event.ts'
-import { followedPlace } from '../events/follower.ts'
+import { followedPosition } from '../events/follower.ts'
 import { clickedEvent, openedEvent, unsubscribedEvent, type Visit } from '../events/later-events.ts'
-import { DELIVERED, NOW_MS, testMessage } from '../events/testing.ts'
+import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../events/testing.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { createCounting } from './counting.ts'
 import { removeCountersOf, removeOldCounters } from './removal.ts'
@@ -42,12 +41,12 @@ const visit = (bot = ''): Visit => ({
 const opened = (at: number, bot?: string, message = about(), who = to) =>
   openedEvent(message, who, visit(bot), NOW_MS + at)
 
-/** Counts until no event is left: on PostgreSQL other tests' transactions may hold it up. */
+/** Counts until no event is left: on PostgreSQL transactions of other tests may delay it. */
 async function countAll(store: Store, counting = createCounting(store, systemClock)): Promise<void> {
   const { signal } = new AbortController()
   await eventually('all is counted', async () => {
     await counting.run(signal)
-    const { tx, seq } = await followedPlace(store)
+    const { tx, seq } = await followedPosition(store)
     const sql = 'SELECT seq FROM events WHERE (tx, seq) > (?, ?) LIMIT 1'
     return (await store.read({ sql, values: [tx, seq] })).length === 0
   })
@@ -92,29 +91,26 @@ eachStore(
   },
 )
 
-eachStore(
-  'what was committed is not counted again by a process that never heard of its commit',
-  async (store) => {
-    await addDomain(store)
-    await store.commit(eventStatements([accepted(), delivered(), opened(0)]))
-    const deaf: Store = {
-      ...store,
-      async commit(unit) {
-        await store.commit(unit)
-        throw new Error('gone')
-      },
-    }
-    await assert.rejects(countAll(deaf), /gone/)
-    await countAll(store)
-    const once = { accepted_outgoing: 1, delivered_smtp: 1, opened: 1, opened_unique: 1 }
-    assert.deepEqual(await countedOf(store), once)
-    const dead: Store = { ...store, commit: () => Promise.reject(new Error('gone')) }
-    await store.commit(eventStatements([accepted()]))
-    await assert.rejects(countAll(dead), /gone/)
-    await countAll(store)
-    assert.deepEqual(await countedOf(store), { ...once, accepted_outgoing: 2 })
-  },
-)
+eachStore('a step whose commit was not acknowledged is not counted again', async (store) => {
+  await addDomain(store)
+  await store.commit(eventStatements([accepted(), delivered(), opened(0)]))
+  const deaf: Store = {
+    ...store,
+    async commit(unit) {
+      await store.commit(unit)
+      throw new Error('gone')
+    },
+  }
+  await assert.rejects(countAll(deaf), /gone/)
+  await countAll(store)
+  const once = { accepted_outgoing: 1, delivered_smtp: 1, opened: 1, opened_unique: 1 }
+  assert.deepEqual(await countedOf(store), once)
+  const dead: Store = { ...store, commit: () => Promise.reject(new Error('gone')) }
+  await store.commit(eventStatements([accepted()]))
+  await assert.rejects(countAll(dead), /gone/)
+  await countAll(store)
+  assert.deepEqual(await countedOf(store), { ...once, accepted_outgoing: 2 })
+})
 
 eachStore('several processes count events while they are written, each of them once', async (store) => {
   await addDomain(store)
@@ -151,10 +147,10 @@ eachStore('a unique open is one per message, recipient and kind of bot in seven 
     [click(0), 4, 1],
     [click(7 * DAY - 1), 4, 1],
     [opened(7 * DAY - 1), 4, 1],
-    // Seven days after the one that counted, not after the last one.
+    // Seven days after the counted one, not after the last one.
     [opened(7 * DAY), 5, 1],
     [opened(14 * DAY - 1), 5, 1],
-    // Its commit came behind a later one's.
+    // It was committed after a later one.
     [opened(6 * DAY), 5, 1],
   ]
   for (const [at, [event, opens, clicks]] of steps.entries()) {
@@ -166,7 +162,7 @@ eachStore('a unique open is one per message, recipient and kind of bot in seven 
   assert.deepEqual([total, clicked], [10, 2])
 })
 
-eachStore('an unsubscribe counts for the tags of its message, whatever it names itself', async (store) => {
+eachStore('an unsubscribe counts for the tags of its message, whatever tags it covers', async (store) => {
   await addDomain(store)
   const message = about(['news', 'May'])
   const everything = unsubscribedEvent(
@@ -191,7 +187,7 @@ eachStore('more rows than one transaction may hold are counted in several', asyn
   assert.deepEqual(await countedOf(store, { tag: 't59-9', unit: 'day' }), { accepted_outgoing: 1 })
 })
 
-eachStore('a message whose texts look like telling ones counts as what it is', async (store) => {
+eachStore('a message with texts that look like those of other events is counted correctly', async (store) => {
   await addDomain(store)
   const userVariables = {
     a: { 'mailing-list': 1, 'is-routed': true, transport: 'http', 'i-delivery-optimizer': 1 },
@@ -201,20 +197,23 @@ eachStore('a message whose texts look like telling ones counts as what it is', a
   assert.deepEqual(await countedOf(store), { accepted_outgoing: 1, delivered_smtp: 1 })
 })
 
-eachStore('counters of a deleted domain go, and what comes behind makes no new ones', async (store) => {
-  await addDomain(store)
-  await addDomain(store, 'stays.example.com')
-  const stays = about(['news'], { domainName: 'stays.example.com' })
-  await count(store, [accepted(about(['news'])), accepted(stays)])
-  await store.db.deleteFrom('domains').where('name', '=', DOMAIN).execute()
-  await removeCountersOf(store, { accountId: ACCOUNT, name: DOMAIN })
-  await count(store, [opened(0), accepted(stays)])
-  const rows = await store.db.selectFrom('counters').select('domain_name').distinct().execute()
-  assert.deepEqual(rows, [{ domain_name: 'stays.example.com' }])
-  assert.deepEqual(await countedOf(store, { domain: 'stays.example.com' }), { accepted_outgoing: 2 })
-})
+eachStore(
+  'counters of a deleted domain are removed, and its later events make no new ones',
+  async (store) => {
+    await addDomain(store)
+    await addDomain(store, 'stays.example.com')
+    const stays = about(['news'], { domainName: 'stays.example.com' })
+    await count(store, [accepted(about(['news'])), accepted(stays)])
+    await store.db.deleteFrom('domains').where('name', '=', DOMAIN).execute()
+    await removeCountersOf(store, { accountId: ACCOUNT, name: DOMAIN })
+    await count(store, [opened(0), accepted(stays)])
+    const rows = await store.db.selectFrom('counters').select('domain_name').distinct().execute()
+    assert.deepEqual(rows, [{ domain_name: 'stays.example.com' }])
+    assert.deepEqual(await countedOf(store, { domain: 'stays.example.com' }), { accepted_outgoing: 2 })
+  },
+)
 
-eachStore('hours are kept for 60 days, days for a year, months for good', async (store) => {
+eachStore('hours are kept for 60 days, days for a year, months for ever', async (store) => {
   await addDomain(store)
   await count(store, [accepted(about(['news'])), opened(0)])
   const left = async (days: number) => {
@@ -245,14 +244,14 @@ eachStore('a backlog is counted with pauses, which a stop ends', async (store) =
     },
   }
   const counting = createCounting(store, clock)
-  await eventually('a step is taken, and the pause behind it ended', async () => {
+  await eventually('a step is taken, and the pause after it has ended', async () => {
     await counting.run(stopping.signal)
     return stopping.signal.aborted
   })
   assert.deepEqual(await countedOf(store), { accepted_outgoing: 250 })
 })
 
-eachStore('unique visits are known until all of their seven days is counted', async (store) => {
+eachStore('unique visits are kept until all events of their seven days are counted', async (store) => {
   await addDomain(store)
   await count(store, [opened(0)])
   await store.commit(eventStatements([opened(1000)]))

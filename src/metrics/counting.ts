@@ -1,19 +1,20 @@
 /**
- * Keeps the counters: a follower of the events adds each of them once, a moment after its commit, whatever happens
- * in between (decision 31). Whoever writes events knows nothing of it.
+ * Maintains the counters: a follower counts each event exactly once, shortly after its commit and despite crashes
+ * (decision 31). Writers of events are not involved.
  */
 import type { Clock } from '../base/clock.ts'
+import { pause } from '../base/pause.ts'
 import { createEventFollower, type EventFollower, type FollowedKey } from '../events/follower.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { countersOf, payloadColumn } from './counters.ts'
 import { createTally } from './tally.ts'
 import { uniqueVisits, visitKey } from './unique-visits.ts'
 
-/** Reading these takes SQLite's only reader about 2 ms. */
+/** Reading these occupies SQLite's only reader for about 2 ms. */
 const EVENTS_PER_STEP = 250
-/** Counter rows of one transaction, about 3 ms of SQLite's only writer; a step with more takes fewer events. */
+/** Counter rows per transaction, about 3 ms of SQLite's only writer; a step that needs more takes fewer events. */
 const ROWS_PER_STEP = 300
-/** Between steps while there is a backlog: others read and write meanwhile. */
+/** Between steps of a backlog, so that others can read and write. */
 const PAUSE_MS = 10
 
 interface FollowedEvent extends FollowedKey {
@@ -24,22 +25,21 @@ interface FollowedEvent extends FollowedKey {
   recipient: string | null
   message_id: string | null
   tags_json: string | null
-  /** Null: nothing in it counts. */
+  /** Null for a plain event. */
   payload_json: string | null
 }
 
-/** An event with what it counts as. */
-interface Counted {
+interface ParsedEvent {
   row: FollowedEvent
-  /** Null: not needed. */
+  /** Null for a plain event. */
   payload: Record<string, unknown> | null
-  /** Of an open or click; null: another event. */
+  /** Key of an open or click; null for other events. */
   visit: string | null
 }
 
 export interface Counting {
   follower: EventFollower
-  /** Counts what there is to count. Ends early when `signal` aborts; the next run goes on. */
+  /** Counts all new events. Stops early when `signal` aborts; the next run continues. */
   run(signal: AbortSignal): Promise<void>
 }
 
@@ -53,36 +53,23 @@ export function createCounting(store: Store, clock: Clock): Counting {
   return {
     follower,
     async run(signal) {
-      while (!signal.aborted && (await follower.step()) === 'more') await pause(clock, signal)
+      while (!signal.aborted && (await follower.step()) === 'more') await pause(clock, PAUSE_MS, signal)
     },
   }
-}
-
-function pause(clock: Clock, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      timer.cancel()
-      signal.removeEventListener('abort', end)
-      resolve()
-    }
-    const timer = clock.setTimer(PAUSE_MS, end)
-    signal.addEventListener('abort', end)
-    if (signal.aborted) end()
-  })
 }
 
 async function count(
   store: Store,
   rows: readonly FollowedEvent[],
 ): Promise<{ taken: number; statements: Statement[] }> {
-  const all = rows.map(countedOf)
+  const events = rows.map(parse)
   const visits = await uniqueVisits(
     store,
-    all.flatMap(({ visit }) => visit ?? []),
+    events.flatMap(({ visit }) => visit ?? []),
   )
   const tally = createTally()
   let taken = 0
-  for (const { row, payload, visit } of all) {
+  for (const { row, payload, visit } of events) {
     if (tally.size > ROWS_PER_STEP) break
     taken++
     const counters = [...countersOf(row.event, payload)]
@@ -90,15 +77,15 @@ async function count(
     const at = Math.floor(Number(row.timestamp_us) / 1000)
     if (visit !== null && visits.isFirst(visit, at))
       counters.push(row.event === 'opened' ? 'opened_unique' : 'clicked_unique')
-    const tags = namesNoTags(row) ? await tagsOfMessage(store, row) : parseTags(row.tags_json)
+    const tags = coversAllMail(row) ? await tagsOfMessage(store, row) : parseTags(row.tags_json)
     tally.add({ accountId: row.account_id, domainName: row.domain_name, tags, at, counters })
   }
   return { taken, statements: [...tally.statements(), ...visits.statements()] }
 }
 
-function countedOf(row: FollowedEvent): Counted {
+function parse(row: FollowedEvent): ParsedEvent {
   const { event, payload_json: text } = row
-  const payload = text === null ? null : (JSON.parse(text) as Counted['payload'])
+  const payload = text === null ? null : (JSON.parse(text) as ParsedEvent['payload'])
   if (event !== 'opened' && event !== 'clicked') return { row, payload, visit: null }
   const client = payload?.['client-info'] as { bot?: unknown } | undefined
   const visit = visitKey({
@@ -112,16 +99,16 @@ function countedOf(row: FollowedEvent): Counted {
   return { row, payload, visit }
 }
 
-/** An unsubscribe from everything (tracking.md rule 18). */
-const namesNoTags = (row: FollowedEvent) => row.event === 'unsubscribed' && row.tags_json === '["*"]'
+/** An unsubscribe from all mail (tracking.md rule 18). */
+const coversAllMail = (row: FollowedEvent) => row.event === 'unsubscribed' && row.tags_json === '["*"]'
 
-/** Two texts joined are no column with an index: by domain and event SQLite would read all that the domain accepted. */
+/** `|| ''` excludes the other indexes: by domain and event SQLite would read all accepted mail of the domain. */
 const FIRST_TAGS = `SELECT tags_json FROM events WHERE seq = (SELECT seq FROM (
   SELECT seq, timestamp_us FROM event_keys
   WHERE message_id = ? AND account_id || '' = ? AND domain_name || '' = ? AND event || '' = 'accepted'
   ORDER BY timestamp_us LIMIT 1) AS first)`
 
-/** As its first event names them, as long as that is kept. */
+/** The tags of the message's first event, while that is kept. */
 async function tagsOfMessage(store: Store, row: FollowedEvent): Promise<string[]> {
   if (row.message_id === null) return []
   const [sent] = await store.read({

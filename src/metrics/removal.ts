@@ -1,17 +1,17 @@
-/** Removes counters: those whose time is over (tags-stats.md section 6), and those of a deleted domain. */
-import { followedPlace } from '../events/follower.ts'
-import { DAY_MS } from '../events/retention.ts'
+/** Removes expired counters (tags-stats.md section 6), and those of deleted domains. */
+import { DAY_MS } from '../events/event-retention.ts'
+import { followedPosition } from '../events/follower.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { UNIQUE_FOR_MS } from './unique-visits.ts'
 
 /** Months are kept as long as the domain. */
 export const KEPT_MS = { hour: 60 * DAY_MS, day: 366 * DAY_MS } as const
 
-/** A day longer than they count: events are not counted in the order of their times. */
+/** A day longer than they are needed: events are not counted in order of time. */
 const VISITS_KEPT_MS = UNIQUE_FOR_MS + DAY_MS
 const NEXT_EVENT = 'SELECT timestamp_us FROM events'
 
-/** Rows in one transaction: the writer is held up for some milliseconds. */
+/** Rows per transaction: the writer is blocked for a few milliseconds. */
 const CHUNK = 1_000
 
 const KEY = 'account_id, domain_name, tag, unit, start_at'
@@ -21,10 +21,10 @@ const OLD_VISITS = `DELETE FROM counted_visits WHERE visit IN
   (SELECT visit FROM counted_visits WHERE counted_at < ? LIMIT ${CHUNK})`
 const OF_DOMAIN = `DELETE FROM counters WHERE (${KEY}) IN
   (SELECT ${KEY} FROM counters WHERE account_id = ? AND domain_name = ? LIMIT ${CHUNK})`
-/** Waits for the transaction that is adding, if any; those after it find the domain gone. */
-const AFTER_OTHERS = `UPDATE event_followers SET seq = seq WHERE name = 'counters'`
+/** Waits for a counting transaction in progress; later ones find that the domain no longer exists. */
+const WAIT_FOR_COUNTING = `UPDATE event_followers SET seq = seq WHERE name = 'counters'`
 
-/** Ends early when `signal` aborts; the next run goes on. `now`: Unix milliseconds. */
+/** Stops early when `signal` aborts; the next run continues. `now`: Unix milliseconds. */
 export async function removeOldCounters(store: Store, now: number, signal?: AbortSignal): Promise<void> {
   for (const [unit, keptMs] of Object.entries(KEPT_MS))
     await inChunks(store, { sql: OLD_COUNTERS, values: [unit, Math.floor(now - keptMs)] }, signal)
@@ -32,15 +32,15 @@ export async function removeOldCounters(store: Store, now: number, signal?: Abor
   await inChunks(store, { sql: OLD_VISITS, values: [Math.floor(counted - VISITS_KEPT_MS)] }, signal)
 }
 
-/** About the time up to which events are counted, Unix milliseconds: behind a backlog that may be long ago. */
+/** The approximate time up to which events are counted, in Unix milliseconds; with a backlog it may be long ago. */
 async function countedUpTo(store: Store): Promise<number> {
-  const place = await followedPlace(store)
+  const cursor = await followedPosition(store)
   const [next] = await store.read(
     store.kind === 'sqlite'
-      ? { sql: `${NEXT_EVENT} WHERE seq > ? ORDER BY seq LIMIT 1`, values: [place.seq] }
+      ? { sql: `${NEXT_EVENT} WHERE seq > ? ORDER BY seq LIMIT 1`, values: [cursor.seq] }
       : {
           sql: `${NEXT_EVENT} WHERE (tx, seq) > (?, ?) ORDER BY tx, seq LIMIT 1`,
-          values: [place.tx, place.seq],
+          values: [cursor.tx, cursor.seq],
         },
   )
   return next ? Number(next['timestamp_us']) / 1000 : Number.POSITIVE_INFINITY
@@ -50,7 +50,7 @@ export async function removeCountersOf(
   store: Store,
   domain: { accountId: string; name: string },
 ): Promise<void> {
-  await store.commit([{ sql: AFTER_OTHERS, values: [] }])
+  await store.commit([{ sql: WAIT_FOR_COUNTING, values: [] }])
   await inChunks(store, { sql: OF_DOMAIN, values: [domain.accountId, domain.name] })
 }
 

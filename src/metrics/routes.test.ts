@@ -4,7 +4,7 @@ import MailgunModule from 'mailgun.js'
 import { eventually, startTestService } from '../../test/support/service.ts'
 import { assertFigures, figuresOf } from '../../test/support/statistics.ts'
 
-test('the operations as the contract words them', async (t) => {
+test('the operations follow the contract', async (t) => {
   const service = await startTestService(t)
   const { domain } = service
   const get = (path: string, key?: string | null) =>
@@ -46,48 +46,14 @@ test('the operations as the contract words them', async (t) => {
     assert.deepEqual([tag, description, resolution], ['Summer Sale', '', 'day'])
   })
 
-  await t.test('what was sent at the best time is told as such', async () => {
+  await t.test('mail sent at the best time is counted as optimized', async () => {
     const form = { to: 'best@example.org', 'o:deliverytime-optimize-period': '24H', 'o:tag': 'best' }
     assert.equal((await service.send(form)).status, 200)
     await assertFigures(service, `/v3/${domain}/tags/best/stats`, { ...sent, 'delivered.optimized': 1 })
   })
 
   await t.test('errors', async () => {
-    const day = 86_400
-    const cases: [path: string, status: number, message: string][] = [
-      ['/v3/stats/total', 400, "'event' parameter is required"],
-      ['/v3/stats/total?event=sent', 400, "'sent' is not a valid value for event"],
-      ['/v3/stats/total?event=opened&resolution=year', 400, "'year' is not a valid value for resolution"],
-      ['/v3/stats/total?event=opened&start=x', 400, 'Invalid format for parameter start: x'],
-      ['/v3/stats/total?event=opened&duration=7', 400, 'Invalid format for parameter duration: 7'],
-      [`/v3/stats/total?event=opened&start=${2 * day}&end=${day}`, 400, "'start' must be before 'end'"],
-      ['/v3/stats/total?event=opened&start=0', 400, 'The range has more than 1500 intervals'],
-      [`/v3/${domain}/stats/total`, 400, "'event' parameter is required"],
-      ['/v3/nobody.example/stats/total?event=opened', 404, 'Domain not found'],
-      ['/v3/nobody.example/tag/stats?tag=x&event=opened', 404, 'Domain not found'],
-      ['/v3/nobody.example/tags/x/stats?event=opened', 404, 'Domain not found'],
-      [`/v3/${domain}/tag/stats?event=opened`, 400, 'Missing mandatory parameter: tag'],
-      [`/v3/${domain}/tag/stats?tag=&event=opened`, 400, 'Missing mandatory parameter: tag'],
-      [`/v3/${domain}/tag/stats?tag=none`, 400, "'event' parameter is required"],
-      [`/v3/${domain}/tag/stats?tag=none&event=opened`, 404, 'Tag not found'],
-      [`/v3/${domain}/tags/none/stats?event=opened`, 404, 'Tag not found'],
-      [
-        `/v3/${domain}/tags/best/stats?event=opened&provider=gmail.com`,
-        400,
-        "The 'provider' parameter is not supported",
-      ],
-      [
-        `/v3/${domain}/tag/stats?tag=best&event=opened&device=mobile`,
-        400,
-        "The 'device' parameter is not supported",
-      ],
-      [
-        `/v3/${domain}/tags/best/stats?event=opened&country=de`,
-        400,
-        "The 'country' parameter is not supported",
-      ],
-    ]
-    for (const [path, status, message] of cases) {
+    for (const [path, status, message] of errorCases(domain)) {
       const answer = await get(path)
       assert.deepEqual([answer.status, answer.body], [status, { message }], path)
     }
@@ -141,7 +107,7 @@ test('the operations as the contract words them', async (t) => {
     assert.deepEqual([opens, deliveries], [0, 1])
   })
 
-  await t.test('a deleted domain takes its figures along', async () => {
+  await t.test('the figures of a deleted domain are removed', async () => {
     const name = 'gone.example.com'
     const whole = await figuresOf(service, '/v3/stats/total')
     assert.equal((await service.call('POST', '/v4/domains', { form: { name } })).status, 200)
@@ -158,3 +124,39 @@ test('the operations as the contract words them', async (t) => {
     assert.deepEqual(await figuresOf(service, '/v3/stats/total'), whole)
   })
 })
+
+const DAY_SECONDS = 86_400
+
+const errorCases = (domain: string): [path: string, status: number, message: string][] => [
+  ['/v3/stats/total', 400, "'event' parameter is required"],
+  ['/v3/stats/total?event=sent', 400, "'sent' is not a valid value for event"],
+  ['/v3/stats/total?event=opened&resolution=year', 400, "'year' is not a valid value for resolution"],
+  ['/v3/stats/total?event=opened&start=x', 400, 'Invalid format for parameter start: x'],
+  ['/v3/stats/total?event=opened&duration=7', 400, 'Invalid format for parameter duration: 7'],
+  [
+    `/v3/stats/total?event=opened&start=${2 * DAY_SECONDS}&end=${DAY_SECONDS}`,
+    400,
+    "'start' must be before 'end'",
+  ],
+  ['/v3/stats/total?event=opened&start=0', 400, 'The range has more than 1500 intervals'],
+  [`/v3/${domain}/stats/total`, 400, "'event' parameter is required"],
+  ['/v3/nobody.example/stats/total?event=opened', 404, 'Domain not found'],
+  ['/v3/nobody.example/tag/stats?tag=x&event=opened', 404, 'Domain not found'],
+  ['/v3/nobody.example/tags/x/stats?event=opened', 404, 'Domain not found'],
+  [`/v3/${domain}/tag/stats?event=opened`, 400, 'Missing mandatory parameter: tag'],
+  [`/v3/${domain}/tag/stats?tag=&event=opened`, 400, 'Missing mandatory parameter: tag'],
+  [`/v3/${domain}/tag/stats?tag=none`, 400, "'event' parameter is required"],
+  [`/v3/${domain}/tag/stats?tag=none&event=opened`, 404, 'Tag not found'],
+  [`/v3/${domain}/tags/none/stats?event=opened`, 404, 'Tag not found'],
+  [
+    `/v3/${domain}/tags/best/stats?event=opened&provider=gmail.com`,
+    400,
+    "The 'provider' parameter is not supported",
+  ],
+  [
+    `/v3/${domain}/tag/stats?tag=best&event=opened&device=mobile`,
+    400,
+    "The 'device' parameter is not supported",
+  ],
+  [`/v3/${domain}/tags/best/stats?event=opened&country=de`, 400, "The 'country' parameter is not supported"],
+]

@@ -16,19 +16,19 @@ export interface StatsRouteParts {
   clock: Clock
 }
 
-/** Metrics replace them. */
+/** Deprecated in favour of the metrics operations. */
 const COMMON = { method: 'GET', deprecated: true, rateLimit: 'analytics' } as const
 const READ = { area: 'events', access: 'read' } as const
 const READ_DOMAIN = { ...READ, domain: 'domain' } as const
 
 const FOUND = {
-  200: { description: 'One entry per interval, with the members of the events asked for' },
+  200: { description: 'One entry per interval, with the members of the requested events' },
   400: { description: 'No event or an unknown one, a bad date, a range that is too long or runs backwards' },
 } as const
 const FOUND_OF_DOMAIN = { ...FOUND, 404: { description: 'Domain not found' } } as const
 const FOUND_OF_TAG = { ...FOUND, 404: { description: 'Domain or tag not found' } } as const
 
-/** Counters are not kept by these. */
+/** Counters do not have these dimensions. */
 const UNSUPPORTED = ['provider', 'device', 'country'] as const
 
 const TAG: ParamDoc = { name: 'tag', type: 'string', description: 'In any letter case', required: true }
@@ -84,7 +84,7 @@ export function statsRoutes(parts: StatsRouteParts): Operation[] {
       path: '/v3/{domain}/tags/{tag}/stats',
       id: 'readTagStatsByPath',
       tag: 'Tags',
-      summary: 'Totals of a tag by hour, day or month; the tag stands in the path',
+      summary: 'Totals of a tag by hour, day or month; the tag is in the path',
       auth: READ_DOMAIN,
       params: STATS_PARAMS,
       responses: FOUND_OF_TAG,
@@ -95,7 +95,7 @@ export function statsRoutes(parts: StatsRouteParts): Operation[] {
   ]
 }
 
-/** @throws NotFound `Tag not found`; BadRequest also for a filter, as figures without it would be wrong. */
+/** @throws NotFound `Tag not found`; BadRequest also for an unsupported filter: figures without it would be wrong. */
 async function tagStats({ store, clock }: StatsRouteParts, domain: Domain, tag: string, params: Params) {
   const query = readStatsQuery(params, clock.now())
   const filter = UNSUPPORTED.find((name) => params.text(name) !== undefined)

@@ -21,12 +21,12 @@ const RANGES: [query: string, unit: Unit, start: string, end: string][] = [
   ['duration=3m', 'month', '2026-03-01T00:00', '2026-06-01T00:00'],
   ['duration=1m&resolution=day', 'day', '2026-05-15T00:00', '2026-06-15T00:00'],
   ['duration=0h', 'hour', '2026-06-15T12:00', '2026-06-15T12:00'],
-  // A month before the 31st is the last day of the month before.
+  // A month before the 31st is the last day of the previous month.
   ['duration=1m&resolution=hour&end=1774956600', 'hour', '2026-02-28T11:00', '2026-03-31T11:00'],
   ['start=Mon, 01 Jun 2026 23:59:59 GMT&end=1780444800', 'day', '2026-06-01T00:00', '2026-06-03T00:00'],
-  // Counted in UTC, whatever zone a date is in.
+  // Intervals are in UTC, whatever the time zone of a date.
   ['start=Mon, 01 Jun 2026 01:00:00 %2B0200', 'day', '2026-05-31T00:00', '2026-06-15T00:00'],
-  // Duration wins over start; an empty value and Go's zero time are none.
+  // Duration overrides start; an empty value and Go's zero time are ignored.
   ['duration=24h&start=1780272000', 'hour', '2026-06-14T12:00', '2026-06-15T12:00'],
   ['start=&end=Mon, 01 Jan 0001 00:00:00 UTC&duration=', 'day', '2026-06-08T00:00', '2026-06-15T00:00'],
   ['end=1780272000&start=1780272000', 'day', '2026-06-01T00:00', '2026-06-01T00:00'],
@@ -41,7 +41,7 @@ test('range and resolution follow from start, end and duration', () => {
   }
 })
 
-test('events come in one order, each once', () => {
+test('events are distinct and in a fixed order', () => {
   assert.deepEqual(read('event=clicked&event=accepted&event=clicked').events, ['accepted', 'clicked'])
   assert.deepEqual(read('event=opened,accepted').events, ['accepted', 'opened'])
   assert.deepEqual(read(STATS_EVENTS.map((name) => `event=${name}`).join('&')).events, STATS_EVENTS)
@@ -80,7 +80,7 @@ test('what is not understood is a 400 with the text of the contract', () => {
   }
 })
 
-test('intervals: starts, steps and their number agree, over leap years and ends of months', () => {
+test('intervals: starts, steps and counts agree, across leap years and ends of months', () => {
   for (const unit of ['hour', 'day', 'month'] as const) {
     const start = startOf(unit, Date.parse('2027-11-30T23:59:59Z'))
     let at = start

@@ -1,8 +1,9 @@
-/** Reads what the statistics operations are asked for (tags-stats.md section 4). Pure. */
+/** Reads the parameters of the statistics operations (tags-stats.md section 4). */
 import { BadRequest } from '../base/errors.ts'
-import { DAY_MS } from '../events/retention.ts'
+import { invalidChoice, invalidFormat } from '../base/values.ts'
+import { DAY_MS } from '../events/event-retention.ts'
 import type { ParamDoc } from '../http/operation.ts'
-import { invalidChoice, invalidFormat, type Params } from '../http/params.ts'
+import type { Params } from '../http/params.ts'
 import { before, intervalsBetween, startOf, UNITS, type Unit } from './intervals.ts'
 
 export const STATS_EVENTS = [
@@ -28,7 +29,7 @@ export interface StatsQuery {
 const DEFAULT_DAYS = 7
 /** Rule 4: two months by the hour. */
 const INTERVALS_MAX = 1500
-/** Later years have no date in the answer's form. */
+/** The response's date format has four-digit years only. */
 const TIME_END = Date.UTC(10_000, 0, 1)
 
 export const STATS_PARAMS: readonly ParamDoc[] = [
@@ -41,7 +42,7 @@ export const STATS_PARAMS: readonly ParamDoc[] = [
     values: STATS_EVENTS,
   },
   { name: 'start', type: 'date', description: `Default ${DEFAULT_DAYS} days before end` },
-  { name: 'end', type: 'date', description: 'Default now; the interval that holds it is included' },
+  { name: 'end', type: 'date', description: 'Default now; the interval that contains it is included' },
   {
     name: 'resolution',
     type: 'string',
@@ -61,17 +62,17 @@ export function readStatsQuery(params: Params, now: number): StatsQuery {
   const duration = durationOf(params)
   const unit = params.oneOf('resolution', UNITS) ?? duration?.unit ?? 'day'
   const last = timeOf(params, 'end') ?? now
-  const given = timeOf(params, 'start') ?? last - DEFAULT_DAYS * DAY_MS
-  const first = duration ? before(duration.unit, last, duration.count) : given
+  const startParam = timeOf(params, 'start') ?? last - DEFAULT_DAYS * DAY_MS
+  const first = duration ? before(duration.unit, last, duration.count) : startParam
   if (first > last) throw new BadRequest("'start' must be before 'end'")
   const [start, end] = [startOf(unit, first), startOf(unit, last)]
-  // A start of so long ago that no date says it is NaN.
+  // A start too far in the past for a date is NaN.
   if (!(intervalsBetween(unit, start, end) <= INTERVALS_MAX))
     throw new BadRequest(`The range has more than ${INTERVALS_MAX} intervals`)
   return { events, unit, start, end }
 }
 
-/** In the order of the list, each once. Clients that know one event only send several joined by commas. */
+/** Distinct, in the order of STATS_EVENTS. Some clients join several events with commas. */
 function eventsOf(params: Params): StatsEvent[] {
   const given = new Set(params.texts('event').flatMap((text) => text.split(',')))
   if (given.size === 0) throw new BadRequest("'event' parameter is required")

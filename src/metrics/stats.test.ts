@@ -36,7 +36,7 @@ const deliveredOf = async (
   return stats.map(({ delivered }) => (delivered as { total: number }).total)
 }
 
-eachStore('account totals are sums over its own domains, in as many queries as it takes', async (store) => {
+eachStore('account totals are sums over its own domains, in as many queries as necessary', async (store) => {
   await addDomain(store)
   await addDomain(store, 'foreign.example', 'account-2')
   const names = Array.from({ length: 1_000 }, (_, at) => `d${at}.example.com`)
@@ -51,7 +51,7 @@ eachStore('account totals are sums over its own domains, in as many queries as i
     ...names.map((name) => row(name, 'hour', hour(4))),
     ...names.slice(0, 10).map((name) => row(name, 'hour', hour(0))),
     row(DOMAIN, 'hour', hour(9)),
-    // Neither of these: a tag's, a day's, before and behind the range, another account's.
+    // Not counted: a tag's, a day's, before and after the range, another account's.
     row(DOMAIN, 'hour', hour(9), { tag: 'news' }),
     row(DOMAIN, 'day', startOf('day', NOW)),
     row(DOMAIN, 'hour', hour(10)),

@@ -1,12 +1,12 @@
-/** Reads counters, and tells them as the statistics operations do (tags-stats.md sections 3 and 4). */
-import { formatUtc } from '../http/dates.ts'
+/** Reads counters in the form of the statistics operations (tags-stats.md sections 3 and 4). */
+import { formatUtc } from '../base/dates.ts'
 import type { Counts } from '../store/counter-rows.ts'
 import type { Store } from '../store/store.ts'
 import { COUNTERS, noCounts } from './counters.ts'
 import { after, type Unit } from './intervals.ts'
 import type { StatsEvent, StatsQuery } from './stats-query.ts'
 
-/** Whose counters: of all domains of an account, of a domain, or of a tag (any letter case) at a domain. */
+/** The counters of all domains of an account, of a domain, or of a domain's tag (in any letter case). */
 export interface Scope {
   accountId: string
   domainName: string | null
@@ -21,7 +21,7 @@ export interface Stats {
   stats: Record<string, unknown>[]
 }
 
-/** Rows of one query over all domains of an account: some milliseconds of SQLite's only reader. */
+/** Rows per query over all domains of an account: a few milliseconds of SQLite's only reader. */
 const ROWS_PER_QUERY = 3_000
 
 export async function readStats(store: Store, scope: Scope, query: StatsQuery): Promise<Stats> {
@@ -39,12 +39,12 @@ export async function readStats(store: Store, scope: Scope, query: StatsQuery): 
   return { start: formatUtc(new Date(start)), end: formatUtc(new Date(end)), resolution: unit, stats }
 }
 
-/** However many domains an account has, no query of its sums holds up others for long. */
+/** Bounds the duration of a query, however many domains an account has. */
 async function intervalsPerQuery(store: Store, { accountId, domainName }: Scope): Promise<number> {
   if (domainName !== null) return ROWS_PER_QUERY
   const { domains } = await store.db
     .selectFrom('domains')
-    .select((of) => of.fn.countAll().as('domains'))
+    .select((eb) => eb.fn.countAll().as('domains'))
     .where('account_id', '=', accountId)
     .executeTakeFirstOrThrow()
   return Math.max(1, Math.floor(ROWS_PER_QUERY / Math.max(1, Number(domains))))
@@ -52,9 +52,9 @@ async function intervalsPerQuery(store: Store, { accountId, domainName }: Scope)
 
 const SUMS = COUNTERS.map((counter) => `sum(${counter}) AS ${counter}`).join(', ')
 
-/** Per interval from `from` to before `to`, of those in which something happened. */
+/** Sums per interval, `from` inclusive to `to` exclusive; intervals without events are left out. */
 function sums(store: Store, { accountId, domainName, tag }: Scope, unit: Unit, from: number, to: number) {
-  // For all domains the tag is written out, as in the index that serves this.
+  // For all domains the tag is a literal, as in the partial index for this query.
   const where = domainName === null ? "tag = ''" : 'domain_name = ? AND tag = ?'
   return store.read({
     sql: `SELECT start_at, ${SUMS} FROM counters
@@ -66,7 +66,7 @@ function sums(store: Store, { accountId, domainName, tag }: Scope, unit: Unit, f
   })
 }
 
-/** PostgreSQL gives sums as text. */
+/** PostgreSQL returns sums as text. */
 function countsOf(row: Record<string, unknown>): Counts {
   const counts = noCounts()
   for (const counter of COUNTERS) counts[counter] = Number(row[counter])
@@ -80,33 +80,33 @@ const entry = (start: number, events: readonly StatsEvent[], counts: Counts) => 
 
 /** Section 3, member by member. */
 const MEMBERS: Readonly<Record<StatsEvent, (counts: Counts) => object>> = {
-  accepted: (of) => ({
-    incoming: of.accepted_incoming,
-    outgoing: of.accepted_outgoing,
-    total: of.accepted_incoming + of.accepted_outgoing,
+  accepted: (counts) => ({
+    incoming: counts.accepted_incoming,
+    outgoing: counts.accepted_outgoing,
+    total: counts.accepted_incoming + counts.accepted_outgoing,
   }),
-  delivered: (of) => ({
-    smtp: of.delivered_smtp,
-    http: of.delivered_http,
-    optimized: of.delivered_optimized,
-    total: of.delivered_smtp + of.delivered_http,
+  delivered: (counts) => ({
+    smtp: counts.delivered_smtp,
+    http: counts.delivered_http,
+    optimized: counts.delivered_optimized,
+    total: counts.delivered_smtp + counts.delivered_http,
   }),
-  failed: (of) => ({
-    temporary: { espblock: of.failed_temporary_espblock, total: of.failed_temporary },
+  failed: (counts) => ({
+    temporary: { espblock: counts.failed_temporary_espblock, total: counts.failed_temporary },
     permanent: {
-      'suppress-bounce': of.failed_suppress_bounce,
-      'suppress-unsubscribe': of.failed_suppress_unsubscribe,
-      'suppress-complaint': of.failed_suppress_complaint,
-      bounce: of.failed_bounce,
-      'delayed-bounce': of.failed_delayed_bounce,
-      webhook: of.failed_webhook,
-      optimized: of.failed_optimized,
-      total: of.failed_permanent,
+      'suppress-bounce': counts.failed_suppress_bounce,
+      'suppress-unsubscribe': counts.failed_suppress_unsubscribe,
+      'suppress-complaint': counts.failed_suppress_complaint,
+      bounce: counts.failed_bounce,
+      'delayed-bounce': counts.failed_delayed_bounce,
+      webhook: counts.failed_webhook,
+      optimized: counts.failed_optimized,
+      total: counts.failed_permanent,
     },
   }),
-  opened: (of) => ({ total: of.opened, unique: of.opened_unique }),
-  clicked: (of) => ({ total: of.clicked, unique: of.clicked_unique }),
-  unsubscribed: (of) => ({ total: of.unsubscribed }),
-  complained: (of) => ({ total: of.complained }),
-  stored: (of) => ({ total: of.stored }),
+  opened: (counts) => ({ total: counts.opened, unique: counts.opened_unique }),
+  clicked: (counts) => ({ total: counts.clicked, unique: counts.clicked_unique }),
+  unsubscribed: (counts) => ({ total: counts.unsubscribed }),
+  complained: (counts) => ({ total: counts.complained }),
+  stored: (counts) => ({ total: counts.stored }),
 }

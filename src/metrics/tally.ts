@@ -1,4 +1,4 @@
-/** Sums what some events add, per counter row; pure. */
+/** Sums increments per counter row. */
 import type { CounterRow, Counts } from '../store/counter-rows.ts'
 import type { Statement } from '../store/store.ts'
 import { COUNTERS, type Counter, noCounts } from './counters.ts'
@@ -16,15 +16,15 @@ export interface Addition {
 
 export interface Tally {
   add(addition: Addition): void
-  /** Rows that the statements touch. */
+  /** Rows that the statements write. */
   readonly size: number
-  /** In the order of the rows' keys, so that two transactions wait for each other one way only. */
+  /** In the order of the rows' keys, so that concurrent transactions cannot deadlock. */
   statements(): Statement[]
 }
 
 export function createTally(): Tally {
   const rows = new Map<string, CounterRow>()
-  /** The rows of what differs in nothing but its counters: nearly all events of a step have a few such sets. */
+  /** Rows by account, domain, hour and tags: nearly all events of a step share a few such sets. */
   const sets = new Map<string, CounterRow[]>()
 
   function rowOf(key: Omit<CounterRow, keyof Counts>): CounterRow {
@@ -75,8 +75,8 @@ const valuesOf = (row: CounterRow) => [
 ]
 
 /**
- * Adds to a row or makes it. A domain that is gone has none: its last events come behind its deletion. The casts tell
- * PostgreSQL what it would else take for text.
+ * Adds to a row or creates it. A deleted domain has no rows: its last events arrive after it was deleted. Without the casts
+ * PostgreSQL would take the parameters for text.
  */
 const ADD = `INSERT INTO counters (account_id, domain_name, tag, unit, start_at, ${COUNTERS.join(', ')})
   SELECT account_id, name, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT),

@@ -1,4 +1,4 @@
-/** For the tests of counters: a domain to count for, and its sums. */
+/** Test helpers: a domain to count for, and its sums. */
 import { insert, type Store } from '../store/store.ts'
 import { COUNTERS, type Counter } from './counters.ts'
 import type { Unit } from './intervals.ts'
@@ -37,17 +37,17 @@ export const domainRow = (name: string, accountId: string) => ({
   created_at: 0,
 })
 
-/** What was counted over all intervals of a unit; zeros are left out. */
+/** The sums of all intervals of a unit; zeros are left out. */
 export async function countedOf(
   store: Store,
-  of: { domain?: string; tag?: string; unit?: Unit } = {},
+  scope: { domain?: string; tag?: string; unit?: Unit } = {},
 ): Promise<Partial<Record<Counter, number>>> {
   const rows = await store.db
     .selectFrom('counters')
     .selectAll()
-    .where('domain_name', '=', of.domain ?? DOMAIN)
-    .where('tag', '=', of.tag ?? '')
-    .where('unit', '=', of.unit ?? 'hour')
+    .where('domain_name', '=', scope.domain ?? DOMAIN)
+    .where('tag', '=', scope.tag ?? '')
+    .where('unit', '=', scope.unit ?? 'hour')
     .execute()
   const found: Partial<Record<Counter, number>> = {}
   for (const counter of COUNTERS) {

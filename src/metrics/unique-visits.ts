@@ -1,10 +1,11 @@
 /**
- * Which opens and clicks are unique: one per message, recipient and bot class within seven days, each such stretch
- * beginning with the one that counts (tags-stats.md section 5). The table holds those that an event yet to be counted
- * may belong to (`removal.ts`) under their digest, so that this hangs neither on how long events are kept nor on how often a mail is opened.
+ * Decides which opens and clicks are unique: one per message, recipient and bot class within seven days, starting with the
+ * one that counts (tags-stats.md section 5). The table holds the digests of counted visits for as long as an uncounted
+ * event may fall into their seven days (`removal.ts`). So the result depends neither on the retention of events nor on how
+ * often a mail is opened.
  */
 import { createHash } from 'node:crypto'
-import { DAY_MS } from '../events/retention.ts'
+import { DAY_MS } from '../events/event-retention.ts'
 import { insertMany, type Statement, type Store } from '../store/store.ts'
 
 export const UNIQUE_FOR_MS = 7 * DAY_MS
@@ -15,24 +16,24 @@ export interface Visit {
   event: 'opened' | 'clicked'
   messageId: string | null
   recipient: string | null
-  /** As in `client-info.bot`; empty: a person. */
+  /** The event's `client-info.bot`; empty: a person. */
   bot: string
 }
 
-/** 128 bits: no two visits of one installation ever share them. */
+/** A digest of 128 bits, which makes collisions within an installation impossible in practice. */
 export function visitKey({ accountId, domainName, event, messageId, recipient, bot }: Visit): string {
   const text = JSON.stringify([accountId, domainName, event, messageId, recipient, bot])
   return createHash('sha256').update(text).digest().subarray(0, 16).toString('base64url')
 }
 
 export interface UniqueVisits {
-  /** Whether this one counts; if so it is remembered. */
+  /** Whether this visit counts; if so it is recorded. */
   isFirst(key: string, at: number): boolean
-  /** The rows of those that counted, in the order of their keys. */
+  /** The rows of the visits that counted, in the order of their keys. */
   statements(): Statement[]
 }
 
-/** What is known of these visits. Nothing is written but by `statements`. */
+/** Reads the stored visits with these keys; writes nothing itself. */
 export async function uniqueVisits(store: Store, keys: readonly string[]): Promise<UniqueVisits> {
   const last = new Map<string, number>()
   const counted = new Map<string, number>()
@@ -47,7 +48,7 @@ export async function uniqueVisits(store: Store, keys: readonly string[]): Promi
   return {
     isFirst(key, at) {
       const before = last.get(key)
-      // One that comes behind a later one, as commits overtake each other, belongs to its seven days too.
+      // Events are not in order of time: one slightly earlier than the recorded visit belongs to its seven days too.
       if (before !== undefined && at < before + UNIQUE_FOR_MS) return false
       last.set(key, at)
       counted.set(key, at)

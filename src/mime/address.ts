@@ -8,7 +8,6 @@
  * Refused, on purpose: domain literals, source routes, blanks around the dots of an address, control
  * characters, line breaks, and invisible characters in a local part.
  */
-
 import { domainToASCII } from 'node:url'
 import { ownText } from '../base/remember.ts'
 import { decodeWords } from './encoded-word.ts'
@@ -80,17 +79,17 @@ export function parseSemicolonList(text: string): Mailbox[] {
 }
 
 /**
- * What nearly all addresses look like: `local@domain`, alone or behind a name of plain words. No run of characters can
- * be split in two ways, so that the pattern takes time in proportion to the text.
+ * The form of nearly all addresses: `local@domain`, alone or after a name of plain words. No run of characters can be
+ * split in two ways, so the pattern takes linear time.
  */
 const PLAIN_MAILBOX =
   /^(?:([A-Za-z0-9]+(?: [A-Za-z0-9]+)*) <)?([A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*)@((?:[A-Za-z0-9]+(?:-+[A-Za-z0-9]+)*\.)+[A-Za-z]+)(>?)$/
-/** Name, address and brackets; a longer text takes the reader, which knows the bounds of each. */
+/** Name, address and brackets; a longer text is read by the full parser, which knows the limits of each. */
 const PLAIN_TEXT_MAX = 128
 
 /**
- * The mailbox of a plain text, as the reader would read it; null: the reader must. Nine are read for one message, of
- * three different texts.
+ * The mailbox of a plain text, as the full parser would read it; null: use that parser. One message reads nine, of three
+ * different texts.
  */
 export function parsePlainMailbox(text: string): Mailbox | null {
   if (text.length > PLAIN_TEXT_MAX) return null
@@ -104,7 +103,7 @@ export function parsePlainMailbox(text: string): Mailbox | null {
   return mailbox
 }
 
-/** Texts read lately and what they came to. */
+/** Texts read lately and their mailboxes. */
 let recent = new Map<string, Mailbox>()
 let older: ReadonlyMap<string, Mailbox> = recent
 const RECENT_MAX = 512
@@ -117,7 +116,7 @@ function keep(text: string, mailbox: Mailbox): void {
   recent.set(text, mailbox)
 }
 
-/** Made of slices of `text`, which is what was matched. */
+/** Made of slices of `text`, the matched text. */
 function mailboxOf(match: RegExpExecArray, text: string): Mailbox | null {
   const [, name, local, domain, close] = match as unknown as [
     string,
@@ -209,7 +208,7 @@ type Word = { kind: 'atom' | 'quoted' | 'encoded' | 'dot'; text: string; spaced:
 
 class AddressReader {
   readonly #text: string
-  /** Characters that may stand between two elements of a list. */
+  /** Characters allowed between two elements of a list. */
   readonly #separators: string
   #at = 0
   /** Text of the last comment read. */

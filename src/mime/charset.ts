@@ -18,7 +18,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   tis620: 'windows-874',
   utf8mb4: 'utf-8',
 }
-/** Decoders by label; labels are made up by senders, so only so many are kept. */
+/** Decoders by label; senders choose the labels, so their number is limited. */
 const DECODERS_MAX = 100
 const decoders = new Map<string, TextDecoder | null>()
 

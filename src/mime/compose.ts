@@ -64,13 +64,13 @@ type MimeNode = Leaf | Level
 const OWN_FIELDS = new Set(['mime-version', 'content-type', 'content-transfer-encoding'])
 const OCTET_STREAM: ContentType = { type: 'application/octet-stream', parameters: [] }
 const DEFAULT_FILENAME = 'attachment'
-/** Adjacent chunks at hand are joined up to this size: fewer writes to the socket against one copy. */
+/** Adjacent chunks in memory are joined up to this size: fewer writes to the socket for one copy. */
 const JOINED_BYTES_MAX = 65_536
-/** Boundaries are tried anew with the content hashed in; a second clash would be a collision of SHA-256. */
+/** After a clash boundaries are made again, with the content hashed in; a second clash would be a collision of SHA-256. */
 const BOUNDARY_TRIES_MAX = 3
 
 /**
- * Composes a message. Header fields come in the given order, then Mime-Version and the content fields.
+ * Composes a message. Header fields are in the given order, then Mime-Version and the content fields.
  *
  * Of one core (Node 24, warm), 10 KB of text and html with eight header fields: 30 µs when ASCII, 77 µs as
  * quoted-printable, 79 µs as base64; a 100 KB attachment 170 µs, or next to nothing if encoded before.
@@ -96,7 +96,7 @@ export function composeMessage(parts: MessageParts): MimeMessage {
  * Transfer-encodes a file once, to be used in any number of messages.
  *
  * RFC 2046 §5.2.1 and RFC 2045 §6.4 allow no encoding for message and multipart types. A message that is
- * clean 7bit is attached as it is; any other is labelled application/octet-stream and goes as base64:
+ * clean 7bit is attached as it is; any other is labelled application/octet-stream and encoded as base64:
  * re-encoding its inside would change the bytes and break its signatures.
  */
 export function encodeFile(file: BodyFile): EncodedFile {
@@ -167,7 +167,7 @@ function safeContentId(id: string): string {
     .replace(/[^\x21-\x3b\x3d\x3f-\x7e]+/g, (run) => encodeURIComponent(run))
 }
 
-/** A boundary without its last letter, which tells the level; at most 70 characters (RFC 2046 §5.1.1). */
+/** A boundary without its last letter, which is the level; at most 70 characters (RFC 2046 §5.1.1). */
 function chooseBoundary(seed: string, leaves: readonly Leaf[]): string {
   let digest = hash('sha256', seed)
   for (let tries = 0; tries < BOUNDARY_TRIES_MAX; tries++) {
@@ -185,7 +185,7 @@ function chooseBoundary(seed: string, leaves: readonly Leaf[]): string {
 function occursIn(leaf: Leaf, boundary: string): boolean {
   if (leaf.encoding !== '7bit') return false
   if (typeof leaf.content === 'string') return leaf.content.includes(boundary)
-  // Only content at hand is ever sent as 7bit, see encodeFile; a lazy one counts as a clash.
+  // Only content in memory is ever sent as 7bit, see encodeFile; a lazy one counts as a clash.
   return leaf.content instanceof Uint8Array ? asBuffer(leaf.content).includes(boundary, 0, 'latin1') : true
 }
 

@@ -1,14 +1,14 @@
 /**
- * Makes a message fit for where it could not go as it is: without bytes above 127, for a server without 8BITMIME (RFC 6152
- * §3), or without lines over 998 bytes (RFC 5322 §2.1.1).
+ * Converts a message that a server cannot take as it is: into one without bytes above 127, for a server without 8BITMIME
+ * (RFC 6152 §3), or without lines over 998 bytes (RFC 5322 §2.1.1).
  *
- * 1. The body is looked through once: which contents need it, and whether something between them does.
+ * 1. The body is scanned once: which contents need it, and whether anything between them does.
  * 2. A content that needs it is transfer-encoded: text as quoted-printable or base64, a message within it by these same
- *    rules (RFC 2046 §5.2.1 allows no encoding of it), anything else as base64. Decoded it is what it was.
- * 3. Header fields of parts, and what readers never see, are written anew where they need it.
+ *    rules (RFC 2046 §5.2.1 allows no encoding of it), anything else as base64. Decoded it is unchanged.
+ * 3. Header fields of parts, and text that readers never see, are rewritten where they need it.
  *
- * All other bytes stay. Nothing within multipart/signed or multipart/encrypted changes: what only has long lines then
- * keeps them, what has 8-bit bytes cannot be made fit.
+ * All other bytes stay. Nothing within multipart/signed or multipart/encrypted changes: long lines are kept there, and a
+ * message with 8-bit bytes there cannot be converted.
  */
 import { isAscii } from 'node:buffer'
 import {
@@ -36,16 +36,16 @@ import {
 export type Need = 'seven-bit' | 'short-lines'
 
 export interface Fit {
-  /** Content fields to stand in place of the message's own; null: those are right. */
+  /** Content fields that replace the message's own; null: keep those. */
   fields: string[] | null
   body: Chunk[]
-  /** False: it was fit as it was. */
+  /** False: no conversion was needed. */
   changed: boolean
 }
 
 /** Texts up to this size are encoded in memory, as the shorter of two encodings; larger ones as base64 while they are read. */
 const TEXT_IN_MEMORY_MAX = 1024 * 1024
-/** Each piece of a body that is read when needed is looked for from its beginning: with more parts it is read once, whole. */
+/** Each piece of a lazy body is searched from the start of the body: with more parts the body is read once, as a whole. */
 const LAZY_PIECES_MAX = 16
 /** Header of a message within the message, as splitMessage takes it. */
 const HEAD_BYTES_MAX = 1_048_576 + 65_536
@@ -59,7 +59,7 @@ const IDENTITY = new Set(['7bit', '8bit', 'binary'])
 const KNOWN_ENCODINGS = new Set([...IDENTITY, 'quoted-printable', 'base64'])
 
 /**
- * `headers`: the message's own, of which only the content fields are looked at. Null: it may not be changed as it would have to.
+ * `headers`: the message's own, of which only the content fields are read. Null: the message cannot be converted.
  * @throws MimeSyntaxError over 1,000 parts or 20 levels; what reading a lazy chunk throws
  */
 export async function makeFit(
@@ -92,7 +92,7 @@ export async function makeFit(
   return { fields, body: writer.chunks, changed: true }
 }
 
-/** Writes the body anew, from its beginning to its end. */
+/** Rewrites the body from its beginning to its end. */
 class Writer {
   readonly chunks: Chunk[] = []
   readonly #whole: Chunk
@@ -124,7 +124,7 @@ class Writer {
     return true
   }
 
-  /** What lies before a place and belongs to no part. False: it cannot be made fit. */
+  /** Text before an offset that belongs to no part. False: it cannot be converted. */
   async between(end: number): Promise<boolean> {
     if (end <= this.#at) return true
     const given = await readChunk(sliceChunk(this.#whole, this.#at, end))
@@ -214,7 +214,7 @@ function contentFields(headers: readonly RawHeader[], encoding: TransferEncoding
   return [...types.map((header) => fitField(header, need)), `Content-Transfer-Encoding: ${encoding}`]
 }
 
-/** The header of a part with the empty line behind it; `encoding` null: that of the part stays. */
+/** The header of a part with the empty line after it; `encoding` null: that of the part is kept. */
 function partHead(given: Buffer, encoding: TransferEncoding | null, need: Need): Buffer {
   const { headers } = splitMessage(given)
   const kept = encoding === null ? headers : headers.filter(({ name }) => !ENCODING_FIELD.test(name))
@@ -223,7 +223,7 @@ function partHead(given: Buffer, encoding: TransferEncoding | null, need: Need):
   return Buffer.from(`${fields.map((field) => `${field}\r\n`).join('')}\r\n`)
 }
 
-/** A field as it stands, or written anew if it has what is not wanted. */
+/** A field as it is, or rewritten if it must not be sent so. */
 function fitField({ name, raw, value }: RawHeader, need: Need): string {
   const isLong = raw.split('\r\n').some((line) => Buffer.byteLength(line) > LINE_MAX)
   if (!isLong && (need === 'short-lines' || !NOT_ASCII.test(raw))) return raw

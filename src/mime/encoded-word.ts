@@ -13,7 +13,7 @@ export const ENCODED_WORD_MIN = OVERHEAD + 12
 /** Longer text is left as it is: 40,000 words in one field would hold the process for a tenth of a second. */
 const DECODED_MAX = 131_072
 
-/** Where an encoded word stands decides what Q may leave as it is, RFC 2047 §5. */
+/** The position of an encoded word decides which characters Q may keep, RFC 2047 §5. */
 export type WordContext = 'text' | 'phrase'
 
 const SAFE_IN_PHRASE = asciiSet('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!*+-/')

@@ -4,9 +4,9 @@ import mime from 'mime'
 const UNKNOWN_TYPE = 'application/octet-stream'
 
 /**
- * The media type of an attached file. What the sender says stands, unless it says nothing (null) or only that the file
+ * The media type of an attached file. The sender's type is kept, unless there is none (null) or it only means that the file
  * is bytes, `application/octet-stream`: then the extension of its name decides.
- * @returns lower case, without parameters; `application/octet-stream` for an extension that nobody knows
+ * @returns lower case, without parameters; `application/octet-stream` for an unknown extension
  */
 export function fileType(given: string | null, filename: string): string {
   if (given !== null && given !== UNKNOWN_TYPE) return given

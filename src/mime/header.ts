@@ -35,7 +35,7 @@ const LINE_PREFERRED = 76
 const UNFOLDED_MAX = 78
 /** Octets of an unbroken piece: with the longest name or the most blanks before it, it stays below the 998 of RFC 5322 §2.1.1. */
 const PIECE_BYTES_MAX = 900
-/** Header names stay short enough for a value beside them; the longest registered one has about 60. */
+/** Header names leave room for a value on their line; the longest registered one has about 60. */
 const NAME_MAX = 76
 /** Of a whole header block, and so of each field: 1,000 recipients with names take about half of it. */
 export const HEADER_BYTES_MAX = 1_048_576
@@ -53,7 +53,7 @@ const STRUCTURED_FIELDS = new Set(
   list-subscribe list-post list-owner list-archive auto-submitted x-original-message-id`.split(/\s+/),
 )
 
-/** A piece that must not be broken; `blanks` stand before it and go to the next line with it. */
+/** A piece that must not be broken; `blanks` precede it and move to the next line with it. */
 type Piece = { text: string; blanks: number; encoded?: true }
 
 /** True for a name of printable ASCII without colon, at most 76 characters. RFC 5322 §3.6.8 (ftext). */
@@ -65,8 +65,8 @@ export function isHeaderName(name: string): boolean {
  * Builds the raw field `Name: value`, folded with CRLF, without final CRLF. `value` is Unicode text.
  *
  * Address fields that do not parse as such are written like text. Structured fields (Message-Id, Date,
- * List-Unsubscribe ...) are only folded; what is not ASCII in them is percent-encoded, as encoded words
- * may not stand there.
+ * List-Unsubscribe ...) are only folded; non-ASCII characters in them are percent-encoded, as encoded words
+ * are not allowed there.
  * @throws HeaderSyntaxError for a bad name or a value over 1 MiB.
  */
 export function headerField(name: string, value: string, options: HeaderOptions = {}): string {
@@ -88,12 +88,12 @@ export function headerField(name: string, value: string, options: HeaderOptions 
   }
   const plain = name.length + 2 + clean.length <= UNFOLDED_MAX && isPlain(clean)
   if (plain) return clean === '' ? `${name}:` : `${name}: ${clean}`
-  // One word has nowhere to be folded: a Message-Id, most of the time.
+  // One word cannot be folded; usually a Message-Id.
   if (clean.length <= PIECE_BYTES_MAX && isPlain(clean) && !clean.includes(' ')) return `${name}: ${clean}`
   return STRUCTURED_FIELDS.has(key) ? structuredText(name, clean, utf8) : unstructuredText(name, clean, utf8)
 }
 
-/** One mailbox that stands in the text as it would be written. */
+/** Whether the text is one mailbox in the form in which it would be written. */
 function isCanonicalMailbox(text: string): boolean {
   const mailbox = parsePlainMailbox(text)
   return mailbox !== null && text.includes(`@${mailbox.domain}`)
@@ -138,7 +138,7 @@ function tryParse(value: string): (Mailbox | AddressGroup)[] | null {
   }
 }
 
-/** A member that is itself written as a group cannot stand in one: then the members stand alone. */
+/** A member that is itself written as a group cannot be in a group: then the members are written alone. */
 function isNestable(group: AddressGroup, utf8: boolean): boolean {
   return utf8 || !group.members.some(needsSmtpUtf8)
 }
@@ -155,7 +155,7 @@ class FieldLines {
     this.column = this.text.length
   }
 
-  /** The first piece stays beside the name, however long: some readers lose a value that begins a line later. */
+  /** The first piece stays on the line of the name, however long: some readers lose a value that begins a line later. */
   add(piece: Piece): void {
     const width = piece.blanks + piece.text.length
     if (this.column + width > LINE_PREFERRED && (!this.#first || piece.encoded)) this.#fold()
@@ -184,7 +184,7 @@ class FieldLines {
 }
 
 /**
- * Words stay as they are up to the first and after the last one that needs encoding; what lies between is
+ * Words stay as they are up to the first and after the last one that needs encoding; the text in between is
  * encoded as a whole, so that no blank is lost between encoded words (RFC 2047 §6.2).
  */
 function unstructuredText(name: string, value: string, utf8: boolean): string {

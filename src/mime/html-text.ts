@@ -1,5 +1,5 @@
 /**
- * Plain text from HTML, for messages that come or are sent with HTML only.
+ * Plain text from HTML, for messages with HTML only.
  *
  * The HTML is read once by htmlparser2, which bounds its depth, and handed to html-to-text reduced to the
  * elements that shape text, each one closed. That package has a parser of its own, of another version,
@@ -14,9 +14,9 @@ const HTML_MAX = 500_000
 const DEPTH_MAX = 300
 /** Levels of lists and quotations: each indents every line in it, so text could grow far beyond the HTML. */
 const INDENT_DEPTH_MAX = 20
-/** Characters read before the depth is looked at again. */
+/** Characters read before the depth is checked again. */
 const PIECE = 4_096
-/** A link of another scheme says nothing to a reader, and `data:` may be huge. */
+/** A link of another scheme is useless to a reader, and `data:` may be huge. */
 const READABLE_LINK = /^\s*(https?:|mailto:|tel:|ftp:|[^:]*$)/i
 
 const INDENTING = new Set(['blockquote', 'ul', 'ol'])

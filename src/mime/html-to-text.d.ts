@@ -1,4 +1,4 @@
-/** The part of html-to-text 10 that is used here: the package comes without types. */
+/** The part of html-to-text 10 that is used here: the package has no types. */
 declare module 'html-to-text' {
   export type Selector = { selector: string; format?: string; options?: Record<string, unknown> }
   export type Options = {

@@ -3,7 +3,7 @@
  * rules refuse may still be one of two things:
  *
  * 1. addresses with semicolons between them, `ann@example.com; bob@example.com`;
- * 2. one address behind a display name without the quotes that it needs, `Site: News [weekly] <news@example.com>`.
+ * 2. one address after a display name without the quotes that it needs, `Site: News [weekly] <news@example.com>`.
  *    All text before the angle bracket is the name. A comment in it, which RFC 5322 would drop, is part of the name too.
  *
  * The second reading must never lose an address that was meant as one: it is refused where the name holds an address
@@ -25,7 +25,7 @@ import { blankControls } from './text-safety.ts'
 const UNQUOTED = /^([^<>"\\\p{Cc}]+)<([^<>]+)>[ \t]*$/u
 /** A display name longer than any that is shown; the same bound as for well-formed ones. */
 const UNQUOTED_MAX = 2_048
-/** What stands between two addresses, or around one. */
+/** Text between two addresses, or around one. */
 const BETWEEN = /[\s,;:()[\]]+/
 
 /**
@@ -63,7 +63,7 @@ function parseLoosely(
   return [mailbox]
 }
 
-/** One address behind an unquoted name; null if the text is not that, or not only that. */
+/** One address after an unquoted name; null for any other text. */
 function unquoted(text: string, isAmbiguous: (name: string, mailbox: Mailbox) => boolean): Mailbox | null {
   if (text.length > UNQUOTED_MAX) return null
   const match = UNQUOTED.exec(text)

@@ -23,7 +23,7 @@ const PRINTABLE = /^[\x20-\x7e]*$/
 const ATTRIBUTE_CHARACTER = /^[!#$&+.0-9A-Z^_`a-z{|}~-]$/
 
 /**
- * One parameter as pieces that may stand on lines of their own, without semicolons: `filename=a.pdf`,
+ * One parameter as pieces that may be on lines of their own, without semicolons: `filename=a.pdf`,
  * `filename="a b.pdf"`, `filename*=utf-8''%C3%A4.pdf`, or numbered sections when it is long. Only ASCII
  * gets the plain form that every reader knows: encoded words are not allowed here (RFC 2047 §5 (3)).
  */
@@ -75,7 +75,7 @@ function quoteValue(value: string): string {
 
 /**
  * Reads a content type that a user gave for a file. Kept are short ASCII parameters (charset, method ...),
- * but neither `name`, which is written anew, nor `boundary`, nor anything extended or malformed.
+ * but neither `name`, which is rewritten, nor `boundary`, nor anything extended or malformed.
  * @returns null unless it begins with `type/subtype` in tokens.
  */
 export function parseContentType(text: string): ContentType | null {
@@ -146,7 +146,7 @@ export function readStructured(text: string): StructuredValue {
       sectioned.set(name, sections)
     }
   }
-  // An extended value says what the plain one beside it can only hint at (RFC 6266 §4.3 has the same rule).
+  // An extended value is exact where the plain one next to it approximates (RFC 6266 §4.3 has the same rule).
   for (const [name, sections] of sectioned) parameters.set(name, joinSections(sections))
   return { value: withoutComment(value).trim().toLowerCase(), parameters }
 }

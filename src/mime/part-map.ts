@@ -1,11 +1,11 @@
 /**
- * Where the parts of a message lie, found line by line without holding the message: a body of any size is
- * read once, as a stream. Whoever knows the places can exchange one part and send all other bytes as given.
+ * Offsets of the parts of a message, found line by line without holding the message: a body of any size is
+ * read once, as a stream. With the offsets one part can be exchanged and all other bytes sent as given.
  *
  * 1. The content fields of the message's own header say whether the body is one part or a multipart.
  * 2. A line that is a delimiter of an open multipart ends the part before it (RFC 2046 §5.1.1); a delimiter
  *    of an outer one ends the inner ones too.
- * 3. The header of each part says what it is; multiparts are opened, everything else is a leaf. Messages
+ * 3. The header of each part decides its type; multiparts are opened, everything else is a leaf. Messages
  *    within messages stay closed.
  */
 import { isAscii } from 'node:buffer'
@@ -20,7 +20,7 @@ export interface MimeLeaf {
   /** Begin of the part's header; -1 if the body is the only part and the message's header describes it. */
   headerStart: number
   start: number
-  /** Behind the content, without the line end that belongs to the delimiter. */
+  /** End of the content, without the line end that belongs to the delimiter. */
   end: number
   /** `type/subtype` in lower case. */
   type: string
@@ -31,7 +31,7 @@ export interface MimeLeaf {
   filename: string
   /** Without angle brackets. */
   contentId: string | null
-  /** Of the content without its transfer encoding; with quoted-printable as it is encoded. */
+  /** Size of the content without its transfer encoding; for quoted-printable, of the encoded content. */
   sizeBytes: number
   /** A line of the content, or of the part's header, is longer than a message may have (RFC 5322 §2.1.1). */
   longLine?: true
@@ -47,8 +47,8 @@ const PART_HEADER_BYTES_MAX = 65_536
 /** Start of a line, as far as a delimiter can reach: RFC 2046 §5.1.1 allows 70 characters. */
 const DELIMITER_BYTES_MAX = 256
 /**
- * Bytes at hand are looked through in slices, so that other work goes on in between: one of nothing but line ends
- * takes about 10 ms.
+ * Bytes in memory are scanned in slices, so that other work runs in between: one of nothing but line ends takes about
+ * 10 ms.
  */
 const SLICE_BYTES = 131_072
 const EMPTY = Buffer.alloc(0)
@@ -67,7 +67,7 @@ export interface InspectedBody {
   leaves: MimeLeaf[]
   /** Those with bytes above 127 in their content. */
   eightBit: ReadonlySet<MimeLeaf>
-  /** What lies between contents (headers of parts, delimiters, preambles) has such bytes, or a line that is too long. */
+  /** Text between contents (headers of parts, delimiters, preambles) has such bytes, or a line that is too long. */
   outside: { eightBit: boolean; longLine: boolean }
 }
 
@@ -105,7 +105,7 @@ class Scanner {
   #lineEightBit = false
   /** The header being read has a line that is too long. */
   #longHead = false
-  /** In a part's header, in a leaf, or in what is shown to nobody (before the first part, after the last). */
+  /** In a part's header, in a leaf, or in text that is never shown (before the first part, after the last). */
   #state: 'header' | 'leaf' | 'between' = 'between'
   #leaf: MimeLeaf | null = null
   #head: Buffer[] = []
@@ -120,7 +120,7 @@ class Scanner {
   /** Of the leaf: bytes of its line ends, and "=" at the end of its last line that is not empty. */
   #breakBytes = 0
   #padding = 0
-  /** The last bytes of the piece before, for a line end that lies across two. */
+  /** The last bytes of the previous piece, for a line end that is split between two. */
   #before: Buffer = EMPTY
 
   constructor(headers: readonly RawHeader[], inspects: boolean) {
@@ -157,12 +157,12 @@ class Scanner {
     if (this.#line.length > 0) this.#line = Buffer.from(this.#line)
   }
 
-  /** Up to three bytes before a place, which may lie in the piece before. */
+  /** Up to three bytes before an offset, which may be in the previous piece. */
   #byteBefore(bytes: Buffer, at: number, back: number): number | undefined {
     return at >= back ? bytes[at - back] : this.#before.at(at - back)
   }
 
-  /** Called for every line of a leaf, millions of times in a large one: nothing is made here. */
+  /** Called for every line of a leaf, millions of times in a large one: it allocates nothing. */
   #countBreak(bytes: Buffer, newline: number, lineEndBytes: number): void {
     this.#breakBytes += lineEndBytes
     const last = this.#byteBefore(bytes, newline, lineEndBytes)
@@ -181,7 +181,7 @@ class Scanner {
   #endLine(lineEndBytes: number): void {
     const isLong = this.#at - this.#lineStart - lineEndBytes > LINE_MAX
     this.#takeLine(this.#line, this.#lineStart)
-    // Where the line belongs is known now: one that is no field ends the header, and is content.
+    // A line that is no field ends the header, and is content.
     if (isLong || this.#lineEightBit) this.#noteLine(isLong)
     this.#line = EMPTY
     this.#lineStart = this.#at

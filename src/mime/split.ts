@@ -23,9 +23,9 @@ export interface HeaderLimits {
   bytes: number
 }
 
-/** Of a message on its way in. As Haraka; real mail has below a hundred fields. */
+/** Of a received message. As Haraka; real mail has fewer than a hundred fields. */
 export const HEADER_LIMITS: HeaderLimits = { fields: 1_000, bytes: HEADER_BYTES_MAX }
-/** Of a message that was within those and is delivered: with signatures, a list's fields and those of servers. */
+/** Of a message within those limits that is delivered: with signatures and the fields of lists and servers. */
 export const DELIVERED_HEADER_LIMITS: HeaderLimits = { fields: 1_100, bytes: HEADER_BYTES_MAX + 131_072 }
 
 const [TAB, LF, CR, SPACE] = [0x09, 0x0a, 0x0d, 0x20]
@@ -69,7 +69,7 @@ function isMboxLine(bytes: Buffer): boolean {
   return bytes.subarray(0, 6).toString('latin1').replace(/^>/, '').startsWith('From ')
 }
 
-/** Offset behind the line that contains `at`. */
+/** Offset after the line that contains `at`. */
 function lineEnd(bytes: Buffer, at: number): number {
   const end = bytes.indexOf(LF, at)
   return end < 0 ? bytes.length : end + 1
@@ -81,7 +81,7 @@ function emptyLineLength(bytes: Buffer, at: number): number {
   return bytes[at] === CR && bytes[at + 1] === LF ? 2 : 0
 }
 
-/** Offset behind the field at `at` with its continuation lines. */
+/** Offset after the field at `at` with its continuation lines. */
 function fieldEnd(bytes: Buffer, at: number, bytesMax: number): number {
   let end = lineEnd(bytes, at)
   while ((bytes[end] === SPACE || bytes[end] === TAB) && end <= bytesMax) end = lineEnd(bytes, end)

@@ -1,12 +1,12 @@
 /**
  * Takes quoted text and the signature off a reply, for stripped-text, stripped-signature, stripped-html.
  *
- * Text: lines that begin with ">" go, with the "On ... wrote:" before them. A separator that is not followed
+ * Text: lines that begin with ">" are removed, with the "On ... wrote:" before them. A separator that is not followed
  * by ">" lines (Outlook, or "wrote:" over unmarked text) takes all that follows. Forwarded messages stay:
  * they are what the sender wants to show. What is left is searched from its end for a signature.
  *
  * These are habits of mail programs, not a standard (only "-- " is one, RFC 3676 §4.3): a guess that may
- * fail either way, so the whole text is always kept beside it.
+ * fail either way, so the whole text is always kept too.
  */
 import { Parser } from 'htmlparser2'
 import { isTooDeep } from './html-text.ts'
@@ -15,7 +15,7 @@ import { isTooDeep } from './html-text.ts'
 const SEPARATOR_LINE_MAX = 300
 /** Mail programs wrap "On ... wrote:" into at most three lines. */
 const ATTRIBUTION_LINES_MAX = 3
-/** Header lines under "From:" in which the others are looked for. */
+/** Header lines after "From:" that are searched for the others. */
 const QUOTED_HEADER_LINES = 6
 /** Lines of a signature after each kind of mark. */
 const MARKED_SIGNATURE_LINES_MAX = 15
@@ -27,7 +27,7 @@ const SIGNATURE_LINE_MAX = 60
 const TEXT_MAX = 1_000_000
 const HTML_MAX = 1_000_000
 
-/** "On <date>, <somebody> wrote:", beginning and end, by language. */
+/** "On <date>, <name> wrote:", beginning and end, by language. */
 const ATTRIBUTIONS = [
   /^On\b.*\bwrote\s?:$/i,
   /^Am\b.*\bschrieb\b.*:$/i,
@@ -105,7 +105,7 @@ function isForwardMark(line: string): boolean {
   return line.length <= SEPARATOR_LINE_MAX && FORWARDED_MESSAGE.test(line.trim())
 }
 
-/** The next line with text on it, looking no further than a mail program leaves blank. */
+/** The next line with text, within the blank lines that mail programs leave. */
 function nextText(lines: readonly string[], from: number): string {
   return lines.slice(from, from + ATTRIBUTION_LINES_MAX + 1).find((line) => !isBlank(line)) ?? ''
 }
@@ -191,7 +191,7 @@ class QuoteCutter {
   #kept = ''
   /** Where the part that is to be kept next begins. */
   #from = 0
-  /** The cut that is open: `depth` of its element, 0 if it goes on to the end of the body. */
+  /** The open cut: `depth` of its element, 0 if it extends to the end of the body. */
   #cut: { start: number; depth: number; hasText: boolean; closers: string } | null = null
   #ended = false
   #readable = false
@@ -231,7 +231,7 @@ class QuoteCutter {
     if (text.trim() === '' || ['style', 'script', 'title'].includes(this.#open.at(-1) ?? '')) return
     if (!this.#cut) this.#readable = true
     else if (!this.#cut.hasText) {
-      // A forwarded message stands in the same element as a quotation, but begins with a line of dashes.
+      // A forwarded message is in the same element as a quotation, but begins with a line of dashes.
       if (this.#cut.depth > 0 && text.trim().startsWith('-----')) {
         this.#cut = null
         this.#readable = true
@@ -266,7 +266,7 @@ function closingTags(open: readonly string[]): string {
     .join('')
 }
 
-/** Whether an element is a quotation, or the beginning of one that goes on to the end; null for neither. */
+/** Whether an element is a quotation, or the start of one that extends to the end; null for neither. */
 function quoteKind(name: string, attributes: Record<string, string>): 'element' | 'tail' | null {
   // Outlook prefixes names with "x_" when it quotes them itself.
   const id = (attributes['id'] ?? '').toLowerCase().replace(/^(x_)+/, '')

@@ -3,7 +3,7 @@ import { isAscii } from 'node:buffer'
 import { type Chunk, type LazyChunk, scanChunk } from '../base/mime-message.ts'
 
 export type TransferEncoding = '7bit' | 'quoted-printable' | 'base64'
-/** Content as it stands between header and next delimiter. A string holds ASCII only. */
+/** Encoded content, between header and next delimiter. A string holds ASCII only. */
 export type EncodedText = { encoding: TransferEncoding; content: string | Buffer }
 
 /** Longest line as sent, without CRLF, RFC 5322 §2.1.1. */
@@ -38,7 +38,7 @@ export function encodeText(text: string): EncodedText {
   return encodeEightBit(Buffer.from(canonical, 'utf8'))
 }
 
-/** The same for text with CRLF line ends that is bytes already. */
+/** The same for bytes of a text with CRLF line ends. */
 function encodeTextBytes(bytes: Buffer): EncodedText {
   const plain = isAscii(bytes) && !bytes.includes(0) && hasShortLines(bytes)
   return plain ? { encoding: '7bit', content: bytes } : encodeEightBit(bytes)
@@ -72,7 +72,7 @@ function withCrlf(bytes: Buffer): Buffer {
   return out
 }
 
-/** True if `bytes` may stand in a message unencoded: ASCII, no NUL, CRLF line ends only, lines of at most 998. */
+/** True if `bytes` may be in a message unencoded: ASCII, no NUL, CRLF line ends only, lines of at most 998. */
 export function isSevenBit(bytes: Uint8Array): boolean {
   if (!isAscii(bytes)) return false
   const text = asBuffer(bytes).toString('latin1')
@@ -157,7 +157,7 @@ export function base64Size(count: number): number {
   return characters + 2 * Math.max(0, Math.ceil(characters / ENCODED_LINE_MAX) - 1)
 }
 
-/** The two base64 characters for each value of twelve bits, as they lie in memory. */
+/** The two base64 characters for each value of twelve bits, in memory order. */
 const PAIRS = new Uint16Array(4_096)
 const LINE_END_PAIR = new Uint16Array(Uint8Array.of(CR, LF).buffer)[0] as number
 {
@@ -222,9 +222,9 @@ export function encodeBase64Lazily(chunk: LazyChunk): LazyChunk {
 }
 
 /**
- * Nothing is copied on the way but the odd bytes between two pieces: of a large file every copy would stay in memory
- * until it is collected.
- * @throws Error if the chunk yields more or fewer bytes than it said: the message would be damaged.
+ * Only the odd bytes between two pieces are copied: copies of a large file would stay in memory until they are
+ * collected.
+ * @throws Error if the chunk yields more or fewer bytes than its size: the message would be damaged.
  */
 async function* streamBase64(
   chunk: LazyChunk,
@@ -260,14 +260,14 @@ async function* streamBase64(
   if (held > 0) yield encode(line.subarray(0, held)).subarray(0, base64Size(held))
 }
 
-/** Base64 of content at hand or not. */
+/** Base64 of content in memory or not. */
 export function encodeBase64Chunk(chunk: Chunk): Chunk {
   return chunk instanceof Uint8Array ? encodeBase64(chunk) : encodeBase64Lazily(chunk)
 }
 
 /**
  * Decodes content by the name of its transfer encoding; any but base64 and quoted-printable leaves it as it
- * is. What is malformed is read around; base64 ends at its padding. RFC 2045 §6.
+ * is. Malformed parts are skipped; base64 ends at its padding. RFC 2045 §6.
  */
 export function decodeContent(bytes: Uint8Array, encoding: string): Uint8Array {
   if (encoding === 'base64') return Buffer.from(asBuffer(bytes).toString('latin1'), 'base64')
@@ -277,7 +277,7 @@ export function decodeContent(bytes: Uint8Array, encoding: string): Uint8Array {
 function decodeQuotedPrintable(bytes: Uint8Array): Buffer {
   const out = Buffer.allocUnsafe(bytes.length)
   let size = 0
-  // Blanks that stand as such at the end of a line were put there on the way (RFC 2045 §6.7 (3)).
+  // Literal blanks at the end of a line were added in transport (RFC 2045 §6.7 (3)).
   let withoutBlanks = 0
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] as number

@@ -1,7 +1,7 @@
 /**
- * Fetches a policy file over HTTPS (RFC 8461 §3.3): the certificate must verify, redirects are not followed,
- * time and size are bounded. The address comes from the resolver handed in, so that a name that leads into a
- * private network reaches nothing there.
+ * Fetches a policy file over HTTPS (RFC 8461 §3.3): the certificate must verify, redirects are not followed, time
+ * and size are bounded. The address comes from the given resolver, so that a name that points into a private
+ * network cannot reach anything there.
  */
 import type { LookupAddress } from 'node:dns'
 import type { IncomingMessage } from 'node:http'
@@ -9,7 +9,7 @@ import { request } from 'node:https'
 import { isIPv6 } from 'node:net'
 
 export interface FetchOptions {
-  /** Addresses of a host that may be reached; rejects or gives none where there are none. */
+  /** Addresses of a host that may be connected to; rejects or returns none if there are none. */
   addressesOf(host: string): Promise<readonly string[]>
   /** Default 443. */
   port?: number | undefined
@@ -21,14 +21,14 @@ export interface FetchOptions {
 export type Fetched = { kind: 'text'; text: string } | { kind: 'failed'; why: string }
 
 const TIMEOUT_MS = 20_000 // RFC 8461 §3.3 suggests one minute; mail waits meanwhile
-const SIZE_BYTES_MAX = 64 * 1024 // the same section's figure
+const SIZE_BYTES_MAX = 64 * 1024 // from the same section
 
 /** Never rejects. */
 export function fetchPolicy(domain: string, options: FetchOptions): Promise<Fetched> {
   const host = `mta-sts.${domain}`
   return new Promise((resolve) => {
     const fail = (why: string) => resolve({ kind: 'failed', why })
-    const asked = request(
+    const outgoing = request(
       {
         host,
         port: options.port ?? 443,
@@ -57,8 +57,8 @@ export function fetchPolicy(domain: string, options: FetchOptions): Promise<Fetc
         readText(response).then(resolve, (error) => fail((error as Error).message))
       },
     )
-    asked.on('error', (error) => fail(error.message))
-    asked.end()
+    outgoing.on('error', (error) => fail(error.message))
+    outgoing.end()
   })
 }
 

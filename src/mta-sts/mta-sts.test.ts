@@ -71,7 +71,7 @@ async function serve(
     })
 }
 
-test('fetching: what is taken and what is not', async (t) => {
+test('fetching: what is accepted and what is not', async (t) => {
   const good = await serve(t, (request, response) => {
     assert.equal(request.url, '/.well-known/mta-sts.txt')
     response.setHeader('content-type', 'text/plain').end(EXAMPLE)
@@ -103,7 +103,7 @@ test('fetching: what is taken and what is not', async (t) => {
   }
 })
 
-test('a policy that is known holds while DNS or HTTPS fail, until its age ends', async () => {
+test('a known policy applies while DNS or HTTPS fail, until its max_age ends', async () => {
   const clock = createTestClock()
   const state: { txt: readonly string[] | null; fetched: Fetched; kept: StoredPolicy[]; fetches: number } = {
     txt: ['v=STSv1; id=1'],

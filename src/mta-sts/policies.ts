@@ -1,11 +1,11 @@
 /**
- * The policy that holds for a domain now (RFC 8461 §5.1):
+ * The policy that applies to a domain now (RFC 8461 §5.1):
  *
- * 1. The TXT record is asked for each time (the resolver keeps it for its TTL); its id says whether a policy
- *    that is known is still the newest.
- * 2. A new id, or a policy over a day old, has it fetched anew. Where that fails the known one holds until
- *    its max_age ends: who can suppress DNS or HTTPS answers cannot downgrade a domain.
- * 3. What was fetched is handed to `keep`, and read back at a start by `known`.
+ * 1. The TXT record is queried each time (the resolver caches it for its TTL); its id shows whether the known
+ *    policy is still the newest.
+ * 2. A new id, or a policy over a day old, triggers a new fetch. If that fails the known one applies until its
+ *    max_age ends: an attacker who suppresses DNS or HTTPS answers cannot downgrade a domain.
+ * 3. A fetched policy is passed to `keep`, and read back by `known` after a start.
  */
 import type { Clock } from '../base/clock.ts'
 import type { Fetched } from './fetch.ts'
@@ -21,7 +21,7 @@ export interface StoredPolicy {
 
 export interface PolicyParts {
   clock: Clock
-  /** TXT records of a name; null: DNS did not say. */
+  /** TXT records of a name; null: DNS gave no answer. */
   txt(name: string): Promise<readonly string[] | null>
   fetch(domain: string): Promise<Fetched>
   known(domain: string): Promise<StoredPolicy | null>
@@ -90,7 +90,7 @@ export function createStsPolicies(parts: PolicyParts): StsPolicies {
     entry.stored = { domain, id, text: fetched.text, expiresAt }
     entry.freshUntil = now + REFRESH_MS
     entry.failedId = null
-    // Not being able to keep it costs a fetch after the next start, nothing now.
+    // If it cannot be stored, the next start fetches it again.
     await parts.keep(entry.stored).catch(() => {})
   }
 
@@ -105,14 +105,14 @@ export function createStsPolicies(parts: PolicyParts): StsPolicies {
       const id = texts && readStsRecord(texts)
       if (id) {
         const now = parts.clock.monotonic()
-        const outdated = entry.stored?.id !== id || now >= entry.freshUntil
+        const isOutdated = entry.stored?.id !== id || now >= entry.freshUntil
         const mayFetch = entry.failedId !== id || now >= entry.retryAt
-        if (outdated && mayFetch) {
+        if (isOutdated && mayFetch) {
           entry.fetching ??= refresh(domain, id, entry).finally(() => {
             entry.fetching = null
           })
         }
-        // A policy with the right id is good enough to go on with.
+        // A policy with the right id can be used while it is being refreshed.
         if (entry.fetching && entry.stored?.id !== id) await entry.fetching
       }
       const { policy, stored } = entry

@@ -7,12 +7,12 @@ export interface StsPolicy {
   maxAgeSeconds: number
 }
 
-/** About a year, the longest that counts (RFC 8461 §3.2). */
+/** About a year, the longest allowed (RFC 8461 §3.2). */
 const MAX_AGE_SECONDS_MAX = 31_557_600
 /** More mail hosts than any domain has; bounds the work per connection. */
 const MX_MAX = 200
 
-/** The id in a domain's `_mta-sts` TXT records; null unless exactly one of them is a record of this kind. */
+/** The id in a domain's `_mta-sts` TXT records; null unless exactly one of them is an STSv1 record. */
 export function readStsRecord(texts: readonly string[]): string | null {
   const records = texts.filter((text) => /^v=STSv1\s*;/.test(text))
   const [record] = records
@@ -20,7 +20,7 @@ export function readStsRecord(texts: readonly string[]): string | null {
   return /;\s*id\s*=\s*([A-Za-z0-9]{1,32})\s*(?:;|$)/.exec(record)?.[1] ?? null
 }
 
-/** The policy in a file, or why it is none. Unknown keys are ignored; of a doubled key the first counts. */
+/** The policy in a file, or why it is invalid. Unknown keys are ignored; the first of a repeated key counts. */
 export function parseStsPolicy(text: string): StsPolicy | { invalid: string } {
   const mx: string[] = []
   const fields = new Map<string, string>()

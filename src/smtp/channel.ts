@@ -1,9 +1,9 @@
 /**
  * One socket to an SMTP server: commands out, replies in, one wait at a time, every wait bounded by a timer.
  *
- * The channel counts the replies that it is owed. One that nobody asked for breaks it: a server may only say 421 and
- * leave (RFC 5321 §3.8); anything else would be taken for the answer to the next command. Replies that came before
- * the connection broke are still handed out.
+ * The channel counts the replies that it is owed. An unsolicited one breaks it: a server may only send 421 and close
+ * (RFC 5321 §3.8); anything else would be taken for the answer to the next command. Replies that arrived before the
+ * connection broke are still returned.
  */
 import type { Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
@@ -17,7 +17,7 @@ import { ReplyParser, replyText, type SmtpReply } from './reply.ts'
 export interface TranscriptEntry {
   direction: 'sent' | 'received'
   line: string
-  /** Since the connection was begun. */
+  /** Since the connection was started. */
   ms: number
 }
 
@@ -25,13 +25,13 @@ export class Channel {
   #socket: Socket
   #parser = new ReplyParser()
   readonly #replies: SmtpReply[] = []
-  /** Commands written whose reply has not come yet. The greeting counts as the first. */
+  /** Commands written whose reply has not arrived yet. The greeting counts as the first. */
   #owed = 1
   #fault: Fault | null = null
   #connected = false
-  /** Rejects the wait that is going on. */
+  /** Rejects the wait in progress. */
   #interrupt: (() => void) | null = null
-  /** Resolves the wait that is going on, when it is for a reply. */
+  /** Resolves the wait in progress, if it is for a reply. */
   #onReply: (() => void) | null = null
   readonly #clock: Clock
   readonly #startedMs: number
@@ -59,7 +59,7 @@ export class Channel {
     else this.#signal?.addEventListener('abort', this.#onAbort, { once: true })
   }
 
-  /** Nothing has gone wrong so far. */
+  /** Nothing has failed so far. */
   get alive(): boolean {
     return this.#fault === null
   }
@@ -73,10 +73,10 @@ export class Channel {
     this.#connected = true
   }
 
-  /** Goes over to TLS. Bytes of the server that came in plain text are an injection, and end it (RFC 3207 §6). */
+  /** Starts TLS. Bytes that the server sent in plain text after its answer are an injection, and end it (RFC 3207 §6). */
   async upgrade(options: ConnectionOptions, timeoutMs: number): Promise<TLSSocket> {
     if (this.#parser.partial || this.#fault !== null) {
-      this.#break({ reason: 'protocol', message: 'plain text from the server behind its answer to STARTTLS' })
+      this.#break({ reason: 'protocol', message: 'plain text from the server after its answer to STARTTLS' })
       throw this.#failure('starttls')
     }
     const plain = this.#socket
@@ -98,7 +98,7 @@ export class Channel {
     if (this.#fault === null) this.#socket.write(commands)
   }
 
-  /** Writes command lines and the content behind the last of them in one go. Never waits. */
+  /** Writes command lines and the content that follows the last of them at once. Never waits. */
   writeAll(commands: readonly string[], content: readonly Uint8Array[]): void {
     this.#owed += commands.length
     const lines = Buffer.from(`${commands.join('\r\n')}\r\n`)
@@ -110,26 +110,26 @@ export class Channel {
     if (this.#fault === null) this.#socket.write(bytes)
   }
 
-  /** Writes content; waits until the socket takes more, unless it does at once. */
+  /** Writes content; waits until the socket accepts more. */
   async writeContent(bytes: Uint8Array, stage: SmtpStage, timeoutMs: number): Promise<void> {
     this.check(stage)
     if (this.#socket.write(bytes)) return
     await this.#wait<void>(stage, timeoutMs, (resolve) => this.#socket.once('drain', resolve))
   }
 
-  /** Writes the last of the content, for which a reply is owed. Never waits: the server may answer and leave first. */
+  /** Writes the last of the content, for which a reply is owed. Never waits: the server may answer and close first. */
   writeLastContent(bytes: Uint8Array, shown: readonly string[]): void {
     this.#owed++
     if (this.#transcript !== undefined) for (const line of shown) this.#note('sent', line)
     this.#socket.write(bytes)
   }
 
-  /** @throws SmtpFailure when the connection has broken, or the server has spoken unasked. */
+  /** @throws SmtpFailure when the connection has broken, or the server has sent an unsolicited reply. */
   check(stage: SmtpStage): void {
     if (this.#fault !== null) throw this.#failure(stage)
   }
 
-  /** The next reply, at once if it is there: those to pipelined commands come together. @throws SmtpFailure when none comes in time. */
+  /** The next reply, at once if it is there: those to pipelined commands arrive together. @throws SmtpFailure when none arrives in time. */
   reply(stage: SmtpStage, timeoutMs: number): MaybePromise<SmtpReply> {
     return this.#replies.shift() ?? this.#nextReply(stage, timeoutMs)
   }
@@ -141,7 +141,7 @@ export class Channel {
     return this.#replies.shift() as SmtpReply
   }
 
-  /** Ends the connection at once; a wait that is going on is rejected. */
+  /** Ends the connection at once; a wait in progress is rejected. */
   destroy(fault: Fault = { reason: 'closed', message: 'connection closed by us' }): void {
     this.#break(fault)
   }
@@ -184,7 +184,7 @@ export class Channel {
       this.#replies.push(reply)
       return
     }
-    const message = `reply that nobody asked for: ${replyText(reply)}`
+    const message = `unsolicited reply: ${replyText(reply)}`
     this.#break({ reason: reply.code >= 400 ? 'refused' : 'protocol', message, reply })
   }
 
@@ -220,7 +220,7 @@ export class Channel {
     this.#fault = fault
     this.#signal?.removeEventListener('abort', this.#onAbort)
     this.#socket.destroy()
-    // A reply that has come in the same moment is handed out first.
+    // A reply that arrived at the same moment is returned first.
     if (this.#onReply !== null && this.#replies.length > 0) return
     this.#interrupt?.()
   }

@@ -111,7 +111,7 @@ async function* bytesOf(text: string) {
   yield Buffer.from(text)
 }
 
-test('a refused recipient is told as such; the next message starts with RSET and goes', () =>
+test('a refused recipient is reported; the next message starts with RSET and is delivered', () =>
   withConnection(async (connection, sink) => {
     sink.on('RCPT', '550 5.1.1 nobody', { times: 1 })
     const refused = await connection.send(small())
@@ -180,7 +180,7 @@ for (const [verb, refusal] of [
       socket.on('error', () => {})
       socket.write('220 sink\r\n')
       const lines = createInterface(socket)
-      // It tells errors of its socket once more.
+      // It reports the errors of its socket again.
       lines.on('error', () => {})
       lines.on('line', (line) => {
         const reply = () => {

@@ -172,7 +172,7 @@ describe('opening', () => {
       await fails(connect(sink), 'ehlo', 'closed')
     }))
 
-  test('a port where nobody listens is unreachable', async () => {
+  test('a port without a listener is unreachable', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as { port: number }
@@ -389,7 +389,7 @@ for (const pipelining of [true, false]) {
         })
       }))
 
-    test('refusals are known even if the server leaves right behind them', () =>
+    test('refusals are known even if the server closes right after them', () =>
       withSink(options, async (sink) => {
         sink.on('RCPT TO', (session) => {
           session.write('550 5.7.1 go away\r\n')
@@ -430,7 +430,7 @@ describe('pipelining', () => {
       )
     }))
 
-  test('DATA accepted though no recipient was: a lone dot, whatever its answer, and nobody gets anything', () =>
+  test('DATA accepted though no recipient was: a lone dot, whatever its answer, and no recipient gets anything', () =>
     withSink({}, async (sink) => {
       for (const answer of ['554 5.5.1 no recipients', '250 2.0.0 Ok']) {
         sink.clearRules()
@@ -661,7 +661,7 @@ describe('TLS', () => {
           (error) => error instanceof SmtpFailure && error.stage !== 'ehlo',
         )
       }
-      sink.clearRules() // 220, and then no TLS behind it
+      sink.clearRules() // 220, but then no TLS
       await assert.rejects(
         connect(sink, { tls: 'opportunistic' }),
         (error) => error instanceof SmtpFailure && error.stage === 'tls',
@@ -683,7 +683,7 @@ describe('TLS', () => {
   })
 
   for (const injected of ['250 injected', '25', '421 x', 'garbage']) {
-    test(`plain text behind the answer to STARTTLS (${injected}) ends the attempt`, () =>
+    test(`plain text after the answer to STARTTLS (${injected}) ends the attempt`, () =>
       withSink(secure(), async (sink) => {
         sink.on('STARTTLS', (session) => {
           session.write(`220 go\r\n${injected}${injected === '25' ? '' : '\r\n'}`)

@@ -3,14 +3,14 @@
  *
  * 1. connect, with TCP_NODELAY (Nagle's algorithm halves the throughput of a dialogue); TLS at once if implicit;
  * 2. greeting, EHLO, or HELO where EHLO is refused;
- * 3. STARTTLS where wanted and offered, then EHLO again: nothing learnt in plain text is kept (RFC 3207 §4.2);
+ * 3. STARTTLS where wanted and offered, then EHLO again: nothing from the plain-text dialogue is kept (RFC 3207 §4.2);
  * 4. AUTH PLAIN or LOGIN where credentials are given (RFC 4954).
  *
- * What then happens on the connection is in connection.ts. Left out: MX lookup, the choice of TLS policy, pools,
- * DSN and REQUIRETLS. An ended attempt is never repeated here: the caller decides. In particular, with
- * `tls: 'opportunistic'`, a failure with stage `tls` means that the peer offers TLS which does not work, or does not
- * verify though `verify` asks for it; the caller may connect anew with `tls: 'none'`. A server that merely does not
- * offer STARTTLS, or refuses it with a reply, is used in plain text on the same connection.
+ * Transactions on the connection are in connection.ts. Left out: MX lookup, the choice of TLS policy, pools, DSN and
+ * REQUIRETLS. Nothing is retried here: the caller decides. In particular, with `tls: 'opportunistic'`, a failure with
+ * stage `tls` means that the peer offers TLS which does not work, or does not verify although `verify` demands it; the
+ * caller may connect again with `tls: 'none'`. A server that just does not offer STARTTLS, or refuses it with a reply, is
+ * used in plain text on the same connection.
  */
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import type { ConnectionOptions, TLSSocket } from 'node:tls'
@@ -33,9 +33,9 @@ export interface ConnectOptions {
   localAddress?: string | undefined
   /** Name, or bracketed address literal, for EHLO. */
   heloName: string
-  /** `required`: no TLS, no connection. Without meaning when `implicitTls` is set. */
+  /** `required`: no TLS, no connection. Ignored when `implicitTls` is set. */
   tls: 'none' | 'opportunistic' | 'required'
-  /** Name for SNI and to find in the certificate; default `host`. */
+  /** Name for SNI, which the certificate must have; default `host`. */
   serverName?: string | undefined
   /** The certificate must verify for TLS to count; otherwise the connection fails with stage `tls`. */
   verify: boolean
@@ -43,10 +43,10 @@ export interface ConnectOptions {
   /** TLS from the first byte (RFC 8314 §3.3), as on port 465. */
   implicitTls?: boolean | undefined
   auth?: Credentials | undefined
-  /** False: not used though the server offers it. */
+  /** False: not used even if the server offers it. */
   chunking?: boolean | undefined
   timeouts?: Partial<SmtpTimeouts> | undefined
-  /** Aborting ends the connection whenever it comes, also between messages. */
+  /** Aborting ends the connection at any time, also between messages. */
   signal?: AbortSignal | undefined
   transcript?: ((entry: TranscriptEntry) => void) | undefined
   clock?: Clock | undefined
@@ -144,7 +144,7 @@ async function hello(opening: Opening): Promise<void> {
   const { heloName } = opening.options
   let reply = await command(opening, 'ehlo', `EHLO ${heloName}`)
   opening.extensions = reply.code === 250 ? parseExtensions(reply.lines.slice(1)) : new Map()
-  // 521 and 554 say that no mail is taken here at all; asking again would only annoy.
+  // 521 and 554 mean that no mail is accepted here at all; HELO would not change that.
   if (reply.code >= 500 && reply.code !== 521 && reply.code !== 554) {
     reply = await command(opening, 'ehlo', `HELO ${heloName}`)
   }
@@ -155,7 +155,7 @@ async function hello(opening: Opening): Promise<void> {
 function parseExtensions(lines: readonly string[]): Map<string, string> {
   const extensions = new Map<string, string>()
   for (const line of lines) {
-    // Some old servers write "AUTH=LOGIN" beside the proper line.
+    // Some old servers send "AUTH=LOGIN" as well as the proper line.
     const match = /^([A-Za-z0-9][A-Za-z0-9-]*)(?:[ =](.*))?$/.exec(line.trim())
     const keyword = match?.[1]?.toUpperCase()
     if (keyword !== undefined && !extensions.has(keyword)) extensions.set(keyword, (match?.[2] ?? '').trim())
@@ -163,7 +163,7 @@ function parseExtensions(lines: readonly string[]): Map<string, string> {
   return extensions
 }
 
-/** STARTTLS was offered and accepted. Without it an opportunistic connection goes on in plain text. */
+/** STARTTLS was offered and accepted. Without it an opportunistic connection stays in plain text. */
 async function offersTls(opening: Opening): Promise<boolean> {
   const required = opening.options.tls === 'required'
   if (!opening.extensions.has('STARTTLS')) {
@@ -255,7 +255,7 @@ function base64(text: string): string {
   return Buffer.from(text).toString('base64')
 }
 
-/** A reply other than the one that lets us go on; a positive one at the wrong place is nonsense, not refusal. */
+/** A reply other than the expected one; a positive one is a protocol error, not a refusal. */
 function refusal(stage: SmtpStage, reply: SmtpReply): SmtpFailure {
   const fault = refusedBy(reply)
   return new SmtpFailure(stage, reply.code < 400 ? { ...fault, reason: 'protocol' } : fault)

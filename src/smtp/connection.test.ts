@@ -133,7 +133,7 @@ describe('content', () => {
       const sent = connection.send(transaction([block, source]))
       await held.reached
       for (let turns = 0; turns < 100; turns++) await new Promise((resolve) => setImmediate(resolve))
-      assert.ok(read < BLOCKS, 'reading goes on while nobody takes what is read')
+      assert.ok(read < BLOCKS, 'reading continues although nothing is taken')
       held.release()
       assert.equal((await sent).data?.code, 250)
       assert.equal(read, BLOCKS)
@@ -174,7 +174,7 @@ describe('the hook before the final dot', () => {
       assert.deepEqual(seen, ['DATA 0'])
     }))
 
-  test('does not run when nobody is to get the message', () =>
+  test('does not run when no recipient is to get the message', () =>
     withConnection(async (connection, sink) => {
       sink.on('RCPT TO', '550 no')
       const beforeFinalDot = () => assert.fail('called')
@@ -205,7 +205,7 @@ describe('the hook before the final dot', () => {
           if (answer === null) session.drop()
           return answer
         })
-        // Over a block, so that content is on its way before the hook is called.
+        // Over a block, so that content is written before the hook is called.
         const body = Buffer.from('a line of text\r\n'.repeat(10_000))
         const beforeFinalDot = async () => {
           await sink.idle()
@@ -231,7 +231,7 @@ test('one transaction at a time', () =>
     assert.equal(connection.reusable, true)
   }))
 
-test('closing rejects the transaction that is going on', () =>
+test('closing rejects the transaction in progress', () =>
   withConnection(async (connection, sink) => {
     const held = sink.hold('MAIL FROM')
     const sent = assert.rejects(connection.send(transaction([])), isFailure('mail', 'closed'))

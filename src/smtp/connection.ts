@@ -1,18 +1,18 @@
 /**
  * Mail transactions on an open connection (RFC 5321 §3.3):
  *
- * 1. everything that can be known before is checked, and nothing is written if it fails;
+ * 1. everything that can be known in advance is checked, and nothing is written if it fails;
  * 2. MAIL, one RCPT per recipient and DATA: in one write where the server pipelines (RFC 2920), else one by one;
  *    replies are matched one to one in either case;
  * 3. no recipient accepted, but DATA answered 354: a lone dot (RFC 2920 §3.1); its answer means nothing;
- * 4. content, dot-stuffed on the way (wire.ts); the hook; the final dot; the answer.
+ * 4. content, dot-stuffed as it is written (wire.ts); the hook; the final dot; the answer.
  *
- * A small message to one recipient goes in one piece to a server that pipelines and takes chunks (RFC 3030): the hook,
+ * A small message to one recipient is sent in one piece to a server that pipelines and takes chunks (RFC 3030): the hook,
  * then envelope, BDAT and content in one write, so that a transaction takes one round trip instead of two. If MAIL or
- * RCPT is refused, the content was sent for nothing; that is why it must be small.
+ * RCPT is refused, the content was sent in vain; that is why it must be small.
  *
- * A transaction that ended before its dot was answered leaves the server with half an envelope: the next one then
- * starts with RSET. After 421, a missing or a senseless reply the connection is closed and no longer reusable.
+ * A transaction that ended before its dot was answered leaves the server with half an envelope: the next one starts
+ * with RSET. After 421, or a missing or invalid reply, the connection is closed and no longer reusable.
  */
 import assert from 'node:assert/strict'
 import type { Clock } from '../base/clock.ts'
@@ -35,7 +35,7 @@ export interface TlsState {
 
 export interface PeerState {
   readonly peer: { host: string; port: number; address: string }
-  /** Our end's address; null if the socket does not tell. */
+  /** The address of our end; null if the socket has none. */
   readonly localAddress: string | null
   /** EHLO keywords in upper case with their parameters; empty after HELO. */
   readonly extensions: ReadonlyMap<string, string>
@@ -54,8 +54,8 @@ export interface Transaction {
   /** Addresses or header fields are UTF-8: SMTPUTF8 is needed (RFC 6531). */
   utf8: boolean
   /**
-   * Awaited before anything goes out that may let the server take the message, the final dot or BDAT: the place to
-   * write down that the fate becomes uncertain.
+   * Awaited before anything is written after which the server may have the message: the final dot or BDAT. Callers can
+   * record here that the outcome becomes uncertain.
    */
   beforeFinalDot?: (() => Promise<void>) | undefined
 }
@@ -71,18 +71,18 @@ export interface TransactionResult {
 }
 
 export interface Connection extends PeerState {
-  /** `send` may be called (again). Can turn false at any time: an idle server may leave. */
+  /** `send` may be called (again). Can become false at any time: a server may close an idle connection. */
   readonly reusable: boolean
   /**
-   * One transaction. Not to be called while another is going on.
+   * One transaction. Not to be called while another is in progress.
    * @throws SmtpFailure when MAIL is refused (stage `mail` with `reply`; the connection stays reusable) or the
    * dialogue broke. On a connection used before, stage `mail` or `rset` with reason `closed`, or with a 421, means
    * only that the server had left meanwhile: try a new one at once. The error of the hook passes through, and closes the connection.
    */
   send(transaction: Transaction): Promise<TransactionResult>
-  /** Says goodbye and closes; never rejects. */
+  /** Sends QUIT and closes; never rejects. */
   quit(): Promise<void>
-  /** Closes at once; a `send` that is going on is rejected. */
+  /** Closes at once; a `send` in progress is rejected. */
   close(): void
 }
 
@@ -92,12 +92,12 @@ export interface Connection extends PeerState {
  */
 const BLOCK_BYTES = 64 * 1024
 
-/** A message up to this size is sent before the server has said that it wants it. */
+/** A message up to this size is sent before the server has accepted its envelope. */
 const CHUNK_BYTES_MAX = 32 * 1024
 
 /** What a server says that offers CHUNKING and does not know BDAT (RFC 5321 §4.2.4). */
 const UNKNOWN_COMMAND = new Set([500, 501, 502, 504])
-/** Behind a refused envelope the right answer to BDAT (RFC 3030 §2). */
+/** The right answer to BDAT after a refused envelope (RFC 3030 §2). */
 const BAD_SEQUENCE = 503
 
 export function createConnection(
@@ -139,7 +139,7 @@ class OpenConnection implements Connection {
   }
 
   async send(transaction: Transaction): Promise<TransactionResult> {
-    assert(!this.#busy, 'a transaction is going on')
+    assert(!this.#busy, 'a transaction is in progress')
     checkTransaction(transaction)
     const mail = this.#mailCommand(transaction)
     // What broke an idle connection says nothing about this message.
@@ -149,7 +149,7 @@ class OpenConnection implements Connection {
     try {
       return await this.#transact(transaction, mail)
     } catch (error) {
-      // MAIL refused leaves the dialogue in order; after anything else nobody knows where it stands.
+      // MAIL refused leaves the dialogue in order; after anything else its state is unknown.
       const inOrder =
         error instanceof SmtpFailure &&
         error.stage === 'mail' &&
@@ -197,7 +197,7 @@ class OpenConnection implements Connection {
     const recipients: TransactionResult['recipients'] = []
     for (const [index, address] of transaction.recipients.entries()) {
       const reply = await this.#ask('rcpt', rcptCommands[index] as string)
-      // The server is about to leave (RFC 5321 §3.8): nobody gets anything in this transaction.
+      // The server is about to close (RFC 5321 §3.8): no recipient gets anything in this transaction.
       if (reply.code === 421) throw new SmtpFailure('rcpt', refusedBy(reply))
       recipients.push({ address, reply })
     }
@@ -208,7 +208,7 @@ class OpenConnection implements Connection {
     return { recipients, data: await this.#data(transaction) }
   }
 
-  /** The content as it stands behind BDAT; null where the transaction goes step by step. */
+  /** The content to send after BDAT; null: the transaction goes step by step. */
   #chunkOf({ recipients, message, sizeBytes }: Transaction): Uint8Array[] | null {
     const { body } = message
     if (!this.#chunking || recipients.length !== 1 || sizeBytes > CHUNK_BYTES_MAX) return null
@@ -251,8 +251,8 @@ class OpenConnection implements Connection {
         return { recipients: replies, data: null }
       }
       const data = await this.#channel.reply('dot', this.#timeouts.dot)
-      if (data.code >= 300 && data.code < 400) throw nonsense('dot', data)
-      // Nor is it about the message when the sequence of commands is called wrong, which it is not.
+      if (data.code >= 300 && data.code < 400) throw invalidReply('dot', data)
+      // A reply that calls the sequence of commands wrong, which it is not, is not about the message either.
       if (UNKNOWN_COMMAND.has(data.code) || data.code === BAD_SEQUENCE) throw withoutChunks(data)
       this.#needsReset = !isPositive(data)
       if (data.code === 421) this.close()
@@ -263,7 +263,7 @@ class OpenConnection implements Connection {
     }
   }
 
-  /** RSET was refused, but what went out behind it may have been taken all the same. */
+  /** RSET was refused, but what was sent after it may have been taken all the same. */
   async #withoutReset(refusal: SmtpReply, address: string): Promise<TransactionResult> {
     const failure = new SmtpFailure('rset', refusedBy(refusal))
     if (refusal.code === 421) throw failure
@@ -276,8 +276,8 @@ class OpenConnection implements Connection {
   }
 
   /**
-   * What matters is known already, so that a server which leaves here costs only the connection. So does one that does
-   * not know BDAT, whose reply is the last: it reads the content as commands, and takes its time to answer each.
+   * The outcome is known already, so a server that closes here costs only the connection. So does one that does not
+   * know BDAT, whose reply is the last: it reads the content as commands, and is slow to answer each.
    */
   async #skipReplies(count: number): Promise<void> {
     try {
@@ -296,8 +296,8 @@ class OpenConnection implements Connection {
   }
 
   /**
-   * The envelope and DATA went out together, and nobody is to get anything: reads what is left of the answers. What
-   * matters is known already, so that a server which leaves here costs only the connection.
+   * The envelope and DATA were sent together, and no recipient is to get anything: reads the remaining answers. The
+   * outcome is known already, so a server that closes here costs only the connection.
    */
   async #abandon(rcptsUnread: number): Promise<void> {
     try {
@@ -317,7 +317,7 @@ class OpenConnection implements Connection {
     const go = await this.#ask('data', 'DATA')
     if (go.code === 421) this.close()
     if (go.code >= 400) return go
-    if (go.code !== 354) throw nonsense('data', go)
+    if (go.code !== 354) throw invalidReply('data', go)
     await this.#content(transaction)
     const reply = await this.#answerToDot()
     this.#needsReset = false
@@ -325,7 +325,7 @@ class OpenConnection implements Connection {
     return reply
   }
 
-  /** Writes the content and its end. Until the last call, nothing can have been accepted. */
+  /** Writes the content and its end. Before the last call nothing can have been accepted. */
   async #content({ message, beforeFinalDot }: Transaction): Promise<void> {
     const writer = new ContentWriter(this.#channel, this.#timeouts, this.#clock)
     await writer.write(headerBytes(message))
@@ -342,7 +342,7 @@ class OpenConnection implements Connection {
   async #answerToDot(): Promise<SmtpReply> {
     try {
       const reply = await this.#channel.reply('dot', this.#timeouts.dot)
-      if (reply.code >= 300 && reply.code < 400) throw nonsense('dot', reply)
+      if (reply.code >= 300 && reply.code < 400) throw invalidReply('dot', reply)
       return reply
     } catch (error) {
       throw error instanceof SmtpFailure ? error.withFateUnknown() : error
@@ -372,7 +372,7 @@ class OpenConnection implements Connection {
     if (!this.#pipelining) this.#write([command])
     const coming = this.#channel.reply(stage, this.#timeouts[stage === 'rset' ? 'mail' : stage])
     const reply = coming instanceof Promise ? await coming : coming
-    if (stage !== 'data' && reply.code >= 300 && reply.code < 400) throw nonsense(stage, reply)
+    if (stage !== 'data' && reply.code >= 300 && reply.code < 400) throw invalidReply(stage, reply)
     return reply
   }
 
@@ -387,7 +387,7 @@ const headerBytes = ({ headers }: MimeMessage) =>
 const atHand = (body: readonly Chunk[]): body is Uint8Array[] =>
   body.every((chunk) => chunk instanceof Uint8Array)
 
-/** The reply is no judgement of the message, so that it is not handed on as one; the connection is done with. */
+/** The reply is not about the message and not passed on as such; the connection is closed. */
 function withoutChunks(reply: SmtpReply): SmtpFailure {
   const message = `the server offers CHUNKING, but answers BDAT with: ${replyText(reply)}`
   return new SmtpFailure('dot', { reason: 'unsupported', message })
@@ -422,7 +422,7 @@ class ContentWriter {
     }
   }
 
-  /** The final dot, with what is left: from here on the message may have been taken, whatever goes wrong. */
+  /** The final dot, with the rest: from here on the server may have the message, whatever fails. */
   end(): void {
     this.#stuffer.end(this.#gather)
     const block = this.#takeBlock()
@@ -462,11 +462,11 @@ async function* exactBody(message: MimeMessage): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** A reply that is positive, or asks for more, where that makes no sense. */
-function nonsense(stage: SmtpStage, reply: SmtpReply): SmtpFailure {
+/** A reply that is positive, or asks for more, where that is invalid. */
+function invalidReply(stage: SmtpStage, reply: SmtpReply): SmtpFailure {
   return new SmtpFailure(stage, {
     reason: 'protocol',
-    message: `senseless reply: ${replyText(reply)}`,
+    message: `invalid reply: ${replyText(reply)}`,
     reply,
   })
 }

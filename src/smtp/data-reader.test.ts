@@ -25,9 +25,9 @@ const CASES: [name: string, wire: string, expected: ReturnType<typeof read>][] =
   ['one line', 'a\r\n.\r\n', { kind: 'end', text: 'a\r\n', rest: '' }],
   ['a doubled dot', '..a\r\n.\r\n', { kind: 'end', text: '.a\r\n', rest: '' }],
   ['a lone doubled dot', '..\r\n.\r\n', { kind: 'end', text: '.\r\n', rest: '' }],
-  ['a dot that nobody doubled', '.a\r\n.\r\n', { kind: 'end', text: 'a\r\n', rest: '' }],
+  ['a dot that was not doubled', '.a\r\n.\r\n', { kind: 'end', text: 'a\r\n', rest: '' }],
   ['dots within a line', 'a.b.\r\n.\r\n', { kind: 'end', text: 'a.b.\r\n', rest: '' }],
-  ['commands behind the end', 'a\r\n.\r\nQUIT\r\n', { kind: 'end', text: 'a\r\n', rest: 'QUIT\r\n' }],
+  ['commands after the end', 'a\r\n.\r\nQUIT\r\n', { kind: 'end', text: 'a\r\n', rest: 'QUIT\r\n' }],
   ['a NUL, which is content', 'a\0b\r\n\0.\r\n.\r\n', { kind: 'end', text: 'a\0b\r\n\0.\r\n', rest: '' }],
   ['no end', 'a\r\n.', { kind: 'more', text: 'a\r\n' }],
 ]

@@ -1,9 +1,9 @@
 /**
- * Mail content as it comes in after DATA, in any pieces (RFC 5321 §4.1.1.4, §4.5.2): finds the end, takes doubled
- * dots back, and changes nothing else.
+ * Mail content as it arrives after DATA, in any pieces (RFC 5321 §4.1.1.4, §4.5.2): finds the end, removes doubled
+ * dots, and changes nothing else.
  *
- * Only CRLF ends a line and only CRLF "." CRLF ends the content. A bare CR or a bare LF is a fault, wherever it
- * stands: what another server takes for a line end, and this one does not, is where messages are smuggled in.
+ * Only CRLF ends a line and only CRLF "." CRLF ends the content. A bare CR or a bare LF is a fault anywhere: SMTP
+ * smuggling relies on line ends that one server recognizes and another does not.
  */
 
 const LF = 10
@@ -30,7 +30,7 @@ const FAULT: DataProgress = { kind: 'bare-line-end' }
 export class DataReader {
   #state: State = 'line-start'
 
-  /** Puts out the content in `bytes` as slices of it. After `end` or a fault the reader is of no use. */
+  /** Emits the content in `bytes` as slices of it. Not to be used after `end` or a fault. */
   push(bytes: Uint8Array, out: (piece: Uint8Array) => void): DataProgress {
     const { length } = bytes
     let clean = 0
@@ -59,7 +59,7 @@ export class DataReader {
   }
 }
 
-/** The state behind one byte; null: a bare CR or LF. */
+/** The state after one byte; null: a bare CR or LF. */
 function after(state: State, byte: number): State | 'end' | null {
   switch (state) {
     case 'line-start':

@@ -1,20 +1,20 @@
 /**
- * What a transaction puts on command lines, checked before a byte is written: an address that could end the line or
- * the path would be a command of somebody else's choosing.
+ * What a transaction puts on command lines, checked before a byte is written: an address that could end the line or the
+ * path would inject commands.
  */
 import { isAscii } from 'node:buffer'
 import type { MimeMessage } from '../base/mime-message.ts'
 import { SmtpFailure } from './failure.ts'
 
-/** A path is at most 256 octets (RFC 5321 §4.5.3.1.3); UTF-8 local parts are given the same again. */
+/** A path is at most 256 octets (RFC 5321 §4.5.3.1.3); with UTF-8 twice that is allowed. */
 const ADDRESS_BYTES_MAX = 512
 
-/** Bounds one pipelined write to some 100 KB; servers need to take only 100 (RFC 5321 §4.5.3.1.8). */
+/** Bounds one pipelined write to about 100 KB; servers need to take only 100 (RFC 5321 §4.5.3.1.8). */
 export const RECIPIENTS_MAX = 1000
 
 /**
- * `local@domain` with the local part bare or quoted. Controls, C1 included, and angle brackets are out even where
- * quoting would allow them; white space only within quotes.
+ * `local@domain` with the local part bare or quoted. Control characters, C1 included, and angle brackets are rejected
+ * even where quoting would allow them; white space is allowed only within quotes.
  */
 const ADDRESS_PATTERN =
   /^(?:"(?:[^"\\<>\u0000-\u001f\u007f-\u009f]|\\[^<>\u0000-\u001f\u007f-\u009f])*"|[^\s"<>@\u0000-\u001f\u007f-\u009f]+)@[^\s"<>@\u0000-\u001f\u007f-\u009f]+$/u
@@ -25,7 +25,7 @@ export function isSendableAddress(address: string, utf8: boolean): boolean {
   return ADDRESS_PATTERN.test(address) && (utf8 || /^[\x20-\x7e]*$/.test(address))
 }
 
-/** A HELO name or address literal: letters, digits and the few signs that `[IPv6:...]` needs. */
+/** A HELO name or address literal: letters, digits and the few characters that `[IPv6:...]` needs. */
 export function isSendableHeloName(name: string): boolean {
   return name.length <= 255 && /^[A-Za-z0-9[\]._:-]+$/.test(name)
 }
@@ -73,11 +73,11 @@ function unsendable(what: string, address: string) {
 const ASCII = /^[\0-\x7f]*$/
 
 /**
- * Whether the message has bytes above 127. A lazy chunk counts as 8-bit, because nobody has read it yet: declaring
+ * Whether the message has bytes above 127. A lazy chunk counts as 8-bit, because it has not been read yet: declaring
  * 8BITMIME for 7-bit content is allowed.
  *
- * When the peer does not offer 8BITMIME, `send` sends the bytes as they are, without the parameter: RFC 6152 §3 wants
- * them converted before, which changes what is signed and is therefore the caller's business.
+ * When the peer does not offer 8BITMIME, `send` sends the bytes as they are, without the parameter: RFC 6152 §3
+ * requires conversion before, which changes what is signed and is therefore up to the caller.
  */
 export function needs8bit(message: MimeMessage): boolean {
   if (message.headers.some((field) => !ASCII.test(field))) return true

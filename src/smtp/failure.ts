@@ -1,6 +1,6 @@
 import { replyText, type SmtpReply } from './reply.ts'
 
-/** Where in the dialogue it happened. `body`: while content was sent; `dot`: waiting for the answer to it. */
+/** The step of the dialogue that failed. `body`: while content was sent; `dot`: waiting for the answer to it. */
 export type SmtpStage =
   | 'connect'
   | 'tls'
@@ -17,16 +17,16 @@ export type SmtpStage =
   | 'quit'
 
 export type SmtpFailureReason =
-  /** The server said no, in answer or (only before the final dot) unasked; `reply` says how. */
+  /** The server refused, in answer or (only before the final dot) unsolicited; `reply` has its words. */
   | 'refused'
   /** No connection: refused, unreachable, no such host. */
   | 'unreachable'
-  /** No connection, and nothing has left this machine: no open file left, no such source address. */
+  /** No connection, by a fault of this machine: no open file left, no such source address. */
   | 'local'
-  /** The connection ended, or broke, in the middle. */
+  /** The connection was closed, or broke. */
   | 'closed'
   | 'timeout'
-  /** What came is not SMTP, or came when nothing was asked. */
+  /** What was received is not SMTP, or was unsolicited. */
   | 'protocol'
   /** The TLS handshake failed. */
   | 'tls'
@@ -44,15 +44,15 @@ export type SmtpFailureReason =
   | 'aborted'
 
 /**
- * The only thing that the promises of the client reject with for what the network or the message does (except that
- * the error of a `beforeFinalDot` hook passes through as it is).
+ * The only error that the client rejects with for faults of the network or the message. The error of a `beforeFinalDot`
+ * hook passes through as it is.
  */
 export class SmtpFailure extends Error {
   override name = 'SmtpFailure'
   readonly stage: SmtpStage
   readonly reason: SmtpFailureReason
   readonly reply: SmtpReply | null
-  /** The final dot may have reached the server and no answer came: it may have accepted the message or not. */
+  /** The final dot may have reached the server, but no answer arrived: it may have accepted the message or not. */
   readonly afterFinalDot: boolean
 
   readonly #fault: Fault
@@ -72,7 +72,7 @@ export class SmtpFailure extends Error {
   }
 }
 
-/** A failure before anybody has said during which stage it came. */
+/** A failure whose stage is not known yet. */
 export interface Fault {
   reason: SmtpFailureReason
   message: string

@@ -1,8 +1,7 @@
 /**
  * Server replies (RFC 5321 §4.2): one or more lines `250-text`, the last one `250 text`; the text may begin with an
- * enhanced status code (RFC 2034, 3463). Taken as they come from the wire, in any pieces.
+ * enhanced status code (RFC 2034, 3463). Parsed from the wire in any pieces.
  */
-
 import { remember } from '../base/remember.ts'
 
 export interface SmtpReply {
@@ -10,13 +9,13 @@ export interface SmtpReply {
   readonly code: number
   /** Enhanced status code such as "4.2.2", from the first line that has one of the reply's class; null without. */
   readonly enhanced: string | null
-  /** Text of each line behind the code, enhanced codes included, control characters replaced by spaces. */
+  /** Text of each line after the code, enhanced codes included, control characters replaced by spaces. */
   readonly lines: readonly string[]
   /** All lines as one, the enhanced code only once, in front: "5.1.1 No such user, see ..." */
   readonly text: string
 }
 
-/** What the server sent is not a reply, or has no end. */
+/** What the server sent is not a reply, or does not end. */
 export class ReplySyntaxError extends Error {
   override name = 'ReplySyntaxError'
 }
@@ -27,7 +26,7 @@ const LINE_BYTES_MAX = 4096
 /** The longest replies are EHLO's, with some 20 lines. */
 const LINES_MAX = 100
 
-/** Lines that a parser remembers, and how long they may be. */
+/** Single-line replies that a parser caches, and how long they may be. */
 const KNOWN_MAX = 8
 const KNOWN_LENGTH_MAX = 128
 
@@ -36,22 +35,22 @@ const CR = 13
 const LINE_PATTERN = /^([2-5][0-9]{2})(?:([ -])(.*))?$/s
 const ENHANCED_PATTERN = /^([245]\.[0-9]{1,3}\.[0-9]{1,3})(?:[ \t]+|$)/
 
-/** Cuts the incoming bytes into replies. Lines may end in LF alone: nothing a server says can do harm that way. */
+/** Splits the incoming bytes into replies. Lines may end in LF alone, which does no harm in replies. */
 export class ReplyParser {
   #held: Buffer = Buffer.alloc(0)
   #lines: string[] = []
   #code = 0
-  /** Replies of one line by that line: those to MAIL and RCPT are the same for every message. */
+  /** Single-line replies by their line: those to MAIL and RCPT are the same for every message. */
   readonly #known = new Map<string, SmtpReply>()
 
-  /** An unfinished line or reply is waiting for its rest. */
+  /** A line or reply is incomplete. */
   get partial(): boolean {
     return this.#held.length > 0 || this.#lines.length > 0
   }
 
   /**
    * Takes bytes and calls `onReply` for each reply that they complete.
-   * @throws ReplySyntaxError at the first line that is no reply or breaks a limit; the parser is of no use then.
+   * @throws ReplySyntaxError at the first line that is not a reply or exceeds a limit; not to be used after that.
    */
   push(bytes: Uint8Array, onReply: (reply: SmtpReply) => void): void {
     const fresh = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -124,7 +123,7 @@ function withoutControls(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ')
 }
 
-/** The start of something unreadable, fit for an error message. */
+/** The start of unreadable input, for an error message. */
 function printable(line: Buffer): string {
   return withoutControls(line.subarray(0, 80).toString('latin1'))
 }

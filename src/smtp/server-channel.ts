@@ -1,22 +1,22 @@
 /**
- * One client's socket on the server side: lines and content in, replies out, TLS in between; every wait has an end.
+ * One client's socket on the server side: lines and content in, replies out, with or without TLS; every wait is bounded.
  *
- * Replies are held back while further commands are at hand, so that the answers to a pipelined group leave in one write
- * (RFC 2920 §3.2). While the service works on a command nothing more than a bounded rest is read, and a client that does
- * not take its replies is not read at all.
+ * Replies are held back while further commands have been received, so that the answers to a pipelined group are one
+ * write (RFC 2920 §3.2). While the service works on a command, only a bounded amount is read ahead, and nothing from a
+ * client that does not take its replies.
  */
 import type { Socket } from 'node:net'
 import { type SecureContext, TLSSocket } from 'node:tls'
 import type { Clock, Timer } from '../base/clock.ts'
 
-/** Read and not yet worked on; beyond it the socket is paused. */
+/** Bytes read ahead; beyond this the socket is paused. */
 const HELD_BYTES_MAX = 64 * 1024
-/** A client that goes away is given this long to take the last reply. */
+/** After the end of the dialogue a client has this long to take the last reply. */
 const GOODBYE_MS = 5_000
 const LF = 10
 const CR = 13
 
-/** Why a dialogue is over. Only an idle client is told to make room, or that the service stops. */
+/** Why a dialogue has ended. `stopping` and `crowded` end it only while the client is idle. */
 export type ClosedReason = 'gone' | 'timeout' | 'stopping' | 'crowded'
 
 /** The dialogue is over. */
@@ -38,12 +38,12 @@ export class ServerChannel {
   #held: Buffer = Buffer.alloc(0)
   #replies = ''
   #gone = false
-  /** The client has closed its side: what it sent before still counts. */
+  /** The client has closed its side; what it sent before is still processed. */
   #ended = false
-  /** Why its next wait for a command ends at once. */
+  /** Why the next wait for a command ends at once. */
   #leaving: 'stopping' | 'crowded' | null = null
   #idleSinceMs: number | null = null
-  /** Ends the wait that is going on. */
+  /** Ends the wait in progress. */
   #wake: (() => void) | null = null
   readonly #onData = (bytes: Buffer) => {
     this.#held = this.#held.length > 0 ? Buffer.concat([this.#held, bytes]) : bytes
@@ -71,19 +71,19 @@ export class ServerChannel {
     return this.#socket instanceof TLSSocket ? this.#socket.getProtocol() : null
   }
 
-  /** Since when it waits for a command, by the clock's monotonic time; null: it does not. */
+  /** Since when it has waited for a command, in monotonic time; null: it does not wait. */
   get idleSinceMs(): number | null {
     return this.#idleSinceMs
   }
 
-  /** Puts out a reply, one or more lines without the last CRLF. It leaves before the next wait. */
+  /** Adds a reply, one or more lines without the last CRLF. It is written before the next wait. */
   reply(text: string): void {
     this.#replies += `${text}\r\n`
   }
 
   /**
-   * The next command line, without CRLF. A line of more than `maxBytes` and an LF without CR are told as such, and
-   * reading cannot go on.
+   * The next command line, without CRLF. After a line of more than `maxBytes` or an LF without CR reading cannot
+   * continue.
    * @throws ChannelClosed
    */
   async line(maxBytes: number, timeoutMs: number): Promise<Line> {
@@ -103,7 +103,7 @@ export class ServerChannel {
     }
   }
 
-  /** Whatever has come, at least one byte. @throws ChannelClosed */
+  /** Whatever has been received, at least one byte. @throws ChannelClosed */
   async bytes(until: number): Promise<Buffer> {
     if (this.#held.length === 0) await this.#more(until, false)
     const bytes = this.#held
@@ -111,13 +111,13 @@ export class ServerChannel {
     return bytes
   }
 
-  /** Gives back what `bytes` handed out and nobody used. */
+  /** Puts back the unused rest of what `bytes` returned. */
   unread(bytes: Buffer): void {
     this.#held = this.#held.length > 0 ? Buffer.concat([bytes, this.#held]) : bytes
   }
 
   /**
-   * Server side of a handshake. What the client sent in plain text behind STARTTLS is dropped unread (RFC 3207 §5,
+   * Server side of a handshake. What the client sent in plain text after STARTTLS is dropped unread (RFC 3207 §5,
    * CVE-2011-0411).
    * @throws ChannelClosed
    */
@@ -134,7 +134,7 @@ export class ServerChannel {
     let secured = false
     socket.once('secure', () => {
       secured = true
-      // One handshake is enough; more would be a way to burn our time.
+      // One handshake is enough; renegotiation would let clients use up our time.
       socket.disableRenegotiation()
       this.#wake?.()
     })
@@ -142,7 +142,7 @@ export class ServerChannel {
     while (!secured) await this.#wait(until)
   }
 
-  /** Puts out the replies; waits while the client does not take them. @throws ChannelClosed */
+  /** Writes the replies; waits until the client takes them. @throws ChannelClosed */
   async flush(until: number): Promise<void> {
     this.#push()
     while (this.#socket.writableNeedDrain) await this.#wait(until)
@@ -153,7 +153,7 @@ export class ServerChannel {
     this.#leave('stopping')
   }
 
-  /** Another client needs the place: an idle client's wait ends now. */
+  /** Another client needs the connection slot: an idle client's wait ends now. */
   makeRoom(): void {
     this.#leave('crowded')
   }
@@ -170,7 +170,7 @@ export class ServerChannel {
       this.#socket.end()
       const closed = new Promise<void>((resolve) => this.#socket.once('close', () => resolve()))
       const timer = this.#clock.setTimer(GOODBYE_MS, () => this.#socket.destroy())
-      // Read on, and throw away: unread bytes would turn our goodbye into a reset.
+      // Read and discard: unread bytes would turn the close into a reset.
       this.#detach()
       this.#socket.on('error', () => {})
       this.#socket.resume()
@@ -192,7 +192,7 @@ export class ServerChannel {
     this.#socket.write(replies)
   }
 
-  /** Until the last byte of the replies is with the system. */
+  /** Resolves when the system has taken the last byte of the replies. */
   async #written(until: number): Promise<void> {
     this.#push()
     let written = false
@@ -214,7 +214,7 @@ export class ServerChannel {
     }
   }
 
-  /** Until something happens, whatever it is. @throws ChannelClosed */
+  /** Resolves at the next event of any kind. @throws ChannelClosed */
   async #wait(until: number): Promise<void> {
     if (this.#gone) throw new ChannelClosed('gone')
     const leftMs = until - this.#clock.monotonic()
@@ -245,7 +245,7 @@ export class ServerChannel {
       .off('drain', this.#onDrain)
       .off('close', this.#onClose)
       .off('error', this.#onClose)
-    // Errors of a socket under TLS come from the TLS socket as well.
+    // The TLS socket reports errors of the socket below as well.
     this.#socket.on('error', () => {})
   }
 }

@@ -1,4 +1,4 @@
-/** Command lines of a client, taken apart (RFC 5321 §4.1.1, 1870, 6152, 6531, 4954). */
+/** Parses command lines of a client (RFC 5321 §4.1.1, 1870, 6152, 6531, 4954). */
 
 export type Command =
   | { verb: 'EHLO' | 'HELO'; name: string }
@@ -6,9 +6,9 @@ export type Command =
   | { verb: 'RCPT'; path: string; parameters: Parameters }
   | { verb: 'AUTH'; mechanism: string; initial: string | null }
   | { verb: 'STARTTLS' | 'DATA' | 'RSET' | 'QUIT' | 'NOOP' | 'VRFY' | 'EXPN' | 'HELP' }
-  /** The verb is known and its argument is not. */
+  /** The verb is known, but its argument is invalid. */
   | { verb: 'malformed'; command: 'EHLO' | 'HELO' | 'MAIL' | 'RCPT' | 'AUTH' | 'other' }
-  /** Offered by others: the client would go on as if it were understood. */
+  /** An extension that is not offered: the client would continue as if it were understood. */
   | { verb: 'not-offered'; command: string }
   /** Another protocol's request; its lines must not be taken for commands. */
   | { verb: 'foreign' }
@@ -31,13 +31,13 @@ const NOT_OFFERED = new Set([
   'XCLIENT',
   'XFORWARD',
 ])
-/** What a browser can be made to send to any port: a request line or header with commands in its body. */
+/** HTTP: a browser can be made to send a request with SMTP commands in its body to any port. */
 const FOREIGN = /^(?:GET|HEAD|POST|PUT|DELETE|CONNECT|OPTIONS|PATCH|TRACE|PRI|[a-z-]+:)$/i
 
-/** A path in its angle brackets (quoted local parts may hold any sign), then the parameters. No comments. */
+/** A path in its angle brackets (quoted local parts may hold any character), then the parameters. No comments. */
 const PATH = /^ *<((?:"(?:[^"\\]|\\.)*"|[^"<>() ])*)>(?: +(.*?))? *$/
 const PARAMETER = /^([a-z0-9][a-z0-9-]*)(?:=([^ =]+))?$/i
-/** No extension we offer, nor all of them together, has more. */
+/** All extensions that we offer have fewer together. */
 const PARAMETERS_MAX = 10
 
 /** @param line without its CRLF and without control characters */
@@ -68,7 +68,7 @@ function withPath(verb: 'MAIL' | 'RCPT', keyword: string, rest: string): Command
   return match && parameters ? { verb, path: match[1] as string, parameters } : malformed
 }
 
-/** Null for what is none, a parameter given twice included. */
+/** Null for invalid ones, a parameter given twice included. */
 function readParameters(text: string): Parameters | null {
   const parameters = new Map<string, string | null>()
   for (const word of text.split(/ +/)) {

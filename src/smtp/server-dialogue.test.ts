@@ -185,6 +185,12 @@ test('after TLS everything said before is forgotten', () => {
   assert.equal(shown(dialogue.take(Buffer.from(`AUTH PLAIN ${BASE64}`))), '503 5.5.1 EHLO first')
 })
 
+test('a server without a certificate neither offers STARTTLS nor begins it', () => {
+  const dialogue = new ServerDialogue({ ...OPTIONS, startTls: false }, false)
+  assert.doesNotMatch(String(shown(dialogue.take(Buffer.from('EHLO a')))), /STARTTLS/)
+  assert.equal(shown(dialogue.take(Buffer.from('STARTTLS'))), '502 5.5.1 STARTTLS is not offered')
+})
+
 test('RSET and EHLO end the transaction', () => {
   for (const line of ['RSET', 'EHLO again', 'HELO again']) {
     const dialogue = at('rcpt')
@@ -193,7 +199,7 @@ test('RSET and EHLO end the transaction', () => {
   }
 })
 
-test('whatever a client says: one reply each, and content only behind a login, a sender and a recipient', () => {
+test('whatever a client says: one reply each, and content only after a login, a sender and a recipient', () => {
   const word = fc.constantFrom(
     ...[
       'EHLO x',

@@ -1,7 +1,7 @@
 /**
- * A server's side of an SMTP dialogue as a machine without sockets: a command line in, the next step out. Replies that
- * need nothing but the dialogue itself come at once; for everything else the step says what is to be done, and the
- * caller tells the outcome (`loggedIn`, `began`, `recipientTaken`, ...) before the next line.
+ * The server side of an SMTP dialogue as a state machine without sockets: a command line in, the next step out. Where a
+ * reply depends only on the dialogue, the step is that reply; else it says what is to be done, and the caller reports
+ * the outcome (`loggedIn`, `began`, `recipientTaken`, ...) before the next line.
  *
  * RFC 5321 §4.1, with SIZE (1870), PIPELINING (2920), 8BITMIME (6152), SMTPUTF8 (6531), STARTTLS (3207), AUTH PLAIN and
  * LOGIN (4954) and enhanced codes (2034). Not offered: CHUNKING, DSN, VRFY.
@@ -16,10 +16,12 @@ export interface DialogueOptions {
   sizeBytesMax: number
   /** Recipients of one transaction. */
   recipientsMax: number
-  /** Passwords may come in plain text. */
+  /** Passwords are accepted in plain text. */
   authWithoutTls: boolean
-  /** Nothing is taken from a client that has not logged in. */
+  /** Clients must log in before MAIL. */
   loginRequired: boolean
+  /** Default true: STARTTLS is offered on a connection without TLS. */
+  startTls?: boolean
 }
 
 export type Step =
@@ -65,7 +67,7 @@ export class ServerDialogue {
     return this.#command(parseCommand(text))
   }
 
-  /** TLS is on: nothing said before counts any more (RFC 3207 §4.2). */
+  /** TLS is on: everything before is forgotten (RFC 3207 §4.2). */
   secured(): void {
     this.#secure = true
     this.#greeted = false
@@ -104,7 +106,7 @@ export class ServerDialogue {
         this.#transaction = null
         return good(command.verb === 'EHLO' ? this.#extensions() : `250 ${this.#options.hostname}`)
       case 'STARTTLS':
-        return this.#secure ? bad('503 5.5.1 TLS is already on') : { kind: 'starttls' }
+        return this.#startTls()
       case 'AUTH':
         return this.#authenticate(command.mechanism, command.initial)
       case 'MAIL':
@@ -134,7 +136,7 @@ export class ServerDialogue {
     if (command.verb === 'foreign') return { ...bad('500 5.5.1 This is a mail server'), close: true }
     if (command.verb === 'unknown') return bad('500 5.5.1 Unknown command')
     if (command.verb === 'not-offered') {
-      // What follows BDAT is content: never to be read as commands.
+      // Content follows BDAT, which must never be read as commands.
       return { ...bad(`502 5.5.1 ${command.command} is not offered`), close: command.command === 'BDAT' }
     }
     if (command.command === 'MAIL' && !this.#mayMail) return bad(LOGIN_REQUIRED)
@@ -143,6 +145,10 @@ export class ServerDialogue {
 
   get #mayMail(): boolean {
     return this.#loggedIn || !this.#options.loginRequired
+  }
+
+  get #startTlsOffered(): boolean {
+    return this.#options.startTls ?? true
   }
 
   get #authOffered(): boolean {
@@ -157,10 +163,15 @@ export class ServerDialogue {
       '8BITMIME',
       'SMTPUTF8',
       'ENHANCEDSTATUSCODES',
-      ...(this.#secure ? [] : ['STARTTLS']),
+      ...(this.#startTlsOffered && !this.#secure ? ['STARTTLS'] : []),
       ...(this.#authOffered ? ['AUTH PLAIN LOGIN'] : []),
     ]
     return lines.map((line, index) => `250${index < lines.length - 1 ? '-' : ' '}${line}`).join('\r\n')
+  }
+
+  #startTls(): Step {
+    if (this.#secure) return bad('503 5.5.1 TLS is already on')
+    return this.#startTlsOffered ? { kind: 'starttls' } : bad('502 5.5.1 STARTTLS is not offered')
   }
 
   #authenticate(mechanism: string, initial: string | null): Step {
@@ -182,7 +193,7 @@ export class ServerDialogue {
     const response = Buffer.from(text, 'base64').toString()
     if (exchange.mechanism === 'PLAIN') {
       const [authorize, user, password, more] = response.split('\0')
-      // Acting for another identity is not offered: a login that asks for it fails like any other.
+      // Another authorization identity is not offered: such a login fails like any other.
       const own = (authorize === '' || authorize === user) && more === undefined
       return { kind: 'login', user: own ? (user ?? '') : '', password: own ? (password ?? '') : '' }
     }
@@ -230,7 +241,7 @@ const MALFORMED = {
   other: '501 5.5.4 No argument allowed',
 } as const
 
-/** The reply that refuses the parameters of MAIL; null: none is wrong. */
+/** The reply that refuses the parameters of MAIL; null: all are valid. */
 function refusedParameters(parameters: Parameters, sizeBytesMax: number): string | null {
   for (const [name, value] of parameters) {
     if (name === 'SIZE') {
@@ -241,7 +252,7 @@ function refusedParameters(parameters: Parameters, sizeBytesMax: number): string
     } else if (name === 'SMTPUTF8') {
       if (value !== null) return '501 5.5.4 SMTPUTF8 has no value'
     } else if (name === 'AUTH') {
-      // Who submitted it first (RFC 4954 §5): taken and not used, as for any client without special trust.
+      // Who submitted it first (RFC 4954 §5): accepted and ignored, as for any client without special trust.
       if (value === null) return '501 5.5.4 AUTH needs a value'
     } else return UNKNOWN_PARAMETER
   }
@@ -250,6 +261,6 @@ function refusedParameters(parameters: Parameters, sizeBytesMax: number): string
 
 const isAscii = (text: string) => /^[\x00-\x7f]*$/.test(text)
 const good = (reply: string) => ({ kind: 'reply', reply, bad: false, close: false }) as const
-/** Refused, and no fault of the client's program. */
+/** Refused, but not the fault of the client program. */
 const refuse = good
 const bad = (reply: string) => ({ kind: 'reply', reply, bad: true, close: false }) as const

@@ -10,7 +10,7 @@ export interface SmtpTimeouts {
   rcpt: number
   /** Reply to DATA. */
   data: number
-  /** The server takes the next block of content. */
+  /** Until the server takes the next block of content. */
   block: number
   /** All of the content: without it a server could take a block at a time for days. */
   content: number
@@ -20,7 +20,7 @@ export interface SmtpTimeouts {
 
 const MINUTE_MS = 60_000
 
-/** RFC 5321 §4.5.3.2 where it names a time; the others are ours. */
+/** From RFC 5321 §4.5.3.2 where it names a time. */
 export const DEFAULT_TIMEOUTS: SmtpTimeouts = {
   connect: 30_000,
   tls: 60_000,

@@ -1,6 +1,6 @@
 /**
- * What a TLS handshake proved about the peer. The certificate's chain is judged by OpenSSL, its name here, and neither
- * ends the handshake: with `verify` off any certificate will do, and DANE has rules of its own.
+ * What a TLS handshake proved about the peer. OpenSSL verifies the certificate's chain, this file its name; neither ends
+ * the handshake: with `verify` off any certificate is accepted, and DANE has its own rules.
  */
 import type { X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
@@ -9,13 +9,13 @@ import type { TLSSocket } from 'node:tls'
 export interface TlsEvidence {
   /** The peer's certificates as sent, its own first. */
   chain: X509Certificate[]
-  /** Why the chain leads to no trusted root, is expired ...; null when it is good. */
+  /** Why the chain is not trusted (no trusted root, expired ...); null when it is. */
   chainError: string | null
   /** Why the certificate is not for the name we want; null when it is. */
   nameError: string | null
 }
 
-/** Longer chains than any public CA builds; bounds the walk. */
+/** Longer than any public CA's chains; bounds the loop. */
 const CHAIN_MAX = 10
 
 export function gatherEvidence(socket: TLSSocket, serverName: string): TlsEvidence {

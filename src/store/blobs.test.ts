@@ -4,7 +4,7 @@ import { temporaryFolder } from '../../test/support/stores.ts'
 import { readChunks, scanChunks } from '../base/mime-message.ts'
 import { openBlobs } from './blobs.ts'
 
-test('a blob is read whole, in fresh pieces and in memory that is used again, before and after it is kept', async (t) => {
+test('a blob is read whole, in fresh buffers and in a reused one, before and after it is kept', async (t) => {
   const blobs = await openBlobs(await temporaryFolder(t))
   const bytes = Buffer.from(Uint8Array.from({ length: 200_000 }, (_, at) => (at * 7 + (at >> 8)) % 256))
   const spooled = await blobs.spool(

@@ -1,7 +1,7 @@
 /**
- * Bytes too large for a database row. A blob has one owner (a message or a captured mail) and goes with it,
- * so nothing has to be counted or collected. Written to a spool file first, synced, then moved to its place:
- * a name that the database holds always has its bytes.
+ * Bytes too large for a database row. A blob has one owner (a message or a captured mail) and is removed with it,
+ * so there is nothing to reference-count or collect. The bytes are written to a spool file and synced before the file
+ * is moved to its final path: a name in the database always has its bytes.
  */
 import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
@@ -12,7 +12,7 @@ import type { LazyChunk } from '../base/mime-message.ts'
 import { BLOB_FOLDER } from './data-folder.ts'
 import { StoreFull } from './store.ts'
 
-/** A blob being handed in: either kept, which gives it a name, or discarded. */
+/** A blob whose bytes are written: either kept, which gives it a name, or discarded. */
 export interface SpooledBlob {
   readonly chunk: LazyChunk
   /** Removes the bytes, kept or not. */
@@ -22,25 +22,25 @@ export interface SpooledBlob {
 export interface BlobStore {
   /** Writes and syncs the bytes. @throws StoreFull */
   spool(content: AsyncIterable<Uint8Array>): Promise<SpooledBlob>
-  /** Moves the bytes behind a chunk that `spool` gave to their place and resolves their name. */
+  /** Moves the bytes of a chunk returned by `spool` to their final path; resolves to the blob's name. */
   keep(chunk: LazyChunk): Promise<string>
   /** @throws when no blob has that name */
   read(name: string): Promise<LazyChunk>
   remove(name: string): Promise<void>
   /**
-   * From now on removed blobs stay where they are, until the function that is given back is called: a copy of the
-   * database may still name them. What a crash leaves behind by this is waste.
+   * Defers all removals until the returned function is called: a copy of the database may still name the blobs.
+   * After a crash, blobs whose removal was deferred stay on the disk.
    */
   hold(): () => Promise<void>
 }
 
-/** Where a blob lies below the blob folder. The last two characters are random, so they spread the files over some 4,000 folders. */
-export function blobPlace(name: string): string {
+/** Path of a blob below the blob folder. Characters near the end are random, so they spread the files over about 4,000 folders. */
+export function blobPath(name: string): string {
   if (!ID_PATTERN.test(name)) throw new RangeError(`"${name}" is not a blob name`)
   return join(name.slice(-3, -1), name)
 }
 
-/** Opens the blob folder below `folder`; spool files of an earlier run are removed. */
+/** Opens the blob folder below `folder` and removes spool files of an earlier run. */
 export async function openBlobs(folder: string): Promise<BlobStore> {
   const spoolFolder = join(folder, 'spool')
   const blobFolder = join(folder, BLOB_FOLDER)
@@ -48,44 +48,44 @@ export async function openBlobs(folder: string): Promise<BlobStore> {
   await mkdir(blobFolder, { recursive: true, mode: 0o700 })
   for (const name of await readdir(spoolFolder)) await rm(join(spoolFolder, name), { force: true })
 
-  const placeOf = (name: string) => join(blobFolder, blobPlace(name))
+  const pathOf = (name: string) => join(blobFolder, blobPath(name))
   let holds = 0
-  /** Names to remove once nobody holds them. */
-  let removed: string[] = []
-  /** Where the bytes behind each spooled chunk are now. */
-  const places = new WeakMap<LazyChunk, { name: string; file: string }>()
+  /** Blobs to remove once the last hold is released. */
+  let deferredRemovals: string[] = []
+  /** Current file of each spooled chunk. */
+  const spooled = new WeakMap<LazyChunk, { name: string; file: string }>()
   return {
     async spool(content) {
       const name = newId()
       const file = join(spoolFolder, name)
       const sizeBytes = await write(file, content)
-      const place = { name, file }
-      const chunk = chunkOf(() => place.file, 0, sizeBytes)
-      places.set(chunk, place)
-      return { chunk, discard: () => rm(place.file, { force: true }) }
+      const blob = { name, file }
+      const chunk = chunkOf(() => blob.file, 0, sizeBytes)
+      spooled.set(chunk, blob)
+      return { chunk, discard: () => rm(blob.file, { force: true }) }
     },
     async keep(chunk) {
-      const place = places.get(chunk)
-      if (!place) throw new TypeError('Cannot keep a chunk that was not spooled here')
-      const target = placeOf(place.name)
-      if (place.file !== target) {
+      const blob = spooled.get(chunk)
+      if (!blob) throw new TypeError('Cannot keep a chunk that was not spooled here')
+      const target = pathOf(blob.name)
+      if (blob.file !== target) {
         await mkdir(dirname(target), { recursive: true, mode: 0o700 })
-        await rename(place.file, target)
-        place.file = target
+        await rename(blob.file, target)
+        blob.file = target
         await syncFolder(dirname(target))
         await syncFolder(blobFolder)
       }
-      return place.name
+      return blob.name
     },
     async read(name) {
-      const file = placeOf(name)
+      const file = pathOf(name)
       const { size } = await stat(file)
       return chunkOf(() => file, 0, size)
     },
     async remove(name) {
-      const place = placeOf(name)
-      if (holds > 0) removed.push(name)
-      else await rm(place, { force: true })
+      const file = pathOf(name)
+      if (holds > 0) deferredRemovals.push(name)
+      else await rm(file, { force: true })
     },
     hold() {
       holds++
@@ -95,28 +95,28 @@ export async function openBlobs(folder: string): Promise<BlobStore> {
         released = true
         holds--
         if (holds > 0) return
-        const names = removed
-        removed = []
-        for (const name of names) await rm(placeOf(name), { force: true })
+        const names = deferredRemovals
+        deferredRemovals = []
+        for (const name of names) await rm(pathOf(name), { force: true })
       }
     },
   }
 }
 
-/** The bytes of a file from `start` to before `end`. */
-function chunkOf(fileNow: () => string, start: number, end: number): LazyChunk {
+/** Bytes `start` (inclusive) to `end` (exclusive) of a file, which may move between reads. */
+function chunkOf(currentFile: () => string, start: number, end: number): LazyChunk {
   return {
     sizeBytes: end - start,
-    open: () => (end > start ? createReadStream(fileNow(), { start, end: end - 1 }) : Readable.from([])),
-    openScratch: () => scanFile(fileNow(), start, end),
-    slice: (from, to) => chunkOf(fileNow, Math.min(start + from, end), Math.min(start + to, end)),
+    open: () => (end > start ? createReadStream(currentFile(), { start, end: end - 1 }) : Readable.from([])),
+    openScratch: () => scanFile(currentFile(), start, end),
+    slice: (from, to) => chunkOf(currentFile, Math.min(start + from, end), Math.min(start + to, end)),
   }
 }
 
-/** As large as the pieces of `createReadStream`. */
+/** The chunk size of `createReadStream`. */
 const SCRATCH_BYTES = 64 * 1024
 
-/** The file from `start` to before `end` in pieces that all lie in the same memory. */
+/** Bytes `start` to `end` of the file, in pieces that all reuse one buffer. */
 async function* scanFile(file: string, start: number, end: number): AsyncGenerator<Uint8Array> {
   const handle = await open(file, 'r')
   try {
@@ -132,7 +132,7 @@ async function* scanFile(file: string, start: number, end: number): AsyncGenerat
   }
 }
 
-/** Writes and syncs; the file is gone again if anything fails. */
+/** Writes and syncs; removes the file if anything fails. */
 async function write(file: string, content: AsyncIterable<Uint8Array>): Promise<number> {
   const handle = await open(file, 'wx', 0o600)
   let sizeBytes = 0

@@ -9,7 +9,7 @@ import { openSqlite } from './sqlite.ts'
 
 const MB = 1024 * 1024
 
-test('one checkpoint at a time, after so much; the writer begins anew only when the log is long', async () => {
+test('one checkpoint runs at a time, after enough writes; the log restarts only when it is long', async () => {
   const calls: string[] = []
   let pages = 100
   let finish = () => {}
@@ -21,7 +21,7 @@ test('one checkpoint at a time, after so much; the writer begins anew only when 
       })
     },
     syncFile: async () => void calls.push('sync'),
-    beginAnew: async () => void calls.push('anew'),
+    restartLog: async () => void calls.push('restart'),
   })
   checkpoints.wrote(10, 1 * MB)
   assert.deepEqual(calls, [], 'little was written')
@@ -31,22 +31,22 @@ test('one checkpoint at a time, after so much; the writer begins anew only when 
   finish()
   await turn()
   checkpoints.wrote(10, 1 * MB)
-  assert.deepEqual(calls.splice(0), ['checkpoint', 'sync', 'checkpoint'], 'what came meanwhile counts')
+  assert.deepEqual(calls.splice(0), ['checkpoint', 'sync', 'checkpoint'], 'writes during a checkpoint count')
   pages = 100_000
   finish()
   await turn()
   finish()
   await turn()
-  assert.deepEqual(calls.splice(0), ['sync', 'checkpoint', 'anew'], 'little is left to the writer')
+  assert.deepEqual(calls.splice(0), ['sync', 'checkpoint', 'restart'], 'little is left to the writer')
   pages = -1
   checkpoints.wrote(10, 20 * MB)
   finish()
   await turn()
   checkpoints.wrote(10, 20 * MB)
-  assert.deepEqual(calls, ['checkpoint', 'checkpoint'], 'one that failed is followed by another')
+  assert.deepEqual(calls, ['checkpoint', 'checkpoint'], 'a failed one is followed by another')
 })
 
-test('the log stays bounded however much is written without a pause', async () => {
+test('the log stays bounded under continuous writes', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'checkpoints-'))
   const store = await openSqlite(folder)
   try {

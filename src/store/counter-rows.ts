@@ -1,13 +1,13 @@
-/** The tables of migration 0019 as Kysely sees them; schema.ts names them among the others. */
+/** Row types of migration 0019's tables; schema.ts lists them with the others. */
 
-/** A place in the order of commits; all events up to it are taken into account. */
+/** A follower's cursor in commit order; all events up to and including it are processed. */
 export interface EventFollowerRow {
   name: string
   tx: number
   seq: number
 }
 
-/** What each counts: src/metrics/counters.ts. */
+/** src/metrics/counters.ts defines what each column counts. */
 export interface Counts {
   accepted_incoming: number
   accepted_outgoing: number

@@ -1,4 +1,4 @@
-/** Names within the data folder, for whoever copies it. */
+/** File names within the data folder, for code that copies it. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { StoreUnavailable } from './store.ts'
@@ -9,7 +9,7 @@ export const SECRET_FILE = 'secret'
 /** Stands in a folder while a backup is restored into it. */
 export const RESTORING_FILE = 'restoring'
 
-/** @throws StoreUnavailable where a restore was cut off: a start would make a new, empty database there. */
+/** @throws StoreUnavailable after an interrupted restore: a start would create a new, empty database there. */
 export function refuseHalfRestored(folder: string): void {
   if (!existsSync(join(folder, RESTORING_FILE))) return
   throw new StoreUnavailable(

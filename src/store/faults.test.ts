@@ -1,4 +1,4 @@
-/** A database that runs full, or whose disk fails. */
+/** A database that is full, or cannot be reached. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startPostgres } from '../../test/support/postgres.ts'
@@ -8,7 +8,7 @@ import { temporaryFolder } from '../../test/support/stores.ts'
 import { openSqlite } from './sqlite.ts'
 import { insert, StoreFull } from './store.ts'
 
-test('a full database refuses what does not fit, and goes on once there is room', async (t) => {
+test('a full database refuses what does not fit, and works again once there is space', async (t) => {
   const store = await openSqlite(await temporaryFolder(t))
   const row = (domain: string, bytes: number) =>
     insert('mta_sts_policies', { domain, policy_id: '1', policy_text: 'x'.repeat(bytes), expires_at: 0 })
@@ -66,7 +66,7 @@ test('below the floor of free space mail by SMTP is refused with 452, and nothin
   assert.deepEqual(await service.events(), [])
 })
 
-test('while PostgreSQL is away reads and writes get 503, and all goes on when it is back', async (t) => {
+test('while PostgreSQL is down reads and writes get 503, and work again when it is back', async (t) => {
   const cluster = await startPostgres()
   t.after(() => cluster.stop())
   const service = await startTestService(t, { SENDWRIGHT_DATABASE_URL: cluster.url })

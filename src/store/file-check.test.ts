@@ -5,13 +5,13 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../test/support/stores.ts'
 import { describeFinding } from './damage.ts'
-import { checkFileBeside } from './file-check.ts'
+import { startFileCheck } from './file-check.ts'
 import { openSqlite } from './sqlite.ts'
 import type { StoreFault } from './store.ts'
 
 const PAGE_BYTES = 4096
 
-/** A database with a table of so many megabytes; resolves the first page of its index. */
+/** Makes a database with a table of that size; returns the root page of its index. */
 function makeDatabase(file: string, megabytes: number): number {
   const database = new DatabaseSync(file)
   database.exec('CREATE TABLE filler (id INTEGER PRIMARY KEY, bytes BLOB, name TEXT)')
@@ -31,25 +31,25 @@ async function overwrite(file: string, page: number): Promise<void> {
   await handle.close()
 }
 
-test('a damaged index is named; a locked file is no damage, and an ended check no finding', async (t) => {
+test('a damaged index is named; neither a locked file nor a stopped check counts as damage', async (t) => {
   const file = join(await temporaryFolder(t), 'sendwright.db')
   const index = makeDatabase(file, 1)
-  assert.deepEqual(await checkFileBeside(file).result, { findings: [], complete: true })
+  assert.deepEqual(await startFileCheck(file).result, { findings: [], complete: true })
   await overwrite(file, index)
-  const { findings } = await checkFileBeside(file).result
+  const { findings } = await startFileCheck(file).result
   assert.match(findings.map(describeFinding).join(), /^index filler_names: Tree \d+ page \d+/)
 
   const holder = new DatabaseSync(file)
   holder.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
-  const locked = checkFileBeside(file, 'quick_check', 2_000)
+  const locked = startFileCheck(file, 'quick_check', 2_000)
   assert.deepEqual(await locked.result, { findings: [], complete: false })
   holder.close()
-  const ended = checkFileBeside(file)
-  ended.stop()
-  assert.deepEqual(await ended.result, { findings: [], complete: false })
+  const stopped = startFileCheck(file)
+  stopped.stop()
+  assert.deepEqual(await stopped.result, { findings: [], complete: false })
 })
 
-test('a large database is looked at beside the service, which takes nothing new once damage is found', async (t) => {
+test('a large database is checked while the service runs, which accepts nothing new once damage is found', async (t) => {
   const folder = await temporaryFolder(t)
   await overwrite(join(folder, 'sendwright.db'), makeDatabase(join(folder, 'sendwright.db'), 70))
   let noted = (_fault: StoreFault) => {}

@@ -1,6 +1,6 @@
 /**
- * Looks for damage in a database file by a process of its own, which can be ended at any time: SQLite's check of a large
- * file cannot be interrupted from the thread that runs it, and would hold up a stop.
+ * Checks a database file for damage in a separate process, which can be killed at any time: SQLite's check of a large
+ * file cannot be interrupted from the thread that runs it, and would delay a stop of the service.
  */
 import { spawn } from 'node:child_process'
 import { setPriority } from 'node:os'
@@ -9,20 +9,20 @@ import { createInterface } from 'node:readline'
 import type { Finding } from './damage.ts'
 
 export interface FileCheck {
-  /** Never rejects. `complete`: it came to its end in time. */
+  /** Never rejects. `complete`: the whole file was checked within the time limit. */
   result: Promise<{ findings: Finding[]; complete: boolean }>
   stop(): void
 }
 
 /**
- * 1.2 GB a second from memory; from a slow disk the check sees a part only. While a large table is looked at the log cannot
- * begin anew, and grows by all that is written.
+ * 1.2 GB a second from memory; on a slow disk this covers only a part of the file. While a large table is checked the log
+ * cannot restart, and grows with every write.
  */
 const LIMIT_MS = 20_000
-/** Of `nice`: behind everything else. */
+/** As a `nice` value. */
 const LOWEST_PRIORITY = 19
 
-export function checkFileBeside(
+export function startFileCheck(
   file: string,
   pragma: 'quick_check' | 'integrity_check' = 'quick_check',
   limitMs = LIMIT_MS,
@@ -45,7 +45,7 @@ export function checkFileBeside(
   try {
     if (child.pid !== undefined) setPriority(child.pid, LOWEST_PRIORITY)
   } catch {
-    // It is gone already, or the system does not allow it.
+    // The process has ended already, or the system does not allow it.
   }
   return { result, stop }
 }

@@ -3,25 +3,25 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../test/support/stores.ts'
-import { judgeSpace, pagesToGiveBack } from './free-space.ts'
+import { judgeSpace, pagesToRelease } from './free-space.ts'
 import { openSqlite } from './sqlite.ts'
 import { insert } from './store.ts'
 
 const MB = 1024 * 1024
 const PAGE = 4096
 
-test('free pages count as room, and deliveries go on below the floor until nearly nothing is left', () => {
+test('free pages count as free space, and deliveries continue below the floor until almost nothing is left', () => {
   type Case = [disk: number, spare: number, log: number, floor: number, enough: boolean, mayClaim: boolean]
   const cases: Case[] = [
     [100, 0, 0, 100, true, true],
     [99, 0, 0, 100, false, true],
     [99, 1, 0, 100, true, true],
     [8, 500, 0, 100, true, true],
-    // The rows have room, the log has not.
+    // There is space for the rows, but not for the log.
     [7, 500, 0, 100, false, true],
     [16, 0, 0, 100, false, true],
     [15, 0, 0, 100, false, false],
-    // What is in the log needs room in the file.
+    // Pages in the log need space in the file.
     [18, 0, 4, 100, false, false],
     [20, 0, 4, 100, false, true],
     [0, 0, 4, 0, true, true],
@@ -36,21 +36,21 @@ test('free pages count as room, and deliveries go on below the floor until nearl
   }
 })
 
-test('a share of the free pages is kept, and only so many go at a time', () => {
-  const room = (sizeBytes: number, freeBytes: number) => ({
+test('a share of the free pages is kept, and the rest is released in steps', () => {
+  const usage = (sizeBytes: number, freeBytes: number) => ({
     pageBytes: PAGE,
     pages: sizeBytes / PAGE,
     freePages: freeBytes / PAGE,
   })
-  assert.equal(pagesToGiveBack(room(1000 * MB, 250 * MB), false, 1e12), 0)
-  assert.equal(pagesToGiveBack(room(100 * MB, 60 * MB), false, 1e12), 0)
-  assert.equal(pagesToGiveBack(room(1000 * MB, 251 * MB), false, 1e12), 256)
-  assert.equal(pagesToGiveBack(room(1000 * MB, 900 * MB), false, 1e12), 640)
-  assert.equal(pagesToGiveBack(room(1000 * MB, 900 * MB), true, 1e12), 320)
-  assert.equal(pagesToGiveBack(room(1000 * MB, 4 * MB), true, 1e12), 0)
-  // What moves goes through the log, which has to fit.
-  assert.equal(pagesToGiveBack(room(1000 * MB, 900 * MB), true, 1 * MB), 128)
-  assert.equal(pagesToGiveBack(room(1000 * MB, 900 * MB), true, 0), 64)
+  assert.equal(pagesToRelease(usage(1000 * MB, 250 * MB), false, 1e12), 0)
+  assert.equal(pagesToRelease(usage(100 * MB, 60 * MB), false, 1e12), 0)
+  assert.equal(pagesToRelease(usage(1000 * MB, 251 * MB), false, 1e12), 256)
+  assert.equal(pagesToRelease(usage(1000 * MB, 900 * MB), false, 1e12), 640)
+  assert.equal(pagesToRelease(usage(1000 * MB, 900 * MB), true, 1e12), 320)
+  assert.equal(pagesToRelease(usage(1000 * MB, 4 * MB), true, 1e12), 0)
+  // Pages that move pass through the log, which has to fit.
+  assert.equal(pagesToRelease(usage(1000 * MB, 900 * MB), true, 1 * MB), 128)
+  assert.equal(pagesToRelease(usage(1000 * MB, 900 * MB), true, 0), 64)
 })
 
 test('while the disk is short the log stays small, and emptied pages leave the file', async (t) => {
@@ -68,7 +68,7 @@ test('while the disk is short the log stays small, and emptied pages leave the f
     await store.commit([insert('mta_sts_policies', { domain, policy_id: '1', policy_text, expires_at: 0 })])
     longest = Math.max(longest, await sizeOf('sendwright.db-wal'))
   }
-  // 40 MB went through it.
+  // 40 MB passed through it.
   assert.ok(longest < 16 * MB, `the log took ${longest} bytes`)
   await store.commit([{ sql: 'DELETE FROM mta_sts_policies WHERE domain <> ?', values: ['d399.example'] }])
   const { freePages } = await files.measure()

@@ -1,13 +1,13 @@
 /**
- * Opens the store together with the secret that sealed what is in it.
+ * Opens the store together with the secret that sealed its contents.
  *
- * 1. Before the schema is touched, the secret is tried: on the mark, a text that the first start sealed with it, or in a
- *    database from before marks on some of the keys that are sealed there. A start with another secret is refused, and
- *    one without a secret where something is sealed; neither changes anything.
- * 2. An empty database gets a secret, where none is configured, and its mark.
+ * 1. Before the schema is touched, the secret is verified: against the mark, a text that the first start sealed with it,
+ *    or, in a database older than marks, against some of the sealed keys. A start with another secret is refused, and so
+ *    is one without a secret if the database has sealed values; neither changes anything.
+ * 2. An empty database gets a secret, if none is configured, and its mark.
  *
- * A start that went on with another secret would look healthy: it could neither sign with the stored keys nor
- * recognise API keys and links that are in use, and would seal new keys with the wrong one.
+ * A service that ran with another secret would look healthy, but could neither sign with the stored keys nor recognise
+ * API keys and links that are in use, and would seal new keys with the wrong secret.
  */
 import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
@@ -21,7 +21,7 @@ import { insert, type Store } from './store.ts'
 export interface Installation {
   store: Store
   sealer: Sealer
-  /** What the sealer seals with: for backups that are to hold it. */
+  /** The sealer's secret, for backups that include it. */
   secret: string
 }
 
@@ -50,7 +50,7 @@ export async function openInstallation(
     const sealer = createSealer(secret)
     await keepMark(store, sealer).catch((error: unknown) => {
       if (!(error instanceof SecretFault)) throw error
-      // Another node was quicker at a common first start.
+      // Another node was faster at a simultaneous first start.
       if (chosen.isNew) rmSync(secretFile(config.dataFolder), { force: true })
       throw chosen.isNew ? missing(config) : wrong(config)
     })
@@ -66,11 +66,11 @@ interface Sample {
   sealed: Uint8Array
 }
 
-/** Name of the mark in table `installation`, and the purpose that it is sealed for. */
+/** Name of the mark in table `installation`, and the purpose it is sealed under. */
 export const SECRET_MARK = 'secret-mark'
 const MARK_BYTES = 32
 
-/** Keys tried in a database without a mark; one that opens is proof, since the secret has sealed it. */
+/** Keys tried per table in a database without a mark; one that opens proves the secret. */
 const SAMPLES_MAX = 20
 
 const SAMPLES: readonly { table: string; purpose: string; query: string }[] = [
@@ -86,7 +86,7 @@ const SAMPLES: readonly { table: string; purpose: string; query: string }[] = [
   },
 ]
 
-/** What proves the secret: the mark alone where there is one. */
+/** Sealed values to verify the secret against: the mark alone if there is one. */
 async function samplesIn({ hasTable, rows }: UnmigratedDatabase): Promise<Sample[]> {
   if (await hasTable('installation')) {
     const marks = await rows(`SELECT value AS sealed FROM installation WHERE name = '${SECRET_MARK}'`)
@@ -114,7 +114,7 @@ function opensOne(sealer: Sealer, samples: readonly Sample[]): boolean {
   })
 }
 
-/** Writes the mark where there is none. @throws SecretFault when there is one of another secret */
+/** Writes the mark if there is none. @throws SecretFault if the existing one is sealed with another secret */
 async function keepMark(store: Store, sealer: Sealer): Promise<void> {
   const sealed = sealer.seal(SECRET_MARK, randomBytes(MARK_BYTES).toString('base64url'))
   const { sql, values } = insert('installation', { name: SECRET_MARK, value: sealed })
@@ -124,7 +124,7 @@ async function keepMark(store: Store, sealer: Sealer): Promise<void> {
     values: [SECRET_MARK],
   })
   const samples = rows.map(({ value }) => ({ purpose: SECRET_MARK, sealed: value as Uint8Array }))
-  if (!opensOne(sealer, samples)) throw new SecretFault('The mark is of another secret')
+  if (!opensOne(sealer, samples)) throw new SecretFault('The mark is sealed with another secret')
 }
 
 const LOST =

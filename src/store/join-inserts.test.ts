@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { joinInserts } from './join-inserts.ts'
 import { insert } from './store.ts'
 
-test('inserts of one shape become one statement, others stay in their place', () => {
+test('inserts of one shape become one statement, others keep their position', () => {
   const update = { sql: 'UPDATE t SET a = ?', values: [9], expectRows: 1 }
   const joined = joinInserts([
     insert('t', { a: 1, b: 'x' }),
@@ -18,7 +18,7 @@ test('inserts of one shape become one statement, others stay in their place', ()
   ])
 })
 
-test('a statement takes at most 100 rows, and one that expects rows is left alone', () => {
+test('a statement takes at most 100 rows, and one with expectRows is left as it is', () => {
   const rows = Array.from({ length: 250 }, (_, a) => insert('t', { a }))
   const joined = joinInserts(rows)
   assert.deepEqual(

@@ -1,28 +1,29 @@
 /**
- * By whose clock leases are set and judged. Processes that share a PostgreSQL database go by its time: one whose own
- * clock is fast would else take what others hold. On SQLite one process has the database, and its clock will do.
+ * The clock by which leases are set and compared. Processes that share a PostgreSQL database use the database's time:
+ * with its own clock, a process whose clock is fast would take over leases that others still hold. On SQLite one process
+ * owns the database and uses its own clock.
  *
- * What falls due (mail, retries) goes by the clock of the process: nobody loses anything when it is off.
+ * Due times (mail, retries) use the clock of the process: a clock that is off loses nothing there.
  */
 import { type RawBuilder, sql } from 'kysely'
 
 export interface LeaseTimes {
-  /** SQL for a point in time: one `?`, which takes what `value` gives. */
+  /** SQL expression for a point in time, with one `?` for what `value` returns. */
   readonly sql: string
-  /** `afterMs` from now. `now`: the caller's clock, in Unix milliseconds. */
+  /** The parameter for `afterMs` from now. `now`: the caller's clock, in Unix milliseconds. */
   value(now: number, afterMs: number): number
   /** The same for the query builder. */
   expression(now: number, afterMs: number): RawBuilder<number>
 }
 
-/** The clock of the process, or of a test. */
+/** Uses the caller's clock. */
 export const ownLeaseTimes: LeaseTimes = {
   sql: '?',
   value: (now, afterMs) => Math.round(now + afterMs),
   expression: (now, afterMs) => sql<number>`${Math.round(now + afterMs)}`,
 }
 
-/** The database's clock, by a function that its migrations make. */
+/** Uses the database's clock, through a function that a migration creates. */
 export const databaseLeaseTimes: LeaseTimes = {
   sql: 'time_from_now(?)',
   value: (_, afterMs) => Math.round(afterMs),

@@ -13,8 +13,8 @@ const HEADER_BYTES = 32
 const FRAME_BYTES = 4096 + 24
 const COMMITS = 30
 
-/** The files as a crash leaves them, after so many commits to a log. `again`: the log has begun anew since. */
-async function crashed(t: TestContext, again: boolean) {
+/** The files as a crash leaves them. `restarted`: the log has restarted over frames of an earlier round. */
+async function crashed(t: TestContext, restarted: boolean) {
   const folder = await temporaryFolder(t)
   const running = join(folder, 'running.db')
   const database = new DatabaseSync(running)
@@ -25,8 +25,8 @@ async function crashed(t: TestContext, again: boolean) {
   const write = (count: number) => {
     for (let number = 0; number < count; number++) row.run(number, 'x'.repeat(3_000))
   }
-  write(again ? 2 * COMMITS : COMMITS)
-  if (again) {
+  write(restarted ? 2 * COMMITS : COMMITS)
+  if (restarted) {
     database.exec('PRAGMA wal_checkpoint(PASSIVE)')
     write(COMMITS / 2)
   }
@@ -42,8 +42,8 @@ async function crashed(t: TestContext, again: boolean) {
   }
 }
 
-/** Random bytes from `at` on, the same in each run. */
-function scribbled(log: Buffer, at: number, length: number): Buffer {
+/** Overwritten with random bytes from `at` on, the same in each run. */
+function corrupted(log: Buffer, at: number, length: number): Buffer {
   const random = seededNumbers(26)
   const bytes = Buffer.from(log)
   for (let offset = at; offset < at + length; offset++) bytes[offset] = Math.floor(random() * 256)
@@ -52,23 +52,23 @@ function scribbled(log: Buffer, at: number, length: number): Buffer {
 
 const frameAt = (number: number) => HEADER_BYTES + number * FRAME_BYTES
 
-test('damage in front of whole transactions is told, with the byte that it begins at', async (t) => {
+test('damage before complete transactions is reported with its byte offset', async (t) => {
   const { file, folder, log, put } = await crashed(t, false)
   checkLog(file)
-  const cases: [what: string, at: number, length: number, badAt: number][] = [
+  const cases: [name: string, at: number, length: number, badAt: number][] = [
     ['a page', frameAt(10) + 500, 1, frameAt(10)],
     ["a frame's header", frameAt(10), 24, frameAt(10)],
     ['some pages', frameAt(5) + 100, 3 * FRAME_BYTES, frameAt(5)],
     ['the header', 0, 24, 0],
   ]
-  for (const [what, at, length, badAt] of cases) {
-    await put(scribbled(log, at, length))
-    const isTold = (error: unknown) =>
+  for (const [name, at, length, badAt] of cases) {
+    await put(corrupted(log, at, length))
+    const namesOffset = (error: unknown) =>
       error instanceof StoreFault && error.detail.includes(`sendwright.db-wal" is damaged at byte ${badAt};`)
-    assert.throws(() => checkLog(file), isTold, what)
-    await assert.rejects(openSqlite(folder), isTold, what)
+    assert.throws(() => checkLog(file), namesOffset, name)
+    await assert.rejects(openSqlite(folder), namesOffset, name)
   }
-  // What the sentence proposes.
+  // As the error message proposes.
   await put(log.subarray(0, frameAt(10)))
   const store = await openSqlite(folder)
   t.after(() => store.close())
@@ -76,23 +76,23 @@ test('damage in front of whole transactions is told, with the byte that it begin
   assert.ok(Number(row?.['count']) > 0)
 })
 
-test('what a crash leaves is no damage', async (t) => {
+test('a log that a crash cut off does not count as damaged', async (t) => {
   const { file, log, put } = await crashed(t, false)
   const last = frameAt(Math.floor((log.length - HEADER_BYTES) / FRAME_BYTES) - 1)
-  const cases: [what: string, log: Buffer][] = [
+  const cases: [name: string, log: Buffer][] = [
     ['nothing', Buffer.alloc(0)],
     ['half a header', log.subarray(0, 10)],
     ['a header', log.subarray(0, HEADER_BYTES)],
     ['half a frame', log.subarray(0, last + 100)],
-    ['a last frame that was not written', scribbled(log, last, FRAME_BYTES)],
+    ['a last frame that was not written', corrupted(log, last, FRAME_BYTES)],
     // Its pages may reach the disk in any order before they are synced.
-    ['the last transaction without its first page', scribbled(log, last - FRAME_BYTES, FRAME_BYTES)],
+    ['the last transaction without its first page', corrupted(log, last - FRAME_BYTES, FRAME_BYTES)],
   ]
-  for (const [what, left] of cases) {
+  for (const [name, left] of cases) {
     await put(left)
-    assert.doesNotThrow(() => checkLog(file), what)
+    assert.doesNotThrow(() => checkLog(file), name)
   }
-  const again = await crashed(t, true)
-  assert.ok(again.log.length > frameAt(COMMITS), 'frames of the earlier round lie behind')
-  checkLog(again.file)
+  const restarted = await crashed(t, true)
+  assert.ok(restarted.log.length > frameAt(COMMITS), 'frames of the earlier round follow')
+  checkLog(restarted.file)
 })

@@ -1,10 +1,10 @@
 /**
- * Tells a damaged write-ahead log from one whose last transaction was cut off. SQLite takes from a log what comes before the
- * first frame that does not add up, says nothing, and writes over the rest: with a damaged page in the middle
- * that rest is mail that was accepted.
+ * Distinguishes a damaged write-ahead log from one whose last transaction was cut off. SQLite recovers the frames before
+ * the first one with a wrong checksum and silently overwrites the rest: with a damaged page in the middle, that rest is
+ * mail that was accepted.
  *
- * A crash leaves frames that do not add up only in the last transaction, since each is synced before the next is
- * written. So a whole transaction behind the first bad frame means damage. Format: sqlite.org/fileformat2.html#walformat.
+ * A crash leaves wrong checksums only in the last transaction, since each is synced before the next is written. So a
+ * complete transaction after the first bad frame means damage. Format: sqlite.org/fileformat2.html#walformat.
  */
 import { closeSync, openSync, readSync } from 'node:fs'
 import { endianness } from 'node:os'
@@ -12,9 +12,9 @@ import { StoreFault } from './store.ts'
 
 const HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
-/** The lowest bit says in which order the bytes of the checksum's words are. */
+/** The lowest bit gives the byte order of the checksum's words. */
 const MAGIC = 0x377f0682
-/** Of our databases; used only where the header that says so is damaged. */
+/** Page size of our databases; used only if the log's header is damaged. */
 const PAGE_BYTES = 4096
 /** Frames read at a time. */
 const READ_FRAMES = 256
@@ -22,23 +22,23 @@ const READ_FRAMES = 256
 interface LogHeader {
   pageBytes: number
   littleEndian: boolean
-  /** Of every frame since the log began anew. */
+  /** Stored in every frame since the log last restarted. */
   salts: Buffer
-  /** What the first frame's checksum builds on; null: the header itself is bad. */
+  /** The header's checksum, on which the first frame's one builds; null: the header itself is bad. */
   sums: Sums | null
 }
 
-/** @throws StoreFault when transactions behind a bad frame would be lost silently */
+/** @throws StoreFault if SQLite would silently drop complete transactions after a bad frame */
 export function checkLog(databaseFile: string): void {
   const file = `${databaseFile}-wal`
-  const fd = openIfThere(file)
+  const fd = openIfPresent(file)
   if (fd === null) return
   try {
     const badAt = findDamage(fd)
     if (badAt === null) return
     throw new StoreFault(
       'damaged',
-      `The log "${file}" is damaged at byte ${badAt}; what was committed behind it cannot be read. ` +
+      `The log "${file}" is damaged at byte ${badAt}; what was committed after it cannot be read. ` +
         'Keep a copy of the data folder and restore a backup (docs/backup.md). To go on without what is lost: ' +
         `truncate -s ${badAt} ${file}`,
     )
@@ -47,7 +47,7 @@ export function checkLog(databaseFile: string): void {
   }
 }
 
-function openIfThere(file: string): number | null {
+function openIfPresent(file: string): number | null {
   try {
     return openSync(file, 'r')
   } catch {
@@ -55,7 +55,7 @@ function openIfThere(file: string): number | null {
   }
 }
 
-/** Where the first bad frame begins if a whole transaction follows it; null: nothing is lost. */
+/** Offset of the first bad frame if a complete transaction follows it; null: nothing is lost. */
 function findDamage(fd: number): number | null {
   const header = readHeader(fd)
   if (header === null) return null
@@ -64,7 +64,7 @@ function findDamage(fd: number): number | null {
   const chunk = Buffer.alloc(frameBytes * READ_FRAMES)
   let sums: Sums = header.sums ?? [0, 0]
   let badAt = header.sums === null ? 0 : null
-  /** Behind the bad frame a transaction has ended; what follows it was written after its sync. */
+  /** A transaction has ended after the bad frame; any frame that follows was written after its sync. */
   let ended = false
   for (let at = HEADER_BYTES; ; at += chunk.length) {
     const read = readSync(fd, chunk, 0, chunk.length, at)
@@ -73,7 +73,7 @@ function findDamage(fd: number): number | null {
       const written: Sums = [frame.readUInt32BE(16), frame.readUInt32BE(20)]
       // Frames of an earlier round of the log have other salts.
       const isOurs = frame.compare(salts, 0, salts.length, 8, 16) === 0
-      const isGood = isOurs && isSame(addUp(frame, littleEndian, sums), written)
+      const isGood = isOurs && isSame(frameChecksum(frame, littleEndian, sums), written)
       if (!isGood) badAt ??= at + offset
       else if (badAt !== null) {
         if (ended) return badAt
@@ -88,7 +88,7 @@ function findDamage(fd: number): number | null {
 type Sums = [number, number]
 const isSame = (one: Sums, other: Sums) => one[0] === other[0] && one[1] === other[1]
 
-/** Null: there is no first frame yet. */
+/** Null: the log has no complete first frame. */
 function readHeader(fd: number): LogHeader | null {
   const bytes = Buffer.alloc(HEADER_BYTES + FRAME_HEADER_BYTES)
   if (readSync(fd, bytes, 0, bytes.length, 0) < bytes.length) return null
@@ -102,8 +102,8 @@ function readHeader(fd: number): LogHeader | null {
   return { pageBytes: PAGE_BYTES, littleEndian: endianness() === 'LE', salts, sums: null }
 }
 
-/** Of the first eight bytes of a frame's header and its page, on top of the frame before. */
-function addUp(frame: Buffer, littleEndian: boolean, before: Sums): Sums {
+/** Checksum of a frame: of its header's first eight bytes and its page, continuing the previous frame's one. */
+function frameChecksum(frame: Buffer, littleEndian: boolean, before: Sums): Sums {
   const head = checksum(frame.subarray(0, 8), littleEndian, before)
   return checksum(frame.subarray(FRAME_HEADER_BYTES), littleEndian, head)
 }

@@ -32,12 +32,12 @@ export function readMigrations(kind: 'sqlite' | 'postgres'): Migration[] {
   })
 }
 
-/** A line `-- only sqlite` or `-- only postgres` begins a part for one database, `-- all` ends it. */
+/** A line `-- only sqlite` or `-- only postgres` starts a section for one database, `-- all` ends it. */
 function sectionsOf(sql: string, kind: 'sqlite' | 'postgres'): string {
   let only: string | null = null
   const kept = sql.split('\n').filter((line) => {
-    const mark = /^-- (?:only (sqlite|postgres)|all)$/.exec(line)
-    if (mark) only = mark[1] ?? null
+    const marker = /^-- (?:only (sqlite|postgres)|all)$/.exec(line)
+    if (marker) only = marker[1] ?? null
     return only === null || only === kind
   })
   return kept.join('\n')
@@ -59,17 +59,17 @@ function toSqlite(sql: string): string {
 export const VERSION_TABLE =
   'CREATE TABLE IF NOT EXISTS schema_versions (version INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL)'
 
-/** A database as it is found, before anything of it is changed. */
+/** A database before its migrations, for reading only. */
 export interface UnmigratedDatabase {
   hasTable(name: string): Promise<boolean>
-  /** The rows of a query without values. */
+  /** Runs a query without parameters. */
   rows(sql: string): Promise<Record<string, unknown>[]>
 }
 
-/** Looks at a database before its migrations; what it throws ends the opening. */
+/** Inspects a database before its migrations; an error that it throws aborts the opening. */
 export type BeforeMigrations = (database: UnmigratedDatabase) => Promise<void>
 
-/** `rows` asks the database that is being opened. */
+/** `rows` queries the database that is being opened. */
 export const unmigrated = (
   kind: 'sqlite' | 'postgres',
   rows: UnmigratedDatabase['rows'],
@@ -86,9 +86,9 @@ export const unmigrated = (
 })
 
 /**
- * Brings a database to the newest version. `run` executes SQL that may hold several statements;
- * `applied` lists the versions already there.
- * @throws UnknownSchema when the database has a version that this program does not know.
+ * Brings a database to the newest version. `run` executes SQL of one or more statements;
+ * `applied` lists the versions that the database already has.
+ * @throws UnknownSchema if the database has a version that this program does not know.
  */
 export async function migrate(database: {
   kind: 'sqlite' | 'postgres'

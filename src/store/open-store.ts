@@ -10,8 +10,8 @@ export interface OpenOptions extends SqliteOptions {
 }
 
 /**
- * The store that the configuration names: PostgreSQL when it gives a URL, else SQLite in the data folder. Either way the
- * data folder belongs to one process: large bodies lie there, and a start empties the folder of those half written.
+ * Opens the configured store: PostgreSQL if there is a URL, else SQLite in the data folder. In both cases the data folder
+ * is locked for one process: it holds the blobs, and a start removes all spool files.
  * @throws StoreUnavailable
  */
 export async function openStore(

@@ -15,7 +15,7 @@ const statement = fc.record(
   { requiredKeys: ['sql', 'values'], noNullPrototype: true },
 )
 
-test('what is packed comes out as it went in, over many packets and more texts than get numbers', () => {
+test('units survive packing and unpacking, over many packets and with more texts than numbers', () => {
   const pack = createPacker(3)
   const unpack = createUnpacker()
   const packets = fc.array(fc.array(statement, { maxLength: 4 }), { maxLength: 6 })
@@ -27,7 +27,7 @@ test('what is packed comes out as it went in, over many packets and more texts t
   )
 })
 
-test('a text crosses once', () => {
+test('a text is sent once', () => {
   const pack = createPacker()
   const unit = [{ sql: 'SELECT ?', values: [1] }]
   assert.deepEqual(pack([unit]).texts, ['SELECT ?'])

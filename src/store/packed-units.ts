@@ -1,29 +1,29 @@
 /**
- * Units on their way to the database thread. As objects each statement would be cloned with
- * its SQL text, so texts cross once and go by number from then on, and everything else is flat arrays. Bytes of all
- * values are handed over in one piece: a clone of a value would take along the whole pool that it is a part of.
+ * The form in which units are posted to the database thread. As objects, every statement would be cloned with its SQL
+ * text; here a text is sent once and referred to by number afterwards, and everything else is flat arrays. The bytes of
+ * all values are transferred in one ArrayBuffer: a cloned value would copy the whole buffer pool that it is a slice of.
  */
 import type { SqlValue, Statement } from './store.ts'
 
 export interface PackedUnits {
-  /** Texts that get the next numbers, in order. */
+  /** New texts; they get the next numbers, in order. */
   texts: string[]
-  /** Per unit the number of statements; for each its text's number, how many values, `expectRows` or -1. */
+  /** Per unit the count of statements, then per statement its text's number, its count of values, `expectRows` or -1. */
   shape: number[]
   /** Null in place of bytes. */
   values: SqlValue[]
-  /** For each value that is bytes its place among the values and how many they are, in order. */
+  /** Pairs of index in `values` and length, in order, for each value that is bytes. */
   slices: number[]
-  /** Those bytes, one behind the other. */
+  /** Those bytes, concatenated. */
   bytes: ArrayBuffer
-  /** Texts that are not worth a number; those count from -1 downwards. */
+  /** Texts without a number of their own; numbered from -1 downwards in this packet only. */
   rare: string[]
 }
 
-/** The hot paths use some dozens; texts with lists of varying length would fill any memory. */
+/** The hot paths use a few dozen texts; those with lists of varying length would need unbounded memory. */
 const NUMBERED_MAX = 500
 
-/** One side of a connection: packs for the other's `createUnpacker`. All packets must arrive, in order. */
+/** The sending side; packs for one `createUnpacker`. All packets must arrive, in order. */
 export function createPacker(
   numberedMax = NUMBERED_MAX,
 ): (units: readonly (readonly Statement[])[]) => PackedUnits {
@@ -72,7 +72,7 @@ function joined(pieces: readonly Uint8Array[]): ArrayBuffer {
   return bytes.buffer
 }
 
-/** The other side. */
+/** The receiving side. */
 export function createUnpacker(): (packed: PackedUnits) => Statement[][] {
   const known: string[] = []
   return ({ texts, shape, values, slices, bytes, rare }) => {

@@ -1,4 +1,4 @@
-/** Group commit against a connection that a test makes fail at a chosen query. */
+/** Group commit against a connection that fails at a chosen query. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type pg from 'pg'
@@ -8,15 +8,15 @@ import { type Statement, StoreUnavailable } from './store.ts'
 const RESET = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
 const DEADLOCK = Object.assign(new Error('deadlock detected'), { code: '40P01' })
 
-/** A server that answers everything; `fault` may throw at a query, told how often that text has come. */
+/** A server that answers everything; `fault` may return an error for the count-th query of that text. */
 function scripted(fault: (sql: string, count: number) => Error | null) {
-  const asked: string[] = []
+  const queries: string[] = []
   const released: (Error | undefined)[] = []
   const client = {
     async query(query: string | pg.QueryConfig) {
       const sql = typeof query === 'string' ? query : query.text
-      asked.push(sql)
-      const error = fault(sql, asked.filter((one) => one === sql).length)
+      queries.push(sql)
+      const error = fault(sql, queries.filter((text) => text === sql).length)
       if (error) throw error
       return { rows: [], rowCount: 1 }
     },
@@ -29,29 +29,29 @@ function scripted(fault: (sql: string, count: number) => Error | null) {
     toStoreError: (error) =>
       error === RESET ? new StoreUnavailable('PostgreSQL went away', { cause: error }) : error,
   })
-  return { asked, released, commit }
+  return { queries, released, commit }
 }
 
 const add = (name: string): Statement => ({ sql: `UPDATE counts SET ${name} = ${name} + 1`, values: [] })
 
-test('units whose commit was cut off are told so, and are not run a second time', async () => {
-  const { asked, released, commit } = scripted((sql) => (sql === 'COMMIT' ? RESET : null))
+test('units whose commit was cut off fail, and are not run a second time', async () => {
+  const { queries, released, commit } = scripted((sql) => (sql === 'COMMIT' ? RESET : null))
   const outcomes = await Promise.allSettled([commit([add('a')]), commit([add('b')])])
   for (const outcome of outcomes) {
     assert.equal(outcome.status, 'rejected')
     assert.ok(outcome.reason instanceof StoreUnavailable, String(outcome.reason))
   }
-  assert.equal(asked.filter((sql) => sql === add('a').sql).length, 1)
+  assert.equal(queries.filter((sql) => sql === add('a').sql).length, 1)
   assert.deepEqual(released, [RESET], 'the connection is not used again')
 })
 
-test('a connection that was lost before the commit costs a group nothing', async () => {
-  const { commit, asked } = scripted((sql, count) => (sql === 'BEGIN' && count === 1 ? RESET : null))
+test('a group is run again when its connection was lost before the commit', async () => {
+  const { commit, queries } = scripted((sql, count) => (sql === 'BEGIN' && count === 1 ? RESET : null))
   await Promise.all([commit([add('a')]), commit([add('b')])])
-  assert.equal(asked.filter((sql) => sql === 'COMMIT').length, 2)
+  assert.equal(queries.filter((sql) => sql === 'COMMIT').length, 2)
 })
 
-test('the victim of a deadlock is run again, and told of it only if that goes on', async () => {
+test('the victim of a deadlock is run again, and fails only if the deadlocks continue', async () => {
   const once = scripted((sql, count) => (sql === add('a').sql && count === 1 ? DEADLOCK : null))
   await once.commit([add('a')])
   const always = scripted((sql) => (sql === add('a').sql ? DEADLOCK : null))

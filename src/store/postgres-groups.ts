@@ -1,38 +1,37 @@
 /**
- * Group commit on PostgreSQL. Units that wait go into one transaction of one connection, whose statements are
- * sent without waiting for each other's results; rows for the same growing table go in one statement. For 16
- * accepted messages that is 3 statements and one commit instead of 48 and 16. If anything in a group fails,
- * its units are run again one by one, so that each is undone alone. A group whose commit was cut off may be on
- * disk: nothing of it is run again.
+ * Group commit on PostgreSQL. Waiting units share one transaction on one connection. Its statements are pipelined, and
+ * rows for the same insert-only table are joined into one statement: for 16 accepted messages 3 statements and one commit
+ * instead of 48 and 16. If anything in a group fails, its units are run again one by one, so that a failing unit is rolled
+ * back alone. A group whose COMMIT was cut off may be on disk: nothing of it is run again.
  */
 import type pg from 'pg'
 import { type SqlValue, StaleWrite, type Statement, type StatementResult, type Store } from './store.ts'
 
-/** Units of one group: a failing one costs as many transactions. */
+/** Units per group; a group that fails costs as many transactions. */
 const GROUP_UNITS_MAX = 64
-/** Groups at a time, each on its own connection: while one waits for the disk others run their statements. */
+/** Concurrent groups, each on its own connection: while one waits for the disk, others run their statements. */
 const GROUPS_MAX = 4
-/** Rows of one joined insert at the most, 26 values each; a power of two. */
+/** Rows per joined insert, 26 values each; a power of two. */
 const JOINED_ROWS_MAX = 64
 
 /**
- * Tables to which units only add: their rows may go in earlier than their unit's other statements. (Another
- * table's row could meet a DELETE of its own unit that was to come before it.)
+ * Inserts into tables to which units only add: their rows may be inserted before the unit's other statements. (In other
+ * tables a row could be removed by a DELETE of the same unit that should have run before it.)
  */
 const JOINABLE =
   /^INSERT INTO (?:messages|deliveries|events|transcripts|outgoing_posts) \([\w, ]+\) VALUES (\((?:[?, ]|time_from_now\(\?\))+\))$/
 
 /**
- * Groups lock rows in the order in which their units came, so that two may wait for each other, or a unit alone for
- * one of them. PostgreSQL ends the wait after a second by failing one side, whose turn then comes again.
+ * Groups lock rows in the order of their units, so two groups, or a group and a single unit, may deadlock. PostgreSQL
+ * detects that after a second and fails one side, which is then run again.
  */
 const DEADLOCK_TRIES_MAX = 3
 const DEADLOCK = '40P01'
 
 const isDeadlock = (error: unknown) => (error as { code?: string }).code === DEADLOCK
 
-/** The connection was lost during the commit, by its cause: nobody knows whether the units are on disk. */
-class CutOff extends Error {}
+/** The connection was lost during COMMIT (see its cause): whether the units are on disk is unknown. */
+class CommitCutOff extends Error {}
 
 export interface GroupParts {
   connect(): Promise<pg.PoolClient>
@@ -49,12 +48,12 @@ interface Job {
 
 export function createGroupCommit(parts: GroupParts): Store['commit'] {
   const jobs: Job[] = []
-  const ahead: Job[] = []
+  const priorityJobs: Job[] = []
   let running = 0
 
   function pump(): void {
-    while (running < GROUPS_MAX && ahead.length + jobs.length > 0) {
-      const group = ahead.splice(0, GROUP_UNITS_MAX)
+    while (running < GROUPS_MAX && priorityJobs.length + jobs.length > 0) {
+      const group = priorityJobs.splice(0, GROUP_UNITS_MAX)
       group.push(...jobs.splice(0, GROUP_UNITS_MAX - group.length))
       running++
       void commitGroup(group).finally(() => {
@@ -69,14 +68,14 @@ export function createGroupCommit(parts: GroupParts): Store['commit'] {
     for (const job of group) await commitAlone(job)
   }
 
-  /** False if any of them failed: then nothing was done. */
+  /** False if any of them failed: then nothing was written. */
   async function commitTogether(group: readonly Job[]): Promise<boolean> {
     try {
       const results = await transact(parts, joined(group.map(({ unit }) => unit)))
       for (const [at, job] of group.entries()) job.resolve(results[at] as StatementResult[])
       return true
     } catch (error) {
-      if (!(error instanceof CutOff)) return false
+      if (!(error instanceof CommitCutOff)) return false
       for (const job of group) job.reject(parts.toStoreError(error.cause))
       return true
     }
@@ -89,37 +88,37 @@ export function createGroupCommit(parts: GroupParts): Store['commit'] {
         return resolve(results as StatementResult[])
       } catch (error) {
         if (isDeadlock(error) && tries < DEADLOCK_TRIES_MAX) continue
-        return reject(parts.toStoreError(error instanceof CutOff ? error.cause : error))
+        return reject(parts.toStoreError(error instanceof CommitCutOff ? error.cause : error))
       }
     }
   }
 
   return (unit, order) =>
     new Promise((resolve, reject) => {
-      const line = order === 'first' ? ahead : jobs
-      line.push({ unit, resolve, reject })
-      // What is committed in the same turn of the event loop goes together.
-      if (ahead.length + jobs.length === 1) setImmediate(pump)
+      const queue = order === 'first' ? priorityJobs : jobs
+      queue.push({ unit, resolve, reject })
+      // Units committed in the same turn of the event loop form one group.
+      if (priorityJobs.length + jobs.length === 1) setImmediate(pump)
     })
 }
 
-/** Statements to run, and the place of each original one's result. */
+/** Statements to run, and where each original statement finds its result. */
 interface Plan {
   statements: Statement[]
-  /** Per unit and statement: which of `statements`, and how many of its rows are this one's (null: its own result). */
-  places: { at: number; rows: number | null }[][]
+  /** Per unit and statement: index in `statements`, and how many of its rows are this one's (null: the whole result). */
+  sources: { at: number; rows: number | null }[][]
 }
 
 const apart = (unit: readonly Statement[]): Plan => ({
   statements: [...unit],
-  places: [unit.map((_, at) => ({ at, rows: null }))],
+  sources: [unit.map((_, at) => ({ at, rows: null }))],
 })
 
 function joined(units: readonly (readonly Statement[])[]): Plan {
-  /** What will be one statement, or one joined insert. */
+  /** Each becomes one statement, or one joined insert. */
   const slots: { statement: Statement; row: string | null; values: SqlValue[]; rows: number }[] = []
   const open = new Map<string, number>()
-  const places = units.map((unit) =>
+  const sources = units.map((unit) =>
     unit.map((statement) => {
       const row = statement.expectRows === undefined ? (JOINABLE.exec(statement.sql)?.[1] ?? null) : null
       const slot = slots[open.get(statement.sql) ?? slots.length]
@@ -141,11 +140,11 @@ function joined(units: readonly (readonly Statement[])[]): Plan {
   })
   return {
     statements,
-    places: places.map((unit) => unit.map(({ at, rows }) => ({ at: startOf[at] as number, rows }))),
+    sources: sources.map((unit) => unit.map(({ at, rows }) => ({ at: startOf[at] as number, rows }))),
   }
 }
 
-/** Inserts of a power of two of rows each, so that few texts are prepared on every connection. */
+/** Splits into inserts whose row counts are powers of two, so that few texts are prepared per connection. */
 function inChunks(
   sql: string,
   row: string,
@@ -163,8 +162,8 @@ function inChunks(
   return statements
 }
 
-/** Runs the plan as one transaction; results per unit. */
-async function transact(parts: GroupParts, { statements, places }: Plan): Promise<StatementResult[][]> {
+/** Runs the plan as one transaction; resolves to the results per unit. */
+async function transact(parts: GroupParts, { statements, sources }: Plan): Promise<StatementResult[][]> {
   const client = await parts.connect()
   let broken: Error | undefined
   try {
@@ -179,9 +178,9 @@ async function transact(parts: GroupParts, { statements, places }: Plan): Promis
         throw new StaleWrite(statement, affected)
     }
     await client.query('COMMIT').catch((error: unknown) => {
-      throw parts.isConnectionFault(error) ? new CutOff('Commit cut off', { cause: error }) : error
+      throw parts.isConnectionFault(error) ? new CommitCutOff('Commit cut off', { cause: error }) : error
     })
-    return places.map((unit) =>
+    return sources.map((unit) =>
       unit.map(({ at, rows }) =>
         rows === null
           ? { rows: results[at]?.rows ?? [], affected: results[at]?.rowCount ?? 0 }
@@ -189,7 +188,7 @@ async function transact(parts: GroupParts, { statements, places }: Plan): Promis
       ),
     )
   } catch (error) {
-    const fault = error instanceof CutOff ? error.cause : error
+    const fault = error instanceof CommitCutOff ? error.cause : error
     if (parts.isConnectionFault(fault)) broken = fault as Error
     else await client.query('ROLLBACK').catch((fault) => (broken = fault))
     throw error
@@ -198,7 +197,7 @@ async function transact(parts: GroupParts, { statements, places }: Plan): Promis
   }
 }
 
-/** All results, or the first error once every answer is in: the connection is then free for the next query. */
+/** All results, or the first error, but only after every answer has arrived: then the connection is free again. */
 async function allOf(sent: readonly Promise<pg.QueryResult>[]): Promise<pg.QueryResult[]> {
   const ended = await Promise.allSettled(sent)
   return ended.map((result) => {

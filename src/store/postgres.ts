@@ -1,5 +1,4 @@
-/** The shared store: PostgreSQL 15 or newer. Commits are synchronous; units that wait share one (postgres-groups.ts). */
-
+/** The shared store: PostgreSQL 15 or newer. Commits are synchronous; waiting units share one (postgres-groups.ts). */
 import {
   type Compilable,
   type DatabaseConnection,
@@ -26,7 +25,7 @@ import {
 /** Connections per process: enough that concurrent commits share the server's syncs. */
 const CONNECTIONS_MAX = 16
 
-/** A server that answers nobody, or a pool that gives nothing back, must not hold callers for ever. */
+/** A server that does not answer, or an exhausted pool, must not block callers for ever. */
 const CONNECT_LIMIT_MS = 30_000
 
 /** Serialises migrations of processes that start together. */
@@ -42,8 +41,8 @@ const types = {
 } as pg.CustomTypesConfig
 
 /**
- * Connects to `url` and brings the schema up to date. `leaseTimes`: other than the database's, for a process whose clock
- * is turned by a test.
+ * Connects to `url` and brings the schema up to date. `leaseTimes`: instead of the database's, for tests with a fake
+ * clock.
  * @throws StoreUnavailable
  */
 export async function openPostgres(
@@ -57,8 +56,8 @@ export async function openPostgres(
     types,
     pipeline: true,
   })
-  // A connection that the server drops is replaced by the pool, and what ran on it is told by its own query. Only
-  // these listeners keep it from being fatal: the pool has one for idle connections, one in use has none.
+  // The pool replaces a connection that the server drops, and a query that ran on it rejects. Without these listeners the
+  // error event would end the process: the pool listens on idle connections only.
   pool.on('error', () => {})
   pool.on('connect', (client) => {
     client.on('error', () => {})
@@ -90,7 +89,7 @@ export async function openPostgres(
   }
 }
 
-/** Kysely's own, but for what it throws: a lost server is StoreUnavailable here as everywhere else. */
+/** Kysely's dialect with our errors: a lost server is StoreUnavailable. */
 class Dialect extends PostgresDialect {
   readonly #pool: pg.Pool
 
@@ -105,12 +104,12 @@ class Dialect extends PostgresDialect {
 }
 
 class TranslatingDriver extends PostgresDriver {
-  readonly #known = new WeakSet<DatabaseConnection>()
+  readonly #wrapped = new WeakSet<DatabaseConnection>()
 
   override async acquireConnection(): Promise<DatabaseConnection> {
     const connection = await super.acquireConnection().catch(cannotReach)
-    if (!this.#known.has(connection)) {
-      this.#known.add(connection)
+    if (!this.#wrapped.has(connection)) {
+      this.#wrapped.add(connection)
       const execute = connection.executeQuery.bind(connection)
       connection.executeQuery = (...args) => execute(...args).catch(rethrow) as never
     }
@@ -127,8 +126,8 @@ function cannotReach(error: unknown): never {
 }
 
 /**
- * PostgreSQL's texts hold no NUL, and a statement that brings one fails, be it a search for a name out of a URL. Such a
- * text goes as one with U+FFFD, as halves of surrogate pairs do anyway when they become UTF-8.
+ * PostgreSQL's text type cannot hold NUL: any statement with one fails, even a search for a name from a URL. It is
+ * replaced by U+FFFD, as UTF-8 encoding does with lone surrogates anyway.
  */
 function withoutNul(client: pg.PoolClient): void {
   const query = client.query.bind(client) as (...args: unknown[]) => unknown
@@ -139,8 +138,8 @@ function withoutNul(client: pg.PoolClient): void {
     if (!Array.isArray(values) || !values.some(hasNul)) return arg
     return values === arg ? clean(values) : { ...(arg as object), values: clean(values) }
   }
-  const asked = (...args: unknown[]) => query(...args.map(cleaned))
-  client.query = asked as typeof client.query
+  const cleanQuery = (...args: unknown[]) => query(...args.map(cleaned))
+  client.query = cleanQuery as typeof client.query
 }
 
 const hasNul = (value: unknown): value is string => typeof value === 'string' && value.includes('\0')
@@ -171,10 +170,10 @@ async function read(pool: pg.Pool, { sql, values }: Statement): Promise<Record<s
 
 const numberedTexts = new Map<string, string>()
 
-/** Texts remembered at the most; hot statements are few, the rest is cheap to number again. */
+/** Cached texts; hot statements are few, the rest is cheap to convert again. */
 const TEXTS_MAX = 2000
 
-/** `?` to `$1`, `$2` ...; our statements hold no question mark inside a literal. */
+/** Turns `?` into `$1`, `$2` ...; our statements have no question mark inside a literal. */
 function numbered(sql: string): string {
   const known = numberedTexts.get(sql)
   if (known !== undefined) return known
@@ -185,10 +184,10 @@ function numbered(sql: string): string {
 
 const names = new Map<string, string>()
 
-/** Texts that are prepared, per connection: those of the hot paths. Others are parsed each time. */
+/** Prepared texts per connection: those of the hot paths. Others are parsed each time. */
 const NAMED_MAX = 300
 
-/** A name makes the server keep the parsed statement. */
+/** The server keeps a statement that has a name prepared. */
 function named(text: string): { text: string; name?: string } {
   const known = names.get(text)
   if (known !== undefined) return { text, name: known }
@@ -206,7 +205,8 @@ function toPostgresStatement(query: Compilable, expectRows?: number): Statement 
 
 function isConnectionFault(error: unknown): boolean {
   const code = (error as { code?: string }).code ?? ''
-  // Class 08 and 57P: connection lost, server shutting down or starting. Node's own codes are words; the pool has none.
+  // Class 08 and 57P: connection lost, server shutting down or starting. Node's codes are words; the pool's errors have
+  // no code.
   return (
     /^(08|57P)/.test(code) ||
     code === TOO_MANY_CONNECTIONS ||

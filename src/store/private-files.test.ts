@@ -16,7 +16,7 @@ async function modesBelow(folder: string): Promise<Map<string, number>> {
   return new Map(await Promise.all(paths.map(async (path) => [path, await modeOf(path)] as const)))
 }
 
-test('in a folder that others can enter no file of the service is theirs to read', async (t) => {
+test('in a folder that others can enter they can read no file of the service', async (t) => {
   const folder = await temporaryFolder(t)
   await chmod(folder, 0o755)
   const before = process.umask(0o022)
@@ -30,7 +30,7 @@ test('in a folder that others can enter no file of the service is theirs to read
   assert.equal(await modeOf(folder), 0o755, 'the folder is the operator’s')
 })
 
-test('what an earlier start left open is closed at the next one, and the log says so', async (t) => {
+test('files left open by an earlier start are made private at the next one, and logged', async (t) => {
   const folder = await temporaryFolder(t)
   const host = ownAddress()
   const first = await startProcess(host, { SENDWRIGHT_DATA: folder })
@@ -47,7 +47,7 @@ test('what an earlier start left open is closed at the next one, and the log say
   assert.equal(await modeOf(join(folder, 'blobs')), 0o700)
 })
 
-test('a foreign file, a shared folder and a link are left alone and named', async (t) => {
+test('a foreign file, a shared folder and a link are left as they are; file and folder are reported', async (t) => {
   const folder = await temporaryFolder(t)
   const [secret, database] = [join(folder, 'secret'), join(folder, 'sendwright.db')]
   await writeFile(secret, 'x')
@@ -62,7 +62,7 @@ test('a foreign file, a shared folder and a link are left alone and named', asyn
   await chmod(target, 0o644)
   await symlink(target, join(folder, 'tls'))
   await chmod(folder, 0o750)
-  // Only the administrator can make a file of another user.
+  // Only root can change the owner of a file.
   const isRoot = process.geteuid?.() === 0
   if (isRoot) await chown(secret, 65_534, 65_534)
   const { mended, left } = await makePrivate(folder)
@@ -85,7 +85,7 @@ test('a foreign file, a shared folder and a link are left alone and named', asyn
   assert.deepEqual(await exposedFiles(join(folder, 'not there')), [])
 })
 
-test('the checks name what is open to other users', async (t) => {
+test('the system checks name files that are open to other users', async (t) => {
   const service = await startTestService(t)
   const folder = service.config.dataFolder
   await chmod(folder, 0o750)

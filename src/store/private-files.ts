@@ -1,10 +1,10 @@
 /**
  * The data folder holds mail, credentials and the sealing secret: only the service's own user may read it. New files
- * are private by the process's umask; what an earlier start or an operator's copy left open is mended at the start
- * where the file is ours, and named where it is not.
+ * are private by the process's umask. Files that an earlier start or an operator's copy left open are made private at
+ * the start if the process owns them, and reported if not.
  *
- * The data folder itself is never changed, as an operator may share it with a group on purpose. What lies in it is
- * private either way, so access to the folder shows names only; write access lets others replace files.
+ * The mode of the data folder itself is never changed: an operator may share it with a group on purpose. The files in it
+ * are private either way, so read access to the folder shows names only; write access lets others replace files.
  */
 import type { Stats } from 'node:fs'
 import { chmod, lstat, readdir, stat } from 'node:fs/promises'
@@ -12,13 +12,13 @@ import { join } from 'node:path'
 
 /** Read, write and execute for group and others. */
 const OTHERS_BITS = 0o077
-/** The same for others than the group. */
+/** The same for users outside the group. */
 const EVERYONE_BITS = 0o007
 /** Write for group and others. */
 const OTHERS_WRITE_BITS = 0o022
 const FILE_MODE = 0o600
 const FOLDER_MODE = 0o700
-/** Files and folders that the service makes directly in the data folder, with those that SQLite adds to them. */
+/** Files and folders that the service creates directly in the data folder, and SQLite's companion files. */
 const OWN_NAMES = /^(?:secret|(?:sendwright|lock)\.db(?:-\w+)?|blobs|spool|tls)$/
 /** For the umask of the process: no access for group and others. */
 export const PRIVATE_UMASK = OTHERS_BITS
@@ -35,8 +35,9 @@ export interface ExposedFile {
 }
 
 /**
- * The data folder and what the service keeps directly in it, as far as group or others have access. Subfolders count as
- * a whole: nobody reaches a file below a private folder. Empty where the system knows no such modes, or no such folder.
+ * The data folder and the service's entries directly in it that group or others can access. Subfolders count as a
+ * whole: nobody reaches a file below a private folder. Empty if the platform has no such modes, or the folder does not
+ * exist.
  */
 export async function exposedFiles(folder: string): Promise<ExposedFile[]> {
   if (process.geteuid === undefined) return []
@@ -48,7 +49,7 @@ export async function exposedFiles(folder: string): Promise<ExposedFile[]> {
 
 async function examine(path: string): Promise<ExposedFile | null> {
   const stats = await lstat(path).catch(() => null)
-  // A link's own mode means nothing, and changing what it leads to is not ours to do.
+  // A link's own mode means nothing, and its target belongs to the operator.
   if (stats === null || stats.isSymbolicLink() || (stats.mode & OTHERS_BITS) === 0) return null
   return describe(path.replace(/\/\.$/, ''), stats)
 }
@@ -61,7 +62,7 @@ const describe = (path: string, stats: Stats): ExposedFile => ({
   isWritable: (stats.mode & OTHERS_WRITE_BITS) !== 0,
 })
 
-/** Takes the access of group and others away from our own files; resolves those that are still exposed. */
+/** Removes the access of group and others from our own files; `left`: those that are still exposed. */
 export async function makePrivate(folder: string): Promise<{ mended: ExposedFile[]; left: ExposedFile[] }> {
   const mended: ExposedFile[] = []
   for (const file of await exposedFiles(folder)) {
@@ -77,14 +78,14 @@ export async function makePrivate(folder: string): Promise<{ mended: ExposedFile
 
 /** One sentence for a person: which file, its mode, and what to do. */
 export function exposureSentence({ path, isFolder, mode, isOurs }: ExposedFile): string {
-  const what = isFolder ? `chmod 700 ${path}` : `chmod 600 ${path}`
+  const command = isFolder ? `chmod 700 ${path}` : `chmod 600 ${path}`
   const owner = isOurs ? '' : ' as its owner'
-  return `${path} is open to other users of this machine (mode ${mode.toString(8).padStart(4, '0')}): run "${what}"${owner}.`
+  return `${path} is open to other users of this machine (mode ${mode.toString(8).padStart(4, '0')}): run "${command}"${owner}.`
 }
 
 /**
- * A file outside the data folder that every user can read or change; null if they cannot, or it is not there. Group
- * access is fine: a certificate's key is often shared with one.
+ * Checks a file outside the data folder: null unless every user has access to it. Group access is fine: a certificate's
+ * key is often shared with a group.
  */
 export async function readableByAll(path: string): Promise<ExposedFile | null> {
   const stats = await stat(path).catch(() => null)

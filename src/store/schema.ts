@@ -1,6 +1,6 @@
 /**
- * The tables as Kysely sees them; their meaning stands beside their columns in migrations/.
- * Flags are 0 or 1, times Unix milliseconds, `*_json` JSON text, in both databases alike.
+ * Row types of all tables for Kysely; the migrations document what the columns mean.
+ * In both databases flags are 0 or 1, times Unix milliseconds, and `*_json` JSON text.
  */
 import type { Generated } from 'kysely'
 import type { CountedVisitRow, CounterRow, EventFollowerRow } from './counter-rows.ts'
@@ -28,14 +28,69 @@ export interface ApiKeyRow {
   user_name: string | null
   expires_at: number | null
   disabled_reason: string | null
+  user_id: string | null
   created_at: number
   updated_at: number
+}
+
+export interface UserRow {
+  id: string
+  account_id: string
+  email: string
+  name: string
+  role: string
+  is_master: Flag
+  is_disabled: Flag
+  password_hash: string | null
+  password_updated_at: number | null
+  session_epoch: number
+  totp_sealed: Uint8Array | null
+  totp_pending_sealed: Uint8Array | null
+  totp_created_at: number | null
+  totp_step: number
+  totp_failures: number
+  totp_failures_since: number
+  opened_ip: string | null
+  last_sign_in_at: number | null
+  created_at: number
+}
+
+export interface UserTokenRow {
+  digest: string
+  user_id: string
+  purpose: string
+  created_at: number
+  expires_at: number
+}
+
+export interface RecoveryCodeRow {
+  user_id: string
+  digest: string
+}
+
+export interface AccountSettingsRow {
+  account_id: string
+  inactive_session_seconds: number | null
+  absolute_session_seconds: number | null
+  logout_redirect_url: string | null
+}
+
+export interface JobRow {
+  name: string
+  lease_owner: string
+  lease_until: number
+  next_run_at: number
+  last_started_at: number
+  last_ended_at: number | null
+  last_error: string | null
 }
 
 export interface LoginLinkRow {
   digest: string
   account_id: string
   key_id: string | null
+  user_id: string | null
+  user_epoch: number | null
   created_at: number
   expires_at: number
 }
@@ -45,6 +100,8 @@ export interface SessionRow {
   digest: string
   account_id: string
   key_id: string | null
+  user_id: string | null
+  user_epoch: number | null
   remote_address: string
   user_agent: string
   created_at: number
@@ -112,7 +169,7 @@ export interface TrackingSettingsRow {
   text_footer: string | null
 }
 
-/** A tracking host's certificate and the order under way for it; times in Unix milliseconds. */
+/** A tracking host's certificate and its pending order. */
 export interface CertificateRow {
   host: string
   account_id: string
@@ -221,9 +278,9 @@ export interface DeliveryRow {
   reason: string
   last_code: number | null
   last_reply: string | null
-  /** While it is paused: when it would be due. */
+  /** When it would be due if it were not paused. */
   paused_due_at?: number | null | undefined
-  /** What it leaves from, as messages/sources.ts writes it; absent: '', the account's own or the system's choice. */
+  /** Source address key, written by messages/acceptance/source-addresses.ts; absent: '', the account's own or the system's choice. */
   source_key?: string | undefined
   created_at: number
   updated_at: number
@@ -268,15 +325,15 @@ export interface EventRow {
   recipient: string | null
   message_id: string | null
   payload_json: string
-  /** With `seq` the place in the order of commits; the database fills it. */
+  /** With `seq` the position in commit order; set by the database. */
   tx: Generated<number>
-  /** Lower-case tags as JSON array; null: none. */
+  /** JSON array of lower-case tags; null: none. */
   tags_json: string | null
-  /** Of domain and recipient, `recipientHash` in src/events/event.ts. */
+  /** Hash of domain and recipient: `recipientHash` in src/events/event.ts. */
   recipient_hash: number | null
 }
 
-/** What finds an event, in the view of all of them (migration 0022). */
+/** The searchable columns of an event; a row of the view `event_keys` (migration 0022). */
 export interface EventKeyRow {
   seq: number
   tx: number
@@ -288,13 +345,13 @@ export interface EventKeyRow {
   recipient_hash: number | null
 }
 
-/** SQLite: the same of the events that are indexed (src/events/indexing.ts). */
+/** SQLite: the same for events that are already indexed (src/events/indexing.ts). */
 export interface EventIndexRow extends Omit<EventKeyRow, 'tx'> {
-  /** The database fills it. */
+  /** Set by the database. */
   segment: Generated<number>
 }
 
-/** SQLite: the times between which the events of a segment lie, Unix microseconds. */
+/** SQLite: the time range of a segment's events, in Unix microseconds. */
 export interface EventSegmentRow {
   segment: number
   low_us: number
@@ -328,6 +385,7 @@ export interface InboxRow {
   authentication_json: string
   raw: Uint8Array | null
   raw_blob: string | null
+  restricted: Flag
 }
 
 export interface ArchiveOutboxRow {
@@ -353,7 +411,7 @@ export interface IdempotencyKeyRow {
   key: string
   digest: string
   status: number | null
-  /** JSON of the answer. */
+  /** JSON of the response. */
   body_sealed: Uint8Array | null
   expires_at: number
 }
@@ -415,11 +473,11 @@ export interface ListMemberRow {
   name: string
   vars_json: string
   subscribed: Flag
-  /** Unsubscribed by a link; the database fills it. */
+  /** Unsubscribed by a link; set by the database. */
   by_link?: Flag | undefined
 }
 
-/** What background tasks of lists have in common. */
+/** Columns that background tasks of lists have in common. */
 export interface ListTaskRow {
   id: string
   account_id: string
@@ -624,7 +682,7 @@ export interface DeliveryReportRow {
   created_at: number
 }
 
-/** A failed attempt, classified; written with its event. */
+/** A classified failed attempt; written with its event. */
 export interface ClassifiedFailureRow {
   id: Generated<number>
   account_id: string
@@ -674,9 +732,15 @@ export interface Schema {
   credentials: CredentialRow
   accounts: AccountRow
   api_keys: ApiKeyRow
+  jobs: JobRow
   login_links: LoginLinkRow
   sessions: SessionRow
   login_places: LoginPlaceRow
+  users: UserRow
+  user_tokens: UserTokenRow
+  user_places: LoginPlaceRow
+  recovery_codes: RecoveryCodeRow
+  account_settings: AccountSettingsRow
   domains: DomainRow
   domain_dns: DomainDnsRow
   domain_deletions: DomainDeletionRow

@@ -1,6 +1,6 @@
 /**
- * Seals secrets at rest (DKIM keys, signing keys) and derives the keys that authenticate tokens. One secret
- * stands behind all of them; it lives outside the database.
+ * Seals secrets at rest (DKIM keys, signing keys) and derives the keys that authenticate tokens. All keys are derived
+ * from one secret, which is kept outside the database.
  */
 import {
   createCipheriv,
@@ -16,20 +16,20 @@ import {
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** First byte of everything sealed, for a later change of method. */
+/** First byte of every sealed value; allows for a later change of method. */
 const FORMAT = 1
 
 export interface Sealer {
   /**
-   * AES-256-GCM with a random nonce; `purpose` is bound in, so that one kind of secret cannot pose as another.
-   * `owner`: the row that the bytes belong to, bound in as well, so that they cannot be moved to another row.
+   * AES-256-GCM with a random nonce. `purpose` selects the key, so that one kind of secret cannot pose as another.
+   * `owner`: the row that the bytes belong to, authenticated so that they cannot be moved to another row.
    */
   seal(purpose: string, plain: string | Uint8Array, owner?: string): Uint8Array
   /** @throws when the bytes were changed, or sealed under another secret, purpose or owner */
   open(purpose: string, sealed: Uint8Array, owner?: string): Buffer
-  /** HMAC-SHA-256 under a key of its own for each purpose. */
+  /** HMAC-SHA-256 with a separate key per purpose. */
   mac(purpose: string, data: string | Uint8Array): Buffer
-  /** A key of 256 bits of its own for each purpose, for code with a construction of its own. */
+  /** A separate 256-bit key per purpose, for other constructions. */
   key(purpose: string): KeyObject
 }
 
@@ -70,7 +70,7 @@ export function createSealer(secret: string): Sealer {
   }
 }
 
-/** Equal in constant time; texts of different length are simply unequal. */
+/** Compares in constant time; texts of different length are unequal at once. */
 export function equalSecrets(a: string | Uint8Array, b: string | Uint8Array): boolean {
   if (typeof a === 'string' && typeof b === 'string' && a.length !== b.length) return false
   const left = Buffer.from(a as string)

@@ -1,4 +1,4 @@
-/** The sealing secret: configured, or in a file of the data folder that the first start makes. */
+/** The sealing secret: configured, or in a file in the data folder that the first start creates. */
 import { randomBytes } from 'node:crypto'
 import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -8,7 +8,7 @@ const SECRET_BYTES = 32
 
 export const secretFile = (dataFolder: string): string => join(dataFolder, SECRET_FILE)
 
-/** The secret does not fit what is stored, or cannot be had. The message is for the operator: whole sentences. */
+/** The secret does not match the database, or cannot be read. The message is for the operator: whole sentences. */
 export class SecretFault extends Error {}
 
 /** The configured secret or the one in the data folder; null if there is none. @throws SecretFault */
@@ -16,7 +16,7 @@ export function readSecret(configured: string | null, dataFolder: string): strin
   if (configured) return configured
   const file = secretFile(dataFolder)
   try {
-    // An empty file is what a full disk leaves behind.
+    // A full disk leaves an empty file.
     return readFileSync(file, 'utf8').trim() || null
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
@@ -25,7 +25,7 @@ export function readSecret(configured: string | null, dataFolder: string): strin
   }
 }
 
-/** Makes a secret and keeps it in the data folder, mode 0600, synced with its folder. */
+/** Creates a secret and writes it to the data folder with mode 0600; syncs the file and its folder. */
 export function makeSecret(dataFolder: string): string {
   mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
   const file = secretFile(dataFolder)

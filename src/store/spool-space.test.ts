@@ -6,8 +6,8 @@ import { boundedSpool } from './spool-space.ts'
 const MB = 1024 * 1024
 const PIECE = Buffer.alloc(64 * 1024)
 
-/** A disk with room for so many bytes above the floor. */
-function createDisk(roomBytes: number, floorBytes = 10 * MB) {
+/** A disk with this much free space above the floor. */
+function createDisk(availableBytes: number, floorBytes = 10 * MB) {
   let written = 0
   let most = 0
   const blobs = {
@@ -15,7 +15,7 @@ function createDisk(roomBytes: number, floorBytes = 10 * MB) {
       let own = 0
       try {
         for await (const bytes of content) {
-          // Others get their turn before the bytes are on disk.
+          // Let other uploads run before the bytes are on disk.
           await new Promise((resolve) => setImmediate(resolve))
           written += bytes.byteLength
           own += bytes.byteLength
@@ -28,7 +28,7 @@ function createDisk(roomBytes: number, floorBytes = 10 * MB) {
       }
     },
   }
-  const space = { floorBytes, freeBytes: async () => roomBytes + floorBytes - written }
+  const space = { floorBytes, freeBytes: async () => availableBytes + floorBytes - written }
   return { spool: boundedSpool(blobs, space).spool, most: () => most, written: () => written }
 }
 
@@ -36,22 +36,22 @@ async function* upload(bytes: number) {
   for (let left = bytes; left > 0; left -= PIECE.length) yield PIECE
 }
 
-test('an upload that would go below the floor is refused on the way', async () => {
+test('an upload that would go below the floor is refused while it arrives', async () => {
   const disk = createDisk(5 * MB)
-  let asked = 0
+  let read = 0
   async function* endless() {
     for (;;) {
-      asked += PIECE.length
+      read += PIECE.length
       yield PIECE
     }
   }
   await assert.rejects(disk.spool(endless()), InsufficientStorage)
-  assert.ok(asked <= 5 * MB + PIECE.length, `${asked} bytes were read`)
+  assert.ok(read <= 5 * MB + PIECE.length, `${read} bytes were read`)
   assert.ok(disk.most() <= 5 * MB)
   assert.equal(disk.written(), 0)
 })
 
-test('uploads that come together stay above it together', async () => {
+test('concurrent uploads together stay above the floor', async () => {
   const disk = createDisk(20 * MB)
   const results = await Promise.allSettled(Array.from({ length: 30 }, () => disk.spool(upload(2 * MB))))
   const refused = results.filter((result) => result.status === 'rejected')
@@ -60,7 +60,7 @@ test('uploads that come together stay above it together', async () => {
   assert.ok(disk.most() <= 20 * MB, `${disk.most()} bytes on disk`)
 })
 
-test('what was refused gives its room back', async () => {
+test('a refused upload frees its space', async () => {
   const disk = createDisk(8 * MB)
   await assert.rejects(disk.spool(upload(9 * MB)), InsufficientStorage)
   await disk.spool(upload(7 * MB))

@@ -1,20 +1,20 @@
 /**
- * Uploads leave the floor of free space alone: their bytes are counted while they are spooled, those of all uploads
- * together, and the first that would go below the floor is refused. The commit behind an upload comes too late for
- * that: by then the bytes are written.
+ * Keeps uploads above the floor of free space. The bytes of all uploads are counted while they are spooled, and an upload
+ * that would go below the floor is refused. The check at the commit comes too late for that: by then the bytes are
+ * written.
  */
 import { statfs } from 'node:fs/promises'
 import { InsufficientStorage } from '../base/errors.ts'
 import type { BlobStore, SpooledBlob } from './blobs.ts'
 
 export interface SpoolSpace {
-  /** Bytes that are free in the folder now. */
+  /** Free bytes of the disk now. */
   freeBytes(): Promise<number>
   floorBytes: number
 }
 
-/** Between two looks, which take 20 us each; others write to the disk meanwhile. */
-const LOOK_EVERY_BYTES = 4 * 1024 * 1024
+/** Bytes between two measurements, which take 20 us each; other code writes to the disk meanwhile. */
+const MEASURE_EVERY_BYTES = 4 * 1024 * 1024
 
 export const spaceOf = (folder: string, floorBytes: number): SpoolSpace => ({
   floorBytes,
@@ -24,46 +24,46 @@ export const spaceOf = (folder: string, floorBytes: number): SpoolSpace => ({
   },
 })
 
-/** Spools as `blobs` does. The returned `spool` @throws InsufficientStorage as well; then nothing is left. */
+/** Spools to `blobs`. The returned `spool` also @throws InsufficientStorage; the spooled bytes are then removed. */
 export function boundedSpool(
   blobs: Pick<BlobStore, 'spool'>,
   { freeBytes, floorBytes }: SpoolSpace,
 ): Pick<BlobStore, 'spool'> {
-  /** That may be written before the next look. */
-  let roomBytes = 0
-  /** Handed on, and perhaps not on disk yet: no look can have seen it. */
+  /** May be written before the next measurement. */
+  let allowanceBytes = 0
+  /** Passed on but perhaps not on disk yet, so not included in the last measurement. */
   let unwrittenBytes = 0
-  let looking: Promise<void> | null = null
+  let measuring: Promise<void> | null = null
 
-  async function look(wanted: number): Promise<void> {
+  async function measure(wanted: number): Promise<void> {
     const free = (await freeBytes()) - floorBytes - unwrittenBytes
-    roomBytes = Math.min(free, Math.max(LOOK_EVERY_BYTES, wanted))
+    allowanceBytes = Math.min(free, Math.max(MEASURE_EVERY_BYTES, wanted))
   }
 
   async function take(bytes: number): Promise<void> {
-    if (bytes > roomBytes) {
-      looking ??= look(bytes).finally(() => {
-        looking = null
+    if (bytes > allowanceBytes) {
+      measuring ??= measure(bytes).finally(() => {
+        measuring = null
       })
-      await looking
-      if (bytes > roomBytes) throw new InsufficientStorage()
+      await measuring
+      if (bytes > allowanceBytes) throw new InsufficientStorage()
     }
-    roomBytes -= bytes
+    allowanceBytes -= bytes
   }
 
   async function* counted(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    let handedOn = 0
+    let pendingBytes = 0
     try {
       for await (const bytes of content) {
         await take(bytes.byteLength)
-        handedOn = bytes.byteLength
-        unwrittenBytes += handedOn
+        pendingBytes = bytes.byteLength
+        unwrittenBytes += pendingBytes
         yield bytes
-        unwrittenBytes -= handedOn
-        handedOn = 0
+        unwrittenBytes -= pendingBytes
+        pendingBytes = 0
       }
     } finally {
-      unwrittenBytes -= handedOn
+      unwrittenBytes -= pendingBytes
     }
   }
 

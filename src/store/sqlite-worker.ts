@@ -1,14 +1,13 @@
 /**
- * One SQLite connection in a thread of its own. The store runs two: the writer, and a reader that sees committed data
- * only and checkpoints (checkpoints.ts). Work arrives as batches; a batch of units is one transaction with one sync (group
- * commit). If one of them fails the batch is run again with every unit under a savepoint of its own.
+ * One SQLite connection in its own worker thread. The store runs two: the writer, and a reader, which sees only committed
+ * data and also checkpoints (checkpoints.ts). A group of units is one transaction with one sync (group commit). If a unit
+ * fails, the group is run again with each unit in its own savepoint.
  */
-
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import { remember } from '../base/remember.ts'
 import { collectAtRest } from '../base/rest-collection.ts'
-import { LOG_PAGES_NET } from './checkpoints.ts'
+import { AUTOCHECKPOINT_PAGES } from './checkpoints.ts'
 import { createUnpacker, type PackedUnits } from './packed-units.ts'
 import type { Statement } from './store.ts'
 
@@ -24,18 +23,18 @@ export type WorkerRequest =
 export type WorkerError = {
   message: string
   code: number | null
-  /** Of the database, where SQLite refused something. */
+  /** The database file, with errors of SQLite. */
   file?: string
   stale?: { statement: number; affected: number }
 }
-/** Rows as one flat array: as objects, each would carry the names of its columns across. */
+/** Rows as one flat array: as objects, each would be cloned with its column names. */
 export interface PackedResult {
   columns: string[]
   values: unknown[]
   affected: number
 }
 export type UnitReply = { results: PackedResult[] } | { error: WorkerError }
-/** `affected`: units that all went through and gave no rows; the number of each statement, unit by unit. */
+/** `affected`: all units succeeded and returned no rows; affected rows per statement, unit by unit. */
 export type WorkerReply =
   | { id: number; affected: number[] }
   | { id: number; units: UnitReply[] }
@@ -45,8 +44,8 @@ export type WorkerReply =
 const STATEMENTS_MAX = 1000
 
 /**
- * Pages in memory; beyond them the system's own file cache serves. With 32 MB each, memory went on growing by 40 MB
- * while the caches filled, and a batch of 1,000 went out no faster (decision on memory).
+ * Page cache; the system's file cache serves the rest. With 32 MB each, memory grew by another 40 MB while the caches
+ * filled, and a batch of 1,000 was sent no faster (decision on memory).
  */
 const CACHE_KB = { writer: 12_000, reader: 6_000 }
 
@@ -58,26 +57,26 @@ const BUSY_MS = 5000
 function open(): DatabaseSync {
   const database = new DatabaseSync(file, { timeout: BUSY_MS })
   if (role === 'reader') {
-    // Not opened as read-only: a checkpoint writes.
+    // Not opened read-only: a checkpoint writes.
     database.exec('PRAGMA query_only = ON')
     database.exec('PRAGMA wal_autocheckpoint = 0')
   } else {
-    // Counts for a new database only, and must come before its first page is written (decision 53).
+    // Applies to a new database only, and only before its first page is written (decision 53).
     database.exec('PRAGMA auto_vacuum = INCREMENTAL')
     database.exec('PRAGMA journal_mode = WAL')
     database.exec('PRAGMA synchronous = FULL')
     database.exec('PRAGMA foreign_keys = ON')
-    database.exec(`PRAGMA wal_autocheckpoint = ${LOG_PAGES_NET.ample}`)
+    database.exec(`PRAGMA wal_autocheckpoint = ${AUTOCHECKPOINT_PAGES.ample}`)
   }
   database.exec(`PRAGMA cache_size = -${CACHE_KB[role]}`)
   database.exec('PRAGMA temp_store = MEMORY')
   return database
 }
 
-/** What every request is answered with: the file could not be opened, or the writer had its first I/O error. */
+/** The answer to every request, once the file could not be opened or the writer had an I/O error. */
 let broken: WorkerError | null = null
 
-function openOrTell(): DatabaseSync {
+function openOrMarkBroken(): DatabaseSync {
   try {
     return open()
   } catch (error) {
@@ -86,11 +85,11 @@ function openOrTell(): DatabaseSync {
   }
 }
 
-const database = openOrTell()
-/** Prepared: parsing the words costs more than running them. */
+const database = openOrMarkBroken()
+/** Prepared: parsing costs more than running. */
 const begin = database.prepare('BEGIN IMMEDIATE')
 const commit = database.prepare('COMMIT')
-/** Neither waits for anybody nor makes anybody wait; gives (busy, pages in the log, pages that are carried over). */
+/** Neither waits for nor blocks other connections; returns (busy, pages in the log, checkpointed pages). */
 const checkpoint = database.prepare('PRAGMA wal_checkpoint(PASSIVE)')
 const unpack = createUnpacker()
 
@@ -115,7 +114,7 @@ function run({ sql, values }: Statement): PackedResult {
   return { columns: rows.length > 0 ? columns : [], values: packed(rows), affected: rows.length }
 }
 
-/** `flat` and `flatMap` leave an array that may have holes, which a clone writes and reads like an object, key by key. */
+/** `flat` and `flatMap` return a holey array, which the structured clone writes and reads like an object, key by key. */
 function packed<T>(lists: readonly (readonly T[])[]): T[] {
   const values: T[] = []
   for (const list of lists) for (const value of list) values.push(value)
@@ -131,7 +130,7 @@ function describe(error: unknown): WorkerError {
   return { message, code: errcode ?? null, file }
 }
 
-/** One unit under its savepoint; its failure undoes it alone. */
+/** Runs one unit in its savepoint; a failure rolls back only this unit. */
 function runUnit(unit: Statement[]): UnitReply {
   database.exec('SAVEPOINT unit')
   try {
@@ -149,8 +148,8 @@ function runUnit(unit: Statement[]): UnitReply {
     database.exec('RELEASE unit')
     return { results }
   } catch (error) {
-    // A full disk may have ended the whole transaction, and after an I/O error nothing of it can be trusted:
-    // then the batch fails below.
+    // A full disk may have rolled back the whole transaction, and after an I/O error none of it can be trusted: then
+    // `runApart` fails the group.
     if (!database.isTransaction || isIoError(error)) throw error
     database.exec('ROLLBACK TO unit')
     database.exec('RELEASE unit')
@@ -158,7 +157,7 @@ function runUnit(unit: Statement[]): UnitReply {
   }
 }
 
-/** All units without savepoints, which is how nearly every batch ends; null, and nothing done, if any of them failed. */
+/** Runs all units without savepoints, which nearly always succeeds; null, with everything rolled back, if any failed. */
 function runTogether(units: Statement[][]): PackedResult[][] | null {
   begin.run()
   try {
@@ -190,12 +189,12 @@ function runApart(units: Statement[][]): UnitReply[] {
   }
 }
 
-/** What it was rolled back for is told, not that rolling back failed too. */
+/** Never throws: the caller reports the error that it rolls back for. */
 function rollBack(): void {
   try {
     if (database.isTransaction) database.exec('ROLLBACK')
   } catch {
-    // The disk is failing; the error that led here says so.
+    // The disk is failing, as the original error says.
   }
 }
 
@@ -206,7 +205,7 @@ function answer(id: number, request: WorkerRequest): WorkerReply {
     case 'single':
       return { id, units: [{ results: [run(request.statement)] }] }
     case 'script':
-      // A full disk may have ended the transaction before: its own error is what is told.
+      // A full disk may have rolled back already; its own error was reported.
       if (request.sql === 'ROLLBACK' && !database.isTransaction) return { id, units: [] }
       try {
         database.exec(request.sql)
@@ -218,7 +217,7 @@ function answer(id: number, request: WorkerRequest): WorkerReply {
     case 'checkpoint':
       return { id, affected: [Number(checkpoint.get()?.['log'] ?? 0)] }
     case 'trim':
-      // Would wait for readers, and everybody who writes with it.
+      // With a timeout it would wait for readers, and all writers with it.
       database.exec('PRAGMA busy_timeout = 0')
       try {
         database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
@@ -250,7 +249,7 @@ parentPort?.on('message', ({ id, request }: { id: number; request: WorkerRequest
     reply = broken && request.kind !== 'close' ? { id, error: broken } : answer(id, request)
   } catch (error) {
     reply = { id, error: describe(error) }
-    // What was handed over meanwhile must not be written behind it (sqlite.ts, `createConnection`).
+    // Units posted meanwhile must not be written after it (sqlite.ts, `createConnection`).
     if (role === 'writer' && isIoError(error)) broken = reply.error
   }
   parentPort?.postMessage(reply)

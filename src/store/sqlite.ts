@@ -1,9 +1,8 @@
 /**
- * The embedded store: SQLite in WAL mode with synchronous=FULL, one writer thread with group commit, one
- * reader thread, which checkpoints too. The data folder belongs to one process at a time: an exclusive lock on `lock.db` says so,
- * which the operating system lifts when the process ends, however it ends.
+ * The embedded store: SQLite in WAL mode with synchronous=FULL, one writer thread with group commit, and one reader
+ * thread, which also checkpoints. An exclusive lock on `lock.db` reserves the data folder for one process; the operating
+ * system releases it when the process ends, however it ends.
  */
-
 import { closeSync, fdatasync, mkdirSync, openSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -22,10 +21,10 @@ import {
   SqliteQueryCompiler,
 } from 'kysely'
 import { PassingMap } from '../base/passing.ts'
-import { type Checkpoints, createCheckpoints, LOG_PAGES_NET } from './checkpoints.ts'
+import { AUTOCHECKPOINT_PAGES, type Checkpoints, createCheckpoints } from './checkpoints.ts'
 import { damaged, describeFinding } from './damage.ts'
 import { DATABASE_FILE, refuseHalfRestored } from './data-folder.ts'
-import { checkFileBeside } from './file-check.ts'
+import { startFileCheck } from './file-check.ts'
 import { ownLeaseTimes } from './lease-times.ts'
 import { checkLog } from './log-check.ts'
 import { type BeforeMigrations, migrate, unmigrated } from './migrate.ts'
@@ -62,19 +61,19 @@ const SQLITE_CANTOPEN = 14
 const SQLITE_NOTADB = 26
 
 export interface SqliteOptions {
-  /** Told once, when the database stops taking new work until a restart. */
+  /** Called once, when the database stops accepting new work until a restart. */
   onFault?(fault: StoreFault): void
-  /** Runs before the schema is touched; a rejection ends the start. */
+  /** Runs before the schema is touched; a rejection aborts the start. */
   beforeMigrations?: BeforeMigrations
 }
 
-/** What is wrong with the database, as far as anybody has noticed. */
+/** Faults of the database that were noticed so far. */
 interface Faults {
   readonly first: StoreFault | null
   note(fault: StoreFault): void
 }
 
-/** Opens (or makes) the database in `folder`. @throws StoreUnavailable when another process has it, StoreFault when it is damaged */
+/** Opens or creates the database in `folder`. @throws StoreUnavailable if another process has it, StoreFault if it is damaged */
 export async function openSqlite(
   folder: string,
   { onFault, beforeMigrations }: SqliteOptions = {},
@@ -82,11 +81,11 @@ export async function openSqlite(
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   refuseHalfRestored(folder)
   const file = join(folder, DATABASE_FILE)
-  makePrivately(file)
+  createPrivateFile(file)
   const lock = lockFolder(folder)
   const faults = watchFaults(onFault)
   try {
-    // Before the first connection, which takes from the log what it can read and writes over the rest.
+    // Before the first connection, which recovers what it can read of the log and overwrites the rest.
     checkLog(file)
   } catch (error) {
     lock.close()
@@ -95,14 +94,16 @@ export async function openSqlite(
   const writer = createConnection(file, 'writer', faults)
   try {
     const stopCheck = await checkAtStart(file, writer, faults)
-    await beforeMigrations?.(unmigrated('sqlite', (sql) => ask(writer, sql)))
+    await beforeMigrations?.(unmigrated('sqlite', (sql) => queryRows(writer, sql)))
     await migrate({
       kind: 'sqlite',
-      run: async (sql) => void (await writer.ask({ kind: 'script', sql })),
+      run: async (sql) => void (await writer.send({ kind: 'script', sql })),
       applied: async () =>
-        (await ask(writer, 'SELECT version FROM schema_versions')).map((row) => row['version'] as number),
+        (await queryRows(writer, 'SELECT version FROM schema_versions')).map(
+          (row) => row['version'] as number,
+        ),
     })
-    const [mode] = await ask(writer, 'PRAGMA auto_vacuum')
+    const [mode] = await queryRows(writer, 'PRAGMA auto_vacuum')
     const shrinks = mode?.['auto_vacuum'] === INCREMENTAL
     const reader = createConnection(file, 'reader', faults)
     const unlock = () => lock.close()
@@ -114,35 +115,35 @@ export async function openSqlite(
   }
 }
 
-/** A database up to this size is checked before anything else is done with it: some 60 ms, a second from a slow disk. */
-const CHECKED_FIRST_MAX_BYTES = 64 * 1024 * 1024
+/** A database up to this size is checked before the start continues: about 60 ms, a second on a slow disk. */
+const SYNC_CHECK_MAX_BYTES = 64 * 1024 * 1024
 
-/** A larger one is checked by a process beside the service, which resolves what ends that. @throws StoreFault */
+/** Checks the database; a large one in a separate process, which the returned function stops. @throws StoreFault */
 async function checkAtStart(file: string, writer: Connection, faults: Faults): Promise<() => void> {
   const size = await stat(file).then(
     (found) => found.size,
     () => 0,
   )
   if (size === 0) return () => {}
-  if (size > CHECKED_FIRST_MAX_BYTES) {
-    // Header and list of tables; and a database that was just restored has its log from here on.
-    await ask(writer, 'SELECT count(*) FROM sqlite_schema')
-    const check = checkFileBeside(file)
+  if (size > SYNC_CHECK_MAX_BYTES) {
+    // Checks header and list of tables, and creates the log of a database that was just restored.
+    await queryRows(writer, 'SELECT count(*) FROM sqlite_schema')
+    const check = startFileCheck(file)
     void check.result.then(({ findings }) => {
       if (findings[0] !== undefined) faults.note(damaged(file, describeFinding(findings[0])))
     })
     return check.stop
   }
-  const [finding] = await ask(writer, 'PRAGMA quick_check(1)')
+  const [finding] = await queryRows(writer, 'PRAGMA quick_check(1)')
   if (finding?.['quick_check'] !== 'ok') throw damaged(file, String(finding?.['quick_check']))
   return () => {}
 }
 
-/** As `PRAGMA auto_vacuum` gives it. */
+/** As `PRAGMA auto_vacuum` returns it. */
 const INCREMENTAL = 2
 
-async function ask(connection: Connection, sql: string): Promise<Record<string, unknown>[]> {
-  const [reply] = await connection.ask({ kind: 'single', statement: { sql, values: [] } })
+async function queryRows(connection: Connection, sql: string): Promise<Record<string, unknown>[]> {
+  const [reply] = await connection.send({ kind: 'single', statement: { sql, values: [] } })
   return resultsOf(reply).flatMap(({ rows }) => rows)
 }
 
@@ -160,13 +161,13 @@ function watchFaults(onFault: ((fault: StoreFault) => void) | undefined): Faults
   }
 }
 
-/** SQLite would make a database by the umask alone; what it adds to one gets the database's own mode. */
-const makePrivately = (file: string) => closeSync(openSync(file, 'a', 0o600))
+/** SQLite creates a database with the umask's mode; the files that it adds get the mode of the database. */
+const createPrivateFile = (file: string) => closeSync(openSync(file, 'a', 0o600))
 
-/** Takes the data folder for this process. @throws StoreUnavailable when another one has it */
+/** Locks the data folder for this process. @throws StoreUnavailable if another one has it */
 export function lockFolder(folder: string): { close(): void } {
   const file = join(folder, LOCK_NAME)
-  makePrivately(file)
+  createPrivateFile(file)
   const lock = new DatabaseSync(file, { timeout: 0 })
   try {
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
@@ -174,36 +175,36 @@ export function lockFolder(folder: string): { close(): void } {
     lock.close()
     const { message, errcode } = error as Error & { errcode?: number }
     const busy = ((errcode ?? 0) & 0xff) === SQLITE_BUSY
-    const why = busy ? 'another process is using it' : `its lock.db cannot be locked (${message})`
-    throw new StoreUnavailable(`Cannot open data folder "${folder}": ${why}`, { cause: error })
+    const reason = busy ? 'another process is using it' : `its lock.db cannot be locked (${message})`
+    throw new StoreUnavailable(`Cannot open data folder "${folder}": ${reason}`, { cause: error })
   }
   return lock
 }
 
 /**
- * Rows and replies die young; by V8's own rule this part of each thread's heap doubles, some day, to 32 MB, and stays
- * there with 10 MB in use.
+ * Rows and replies are short-lived. By default V8 lets each thread's young generation grow to 32 MB over time and keeps
+ * it there with 10 MB in use.
  */
 const YOUNG_MB: Record<Role, number> = { writer: 9, reader: 9 }
 
-/** The results of some units; of units that gave no rows just how many each statement affected. */
+/** Results of a group of units; if no unit returned rows, only how many rows each statement affected. */
 type Answer = UnitReply[] | readonly number[]
 
 interface Connection {
-  ask(request: WorkerRequest): Promise<UnitReply[]>
-  /** The results of each unit, or what it failed with. */
+  send(request: WorkerRequest): Promise<UnitReply[]>
+  /** The results of each unit, or its error. */
   run(units: PackedUnits): Promise<Answer>
-  /** Resolves the pages in the log. */
+  /** Resolves to the pages in the log. */
   checkpoint(): Promise<number>
-  /** As `DatabaseFiles`. */
+  /** As in `DatabaseFiles`. */
   trim(): Promise<void>
   shrink(pages: number): Promise<void>
-  /** Everything that is asked, and was not answered, is rejected from now on. */
+  /** Rejects all unanswered requests, and all later ones. */
   fail(error: Error): void
   end(): Promise<void>
 }
 
-/** A thread with one connection; questions are answered in order. */
+/** Starts a thread with one connection; it answers requests in order. */
 function createConnection(file: string, role: Role, faults: Faults): Connection {
   const worker = new Worker(join(import.meta.dirname, 'sqlite-worker.ts'), {
     workerData: { file, role },
@@ -221,16 +222,16 @@ function createConnection(file: string, role: Role, faults: Faults): Connection 
     if (error instanceof StoreFault) faults.note(error)
   }
   worker.on('message', (reply: WorkerReply) => {
-    const question = waiting.get(reply.id)
+    const request = waiting.get(reply.id)
     waiting.delete(reply.id)
-    if ('affected' in reply) question?.resolve(reply.affected)
+    if ('affected' in reply) request?.resolve(reply.affected)
     else if ('units' in reply) {
       for (const unit of reply.units) if ('error' in unit) noteFault(toError(unit.error))
-      question?.resolve(reply.units)
+      request?.resolve(reply.units)
     } else {
       const error = toError(reply.error)
       noteFault(error)
-      question?.reject(error)
+      request?.reject(error)
       if (role === 'writer' && isDiskFailure(error)) fail(error)
     }
   })
@@ -243,9 +244,9 @@ function createConnection(file: string, role: Role, faults: Faults): Connection 
       waiting.set(id, { resolve, reject })
       worker.postMessage({ id, request }, transfer)
     })
-  const ask = (request: WorkerRequest) => post(request, []) as Promise<UnitReply[]>
+  const send = (request: WorkerRequest) => post(request, []) as Promise<UnitReply[]>
   return {
-    ask,
+    send,
     fail,
     trim: async () => void (await post({ kind: 'trim' }, [])),
     shrink: async (pages) => void (await post({ kind: 'shrink', pages }, [])),
@@ -257,21 +258,21 @@ function createConnection(file: string, role: Role, faults: Faults): Connection 
         return
       }
       const ended = new Promise((resolve) => worker.once('exit', resolve))
-      await ask({ kind: 'close' })
+      await send({ kind: 'close' })
       await ended
     },
   }
 }
 
-/** SQLite's extended codes keep the primary one in their low byte. */
+/** SQLite's extended codes have the primary one in their low byte. */
 const primaryCode = ({ code }: WorkerError) => (code === null ? null : code & 0xff)
 
 const isDiskFailure = (error: unknown): error is StoreFault =>
   error instanceof StoreFault && error.kind === 'disk'
 
 /**
- * After a failed write or sync nobody knows what is on the disk, and the next sync may claim success for pages that were
- * dropped: nothing is written any more until a new start reads what is there.
+ * After a failed write or sync the state of the disk is unknown, and the next sync may report success for pages that the
+ * system has dropped. So nothing more is written until a restart reads what is on the disk.
  */
 const diskFailed = (message: string, cause?: unknown) =>
   new StoreFault('disk', `The disk failed; nothing is accepted until a restart: ${message}`, { cause })
@@ -311,14 +312,14 @@ interface StoreParts {
   reader: Connection
   faults: Faults
   shrinks: boolean
-  /** What still looks at the file. */
+  /** Stops the check of the file that may still be running. */
   stopCheck(): void
   unlock(): void
 }
 
 function createSqliteStore(parts: StoreParts): Store {
   const { file, writer, reader, faults } = parts
-  // Closed behind the connections only: closing a file gives up the locks that they have on it, too.
+  // Closed only after the connections: closing any descriptor of a file drops all locks of the process on it.
   const dataFile = openSync(file, 'r')
   const pack = createPacker()
   const syncFile = () =>
@@ -328,20 +329,20 @@ function createSqliteStore(parts: StoreParts): Store {
       writer.fail(fault)
       throw fault
     })
-  // SQLite takes for carried over what it has handed to the system, and lets the log begin anew over it.
+  // SQLite counts pages as checkpointed once the system has them, and restarts the log over them: an error is fatal.
   const checkpoint = () =>
     reader.checkpoint().catch((error) => {
       if (isDiskFailure(error)) writer.fail(error)
       throw error
     })
-  const besideUnits = async (run: () => Promise<unknown>) => {
+  const betweenGroups = async (run: () => Promise<unknown>) => {
     const release = await queue.acquire()
     await run().finally(release)
   }
   const checkpoints = createCheckpoints({
     checkpoint,
     syncFile,
-    beginAnew: () => besideUnits(() => writer.checkpoint()),
+    restartLog: () => betweenGroups(() => writer.checkpoint()),
   })
   const queue = new WriterQueue(async (group) => {
     const units = pack(group.map(({ unit }) => unit))
@@ -362,11 +363,11 @@ function createSqliteStore(parts: StoreParts): Store {
     kind: 'sqlite',
     leaseTimes: ownLeaseTimes,
     db,
-    // Outcomes are written if they can be: a forgotten one is a message sent twice.
+    // Outcomes are still written if possible: a lost one is a message sent twice.
     commit: (unit, order) =>
       faults.first && order !== 'first' ? Promise.reject(faults.first) : queue.commit(unit, order),
     read: async (statement) => {
-      const [result] = resultsOf((await reader.ask({ kind: 'single', statement }))[0])
+      const [result] = resultsOf((await reader.send({ kind: 'single', statement }))[0])
       return result?.rows ?? []
     },
     transaction: (run) => db.transaction().execute(run),
@@ -395,18 +396,18 @@ function createSqliteStore(parts: StoreParts): Store {
       shrinks: parts.shrinks,
       setShort(short) {
         checkpoints.setShort(short)
-        const pages = short ? LOG_PAGES_NET.short : LOG_PAGES_NET.ample
-        // Refused by a writer that has failed, which needs it no more.
-        writer.ask({ kind: 'script', sql: `PRAGMA wal_autocheckpoint = ${pages}` }).catch(() => {})
+        const pages = short ? AUTOCHECKPOINT_PAGES.short : AUTOCHECKPOINT_PAGES.ample
+        // A writer that has failed rejects this, and does not need it any more.
+        writer.send({ kind: 'script', sql: `PRAGMA wal_autocheckpoint = ${pages}` }).catch(() => {})
       },
       async measure() {
-        const [row] = await ask(reader, MEASURE)
+        const [row] = await queryRows(reader, MEASURE)
         const log = await stat(`${file}-wal`).catch(() => null)
-        const of = (name: string) => Number(row?.[name] ?? 0)
+        const pragma = (name: string) => Number(row?.[name] ?? 0)
         return {
-          pageBytes: of('page_size'),
-          pages: of('page_count'),
-          freePages: of('freelist_count'),
+          pageBytes: pragma('page_size'),
+          pages: pragma('page_count'),
+          freePages: pragma('freelist_count'),
           logBytes: log?.size ?? 0,
         }
       },
@@ -414,10 +415,10 @@ function createSqliteStore(parts: StoreParts): Store {
         await checkpoints.idle()
         await checkpoint()
         await syncFile()
-        await besideUnits(() => writer.trim())
+        await betweenGroups(() => writer.trim())
       },
       async shrink(pages) {
-        await besideUnits(() => writer.shrink(pages))
+        await betweenGroups(() => writer.shrink(pages))
         checkpoints.wrote(0, SHRINK_BYTES_PER_PAGE * pages)
       },
     }
@@ -426,7 +427,7 @@ function createSqliteStore(parts: StoreParts): Store {
 
 const MEASURE =
   'SELECT page_size, page_count, freelist_count FROM pragma_page_size, pragma_page_count, pragma_freelist_count'
-/** In the log: the page where it is now, and a share of those that lead to it; measured. */
+/** Written to the log per page: the page at its new position, and a share of the pages that point to it; measured. */
 const SHRINK_BYTES_PER_PAGE = 5 * 1024
 
 export function toStatement(query: Compilable, expectRows?: number): Statement {
@@ -463,8 +464,8 @@ function settleUnit(job: UnitJob, reply: UnitReply): void {
 }
 
 /**
- * Kysely thinks of SQLite as one connection, for which its queries wait in line: reads behind single writes and their
- * syncs, and behind whole transactions. Here the two threads and the jobs of the writer keep the order.
+ * Kysely's own adapter assumes a single connection and serialises all queries on it: reads would wait for single writes
+ * with their syncs, and for whole transactions. Here the two threads and the writer's queue keep the order.
  */
 class ConcurrentAdapter extends SqliteAdapter {
   override get supportsMultipleConnections() {
@@ -472,7 +473,7 @@ class ConcurrentAdapter extends SqliteAdapter {
   }
 }
 
-/** Kysely's view: reads go to the reader, single writes into a group, a transaction takes the writer. */
+/** Driver for Kysely: reads go to the reader, single writes join a group, a transaction has the writer to itself. */
 function createDriver(
   writer: Connection,
   reader: Connection,
@@ -481,9 +482,9 @@ function createDriver(
   faults: Faults,
 ): Driver {
   const releases = new WeakMap<DatabaseConnection, () => void>()
-  /** Rows that a transaction has touched so far. */
+  /** Rows that each open transaction has written so far. */
   const touched = new WeakMap<DatabaseConnection, number>()
-  const run = async (request: WorkerRequest) => resultsOf((await writer.ask(request))[0])
+  const run = async (request: WorkerRequest) => resultsOf((await writer.send(request))[0])
 
   function connection(): DatabaseConnection {
     const self: DatabaseConnection = {
@@ -495,7 +496,7 @@ function createDriver(
           if (query.query.kind !== 'SelectQueryNode')
             touched.set(self, (touched.get(self) ?? 0) + (results[0]?.affected ?? 0))
         } else if (query.query.kind === 'SelectQueryNode') {
-          results = resultsOf((await reader.ask({ kind: 'single', statement }))[0])
+          results = resultsOf((await reader.send({ kind: 'single', statement }))[0])
         } else {
           if (faults.first) throw faults.first
           results = await queue.commit([statement])
@@ -503,17 +504,17 @@ function createDriver(
         const [{ rows, affected }] = results as [StatementResult]
         return { rows: rows as R[], numAffectedRows: BigInt(affected) }
       },
-      // biome-ignore lint/correctness/useYield: refused, so there is nothing to yield
+      // biome-ignore lint/correctness/useYield: it always throws, so there is nothing to yield
       async *streamQuery() {
-        throw new Error('Streaming queries are not offered: page by key instead')
+        throw new Error('Streaming queries are not supported: page by key instead')
       },
     }
     return self
   }
-  const finish = async (self: DatabaseConnection, word: 'COMMIT' | 'ROLLBACK') => {
+  const finish = async (self: DatabaseConnection, command: 'COMMIT' | 'ROLLBACK') => {
     try {
-      await writer.ask({ kind: 'script', sql: word })
-      if (word === 'COMMIT') checkpoints.wrote(touched.get(self) ?? 0, 0)
+      await writer.send({ kind: 'script', sql: command })
+      if (command === 'COMMIT') checkpoints.wrote(touched.get(self) ?? 0, 0)
     } finally {
       releases.get(self)?.()
       releases.delete(self)
@@ -525,14 +526,14 @@ function createDriver(
     async beginTransaction(self) {
       if (faults.first) throw faults.first
       releases.set(self, await queue.acquire())
-      await writer.ask({ kind: 'script', sql: 'BEGIN IMMEDIATE' }).catch((error) => {
+      await writer.send({ kind: 'script', sql: 'BEGIN IMMEDIATE' }).catch((error) => {
         releases.get(self)?.()
         releases.delete(self)
         throw error
       })
     },
     commitTransaction: (self) => finish(self, 'COMMIT'),
-    // After a commit that failed the worker has rolled back, and the writer may be another transaction's by now.
+    // After a failed COMMIT the worker has rolled back, and the writer may already belong to another transaction.
     rollbackTransaction: async (self) => void (releases.has(self) && (await finish(self, 'ROLLBACK'))),
     releaseConnection: async () => {},
     destroy: async () => {},

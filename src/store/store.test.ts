@@ -25,26 +25,29 @@ eachStore('a committed unit is read back with the same types', async (store) => 
   assert.deepEqual({ ...row, signing_key_sealed: Buffer.from(row.signing_key_sealed) }, { ...account('a') })
 })
 
-eachStore('a unit whose expectation fails is undone whole, its neighbours are not', async (store) => {
-  const expectOne = {
-    sql: 'UPDATE accounts SET name = ? WHERE id = ?',
-    values: ['x', 'nobody'],
-    expectRows: 1,
-  }
-  const outcomes = await Promise.allSettled([
-    store.commit([insert('accounts', account('a'))]),
-    store.commit([insert('accounts', account('b')), expectOne]),
-    store.commit([insert('accounts', account('c'))]),
-  ])
-  assert.deepEqual(
-    outcomes.map((outcome) => outcome.status),
-    ['fulfilled', 'rejected', 'fulfilled'],
-  )
-  assert.ok((outcomes[1] as PromiseRejectedResult).reason instanceof StaleWrite)
-  assert.deepEqual(await names(store), ['a', 'c'])
-})
+eachStore(
+  'a unit whose expectation fails is rolled back whole, units of its group are not',
+  async (store) => {
+    const expectOne = {
+      sql: 'UPDATE accounts SET name = ? WHERE id = ?',
+      values: ['x', 'nobody'],
+      expectRows: 1,
+    }
+    const outcomes = await Promise.allSettled([
+      store.commit([insert('accounts', account('a'))]),
+      store.commit([insert('accounts', account('b')), expectOne]),
+      store.commit([insert('accounts', account('c'))]),
+    ])
+    assert.deepEqual(
+      outcomes.map((outcome) => outcome.status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    )
+    assert.ok((outcomes[1] as PromiseRejectedResult).reason instanceof StaleWrite)
+    assert.deepEqual(await names(store), ['a', 'c'])
+  },
+)
 
-eachStore('a unit with a duplicate key is undone alone', async (store) => {
+eachStore('a unit with a duplicate key is rolled back alone', async (store) => {
   const outcomes = await Promise.allSettled([
     store.commit([insert('accounts', account('a'))]),
     store.commit([insert('accounts', account('b')), insert('accounts', account('b'))]),
@@ -71,7 +74,7 @@ eachStore('a transaction reads its own writes and rolls back on an error', async
   assert.deepEqual(await names(store), ['b'])
 })
 
-eachStore('queries are answered beside an open transaction, from what is committed', async (store) => {
+eachStore('queries are answered during an open transaction, from committed data', async (store) => {
   await store.transaction(async (tx) => {
     await tx.insertInto('accounts').values(account('a')).execute()
     assert.deepEqual(await names(store), [])
@@ -85,7 +88,7 @@ eachStore('five hundred units at once are all committed', async (store) => {
   assert.deepEqual(await names(store), [...ids].sort())
 })
 
-eachStore('a unit that goes first is committed before what came earlier', async (store) => {
+eachStore('a priority unit is committed before units that were queued earlier', async (store) => {
   if (store.kind === 'postgres') return // every unit has a connection of its own and waits for none
   const done: string[] = []
   const busy = store.transaction(async () => {
@@ -103,7 +106,7 @@ eachStore('a unit that goes first is committed before what came earlier', async 
   assert.equal(done[0], 'first')
 })
 
-eachStore('text with a NUL in it is written and looked for like any other', async (store) => {
+eachStore('text with a NUL in it is written and found like any other', async (store) => {
   const name = 'a\0b'
   await store.commit([insert('accounts', { ...account('unit'), name })])
   await store.db
@@ -129,7 +132,7 @@ eachStore('ids compare by their bytes in both databases', async (store) => {
 })
 
 eachStore(
-  'a connection that the server ends in the middle of a transaction ends nothing else',
+  'a connection that the server closes in the middle of a transaction affects nothing else',
   async (store) => {
     if (store.kind === 'sqlite') return // its connections are threads of this process
     const ended = store.transaction(async (tx) => {
@@ -146,7 +149,7 @@ eachStore(
   },
 )
 
-test('PostgreSQL compresses contents by lz4 where it was built with it', async () => {
+test('PostgreSQL compresses contents with lz4 if it was built with it', async () => {
   const database = await createTestDatabase()
   const store = await openPostgres(database.url)
   try {
@@ -178,7 +181,7 @@ test('a database from a newer program is refused', async (t) => {
   await assert.rejects(openSqlite(folder), /schema version 9999/)
 })
 
-eachStore('units that go first do not keep a transaction waiting for as long as they come', async (store) => {
+eachStore('a steady stream of priority units does not block a transaction', async (store) => {
   let over = false
   let passed = 0
   const settle = async () => {
@@ -196,7 +199,7 @@ eachStore('units that go first do not keep a transaction waiting for as long as 
   assert.deepEqual(await names(store), ['a', 'b'])
 })
 
-test('a commit that fails says why, and leaves the next transaction alone (sqlite)', async (t) => {
+test('a failed commit reports its reason, and does not affect the next transaction (sqlite)', async (t) => {
   const store = await openSqlite(await temporaryFolder(t))
   t.after(() => store.close())
   // Checked at the commit, which then fails as on a full disk.
@@ -214,7 +217,7 @@ test('a commit that fails says why, and leaves the next transaction alone (sqlit
   const outcomes = await Promise.allSettled([failing, next])
   const reasons = outcomes.map((outcome) => String((outcome as PromiseRejectedResult).reason))
   await assert.rejects(
-    // Ends the transaction, as a full disk may.
+    // Rolls back the transaction, as a full disk may.
     store.transaction((tx) =>
       sql`INSERT OR ROLLBACK INTO event_followers VALUES ('counters', 0, 0)`.execute(tx),
     ),

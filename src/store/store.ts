@@ -1,4 +1,4 @@
-/** What the service asks of a database; `openStore` gives it over SQLite or PostgreSQL. */
+/** The service's interface to its database; `openStore` provides it for SQLite and PostgreSQL. */
 import type { Compilable, Kysely, Transaction } from 'kysely'
 import { InsufficientStorage, Unavailable } from '../base/errors.ts'
 import type { LeaseTimes } from './lease-times.ts'
@@ -6,11 +6,11 @@ import type { Schema } from './schema.ts'
 
 export type SqlValue = string | number | null | Uint8Array
 
-/** One statement with its values; `?` marks them in both databases. */
+/** One statement with its values; their placeholder is `?` in both databases. */
 export interface Statement {
   sql: string
   values: readonly SqlValue[]
-  /** Rows that it must touch; another number undoes the whole unit. */
+  /** Rows that it must affect; any other number rolls back the whole unit. */
   expectRows?: number
 }
 
@@ -19,7 +19,7 @@ export interface StatementResult {
   affected: number
 }
 
-/** A unit was undone because one of its statements touched another number of rows than it had to. */
+/** A unit was rolled back because one of its statements affected another number of rows than expected. */
 export class StaleWrite extends Error {
   constructor(statement: Statement, affected: number) {
     super(`Expected ${statement.expectRows} row(s), touched ${affected}: ${statement.sql.slice(0, 80)}`)
@@ -27,16 +27,16 @@ export class StaleWrite extends Error {
   }
 }
 
-/** The database has no room for more. A caller of the API gets 507; the cause is for the log. */
+/** The database is full. API callers get 507; the cause is for the log. */
 export class StoreFull extends InsufficientStorage {
   constructor(message: string, options: { cause?: unknown } = {}) {
     super(undefined, { cause: new Error(message, options) })
   }
 }
 
-/** The database cannot be reached or refuses writes. A caller of the API gets 503. */
+/** The database cannot be reached or refuses writes. API callers get 503. */
 export class StoreUnavailable extends Unavailable {
-  /** For the command line, where the contract's short text would say too little. */
+  /** For the command line; the text of the API's response is too short there. */
   readonly detail: string
 
   constructor(message: string, options: { cause?: unknown } = {}) {
@@ -46,8 +46,8 @@ export class StoreUnavailable extends Unavailable {
 }
 
 /**
- * The database takes no new work until a restart: its file is damaged, or its disk failed. `detail` is for the operator,
- * with the file and what to do.
+ * The database accepts no new work until a restart: its file is damaged, or its disk failed. `detail` tells the operator
+ * which file it is and what to do.
  */
 export class StoreFault extends StoreUnavailable {
   readonly kind: 'damaged' | 'disk'
@@ -58,54 +58,54 @@ export class StoreFault extends StoreUnavailable {
   }
 }
 
-/** Room within SQLite's own files, and ways to give some of it back to the disk. */
+/** Space usage of SQLite's files, and ways to release some of it to the disk. */
 export interface DatabaseFiles {
   measure(): Promise<{ pageBytes: number; pages: number; freePages: number; logBytes: number }>
-  /** False for a database made before free pages could be cut off; `sendwright restore` makes one that can. */
+  /** False for a database that was created without incremental vacuum; `sendwright restore` makes one that has it. */
   readonly shrinks: boolean
   /** While the disk is short of space the log is kept to a few megabytes. */
   setShort(short: boolean): void
-  /** Empties the log and cuts its file off. Does nothing while a reader still needs it. */
+  /** Checkpoints the log and truncates its file. Does nothing while a reader still needs the log. */
   trimLog(): Promise<void>
-  /** Takes so many free pages off the end of the file, in one short transaction; the next checkpoint cuts it. */
+  /** Removes that many free pages from the end of the file, in one short transaction; the next checkpoint truncates it. */
   shrink(pages: number): Promise<void>
 }
 
 export interface Store {
   readonly kind: 'sqlite' | 'postgres'
   readonly leaseTimes: LeaseTimes
-  /** Queries outside a transaction. On SQLite reads run beside the writer. */
+  /** Queries outside a transaction. On SQLite reads do not wait for the writer. */
   readonly db: Kysely<Schema>
   /**
    * Runs the statements as one transaction and resolves once they are on disk. Units that wait at the same
-   * time share one sync (group commit); each is undone alone if it fails.
-   * `first`: ahead of all other units that wait, for what another host knows already.
+   * time share one sync (group commit); a failing one is rolled back alone.
+   * `first`: before all other waiting units, for outcomes that another host already knows.
    * @throws StaleWrite, StoreFull, StoreUnavailable
    */
   commit(unit: readonly Statement[], order?: 'first'): Promise<StatementResult[]>
-  /** The rows of one SELECT (or WITH ... SELECT) in plain SQL, read beside the writer; for hot paths. */
+  /** The rows of one SELECT (or WITH ... SELECT) in plain SQL, without waiting for the writer; for hot paths. */
   read(statement: Statement): Promise<Record<string, unknown>[]>
-  /** A transaction with reads in between. Holds SQLite's only writer meanwhile: not for hot paths. */
+  /** An interactive transaction. Occupies SQLite's only writer: not for hot paths. */
   transaction<T>(run: (tx: Transaction<Schema>) => Promise<T>): Promise<T>
   /** Turns a Kysely query into a statement for `commit`. */
   statement(query: Compilable, expectRows?: number): Statement
   /** True while the database answers; used by /health/ready. */
   ping(): Promise<boolean>
-  /** Why no new work is taken until a restart; null: nothing is known to be wrong. Outcomes are still written if they can be. */
+  /** Why no new work is accepted until a restart; null: no known fault. Outcomes are still written if possible. */
   fault(): StoreFault | null
   /** SQLite only. */
   readonly files?: DatabaseFiles
   close(): Promise<void>
 }
 
-/** Columns of the rows that a table was last given, and the texts of its statements by number of rows. */
+/** Columns of the rows last inserted into a table, and the texts of its statements by number of rows. */
 interface InsertTexts {
   columns: readonly string[]
   leaseMark: string
   texts: Map<number, string>
 }
 
-/** Tables get rows of one shape each, or of very few: a text is put together, and hashed by whoever keeps it, once. */
+/** Rows of a table have one shape, or very few: so each text is built, and hashed by caches further down, only once. */
 const insertTexts = new Map<string, InsertTexts>()
 
 function insertText(table: string, row: object, count: number, leaseMark = '?'): string {
@@ -130,20 +130,20 @@ function insertText(table: string, row: object, count: number, leaseMark = '?'):
 }
 
 /**
- * `INSERT INTO table (columns) VALUES (?, ...)` for rows of one shape; hot paths call it instead of the query
- * builder, which costs about 20 µs a statement.
+ * `INSERT INTO table (columns) VALUES (?, ...)` for one row. Hot paths use it instead of the query builder, which costs
+ * about 20 µs per statement.
  */
 export function insert<Row extends object>(table: string, row: Row): Statement {
   return { sql: insertText(table, row, 1), values: Object.values(row) as SqlValue[] }
 }
 
-/** Rows of one statement at the most: 20 columns of 128 rows stay far below what both databases take as values. */
+/** Rows per statement: 20 columns of 128 rows stay far below the limit of values in both databases. */
 const INSERT_ROWS_MAX = 128
 
 /**
- * The same for many rows of one shape, in as few statements as it takes: a thousand deliveries cost a tenth
- * of a thousand single statements. Statements hold a power of two of rows, so that few texts are prepared.
- * `leaseTimes`: of the store, for rows whose column `lease_until` holds what it gave.
+ * The same for many rows of one shape in few statements: a thousand deliveries cost a tenth of a thousand single
+ * statements. Row counts are powers of two, so that few texts are prepared.
+ * `leaseTimes`: the store's, for rows whose `lease_until` is a value from it.
  */
 export function insertMany(table: string, rows: readonly object[], leaseTimes?: LeaseTimes): Statement[] {
   const [first] = rows
@@ -162,5 +162,5 @@ export function insertMany(table: string, rows: readonly object[], leaseTimes?: 
   return statements
 }
 
-/** The newest migration this program knows is older than the one the database was last used with. */
+/** The database has a schema version newer than this program knows. */
 export class UnknownSchema extends Error {}

@@ -1,19 +1,19 @@
 /**
- * Who writes when, for a store with one writer: waiting units together as one group, which is one transaction and one
- * sync; a transaction alone.
+ * Schedules a store's single writer: waiting units are written together as one group, which is one transaction and one
+ * sync; an interactive transaction has the writer to itself.
  */
 import type { Statement, StatementResult } from './store.ts'
 
-/** Units in one sync at the most, so that the first of a burst does not wait for the last. */
+/** Units per sync, so that the first of a burst does not wait for the last. */
 const GROUP_UNITS_MAX = 256
 
 /**
- * Units that make a second group worth a sync of its own, which the writer begins as soon as the first is on the disk:
- * 64 connections that only hand in mail get 10 to 20 % more of it accepted a second. Not while outcomes come in as
- * well: then processors are what is short, and the smaller groups cost 0.07 ms of a message's 1.1 ms.
+ * Waiting units that are worth a second group with its own sync, which the writer starts as soon as the first is on the
+ * disk: with 64 connections that only submit mail, 10 to 20 % more is accepted a second. Not while outcomes arrive as
+ * well: then the processors are the bottleneck, and the smaller groups cost 0.07 ms of a message's 1.1 ms.
  */
 const SECOND_GROUP_MIN = 16
-/** Groups without an outcome among their units after which none is being delivered, as far as the writer can see. */
+/** After so many groups without an outcome the writer assumes that no mail is being delivered. */
 const GROUPS_WITHOUT_OUTCOME = 10
 
 /** A unit that waits for its results. */
@@ -34,23 +34,24 @@ const isTransaction = (job: Job | undefined): job is Transaction => job !== unde
 export class WriterQueue {
   readonly #write: (group: readonly UnitJob[]) => Promise<() => void>
   readonly #jobs: Job[] = []
-  /** Units that go ahead of all jobs. */
-  readonly #ahead: UnitJob[] = []
-  /** Handed over and not answered; two at the most. */
+  /** Units that go before all jobs: outcomes. */
+  readonly #priority: UnitJob[] = []
+  /** Groups in flight; at most two. */
   #groups = 0
-  /** Groups handed over since one had units that go ahead. */
-  #sinceAhead = 0
-  /** The turn has not ended in which the first of the next group came. */
+  /** Groups since the last one with priority units. */
+  #sincePriority = 0
+  /** The next group waits for the end of this turn of the event loop. */
   #gathering = false
   /** A transaction has the writer. */
   #taken = false
   /**
-   * One group goes ahead of a transaction. Outcomes come without a pause while a backlog is delivered: let all of
-   * them go ahead, and it would wait for the end of the backlog, and all that is accepted would wait behind it.
+   * A group with priority units has gone before the waiting transaction; no second one may. Outcomes arrive continuously
+   * while a backlog is delivered: if all of them went first, the transaction, and every unit queued after it, would wait
+   * for the end of the backlog.
    */
   #overtaken = false
 
-  /** @param write commits a group as one transaction; resolves what tells each of its units */
+  /** @param write commits a group as one transaction; resolves to a function that settles each of its units */
   constructor(write: (group: readonly UnitJob[]) => Promise<() => void>) {
     this.#write = write
   }
@@ -59,22 +60,22 @@ export class WriterQueue {
   commit(unit: readonly Statement[], order?: 'first'): Promise<StatementResult[]> {
     return new Promise((resolve, reject) => {
       const job: UnitJob = { unit, resolve, reject }
-      if (order === 'first') this.#ahead.push(job)
+      if (order === 'first') this.#priority.push(job)
       else this.#jobs.push(job)
       if (this.#groups > 0 || !this.#hasOutcomes()) this.#handOver()
       else this.#soon()
     })
   }
 
-  /** Among the last groups; they come as long as mail is delivered. */
+  /** Whether mail is being delivered: recent groups had outcomes. */
   #hasOutcomes(): boolean {
-    return this.#ahead.length > 0 || this.#sinceAhead < GROUPS_WITHOUT_OUTCOME
+    return this.#priority.length > 0 || this.#sincePriority < GROUPS_WITHOUT_OUTCOME
   }
 
   /**
-   * What is asked for in the same turn of the event loop goes together. Outcomes come in bursts: half of all groups
-   * used to be the first of a burst alone, with a sync for which the others waited. Where mail is only accepted, it
-   * makes no difference at best.
+   * Starts a group at the end of this turn of the event loop. Outcomes arrive in bursts: without this, half of all
+   * groups held only the first unit of a burst, and the others waited for its sync. While mail is only accepted it makes
+   * no difference at best.
    */
   #soon(): void {
     if (this.#gathering) return
@@ -85,7 +86,7 @@ export class WriterQueue {
     })
   }
 
-  /** Takes the writer for one transaction; what it resolves gives it back. */
+  /** Takes the writer for one transaction; resolves to the function that releases it. */
   acquire(): Promise<() => void> {
     return new Promise((resolve) => {
       const release = () => {
@@ -100,17 +101,17 @@ export class WriterQueue {
   #handOver(): void {
     while (!this.#taken) {
       const first = this.#jobs[0]
-      if (isTransaction(first) && (this.#overtaken || this.#ahead.length === 0)) {
+      if (isTransaction(first) && (this.#overtaken || this.#priority.length === 0)) {
         if (this.#groups > 0) return
         this.#jobs.shift()
         this.#overtaken = false
         this.#taken = true
         first.begin()
       } else {
-        if (this.#ahead.length + this.#jobs.length === 0) return
+        if (this.#priority.length + this.#jobs.length === 0) return
         if (this.#groups > 0 && !this.#maySecond()) return
         this.#overtaken = isTransaction(first)
-        this.#sinceAhead = this.#ahead.length > 0 ? 0 : this.#sinceAhead + 1
+        this.#sincePriority = this.#priority.length > 0 ? 0 : this.#sincePriority + 1
         void this.#commitGroup(this.#takeGroup())
       }
     }
@@ -123,22 +124,22 @@ export class WriterQueue {
 
   async #commitGroup(group: readonly UnitJob[]): Promise<void> {
     this.#groups++
-    let tell: () => void
+    let settle: () => void
     try {
-      tell = await this.#write(group)
+      settle = await this.#write(group)
     } catch (error) {
-      tell = () => {
+      settle = () => {
         for (const job of group) job.reject(error as Error)
       }
     }
     this.#groups--
-    // Before anybody is told: the writer has its next group while they answer their requests.
+    // Before the units settle: the writer has its next group while their callers answer requests.
     this.#handOver()
-    tell()
+    settle()
   }
 
   #takeGroup(): UnitJob[] {
-    const group = this.#ahead.splice(0, GROUP_UNITS_MAX)
+    const group = this.#priority.splice(0, GROUP_UNITS_MAX)
     const end = this.#jobs.findIndex(isTransaction)
     const room = GROUP_UNITS_MAX - group.length
     const count = Math.min(room, end < 0 ? this.#jobs.length : end)

@@ -1,20 +1,20 @@
 /**
- * Records that happen by themselves: bounces, complaints, unsubscribes (suppressions.md section 6). Each is
- * a list of statements for the transaction of the event that tells of it, so that there is never a record
- * without its event. Nothing is read first: allowlist and policy are looked at within the statements.
+ * Records added automatically: bounces, complaints, unsubscribes (suppressions.md section 6). Each is a list of
+ * statements for the transaction of its event, so that no record exists without its event. Nothing is read
+ * beforehand: the statements themselves check allowlist and policy.
  */
 import { CODE_UNPREPARED, type Outcome, REASON_DEAD_MAILBOX } from '../delivery/outcome.ts'
 import type { ClaimedDelivery } from '../delivery/queue.ts'
 import type { EventRecord } from '../events/event.ts'
 import { addressKey } from '../mime/address.ts'
 import { insert, type Statement } from '../store/store.ts'
-import { DETAIL_LENGTH_MAX, type NewRecord } from './records.ts'
+import { DETAIL_LENGTH_MAX, type NewRecord } from './given-records.ts'
 import { addStatements, type ListOwner, removeStatements, removeTagStatements } from './store.ts'
 
 export interface Bounce {
   owner: ListOwner
   recipient: string
-  /** `hard`: the mailbox does not exist or is closed for good. `soft`: refused for good for another reason. */
+  /** `hard`: the mailbox does not exist or is permanently closed. `soft`: permanently refused for another reason. */
   severity: 'hard' | 'soft'
   code: string
   error: string
@@ -25,12 +25,12 @@ export interface Bounce {
 }
 
 /**
- * Final failures that speak of the recipient's side (full, closed to mail, nobody knows); policy, reputation and
- * blocklists speak of the sender.
+ * Final failures caused by the recipient's side (full, closed to mail, unclassified). Policy, reputation and
+ * blocklist failures are caused by the sender and do not suppress.
  */
 const SOFT_REASONS = new Set(['generic', 'old'])
 
-/** What the outcome of an attempt adds to the lists. Test-mode messages never get here with a bounce. */
+/** What the outcome of an attempt adds to the lists. Test-mode messages never reach this with a bounce. */
 export function bounceConsequences(
   delivery: ClaimedDelivery,
   events: readonly EventRecord[],
@@ -45,7 +45,7 @@ export function bounceConsequences(
   const hard = reason === REASON_DEAD_MAILBOX
   if (!hard && !SOFT_REASONS.has(reason)) return []
   const { code, message, description } = outcome.failure
-  // Nobody was asked about the recipient.
+  // The message could not be prepared; no server has refused the recipient.
   if (code === CODE_UNPREPARED) return []
   return addBounce({
     owner: { id: delivery.domain_id, accountId: delivery.account_id },
@@ -59,9 +59,9 @@ export function bounceConsequences(
 }
 
 /**
- * Counts a bounce where the domain has a policy, and adds the record if the policy (without one: the first
- * hard bounce) says so, unless the allowlist has the address or its exact domain. A record that is there and in
- * force is left as it is.
+ * Counts a bounce if the domain has a policy, and adds the record when the policy (without one: the first hard
+ * bounce) requires it, unless the allowlist has the address or its exact domain. An existing record that has not
+ * expired is unchanged.
  */
 export function addBounce({ owner, recipient, severity, code, error, eventId, now }: Bounce): Statement[] {
   const at = Math.floor(now)
@@ -97,30 +97,30 @@ const DAY_MS = 86_400_000
 const ADD_BOUNCE = { hard: addBounceSql('hard'), soft: addBounceSql('soft') }
 
 function addBounceSql(severity: 'hard' | 'soft'): string {
-  const enough = `EXISTS (SELECT 1 FROM suppression_policies AS policy WHERE policy.domain_id = ?
+  const isOverThreshold = `EXISTS (SELECT 1 FROM suppression_policies AS policy WHERE policy.domain_id = ?
       AND policy.${severity}_bounces_to_suppress > 0
       AND policy.${severity}_bounces_to_suppress <= (SELECT count(*) FROM counted_bounces AS counted
         WHERE counted.domain_id = policy.domain_id AND counted.address = ? AND counted.severity = '${severity}'))`
-  const unruled = 'NOT EXISTS (SELECT 1 FROM suppression_policies WHERE domain_id = ?)'
+  const hasNoPolicy = 'NOT EXISTS (SELECT 1 FROM suppression_policies WHERE domain_id = ?)'
   return `INSERT INTO suppressions
       (domain_id, kind, address, account_id, code, detail, event_id, expires_at, created_at)
     SELECT ?, 'bounces', ?, ?, ?, ?, ?, (SELECT CAST(? AS BIGINT) + lifetime_days * ${DAY_MS}
         FROM suppression_policies WHERE domain_id = ? AND lifetime_days > 0), CAST(? AS BIGINT)
     WHERE NOT EXISTS (SELECT 1 FROM suppressions WHERE domain_id = ? AND kind = 'whitelists' AND address IN (?, ?))
-      AND (${severity === 'hard' ? `${unruled} OR ${enough}` : enough})
+      AND (${severity === 'hard' ? `${hasNoPolicy} OR ${isOverThreshold}` : isOverThreshold})
     ON CONFLICT (domain_id, kind, address) DO UPDATE SET code = excluded.code, detail = excluded.detail,
       event_id = excluded.event_id, expires_at = excluded.expires_at, created_at = excluded.created_at
       WHERE suppressions.expires_at <= excluded.created_at`
 }
 
-/** A complaint of the recipient, who keeps the time of the first one. `now`: Unix milliseconds. */
+/** A complaint of the recipient; the record keeps the time of the first one. `now`: Unix milliseconds. */
 export function addComplaint(owner: ListOwner, recipient: string, eventId: string, now: number): Statement[] {
   return [insertOnce(owner, 'complaints', recipient, eventId, now)]
 }
 
 /**
- * An unsubscribe by the recipient: adds `tags` to what is there (none: all mail of the domain), as a call would.
- * `now`: Unix milliseconds.
+ * An unsubscribe by the recipient: adds `tags` to the existing ones (none: all mail of the domain), as a call
+ * would. `now`: Unix milliseconds.
  */
 export function addUnsubscribe(
   owner: ListOwner,
@@ -137,11 +137,14 @@ export function addUnsubscribe(
     createdAt: null,
   }
   const [, ...rest] = addStatements(owner, 'unsubscribes', [record], now)
-  // Locks the record if it is there, as every change of an unsubscribe does first.
+  // Locks the record if it exists, as the first statement of every change of an unsubscribe does.
   return [insertOnce(owner, 'unsubscribes', recipient, eventId, now), ...rest]
 }
 
-/** Takes tags off an unsubscribe, or with no tags all of it. The unit is undone (StaleWrite) if one is not there. */
+/**
+ * Removes tags of an unsubscribe, or all of it if none are given. The unit is rolled back (StaleWrite) if one does
+ * not exist.
+ */
 export function removeUnsubscribe(owner: ListOwner, recipient: string, tags: readonly string[]): Statement[] {
   const address = addressKey(recipient)
   if (tags.length === 0) return removeStatements(owner.id, 'unsubscribes', address)

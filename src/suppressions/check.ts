@@ -1,16 +1,16 @@
 /**
- * The one look at the lists just before an attempt, for every way in. A removal or an addition counts from the
- * next attempt on, on every node (suppressions.md section 5 rule 10), so nothing is remembered between
- * attempts. Instead, checks that wait while a query runs share the next one: a query always starts after the
- * checks that it answers.
+ * The one check of the lists just before an attempt, for every way in. A removal or an addition applies from the
+ * next attempt on, on every node (suppressions.md section 5 rule 10), so nothing is cached between attempts.
+ * Instead, checks that wait while a query runs share the next one: a query always starts after the checks that it
+ * answers.
  */
 import type { Clock } from '../base/clock.ts'
 import type { Failure, Outcome } from '../delivery/outcome.ts'
 import { addressKey } from '../mime/address.ts'
 import type { Statement, Store } from '../store/store.ts'
-import { ALL_MAIL } from './records.ts'
+import { ALL_MAIL } from './given-records.ts'
 
-/** The lists that stop mail, in the order in which they are asked: the first hit gives the reason. */
+/** The lists that stop mail, in the order in which they are checked: the first hit gives the reason. */
 export const STOPPING_LISTS = ['bounces', 'unsubscribes', 'complaints'] as const
 export type StoppingList = (typeof STOPPING_LISTS)[number]
 
@@ -41,9 +41,9 @@ export interface Hit {
 
 export interface SuppressionCheck {
   /**
-   * What stops mail of that domain to the recipient, or null. `tags` of the message, as sent. `against`: the
-   * lists that count for this mail; forwarded mail asks `bounces` only, mail of the service itself leaves out
-   * `unsubscribes` (suppressions.md section 7 rules 6 and 10).
+   * The outcome if a list stops mail of that domain to the recipient, else null. `tags` of the message, as sent.
+   * `against`: the lists that apply to this mail; forwarded mail checks only `bounces`, mail of the service itself
+   * all but `unsubscribes` (suppressions.md section 7 rules 6 and 10).
    */
   suppressionOf(
     domainId: string,
@@ -53,9 +53,12 @@ export interface SuppressionCheck {
   ): Promise<Outcome | null>
 }
 
-/** Checks in one query at the most. On SQLite a check costs 40 µs of CPU (both threads) alone, 10 µs in groups of 8. */
+/** Checks per query. On SQLite a check costs 40 µs of CPU (both threads) alone, 10 µs in groups of 8. */
 const CHECKS_PER_QUERY_MAX = 16
-/** Queries at a time: SQLite has one reader, which finds the next one waiting; PostgreSQL has connections to spare. */
+/**
+ * Concurrent queries: SQLite has one reader, which then always has the next one waiting; PostgreSQL has connections
+ * to spare.
+ */
 const QUERIES_MAX = { sqlite: 2, postgres: 4 }
 
 interface Waiting {
@@ -73,7 +76,7 @@ export function createSuppressionCheck(store: Store, clock: Clock): SuppressionC
   const lookUp = (domainId: string, address: string) =>
     new Promise<Hit[]>((resolve, reject) => {
       waiting.push({ domainId, address, resolve, reject })
-      // Those that are asked in the same turn of the event loop go together.
+      // Checks started in the same turn of the event loop share a query.
       if (waiting.length === 1) queueMicrotask(pump)
     })
 
@@ -87,7 +90,7 @@ export function createSuppressionCheck(store: Store, clock: Clock): SuppressionC
     }
   }
 
-  /** The one that waits longest, and others of its domain. */
+  /** The oldest check, and others of its domain. */
   function takeGroup(): Waiting[] {
     const group: Waiting[] = []
     const rest: Waiting[] = []
@@ -109,7 +112,7 @@ export function createSuppressionCheck(store: Store, clock: Clock): SuppressionC
     }
   }
 
-  /** The text is made once per power of two; a smaller group repeats its last address. */
+  /** One SQL text per power of two; a smaller group repeats its last address. */
   function queryOf(checks: readonly Waiting[]): Statement {
     const size = 2 ** Math.ceil(Math.log2(checks.length))
     const sql = queries.get(size) ?? queryText(size)
@@ -128,8 +131,8 @@ export function createSuppressionCheck(store: Store, clock: Clock): SuppressionC
 }
 
 /**
- * Places in the primary key of one domain. A list of (domain, address) pairs instead made PostgreSQL read the
- * whole domain while the table had no statistics yet: 25 ms for 100,000 records, against 0.1 ms.
+ * Lookups in the primary key of one domain. With a list of (domain, address) pairs PostgreSQL read the whole domain
+ * while the table had no statistics yet: 25 ms for 100,000 records, against 0.1 ms.
  */
 function queryText(addresses: number): string {
   const marks = Array(addresses).fill('?').join(', ')
@@ -149,11 +152,11 @@ export function decide(
   against: readonly StoppingList[] = STOPPING_LISTS,
 ): Outcome | null {
   const keys = new Set([ALL_MAIL, ...tags.map((tag) => tag.toLowerCase())])
-  const inForce = hits.filter(({ expires_at }) => expires_at === null || expires_at > now)
+  const active = hits.filter(({ expires_at }) => expires_at === null || expires_at > now)
   const list = STOPPING_LISTS.find(
     (name) =>
       against.includes(name) &&
-      inForce.some(
+      active.some(
         ({ kind, tag_key }) => kind === name && (name !== 'unsubscribes' || keys.has(tag_key ?? ALL_MAIL)),
       ),
   )

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import pino from 'pino'
+import { jobContext } from '../../test/support/job-context.ts'
 import { eventually } from '../../test/support/service.ts'
 import { eachStore, temporaryFolder } from '../../test/support/stores.ts'
 import { systemClock } from '../base/clock.ts'
@@ -22,13 +23,14 @@ const ACTOR = {
   requestId: 'r1',
 } as const
 
-/** Imports over a store, with the lines that they log. */
+/** Imports over a store, with their log lines. */
 async function startImports(store: Store, t: TestContext) {
   const lines: Record<string, unknown>[] = []
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) })
   const blobs = await openBlobs(await temporaryFolder(t))
   const imports = createImports({ store, blobs, clock: systemClock, log, unpackedBytesMax: 10_000_000 })
-  t.after(() => imports.stop())
+  imports.job.start(jobContext(store))
+  t.after(() => imports.job.stop())
   const line = (msg: string) => eventually(msg, async () => lines.find((one) => one['msg'] === msg))
   return { imports, blobs, lines, line }
 }
@@ -86,7 +88,7 @@ eachStore('an import of a process that is gone goes on where it stood', async (s
     created_at: 1000,
   }
   await store.db.insertInto('suppression_imports').values(task).execute()
-  imports.start()
+  imports.job.wake()
   const done = await line('import finished')
   assert.deepEqual([done['rows'], done['bad']], [2500, 7])
   const added = await records(store)
@@ -99,7 +101,7 @@ eachStore('the imports of a deleted domain end, with their files', async (store,
   const { imports, blobs, line } = await startImports(store, t)
   await imports.submit(ACTOR, { ...DOMAIN, id: 'gone' }, 'bounces', csv(1))
   await line('import finished')
-  await imports.stop()
+  await imports.job.stop()
   await imports.submit(ACTOR, DOMAIN, 'bounces', csv(3000))
   const [task] = await tasks(store)
   await imports.forgetDomain('gone')
@@ -128,7 +130,7 @@ eachStore('an import whose file is gone is given up after its attempts', async (
     .insertInto('suppression_imports')
     .values({ id: 'i1', ...task, ...lease, rows_done: 0, rows_bad: 0, attempts: 4 })
     .execute()
-  imports.start()
+  imports.job.wake()
   await line('import failed')
   await eventually('the end of the import', async () => (await tasks(store)).length === 0)
 })

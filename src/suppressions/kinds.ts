@@ -1,26 +1,26 @@
-/** The four lists: what is the same for all stands in the other files, what differs stands here. */
+/** How the four lists differ; what they have in common is in the other files. */
+import { formatUtc } from '../base/dates.ts'
 import type { Area } from '../http/auth.ts'
-import { formatUtc } from '../http/dates.ts'
 import type { ParamDoc } from '../http/operation.ts'
 import type { SuppressionKind } from '../store/schema.ts'
 import type { StoredRecord } from './store.ts'
 
 export interface KindTraits {
   kind: SuppressionKind
-  /** The list in the words of people and in the machine description. */
+  /** The list's name in texts and in the API description. */
   noun: string
   /** Other names in the path. */
   aliases: readonly string[]
   area: Area
-  /** Fields of adding one; each is a member of a JSON record as well. */
+  /** Fields of an added record, also the members of a JSON record. */
   fields: readonly ParamDoc[]
-  /** Columns of a CSV file; each inner list needs one of its names in the header. */
+  /** Columns of a CSV file; the header needs one of `needed`. */
   columns: { all: readonly string[]; needed: readonly string[] }
   view(record: StoredRecord): Record<string, unknown>
-  /** Answer to adding one. */
+  /** Response to adding one. */
   added(address: string): Record<string, unknown>
   addedMany(count: number): string
-  /** Answer to removing one. */
+  /** Response to removing one. */
   removed(address: string): Record<string, unknown>
   cleared: string
   unknown: string

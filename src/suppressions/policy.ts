@@ -1,5 +1,5 @@
 /** When bounces of a domain suppress, and for how long (own-operations.md section 6). */
-import { type Actor, auditStatement } from '../accounts/audit.ts'
+import { type Actor, auditStatement } from '../accounts/audit-log.ts'
 import type { Clock } from '../base/clock.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
@@ -11,7 +11,7 @@ import type { Statement, Store } from '../store/store.ts'
 
 export type SuppressionPolicy = Omit<SuppressionPolicyRow, 'domain_id'>
 
-/** Without a policy: the first hard bounce suppresses, soft ones never, for ever. */
+/** Without a policy: the first hard bounce suppresses permanently, soft ones never. */
 export const DEFAULT_POLICY: SuppressionPolicy = {
   hard_bounces_to_suppress: 1,
   soft_bounces_to_suppress: 0,
@@ -19,7 +19,7 @@ export const DEFAULT_POLICY: SuppressionPolicy = {
   lifetime_days: 0,
 }
 
-/** More bounces than anybody should wait for; each counted one is a row. */
+/** Higher thresholds are not useful; each counted bounce is a row. */
 const BOUNCES_MAX = 100
 const WINDOW_DAYS_MAX = 365
 const LIFETIME_DAYS_MAX = 3650
@@ -33,13 +33,13 @@ const RULES: Readonly<Record<keyof SuppressionPolicy, { min: number; max: number
   soft_bounces_to_suppress: {
     min: 0,
     max: BOUNCES_MAX,
-    description: 'The same for final failures that are no hard bounce; 0: never',
+    description: 'The same for final failures other than hard bounces; 0: never',
   },
   window_days: { min: 1, max: WINDOW_DAYS_MAX, description: 'Days in which bounces are counted' },
   lifetime_days: {
     min: 0,
     max: LIFETIME_DAYS_MAX,
-    description: 'Days until a bounce that came by itself counts no more; 0: for ever',
+    description: 'Days until an automatically added bounce expires; 0: never',
   },
 }
 const NAMES = Object.keys(RULES) as (keyof SuppressionPolicy)[]
@@ -80,7 +80,7 @@ export function policyRoutes({ store, domains, clock }: PolicyRouteParts): Opera
       path: PATH,
       id: 'setSuppressionPolicy',
       tag: TAG,
-      summary: 'Set when bounces of a domain suppress; what is not given stays',
+      summary: 'Set when bounces of a domain suppress; absent fields stay unchanged',
       auth: { area: 'domains', access: 'write' },
       rateLimit: 'domains',
       params,
@@ -107,13 +107,13 @@ export async function readPolicy(store: Store, domain: Domain): Promise<Suppress
   return row ?? DEFAULT_POLICY
 }
 
-/** @throws BadRequest for a number out of its range */
+/** @throws BadRequest for a number out of range */
 function givenPolicy(params: Params): Partial<SuppressionPolicy> {
   const given = NAMES.map((name) => [name, params.integer(name, RULES[name])] as const)
   return Object.fromEntries(given.filter(([, value]) => value !== undefined))
 }
 
-/** Stores the policy. The new lifetime holds for the records that came by themselves before, too. */
+/** Stores the policy. The new lifetime also applies to records added automatically before. */
 export function policyStatements(
   actor: Actor,
   domain: Domain,

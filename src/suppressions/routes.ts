@@ -1,5 +1,5 @@
-/** The four lists over HTTP (suppressions.md); each operation is written once and made for every kind. */
-import type { Actor } from '../accounts/audit.ts'
+/** The four lists over HTTP (suppressions.md); each operation is written once and registered for every kind. */
+import type { Actor } from '../accounts/audit-log.ts'
 import { BadRequest } from '../base/errors.ts'
 import type { Chunk } from '../base/mime-message.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
@@ -12,8 +12,8 @@ import { limitOf, pageName, pivotPaging } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
 import { jsonReply } from '../http/reply.ts'
 import type { SuppressionKind } from '../store/schema.ts'
+import type { GivenRecord } from './given-records.ts'
 import { KINDS, type KindTraits } from './kinds.ts'
-import type { GivenRecord } from './records.ts'
 import type { Suppressions } from './service.ts'
 import type { PageQuery } from './store.ts'
 
@@ -28,7 +28,7 @@ export interface SuppressionRouteParts {
 }
 
 const TAG = 'Suppressions'
-/** Each change commits its row with it. */
+/** Each change commits its audit row with it. */
 const IN_TRANSACTION = { by: 'operation' } as const
 const PAGE_SIZE = 100
 const PAGE_SIZE_MAX = 1000
@@ -56,8 +56,8 @@ function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operati
   const { suppressions } = parts
   const { kind, noun } = traits
   const name = kind[0]?.toUpperCase() + kind.slice(1)
-  const list = { path: `/v3/{domain_name}/${kind}`, aliases: aliasesOf(traits, '') } as const
-  const one = {
+  const listPath = { path: `/v3/{domain_name}/${kind}`, aliases: aliasesOf(traits, '') } as const
+  const recordPath = {
     path: `/v3/{domain_name}/${kind}/{address}`,
     aliases: aliasesOf(traits, '/{address}'),
   } as const
@@ -71,7 +71,7 @@ function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operati
   return [
     operation({
       ...common('read'),
-      ...list,
+      ...listPath,
       method: 'GET',
       id: `list${name}`,
       summary: `List ${noun} of a domain by address`,
@@ -95,7 +95,7 @@ function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operati
     }),
     operation({
       ...common('read'),
-      ...one,
+      ...recordPath,
       method: 'GET',
       id: `read${name}`,
       summary: `Read one of the ${noun}`,
@@ -106,7 +106,7 @@ function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operati
     }),
     operation({
       ...common('write'),
-      ...list,
+      ...listPath,
       method: 'POST',
       id: `add${name}`,
       summary: `Add ${noun}: one as a form, up to 1000 as a JSON array`,
@@ -149,7 +149,7 @@ function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operati
     }),
     operation({
       ...common('write'),
-      ...one,
+      ...recordPath,
       method: 'DELETE',
       id: `remove${name}`,
       summary: `Remove one of the ${noun}`,
@@ -167,7 +167,7 @@ function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operati
     }),
     operation({
       ...common('write'),
-      ...list,
+      ...listPath,
       method: 'DELETE',
       id: `clear${name}`,
       summary: `Remove all ${noun} of a domain`,
@@ -184,7 +184,7 @@ function operationsOf(traits: KindTraits, parts: SuppressionRouteParts): Operati
 const aliasesOf = ({ aliases }: KindTraits, rest: string) =>
   aliases.map((alias) => `/v3/{domain_name}/${alias}${rest}`)
 
-/** `address`, or `p` as some clients call it. */
+/** `address`, or `p`, which some clients send. */
 const pivotOf = (params: Params) => params.text('address') ?? params.text('p')
 
 /** `next` and `previous` without a pivot are the first page. */
@@ -196,7 +196,7 @@ function readPage(params: Params): Omit<PageQuery, 'now'> {
   return { limit, pivot, direction: backward ? 'backward' : 'forward', prefix: params.text('term') ?? '' }
 }
 
-/** The fields of a form as a record: a repeatable one is a list. */
+/** The fields of a form as a record: a repeatable field is a list. */
 function formRecord({ fields }: KindTraits, params: Params): GivenRecord {
   return Object.fromEntries(
     fields.map(({ name, repeated }) => [name, repeated ? params.texts(name) : params.text(name)]),

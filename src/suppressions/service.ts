@@ -1,19 +1,19 @@
-/** The rules of the lists: what a caller may ask for, and which change is written with which audit row. */
-import { type Actor, auditStatement } from '../accounts/audit.ts'
+/** The rules of the lists: validation, and the audit row of each change. */
+import { type Actor, auditStatement } from '../accounts/audit-log.ts'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
 import type { Domain } from '../domains/domain.ts'
 import { addressKey } from '../mime/address.ts'
 import type { SuppressionKind } from '../store/schema.ts'
 import { StaleWrite, type Store } from '../store/store.ts'
-import { traitsOf } from './kinds.ts'
 import {
   asGivenRecord,
   type GivenRecord,
   type NewRecord,
   readRecord,
   TAGS_PER_UNSUBSCRIBE_MAX,
-} from './records.ts'
+} from './given-records.ts'
+import { traitsOf } from './kinds.ts'
 import {
   addStatements,
   clearStatements,
@@ -32,11 +32,11 @@ export interface Suppressions {
   list(domain: Domain, kind: SuppressionKind, page: Omit<PageQuery, 'now'>): Promise<StoredRecord[]>
   /** @throws NotFound with the text of the kind */
   read(domain: Domain, kind: SuppressionKind, address: string): Promise<StoredRecord>
-  /** Adds or updates one record and resolves its address. @throws BadRequest */
+  /** Adds or updates one record and resolves to its address. @throws BadRequest */
   add(actor: Actor, domain: Domain, kind: SuppressionKind, given: GivenRecord): Promise<string>
   /** Adds or updates all records or none. @throws BadRequest naming the index of the first invalid one */
   addMany(actor: Actor, domain: Domain, kind: SuppressionKind, given: readonly unknown[]): Promise<void>
-  /** Resolves the address. `tag`: only this tag of an unsubscribe. @throws NotFound */
+  /** Resolves to the address. `tag`: only this tag of an unsubscribe. @throws NotFound */
   remove(actor: Actor, domain: Domain, kind: SuppressionKind, address: string, tag?: string): Promise<string>
   clear(actor: Actor, domain: Domain, kind: SuppressionKind): Promise<void>
 }
@@ -103,13 +103,13 @@ export function createSuppressions(store: Store, clock: Clock): Suppressions {
   }
 }
 
-/** An address or domain as it is stored; text that is neither finds nothing. */
+/** The stored form of an address or domain; invalid text matches nothing. */
 const keyOf = (value: string) => addressKey(value.replaceAll('\0', ''))
 
-/** Part of an address: nothing but its letter case can be made equal. */
+/** Part of an address: only its letter case can be normalised. */
 const prefixOf = (term: string) => term.replaceAll('\0', '').toLowerCase()
 
-/** Runs `read` and lets its error name the place of the record, counted from 0. */
+/** Runs `read` and adds the index of the record, counted from 0, to its error. */
 function atIndex<T>(index: number, read: () => T): T {
   try {
     return read()

@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts'
 import { StaleWrite } from '../store/store.ts'
 import { addBounce, addComplaint, addUnsubscribe, type Bounce, removeUnsubscribe } from './automatic.ts'
 import { createSuppressionCheck, decide, type Hit } from './check.ts'
-import type { NewRecord } from './records.ts'
+import type { NewRecord } from './given-records.ts'
 import {
   addStatements,
   clearStatements,
@@ -144,7 +144,7 @@ eachStore('adding again updates a bounce and keeps the first time of the others'
   assert.equal((await findRecord(store, OWNER.id, 'bounces', 'a@x.org', NOW))?.createdAt, NOW + 5)
 })
 
-eachStore('tags gather, * stands alone, and the last tag takes the record along', async (store) => {
+eachStore('tags accumulate, * stands alone, and the last tag removes the record', async (store) => {
   const add = (tags: string[]) =>
     store.commit(addStatements(OWNER, 'unsubscribes', [record('a@x.org', { tags })], NOW))
   const tags = async () => (await findRecord(store, OWNER.id, 'unsubscribes', 'a@x.org', NOW))?.tags
@@ -247,7 +247,7 @@ eachStore('a policy counts bounces of each severity within its window', async (s
   assert.deepEqual(await addresses(store, { prefix: 's' }), ['s@x.org'])
   await store.commit(removeStatements(OWNER.id, 'bounces', 's@x.org'))
   await bounce(store, { recipient: 's@x.org', severity: 'soft', eventId: 's4' })
-  assert.deepEqual(await addresses(store, { prefix: 's' }), [], 'counted anew after a removal')
+  assert.deepEqual(await addresses(store, { prefix: 's' }), [], 'counted from zero after a removal')
 })
 
 eachStore('a policy of zero never suppresses', async (store) => {

@@ -1,11 +1,11 @@
 /**
- * The lists in SQL. A record is a row of `suppressions`; what an unsubscribe covers is in `unsubscribe_tags`.
- * Everything that changes an unsubscribe first writes its row in `suppressions`, which locks it, so that two
- * changes at a time leave a record with its tags or neither.
+ * The lists in SQL. A record is a row of `suppressions`; the tags of an unsubscribe are in `unsubscribe_tags`.
+ * Every change of an unsubscribe first writes its row in `suppressions`, which locks it, so that two concurrent
+ * changes leave either a record with its tags or neither.
  */
 import type { SuppressionKind, SuppressionRow } from '../store/schema.ts'
 import type { SqlValue, Statement, Store } from '../store/store.ts'
-import { ALL_MAIL, type NewRecord, TAGS_PER_UNSUBSCRIBE_MAX } from './records.ts'
+import { ALL_MAIL, type NewRecord, TAGS_PER_UNSUBSCRIBE_MAX } from './given-records.ts'
 
 /** The sending domain that a list belongs to. */
 export interface ListOwner {
@@ -24,20 +24,20 @@ export interface StoredRecord {
 
 export interface PageQuery {
   direction: 'forward' | 'backward'
-  /** Only addresses behind it in that direction; undefined: from that end. */
+  /** Only addresses after it in that direction; undefined: from that end. */
   pivot: string | undefined
-  /** Only addresses that begin with it; '' is all. */
+  /** Only addresses that begin with it; '' matches all. */
   prefix: string
   limit: number
   now: number
 }
 
-/** Rows in one INSERT: nine values each stay below SQLite's 32,766 in one statement. */
+/** Rows per INSERT: with nine values each they stay below SQLite's limit of 32,766. */
 const ROWS_PER_STATEMENT_MAX = 1000
-/** The last code point, which no address holds: above every text that begins with the prefix. */
+/** The last code point, which no address contains: greater than every text that begins with the prefix. */
 const AFTER_ALL = '\u{10ffff}'
 
-/** One page in the order of the addresses, whichever direction it is read in: a range of the primary key. */
+/** One page in the order of the addresses, whichever the direction of reading: a range of the primary key. */
 export async function listRecords(
   store: Store,
   domainId: string,
@@ -49,7 +49,7 @@ export async function listRecords(
     .selectAll()
     .where('domain_id', '=', domainId)
     .where('kind', '=', kind)
-    .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', Math.floor(now))]))
+    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', Math.floor(now))]))
     .orderBy('address', direction === 'forward' ? 'asc' : 'desc')
     .limit(limit)
   if (prefix !== '') rows = rows.where('address', '>=', prefix).where('address', '<', prefix + AFTER_ALL)
@@ -72,7 +72,7 @@ export async function findRecord(
     .where('domain_id', '=', domainId)
     .where('kind', '=', kind)
     .where('address', '=', address)
-    .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', Math.floor(now))]))
+    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', Math.floor(now))]))
     .execute()
   const records = kind === 'unsubscribes' ? await withTags(store, domainId, rows) : undefined
   return records?.[0] ?? (rows[0] ? recordOf(rows[0], []) : null)
@@ -109,9 +109,9 @@ const recordOf = (row: SuppressionRow, tags: readonly string[]): StoredRecord =>
 })
 
 /**
- * Adds records given by a caller, or updates those that are there: a bounce gets the new code, text and time,
- * an allowlist entry the new reason; tags are added to an unsubscribe. `keepTimes`: a bounce whose time is not
- * given keeps the one it has, so that importing a file twice changes nothing.
+ * Adds records given by a caller, or updates existing ones: a bounce gets the new code, text and time, an allowlist
+ * entry the new reason; tags are added to an unsubscribe. `keepTimes`: a bounce without a given time keeps its
+ * present one, so that importing a file twice changes nothing.
  */
 export function addStatements(
   owner: ListOwner,
@@ -120,21 +120,21 @@ export function addStatements(
   now: number,
   { keepTimes }: { keepTimes: boolean } = { keepTimes: false },
 ): Statement[] {
-  const records = withoutDoubles(given)
+  const records = deduplicated(given)
   const statements: Statement[] = []
   for (let from = 0; from < records.length; from += ROWS_PER_STATEMENT_MAX) {
-    const some = records.slice(from, from + ROWS_PER_STATEMENT_MAX)
-    const timed = some.filter((record) => record.createdAt !== null || !keepTimes)
-    const untimed = some.filter((record) => record.createdAt === null && keepTimes)
+    const batch = records.slice(from, from + ROWS_PER_STATEMENT_MAX)
+    const timed = batch.filter((record) => record.createdAt !== null || !keepTimes)
+    const untimed = batch.filter((record) => record.createdAt === null && keepTimes)
     statements.push(...upsert(owner, kind, timed, now, kind === 'bounces'))
     statements.push(...upsert(owner, kind, untimed, now, false))
-    if (kind === 'unsubscribes') statements.push(...tagStatements(owner.id, some))
+    if (kind === 'unsubscribes') statements.push(...tagStatements(owner.id, batch))
   }
   return statements
 }
 
-/** One record per address: the last one's values, the tags of all. */
-function withoutDoubles(records: readonly NewRecord[]): NewRecord[] {
+/** One record per address: the values of the last one, the tags of all. */
+function deduplicated(records: readonly NewRecord[]): NewRecord[] {
   const byAddress = new Map<string, NewRecord>()
   for (const record of records) {
     const known = byAddress.get(record.address)
@@ -168,8 +168,8 @@ function upsert(
 }
 
 /**
- * Adds the tags, then lets `*` stand alone: both "adding * makes the set [*]" and "adding a tag to [*]
- * changes nothing" without reading first.
+ * Adds the tags, then removes all others if there is a `*`: this covers both "adding * makes the set [*]" and
+ * "adding a tag to [*] changes nothing" without reading first.
  */
 function tagStatements(domainId: string, records: readonly NewRecord[]): Statement[] {
   const rows = new Map<string, SqlValue[]>()
@@ -182,11 +182,11 @@ function tagStatements(domainId: string, records: readonly NewRecord[]): Stateme
   const all = [...rows.values()]
   const statements: Statement[] = []
   for (let from = 0; from < all.length; from += ROWS_PER_STATEMENT_MAX) {
-    const some = all.slice(from, from + ROWS_PER_STATEMENT_MAX)
+    const batch = all.slice(from, from + ROWS_PER_STATEMENT_MAX)
     statements.push({
-      sql: `INSERT INTO unsubscribe_tags (domain_id, address, tag_key, tag) VALUES ${rowsOf(some.length, 4)}
+      sql: `INSERT INTO unsubscribe_tags (domain_id, address, tag_key, tag) VALUES ${rowsOf(batch.length, 4)}
         ON CONFLICT (domain_id, address, tag_key) DO NOTHING`,
-      values: some.flat(),
+      values: batch.flat(),
     })
   }
   const addresses = records.map(({ address }) => address)
@@ -200,13 +200,13 @@ function tagStatements(domainId: string, records: readonly NewRecord[]): Stateme
   return statements
 }
 
-/** Those addresses whose unsubscribe would hold more tags than it may. */
+/** The addresses whose unsubscribe would exceed the limit of tags. */
 export async function overTagLimit(
   store: Store,
   domainId: string,
   records: readonly NewRecord[],
 ): Promise<Set<string>> {
-  const tagged = withoutDoubles(records).filter(({ tags }) => tags.length > 0 && !tags.includes(ALL_MAIL))
+  const tagged = deduplicated(records).filter(({ tags }) => tags.length > 0 && !tags.includes(ALL_MAIL))
   if (tagged.length === 0) return new Set()
   const present = await store.db
     .selectFrom('unsubscribe_tags')
@@ -227,7 +227,7 @@ export async function overTagLimit(
   return new Set(over.map(({ address }) => address))
 }
 
-/** Removes one record; the unit is undone (StaleWrite) if there is none. A bounce is also counted anew. */
+/** Removes one record; the unit is rolled back (StaleWrite) if there is none. The count of a bounce starts again. */
 export function removeStatements(domainId: string, kind: SuppressionKind, address: string): Statement[] {
   const values = [domainId, address]
   const record: Statement = {
@@ -235,32 +235,32 @@ export function removeStatements(domainId: string, kind: SuppressionKind, addres
     values,
     expectRows: 1,
   }
-  const besides = BESIDES[kind]
-  return besides
-    ? [record, { sql: `DELETE FROM ${besides} WHERE domain_id = ? AND address = ?`, values }]
+  const detailTable = DETAIL_TABLES[kind]
+  return detailTable
+    ? [record, { sql: `DELETE FROM ${detailTable} WHERE domain_id = ? AND address = ?`, values }]
     : [record]
 }
 
-/** Empties one list of a domain. */
+/** Removes all records of one list of a domain. */
 export function clearStatements(domainId: string, kind: SuppressionKind): Statement[] {
   const record = {
     sql: `DELETE FROM suppressions WHERE domain_id = ? AND kind = '${kind}'`,
     values: [domainId],
   }
-  const besides = BESIDES[kind]
-  return besides
-    ? [record, { sql: `DELETE FROM ${besides} WHERE domain_id = ?`, values: [domainId] }]
+  const detailTable = DETAIL_TABLES[kind]
+  return detailTable
+    ? [record, { sql: `DELETE FROM ${detailTable} WHERE domain_id = ?`, values: [domainId] }]
     : [record]
 }
 
-/** The table that holds more about the records of a kind. */
-const BESIDES: Partial<Record<SuppressionKind, string>> = {
+/** The table with further rows of a kind's records. */
+const DETAIL_TABLES: Partial<Record<SuppressionKind, string>> = {
   bounces: 'counted_bounces',
   unsubscribes: 'unsubscribe_tags',
 }
 
 /**
- * Removes one tag of an unsubscribe, and the record with its last tag. The unit is undone (StaleWrite) if
+ * Removes one tag of an unsubscribe, and the record with its last tag. The unit is rolled back (StaleWrite) if
  * there is no such record or tag.
  */
 export function removeTagStatements(domainId: string, address: string, tag: string): Statement[] {
@@ -282,7 +282,7 @@ export function removeTagStatements(domainId: string, address: string, tag: stri
   ]
 }
 
-/** Everything that belongs to a domain that is being deleted. */
+/** Removes everything that belongs to a domain that is being deleted. */
 export function domainStatements(domainId: string): Statement[] {
   return ['suppressions', 'unsubscribe_tags', 'suppression_policies', 'counted_bounces'].map((table) => ({
     sql: `DELETE FROM ${table} WHERE domain_id = ?`,

@@ -51,7 +51,7 @@ function setUpAddress({ dns }: Internet): void {
   dns.set('mail.sender.example', 'A', [ADDRESS])
 }
 
-test('a machine in order: every check is ok', async (t) => {
+test('a correct machine: every check is ok', async (t) => {
   const internet = await createInternet(t)
   const sink = await internet.site(['probe.example'])
   setUpAddress(internet)
@@ -73,7 +73,7 @@ test('port 25 is failed when no mail server can be reached, and says which were 
   assert.match(port.sentence, /mx\.probe\.example \(127\.255\.255\.3\).*Ask your provider/)
 })
 
-test('in capture mode no question leaves the machine', async (t) => {
+test('in capture mode no query leaves the machine', async (t) => {
   const internet = await createInternet(t)
   const sink = await internet.site(['probe.example'])
   const env = { SENDWRIGHT_DELIVERY: 'capture', SENDWRIGHT_IPS: ADDRESS }
@@ -82,7 +82,7 @@ test('in capture mode no question leaves the machine', async (t) => {
   assert.deepEqual([internet.dns.queries.length, sink.connections.total], [0, 0])
 })
 
-test('in capture and relay mode nobody is asked about this host', async (t) => {
+test('in capture and relay mode no query is sent about this host', async (t) => {
   const internet = await createInternet(t)
   const sink = await internet.site(['probe.example'])
   for (const delivery of ['capture', 'smtp://127.0.0.1:2599']) {
@@ -95,7 +95,7 @@ test('in capture and relay mode nobody is asked about this host', async (t) => {
   assert.ok(internet.dns.queries.every(({ type }) => type === 'MX'))
 })
 
-test('a reverse name must lead back to its address', async (t) => {
+test('a reverse name must resolve back to its address', async (t) => {
   const internet = await createInternet(t)
   const env = { SENDWRIGHT_IPS: ADDRESS }
   const reverse = async () => (await checksIn(t, internet, env, { probeDomains: [] }))('reverse-names')
@@ -108,7 +108,7 @@ test('a reverse name must lead back to its address', async (t) => {
   assert.match(elsewhere.sentence, /is named mail\.sender\.example, which does not lead back/)
 })
 
-test('without a public address the operator is told to name one', async (t) => {
+test('without a public address the check asks for one to be configured', async (t) => {
   const internet = await createInternet(t)
   const check = await checksIn(t, internet, {}, { hostAddresses: ['10.0.0.5', '127.0.0.1'] })
   assert.equal(check('reverse-names').state, 'warning')
@@ -146,7 +146,7 @@ test('a resolver that fails stops mail in direct mode, and only verification in 
   assert.equal(relay('resolver').state, 'warning')
 })
 
-test('a certificate: valid, soon over, over, not yet, none', async (t) => {
+test('a certificate: valid, expiring soon, expired, not yet valid, none', async (t) => {
   const internet = await createInternet(t)
   const folder = await temporaryFolder(t)
   const now = systemClock.now()
@@ -169,7 +169,7 @@ test('a certificate: valid, soon over, over, not yet, none', async (t) => {
   assert.match((await checksIn(t, internet, env))('tls-certificate').sentence, /cannot be read/)
 })
 
-test('a set clock, a full disk and a refusing database are told', async (t) => {
+test('a changed clock, a full disk and an unwritable database are reported', async (t) => {
   const internet = await createInternet(t)
   const env = { SENDWRIGHT_DELIVERY: 'capture', SENDWRIGHT_FREE_SPACE_MIN: '900000000000000' }
   const check = await checksIn(t, internet, env, {
@@ -181,7 +181,7 @@ test('a set clock, a full disk and a refusing database are told', async (t) => {
   assert.match(check('database').sentence, /cannot be written: read-only/)
 })
 
-test('the service answers its checks, and one run serves those who ask soon after', async (t) => {
+test('the service returns its checks, and one run serves calls soon after it', async (t) => {
   const clock = createTestClock()
   const { dns } = await createInternet(t)
   const env = { SENDWRIGHT_DNS: `${dns.host}:${dns.port}` }
@@ -196,7 +196,7 @@ test('the service answers its checks, and one run serves those who ask soon afte
   assert.equal((await service.call('GET', '/sendwright/v1/system/checks', { key: null })).status, 401)
 })
 
-test('return paths that lead elsewhere are a warning with the record to add, where mail can bounce at all', async (t) => {
+test('return paths that point elsewhere are a warning with the record to add, unless mail is captured', async (t) => {
   const internet = await createInternet(t)
   const env = { SENDWRIGHT_MX_HOSTS: 'mxa.sender.example' }
   const none = { domains: 3, count: 0, hosts: [] }

@@ -1,8 +1,9 @@
 /**
- * Whether the machine is fit to send mail: what `sendwright doctor` prints and GET /sendwright/v1/system/checks
- * answers. Each check asks one thing and says in a sentence what it found and what to do; none changes anything,
- * and none can take longer than CHECK_MAX_MS. What other hosts think (port 25, PTR, blocklists) matters only where
- * mail goes to the recipients' own servers: in the other modes nothing is asked.
+ * Checks whether the machine is fit to send mail: the output of `sendwright doctor` and of GET
+ * /sendwright/v1/system/checks. Each check examines one thing and says in a sentence what it found and what to do;
+ * none changes anything, and none can take longer than CHECK_MAX_MS. What other hosts see (port 25, PTR,
+ * blocklists) matters only when mail is delivered to the recipients' own servers: in the other modes no other host
+ * is queried.
  */
 import { X509Certificate } from 'node:crypto'
 import { readFile, statfs } from 'node:fs/promises'
@@ -20,7 +21,7 @@ import { openFilesFault } from './open-files.ts'
 export interface Check {
   name: string
   state: 'ok' | 'warning' | 'failed'
-  /** For a person: what was found and, where something is wrong, what to do. */
+  /** For a person: what was found and, if something is wrong, what to do. */
   sentence: string
 }
 
@@ -43,33 +44,33 @@ export interface CheckParts {
     | 'dnsTargets'
   >
   resolver: Resolver
-  /** Addresses of this host, for mail that leaves from where the system chooses. */
+  /** Addresses of this host, for mail whose source address the system chooses. */
   hostAddresses: readonly string[]
   /** Domains whose mail servers are tried; the first that answers is enough. */
   probeDomains: readonly string[]
-  /** Tries whether the database can be written, and says what it is; rejects when it cannot. */
+  /** Tests whether the database can be written, and resolves to its description; rejects when it cannot. */
   tryDatabase(): Promise<string>
-  /** What is wrong with certificates of tracking hosts, or soon will be, one sentence each; absent: not looked at. */
+  /** Problems of tracking hosts' certificates, present or near, one sentence each; absent: not checked. */
   trackingCertificates?(): Promise<{ count: number; faults: readonly string[] }>
-  /** Return-path hosts whose MX leads elsewhere, by the last look at DNS; absent: not looked at. */
+  /** Return-path hosts whose MX points elsewhere, by the last DNS check; absent: not checked. */
   lostReturnPaths?(): Promise<LostReturnPaths>
-  /** How far the system's clock is ahead of a steady count since the start, in milliseconds; null: nobody counts. */
+  /** How far the system clock has moved ahead of a monotonic one since the start, in milliseconds; null: unknown. */
   clockStepMs(): number | null
-  /** What receivers refuse because of this host or its domains, most first; null: nobody knows. */
+  /** What receivers refuse because of this host or its domains, most frequent first; null: unknown. */
   recentRefusals(): Promise<Refusal[] | null>
-  /** Of the running service; absent, or null: nobody knows. */
+  /** Of the running service; absent, or null: unknown. */
   openFiles?(): Promise<{ limit: number; open: number; needed: number } | null>
   /** Unix milliseconds. */
   now(): number
 }
 
-/** Large mailbox providers: their servers answer the whole world, so a silence is this network's. */
+/** Large mailbox providers: their servers answer everyone, so no answer means a fault of this network. */
 export const PROBE_DOMAINS = ['gmail.com', 'outlook.com', 'yahoo.com']
 
 const CONNECT_MAX_MS = 5_000
-/** Over all addresses and retries of DNS; a check that takes longer has failed. */
+/** Over all addresses and DNS retries; a check that takes longer has failed. */
 const CHECK_MAX_MS = 20_000
-/** Addresses looked at; a host with more has them configured one by one. */
+/** Addresses checked; a host with more has them configured one by one. */
 const ADDRESSES_MAX = 32
 const CERTIFICATE_WARN_DAYS = 14
 const OPEN_FILES_WARN_SHARE = 0.9
@@ -82,7 +83,7 @@ const warning = (sentence: string) => ({ state: 'warning', sentence }) as const
 const failed = (sentence: string) => ({ state: 'failed', sentence }) as const
 type Finding = Omit<Check, 'name'>
 
-/** Runs all checks at the same time; in the order in which a person would mend things. Never rejects. */
+/** Runs all checks concurrently; results are in the order in which a person would fix things. Never rejects. */
 export async function runChecks(parts: CheckParts): Promise<CheckResult[]> {
   const checks: [name: string, check: (parts: CheckParts) => Promise<Finding>][] = [
     ['disk', checkDisk],
@@ -118,7 +119,7 @@ async function bounded(check: Promise<Finding>): Promise<Finding> {
   return Promise.race([check, tooLong]).finally(() => clearTimeout(timer))
 }
 
-/** Why a question to the world need not be asked, or null. */
+/** Why a check against other hosts is not needed, or null. */
 function notNeeded({ config: { delivery } }: CheckParts): Finding | null {
   if (delivery.kind === 'capture') return ok('Not needed: mail is captured and does not leave this machine.')
   if (delivery.kind === 'relay')
@@ -137,7 +138,7 @@ async function checkDisk({ config }: CheckParts): Promise<Finding> {
   return ok(`${size}.`)
 }
 
-/** A file that others can read gives mail and secrets away; a folder that they can read shows names only. */
+/** A readable file exposes mail and secrets, hence failed; a readable folder exposes only names. */
 async function checkFiles({ config }: CheckParts): Promise<Finding> {
   const exposed = await exposedFiles(config.dataFolder)
   const keyFile = config.smtpTls && (await readableByAll(config.smtpTls.keyFile))
@@ -181,7 +182,7 @@ async function checkOpenFiles({ openFiles }: CheckParts): Promise<Finding> {
   return fault ? warning(`${now} ${fault}`) : ok(now)
 }
 
-/** Any firm answer counts, "no such name" too: only the way to the resolver is in question. */
+/** Any definite answer counts, "no such name" too: this checks only whether the resolver can be reached. */
 async function checkResolver(parts: CheckParts): Promise<Finding> {
   const { resolver, probeDomains, config } = parts
   if (config.delivery.kind === 'capture') {
@@ -193,9 +194,9 @@ async function checkResolver(parts: CheckParts): Promise<Finding> {
     const secure = answer.authenticated ? ' and validates DNSSEC' : ''
     return ok(`The resolver ${answer.server} answers for ${name}${secure}.`)
   }
-  const what = `No resolver answers for ${name}: ${answer.problem || answer.kind}.`
-  if (notNeeded(parts)) return warning(`${what} Domains cannot be verified; set SENDWRIGHT_DNS.`)
-  return failed(`${what} No mail can be sent; set SENDWRIGHT_DNS.`)
+  const fault = `No resolver answers for ${name}: ${answer.problem || answer.kind}.`
+  if (notNeeded(parts)) return warning(`${fault} Domains cannot be verified; set SENDWRIGHT_DNS.`)
+  return failed(`${fault} No mail can be sent; set SENDWRIGHT_DNS.`)
 }
 
 async function checkCertificate({ config, now }: CheckParts): Promise<Finding> {
@@ -226,11 +227,11 @@ async function checkTrackingCertificates({ trackingCertificates }: CheckParts): 
   const more = found.count - found.faults.length
   const rest = more > 0 ? ` ${more} more are in such a state.` : ''
   return warning(
-    `Links of these tracking hosts use http, or soon will: ${found.faults.join('; ')}.${rest} GET /v2/x509/{host}/status tells more.`,
+    `Links of these tracking hosts use http, or soon will: ${found.faults.join('; ')}.${rest} GET /v2/x509/{host}/status shows details.`,
   )
 }
 
-/** Without it late bounces are lost silently: the mail counts as delivered, and the address is tried for ever. */
+/** Without it late bounces are lost silently: the mail counts as delivered, and the address is never suppressed. */
 async function checkReturnPaths({ config, lostReturnPaths }: CheckParts): Promise<Finding> {
   if (config.delivery.kind === 'capture') return ok('Not needed: captured mail does not bounce.')
   const found = await lostReturnPaths?.()
@@ -244,7 +245,7 @@ async function checkReturnPaths({ config, lostReturnPaths }: CheckParts): Promis
   )
 }
 
-/** Networks often close port 25 outwards; nothing tells, connections just never come about. */
+/** Networks often block outgoing port 25 without an error: connections just never succeed. */
 async function checkPort(parts: CheckParts): Promise<Finding> {
   const idle = notNeeded(parts)
   if (idle) return idle
@@ -254,7 +255,7 @@ async function checkPort(parts: CheckParts): Promise<Finding> {
   for (const domain of probeDomains) {
     const found = await findMailHosts(resolver, domain, { random: Math.random, allow })
     const host = found.kind === 'hosts' ? found.hosts[0] : undefined
-    // IPv4 first: that a host has no IPv6 says nothing about the port.
+    // IPv4 first: a host without IPv6 says nothing about the port.
     const target = host?.addresses.find(({ family }) => family === 4) ?? host?.addresses[0]
     if (!host || !target) {
       faults.push(`no mail server of ${domain} is known (${found.kind})`)
@@ -284,7 +285,7 @@ function tryConnect(host: string, port: number, from: string | undefined): Promi
   })
 }
 
-/** The addresses that receivers see; behind address translation they are not known here. */
+/** The addresses that receivers see; behind NAT they are unknown here. */
 function sendingAddresses({ config, hostAddresses }: CheckParts): string[] {
   const configured = config.sourceAddresses.map(({ ip }) => ip)
   const addresses = configured.length > 0 ? configured : hostAddresses.filter(isPublicAddress)
@@ -295,7 +296,7 @@ const UNKNOWN_ADDRESSES = warning(
   'The addresses that mail leaves from are not known: this host has no public one. Set SENDWRIGHT_IPS.',
 )
 
-/** Large receivers refuse addresses without a name that leads back to them (RFC 1912 §2.1). */
+/** Large receivers refuse addresses without a name that resolves back to them (RFC 1912 §2.1). */
 async function checkReverseNames(parts: CheckParts): Promise<Finding> {
   const idle = notNeeded(parts)
   if (idle) return idle
@@ -334,8 +335,8 @@ async function checkBlocklists(parts: CheckParts): Promise<Finding> {
   if (zones.length === 0) return ok('No blocklist is configured (SENDWRIGHT_DNSBL_ZONES).')
   const addresses = sendingAddresses(parts)
   if (addresses.length === 0) return UNKNOWN_ADDRESSES
-  const asked = addresses.flatMap((ip) => zones.map((zone) => ({ ip, zone })))
-  const results = await Promise.all(asked.map((pair) => askBlocklist(parts.resolver, pair)))
+  const pairs = addresses.flatMap((ip) => zones.map((zone) => ({ ip, zone })))
+  const results = await Promise.all(pairs.map((pair) => queryBlocklist(parts.resolver, pair)))
   const listed = results.flatMap(({ listed }) => listed ?? [])
   const silent = results.flatMap(({ silent }) => silent ?? [])
   if (listed.length > 0) return failed(`${listed.join('; ')}. See the list's own page for the reason.`)
@@ -343,7 +344,7 @@ async function checkBlocklists(parts: CheckParts): Promise<Finding> {
   return ok(`None of ${zones.join(', ')} lists a sending address.`)
 }
 
-async function askBlocklist(
+async function queryBlocklist(
   resolver: Resolver,
   { ip, zone }: { ip: string; zone: string },
 ): Promise<{ listed?: string; silent?: string }> {
@@ -359,7 +360,7 @@ async function askBlocklist(
     : { silent: `${zone} gave ${code}, which means nothing` }
 }
 
-/** What receivers say themselves; a warning, since only some of them say it. */
+/** What receivers report themselves; a warning, since only some of them do. */
 async function checkRefusals({ recentRefusals }: CheckParts): Promise<Finding> {
   const refusals = await recentRefusals()
   if (refusals === null) return ok('What receivers refuse is known to a running service only.')

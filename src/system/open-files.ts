@@ -1,16 +1,16 @@
 /**
- * The limit of open files: every connection, database file and attachment being read takes one of them. Node raises it
- * to the hard limit at its start, which is therefore what counts.
+ * The limit of open files: every connection, database file and attachment being read takes one. Node raises it to
+ * the hard limit at start, so that is the one that counts.
  */
 import { readdir, readFile } from 'node:fs/promises'
 import type { Config } from '../config.ts'
 import { IDLE_CONNECTIONS_MAX } from '../delivery/connection-pool.ts'
-import { ATTEMPTS_AT_ONCE_MAX } from '../delivery/engine.ts'
+import { ATTEMPTS_AT_ONCE_MAX } from '../delivery/holding.ts'
 import { OPEN_QUERIES_MAX } from '../dns/resolver.ts'
-import { HTTP_CONNECTIONS_MAX } from '../http/admission.ts'
-import { SMTP_CONNECTIONS_MAX } from '../inbound/listener.ts'
+import { HTTP_CONNECTIONS_MAX } from '../http/listening/admission.ts'
+import { SMTP_CONNECTIONS_MAX } from '../inbound/smtp-listener.ts'
 
-/** Node itself, database, log, threads, listeners: some 60 after a start; files being read and webhooks besides. */
+/** Node itself, database, log, threads, listeners: about 60 after a start; plus files being read and webhooks. */
 const OTHERS = 500
 
 export type OpenFilesConfig = Pick<Config, 'delivery' | 'relayConnections' | 'sourceAddresses' | 'httpsPort'>
@@ -26,7 +26,10 @@ export function openFilesNeeded(config: OpenFilesConfig): number {
   return http + SMTP_CONNECTIONS_MAX + delivery + OTHERS
 }
 
-/** Limit of this process and files that it has open; null where the system does not tell (Linux does), or sets none. */
+/**
+ * Limit of this process and number of its open files; null if the system does not report it (Linux does), or has no
+ * limit.
+ */
 export async function readOpenFiles(): Promise<{ limit: number; open: number } | null> {
   try {
     const limits = await readFile('/proc/self/limits', 'utf8')
@@ -37,7 +40,7 @@ export async function readOpenFiles(): Promise<{ limit: number; open: number } |
   }
 }
 
-/** What to tell the operator of a limit that is too low; null: it is high enough. */
+/** What to do about a limit that is too low, for the operator; null: it is high enough. */
 export function openFilesFault(limit: number, needed: number): string | null {
   if (limit >= needed) return null
   return `The limit of open files is ${limit}; all connections that the settings allow take ${needed}. Beyond the limit connections are refused and deliveries wait. Set it to ${needed} (LimitNOFILE= in a systemd unit, --ulimit nofile= in Docker, ulimit -n in a shell).`

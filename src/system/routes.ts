@@ -1,15 +1,33 @@
-/** The checks of `doctor` over HTTP (own-operations.md section 6). */
+/** The installation and its checks over HTTP (own-operations.md section 6). */
 import type { Clock } from '../base/clock.ts'
+import type { Caller } from '../http/auth.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { CheckResult } from './checks.ts'
 
-/** The checks ask other hosts: results are given again for this long, `checked_at` saying so. */
+/** The checks query other hosts: results are repeated for this long, with the `checked_at` of their run. */
 const KEPT_MS = 30_000
 
-/** `run` never rejects. Callers at the same time share one run. */
-export function systemRoutes(run: () => Promise<CheckResult[]>, clock: Clock): Operation[] {
+export interface SystemRouteParts {
+  describe(caller: Pick<Caller, 'accountId' | 'role'>): Promise<Record<string, unknown>>
+  /** Never rejects. Callers at the same time share one run. */
+  check(): Promise<CheckResult[]>
+  clock: Clock
+}
+
+export function systemRoutes({ describe, check, clock }: SystemRouteParts): Operation[] {
   let last: { at: number; results: Promise<CheckResult[]> } | null = null
   return [
+    operation({
+      method: 'GET',
+      path: '/sendwright/v1/system',
+      id: 'readSystem',
+      tag: 'System',
+      summary: 'Version, mode, database, uptime, queue totals, periodic jobs',
+      auth: { area: 'domains', access: 'read' },
+      params: [],
+      responses: { 200: { description: 'The installation' } },
+      handler: ({ caller }) => describe(caller),
+    }),
     operation({
       method: 'GET',
       path: '/sendwright/v1/system/checks',
@@ -21,7 +39,7 @@ export function systemRoutes(run: () => Promise<CheckResult[]>, clock: Clock): O
       responses: { 200: { description: 'One result per check' } },
       async handler() {
         const now = clock.monotonic()
-        if (last === null || now - last.at > KEPT_MS) last = { at: now, results: run() }
+        if (last === null || now - last.at > KEPT_MS) last = { at: now, results: check() }
         return { items: await last.results }
       },
     }),

@@ -1,4 +1,4 @@
-/** Which template and version a message is sent with; remembered, because every message of a mailing asks. */
+/** Which template and version a message is sent with; cached, as every message of a mailing looks it up. */
 import { createHash } from 'node:crypto'
 import { createCache } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
@@ -19,7 +19,7 @@ export interface ChosenTemplate {
     /** From, Subject, Reply-To in this spelling, where the template has them. */
     headers: TemplateHeaders
   }
-  /** For the renderer: content and headers under a key made of both, good for as long as the mail waits. */
+  /** For the renderer: content and headers under a key made of both, which stays valid while the mail waits. */
   source: TemplateSource
 }
 
@@ -39,7 +39,7 @@ export interface TemplateChoice {
   changed(): void
 }
 
-/** A change on another node is in force this much later at the most. */
+/** A change on another node takes effect this much later at most. */
 const REMEMBER_MS = 5_000
 /** Of up to 100 KB each. */
 const CHOICES_MAX = 200
@@ -86,7 +86,7 @@ export function createTemplateChoice(parts: {
   }
 }
 
-/** What the renderer takes, with its key. */
+/** The renderer's input, with its key. */
 export function templateSource(content: string, headers: TemplateHeaders): TemplateSource {
   const key = createHash('sha256')
     .update(JSON.stringify([content, headers]))

@@ -46,7 +46,7 @@ const start = fc.constantFrom(
   '',
   'this.',
   '../',
-  '../../',
+  '../..',
   '@root.',
   'a.',
   'list.',

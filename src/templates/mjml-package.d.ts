@@ -5,7 +5,7 @@ declare module 'mjml' {
     message: string
     tagName: string
   }
-  /** @throws Error for a document that is no MJML */
+  /** @throws Error for a document that is not MJML */
   export default function mjml(
     source: string,
     options: { validationLevel: 'soft'; ignoreIncludes: true; keepComments: boolean },

@@ -1,10 +1,10 @@
-/** The thread that turns MJML into HTML; mjml.ts starts it when the first MJML comes. */
+/** The worker thread that compiles MJML to HTML; mjml.ts starts it with the first document. */
 import { parentPort } from 'node:worker_threads'
 import type { MjmlResult } from './mjml.ts'
 
 const { default: mjml } = await import('mjml')
 
-/** The values of attributes are checked, and those that only rendering gives are no fault. */
+/** Values of attributes are checked, except those that only rendering supplies. */
 const HANDLEBARS = /\{\{/
 
 async function compile(source: string): Promise<MjmlResult> {

@@ -1,7 +1,7 @@
 /**
- * MJML to HTML, once, when a version is stored (templates.md rule 26). The package is large (0.5 s and
- * 60 MB to load), so it lives in a thread that starts with the first MJML and ends when none came for a
- * while. One document at a time; a thread that takes too long or too much memory is ended.
+ * MJML is compiled to HTML once, when a version is stored (templates.md rule 26). The package is large (0.5 s and 60 MB to
+ * load), so it runs in a worker thread that starts with the first document and ends after an idle time. One document at a
+ * time; a thread that takes too long or too much memory is ended.
  */
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -22,7 +22,7 @@ const COMPILE_MS_MAX = 3_000
 const START_MS_MAX = 30_000
 const IDLE_MS = 60_000
 const MEMORY_MAX_MB = 256
-/** `mj-include` would read files (templates.md rule 27); mjml itself is told to ignore it, which hides it. */
+/** `mj-include` would read files (templates.md rule 27); mjml itself is set to ignore it, which hides it. */
 const INCLUDE = /<\s*mj-include/i
 
 interface Thread {
@@ -80,7 +80,7 @@ export function createMjmlCompiler(): MjmlCompiler {
   }
 }
 
-/** The document was too much for the thread, which is over. */
+/** The document was too much for the thread, which was ended. */
 class Stopped extends Error {}
 
 async function startThread(): Promise<Thread> {
@@ -88,7 +88,7 @@ async function startThread(): Promise<Thread> {
     env: {},
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MAX_MB },
   })
-  worker.on('error', () => {}) // each wait has its own listener; this one is for the time between them
+  worker.on('error', () => {}) // each wait has its own listener; this one is for the time between
   try {
     await answerOf(worker, START_MS_MAX)
   } catch (error) {

@@ -26,7 +26,7 @@ test('the render operation', async (t) => {
     })
   })
 
-  await t.test('renders the version asked for, and templates of the account', async () => {
+  await t.test('renders the requested version, and templates of the account', async () => {
     await service.call('POST', '/v4/templates', { form: { name: 'acc', template: 'one' } })
     await service.call('POST', '/v4/templates/acc/versions', { form: { tag: 'v2', template: 'two' } })
     assert.equal((await render({ template: 'acc' })).body.html, 'one')

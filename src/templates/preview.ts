@@ -1,8 +1,9 @@
-/** The render operation (own-operations.md section 6): what a template gives for some variables; nothing is sent. */
+/** The render operation (own-operations.md section 6): a template rendered with given variables; nothing is sent. */
 import { BadRequest, NotFound } from '../base/errors.ts'
+import { isPlainObject } from '../base/values.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import { type Operation, operation } from '../http/operation.ts'
-import { isPlainObject, type Params } from '../http/params.ts'
+import type { Params } from '../http/params.ts'
 import { templateSource } from './choose.ts'
 import { describeFailure, type Renderer, type TemplateSource } from './render.ts'
 import type { TemplateService } from './service.ts'
@@ -16,7 +17,7 @@ export interface PreviewParts {
 
 type Json = Record<string, unknown>
 
-/** Reading, filling in and handing over the variables happens where requests are served: 1 MB takes 30 ms. */
+/** The variables are read, filled in and transferred on the main thread: 1 MB takes 30 ms. */
 const PREVIEW_BODY_LIMIT = { bytes: 1024 * 1024, message: 'request size exceeds 1MiB limit' }
 
 const SCHEMA = {
@@ -106,7 +107,7 @@ const failed = (error: string) => ({
   errors: [error],
 })
 
-/** The stored template or the given content; a text says why the content cannot be rendered. */
+/** The stored template or the given content; a text: why the content cannot be rendered. */
 async function sourceOf(
   { templates, domains }: PreviewParts,
   params: Params,
@@ -155,7 +156,7 @@ function substitute(text: string, recipient: Json): string {
   })
 }
 
-/** Deeper than any template's data; the request itself may nest as deep as JSON can. */
+/** Deeper than any template's data; the request itself may nest without limit. */
 const VARIABLES_DEPTH_MAX = 100
 
 /** @throws BadRequest for variables that nest too deeply */

@@ -73,7 +73,7 @@ test('missing, null, false, 0, "", [] and the text "false" are false in if and u
   }
 })
 
-test('does not escape where it is told not to', () => {
+test('does not escape when escaping is off', () => {
   assert.equal(render('{{name}}', DATA, false), DATA.name)
 })
 

@@ -2,10 +2,10 @@
  * Handlebars templates as hostile input. The text is read by the handlebars parser and made into closures
  * that walk plain data; the package's own compiler, which writes JavaScript, is never called.
  *
- * 1. `compileProgram` parses and refuses what the contract does not list: helpers other than the five
+ * 1. `compileProgram` parses and rejects what the contract does not list: helpers other than the five
  *    blocks, partials, decorators, sub-expressions, named arguments, block parameters (templates.md rules 20, 21).
- * 2. `Program.run` renders. It reads own properties only, so no prototype is ever reached, and it counts
- *    its output and the processor time of its thread while it goes (templates.md rule 25).
+ * 2. `Program.run` renders. It reads own properties only, so no prototype is ever reached, and limits its output and
+ *    the processor time of its thread (templates.md rule 25).
  */
 import Handlebars from 'handlebars'
 
@@ -13,18 +13,18 @@ import Handlebars from 'handlebars'
 export const DEPTH_MAX = 100
 /** Bytes of one rendered template. */
 export const OUTPUT_BYTES_MAX = 5_000_000
-/** Processor time of one rendering. The limit is 500 ms; the rest is for what runs between two looks. */
+/** Processor time of one rendering. The limit is 500 ms; the rest is for what runs between two checks. */
 export const RENDER_CPU_MS_MAX = 350
-/** Looking at the clock costs 0.4 µs: about as much as this many steps. */
+/** Reading the clock costs 0.4 µs: about as much as this many steps. */
 const STEPS_BETWEEN_LOOKS = 64
 /** Pieces joined at a time: a string grown piece by piece holds 32 bytes more for each of them. */
 const PIECES_JOINED = 1024
-/** Characters escaped between two looks at the limits: each may become six, one by one. */
+/** Characters escaped between two checks of the limits: each may become six, one by one. */
 const ESCAPED_AT_ONCE = 4096
 /** Names reported as missing; more would not be read. */
 const MISSING_MAX = 100
 
-/** What a template holds that it must not; `line` counts from 1. */
+/** A template contains something that is not allowed; `line` counts from 1. */
 export class TemplateFault extends Error {
   constructor(line: number | null, why: string) {
     super(line === null ? why : `line ${line}: ${why}`)
@@ -49,7 +49,7 @@ export interface Program {
   run(variables: unknown, missing: Set<string> | null): string
 }
 
-/** The place of an `each` block in its list; `outer` is that of the block around it. */
+/** The position of an `each` block in its list; `outer` is that of the enclosing block. */
 interface Loop {
   key: string | number
   index: number
@@ -95,7 +95,7 @@ function parse(source: string): hbs.AST.Program {
   }
 }
 
-/** Levels of blocks by a look at their tags: the parser's time grows with the square of them, 0.4 s for 3,000. */
+/** Levels of blocks, counted by their tags: the parser's time grows with their square, 0.4 s for 3,000. */
 function levelsOf(source: string): number {
   let level = 0
   let deepest = 0
@@ -106,7 +106,7 @@ function levelsOf(source: string): number {
   return deepest
 }
 
-/** The parser draws the place over several lines and lists its token names; one line with the rest is left. */
+/** The parser shows the position over several lines and lists its token names; what remains is one line. */
 function faultOfParser(error: Error & { lineNumber?: number }): TemplateFault {
   const lines = error.message.split('\n')
   const [head = ''] = lines
@@ -187,7 +187,7 @@ class Compiler {
     if (node.params.length !== wanted)
       throw fault(node, `"${name}" takes ${wanted} argument${wanted > 1 ? 's' : ''}`)
     const main = this.program(node.program, depth + 1)
-    // `{{else if}}` hangs each branch below the one before it; they are levels of the parser, not of the text.
+    // `{{else if}}` nests each branch in the one before it; these are levels of the parser, not of the text.
     const chained = (node.inverse as { chained?: boolean } | undefined)?.chained === true
     const inverse = this.program(node.inverse, chained ? depth : depth + 1)
     const listed = name === 'each' || name === 'with'
@@ -277,7 +277,7 @@ function pathOf(node: Ast): hbs.AST.PathExpression {
   throw fault(node, 'a literal is no name')
 }
 
-/** A bare word, which Handlebars would take for a helper: not `this.x`, `./x`, `../x`, `@x`. */
+/** A bare word, which Handlebars would read as a helper: not `this.x`, `./x`, `../x`, `@x`. */
 function isSimple({ parts, depth, data, original }: hbs.AST.PathExpression): boolean {
   return !data && depth === 0 && parts.length === 1 && original === parts[0]
 }
@@ -303,7 +303,7 @@ function contextValue(depth: number): Value {
   }
 }
 
-/** `@root`, and the place in the nearest `each` block (`@../index`: in the one around it). */
+/** `@root`, and the position in the nearest `each` block (`@../index`: in the one around it). */
 function dataValue(path: hbs.AST.PathExpression): Value {
   const { parts, depth } = path
   if (parts[0] === 'root') return (run) => run.root
@@ -316,7 +316,7 @@ function dataValue(path: hbs.AST.PathExpression): Value {
   }
 }
 
-/** Never a prototype's: variables are JSON data, in which `constructor` or `__proto__` are plain names. */
+/** Never of a prototype: variables are JSON data, in which `constructor` and `__proto__` are plain names. */
 function ownProperty(value: unknown, name: string): unknown {
   if (value === null || value === undefined) return undefined
   return Object.hasOwn(value as object, name) ? (value as Record<string, unknown>)[name] : undefined
@@ -330,7 +330,7 @@ class Run {
   private pieces: string[] = []
   private length = 0
   private steps = 0
-  /** Set at the first look: most renderings end before it. */
+  /** Set at the first check: most renderings end before it. */
   private stopAtCpuMs = 0
 
   constructor(root: unknown, missing: Set<string> | null) {
@@ -345,7 +345,7 @@ class Run {
     return this
   }
 
-  /** @throws LimitReached when the output gets too long */
+  /** @throws LimitReached when the output becomes too long */
   write(text: string): void {
     this.room(text.length)
     this.length += text.length

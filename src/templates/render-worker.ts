@@ -1,10 +1,10 @@
 /**
- * The thread in which templates are compiled and rendered. It has no network, files or secrets of its own
- * work, and the service ends it when a job takes too long (render.ts).
+ * The worker thread in which templates are compiled and rendered. It uses no network, files or secrets, and the service
+ * ends it when a job takes too long (render.ts).
  *
- * A message holds jobs and the templates they share; results go back in groups, so that large ones do not
- * pile up here. `progress` tells the service where the thread is: [number of the job from 1 or 0 when idle,
- * phase, 1 while text is made of HTML].
+ * A message holds jobs and the templates they share; results are returned in groups, so that large ones do not pile up
+ * here. `progress` shows the service what the thread does: [number of the job from 1, or 0 when idle; phase, 1 while text
+ * is made from HTML].
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { compileProgram, LimitReached, type Program, TemplateFault } from './program.ts'
@@ -22,7 +22,7 @@ export interface WorkerBatch {
 
 export interface WorkerResults {
   batch: number
-  /** Of the jobs that follow those of the message before. */
+  /** Of the jobs after those of the previous message. */
   results: readonly RenderResult[]
 }
 
@@ -32,7 +32,7 @@ const TEMPLATES_MAX = 200
 const PARTS_MAX = 20_000
 /** Results are sent as soon as they hold this many characters. */
 const GROUP_CHARS_MAX = 500_000
-/** Line ends of every kind, as they would begin a header field of their own, and other controls. */
+/** Line ends of every kind, which would begin another header field, and other control characters. */
 const HEADER_BREAKS = /[\p{Cc}\u2028\u2029]+/gu
 
 interface CompiledTemplate {

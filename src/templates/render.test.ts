@@ -59,7 +59,7 @@ test('renders a thousand recipients in their order', async (t) => {
   )
 })
 
-test('content under the same key is compiled once, under another key anew', async (t) => {
+test('content under the same key is compiled once, and again under another key', async (t) => {
   const renderer = startRenderer(t, { workersMax: 1 })
   const template = (key: string, content: string) => ({
     ...request(''),

@@ -1,14 +1,15 @@
 /**
- * Renders templates in worker threads, so that no template can hold up the service: each thread has 64 MB,
+ * Renders templates in worker threads, so that no template can block the service: each thread has 64 MB,
  * and is ended and replaced when a job has used its processor time (templates.md rule 25, R40).
  *
- * Jobs wait per account and accounts take turns, so that one account's heavy templates do not starve
+ * Jobs wait per account and accounts are served in turn (job-queue.ts), so that one account's slow templates do not starve
  * another's. A thread gets many small jobs in one message.
  */
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { Unavailable } from '../base/errors.ts'
+import { createJobQueue, type WaitingJob } from './job-queue.ts'
 import type { RenderLimit } from './program.ts'
 import type { WorkerBatch, WorkerJob, WorkerResults } from './render-worker.ts'
 
@@ -21,7 +22,7 @@ export interface TemplateSource {
 }
 
 export interface RenderRequest {
-  /** Whose work it is; accounts take turns. */
+  /** Accounts are served in turn. */
   accountId: string
   template: TemplateSource
   /** Plain JSON data. */
@@ -35,14 +36,14 @@ export interface RenderRequest {
 export interface Rendered {
   kind: 'rendered'
   html: string
-  /** Null unless asked for. */
+  /** Null unless requested. */
   text: string | null
   /** Rendered without escaping; without line ends and other control characters. */
   headers: Record<string, string>
   missing: string[]
 }
 
-/** `syntax` only for content that was not checked when it was stored; `detail` says why, with the line. */
+/** `syntax` only for content that was not checked when it was stored; `detail`: the reason, with the line. */
 export interface RenderFailure {
   kind: 'failed'
   cause: RenderLimit | 'memory' | 'syntax'
@@ -52,25 +53,25 @@ export interface RenderFailure {
 export type RenderResult = Rendered | RenderFailure
 
 export interface Renderer {
-  /** @throws Unavailable when closed or when too much waits already */
+  /** @throws Unavailable when closed or when too many jobs wait */
   render(request: RenderRequest): Promise<RenderResult>
   /** Compiles without rendering: why the template cannot be stored, or null. @throws Unavailable as above */
   check(accountId: string, template: TemplateSource): Promise<string | null>
-  /** Ends the threads; what still waits fails with Unavailable. */
+  /** Ends the threads; waiting jobs fail with Unavailable. */
   close(): Promise<void>
 }
 
-/** Rendering 10 KB takes some 20 µs, so two threads feed any sender; each takes memory while it lives. */
+/** Rendering 10 KB takes about 20 µs, so two threads are enough for any sender; each takes memory while it runs. */
 const WORKERS_MAX = Math.min(2, availableParallelism())
 /** 64 MB in all. */
 const MEMORY = { maxOldGenerationSizeMb: 48, maxYoungGenerationSizeMb: 16 }
-/** Nothing but the recursion of the parser needs stack; templates nest 100 levels. */
+/** Only the recursion of the parser needs stack; templates nest 100 levels. */
 const STACK_MB = 4
-/** Jobs in one message: the cost of a message is spread, and the loss when a thread is ended stays small. */
+/** Jobs in one message: shares the cost of a message, and few jobs are repeated when a thread is ended. */
 const BATCH_JOBS_MAX = 100
-/** Senders wait for their own results, so only many of them at once get here. */
+/** Senders wait for their own results, so only very many of them reach this. */
 const WAITING_MAX = 100_000
-/** 500 ms in all, found in steps of the watch. Rendering stops itself earlier (program.ts); the parser cannot. */
+/** 500 ms in all, checked at intervals. Rendering stops itself earlier (program.ts); the parser cannot. */
 const JOB_CPU_MS_MAX = 390
 const WATCH_EVERY_MS = 50
 /** Making text of 500,000 characters takes up to half a second; HTML cannot make it loop. */
@@ -80,12 +81,9 @@ const WALL_MS_MAX = 15_000
 
 const OUT_OF_MEMORY = 'ERR_WORKER_OUT_OF_MEMORY'
 
-interface Job {
-  accountId: string
+interface Job extends WaitingJob {
   template: TemplateSource
   work: { kind: 'check' } | { kind: 'render'; variables: unknown; text: boolean; missing: boolean }
-  /** It was in a batch that died for no known reason: it goes alone next time. */
-  alone: boolean
   resolve(result: RenderResult): void
   reject(error: Error): void
 }
@@ -97,49 +95,29 @@ interface Slot {
   batchNumber: number
   /** Results received of the batch. */
   done: number
-  watched: { place: string; cpuMs: number; since: number }
+  watched: { position: string; cpuMs: number; since: number }
 }
 
 /** Threads start with the first job. `close` must be called. */
 export function createRenderer({ workersMax = WORKERS_MAX } = {}): Renderer {
-  const waiting = new Map<string, Job[]>()
+  const waiting = createJobQueue<Job>(BATCH_JOBS_MAX)
   const slots = new Set<Slot>()
-  let waitingCount = 0
   let closed = false
   let pumping = false
   let watch: NodeJS.Timeout | null = null
 
-  function enqueue(job: Job, first = false): void {
-    const queue = waiting.get(job.accountId)
-    if (!queue) waiting.set(job.accountId, [job])
-    else if (first) queue.unshift(job)
-    else queue.push(job)
-    waitingCount++
-  }
-
-  /** Deferred, so that jobs given in one turn share a message. */
+  /** Deferred, so that jobs of one turn of the event loop share a message. */
   function pump(): void {
     if (pumping) return
     pumping = true
     queueMicrotask(() => {
       pumping = false
-      while (waitingCount > 0 && !closed) {
+      while (waiting.count > 0 && !closed) {
         const slot = [...slots].find((candidate) => candidate.batch.length === 0) ?? startSlot()
         if (!slot) return
-        give(slot, nextBatch())
+        give(slot, waiting.nextBatch())
       }
     })
-  }
-
-  /** Jobs of the account whose turn it is; it then goes to the end of the line. */
-  function nextBatch(): Job[] {
-    const [accountId, queue] = waiting.entries().next().value as [string, Job[]]
-    const alone = queue.findIndex((job) => job.alone)
-    const batch = queue.splice(0, alone < 0 ? BATCH_JOBS_MAX : Math.min(Math.max(alone, 1), BATCH_JOBS_MAX))
-    waiting.delete(accountId)
-    if (queue.length > 0) waiting.set(accountId, queue)
-    waitingCount -= batch.length
-    return batch
   }
 
   function startSlot(): Slot | null {
@@ -151,7 +129,7 @@ export function createRenderer({ workersMax = WORKERS_MAX } = {}): Renderer {
       execArgv: [],
       resourceLimits: { ...MEMORY, stackSizeMb: STACK_MB },
     })
-    const watched = { place: '', cpuMs: 0, since: 0 }
+    const watched = { position: '', cpuMs: 0, since: 0 }
     const slot: Slot = { worker, progress, batch: [], batchNumber: 0, done: 0, watched }
     slots.add(slot)
     let fault: NodeJS.ErrnoException | null = null
@@ -167,15 +145,15 @@ export function createRenderer({ workersMax = WORKERS_MAX } = {}): Renderer {
     slot.batch = batch
     slot.batchNumber++
     slot.done = 0
-    slot.watched.place = ''
+    slot.watched.position = ''
     watch ??= setInterval(() => void watchSlots(), WATCH_EVERY_MS)
     try {
       slot.worker.postMessage(toMessage(slot.batchNumber, batch))
     } catch (error) {
-      // Variables that cannot be copied, such as lists nested too deeply to walk; found out one by one.
+      // Some variables cannot be copied, such as lists nested too deeply: the jobs are tried one by one.
       slot.batch = []
       if (batch.length === 1) batch[0]?.resolve({ kind: 'failed', cause: 'depth', detail: String(error) })
-      else for (const job of batch.toReversed()) enqueue(Object.assign(job, { alone: true }), true)
+      else for (const job of batch.toReversed()) waiting.putBack(Object.assign(job, { alone: true }))
     }
   }
 
@@ -188,7 +166,7 @@ export function createRenderer({ workersMax = WORKERS_MAX } = {}): Renderer {
     pump()
   }
 
-  /** Ends the job that the thread died of; the others are done again by another thread. */
+  /** Ends the job that ended the thread; the others are repeated by another thread. */
   function died(slot: Slot, fault: NodeJS.ErrnoException | null): void {
     slots.delete(slot)
     const at = Atomics.load(slot.progress, 0) - 1
@@ -196,14 +174,14 @@ export function createRenderer({ workersMax = WORKERS_MAX } = {}): Renderer {
     for (const job of slot.batch.slice(slot.done).toReversed()) {
       if (closed) job.reject(new Unavailable())
       else if (job === guilty) endJob(job, fault)
-      else enqueue(guilty ? job : Object.assign(job, { alone: true }), true)
+      else waiting.putBack(guilty ? job : Object.assign(job, { alone: true }))
     }
     slot.batch = []
     stopWatchWhenIdle()
     pump()
   }
 
-  /** Without a fault it was the watch that ended the thread. Any fault but memory is our own. */
+  /** Without a fault, the watch ended the thread. Any fault except memory is our own. */
   function endJob(job: Job, fault: NodeJS.ErrnoException | null): void {
     if (fault === null) job.resolve({ kind: 'failed', cause: 'time', detail: '' })
     else if (fault.code === OUT_OF_MEMORY) job.resolve({ kind: 'failed', cause: 'memory', detail: '' })
@@ -214,16 +192,16 @@ export function createRenderer({ workersMax = WORKERS_MAX } = {}): Renderer {
     for (const slot of slots) if (slot.batch.length > 0) await watchSlot(slot)
   }
 
-  /** Ends the thread of a job that has used its time, counted from where the watch first saw it. */
+  /** Ends the thread of a job that has used its time, counted from the first check that saw it. */
   async function watchSlot(slot: Slot): Promise<void> {
     const { worker, progress, watched, batchNumber } = slot
     const phase = Atomics.load(progress, 1)
-    const place = `${batchNumber} ${Atomics.load(progress, 0)} ${phase}`
+    const position = `${batchNumber} ${Atomics.load(progress, 0)} ${phase}`
     const usage = await worker.cpuUsage().catch(() => null)
     if (!usage || slot.batchNumber !== batchNumber || slot.batch.length === 0) return
     const cpuMs = (usage.user + usage.system) / 1000
-    if (place !== watched.place) {
-      slot.watched = { place, cpuMs, since: performance.now() }
+    if (position !== watched.position) {
+      slot.watched = { position, cpuMs, since: performance.now() }
       return
     }
     const started = Atomics.load(progress, 0) > 0
@@ -239,9 +217,9 @@ export function createRenderer({ workersMax = WORKERS_MAX } = {}): Renderer {
   }
 
   function submit(job: Omit<Job, 'alone' | 'resolve' | 'reject'>): Promise<RenderResult> {
-    if (closed || waitingCount >= WAITING_MAX) return Promise.reject(new Unavailable())
+    if (closed || waiting.count >= WAITING_MAX) return Promise.reject(new Unavailable())
     return new Promise((resolve, reject) => {
-      enqueue({ ...job, alone: false, resolve, reject })
+      waiting.add({ ...job, alone: false, resolve, reject })
       pump()
     })
   }
@@ -255,9 +233,7 @@ export function createRenderer({ workersMax = WORKERS_MAX } = {}): Renderer {
     },
     async close() {
       closed = true
-      for (const job of [...waiting.values()].flat()) job.reject(new Unavailable())
-      waiting.clear()
-      waitingCount = 0
+      for (const job of waiting.clear()) job.reject(new Unavailable())
       await Promise.all([...slots].map((slot) => slot.worker.terminate()))
       if (watch) clearInterval(watch)
       watch = null
@@ -265,17 +241,17 @@ export function createRenderer({ workersMax = WORKERS_MAX } = {}): Renderer {
   }
 }
 
-/** Each template goes once, however many jobs share it. */
+/** Each template once, however many jobs share it. */
 function toMessage(batch: number, jobs: readonly Job[]): WorkerBatch {
-  const places = new Map<string, number>()
+  const indexes = new Map<string, number>()
   const templates: TemplateSource[] = []
-  const place = ({ key, content, headers }: TemplateSource) => {
-    const known = places.get(key)
+  const indexOf = ({ key, content, headers }: TemplateSource) => {
+    const known = indexes.get(key)
     if (known !== undefined) return known
-    places.set(key, templates.length)
+    indexes.set(key, templates.length)
     return templates.push({ key, content, headers }) - 1
   }
-  const workerJobs = jobs.map(({ template, work }): WorkerJob => ({ ...work, template: place(template) }))
+  const workerJobs = jobs.map(({ template, work }): WorkerJob => ({ ...work, template: indexOf(template) }))
   return { batch, templates, jobs: workerJobs }
 }
 

@@ -1,9 +1,10 @@
 /** Templates over HTTP: the operations of a domain and those of the account are the same (templates.md T1 to T14). */
+import { formatUtc } from '../base/dates.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
+import { isPlainObject } from '../base/values.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { RecordedCall } from '../http/audit.ts'
 import type { Caller } from '../http/auth.ts'
-import { formatUtc } from '../http/dates.ts'
 import {
   type Method,
   type Operation,
@@ -13,8 +14,9 @@ import {
   type ResponseDoc,
 } from '../http/operation.ts'
 import { limitOf, type PageName, pageName, pivotPaging } from '../http/paging.ts'
-import { isPlainObject, type Params } from '../http/params.ts'
-import type { CopyRequest, GivenContent, TemplateService } from './service.ts'
+import type { Params } from '../http/params.ts'
+import type { CopyRequest } from './copying.ts'
+import type { TemplateService } from './service.ts'
 import {
   NOTE_LENGTH_MAX,
   readTemplateHeaders,
@@ -24,10 +26,11 @@ import {
   type Version,
   type VersionSummary,
 } from './template.ts'
+import type { GivenContent } from './version-content.ts'
 
 const TAG = 'Templates'
 const PAGE_MAX = 100
-/** Accounts that one copy goes to. */
+/** Accounts that one call may copy to. */
 const COPIES_MAX = 100
 const FIRST_TAG = 'initial'
 
@@ -51,7 +54,7 @@ interface ScopedOperation<S extends string> {
   /** What follows `.../templates` in the path. */
   suffix: S
   audit?: RecordedCall
-  /** Named for the domain operation; the account's has `Account` in front of `Template`. */
+  /** Id of the domain's operation; the account's has `Account` before `Template`. */
   id: string
   summary: string
   params?: readonly ParamDoc[]
@@ -445,7 +448,7 @@ async function templateDomain(domains: DomainDirectory, caller: Caller, name: st
 
 const nothingGiven = () => new BadRequest('No fields are provided to update')
 
-/** Free text beside a template. @throws BadRequest when it is longer than anyone reads */
+/** Free text about a template. @throws BadRequest when it is too long */
 function note(params: Params, name: string): string {
   const value = params.given(name) ?? ''
   if (value.length > NOTE_LENGTH_MAX || value.includes('\0')) {
@@ -481,7 +484,7 @@ function pageQuery(params: Params): PageQuery {
   return { page, limit, pivot: page === 'next' || page === 'previous' ? pivot : undefined }
 }
 
-/** A page of a whole list, which is short. `sorted`: by name, so that a page may begin at a name that is gone. */
+/** A page of a whole list, which is short. `sorted`: by name, so that a page may begin at a name that was removed. */
 function pageOf<T>(
   items: readonly T[],
   nameOf: (item: T) => string,

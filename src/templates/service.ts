@@ -1,16 +1,14 @@
-/** The rules of templates and their versions (templates.md section 2). */
+/** The operations on templates and their versions, free of HTTP (templates.md section 2). */
 import type { Clock } from '../base/clock.ts'
-import { BadRequest, NotFound } from '../base/errors.ts'
+import { BadRequest } from '../base/errors.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Store } from '../store/store.ts'
-import { createTemplateChoice, type TemplateChoice, templateSource } from './choose.ts'
-import type { MjmlCompiler } from './mjml.ts'
-import type { Renderer } from './render.ts'
+import { createTemplateChoice, type TemplateChoice } from './choose.ts'
+import { type CopyRequest, copyTemplate } from './copying.ts'
 import {
   changeTemplates,
   deleteTemplates,
   deleteVersion,
-  findTemplate,
   findVersion,
   insertTemplate,
   insertVersion,
@@ -20,39 +18,21 @@ import {
   updateVersion,
   type VersionChange,
 } from './store.ts'
+import type { Template, TemplateScope, Version, VersionContent, VersionSummary } from './template.ts'
 import {
-  TEMPLATES_MAX,
-  type Template,
-  type TemplateHeaders,
-  type TemplateScope,
-  VERSIONS_MAX,
-  type Version,
-  type VersionContent,
-  type VersionSummary,
-} from './template.ts'
+  checkNewName,
+  checkVersionCount,
+  findOrThrow,
+  findVersionOrThrow,
+  nameTaken,
+  type Tx,
+} from './template-rules.ts'
+import { type ContentParts, checkContent, type GivenContent } from './version-content.ts'
 
-export interface TemplateParts {
+export interface TemplateParts extends ContentParts {
   store: Store
   domains: DomainDirectory
   clock: Clock
-  renderer: Renderer
-  mjml: MjmlCompiler
-  /** Bytes of one version: content and headers. */
-  contentBytesMax: number
-}
-
-/** What a caller gives as content; `template` is MJML when `engine` says so. */
-export interface GivenContent {
-  template: string | undefined
-  mjml: string | undefined
-  engine: string | undefined
-  headers: TemplateHeaders | undefined
-}
-
-export interface CopyRequest {
-  accountId: string
-  name: string
-  domain: string | undefined
 }
 
 export interface TemplateService extends Pick<TemplateChoice, 'choose'> {
@@ -99,63 +79,53 @@ export interface TemplateService extends Pick<TemplateChoice, 'choose'> {
     newTag: string,
     comment: string | undefined,
   ): Promise<Version>
-  /** Checks content as for storing, MJML turned to HTML. @throws BadRequest */
+  /** Checks content as for storing; MJML is compiled to HTML. @throws BadRequest */
   prepare(accountId: string, given: GivenContent): Promise<VersionContent>
 }
 
-type Tx = Parameters<Parameters<typeof changeTemplates>[2]>[0]
-
-const notFound = () => new NotFound('template not found')
-const versionNotFound = () => new NotFound('template version not found')
-/** HTML is several times its MJML; over this it is no mail any more (clients cut at 100 KB). */
-const COMPILED_MJML_GROWTH_MAX = 10
+/** What all changes have in common. */
+interface Changes {
+  store: Store
+  now(): number
+  prepare: TemplateService['prepare']
+  /** Runs in one transaction; afterwards cached templates are dropped. */
+  change<T>(accountId: string, run: (tx: Tx) => Promise<T>): Promise<T>
+}
 
 export function createTemplates(parts: TemplateParts): TemplateService {
   const { store, clock, domains } = parts
   const choice = createTemplateChoice({ store, domains, clock })
-  const now = () => Math.floor(clock.now())
-
-  async function change<T>(accountId: string, run: (tx: Tx) => Promise<T>): Promise<T> {
-    const result = await changeTemplates(store, accountId, run)
-    choice.changed()
-    return result
+  const changes: Changes = {
+    store,
+    now: () => Math.floor(clock.now()),
+    prepare: (accountId, given) => checkContent(parts, accountId, given),
+    async change(accountId, run) {
+      const result = await changeTemplates(store, accountId, run)
+      choice.changed()
+      return result
+    },
   }
-
-  async function find(db: Tx | Store['db'], scope: TemplateScope, nameOrId: string): Promise<Template> {
-    const template = await findTemplate(db, scope, nameOrId.toLowerCase())
-    if (!template) throw notFound()
-    return template
-  }
-
-  async function findBoth(db: Tx | Store['db'], scope: TemplateScope, nameOrId: string, tag: string) {
-    const template = await find(db, scope, nameOrId)
-    const version = await findVersion(db, template.id, tag.toLowerCase())
-    if (!version) throw versionNotFound()
-    return { template, version }
-  }
-
-  const prepare: TemplateService['prepare'] = async (accountId, given) => {
-    const { engine = 'handlebars', headers = {} } = given
-    if (engine !== 'handlebars' && engine !== 'mjml') {
-      throw new BadRequest(`Invalid parameter: engine ${engine.slice(0, 64)} is not supported`)
-    }
-    const mjml = given.mjml ?? (engine === 'mjml' ? given.template : undefined)
-    checkSize(mjml ?? given.template ?? '', headers, parts.contentBytesMax)
-    const content = mjml === undefined ? (given.template ?? '') : await compileMjml(parts, mjml)
-    const fault = await parts.renderer.check(accountId, templateSource(content, headers))
-    if (fault !== null) throw new BadRequest(`Invalid parameter: template ${fault}`)
-    return { content, mjml: mjml ?? '', headers }
-  }
-
   return {
     choose: choice.choose,
-    prepare,
+    prepare: changes.prepare,
     list: (scope) => listTemplates(store.db, scope),
-    find: (scope, nameOrId) => find(store.db, scope, nameOrId),
+    find: (scope, nameOrId) => findOrThrow(store.db, scope, nameOrId),
     versions: (template) => listVersions(store.db, template.id),
     activeVersion: (template) => findVersion(store.db, template.id, null),
-    version: (scope, nameOrId, tag) => findBoth(store.db, scope, nameOrId, tag),
+    version: (scope, nameOrId, tag) => findVersionOrThrow(store.db, scope, nameOrId, tag),
+    copyTo: (scope, nameOrId, requests, tags) =>
+      copyTemplate({ ...changes, domains }, { scope, nameOrId, tags }, requests),
+    ...templateChanges(changes),
+    ...versionChanges(changes),
+  }
+}
 
+function templateChanges({
+  now,
+  prepare,
+  change,
+}: Changes): Pick<TemplateService, 'create' | 'describe' | 'rename' | 'remove' | 'removeAll'> {
+  return {
     async create(scope, fields, first) {
       const content = first && (await prepare(scope.accountId, first.given))
       return change(scope.accountId, async (tx) => {
@@ -171,14 +141,14 @@ export function createTemplates(parts: TemplateParts): TemplateService {
 
     describe: (scope, nameOrId, description) =>
       change(scope.accountId, async (tx) => {
-        const template = await find(tx, scope, nameOrId)
+        const template = await findOrThrow(tx, scope, nameOrId)
         await updateTemplate(tx, template.id, { description })
         return template
       }),
 
     rename: (scope, nameOrId, newName) =>
       change(scope.accountId, async (tx) => {
-        const template = await find(tx, scope, nameOrId)
+        const template = await findOrThrow(tx, scope, nameOrId)
         const taken = (await listTemplates(tx, scope)).find(({ name }) => name === newName)
         if (taken && taken.id !== template.id) throw nameTaken(newName)
         await updateTemplate(tx, template.id, { name: newName })
@@ -187,7 +157,7 @@ export function createTemplates(parts: TemplateParts): TemplateService {
 
     remove: (scope, nameOrId) =>
       change(scope.accountId, async (tx) => {
-        const template = await find(tx, scope, nameOrId)
+        const template = await findOrThrow(tx, scope, nameOrId)
         await deleteTemplates(tx, [template.id])
         return template
       }),
@@ -199,23 +169,21 @@ export function createTemplates(parts: TemplateParts): TemplateService {
           (await listTemplates(tx, scope)).map(({ id }) => id),
         )
       }),
+  }
+}
 
-    async copyTo(scope, nameOrId, requests, tags) {
-      const template = await find(store.db, scope, nameOrId)
-      const versions = await fullVersions(store, template, tags)
-      const failed: { request: CopyRequest; error: string }[] = []
-      for (const request of requests) {
-        const error = await copyOne(request, template, versions, scope.accountId)
-        if (error !== null) failed.push({ request, error })
-      }
-      return failed
-    },
-
+function versionChanges({
+  store,
+  now,
+  prepare,
+  change,
+}: Changes): Pick<TemplateService, 'addVersion' | 'changeVersion' | 'removeVersion' | 'copyVersion'> {
+  return {
     async addVersion(scope, nameOrId, { tag, comment, active, given }) {
-      await find(store.db, scope, nameOrId)
+      await findOrThrow(store.db, scope, nameOrId)
       const content = await prepare(scope.accountId, given)
       return change(scope.accountId, async (tx) => {
-        const template = await find(tx, scope, nameOrId)
+        const template = await findOrThrow(tx, scope, nameOrId)
         const others = await listVersions(tx, template.id)
         if (others.some((other) => other.tag === tag)) throw new BadRequest(`version ${tag} already exists`)
         checkVersionCount(others)
@@ -225,12 +193,12 @@ export function createTemplates(parts: TemplateParts): TemplateService {
     },
 
     async changeVersion(scope, nameOrId, tag, { comment, active, given }) {
-      await findBoth(store.db, scope, nameOrId, tag)
+      await findVersionOrThrow(store.db, scope, nameOrId, tag)
       const hasContent = given.template !== undefined || given.mjml !== undefined
       const prepared =
         hasContent || given.headers ? await prepare(scope.accountId, { ...given, engine: undefined }) : null
       return change(scope.accountId, async (tx) => {
-        const { template, version } = await findBoth(tx, scope, nameOrId, tag)
+        const { template, version } = await findVersionOrThrow(tx, scope, nameOrId, tag)
         const update: VersionChange = {
           ...(prepared && hasContent && { content: prepared.content, mjml: prepared.mjml }),
           ...(given.headers && { headers: given.headers }),
@@ -244,7 +212,7 @@ export function createTemplates(parts: TemplateParts): TemplateService {
 
     removeVersion: (scope, nameOrId, tag) =>
       change(scope.accountId, async (tx) => {
-        const { template, version } = await findBoth(tx, scope, nameOrId, tag)
+        const { template, version } = await findVersionOrThrow(tx, scope, nameOrId, tag)
         await deleteVersion(tx, version.id)
         const newest = version.active ? (await listVersions(tx, template.id)).at(-1) : undefined
         if (newest) await updateVersion(tx, template.id, newest.id, { active: true })
@@ -253,7 +221,7 @@ export function createTemplates(parts: TemplateParts): TemplateService {
 
     copyVersion: (scope, nameOrId, tag, newTag, comment) =>
       change(scope.accountId, async (tx) => {
-        const { template, version: source } = await findBoth(tx, scope, nameOrId, tag)
+        const { template, version: source } = await findVersionOrThrow(tx, scope, nameOrId, tag)
         const { content, mjml, headers } = source
         const copy = { content, mjml, headers, comment: comment ?? source.comment }
         const present = await findVersion(tx, template.id, newTag)
@@ -270,88 +238,4 @@ export function createTemplates(parts: TemplateParts): TemplateService {
         return insertVersion(tx, template.id, { ...copy, tag: newTag, active: false, createdAt })
       }),
   }
-
-  /** Copies to one account or domain; why it failed, or null. */
-  async function copyOne(
-    request: CopyRequest,
-    template: Template,
-    versions: readonly Version[],
-    from: string,
-  ): Promise<string | null> {
-    try {
-      const scope = await targetScope(request, from)
-      await change(scope.accountId, async (tx) => {
-        await checkNewName(tx, scope, request.name)
-        const { description, createdBy } = template
-        const fields = { name: request.name, description, createdBy, createdAt: now() }
-        const copy = await insertTemplate(tx, scope, fields)
-        const active = versions.find((version) => version.active) ?? versions.at(-1)
-        for (const { id: _, ...version } of versions) {
-          await insertVersion(tx, copy.id, { ...version, active: version.tag === active?.tag })
-        }
-      })
-      return null
-    } catch (error) {
-      if (error instanceof BadRequest || error instanceof NotFound) return error.message
-      throw error
-    }
-  }
-
-  /** Only the caller's own account and its subaccounts exist to it. */
-  async function targetScope(request: CopyRequest, from: string): Promise<TemplateScope> {
-    const account = await store.db
-      .selectFrom('accounts')
-      .select('id')
-      .where('id', '=', request.accountId)
-      .where((of) => of.or([of('id', '=', from), of('parent_id', '=', from)]))
-      .executeTakeFirst()
-    if (!account) throw new NotFound('account not found')
-    if (request.domain === undefined) return { accountId: account.id, domain: null }
-    const domain = await domains.byName(request.domain)
-    if (domain?.accountId !== account.id) throw new NotFound('domain not found')
-    return { accountId: account.id, domain }
-  }
-}
-
-async function checkNewName(tx: Tx, scope: TemplateScope, name: string): Promise<void> {
-  const present = await listTemplates(tx, scope)
-  if (present.some((other) => other.name === name)) throw nameTaken(name)
-  if (present.length >= TEMPLATES_MAX) throw new BadRequest(`template limit of ${TEMPLATES_MAX} reached`)
-}
-
-const nameTaken = (name: string) => new BadRequest(`template with name '${name}' already exists`)
-
-function checkVersionCount(present: readonly VersionSummary[]): void {
-  if (present.length >= VERSIONS_MAX)
-    throw new BadRequest(`templates are limited to ${VERSIONS_MAX} versions`)
-}
-
-function checkSize(content: string, headers: TemplateHeaders, bytesMax: number): void {
-  const texts = [content, ...Object.values(headers)]
-  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
-  if (bytes > bytesMax) {
-    throw new BadRequest(`template is too large, max size is ${Math.floor(bytesMax / 1024)}KB`)
-  }
-  if (texts.some((text) => text.includes('\0'))) {
-    throw new BadRequest('Invalid parameter: template holds a NUL character')
-  }
-}
-
-async function compileMjml({ mjml, contentBytesMax }: TemplateParts, source: string): Promise<string> {
-  const result = await mjml.compile(source)
-  if (result.kind === 'failed') throw new BadRequest(`Invalid parameter: template ${result.why}`)
-  checkSize(result.html, {}, contentBytesMax * COMPILED_MJML_GROWTH_MAX)
-  return result.html
-}
-
-/** All versions, or those of the tags. @throws NotFound for an unknown tag */
-async function fullVersions(store: Store, template: Template, tags: readonly string[]): Promise<Version[]> {
-  const wanted = tags.length > 0 ? tags : (await listVersions(store.db, template.id)).map(({ tag }) => tag)
-  const versions: Version[] = []
-  for (const tag of new Set(wanted.map((each) => each.toLowerCase()))) {
-    const version = await findVersion(store.db, template.id, tag)
-    if (!version) throw versionNotFound()
-    versions.push(version)
-  }
-  return versions.sort((a, b) => a.createdAt - b.createdAt)
 }

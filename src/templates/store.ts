@@ -18,10 +18,10 @@ type Tx = Transaction<Schema>
 const scopeKey = ({ domain }: Pick<TemplateScope, 'domain'>) => domain?.id ?? ''
 const SUMMARY_COLUMNS = ['id', 'tag', 'mjml', 'comment', 'active', 'created_at'] as const
 
-/** A transaction in which nobody else changes templates of the account. */
+/** A transaction with the account's templates locked. */
 export function changeTemplates<T>(store: Store, accountId: string, run: (tx: Tx) => Promise<T>): Promise<T> {
   return store.transaction(async (tx) => {
-    // SQLite has one writer at a time anyway.
+    // SQLite has one writer at a time.
     if (store.kind === 'postgres') {
       await tx.selectFrom('accounts').select('id').where('id', '=', accountId).forUpdate().execute()
     }
@@ -44,7 +44,7 @@ export async function listTemplates(db: Db, scope: TemplateScope): Promise<Templ
 /** By name, else by id; `nameOrId` in lower case. */
 export async function findTemplate(db: Db, scope: TemplateScope, nameOrId: string): Promise<Template | null> {
   const rows = await inScope(db, scope)
-    .where((of) => of.or([of('name', '=', nameOrId), of('id', '=', nameOrId)]))
+    .where((eb) => eb.or([eb('name', '=', nameOrId), eb('id', '=', nameOrId)]))
     .execute()
   const row = rows.find(({ name }) => name === nameOrId) ?? rows[0]
   return row ? templateOf(row) : null

@@ -1,7 +1,7 @@
 /** Templates and their versions as the rest of the service sees them, and what their names may be. */
 import { BadRequest } from '../base/errors.ts'
 import { ForeignJsonError, parseForeignJson } from '../base/foreign-json.ts'
-import { isPlainObject } from '../http/params.ts'
+import { isPlainObject } from '../base/values.ts'
 
 /** Where a template belongs: to one domain, or (null) to the account and so to all of its domains. */
 export interface TemplateScope {
@@ -21,7 +21,7 @@ export interface Template {
 export interface VersionSummary {
   id: string
   tag: string
-  /** The source that the content was made of; empty if it was none. */
+  /** The MJML source of the content; empty if there is none. */
   mjml: string
   comment: string
   active: boolean
@@ -42,9 +42,9 @@ export type TemplateHeaders = Readonly<Record<string, string>>
 
 export const VERSIONS_MAX = 40
 export const TEMPLATES_MAX = 100
-/** Names and tags stand in paths and log lines. */
+/** Names and tags appear in paths and log lines. */
 const NAME_LENGTH_MAX = 256
-/** Descriptions, authors and comments: a page of text, shown beside each other in lists. */
+/** Descriptions, authors and comments: a page of text, shown in lists. */
 export const NOTE_LENGTH_MAX = 4_000
 /** The longest header field that a mail can hold in one line (RFC 5322 §2.1.1), before rendering. */
 const HEADER_LENGTH_MAX = 998

@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../../test/support/clock.ts'
-import { cameWithDelivery, createBehaviour } from './behaviour.ts'
+import { arrivedWithDelivery, createBehaviour } from './behaviour.ts'
 import { createMinuteCounts } from './counts.ts'
 
 const click = (token: string, deliveryId = 'd') => ({ kind: 'click' as const, token, deliveryId })
 
-test('a GET soon after a HEAD is a machine, on that link alone', () => {
+test('a GET soon after a HEAD is a bot, for that link only', () => {
   const clock = createTestClock()
   const behaviour = createBehaviour(clock)
-  behaviour.asked('a')
+  behaviour.headRequested('a')
   assert.equal(behaviour.isMachine({ ...click('a'), kind: 'open' }), true)
   assert.equal(behaviour.isMachine({ ...click('b'), kind: 'open' }), false)
   clock.leap(60_001)
   assert.equal(behaviour.isMachine({ ...click('a'), kind: 'open' }), false)
 })
 
-test('another link of one mail within two seconds is a machine; the same one, or one of another mail, is not', () => {
+test('another link of the same message within two seconds is a bot; the same link, or one of another message, is not', () => {
   const clock = createTestClock()
   const behaviour = createBehaviour(clock)
   assert.equal(behaviour.isMachine(click('a')), false)
@@ -27,22 +27,22 @@ test('another link of one mail within two seconds is a machine; the same one, or
   assert.equal(behaviour.isMachine(click('a')), false)
 })
 
-test('opening a mail and clicking a link at once is a reader', () => {
+test('opening a message and clicking a link at once is a reader', () => {
   const behaviour = createBehaviour(createTestClock())
   assert.equal(behaviour.isMachine({ ...click('pixel'), kind: 'open' }), false)
   assert.equal(behaviour.isMachine(click('a')), false)
 })
 
-test('what comes with the delivery is a machine', () => {
+test('a visit with the delivery is a bot', () => {
   const delivered = { state: 'delivered', deliveredAt: 10_000 } as const
-  assert.equal(cameWithDelivery(delivered, 11_999), true)
-  assert.equal(cameWithDelivery(delivered, 12_000), false)
-  assert.equal(cameWithDelivery(delivered, 9_000), true)
-  assert.equal(cameWithDelivery({ state: 'sending', deliveredAt: null }, 9_000), true)
-  assert.equal(cameWithDelivery({ state: 'bounced', deliveredAt: null }, 9_000), false)
+  assert.equal(arrivedWithDelivery(delivered, 11_999), true)
+  assert.equal(arrivedWithDelivery(delivered, 12_000), false)
+  assert.equal(arrivedWithDelivery(delivered, 9_000), true)
+  assert.equal(arrivedWithDelivery({ state: 'sending', deliveredAt: null }, 9_000), true)
+  assert.equal(arrivedWithDelivery({ state: 'bounced', deliveredAt: null }, 9_000), false)
 })
 
-test('counts begin anew each minute, and the oldest key is forgotten first', () => {
+test('counts start again each minute, and the oldest key is evicted first', () => {
   const clock = createTestClock()
   const counts = createMinuteCounts(clock, 2, 2)
   assert.deepEqual(
@@ -50,7 +50,7 @@ test('counts begin anew each minute, and the oldest key is forgotten first', () 
     [true, true, false, true],
   )
   assert.equal(counts.take('c'), true)
-  // Two keys at the most: a was forgotten.
+  // At most two keys: a was evicted.
   assert.equal(counts.take('a'), true)
   clock.leap(60_000)
   assert.equal(counts.take('b'), true)

@@ -1,27 +1,27 @@
 /**
- * Bots by what they do (tracking.md rule 22): machines that check the links of a mail ask for the head before the
- * whole, take several links at once, and come as soon as the mail has been delivered.
+ * Detects bots by behaviour (tracking.md rule 22): link scanners send HEAD before GET, follow several links at
+ * once, and arrive as soon as the message has been delivered.
  *
- * What was seen lies in this process's memory, for seconds: events are written at once and never changed, so the
- * first of several links taken together is not yet known to be one of several.
+ * Observations stay in this process's memory for seconds. Events are written at once and never changed, so the
+ * first of several links followed together is not yet recognised.
  */
 import type { Clock } from '../base/clock.ts'
 import type { DeliveryState } from '../store/schema.ts'
 
 export interface Behaviour {
-  /** A HEAD for this token. */
-  asked(token: string): void
-  /** Whether a GET for this token, of this delivery, looks like a machine's. */
+  /** Records a HEAD for this token. */
+  headRequested(token: string): void
+  /** Whether a GET for this token, of this delivery, looks automated. */
   isMachine(visit: { kind: 'open' | 'click'; token: string; deliveryId: string }): boolean
 }
 
-/** Between the first and the next link of one mail: nobody reads and clicks that fast. */
+/** Between two different links of one message: no person reads and clicks that fast. */
 const LINKS_WITHIN_MS = 2_000
-/** From the delivery to the visit: nobody opens that fast. */
+/** Between delivery and visit: no person opens that fast. */
 export const AFTER_DELIVERY_MS = 2_000
-/** From HEAD to GET: a checker goes through all links by HEAD first. */
+/** Between HEAD and GET: a scanner sends HEAD to all links first. */
 const HEAD_BEFORE_MS = 60_000
-/** Tokens and deliveries remembered; some 200 bytes each. */
+/** Tokens and deliveries in memory; about 200 bytes each. */
 const REMEMBERED_MAX = 20_000
 
 export function createBehaviour(clock: Clock): Behaviour {
@@ -29,24 +29,27 @@ export function createBehaviour(clock: Clock): Behaviour {
   const clicks = new Map<string, { token: string; at: number }>()
 
   return {
-    asked(token) {
+    headRequested(token) {
       put(heads, token, clock.monotonic())
     },
     isMachine({ kind, token, deliveryId }) {
       const now = clock.monotonic()
-      const askedAt = heads.get(token)
-      const askedBefore = askedAt !== undefined && now - askedAt <= HEAD_BEFORE_MS
-      if (kind === 'open') return askedBefore
+      const headAt = heads.get(token)
+      const hadHead = headAt !== undefined && now - headAt <= HEAD_BEFORE_MS
+      if (kind === 'open') return hadHead
       const last = clicks.get(deliveryId)
       put(clicks, deliveryId, { token, at: now })
-      const another = last !== undefined && last.token !== token && now - last.at <= LINKS_WITHIN_MS
-      return askedBefore || another
+      const isAnotherLink = last !== undefined && last.token !== token && now - last.at <= LINKS_WITHIN_MS
+      return hadHead || isAnotherLink
     },
   }
 }
 
-/** Came with the delivery: while its outcome was being written, or within two seconds. All in Unix milliseconds. */
-export function cameWithDelivery(
+/**
+ * Whether a visit arrived with the delivery: while its outcome was being written, or within two seconds. All in
+ * Unix milliseconds.
+ */
+export function arrivedWithDelivery(
   delivery: { state: DeliveryState; deliveredAt: number | null },
   visitedAt: number,
 ): boolean {
@@ -54,7 +57,7 @@ export function cameWithDelivery(
   return visitedAt - delivery.deliveredAt < AFTER_DELIVERY_MS
 }
 
-/** Puts at the end; what was put first goes first. */
+/** Inserts at the end and evicts the oldest entry. */
 function put<V>(map: Map<string, V>, key: string, value: V): void {
   map.delete(key)
   map.set(key, value)

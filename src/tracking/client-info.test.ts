@@ -17,7 +17,7 @@ const YAHOO = 'YahooMailProxy; https://help.yahoo.com/kb/yahoo-mail-proxy-SLN287
 const THUNDERBIRD = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Thunderbird/140.3.0'
 const OUTLOOK = 'Mozilla/4.0 (compatible; ms-office; MSOffice 16)'
 
-const CASES: readonly (readonly [why: string, agent: string, ip: string, ...told: string[]])[] = [
+const CASES: readonly (readonly [why: string, agent: string, ip: string, ...expected: string[]])[] = [
   // name, operating system, type, device, bot
   [
     'Firefox',
@@ -105,16 +105,16 @@ const CASES: readonly (readonly [why: string, agent: string, ip: string, ...told
   ['nothing', '', HOME, 'unknown', 'unknown', 'unknown', 'unknown', ''],
 ]
 
-for (const [why, agent, address, ...told] of CASES) {
+for (const [why, agent, address, ...expected] of CASES) {
   test(`client-info: ${why}`, () => {
     const info = clientInfo(agent, address)
     const { 'client-name': name, 'client-os': os, 'client-type': type, 'device-type': device, bot } = info
-    assert.deepEqual([name, os, type, device, bot], told)
+    assert.deepEqual([name, os, type, device, bot], expected)
     assert.equal(info['user-agent'], agent)
   })
 }
 
-test('a long User-Agent is cut, and none takes long', () => {
+test('a long User-Agent is truncated, and none takes long to parse', () => {
   const hostile = [
     'a'.repeat(30_000),
     `Mozilla/5.0 (${'x;'.repeat(15_000)}`,

@@ -1,10 +1,10 @@
 /**
- * What a User-Agent says of the program that fetched something (events.md, client-info), and whether it names a
- * bot (tracking.md rules 21, 22). In order:
+ * Derives the client program from a User-Agent (events.md, client-info), and whether it is a bot (tracking.md rules
+ * 21, 22). Checked in this order:
  *
  * 1. image proxies of mailbox providers, which fetch on a reader's behalf,
- * 2. mail programs, which a parser of browsers takes for one,
- * 3. libraries and scanners that say what they are,
+ * 2. mail programs, which a browser parser takes for browsers,
+ * 3. libraries and scanners that identify themselves,
  * 4. browsers.
  */
 import { isbot } from 'isbot'
@@ -12,7 +12,6 @@ import parseUserAgent from 'my-ua-parser'
 import { anyCidrContains, type Cidr, parseCidr } from '../base/ip.ts'
 import type { ClientInfo } from '../events/later-events.ts'
 
-export type BotKind = '' | 'apple' | 'gmail' | 'generic'
 type ClientType =
   | 'browser'
   | 'mobile browser'
@@ -33,9 +32,9 @@ export const UNKNOWN_CLIENT: ClientInfo = {
   bot: '',
 }
 
-/** Kept of a User-Agent, and looked at: programs that name all their parts stay below it. */
+/** The part of a User-Agent that is stored and parsed; even programs that list all their components stay below it. */
 const USER_AGENT_LENGTH_MAX = 512
-/** Parsing takes some 100 µs, and most readers have one of a few hundred programs. */
+/** Parsing takes about 100 µs, and most readers use one of a few hundred programs. */
 const REMEMBERED_MAX = 2_000
 
 /**
@@ -49,7 +48,7 @@ const GOOGLE = cidrs(
 )
 /**
  * Apple's own network, and the blocks in which Akamai, Cloudflare and Fastly run the exits of its relay. Other
- * traffic leaves there too, of people with Private Relay: the User-Agent must fit as well.
+ * traffic of people with Private Relay leaves there too, so the User-Agent must match as well.
  */
 const APPLE = cidrs(
   ...['17.0.0.0/8', '104.28.0.0/16', '140.248.0.0/16', '146.75.0.0/16', '172.224.0.0/12'],
@@ -57,7 +56,7 @@ const APPLE = cidrs(
 )
 
 const GMAIL_PROXY = /\bGoogleImageProxy\b/i
-/** Mail Privacy Protection says no more than this, or names Apple's engine without a browser on top of it. */
+/** Mail Privacy Protection sends only this, or names Apple's engine without a browser. */
 const BARE_MOZILLA = /^Mozilla\/5\.0$/
 const APPLE_ENGINE =
   /^Mozilla\/5\.0 \((?:Macintosh|iPhone|iPad)[^)]*\) AppleWebKit\/[\d.]+ \(KHTML, like Gecko\)(?: Mobile\/\w+)?$/
@@ -69,7 +68,7 @@ interface Named {
   device?: DeviceType
 }
 
-/** Order counts: the first that fits. */
+/** Ordered: the first match counts. */
 const PROGRAMS: readonly Named[] = [
   { match: GMAIL_PROXY, name: 'Gmail', type: 'email client', device: 'unknown' },
   { match: /\bYahooMailProxy\b/i, name: 'Yahoo Mail', type: 'email client', device: 'unknown' },
@@ -110,13 +109,11 @@ const PROGRAMS: readonly Named[] = [
   },
 ]
 
-/** Checkers of links that a mail goes past on its way; they say so themselves, and `isbot` knows few of them. */
+/** Link scanners on the way of a message; they identify themselves, and `isbot` knows few of them. */
 const SCANNERS =
   /Barracuda|Proofpoint|Mimecast|IronPort|CiscoSecure|TrendMicro|\bTMES\b|FortiMail|FortiGuard|Sophos|Symantec|MessageLabs|BitDefender|ESET|Kaspersky|\bAvanan\b|Hornetsecurity|\bVade\b|Zscaler|Forcepoint|Existence Discovery|BingPreview|SafeLinks/i
 
-/**
- * @param address of the caller: image proxies are told by it too.
- */
+/** @param address of the client: image proxies are recognised by it too. */
 export function clientInfo(userAgent: string, address: string): ClientInfo {
   const text = userAgent.slice(0, USER_AGENT_LENGTH_MAX)
   const known = remembered.get(text) ?? remember(text, describe(text))
@@ -161,7 +158,7 @@ function describe(userAgent: string): ClientInfo {
   }
 }
 
-/** `isbot` takes for bots what fetches on a reader's behalf, and protected mail programs outside the known blocks. */
+/** `isbot` also matches what fetches on a reader's behalf, and protected mail programs outside the known blocks. */
 const isForReaders = (userAgent: string, type: ClientType | undefined) =>
   type === 'email client' || BARE_MOZILLA.test(userAgent)
 

@@ -1,11 +1,11 @@
 import type { Clock } from '../base/clock.ts'
 
 export interface MinuteCounts {
-  /** Counts one more for the key; false once it is over the limit for this minute. */
+  /** Counts one more for the key; false once it is over this minute's limit. */
   take(key: string): boolean
 }
 
-/** Counts per key and minute, for at most `keysMax` keys (the oldest is forgotten first). */
+/** Counts per key and minute, for at most `keysMax` keys (the oldest is evicted first). */
 export function createMinuteCounts(clock: Clock, perMinute: number, keysMax: number): MinuteCounts {
   const counts = new Map<string, number>()
   let minute = -1

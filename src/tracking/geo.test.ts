@@ -6,7 +6,7 @@ import pino from 'pino'
 import { createTestClock } from '../../test/support/clock.ts'
 import { writeMmdb } from '../../test/support/mmdb.ts'
 import { temporaryFolder } from '../../test/support/stores.ts'
-import { NO_GEO, openGeo, UNKNOWN_PLACE } from './geo.ts'
+import { NO_GEO, openGeo, UNKNOWN_LOCATION } from './geo.ts'
 
 const BERLIN = {
   country: { iso_code: 'DE', names: { en: 'Germany' } },
@@ -25,7 +25,7 @@ async function open(t: TestContext, content: Buffer) {
   return { geo, clock, file }
 }
 
-test('an address is where the database says, IPv4 and IPv6', async (t) => {
+test('an address is located by the database, IPv4 and IPv6', async (t) => {
   const { geo } = await open(
     t,
     writeMmdb([
@@ -34,18 +34,18 @@ test('an address is where the database says, IPv4 and IPv6', async (t) => {
       ['198.51.100.7/32', { country: { iso_code: '' }, city: {} }],
     ]),
   )
-  assert.deepEqual(geo.placeOf('192.0.2.44'), PLACE)
-  assert.deepEqual(geo.placeOf('2001:db8:7::1'), { ...UNKNOWN_PLACE, country: 'NZ' })
+  assert.deepEqual(geo.locate('192.0.2.44'), PLACE)
+  assert.deepEqual(geo.locate('2001:db8:7::1'), { ...UNKNOWN_LOCATION, country: 'NZ' })
   for (const address of ['192.0.2.200', '2001:db8:8::1', '198.51.100.7', '127.0.0.1', 'nowhere', '']) {
-    assert.deepEqual(geo.placeOf(address), UNKNOWN_PLACE, address)
+    assert.deepEqual(geo.locate(address), UNKNOWN_LOCATION, address)
   }
 })
 
-test('without a database nobody knows', () => {
-  assert.deepEqual(NO_GEO.placeOf('192.0.2.44'), UNKNOWN_PLACE)
+test('without a database everything is unknown', () => {
+  assert.deepEqual(NO_GEO.locate('192.0.2.44'), UNKNOWN_LOCATION)
 })
 
-test('a file that is none is refused by name', async (t) => {
+test('an invalid file is refused by name', async (t) => {
   await assert.rejects(open(t, Buffer.from('hello')), /Cannot read the geo database ".*places\.mmdb"/)
   await assert.rejects(
     openGeo('/nowhere/places.mmdb', createTestClock(), pino({ level: 'silent' })),
@@ -53,7 +53,7 @@ test('a file that is none is refused by name', async (t) => {
   )
 })
 
-test('a renewed file is taken over, a broken one is not', async (t) => {
+test('a replaced file is loaded, a broken one is not', async (t) => {
   const { geo, clock, file } = await open(t, writeMmdb([['192.0.2.0/24', BERLIN]]))
   const replace = async (content: Buffer, seconds: number) => {
     await writeFile(file, content)
@@ -61,14 +61,14 @@ test('a renewed file is taken over, a broken one is not', async (t) => {
     await clock.advance(10 * 60_000)
   }
   const seen = async (country: string) => {
-    // The file is read behind the timer, by the system's threads.
-    for (let looks = 0; looks < 1_000 && geo.placeOf('192.0.2.44').country !== country; looks++) {
+    // The file is read after the timer, by the system's threads.
+    for (let looks = 0; looks < 1_000 && geo.locate('192.0.2.44').country !== country; looks++) {
       await new Promise((resolve) => setImmediate(resolve))
     }
-    return geo.placeOf('192.0.2.44').country
+    return geo.locate('192.0.2.44').country
   }
   await replace(writeMmdb([['192.0.2.0/24', { country: { iso_code: 'FR' } }]]), 1_800_000_000)
   assert.equal(await seen('FR'), 'FR')
   await replace(Buffer.from('broken'), 1_800_000_100)
-  assert.equal(geo.placeOf('192.0.2.44').country, 'FR')
+  assert.equal(geo.locate('192.0.2.44').country, 'FR')
 })

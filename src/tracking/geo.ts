@@ -1,6 +1,6 @@
 /**
- * Where an address is, by a MaxMind DB file of the operator's (tracking.md rule 10); nobody is asked over the
- * network. Without a file, and for addresses that it does not have, everything is `Unknown`.
+ * Locates an address with a MaxMind DB file of the operator's (tracking.md rule 10), without any network query.
+ * Without a file, and for addresses not in it, everything is `Unknown`.
  */
 import { readFile, stat } from 'node:fs/promises'
 import { type CityResponse, Reader } from 'mmdb-lib'
@@ -9,27 +9,27 @@ import type { Clock, Timer } from '../base/clock.ts'
 import type { Geolocation } from '../events/later-events.ts'
 
 export interface Geo {
-  placeOf(address: string): Geolocation
+  locate(address: string): Geolocation
   stop(): void
 }
 
 const UNKNOWN = 'Unknown'
-export const UNKNOWN_PLACE: Geolocation = {
+export const UNKNOWN_LOCATION: Geolocation = {
   country: UNKNOWN,
   region: UNKNOWN,
   city: UNKNOWN,
   timezone: UNKNOWN,
 }
 
-/** Such files are renewed once or twice a week. */
-const LOOK_EVERY_MS = 10 * 60_000
-/** The largest of the free ones has some 130 MB; all of it is kept in memory. */
+/** Such files are updated once or twice a week. */
+const CHECK_EVERY_MS = 10 * 60_000
+/** The largest of the free ones has about 130 MB; the whole file is kept in memory. */
 const FILE_BYTES_MAX = 1024 * 1024 * 1024
 
-export const NO_GEO: Geo = { placeOf: () => UNKNOWN_PLACE, stop() {} }
+export const NO_GEO: Geo = { locate: () => UNKNOWN_LOCATION, stop() {} }
 
 /**
- * Reads the file, and again when it was replaced; a new one that cannot be read leaves the old one in force.
+ * Reads the file, and again when it is replaced; if the new one cannot be read, the old one stays in use.
  * @throws Error naming the file when the first one cannot be read
  */
 export async function openGeo(file: string, clock: Clock, log: Logger): Promise<Geo> {
@@ -37,7 +37,7 @@ export async function openGeo(file: string, clock: Clock, log: Logger): Promise<
   let timer: Timer | null = null
   let stopped = false
 
-  async function look(): Promise<void> {
+  async function reload(): Promise<void> {
     try {
       if ((await versionOf(file)) !== version) ({ reader, version } = await read(file))
     } catch (error) {
@@ -46,17 +46,17 @@ export async function openGeo(file: string, clock: Clock, log: Logger): Promise<
     if (!stopped) arm()
   }
   function arm(): void {
-    timer = clock.setTimer(LOOK_EVERY_MS, () => void look())
+    timer = clock.setTimer(CHECK_EVERY_MS, () => void reload())
   }
   arm()
 
   return {
-    placeOf(address) {
+    locate(address) {
       try {
-        return placeIn(reader.get(address))
+        return locationIn(reader.get(address))
       } catch {
-        // Not an address, or a place in the file that leads nowhere.
-        return UNKNOWN_PLACE
+        // Not an address, or a broken pointer in the file.
+        return UNKNOWN_LOCATION
       }
     },
     stop() {
@@ -66,7 +66,7 @@ export async function openGeo(file: string, clock: Clock, log: Logger): Promise<
   }
 }
 
-function placeIn(found: CityResponse | null): Geolocation {
+function locationIn(found: CityResponse | null): Geolocation {
   return {
     country: textOf(found?.country?.iso_code),
     region: textOf(found?.subdivisions?.[0]?.iso_code),
@@ -75,7 +75,7 @@ function placeIn(found: CityResponse | null): Geolocation {
   }
 }
 
-/** Types of the library are promises about other people's files. */
+/** The library's types are unchecked claims about the content of the file. */
 const textOf = (value: unknown): string => (typeof value === 'string' && value !== '' ? value : UNKNOWN)
 
 async function versionOf(file: string): Promise<string> {

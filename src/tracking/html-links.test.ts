@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { type DefaultTreeAdapterTypes, parseFragment } from 'parse5'
 import { findHtmlPlaces, findHtmlPlacesInSteps, LINKS_MAX } from './html-links.ts'
-import { replaceAt, targetOf } from './places.ts'
+import { replaceAt, targetOf } from './link-places.ts'
 
-/** The html with `[url]` in the place of each link. */
+/** The html with `[url]` in place of each link. */
 function shown(html: string): string {
   const { places } = findHtmlPlaces(html)
   return replaceAt(
@@ -88,7 +88,7 @@ for (const [what, html, changed = html] of HTML) {
   test(`html: ${what}`, () => assert.equal(shown(html), changed))
 }
 
-/** [html, with `^` behind the first opening and `$` before the last closing tag of the body]. */
+/** [html, with `^` after the first opening and `$` before the last closing tag of the body]. */
 const BODIES: [html: string, marked: string][] = [
   ['<html><BODY class="x">hi</body></html>', '<html><BODY class="x">^hi$</body></html>'],
   ['<body><body>a</body>b</BODY >c', '<body>^<body>a</body>b$</BODY >c'],
@@ -154,7 +154,7 @@ function hrefsOf(html: string): string[] {
   return walk(parseFragment(html))
 }
 
-test('nothing outside of the places changes, whatever the html', () => {
+test('nothing outside the places changes, whatever the html', () => {
   const bits = [
     '<a ',
     'href=',
@@ -193,7 +193,7 @@ test('nothing outside of the places changes, whatever the html', () => {
   )
 })
 
-test('html that is read in steps has the same places', async () => {
+test('html read in steps has the same places', async () => {
   const bits = [
     '<a ',
     'href=',
@@ -218,7 +218,7 @@ test('html that is read in steps has the same places', async () => {
   )
 })
 
-test('a million attributes to leave out are no trouble', () => {
+test('a million attributes to remove are processed in time', () => {
   const { places } = findHtmlPlaces(`<a ${'disable-tracking=true '.repeat(1_000_000)}>`)
   assert.equal(places.length, LINKS_MAX)
 })
@@ -245,7 +245,7 @@ test('megabytes of hostile html cost no more than their length', () => {
     return (user + system) / 1000
   }
   for (const bit of HOSTILE) {
-    // Quadratic work would need minutes for it, not the second that a slow machine may.
+    // Quadratic work would need minutes, not the second that a slow machine may take.
     assert.ok(time(bit.repeat(2_000_000 / bit.length)) < 5_000, JSON.stringify(bit))
   }
   for (const html of [
@@ -256,6 +256,6 @@ test('megabytes of hostile html cost no more than their length', () => {
   }
 })
 
-test('of more than 10,000 links the rest stays as it is', () => {
+test('links after the first 10,000 stay as they are', () => {
   assert.equal(findHtmlPlaces('<a href="http://a">'.repeat(LINKS_MAX + 5)).places.length, LINKS_MAX)
 })

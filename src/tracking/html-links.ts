@@ -1,29 +1,28 @@
 /**
- * Finds the places in an html text that tracking changes, without changing anything: links, attributes to
- * leave out, the ends of the body's tags. Everything stands with its position, so that all other bytes stay
- * as they were written.
+ * Finds the places in an html text that tracking changes, without changing anything: links, attributes to remove,
+ * the ends of the body's tags. Each has its position, so that all other bytes stay as they were written.
  *
- * The tokenizer reads as browsers do: comments (conditional ones too), style, script, textarea and their like
- * hold no links, a tag that never ends is none, of two attributes of one name the first counts. It takes one
- * step a character, so hostile input costs no more than its length.
+ * The tokenizer reads html as browsers do: comments (conditional ones too), style, script, textarea and similar
+ * elements hold no links, an unterminated tag is no tag, and the first of two attributes with the same name counts.
+ * It is linear in the input, so hostile input costs no more than its length.
  */
 import { setImmediate } from 'node:timers/promises'
 import { Tokenizer } from 'htmlparser2'
-import { type Place, targetOf, URL_LENGTH_MAX } from './places.ts'
+import { type Place, targetOf, URL_LENGTH_MAX } from './link-places.ts'
 
 export interface HtmlPlaces {
-  /** In order, without overlap. */
+  /** In order, not overlapping. */
   places: readonly Place[]
-  /** Behind the first `<body ...>`. */
+  /** After the first `<body ...>`. */
   bodyStart: number | null
   /** Before the last `</body>`. */
   bodyEnd: number | null
 }
 
-/** Links of one part that are rewritten, some 30 ms of work; what stands behind them stays as it is. */
+/** Links rewritten per part, about 30 ms of work; the text after them stays as it is. */
 export const LINKS_MAX = 10_000
 
-/** Between attributes; html knows no others. */
+/** The blanks between attributes in html. */
 const BLANKS = ' \t\n\f\r'
 
 type Callbacks = ConstructorParameters<typeof Tokenizer>[1]
@@ -61,9 +60,9 @@ export function findHtmlPlaces(html: string): HtmlPlaces {
   return reader.end()
 }
 
-/** Html of more characters takes so long that other work should go on in between. */
+/** Longer html takes so long that it is read in steps, with other work in between. */
 export const AT_ONCE_CHARS_MAX = 512 * 1024
-/** Some 5 ms. */
+/** About 5 ms. */
 const STEP_CHARS = 256 * 1024
 
 /** The same for html of any size, in steps. */
@@ -76,7 +75,7 @@ export async function findHtmlPlacesInSteps(html: string, stepChars = STEP_CHARS
   return reader.end()
 }
 
-/** Reads `html`, which is handed to it in pieces. */
+/** Reads `html`, which it receives in pieces. */
 function createReader(html: string): { write(piece: string): void; end(): HtmlPlaces } {
   const places: Place[] = []
   let links = 0
@@ -85,13 +84,13 @@ function createReader(html: string): { write(piece: string): void; end(): HtmlPl
   let tag: 'link' | 'body' | null = null
   let attribute: Attribute | null = null
   let href: { attribute: Attribute; end: number } | null = null
-  let left: Place[] = []
+  let removed: Place[] = []
 
   const nameAt = (start: number, end: number) => html.slice(start, end).toLowerCase()
   const endTag = (index: number) => {
     if (tag === 'body') bodyStart ??= index + 1
-    // Places of one tag lie in the order of their attributes: a link is tracked or has something left out.
-    if (left.length > 0) for (const place of left) places.push(place)
+    // The places of one tag are in the order of its attributes: either its link is tracked or something is removed.
+    if (removed.length > 0) for (const place of removed) places.push(place)
     else if (href && links < LINKS_MAX) {
       const { valueStart, valueEnd } = href.attribute
       const target = targetOf(decodeValue(html, valueStart, valueEnd, href.end))
@@ -107,12 +106,12 @@ function createReader(html: string): { write(piece: string): void; end(): HtmlPl
     {
       ...IGNORE_ALL,
       onopentagname(start, end) {
-        // One name at a time is in hand, and few are: look at the length first.
+        // This runs for every tag and few have such a name, so compare the length first.
         const length = end - start
         const name = length === 1 || length === 4 ? nameAt(start, end) : ''
         tag = name === 'a' || name === 'area' ? 'link' : name === 'body' ? 'body' : null
         href = null
-        left = []
+        removed = []
       },
       onattribname(start, end) {
         attribute = null
@@ -121,7 +120,7 @@ function createReader(html: string): { write(piece: string): void; end(): HtmlPl
         if (name !== 'href' && name !== 'disable-tracking') return
         attribute = { name, nameStart: start, nameEnd: end, valueStart: end, valueEnd: end }
       },
-      // More than once for a value that lies across two pieces.
+      // Called more than once for a value that spans two pieces.
       onattribdata(start, end) {
         if (attribute === null) return
         const isFirst = attribute.valueEnd === attribute.nameEnd
@@ -129,8 +128,8 @@ function createReader(html: string): { write(piece: string): void; end(): HtmlPl
       },
       onattribend(_quote, end) {
         if (attribute?.name === 'href') href ??= { attribute, end }
-        if (attribute?.name === 'disable-tracking' && left.length < LINKS_MAX)
-          left.push(...leftOut(html, attribute, end))
+        if (attribute?.name === 'disable-tracking' && removed.length < LINKS_MAX)
+          removed.push(...removedAttribute(html, attribute, end))
         attribute = null
       },
       onopentagend: endTag,
@@ -149,8 +148,12 @@ function createReader(html: string): { write(piece: string): void; end(): HtmlPl
   }
 }
 
-/** `disable-tracking=true` with the blanks before it; what follows an attribute must stay apart from what went before. */
-function leftOut(html: string, { nameStart, valueStart, valueEnd }: Attribute, end: number): Place[] {
+/** `disable-tracking=true` with the blanks before it; the attributes around it must stay separated. */
+function removedAttribute(
+  html: string,
+  { nameStart, valueStart, valueEnd }: Attribute,
+  end: number,
+): Place[] {
   if (html.slice(valueStart, valueEnd).trim().toLowerCase() !== 'true') return []
   let start = nameStart
   if (BLANKS.includes(html[end] ?? '') || html[end] === '>') {
@@ -159,16 +162,16 @@ function leftOut(html: string, { nameStart, valueStart, valueEnd }: Attribute, e
   return [{ start, end, url: null, host: '' }]
 }
 
-/** What is longer is too long for a link however it is decoded. The longest reference has 33 characters. */
+/** A longer value is too long for a link however it is decoded. The longest reference has 33 characters. */
 const DECODED_CHARS_MAX = URL_LENGTH_MAX * 33
 
-/** The value of an attribute with its character references decoded, as the standard has it for attributes. */
+/** The value of an attribute with its character references decoded, by the standard's rules for attributes. */
 function decodeValue(html: string, start: number, end: number, attributeEnd: number): string {
   const raw = html.slice(start, end)
   if (!raw.includes('&') || raw.length > DECODED_CHARS_MAX) return raw
-  // Most hrefs have no other reference; 2 µs a link are saved.
+  // Most hrefs have no other reference; saves 2 µs per link.
   if (!raw.replaceAll('&amp;', '').includes('&')) return raw.replaceAll('&amp;', '&')
-  // The same tokenizer once more, over this one attribute, so that its context decides as it did above.
+  // Runs the same tokenizer over this one attribute, so that it decodes in the same context as above.
   const written = attributeEnd > end ? html.slice(start - 1, attributeEnd) : raw
   const text = `<a b=${written}>`
   let value = ''

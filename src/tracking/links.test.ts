@@ -22,7 +22,7 @@ eachStore('a target is found again, and kept for 400 days after its last use', a
   assert.equal(await links.urlOf(linkIdOf('b', 'https://x/2')), null)
 
   clock.leap(300 * DAY_MS)
-  // Another process, which does not know yet.
+  // Another process, whose cache is empty.
   await createStoredLinks(store, clock).keep('a', ['https://x/2'])
   await links.keep('b', ['https://x/2'])
   clock.leap(101 * DAY_MS)

@@ -1,6 +1,6 @@
 /**
- * Targets of clicks that are too long to stand in the link: stored before the mail goes out, found by an id
- * that follows from account and URL, so that a retry and the next newsletter name the same row.
+ * Click targets that are too long for a link: stored before the message is sent, under an id derived from account
+ * and URL, so that a retry and the next newsletter use the same row.
  */
 import { hash } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
@@ -8,23 +8,23 @@ import { bytesToId } from '../base/ids.ts'
 import type { Statement, Store } from '../store/store.ts'
 
 export interface StoredLinks {
-  /** Keeps the URLs and resolves their ids, in their order, once they are on disk. */
+  /** Stores the URLs and resolves to their ids, in the same order, once they are on disk. */
   keep(accountId: string, urls: readonly string[]): Promise<string[]>
-  /** The URL behind an id, or null. */
+  /** The URL stored under an id, or null. */
   urlOf(linkId: string): Promise<string | null>
-  /** Removes what no mail was sent with for 400 days. */
+  /** Removes links that no message has used for 400 days. */
   removeOld(): Promise<void>
 }
 
 const DAY_MS = 86_400_000
-/** A link works for at least a year after sending (tracking.md rule 9), with a month to spare. */
+/** A link works for at least a year after sending (tracking.md rule 9), plus a month's margin. */
 const KEPT_MS = 400 * DAY_MS
-/** Ids that this process knows to be stored: some 5 MB. Forgetting one costs a statement. */
+/** Ids that this process knows to be stored: about 5 MB. Evicting one costs a statement. */
 const REMEMBERED_MAX = 20_000
 const ID_BYTES = 16
-/** Statements in one unit: the writer is held up for some milliseconds. */
+/** Statements in one unit, which keeps the writer busy for some milliseconds. */
 const KEEP_CHUNK = 200
-/** Rows in one transaction, and transactions in one run; the next run goes on. */
+/** Rows in one transaction, and transactions in one run; the next run continues. */
 const REMOVE_CHUNK = 1_000
 const REMOVE_CHUNKS_MAX = 1_000
 
@@ -40,7 +40,7 @@ export function linkIdOf(accountId: string, url: string): string {
 }
 
 export function createStoredLinks(store: Store, clock: Clock): StoredLinks {
-  /** By id the day that its row was last marked with. */
+  /** By id: the day that its row was last marked with. */
   const known = new Map<string, number>()
 
   function remember(ids: readonly string[], day: number): void {
@@ -60,7 +60,7 @@ export function createStoredLinks(store: Store, clock: Clock): StoredLinks {
       const day = now - (now % DAY_MS)
       const links = urls.map((url) => ({ id: linkIdOf(accountId, url), url }))
       const fresh = new Map(links.filter(({ id }) => known.get(id) !== day).map((link) => [link.id, link]))
-      // In one order everywhere, so that two processes that keep the same rows cannot wait for each other.
+      // The same order everywhere, so that two processes that store the same rows cannot deadlock.
       const statements = [...fresh.values()]
         .sort((a, b) => (a.id < b.id ? -1 : 1))
         .map(({ id, url }): Statement => ({ sql: KEEP, values: [id, accountId, url, now, day] }))

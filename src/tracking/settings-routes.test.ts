@@ -3,7 +3,7 @@ import { after, before, type TestContext, test } from 'node:test'
 import { startTestService, type TestService } from '../../test/support/service.ts'
 import { eachStore } from '../../test/support/stores.ts'
 import { systemClock } from '../base/clock.ts'
-import { createTrackingDirectory, DEFAULT_TRACKING } from './settings.ts'
+import { createTrackingDirectory, DEFAULT_TRACKING } from './tracking-settings.ts'
 
 let service: TestService
 const cleanUps: (() => Promise<void> | void)[] = []
@@ -20,7 +20,7 @@ const MESSAGE = 'Domain tracking settings have been updated'
 const path = (rest = '', name = service.domain) => `/v3/domains/${name}/tracking${rest}`
 const put = (kind: string, form: Record<string, string>) => service.call('PUT', path(`/${kind}`), { form })
 
-test('a domain begins with everything off and the default footers', async () => {
+test('a new domain has everything off and the default footers', async () => {
   assert.deepEqual((await service.call('GET', path())).body, {
     tracking: {
       open: { active: false, place_at_the_top: false },
@@ -35,7 +35,7 @@ test('a domain begins with everything off and the default footers', async () => 
   })
 })
 
-test('each setting changes alone, and answers what it is then', async () => {
+test('each setting changes alone, and its new value is returned', async () => {
   assert.deepEqual((await put('open', { active: 'yes' })).body, {
     message: MESSAGE,
     open: { active: true, place_at_the_top: false },
@@ -87,12 +87,12 @@ test('bad values and unknown domains are refused', async () => {
 eachStore('settings are kept, and forgotten with the domain', async (store) => {
   const tracking = createTrackingDirectory(store, systemClock)
   const domain = { id: 'd1', accountId: 'a1' }
-  assert.deepEqual(await tracking.of('d1'), DEFAULT_TRACKING)
+  assert.deepEqual(await tracking.get('d1'), DEFAULT_TRACKING)
   await tracking.change(domain, { clicks: 'htmlonly', textFooter: '' })
   await tracking.change(domain, { opens: true })
   const expected = { ...DEFAULT_TRACKING, clicks: 'htmlonly', textFooter: '', opens: true }
-  assert.deepEqual(await tracking.of('d1'), expected)
-  assert.deepEqual(await createTrackingDirectory(store, systemClock).of('d1'), expected)
+  assert.deepEqual(await tracking.get('d1'), expected)
+  assert.deepEqual(await createTrackingDirectory(store, systemClock).get('d1'), expected)
   await tracking.remove('d1')
-  assert.deepEqual(await tracking.of('d1'), DEFAULT_TRACKING)
+  assert.deepEqual(await tracking.get('d1'), DEFAULT_TRACKING)
 })

@@ -1,10 +1,11 @@
 /** Tracking settings over HTTP (tracking.md K1-K4). */
 import { BadRequest } from '../base/errors.ts'
+import { invalidChoice } from '../base/values.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import { ownDomain } from '../domains/routes.ts'
 import { type Operation, operation } from '../http/operation.ts'
-import { invalidChoice, type Params } from '../http/params.ts'
-import type { TrackingDirectory, TrackingSettings } from './settings.ts'
+import type { Params } from '../http/params.ts'
+import type { TrackingDirectory, TrackingSettings } from './tracking-settings.ts'
 
 const MESSAGE = 'Domain tracking settings have been updated'
 const FOOTER_BYTES_MAX = 10 * 1024
@@ -45,7 +46,7 @@ export function trackingSettingsRoutes(parts: {
       responses: { 200: { description: 'The settings' } },
       async handler({ path, caller }) {
         const domain = await ownDomain(domains, caller, path.name)
-        const settings = await tracking.of(domain.id)
+        const settings = await tracking.get(domain.id)
         return {
           tracking: {
             open: openView(settings),
@@ -123,7 +124,7 @@ export function trackingSettingsRoutes(parts: {
   ]
 }
 
-/** @throws BadRequest over 10 KB, and for the one character that PostgreSQL cannot hold */
+/** @throws BadRequest over 10 KB, and for NUL, which PostgreSQL cannot store */
 function footerOf(params: Params, name: 'html_footer' | 'text_footer'): string | undefined {
   const footer = params.given(name)
   if (footer !== undefined && Buffer.byteLength(footer) > FOOTER_BYTES_MAX)
@@ -132,7 +133,7 @@ function footerOf(params: Params, name: 'html_footer' | 'text_footer'): string |
   return footer
 }
 
-/** A setting that was given; nothing for one that was not, which leaves it as it is. */
+/** The setting if it was given, else nothing, so that it stays unchanged. */
 function given<K extends keyof TrackingSettings>(
   name: K,
   value: TrackingSettings[K] | undefined,

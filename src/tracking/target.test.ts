@@ -1,4 +1,6 @@
-/** R41, its second half: what an authentic token may lead to. That no other is read, tokens.test.ts shows. */
+/**
+ * R41, its second half: what an authentic token may redirect to. tokens.test.ts shows that no other token is read.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -6,7 +8,7 @@ import { locationOf } from './target.ts'
 
 const SEED = 20261121
 
-test('http and https targets come back as they are, or escaped as the URL standard says', () => {
+test('http and https targets are returned unchanged, or escaped by the URL standard', () => {
   for (const [target, location] of [
     ['https://shop.example.com', 'https://shop.example.com'],
     ['HTTPS://Shop.example.com/%7Ea?b=%2F&c={x}|y#z', 'HTTPS://Shop.example.com/%7Ea?b=%2F&c={x}|y#z'],
@@ -48,7 +50,7 @@ test('everything else is refused', () => {
   for (const target of refused) assert.equal(locationOf(target), null, target.slice(0, 40))
 })
 
-test('no Location ever holds what ends a header or begins another one', () => {
+test('no Location ever contains what ends a header or starts another one', () => {
   const unit = fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code))
   const text = fc.string({ unit, maxLength: 60 })
   fc.assert(

@@ -1,16 +1,16 @@
-/** Where a click may lead. */
+/** Redirect targets of clicks. */
 
-/** What is longer was refused when the link was made; no browser takes more. */
+/** Longer targets were refused when the link was created; no browser accepts more. */
 const TARGET_LENGTH_MAX = 64 * 1024
 const PLAIN = /^https?:\/\/(?![/\\])[\x21-\x7e]+$/i
 
 /**
- * The value of Location for a target, or null for one that no redirect goes to: other schemes, and texts without
+ * The value of Location for a target, or null for one that is never redirected to: other schemes, and texts without
  * `//`, which a browser would complete from the redirect's own address (`https:path`) or to another host
  * (`//host`). Such a target is refused even when its token is authentic.
  *
- * Targets in printable ASCII come back as they are; in others, and in those that name their host in an odd way,
- * the URL standard's spelling takes the place of what a header cannot hold, line ends among it.
+ * Targets in printable ASCII are returned unchanged. Others, and those with an unusual spelling of the host, are
+ * returned as the URL standard serialises them, because a header cannot hold such characters, line ends among them.
  */
 export function locationOf(target: string): string | null {
   if (target.length > TARGET_LENGTH_MAX || !/^https?:\/\//i.test(target)) return null

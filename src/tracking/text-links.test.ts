@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { replaceAt } from './places.ts'
+import { replaceAt } from './link-places.ts'
 import { findTextPlaces } from './text-links.ts'
 
 const shown = (text: string) =>
@@ -40,7 +40,7 @@ for (const [text, changed = text] of TEXTS) {
   test(`text: ${JSON.stringify(text)}`, () => assert.equal(shown(text), changed))
 }
 
-test('a place holds its URL and begins behind the one before it', () => {
+test('a place holds its URL and begins after the previous one', () => {
   const bits = ['http://a.b/', 'https://', '(', ')', '<', '>', '.', ' ', '\n', '"', 'x', 'é', '*', ']']
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...bits), { maxLength: 30 }), (pieces) => {

@@ -1,17 +1,17 @@
 /**
- * Finds the http and https URLs in a plain text. Where one ends is a guess that every mail reader makes; this
- * is the usual one (RFC 3986 appendix C, and what Markdown readers do): at a blank, quote or angle bracket,
- * without punctuation that ends the sentence, and without a bracket that was opened before the URL.
+ * Finds the http and https URLs in a plain text. Where one ends is a guess that every mail client makes; this is
+ * the usual one (RFC 3986 appendix C, and what Markdown does): at a blank, quote or angle bracket, without
+ * punctuation that ends the sentence, and without a closing bracket whose opening one is before the URL.
  */
 import { LINKS_MAX } from './html-links.ts'
-import { type Place, targetOf, URL_LENGTH_MAX } from './places.ts'
+import { type Place, targetOf, URL_LENGTH_MAX } from './link-places.ts'
 
-/** One step a character: no part of it can match what the part before it matched. */
+/** Linear: no part of it can match what the part before it matched. */
 const CANDIDATE = /(?<![a-z0-9])https?:\/\/[^\s<>"\p{Cc}]+/giu
 const ENDS_SENTENCE = new Set(".,;:!?'*_~|`…。，、；：！？’”»」』）】》")
 const OPENING: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' }
 
-/** At most 10,000; what stands behind them stays as it is. */
+/** At most 10,000; the text after them stays as it is. */
 export function findTextPlaces(text: string): Place[] {
   const places: Place[] = []
   for (const match of text.matchAll(CANDIDATE)) {

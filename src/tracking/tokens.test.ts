@@ -17,7 +17,7 @@ const leave: Unsubscription = {
   deliveryId,
 }
 
-/** Each kind made once, with its reader. */
+/** One token of each kind, with its reader. */
 const KINDS: Record<string, { token: string; read(token: string): unknown }> = {
   open: { token: tokens.open(deliveryId), read: tokens.readOpen },
   'click with its url': {
@@ -35,7 +35,7 @@ const KINDS: Record<string, { token: string; read(token: string): unknown }> = {
   },
 }
 
-test('each kind gives back what was put in', () => {
+test('each kind returns its content', () => {
   assert.equal(tokens.readOpen(tokens.open(deliveryId)), deliveryId)
   fc.assert(
     fc.property(fc.webUrl({ withQueryParameters: true, withFragments: true }), (url) => {
@@ -53,7 +53,7 @@ test('each kind gives back what was put in', () => {
   }
 })
 
-test('an unsubscribe token holds everything, and the same gives the same bytes', () => {
+test('an unsubscribe token is self-contained, and equal contents give equal bytes', () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 200 }).filter((value) => value.isWellFormed())
   const name = fc.oneof(text, fc.string({ minLength: 22, maxLength: 22 }))
   const members = {
@@ -79,7 +79,7 @@ test('an unsubscribe token holds everything, and the same gives the same bytes',
   )
 })
 
-test('no kind is read as another', () => {
+test('no kind is accepted as another', () => {
   for (const [name, { token }] of Object.entries(KINDS)) {
     for (const [other, { read }] of Object.entries(KINDS)) {
       const same = name.startsWith('click') ? other.startsWith('click') : name === other
@@ -88,7 +88,7 @@ test('no kind is read as another', () => {
   }
 })
 
-test('another secret reads nothing', () => {
+test('another secret accepts nothing', () => {
   const others = createTokens(createSealer('another secret of 32 characters!!'))
   assert.equal(others.readOpen(KINDS['open']?.token ?? ''), null)
   assert.equal(others.readClick(KINDS['click with its url']?.token ?? ''), null)
@@ -96,7 +96,7 @@ test('another secret reads nothing', () => {
   assert.equal(others.readUnsubscribeAddress(KINDS['unsubscribe address']?.token ?? ''), null)
 })
 
-/** What a mutation may put in: the alphabet, other alphabets, what decoders skip, and what is in no alphabet. */
+/** Characters for mutations: the alphabet, other alphabets, what decoders skip, and what is in no alphabet. */
 const CHARACTERS = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=.~% \n\t\0é']
 
 test('R41: of 100,000 changed tokens none is accepted', () => {
@@ -114,7 +114,7 @@ test('R41: of 100,000 changed tokens none is accepted', () => {
     fc.property(change, ({ kind, how, at, character, bit }) => {
       const [name, { token, read }] = all[kind] as (typeof all)[number]
       const changed = mutate(token, how, at % token.length, character, bit)
-      // Letter case is no difference where it may get lost.
+      // Letter case is ignored where it may get lost.
       const fold = (text: string) => (name === 'unsubscribe address' ? text.toLowerCase() : text)
       if (fold(changed) === fold(token)) return
       tried++
@@ -167,7 +167,7 @@ test('other spellings of the same bytes are refused', () => {
   )
 })
 
-test('an id that is none makes no token', () => {
+test('an invalid id makes no token', () => {
   assert.throws(() => tokens.open('not an id'), RangeError)
   assert.throws(() => tokens.click(deliveryId, { linkId: '' }), RangeError)
 })

@@ -1,32 +1,32 @@
 /**
- * The tokens of tracking links. Each stands by itself: what it names can be served without asking the
- * database, for years, also after everything about its message is gone.
+ * The tokens of tracking links. Each is self-contained: its link can be served without the database, for years,
+ * even after everything about its message is gone.
  *
  *     open                  kind, delivery, MAC
  *     click                 kind, delivery, url or id of a stored one, MAC
- *     unsubscribe           kind, tag, encrypted: who leaves what
+ *     unsubscribe           kind, tag, encrypted: who unsubscribes from what
  *     unsubscribe address   scope, delivery, MAC; in base 32, since local parts may lose their letter case
  *
- * A MAC is HMAC-SHA-256 cut to 128 bits over the kind and all that follows, so that no kind can pose as
- * another. The encryption is a synthetic-IV construction as in RFC 5297, with HMAC and AES-CTR: the tag over
- * the plaintext is also the nonce, so equal contents give equal bytes and no nonce can repeat by chance.
- * A token is read only as it was written: other spellings of the same bytes are refused.
+ * A MAC is HMAC-SHA-256 cut to 128 bits over the kind and all that follows, so that no kind can pose as another.
+ * The encryption is a synthetic-IV construction as in RFC 5297, with HMAC and AES-CTR: the tag over the plaintext
+ * is also the nonce, so equal contents give equal bytes and no nonce can repeat by chance. Only the canonical
+ * spelling of a token is accepted: other spellings of the same bytes are refused.
  *
- * With 20 links a message the MAC is most of the cost. Measured for 100 bytes: `createHmac` with a key object
- * 2.3 µs, with key bytes 11 µs, as two calls of `crypto.hash` 2.3 to 3.1 µs, AES-GCM as MAC 3.8 µs. A whole click token comes to 3.0 µs,
- * reading one to 3.3 µs, an unsubscribe token to 10.5 µs.
+ * With 20 links per message the MAC is most of the cost. Measured for 100 bytes: `createHmac` with a key object
+ * 2.3 µs, with key bytes 11 µs, as two calls of `crypto.hash` 2.3 to 3.1 µs, AES-GCM as MAC 3.8 µs. A whole click
+ * token takes 3.0 µs, reading one 3.3 µs, an unsubscribe token 10.5 µs.
  */
 import { createCipheriv, createDecipheriv, createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { fromBase32, toBase32 } from '../base/base32.ts'
 import { bytesToId, idToBytes } from '../base/ids.ts'
 import type { Sealer } from '../store/sealing.ts'
 
-/** Where a click leads: the URL itself, or the id under which a long one is stored. */
+/** The target of a click: the URL itself, or the id under which a long one is stored. */
 export type ClickTarget = { url: string } | { linkId: string }
 
-/** Who leaves what. It is enough by itself: the message, its delivery and its events may be gone. */
+/** Who unsubscribes from what. Complete by itself: the message, its delivery and its events may be gone. */
 export interface Unsubscription {
-  /** All mail of the domain, the tags of the message, or the list that the copy went through. */
+  /** All mail of the domain, the tags of the message, or the list through which the copy was sent. */
   scope: 'domain' | 'tags' | 'list'
   accountId: string
   domainId: string
@@ -39,7 +39,7 @@ export interface Unsubscription {
 
 export interface Tokens {
   open(deliveryId: string): string
-  /** The delivery, or null for a token that was not made here. */
+  /** The delivery, or null for a token that was not issued here. */
   readOpen(token: string): string | null
   click(deliveryId: string, target: ClickTarget): string
   readClick(token: string): { deliveryId: string; target: ClickTarget } | null
@@ -53,20 +53,20 @@ export interface Tokens {
   readUnsubscribeAddress(token: string): { deliveryId: string; scope: Unsubscription['scope'] } | null
 }
 
-/** What stands before the token of an unsubscribe address. */
+/** The part before the token of an unsubscribe address. */
 export const UNSUBSCRIBE_PREFIX = 'unsub+'
 
-/** First byte of a token, or of what its MAC covers. A changed format gets a new number. */
+/** First byte of a token, or of what its MAC covers. A new format gets a new number. */
 const KIND = { open: 1, clickUrl: 2, clickLink: 3, unsubscribe: 4, unsubscribeAddress: 5 } as const
 
 const ID_BYTES = 16
 const MAC_BYTES = 16
 const DATA_AT = 1 + ID_BYTES
-/** Longer ones are refused before anything is computed; more than 512 characters of link need. */
+/** Longer tokens are refused before anything is computed. Links of 512 characters need far less. */
 const TOKEN_LENGTH_MAX = 8192
 const SCOPES: readonly Unsubscription['scope'][] = ['domain', 'tags', 'list']
 
-/** @throws RangeError when making a token for a text that is no delivery id or link id, or too long */
+/** @throws RangeError when creating a token for a text that is no delivery id or link id, or is too long */
 export function createTokens(sealer: Pick<Sealer, 'key'>): Tokens {
   const macKey = sealer.key('tracking')
   const sealing = { mac: sealer.key('unsubscribe-mac'), cipher: sealer.key('unsubscribe-cipher') }
@@ -82,7 +82,7 @@ export function createTokens(sealer: Pick<Sealer, 'key'>): Tokens {
     macOf(macKey, bytes.subarray(0, macAt)).copy(bytes, macAt)
     return toText(bytes)
   }
-  /** Kind, delivery and data of a token with a right MAC. */
+  /** Kind, delivery and data of a token with a valid MAC. */
   const authentic = (token: string) => {
     const bytes = fromText(token)
     if (!bytes || bytes.length < DATA_AT + MAC_BYTES) return null
@@ -110,10 +110,10 @@ export function createTokens(sealer: Pick<Sealer, 'key'>): Tokens {
       if (kind === KIND.clickUrl) return { deliveryId, target: { url: data.toString() } }
       return kind === KIND.clickLink ? { deliveryId, target: { linkId: bytesToId(data) } } : null
     },
-    unsubscribe: (unsubscription) => toText(sealAlike(sealing, writeUnsubscription(unsubscription))),
+    unsubscribe: (unsubscription) => toText(sealDeterministic(sealing, writeUnsubscription(unsubscription))),
     readUnsubscribe(token) {
       const bytes = fromText(token)
-      const plain = bytes && openAlike(sealing, bytes)
+      const plain = bytes && openDeterministic(sealing, bytes)
       return plain && readUnsubscription(plain)
     },
     unsubscribeAddress(deliveryId, scope) {
@@ -136,7 +136,7 @@ const macOf = (key: KeyObject, data: Uint8Array): Buffer =>
 
 const toText = (bytes: Buffer) => bytes.toString('base64url')
 
-/** Null for a text that `toText` gives for no bytes: padding, the other alphabet, stray bits. */
+/** Null for a text that `toText` never returns: padding, the other alphabet, stray bits. */
 function fromText(token: string): Buffer | null {
   if (token.length > TOKEN_LENGTH_MAX) return null
   const bytes = Buffer.from(token, 'base64url')
@@ -149,7 +149,7 @@ function idBytesOf(id: string): Buffer {
   return bytes
 }
 
-/** All links of a mail name the same delivery. */
+/** All links of a message name the same delivery. */
 function rememberLast(compute: (id: string) => Buffer): (id: string) => Buffer {
   let lastId: string | null = null
   let last: Buffer = Buffer.alloc(0)
@@ -170,14 +170,14 @@ interface SealingKeys {
 const CIPHER = 'aes-256-ctr'
 
 /** Kind, tag and ciphertext; the tag covers the kind and the plaintext. */
-function sealAlike({ mac, cipher: key }: SealingKeys, plain: Buffer): Buffer {
+function sealDeterministic({ mac, cipher: key }: SealingKeys, plain: Buffer): Buffer {
   const kind = Buffer.of(KIND.unsubscribe)
   const tag = macOf(mac, Buffer.concat([kind, plain]))
   const cipher = createCipheriv(CIPHER, key, tag)
   return Buffer.concat([kind, tag, cipher.update(plain), cipher.final()])
 }
 
-function openAlike({ mac, cipher: key }: SealingKeys, sealed: Buffer): Buffer | null {
+function openDeterministic({ mac, cipher: key }: SealingKeys, sealed: Buffer): Buffer | null {
   if (sealed[0] !== KIND.unsubscribe || sealed.length < 1 + MAC_BYTES) return null
   const tag = sealed.subarray(1, 1 + MAC_BYTES)
   const decipher = createDecipheriv(CIPHER, key, tag)
@@ -185,9 +185,9 @@ function openAlike({ mac, cipher: key }: SealingKeys, sealed: Buffer): Buffer | 
   return timingSafeEqual(tag, macOf(mac, Buffer.concat([sealed.subarray(0, 1), plain]))) ? plain : null
 }
 
-/** A text is its length plus one and its UTF-8; an id that `newId` made is a 0 and its 16 bytes. */
+/** A text is written as its length plus one and its UTF-8; an id created by `newId` as a 0 and its 16 bytes. */
 const RAW_ID = 0
-/** Lengths take one byte up to 127, else two. */
+/** Lengths up to 127 take one byte, others two. */
 const LENGTH_MAX = 0x7fff
 
 /** @throws RangeError for a text of more than 32 KB */

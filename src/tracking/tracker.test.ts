@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId } from '../base/ids.ts'
 import type { Domain } from '../domains/domain.ts'
-import type { TrackedCopy, TrackedParts } from '../messages/collaborators.ts'
-import { DEFAULT_OPTIONS } from '../messages/options.ts'
+import type { TrackedCopy, TrackedParts } from '../messages/acceptance/collaborators.ts'
+import { DEFAULT_OPTIONS } from '../messages/request/options.ts'
 import { createSealer } from '../store/sealing.ts'
 import { linkIdOf } from './links.ts'
-import { DEFAULT_TRACKING, type TrackingSettings } from './settings.ts'
 import { createTokens } from './tokens.ts'
 import { createTracker, type TrackerParts } from './tracker.ts'
+import { DEFAULT_TRACKING, type TrackingSettings } from './tracking-settings.ts'
 
 const tokens = createTokens(createSealer('a secret of at least 32 characters!!'))
 const domain = {
@@ -25,7 +25,7 @@ const NO_PARTS: TrackedParts = { text: null, html: null, amp: null }
 function setUp(settings: Partial<TrackingSettings>, parts: Partial<TrackerParts> = {}) {
   const kept: string[][] = []
   const tracker = createTracker({
-    settings: { of: async () => ({ ...DEFAULT_TRACKING, ...settings }) },
+    settings: { get: async () => ({ ...DEFAULT_TRACKING, ...settings }) },
     tokens,
     links: {
       keep: async (accountId, urls) => {
@@ -55,7 +55,7 @@ const copyOf = (changes: Partial<TrackedCopy> = {}): TrackedCopy => ({
   ...changes,
 })
 
-/** The html as sent, with what each link holds in place of its token. */
+/** The html as sent, with the content of each link in place of its token. */
 async function rewritten(
   settings: Partial<TrackingSettings>,
   parts: Partial<TrackedParts>,
@@ -79,7 +79,7 @@ function read(text: string | null): string | null {
 
 const PIXEL = '<img src="OPEN" width="1" height="1" alt="">'
 
-test('with everything off there is nothing to do', async () => {
+test('with everything off the copy is unchanged', async () => {
   const { tracker } = setUp({})
   assert.equal(await tracker.trackingOf(copyOf()), null)
   const tracking = await tracker.trackingOf(copyOf({ usesVariable: true }))
@@ -101,7 +101,7 @@ const HTML: [string, Partial<TrackingSettings>, string, string][] = [
     `<body>x</body>y${PIXEL}</body>z`,
   ],
   [
-    'pixel behind <body>',
+    'pixel after <body>',
     { opens: true, opensAtTop: true },
     '<p><body a=b>x</body>',
     `<p><body a=b>${PIXEL}x</body>`,
@@ -176,7 +176,7 @@ test('text parts: links unless htmlonly, footer, no pixel; AMP parts stay', asyn
   )
 })
 
-test('options of the message win over the domain', async () => {
+test('options of the message override the domain', async () => {
   const parts = { html: '<a href="http://a.b/">', text: 'http://a.b/' }
   const on = { trackClicks: true, trackOpens: true, pixelAtTop: true } as const
   assert.equal((await rewritten({}, parts, on)).html, `${PIXEL}<a href="CLICK(http://a.b/)">`)
@@ -211,7 +211,7 @@ test('the same copy gives the same bytes, and each recipient has links of their 
     text: 'http://a.b/',
   }
   const copy = copyOf()
-  const once = async (of: TrackedCopy) => (await tracker.trackingOf(of))?.rewrite(parts, true)
+  const once = async (copy: TrackedCopy) => (await tracker.trackingOf(copy))?.rewrite(parts, true)
   assert.deepEqual(await once(copy), await once({ ...copy }))
   assert.notDeepEqual(await once(copy), await once(copyOf()))
 })
@@ -280,7 +280,7 @@ test('headers: with unsubscribe tracking, or when the body has a variable; the l
   }
 })
 
-/** [tracking record valid, web_scheme, certificate, TLS ended elsewhere, fallback, where links lead]. */
+/** [tracking record valid, web_scheme, certificate, TLS terminated elsewhere, fallback, base URL of the links]. */
 const HOSTS: [boolean, string, boolean, boolean, string | null, string][] = [
   [false, 'https', true, true, 'https://mail.example.net', 'https://mail.example.net/o/'],
   [false, 'https', false, false, 'http://127.0.0.1:8080', 'http://127.0.0.1:8080/o/'],
@@ -305,7 +305,7 @@ for (const [trackingValid, webScheme, certificate, tlsExternal, fallbackUrl, exp
   })
 }
 
-test('without a host mail stays as it is, and a variable in it works by mail', async () => {
+test('without a host the message stays as it is, and its variables work by mail', async () => {
   const { tracker } = setUp({ opens: true, clicks: 'yes', unsubscribe: true }, { fallbackUrl: null })
   const tracking = await tracker.trackingOf(copyOf({ usesVariable: true }))
   const parts = { ...NO_PARTS, html: '<a href="http://a.b/">', text: 'x' }

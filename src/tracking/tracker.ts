@@ -1,33 +1,36 @@
 /**
- * Tracking of outgoing mail (tracking.md rules 1 to 8 and 11 to 15): which settings hold for a copy, under
- * which host its links are, and what they carry. How they get into the parts is rewrite.ts; what happens when
- * somebody follows one is the business of the public tracking host.
+ * Tracking of outgoing mail (tracking.md rules 1 to 8 and 11 to 15): which settings apply to a copy, which host its
+ * links use, and what the links contain. rewrite.ts puts them into the parts; visit-routes.ts serves them.
  *
- * With everything off and no variable in the mail there is no `Tracking`, and the copy is left alone.
+ * With everything off and no variable in the message there is no `Tracking`, and the copy is unchanged.
  */
-import type { MaybePromise } from '../base/cache.ts'
+import { type MaybePromise, whenKnown } from '../base/cache.ts'
+import { trackingHost } from '../domains/dns-records.ts'
 import type { Domain } from '../domains/domain.ts'
-import { trackingHost } from '../domains/records.ts'
-import type { TrackedCopy, Tracker, Tracking } from '../messages/collaborators.ts'
-import { substitute, UNSUBSCRIBE_VARIABLES, type UnsubscribeVariable } from '../messages/variables.ts'
+import type { TrackedCopy, Tracker, Tracking } from '../messages/acceptance/collaborators.ts'
+import {
+  substitute,
+  UNSUBSCRIBE_VARIABLES,
+  type UnsubscribeVariable,
+} from '../messages/composing/variables.ts'
 import type { StoredLinks } from './links.ts'
 import { rewriteParts } from './rewrite.ts'
-import type { TrackingDirectory, TrackingSettings } from './settings.ts'
 import { type Tokens, UNSUBSCRIBE_PREFIX, type Unsubscription } from './tokens.ts'
+import type { TrackingDirectory, TrackingSettings } from './tracking-settings.ts'
 
 export interface TrackerParts {
-  settings: Pick<TrackingDirectory, 'of'>
+  settings: Pick<TrackingDirectory, 'get'>
   tokens: Tokens
   links: Pick<StoredLinks, 'keep'>
-  /** Scheme and host for domains whose tracking record is not valid; null: their mail has no links of ours. */
+  /** Scheme and host for domains whose tracking record is not valid; null: their mail gets no tracking links. */
   fallbackUrl: string | null
-  /** A certificate for this tracking host is in force. */
+  /** Whether this tracking host has a valid certificate. */
   certificateActive(host: string): Promise<boolean>
-  /** A proxy ends TLS before us: https without a certificate of our own. */
+  /** A proxy in front of us terminates TLS: https works without a certificate of our own. */
   tlsExternal: boolean
 }
 
-/** A rewritten link; longer ones get a stored target (tracking.md section 3). */
+/** For a rewritten link; a longer target is stored (tracking.md section 3). */
 const LINK_LENGTH_MAX = 512
 
 export function createTracker(parts: TrackerParts): Tracker {
@@ -40,16 +43,12 @@ export function createTracker(parts: TrackerParts): Tracker {
     )
   }
   return {
-    trackingOf(copy) {
-      const domain = parts.settings.of(copy.domain.id)
-      return domain instanceof Promise
-        ? domain.then((settings) => tracked(copy, settings))
-        : tracked(copy, domain)
-    },
+    trackingOf: (copy) =>
+      whenKnown(parts.settings.get(copy.domain.id), (settings) => tracked(copy, settings)),
   }
 }
 
-/** Options of the message win over the domain (messages.md rule 34). */
+/** Options of the message override those of the domain (messages.md rule 34). */
 function settingsOf({ options }: TrackedCopy, domain: TrackingSettings): TrackingSettings {
   const { trackClicks, trackOpens, pixelAtTop } = options
   return {
@@ -67,7 +66,7 @@ function settingsOf({ options }: TrackedCopy, domain: TrackingSettings): Trackin
   }
 }
 
-/** Where the links of a domain lead, without final slash (rules 11 and 12). */
+/** The base URL of a domain's links, without a final slash (rules 11 and 12). */
 async function baseUrl(parts: TrackerParts, domain: Domain): Promise<string | null> {
   if (!domain.trackingValid) return parts.fallbackUrl
   const host = trackingHost(domain)
@@ -87,7 +86,7 @@ function trackingOf(
     url: (scope) => `${base}/u/${tokens.unsubscribe(unsubscription(copy, scope))}`,
     address: (scope) => unsubscribeAddress(tokens, copy, scope),
   })
-  const filled = (footer: string) =>
+  const fillFooter = (footer: string) =>
     unsubscribe ? substitute(footer, (name) => (isVariable(name) ? variable(name) : null)) : ''
   return {
     variable,
@@ -97,8 +96,8 @@ function trackingOf(
         clicks,
         pixel: opens && texts.html !== null ? pixelOf(`${base}/o/${tokens.open(copy.deliveryId)}`) : null,
         pixelAtTop: opensAtTop,
-        htmlFooter: filled(settings.htmlFooter),
-        textFooter: filled(settings.textFooter),
+        htmlFooter: fillFooter(settings.htmlFooter),
+        textFooter: fillFooter(settings.textFooter),
         ownHosts: ownHosts(parts, copy.domain),
         linksTo: (urls) => linksTo(parts, copy, base, urls),
       }),
@@ -118,7 +117,7 @@ function trackingOf(
   }
 }
 
-/** Without a host for links, mail stays as it is; a variable in it still works, by mail. */
+/** Without a host for links the message stays as it is; its unsubscribe variables still work, by mail. */
 function withoutHost({ tokens }: TrackerParts, copy: TrackedCopy): Tracking {
   const address = (scope: Unsubscription['scope']) => unsubscribeAddress(tokens, copy, scope)
   return {
@@ -133,7 +132,7 @@ const isVariable = (name: string): name is UnsubscribeVariable =>
 
 type Scope = Unsubscription['scope']
 
-/** The values of the variables for one copy (rule 13), each made once. */
+/** The values of the variables for one copy (rule 13), each computed once. */
 function variablesOf(
   copy: TrackedCopy,
   make: { url(scope: Scope): string; address(scope: Scope): string },
@@ -164,7 +163,7 @@ function variablesOf(
   }
 }
 
-/** Only what the scope needs: tags make a link long. */
+/** Only what the scope needs, because tags make a link long. */
 function unsubscription(copy: TrackedCopy, scope: Scope): Unsubscription {
   return {
     scope,
@@ -182,7 +181,7 @@ const unsubscribeAddress = (tokens: Tokens, copy: TrackedCopy, scope: Scope) =>
 
 const pixelOf = (url: string) => `<img src="${url}" width="1" height="1" alt="">`
 
-/** Both hosts: a link made while the domain's record was not valid is ours too. */
+/** Both hosts: a link created while the domain's record was not valid is ours too. */
 function ownHosts({ fallbackUrl }: TrackerParts, domain: Domain): string[] {
   return [trackingHost(domain).toLowerCase(), ...(fallbackUrl === null ? [] : [new URL(fallbackUrl).host])]
 }

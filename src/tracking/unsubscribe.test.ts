@@ -1,12 +1,13 @@
-/** Unsubscribing and its undoing, on both databases: what changes, what is told, and how often. */
+/** Unsubscribing and its undoing, on both databases: what changes, which events are written, and how often. */
 import assert from 'node:assert/strict'
 import { createTestClock } from '../../test/support/clock.ts'
 import { createTestList } from '../../test/support/lists.ts'
 import { SENT_AT, SENT_FROM, storeSent, TEST_DOMAINS } from '../../test/support/sent-message.ts'
 import { eachStore } from '../../test/support/stores.ts'
 import type { EventRecord } from '../events/event.ts'
+import { createEventRecorder } from '../events/event-recorder.ts'
 import { createListStore } from '../lists/store.ts'
-import { createKnownDeliveries } from '../messages/known-deliveries.ts'
+import { createKnownDeliveries } from '../messages/stored/known-deliveries.ts'
 import type { Store } from '../store/store.ts'
 import { addUnsubscribe } from '../suppressions/automatic.ts'
 import { findRecord } from '../suppressions/store.ts'
@@ -37,10 +38,12 @@ function rigOf(store: Store) {
     lists: createListStore(store),
     known: createKnownDeliveries({ store, domains: TEST_DOMAINS, storageUrl: 'https://s.example.net' }),
     clock,
-    outbox(events) {
-      outbox.push(...events)
-      return []
-    },
+    recorder: createEventRecorder([
+      (events) => {
+        outbox.push(...events)
+        return []
+      },
+    ]),
   })
   const events = async () => {
     const rows = await store.db
@@ -68,7 +71,7 @@ async function link(store: Store, more: Partial<Unsubscription> = {}): Promise<U
   }
 }
 
-eachStore('the domain link enters * and tells once', async (store) => {
+eachStore('the domain link adds * and writes one event', async (store) => {
   const rig = rigOf(store)
   const from = await link(store)
   assert.equal(await rig.isUnsubscribed(from), false)
@@ -101,7 +104,7 @@ eachStore('the domain link enters * and tells once', async (store) => {
   )
 })
 
-eachStore('of many at once one changes and tells', async (store) => {
+eachStore('of many concurrent requests one changes the record and writes the event', async (store) => {
   const rig = rigOf(store)
   const from = await link(store)
   const other = rigOf(store)
@@ -144,7 +147,7 @@ eachStore('undoing the domain link brings back the tags that * replaced', async 
   await rig.unsubscribe(tagLink, VISITOR)
   await rig.unsubscribe(from, VISITOR)
   assert.deepEqual(await rig.tags(), ['*'])
-  // What the domain's link covers is no business of the tags' link.
+  // The tags' link does not affect what the domain's link covers.
   assert.equal(await rig.resubscribe(tagLink), false)
   assert.equal(await rig.resubscribe(from), true)
   assert.deepEqual(await rig.tags(), ['other', 'weekly'])
@@ -173,7 +176,7 @@ eachStore('undone and done again is a new change', async (store) => {
   assert.equal((await rig.events()).length, 2)
 })
 
-eachStore('without message and delivery it still unsubscribes, and tells nothing', async (store) => {
+eachStore('without message and delivery it still unsubscribes, without an event', async (store) => {
   const rig = rigOf(store)
   const from = await link(store, { deliveryId: '0123456789ABCDEFGHIJKL' })
   assert.equal(await rig.unsubscribe(from, VISITOR), true)

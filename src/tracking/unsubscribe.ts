@@ -1,37 +1,37 @@
 /**
  * Unsubscribing by a link or by mail, and its undoing (tracking.md rules 17 to 19). A change and its event are one
- * transaction, which itself decides whether there is anything to change: of two at once, one changes and tells.
+ * transaction, which itself checks whether there is anything to change: of two concurrent requests, one changes the
+ * record and writes the event.
  *
- * 1. domain or tags: entries of the unsubscribe list. What the link adds remembers what it replaced.
- * 2. list: `subscribed` of the member, marked as done by a link.
- * 3. undoing takes away what a link of this kind added, and nothing that the sender entered.
+ * 1. Domain or tags: entries of the unsubscribe list. An entry added by a link records what it replaced.
+ * 2. List: `subscribed` of the member, marked as done by a link.
+ * 3. Undoing removes what a link of this kind added, and nothing that the sender entered.
  */
 import type { Clock } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
-import type { EventRecord } from '../events/event.ts'
-import { eventStatement } from '../events/event.ts'
+import type { EventRecorder } from '../events/event-recorder.ts'
 import { unsubscribedEvent, type Visit } from '../events/later-events.ts'
 import { unsubscribeMember } from '../lists/service.ts'
 import { keyOf, type ListStore } from '../lists/store.ts'
-import type { KnownDeliveries, KnownDelivery } from '../messages/known-deliveries.ts'
+import type { KnownDeliveries, KnownDelivery } from '../messages/stored/known-deliveries.ts'
 import { addressKey } from '../mime/address.ts'
 import type { UnsubscribeTagRow } from '../store/schema.ts'
 import { StaleWrite, type Statement, type Store } from '../store/store.ts'
 import { addUnsubscribe } from '../suppressions/automatic.ts'
-import { ALL_MAIL } from '../suppressions/records.ts'
+import { ALL_MAIL } from '../suppressions/given-records.ts'
 import { removeTagStatements } from '../suppressions/store.ts'
 import { UNKNOWN_CLIENT } from './client-info.ts'
-import { UNKNOWN_PLACE } from './geo.ts'
+import { UNKNOWN_LOCATION } from './geo.ts'
 import type { Unsubscription } from './tokens.ts'
 
-/** Who asks, as far as the request tells. */
+/** The client, as far as the request identifies it. */
 export type Visitor = Pick<Visit, 'ip' | 'client' | 'geolocation'>
 
 export interface Unsubscriber {
-  /** Resolves whether this changed anything. `visitor` null: asked for by mail. */
+  /** Resolves to whether this changed anything. `visitor` null: requested by mail. */
   unsubscribe(from: Unsubscription, visitor: Visitor | null): Promise<boolean>
-  /** Takes back what such a link added; resolves whether there was anything. */
+  /** Undoes what such a link added; resolves to whether there was anything. */
   resubscribe(from: Unsubscription): Promise<boolean>
   isUnsubscribed(from: Unsubscription): Promise<boolean>
 }
@@ -42,14 +42,13 @@ export interface UnsubscriberParts {
   lists: ListStore
   known: KnownDeliveries
   clock: Clock
-  /** Webhook rows of these events, for their transaction. */
-  outbox(events: readonly EventRecord[]): Statement[]
+  recorder: EventRecorder
 }
 
-/** Each try is lost only to another change of the same record at the same moment. */
+/** A try fails only if another change of the same record committed at the same moment. */
 const TRIES_MAX = 20
-/** Mail tells neither address nor program of the one who sent it. */
-const NOBODY: Visitor = { ip: '', client: UNKNOWN_CLIENT, geolocation: UNKNOWN_PLACE }
+/** Mail shows neither address nor program of its sender. */
+const UNKNOWN_VISITOR: Visitor = { ip: '', client: UNKNOWN_CLIENT, geolocation: UNKNOWN_LOCATION }
 
 export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
   const { store, domains, lists, known, clock } = parts
@@ -58,8 +57,8 @@ export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
     return (await domains.byId(domainId))?.accountId === accountId
   }
 
-  /** The event of a change and its webhooks; none when the message is not known any more. */
-  function telling(
+  /** The event of a change and its webhook rows; none when the message is no longer known. */
+  function eventOf(
     from: Unsubscription,
     delivery: KnownDelivery | null,
     visitor: Visitor | null,
@@ -70,9 +69,9 @@ export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
     const { about, recipientProvider, deliveredAt } = delivery
     const summary = tags === null ? about.summary : { ...about.summary, tags: [...tags] }
     const to = { recipient: from.recipient, recipientDomain: delivery.recipientDomain }
-    const visit: Visit = { ...(visitor ?? NOBODY), recipientProvider, deliveredAt }
+    const visit: Visit = { ...(visitor ?? UNKNOWN_VISITOR), recipientProvider, deliveredAt }
     const event = unsubscribedEvent({ ...about, summary }, to, visit, now)
-    return { id: event.id, statements: [eventStatement(event), ...parts.outbox([event])] }
+    return { id: event.id, statements: parts.recorder.statements([event]) }
   }
 
   async function addTags(from: Unsubscription, visitor: Visitor | null): Promise<boolean> {
@@ -83,7 +82,7 @@ export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
       const present = await tagRows(store, from)
       const missing = tags.filter((tag) => !covers(present, tag))
       if (missing.length === 0) return false
-      const event = telling(from, delivery, visitor, tags)
+      const event = eventOf(from, delivery, visitor, tags)
       await store.commit([
         ...addStatements(from, present, missing, event.id, clock.now()),
         ...event.statements,
@@ -96,8 +95,8 @@ export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
     const delivery = await known.find(from.deliveryId)
     const key = keyOf(from.recipient)
     const changed = await unsubscribeMember(lists, from.listSid, from.recipient, () => [
-      byLink(from.listSid, key),
-      ...telling(from, delivery, visitor, null).statements,
+      markByLink(from.listSid, key),
+      ...eventOf(from, delivery, visitor, null).statements,
     ])
     return changed === 'changed'
   }
@@ -140,7 +139,7 @@ export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
 const isOfList = (from: Unsubscription): from is Unsubscription & { listSid: string } =>
   from.scope === 'list' && from.listSid !== null
 
-/** A tag link of a message without tags is as the domain's (rule 13). Letter case does not tell tags apart. */
+/** A tag link of a message without tags acts as the domain's link (rule 13). Tags are case-insensitive. */
 function tagsOf({ scope, tags }: Unsubscription): readonly string[] {
   if (scope !== 'tags' || tags.length === 0 || tags.includes(ALL_MAIL)) return [ALL_MAIL]
   return [...new Map(tags.map((tag) => [tag.toLowerCase(), tag])).values()]
@@ -159,8 +158,8 @@ function tagRows(store: Store, { domainId, recipient }: Unsubscription): Promise
 }
 
 /**
- * Adds `missing` to the record. Its first statement locks the record; the second undoes the unit if what was read
- * before is not so any more.
+ * Adds `missing` to the record. The first statement locks the record; the second rolls the unit back if the record
+ * has changed since it was read.
  */
 function addStatements(
   from: Unsubscription,
@@ -176,7 +175,7 @@ function addStatements(
   if (lock === undefined) throw new Error('An unsubscribe writes its record first')
   const keys = missing.map((tag) => tag.toLowerCase())
   const marks = keys.map(() => '?').join(', ')
-  // `*` stands alone: the tags that it replaces come back when it is undone.
+  // `*` stands alone: the tags that it replaces are restored when it is undone.
   const replaced = missing.includes(ALL_MAIL) ? present.map(({ tag, undo_json }) => [tag, undo_json]) : []
   return [
     lock,
@@ -198,11 +197,11 @@ function addStatements(
   ]
 }
 
-/** Takes away a tag, brings back what it replaced. */
+/** Removes a tag and restores what it replaced. */
 function undoStatements(from: Unsubscription, row: UnsubscribeTagRow): Statement[] {
   const address = addressKey(from.recipient)
   const replaced = JSON.parse(row.undo_json ?? '[]') as [tag: string, undo: string | null][]
-  const back = replaced.map(
+  const restored = replaced.map(
     ([tag, undo]): Statement => ({
       sql: `INSERT INTO unsubscribe_tags (domain_id, address, tag_key, tag, undo_json) VALUES (?, ?, ?, ?, ?)
       ON CONFLICT (domain_id, address, tag_key) DO NOTHING`,
@@ -211,10 +210,10 @@ function undoStatements(from: Unsubscription, row: UnsubscribeTagRow): Statement
   )
   const [lock, ...rest] = removeTagStatements(from.domainId, address, row.tag_key)
   if (lock === undefined) throw new Error('The removal of a tag locks its record first')
-  return [lock, ...back, ...rest]
+  return [lock, ...restored, ...rest]
 }
 
-const byLink = (listId: string, key: string): Statement => ({
+const markByLink = (listId: string, key: string): Statement => ({
   sql: 'UPDATE list_members SET by_link = 1 WHERE list_id = ? AND address_key = ?',
   values: [listId, key],
   expectRows: 1,

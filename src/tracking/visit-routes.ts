@@ -1,10 +1,9 @@
 /**
  * What a recipient's mail program or browser fetches: pixel, links, unsubscribe pages (tracking.md, public tracking
- * host). Open to everybody under any host name: what a request may do lies in its token alone. Nothing here reads
- * or sets a cookie.
+ * host). Public under any host name: the token alone authorises a request. Nothing here reads or sets a cookie.
  *
- * GET and HEAD change nothing but statistics; of two kinds of POST, a mail program's (RFC 8058) gets an empty
- * answer, the button's a page.
+ * GET and HEAD change nothing except statistics. Of the two kinds of POST, a mail program's (RFC 8058) gets an
+ * empty response, the button's a page.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../base/clock.ts'
@@ -12,19 +11,19 @@ import type { BodyLimit } from '../http/body.ts'
 import { type Context, type Operation, operation } from '../http/operation.ts'
 import { bytesReply, htmlReply, Reply, redirectReply, textReply } from '../http/reply.ts'
 import { createMinuteCounts } from './counts.ts'
-import { PAGE_POLICY, PAGES, type Subject } from './pages.ts'
 import { locationOf } from './target.ts'
 import type { ClickTarget, Tokens, Unsubscription } from './tokens.ts'
 import type { Unsubscriber } from './unsubscribe.ts'
+import { PAGE_POLICY, PAGES, type Subject } from './unsubscribe-pages.ts'
 import type { Caller, Visits } from './visits.ts'
 
 export interface VisitRoutesParts {
   tokens: Tokens
   visits: Visits
   unsubscriber: Unsubscriber
-  /** The URL of a stored link; null: there is none. */
+  /** The URL of a stored link; null: unknown. */
   urlOf(linkId: string): Promise<string | null>
-  /** Name of the domain or address of the list that a page names; null: gone. */
+  /** Name of the domain or address of the list that a page names; null: it no longer exists. */
   senderOf(from: Unsubscription): Promise<string | null>
   clock: Clock
 }
@@ -35,13 +34,13 @@ const PIXEL = Buffer.from(
   'base64',
 )
 
-/** The longest of the three forms, as multipart, has some 200 bytes. */
+/** The longest of the three forms, as multipart, has about 200 bytes. */
 const BODY_LIMIT: BodyLimit = { bytes: 4 * 1024, message: 'Request body is too large' }
-/** Each changes a record, and the next unsubscribe tells of it again. */
+/** Each changes a record, and the next unsubscribe writes an event again. */
 export const RESUBSCRIBES_PER_TOKEN_PER_MINUTE = 5
-/** Counted at a time. */
+/** Tokens counted at a time. */
 const COUNTED_MAX = 10_000
-/** A year: what is on https once stays there. */
+/** A year: a host that has used https once stays on it. */
 const HSTS = 'max-age=31536000'
 
 const COMMON = {
@@ -62,7 +61,7 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
     return 'url' in target ? target.url : parts.urlOf(target.linkId)
   }
 
-  async function page(context: Visited, from: Unsubscription, name: keyof typeof PAGES): Promise<Reply> {
+  async function pageReply(context: Visited, from: Unsubscription, name: keyof typeof PAGES): Promise<Reply> {
     const subject: Subject = {
       recipient: from.recipient,
       scope: from.scope === 'tags' && from.tags.length === 0 ? 'domain' : from.scope,
@@ -78,7 +77,7 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
       return textReply('Too many changes. Try again in a minute.\n', { status: 429, headers })
     }
     await unsubscriber.resubscribe(from)
-    return page(context, from, (await unsubscriber.isUnsubscribed(from)) ? 'kept' : 'undone')
+    return pageReply(context, from, (await unsubscriber.isUnsubscribed(from)) ? 'kept' : 'undone')
   }
 
   return [
@@ -96,7 +95,7 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
         const { token } = context.path
         const deliveryId = tokens.readOpen(token)
         if (deliveryId !== null) {
-          if (context.method === 'HEAD') visits.asked(token)
+          if (context.method === 'HEAD') visits.headRequested(token)
           else visits.opened({ token, deliveryId, caller: callerOf(context) })
         }
         const headers = { ...headersOf(context), 'cache-control': 'no-store, no-cache, must-revalidate' }
@@ -111,7 +110,7 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
       summary: 'A link of a mail: each GET is a click, and leads to its target',
       params: [TOKEN],
       responses: {
-        302: { description: 'Location is the link as it stood in the mail' },
+        302: { description: 'Location is the original link' },
         404: { description: 'A bad token', contentType: 'text/plain' },
       },
       handler: async (context) => {
@@ -120,7 +119,7 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
         const url = read && (await urlOf(read.target))
         const location = url === null ? null : locationOf(url)
         if (read === null || url === null || location === null) return badToken(context)
-        if (context.method === 'HEAD') visits.asked(token)
+        if (context.method === 'HEAD') visits.headRequested(token)
         else visits.clicked({ token, deliveryId: read.deliveryId, url, caller: callerOf(context) })
         return redirectReply(location, { headers: headersOf(context) })
       },
@@ -136,7 +135,7 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
       handler: async (context) => {
         const from = tokens.readUnsubscribe(context.path.token)
         if (from === null) return badToken(context)
-        return page(context, from, (await unsubscriber.isUnsubscribed(from)) ? 'done' : 'ask')
+        return pageReply(context, from, (await unsubscriber.isUnsubscribed(from)) ? 'done' : 'ask')
       },
     }),
     operation({
@@ -175,16 +174,16 @@ export function visitRoutes(parts: VisitRoutesParts): Operation[] {
         await unsubscriber.unsubscribe(from, visits.visitorOf(callerOf(context)))
         return oneClick
           ? new Reply({ kind: 'none' }, { status: 200, headers: headersOf(context) })
-          : page(context, from, 'done')
+          : pageReply(context, from, 'done')
       },
     }),
   ]
 }
 
-/** Requests come from pages of webmail, mail programs and proxies; none carries a right of the caller's. */
+/** Requests come from webmail pages, mail programs and proxies; none carries an authority of the caller's. */
 const PUBLIC = { tag: 'Tracking host', auth: 'public', crossSite: true } as const
 
-const TOKEN = { name: 'token', type: 'string', description: 'As it stood in the mail' } as const
+const TOKEN = { name: 'token', type: 'string', description: 'From the link in the mail' } as const
 
 const PAGE_RESPONSES = {
   200: { description: 'A page, or nothing for a mail program', contentType: 'text/html' },

@@ -1,11 +1,12 @@
-/** Opens and clicks behind the routes: what floods, outages and a stop do to them. */
+/** Opens and clicks below the routes: under floods, outages and a stop. */
 import assert from 'node:assert/strict'
 import pino from 'pino'
 import { createTestClock } from '../../test/support/clock.ts'
 import { SENT_AT, storeSent, TEST_DOMAINS } from '../../test/support/sent-message.ts'
 import { eachStore } from '../../test/support/stores.ts'
 import { newId } from '../base/ids.ts'
-import { createKnownDeliveries } from '../messages/known-deliveries.ts'
+import { bareRecorder } from '../events/testing.ts'
+import { createKnownDeliveries } from '../messages/stored/known-deliveries.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import { NO_GEO } from './geo.ts'
 import { createVisits, EVENTS_PER_ADDRESS_PER_MINUTE, EVENTS_PER_TOKEN_PER_MINUTE } from './visits.ts'
@@ -35,7 +36,7 @@ async function rigOf(store: Store) {
     geo: NO_GEO,
     clock,
     log: pino({ level: 'silent' }),
-    outbox: () => [],
+    recorder: bareRecorder,
   })
   const events = async (event: string) => {
     const rows = await store.db

@@ -1,23 +1,23 @@
 /**
  * Opens and clicks, from an authentic token to the event.
  *
- * The answer does not wait for the event: somebody waits for a page, and what a crash can take is the statistics
- * of its last moments, never mail or a decision of a recipient. A redirect so works while the database is away;
- * events are then tried again for half a minute. A stop waits for those under way.
+ * The response does not wait for the event: a person waits for a page, and a crash can lose only the statistics of
+ * its last moments, never mail or a decision of a recipient. So redirects work while the database is away; their
+ * events are retried for half a minute. A stop waits for writes in progress.
  */
 import type { Logger } from 'pino'
 import type { Clock, Timer } from '../base/clock.ts'
-import { type EventRecord, eventStatement } from '../events/event.ts'
+import type { EventRecorder } from '../events/event-recorder.ts'
 import { type ClientInfo, clickedEvent, openedEvent, type Visit } from '../events/later-events.ts'
-import type { KnownDeliveries } from '../messages/known-deliveries.ts'
-import type { Statement, Store } from '../store/store.ts'
-import { type Behaviour, cameWithDelivery, createBehaviour } from './behaviour.ts'
+import type { KnownDeliveries } from '../messages/stored/known-deliveries.ts'
+import type { Store } from '../store/store.ts'
+import { arrivedWithDelivery, type Behaviour, createBehaviour } from './behaviour.ts'
 import { clientInfo } from './client-info.ts'
 import { createMinuteCounts } from './counts.ts'
 import type { Geo } from './geo.ts'
 import type { Visitor } from './unsubscribe.ts'
 
-/** Who made a request. */
+/** The client that made a request. */
 export interface Caller {
   address: string
   userAgent: string
@@ -32,8 +32,8 @@ export interface Fetch {
 export interface Visits {
   opened(fetch: Fetch): void
   clicked(fetch: Fetch & { url: string }): void
-  /** A HEAD, which tells nothing but counts against the GET that follows. */
-  asked(token: string): void
+  /** A HEAD, which writes no event but counts against the GET that follows. */
+  headRequested(token: string): void
   visitorOf(caller: Caller): Visitor
   stop(): Promise<void>
 }
@@ -44,19 +44,18 @@ export interface VisitsParts {
   geo: Geo
   clock: Clock
   log: Logger
-  /** Webhook rows of these events, for their transaction. */
-  outbox(events: readonly EventRecord[]): Statement[]
+  recorder: EventRecorder
 }
 
-/** One token: a person who opens a mail again and again stays below it, a loop does not fill the database. */
+/** Per token: a person who opens a message again and again stays below it, and a loop cannot fill the database. */
 export const EVENTS_PER_TOKEN_PER_MINUTE = 60
-/** One address with many tokens: whole companies have one address. Image proxies, which have more, are let be. */
+/** Per address, over all tokens: whole companies share one address. Image proxies, which exceed it, are exempt. */
 export const EVENTS_PER_ADDRESS_PER_MINUTE = 6_000
-/** Counted at a time; some 100 bytes each. */
+/** Keys counted at a time; about 100 bytes each. */
 const COUNTED_MAX = 50_000
-/** Events that wait for the database; each holds some 2 KB. */
+/** Events that wait for the database; each holds about 2 KB. */
 const WAITING_MAX = 5_000
-/** Written at a time; the others wait their turn. */
+/** Concurrent writes; further events wait. */
 const WRITERS_MAX = 16
 const RETRY_DELAYS_MS = [200, 1_000, 5_000, 10_000, 15_000]
 
@@ -76,7 +75,7 @@ export function createVisits(parts: VisitsParts): Visits {
   const visitorOf = ({ address, userAgent }: Caller): Visitor => ({
     ip: address,
     client: clientInfo(userAgent, address),
-    geolocation: geo.placeOf(address),
+    geolocation: geo.locate(address),
   })
 
   function visit(fetch: Fetch, url: string | null): void {
@@ -85,8 +84,8 @@ export function createVisits(parts: VisitsParts): Visits {
     const visitor = visitorOf(caller)
     const isProxy = visitor.client.bot === 'apple' || visitor.client.bot === 'gmail'
     if (!isProxy && !perAddress.take(caller.address)) return
-    const machine = behaviour.isMachine({ kind: url === null ? 'open' : 'click', token, deliveryId })
-    const client = machine ? asMachine(visitor.client) : visitor.client
+    const isMachine = behaviour.isMachine({ kind: url === null ? 'open' : 'click', token, deliveryId })
+    const client = isMachine ? asBot(visitor.client) : visitor.client
     enqueue({ ...fetch, url, visitor: { ...visitor, client }, at: clock.now() })
   }
 
@@ -94,7 +93,7 @@ export function createVisits(parts: VisitsParts): Visits {
     if (waiting.length >= WAITING_MAX) {
       dropped++
       if (dropped === 1)
-        log.warn('opens and clicks come faster than they can be written; some are not counted')
+        log.warn('opens and clicks arrive faster than they can be written; some are not counted')
       return
     }
     waiting.push(work)
@@ -106,12 +105,12 @@ export function createVisits(parts: VisitsParts): Visits {
   }
 
   async function write(): Promise<void> {
-    for (let work = waiting.shift(); work; work = waiting.shift()) await recordPatiently(work)
+    for (let work = waiting.shift(); work; work = waiting.shift()) await recordWithRetries(work)
     if (dropped > 0) log.warn({ dropped }, 'opens and clicks were not counted')
     dropped = 0
   }
 
-  async function recordPatiently(work: Work): Promise<void> {
+  async function recordWithRetries(work: Work): Promise<void> {
     for (const delayMs of [...RETRY_DELAYS_MS, null]) {
       try {
         return await record(parts, work)
@@ -140,7 +139,7 @@ export function createVisits(parts: VisitsParts): Visits {
   return {
     opened: (fetch) => visit(fetch, null),
     clicked: ({ url, ...fetch }) => visit(fetch, url),
-    asked: behaviour.asked,
+    headRequested: behaviour.headRequested,
     visitorOf,
     async stop() {
       stopping = true
@@ -150,21 +149,20 @@ export function createVisits(parts: VisitsParts): Visits {
   }
 }
 
-async function record({ store, known, outbox }: VisitsParts, work: Work): Promise<void> {
+async function record({ store, known, recorder }: VisitsParts, work: Work): Promise<void> {
   const delivery = await known.find(work.deliveryId)
   // The link outlives what is known of its message (rule 9).
   if (!delivery) return
   const { about, recipient, recipientDomain, recipientProvider, deliveredAt } = delivery
-  const withDelivery = cameWithDelivery(delivery, work.at)
-  const client = withDelivery ? asMachine(work.visitor.client) : work.visitor.client
+  const withDelivery = arrivedWithDelivery(delivery, work.at)
+  const client = withDelivery ? asBot(work.visitor.client) : work.visitor.client
   const visit: Visit = { ...work.visitor, client, recipientProvider, deliveredAt }
   const to = { recipient, recipientDomain }
   const event =
     work.url === null
       ? openedEvent(about, to, visit, work.at)
       : clickedEvent(about, to, { ...visit, url: work.url }, work.at)
-  await store.commit([eventStatement(event), ...outbox([event])])
+  await store.commit(recorder.statements([event]))
 }
 
-const asMachine = (client: ClientInfo): ClientInfo =>
-  client.bot === '' ? { ...client, bot: 'generic' } : client
+const asBot = (client: ClientInfo): ClientInfo => (client.bot === '' ? { ...client, bot: 'generic' } : client)

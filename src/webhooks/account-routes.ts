@@ -1,10 +1,10 @@
 /** Webhooks of a whole account over HTTP (webhooks.md W10 to W15). */
+import { formatRfc3339 } from '../base/dates.ts'
 import { BadRequest } from '../base/errors.ts'
-import { formatRfc3339 } from '../http/dates.ts'
 import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
 import { noContent } from '../http/reply.ts'
-import type { HttpClient } from '../outgoing/http-client.ts'
+import type { HttpClient } from '../http-posts/http-client.ts'
 import type { AccountWebhooks, ShownWebhook } from './account-webhooks.ts'
 import { WEBHOOK_TYPES } from './types.ts'
 import { checkUrls, typesParam, urlsParam } from './url-params.ts'
@@ -26,12 +26,12 @@ const FIELDS: ParamDoc[] = [
   },
   { name: 'description', type: 'string', description: 'Free text' },
 ]
-/** Free text of people, shown in lists. */
+/** Free text, shown in lists. */
 const DESCRIPTION_LENGTH_MAX = 1000
 
 export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient): Operation[] {
   const common = { tag: 'Webhooks', rateLimit: 'domains' } as const
-  const input = async (params: Params) => {
+  const readInput = async (params: Params) => {
     const [url = ''] = urlsParam(params)
     const types = typesParam(params)
     const description = params.given('description') ?? ''
@@ -40,7 +40,11 @@ export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient
         form: 'Reason',
       })
     }
-    await checkUrls(client, [url], (bad, why) => `invalid parameters: ${bad} is not a valid url: ${why}`)
+    await checkUrls(
+      client,
+      [url],
+      (bad, reason) => `invalid parameters: ${bad} is not a valid url: ${reason}`,
+    )
     return { url, types, description }
   }
   return [
@@ -51,7 +55,7 @@ export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient
       id: 'listAccountWebhooks',
       summary: 'List the webhooks of the account',
       auth: READ,
-      params: [{ name: 'webhook_ids', type: 'string', description: 'Only these, with commas between them' }],
+      params: [{ name: 'webhook_ids', type: 'string', description: 'Only these, separated by commas' }],
       responses: { 200: { description: 'Webhooks' } },
       async handler({ params, caller }) {
         const ids = params.text('webhook_ids')?.split(',')
@@ -73,7 +77,7 @@ export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient
       params: FIELDS,
       responses: { 200: { description: 'The id of the webhook' } },
       handler: async ({ params, caller }) => ({
-        webhook_id: await stored.create(caller.accountId, await input(params)),
+        webhook_id: await stored.create(caller.accountId, await readInput(params)),
       }),
     }),
     operation({
@@ -99,7 +103,7 @@ export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient
       responses: { 204: { description: 'Updated' } },
       async handler({ path, params, caller }) {
         await stored.read(caller.accountId, path.webhook_id)
-        await stored.replace(caller.accountId, { id: path.webhook_id, ...(await input(params)) })
+        await stored.replace(caller.accountId, { id: path.webhook_id, ...(await readInput(params)) })
         return noContent()
       },
     }),
@@ -126,7 +130,7 @@ export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient
       summary: 'Remove some or all webhooks of the account',
       auth: WRITE,
       params: [
-        { name: 'webhook_ids', type: 'string', description: 'Ids with commas between them' },
+        { name: 'webhook_ids', type: 'string', description: 'Ids, separated by commas' },
         { name: 'all', type: 'boolean', description: 'All of them', default: false },
       ],
       responses: { 204: { description: 'Removed' } },
@@ -141,8 +145,8 @@ export function accountWebhookRoutes(stored: AccountWebhooks, client: HttpClient
 function idsOf(params: Params): string[] {
   const ids = (params.given('webhook_ids') ?? '').split(',').map((id) => id.trim())
   if (ids.includes('')) {
-    const text = 'malformed webhook_ids parameter: empty values not allowed'
-    throw new BadRequest(`Invalid parameter: webhook_ids ${text}`)
+    const reason = 'malformed webhook_ids parameter: empty values not allowed'
+    throw new BadRequest(`Invalid parameter: webhook_ids ${reason}`)
   }
   return ids
 }

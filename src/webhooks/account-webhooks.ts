@@ -1,4 +1,4 @@
-/** Webhooks of a whole account (v1): a URL with its types under an id. */
+/** Webhooks of an account (v1): each has an id, a URL and several types. */
 import type { Transaction } from 'kysely'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, Conflict, NotFound } from '../base/errors.ts'
@@ -18,20 +18,20 @@ export interface AccountWebhook {
   types: readonly WebhookType[]
 }
 
-/** As the operations show it: `url` with its user info. */
+/** As shown to callers: `url` includes its user info. */
 export type ShownWebhook = AccountWebhook & { createdAt: number }
 
-/** URLs come and go with their user info. Two that differ in the secret part of it are the same webhook. */
+/** URLs are passed and returned with their user info. Two that differ only in its secret part are the same webhook. */
 export interface AccountWebhooks {
   /** Oldest first; `ids`: only these. */
   list(accountId: string, ids?: readonly string[]): Promise<ShownWebhook[]>
-  /** @throws BadRequest, NotFound for an id of the wrong form, or of none */
+  /** @throws BadRequest for a malformed id, NotFound for an unknown one */
   read(accountId: string, id: string): Promise<ShownWebhook>
-  /** The new id. @throws Conflict when the URL has one of the types already, BadRequest over three URLs */
+  /** Resolves to the new id. @throws Conflict if the URL already has one of the types, BadRequest over three URLs */
   create(accountId: string, webhook: Omit<AccountWebhook, 'id'>): Promise<string>
   replace(accountId: string, webhook: AccountWebhook): Promise<void>
   remove(accountId: string, id: string): Promise<void>
-  /** `ids` undefined: all. @throws NotFound when there is nothing to remove */
+  /** `ids` undefined: all. @throws NotFound if there is nothing to remove */
   removeSome(accountId: string, ids: readonly string[] | undefined): Promise<void>
 }
 
@@ -79,7 +79,7 @@ export function createAccountWebhooks(
     read: async (accountId, id) => shown(await one(store.db, accountId, id)),
     create: (accountId, webhook) =>
       registry.change(async (tx) => {
-        checkRoom(await all(tx, accountId), webhook)
+        checkLimits(await all(tx, accountId), webhook)
         const id = randomHex(12)
         const row = { id, account_id: accountId, ...columns(webhook), created_at: Math.floor(clock.now()) }
         await tx.insertInto('account_webhooks').values(row).execute()
@@ -88,7 +88,7 @@ export function createAccountWebhooks(
     replace: (accountId, webhook) =>
       registry.change(async (tx) => {
         await one(tx, accountId, webhook.id)
-        checkRoom(
+        checkLimits(
           (await all(tx, accountId)).filter((row) => row.id !== webhook.id),
           webhook,
         )
@@ -102,14 +102,14 @@ export function createAccountWebhooks(
     removeSome: (accountId, ids) =>
       registry.change(async (tx) => {
         const rows = await all(tx, accountId)
-        const gone = rows.map((row) => row.id).filter((id) => ids === undefined || ids.includes(id))
-        if (gone.length === 0) {
+        const removed = rows.map((row) => row.id).filter((id) => ids === undefined || ids.includes(id))
+        if (removed.length === 0) {
           throw new NotFound('no webhooks found for account', { form: 'Description' })
         }
         await tx
           .deleteFrom('account_webhooks')
           .where('account_id', '=', accountId)
-          .where('id', 'in', gone)
+          .where('id', 'in', removed)
           .execute()
       }),
   }
@@ -122,7 +122,7 @@ function checkId(id: string): void {
 
 const typesOf = (row: AccountWebhookRow) => JSON.parse(row.event_types_json) as WebhookType[]
 
-function checkRoom(others: readonly AccountWebhookRow[], webhook: Omit<AccountWebhook, 'id'>): void {
+function checkLimits(others: readonly AccountWebhookRow[], webhook: Omit<AccountWebhook, 'id'>): void {
   for (const type of webhook.types) {
     const urls = new Set(others.filter((row) => typesOf(row).includes(type)).map((row) => row.url))
     if (urls.has(maskedUrl(webhook.url)))

@@ -1,10 +1,9 @@
 /** The log of attempts and the replay of events over HTTP (own-operations.md section 5). */
-
 import type { Clock } from '../base/clock.ts'
+import { formatRfc3339, parseDate } from '../base/dates.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import { ownDomain } from '../domains/routes.ts'
-import { formatRfc3339, parseDate } from '../http/dates.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { limitOf, pageName, pivotPaging } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
@@ -43,7 +42,7 @@ export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
         { name: 'domain', type: 'string', description: 'Only events of this domain' },
         { name: 'url', type: 'string', description: 'Only this URL' },
         { name: 'event', type: 'string', description: 'Only this type', values: WEBHOOK_TYPES },
-        { name: 'status', type: 'string', description: 'Only attempts that ended so', values: STATUSES },
+        { name: 'status', type: 'string', description: 'Only attempts with this status', values: STATUSES },
         { name: 'limit', type: 'integer', description: 'Page size, 1 to 1000', default: PAGE_SIZE },
         { name: 'page', type: 'string', description: 'From a paging link' },
       ],
@@ -76,7 +75,7 @@ export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
       method: 'POST',
       path: `${ATTEMPTS}/{id}/replay`,
       id: 'replayWebhookAttempt',
-      summary: 'Send the event of an attempt once more',
+      summary: 'Send the event of an attempt again',
       auth: write,
       params: [],
       responses: { 200: { description: 'Queued; the event keeps its id' } },
@@ -93,7 +92,7 @@ export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
       path: `${PATH}/replay`,
       id: 'replayWebhooks',
       audit: { subject: ['domain'], given: ['url', 'from', 'to', 'events'] },
-      summary: 'Send the events of a span once more',
+      summary: 'Send the events of a time span again',
       auth: write,
       params: [
         { name: 'domain', type: 'string', description: 'Default all domains' },
@@ -108,7 +107,7 @@ export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
           values: WEBHOOK_TYPES,
         },
       ],
-      responses: { 200: { description: 'How many events were found, how many requests queued' } },
+      responses: { 200: { description: 'How many events were found, and how many requests were queued' } },
       async handler({ params, caller }) {
         const domain = params.text('domain')
         const types = params.texts('events').map(webhookType)

@@ -1,11 +1,11 @@
 /**
- * The log of attempts: what was posted where, what came back, when it is tried again. Kept by age and by number;
- * the rows of posts that wait are elsewhere and never touched by this.
+ * The log of attempts: what was posted where, the response, and when the next attempt follows. Old and surplus rows are
+ * removed; pending posts are in another table and not affected by that.
  */
-import type { Logger } from 'pino'
-import type { Clock, Timer } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
-import type { Attempt } from '../outgoing/post-queue.ts'
+import type { Attempt } from '../http-posts/post-attempts.ts'
+import { createJob, type Job } from '../jobs/job.ts'
 import type { OutgoingPostRow, WebhookAttemptRow } from '../store/schema.ts'
 import { insert, type Statement, type Store } from '../store/store.ts'
 import type { WebhookType } from './types.ts'
@@ -29,22 +29,21 @@ export interface AttemptLog {
   ): Promise<WebhookAttemptRow[]>
   read(accountId: string, id: string): Promise<WebhookAttemptRow | undefined>
   /** Removes what is too old or too much. */
-  prune(): Promise<void>
-  start(): void
-  stop(): void
+  prune(signal?: AbortSignal): Promise<void>
+  job: Job
 }
 
 /** own-operations.md section 5. */
 const RESPONSE_SHOWN_BYTES = 1024
-/** As long as the shortest retention of events: an attempt without its event could not be repeated. */
+/** As long as the shortest retention of events: without its event an attempt cannot be replayed. */
 const KEEP_MS = 3 * 86_400_000
-/** About 1 GB at the most. */
+/** Up to about 1 GB. */
 const ATTEMPTS_MAX = 1_000_000
-/** Rows removed at a time, so that nobody waits long for the writer. */
+/** Rows removed per statement, so that the writer is blocked only briefly. */
 const PRUNE_ROWS = 1_000
 const PRUNE_EVERY_MS = 10 * 60_000
 
-/** The row of one attempt. */
+/** Inserts the row of one attempt. */
 export function attemptStatement(
   post: OutgoingPostRow,
   event: { id: string; domainName: string; type: WebhookType },
@@ -70,32 +69,28 @@ export function attemptStatement(
   return insert('webhook_attempts', row)
 }
 
-/** The answer's beginning as text; PostgreSQL holds no NUL in text. */
+/** The beginning of the response as text; PostgreSQL's text cannot hold NUL. */
 function shown(body: Buffer): string {
   return body.subarray(0, RESPONSE_SHOWN_BYTES).toString('utf8').replaceAll('\0', '\uFFFD')
 }
 
-export function createAttemptLog(
-  store: Store,
-  clock: Clock,
-  log: Logger,
-  attemptsMax = ATTEMPTS_MAX,
-): AttemptLog {
-  let timer: Timer | null = null
-  let stopped = false
-
+export function createAttemptLog(store: Store, clock: Clock, attemptsMax = ATTEMPTS_MAX): AttemptLog {
   /** The oldest rows first, as long as all of a batch fulfil the condition. */
-  async function removeOldest(condition: string, value: string | number): Promise<void> {
+  async function removeOldest(
+    condition: string,
+    value: string | number,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     const sql = `DELETE FROM webhook_attempts WHERE ${condition} AND id IN
       (SELECT id FROM webhook_attempts ORDER BY id LIMIT ${PRUNE_ROWS})`
     for (;;) {
       const [result] = await store.commit([{ sql, values: [value] }])
-      if (stopped || (result?.affected ?? 0) < PRUNE_ROWS) return
+      if (signal?.aborted || (result?.affected ?? 0) < PRUNE_ROWS) return
     }
   }
 
-  async function prune(): Promise<void> {
-    await removeOldest('created_at < ?', Math.floor(clock.now() - KEEP_MS))
+  async function prune(signal?: AbortSignal): Promise<void> {
+    await removeOldest('created_at < ?', Math.floor(clock.now() - KEEP_MS), signal)
     const surplus = await store.db
       .selectFrom('webhook_attempts')
       .select('id')
@@ -103,17 +98,7 @@ export function createAttemptLog(
       .limit(1)
       .offset(attemptsMax)
       .executeTakeFirst()
-    if (surplus) await removeOldest('id <= ?', surplus.id)
-  }
-
-  function arm(): void {
-    timer = clock.setTimer(PRUNE_EVERY_MS, () => {
-      void prune()
-        .catch((error: unknown) => log.error({ err: error }, 'cannot prune the log of webhook attempts'))
-        .finally(() => {
-          if (!stopped) arm()
-        })
-    })
+    if (surplus) await removeOldest('id <= ?', surplus.id, signal)
   }
 
   return {
@@ -124,7 +109,7 @@ export function createAttemptLog(
       if (filter.url !== undefined) query = query.where('url', '=', filter.url)
       if (filter.event !== undefined) query = query.where('event_type', '=', filter.event)
       if (filter.status !== undefined) query = query.where('status', '=', filter.status)
-      // As the index of failures has it; neither database concludes it from the line before.
+      // Repeats the condition of the partial index of failures; neither database derives it from the line above.
       if (filter.status !== undefined && filter.status !== 'ok') query = query.where('status', '<>', 'ok')
       if (page.kind === 'next') query = query.where('id', '<', page.pivot)
       if (page.kind === 'previous') query = query.where('id', '>', page.pivot)
@@ -142,10 +127,11 @@ export function createAttemptLog(
         .where('id', '=', id)
         .executeTakeFirst(),
     prune,
-    start: arm,
-    stop() {
-      stopped = true
-      timer?.cancel()
-    },
+    job: createJob({
+      name: 'webhook-attempt-retention',
+      everyMs: PRUNE_EVERY_MS,
+      scope: 'database',
+      work: prune,
+    }),
   }
 }

@@ -5,7 +5,7 @@ import { ownDomain } from '../domains/routes.ts'
 import type { Caller } from '../http/auth.ts'
 import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
-import type { HttpClient } from '../outgoing/http-client.ts'
+import type { HttpClient } from '../http-posts/http-client.ts'
 import type { DomainWebhooks } from './domain-webhooks.ts'
 import { WEBHOOK_TYPES, webhookType } from './types.ts'
 import { checkUrls, typesParam, urlsParam } from './url-params.ts'
@@ -53,7 +53,7 @@ const domainOf = ({ domains }: DomainWebhookParts, caller: Caller, name: string)
 function typeRoutes(parts: DomainWebhookParts): Operation[] {
   const { stored, client } = parts
   const common = { tag: TAG, rateLimit: 'domains' } as const
-  /** The type is checked after the domain: whose domain it is comes before what is asked of it. */
+  /** Checks ownership of the domain before the type. */
   const target = async (caller: Caller, path: { domain: string; type: string }) => {
     const domain = await domainOf(parts, caller, path.domain)
     return { domain, type: webhookType(path.type) }
@@ -91,7 +91,7 @@ function typeRoutes(parts: DomainWebhookParts): Operation[] {
         if (id === undefined) throw new BadRequest('id is required', { form: 'Reason' })
         const type = webhookType(id)
         const given = urlsParam(params)
-        await checkUrls(client, given, (url, why) => `'${url}' is not a valid url: ${why}`)
+        await checkUrls(client, given, (url, reason) => `'${url}' is not a valid url: ${reason}`)
         const urls = await stored.create(domain, type, given)
         return { message: 'Webhook has been created', webhook: { urls } }
       },
@@ -125,7 +125,7 @@ function typeRoutes(parts: DomainWebhookParts): Operation[] {
       async handler({ path, caller, params }) {
         const { domain, type } = await target(caller, path)
         const given = urlsParam(params)
-        await checkUrls(client, given, (url, why) => `'${url}' is not a valid url: ${why}`)
+        await checkUrls(client, given, (url, reason) => `'${url}' is not a valid url: ${reason}`)
         const urls = await stored.replace(domain, type, given)
         return { message: 'Webhook has been updated', webhook: { urls } }
       },
@@ -165,7 +165,7 @@ function testRoute({ webhooks }: DomainWebhookParts, target: FindTarget): Operat
     auth: WRITE,
     rateLimit: 'domains',
     params: [ONE_URL],
-    responses: { 200: { description: 'What the receiver answered; code 0: no answer, and why' } },
+    responses: { 200: { description: 'The response of the receiver; code 0: no response, with the reason' } },
     async handler({ path, caller, params }) {
       const { domain, type } = await target(caller, path)
       const [url = ''] = urlsParam(params)
@@ -180,10 +180,14 @@ function testRoute({ webhooks }: DomainWebhookParts, target: FindTarget): Operat
 function urlRoutes(parts: DomainWebhookParts): Operation[] {
   const { stored, client } = parts
   const common = { path: V4, tag: TAG, rateLimit: 'domains', auth: WRITE } as const
-  const input = async (params: Params) => {
+  const readInput = async (params: Params) => {
     const [url = ''] = urlsParam(params)
     const types = typesParam(params)
-    await checkUrls(client, [url], (bad, why) => `invalid parameters: ${bad} is not a valid url: ${why}`)
+    await checkUrls(
+      client,
+      [url],
+      (bad, reason) => `invalid parameters: ${bad} is not a valid url: ${reason}`,
+    )
     return { url, types }
   }
   return [
@@ -197,7 +201,7 @@ function urlRoutes(parts: DomainWebhookParts): Operation[] {
       responses: { 200: { description: 'All webhooks of the domain' } },
       async handler({ path, caller, params }) {
         const domain = await domainOf(parts, caller, path.domain)
-        const { url, types } = await input(params)
+        const { url, types } = await readInput(params)
         return { webhooks: await stored.addUrl(domain, url, types) }
       },
     }),
@@ -211,7 +215,7 @@ function urlRoutes(parts: DomainWebhookParts): Operation[] {
       responses: { 200: { description: 'All webhooks of the domain' } },
       async handler({ path, caller, params }) {
         const domain = await domainOf(parts, caller, path.domain)
-        const { url, types } = await input(params)
+        const { url, types } = await readInput(params)
         return { webhooks: await stored.setUrl(domain, url, types) }
       },
     }),
@@ -221,13 +225,13 @@ function urlRoutes(parts: DomainWebhookParts): Operation[] {
       id: 'deleteDomainWebhookUrls',
       audit: { given: ['url'] },
       summary: 'Remove URLs from all types',
-      params: [{ ...ONE_URL, description: 'One, or several with commas between them' }],
-      responses: { 200: { description: 'The webhooks that are left' } },
+      params: [{ ...ONE_URL, description: 'One, or several separated by commas' }],
+      responses: { 200: { description: 'The remaining webhooks' } },
       async handler({ path, caller, params }) {
         const domain = await domainOf(parts, caller, path.domain)
         const texts = params.texts('url').map((text) => text.trim())
         if (texts.length === 0) throw new BadRequest('', { form: 'Field', field: 'url' })
-        // A URL may hold a comma itself.
+        // A URL may itself contain a comma.
         const present = Object.values(await stored.list(domain)).flatMap(({ urls }) => urls)
         const known = new Set(present.map(maskedUrl))
         const urls = texts.flatMap((text) => (known.has(maskedUrl(text)) ? [text] : text.split(',')))

@@ -1,4 +1,4 @@
-/** Webhooks of one domain: one type at a time (v3), or one URL with several types (v4), over the same rows. */
+/** Webhooks of a domain: by type (v3), or one URL with several types (v4), both on the same rows. */
 import type { Transaction } from 'kysely'
 import { BadRequest, NotFound } from '../base/errors.ts'
 import type { Schema } from '../store/schema.ts'
@@ -8,7 +8,7 @@ import type { Registry } from './registry.ts'
 import { WEBHOOK_TYPES, type WebhookType } from './types.ts'
 import { fullUrl, maskedUrl, openUserInfo, sealUserInfo } from './webhook-url.ts'
 
-/** For the domain and for the account each (rule 3). */
+/** Separately for the domain and for the account (rule 3). */
 export const URLS_PER_TYPE_MAX = 3
 
 export interface DomainName {
@@ -19,16 +19,16 @@ export interface DomainName {
 /** Types in the contract's order; a type without URLs is left out (rule 1). */
 export type WebhookList = Partial<Record<WebhookType, { urls: string[] }>>
 
-/** URLs come and go with their user info. Two that differ in the secret part of it are the same webhook. */
+/** URLs are passed and returned with their user info. Two that differ only in its secret part are the same webhook. */
 export interface DomainWebhooks {
   list(domain: DomainName): Promise<WebhookList>
-  /** Empty: nothing is registered for the type. */
+  /** Empty if nothing is registered for the type. */
   urls(domain: DomainName, type: WebhookType): Promise<string[]>
-  /** @throws BadRequest when the type has URLs already, or more than three come */
+  /** @throws BadRequest if the type already has URLs, or for more than three */
   create(domain: DomainName, type: WebhookType, urls: readonly string[]): Promise<string[]>
   /** Replaces the whole list. @throws BadRequest */
   replace(domain: DomainName, type: WebhookType, urls: readonly string[]): Promise<string[]>
-  /** The URLs that were removed. @throws NotFound */
+  /** Resolves to the removed URLs. @throws NotFound */
   removeType(domain: DomainName, type: WebhookType): Promise<string[]>
   /** @throws BadRequest for a pair that exists, or a type that has three URLs */
   addUrl(domain: DomainName, url: string, types: readonly WebhookType[]): Promise<WebhookList>
@@ -68,9 +68,9 @@ export function createDomainWebhooks(store: Store, sealer: Sealer, registry: Reg
     addUrl: (domain, url, types) =>
       registry.change(async (tx) => {
         const present = await read(tx, domain)
-        const known = types.find((type) => has(present, type, url))
-        if (known) {
-          const text = `Webhook for event type '${known}' with URL '${maskedUrl(url)}' already exists`
+        const existing = types.find((type) => has(present, type, url))
+        if (existing) {
+          const text = `Webhook for event type '${existing}' with URL '${maskedUrl(url)}' already exists`
           throw new BadRequest(text, { form: 'Reason' })
         }
         await insertPairs(tx, sealer, domain, url, types, present)
@@ -84,7 +84,7 @@ export function createDomainWebhooks(store: Store, sealer: Sealer, registry: Reg
           throw new NotFound('Webhook not found', { form: 'Description' })
         }
         await remove(tx, domain).where('url', '=', masked).where('event_type', 'not in', types).execute()
-        // The password may be a new one.
+        // The password may have changed.
         await tx
           .updateTable('domain_webhooks')
           .set({ credentials_sealed: sealUserInfo(sealer, url) })
@@ -105,7 +105,7 @@ export function createDomainWebhooks(store: Store, sealer: Sealer, registry: Reg
   }
 }
 
-/** What the removal of a domain has to run as well. */
+/** Statements for the removal of a domain. */
 export function removeDomainWebhooks(domain: DomainName): Statement[] {
   return [
     {

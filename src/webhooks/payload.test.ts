@@ -59,7 +59,7 @@ test('body and headers hold signature, event, account and domain', () => {
   assert.equal('parent-signature' in document, false)
 })
 
-test('events of a subaccount carry a signature by the parent beside their own', () => {
+test('events of a subaccount are signed by the parent account too', () => {
   const { body } = webhookRequest(event, { own: 'key-own', parent: 'key-parent' }, 'X-', NOW)
   const document = JSON.parse(body.toString())
   const parent = document['parent-signature']
@@ -88,7 +88,7 @@ test('each event has its type, and those of rule 10 have none', () => {
   }
 })
 
-/** webhooks.md section 3: what is always there besides the common members. */
+/** webhooks.md section 3: members that are always present, besides the common ones. */
 const FIELDS: Record<WebhookType, string[]> = {
   accepted: ['envelope', 'flags', 'message', 'method', 'storage', 'originating-ip'],
   delivered: [
@@ -174,7 +174,7 @@ for (const [name, { payload }] of Object.entries({
     const event = { accountId: about.accountId, domainName: about.domainName, payload }
     const { body } = webhookRequest(event, { own: 'k', parent: null }, 'X-', NOW)
     const data = JSON.parse(body.toString())['event-data']
-    // A newsletter product counts by id, user variable or message id, and takes seconds for the time.
+    // A newsletter product counts by id, user variable or message id, and expects the time in seconds.
     assert.match(data.id, /^[-\w]{22}$/)
     assert.equal(data.event, name)
     assert.equal(data.recipient, 'alice@example.org')
@@ -182,15 +182,15 @@ for (const [name, { payload }] of Object.entries({
     assert.equal(data.message.headers['message-id'], about.messageId)
     assert.equal(new Date(data.timestamp * 1000).getUTCFullYear(), new Date(NOW).getUTCFullYear())
     assert.ok(data.tags.every((tag: unknown) => typeof tag === 'string'))
-    // A mail framework tells failures by severity and reason, and shows what the server said; a newsletter product
-    // unsubscribes an address for good by severity and code.
+    // A mail framework classifies failures by severity and reason, and shows the server's reply; a newsletter product
+    // unsubscribes an address permanently by severity and code.
     assert.equal(data.severity, name === 'failed' ? 'permanent' : undefined)
     if (name === 'failed') {
       const { code, message, 'enhanced-code': enhanced } = data['delivery-status']
       assert.deepEqual([data.reason, code, message], ['generic', 550, '5.1.1 no such user'])
       assert.equal(enhanced, '5.1.1')
     }
-    // Of visits it reads the program, and of clicks alone the URL.
+    // Of visits it reads the client, and of clicks only the URL.
     const isVisit = ['opened', 'clicked', 'unsubscribed'].includes(name)
     assert.equal(data['client-info']?.['user-agent'], isVisit ? VISIT.client['user-agent'] : undefined)
     assert.equal(data.url, name === 'clicked' ? 'https://shop.example.com/a' : undefined)

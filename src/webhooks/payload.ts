@@ -1,6 +1,6 @@
 /**
- * The body of a webhook and its two signatures: the contract's, over timestamp and token (rule 16), and one
- * over timestamp and body in headers, which also tells whether the body was changed on its way.
+ * The body of a webhook and its two signatures: the contract's, over timestamp and token (rule 16), and one in the
+ * headers over timestamp and body, which also proves that the body was not changed in transit.
  */
 import { createHmac } from 'node:crypto'
 import { randomHex } from '../base/ids.ts'
@@ -17,11 +17,11 @@ export interface Signature {
 export interface WebhookEvent {
   accountId: string
   domainName: string
-  /** The event as it was stored. */
+  /** The stored event. */
   payload: Readonly<Record<string, unknown>>
 }
 
-/** Signing keys of the event's account and, when that is a subaccount, of its parent. */
+/** Signing keys of the event's account and, if that is a subaccount, of its parent. */
 export interface SigningKeys {
   own: string
   parent: string | null
@@ -37,7 +37,7 @@ export function signToken(key: string, timestamp: string, token: string): Signat
 
 const newToken = () => randomHex(TOKEN_BYTES)
 
-/** Body and headers of one attempt at `nowMs`; every attempt has a token of its own (rule 19). */
+/** Body and headers of one attempt at `nowMs`; every attempt has its own token (rule 19). */
 export function webhookRequest(
   event: WebhookEvent,
   keys: SigningKeys,

@@ -1,21 +1,21 @@
 /**
- * Which URLs an event goes to, answered from memory: the question comes with every event, on the way of every
- * message. All registrations are held (some hundred bytes each) and read again after every change here, and
- * within POLL_MS after one on another node.
+ * The URLs that each event is sent to. Every event looks them up, on the hot path of every message, so all registrations
+ * are kept in memory (a few hundred bytes each). They are read again after every change in this process, and within
+ * POLL_MS after one on another node.
  */
 import type { Kysely, Transaction } from 'kysely'
 import type { Logger } from 'pino'
 import type { Clock, Timer } from '../base/clock.ts'
-import { laneOf } from '../outgoing/post-rows.ts'
+import { laneOf } from '../http-posts/post-rows.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Store } from '../store/store.ts'
 import type { WebhookType } from './types.ts'
 import { openUserInfo } from './webhook-url.ts'
 
-/** One URL that an event goes to. */
+/** One URL that an event is sent to. */
 export interface Target {
-  /** The secret part of its user info masked. */
+  /** With the secret part of its user info masked. */
   url: string
   /** `user:password` of the URL; null without any. */
   userInfo: string | null
@@ -25,23 +25,23 @@ export interface Target {
 }
 
 export interface Registry {
-  /** Each distinct URL once: the domain's, the account's, its parent's (rule 11). */
+  /** The distinct URLs of the domain, the account and its parent (rule 11). */
   targets(accountId: string, domainName: string, type: WebhookType): readonly Target[]
-  /** The target of one masked URL, or null; asks the database before saying no: another node may know more. */
+  /** The target of one masked URL, or null. Queries the database before returning null: another node may have added it. */
   target(accountId: string, domainName: string, type: WebhookType, url: string): Promise<Target | null>
-  /** A change of registrations, one at a time in the whole cluster; in force here when it resolves (rule 7). */
+  /** Changes registrations, one change at a time in the whole cluster; effective here when it resolves (rule 7). */
   change<T>(run: (tx: Transaction<Schema>) => Promise<T>): Promise<T>
-  /** Reads everything again: after a subaccount was made, so that its parent's webhooks see its first event. */
+  /** Reads everything again; needed after a subaccount is created, so that its parent's webhooks get its first event. */
   refresh(): Promise<void>
   start(): Promise<void>
   stop(): void
 }
 
-/** How late a change on another node is in force here. */
+/** How long a change on another node takes to become effective here. */
 const POLL_MS = 3_000
 
 interface Snapshot {
-  /** By account, domain and type, separated by blanks, which none of them holds. */
+  /** By account, domain and type, separated by spaces, which none of them contains. */
   domains: Map<string, Target[]>
   /** By account and type. */
   accounts: Map<string, Target[]>
@@ -49,13 +49,13 @@ interface Snapshot {
   version: string
 }
 
-const NOTHING: readonly Target[] = []
+const NO_TARGETS: readonly Target[] = []
 
 export function createRegistry(store: Store, sealer: Sealer, clock: Clock, log: Logger): Registry {
   let snapshot: Snapshot = { domains: new Map(), accounts: new Map(), parents: new Map(), version: '' }
   let timer: Timer | null = null
   let stopped = false
-  /** Reads follow each other, so that an older one never replaces a newer. */
+  /** Reads are serialised, so that an older snapshot never replaces a newer one. */
   let reading: Promise<void> = Promise.resolve()
 
   function refresh(): Promise<void> {
@@ -78,38 +78,38 @@ export function createRegistry(store: Store, sealer: Sealer, clock: Clock, log: 
 
   function targets(accountId: string, domainName: string, type: WebhookType): readonly Target[] {
     const { domains, accounts, parents } = snapshot
-    if (domains.size + accounts.size === 0) return NOTHING
+    if (domains.size + accounts.size === 0) return NO_TARGETS
     const parent = parents.get(accountId)
     const lists = [
       domains.get(`${accountId} ${domainName} ${type}`),
       accounts.get(`${accountId} ${type}`),
       parent === undefined ? undefined : accounts.get(`${parent} ${type}`),
     ].filter((list) => list !== undefined)
-    if (lists.length === 0) return NOTHING
+    if (lists.length === 0) return NO_TARGETS
     if (lists.length === 1) return lists[0] as Target[]
     const distinct = new Map<string, Target>()
     for (const target of lists.flat()) if (!distinct.has(target.url)) distinct.set(target.url, target)
     return [...distinct.values()]
   }
 
-  const known = (accountId: string, domainName: string, type: WebhookType, url: string) =>
+  const find = (accountId: string, domainName: string, type: WebhookType, url: string) =>
     targets(accountId, domainName, type).find((target) => target.url === url)
 
   return {
     targets,
     async target(accountId, domainName, type, url) {
-      const found = known(accountId, domainName, type, url)
+      const found = find(accountId, domainName, type, url)
       if (found) return found
       if ((await readVersion(store.db)) === snapshot.version) return null
       await refresh()
-      return known(accountId, domainName, type, url) ?? null
+      return find(accountId, domainName, type, url) ?? null
     },
     async change(run) {
       const result = await store.transaction(async (tx) => {
-        // First, for its lock: what follows may count before it writes.
+        // First, for its row lock: `run` may count rows before it writes.
         await tx
           .updateTable('webhook_changes')
-          .set((of) => ({ version: of('version', '+', 1) }))
+          .set((eb) => ({ version: eb('version', '+', 1) }))
           .where('id', '=', 1)
           .execute()
         return run(tx)
@@ -133,9 +133,9 @@ export function createRegistry(store: Store, sealer: Sealer, clock: Clock, log: 
 async function readVersion(db: Kysely<Schema>): Promise<string> {
   const row = await db
     .selectFrom('webhook_changes')
-    .select((of) => [
+    .select((eb) => [
       'version',
-      of
+      eb
         .selectFrom('accounts')
         .select((accounts) => accounts.fn.countAll<number>().as('count'))
         .as('accounts'),
@@ -145,20 +145,20 @@ async function readVersion(db: Kysely<Schema>): Promise<string> {
   return `${row.version} ${row.accounts}`
 }
 
-/** The version is read first: what changes meanwhile is read once more at the next poll. */
+/** Reads the version first: a change made meanwhile is read again at the next poll. */
 async function readSnapshot(db: Kysely<Schema>, sealer: Sealer): Promise<Snapshot> {
   const version = await readVersion(db)
-  const [ofDomains, ofAccounts, children] = await Promise.all([
+  const [domainRows, accountRows, children] = await Promise.all([
     db.selectFrom('domain_webhooks').selectAll().orderBy('position').execute(),
     db.selectFrom('account_webhooks').selectAll().orderBy('created_at').orderBy('id').execute(),
     db.selectFrom('accounts').select(['id', 'parent_id']).where('parent_id', 'is not', null).execute(),
   ])
   const domains = new Map<string, Target[]>()
-  for (const row of ofDomains) {
+  for (const row of domainRows) {
     add(domains, `${row.account_id} ${row.domain_name} ${row.event_type}`, targetOf(row, sealer))
   }
   const accounts = new Map<string, Target[]>()
-  for (const row of ofAccounts) {
+  for (const row of accountRows) {
     const types = JSON.parse(row.event_types_json) as string[]
     const target = targetOf(row, sealer)
     for (const type of types) add(accounts, `${row.account_id} ${type}`, target)

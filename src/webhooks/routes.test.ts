@@ -48,7 +48,7 @@ async function clear(): Promise<void> {
   await call('DELETE', '/v1/webhooks?all=true')
 }
 
-test('v3: a type is made, read, replaced, removed', async () => {
+test('v3: a type is created, read, replaced, removed', async () => {
   await clear()
   assert.deepEqual(await call('GET', v3()), [200, { webhooks: {} }])
   assert.deepEqual(await call('POST', v3(), { id: 'clicked', url: [A, B, A] }), [
@@ -92,7 +92,7 @@ test('v4 and v3 see and change the same data', async () => {
   assert.deepEqual(await call('DELETE', `${v4()}?url=${encodeURIComponent(B)}`), [200, { webhooks: {} }])
 })
 
-test('v1: webhooks of the account are made, listed, replaced, removed', async () => {
+test('v1: webhooks of the account are created, listed, replaced, removed', async () => {
   await clear()
   const [status, { webhook_id: id }] = await call('POST', '/v1/webhooks', {
     url: A,
@@ -128,7 +128,7 @@ const reason = (text: string) => [400, { Reason: text }] as const
 const bad = (url: string, why: string) => `invalid parameters: ${url} is not a valid url: ${why}`
 const MAX = 'a maximum of 3 urls is allowed per event type'
 
-test('errors of domain webhooks are the contract to the letter', async () => {
+test('errors of domain webhooks are exactly those of the contract', async () => {
   await clear()
   await call('POST', v3(), { id: 'clicked', url: A })
   const four = [A, B, C, D]
@@ -210,7 +210,7 @@ test('errors of domain webhooks are the contract to the letter', async () => {
   assert.deepEqual(await call('GET', v3()), [200, { webhooks: { clicked: { urls: [A, B, C] } } }])
 })
 
-test('errors of account webhooks are the contract to the letter', async () => {
+test('errors of account webhooks are exactly those of the contract', async () => {
   await clear()
   const none = '0'.repeat(24)
   const notValid = [400, { Field: 'webhook_id', Value: 'is not valid' }]
@@ -264,7 +264,7 @@ test('roles: analysts read, sending keys do not exist here', async () => {
   assert.equal(signing.status, 403)
 })
 
-test('a sample goes to the URL, signed, and the receiver answers for itself', async () => {
+test('a signed sample is sent to the URL, and the response is returned', async () => {
   const { http_signing_key: key } = (await call('GET', '/v5/accounts/http_signing_key'))[1]
   assert.match(key, /^key-[0-9a-f]{32}$/)
   assert.deepEqual(await call('PUT', v3('/clicked/test'), { url: `${receiver.url}/test` }), [

@@ -1,4 +1,4 @@
-/** One event of each type for the test operation (W6): made up, stored nowhere, in the form of events.md. */
+/** Sample events of each type for the test operation (W6); fictitious, never stored, in the form of events.md. */
 import { newId } from '../base/ids.ts'
 import type { WebhookType } from './types.ts'
 
@@ -19,34 +19,34 @@ export function samplePayload(
     tags: ['sample'],
     campaigns: [],
     'user-variables': { 'my-variable': 'sample' },
-    ...MORE[type]({ domainName, storageUrl, nowMs }),
+    ...TYPE_MEMBERS[type]({ domainName, storageUrl, nowMs }),
   }
 }
 
 const LOG_LEVELS: Partial<Record<WebhookType, string>> = { temporary_fail: 'warn', complained: 'warn' }
 
-interface About {
+interface SampleFacts {
   domainName: string
   storageUrl: string
   nowMs: number
 }
 
-const messageId = ({ domainName }: About) => `20260601120000.0000000000000000@${domainName}`
+const messageId = ({ domainName }: SampleFacts) => `20260601120000.0000000000000000@${domainName}`
 
-const message = (about: About) => ({
+const message = (facts: SampleFacts) => ({
   message: {
     headers: {
       to: 'Alice <alice@example.com>',
-      from: `Sender <sender@${about.domainName}>`,
+      from: `Sender <sender@${facts.domainName}>`,
       subject: 'Sample',
-      'message-id': messageId(about),
+      'message-id': messageId(facts),
     },
     attachments: [],
     size: 512,
   },
 })
 
-const storage = ({ domainName, storageUrl }: About) => ({
+const storage = ({ domainName, storageUrl }: SampleFacts) => ({
   storage: {
     key: 'sample',
     url: `${storageUrl}/v3/domains/${domainName}/messages/sample`,
@@ -55,7 +55,7 @@ const storage = ({ domainName, storageUrl }: About) => ({
   },
 })
 
-const envelope = ({ domainName }: About) => ({
+const envelope = ({ domainName }: SampleFacts) => ({
   sender: `sender@${domainName}`,
   targets: 'alice@example.com',
   transport: 'smtp',
@@ -72,10 +72,10 @@ const flags = {
 /** An address for documentation (RFC 5737). */
 const SENDING_IP = '192.0.2.25'
 
-const attempted = (about: About, status: Record<string, unknown>) => ({
-  ...message(about),
-  ...storage(about),
-  envelope: { ...envelope(about), 'sending-ip': SENDING_IP },
+const attempted = (facts: SampleFacts, status: Record<string, unknown>) => ({
+  ...message(facts),
+  ...storage(facts),
+  envelope: { ...envelope(facts), 'sending-ip': SENDING_IP },
   flags,
   'delivery-status': {
     'attempt-no': 1,
@@ -87,12 +87,12 @@ const attempted = (about: About, status: Record<string, unknown>) => ({
     utf8: true,
     ...status,
   },
-  'primary-dkim': `k1._domainkey.${about.domainName}`,
+  'primary-dkim': `k1._domainkey.${facts.domainName}`,
   'recipient-provider': 'Other',
 })
 
-const visited = (about: About) => ({
-  message: { headers: { 'message-id': messageId(about) } },
+const visited = (facts: SampleFacts) => ({
+  message: { headers: { 'message-id': messageId(facts) } },
   ip: '192.0.2.44',
   geolocation: { country: 'Unknown', region: 'Unknown', city: 'Unknown', timezone: 'Unknown' },
   'client-info': {
@@ -106,18 +106,18 @@ const visited = (about: About) => ({
   'recipient-provider': 'Other',
 })
 
-const MORE: Readonly<Record<WebhookType, (about: About) => Record<string, unknown>>> = {
-  accepted: (about) => ({
-    ...storage(about),
-    message: { ...message(about).message, recipients: ['alice@example.com'] },
+const TYPE_MEMBERS: Readonly<Record<WebhookType, (facts: SampleFacts) => Record<string, unknown>>> = {
+  accepted: (facts) => ({
+    ...storage(facts),
+    message: { ...message(facts).message, recipients: ['alice@example.com'] },
     method: 'http',
-    envelope: envelope(about),
+    envelope: envelope(facts),
     flags: { 'is-authenticated': true, 'is-test-mode': false },
     'originating-ip': '192.0.2.7',
   }),
-  delivered: (about) => attempted(about, { code: 250, message: 'OK' }),
-  permanent_fail: (about) => ({
-    ...attempted(about, {
+  delivered: (facts) => attempted(facts, { code: 250, message: 'OK' }),
+  permanent_fail: (facts) => ({
+    ...attempted(facts, {
       code: 550,
       message: '5.1.1 no such user',
       'enhanced-code': '5.1.1',
@@ -126,8 +126,8 @@ const MORE: Readonly<Record<WebhookType, (about: About) => Record<string, unknow
     severity: 'permanent',
     reason: 'bounce',
   }),
-  temporary_fail: (about) => ({
-    ...attempted(about, {
+  temporary_fail: (facts) => ({
+    ...attempted(facts, {
       code: 450,
       message: '4.2.0 try later',
       'enhanced-code': '4.2.0',
@@ -136,16 +136,16 @@ const MORE: Readonly<Record<WebhookType, (about: About) => Record<string, unknow
     severity: 'temporary',
     reason: 'generic',
   }),
-  opened: (about) => ({ ...visited(about), 'delivered-at': Math.floor(about.nowMs / 1000) - 60 }),
-  clicked: (about) => ({
-    ...visited(about),
-    'delivered-at': Math.floor(about.nowMs / 1000) - 60,
+  opened: (facts) => ({ ...visited(facts), 'delivered-at': Math.floor(facts.nowMs / 1000) - 60 }),
+  clicked: (facts) => ({
+    ...visited(facts),
+    'delivered-at': Math.floor(facts.nowMs / 1000) - 60,
     url: 'https://example.com/sample',
   }),
   unsubscribed: visited,
-  complained: (about) => ({
-    ...message(about),
-    ...storage(about),
+  complained: (facts) => ({
+    ...message(facts),
+    ...storage(facts),
     envelope: { 'sending-ip': SENDING_IP },
     'recipient-provider': 'Other',
   }),

@@ -1,18 +1,18 @@
-/** The key that an account's webhooks are signed with (accounts.md section 1). */
+/** An account's key for signing webhooks (accounts.md section 1). */
 import { BadRequest } from '../base/errors.ts'
 import { randomHex } from '../base/ids.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Store } from '../store/store.ts'
 
-/** What the key is sealed as; accounts are made with one. */
+/** The purpose that the key is sealed under; new accounts have a key. */
 const PURPOSE = 'webhook-signing-key'
 
 export function openSigningKey(sealer: Sealer, sealed: Uint8Array): string {
   return sealer.open(PURPOSE, sealed).toString()
 }
 
-/** @throws BadRequest when the account has none */
+/** @throws BadRequest if the account has none */
 export async function readSigningKey(store: Store, sealer: Sealer, accountId: string): Promise<string> {
   const row = await store.db
     .selectFrom('accounts')
@@ -23,7 +23,7 @@ export async function readSigningKey(store: Store, sealer: Sealer, accountId: st
   return openSigningKey(sealer, row.signing_key_sealed)
 }
 
-/** Replaces the key; whatever is signed from now on, retries too, is signed with the new one. */
+/** Replaces the key; all later signatures use the new one, including those of retries. */
 async function regenerate(store: Store, sealer: Sealer, accountId: string): Promise<string> {
   const key = `key-${randomHex(16)}`
   await store.db

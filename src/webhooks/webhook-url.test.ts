@@ -44,7 +44,7 @@ test('user info is percent-decoded for the Authorization field', () => {
   assert.equal(value('u:%zz'), 'u:%zz')
 })
 
-test('sealed user info opens under its own secret only', () => {
+test('sealed user info opens only with its own secret', () => {
   const sealer = createSealer('one secret of at least 32 characters')
   const sealed = sealUserInfo(sealer, 'https://u:planted@example.com/')
   assert.ok(sealed && !Buffer.from(sealed).includes('planted'))

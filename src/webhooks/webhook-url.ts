@@ -1,24 +1,24 @@
 /**
- * URLs of webhooks with user info, `https://user:password@host/path`: it is sent as Basic authentication (RFC 7617).
+ * Webhook URLs with user info, `https://user:password@host/path`, which is sent as Basic authentication (RFC 7617).
  *
- * 1. A registration keeps the URL with the secret part masked, and the user info sealed beside it.
- * 2. Everything else (rows of the queue, attempts, logs) knows the masked URL only, which is also what URLs are compared
- *    by: two that differ in their password are one webhook.
+ * 1. A registration stores the URL with the secret part masked, and the user info sealed in another column.
+ * 2. Everything else (rows of the queue, attempts, logs) uses only the masked URL. URLs are compared in this form: two
+ *    that differ only in their password are one webhook.
  * 3. An attempt calls the URL without user info, and adds the Authorization field.
  */
 import type { Sealer } from '../store/sealing.ts'
 
 const MASK = '****'
 const PURPOSE = 'webhook-credentials'
-/** Scheme and authority up to the last at sign in it; the rest. Anything stranger is left to the URL parser. */
+/** Scheme, user info up to the last at sign of the authority, and the rest. The URL parser handles unusual forms. */
 const WITH_USER_INFO = /^(https?:[/\\]*)([^/?#\\]*)@(.*)$/is
 
-/** `user:password` of a URL as it is written there, or only `user`; null without any. */
+/** `user:password` as written in the URL, or only `user`; null without any. */
 export function userInfoOf(url: string): string | null {
   return WITH_USER_INFO.exec(url)?.[2] || null
 }
 
-/** The URL as people may see it: the password masked, or the user where there is only that. Others stay as they are. */
+/** The URL as it may be shown: with the password masked, or the user if there is no password. Others are unchanged. */
 export function maskedUrl(url: string): string {
   return withUserInfo(url, (userInfo) => {
     const colon = userInfo.indexOf(':')
@@ -26,10 +26,10 @@ export function maskedUrl(url: string): string {
   })
 }
 
-/** The URL that is called: without user info. */
+/** The URL without user info, which is the one to call. */
 export const bareUrl = (url: string): string => withUserInfo(url, () => '')
 
-/** The masked URL with its user info in place again. */
+/** The masked URL with its user info restored. */
 export const fullUrl = (masked: string, userInfo: string | null): string =>
   userInfo === null ? masked : withUserInfo(masked, () => `${userInfo}@`)
 
@@ -40,24 +40,24 @@ export function basicAuthorization(userInfo: string): string {
   return `Basic ${Buffer.from(pair).toString('base64')}`
 }
 
-/** For the column beside the masked URL. */
+/** For the column next to the masked URL. */
 export const sealUserInfo = (sealer: Sealer, url: string): Uint8Array | null => {
   const userInfo = userInfoOf(url)
   return userInfo === null ? null : sealer.seal(PURPOSE, userInfo)
 }
 
-/** @throws when the bytes were changed, or sealed under another secret */
+/** @throws if the bytes were changed, or sealed with another secret */
 export const openUserInfo = (sealer: Sealer, sealed: Uint8Array | null): string | null =>
   sealed === null ? null : sealer.open(PURPOSE, sealed).toString()
 
-function withUserInfo(url: string, replaced: (userInfo: string) => string): string {
+function withUserInfo(url: string, replace: (userInfo: string) => string): string {
   const match = WITH_USER_INFO.exec(url)
   if (match === null) return url
   const [, scheme = '', userInfo = '', rest = ''] = match
-  return `${scheme}${userInfo === '' ? '' : replaced(userInfo)}${rest}`
+  return `${scheme}${userInfo === '' ? '' : replace(userInfo)}${rest}`
 }
 
-/** Percent-decoded; as it is where that is no encoding. */
+/** Percent-decoded; unchanged if the encoding is invalid. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text)

@@ -8,9 +8,10 @@ import { eachStore } from '../../test/support/stores.ts'
 import { systemClock } from '../base/clock.ts'
 import { newId, randomHex } from '../base/ids.ts'
 import { parseCidr } from '../base/ip.ts'
-import { type EventRecord, eventStatement } from '../events/event.ts'
-import { createHttpClient } from '../outgoing/http-client.ts'
-import { createPostQueue, type PostQueue } from '../outgoing/post-queue.ts'
+import type { EventRecord } from '../events/event.ts'
+import { eventStatements } from '../events/testing.ts'
+import { createHttpClient } from '../http-posts/http-client.ts'
+import { createPostQueue, type PostQueue } from '../http-posts/post-queue.ts'
 import { createSealer } from '../store/sealing.ts'
 import type { Store } from '../store/store.ts'
 import { createAccountWebhooks } from './account-webhooks.ts'
@@ -27,7 +28,7 @@ const LOOPBACK = [parseCidr('127.0.0.0/8')].flatMap((cidr) => cidr ?? [])
 const log = pino({ level: 'silent' })
 const sealer = createSealer('s'.repeat(32))
 
-/** An account with a signing key of its own. */
+/** An account with its own signing key. */
 async function addAccount(store: Store, key: string, parentId: string | null = null): Promise<string> {
   const id = randomHex(12)
   const sealed = sealer.seal('webhook-signing-key', key)
@@ -36,7 +37,7 @@ async function addAccount(store: Store, key: string, parentId: string | null = n
   return id
 }
 
-/** Everything that one process of the service has of webhooks. */
+/** The webhook parts of one process of the service. */
 async function startNode(store: Store, clock: TestClock) {
   const registry = createRegistry(store, sealer, clock, log)
   await registry.start()
@@ -59,7 +60,7 @@ async function startNode(store: Store, clock: TestClock) {
     domains: createDomainWebhooks(store, sealer, registry),
     accounts: createAccountWebhooks(store, sealer, registry, clock),
     async record(...events: EventRecord[]) {
-      await store.commit([...events.map(eventStatement), ...webhooks.outboxStatements(events)])
+      await store.commit([...eventStatements(events), ...webhooks.outboxStatements(events)])
     },
     async stop() {
       registry.stop()
@@ -87,12 +88,12 @@ function eventOf(domain: DomainName, clock: TestClock, more: Record<string, unkn
 }
 
 const waiting = async (store: Store, dueBefore?: number) => {
-  let rows = store.db.selectFrom('outgoing_posts').select((of) => of.fn.countAll<number>().as('count'))
+  let rows = store.db.selectFrom('outgoing_posts').select((eb) => eb.fn.countAll<number>().as('count'))
   if (dueBefore !== undefined) rows = rows.where('due_at', '<=', Math.floor(dueBefore))
   return Number((await rows.executeTakeFirstOrThrow()).count)
 }
 
-/** Lets time pass in small steps until nothing that is due waits any more. */
+/** Advances the clock in small steps until no due row is left. */
 async function settled(store: Store, clock: TestClock): Promise<void> {
   for (let look = 0; (await waiting(store, clock.now())) > 0; look++) {
     if (look > 2_000) throw new Error('rows that are due are not worked on')
@@ -103,7 +104,7 @@ async function settled(store: Store, clock: TestClock): Promise<void> {
 
 const idsOf = (receiver: Receiver) => receiver.posts.map(({ body }) => body['event-data'].id as string)
 
-eachStore('down for 7 hours, lost 10 times: every event comes, under one id (R39)', async (store, t) => {
+eachStore('down for 7 hours, crashed 10 times: every event arrives, under one id (R39)', async (store, t) => {
   const receiver = await createReceiver()
   await receiver.close()
   t.after(receiver.close)
@@ -120,7 +121,7 @@ eachStore('down for 7 hours, lost 10 times: every event comes, under one id (R39
     recorded.push(...events.map(({ id }) => id))
     await settled(store, clock)
     await clock.advance((7 * HOUR) / 12)
-    // Lost in whatever it does: its clock stands still, and what it wanted to write is not written.
+    // It crashes at an arbitrary point: its clock stops, and pending writes are lost.
     cut.lost = true
     clock = createTestClock(clock.now())
   }
@@ -140,7 +141,7 @@ eachStore('down for 7 hours, lost 10 times: every event comes, under one id (R39
   assert.deepEqual(new Set(idsOf(receiver)), new Set(recorded))
 })
 
-/** A store that can be cut off: what is written once it is lost neither happens nor fails, as for a killed process. */
+/** A store that can be cut off: later writes neither happen nor fail, as for a killed process. */
 function lossy(store: Store): Store & { lost: boolean } {
   const cut = {
     ...store,
@@ -151,7 +152,7 @@ function lossy(store: Store): Store & { lost: boolean } {
   return cut
 }
 eachStore(
-  'a process that is lost between POST and record repeats the POST under the same id',
+  'a process that crashes between POST and record repeats the POST under the same id',
   async (store, t) => {
     const clock = createTestClock()
     const held: (() => void)[] = []
@@ -171,7 +172,7 @@ eachStore(
     first.registry.stop()
     for (const release of held) release()
     receiver.answer = 200
-    await clock.advance(HOUR) // its lanes are free
+    await clock.advance(HOUR) // its leases have expired
     const second = await startNode(store, clock)
     t.after(() => second.stop())
     await settled(store, clock)
@@ -212,7 +213,7 @@ eachStore('a parent account gets the events of its subaccounts, signed by both',
     assert.deepEqual(body['event-data'].account, { id: childId })
   }
   // Each sees the attempts at its own URLs alone.
-  const attempts = createAttemptLog(store, clock, log)
+  const attempts = createAttemptLog(store, clock)
   const urls = async (accountId: string) =>
     (await attempts.list(accountId, {}, { kind: 'first' }, 10)).map(({ url }) => url)
   assert.deepEqual(await urls(parentId), [`${receiver.url}/parent`])
@@ -220,7 +221,7 @@ eachStore('a parent account gets the events of its subaccounts, signed by both',
 })
 
 eachStore(
-  'a change on one node is soon in force on another, and no row is lost meanwhile',
+  'a change on one node soon takes effect on another, and no row is lost meanwhile',
   async (store, t) => {
     const clock = createTestClock()
     const receiver = await createReceiver()
@@ -234,7 +235,7 @@ eachStore(
     })
     await one.domains.create(domain, 'accepted', [receiver.url])
     assert.equal(one.registry.targets(domain.accountId, domain.name, 'accepted').length, 1)
-    // The other node has not heard of it; asked about this URL it looks before it says no.
+    // The other node's snapshot is older; before it returns null for this URL it queries the database.
     assert.equal(other.registry.targets(domain.accountId, domain.name, 'accepted').length, 0)
     const found = await other.registry.target(domain.accountId, domain.name, 'accepted', receiver.url)
     assert.equal(found?.url, receiver.url)
@@ -248,7 +249,7 @@ eachStore(
   },
 )
 
-eachStore('two requests at once never pass the limit of three URLs', async (store, t) => {
+eachStore('concurrent requests never exceed the limit of three URLs', async (store, t) => {
   const clock = createTestClock()
   const domain = { accountId: await addAccount(store, 'key-a'), name: 'mg.example.com' }
   const one = await startNode(store, clock)
@@ -266,7 +267,7 @@ eachStore('two requests at once never pass the limit of three URLs', async (stor
   assert.equal((await one.domains.urls(domain, 'clicked')).length, 3)
 })
 
-eachStore('old attempts go, and the surplus of too many; newer ones stay', async (store) => {
+eachStore('old and surplus attempts are removed; newer ones stay', async (store) => {
   const clock = createTestClock()
   const row = (createdAt: number) => ({
     id: newId(),
@@ -295,8 +296,8 @@ eachStore('old attempts go, and the surplus of too many; newer ones stay', async
     (await store.db.selectFrom('webhook_attempts').select('created_at').orderBy('id').execute()).map(
       (attempt) => Math.round((clock.now() - attempt.created_at) / day),
     )
-  await createAttemptLog(store, clock, log).prune()
+  await createAttemptLog(store, clock).prune()
   assert.deepEqual(await left(), [2, 1, 0, 0, 0])
-  await createAttemptLog(store, clock, log, 3).prune()
+  await createAttemptLog(store, clock, 3).prune()
   assert.deepEqual(await left(), [0, 0, 0])
 })

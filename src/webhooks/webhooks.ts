@@ -1,17 +1,18 @@
 /**
- * Webhooks: from an event to the POST that tells of it.
+ * Webhooks: POSTs that report events.
  *
- * 1. `outboxStatements`: with every event, in its transaction, one row per URL that is registered for it.
- * 2. The queue of POSTs takes the row up; `prepare` reads the event and the signing keys as they are now.
- * 3. Each attempt is written to the log in the transaction that ends or postpones the row.
- * 4. `replay` writes new rows for events of the past; their ids stay what they were.
+ * 1. `outboxStatements` adds one row per registered URL to the transaction of every event.
+ * 2. The queue of POSTs claims the row; `prepare` reads the event and the current signing keys.
+ * 3. Each attempt is logged in the transaction that removes or postpones the row.
+ * 4. A replay writes new rows for past events, which keep their ids.
  */
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
 import type { EventRecord } from '../events/event.ts'
-import type { HttpClient, HttpOutcome } from '../outgoing/http-client.ts'
-import type { PostKind, PostQueue } from '../outgoing/post-queue.ts'
-import { laneOf, type NewPost } from '../outgoing/post-rows.ts'
+import type { HttpClient, HttpOutcome } from '../http-posts/http-client.ts'
+import type { PostKind } from '../http-posts/post-attempts.ts'
+import type { PostQueue } from '../http-posts/post-queue.ts'
+import { laneOf, type NewPost } from '../http-posts/post-rows.ts'
 import type { WebhookAttemptRow } from '../store/schema.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Statement, Store } from '../store/store.ts'
@@ -23,7 +24,7 @@ import { openSigningKey } from './signing-key.ts'
 import { typeOfEvent, type WebhookType } from './types.ts'
 import { bareUrl, basicAuthorization, maskedUrl, userInfoOf } from './webhook-url.ts'
 
-/** The kind of webhooks in the queue of POSTs. */
+/** The kind of these POSTs in the queue. */
 export const WEBHOOK = 'webhook'
 
 export interface SenderParts {
@@ -45,14 +46,14 @@ export function createWebhookKind(parts: SenderParts): PostKind {
       const found = await readEvent(parts, post.subject)
       if (!found) return null
       const { event, type, keys, id } = found
-      // Rule 26. Also after `change` on another node: the registry asks the database before it says no.
+      // Rule 26. Also holds after a change on another node: `target` queries the database before it returns null.
       const target = await registry.target(event.accountId, event.domainName, type, post.url)
       if (target === null) return null
       const { headers, body } = webhookRequest(event, keys, parts.headerPrefix, clock.now())
       const once = type === 'delivered' && !parts.retryDelivered
       return {
         url: bareUrl(target.url),
-        headers: { ...headers, ...authorized(target.userInfo) },
+        headers: { ...headers, ...authorization(target.userInfo) },
         body,
         retryScheduleMs: once ? [] : parts.scheduleMs,
         record: (attempt) => [attemptStatement(post, { id, domainName: event.domainName, type }, attempt)],
@@ -61,10 +62,10 @@ export function createWebhookKind(parts: SenderParts): PostKind {
   }
 }
 
-const authorized = (userInfo: string | null): Record<string, string> =>
+const authorization = (userInfo: string | null): Record<string, string> =>
   userInfo === null ? {} : { authorization: basicAuthorization(userInfo) }
 
-/** The stored event with the keys in force; null: its retention is over. */
+/** The stored event with the current keys; null: retention has deleted it. */
 async function readEvent({ store, sealer }: SenderParts, id: string) {
   const row = await store.db
     .selectFrom('events')
@@ -105,7 +106,7 @@ export interface WebhooksParts {
 export interface ReplaySpan {
   /** Undefined: every domain of the account. */
   domainName: string | undefined
-  /** Undefined: every URL that is registered for the event. */
+  /** Undefined: every registered URL. */
   url: string | undefined
   from: number
   to: number
@@ -113,19 +114,19 @@ export interface ReplaySpan {
 }
 
 export interface Webhooks {
-  /** Rows that belong into the transaction of these events; answers from memory. */
+  /** Inserts the POSTs for these events, for the transaction of the events; uses only registrations in memory. */
   outboxStatements(events: readonly EventRecord[]): Statement[]
   /** Sends one sample of a type (W6); nothing is stored. */
   test(domain: { accountId: string; name: string }, type: WebhookType, url: string): Promise<HttpOutcome>
-  /** Queues the event of an attempt once more. @throws NotFound when its webhook or event is gone */
+  /** Queues the event of an attempt again. @throws NotFound if its webhook or event no longer exists */
   replayAttempt(attempt: WebhookAttemptRow): Promise<void>
-  /** Queues all events of a span once more. @throws BadRequest over REPLAY_MAX */
+  /** Queues all events of a time span again. @throws BadRequest over REPLAY_MAX */
   replaySpan(accountId: string, span: ReplaySpan): Promise<{ events: number; queued: number }>
 }
 
-/** Events of one replay: some minutes of work for an endpoint that answers in 100 ms. */
+/** Events per replay: several minutes of work for an endpoint that answers in 100 ms. */
 export const REPLAY_MAX = 50_000
-/** Events read and rows written at a time. */
+/** Events per query and transaction. */
 const REPLAY_PAGE = 500
 
 export function createWebhooks(parts: WebhooksParts): Webhooks {
@@ -166,7 +167,7 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
       const payload = samplePayload(type, domain.name, parts.storageUrl, now)
       const event = { accountId: domain.accountId, domainName: domain.name, payload }
       const request = webhookRequest(event, await keysOf(domain.accountId), parts.headerPrefix, now)
-      const headers = { ...request.headers, ...authorized(userInfoOf(url)) }
+      const headers = { ...request.headers, ...authorization(userInfoOf(url)) }
       return client.send({ url: bareUrl(url), headers, body: request.body })
     },
     async replayAttempt(attempt) {
@@ -222,7 +223,7 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
   }
 }
 
-/** Keys of the events of the span; `failed` ones of either severity, since the column does not tell. */
+/** Keys of the events in the span; `failed` ones of both severities, which the column does not distinguish. */
 function eventKeysOf(store: Store, accountId: string, span: ReplaySpan) {
   const names = new Set(span.types.map((type) => (type.endsWith('_fail') ? 'failed' : type)))
   const query = store.db
@@ -236,7 +237,7 @@ function eventKeysOf(store: Store, accountId: string, span: ReplaySpan) {
 
 async function countOf(store: Store, accountId: string, span: ReplaySpan): Promise<number> {
   const row = await eventKeysOf(store, accountId, span)
-    .select((of) => of.fn.countAll<number>().as('count'))
+    .select((eb) => eb.fn.countAll<number>().as('count'))
     .executeTakeFirstOrThrow()
   return Number(row.count)
 }

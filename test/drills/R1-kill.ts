@@ -1,7 +1,7 @@
 /**
- * `kill -9` at random moments while messages are accepted, half over HTTP and half over SMTP, and delivered;
- * started again each time. The ledger holds every Message-Id that a client got a 200 or 250 for, the sink every
- * message that it answered 250 to. What was received twice counts for the first kill after its first receipt.
+ * `kill -9` at random moments while messages are accepted, half over HTTP and half over SMTP, and delivered, with a
+ * restart each time. The ledger has every Message-Id for which a client got a 200 or 250, the sink every message to
+ * which it replied 250. A message received twice counts for the first kill after its first receipt.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -23,7 +23,7 @@ const CLIENTS = 8
 const LOGIN = 'drill'
 const PASSWORD = 'drill-password-0123456789'
 const BODY = `${'x'.repeat(98)}\r\n`.repeat(100)
-const CONNECTIONS_MAX = 20 // to the relay: so many transactions can be past the final dot
+const CONNECTIONS_MAX = 20 // to the relay: at most this many transactions can be past the final dot
 const REPEATED_MEAN_MAX = 2
 const FIRST_DELIVERY_MAX_MS = 5_000
 const DRAIN_MAX_MS = 120_000
@@ -80,7 +80,7 @@ async function createLogin({ url, domain }: ServiceProcess): Promise<void> {
 
 const enough = ({ accepted }: Rig, protocol: Protocol) => accepted[protocol] >= SENDS / 2
 
-/** Sends one after another until enough are accepted; a refused or broken call is not in the ledger and not repeated. */
+/** Sends one after the other until enough are accepted; a refused or broken call is neither recorded nor repeated. */
 async function httpClient(rig: Rig): Promise<void> {
   while (!enough(rig, 'http')) {
     const number = rig.next++
@@ -91,7 +91,7 @@ async function httpClient(rig: Rig): Promise<void> {
   }
 }
 
-/** The same over connections that are kept until they break. */
+/** The same over connections kept until they break. */
 async function smtpClient(rig: Rig, host: string): Promise<void> {
   let connection: SmtpConnection | null = null
   while (!enough(rig, 'smtp')) {
@@ -149,17 +149,17 @@ async function killRepeatedly(
   const receivedAtKills: number[] = []
   const firstDeliveries: number[] = []
   for (let kill = 1; kill <= KILLS; kill++) {
-    // Spread over the sends, each at a moment of its own.
+    // Spread over the sends, at random moments.
     const due = (kill * SENDS) / (KILLS + 1)
     while (rig.ledger.size < due) await sleep(1)
     await sleep(Math.random() * 50)
     await rig.service.end('SIGKILL')
-    // What the dead process had sent is still read, and counts as received before its end.
+    // Messages sent by the dead process are still read, and count as received before its end.
     await sink.idle()
     const received = sink.messages.length
     receivedAtKills.push(received)
-    const begun = performance.now()
-    const first = sink.waitFor(received + 1).then(() => firstDeliveries.push(performance.now() - begun))
+    const startedAt = performance.now()
+    const first = sink.waitFor(received + 1).then(() => firstDeliveries.push(performance.now() - startedAt))
     rig.service = await restart()
     await first
     report.note(`kill ${kill}: ${rig.ledger.size} accepted, ${received} received`)
@@ -184,7 +184,7 @@ function judge(
   report: DrillReport,
 ): void {
   const idsOfSubject = new Map<string, Set<string>>()
-  /** Place of the latest receipt. */
+  /** Position of the latest receipt. */
   const received = new Map<string, number>()
   const repeats = receivedAtKills.map(() => 0)
   let otherwise = 0
@@ -196,7 +196,7 @@ function judge(
     const before = received.get(id)
     received.set(id, index)
     if (before === undefined) continue
-    // What was received before a kill and is not on record is sent again by some process after it.
+    // A message received before a kill without a recorded outcome is sent again by a later process.
     const kill = receivedAtKills.findIndex((count) => count > before)
     if (kill < 0 || (receivedAtKills[kill] as number) > index) otherwise++
     else repeats[kill] = (repeats[kill] ?? 0) + 1
@@ -214,13 +214,13 @@ function judge(
   report.figure('repeated per kill, most', Math.max(...repeats))
   report.figure('repeated, kill by kill', repeats.join(' '))
   report.figure('slowest start to first delivery', slowest / 1000, 's')
-  // Each of these killed a process that had come up after a crash (delivery/final-dots.ts).
+  // Each of these killed a process that had started after a crash (delivery/final-dots.ts).
   const later = repeats.slice(1).reduce((sum, count) => sum + count, 0) / (repeats.length - 1)
   report.figure('repeated per kill but the first, mean', later)
   assert.deepEqual(lost, [], 'accepted messages were lost')
   assert.equal(otherwise, 0, 'repeated without a kill')
   assert.ok(later <= REPEATED_MEAN_MAX, 'too many repeats after a crash')
-  assert.ok(Math.max(...repeats) <= CONNECTIONS_MAX, 'more repeats than transactions under way at a kill')
+  assert.ok(Math.max(...repeats) <= CONNECTIONS_MAX, 'more repeats than transactions in flight at a kill')
   assert.ok(
     [...idsOfSubject.values()].every(({ size }) => size === 1),
     'a repeat has another Message-Id',

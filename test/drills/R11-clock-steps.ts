@@ -1,4 +1,4 @@
-/** The system clock is stepped an hour, a year and back while 1,000 scheduled deliveries wait. Simulated time. */
+/** The system clock is stepped by an hour, by a year and back while 1,000 scheduled deliveries wait. Simulated time. */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DrillReport } from '../../scripts/drill.ts'
@@ -73,7 +73,7 @@ export async function run(report: DrillReport): Promise<void> {
     report.figure('attempted', seen.size)
     report.figure('not delivered', notDelivered)
     report.figure('earliest', Math.max(0, ...early), 'ms before its time')
-    report.figure('latest', Math.max(...late), 'ms of simulated time behind its time')
+    report.figure('latest', Math.max(...late), 'ms of simulated time after it was due')
     assert.equal(notDelivered, 0)
     assert.ok(Math.max(0, ...early) <= 1_000)
   })

@@ -1,4 +1,4 @@
-/** SIGTERM again and again under load: each stop ends in time, nothing is lost, nothing repeated. */
+/** Repeated SIGTERM under load: each stop ends in time, nothing is lost or repeated. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -44,9 +44,9 @@ export async function run(report: DrillReport): Promise<void> {
     const codes = new Set<number | null>()
     for (let stop = 1; stop <= STOPS; stop++) {
       while (ledger.size < (stop * SENDS) / (STOPS + 1)) await sleep(1)
-      const begun = performance.now()
+      const startedAt = performance.now()
       codes.add(await service.end('SIGTERM'))
-      slowest = Math.max(slowest, performance.now() - begun)
+      slowest = Math.max(slowest, performance.now() - startedAt)
       service = await startProcess(host, env)
     }
     await Promise.all(clients)

@@ -1,6 +1,6 @@
 /**
- * 200 messages a second, one in twenty with a file that is kept as a blob, and ten backups one after the other. Each is
- * restored into a folder of its own: it passes its checks, starts, and holds everything accepted before it began.
+ * 200 messages a second, one in twenty with a file stored as a blob, and ten backups one after the other. Each is
+ * restored into a separate folder: it passes its checks, starts, and has everything accepted before the backup began.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
@@ -20,7 +20,7 @@ export const title =
 const BACKUPS = 10
 const PER_SECOND = 200
 const LARGE_EVERY = 20
-/** The rate before each backup. It goes on until that is made; restoring needs no load. */
+/** Time at that rate before each backup; it continues until the backup is made. Restoring needs no load. */
 const WARM_UP_MS = 2_000
 const FILE = Buffer.alloc(100_000, 'attached ')
 const TEXT = 'x'.repeat(2_000)
@@ -46,9 +46,9 @@ export async function run(report: DrillReport): Promise<void> {
       const load = startLoad(service, accepted)
       await sleep(WARM_UP_MS)
       const before = [...accepted]
-      const begun = performance.now()
+      const startedAt = performance.now()
       const made = await runCommand(env, 'backup', target, '--with-secret')
-      const seconds = (performance.now() - begun) / 1000
+      const seconds = (performance.now() - startedAt) / 1000
       const under = await load.stop()
       assert.equal(made.code, 0, made.err)
       const restoredEnv = { ...env, SENDWRIGHT_HOST: other, SENDWRIGHT_DATA: join(folder, `data-${number}`) }
@@ -64,20 +64,20 @@ export async function run(report: DrillReport): Promise<void> {
       await again.end('SIGTERM')
       await rm(restoredEnv.SENDWRIGHT_DATA, { recursive: true })
     }
-    const of = (name: keyof (typeof rounds)[number]) => rounds.map((round) => round[name])
+    const valuesOf = (name: keyof (typeof rounds)[number]) => rounds.map((round) => round[name])
     report.figure('accepted', accepted.size)
-    report.figure('least rate sustained', Math.min(...of('perSecond')), 'messages/s')
-    report.figure('refused', Math.max(...of('refused')))
+    report.figure('least rate sustained', Math.min(...valuesOf('perSecond')), 'messages/s')
+    report.figure('refused', Math.max(...valuesOf('refused')))
     report.figure(
       'a whole backup took',
-      `${Math.min(...of('seconds')).toFixed(1)} to ${Math.max(...of('seconds')).toFixed(1)}`,
+      `${Math.min(...valuesOf('seconds')).toFixed(1)} to ${Math.max(...valuesOf('seconds')).toFixed(1)}`,
       's',
     )
-    report.figure('slowest call', Math.max(...of('slowestMs')), 'ms')
+    report.figure('slowest call', Math.max(...valuesOf('slowestMs')), 'ms')
     report.figure('blobs in the last one', await blobsIn(join(folder, `backup-${BACKUPS}`)))
-    report.figure('accepted before a backup and missing in it', Math.max(...of('missing')))
-    assert.equal(Math.max(...of('missing')), 0)
-    assert.equal(Math.max(...of('refused')), 0)
+    report.figure('accepted before a backup and missing in it', Math.max(...valuesOf('missing')))
+    assert.equal(Math.max(...valuesOf('missing')), 0)
+    assert.equal(Math.max(...valuesOf('refused')), 0)
   } finally {
     await service.end('SIGKILL')
     await sink.close()
@@ -85,10 +85,10 @@ export async function run(report: DrillReport): Promise<void> {
   }
 }
 
-/** So many messages a second, however long the answers take. */
+/** This many messages a second, however long the responses take. */
 function startLoad(service: ServiceProcess, accepted: Set<string>) {
   const running = new Set<Promise<void>>()
-  const begun = performance.now()
+  const startedAt = performance.now()
   let sent = 0
   let taken = 0
   let refused = 0
@@ -111,7 +111,7 @@ function startLoad(service: ServiceProcess, accepted: Set<string>) {
     slowestMs = Math.max(slowestMs, Math.round(performance.now() - at))
   }
   const timer = setInterval(() => {
-    while (sent < ((performance.now() - begun) / 1000) * PER_SECOND) {
+    while (sent < ((performance.now() - startedAt) / 1000) * PER_SECOND) {
       const one = send(sent++).finally(() => running.delete(one))
       running.add(one)
     }
@@ -120,7 +120,7 @@ function startLoad(service: ServiceProcess, accepted: Set<string>) {
     async stop() {
       clearInterval(timer)
       await Promise.all(running)
-      const perSecond = Math.round((1000 * taken) / (performance.now() - begun))
+      const perSecond = Math.round((1000 * taken) / (performance.now() - startedAt))
       return { refused, perSecond, slowestMs }
     },
   }

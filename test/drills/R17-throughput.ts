@@ -1,6 +1,6 @@
 /**
- * Throughput with everything on that a message can have: DKIM with RSA-2048, opens and clicks tracked, events, a
- * webhook for each delivered message. The short form: a minute where a full one takes ten.
+ * Throughput with every feature of a message: DKIM with RSA-2048, open and click tracking, events, a webhook for
+ * each delivered message. The short form: one minute instead of ten.
  */
 import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
@@ -21,7 +21,7 @@ const WARM_UP_MESSAGES = 500
 const SUSTAINED_PER_SECOND = 300
 const SUSTAINED_SECONDS = 60
 const SHARE_MIN = 0.98
-/** At the end of a sustained load no more than so much is left over. */
+/** At the end of a sustained load at most this much is left. */
 const BEHIND_MAX_MS = 2_000
 const LATENCY_PER_SECOND = 50
 const LATENCY_P95_MAX_MS = 1_000
@@ -70,10 +70,10 @@ async function measure(rig: Rig, report: DrillReport): Promise<void> {
   const accepting = await latenciesOf(sink, load, ACCEPT_PER_SECOND, PHASE_SECONDS)
   report.figure(`accept p99 at ${ACCEPT_PER_SECOND}/s`, accepting.acceptP99, 'ms')
   const delivered = WARM_UP_MESSAGES + flow.delivered + latency.sent + accepting.sent
-  const begun = performance.now()
+  const startedAt = performance.now()
   await until('webhooks', WEBHOOKS_LIMIT_MS, () => receiver.posts.length >= delivered).catch(() => {})
   report.figure('webhooks', receiver.posts.length, `of ${delivered}`)
-  report.figure('webhooks complete after', (performance.now() - begun) / 1_000, 's')
+  report.figure('webhooks complete after', (performance.now() - startedAt) / 1_000, 's')
 
   assert.ok(flow.signed === flow.delivered, 'every message is signed')
   assert.ok(flow.acceptedPerSecond >= SHARE_MIN * SUSTAINED_PER_SECOND, 'the rate is accepted')
@@ -83,7 +83,7 @@ async function measure(rig: Rig, report: DrillReport): Promise<void> {
   assert.ok(receiver.posts.length >= delivered, 'a webhook for each delivered message')
 }
 
-/** With tracking, where the service offers it. */
+/** With tracking, if the service offers it. */
 async function trackedLoad(rig: Rig, service: BenchService, report: DrillReport): Promise<System['load']> {
   const tracked: [string, string][] = [
     ['o:tracking-opens', 'yes'],

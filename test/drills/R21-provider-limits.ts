@@ -1,4 +1,4 @@
-/** Rates and connections per provider, several domains behind one MX each, as the receiving side sees them. */
+/** Rates and connections per provider, with several domains on one MX each, as seen by the receiving side. */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DrillReport } from '../../scripts/drill.ts'
@@ -45,7 +45,7 @@ export async function run(report: DrillReport): Promise<void> {
     for (const { name, limits } of SITES) {
       const times = received.get(name) ?? []
       const rate = limits.messagesPerSecond ?? 1
-      // Over windows of 5 s, so that what the network and two cores add to one message weighs little.
+      // Over windows of 5 s, so that delays of single messages matter little.
       const busiest =
         Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 5_000).length)) / 5
       const mean = times.length / SECONDS

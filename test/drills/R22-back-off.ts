@@ -1,6 +1,6 @@
 /**
- * A provider complains about the rate; what happens there, and what to another one. Simulated time. The other one is
- * paced by a rate that half of its connections can hold: then any message less is our doing, not a want of processor.
+ * A provider complains about the rate: the effect on it and on another one. Simulated time. The other one is
+ * paced by a rate that half of its connections can sustain, so a missing message is our fault, not a lack of processor.
  */
 import assert from 'node:assert/strict'
 import type { DrillReport } from '../../scripts/drill.ts'
@@ -14,7 +14,7 @@ export const title =
 
 const LIMITS = { connections: 4, messagesPerConnection: 100, messagesPerSecond: null }
 const OTHER_PER_SECOND = 10
-/** What "unaffected" leaves room for, up or down. */
+/** Tolerance of "unaffected", up or down. */
 const OTHER_CHANGE_MAX = 0.05
 const ATTEMPT_MS = 200
 const STEP_MS = 50

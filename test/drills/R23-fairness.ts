@@ -1,4 +1,4 @@
-/** One tenant has 100,000 messages queued; another one's single mails go to the same provider, and to others. */
+/** One account has 100,000 messages queued; another sends single mails to the same provider, and to others. */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DrillReport } from '../../scripts/drill.ts'
@@ -20,7 +20,7 @@ export async function run(report: DrillReport): Promise<void> {
     { name: 'small', domains: ['small.example'], limits },
   ]
   await withSites(systemClock, sites, async ({ store, engine, sinks }) => {
-    // A server that takes its time, so that the backlog lasts.
+    // A slow server, so that the backlog lasts.
     sinks.get('large')?.on('DATA-DOT', async () => {
       await sleep(20)
       return '250 2.0.0 Ok'
@@ -41,7 +41,7 @@ export async function run(report: DrillReport): Promise<void> {
       ['small.example', 'small'],
     ] as const) {
       for (let n = 0; n < SINGLES; n++) {
-        const begun = performance.now()
+        const startedAt = performance.now()
         const dueAt = systemClock.now()
         const [id] = await seedQueue(store, {
           accountId: 'other',
@@ -56,8 +56,8 @@ export async function run(report: DrillReport): Promise<void> {
             .get(site)
             ?.messages.slice(-2_000)
             .some(({ raw }) => raw.includes(id as string))
-        while (!arrived() && performance.now() - begun < WAIT_MAX_MS) await sleep(2)
-        waits[domain] = [...(waits[domain] ?? []), performance.now() - begun]
+        while (!arrived() && performance.now() - startedAt < WAIT_MAX_MS) await sleep(2)
+        waits[domain] = [...(waits[domain] ?? []), performance.now() - startedAt]
       }
     }
     const drained = sinks.get('large')?.messages.length ?? 0

@@ -1,6 +1,6 @@
 /**
- * Signatures of what the service delivers, and of generated messages with RSA, Ed25519 and both, verified by
- * two verifiers that share no code with ours: mailauth, which asks a real name server for the keys, and
+ * Signatures of delivered messages, and of generated messages with RSA, Ed25519 and both, verified by
+ * two verifiers that share no code with ours: mailauth, which queries a real name server for the keys, and
  * dkimpy (Debian: python3-dkim and python3-nacl).
  */
 import assert from 'node:assert/strict'
@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import type { DrillReport } from '../../scripts/drill.ts'
 import { messageBytes } from '../../src/base/mime-message.ts'
-import { generateDkimKey, publicRecord } from '../../src/dkim/keys.ts'
+import { generateDkimKey, publicRecord } from '../../src/dkim/key-material.ts'
 import { type SigningKey, signMessage } from '../../src/dkim/sign.ts'
 import { composeMessage } from '../../src/mime/compose.ts'
 import { createDnsServer } from '../support/dns-server.ts'
@@ -60,7 +60,7 @@ interface Sample {
   signatures: number
 }
 
-/** Shapes that break signers: 8-bit text, long and folded headers, empty bodies, trailing lines, dots. */
+/** Messages that are hard to sign: 8-bit text, long and folded headers, empty bodies, trailing lines, dots. */
 async function generate(folder: string, records: Records): Promise<Sample[]> {
   const key = async (selector: string, algorithm: 'rsa' | 'ed25519'): Promise<SigningKey> => {
     const made = await generateDkimKey(algorithm)
@@ -120,7 +120,7 @@ async function keep(folder: string, name: string, bytes: Buffer, signatures: num
   return { file, bytes, signatures }
 }
 
-/** Messages as a receiving server gets them from the running service. */
+/** Messages as received from the running service. */
 async function deliver(folder: string, records: Records): Promise<Sample[]> {
   const sink = await createSink({ host: ownAddress() })
   const service = await startProcess(ownAddress(), {
@@ -159,7 +159,7 @@ interface Verdict {
   failed: string[]
 }
 
-/** Files on one command line. */
+/** Number of files on one command line. */
 const BATCH = 200
 
 async function withDkimpy(folder: string, records: Records, samples: readonly Sample[]): Promise<Verdict> {

@@ -1,7 +1,7 @@
 /**
- * Slow clients on HTTP and SMTP: 2,500 connections on each from 50 addresses, silent or with a byte a second, which come
- * again when they are ended; one address that wants more connections than it may have; and two good clients, one that
- * sends over HTTP and one over SMTP.
+ * Slow clients on HTTP and SMTP: 2,500 connections on each from 50 addresses, silent or sending a byte a second, which
+ * reconnect when they are closed; one address that opens more connections than allowed; and two normal clients, one
+ * that sends over HTTP and one over SMTP.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -28,7 +28,7 @@ const GOOD_PAUSE_MS = 200
 const P99_MAX_MS = 500
 const RSS_MAX_MB = 400
 const FILL_MAX_MS = 40_000
-/** For the deadline of 10 s, the look every second, and a busy machine. */
+/** The deadline of 10 s, plus the check every second and a busy machine. */
 const DEADLINE_MS = { least: 9_900, most: 13_000 }
 const GREEDY = { address: '127.230.0.1', http: 1_100, httpMax: 1_000, smtp: 110, smtpMax: 100 }
 const MB = 2 ** 20
@@ -69,7 +69,7 @@ async function measure(
   await http.filled()
   await smtp.filled()
   report.figure('RSS with all of them', (await residentBytes(pid)) / MB, 'MB')
-  // Strangers make room for others once they have been idle for a second.
+  // Clients without a login give way to others once they have been idle for a second.
   await sleep(2_000)
 
   const [byHttp, bySmtp] = await Promise.all([repeat(overHttp, GOOD_SECONDS), repeat(overSmtp, GOOD_SECONDS)])
@@ -159,7 +159,7 @@ async function sendOverHttp({ url, domain }: ServiceProcess): Promise<void> {
   assert.equal(answer.status, 200, await answer.text())
 }
 
-/** From the connection to the goodbye. */
+/** From the connection to QUIT. */
 async function sendOverSmtp(host: string, domain: string, login: string): Promise<void> {
   const client = await Dialogue.open({ host, port: 2525 })
   try {
@@ -192,14 +192,14 @@ async function repeat(call: () => Promise<void>, seconds: number): Promise<Measu
   const measured: Measured = { latenciesMs: [], failed: 0, failure: '' }
   const until = performance.now() + seconds * 1_000
   while (performance.now() < until) {
-    const begun = performance.now()
+    const startedAt = performance.now()
     try {
       await call()
     } catch (error) {
       measured.failed += 1
       measured.failure = String(error)
     }
-    measured.latenciesMs.push(performance.now() - begun)
+    measured.latenciesMs.push(performance.now() - startedAt)
     await sleep(GOOD_PAUSE_MS)
   }
   return measured
@@ -209,7 +209,7 @@ function p99(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[Math.ceil(values.length * 0.99) - 1] ?? Number.NaN
 }
 
-/** More connections than one address may have; resolves with how many of them were refused with an answer. */
+/** More connections than one address may have; resolves how many of them were refused with a response. */
 async function tryGreedily(host: string): Promise<[http: number, smtp: number]> {
   const refused: number[] = []
   for (const [port, count, max] of [

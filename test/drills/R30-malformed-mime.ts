@@ -1,6 +1,6 @@
 /**
- * Broken and monstrous messages by SMTP submission, accepted ones delivered to a sink. Each must be answered, nothing
- * may crash, and the event loop may never stand still for long.
+ * Malformed and extreme messages over SMTP submission; accepted ones are delivered to a sink. Each must get a reply,
+ * nothing may crash, and the event loop may never block for long.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -35,7 +35,7 @@ export async function run(report: DrillReport): Promise<void> {
     SENDWRIGHT_RATE_LIMIT: 'off',
     SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`,
   })
-  // In this process, so that its event loop can be watched; the client's own work counts too.
+  // In this process, so that its event loop can be measured; the client's work counts too.
   const service = await startService(config, pino({ level: 'silent' }))
   const loop = monitorEventLoopDelay({ resolution: 5 })
   try {
@@ -70,7 +70,7 @@ export async function run(report: DrillReport): Promise<void> {
 
 type Loop = ReturnType<typeof monitorEventLoopDelay>
 
-/** Made before the watch begins: making them is not the service's work. */
+/** Generated before the measurement, because that is not the service's work. */
 const wired = (messages: Iterable<Buffer>) =>
   [...messages].map((raw) => Buffer.from(`${raw.toString('latin1').replace(/^\./gm, '..')}.\r\n`, 'latin1'))
 
@@ -99,7 +99,7 @@ async function submitAll(
     await client.say('QUIT')
     client.destroy()
   }
-  // What was accepted last is still on its way.
+  // The messages accepted last are still in flight.
   await sleep(3_000)
   loop.disable()
   return { blockMs: Math.round(loop.max / 1e6) }

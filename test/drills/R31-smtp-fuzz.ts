@@ -1,6 +1,6 @@
 /**
- * Random SMTP clients for a while. The dialogue alone is guided by coverage: lines that reach a block of its code that
- * none before did are kept, and others are made from them. Whole sessions follow over sockets, without guidance.
+ * Random SMTP clients for some minutes. The dialogue alone is fuzzed with coverage guidance: lines that reach a new block
+ * of its code are kept, and others are derived from them. Whole sessions over sockets follow, without guidance.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -21,9 +21,9 @@ import { startFuzzRig } from '../support/smtp-fuzz-rig.ts'
 
 export const title = 'R31: random SMTP clients, guided by coverage: no crash, no content without a recipient'
 
-/** Minutes may be given: `R31_MINUTES=60 npm run drill -- R31`. */
+/** Sets the minutes: `R31_MINUTES=60 npm run drill -- R31`. */
 const MINUTES = Number(process.env['R31_MINUTES'] ?? 2)
-/** Dialogues between two looks at the coverage, which take some milliseconds. */
+/** Dialogues between two coverage readings, which take some milliseconds. */
 const PER_LOOK = 20
 const CORPUS_MAX = 2_000
 const AT_A_TIME = 20
@@ -90,7 +90,7 @@ async function fuzzSessions(report: DrillReport, random: Random, until: number):
 }
 
 interface Coverage {
-  /** Blocks were reached since the last look that never were before. */
+  /** Whether new blocks were reached since the last reading. */
   grew(): Promise<boolean>
   blocks(): number
   stop(): void

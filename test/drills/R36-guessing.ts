@@ -1,6 +1,6 @@
 /**
- * Passwords are guessed over SMTP from one address, from one network and from everywhere, while the owner logs in; and
- * how long a wrong password takes beside an unknown login.
+ * Passwords are guessed over SMTP from one address, from one network and from everywhere, while the owner logs in. Also
+ * compares the time of a wrong password with that of an unknown login.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -34,7 +34,7 @@ const TIME_DIFFERENCE_MAX = 0.05
 interface Attack {
   name: string
   tries: number
-  /** Looked at in a minute; null: as many as there are addresses. */
+  /** Guesses checked in a minute; null: one budget per address. */
   perMinuteMax: number | null
   address(random: () => number): string
 }
@@ -153,7 +153,7 @@ async function reply(
   }
 }
 
-/** In turns, so that what else the machine does falls on both alike. */
+/** In turns, so that other load on the machine affects both alike. */
 async function compareTimes(folder: string, report: DrillReport): Promise<void> {
   const store = await openSqlite(folder)
   try {

@@ -1,7 +1,7 @@
 /**
- * The receiver of webhooks is down while messages are sent and the service is killed again and again; then it
- * comes back. The ledger holds the events that the API shows, the receiver every event id that it answered 200 to.
- * (Seven hours pass in the tests, where the clock is turned by hand; here the processes are real.)
+ * The receiver of webhooks is down while messages are sent and the service is killed repeatedly; then it
+ * returns. The ledger has the events that the API lists, the receiver every event id to which it responded 200.
+ * (Seven hours pass in the tests, where the clock is advanced by hand; here the processes are real.)
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -17,7 +17,7 @@ export const title = 'R39: no webhook is lost while its receiver is down and the
 
 const KILLS = 10
 const SENDS_PER_LIFE = 20
-/** More retries than seconds that the drill lasts. */
+/** More retries than the drill's seconds. */
 const SCHEDULE = Array.from({ length: 120 }, () => '1s').join(',')
 const ARRIVAL_MAX_MS = 60_000
 
@@ -37,7 +37,7 @@ export async function run(report: DrillReport): Promise<void> {
     for (let kill = 1; kill <= KILLS; kill++) {
       for (let n = 0; n < SENDS_PER_LIFE; n++) if (await send(service)) sent++
       await sleep(Math.random() * 1_500)
-      // Every other life the receiver is gone altogether.
+      // During every other process the receiver is down completely.
       if (kill % 2 === 0) await receiver.close()
       await service.end('SIGKILL')
       if (kill % 2 === 0) await receiver.listen()
@@ -87,7 +87,7 @@ async function acceptedIds(service: ServiceProcess): Promise<Set<string>> {
   }
 }
 
-/** How often each event id came, once `expected` different ones did. */
+/** How often each event id arrived, once `expected` different ones have. */
 async function arrivals(receiver: Receiver, expected: number): Promise<Map<string, number>> {
   const until = performance.now() + ARRIVAL_MAX_MS
   for (;;) {

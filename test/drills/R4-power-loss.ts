@@ -1,4 +1,4 @@
-/** Images of a running service's data as a power loss would leave them: nothing that was acknowledged is missing. */
+/** Images of a running service's data after a power loss: nothing acknowledged is missing. */
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import { losePower } from '../support/power-loss-rig.ts'
 export const title = 'R4: what a power loss leaves, in 200 images (needs strace)'
 
 const ROUNDS = 5
-/** Of each round, which has data of its own: an image is a copy of all of it. */
+/** Per round, each with its own data: an image is a copy of all of it. */
 const IMAGES = 40
 
 export async function run(report: DrillReport): Promise<void> {

@@ -1,4 +1,4 @@
-/** One account floods the API far over its rate; another one's calls stay quick, and the flood is told when to retry. */
+/** One account floods the API far over its rate; another one's calls stay fast, and every 429 says when to retry. */
 import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
 import { LOAD_LIMIT_MS } from '../../bench/support/flow.ts'
@@ -7,7 +7,7 @@ import { type Rig, within, withRig } from '../../bench/support/rig.ts'
 import { startService } from '../../bench/support/service.ts'
 import { httpLoad } from '../../bench/support/systems.ts'
 import type { DrillReport } from '../../scripts/drill.ts'
-import { createKeys } from '../../src/accounts/keys.ts'
+import { createKeys } from '../../src/accounts/api-keys.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { randomHex } from '../../src/base/ids.ts'
 import { createSandbox } from '../../src/domains/create-domain.ts'
@@ -20,11 +20,11 @@ const FLOOD_PER_SECOND = 2_000
 const FLOOD_CONNECTIONS = 64
 const GOOD_PER_SECOND = 20
 const SECONDS = 20
-/** The flood begins and ends around the good calls. */
+/** The flood starts before and ends after the normal calls. */
 const AROUND_SECONDS = 2
 const GOOD_P99_MAX_MS = 300
 const RATE_LIMIT = 100
-/** A bucket begins full, so that one window more comes through; another one for what is cut at the ends. */
+/** A bucket starts full, so one more window is accepted; another one for rounding at both ends. */
 const SECONDS_MORE = 2
 const SECRET = 'drill-secret-0123456789abcdef0123456789abcdef'
 
@@ -78,7 +78,7 @@ async function measure(rig: Rig, report: DrillReport): Promise<void> {
   assert.ok(beside.latencyMs.p99 <= GOOD_P99_MAX_MS, "the other's calls stay quick")
 }
 
-/** A second account with a domain and a key, put into the database of the stopped service. */
+/** A second account with a domain and a key, inserted into the database of the stopped service. */
 async function secondAccount(dataFolder: string): Promise<{ domain: string; authorization: string }> {
   const store = await openSqlite(dataFolder)
   try {

@@ -1,6 +1,6 @@
 /**
- * The disk fails: fsync answers EIO (strace injects it into the running process). No message may be accepted
- * from then on, the service says that it is not ready, and a new start delivers all that was accepted before.
+ * The disk fails: fsync returns EIO (strace injects it into the running process). No message may be accepted
+ * from then on, the service reports that it is not ready, and a new start delivers everything accepted before.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
- * The disk runs full, on a tmpfs of 64 MiB: mail is refused with 507, what is in flight is neither lost nor
- * sent twice, and all goes on soon after space is free again, be it outside the database or within it.
+ * The disk fills up, on a tmpfs of 64 MiB: mail is refused with 507, mail in flight is neither lost nor
+ * sent twice, and everything continues soon after space is free again, outside the database or inside it.
  * Needs the right to mount.
  */
 import assert from 'node:assert/strict'
@@ -33,7 +33,7 @@ export async function run(report: DrillReport): Promise<void> {
   await empty(report)
 }
 
-/** Captured mail fills the disk; deleting it makes room, although the file of the database has taken it all. */
+/** Captured mail fills the disk; deleting it frees space, although the database file occupies all of it. */
 async function empty(report: DrillReport): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-drill-'))
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'tmpfs', folder])

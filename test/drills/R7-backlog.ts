@@ -1,4 +1,4 @@
-/** A million deliveries wait, their server answers 451 for a while; the course is that of the bench's backlog. */
+/** A million deliveries wait, and their server answers 451 for a while; runs the bench's backlog scenario. */
 import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
 import { measureBacklog } from '../../bench/scenarios/backlog.ts'

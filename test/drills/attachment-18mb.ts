@@ -1,6 +1,6 @@
 /**
- * An attachment of 18 MB, 24.6 MB as built: sent once, then 20 at once, taken by a server of another make that compares
- * every byte. The service streams it from the request to the disk and from there to the server, so its memory hardly
+ * An attachment of 18 MB, 24.6 MB as built: sent once, then 20 at once, to an independent server that compares every
+ * byte. The service streams it from the request to the disk and from there to the server, so its memory hardly
  * grows.
  */
 import assert from 'node:assert/strict'
@@ -42,7 +42,7 @@ export async function run(report: DrillReport): Promise<void> {
 }
 
 async function measure(service: ServiceProcess, receiver: Receiver, report: DrillReport): Promise<void> {
-  // What a first message costs once: compiled code, a connection, the signing key.
+  // One-time costs of a first message: compiled code, a connection, the signing key.
   await send(service, 'warm@example.org', Buffer.from('small'))
   await receiver.until(1)
   await sleep(1_000)
@@ -54,18 +54,18 @@ async function measure(service: ServiceProcess, receiver: Receiver, report: Dril
     [AT_ONCE, MANY_MAX_MB],
   ] as const) {
     const before = receiver.hashes.length
-    const begun = performance.now()
+    const startedAt = performance.now()
     const peak = peakOf(pid)
     await Promise.all(Array.from({ length: count }, (_, n) => send(service, `r${n}@example.org`, FILE)))
-    report.figure(`${count} accepted`, performance.now() - begun, 'ms')
+    report.figure(`${count} accepted`, performance.now() - startedAt, 'ms')
     await receiver.until(before + count)
-    report.figure(`${count} delivered`, performance.now() - begun, 'ms')
+    report.figure(`${count} delivered`, performance.now() - startedAt, 'ms')
     const grownMb = ((await peak.stop()) - idle) / MB
     report.figure(`growth with ${count}`, grownMb, 'MB')
     const sent = receiver.hashes.slice(before)
     assert.ok(
       sent.every((hash) => hash === FILE_HASH),
-      'the attachment was changed on its way',
+      'the attachment was changed in transit',
     )
     assert.ok(grownMb < max, `memory grew by ${grownMb} MB with ${count}, aim ${max}`)
   }
@@ -73,7 +73,7 @@ async function measure(service: ServiceProcess, receiver: Receiver, report: Dril
   report.figure('highest RSS', (await residentPeakBytes(pid)) / MB, 'MB')
 }
 
-/** The highest resident set from now on, of samples. */
+/** The highest sampled resident set from now on. */
 function peakOf(pid: number): { stop(): Promise<number> } {
   let peak = 0
   let stopped = false

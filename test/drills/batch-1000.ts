@@ -1,7 +1,7 @@
 /**
  * Newsletters of 1,000 recipients with variables in one call: each call is one stored body and 1,000 different mails, its
- * 200 comes quickly, and memory stays flat over 50 calls, behind 30 that fill the caches. A call follows when the mails
- * of the one before are delivered.
+ * 200 arrives quickly, and memory stays flat over 50 calls, after 30 that fill the caches. A call follows when the mails
+ * of the previous one are delivered.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -17,14 +17,14 @@ import { createSink, type Sink } from '../support/smtp-sink.ts'
 
 export const title = 'Batches: 50 calls with 1,000 recipients each'
 
-/** Calls until code is compiled and caches are filled; memory is compared from there on. */
+/** Calls until code is compiled and caches are filled; memory is compared from then on. */
 const WARM_UP = 30
 const CALLS = WARM_UP + 50
 const RECIPIENTS = 1_000
 const MEDIAN_AIM_MS = 150
 /**
- * Memory is looked at after so much rest, when the outcomes of the last mails are written. What the collector has taken
- * under load it keeps: live objects stayed at 34 MB over 30 calls, while its heap grew from 107 to 203 MB.
+ * Rest before memory is read, so that the outcomes of the last mails are written. The collector keeps the heap that it
+ * grew under load: live objects stayed at 34 MB over 30 calls, while the heap grew from 107 to 203 MB.
  */
 const REST_MS = 5_000
 /** Noise of the allocators; a leak of 1 KB a mail would be 50 MB. */
@@ -54,10 +54,10 @@ async function callAll(service: ServiceProcess, sink: Sink, report: DrillReport)
   let deliveringMs = 0
   const cpuBefore = await cpuSeconds(pid)
   for (let at = 0; at < CALLS; at++) {
-    const begun = performance.now()
+    const startedAt = performance.now()
     waitsMs.push(await post(service, newsletter(service.domain, at)))
     await sink.waitFor(RECIPIENTS)
-    deliveringMs += performance.now() - begun
+    deliveringMs += performance.now() - startedAt
     checkMails(sink, at)
     sink.messages.length = 0
     sink.commands.length = 0
@@ -81,7 +81,7 @@ async function callAll(service: ServiceProcess, sink: Sink, report: DrillReport)
 
 /** Milliseconds until the 200. */
 async function post(service: ServiceProcess, body: FormData): Promise<number> {
-  const begun = performance.now()
+  const startedAt = performance.now()
   const answer = await fetch(`${service.url}/v3/${service.domain}/messages`, {
     method: 'POST',
     headers: { authorization: AUTHORIZATION },
@@ -89,7 +89,7 @@ async function post(service: ServiceProcess, body: FormData): Promise<number> {
   })
   const text = await answer.text()
   assert.equal(answer.status, 200, text)
-  return performance.now() - begun
+  return performance.now() - startedAt
 }
 
 function newsletter(domain: string, issue: number): FormData {
@@ -109,7 +109,7 @@ function newsletter(domain: string, issue: number): FormData {
   return form
 }
 
-/** Everyone got a mail, and their own. */
+/** Every recipient got one mail, and the right one. */
 function checkMails({ messages }: Sink, issue: number): void {
   const mails = new Map(messages.map(({ envelope, raw }) => [envelope.to[0], raw.toString()]))
   assert.deepEqual([messages.length, mails.size], [RECIPIENTS, RECIPIENTS])

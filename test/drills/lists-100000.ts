@@ -1,6 +1,6 @@
 /**
- * A list of 100,000 members, with the service as a process of its own and a sink for its mail: the members come in by
- * 100 calls, one post goes to the list address, and every subscribed member gets exactly one copy of the one stored
+ * A list of 100,000 members, with the service as a separate process and a sink for its mail: 100 calls add the members,
+ * one post is sent to the list address, and every subscribed member gets exactly one copy of the one stored
  * message. Every tenth member is unsubscribed and gets none.
  */
 import assert from 'node:assert/strict'
@@ -24,9 +24,9 @@ const isSubscribed = (member: number) => member % 10 !== 9
 const COPIES = Array.from({ length: MEMBERS }, (_, n) => n).filter(isSubscribed).length
 const UPLOAD_AIM_MS = 60_000
 const ACCEPTANCE_AIM_MS = 1_000
-/** Nothing has come for so long: something is stuck. */
+/** After this time without a copy, something is stuck. */
 const SILENCE_MAX_MS = 60_000
-/** Late copies would come within this time of the last one expected. */
+/** Superfluous copies would arrive within this time of the last one expected. */
 const AFTERWARDS_MS = 2_000
 
 export async function run(report: DrillReport): Promise<void> {
@@ -61,7 +61,7 @@ async function call(service: ServiceProcess, path: string, form?: Record<string,
 
 async function upload(service: ServiceProcess, address: string, report: DrillReport): Promise<void> {
   await call(service, '/v3/lists', { address })
-  const begun = performance.now()
+  const startedAt = performance.now()
   for (let at = 0; at < CALLS; at++) {
     const members = Array.from({ length: PER_CALL }, (_, place) => {
       const n = at * PER_CALL + place
@@ -69,13 +69,13 @@ async function upload(service: ServiceProcess, address: string, report: DrillRep
     })
     await call(service, `/v3/lists/${address}/members.json`, { members: JSON.stringify(members) })
   }
-  report.figure('100 calls answered', Math.round(performance.now() - begun), 'ms')
+  report.figure('100 calls answered', Math.round(performance.now() - startedAt), 'ms')
   const count = async () => {
     const { list } = (await call(service, `/v3/lists/${address}`)) as { list: { members_count: number } }
     return list.members_count
   }
   while ((await count()) < MEMBERS) await sleep(50)
-  const tookMs = Math.round(performance.now() - begun)
+  const tookMs = Math.round(performance.now() - startedAt)
   report.figure('all members in the list', tookMs, 'ms')
   report.figure('RSS after the upload', await residentMb(service), 'MB')
   assert.ok(tookMs < UPLOAD_AIM_MS, `the upload took ${tookMs} ms, aim ${UPLOAD_AIM_MS}`)
@@ -89,20 +89,20 @@ async function postToAll(
   address: string,
   report: DrillReport,
 ): Promise<void> {
-  const begun = performance.now()
+  const startedAt = performance.now()
   await call(service, `/v3/${service.domain}/messages`, {
     from: `news@${service.domain}`,
     to: address,
     subject: 'To all',
     text: `Dear %recipient_name%, your number is %recipient.number%.\n${'x'.repeat(1_000)}`,
   })
-  const acceptedMs = Math.round(performance.now() - begun)
+  const acceptedMs = Math.round(performance.now() - startedAt)
   report.figure('post accepted', acceptedMs, 'ms')
   const received = await receiveAll(sink, report)
-  const tookS = (received.at - begun) / 1000
+  const tookS = (received.at - startedAt) / 1000
   report.figure('all copies delivered', tookS.toFixed(1), 's')
   report.figure('deliveries', Math.round(COPIES / tookS), '/s')
-  report.figure('RSS behind the last delivery', await residentMb(service), 'MB')
+  report.figure('RSS after the last delivery', await residentMb(service), 'MB')
   report.figure('peak RSS', await residentMb(service, 'VmHWM'), 'MB')
   const expected = Array.from({ length: MEMBERS }, (_, n) => n).filter(isSubscribed)
   const missing = expected.filter((n) => !received.copies.has(addressOf(n)))
@@ -116,7 +116,7 @@ async function postToAll(
   assert.ok(acceptedMs < ACCEPTANCE_AIM_MS, `acceptance took ${acceptedMs} ms, aim ${ACCEPTANCE_AIM_MS}`)
 }
 
-/** Copies by recipient, and when the last one expected had come. The sink's memory is emptied on the way. */
+/** Copies by recipient, and when the last one expected had arrived. The sink's memory is emptied meanwhile. */
 async function receiveAll(
   sink: Sink,
   report: DrillReport,
@@ -143,7 +143,7 @@ async function receiveAll(
   return { copies, at: doneAt }
 }
 
-/** What stands in the database once the process is gone. */
+/** The contents of the database once the process has ended. */
 async function judgeRows(folder: string, report: DrillReport): Promise<void> {
   const store = await openSqlite(folder)
   try {

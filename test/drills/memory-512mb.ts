@@ -1,6 +1,6 @@
 /**
  * A service with 512 MB of memory, as the kernel counts it: twenty messages of 18 MB at once over HTTP, then over SMTP,
- * delivered meanwhile to a relay, or to the built-in inbox. None may be lost, all are answered, and the service lives.
+ * delivered meanwhile to a relay, or to the built-in inbox. None may be lost, all get a response, and the service survives.
  */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -13,6 +13,7 @@ import { createTransport } from 'nodemailer'
 import { SMTPServer } from 'smtp-server'
 import type { DrillReport } from '../../scripts/drill.ts'
 import { makeMemoryGroup } from '../support/memory-group.ts'
+import { serviceFlags } from '../support/node-flags.ts'
 import { residentBytes } from '../support/process-memory.ts'
 import { ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, type ServiceProcess, startProcess } from '../support/service-process.ts'
@@ -25,13 +26,6 @@ const AT_ONCE = 20
 const FILE = randomBytes(18_000_000)
 const WAIT_MAX_MS = 240_000
 const SAMPLE_EVERY_MS = 20
-/** As `npm start` gives them to node. */
-const FLAGS = [
-  '--expose-gc',
-  '--v8-pool-size=1',
-  '--max-semi-space-size=16',
-  '--no-allocation-site-pretenuring',
-]
 
 export async function run(report: DrillReport): Promise<void> {
   await toRelay(report)
@@ -88,7 +82,7 @@ async function withService(
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-drill-'))
   const settings = { SENDWRIGHT_DATA: folder, ...env }
   const service = await startProcess(ownAddress(), settings, {
-    flags: FLAGS,
+    flags: serviceFlags(),
     memoryGroup: group.folder,
   }).catch((error: unknown) => {
     group.remove()
@@ -97,9 +91,9 @@ async function withService(
   try {
     await run(service, async (what, work) => {
       const peak = peakOf(service.child.pid as number)
-      const begun = performance.now()
+      const startedAt = performance.now()
       await work().finally(async () => report.figure(`${what}: peak RSS`, (await peak.stop()) / MB, 'MB'))
-      report.figure(`${what}: took`, (performance.now() - begun) / 1_000, 's')
+      report.figure(`${what}: took`, (performance.now() - startedAt) / 1_000, 's')
     })
     assert.equal(service.child.signalCode, null, 'it lives')
     assert.equal(group.kills(), 0)
@@ -116,7 +110,7 @@ async function withService(
 
 type Send = (service: ServiceProcess, name: string) => Promise<'accepted' | 'refused'>
 
-/** Sends all at once, and those that are refused again, until all are accepted; resolves their names. */
+/** Sends all at once, and repeats those that are refused, until all are accepted; resolves their names. */
 async function burst(
   way: string,
   service: ServiceProcess,
@@ -194,7 +188,7 @@ async function overSmtp(service: ServiceProcess): Promise<Send> {
   }
 }
 
-/** The highest resident set from now on, of samples. */
+/** The highest sampled resident set from now on. */
 function peakOf(pid: number): { stop(): Promise<number> } {
   let peak = 0
   let stopped = false
@@ -223,12 +217,12 @@ async function until(what: string, condition: () => Promise<boolean> | boolean):
 
 interface Relay {
   port: number
-  /** Local parts of the recipients of whole messages. */
+  /** Local parts of the recipients of complete messages. */
   names: Set<string>
   close(): Promise<void>
 }
 
-/** Keeps nothing of what it takes. */
+/** Stores nothing that it accepts. */
 async function startRelay(): Promise<Relay> {
   const names = new Set<string>()
   const server = new SMTPServer({

@@ -1,4 +1,4 @@
-/** Single mails to a healthy provider, alone and then beside a dead, a silent, a greylisting and a limiting one. */
+/** Single mails to a healthy provider, alone and then together with a dead, a silent, a greylisting and a limiting one. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -34,7 +34,7 @@ export async function run(report: DrillReport): Promise<void> {
     internet.host('dead.example', 'mx.dead.example', '127.255.255.2')
     const service = await startProcess(ownAddress(), { ...internet.env, SENDWRIGHT_DATA: folder })
     closers.push(() => service.end('SIGKILL'))
-    await singles(service, healthy) // warms up what is compiled and opened at first use
+    await singles(service, healthy) // warm-up: code compiled and connections opened at first use
     const alone = await singles(service, healthy)
     for (const bad of ['silent', 'grey', 'busy', 'dead']) {
       for (let n = 0; n < BACKLOG_PER_BAD; n++) await queue(service, `user${n}@${bad}.example`)
@@ -56,15 +56,15 @@ async function queue(service: ServiceProcess, to: string): Promise<void> {
   assert.ok('id' in (await post(service, { to, subject: 'Hello', text: 'Hi.' })), 'refused')
 }
 
-/** Milliseconds from the call to the server's having the message, sorted. */
+/** Milliseconds from the call until the server has the message, sorted. */
 async function singles(service: ServiceProcess, sink: Sink): Promise<number[]> {
   const times: number[] = []
   for (let n = 0; n < SINGLES; n++) {
-    const begun = performance.now()
+    const startedAt = performance.now()
     const arrived = sink.waitFor(sink.messages.length + 1)
     await queue(service, `user${n}@healthy.example`)
     await arrived
-    times.push(performance.now() - begun)
+    times.push(performance.now() - startedAt)
   }
   return times.sort((a, b) => a - b)
 }

@@ -1,4 +1,4 @@
-/** swaks (Debian: swaks, libnet-ssleay-perl), a client that is not ours, submits in every way it knows. */
+/** swaks (Debian: swaks, libnet-ssleay-perl), an independent client, submits in every way that it supports. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -64,7 +64,7 @@ export async function run(report: DrillReport): Promise<void> {
   }
 }
 
-/** What it prints, whatever its exit code is. */
+/** Its output, whatever its exit code. */
 function swaks(args: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     execFile('swaks', args, { timeout: 60_000, maxBuffer: 16 * 1024 * 1024 }, (error, stdout, stderr) => {

@@ -1,5 +1,5 @@
 /**
- * A real SMTP client, swaks, submits mail: with a login over STARTTLS, and in the ways that are refused. swaks must be
+ * A real SMTP client, swaks, submits mail: with a login over STARTTLS, and in ways that are refused. swaks must be
  * on the PATH (Debian: `swaks`).
  */
 import assert from 'node:assert/strict'
@@ -87,7 +87,7 @@ async function talk(service: ServiceProcess, server: string, sink: Sink, report:
   report.figure('delivered', messages.length, 'messages')
 }
 
-/** The dialogue, whatever its outcome. */
+/** The dialogue, whatever its result. */
 function swaks(options: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     execFile('swaks', options, { timeout: TIMEOUT_MS }, (error, stdout, stderr) => {

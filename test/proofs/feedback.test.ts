@@ -17,7 +17,7 @@ const missing = (proofs: readonly (Proof | null)[]) =>
     return names.filter((name) => !hasTest(file, name)).map((name) => `${file}: ${name}`)
   })
 
-test('what is named as proof is a test', () => {
+test('every proof is an existing test', () => {
   const events = Object.values(EVENT_PROOFS).flatMap(({ fields, payload, scenario }) => [
     fields,
     payload,
@@ -28,22 +28,22 @@ test('what is named as proof is a test', () => {
   assert.deepEqual(missing([...events, ...operations, ...others]), [])
 })
 
-test('every event has proofs, and one that can happen a scenario', () => {
-  const named = new Set(Object.keys(EVENT_PROOFS).map((happening) => happening.split(',')[0]))
+test('every event has proofs, and a scenario if it can occur', () => {
+  const named = new Set(Object.keys(EVENT_PROOFS).map((key) => key.split(',')[0]))
   assert.deepEqual([...named].sort(), [...EVENT_NAMES].sort())
-  // Without a webhook are those of webhooks.md rule 10 alone.
-  const untold = Object.entries(EVENT_PROOFS).filter(([, { payload }]) => payload === null)
+  // Only the events of webhooks.md rule 10 have no webhook.
+  const withoutWebhook = Object.entries(EVENT_PROOFS).filter(([, { payload }]) => payload === null)
   const types = EVENT_NAMES.filter(
     (name) => name === 'failed' || (WEBHOOK_TYPES as readonly string[]).includes(name),
   )
   assert.deepEqual(
-    untold.map(([name]) => name).sort(),
+    withoutWebhook.map(([name]) => name).sort(),
     EVENT_NAMES.filter((name) => !types.includes(name)).sort(),
   )
-  // Once something stores mail by a route, its scenario is due.
-  const unseen = Object.entries(EVENT_PROOFS).filter(([, { scenario }]) => scenario === null)
+  // Once something stores mail by a route, it needs a scenario.
+  const withoutScenario = Object.entries(EVENT_PROOFS).filter(([, { scenario }]) => scenario === null)
   assert.deepEqual(
-    unseen.map(([name]) => name),
+    withoutScenario.map(([name]) => name),
     ['stored'],
   )
   const makers = globSync('src/**/*.ts', { cwd: ROOT }).filter(

@@ -1,5 +1,5 @@
 /**
- * Which tests prove each event, from its fields to the whole way from outside, and each operation of bounce
+ * Tests that prove each event, from its fields to the path from the outside, and each operation of bounce
  * classification and statistics. Values name a test file and the tests in it.
  */
 import type { EventName } from '../../src/events/event.ts'
@@ -17,7 +17,7 @@ const TLS = 'src/delivery/tls-matrix.test.ts'
 const ROUTES = 'src/bounces/routes.test.ts'
 const STATISTICS = 'src/bounces/statistics.test.ts'
 
-/** `failed` happens in three ways. */
+/** There are three kinds of `failed`. */
 export type Happening =
   | Exclude<EventName, 'failed'>
   | 'failed, temporary'
@@ -25,11 +25,11 @@ export type Happening =
   | 'failed, late'
 
 export interface EventProof {
-  /** Every field of the contract, and none beside them. */
+  /** Exactly the fields of the contract. */
   fields: Proof
-  /** The body that receivers read; null: no webhook tells of it (webhooks.md rule 10). */
+  /** The body of its webhook; null: it has none (webhooks.md rule 10). */
   payload: Proof | null
-  /** From outside to the event, its signed webhook and the stored message; null: nothing makes this event yet. */
+  /** From the outside to the event, its signed webhook and the stored message; null: nothing creates this event yet. */
   scenario: Proof | null
 }
 
@@ -39,11 +39,11 @@ const ANSWERED: Proof = [
 ]
 const DONE: Proof = [
   FEEDBACK,
-  'what recipients and their servers do comes to event, webhook, list and next mail (${database})',
+  'actions of recipients and their servers reach event, webhook, list and next mail (${database})',
 ]
 const UNTOLD: Proof = [
   FEEDBACK,
-  'what has no webhook is shown all the same: rejected mail, and uploads to a list',
+  'events without a webhook are still listed: rejected mail, and uploads to a list',
 ]
 const SAMPLE: Proof = [PAYLOADS, 'the sample of ${type} has the members of its type, of their JSON types']
 const READ: Proof = [PAYLOADS, 'the webhook of ${name} has what the common receivers read']
@@ -63,7 +63,7 @@ export const EVENT_PROOFS: Record<Happening, EventProof> = {
   'failed, late': {
     fields: [
       'src/bounces/reports.test.ts',
-      'a bounce is an event of its delivery, told on, with an entry where the mailbox is gone',
+      'a bounce is an event of its delivery, with its followers notified, and an entry if the mailbox is gone',
     ],
     payload: READ,
     scenario: DONE,
@@ -83,7 +83,7 @@ export const EVENT_PROOFS: Record<Happening, EventProof> = {
   list_uploaded: { fields: UPLOADED, payload: null, scenario: UNTOLD },
 }
 
-/** Ways to the same event that do different things, each from outside to the next mail. */
+/** Different ways to the same event, each from the outside to the next mail. */
 export const WAYS: Record<string, Proof> = {
   opened: [FEEDBACK, 'opened'],
   clicked: [FEEDBACK, 'clicked'],
@@ -94,14 +94,14 @@ export const WAYS: Record<string, Proof> = {
   'delayed bounce': [FEEDBACK, 'delayed bounce'],
 }
 
-const CLASSIFIED: Proof = [REFUSALS, 'a refusal is classified, counted, shown and told (${database})']
+const CLASSIFIED: Proof = [REFUSALS, 'a refusal is classified, counted, shown and reported (${database})']
 const STOPPED: Proof = [
   STOPS,
-  'each list stops to, cc and bcc alike, and nobody else',
+  'each list stops to, cc and bcc alike, and no other recipient',
   'in the order bounce, unsubscribe, complaint',
 ]
 
-/** Reasons and codes of failed events (events.md section 2); null: nothing fails so yet. */
+/** Reasons and codes of failed events (events.md section 2); null: nothing fails in this way yet. */
 export const REASON_PROOFS: Record<string, Proof | null> = {
   bounce: CLASSIFIED,
   generic: CLASSIFIED,
@@ -117,11 +117,11 @@ export const REASON_PROOFS: Record<string, Proof | null> = {
   'suppress-complaint 607': STOPPED,
   'generic 498': [
     'test/scenarios/destinations.test.ts',
-    'trouble with DNS: the right class in each of fourteen cases',
+    'DNS failures: the right class in each of fourteen cases',
   ],
   'generic 499': [
     'test/scenarios/connection-drops.test.ts',
-    'a connection that breaks defers the message; only behind the final dot can it come twice',
+    'a broken connection defers the message; only after the final dot can it arrive twice',
   ],
   'generic 680': [TLS, "${name}; peer's TLS: ${peer}: ${expected}"],
   // Routes: forwards and notices.
@@ -129,17 +129,20 @@ export const REASON_PROOFS: Record<string, Proof | null> = {
   'loop 554': null,
 }
 
-const SHOWN: Proof = [REFUSALS, 'a refusal is classified, counted, shown and told (${database})']
+const SHOWN: Proof = [REFUSALS, 'a refusal is classified, counted, shown and reported (${database})']
 const COUNTED: Proof = [REFUSALS, 'statistics count final failures, suppressed ones not']
 const EMPTY: Proof = [ROUTES, 'before any failure']
 const FAULTS: Proof = [ROUTES, 'errors']
 const ROLES: Proof = [ROUTES, 'every role but sending reads']
 const ACCOUNTS: Proof = [STATISTICS, 'figures cover final failures of the last 7 days of the right accounts']
 const CONFIG: Proof = [ROUTES, 'entities and rules']
-const METRICS: Proof = [STATISTICS, 'metrics: every dimension, every comparator, deliveries beside failures']
+const METRICS: Proof = [
+  STATISTICS,
+  'metrics: every dimension, every comparator, deliveries along with failures',
+]
 const METRICS_FAULTS: Proof = [
   'src/bounces/metrics-query.test.ts',
-  'what is not understood is a 400 that names it',
+  'a parameter that is not understood gets a 400 that names it',
 ]
 const POLICY: Proof = [
   'src/suppressions/routes.test.ts',
@@ -153,7 +156,7 @@ const FIGURES: Proof = [
 ]
 const ONCE: Proof = [
   'src/metrics/counting.test.ts',
-  'what was committed is not counted again by a process that never heard of its commit',
+  'a step whose commit was not acknowledged is not counted again',
   'several processes count events while they are written, each of them once',
   'a unique open is one per message, recipient and kind of bot in seven days',
 ]
@@ -165,7 +168,7 @@ const RANGES: Proof = [
 ]
 const LINKS = 'test/scenarios/tracked-mail.test.ts'
 
-/** Operations by their id: what they do, and how they fail. */
+/** Operations by id: their effects and their errors. */
 export const OPERATION_PROOFS: Record<string, { does: readonly Proof[]; fails: readonly Proof[] }> = {
   listBounceStatistics: { does: [SHOWN, COUNTED, EMPTY, ACCOUNTS], fails: [FAULTS, ROLES] },
   listBouncesPerDomain: { does: [COUNTED, EMPTY, ACCOUNTS], fails: [FAULTS] },
@@ -185,7 +188,7 @@ export const OPERATION_PROOFS: Record<string, { does: readonly Proof[]; fails: r
   },
   readBounceMetrics: {
     does: [
-      [REFUSALS, 'metrics count failures of both kinds beside deliveries'],
+      [REFUSALS, 'metrics count failures of both kinds and deliveries'],
       METRICS,
       EMPTY,
       [ROUTES, 'the public JavaScript client asks for metrics'],
@@ -198,7 +201,7 @@ export const OPERATION_PROOFS: Record<string, { does: readonly Proof[]; fails: r
       POLICY,
       [
         REFUSALS,
-        'a full mailbox is retried, and makes no record when the mail grows too old; a policy may want one',
+        'a full mailbox is retried, and creates no record when the mail is too old, unless a policy requires one',
       ],
       ['src/suppressions/store.test.ts', 'a policy counts bounces of each severity within its window'],
     ],
@@ -210,15 +213,18 @@ export const OPERATION_PROOFS: Record<string, { does: readonly Proof[]; fails: r
   readTagStatsByPath: { does: [DONE, FIGURES, ONCE], fails: [FIGURES_FAULTS, RANGES] },
   openPixel: {
     does: [
-      [LINKS, 'the links of a received mail do what they say (${database})'],
-      [VISITS, 'the pixel is a transparent png, also for a bad token and for HEAD, which is no open'],
+      [LINKS, 'the links of a received mail work (${database})'],
+      [
+        VISITS,
+        'the pixel is a transparent png, also for a bad token and for HEAD, which does not count as an open',
+      ],
     ],
     fails: [[VISITS, 'other methods are refused by their path']],
   },
   followLink: {
     does: [
-      [LINKS, 'the links of a received mail do what they say (${database})'],
-      [VISITS, 'HEAD leads to the target and is no click; a target is repeated byte for byte'],
+      [LINKS, 'the links of a received mail work (${database})'],
+      [VISITS, 'HEAD redirects to the target and is not a click; a target is repeated byte for byte'],
     ],
     fails: [[VISITS, 'a redirect goes to http and https alone, and only for an authentic token']],
   },
@@ -234,18 +240,23 @@ export const OPERATION_PROOFS: Record<string, { does: readonly Proof[]; fails: r
   },
   unsubscribe: {
     does: [
-      [VISITS, 'one-click works as a form of either kind, with foreign origin, and tells once'],
+      [VISITS, 'one-click works as a form of either kind, from a foreign origin, and creates one event'],
       [
         FEEDBACK,
-        'the copies of a list carry its fields, and their link, one-click and mail leave it (${database})',
+        'the copies of a list have its fields, and link, one-click and mail unsubscribe from it (${database})',
       ],
     ],
-    fails: [[VISITS, 'a POST that says nothing, says it in the address or too much changes nothing']],
+    fails: [
+      [
+        VISITS,
+        'a POST with an empty, unknown or too large body, or with its fields in the URL, changes nothing',
+      ],
+    ],
   },
   answerAcmeChallenge: {
     does: [
       [
-        'src/tracking/certificates.test.ts',
+        'src/certificates/certificates.test.ts',
         'the answer to a challenge is there for every Host, while the order runs and no longer',
       ],
     ],
@@ -253,16 +264,16 @@ export const OPERATION_PROOFS: Record<string, { does: readonly Proof[]; fails: r
   },
 }
 
-/** What mail to addresses of ours does, and what it must not. */
+/** Effects of mail to our own addresses, and what it must not do. */
 export const RECEPTION_PROOFS: Record<string, Proof> = {
   'bounce, complaint, unsubscribe': [
     RETURNED,
-    'a bounce, a complaint and an unsubscribe come back: event, webhook, list, and the next mail is stopped (${database})',
+    'a bounce, a complaint and an unsubscribe are returned: event, webhook, list, and the next mail is stopped (${database})',
   ],
-  samples: [RETURNED, 'R27: of all report samples at least 99 % come to the right class and recipient'],
+  samples: [RETURNED, 'R27: at least 99 % of all report samples get the right class and recipient'],
   'forged and hostile': [
     RETURNED,
-    'what is forged, repeated, hostile or not for us changes nothing and is never answered by mail',
+    'forged, repeated, hostile and misdirected mail changes nothing and is never answered by mail',
   ],
   'replies of the rule file': [
     'src/bounces/classify.test.ts',

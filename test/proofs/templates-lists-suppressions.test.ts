@@ -19,7 +19,7 @@ for (const [area, proofs] of Object.entries({
   'mailing lists': LIST_PROOFS,
   suppressions: SUPPRESSION_PROOFS,
 })) {
-  test(`${area}: what is named as proof is a test`, () => {
+  test(`${area}: every proof is an existing test`, () => {
     const missing = Object.entries<Proof>(proofs).flatMap(([what, [file, ...names]]) =>
       names.filter((name) => !hasTest(file, name)).map((name) => `${what}: ${file}: ${name}`),
     )
@@ -27,7 +27,7 @@ for (const [area, proofs] of Object.entries({
   })
 }
 
-/** What the specification names of these areas. */
+/** Everything that the specification lists for these areas. */
 const SPECIFIED = {
   templates: `list templates|create template|list versions|add version|get template|delete template|get version|
     update version|delete version|copy version|page|limit|p|name|description|createdBy|template|tag|comment|headers|
@@ -40,7 +40,7 @@ const SPECIFIED = {
   suppressions: `list|read|add one|add many|import|remove|clear`,
 }
 
-test('nothing that the specification names is without a proof', () => {
+test('everything that the specification lists has a proof', () => {
   const unproven = (names: string, proofs: Record<string, Proof>) =>
     names
       .split('|')
@@ -68,7 +68,7 @@ test('every call that the public JavaScript client has for these areas is made i
   }
 })
 
-/** Methods that ask the service; the others only read its answers. */
+/** Methods that call the service; the others only read its responses. */
 const publicCalls = (part: object) =>
   Object.getOwnPropertyNames(Object.getPrototypeOf(part))
     .filter(

@@ -1,5 +1,5 @@
 /**
- * Which test proves which operation, field, error and limit of templates, mailing lists and suppressions. Keys are
+ * Tests that prove each operation, field, error and limit of templates, mailing lists and suppressions. Keys are
  * those of the specification and of the contract; a value names a test file and the tests in it.
  */
 export type Proof = readonly [file: string, ...tests: readonly [string, ...string[]]]
@@ -75,7 +75,7 @@ export const TEMPLATE_PROOFS: Record<string, Proof> = {
   'new_version_name exists': COPIED,
   'headers of the message win': [
     TEMPLATE_SENDS,
-    'template headers are not in the accepted event, and stay out where the call has its own',
+    'template headers are not in the accepted event, and are not used if the call has its own',
   ],
   'rendered into mail': [
     TEMPLATE_SENDS,
@@ -87,7 +87,7 @@ export const TEMPLATE_PROOFS: Record<string, Proof> = {
   ],
   'into MIME': [
     TEMPLATE_SENDS,
-    'the rendered template takes the place of the html of a MIME message, and of nothing else',
+    'the rendered template replaces the html of a MIME message, and nothing else',
   ],
   'render error': [
     TEMPLATE_SENDS,
@@ -95,7 +95,7 @@ export const TEMPLATE_PROOFS: Record<string, Proof> = {
   ],
   '400 no such template, version or active version': [
     TEMPLATE_SENDS,
-    'what the call asks of a template that is not there is told at once',
+    'a call that refers to a missing template or version is refused at once',
   ],
   '400 missing name, template, tag': TEMPLATE_FAULT,
   '400 name': TEMPLATE_FAULT,
@@ -195,20 +195,20 @@ export const LIST_PROOFS: Record<string, Proof> = {
   'over 100 entries in the background': LARGE_JSON,
   'recipient-variables over vars': [
     POSTS,
-    'recipient-variables lie over those of members; every event leads to a stored message',
+    'recipient-variables override those of members; every event refers to a stored message',
   ],
   'suppressed members': [
     POSTS,
     'suppressions of the domain stop copies, test mode sends none, and tags count',
   ],
-  loops: [POSTS, 'what came through a list is taken and not distributed; a list within a list gets one mail'],
+  loops: [POSTS, 'mail from a list is accepted but not distributed; a list within a list gets one mail'],
   'cancelled posts': [
     POSTS,
     'a scheduled post is cancelled with all its copies, and dropping the queue ends its expansion',
   ],
   'deleted domain': [
     POSTS,
-    'a list outlives its domain and works once that is made again; posts of the deleted domain through other lists end',
+    'a list outlives its domain and works again with a new one; posts of the deleted domain through other lists end',
   ],
   '400 access_level': LIST_ERRORS,
   '400 reply_preference': LIST_ERRORS,
@@ -236,7 +236,7 @@ const RECORD_PAGES: Proof = [RECORDS, 'links and pages: every record once, whate
 const REMOVED: Proof = [RECORDS, 'removing one, and clearing what is empty']
 const IMPORTED: Proof = [RECORDS, 'imports take the columns of each kind, in any order, plain or packed']
 const REFUSED: Proof = [RECORDS, '${method} ${rest} with ${what} gives ${status}']
-const STOPPED: Proof = [STOPS, 'each list stops to, cc and bcc alike, and nobody else']
+const STOPPED: Proof = [STOPS, 'each list stops to, cc and bcc alike, and no other recipient']
 
 export const SUPPRESSION_PROOFS: Record<string, Proof> = {
   list: RECORD_PAGES,
@@ -264,8 +264,8 @@ export const SUPPRESSION_PROOFS: Record<string, Proof> = {
   'order of the lists': [STOPS, 'in the order bounce, unsubscribe, complaint'],
   'tags of a message': [STOPS, 'an unsubscribe with tags stops only mail with one of them'],
   'automatic bounce': [STOPS, 'a mailbox that does not exist is tried once and never again (${database})'],
-  allowlist: [STOPS, 'the allowlist keeps bounces off the list, test mode makes no records'],
-  'waiting mail': [STOPS, 'additions and removals count for mail that waits for a retry'],
+  allowlist: [STOPS, 'the allowlist prevents bounce records, test mode creates none'],
+  'waiting mail': [STOPS, 'additions and removals affect mail that waits for a retry'],
   audit: [RECORDS, 'every change is in the audit log with its key, newest first'],
   '400 address missing or bad': REFUSED,
   '400 created_at': REFUSED,
@@ -280,7 +280,7 @@ export const SUPPRESSION_PROOFS: Record<string, Proof> = {
   '403': [RECORDS, 'keys without the right are refused, an analyst reads the allowlist'],
 }
 
-/** Calls of the public JavaScript client, by the part of the client that has them, and where each is made. */
+/** Calls of the public JavaScript client, by part of the client, and the test that makes each. */
 export const CLIENT_PROOFS: Record<string, { file: string; calls: string; others?: string }> = {
   'domains.domainTemplates': {
     file: TEMPLATES_JS,
@@ -289,7 +289,7 @@ export const CLIENT_PROOFS: Record<string, { file: string; calls: string; others
   lists: {
     file: LISTS,
     calls: 'create destroy get list listByAddress update',
-    // Verification of addresses is an area of its own.
+    // Verification of addresses is a separate area.
     others: 'cancelValidation validate validationResult',
   },
   'lists.members': {

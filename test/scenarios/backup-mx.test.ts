@@ -1,4 +1,4 @@
-/** What happens when a domain's first mail host answers, but takes no mail (RFC 5321 §5.1). */
+/** A domain's first mail host answers, but accepts no mail (RFC 5321 §5.1). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createInternet, type Internet } from '../support/internet.ts'
@@ -32,7 +32,7 @@ async function twoHosts(internet: Internet, domain: string): Promise<{ first: Si
   return { first, backup }
 }
 
-/** How the first host turns a client away before any transaction. */
+/** How the first host rejects a client before any transaction. */
 const UNWILLING: Record<string, (first: Sink) => void> = {
   'a 421 greeting': (first) => first.on('CONNECT', '421 4.3.2 all server ports are busy'),
   'a 554 greeting': (first) => first.on('CONNECT', '554 no SMTP service here'),
@@ -43,7 +43,7 @@ const UNWILLING: Record<string, (first: Sink) => void> = {
   'a connection closed at MAIL': (first) => first.dropAt('MAIL'),
 }
 
-test('a first mail host that turns us away leaves the mail to the backup, in the same attempt', async (t) => {
+test('when the first mail host rejects us, the backup gets the mail in the same attempt', async (t) => {
   const internet = await createInternet(t)
   const service = await startTestService(t, internet.env)
   for (const [name, spoil] of Object.entries(UNWILLING)) {
@@ -61,7 +61,7 @@ test('a first mail host that turns us away leaves the mail to the backup, in the
   }
 })
 
-test('a host that turned us away is asked last for a while, and the lane of its site keeps its speed', async (t) => {
+test('a host that rejected us is tried last for a while, and the lane of its site keeps its speed', async (t) => {
   const internet = await createInternet(t)
   const { first, backup } = await twoHosts(internet, 'busy.example')
   first.on('CONNECT', '421 4.3.2 too many connections, slow down')
@@ -80,7 +80,7 @@ test('a host that turned us away is asked last for a while, and the lane of its 
   for (const lane of lanes) assert.equal(lane.backed_off_why, null)
 })
 
-test('every host turns us away: deferred with the reply that leaves most hope, and not asked all over', async (t) => {
+test('every host rejects us: deferred with the most hopeful reply, and not all are tried again', async (t) => {
   const internet = await createInternet(t)
   const { first, backup } = await twoHosts(internet, 'closed.example')
   first.on('CONNECT', '554 no SMTP service here')
@@ -111,7 +111,7 @@ test('all hosts greet with 554: the mail waits, and its event names the reply', 
   assert.equal(status['message'], 'no SMTP service here')
 })
 
-test('a reply to the transaction settles the attempt: the backup is not asked to overrule it', async (t) => {
+test('a reply to the transaction settles the attempt: the backup is not tried', async (t) => {
   const internet = await createInternet(t)
   const service = await startTestService(t, internet.env)
   for (const [domain, command, reply, state] of [

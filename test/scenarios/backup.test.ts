@@ -1,4 +1,4 @@
-/** `sendwright backup`, `verify` and `restore` by their own processes. R14 does it ten times under load. */
+/** `sendwright backup`, `verify` and `restore` as separate processes. R14 does it ten times under load. */
 import assert from 'node:assert/strict'
 import { appendFile, mkdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -31,7 +31,7 @@ async function rig(t: TestContext) {
   return { folder, sink, start, run, at: (name: string) => join(folder, name) }
 }
 
-/** Accepted now, delivered in a day; with a file that is too large for a row. */
+/** Accepted now, delivered in a day, with a file that is too large for a row. */
 async function sendLarge(service: ServiceProcess): Promise<void> {
   const form = new FormData()
   const fields = { from: `sender@${service.domain}`, to: 'large@example.org', subject: 'large', text: 'Hi.' }
@@ -53,7 +53,7 @@ const messageIds = (folder: string) => {
   return new Set(rows.map((row) => `<${row['message_id']}>`))
 }
 
-test('a backup beside a busy service holds all that was accepted before it, and starts', async (t) => {
+test('a backup of a busy service has everything accepted before it, and starts', async (t) => {
   const { sink, start, run, at } = await rig(t)
   const service = await start('data')
   await sendLarge(service)
@@ -80,7 +80,7 @@ test('a backup beside a busy service holds all that was accepted before it, and 
   assert.equal(summary.withSecret, true)
   assert.equal(summary.counts.blobs, 1)
   assert.deepEqual(summary.missingBlobs, [])
-  assert.ok(accepted.size > before.length, 'the service went on')
+  assert.ok(accepted.size > before.length, 'the service kept accepting')
 
   const verified = await run('data', 'verify', at('backup'))
   assert.deepEqual({ code: verified.code, err: verified.err }, { code: 0, err: '' })
@@ -108,7 +108,7 @@ test('a backup beside a busy service holds all that was accepted before it, and 
   }
 })
 
-test('without a service the command backs up itself; what is not whole is not restored', async (t) => {
+test('without a service the command makes the backup itself; an incomplete backup is not restored', async (t) => {
   const { start, run, at } = await rig(t)
   await (await start('data')).end('SIGTERM')
   const made = await run('data', 'backup', at('backup'))
@@ -122,7 +122,7 @@ test('without a service the command backs up itself; what is not whole is not re
   const refused = await run('other', 'restore', at('backup'), '--json')
   assert.equal(refused.code, 1)
   assert.match(JSON.parse(refused.out).error, /sendwright\.db has \d+ bytes instead of/)
-  // As a restore leaves it that was cut off.
+  // As left by an interrupted restore.
   await rm(at('restored/sendwright.db'))
   await writeFile(at('restored/restoring'), '')
   const error = await start('restored').then(
@@ -133,7 +133,7 @@ test('without a service the command backs up itself; what is not whole is not re
   assert.match(error.message, /a restore into it did not end/)
 })
 
-test('only the command line of the machine may ask a service for a backup', async (t) => {
+test('only the command line on the machine may request a backup', async (t) => {
   const service = await startTestService(t)
   const folder = join(await temporaryFolder(t), 'backup')
   const answer = await service.call('POST', '/sendwright/v1/backups', { form: { folder } })
@@ -142,7 +142,7 @@ test('only the command line of the machine may ask a service for a backup', asyn
   assert.equal((await service.call('GET', '/sendwright/v1/backups/1')).status, 403)
 })
 
-test('commands that cannot be carried out say why', async (t) => {
+test('commands that cannot be carried out give the reason', async (t) => {
   const { run, at } = await rig(t)
   assert.equal((await run('data', 'backup')).code, 2)
   assert.equal((await run('data', 'verify', 'a', 'b')).code, 2)

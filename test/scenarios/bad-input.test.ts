@@ -19,7 +19,7 @@ const NOT_JSON_400 = 'Invalid json:'
 interface Case {
   name: string
   method?: string
-  /** `{d}` stands for the sandbox domain. */
+  /** `{d}` is the sandbox domain. */
   path?: string
   options: CallOptions
   status: number
@@ -98,7 +98,7 @@ const CASES: Case[] = [
     message: 'Domain not found: unknown.example',
   },
   {
-    name: 'unknown domain is told before a bad body',
+    name: 'unknown domain is reported before a bad body',
     path: '/v3/unknown.example/messages',
     options: { body: 'x', headers: { 'content-type': 'multipart/form-data' } },
     status: 404,
@@ -279,7 +279,7 @@ for (const { name, method = 'POST', path = '/v3/{d}/messages', options, status, 
   })
 }
 
-test('none of these left anything behind', async () => {
+test('none of these queued or stored anything', async () => {
   assert.deepEqual(await service.events(), [])
   const { body } = await service.call('GET', '/sendwright/v1/system')
   assert.deepEqual(body.queue, { scheduled: 0, queued: 0, sending: 0 })

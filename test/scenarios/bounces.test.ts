@@ -14,7 +14,7 @@ import { createSink } from '../support/smtp-sink.ts'
 
 type Event = Record<string, unknown> & { 'delivery-status': Record<string, unknown> }
 
-/** What each recipient is told, and what follows: rule, reason, severity. */
+/** The reply to each recipient, and its result: rule, reason, severity. */
 const REPLIES: Readonly<Record<string, [reply: string, rule: string, reason: string, severity: string]>> = {
   'gone@example.net': [
     '550-5.1.1 The email account that you tried to reach\r\n550 5.1.1 does not exist.',
@@ -40,7 +40,7 @@ const REPLIES: Readonly<Record<string, [reply: string, rule: string, reason: str
 }
 
 for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a refusal is classified, counted, shown and told (${database})`, async (t) => {
+  test(`a refusal is classified, counted, shown and reported (${database})`, async (t) => {
     const sink = await createSink({ host: ownAddress() })
     const receiver = await createReceiver()
     t.after(() => Promise.all([sink.close(), receiver.close()]))
@@ -87,7 +87,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(rules, ['gmail-no-user', 'm365-access-denied', 'spamhaus', 'unclassified'])
     })
 
-    await t.test('only the mailbox that is gone is suppressed, from the next message on', async () => {
+    await t.test('only the missing mailbox is suppressed, from the next message on', async () => {
       const { items } = (await service.call('GET', `/v3/${service.domain}/bounces`)).body
       assert.deepEqual(
         items.map(({ address }: { address: string }) => address),
@@ -138,7 +138,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       ])
     })
 
-    await t.test('metrics count failures of both kinds beside deliveries', async () => {
+    await t.test('metrics count failures of both kinds and deliveries', async () => {
       const json = { dimensions: ['domain.name', 'tag'], filter: { AND: null }, start: '', end: '' }
       const { body } = await ok(service.call('POST', '/v2/bounce-classification/metrics', { json }))
       assert.equal(body.pagination.total, 2)
@@ -163,7 +163,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       ])
     })
 
-    await t.test('the operator is told of what the host or its domains are refused for', async () => {
+    await t.test('refusals because of the host or its domains are reported to the operator', async () => {
       const { items } = (await ok(service.call('GET', '/sendwright/v1/system/checks'))).body
       const found = items.find(({ name }: { name: string }) => name === 'refusals')
       assert.equal(found.state, 'warning')
@@ -171,14 +171,14 @@ for (const database of ['sqlite', 'postgres'] as const) {
         found.sentence,
         /spamhaus, 1 times \(newest: "554 5\.7\.1 .*\[IP\].*"\): .*ask for removal/,
       )
-      const told = lines.filter(({ rule }) => rule !== undefined)
+      const reported = lines.filter(({ rule }) => rule !== undefined)
       assert.deepEqual(
-        told.map(({ rule, level }) => [rule, level]),
+        reported.map(({ rule, level }) => [rule, level]),
         [['spamhaus', 40]],
       )
     })
 
-    await t.test('a second listing within the hour is not told again', async () => {
+    await t.test('a second listing within the hour is not reported again', async () => {
       sink.on('RCPT TO:<again@example.net>', '554 5.7.1 see spamhaus')
       await service.send({ to: 'again@example.net' })
       await eventually('its event', async () =>
@@ -211,7 +211,7 @@ async function outcomesOf(service: TestService, count: number): Promise<Map<stri
   })
 }
 
-test('a full mailbox is retried, and makes no record when the mail grows too old; a policy may want one', async (t) => {
+test('a full mailbox is retried, and creates no record when the mail is too old, unless a policy requires one', async (t) => {
   const sink = await createSink({ host: ownAddress() })
   t.after(() => sink.close())
   const service = await startTestService(t, {
@@ -254,7 +254,7 @@ test('a full mailbox is retried, and makes no record when the mail grows too old
   await service.send({ to: 'full@example.net' })
   await failures(2)
   assert.deepEqual(await bounces(), [])
-  // Policy and reputation say nothing of the recipient, however often; a mailbox that is gone does.
+  // Policy and reputation replies do not concern the recipient, however often; a missing mailbox does.
   sink.on('RCPT TO:<blocked@example.net>', '550 5.7.1 refused by local policy')
   sink.on('RCPT TO:<gone@example.net>', '550 5.1.1 user unknown')
   for (let round = 0; round < 2; round++) {

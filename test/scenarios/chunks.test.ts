@@ -1,4 +1,4 @@
-/** Servers that take envelope and content in one go (RFC 3030), and one that only says so. */
+/** Servers that accept envelope and content in one write (RFC 3030), and one that only claims to. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { eventually, startTestService } from '../support/service.ts'
@@ -15,7 +15,7 @@ async function startRig(t: TestContext) {
   return { sink, service, verbs }
 }
 
-test('a small message goes by BDAT, one with a large attachment by DATA, and both arrive whole', async (t) => {
+test('a small message is sent with BDAT, one with a large attachment with DATA, and both arrive complete', async (t) => {
   const { sink, service, verbs } = await startRig(t)
   await service.send({ subject: 'small', text: '.one\n..two\n.\nthree' })
   await sink.waitFor(1)
@@ -27,7 +27,7 @@ test('a small message goes by BDAT, one with a large attachment by DATA, and bot
   assert.equal(sink.messages[1]?.raw.toString().split('\r\nline').length, 20_001)
 })
 
-test('a server that offers chunks and does not know BDAT gets its mail by DATA from then on', async (t) => {
+test('a server that offers chunks but does not know BDAT gets its mail with DATA from then on', async (t) => {
   const { sink, service, verbs } = await startRig(t)
   sink.on('BDAT', '502 5.5.2 what?')
   await service.send({ subject: 'first' })
@@ -59,7 +59,7 @@ async function afterRefusedRecipient(t: TestContext) {
   return { ...rig, outcomes }
 }
 
-test('a server that refuses RSET and takes what stands behind it has the message', async (t) => {
+test('a server that refuses RSET and accepts what follows it has the message', async (t) => {
   const { sink, service, outcomes } = await afterRefusedRecipient(t)
   sink.on('RSET', '502 5.5.1 what?')
   await service.send({ subject: 'second', to: 'other@example.org' })
@@ -70,7 +70,7 @@ test('a server that refuses RSET and takes what stands behind it has the message
   assert.equal(sink.messages.length, 1)
 })
 
-test('a server that refuses RSET and all behind it has said nothing about the message', async (t) => {
+test('if a server refuses RSET and everything after it, the message is deferred', async (t) => {
   const { sink, service, outcomes } = await afterRefusedRecipient(t)
   sink.on('RSET', '554 5.7.0 too many errors')
   for (const verb of ['MAIL', 'RCPT', 'BDAT']) sink.on(verb, '503 5.5.1 no', { times: 1 })

@@ -1,6 +1,6 @@
 /**
- * The very bytes that client libraries and products send, where those differ from what a careful client would send;
- * each through to the mail that a server receives, the event, or the call.
+ * The exact bytes that client libraries and products send, where they differ from those of a careful client; each
+ * followed to the mail that a server receives, the event, or the response.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -13,7 +13,7 @@ const BOUNDARY = 'b7e1c0ffee'
 const FORM = { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` }
 const URL_ENCODED = { 'content-type': 'application/x-www-form-urlencoded' }
 
-/** A part with just these header lines after its disposition. */
+/** A part with exactly these header lines after its disposition. */
 const part = (name: string, value: string | Buffer, head = ''): Buffer =>
   Buffer.concat([
     Buffer.from(`--${BOUNDARY}\r\nContent-Disposition: form-data; name="${name}"${head}\r\n\r\n`),
@@ -35,9 +35,9 @@ type Json = Record<string, any>
 interface Rig {
   service: TestService
   sink: Sink
-  /** Sends a body as it is and gives the answer. */
+  /** Sends a body unchanged and returns the response. */
   post(path: string, body: Buffer | string, headers: Record<string, string>): ReturnType<TestService['call']>
-  /** The mail that came for this recipient. */
+  /** The mail that this recipient received. */
   mail(recipient: string): Promise<ParsedMail>
   /** The accepted event of this recipient. */
   accepted(recipient: string): Promise<Json>
@@ -225,7 +225,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
         return own.length > 0 && own
       })
       assert.match(JSON.stringify(event?.['reject']), /Template render error/)
-      // What is stored of it can still be looked at.
+      // The stored message can still be read.
       const stored = await service.call('GET', new URL(event?.['storage'].url).pathname)
       assert.equal(stored.status, 200, stored.text)
     }

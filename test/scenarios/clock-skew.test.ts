@@ -1,24 +1,26 @@
-/** Processes over one PostgreSQL database whose clocks differ: nobody takes what another one holds. */
+/** Processes over one PostgreSQL database whose clocks differ: none takes over what another one holds. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import pino from 'pino'
 import { newId } from '../../src/base/ids.ts'
+import { createCertificateStore } from '../../src/certificates/certificate-store.ts'
 import { createQueue } from '../../src/delivery/queue.ts'
 import type { Domain } from '../../src/domains/domain.ts'
+import { bareRecorder } from '../../src/events/testing.ts'
 import { createIdempotency } from '../../src/http/idempotency.ts'
-import { claimTask } from '../../src/lists/task-runner.ts'
-import { createArchiveSender } from '../../src/messages/archive.ts'
-import { createPostRows } from '../../src/outgoing/post-rows.ts'
+import { createPostRows } from '../../src/http-posts/post-rows.ts'
+import { claimTask } from '../../src/lists/list-tasks.ts'
+import { createArchiveSender } from '../../src/messages/stored/archive.ts'
 import { openBlobs } from '../../src/store/blobs.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
 import type { CertificateRow, DeliveryRow } from '../../src/store/schema.ts'
 import { createSealer } from '../../src/store/sealing.ts'
 import { insert, insertMany, type Store } from '../../src/store/store.ts'
 import { createImports } from '../../src/suppressions/import.ts'
-import { createCertificateStore } from '../../src/tracking/certificate-store.ts'
 import { createTestClock } from '../support/clock.ts'
 import { post } from '../support/crash-rig.ts'
+import { jobContext } from '../support/job-context.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { seedQueue } from '../support/seed-queue.ts'
 import { eventually, ownAddress } from '../support/service.ts'
@@ -55,7 +57,7 @@ test('a process whose clock is two minutes ahead sends nothing that another one 
     NODE_OPTIONS: `--import ${join(import.meta.dirname, '../support/skewed-clock.ts')}`,
     TEST_CLOCK_AHEAD_MS: String(AHEAD_MS),
   })
-  // It has looked for leases that ran out at its start, before this message of its own.
+  // At its start, before this message, it has searched for expired leases.
   const next = { to: 'next@example.org', subject: 'next', text: 'Hi.' }
   assert.ok('id' in (await post(ahead, next)))
   await sink.waitFor(1)
@@ -67,7 +69,7 @@ test('a process whose clock is two minutes ahead sends nothing that another one 
   assert.deepEqual(recipients, ['held@example.org', 'next@example.org'])
 })
 
-test('a lease set by a slow clock is not over for a fast one', async (t) => {
+test('a lease set by a slow clock is not expired for a fast one', async (t) => {
   const database = await createTestDatabase()
   const store = await openPostgres(database.url)
   t.after(async () => {
@@ -115,12 +117,18 @@ test('a lease set by a slow clock is not over for a fast one', async (t) => {
 })
 
 async function deliveries(store: Store, slow: number, fast: number): Promise<void> {
-  const of = { accountId: 'a', domainId: 'd', recipientDomain: 'x.example' }
-  const [seeded, other] = (await seedQueue(store, { ...of, count: 2, dueAt: slow - 1 })) as [string, string]
-  const [holder, taker] = [createQueue(store, 'holder'), createQueue(store, 'taker')]
+  const target = { accountId: 'a', domainId: 'd', recipientDomain: 'x.example' }
+  const [seeded, other] = (await seedQueue(store, { ...target, count: 2, dueAt: slow - 1 })) as [
+    string,
+    string,
+  ]
+  const [holder, taker] = [
+    createQueue(store, 'holder', bareRecorder),
+    createQueue(store, 'taker', bareRecorder),
+  ]
   assert.equal((await holder.claim([seeded], slow)).length, 1)
   assert.equal(await taker.reclaim(fast), 0, 'claimed')
-  // As acceptance inserts what goes to a lane at once.
+  // As acceptance inserts a delivery that enters a lane at once.
   const row = await store.db.selectFrom('deliveries').selectAll().where('id', '=', other).executeTakeFirst()
   const claimed = { ...(row as DeliveryRow), id: newId(), state: 'sending' as const, ...holder.lease(slow) }
   await store.commit(insertMany('deliveries', [claimed], store.leaseTimes))
@@ -137,7 +145,7 @@ async function deliveries(store: Store, slow: number, fast: number): Promise<voi
     leftMs.length === 2 && leftMs.every((left) => left > 0 && left <= 60_000),
     `they end in ${leftMs} ms`,
   )
-  // Over by the database's time.
+  // Expired by the database's time.
   await store.db.updateTable('deliveries').set({ lease_until: 1 }).where('state', '=', 'sending').execute()
   assert.equal(await taker.reclaim(slow), 2)
 }
@@ -199,9 +207,10 @@ async function imports(store: Store, t: TestContext, slow: number, fast: number)
       },
     }
     const made = createImports({ store, blobs: heldBack, clock: createTestClock(now), log })
+    made.job.start(jobContext(store, { clock: createTestClock(now) }))
     t.after(() => {
       held.resolve()
-      return made.stop()
+      return made.job.stop()
     })
     return { ...made, lines }
   }
@@ -215,7 +224,7 @@ async function imports(store: Store, t: TestContext, slow: number, fast: number)
   await reached.promise
   await second.submit(ACTOR, DOMAIN, 'bounces', file)
   await eventually('the second import', async () => second.lines.some((line) => /import finished/.test(line)))
-  assert.equal(read.length, 1, 'the first one is still under way')
+  assert.equal(read.length, 1, 'the first one is still in progress')
 }
 
 const DOMAIN = { id: 'd1', accountId: 'a1', name: 'example.com' } as Domain

@@ -1,4 +1,4 @@
-/** Several processes over one PostgreSQL database: who may start, and starts at the same moment. */
+/** Several processes over one PostgreSQL database: which may start, and simultaneous starts. */
 import assert from 'node:assert/strict'
 import { access, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ test('PostgreSQL: one node per data folder, and one secret for all', async (t) =
   assert.equal(await one.end('SIGTERM'), 0)
 })
 
-test('PostgreSQL: processes that start together on an empty database make one account', async (t) => {
+test('PostgreSQL: processes that start together on an empty database create one account', async (t) => {
   for (let round = 1; round <= ROUNDS; round++) {
     await t.test(`round ${round}`, async (t) => {
       const database = await createTestDatabase()

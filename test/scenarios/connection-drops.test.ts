@@ -8,7 +8,7 @@ import type { Sink } from '../support/smtp-sink.ts'
 
 interface Stage {
   spoil(sink: Sink): void
-  /** Copies that the server took in the end. */
+  /** Copies that the server finally accepted. */
   copies: number
   /** Temporary failures before it was delivered. */
   failures: number
@@ -23,7 +23,7 @@ const reset = (event: string): Stage => ({
   failures: 1,
 })
 
-/** Twelve places. Only what breaks behind the final dot can repeat a message, and does so once. */
+/** Twelve stages. Only a break after the final dot can repeat a message, and does so once. */
 const STAGES: Record<string, Stage> = {
   'before the greeting': drop('CONNECT'),
   'reset before the greeting': reset('CONNECT'),
@@ -54,7 +54,7 @@ const STAGES: Record<string, Stage> = {
   },
 }
 
-test('a connection that breaks defers the message; only behind the final dot can it come twice', async (t) => {
+test('a broken connection defers the message; only after the final dot can it arrive twice', async (t) => {
   const internet = await createInternet(t)
   const authority = createAuthority()
   const sites = await Promise.all(

@@ -30,7 +30,7 @@ test('counters agree with the events after the process was killed while it count
       post(service, { to: `user${at}@example.org`, subject: `${kill}.${at}`, text: 'Hi.' }),
     )
     await Promise.race(posts)
-    // Somewhere in the second within which counting looks for them; which moment does not matter.
+    // At some moment within the polling interval of counting; which one does not matter.
     await sleep(200 * kill)
     await service.end('SIGKILL')
     await Promise.all(posts)
@@ -39,7 +39,7 @@ test('counters agree with the events after the process was killed while it count
   try {
     await eventually('the queue is empty', async () => (await queueTotals(last)) === 0)
     let before = -1
-    // What is left to count comes within seconds; then the figures stand still.
+    // The remaining events are counted within seconds; then the figures are stable.
     await eventually('the counters stand still', async () => {
       const { accepted, delivered } = await totals(last)
       const still = accepted + delivered === before && accepted > 0 && accepted === delivered

@@ -1,4 +1,4 @@
-/** Files of the database that were damaged by others: what the service and the command line say, and what they stop. */
+/** Database files damaged from outside: what the service and the command line report, and what they stop. */
 import assert from 'node:assert/strict'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { temporaryFolder } from '../support/stores.ts'
 
 const PAGE_BYTES = 4096
 
-/** A service with some messages on its disk, and what it takes to start it again. */
+/** A service with some messages on its disk, and the settings to start it again. */
 async function rig(t: TestContext, messages: number) {
   const folder = await temporaryFolder(t)
   const sink = await createSink({ host: ownAddress() })
@@ -44,7 +44,7 @@ async function rig(t: TestContext, messages: number) {
   }
 }
 
-/** Random bytes over part of a file, the same in each run. */
+/** Overwrites part of a file with random bytes, the same in each run. */
 async function scribble(file: string, at: number, length: number, seed = 26): Promise<void> {
   const random = seededNumbers(seed)
   const bytes = Buffer.from(Array.from({ length }, () => Math.floor(random() * 256)))
@@ -54,7 +54,7 @@ async function scribble(file: string, at: number, length: number, seed = 26): Pr
   await handle.close()
 }
 
-/** Where the first page of a table or an index begins. */
+/** Offset of the first page of a table or an index. */
 function rootOf(file: string, name: string): number {
   const database = new DatabaseSync(file, { readOnly: true })
   const row = database.prepare('SELECT rootpage FROM sqlite_schema WHERE name = ?').get(name)
@@ -71,7 +71,7 @@ async function startFails(start: () => Promise<ServiceProcess>): Promise<string>
   return error.message
 }
 
-test('a start refuses a damaged index, table or header with a sentence, and doctor tells the way out', async (t) => {
+test('a start refuses a damaged index, table or header with an explanation, and doctor says how to recover', async (t) => {
   const { file, env, start, stop } = await rig(t, 10)
   await stop()
   const places: [what: string, at: number, length: number, advice: RegExp | null][] = [
@@ -106,7 +106,7 @@ test('a start refuses a damaged index, table or header with a sentence, and doct
   assert.ok('id' in (await post(service, { to: 'user@example.org', subject: 'whole', text: 'Hi.' })))
 })
 
-test('damage that shows up while it runs ends accepting and claiming, and health says so', async (t) => {
+test('damage found at run time stops accepting and claiming, and health reports it', async (t) => {
   const { folder, file, first: service, sink } = await rig(t, 1)
   const later = await fetch(`${service.url}/v3/${service.domain}/messages`, {
     method: 'POST',
@@ -119,7 +119,7 @@ test('damage that shows up while it runs ends accepting and claiming, and health
   assert.equal(later.status, 200)
   const healthy = await fetch(`${service.url}/health`)
   assert.equal(healthy.status, 200)
-  // The pages are in memory or in the log: a file cut short is noticed all the same.
+  // The pages are in memory or in the log: a truncated file is noticed all the same.
   const handle = await open(file, 'r+')
   await handle.truncate(0)
   await handle.close()
@@ -136,11 +136,11 @@ test('damage that shows up while it runs ends accepting and claiming, and health
   assert.deepEqual(await post(service, { to: 'user@example.org', subject: 'sick', text: 'Hi.' }), {
     status: 503,
   })
-  const told = service
+  const damageLines = service
     .output()
     .split('\n')
     .filter((line) => line.includes(`\\"${file}\\" is damaged`) || line.includes('The disk failed'))
-  assert.ok(told.length > 0, service.output())
+  assert.ok(damageLines.length > 0, service.output())
   await new Promise((resolve) => setTimeout(resolve, 3_000))
   assert.equal(sink.messages.length, 1, 'nothing was claimed')
 })

@@ -1,4 +1,4 @@
-/** R50, and a queue of good and bad destinations: what one does to the others, and what people are told. */
+/** R50, and a queue of good and bad destinations: their effect on each other, and what is reported. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Misbehaviour } from '../support/dns-server.ts'
@@ -27,7 +27,7 @@ const settled = (service: TestService, id: string) =>
     return items.every(({ attempts, state }) => attempts > 0 && state !== 'sending') ? items : null
   })
 
-/** Fourteen kinds of trouble with DNS; `state` after the first attempt. */
+/** Fourteen kinds of DNS failure; `state` after the first attempt. */
 const TROUBLE: Record<
   string,
   { set(internet: Internet, domain: string, sink: string): void; state: string }
@@ -91,7 +91,7 @@ function spoil(how: Misbehaviour) {
   return ({ dns }: Internet, domain: string) => dns.misbehave(domain, how)
 }
 
-test('trouble with DNS: the right class in each of fourteen cases', async (t) => {
+test('DNS failures: the right class in each of fourteen cases', async (t) => {
   const internet = await createInternet(t)
   const sink = await internet.site(['good.example'])
   const domainOf = (name: string) => `${name}.example`
@@ -109,7 +109,7 @@ test('trouble with DNS: the right class in each of fourteen cases', async (t) =>
   }
 })
 
-test('bad destinations hold nobody up, and each delivery says why it has not been sent', async (t) => {
+test('bad destinations delay no others, and each delivery says why it has not been sent', async (t) => {
   const internet = await createInternet(t)
   const healthy = await internet.site(['healthy.example'])
   const silent = await internet.site(['silent.example'])
@@ -138,7 +138,7 @@ test('bad destinations hold nobody up, and each delivery says why it has not bee
     })
     assert.equal(all[0]?.reason.code, 'delivered')
   })
-  await t.test('a server that never greets: its connections are busy, the rest waits for one', async () => {
+  await t.test('a server that never greets: its connections are busy, the rest waits', async () => {
     const found = await eventually('10 connections', async () => {
       const all = await items('silent')
       return all.filter(({ reason }) => reason.code === 'sending').length === 10 ? all : null
@@ -172,7 +172,7 @@ test('bad destinations hold nobody up, and each delivery says why it has not bee
     })
     assert.ok(found.some(({ last_reply }) => /not tried again within a minute/.test(last_reply?.text ?? '')))
   })
-  await t.test('the lanes tell the same', async () => {
+  await t.test('the lanes report the same', async () => {
     const { body } = await service.call('GET', '/sendwright/v1/queue/lanes')
     const lanes = body.items as {
       site: string

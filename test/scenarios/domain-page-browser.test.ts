@@ -1,5 +1,5 @@
 /**
- * The domain pages of the running service in a real browser, with a name server of the test's own: a domain is
+ * The domain pages of the running service in a real browser, with the test's own name server: a domain is
  * added, each record is copied with its button and published exactly as copied, and the page turns green.
  */
 import assert from 'node:assert/strict'
@@ -12,7 +12,7 @@ import { createDnsServer, type DnsServer, type StubType } from '../support/dns-s
 import { eventually, startTestService, type TestService } from '../support/service.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const WAIT_MS = 20_000 // a step takes a fraction of it, on a busy machine too
+const WAIT_MS = 20_000 // a step takes a fraction of it, even on a busy machine
 const PHONE = { viewport: { width: 375, height: 700 } }
 const REFRESH_MS = 10_000
 const VERIFICATIONS_PER_MINUTE = 10
@@ -22,7 +22,7 @@ let dns: DnsServer
 let service: TestService
 
 before(async (t) => {
-  // Quick when the dashboard is built already, as it is after an install.
+  // Fast if the dashboard is built already, as after an install.
   const built = spawnSync(process.execPath, [join(ROOT, 'scripts/build-web.mjs')], { encoding: 'utf8' })
   assert.equal(built.status, 0, built.stderr)
   ;[browser, dns] = await Promise.all([launchBrowser(), createDnsServer()])
@@ -33,7 +33,7 @@ before(async (t) => {
     SENDWRIGHT_SPF_INCLUDE_HOST: 'spf.service.example',
     SENDWRIGHT_MX_HOSTS: 'mxa.service.example,mxb.service.example',
     SENDWRIGHT_TRACKING_CNAME_TARGET: 'track.service.example',
-    SENDWRIGHT_RATE_LIMIT: '100', // on, so that the limit of checks is in force
+    SENDWRIGHT_RATE_LIMIT: '100', // on, so that the limit of checks applies
   })
 })
 after(async () => {
@@ -64,20 +64,20 @@ async function openDomain(context: BrowserContext, name: string): Promise<Page> 
 
 const cards = (page: Page) => page.locator('.record-card[aria-label]')
 const check = (page: Page) => page.getByRole('button', { name: 'Check now' }).click()
-// Strings, since they run in the page and not here.
+// Strings, because they run in the page.
 const clipboardOf = (page: Page) => page.evaluate<string>('navigator.clipboard.readText()')
 const sideways = (page: Page) =>
   page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth')
 const stateOf = (card: Locator) => card.getAttribute('data-state')
 
-/** What the button copies; the clipboard is emptied before, so that an older text cannot pass for it. */
+/** The text that the button copies; the clipboard is cleared first, so that an older text does not count. */
 async function copied(page: Page, card: Locator, what: string): Promise<string> {
   await page.evaluate("navigator.clipboard.writeText('')")
   await card.getByRole('button', { name: `Copy ${what}` }).click()
   return eventually(`${what} is in the clipboard`, () => clipboardOf(page))
 }
 
-/** Publishes what the page's buttons give for each record. */
+/** Publishes the values that the page's buttons copy for each record. */
 async function publishAll(page: Page): Promise<void> {
   const zone = new Map<string, { name: string; type: StubType; values: unknown[] }>()
   for (const card of await cards(page).all()) {
@@ -141,7 +141,7 @@ test('a domain is added, each record copied and published, and everything turns 
   await dkim.getByText('Not found yet').waitFor()
   await page.getByText('Does not sign').waitFor()
 
-  // Now as the page says: key and SPF, the tracking host, two mail hosts, and the advice about DMARC.
+  // Now as the page instructs: key and SPF, the tracking host, two mail hosts, and the advice about DMARC.
   assert.equal(await cards(page).count(), 6)
   await publishAll(page)
   await check(page)
@@ -171,7 +171,7 @@ test('a domain is added, each record copied and published, and everything turns 
   await context.close()
 })
 
-test('a page left open follows a check made elsewhere and asks no name server itself', async () => {
+test('an open page follows a check made elsewhere and queries no name server itself', async () => {
   await service.call('POST', '/v4/domains', { form: { name: 'waits.example', dkim_key_size: '1024' } })
   const context = await signedIn()
   await context.clock.install()
@@ -187,7 +187,7 @@ test('a page left open follows a check made elsewhere and asks no name server it
   await context.close()
 })
 
-test('whoever checks too often sees how long to wait', async () => {
+test('checking too often shows how long to wait', async () => {
   await service.call('POST', '/v4/domains', { form: { name: 'hasty.example', dkim_key_size: '1024' } })
   for (let n = 0; n < VERIFICATIONS_PER_MINUTE; n += 1)
     await service.call('PUT', '/v4/domains/hasty.example/verify')
@@ -204,7 +204,7 @@ test('whoever checks too often sees how long to wait', async () => {
   await context.close()
 })
 
-test('the list is searched, what the API refuses shows in place, and deleting wants the name typed', async () => {
+test('the list can be searched, refusals of the API show in place, and deleting requires typing the name', async () => {
   for (const name of ['one.shop.example', 'two.shop.example'])
     await service.call('POST', '/v4/domains', { form: { name, dkim_key_size: '1024' } })
   const context = await signedIn()
@@ -248,7 +248,7 @@ test('at phone width nothing scrolls sideways, and without the clipboard of secu
   const dkim = page.getByRole('article', { name: `TXT k1._domainkey.${name}` })
   await dkim.getByRole('button', { name: 'Copy the host name' }).click()
   await dkim.getByRole('button', { name: 'Copied' }).waitFor()
-  // Read where it can be: pasted into an input.
+  // Readable only when pasted into an input.
   await page.getByRole('link', { name: 'Domains' }).first().click()
   await page.getByLabel('Search domains').focus()
   await page.keyboard.press('ControlOrMeta+V')

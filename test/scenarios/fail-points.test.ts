@@ -1,4 +1,4 @@
-/** R2 and R12, short: the process dies at each step of a delivery's way, and is stopped in an orderly way under load. */
+/** R2 and R12, short: the process dies at each step of a delivery, and is stopped in an orderly way under load. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
@@ -18,7 +18,7 @@ const POINTS: Record<FailPoint, { mayRepeat: boolean }> = {
   'connect-before': { mayRepeat: false },
   'connect-after': { mayRepeat: false },
   'dot-before': { mayRepeat: false },
-  // The only gap: the server has answered 250 and our commit is not done.
+  // The only gap: the server has answered 250 and our commit is not finished.
   'attempt-after': { mayRepeat: true },
   'settle-before-commit': { mayRepeat: true },
   'settle-after-commit': { mayRepeat: false },
@@ -39,14 +39,14 @@ async function rig(t: test.TestContext) {
 
 const ended = ({ child }: ServiceProcess) => child.exitCode !== null || child.signalCode !== null
 
-/** Resolves once nothing is under way any more, or the process is gone. */
+/** Resolves once nothing is in flight, or the process has ended. */
 const quietOrDead = (service: ServiceProcess) =>
   eventually(
     'an empty queue or death',
     async () => ended(service) || (await queueTotals(service).catch(() => 1)) === 0,
   )
 
-/** Sends one message after the other, so that one delivery is under way at a time, until the process dies. */
+/** Sends one message after the other, with one delivery in flight at a time, until the process dies. */
 async function sendUntilDeath(service: ServiceProcess, ledger: Set<string>, point: string) {
   const death = ended(service) ? null : once(service.child, 'exit')
   await quietOrDead(service)
@@ -60,11 +60,11 @@ async function sendUntilDeath(service: ServiceProcess, ledger: Set<string>, poin
   await death
 }
 
-/** Points one after the other on one data folder, then an undisturbed start that empties the queue. */
+/** Fail points one after the other on one data folder, then a normal start that empties the queue. */
 async function dieAtEach(t: test.TestContext, points: readonly FailPoint[]) {
   const { sink, start } = await rig(t)
   const ledger = new Set<string>()
-  /** Which point was armed when the sink took its nth message. */
+  /** The point that was armed when the sink accepted its nth message. */
   const armed: FailPoint[] = []
   for (const point of points) {
     const service = await start({ SENDWRIGHT_TEST_FAIL_POINT: `${point}:1` }).catch((error: unknown) => {
@@ -89,7 +89,7 @@ async function dieAtEach(t: test.TestContext, points: readonly FailPoint[]) {
   }
 }
 
-/** Each chain is a service of its own and mostly waits for its starts. */
+/** Each chain is a separate service and mostly waits for its starts. */
 const CHAINS = 3
 
 test('dying at any step loses nothing, and repeats only between the 250 and our commit', {

@@ -1,6 +1,6 @@
 /**
- * What becomes of delivered mail, each thing whole: from what a recipient or a foreign server does, to the event, the
- * webhook with signatures that verify, the stored message, statistics, the suppression, and the next mail.
+ * Feedback on delivered mail, end to end: from the action of a recipient or a foreign server to the event, the webhook
+ * with valid signatures, the stored message, statistics, the suppression, and the next mail.
  */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
@@ -49,14 +49,14 @@ async function startScene(t: TestContext, database: 'sqlite' | 'postgres'): Prom
     const form = { id, url: `${receiver.url}/${id}` }
     assert.equal((await service.call('POST', `/v3/domains/${service.domain}/webhooks`, { form })).status, 200)
   }
-  for (const what of ['open', 'click', 'unsubscribe']) {
-    const path = `/v3/domains/${service.domain}/tracking/${what}`
+  for (const kind of ['open', 'click', 'unsubscribe']) {
+    const path = `/v3/domains/${service.domain}/tracking/${kind}`
     assert.equal((await service.call('PUT', path, { form: { active: 'yes' } })).status, 200)
   }
   return { service, sink, receiver, returner, key: await signingKey(service) }
 }
 
-/** A mail as its recipient has it. */
+/** A mail as received. */
 interface Mail {
   recipient: string
   message: SinkMessage
@@ -110,10 +110,10 @@ async function deliver(scene: Scene, recipient: string, form: Record<string, str
   return delivered(scene, recipient)
 }
 
-/** The mail of each scenario has a tag of its own, so that its figures are told apart. */
+/** The mail of each scenario has its own tag, to separate its figures. */
 const tagOf = (recipient: string) => recipient.slice(0, recipient.indexOf('@'))
 
-/** What the statistics tell of a scenario's mail, beside that it was sent and delivered. */
+/** The statistics of a scenario's mail, except that it was sent and delivered. */
 const assertCounted = ({ service }: Scene, recipient: string, figures: Figures) =>
   assertFigures(service, `/v3/${service.domain}/tags/${tagOf(recipient)}/stats`, { ...SENT, ...figures })
 
@@ -135,14 +135,14 @@ const deliveries = (scene: Scene, recipient: string, count: number) =>
     async () => (await eventsOf(scene, 'delivered', recipient)).length === count,
   )
 
-/** Nothing was entered anywhere: the next mail arrives. */
+/** No list has an entry: the next mail arrives. */
 async function nextArrives(scene: Scene, recipient: string): Promise<void> {
   await scene.service.send({ to: recipient })
   await deliveries(scene, recipient, 2)
 }
 
 /** The one event of this name, with its webhook and its stored message. */
-async function told(scene: Scene, type: WebhookType, mail: Mail): Promise<Event> {
+async function reported(scene: Scene, type: WebhookType, mail: Mail): Promise<Event> {
   const { service, receiver, key } = scene
   const name = type === 'permanent_fail' ? 'failed' : type
   const [event, ...more] = await eventually(`${name} of ${mail.recipient}`, async () => {
@@ -160,7 +160,7 @@ async function told(scene: Scene, type: WebhookType, mail: Mail): Promise<Event>
   assert.deepEqual([account, domain], [{ id: service.service.first.accountId }, { name: service.domain }])
   assert.deepEqual(data, event)
   assertShape(data, samplePayload(type, service.domain, '', Date.now()), type)
-  // Opens, clicks and unsubscribes name the message; where it is stored stands in its other events.
+  // Opens, clicks and unsubscribes name the message; its other events have the storage.
   const messageId = (event as Json).message.headers['message-id']
   assert.equal(`<${messageId}>`, mail.field('message-id'))
   const [first] = await eventsOf(scene, 'delivered', mail.recipient)
@@ -170,10 +170,10 @@ async function told(scene: Scene, type: WebhookType, mail: Mail): Promise<Event>
   return event
 }
 
-/** What a receiver saw when it tried its webhook is there in earnest too, of the same JSON types. */
+/** Every field of a webhook's test call is in the real webhook too, with the same JSON type. */
 function assertShape(data: Json, sample: Json, at: string): void {
   for (const [name, value] of Object.entries(sample)) {
-    // What an attempt tells of its connection, a report sent later does not know.
+    // Details of an attempt's connection are unknown to a later report.
     if (name === 'delivery-status' || name === 'user-variables') continue
     const path = `${at}.${name}`
     assert.equal(typeof data[name], typeof value, path)
@@ -189,7 +189,7 @@ const READER = {
 const get = (url: string) => fetch(url, { redirect: 'manual', headers: READER })
 const post = (url: string, body: string) => fetch(url, { method: 'POST', body, headers: READER })
 
-/** Presses the button of the page behind the link. */
+/** Presses the button on the link's page. */
 async function press(url: string): Promise<void> {
   const page = await (await get(url)).text()
   const action = /<form method="post"><input type="hidden" name="action" value="(\w+)"/.exec(page)?.[1]
@@ -207,7 +207,7 @@ async function writeTo({ returner }: Scene, address: string, sender: string): Pr
   assert.equal(await returner.give(address, 'Subject: unsubscribe\r\n\r\n', sender), '250 2.0.0 Received')
 }
 
-/** The next mail gets no further than its failed event; resolves that event's code. */
+/** The next mail only causes a failed event; resolves that event's code. */
 async function codeOfNext(scene: Scene, recipient: string): Promise<number> {
   const before = received(scene, recipient).length
   await scene.service.send({ to: recipient })
@@ -238,7 +238,7 @@ const CASES: readonly [name: string, run: (scene: Scene, recipient: string) => P
     async (scene, recipient) => {
       const mail = await deliver(scene, recipient)
       assert.equal((await get(mail.pixel)).headers.get('content-type'), 'image/png')
-      const event = await told(scene, 'opened', mail)
+      const event = await reported(scene, 'opened', mail)
       assert.deepEqual(event['user-variables'], { order: '17' })
       await assertCounted(scene, recipient, { 'opened.total': 1, 'opened.unique': 1 })
       await nextArrives(scene, recipient)
@@ -249,7 +249,7 @@ const CASES: readonly [name: string, run: (scene: Scene, recipient: string) => P
     async (scene, recipient) => {
       const mail = await deliver(scene, recipient)
       assert.equal((await get(mail.links[0] ?? '')).headers.get('location'), TARGET)
-      assert.equal((await told(scene, 'clicked', mail))['url'], TARGET)
+      assert.equal((await reported(scene, 'clicked', mail))['url'], TARGET)
       await assertCounted(scene, recipient, { 'clicked.total': 1, 'clicked.unique': 1 })
       await nextArrives(scene, recipient)
     },
@@ -259,7 +259,7 @@ const CASES: readonly [name: string, run: (scene: Scene, recipient: string) => P
     async (scene, recipient) => {
       const mail = await deliver(scene, recipient, { 'o:tag': 'news' })
       await press(mail.page)
-      assert.deepEqual((await told(scene, 'unsubscribed', mail))['tags'], ['*'])
+      assert.deepEqual((await reported(scene, 'unsubscribed', mail))['tags'], ['*'])
       await assertCounted(scene, recipient, { 'unsubscribed.total': 1 })
       await assertCounted(scene, 'NEWS@', { 'unsubscribed.total': 1 })
       assert.deepEqual((await entry(scene, 'unsubscribes', recipient)).tags, ['*'])
@@ -271,7 +271,7 @@ const CASES: readonly [name: string, run: (scene: Scene, recipient: string) => P
     async (scene, recipient) => {
       const mail = await deliver(scene, recipient)
       await oneClick(mail)
-      await told(scene, 'unsubscribed', mail)
+      await reported(scene, 'unsubscribed', mail)
       await assertCounted(scene, recipient, { 'unsubscribed.total': 1 })
       assert.deepEqual((await entry(scene, 'unsubscribes', recipient)).tags, ['*'])
       assert.equal(await codeOfNext(scene, recipient), 606)
@@ -282,7 +282,7 @@ const CASES: readonly [name: string, run: (scene: Scene, recipient: string) => P
     async (scene, recipient) => {
       const mail = await deliver(scene, recipient)
       await writeTo(scene, mail.mailto, recipient)
-      await told(scene, 'unsubscribed', mail)
+      await reported(scene, 'unsubscribed', mail)
       await assertCounted(scene, recipient, { 'unsubscribed.total': 1 })
       assert.deepEqual((await entry(scene, 'unsubscribes', recipient)).tags, ['*'])
       assert.equal(await codeOfNext(scene, recipient), 606)
@@ -295,7 +295,7 @@ const CASES: readonly [name: string, run: (scene: Scene, recipient: string) => P
       const report = COMPLAINTS['aol']?.(subjectOf(mail.message)) ?? ''
       const address = `fbl@${scene.service.domain}`
       assert.equal(await scene.returner.give(address, report, 'fbl@provider.example'), '250 2.0.0 Received')
-      const event = await told(scene, 'complained', mail)
+      const event = await reported(scene, 'complained', mail)
       assert.equal(event['log-level'], 'warn')
       await assertCounted(scene, recipient, { 'complained.total': 1 })
       assert.equal((await entry(scene, 'complaints', recipient)).address, recipient)
@@ -342,7 +342,7 @@ const CASES: readonly [name: string, run: (scene: Scene, recipient: string) => P
         'failed.permanent.delayed-bounce': 1,
         'failed.permanent.total': 1,
       })
-      // Neither the mails that suppressions stopped nor the first, temporary failure count here.
+      // Neither suppressed mails nor the first, temporary failure count here.
       const counted = { 'rule-id': 'generic-no-user', 'entity-id': 'generic', bounced: { total: 1 } }
       const { items } = await statistics(scene, '/stats?group=rule-id&group=entity-id')
       assert.deepEqual(items, [
@@ -371,7 +371,7 @@ const CASES: readonly [name: string, run: (scene: Scene, recipient: string) => P
   ],
 ]
 
-/** Of all cases: seven mails, after each another one, of which suppressions stop five. */
+/** Of all cases: seven mails, each followed by another one, of which suppressions stop five. */
 const WHOLE: Figures = {
   'accepted.outgoing': 14,
   'accepted.total': 14,
@@ -392,7 +392,7 @@ const WHOLE: Figures = {
 }
 
 for (const database of ['sqlite', 'postgres'] as const) {
-  test(`what recipients and their servers do comes to event, webhook, list and next mail (${database})`, async (t) => {
+  test(`actions of recipients and their servers reach event, webhook, list and next mail (${database})`, async (t) => {
     const scene = await startScene(t, database)
     await Promise.all(CASES.map(([name, run], at) => t.test(name, () => run(scene, `r${at}@there.example`))))
     const { service } = scene
@@ -400,7 +400,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       await assertFigures(service, path, WHOLE)
   })
 
-  test(`the copies of a list carry its fields, and their link, one-click and mail leave it (${database})`, async (t) => {
+  test(`the copies of a list have its fields, and link, one-click and mail unsubscribe from it (${database})`, async (t) => {
     const scene = await startScene(t, database)
     const { service } = scene
     const list = `devs@${service.domain}`
@@ -439,12 +439,12 @@ for (const database of ['sqlite', 'postgres'] as const) {
       assert.match(mail.field('dkim-signature'), /h=[^;]*list-unsubscribe[^;]*list-unsubscribe-post/i)
     }
 
-    // GET asks; the button, the POST of a mail program and a mail each take out their own member.
+    // GET only asks; the button, the POST of a mail client and a mail each remove their own member.
     await press(annMail.oneClick)
     await oneClick(bobMail)
     await writeTo(scene, cleoMail.mailto, cleo)
     for (const mail of [annMail, bobMail, cleoMail]) {
-      const event = await told(scene, 'unsubscribed', mail)
+      const event = await reported(scene, 'unsubscribed', mail)
       const { sid, ...shown } = event['mailing-list'] as Record<string, unknown>
       assert.deepEqual(shown, { address: list, 'list-id': `devs.${service.domain}` })
       assert.equal(typeof sid, 'string')
@@ -466,12 +466,12 @@ for (const database of ['sqlite', 'postgres'] as const) {
       'delivered.total': 5,
       'unsubscribed.total': 3,
     })
-    // Mail of the domain itself they still get.
+    // They still get mail of the domain itself.
     await nextArrives(scene, ann)
   })
 }
 
-test('what has no webhook is shown all the same: rejected mail, and uploads to a list', async (t) => {
+test('events without a webhook are still listed: rejected mail, and uploads to a list', async (t) => {
   const scene = await startScene(t, 'sqlite')
   const { service, receiver } = scene
   const later = new Date(Date.now() + 3_600_000).toUTCString()
@@ -498,7 +498,7 @@ test('what has no webhook is shown all the same: rejected mail, and uploads to a
   ])
   for (const event of ofUpload) assert.deepEqual(event['mailing-list'], { address: list })
 
-  // The webhooks of what came later are there, so theirs would be too.
+  // The webhooks of later events have arrived, so theirs would have too.
   await deliver(scene, 'after@there.example')
   const paths = await eventually('the last webhook', async () => {
     const seen = receiver.posts.map(({ path }) => path)

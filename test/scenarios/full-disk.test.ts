@@ -1,4 +1,4 @@
-/** A disk that runs full, and gets room again by what is deleted. R6 does the same on a small file system. */
+/** A disk that fills up, and has space again after deletions. R6 does the same on a small file system. */
 import assert from 'node:assert/strict'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { createSink } from '../support/smtp-sink.ts'
 import { temporaryFolder } from '../support/stores.ts'
 
 const MB = 1024 * 1024
-/** More than between two looks at a short disk. */
+/** Longer than between two checks of a nearly full disk. */
 const LOOK_MS = 500
 
 test('below the floor nothing is accepted, and what was accepted is delivered', async (t) => {
@@ -46,7 +46,7 @@ async function usedBy(folder: string): Promise<number> {
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
 }
 
-test('what is deleted makes room for new mail, and leaves the disk', async (t) => {
+test('deleted data frees space for new mail, and on the disk', async (t) => {
   const folder = await temporaryFolder(t)
   const sizeBytes = 60 * MB
   const service = await startTestService(
@@ -60,7 +60,7 @@ test('what is deleted makes room for new mail, and leaves the disk', async (t) =
     const { body } = await service.call('GET', '/sendwright/v1/system')
     return Object.values(body.queue as Record<string, number>).every((count) => count === 0)
   }
-  // Deliveries and the log's cutting move the bound a little: full it is when a look later nothing is accepted still.
+  // Deliveries and truncation of the log shift the limit a little: it is full if nothing is accepted one check later.
   for (let refused = 0; refused < 3 && accepted < 1_000; ) {
     const { status } = await service.send({ text })
     refused = status === 200 ? 0 : refused + 1
@@ -76,7 +76,7 @@ test('what is deleted makes room for new mail, and leaves the disk', async (t) =
 
   assert.equal((await service.call('DELETE', '/sendwright/v1/inbox')).status, 200)
   await eventually('new mail is accepted', async () => (await service.send({})).status === 200)
-  // Each message is there twice: as it was accepted, which retention removes, and as it arrived.
+  // Each message is stored twice: as accepted, which retention removes, and as captured.
   const emptied = accepted * text.length
   const left = () => usedBy(folder)
   await eventually('the disk has its room back', async () => full - (await left()) > emptied - 6 * MB)

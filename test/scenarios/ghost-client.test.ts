@@ -1,6 +1,6 @@
 /**
- * The mail client of Ghost, as published, against the service: a newsletter is sent, received, opened, its events are
- * polled, a bounce is taken off the list. Only what that code reports to (log, metrics) is a stand-in.
+ * The mail client of Ghost, as published, against the service: a newsletter is sent, received and opened, its events are
+ * polled, a bounce is removed from the list. Only its log and metrics are stubs.
  */
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
@@ -54,7 +54,7 @@ type ClientClass = new (parts: { config: object; settings: object }) => GhostCli
 const EMAIL_ID = '65a1f0c2d3b4e5f6a7b8c9d0'
 const READERS = ['alice', 'bob', 'carol'].map((name) => `${name}@example.org`)
 
-test('Ghost sends a newsletter, follows it, and takes a bounce off the list', async (t) => {
+test('Ghost sends a newsletter, polls its events, and removes a bounce from the list', async (t) => {
   const folder = await temporaryFolder(t)
   await unpackFiles(GHOST, folder)
   await addPackages(folder, LINKED, STAND_INS)

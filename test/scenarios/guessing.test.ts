@@ -1,4 +1,4 @@
-/** Guessing of keys and passwords through the whole service: what an attacker gets, and what the owner notices. */
+/** Guessing of keys and passwords through the whole service: the effect on the attacker and on the owner. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createTestClock } from '../support/clock.ts'
@@ -7,9 +7,9 @@ import { Dialogue, plainLogin } from '../support/smtp-dialogue.ts'
 
 const PASSWORD = 'long enough'
 const CONNECTIONS = 100
-const LOOKED_AT_MAX = 10
+const CHECKED_MAX = 10
 
-/** A service to which no address is exempt, with two SMTP logins. */
+/** A service that exempts no address, with two SMTP logins. */
 async function start(t: TestContext, database: 'sqlite' | 'postgres') {
   const env = { SENDWRIGHT_SMTP_PORT: '0', SENDWRIGHT_SMTP_MAX_CONNECTIONS_PER_IP: '1000' }
   const service = await startTestService(t, env, { database, isExempt: () => false })
@@ -21,7 +21,7 @@ async function start(t: TestContext, database: 'sqlite' | 'postgres') {
   return service
 }
 
-/** The reply to one login on a connection of its own. */
+/** The reply to one login on a separate connection. */
 async function logIn(
   { config, service }: TestService,
   localAddress: string,
@@ -41,10 +41,10 @@ async function logIn(
 const codeOf = (reply: string | null) => reply?.slice(0, 9) ?? 'none'
 const RIGHT = '235 2.7.0'
 const WRONG = '535 5.7.8'
-const NOT_LOOKED_AT = '421 4.7.0'
+const NOT_CHECKED = '421 4.7.0'
 
 for (const database of ['sqlite', 'postgres'] as const) {
-  test(`guesses over ${CONNECTIONS} SMTP connections: ${LOOKED_AT_MAX} are looked at, the owner gets in (${database})`, async (t) => {
+  test(`guesses over ${CONNECTIONS} SMTP connections: ${CHECKED_MAX} are checked, the owner can log in (${database})`, async (t) => {
     const service = await start(t, database)
     const [app, late] = [`app@${service.domain}`, `late@${service.domain}`]
     const [here, elsewhere] = ['127.77.1.1', '127.78.1.1']
@@ -57,21 +57,21 @@ for (const database of ['sqlite', 'postgres'] as const) {
     }
     assert.equal(codeOf(await logIn(service, here, app, PASSWORD)), RIGHT)
     const codes = await guesses(CONNECTIONS)
-    assert.equal(codes.filter((code) => code === WRONG).length, LOOKED_AT_MAX)
-    assert.equal(codes.filter((code) => code === NOT_LOOKED_AT).length, CONNECTIONS - LOOKED_AT_MAX)
+    assert.equal(codes.filter((code) => code === WRONG).length, CHECKED_MAX)
+    assert.equal(codes.filter((code) => code === NOT_CHECKED).length, CONNECTIONS - CHECKED_MAX)
 
     assert.equal(codeOf(await logIn(service, here, app, PASSWORD)), RIGHT, 'known here')
     assert.equal(codeOf(await logIn(service, elsewhere, late, PASSWORD)), RIGHT, 'nobody guessed there')
     assert.equal(
       codeOf(await logIn(service, here, late, PASSWORD)),
-      NOT_LOOKED_AT,
+      NOT_CHECKED,
       'new, where somebody guesses',
     )
     const key = await service.call('GET', '/v1/keys')
     assert.equal(key.status, 200, 'a right key counts anywhere')
 
     await service.restart()
-    assert.equal((await guesses(20)).filter((code) => code === WRONG).length, LOOKED_AT_MAX)
+    assert.equal((await guesses(20)).filter((code) => code === WRONG).length, CHECKED_MAX)
     assert.equal(codeOf(await logIn(service, here, app, PASSWORD)), RIGHT, 'also after a restart')
   })
 }
@@ -97,7 +97,7 @@ test('wrong keys at the session operation are delayed and counted like all other
     while (!done) await clock.advance(1_000)
     return status
   }
-  // Half of them as Basic credentials: both ways in count together.
+  // Half of them as Basic credentials: both ways of signing in count together.
   const basic = async (key: string) =>
     (await service.call('GET', '/v4/domains', { key, headers: from('192.0.2.7') })).status
   for (let n = 0; n < 9; n++) assert.equal(await (n % 2 ? basic : statusOf)(`guess ${n}`), 401)
@@ -120,7 +120,7 @@ test('wrong keys at the session operation are delayed and counted like all other
   assert.equal(await statusOf('guess', '192.0.2.9'), 401)
 })
 
-test('a session that has ended is no guess', async (t) => {
+test('a session that has ended does not count as a guess', async (t) => {
   const service = await startTestService(t, {}, { isExempt: () => false })
   const headers = { cookie: `sendwright_session=${'x'.repeat(43)}` }
   for (let n = 0; n < 60; n++) {

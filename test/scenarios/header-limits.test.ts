@@ -1,4 +1,4 @@
-/** A header that is too large is refused at once; one that is taken arrives, also in our own inbox. */
+/** A header that is too large is refused at once; one that is accepted arrives, also in our own inbox. */
 import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -17,7 +17,7 @@ before(async (t) => {
 
 const FORM = { from: 'a@example.com', to: 'b@example.org', subject: 's', text: 't' }
 const FIXED = 'From: a@example.com\r\nTo: b@example.org\r\nDate: Thu, 1 Jan 2026 00:00:00 +0000\r\n'
-/** A message with so many fields, Subject and Message-Id among them. */
+/** A message with this many fields, including Subject and Message-Id. */
 const withFields = (count: number, subject: string) =>
   `${FIXED}Message-Id: <${subject}@example.com>\r\nMime-Version: 1.0\r\nSubject: ${subject}\r\n${'X: y\r\n'.repeat(count - 6)}\r\nText\r\n`
 
@@ -56,14 +56,14 @@ test('so are other values that become a field, and all fields together', async (
   }
 })
 
-test('over 1,000 fields are a 400, wherever they come from', async () => {
+test('over 1,000 fields are a 400, whatever their source', async () => {
   const repeated = await service.send({ ...FORM, 'h:X': Array.from({ length: 1_001 }, () => 'y') })
   assert.equal(repeated.status, 400)
   assert.equal(repeated.body.message, `Too many header fields, max is ${FIELDS_MAX}`)
   assert.equal((await sendMime(withFields(1_001, 'more'))).status, 400)
 })
 
-test('by SMTP they are a 554', async (t) => {
+test('over SMTP they are a 554', async (t) => {
   const password = 'correct-horse'
   await service.call('PUT', `/v3/domains/${service.domain}/credentials/postmaster`, { form: { password } })
   const client = await openDialogue(t, { host: service.config.smtpHost, port: service.service.smtp.port })
@@ -83,7 +83,7 @@ test('by SMTP they are a 554', async (t) => {
   }
 })
 
-test('1,000 fields are taken, and come to the inbox', async () => {
+test('1,000 fields are accepted, and appear in the inbox', async () => {
   const sent = await sendMime(withFields(FIELDS_MAX, 'thousand'))
   assert.equal(sent.status, 200, sent.text)
   const item = await captured('thousand')
@@ -92,7 +92,7 @@ test('1,000 fields are taken, and come to the inbox', async () => {
   assert.equal(body.headers.filter(([name]: [string]) => name === 'X').length, FIELDS_MAX - 6)
 })
 
-test('a header of nearly a megabyte is taken, and comes to the inbox', async () => {
+test('a header of nearly a megabyte is accepted, and appears in the inbox', async () => {
   const field = `X: ${`${'x'.repeat(900)}\r\n `.repeat(1_150)}z\r\n`
   const sent = await sendMime(`${FIXED}Subject: megabyte\r\n${field}\r\nText\r\n`)
   assert.equal(sent.status, 200, sent.text)

@@ -1,6 +1,6 @@
 /**
- * Bodies that are small on the wire and large in memory or in work. Each is refused without holding the main thread, while
- * another client gets its answers, and leaves nothing behind.
+ * Bodies that are small on the wire and expensive in memory or processing. Each is refused without blocking the main
+ * thread, while another client gets its responses, and leaves nothing behind.
  */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { temporaryFolder } from '../support/stores.ts'
 
 const BLOCK_MAX_MS = 200
 const GROWTH_MAX_BYTES = 100 * 2 ** 20
-/** An attack that works ends the process after minutes. */
+/** A successful attack ends the process after minutes. */
 const ANSWER_MAX_MS = 30_000
 const MIB = 2 ** 20
 
@@ -37,7 +37,7 @@ before(async (t) => {
   )
   ends.unshift(() => service.end('SIGKILL'))
   sendingKey = await makeSendingKey()
-  // What the first requests load and compile stays.
+  // Modules and code loaded by the first requests stay in memory.
   const text = 'text '.repeat(20_000)
   for (let call = 0; call < 20; call++) {
     const body = new URLSearchParams({
@@ -92,7 +92,7 @@ const ATTACKS: Record<string, () => Attack> = {
     status: 400,
     message: /^Invalid json: nested too deeply$/,
   }),
-  'as many values as there may be, each under a name of its own': () => ({
+  'the maximum number of values, each under its own name': () => ({
     body: JSON.stringify({ a: distinctNames(90_000) }),
     headers: JSON_TYPE,
     status: 400,
@@ -225,7 +225,7 @@ for (const [name, attack] of Object.entries(PUBLIC_ATTACKS)) {
   test(`without a login: ${name}`, () => withstands(attack(), (init) => call('/sendwright/v1/session', init)))
 }
 
-test('the process lives, and has given the memory back', async () => {
+test('the process is alive, and has returned the memory', async () => {
   assert.equal(service.child.exitCode, null, service.output())
   const heldBytes = await collectedBytes(service.child.pid as number, restBytes + GROWTH_MAX_BYTES)
   assert.ok(heldBytes < restBytes + GROWTH_MAX_BYTES, `${(heldBytes - restBytes) / MIB} MiB are still held`)
@@ -238,7 +238,7 @@ async function withstands(attack: Attack, run: (init: RequestInit) => Promise<An
   const neighbour = healthUntil(attacked)
   neighbour.catch(() => {}) // also awaited below
   const answer = await attacked.catch((error) => {
-    // The others would wait for the same process, each as long.
+    // The others would wait for the same process, each for as long.
     service.child.kill('SIGKILL')
     throw error
   })
@@ -250,7 +250,7 @@ async function withstands(attack: Attack, run: (init: RequestInit) => Promise<An
   assert.ok((blocks?.longestMs ?? 0) < BLOCK_MAX_MS, `the main thread was busy for ${blocks?.longestMs} ms`)
 }
 
-/** Asks whether the service works, one call after the other. How many were answered; at least one is made. */
+/** Calls the service repeatedly; returns the number of responses. Makes at least one call. */
 async function healthUntil(done: Promise<unknown>): Promise<number> {
   let isDone = false
   void done.catch(() => {}).then(() => (isDone = true))

@@ -1,8 +1,8 @@
-/** JSON for every operation that describes more than it is long, or nests, or does not end. */
+/** JSON for every operation that expands, nests deeply, or does not end. */
 import { gzipSync } from 'node:zlib'
 import { JSON_TYPE, type Target, testEveryOperation } from '../support/hostile-operations.ts'
 
-/** Below the limits of what a document may be (src/base/foreign-json.ts). */
+/** Below the limits of a document (src/base/foreign-json.ts). */
 const DEPTH = 120
 const MEMBERS = 20_000
 

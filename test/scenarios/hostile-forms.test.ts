@@ -1,15 +1,15 @@
-/** Forms for every operation: of many parts, long names, bytes that are no text, and framed wrongly. */
+/** Forms for every operation: with many parts, long names, binary bytes, and wrong framing. */
 import { FORM, type Target, testEveryOperation } from '../support/hostile-operations.ts'
 
 const MULTIPART = 'multipart/form-data; boundary=b'
-/** Below the limit of what a form may hold (`FIELDS_MAX`). */
+/** Below the limit of a form (`FIELDS_MAX`). */
 const FIELDS = 9_000
-/** More than fit into a body that the HTTP thread splits by itself. */
+/** Too many for a body that the HTTP thread splits itself. */
 const PARTS = 1_500
 
 const part = (name: string) =>
   `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${'a'.repeat(40)}\r\n`
-/** A form with a value, as it is written, for each name that the operation reads. */
+/** A form with a raw value for each name that the operation reads. */
 const pairs = ({ names }: Target, value: string) =>
   names.map((name) => `${encodeURIComponent(name)}=${value}`)
 const form = (all: readonly string[]) => ({ type: FORM, body: Buffer.from(all.join('&'), 'latin1') })

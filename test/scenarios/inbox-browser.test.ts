@@ -1,4 +1,4 @@
-/** The inbox page of the running service in a real browser: what its owner sees, and what nobody else does. */
+/** The inbox page of the running service in a real browser: what its owner sees, and nobody else. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,13 +11,13 @@ import { launchBrowser } from '../support/browser.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const WAIT_MS = 20_000 // a step takes a fraction of it, on a busy machine too
+const WAIT_MS = 20_000 // a step takes a fraction of it, even on a busy machine
 
 let browser: Browser
 let service: TestService
 
 before(async (t) => {
-  // Quick when the dashboard is built already, as it is after an install.
+  // Fast if the dashboard is built already, as after an install.
   const built = spawnSync(process.execPath, [join(ROOT, 'scripts/build-web.mjs')], { encoding: 'utf8' })
   assert.equal(built.status, 0, built.stderr)
   browser = await launchBrowser()
@@ -108,7 +108,7 @@ test('a page of another origin can neither read nor change anything with the ses
       return {
         get: await outcome(fetch(url, { credentials: 'include' })),
         delete: await outcome(fetch(url, { method: 'DELETE', credentials: 'include' })),
-        // A "simple" request reaches the server without asking first; its answer is opaque.
+        // A "simple" request reaches the server without a preflight; its response is opaque.
         post: await outcome(
           fetch(url.replace('/inbox', '/login-links'), {
             method: 'POST',
@@ -119,7 +119,7 @@ test('a page of another origin can neither read nor change anything with the ses
       }
     }, inbox)
     assert.deepEqual(read, { get: 'refused', delete: 'refused', post: 'read 0 0' })
-    // A string, since it runs in the page and not here.
+    // A string, because it runs in the page.
     const framed = await page.evaluate(`new Promise((resolve) => {
       const frame = document.createElement('iframe')
       frame.src = ${JSON.stringify(service.url)}

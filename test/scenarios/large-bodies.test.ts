@@ -1,4 +1,4 @@
-/** With little memory large bodies wait for their turn, and are refused where that takes too long; small ones never wait. */
+/** With little memory large bodies wait, and are refused if that takes too long; small ones never wait. */
 import assert from 'node:assert/strict'
 import { readdir, stat } from 'node:fs/promises'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
@@ -13,7 +13,7 @@ import { type Dialogue, openDialogue, plainLogin } from '../support/smtp-dialogu
 const MB = 1_048_576
 const MEMORY_BYTES = 512 * MB
 const FILE = Buffer.alloc(18_000_000, 'x')
-/** Enough to go to the spool. */
+/** Large enough for the spool. */
 const FIRST_BYTES = 300_000
 const PASSWORD = 'correct-horse'
 
@@ -39,7 +39,7 @@ test('over HTTP', async (t) => {
   first.finish()
   assert.equal((await first.answer).status, 200)
   await untilSpooled(service, 2)
-  // The fourth has waited for as long as it may.
+  // The fourth has reached its time limit.
   await clock.advance(1_000)
   const refused = await fourth.answer
   assert.deepEqual([refused.status, refused.retryAfter], [503, '10'])
@@ -55,7 +55,7 @@ interface Upload {
   abandon(): void
 }
 
-/** Begins to send a message with an 18 MB file. */
+/** Starts sending a message with an 18 MB file. */
 function beginUpload(t: TestContext, service: TestService, subject: string): Upload {
   const field = (name: string, value: string) =>
     `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
@@ -123,7 +123,7 @@ test('over SMTP', async (t) => {
     )
     return sizes.filter((size) => size > MB).length
   }
-  await eventually('four large messages on their way', async () => (await large()) === 4)
+  await eventually('four large messages in progress', async () => (await large()) === 4)
   const fifth = await begin()
   fifth.write('.\r\n')
   let answer: string | null = null
@@ -131,7 +131,7 @@ test('over SMTP', async (t) => {
     answer = reply
   })
   assert.equal((await service.send({ subject: 'small' })).status, 200)
-  // It asks for memory at some time in these steps, and gives up a minute later.
+  // It requests memory during these steps, and gives up a minute later.
   for (let step = 0; answer === null && step < 100; step++) {
     await clock.advance(2_000)
     await sleep(20)
@@ -139,7 +139,7 @@ test('over SMTP', async (t) => {
   await answered
   assert.match(answer ?? '', /^451 4\.3\.2 Too many large messages at once/)
   assert.equal(await large(), 4)
-  assert.match((await fifth.say('RSET')) ?? '', /^250/, 'the dialogue goes on')
+  assert.match((await fifth.say('RSET')) ?? '', /^250/, 'the dialogue continues')
   for (const client of inTurn) client.write('.\r\n')
   for (const client of inTurn) assert.match((await client.reply()) ?? '', /^250 2\.0\.0 Queued/)
 })

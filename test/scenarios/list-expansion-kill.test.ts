@@ -5,7 +5,7 @@ import { eventually, ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, type ServiceProcess, startProcess } from '../support/service-process.ts'
 import { temporaryFolder } from '../support/stores.ts'
 
-/** Some sixteen steps of the expansion. */
+/** About sixteen steps of the expansion. */
 const MEMBERS = 8_000
 const PER_CALL = 1_000
 const KILLS = 2
@@ -20,7 +20,7 @@ async function call(service: ServiceProcess, path: string, form?: Record<string,
   return answer.json()
 }
 
-/** Copies that are made so far; all of them wait for their hour. */
+/** Copies made so far; all of them are scheduled for later. */
 async function copies(service: ServiceProcess): Promise<number> {
   const { items } = (await call(service, '/sendwright/v1/scheduled')) as { items: { recipients: number }[] }
   return items[0]?.recipients ?? 0
@@ -52,7 +52,7 @@ test('kill -9 while a post is expanded: afterwards each member has exactly one d
     text: 'Hi %recipient_email%.',
     'o:deliverytime': new Date(Date.now() + 3_600_000).toUTCString(),
   })
-  // Right behind the answer, then each time a step more was done.
+  // Right after the response, then each time one step later.
   for (let kill = 0, before = 0; kill < KILLS; kill++) {
     await service.end('SIGKILL')
     service = await start()
@@ -60,7 +60,7 @@ test('kill -9 while a post is expanded: afterwards each member has exactly one d
       const count = await copies(service)
       return count > before || count === MEMBERS ? count : null
     })
-    t.diagnostic(`${seen} copies behind start ${kill + 1}`)
+    t.diagnostic(`${seen} copies at start ${kill + 1}`)
     before = seen
   }
   await eventually('all copies', async () => (await copies(service)) === MEMBERS)

@@ -12,7 +12,7 @@ type Event = Record<string, unknown> & { event: string; recipient: string; stora
 interface Scene {
   service: TestService
   sink: Sink
-  /** Makes a list with these members and resolves its address. */
+  /** Creates a list with these members and resolves its address. */
   newList(name: string, fields: Record<string, string>, members: readonly unknown[]): Promise<string>
   /** Posts, and resolves all events of the message once `finals` recipients have their final one. */
   post(form: Record<string, string | string[]>, finals: number): Promise<{ id: string; events: Event[] }>
@@ -109,7 +109,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       new RegExp(`d=${service.domain.replaceAll('.', '\\.')}`),
     )
     const senders = new Set(sink.messages.map(({ envelope }) => envelope.from))
-    assert.equal(senders.size, 3, 'each copy has a bounce address of its own')
+    assert.equal(senders.size, 3, 'each copy has its own bounce address')
     for (const sender of senders) assert.match(sender, new RegExp(`^bounce\\+[^@]+@.*${service.domain}$`))
     const direct = to(sink, 'direct@example.org')
     for (const name of ['list-id', 'sender', 'precedence']) assert.deepEqual(fields(direct, name), [])
@@ -159,7 +159,7 @@ test('list fields follow the access level, the preference and the call', async (
   assert.deepEqual(fields(kept, 'list-unsubscribe'), ['<https://shop.example/u>'])
 })
 
-test('recipient-variables lie over those of members; every event leads to a stored message', async (t) => {
+test('recipient-variables override those of members; every event refers to a stored message', async (t) => {
   const { service, sink, newList, post } = await startScene(t)
   const list = await newList('vars', {}, [
     { address: 'ann@example.org', vars: { a: 'member', b: 'member' } },
@@ -214,7 +214,7 @@ test('suppressions of the domain stop copies, test mode sends none, and tags cou
   assert.equal(sink.messages.length, seen)
 })
 
-test('what came through a list is taken and not distributed; a list within a list gets one mail', async (t) => {
+test('mail from a list is accepted but not distributed; a list within a list gets one mail', async (t) => {
   const { service, sink, newList, post } = await startScene(t)
   const inner = await newList('inner', {}, ['deep@example.org'])
   const outer = await newList('outer', {}, [inner, 'ann@example.org'])
@@ -248,7 +248,7 @@ test('a scheduled post is cancelled with all its copies, and dropping the queue 
   assert.equal(sink.messages.length, 1)
 })
 
-test('a list outlives its domain and works once that is made again; posts of the deleted domain through other lists end', async (t) => {
+test('a list outlives its domain and works again with a new one; posts of the deleted domain through other lists end', async (t) => {
   const { service, newList } = await startScene(t, 'sqlite', { SENDWRIGHT_DELIVERY: 'capture' })
   const name = 'lists.example.com'
   assert.equal((await service.call('POST', '/v4/domains', { form: { name } })).status, 200)
@@ -283,7 +283,7 @@ test('a list outlives its domain and works once that is made again; posts of the
   })
 })
 
-test('a post by SMTP submission is distributed too; its own Reply-To gives way to the list', async (t) => {
+test('a post over SMTP submission is distributed too; the list replaces its Reply-To', async (t) => {
   const { service, sink, newList } = await startScene(t)
   const fieldsOf = { access_level: 'everyone', reply_preference: 'list' }
   const list = await newList('smtp', fieldsOf, [{ address: 'ann@example.org', name: 'Ann' }])
@@ -317,7 +317,7 @@ test('a post by SMTP submission is distributed too; its own Reply-To gives way t
   assert.deepEqual(fields(ann, 'list-id'), [`<smtp.${service.domain}>`])
   assert.match(ann.raw.toString(), /Hi Ann\r\n/)
 
-  // Automatic mail has the null sender: taken, and not distributed (mailing-lists.md rule 20).
+  // Automatic mail has the null sender: accepted, but not distributed (mailing-lists.md rule 20).
   await dialogue.say('MAIL FROM:<>')
   await dialogue.say(`RCPT TO:<${list}>`)
   await dialogue.say('DATA')

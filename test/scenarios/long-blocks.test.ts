@@ -1,6 +1,6 @@
 /**
- * Large mail made to be slow, on its way through the service and in front of those who read it: the main thread never
- * works on it for long without a break, so that everybody else's calls are answered meanwhile.
+ * Large mail designed to be slow, sent through the service and read: the main thread never works on it for long
+ * without a break, so that other calls are answered meanwhile.
  */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -13,10 +13,10 @@ import { temporaryFolder } from '../support/stores.ts'
 
 const BLOCK_MAX_MS = 200
 const MB = 1_000_000
-/** Of one step, on a machine that does much else. */
+/** Of one step, on a busy machine. */
 const STEP_MAX_MS = 60_000
 
-const of = (unit: string, bytes: number) => Buffer.alloc(bytes - (bytes % unit.length), unit)
+const filled = (unit: string, bytes: number) => Buffer.alloc(bytes - (bytes % unit.length), unit)
 const HEAD = 'From: a@example.com\r\nTo: b@example.org\r\nSubject: s\r\nMIME-Version: 1.0\r\n'
 const mime = (fields: string, body: Buffer) => Buffer.concat([Buffer.from(`${HEAD}${fields}\r\n\r\n`), body])
 const MULTIPART = 'Content-Type: multipart/mixed; boundary=b'
@@ -34,20 +34,22 @@ const asField = (field: string, make: () => Buffer) => () => ({
 })
 
 const CASES: Case[] = [
-  { name: 'a text of a million lines of dashes', form: asField('text', () => of('-- \n', 5 * MB)) },
-  { name: 'a text of line ends and dashes', form: asField('text', () => of('\r\n--', 5 * MB)) },
-  { name: 'html of paragraphs without end', form: asField('html', () => of('<p>', 4 * MB)) },
-  { name: 'one line', form: asMime(() => mime('X: y', of('x', 6 * MB))) },
+  { name: 'a text of a million lines of dashes', form: asField('text', () => filled('-- \n', 5 * MB)) },
+  { name: 'a text of line ends and dashes', form: asField('text', () => filled('\r\n--', 5 * MB)) },
+  { name: 'html of paragraphs without end', form: asField('html', () => filled('<p>', 4 * MB)) },
+  { name: 'one line', form: asMime(() => mime('X: y', filled('x', 6 * MB))) },
   {
     name: 'a multipart of short lines',
-    form: asMime(() => mime(MULTIPART, Buffer.concat([Buffer.from('--b\r\n\r\n'), of('\r\n--bx', 5 * MB)]))),
+    form: asMime(() =>
+      mime(MULTIPART, Buffer.concat([Buffer.from('--b\r\n\r\n'), filled('\r\n--bx', 5 * MB)])),
+    ),
   },
   {
     name: 'another character set',
     form: asMime(() =>
       mime(
         'Content-Type: text/plain; charset=iso-2022-jp\r\nContent-Transfer-Encoding: 8bit',
-        of('x\r\n', 5 * MB),
+        filled('x\r\n', 5 * MB),
       ),
     ),
   },
@@ -72,7 +74,7 @@ async function start(t: TestContext) {
   const measured = async (what: string, run: () => Promise<void>) => {
     await resetBlocks(pid, probe)
     await run()
-    // The probe writes what it found in the turn behind the answer.
+    // The probe writes its result in the turn after the response.
     await sleep(50)
     const longestMs = (await readBlocks(probe))?.longestMs ?? 0
     t.diagnostic(`${what}: ${Math.round(longestMs)} ms`)
@@ -91,9 +93,9 @@ async function newest(json: (path: string) => Promise<{ items: { id: string }[] 
   }
 }
 
-test('no large mail holds the main thread for long', async (t) => {
+test('no large mail blocks the main thread for long', async (t) => {
   const { call, json, measured, domain } = await start(t)
-  // What is loaded and compiled once is not what is measured.
+  // Loading and compiling once is not measured.
   const small = new URLSearchParams({ from: 'a@example.com', to: 'b@example.org', subject: 's', text: 't' })
   await call(`/v3/${domain}/messages`, { method: 'POST', body: small })
   let last = await newest(json, '')

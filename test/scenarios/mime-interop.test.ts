@@ -1,4 +1,4 @@
-/** What a receiving server gets, read by a parser that is not ours. */
+/** The mail at a receiving server, read by an independent parser. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { before, type TestContext, test } from 'node:test'
@@ -17,7 +17,7 @@ before(async (t) => {
   service = await startTestService(context, { SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}` })
 })
 
-/** Sends and gives what the sink received for it, one message per recipient. */
+/** Sends and returns what the sink received, one message per recipient. */
 async function receiveAll(form: Parameters<TestService['send']>[0], copies: number): Promise<SinkMessage[]> {
   const before = sink.messages.length
   const sent = await service.send(form)
@@ -32,7 +32,7 @@ async function receive(
   return { mail: await simpleParser(message.raw), message }
 }
 
-test('attachments and inline files come out byte for byte', async () => {
+test('attachments and inline files arrive byte for byte', async () => {
   const contents = [
     Buffer.alloc(0),
     Buffer.of(0),
@@ -94,14 +94,14 @@ test('non-ASCII subjects, names and file names are right', async () => {
   )
 })
 
-test('a non-ASCII address goes by SMTPUTF8, a non-ASCII domain as punycode', async () => {
+test('a non-ASCII address is sent with SMTPUTF8, a non-ASCII domain as punycode', async () => {
   const messages = await receiveAll({ to: ['пользователь@example.org', 'bob@bücher.example'] }, 2)
   const recipients = messages.flatMap((message) => message.envelope.to).sort()
   assert.deepEqual(recipients, ['bob@xn--bcher-kva.example', 'пользователь@example.org'])
   assert.ok(sink.commands.some(([, line]) => /^MAIL FROM:.*SMTPUTF8/.test(line)))
 })
 
-test('the parts stand in the order text, amp, html; bcc is never shown', async () => {
+test('the parts are in the order text, amp, html; bcc is never shown', async () => {
   const messages = await receiveAll(
     {
       text: 'plain',
@@ -120,7 +120,7 @@ test('the parts stand in the order text, amp, html; bcc is never shown', async (
   assert.ok(messages.every((each) => !each.raw.includes('secret@example.org')))
 })
 
-test('custom headers replace those that may stand once, and forbidden ones stay out', async () => {
+test('custom headers replace those that may occur once, and forbidden ones are ignored', async () => {
   const { mail, message } = await receive({
     'h:Reply-To': 'replies@example.net',
     'h:Subject': 'From the header',
@@ -145,7 +145,7 @@ test('custom headers replace those that may stand once, and forbidden ones stay 
   assert.match(raw, /^X-Service-Variables: \{"order":"17"\}/m)
 })
 
-test('line breaks in values make no header lines', async () => {
+test('line breaks in values create no header lines', async () => {
   const { message } = await receive({
     subject: 'One\r\nBcc: evil@example.org\r\n\r\nbody',
     'h:X-A': 'a\r\nX-Injected: yes',

@@ -1,4 +1,4 @@
-/** R20, and many domains through one relay: every recipient comes to exactly one final state. */
+/** R20, and many domains through one relay: every recipient reaches exactly one final state. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
@@ -11,7 +11,7 @@ interface Item {
 
 const FINAL_STATES = ['delivered', 'bounced', 'expired', 'suppressed', 'rejected', 'cancelled']
 
-/** The deliveries of a message once all of them have come to an end. */
+/** The deliveries of a message once all of them are final. */
 async function finals(service: TestService, id: string): Promise<Item[]> {
   return eventually('all final', async () => {
     const path = `/sendwright/v1/messages/${encodeURIComponent(id)}/deliveries?limit=1000`

@@ -1,6 +1,6 @@
 /**
  * A newsletter as a publishing product sends it with the public JavaScript client: one call with recipient variables,
- * unsubscribe fields of its own and open tracking; then the mails as received; then the events, polled page by page.
+ * its own unsubscribe fields and open tracking; then the mails as received; then the events, polled page by page.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -65,7 +65,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
   })
 }
 
-/** The mail of one reader is that reader's alone. Gives the address of its pixel. */
+/** Checks that the mail of one reader has only that reader's data. Returns the URL of its pixel. */
 async function checkMail(
   messages: readonly SinkMessage[],
   { address, name, list_unsubscribe }: (typeof READERS)[number],
@@ -152,7 +152,7 @@ function checkEvents(events: readonly Event[], id: string): void {
     READERS.slice(0, 2).map(({ address }) => address),
   )
   assert.equal(new Set(events.map((event) => event.id)).size, events.length, 'no event on two pages')
-  // From page to page, events that came after the first may step back by what a commit took (decision 7).
+  // From page to page, events newer than the first page may step back by the duration of a commit (decision 7).
   const steps = events.slice(1).map(({ timestamp }, at) => timestamp - (events[at]?.timestamp ?? 0))
   assert.ok(
     steps.every((step) => step > -1),

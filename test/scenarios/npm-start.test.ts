@@ -1,4 +1,4 @@
-/** `npm start` as a process manager runs it: a signal to npm's process has to end the service. */
+/** `npm start` as run by a process manager: a signal to npm's process must end the service. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,7 +14,7 @@ test('SIGTERM to the process of npm start stops the service', async (t) => {
   const host = ownAddress()
   const child = spawn('npm', ['start'], {
     cwd: ROOT,
-    detached: true, // a group of its own, so that nothing of it outlives the test
+    detached: true, // a separate group, so that nothing of it outlives the test
     stdio: ['ignore', 'pipe', 'ignore'],
     env: {
       PATH: process.env['PATH'],
@@ -35,11 +35,11 @@ test('SIGTERM to the process of npm start stops the service', async (t) => {
       ({ ok }) => ok,
       () => false,
     )
-  // The last thing that a start does.
+  // The last step of a start.
   await eventually('the welcome', async () => output.includes('Send a message:'))
   assert.equal(await isUp(), true)
   const ended = once(child, 'exit')
-  // All output has come once every process that holds the pipe is gone: npm's and the service's.
+  // The output is complete once every process that holds the pipe has ended: npm's and the service's.
   const closed = once(child.stdout, 'close')
   child.kill('SIGTERM')
   await ended

@@ -1,7 +1,7 @@
 /**
- * R35: the classic ways to make a server relay. A client without a login, or with one that does not count, gets no
- * recipient taken, whatever it writes. One that has logged in may send to anybody, but an address that leads through
- * this server to another one is never followed: what leaves the service is the address as it was written.
+ * R35: the classic ways to make a server relay. For a client without a valid login no recipient is accepted, whatever it
+ * writes. A client that is logged in may send to anybody, but an address that routes through this server to another one
+ * is never followed: the service sends to the address as written.
  */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
@@ -20,9 +20,9 @@ interface Names {
   ip: string
 }
 
-/** [MAIL FROM, RCPT TO] with their brackets, of those that open relays are looked for with. */
+/** [MAIL FROM, RCPT TO] with their brackets, as used to search for open relays. */
 const FORMS: (names: Names) => [from: string, to: string][] = ({ host, domain, ip }) => [
-  // Who sends it: a stranger, nobody, ourselves.
+  // The sender: a stranger, nobody, ourselves.
   [`<spam@${TARGET}>`, `<${VICTIM}>`],
   ['<>', `<${VICTIM}>`],
   [`<spam@${host}>`, `<${VICTIM}>`],
@@ -55,7 +55,7 @@ const FORMS: (names: Names) => [from: string, to: string][] = ({ host, domain, i
   ['<spam@spam.example>', `<${TARGET}!victim@${host}>`],
   ['<spam@spam.example>', `<${TARGET}!victim@[${ip}]>`],
   ['<spam@spam.example>', `<${host}!${TARGET}!victim@${domain}>`],
-  // No domain, a domain of nothing, one with a dot behind it, an address literal.
+  // No domain, an empty domain, one with a trailing dot, an address literal.
   ['<spam@spam.example>', '<victim@>'],
   ['<spam@spam.example>', `<${VICTIM}.>`],
   ['<spam@spam.example>', '<victim@[127.0.0.1]>'],
@@ -64,7 +64,7 @@ const FORMS: (names: Names) => [from: string, to: string][] = ({ host, domain, i
   ['spam@spam.example', VICTIM],
   ['<spam@spam.example>', `< ${VICTIM} >`],
   ['<spam@spam.example>', `<postmaster@${host}> <${VICTIM}>`],
-  // What looks like one of our own addresses.
+  // Addresses that look like our own.
   ['<>', `<bounce+${'0'.repeat(20)}=victim=${TARGET}@${domain}>`],
   ['<>', `<unsub+victim=${TARGET}@${host}>`],
 ]
@@ -90,7 +90,7 @@ async function greeted(t: TestContext, { config, service }: TestService): Promis
   return client
 }
 
-/** Tries one form, with all that follows it; whether a recipient was taken, and whether the message was. */
+/** Tries one form and the rest of the transaction; returns whether a recipient was accepted, and whether the message was. */
 async function attempt(client: Dialogue, [from, to]: [string, string], subject: string) {
   const mail = (await client.say(`MAIL FROM:${from}`)) ?? 'closed'
   const recipient = (await client.say(`RCPT TO:${to}`)) ?? 'closed'
@@ -104,7 +104,7 @@ async function attempt(client: Dialogue, [from, to]: [string, string], subject: 
   return { mail, recipient, data, end }
 }
 
-/** After a message of one's own everything before it would have left as well. */
+/** Once a later message of our own has been delivered, everything before it would have been delivered as well. */
 async function nothingRelayed({ service, sink }: { service: TestService; sink: Sink }): Promise<void> {
   const last = await service.send({
     from: 'a@example.com',
@@ -149,7 +149,7 @@ test('nor with a login for another domain, with a wrong password, or one of a de
   const forms = FORMS(rig.names)
   const half = Math.ceil(forms.length / 2)
   for (const [user, password] of logins) {
-    // Half of them on each connection: a client without a login may say a hundred commands.
+    // Half of them on each connection: a client without a login may send a hundred commands.
     for (const some of [forms.slice(0, half), forms.slice(half)]) {
       const client = await greeted(t, rig.service)
       assert.match((await client.say(`AUTH PLAIN ${plainLogin(user, password)}`)) ?? '', /^535 /)
@@ -166,10 +166,10 @@ test('nor with a login for another domain, with a wrong password, or one of a de
   await nothingRelayed(rig)
 })
 
-test('with a login an address that leads through this server to another is not followed', async (t) => {
+test('with a login an address that routes through this server to another is not followed', async (t) => {
   const rig = await start(t)
   const login = plainLogin(`postmaster@${rig.service.domain}`, PASSWORD)
-  // One connection each: a client is sent away after too many bad commands.
+  // One connection each: a client is disconnected after too many bad commands.
   const sent = async (form: [from: string, to: string], subject: string) => {
     const client = await greeted(t, rig.service)
     assert.match((await client.say(`AUTH PLAIN ${login}`)) ?? '', /^235/)

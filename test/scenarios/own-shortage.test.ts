@@ -1,4 +1,4 @@
-/** The machine runs out of open files: mail waits for that to end, and no destination is blamed. */
+/** The machine runs out of open files: mail waits until they are free, and no destination is blamed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,16 +8,16 @@ import { AUTHORIZATION, type ServiceProcess, startProcess } from '../support/ser
 import { temporaryFolder } from '../support/stores.ts'
 
 const RECIPIENTS = 60
-/** Enough for a start, too few for as many connections as there is mail for. */
+/** Enough for a start, too few for the connections that the mail needs. */
 const OPEN_FILES = 64
 
-test('more connections than open files: nothing bounces, no attempt is counted, all arrives once files are free', async (t) => {
+test('more connections than open files: nothing bounces, no attempt is counted, all mail arrives once files are free', async (t) => {
   const internet = await createInternet(t)
   const held = Promise.withResolvers<void>()
   t.after(() => held.resolve())
   const domains = Array.from({ length: RECIPIENTS }, (_, n) => `d${n}.example`)
   const sink = await internet.site(['mx.example'])
-  // Each domain is a site of its own, so that no lane's limit keeps the number of connections low.
+  // Each domain is a separate site, so that no lane's limit keeps the number of connections low.
   for (const domain of domains) internet.host(domain, `mx.${domain}`, sink.host)
   sink.on('DATA-DOT', async (session) => {
     await held.promise
@@ -35,7 +35,7 @@ test('more connections than open files: nothing bounces, no attempt is counted, 
   )
   t.after(() => service.end('SIGKILL'))
   await send(service, domains)
-  // Longer than the whole retry schedule: what was counted as an attempt would be too old now.
+  // Longer than the whole retry schedule: a delivery with a counted attempt would be too old now.
   await sleep(4_000)
   held.resolve()
   await eventually(
@@ -67,7 +67,7 @@ async function send(service: ServiceProcess, domains: readonly string[]): Promis
   assert.equal(answer.status, 200, await answer.text())
 }
 
-/** Null: the service could not be asked, having no file for the connection. */
+/** Null: the service could not be reached, having no file for the connection. */
 // biome-ignore lint/suspicious/noExplicitAny: a test reaches into bodies freely
 async function events(service: ServiceProcess, query: string): Promise<any[] | null> {
   const url = `${service.url}/v3/${service.domain}/events${query}`

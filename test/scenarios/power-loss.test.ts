@@ -1,4 +1,4 @@
-/** R4, short: what was acknowledged is in what a power loss leaves. */
+/** R4, short: acknowledged messages survive a power loss. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { losePower } from '../support/power-loss-rig.ts'
@@ -6,10 +6,10 @@ import { temporaryFolder } from '../support/stores.ts'
 import { hasStrace } from '../support/strace.ts'
 
 const IMAGES = 5
-/** Whether an image catches something unsynced is chance: mostly the first five do. */
+/** Whether an image has unsynced data is chance: mostly the first five do. */
 const ROUNDS_MAX = 4
 
-test('an image of a power loss holds every message that was acknowledged before', async (t) => {
+test('an image of a power loss has every message acknowledged before it', async (t) => {
   if (!hasStrace()) {
     t.skip('strace is not installed: what a power loss leaves is NOT tried here')
     return

@@ -1,4 +1,4 @@
-/** How many connections a relay gets: as configured, and fewer once it says that these are too many. */
+/** The number of connections to a relay: as configured, and fewer once it replies that there are too many. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
@@ -26,7 +26,7 @@ test('a relay gets as many connections as are configured, and no more', async (t
   })
   const full = Promise.withResolvers<void>()
   const open = new Set<SinkSession>()
-  // Nobody gets past the content until all connections have come there.
+  // No connection gets past the content until all have reached it.
   sink.on('DATA', async (session) => {
     if (open.add(session).size === 7) full.resolve()
     await full.promise
@@ -37,12 +37,12 @@ test('a relay gets as many connections as are configured, and no more', async (t
   assert.equal(sink.connections.peak, 7)
 })
 
-test('a relay that answers 421 to too many connections is slowed down, and still gets everything once', async (t) => {
+test('a relay that answers 421 to too many connections gets fewer, and still gets everything once', async (t) => {
   const CONNECTIONS = 8
   const ALLOWED = 5
   const sink = await createSink()
   t.after(() => sink.close())
-  // As Postfix puts it (smtpd_client_connection_count_limit).
+  // Postfix's reply (smtpd_client_connection_count_limit).
   sink.on('CONNECT', (session) => {
     if (sink.connections.open <= ALLOWED) return '220 sink.test ESMTP'
     session.write('421 4.7.0 sink.test Error: too many connections from 127.0.0.1\r\n')

@@ -1,4 +1,4 @@
-/** R18: when deferred mail is tried again, and when it is given up. */
+/** R18: when deferred mail is retried, and when it is given up. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../support/clock.ts'
@@ -25,7 +25,7 @@ test('attempts follow after 10, 15, 30 minutes, 1, 2 and 4 hours; then the messa
     { clock },
   )
   await service.send({})
-  /** Lets a little time pass with each look, since timers may be set after the clock was turned. */
+  /** Advances the clock a little with each poll, because timers may be set after it was advanced. */
   const failures = async (count: number) => {
     await clock.advance(50)
     const found = (await service.events('?event=failed')) as Failed[]
@@ -67,7 +67,7 @@ for (const [name, schedule, within, attempts] of WINDOWS) {
       { SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`, SENDWRIGHT_RETRY_SCHEDULE: schedule },
       { clock },
     )
-    const begun = clock.now()
+    const startedAt = clock.now()
     await service.send({ 'o:deliver-within': within })
     const windowMs = Number.parseInt(within, 10) * MINUTE_MS
     const end = await eventually('the end', async () => {
@@ -76,7 +76,7 @@ for (const [name, schedule, within, attempts] of WINDOWS) {
       if (!last) await clock.advance(15_000)
       return last
     })
-    const at = (end['timestamp'] as number) * 1000 - begun
+    const at = (end['timestamp'] as number) * 1000 - startedAt
     assert.ok(at >= windowMs && at <= windowMs + MINUTE_MS, `failed after ${at} ms of ${windowMs}`)
     assert.deepEqual(
       [end.reason, end['delivery-status']['code'], end['delivery-status']['last-code']],

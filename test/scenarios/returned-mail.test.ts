@@ -1,4 +1,4 @@
-/** What comes back for delivered mail over SMTP: bounces, complaints, unsubscribes, and what pretends to be that. */
+/** Mail returned over SMTP for delivered mail: bounces, complaints, unsubscribes, and forgeries of them. */
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
@@ -40,7 +40,7 @@ async function start(t: TestContext, database: 'sqlite' | 'postgres' = 'sqlite',
   return { service, sink, returner }
 }
 
-/** Sends to each recipient a copy of its own, and waits until all are delivered. */
+/** Sends a separate copy to each recipient, and waits until all are delivered. */
 async function deliver({ service, sink }: Rig, recipients: readonly string[], more = {}): Promise<Subject[]> {
   const before = sink.messages.length
   const variables = Object.fromEntries(recipients.map((address) => [address, {}]))
@@ -55,7 +55,7 @@ async function deliver({ service, sink }: Rig, recipients: readonly string[], mo
   return sink.messages.slice(before).map(subjectOf)
 }
 
-/** The outcomes are written behind the sink's answers. */
+/** The outcomes are written after the sink's replies. */
 const settled = (service: TestService, recipients: readonly string[]) =>
   eventually('the deliveries are settled', async () => {
     const events = await service.events('?event=delivered&limit=300')
@@ -113,7 +113,7 @@ async function assertPosted(
 }
 
 for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a bounce, a complaint and an unsubscribe come back: event, webhook, list, and the next mail is stopped (${database})`, async (t) => {
+  test(`a bounce, a complaint and an unsubscribe are returned: event, webhook, list, and the next mail is stopped (${database})`, async (t) => {
     const rig = await start(t, database)
     const { service, sink, returner } = rig
     const receiver = await hooks(t, service)
@@ -177,7 +177,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.ok(await listed(service, 'complaints', angry.recipient))
     assert.equal(await codeOfNext(rig, angry.recipient), 607)
 
-    // The addresses stand in the mail, as anybody finds them there.
+    // The addresses are in the mail, visible to anybody.
     const addressesIn = ({ recipient }: Subject) => {
       const raw = sink.messages.find(({ envelope }) => envelope.to[0] === recipient)?.raw.toString() ?? ''
       const text = raw.replaceAll('=\r\n', '').replaceAll('=2B', '+').replaceAll('=40', '@')
@@ -204,7 +204,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
   })
 }
 
-test('R27: of all report samples at least 99 % come to the right class and recipient', async (t) => {
+test('R27: at least 99 % of all report samples get the right class and recipient', async (t) => {
   const rig = await start(t)
   const { service, returner } = rig
   assert.ok(SAMPLES.length >= 250)
@@ -253,7 +253,7 @@ async function allEvents(service: TestService, event: string): Promise<Record<st
   }
 }
 
-test('what is forged, repeated, hostile or not for us changes nothing and is never answered by mail', async (t) => {
+test('forged, repeated, hostile and misdirected mail changes nothing and is never answered by mail', async (t) => {
   const rig = await start(t)
   const { service, sink, returner } = rig
   const [subject, other] = (await deliver(rig, ['a@there.example', 'b@there.example'])) as [Subject, Subject]
@@ -282,7 +282,7 @@ test('what is forged, repeated, hostile or not for us changes nothing and is nev
     assert.equal(await returner.give(address, bounce(subject)), reply, address)
   }
 
-  // A complaint that names no delivery, or one by an edited token.
+  // A complaint that names no delivery, or one with an edited token.
   const edited = {
     ...subject,
     returnPath: `bounce+${flipped}@${host}`,
@@ -300,7 +300,7 @@ test('what is forged, repeated, hostile or not for us changes nothing and is nev
   for (const kind of ['bounces', 'complaints', 'unsubscribes'])
     assert.deepEqual(await addresses(service, kind), [])
 
-  // The same report again, at once and after a restart; letter case of a local part may be lost on the way.
+  // The same report again, at once and after a restart; the local part may lose its letter case in transit.
   assert.equal(await returner.give(subject.returnPath.toUpperCase(), bounce(subject)), TAKEN)
   assert.equal(await returner.give(subject.returnPath, bounce(subject)), TAKEN)
   assert.equal(await returner.give(subject.returnPath, COMPLAINTS['minimal']?.(subject) ?? ''), TAKEN)
@@ -312,7 +312,7 @@ test('what is forged, repeated, hostile or not for us changes nothing and is nev
   assert.equal((await service.events('?event=failed')).length, 1)
   assert.equal((await service.events('?event=complained')).length, 1)
 
-  // Other failures of the same delivery count, up to a bound.
+  // Other failures of the same delivery count, up to a limit.
   for (const fault of FAULTS) {
     assert.equal(
       await again.give(subject.returnPath, STATUS_FORMATS['postfix']?.(subject, fault) ?? ''),
@@ -324,7 +324,7 @@ test('what is forged, repeated, hostile or not for us changes nothing and is nev
   assert.equal(sink.messages.length, 2)
 })
 
-test('a returned mail of 20 MB is read as far as its report; clients without login are bounded', async (t) => {
+test('a returned mail of 20 MB is read up to its report; clients without login are limited', async (t) => {
   const rig = await start(t, 'sqlite', { SENDWRIGHT_RATE_LIMIT: '100' })
   const { service, returner } = rig
   const [subject] = (await deliver(rig, ['large@there.example'])) as [Subject]

@@ -1,4 +1,4 @@
-/** The secret that sealed what is stored: a start without it, or with another one, is refused. */
+/** The secret that encrypted the stored keys: a start without it, or with another one, is refused. */
 import assert from 'node:assert/strict'
 import { access, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -40,7 +40,7 @@ test('a start with another secret is refused and changes nothing', async (t) => 
   )
   assert.deepEqual(tablesOf(folder), before)
 
-  // As a version from before marks leaves it.
+  // As left by a version that did not record the secret.
   change(folder, "DELETE FROM installation; UPDATE accounts SET signing_key_sealed = x''")
   assertPlain(
     await refusedStart(wrong),
@@ -57,7 +57,7 @@ test('a start with another secret is refused and changes nothing', async (t) => 
   assert.equal(tablesOf(folder).versions.length, before.versions.length)
 })
 
-test('a start without the secret file is refused and makes no other', async (t) => {
+test('a start without the secret file is refused and generates no new one', async (t) => {
   const folder = await temporaryFolder(t)
   const env = { SENDWRIGHT_DATA: folder }
   await installed(t, env)

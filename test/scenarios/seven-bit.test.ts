@@ -1,4 +1,4 @@
-/** Raw messages that some servers cannot take as they are: 8-bit content without 8BITMIME, lines that are too long. */
+/** Raw messages that some servers cannot accept unchanged: 8-bit content without 8BITMIME, lines that are too long. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
@@ -15,7 +15,7 @@ async function rig(t: TestContext, extensions: readonly string[]) {
     SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`,
     SENDWRIGHT_SANDBOX_RECIPIENTS: '*',
   })
-  /** Sends a message as it stands; what of it arrived, or the failed event. */
+  /** Sends a message unchanged; returns what arrived, or the failed event. */
   async function send(lines: readonly string[]): Promise<SinkMessage | Record<string, unknown>> {
     const raw = [`From: sender@${service.domain}`, 'To: user@example.org', ...lines].join('\r\n')
     const form = { to: 'user@example.org', message: new File([raw], 'message.mime') }
@@ -30,7 +30,7 @@ async function rig(t: TestContext, extensions: readonly string[]) {
   return { service, send }
 }
 
-/** The outcome of every signature. */
+/** The result of every signature. */
 async function signatures(service: TestService, raw: Buffer): Promise<string[]> {
   const { body } = await service.call('GET', `/v4/domains/${service.domain}`)
   const records = body.sending_dns_records as { name: string; record_type: string; value: string }[]
@@ -71,7 +71,7 @@ const MULTIPART = [
   '',
 ]
 
-test('a server without 8BITMIME gets 7-bit content that reads the same, and its signature holds', async (t) => {
+test('a server without 8BITMIME gets equivalent 7-bit content, and its signature verifies', async (t) => {
   const { service, send } = await rig(t, SEVEN_BIT)
   const { raw } = (await send(MULTIPART)) as SinkMessage
   assert.ok(isSevenBit(raw))
@@ -81,14 +81,14 @@ test('a server without 8BITMIME gets 7-bit content that reads the same, and its 
   assert.deepEqual(await signatures(service, raw), ['pass'])
 })
 
-test('a server with 8BITMIME gets the bytes as they were given', async (t) => {
+test('a server with 8BITMIME gets the original bytes', async (t) => {
   const { service, send } = await rig(t, DEFAULT_EXTENSIONS)
   const { raw } = (await send(MULTIPART)) as SinkMessage
   assert.ok(raw.includes(MULTIPART.slice(4).join('\r\n')))
   assert.deepEqual(await signatures(service, raw), ['pass'])
 })
 
-test('what somebody has signed is not converted: without 8BITMIME it fails for good with 5.6.3', async (t) => {
+test('a message that somebody else signed is not converted: without 8BITMIME it fails permanently with 5.6.3', async (t) => {
   const { send } = await rig(t, SEVEN_BIT)
   const event = (await send([
     'Subject: Hello',
@@ -112,7 +112,7 @@ test('what somebody has signed is not converted: without 8BITMIME it fails for g
   assert.match(status['message'] as string, /takes no 8-bit mail/)
 })
 
-test('no line over 998 bytes leaves, whatever the server takes; size and signature are right', async (t) => {
+test('no line over 998 bytes is sent, whatever the server accepts; size and signature are right', async (t) => {
   const { service, send } = await rig(t, DEFAULT_EXTENSIONS)
   const long = `${'word '.repeat(1_000)}end`
   const { raw } = (await send([
@@ -128,6 +128,6 @@ test('no line over 998 bytes leaves, whatever the server takes; size and signatu
   assert.deepEqual(await signatures(service, raw), ['pass'])
   const [event] = await service.events('?event=accepted')
   const size = (event?.['message'] as { size: number } | undefined)?.size ?? 0
-  // Signature and the service's own fields come on top.
+  // Signature and the service's own fields are added at the top.
   assert.ok(size > 6_000 && size <= raw.length, `${size} of ${raw.length}`)
 })

@@ -1,4 +1,4 @@
-/** Clients that take connections and answers without end, against a process: its memory, and others' calls meanwhile. */
+/** Clients that hold connections and unread responses: memory of the process, and other calls meanwhile. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createConnection, type Socket } from 'node:net'
@@ -18,8 +18,8 @@ const SOCKETS = 40
 const PIPELINED = 99
 const GROWTH_MAX_BYTES = 100 * MIB
 /**
- * Other answers are held up to 128 MB in all (http/connection.ts), and to make them takes as much again. All of them
- * would be 3.2 GB.
+ * Other responses are held up to 128 MB in all (http/listening/connection.ts), and making them takes as much again. All of
+ * them would be 3.2 GB.
  */
 const HELD_MAX_BYTES = 2 * 128 * MIB
 const BLOCK_MAX_MS = 200
@@ -44,7 +44,7 @@ async function start(t: TestContext): Promise<World> {
   return { service, host, pid: service.child.pid as number, probe }
 }
 
-/** Calls of somebody else, one after the other, until it is told to stop; resolves with their number. */
+/** Calls of another client, one after the other, until stopped; resolves their number. */
 function goodClient({ service }: World): { stop(): Promise<number> } {
   let stopped = false
   const run = async () => {
@@ -67,7 +67,7 @@ function goodClient({ service }: World): { stop(): Promise<number> } {
   }
 }
 
-/** A message whose stored form is answered as 0.8 MB of JSON. */
+/** A message whose stored form is 0.8 MB of JSON in the response. */
 async function storeLargeMessage({ service }: World): Promise<string> {
   const { url, domain } = service
   const headers = { authorization: AUTHORIZATION }
@@ -95,7 +95,7 @@ async function open(world: World, secure: boolean): Promise<Socket> {
   return socket
 }
 
-/** Asks without reading; resolves with the growth of the process's memory at its highest. */
+/** Sends requests without reading; resolves the highest growth of the process's memory. */
 async function askUnread(
   world: World,
   path: string,
@@ -103,7 +103,7 @@ async function askUnread(
   growthMaxBytes: number,
 ): Promise<number> {
   const sockets = await Promise.all(Array.from({ length: SOCKETS }, () => open(world, secure)))
-  // As many clients that do read: making the answers takes memory as well.
+  // As many clients that do read: making the responses takes memory as well.
   const headers = { authorization: AUTHORIZATION }
   const read = async () => (await fetch(world.service.url + path, { headers })).arrayBuffer()
   for (let count = 0; count < 5; count++) await Promise.all(sockets.map(read))
@@ -126,7 +126,7 @@ async function askUnread(
 
 for (const secure of [false, true]) {
   const how = secure ? 'over TLS' : 'in plain text'
-  test(`40 clients with 99 requests each that read no answer take next to no memory, ${how}`, async (t) => {
+  test(`40 clients with 99 requests each that read no response take hardly any memory, ${how}`, async (t) => {
     const world = await start(t)
     const grownMb = await askUnread(world, '/openapi.json', secure, GROWTH_MAX_BYTES)
     const { longestMs = 0 } = (await readBlocks(world.probe)) ?? {}
@@ -138,7 +138,7 @@ for (const secure of [false, true]) {
   })
 }
 
-test('one address cannot take all connections: it is told why, others get through', async (t) => {
+test('one address cannot take all connections: it gets the reason, others can connect', async (t) => {
   const world = await start(t)
   const connectFrom = (localAddress: string) => {
     const socket = createConnection({ host: world.host, port: 8080, localAddress })
@@ -168,7 +168,7 @@ test('one address cannot take all connections: it is told why, others get throug
   const other = connectFrom('127.254.0.2')
   other.write('GET /health/live HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
   assert.match(await text(other), /^HTTP\/1\.1 200 /)
-  // Exactly one for one that has gone.
+  // Exactly one for each one that has ended.
   sockets[0]?.destroy()
   const next = async () => {
     const socket = connectFrom(greedy)

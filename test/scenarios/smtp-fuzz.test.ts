@@ -23,7 +23,7 @@ test('R31: in 10,000 random dialogues nothing throws, and content follows only a
   assert.ok(contents > DIALOGUES / 20, `content was asked for ${contents} times`)
 })
 
-test('R31: 300 random clients over sockets: no fault inside, no content without a recipient, nothing left', async (t) => {
+test('R31: 300 random clients over sockets: no internal error, no content without a recipient, nothing left', async (t) => {
   const rig = await startFuzzRig(await temporaryFolder(t))
   t.after(() => rig.close())
   const random = seededNumbers(310)

@@ -1,4 +1,4 @@
-/** Mail that comes in over SMTP, through the whole service: login, options in header fields, events. */
+/** Mail submitted over SMTP, through the whole service: login, options in header fields, events. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { type MimeMessage, messageSize } from '../../src/base/mime-message.ts'
@@ -45,7 +45,7 @@ const submit = (
 ) => connection.send({ ...mail, sizeBytes: messageSize(mail.message), utf8: false })
 
 for (const database of ['sqlite', 'postgres'] as const) {
-  test(`a message submitted over STARTTLS arrives with its options done, its events say smtp (${database})`, async (t) => {
+  test(`a message submitted over STARTTLS arrives with its options applied, its events have method smtp (${database})`, async (t) => {
     const { sink, service, login } = await start(t, database)
     const connection = await connect(service, login, PASSWORD)
     t.after(() => connection.close())
@@ -118,7 +118,7 @@ test('no TLS, a wrong password, no login, an option that cannot be used: the rep
   assert.doesNotMatch((await plain.say('EHLO app.example')) ?? '', /AUTH/)
   const auth = `AUTH PLAIN ${plainLogin(login, PASSWORD)}`
   assert.equal(await plain.say(auth), '538 5.7.11 Encryption required')
-  // Taken for a server that returns mail, which may write to nobody else.
+  // Treated as a server that returns mail, which may write to nobody else.
   assert.equal(await plain.say('MAIL FROM:<a@example.com>'), '250 2.1.0 OK')
   assert.equal(await plain.say('RCPT TO:<ann@example.org>'), '550 5.7.1 Relaying denied')
   assert.equal(await plain.say('DATA'), '503 5.5.1 No recipients')
@@ -152,7 +152,7 @@ test('no TLS, a wrong password, no login, an option that cannot be used: the rep
   assert.equal(sink.messages.length, 1)
 })
 
-test('the domain of the login sends, whatever From says; its credential deleted, the session is over', async (t) => {
+test('the domain of the login sends, whatever From contains; deleting the credential ends the session', async (t) => {
   const { sink, service, login } = await start(t)
   const other = 'other.example'
   const made = await service.call('POST', '/v4/domains', { json: { name: other } })

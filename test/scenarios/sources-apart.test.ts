@@ -1,4 +1,4 @@
-/** Several source addresses: what a receiver does to one of them is that one's affair. */
+/** Several source addresses: what a receiver does to one of them does not affect the others. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createInternet } from '../support/internet.ts'
@@ -77,7 +77,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       assert.equal(slowed?.queued, deferred.length)
       assert.deepEqual([other?.backed_off_until, other?.limits.connections, other?.queued], [null, 10, 0])
     })
-    await t.test('what is asked for by address and by pool goes by the lane of that', async () => {
+    await t.test('mail with a requested address or pool uses its lane', async () => {
       await service.send({ to: recipients('asked', 5), 'o:sending-ip': OTHER })
       await service.send({ to: recipients('pooled', 5), 'o:sending-ip-pool': 'shared' })
       await sink.waitFor(delivered.length + 10)
@@ -87,7 +87,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       assert.ok((await lanesOf(service)).has(SHARED))
     })
     await t.test(
-      'what is moved away from the slowed lane is counted to the other one, and leaves by it',
+      'mail moved away from the slowed lane counts for the other one, and is sent by it',
       async () => {
         const act = async (order: object) =>
           (await service.call('POST', `${BASE}/queue/actions`, { json: order })).body
@@ -113,13 +113,13 @@ for (const database of ['sqlite', 'postgres'] as const) {
 test('an address that this host cannot send from does not make a destination count as down for the others', async (t) => {
   const internet = await createInternet(t)
   const sink = await internet.site([DOMAIN])
-  // Of a network for documentation (RFC 5737): no host has it.
+  // From a documentation network (RFC 5737): no host has it.
   const missing = '192.0.2.77'
   const service = await startTestService(t, { ...internet.env, SENDWRIGHT_IPS: `${missing},${OTHER}` })
   const { id } = (await service.send({ to: recipients('user', 20), 'o:sending-ip': missing })).body
   await eventually('all tried', async () => {
     const found = await deliveriesOf(service, id)
-    // No fault of the destination's: the mail waits until the address is there, and no attempt is counted.
+    // Not the destination's fault: the mail waits until the address exists, and no attempt is counted.
     return found.every(({ reason, attempts }) => reason.code === 'local-fault' && attempts === 0)
   })
   await service.send({ to: recipients('good', 20), 'o:sending-ip': OTHER })

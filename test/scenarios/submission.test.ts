@@ -1,4 +1,4 @@
-/** SMTP submission through the whole service: clients that exist, the contract's replies, options as headers, no relaying. */
+/** SMTP submission through the whole service: real clients, the contract's replies, options as headers, no relaying. */
 import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
 import nodemailer from 'nodemailer'
@@ -17,7 +17,7 @@ before(async (t) => {
   login = await withPassword(service)
 })
 
-/** Gives the sandbox's own login a password. */
+/** Sets the password of the sandbox's own login. */
 async function withPassword(of: TestService): Promise<string> {
   const path = `/v3/domains/${of.domain}/credentials/postmaster`
   assert.equal((await of.call('PUT', path, { form: { password: PASSWORD } })).status, 200)
@@ -43,7 +43,7 @@ interface Mail {
   recipients?: readonly string[]
 }
 
-/** Submits and gives the answer to the final dot. */
+/** Submits and returns the reply to the final dot. */
 async function submit(client: Dialogue, mail: Mail | Buffer): Promise<string> {
   const {
     headers = [],
@@ -61,7 +61,7 @@ async function submit(client: Dialogue, mail: Mail | Buffer): Promise<string> {
   return (await client.reply()) ?? 'closed'
 }
 
-/** The Message-Id, without brackets, that the answer names. */
+/** The Message-Id in the reply, without brackets. */
 function idIn(answer: string): string {
   const id = /^250 2\.0\.0 Queued <([^>]+)>$/.exec(answer)?.[1]
   assert.ok(id, answer)
@@ -75,7 +75,7 @@ const eventsOf = async (id: string) => (await service.events(`?message-id=${id}`
 const awaitEvent = (id: string, name: string) =>
   eventually(`${name} of ${id}`, async () => (await eventsOf(id)).find(({ event }) => event === name))
 
-/** The mail as the receiving server got it. */
+/** The mail as received by the server. */
 async function received(id: string): Promise<string> {
   await awaitEvent(id, 'delivered')
   const list = await service.call('GET', '/sendwright/v1/inbox')
@@ -86,7 +86,7 @@ async function received(id: string): Promise<string> {
   throw new Error(`${id} is not in the inbox`)
 }
 
-test('nodemailer submits with AUTH over STARTTLS; events say who and how', async () => {
+test('nodemailer submits with AUTH over STARTTLS; events have method and client', async () => {
   const transport = nodemailer.createTransport({
     host: service.config.host,
     port: PORT,
@@ -119,7 +119,7 @@ test('nodemailer submits with AUTH over STARTTLS; events say who and how', async
   assert.match(await received(id), /^Subject: =\?UTF-8\?/im)
 })
 
-test('the body arrives byte for byte; Bcc goes, what is missing comes', async (t) => {
+test('the body arrives byte for byte; Bcc is removed, missing fields are added', async (t) => {
   const client = await logIn(t)
   const body = '.leading dot\r\n..\r\n\ttab and blanks  \r\n\r\n\r\nlast\r\n'
   const headers = ['To: list@example.org', 'Bcc: secret@example.org', 'X-Folded: a\r\n\tb', 'Subject: exact']
@@ -138,7 +138,7 @@ test('the body arrives byte for byte; Bcc goes, what is missing comes', async (t
   assert.equal(accepted.length, 1, 'doubled recipients count once')
 })
 
-test('option headers of either prefix act, and leave the mail or are rewritten', async (t) => {
+test('option headers of either prefix take effect, and are removed or rewritten', async (t) => {
   const client = await logIn(t)
   const headers = [
     'x-mailgun-tag: a, b',
@@ -257,10 +257,10 @@ test('every refusal of the contract, and none of them queues anything', async (t
     else assert.match(answer, reply, name)
   }
   assert.equal(await accepted(), before)
-  assert.match(await submit(client, {}), /^250/, 'the session goes on')
+  assert.match(await submit(client, {}), /^250/, 'the session continues')
 })
 
-test('logins: full addresses and their own passwords only; a deleted one is out at the next MAIL FROM', async (t) => {
+test('logins: full addresses and their own passwords only; a deleted one ends at the next MAIL FROM', async (t) => {
   const path = `/v3/domains/${service.domain}/credentials`
   await service.call('POST', path, { form: { login: 'bob', password: PASSWORD } })
   const client = await connect(t)
@@ -278,7 +278,7 @@ test('logins: full addresses and their own passwords only; a deleted one is out 
   assert.equal(await bob.reply(), null)
 })
 
-test('a domain that may not send yet is told why at MAIL FROM; plain-text logins can be forbidden', async (t) => {
+test('a domain that may not send yet gets the reason at MAIL FROM; plain-text logins can be forbidden', async (t) => {
   const direct = await startTestService(t, {
     SENDWRIGHT_DELIVERY: 'smtp://127.0.0.1:9',
     SENDWRIGHT_SMTP_AUTH_WITHOUT_TLS: 'no',
@@ -338,7 +338,7 @@ test('nobody relays without a login: the classic forms (R35)', async (t) => {
       const client = await connect(t)
       const from = sender === 'DOMAIN' ? `<postmaster@${service.domain}>` : sender
       const to = recipient.replace('DOMAIN', service.domain)
-      // Mail that comes back needs no login, so the sender is heard; nobody but ourselves is a recipient.
+      // Returned mail needs no login, so MAIL FROM is accepted; only our own addresses are recipients.
       assert.match((await client.say(`MAIL FROM:${from}`)) ?? '', /^(?:250|501) /)
       assert.match((await client.say(`RCPT TO:${to}`)) ?? '', /^(?:550 5\.7\.1|550 5\.1\.1|503|501) /)
       assert.match((await client.say('DATA')) ?? '', /^503 /)
@@ -349,7 +349,7 @@ test('nobody relays without a login: the classic forms (R35)', async (t) => {
   assert.ok(forms >= 30)
 })
 
-test('malformed MIME: every message gets its answer, and the service goes on', async (t) => {
+test('malformed MIME: every message gets a reply, and the service keeps running', async (t) => {
   const client = await logIn(t)
   const codes = new Map<string, number>()
   for (const raw of malformedMessages(250, 30)) {

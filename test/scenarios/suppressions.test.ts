@@ -12,7 +12,7 @@ interface Scene {
   path(kind: string, rest?: string): string
   /** Sends, and resolves the final event of each recipient by its address. */
   sendAndWait(form: Record<string, string | string[]>): Promise<Record<string, Event>>
-  /** Bare addresses that the sink was told as RCPT TO. */
+  /** Bare addresses that the sink received as RCPT TO. */
   recipientsSeen(): string[]
 }
 
@@ -106,7 +106,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
   })
 }
 
-test('each list stops to, cc and bcc alike, and nobody else', async (t) => {
+test('each list stops to, cc and bcc alike, and no other recipient', async (t) => {
   const { service, path, sendAndWait, recipientsSeen } = await startScene(t)
   const put = (kind: string, form: Record<string, string | string[]>) =>
     service.call('POST', path(kind), { form })
@@ -159,14 +159,14 @@ test('each list stops to, cc and bcc alike, and nobody else', async (t) => {
     assert.equal(await outcome(['offers']), 'failed')
   })
 
-  await t.test('the allowlist keeps nobody from being stopped by a record given by hand', async () => {
+  await t.test('the allowlist does not override a record added by hand', async () => {
     await put('whitelists', { domain: 'example.org' })
     const events = await sendAndWait({ to: 'all@example.org' })
     assert.equal(events['all@example.org']?.['delivery-status']['code'], 605)
   })
 })
 
-test('the allowlist keeps bounces off the list, test mode makes no records', async (t) => {
+test('the allowlist prevents bounce records, test mode creates none', async (t) => {
   const { service, sink, path, sendAndWait } = await startScene(t)
   sink.on('RCPT', '550 5.1.1 no such user here')
   await service.call('POST', path('whitelists'), { form: { domain: 'example.org' } })
@@ -180,7 +180,7 @@ test('the allowlist keeps bounces off the list, test mode makes no records', asy
   )
 })
 
-test('additions and removals count for mail that waits for a retry', async (t) => {
+test('additions and removals affect mail that waits for a retry', async (t) => {
   const { service, sink, path } = await startScene(t, 'sqlite', { SENDWRIGHT_RETRY_SCHEDULE: '1s' })
   const form = { address: 'slow@example.org' }
   await service.call('POST', path('complaints'), { form: { address: 'other@example.org' } })
@@ -201,7 +201,7 @@ test('additions and removals count for mail that waits for a retry', async (t) =
   await sink.waitFor(1)
 })
 
-test('an import goes on behind its last step after a restart', async (t) => {
+test('an import continues after its last step after a restart', async (t) => {
   const { service, path } = await startScene(t)
   const count = 30_000
   const rows = Array.from(

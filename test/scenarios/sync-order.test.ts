@@ -1,4 +1,4 @@
-/** R3, short: no 200 and no 250 leaves before a successful sync that covers its rows. */
+/** R3, short: no 200 and no 250 is sent before a successful sync that covers its rows. */
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -47,7 +47,7 @@ test('every 250 to a submission follows a sync of its rows', async (t) => {
   })
 })
 
-/** Watches a service while `send` gets SENDS answers, one after the other, each to the message that its number marks. */
+/** Traces a service while `send` gets SENDS responses, one after the other, each to the message with its number. */
 async function proveOrder(
   t: TestContext,
   answerPattern: RegExp,
@@ -83,7 +83,7 @@ async function proveOrder(
   }
 }
 
-/** Syncs that succeeded; a call may be cut into "unfinished" and "resumed" by those of other threads. */
+/** Successful syncs; a call may be split into "unfinished" and "resumed" by those of other threads. */
 function completedSyncs(lines: readonly string[]): { fd: string; begun: number; done: number }[] {
   const open = new Map<string, { fd: string; begun: number }>()
   const syncs: { fd: string; begun: number; done: number }[] = []

@@ -10,7 +10,7 @@ interface Scene {
   service: TestService
   sink: Sink
   store(scope: string, form: Record<string, string>): Promise<void>
-  /** Sends with the template `order` and nothing but From and To beside `form`; resolves what came, parsed. */
+  /** Sends with the template `order` and only From and To besides `form`; resolves the received mail, parsed. */
   send(form: Form, path?: string): Promise<Email>
 }
 
@@ -93,7 +93,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
   })
 }
 
-test('template headers are not in the accepted event, and stay out where the call has its own', async (t) => {
+test('template headers are not in the accepted event, and are not used if the call has its own', async (t) => {
   const { service, store, send } = await startScene(t)
   const headers = JSON.stringify({ Subject: 'From the template', 'Reply-To': 'template@example.com' })
   await store('/v4/templates', { name: 'order', template: 'x', headers })
@@ -153,7 +153,7 @@ test('the version is fixed at acceptance; recipients of a batch get their own re
   assert.ok(texts.some((raw) => raw.includes('Hi B, b@example.org') && raw.includes('Subject: For B')))
 })
 
-test('the rendered template takes the place of the html of a MIME message, and of nothing else', async (t) => {
+test('the rendered template replaces the html of a MIME message, and nothing else', async (t) => {
   const { service, store, send } = await startScene(t)
   await store(`/v3/${service.domain}/templates`, { name: 'order', template: '<i>{{name}}</i>' })
   const mime = (type: string) =>
@@ -191,7 +191,7 @@ test('a template that fails for one recipient is a rejected event of that one on
   )
 })
 
-test('what the call asks of a template that is not there is told at once', async (t) => {
+test('a call that refers to a missing template or version is refused at once', async (t) => {
   const { service, store } = await startScene(t)
   await store('/v4/templates', { name: 'empty' })
   await store('/v4/templates', { name: 'order', template: 'x' })

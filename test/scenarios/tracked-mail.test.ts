@@ -1,4 +1,4 @@
-/** The whole way of tracking: links as they stand in received mail, fetched by their reader, to events and rules. */
+/** Tracking end to end: links in received mail, fetched by their reader, to events and suppressions. */
 import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
 import { simpleParser } from 'mailparser'
@@ -22,9 +22,9 @@ async function startScene(
   t.after(() => sink.close())
   const env = { SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}` }
   const service = await startTestService(t, env, overrides)
-  for (const what of ['open', 'click', 'unsubscribe']) {
+  for (const kind of ['open', 'click', 'unsubscribe']) {
     const form = { active: 'yes' }
-    const path = `/v3/domains/${service.domain}/tracking/${what}`
+    const path = `/v3/domains/${service.domain}/tracking/${kind}`
     assert.equal((await service.call('PUT', path, { form })).status, 200)
   }
   return { service, sink }
@@ -35,7 +35,7 @@ before(async (t) => {
   scene = await startScene(t as TestContext)
 })
 
-/** What a reader finds in the mail to an address. */
+/** The links in the mail to an address. */
 async function read({ sink }: Scene, recipient: string) {
   const message = await eventually(`mail to ${recipient}`, async () =>
     sink.messages.findLast(({ envelope }) => envelope.to.includes(recipient)),
@@ -76,7 +76,7 @@ const LONG = `https://shop.example.com/long?x=${'abc%20'.repeat(150)}`
 const HTML = `<html><body><a href="https://shop.example.com/a?x=1&amp;y=2">A</a> <a href="${LONG}">B</a></body></html>`
 
 for (const database of ['sqlite', 'postgres'] as const) {
-  test(`the links of a received mail do what they say (${database})`, async (t) => {
+  test(`the links of a received mail work (${database})`, async (t) => {
     const its = database === 'sqlite' ? scene : await startScene(t, { database })
     const recipient = 'alice@example.org'
     await its.service.send({ to: recipient, html: HTML, 'o:tag': 'news' })
@@ -99,14 +99,14 @@ for (const database of ['sqlite', 'postgres'] as const) {
     await its.service.send({ to: recipient, html: HTML })
     const [failed] = await eventsWhen(its, 'failed', recipient)
     assert.equal(failed?.['delivery-status']?.['code'], 606)
-    // The reader comes back through the page of the same mail.
+    // The reader resubscribes through the page of the same mail.
     assert.match(await (await post(mail.footer, 'action=resubscribe')).text(), /You are subscribed again/)
     await its.service.send({ to: recipient, html: HTML })
     await eventsWhen(its, 'delivered', recipient, 2)
   })
 }
 
-test('the link in a post of a mailing list leaves the list alone', async () => {
+test('the link in a post of a mailing list unsubscribes from that list only', async () => {
   const { service } = scene
   const list = `devs@${service.domain}`
   const made = await service.call('POST', '/v3/lists', { form: { address: list } })
@@ -121,8 +121,8 @@ test('the link in a post of a mailing list leaves the list alone', async () => {
   )
   assert.equal((await post(mail.oneClick, mail.post)).status, 200)
   const [left] = await eventsWhen(scene, 'unsubscribed', 'ann@example.org')
-  const told = left?.['mailing-list'] as Record<string, unknown> | undefined
-  assert.equal(told?.['address'], list)
+  const listOfEvent = left?.['mailing-list'] as Record<string, unknown> | undefined
+  assert.equal(listOfEvent?.['address'], list)
   const member = await service.call('GET', `/v3/lists/${list}/members/ann@example.org`)
   assert.equal(member.body.member.subscribed, false)
   assert.equal((await service.call('GET', `/v3/${service.domain}/unsubscribes/ann@example.org`)).status, 404)
@@ -131,7 +131,7 @@ test('the link in a post of a mailing list leaves the list alone', async () => {
   assert.equal(again.body.member.subscribed, true)
 })
 
-test('a mail opened days after its stored message was removed still tells', async (t) => {
+test('a mail opened days after its stored message was removed still creates an event', async (t) => {
   const clock = createTestClock()
   const its = await startScene(t, { clock })
   const recipient = 'late@example.org'

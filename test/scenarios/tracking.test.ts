@@ -1,4 +1,4 @@
-/** Tracking from the outside: what the receiving server gets, with each link read back by its token. */
+/** Tracking from the outside: the received mail, with each link's token decoded. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
@@ -40,7 +40,7 @@ after(async () => {
   for (const end of ends) await end()
 })
 
-/** Sets what the domain tracks; the settings are in force when this resolves. */
+/** Sets the domain's tracking; the settings are in force when this resolves. */
 async function domainTracks(
   settings: Partial<typeof ALL_OFF> & { top?: string; html?: string; text?: string },
 ) {
@@ -58,7 +58,7 @@ async function domainTracks(
   await put('unsubscribe', { active: unsubscribe, ...footers })
 }
 
-/** A text with each link of ours replaced by what its token holds. */
+/** A text with each of our links replaced by the contents of its token. */
 function read(text: string): string {
   const links = text.replaceAll(
     /https:\/\/t\.example\/([ocu])\/([\w-]+)/g,
@@ -100,7 +100,7 @@ async function received(recipient: string): Promise<Got> {
   return {
     raw: message.raw.toString(),
     mail,
-    // As sent: the parser turns line ends of a decoded part into LF.
+    // As sent: the parser changes line ends of a decoded part to LF.
     html: mail.html === false ? '' : read(mail.html).replace(/\n$/, ''),
     text: read(mail.text ?? '').replace(/\n$/, ''),
     field: (name) => {
@@ -126,7 +126,7 @@ const LINK = '<p><a href="https://a.example/?b=1&amp;c=2">link</a></p>'
 const TRACKED = '<p><a href="CLICK(https://a.example/?b=1&c=2)">link</a></p>'
 const TEXT = 'See https://a.example/x.'
 
-test('with everything off a message is as its sender wrote it, and shows no sign of tracking', async () => {
+test('with everything off a message is as its sender wrote it, without any tracking', async () => {
   await domainTracks({})
   const { raw, html, text, field } = await sent({ html: LINK, text: TEXT })
   assert.equal(html, LINK)
@@ -135,7 +135,7 @@ test('with everything off a message is as its sender wrote it, and shows no sign
   assert.equal(field('List-Unsubscribe'), undefined)
 })
 
-test('html, text, or both: links and pixel stand where they belong', async () => {
+test('html, text, or both: links and pixel are in the right places', async () => {
   await domainTracks({ open: 'yes', click: 'yes' })
   const both = await sent({ html: `<body>${LINK}</body>`, text: TEXT })
   assert.equal(both.html, `<body>${TRACKED}${PIXEL}</body>`)
@@ -167,7 +167,7 @@ test('a message switches tracking on that the domain has off, and the reverse', 
   assert.equal((await sent(mixed)).html, LINK + PIXEL)
 })
 
-test('a MIME message: only the changed parts are written anew', async () => {
+test('a MIME message: only the changed parts are rewritten', async () => {
   await domainTracks({ open: 'yes', click: 'yes' })
   const part = (type: string, body: string, ...fields: string[]) =>
     ['--b', `Content-Type: ${type}`, ...fields, '', body].join('\r\n')
@@ -201,7 +201,7 @@ test('a MIME message: only the changed parts are written anew', async () => {
   assert.ok(plain.raw.includes(lines.slice(5).join('\r\n')), plain.raw)
 })
 
-test('an attached html file and AMP html stay as they are', async () => {
+test('an attached html file and AMP html are unchanged', async () => {
   await domainTracks({ open: 'yes', click: 'yes', unsubscribe: 'yes' })
   const attachment = new File([LINK], 'page.html', { type: 'text/html' })
   const { mail, raw } = await sent({ html: LINK, 'amp-html': `<html amp4email>${LINK}</html>`, attachment })
@@ -209,7 +209,7 @@ test('an attached html file and AMP html stay as they are', async () => {
   assert.ok(raw.includes(`\r\n<html amp4email>${LINK}</html>\r\n`), raw)
 })
 
-test('in a batch each link carries the URL with the recipient in it', async () => {
+test('in a batch each link contains the URL of its recipient', async () => {
   await domainTracks({ click: 'yes' })
   const [ann, ben] = [newAddress(), newAddress()]
   const answer = await service.send({
@@ -311,7 +311,7 @@ test('unsubscribe tracking adds footers and header fields; a footer may be empty
   await domainTracks({ html: '\n', text: '\n' })
 })
 
-test('copies of a list carry the links of the list, in their fields and for the variable', async () => {
+test('copies of a list have the links of the list, in their fields and for the variable', async () => {
   await domainTracks({ open: 'yes', click: 'yes' })
   const list = `friends@${service.domain}`
   assert.equal((await service.call('POST', '/v3/lists', { form: { address: list } })).status, 200)
@@ -379,7 +379,7 @@ test('a newsletter of a publishing product, sent with the public JavaScript clie
   }
 })
 
-test('a retry sends the same bytes, also where targets are stored', async () => {
+test('a retry sends the same bytes, even with stored targets', async () => {
   await domainTracks({ open: 'yes', click: 'yes', unsubscribe: 'yes' })
   const to = newAddress()
   const seen: Buffer[] = []
@@ -406,7 +406,7 @@ test('a retry sends the same bytes, also where targets are stored', async () => 
   )
 })
 
-test('on PostgreSQL too, a target that is too long for a link is stored before the mail goes out', async (t) => {
+test('on PostgreSQL too, a target that is too long for a link is stored before the mail is sent', async (t) => {
   const settings = {
     SENDWRIGHT_DELIVERY: `smtp://127.0.0.1:${sink.port}`,
     SENDWRIGHT_SECRET: SECRET,

@@ -1,4 +1,4 @@
-/** Mail that this server cannot make ready any more ends like any other, and its events say why. */
+/** Mail that this server can no longer prepare ends like any other, and its events say why. */
 import assert from 'node:assert/strict'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ async function rig(t: TestContext) {
 
 const later = () => new Date(Date.now() + 2_000).toUTCString()
 
-/** Its failed events, oldest first, once the last one is there. */
+/** Its failed events, oldest first, once the last one exists. */
 async function untilExpired(service: TestService): Promise<{ severity: string; status: Status }[]> {
   return eventually('the permanent failure', async () => {
     const events = await service.events('?event=failed')
@@ -55,7 +55,7 @@ function assertExpired(failed: { severity: string; status: Status }[], why: stri
   assert.deepEqual([last?.['last-code'], last?.['last-message']], [690, why])
 }
 
-/** The test's own change of what the service has stored. */
+/** Changes what the service has stored. */
 async function whileStopped(
   service: TestService,
   change: (folder: string) => void | Promise<void>,
@@ -70,7 +70,7 @@ async function removeBlobs(folder: string): Promise<void> {
     await rm(join(folder, 'blobs', name), { recursive: true })
 }
 
-test('a missing attachment: the delivery fails for a while, then for good, and says that content is missing', async (t) => {
+test('a missing attachment: temporary failures, then a permanent one, which say that content is missing', async (t) => {
   const { sink, service } = await rig(t)
   const file = new File([Buffer.alloc(200_000, 'x')], 'large.txt')
   await service.send({ attachment: file, 'o:deliverytime': later() })
@@ -81,7 +81,7 @@ test('a missing attachment: the delivery fails for a while, then for good, and s
   assert.deepEqual(body.items, [], 'the recipient did nothing wrong')
 })
 
-test('a large message whose file is gone', async (t) => {
+test('a large message whose file is missing', async (t) => {
   const { service } = await rig(t)
   const html = '<p>Hello</p>'.repeat(60_000)
   await service.send({ html, 'o:deliverytime': later() })
@@ -89,7 +89,7 @@ test('a large message whose file is gone', async (t) => {
   assertExpired(await untilExpired(service), 'message content is missing on this server')
 })
 
-test('an attachment that goes while the service runs is not told as a refusal of the recipient', async (t) => {
+test('an attachment that disappears at run time is not reported as a refusal of the recipient', async (t) => {
   const { service } = await rig(t)
   const file = new File([Buffer.alloc(200_000, 'x')], 'large.txt')
   await service.send({ attachment: file, 'o:deliverytime': later() })
@@ -97,7 +97,7 @@ test('an attachment that goes while the service runs is not told as a refusal of
   assertExpired(await untilExpired(service), 'message content is missing on this server')
 })
 
-test('a signing key that cannot be opened', async (t) => {
+test('a signing key that cannot be decrypted', async (t) => {
   const { service } = await rig(t)
   await service.send({ 'o:deliverytime': later() })
   await whileStopped(service, (folder) => {
@@ -108,7 +108,7 @@ test('a signing key that cannot be opened', async (t) => {
   assertExpired(await untilExpired(service), 'a signing key of the domain cannot be read')
 })
 
-test('a stored message that is no message: an internal error is counted like any other failure', async (t) => {
+test('an unreadable stored message: an internal error counts like any other failure', async (t) => {
   const { service } = await rig(t)
   await service.send({ 'o:deliverytime': later() })
   await whileStopped(service, (folder) => {

@@ -71,7 +71,7 @@ test('the page takes the colours of the reader and never scrolls sideways', asyn
     const page = await context.newPage()
     await page.goto(links.unsubscribe({ recipient: `${'long'.repeat(15)}@${'host.'.repeat(30)}example.org` }))
     const { background, width } = (await page.evaluate(
-      // Runs in the browser, in its own world; the page itself has no script.
+      // Runs in the browser in an isolated context; the page itself has no script.
       `({ background: getComputedStyle(document.body).backgroundColor, width: document.documentElement.scrollWidth })`,
     )) as { background: string; width: number }
     backgrounds.push(background)

@@ -1,4 +1,4 @@
-/** Uploads below the floor of free space: refused while they come in, by HTTP and SMTP, and nothing of them stays. */
+/** Uploads below the floor of free space: refused during the upload, over HTTP and SMTP, and nothing of them is kept. */
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -14,7 +14,7 @@ const ANSWER_MAX_MS = 20_000
 
 const spooled = ({ config }: TestService) => readdir(join(config.dataFolder, 'spool'))
 
-/** The status of the answer to a form whose file never ends, as far as it was read. */
+/** The status of the response to a form whose file never ends. */
 function beginUpload(t: TestContext, service: TestService): Promise<string> {
   const { hostname, port } = new URL(service.url)
   const socket = connect(Number(port), hostname)
@@ -46,14 +46,14 @@ function beginUpload(t: TestContext, service: TestService): Promise<string> {
   })
 }
 
-test('uploads are refused on their way, not behind their end', async (t) => {
+test('uploads are refused while in progress, not at their end', async (t) => {
   const service = await startTestService(t, FLOOR)
   const answers = await Promise.all([1, 2, 3].map(() => beginUpload(t, service)))
   for (const answer of answers) assert.match(answer, /^HTTP\/1\.1 507 /)
   assert.deepEqual(await spooled(service), [])
 })
 
-test('so is content by SMTP', async (t) => {
+test('so is content over SMTP', async (t) => {
   const service = await startTestService(t, FLOOR)
   const password = 'correct-horse'
   const path = `/v3/domains/${service.domain}/credentials/postmaster`

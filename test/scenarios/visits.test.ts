@@ -1,4 +1,4 @@
-/** What recipients fetch, from outside: pixel, link and unsubscribe link, to events, webhooks and suppressions. */
+/** Requests of recipients, end to end: pixel, link and unsubscribe link, to events, webhooks and suppressions. */
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
@@ -67,7 +67,7 @@ before(async (t) => {
 
 let sent = 0
 
-/** Sends a mail to a recipient of its own; resolves once its delivery is known. */
+/** Sends a mail to a new recipient; resolves once its delivery is recorded. */
 async function mail({ service, sink }: Scene, form: Record<string, string | string[]> = {}) {
   const recipient = `reader${++sent}@example.org`
   const answer = await service.send({ to: recipient, 'o:tag': ['News', 'weekly'], 'v:order': '17', ...form })
@@ -163,9 +163,9 @@ for (const database of ['sqlite', 'postgres'] as const) {
       assert.match(String(id), /^[-\w]{22}$/)
       assert.ok(Math.abs(Number(timestamp) * 1000 - Date.now()) < 60_000)
       assert.equal(deliveredAt, name === 'unsubscribed' ? undefined : delivered?.['timestamp'])
-      const { bot, ...told } = info as Record<string, string>
-      assert.deepEqual(told, client)
-      // Within two seconds of the delivery an open or click is taken for a machine's; when exactly depends on the test.
+      const { bot, ...described } = info as Record<string, string>
+      assert.deepEqual(described, client)
+      // Within two seconds of the delivery an open or click counts as a bot's; the exact moment depends on the test.
       assert.ok(bot === '' || (bot === 'generic' && name !== 'unsubscribed'))
       assert.deepEqual(rest, { event: name, ...common, ...more })
     }
@@ -197,7 +197,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
   })
 }
 
-test('the pixel is a transparent png, also for a bad token and for HEAD, which is no open', async () => {
+test('the pixel is a transparent png, also for a bad token and for HEAD, which does not count as an open', async () => {
   const { recipient, links } = await mail(scene)
   for (const url of [links.open, `${scene.service.url}/o/forged`]) {
     const answer = await visit(url)
@@ -211,7 +211,7 @@ test('the pixel is a transparent png, also for a bad token and for HEAD, which i
   const head = await visit(links.open, { method: 'HEAD' })
   assert.deepEqual([head.status, await head.text(), head.headers.get('content-type')], [200, '', 'image/png'])
   await visit(links.open)
-  // The HEAD made no event. Both opens are a machine's: one came with the delivery, one after the HEAD.
+  // The HEAD created no event. Both opens are a bot's: one right after the delivery, one after the HEAD.
   const events = await oneEvent(scene, 'opened', recipient, 2)
   assert.equal(events.length, 2)
   assert.deepEqual(
@@ -220,7 +220,7 @@ test('the pixel is a transparent png, also for a bad token and for HEAD, which i
   )
 })
 
-test('HEAD leads to the target and is no click; a target is repeated byte for byte', async () => {
+test('HEAD redirects to the target and is not a click; a target is repeated byte for byte', async () => {
   const { recipient, links } = await mail(scene)
   const head = await visit(links.click(TARGET), { method: 'HEAD' })
   assert.deepEqual([head.status, head.headers.get('location')], [302, TARGET])
@@ -268,7 +268,7 @@ test('a redirect goes to http and https alone, and only for an authentic token',
   )
 })
 
-test('links work for a delivery that nobody knows any more, without an event', async () => {
+test('links work for a delivery that is no longer known, without an event', async () => {
   const gone = newId()
   const { url } = scene.service
   const click = await visit(`${url}/c/${testTokens.click(gone, { url: TARGET })}`)
@@ -276,7 +276,7 @@ test('links work for a delivery that nobody knows any more, without an event', a
   assert.equal((await visit(`${url}/o/${testTokens.open(gone)}`)).status, 200)
 })
 
-test('a loop on one link goes on being redirected, but does not fill the database', async () => {
+test('a loop on one link is still redirected, but does not fill the database', async () => {
   const { recipient, links } = await mail(scene)
   const url = links.click(TARGET)
   for (let round = 0; round < 10; round++) {
@@ -284,10 +284,10 @@ test('a loop on one link goes on being redirected, but does not fill the databas
     for (const answer of answers) assert.equal(answer.status, 302)
   }
   await visit(links.open)
-  // The open was written behind all clicks.
+  // The open was written after all clicks.
   await oneEvent(scene, 'opened', recipient)
   const clicks = await eventsOf(scene, 'clicked', recipient)
-  // Sixty a minute, and the minute may have turned over meanwhile.
+  // Sixty a minute, and a new minute may have begun meanwhile.
   assert.ok(clicks.length >= 60 - 16 && clicks.length <= 120, String(clicks.length))
 })
 
@@ -338,7 +338,7 @@ test('R46: ten thousand fetches of unsubscribe links change nothing', async () =
   assert.ok(!html.includes(recipient) && html.includes('r***@example.org'))
 })
 
-test('one-click works as a form of either kind, with foreign origin, and tells once', async () => {
+test('one-click works as a form of either kind, from a foreign origin, and creates one event', async () => {
   const { recipient, links } = await mail(scene)
   const url = links.unsubscribe({ scope: 'tags', tags: ['News', 'weekly'] })
   const form = new FormData()
@@ -357,7 +357,7 @@ test('one-click works as a form of either kind, with foreign origin, and tells o
   )
 })
 
-test('a POST that says nothing, says it in the address or too much changes nothing', async () => {
+test('a POST with an empty, unknown or too large body, or with its fields in the URL, changes nothing', async () => {
   const { recipient, links } = await mail(scene)
   const url = links.unsubscribe()
   assert.equal((await post(url, '')).status, 400)
@@ -370,7 +370,7 @@ test('a POST that says nothing, says it in the address or too much changes nothi
   assert.equal(listed.status, 404)
 })
 
-test('undoing is bounded, and is told apart from what the sender entered', async () => {
+test('undoing is limited, and does not remove what the sender added', async () => {
   const { recipient, links } = await mail(scene)
   const { service } = scene
   const url = links.unsubscribe()
@@ -382,7 +382,7 @@ test('undoing is bounded, and is told apart from what the sender entered', async
   assert.ok(statuses.includes(429))
 })
 
-test('HTTPS in front is told to stay, plain HTTP is not', async () => {
+test('HTTPS in front gets Strict-Transport-Security, plain HTTP does not', async () => {
   const { links } = await mail(scene)
   const secure = await visit(links.open, { headers: { 'x-forwarded-proto': 'https' } })
   assert.equal(secure.headers.get('strict-transport-security'), 'max-age=31536000')

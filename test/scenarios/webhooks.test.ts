@@ -1,4 +1,4 @@
-/** From a receiving server's reply to the event, its webhook with signatures that verify, and the stored message. */
+/** From a receiving server's reply to the event, its webhook with valid signatures, and the stored message. */
 import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -70,7 +70,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
   })
 }
 
-test('webhooks: the rest of their life, in one service', async (t) => {
+test('webhooks: retries, replay and deletion, in one service', async (t) => {
   const receiver = await createReceiver()
   t.after(receiver.close)
   const service = await startTestService(t, { ...ALLOW, SENDWRIGHT_WEBHOOK_SCHEDULE: '1s,1s' })
@@ -98,7 +98,7 @@ test('webhooks: the rest of their life, in one service', async (t) => {
     await service.call('DELETE', '/v1/webhooks?all=true')
   })
 
-  await t.test('a retry has the same event id, a new token and the key of its time', async () => {
+  await t.test('a retry has the same event id, a new token and the current key', async () => {
     const url = `${receiver.url}/retry`
     await service.call('PUT', `${base}/accepted`, { form: { url } })
     receiver.answer = (response) => response.writeHead(503, 'Busy').end('try\0later')
@@ -115,7 +115,7 @@ test('webhooks: the rest of their life, in one service', async (t) => {
     assert.equal(await signingKey(service), body.http_signing_key)
   })
 
-  await t.test('the log of attempts tells each of them, with filters and pages', async () => {
+  await t.test('the log lists every attempt, with filters and pages', async () => {
     const url = `${receiver.url}/retry`
     const [ok, failing] = await eventually('two attempts', async () => {
       const items = await attempts(`?url=${encodeURIComponent(url)}`)
@@ -176,7 +176,7 @@ test('webhooks: the rest of their life, in one service', async (t) => {
     await service.call('DELETE', `${base}/delivered`)
   })
 
-  await t.test('replay of an attempt and of a span: new attempts under the same event ids', async () => {
+  await t.test('replay of an attempt and of a span: new attempts with the same event ids', async () => {
     receiver.answer = 200
     const [stopped] = await attempts(`?status=given-up&url=${encodeURIComponent(`${receiver.url}/stop`)}`)
     const replayed = await service.call('POST', `/sendwright/v1/webhooks/attempts/${stopped.id}/replay`)

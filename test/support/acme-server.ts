@@ -1,7 +1,7 @@
 /**
  * A small certificate authority that speaks ACME (RFC 8555) on loopback: directory, nonces, signed requests,
- * accounts, orders, one authorization each with an HTTP-01 challenge that is fetched for real, and a chain of leaf
- * and intermediate under a root of its own. It refuses what the standard tells a server to refuse. No revocation,
+ * accounts, orders, one authorization each with an HTTP-01 challenge that is really fetched, and a chain of leaf
+ * and intermediate under its own root. It refuses what the standard requires a server to refuse. No revocation,
  * no key change, no wildcard names.
  */
 import {
@@ -32,23 +32,23 @@ import {
 export interface AcmeServer {
   /** URL for SENDWRIGHT_ACME_DIRECTORY. */
   directory: string
-  /** PEM of the root, for clients that are to trust what is issued. */
+  /** PEM of the root, for clients that trust the issued certificates. */
   root: string
-  /** Hosts of all orders that were made, in order. */
+  /** Hosts of all orders, in sequence. */
   readonly orders: string[]
-  /** Tokens of the challenges that it was told to look at, in order. */
+  /** Tokens of the challenges that it was asked to validate, in sequence. */
   readonly tokens: string[]
   /** Contacts of all accounts. */
   readonly contacts: string[][]
-  /** Chains given out, newest last. */
+  /** Issued chains, newest last. */
   readonly issued: string[]
-  /** What goes wrong from now on; null: nothing. */
+  /** The fault from now on; null: none. */
   fault: AcmeFault | null
-  /** The next signed request is told that its nonce is used up. */
+  /** The next signed request is refused because its nonce was used. */
   badNonces: number
-  /** How long certificates live from now on. */
+  /** Lifetime of certificates from now on. */
   lifetimeMs: number
-  /** Forgets every account, as an authority that was set up anew. */
+  /** Forgets every account, like a reinstalled authority. */
   forgetAccounts(): void
   close(): Promise<void>
 }
@@ -59,11 +59,11 @@ export type AcmeFault =
   | { kind: 'unavailable' }
   /** Not a problem document at all. */
   | { kind: 'garbage' }
-  /** Orders are accepted and never looked at. */
+  /** Orders are accepted and never processed. */
   | { kind: 'silent' }
   /** The certificate is for another key than the request's. */
   | { kind: 'other-key' }
-  /** The challenge's token is no base64url. */
+  /** The challenge's token is not base64url. */
   | { kind: 'odd-token' }
 
 interface Order {
@@ -72,7 +72,7 @@ interface Order {
   account: string
   status: 'pending' | 'ready' | 'valid' | 'invalid'
   token: string
-  /** The validation's complaint. */
+  /** The error of the validation. */
   error?: string
   chain?: string
 }
@@ -102,7 +102,7 @@ class Problem extends Error {
 }
 
 const DAY_MS = 86_400_000
-/** `reach`: where the listener for a host is, in place of DNS and port 80. `now`: Unix milliseconds. */
+/** `reach`: address of the listener for a host, in place of DNS and port 80. `now`: Unix milliseconds. */
 export async function createAcmeServer(options: {
   reach(host: string): { address: string; port: number }
   now(): number
@@ -263,7 +263,7 @@ export async function createAcmeServer(options: {
     if (request?.names.join() !== order.host) throw new Problem(400, 'badCSR', 'The request does not fit')
     const publicKey = acme.fault?.kind === 'other-key' ? newKeys().publicKey : request.publicKey
     order.chain = authority.issue(order.host, publicKey, {
-      // A clock that tests turn may be far ahead of the one by which their TLS clients judge.
+      // A clock that tests advance may be far ahead of the one that their TLS clients use.
       from: new Date(Math.min(options.now(), Date.now()) - DAY_MS),
       to: new Date(options.now() + acme.lifetimeMs),
     })
@@ -316,7 +316,7 @@ function thumbprintOf({ crv, kty, x, y }: JsonWebKey): string {
   return createHash('sha256').update(JSON.stringify({ crv, kty, x, y })).digest('base64url')
 }
 
-/** The body of an answer, or what went wrong. */
+/** The body of a response, or the error. */
 function fetchText(options: RequestOptions): Promise<string> {
   return new Promise((resolve) => {
     const outgoing = requestHttp({ ...options, agent: false }, (response) => {

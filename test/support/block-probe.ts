@@ -1,16 +1,16 @@
 /**
- * How long the main thread of a service's process was busy without a break. Imported by that process before anything
- * else (`startProcess`, `probe`), it writes its findings to the file that SENDWRIGHT_TEST_PROBE names.
+ * Measures the longest time for which the main thread of a service's process is busy without a break. The process imports
+ * it before anything else (`startProcess`, `probe`); it writes its results to the file named by SENDWRIGHT_TEST_PROBE.
  *
- * It measures the thread's processor time between two turns of its event loop and not the time of day: a machine that
- * runs other things meanwhile makes the one longer, not the other. Garbage collection counts, waiting does not.
+ * It measures the thread's processor time between two turns of its event loop, not wall-clock time, which grows with
+ * other load on the machine. Garbage collection counts, waiting does not.
  */
 import { renameSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isMainThread } from 'node:worker_threads'
 
-/** The longest block so far, in milliseconds of processor time, and how often the process was asked to begin anew. */
+/** The longest block so far, in milliseconds of processor time, and how often the process was asked to reset it. */
 export interface Blocks {
   longestMs: number
   resets: number
@@ -19,13 +19,13 @@ export interface Blocks {
 const TURN_MS = 5
 const FILE = process.env['SENDWRIGHT_TEST_PROBE']
 
-/** What the probe wrote last; null before its first finding. */
+/** The last result; null before the first one. */
 export async function readBlocks(file: string): Promise<Blocks | null> {
   const text = await readFile(file, 'utf8').catch(() => '')
   return text === '' ? null : (JSON.parse(text) as Blocks)
 }
 
-/** Forgets what was found so far (the start, say); resolves once the process has done so. */
+/** Resets the result (after the start, say); resolves once the process has done so. */
 export async function resetBlocks(pid: number, file: string): Promise<void> {
   const before = (await readBlocks(file))?.resets ?? 0
   process.kill(pid, 'SIGUSR2')
@@ -38,7 +38,7 @@ export interface BlockWatch {
   stop(): void
 }
 
-/** The same for this thread, from now on. `grown` is called with every longer block. */
+/** The same for this thread, from now on. Calls `grown` with every longer block. */
 export function watchBlocks(grown: (longestMs: number) => void = () => {}): BlockWatch {
   let last = process.threadCpuUsage()
   const timer = setInterval(() => {

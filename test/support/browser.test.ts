@@ -50,7 +50,7 @@ test('a page is shown, clicked and photographed', async () => {
 test('text is drawn with a real font: letters differ in width', async () => {
   const page = await browser.newPage()
   await page.goto(url)
-  // As text: the types of the browser's globals are not part of this program.
+  // As text, because the types of the browser's globals are not available here.
   const widths = await page.evaluate<number[]>(`
     const pen = document.createElement('canvas').getContext('2d')
     pen.font = '40px sans-serif'

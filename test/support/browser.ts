@@ -2,9 +2,9 @@
  * A headless Chromium for tests of pages: the system's, else the one in the npm package `@sparticuz/chromium`.
  *
  * The package holds compressed archives (64 MB, 210 MB unpacked). They are unpacked once per install, below
- * `node_modules/.cache`, by a process of its own, since the package unpacks into whatever TMPDIR says and
- * would otherwise trust a world-writable folder. Test processes that run side by side each unpack into a
- * folder of their own; the first rename wins.
+ * `node_modules/.cache`, by a separate process, since the package unpacks into TMPDIR and
+ * would otherwise trust a world-writable folder. Concurrent test processes each unpack into their own
+ * folder; the first rename wins.
  */
 import { execFile, spawnSync } from 'node:child_process'
 import {
@@ -25,7 +25,7 @@ import { delimiter, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { type Browser, chromium } from 'playwright-core'
 
-/** Unpacking takes 2 s of one core; a crowded machine may need many times as long, a broken one for ever. */
+/** Unpacking takes 2 s of one core; a busy machine may need many times as long, a broken one for ever. */
 const UNPACK_LIMIT_MS = 120_000
 const START_LIMIT_MS = 60_000
 
@@ -35,8 +35,8 @@ const SYSTEM_NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-c
 
 /**
  * Playwright adds what automation needs, and `--no-sandbox`: containers rarely allow the sandbox, root never,
- * and only pages of our own are opened. Nothing here may reach the outside, neither the browser by itself nor
- * a page by mistake: every name but the local ones is unknown.
+ * and only our own pages are opened. Neither the browser nor a page may connect to the outside: only local names
+ * resolve.
  */
 const FLAGS = [
   '--disable-gpu',
@@ -60,7 +60,7 @@ export class NoBrowserFound extends Error {
 }
 
 /**
- * Starts a browser; whoever starts it closes it (`await browser.close()`).
+ * Starts a browser; the caller closes it (`await browser.close()`).
  * @throws NoBrowserFound when none is installed or the one from npm does not run here.
  */
 export async function launchBrowser(): Promise<Browser> {
@@ -69,7 +69,7 @@ export async function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath, args: FLAGS, env, headless: true, timeout: START_LIMIT_MS })
 }
 
-/** The first in PATH that runs: Ubuntu's `chromium-browser` may be a mere hint to install a snap. */
+/** The first in PATH that runs: Ubuntu's `chromium-browser` may only print a hint to install a snap. */
 function findSystemBrowser(): Program | undefined {
   const folders = (process.env['PATH'] ?? '').split(delimiter)
   const executablePath = SYSTEM_NAMES.flatMap((name) => folders.map((folder) => join(folder, name))).find(
@@ -79,13 +79,13 @@ function findSystemBrowser(): Program | undefined {
 }
 
 async function packagedBrowser(): Promise<Program> {
-  // The package holds a Linux program for x64 alone.
+  // The package has a program for Linux on x64 only.
   if (!existsSync(PACKAGE) || process.platform !== 'linux' || process.arch !== 'x64') throw noneFound()
   const { version } = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8')) as { version: string }
   const folder = await unpackOnce(`chromium-${version}`)
   const executablePath = join(folder, 'chromium')
   const environment: Record<string, string> = { FONTCONFIG_PATH: folder }
-  // A lean system lacks NSS and its like; the package brings them. Where the system has them, its own fit better.
+  // A minimal system lacks NSS and the like; the package has them. The system's own are preferred.
   const { stdout } = spawnSync('ldd', [executablePath], { encoding: 'utf8' })
   if (stdout?.includes('not found')) environment['LD_LIBRARY_PATH'] = join(folder, 'al2023/lib')
   return { executablePath, environment }
@@ -98,7 +98,7 @@ function noneFound(): NoBrowserFound {
   )
 }
 
-/** Unpacks the package below the cache folder, unless that has been done; returns the folder. */
+/** Unpacks the package below the cache folder unless that is already done; returns the folder. */
 async function unpackOnce(name: string): Promise<string> {
   const cached = join(CACHE, name)
   if (existsSync(cached)) return cached
@@ -113,12 +113,12 @@ async function unpackOnce(name: string): Promise<string> {
     renameSync(fresh, folder)
   } catch (error) {
     rmSync(fresh, { recursive: true, force: true })
-    if (!existsSync(folder)) throw error // else another process was quicker
+    if (!existsSync(folder)) throw error // else another process was faster
   }
   return folder
 }
 
-/** Beside the package, so that it goes with the install; with a read-only install a folder for this process. */
+/** Next to the package, so that it is deleted with the install; a folder for this process if the install is read-only. */
 function writableCache(): string {
   try {
     mkdirSync(CACHE, { recursive: true })
@@ -135,7 +135,7 @@ async function unpack(folder: string): Promise<void> {
   const entry = join(PACKAGE, 'build/index.js')
   const script = `import chromium from ${JSON.stringify(entry)}\nawait chromium.executablePath()`
   await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
-    // The variable asks the package for its system libraries too.
+    // The variable makes the package unpack its system libraries too.
     env: { TMPDIR: folder, AWS_EXECUTION_ENV: 'AWS_Lambda_nodejs24.x' },
     timeout: UNPACK_LIMIT_MS,
   })

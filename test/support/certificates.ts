@@ -8,7 +8,7 @@ import {
 } from '../../src/base/certificate.ts'
 
 export interface Authority extends Certificate {
-  /** A server certificate for DNS names and IPv4 addresses; valid from yesterday for a month unless told otherwise. */
+  /** A server certificate for DNS names and IPv4 addresses; valid from yesterday for a month by default. */
   issue(names: readonly string[], validity?: { from?: Date; to?: Date }): Certificate
 }
 
@@ -24,7 +24,7 @@ export function createAuthority(commonName = 'Test authority'): Authority {
   }
 }
 
-/** A certificate of an authority that nobody knows. */
+/** A certificate of an unknown authority. */
 export function selfSigned(names: readonly string[]): Certificate {
   return createAuthority().issue(names)
 }

@@ -1,12 +1,12 @@
-/** A clock that a test turns by hand; timers fire in order when their time comes. */
+/** A clock that a test advances by hand; timers fire in order when they are due. */
 import type { Clock, Timer } from '../../src/base/clock.ts'
 
 export interface TestClock extends Clock {
-  /** Lets time pass: wall clock and monotonic clock together. Awaits what each timer set off, as far as microtasks go. */
+  /** Lets time pass: wall clock and monotonic clock together. Awaits the microtasks that each timer starts. */
   advance(ms: number): Promise<void>
-  /** Lets hours or days pass at once: timers that came due meanwhile fire once, at the next `advance`. */
+  /** Lets hours or days pass at once: timers that became due meanwhile fire once, at the next `advance`. */
   leap(ms: number): void
-  /** Steps the wall clock alone, as an operator or NTP would. */
+  /** Steps only the wall clock, as an operator or NTP would. */
   stepWall(ms: number): void
 }
 

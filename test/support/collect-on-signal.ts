@@ -1,6 +1,6 @@
 /**
- * Collects the garbage of all threads of a service's process when asked, as they do by themselves after a minute of rest
- * (src/base/rest-collection.ts): what is left is what the process holds. Imported by it before anything else.
+ * Collects the garbage of all threads of a service's process on a signal, as they do after a minute of rest
+ * (src/base/rest-collection.ts); the rest is what the process holds. The process imports it before anything else.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
@@ -12,14 +12,16 @@ import { residentBytes } from './process-memory.ts'
 export const COLLECTING = { NODE_OPTIONS: `--import=${import.meta.filename}` }
 const SIGNAL = 'SIGWINCH'
 
-/** The process begins to collect. */
+/** The process starts collecting. */
 const collectIn = (pid: number): void => void process.kill(pid, SIGNAL)
 
-/** Looks at what is left this often, so many times: the threads collect one after the other, and give back later. */
+/** Interval and number of readings: the threads collect one after the other, and return memory later. */
 const LOOK_EVERY_MS = 250
 const LOOKS_MAX = 40
+/** Readings of which the lowest counts. */
+const LOOKS_HELD = 8
 
-/** Resident set of a process in bytes, once it is below `maxBytes`; what it is after ten seconds otherwise. */
+/** Resident set of a process in bytes, once it is below `maxBytes`, else after ten seconds. */
 export async function collectedBytes(pid: number, maxBytes: number): Promise<number> {
   for (let look = 1; ; look++) {
     collectIn(pid)
@@ -29,7 +31,18 @@ export async function collectedBytes(pid: number, maxBytes: number): Promise<num
   }
 }
 
-/** Set by COLLECTING, so not where a test imports this. */
+/** The lowest resident set of a process, in bytes, while its threads collect for two seconds. */
+export async function heldBytes(pid: number): Promise<number> {
+  const seen: number[] = []
+  for (let look = 1; look <= LOOKS_HELD; look++) {
+    collectIn(pid)
+    await sleep(LOOK_EVERY_MS)
+    seen.push(await residentBytes(pid))
+  }
+  return Math.min(...seen)
+}
+
+/** Set by COLLECTING, so not if a test imports this file. */
 if (process.env['NODE_OPTIONS'] === COLLECTING.NODE_OPTIONS) {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as (options: object) => void

@@ -1,4 +1,4 @@
-/** The command line as a process of its own. */
+/** The command line as a separate process. */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 
@@ -8,7 +8,7 @@ export interface CommandResult {
   err: string
 }
 
-/** Runs `sendwright ARGS` with the settings in `env` and nothing else, and resolves when it ends. */
+/** Runs `sendwright ARGS` with only the settings in `env`, and resolves when it ends. */
 export function runCommand(env: Record<string, string>, ...args: string[]): Promise<CommandResult> {
   const main = join(import.meta.dirname, '../../src/main.ts')
   return new Promise((resolve) => {

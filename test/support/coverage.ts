@@ -1,4 +1,4 @@
-/** Tables that say which test covers what: a test that was renamed or deleted is missed at once. */
+/** Tables of which test covers what: a renamed or deleted test is noticed at once. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ const ROOT = join(import.meta.dirname, '../..')
 
 /**
  * Whether the file has a test of that name, written as in the source: as the first argument of `test` or of a helper
- * that calls it, or at the head of a row of a table. Skipped ones do not count.
+ * that calls it, or first in a row of a table. Skipped ones do not count.
  */
 export function hasTest(file: string, name: string): boolean {
   const source = readFileSync(join(ROOT, file), 'utf8')

@@ -1,4 +1,4 @@
-/** What drills and tests of crashes share: a ledger of accepted messages, and the verdict over a sink's log. */
+/** Shared by drills and tests of crashes: a ledger of accepted messages, and the check of a sink's log against it. */
 import { AUTHORIZATION, type ServiceProcess } from './service-process.ts'
 import type { Sink } from './smtp-sink.ts'
 
@@ -13,7 +13,7 @@ export async function post(
     body: new URLSearchParams({ from: `sender@${service.domain}`, ...fields }),
   }).catch(() => null)
   if (answer?.status !== 200) return { status: answer?.status ?? null }
-  // A process that dies behind the header has promised nothing.
+  // A process that dies after the header has promised nothing.
   const body = (await answer.json().catch(() => null)) as { id: string } | null
   return body ?? { status: null }
 }

@@ -1,7 +1,7 @@
 /**
  * A DNS server on 127.0.0.1 for tests: real packets over UDP and TCP on one port, records and misbehaviour
- * set by name. It answers as a recursive resolver would: with the whole CNAME chain, NXDOMAIN for names it
- * does not know, NODATA (with an SOA) for types it does not have.
+ * set by name. It answers like a recursive resolver: with the whole CNAME chain, NXDOMAIN for unknown names,
+ * NODATA (with an SOA) for missing types.
  *
  *     const dns = await createDnsServer()
  *     dns.set('example.org', 'MX', [[10, 'mx.example.org']])
@@ -24,7 +24,7 @@ import {
   TRUNCATED_RESPONSE,
 } from 'dns-packet'
 
-/** How a value of each type is written in `set`. A TXT array is one record of several strings. */
+/** The form of each type's values in `set`. A TXT array is one record of several strings. */
 export interface StubValues {
   A: string
   AAAA: string
@@ -42,7 +42,7 @@ export type Misbehaviour =
   | 'refused'
   | 'formerr'
   | 'drop' // no answer at all
-  | 'garbage' // the right id and question, then bytes that are no records
+  | 'garbage' // the right id and question, then bytes that are not records
   | 'wrong-id'
   | 'wrong-question'
   | 'truncate' // TC without records over UDP, all of it over TCP
@@ -66,7 +66,7 @@ export interface StubQuery {
 export interface DnsServer {
   readonly host: string
   readonly port: number
-  /** All queries that came, in order. */
+  /** All queries received, in order. */
   readonly queries: StubQuery[]
   /** Sets the AD bit on every answer with records or a firm "no". Default false. */
   authentic: boolean
@@ -74,25 +74,25 @@ export interface DnsServer {
   negativeTtlSeconds: number | null
   /** Answers with the whole CNAME chain (default), or with its first link only. */
   chaseCnames: boolean
-  /** Last word over a reply's bytes, for hostile packets. */
+  /** Changes a reply's final bytes, for hostile packets. */
   mutate: ((packet: Buffer) => Buffer) | null
   /** Replaces the records of a name and type; an empty list leaves a name without that type. */
   set<T extends StubType>(name: string, type: T, values: readonly StubValues[T][], ttlSeconds?: number): void
-  /** Forgets all records and misbehaviour of a name, which then does not exist. */
+  /** Removes all records and misbehaviour of a name, which then does not exist. */
   remove(name: string): void
-  /** Spoils the answers for a name, for one type or all; null mends them. */
+  /** Makes the answers for a name faulty, for one type or all; null restores them. */
   misbehave(name: string, how: Misbehaviour | null, type?: StubType): void
-  /** Keeps replies back until the returned function is called. */
+  /** Holds replies back until the returned function is called. */
   hold(): () => void
-  /** Resolves with the next query that comes from now on. */
+  /** Resolves with the next query from now on. */
   nextQuery(): Promise<StubQuery>
   close(): Promise<void>
 }
 
 const TTL_SECONDS = 300
-const BIND_ATTEMPTS = 20 // the UDP side of a port the system gave us for TCP may be taken
+const BIND_ATTEMPTS = 20 // the UDP side of a port that the system gave us for TCP may be in use
 const PLAIN_UDP_BYTES = 512 // without EDNS, RFC 1035 §4.2.1
-const CHAIN_MAX = 20 // lets loops go round often enough to be noticed
+const CHAIN_MAX = 20 // enough rounds of a loop to be noticed
 const FLOOD_DATAGRAMS = 30
 const TXT_STRING_BYTES_MAX = 255
 
@@ -206,7 +206,7 @@ export async function createDnsServer(options: { port?: number } = {}): Promise<
         return []
       case 'garbage': {
         const packet = Buffer.concat([over(0), Buffer.from([0xc0, 0xff, 0xee])])
-        packet.writeUInt16BE(1, 6) // one answer, it says
+        packet.writeUInt16BE(1, 6) // claims to have one answer
         return [packet]
       }
       case 'wrong-id': {
@@ -309,7 +309,7 @@ export async function createDnsServer(options: { port?: number } = {}): Promise<
   return stub
 }
 
-/** In two segments split within the length, as a slow network would: readers must not rely on one read. */
+/** In two segments split within the length, as on a slow network: readers must not rely on one read. */
 function writeTcp(socket: Socket, packet: Buffer): void {
   const length = Buffer.alloc(2)
   length.writeUInt16BE(packet.length)
@@ -341,7 +341,7 @@ async function listen(host: string, wanted: number) {
 
 const keyOf = (name: string, type: string) => `${name.toLowerCase().replace(/\.$/, '')} ${type}`
 
-/** The zone of every name is its last two labels here: enough for an SOA that covers it. */
+/** Here the zone of every name is its last two labels: enough for an SOA that covers it. */
 function soa(name: string, minimum: number): Answer {
   const zone = name.split('.').slice(-2).join('.')
   return {
@@ -355,7 +355,7 @@ function soa(name: string, minimum: number): Answer {
 
 function toAnswer<T extends StubType>(name: string, type: T, value: StubValues[T], ttl: number): Answer {
   const base = { name: name.toLowerCase(), class: 'IN' as const, ttl }
-  // A pair of type and value loses its tie inside a generic function; each branch restores it.
+  // TypeScript loses the link between type and value in a generic function; each branch restores it.
   const pair = { type, value } as { [K in StubType]: { type: K; value: StubValues[K] } }[StubType]
   switch (pair.type) {
     case 'MX':

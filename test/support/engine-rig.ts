@@ -1,4 +1,4 @@
-/** An engine for drills: a fresh SQLite, real SMTP into sinks found through a DNS stub, no HTTP. */
+/** An engine for drills: a fresh SQLite, real SMTP to sinks found through a DNS stub, no HTTP. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -30,8 +30,8 @@ export async function withStore<T>(run: (store: Store) => Promise<T>): Promise<T
 }
 
 /**
- * The same store, and when it has nothing to do: for simulated time, which must stand still while the database works,
- * or its milliseconds count as the engine's.
+ * The same store with a way to wait until it is idle: simulated time must stand still while the database works, or its
+ * milliseconds would count as the engine's.
  */
 export function watched(store: Store): { store: Store; quiet(): Promise<void> } {
   let working = 0
@@ -46,7 +46,7 @@ export function watched(store: Store): { store: Store; quiet(): Promise<void> } 
       read: (statement) => counted(() => store.read(statement)),
     },
     async quiet() {
-      // What an answer of the database sets off may ask it again.
+      // Code that runs after a database answer may query it again.
       for (let calm = 0; calm < CALM_TURNS; calm = working === 0 ? calm + 1 : 0)
         await new Promise<void>((resolve) => setImmediate(resolve))
     },
@@ -61,7 +61,7 @@ export interface Site {
   limits: LaneLimits
 }
 
-/** Sites with one sink each, known as providers, and an engine that is not started yet. */
+/** Sites with one sink each, configured as providers, and an engine that is not started yet. */
 export async function withSites<T>(
   clock: Clock,
   sites: readonly Site[],

@@ -1,11 +1,11 @@
-/** For tests of what reads events: SQLite finds them in its index, and behind it (decision 45). */
+/** For tests of readers of events: SQLite finds them in its index, and in the rows after it (decision 45). */
 import { test } from 'node:test'
 import { indexEvents } from '../../src/events/indexing.ts'
 import { openSqlite } from '../../src/store/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
 import { eachStore, temporaryFolder } from './stores.ts'
 
-/** Like `eachStore`, and twice more on SQLite: with every event indexed, and with those of every other commit. */
+/** Like `eachStore`, plus two runs on SQLite: with every event indexed, and with those of every other commit. */
 export function eachIndexing(name: string, run: (store: Store) => Promise<void>): void {
   eachStore(name, run)
   for (const [how, everyth] of [

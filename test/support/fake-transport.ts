@@ -1,11 +1,11 @@
-/** A transport without network for tests of the engine: `answer` decides, attempts are kept in their order. */
+/** A transport without network for tests of the engine: `answer` decides, attempts are recorded in order. */
 import type { AttemptResult, Transport } from '../../src/delivery/contract.ts'
 import type { Outcome } from '../../src/delivery/outcome.ts'
 import type { ClaimedDelivery } from '../../src/delivery/queue.ts'
 
 export const DELIVERED: Outcome = { kind: 'delivered', code: 250, message: 'Ok', enhanced: null }
 
-/** One lane per source key and recipient domain (`any` for the empty key), with so many connections each. */
+/** One lane per source key and recipient domain (`any` for the empty key), each with the given connections. */
 export function fakeTransport(
   connections: number,
   answer: (delivery: ClaimedDelivery) => Promise<Outcome>,

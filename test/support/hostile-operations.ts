@@ -1,6 +1,6 @@
 /**
- * Hostile bodies for every operation of the machine description: without a key, with a sending key, with an admin's. None
- * may be answered with a 5xx, hold the main thread or leave memory behind. New operations are in by themselves.
+ * Hostile bodies for every operation of the OpenAPI description: without a key, with a sending key, with an admin's. None
+ * may cause a 5xx, block the main thread or leave memory behind. New operations are included automatically.
  */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -16,11 +16,11 @@ import { temporaryFolder } from './stores.ts'
 export interface Target {
   method: string
   path: string
-  /** Names of all that the operation reads: query, form, members of its document. */
+  /** Names of all inputs of the operation: query, form, members of its document. */
   names: string[]
   /** Those of them that are JSON. */
   jsonNames: string[]
-  /** Asks for no login. */
+  /** Requires no login. */
   isPublic: boolean
 }
 
@@ -29,11 +29,11 @@ export interface Shape {
   type: string
   headers?: string[]
   body: Buffer
-  /** Default: what the body has. */
+  /** Default: the length of the body. */
   length?: number | 'chunked'
-  /** What follows the body; default `wait`. `cut`: the connection ends while the body is under way. */
+  /** What follows the body; default `wait`. `cut`: the connection ends during the body. */
   after?: 'wait' | 'close' | 'cut'
-  /** Put behind the last variable part of the path. */
+  /** Appended to the last variable part of the path. */
   pathEnd?: string
 }
 
@@ -44,10 +44,10 @@ const BLOCK_MAX_MS = 200
 const GROWTH_MAX_BYTES = 100 * 2 ** 20
 const CALLS_AT_A_TIME = 16
 const FAULTS_SHOWN = 20
-/** More are there; fewer mean that the description was not understood. */
+/** There are more; fewer mean that the description was not understood. */
 const TARGETS_MIN = 150
 
-/** A test for each shape, all on one service, and one for the memory. */
+/** A test per shape, all on one service, and one for the memory. */
 export function testEveryOperation(shapes: Record<string, (target: Target) => Shape>): void {
   let service: HostileService
   const ends: (() => Promise<unknown>)[] = []
@@ -63,7 +63,7 @@ export function testEveryOperation(shapes: Record<string, (target: Target) => Sh
   for (const [name, shape] of Object.entries(shapes)) {
     test(name, () => service.withstands(shape))
   }
-  test('the memory is given back', () => service.hasGivenMemoryBack())
+  test('the memory is returned', () => service.hasGivenMemoryBack())
 }
 
 type Form = Record<string, string>
@@ -74,7 +74,7 @@ class HostileService {
   readonly #probe: string
   #targets: Target[] = []
   #callers: Record<string, string[]> = {}
-  /** Names in paths and what they stand for. */
+  /** Names in paths and their values. */
   #places: Record<string, string> = {}
   #restBytes = 0
 
@@ -88,7 +88,7 @@ class HostileService {
     const folder = await temporaryFolder(t)
     const probe = join(folder, 'blocks')
     const host = ownAddress()
-    // Nobody answers there: no lookup leaves this machine.
+    // Nothing listens there: no lookup leaves this machine.
     const env = { ...COLLECTING, SENDWRIGHT_DATA: join(folder, 'data'), SENDWRIGHT_DNS: `${host}:53` }
     const child = await startProcess(host, env, { probe })
     t.after(() => child.end('SIGKILL'))
@@ -109,7 +109,7 @@ class HostileService {
     assert.ok(this.#targets.length >= TARGETS_MIN)
     await this.#workOrdinarily()
     await this.#plant()
-    // What every operation loads at its first call stays.
+    // Modules loaded by each operation's first call stay in memory.
     await this.#callAll(() => ({ type: FORM, body: Buffer.from('a=b') }))
     this.#restBytes = await this.#collectedBytes(Number.POSITIVE_INFINITY)
   }
@@ -136,7 +136,7 @@ class HostileService {
     return collectedBytes(this.#service.child.pid as number, maxBytes)
   }
 
-  /** Every operation as every caller. What was answered as it must not be. */
+  /** Every operation as every caller. Returns the responses that are not allowed. */
   async #callAll(shape: (target: Target) => Shape): Promise<string[]> {
     const faults: string[] = []
     const calls = this.#targets.flatMap((target) => {
@@ -167,12 +167,12 @@ class HostileService {
       ...headers,
       ...credentials,
     ]
-    // Another client's answer, asked for behind the body: the service has got that far.
+    // Another client's response, requested after the body: the service has read it by then.
     const cut = () => this.#call('GET', '/health/live')
     return { host: this.#host, port: 8080, head, body, after: afterwards === 'cut' ? { cut } : afterwards }
   }
 
-  /** With a thing that is there, or would be new, for each name. */
+  /** With an existing or new object for each name. */
   #filled(path: string, end = ''): string {
     const last = path.lastIndexOf('{')
     return path.replaceAll(/\{([^}]+)\}/g, (_, name: string, at: number) => {
@@ -187,7 +187,7 @@ class HostileService {
     return this.#places[name] ?? (isDomain ? this.#service.domain : 'other')
   }
 
-  /** What paths name; an earlier shape may have deleted it. */
+  /** The objects that paths name; an earlier shape may have deleted them. */
   async #plant(): Promise<void> {
     const { domain } = this.#service
     const list = `list@${domain}`
@@ -228,7 +228,7 @@ class HostileService {
     return ((await this.#call('GET', path)) as { items: T[] }).items[0]
   }
 
-  /** Large messages, some at a time: what malloc took for ordinary work it keeps. */
+  /** Large messages, some at a time: malloc keeps what it took for ordinary work. */
   async #workOrdinarily(): Promise<void> {
     const text = 'A line of text. '.repeat(12_000)
     const mail = { from: 'a@example.com', to: 'b@example.org', subject: 'S', text }
@@ -273,7 +273,7 @@ interface DescribedOperation {
   security?: unknown[]
 }
 
-/** Those that delete come last, and the domain itself stays: the others need what is there. */
+/** Deletions are last, and the domain itself is kept: the others need their objects. */
 function targetsOf({ paths }: Description): Target[] {
   const targets = Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, described]) => targetOf(method.toUpperCase(), path, described)),

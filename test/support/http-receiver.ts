@@ -1,4 +1,4 @@
-/** An HTTP server that takes POSTs, keeps them, and answers as it is told. */
+/** An HTTP server that records POSTs and responds as configured. */
 import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -14,7 +14,7 @@ export interface ReceivedPost {
   body: any
 }
 
-/** A status, or the whole answer by hand. */
+/** A status, or a function that writes the whole response. */
 export type ReceiverAnswer = number | ((response: ServerResponse, post: ReceivedPost) => void)
 
 export interface Receiver {
@@ -24,7 +24,7 @@ export interface Receiver {
   posts: ReceivedPost[]
   connections: { total: number; open: number; peakPosts: number }
   answer: ReceiverAnswer
-  /** Stops listening and breaks what is open; `listen` takes the same port again. */
+  /** Stops listening and closes open connections; `listen` uses the same port again. */
   close(): Promise<void>
   listen(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** A small internet on loopback: a DNS stub and mail hosts with addresses of their own, all on one port. */
+/** A small internet on loopback: a DNS stub and mail hosts with separate addresses, all on one port. */
 import type { TestContext } from 'node:test'
 import { createDnsServer, type DnsServer } from './dns-server.ts'
 import { ownAddress } from './service.ts'
@@ -9,9 +9,9 @@ export interface Internet {
   /** Settings for a service that delivers directly into it. */
   env: Record<string, string>
   port: number
-  /** A sink that takes mail for the domains; its MX name is `mx.<first domain>`. */
+  /** A sink that accepts mail for the domains; its MX name is `mx.<first domain>`. */
   site(domains: readonly string[], options?: SinkOptions): Promise<Sink>
-  /** Gives a domain an MX record, and the host of that name an address. */
+  /** Sets the MX record of a domain, and the address of that host. */
   host(domain: string, mxName: string, address: string, preference?: number): void
 }
 

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 
-/** Kills a process started with `detached: true` and all that it started in its group. Nothing left to kill is fine. */
+/** Kills a process started with `detached: true` and its process group; does nothing if they have ended. */
 export function killGroup(leader: ChildProcess): void {
   try {
     if (leader.pid !== undefined) process.kill(-leader.pid, 'SIGKILL')

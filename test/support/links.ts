@@ -1,12 +1,11 @@
-/** Tracking links as the service makes them, for a message that a sink received. */
-
+/** Tracking links as the service creates them, for a message that a sink received. */
 import { deliveryOfReturnPath } from '../../src/delivery/return-path.ts'
 import { createSealer } from '../../src/store/sealing.ts'
 import { createTokens, type Unsubscription } from '../../src/tracking/tokens.ts'
 import type { TestService } from './service.ts'
 import type { SinkMessage } from './smtp-sink.ts'
 
-/** Start the service with it, as SENDWRIGHT_SECRET. */
+/** SENDWRIGHT_SECRET for the service. */
 export const LINK_SECRET = 'secret-of-the-links-0123456789abcdef'
 
 const sealer = createSealer(LINK_SECRET)

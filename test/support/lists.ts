@@ -1,10 +1,9 @@
 /** A mailing list in a fresh database, for tests below the HTTP interface. */
-
 import type { List } from '../../src/lists/list.ts'
 import { createListStore, type ListStore } from '../../src/lists/store.ts'
 import { insert, type Store } from '../../src/store/store.ts'
 
-/** The time at which everything of it was made. */
+/** The time at which everything in it was created. */
 export const LIST_TIME = Date.UTC(2026, 5, 1, 12)
 
 /** An account `account` with the empty, readonly list `devs@mg.example.com`, whose id is `list-id`. */

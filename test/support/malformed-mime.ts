@@ -133,7 +133,7 @@ const SPLINTERS = [
   ...['=?utf-8?q?', '=?utf-16?b?//8=?=', '{{#each x}}', '{"a":', 'X-Service-Recipient-Variables: {}\r\n'],
 ]
 
-/** `count` messages made from a few by cutting, doubling, swapping and strewing. */
+/** `count` messages mutated from a few by cutting, doubling, swapping and inserting. */
 export function* malformedMessages(count: number, seed: number): Generator<Buffer> {
   const random = seededNumbers(seed)
   for (let made = 0; made < count; made++) {
@@ -144,7 +144,7 @@ export function* malformedMessages(count: number, seed: number): Generator<Buffe
   }
 }
 
-/** Messages built to hurt a reader: a hundred thousand parts, ten thousand levels, a million bytes of one thing. */
+/** Messages built to overload a parser: a hundred thousand parts, ten thousand levels, a million repeated bytes. */
 export function* monstrousMessages(): Generator<Buffer> {
   for (const monster of MONSTERS) yield withCrlf(monster())
 }
@@ -197,7 +197,7 @@ const MONSTERS: (() => string)[] = [
   () => '\r\n',
 ]
 
-/** Bytes with every bare CR and LF made a line end, and the last line ended. */
+/** Bytes with every bare CR and LF changed to CRLF, and the last line terminated. */
 function withCrlf(text: string): Buffer {
   const whole = text.replace(/\r\n|\r|\n/g, '\r\n')
   return Buffer.from(whole.endsWith('\r\n') ? whole : `${whole}\r\n`, 'latin1')

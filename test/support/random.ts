@@ -1,4 +1,4 @@
-/** Numbers from 0 up to 1, the same for a seed everywhere: mulberry32. */
+/** Numbers from 0 to 1, the same everywhere for a seed: mulberry32. */
 export function seededNumbers(seed: number): () => number {
   let state = seed
   return () => {

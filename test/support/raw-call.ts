@@ -1,20 +1,20 @@
-/** One HTTP request written as bytes, well-formed or not, on a connection of its own. */
+/** One HTTP request written as bytes, well-formed or not, on its own connection. */
 import { connect } from 'node:net'
 
 export interface RawCall {
   host: string
   port: number
-  /** Request line and header fields, without those that end it. */
+  /** Request line and header fields, without the empty line. */
   head: readonly string[]
   body: Buffer
-  /** Once the body is out: wait for the answer, or first close our side, or cut the connection when `cut` resolves. */
+  /** After the body: wait for the response, or first close our side, or cut the connection when `cut` resolves. */
   after: 'wait' | 'close' | { cut: () => Promise<unknown> }
 }
 
-/** An answer that never comes is a fault of the service. */
+/** A missing response is a fault of the service. */
 const ANSWER_MAX_MS = 30_000
 
-/** The answer's status; null: the connection ended without one. A stream of events is ended at its beginning. */
+/** The response's status; null: the connection ended without one. A stream of events is closed at its beginning. */
 export function rawCall({ host, port, head, body, after }: RawCall): Promise<number | null> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, allowHalfOpen: true })
@@ -34,7 +34,7 @@ export function rawCall({ host, port, head, body, after }: RawCall): Promise<num
       if (/^content-type: text\/event-stream/im.test(text.slice(0, headEnd))) socket.destroy()
       text = ''
     })
-    // A refused body that we still write may cost the connection; what was answered before counts.
+    // Writing a refused body may reset the connection; a response received before counts.
     socket.on('error', () => {})
     socket.on('end', () => socket.destroy())
     socket.on('close', () => {

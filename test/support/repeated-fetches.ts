@@ -1,10 +1,10 @@
-/** Many fetches of the same few pages, over connections that are kept: `fetch` costs several times as much. */
+/** Many fetches of the same few pages over persistent connections: `fetch` costs several times as much. */
 import { Agent, request } from 'node:http'
 
-/** More only wait for each other in the service. */
+/** More would only wait for each other in the service. */
 const CONNECTIONS = 16
 
-/** Fetches the URLs in turn, `count` times in all, every fifth by HEAD. Resolves how many answers had which status. */
+/** Fetches the URLs in turn, `count` times in all, every fifth by HEAD. Resolves the number of responses per status. */
 export async function fetchRepeatedly(urls: readonly string[], count: number): Promise<Map<number, number>> {
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS })
   const statuses = new Map<number, number>()

@@ -1,4 +1,4 @@
-/** Puts deliveries straight into the queue, many at a time, and gives an engine that needs no HTTP. */
+/** Inserts deliveries directly into the queue, many at a time, and creates an engine that needs no HTTP. */
 import pino from 'pino'
 import type { Clock } from '../../src/base/clock.ts'
 import { newId } from '../../src/base/ids.ts'
@@ -6,6 +6,7 @@ import type { DeliveryParts, Prepared } from '../../src/delivery/contract.ts'
 import { createDelivery } from '../../src/delivery/engine.ts'
 import { type ClaimedDelivery, createQueue } from '../../src/delivery/queue.ts'
 import type { EventMessage } from '../../src/events/event.ts'
+import { bareRecorder } from '../../src/events/testing.ts'
 import { insert, type SqlValue, type Store } from '../../src/store/store.ts'
 
 export interface Seed {
@@ -15,7 +16,7 @@ export interface Seed {
   count: number
   dueAt: number
   expiresAt?: number
-  /** Default '', no source of its own. */
+  /** Default '': no specific source. */
   sourceKey?: string
 }
 
@@ -76,7 +77,7 @@ export async function seedQueue(store: Store, seed: Seed): Promise<string[]> {
   return ids
 }
 
-/** An engine over a store, with a transport of the test's own. */
+/** An engine over a store, with the test's transport. */
 export function seededEngine(
   store: Store,
   clock: Clock,
@@ -84,7 +85,7 @@ export function seededEngine(
   more: Partial<DeliveryParts> = {},
 ) {
   return createDelivery({
-    queue: createQueue(store, newId()),
+    queue: createQueue(store, newId(), bareRecorder),
     transport,
     prepare: seededCopy,
     describe: async ({ account_id, domain_id }) => aboutOf(account_id, domain_id),

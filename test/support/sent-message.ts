@@ -1,22 +1,17 @@
-/** A message that was sent, straight in a fresh database: what opens, unsubscribes and complaints come back to. */
+/** A sent message, inserted directly into a fresh database, to which opens, unsubscribes and complaints refer. */
 import { newId } from '../../src/base/ids.ts'
 import type { DomainDirectory } from '../../src/domains/directory.ts'
-import {
-  deliveredEvent,
-  type EventMessage,
-  eventStatement,
-  type MessageSummary,
-} from '../../src/events/event.ts'
-import { DELIVERED, testMessage } from '../../src/events/testing.ts'
-import type { ListCopy } from '../../src/messages/copy.ts'
-import type { RecipientVariables } from '../../src/messages/draft.ts'
+import { deliveredEvent, type EventMessage, type MessageSummary } from '../../src/events/event.ts'
+import { DELIVERED, eventStatement, testMessage } from '../../src/events/testing.ts'
+import type { ListCopy } from '../../src/messages/composing/copy.ts'
+import type { RecipientVariables } from '../../src/messages/request/draft.ts'
 import type { DeliveryState } from '../../src/store/schema.ts'
 import { insert, type Store } from '../../src/store/store.ts'
 
 export const SENT_AT = Date.UTC(2026, 5, 1, 12)
 export const SENT_FROM = { accountId: 'account', domainId: 'domain-id', domainName: 'mg.example.com' }
 
-/** The domains of these tests: only that one. */
+/** The only domain of these tests. */
 export const TEST_DOMAINS: Pick<DomainDirectory, 'byId'> = {
   byId: async (id) =>
     id === SENT_FROM.domainId
@@ -32,7 +27,7 @@ export interface SentCopy {
   attempts?: number
   variables?: RecipientVariables
   list?: ListCopy
-  /** Of the delivered event; default as the message's. */
+  /** Of the delivered event; default: the message's. */
   subject?: string
 }
 

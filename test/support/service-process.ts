@@ -1,4 +1,4 @@
-/** The service as a process of its own, for what ends processes: `kill -9`, SIGTERM, frozen workers. */
+/** The service as a separate process, for tests that end it: `kill -9`, SIGTERM, frozen workers. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ export interface ServiceProcess {
   /** The sandbox domain; known once the first start is ready. */
   domain: string
   child: ChildProcess
-  /** Everything it has printed. */
+  /** Its output so far. */
   output(): string
   /** Sends a signal and resolves with the exit code once the process is gone. */
   end(signal: NodeJS.Signals): Promise<number | null>
@@ -24,14 +24,14 @@ export class EndedAtStart extends Error {
   }
 }
 
-/** From spawn to the first answer of /health/ready; a start takes a second, on a busy machine ten. */
+/** From spawn to the first response of /health/ready; a start takes a second, on a busy machine ten. */
 const START_MAX_MS = 60_000
 const OUTPUT_MAX = 1_000_000
 
 /**
  * Starts `sendwright serve` on `host`:8080 with the test key and resolves once it is ready.
- * @param options `probe`: file for how long its main thread was busy without a break (block-probe.ts); `flags`: of node;
- *   `memoryGroup`: folder of a control group that it begins in (memory-group.ts); `openFiles`: limit of open files
+ * @param options `probe`: file for the longest block of its main thread (block-probe.ts); `flags`: of node;
+ *   `memoryGroup`: folder of the control group that it starts in (memory-group.ts); `openFiles`: limit of open files
  */
 export async function startProcess(
   host: string,
@@ -48,7 +48,7 @@ export async function startProcess(
   const child = spawn(command, args, {
     env: {
       PATH: process.env['PATH'],
-      // Compiled once for all starts: most of a start is reading the sources. Node checks them for changes.
+      // Compiled once for all starts: most of a start is loading the sources. Node checks them for changes.
       NODE_COMPILE_CACHE: join(tmpdir(), 'sendwright-compile-cache'),
       SENDWRIGHT_HOST: host,
       SENDWRIGHT_API_KEY: TEST_KEY,
@@ -77,7 +77,7 @@ export async function startProcess(
     await sleep(10)
   }
   const domain = await sandboxOf(url).catch((error: unknown) => {
-    // A fail point may strike as soon as the service is ready.
+    // A fail point may end it as soon as the service is ready.
     child.kill('SIGKILL')
     throw new EndedAtStart(`${error}\n${output}`)
   })
@@ -96,7 +96,7 @@ export async function startProcess(
   }
 }
 
-/** From its first moment on: V8 takes its limits from there. */
+/** In the group from its start: V8 derives its limits from it. */
 const within = (group: string, command: readonly string[]) => [
   '/bin/sh',
   ...['-c', 'echo $$ > "$0/cgroup.procs" && exec "$@"', group],

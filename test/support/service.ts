@@ -1,4 +1,4 @@
-/** The whole service inside a test: real HTTP, SMTP and database, a folder and an address of its own. */
+/** The whole service inside a test: real HTTP, SMTP and database, with its own folder and address. */
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pino, { type Logger } from 'pino'
@@ -46,14 +46,14 @@ export const TEST_KEY = 'test-key-0123456789abcdef'
 
 let started = 0
 
-/** An address in 127.0.0.0/8 that no other test has, so that fixed ports never collide. */
+/** An address in 127.0.0.0/8 that no other test uses, so that fixed ports never collide. */
 export function ownAddress(): string {
   started += 1
   const { pid } = process
   return `127.${1 + (pid % 200)}.${Math.floor(pid / 200) % 250}.${started}`
 }
 
-/** Starts a service that stops when the test ends. `env`: settings beside the tests' own. */
+/** Starts a service that stops when the test ends. `env`: settings in addition to the tests' own. */
 export async function startTestService(
   t: TestContext,
   env: Record<string, string> = {},
@@ -144,11 +144,11 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** Longest wait for something that a running service is about to do. */
+/** Longest wait for something that a running service should do. */
 const WAIT_MS = 30_000
 const LOOK_EVERY_MS = 10
 
-/** Looks until `look` gives something, and gives that. @throws after 30 s, naming what was awaited */
+/** Polls until `look` returns a value, and returns it. @throws after 30 s, naming what was awaited */
 export async function eventually<T>(
   what: string,
   look: () => Promise<T | null | undefined | false>,

@@ -1,4 +1,4 @@
-/** Webhooks as their receivers check them. */
+/** Checks webhooks like a receiver. */
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import type { ReceivedPost } from './http-receiver.ts'

@@ -1,6 +1,6 @@
 /**
- * A worker that holds connections from many addresses in 127.0.0.0/8 and says next to nothing on them: half are silent,
- * half send a byte a second. What is ended comes again. `workerData` is a `SlowLoad`; every second it posts its
+ * A worker that holds connections from many addresses in 127.0.0.0/8 and hardly uses them: half are silent, half send a
+ * byte a second. Closed connections are opened again. `workerData` is a `SlowLoad`; every second it posts its
  * `SlowCounts`.
  */
 import { createConnection, type Socket } from 'node:net'
@@ -13,20 +13,20 @@ export interface SlowLoad {
   perAddress: number
   /** Second octet of the addresses. */
   network: number
-  /** Sent a byte a second, over and over. */
+  /** Sent a byte a second, repeatedly. */
   drip: string
 }
 
 export interface SlowCounts {
   open: number
-  /** Connections ended by the service, by the first line of what it said; '' for nothing. */
+  /** Connections closed by the service, by the first line of its reply; '' for none. */
   endings: Record<string, number>
-  /** Of a silent connection that the service ended, the longest and shortest time. */
+  /** The longest and shortest time of a silent connection that the service closed. */
   lastedMs: { least: number; most: number }
 }
 
 const SLICES = 10
-/** So many connections are begun every tenth of a second. */
+/** Connections opened every tenth of a second. */
 const BEGIN_MAX = 100
 
 function load(options: SlowLoad): void {

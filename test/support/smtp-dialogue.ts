@@ -1,4 +1,4 @@
-/** An SMTP client that does what a test says, byte by byte, right or wrong. */
+/** An SMTP client that a test controls byte by byte, correct or not. */
 import { connect, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { connect as connectTls } from 'node:tls'
@@ -26,12 +26,12 @@ export class Dialogue {
     return new Dialogue(socket)
   }
 
-  /** Writes the bytes as they are. */
+  /** Writes the bytes unchanged. */
   write(bytes: string | Uint8Array): void {
     this.#socket.write(bytes)
   }
 
-  /** Closes our side only. */
+  /** Closes only our side. */
   endWriting(): void {
     this.#socket.end()
   }
@@ -51,7 +51,7 @@ export class Dialogue {
     }
   }
 
-  /** Sends one line and gives its reply. */
+  /** Sends one line and returns its reply. */
   async say(line: string): Promise<string | null> {
     this.write(`${line}\r\n`)
     return this.reply()
@@ -64,7 +64,7 @@ export class Dialogue {
     return replies
   }
 
-  /** The handshake; `STARTTLS` has been answered. Rejects when it fails. */
+  /** The handshake, after the reply to `STARTTLS`. Rejects when it fails. */
   async secure(): Promise<void> {
     const plain = this.#socket
     plain.removeAllListeners()
@@ -103,7 +103,7 @@ export interface Peer {
   host: string
   port: number
   implicitTls?: boolean
-  /** Where to connect from; only without implicit TLS. */
+  /** Local address; only without implicit TLS. */
   localAddress?: string
 }
 

@@ -1,12 +1,12 @@
-/** An SMTP listener for random clients: it notes what it takes, and everything that goes wrong inside. */
+/** An SMTP listener for random clients that records what it accepts, and every internal error. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import pino from 'pino'
 import { systemClock } from '../../src/base/clock.ts'
 import { createFaultLog } from '../../src/base/fault-log.ts'
-import { startSmtpListener } from '../../src/inbound/listener.ts'
 import { Refusal } from '../../src/inbound/replies.ts'
 import { type MailTransaction, SMTP_LIMITS } from '../../src/inbound/session.ts'
+import { startSmtpListener } from '../../src/inbound/smtp-listener.ts'
 import { createTlsIdentity } from '../../src/inbound/tls-identity.ts'
 import { openBlobs } from '../../src/store/blobs.ts'
 import { ownAddress } from './service.ts'
@@ -14,13 +14,13 @@ import { ownAddress } from './service.ts'
 export interface FuzzRig {
   host: string
   port: number
-  /** Messages that were taken. */
+  /** Accepted messages. */
   taken: number
-  /** Content that was taken without a recipient, or of a client that had not logged in. */
+  /** Content accepted without a recipient, or from a client that was not logged in. */
   wrong: number
-  /** Lines of the log that tell of faults inside, and rejections that nobody handled. */
+  /** Log lines about internal errors, and unhandled rejections. */
   faults: string[]
-  /** Files that were spooled and are still there. */
+  /** Spooled files that still exist. */
   spooled(): Promise<string[]>
   close(): Promise<void>
 }
@@ -45,7 +45,7 @@ export async function startFuzzRig(folder: string): Promise<FuzzRig> {
     async finish(_raw, recipients) {
       rig.taken++
       if (recipients.length === 0 || !mayTake) rig.wrong++
-      return 'Queued'
+      return '250 2.0.0 Queued'
     },
   })
   const listener = await startSmtpListener({

@@ -1,9 +1,9 @@
 /**
- * Random SMTP clients: command lines grown from the grammar and then damaged, for the dialogue alone and for whole
+ * Random SMTP clients: command lines generated from the grammar and then damaged, for the dialogue alone and for whole
  * sessions over sockets. The same seed gives the same lines.
  *
- * What must hold is kept in a model of its own: content is asked for only after an accepted MAIL FROM and at least one
- * accepted RCPT TO of the same transaction, by a client that may send; and nothing ever throws.
+ * A separate model checks the invariants: content is requested only after an accepted MAIL FROM and at least one
+ * accepted RCPT TO of the same transaction, from a client that may send; and nothing ever throws.
  */
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
@@ -156,7 +156,7 @@ function commandLine(random: Random): Buffer {
   return bytes.subarray(0, LONG_LINE_BYTES_MAX).filter((byte) => byte !== 10) as Buffer
 }
 
-/** Lines changed a little: what a corpus grows by. */
+/** Lines changed a little, to extend a corpus. */
 export function mutatedLines(lines: readonly Buffer[], random: Random): Buffer[] {
   const changed = [...lines]
   for (let change = upTo(random, 3); change >= 0; change--) {
@@ -181,7 +181,7 @@ const TRANSACTION = [
   'DATA',
 ]
 
-/** Lines of a client: anything, or a transaction with something between its commands. */
+/** Lines of a client: anything, or a transaction with other lines between its commands. */
 export function randomLines(random: Random): Buffer[] {
   const lines: Buffer[] = []
   if (chance(random, 0.5)) {
@@ -196,11 +196,11 @@ export function randomLines(random: Random): Buffer[] {
 
 export interface Dialogued {
   lines: number
-  /** How often content was asked for. */
+  /** How often content was requested. */
   contents: number
 }
 
-/** Speaks the lines to a dialogue. @throws AssertionError for a step that must not be; and what the dialogue throws */
+/** Sends the lines to a dialogue. @throws AssertionError for a forbidden step; and what the dialogue throws */
 export function speak(lines: readonly Buffer[], random: Random): Dialogued {
   const loginRequired = chance(random, 0.5)
   const options = {
@@ -216,13 +216,13 @@ export function speak(lines: readonly Buffer[], random: Random): Dialogued {
   for (const line of lines) {
     const step = dialogue.take(line)
     done.lines++
-    // The answer to a challenge may look like a command.
+    // The response to a challenge may look like a command.
     if (!challenged) checkBdat(step, line)
     checkReply(step)
     challenged = step.kind === 'reply' && step.reply.startsWith('334')
     switch (step.kind) {
       case 'reply':
-        // Whatever ends a transaction may: a new greeting, RSET. Nothing else may leave one open that was not.
+        // A transaction may be ended by anything, such as a new greeting or RSET; only MAIL FROM may open one.
         if (/^250[ -]/.test(step.reply) && !isNoop(line)) Object.assign(model, { open: false, recipients: 0 })
         if (step.close) return done
         break
@@ -285,7 +285,7 @@ const CONTENTS = [
   '\0\xff\r\n.\r\n',
 ]
 
-/** What a client sends in a session, in pieces as they are written. */
+/** The input of a client in a session, in pieces as they are written. */
 export function sessionPieces(random: Random): Buffer[] {
   const wire: Buffer[] = [Buffer.from('EHLO c.example\r\n')]
   if (chance(random, 0.7))
@@ -307,7 +307,7 @@ export function sessionPieces(random: Random): Buffer[] {
   return pieces
 }
 
-/** Sends the pieces, reads all replies until the server closes. @throws AssertionError for what is no reply */
+/** Sends the pieces, reads all replies until the server closes. @throws AssertionError for a malformed reply */
 export async function converse(
   to: { host: string; port: number },
   pieces: readonly Buffer[],
@@ -330,7 +330,7 @@ export async function converse(
   }
   socket.end()
   await closed
-  // The end of our bytes may meet a connection that the server has closed: then the last replies are lost.
+  // The server may have closed the connection before our last bytes: then the last replies are lost.
   if (!failed) assert.match(received, /^(?:[2345]\d\d[ -][^\r\n]*\r\n)*$/)
   return received
 }

@@ -1,6 +1,6 @@
 /**
- * An SMTP server for tests, on raw sockets so that it can misbehave: it takes what it is sent, remembers it, and
- * answers as told.
+ * An SMTP server for tests, on raw sockets so that it can misbehave: it accepts and records everything, and replies
+ * as configured.
  *
  *     const sink = await createSink()
  *     sink.on('RCPT TO:<b@example.net>', '450 4.2.2 mailbox full')
@@ -8,10 +8,10 @@
  *     const held = sink.hold('DATA-DOT'); await held.reached; held.release()
  *     await sink.waitFor(3)
  *
- * Events are the commands as they come (`MAIL FROM:<a@example.com> SIZE=1`) and CONNECT, BODY (the first bytes of
- * content are here) and DATA-DOT (all of it is). BDAT, understood when CHUNKING is among the extensions, is one event
- * when its content is here. A rule names an event or the words it begins with, in any case; the
- * rule made last wins. Only CRLF.CRLF ends content.
+ * Events are the commands as received (`MAIL FROM:<a@example.com> SIZE=1`) and CONNECT, BODY (the first bytes of
+ * content have arrived) and DATA-DOT (all of it has). BDAT, understood if CHUNKING is among the extensions, is one event
+ * when its content has arrived. A rule names an event or its first words, case-insensitively; the
+ * latest rule wins. Only CRLF.CRLF ends content.
  */
 import { createServer, type Socket } from 'node:net'
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
@@ -20,7 +20,7 @@ export interface SinkMessage {
   envelope: { from: string; to: string[] }
   /** The whole message, dots unstuffed. */
   raw: Buffer
-  /** The content as it came over the wire, without the final dot. */
+  /** The content as received, without the final dot. */
   wire: Buffer
   tls: boolean
   auth?: string
@@ -35,14 +35,14 @@ export interface SinkMessage {
 export interface SinkOptions {
   host?: string
   port?: number
-  /** STARTTLS is offered, or with `implicit` TLS begins at once. */
+  /** Offers STARTTLS, or with `implicit` starts TLS at once. */
   tls?: { key: string; cert: string; implicit?: boolean }
   /** EHLO lines; STARTTLS and AUTH are added when `tls` and `auth` are given. */
   extensions?: readonly string[]
   auth?: { user: string; password: string }
 }
 
-/** What to answer, without the last CRLF; null: nothing, and the event has no effect either. */
+/** The reply without the last CRLF; null: none, and the event has no effect. */
 export type Answer = string | null | ((session: SinkSession, event: string) => Answered | Promise<Answered>)
 type Answered = string | null
 
@@ -54,7 +54,7 @@ export interface SinkSession {
   write(raw: string | Buffer): void
   /** Closes the connection; `reset`: by RST, as a crash would. */
   drop(reset?: boolean): void
-  /** Counts the message as received, whatever is answered. Only at DATA-DOT. */
+  /** Counts the message as received, whatever the reply. Only at DATA-DOT. */
   accept(): void
 }
 
@@ -62,17 +62,17 @@ export interface Sink {
   readonly host: string
   readonly port: number
   readonly messages: SinkMessage[]
-  /** Command lines of all connections in the order of their coming, as `[connection, line]`. */
+  /** Command lines of all connections in order of arrival, as `[connection, line]`. */
   readonly commands: [connection: number, line: string][]
   readonly connections: { open: number; peak: number; total: number }
-  /** Every time, or the next `times` times. */
+  /** Always, or the next `times` times. */
   on(event: string, answer: Answer, options?: { times?: number }): void
   dropAt(event: string, options?: { times?: number; reset?: boolean; accept?: boolean }): void
-  /** Stops the next such event until released, with the usual answer or another one. */
+  /** Holds the next such event until released, with the usual reply or another one. */
   hold(event: string): { reached: Promise<SinkSession>; release(answer?: string): void }
-  /** Forgets all rules. */
+  /** Removes all rules. */
   clearRules(): void
-  /** Resolves when so many messages have come in all. */
+  /** Resolves when this many messages have arrived in all. */
   waitFor(count: number): Promise<SinkMessage[]>
   /** Resolves when no connection is open. */
   idle(): Promise<void>
@@ -200,13 +200,13 @@ class Session implements SinkSession {
   #auth: string | undefined
   #from: string | null = null
   #to: string[] = []
-  /** What came behind BDAT, while that is answered. */
+  /** Input after BDAT, while that is being answered. */
   #chunk: Buffer | null = null
   /** Content so far, while it is being received. */
   #content: Buffer[] | null = null
   #bodySeen = false
   #accepted = false
-  /** What has been answered since AUTH, while it is going on. */
+  /** Responses since AUTH, while it is in progress. */
   #login: string[] | null = null
 
   constructor(socket: Socket, connection: number, shared: Shared) {
@@ -248,10 +248,10 @@ class Session implements SinkSession {
 
   #attach(socket: Socket): void {
     socket.setNoDelay(true)
-    socket.on('error', () => {}) // what clients do to us is theirs to test
+    socket.on('error', () => {}) // errors of clients are up to their tests
     socket.on('data', (bytes: Buffer) => {
       this.#buffer = this.#buffer.length === 0 ? bytes : Buffer.concat([this.#buffer, bytes])
-      // A sink that is held up takes no more than this, so that clients feel it.
+      // A sink that is held reads no more than this, so that clients notice.
       if (this.#busy && this.#buffer.length > BUFFER_MAX) socket.pause()
       this.#run(async () => {})
     })
@@ -264,7 +264,7 @@ class Session implements SinkSession {
     this.#buffer = Buffer.alloc(0)
     const { context } = this.#shared
     if (context === null) {
-      // STARTTLS without a certificate: a promise that the sink breaks.
+      // STARTTLS without a certificate: offered but not kept.
       plain.on('data', () => this.write('500 5.5.2 what?\r\n'))
       return
     }
@@ -274,7 +274,7 @@ class Session implements SinkSession {
     this.#attach(this.#socket)
   }
 
-  /** One thing after the other: answers may take their time, what comes meanwhile waits in the buffer. */
+  /** Sequential: replies may be delayed, and input waits in the buffer meanwhile. */
   async #run(first: () => Promise<void>): Promise<void> {
     if (this.#busy) return
     this.#busy = true
@@ -284,7 +284,7 @@ class Session implements SinkSession {
     this.#socket.resume()
   }
 
-  /** Takes one line, or some content, from the buffer; false when there is nothing whole. */
+  /** Takes one line, or some content, from the buffer; false when nothing is complete. */
   async #step(): Promise<boolean> {
     if (this.#content !== null) return this.#receiveContent(this.#content)
     const end = this.#buffer.indexOf('\r\n')
@@ -313,7 +313,7 @@ class Session implements SinkSession {
       if (answer !== null && answer !== '') this.write(`${answer}\r\n`)
       return true
     }
-    // The line end before the dot may be the one behind DATA, or lie in an earlier piece.
+    // The line end before the dot may be the one after DATA, or in an earlier piece.
     const tail = Buffer.concat([Buffer.from('\r\n'), ...content.slice(-4)]).subarray(-4)
     const searched = Buffer.concat([tail, this.#buffer])
     const end = searched.indexOf('\r\n.\r\n')
@@ -350,7 +350,7 @@ class Session implements SinkSession {
     return typeof rule.answer === 'function' ? await rule.answer(this, event) : rule.answer
   }
 
-  /** What the answer to an event does to the transaction. */
+  /** The effect of the reply to an event on the transaction. */
   #apply(event: string, code: number): void {
     const verb = event.toUpperCase()
     const positive = code >= 200 && code < 300
@@ -438,7 +438,7 @@ class Session implements SinkSession {
   }
 }
 
-/** An event matches its own name, or words that it begins with. */
+/** A rule matches the name of an event, or its first words. */
 function matches(event: string, name: string): boolean {
   const upper = event.toUpperCase()
   return upper === name || (upper.startsWith(name) && /[ :]/.test(upper[name.length] as string))

@@ -1,4 +1,4 @@
-/** Starts of the service that end by themselves, or are stopped at once. */
+/** Starts of the service that end on their own, or are stopped at once. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ const START_MAX_MS = 60_000
 export async function startFor(t: TestContext, env: Record<string, string>): Promise<ServiceProcess> {
   const service = await startProcess(ownAddress(), env)
   t.after(() => service.end('SIGKILL'))
-  // Ready a moment before it listens to signals.
+  // It answers a moment before it handles signals; its welcome follows that.
   await eventually('its welcome', async () => service.output().includes('Send a message'))
   return service
 }
@@ -28,7 +28,7 @@ export interface Refusal {
   said: string
 }
 
-/** A start that is expected to end by itself. */
+/** A start that is expected to end on its own. */
 export function refusedStart(env: Record<string, string>): Promise<Refusal> {
   const main = join(import.meta.dirname, '../../src/main.ts')
   const options = {

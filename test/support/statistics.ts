@@ -1,9 +1,9 @@
-/** What the statistics operations tell, summed up. */
+/** The results of the statistics operations, summed up. */
 import assert from 'node:assert/strict'
 import { STATS_EVENTS } from '../../src/metrics/stats-query.ts'
 import { eventually, type TestService } from './service.ts'
 
-/** Members by their path, such as `failed.permanent.bounce`; zeros are left out. */
+/** Members by path, such as `failed.permanent.bounce`, without zeros. */
 export type Figures = Record<string, number>
 
 const ALL = STATS_EVENTS.map((name) => `event=${name}`).join('&')
@@ -32,7 +32,7 @@ function addUp(figures: Figures, members: Record<string, unknown>, path: string)
   }
 }
 
-/** Counts come some seconds behind the events. */
+/** Counts are updated some seconds after the events. */
 export async function assertFigures(service: TestService, path: string, expected: Figures): Promise<void> {
   const sorted = (figures: Figures) => JSON.stringify(Object.entries(figures).sort())
   let found: Figures = {}

@@ -9,15 +9,15 @@ import { openSqlite } from '../../src/store/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
 import { createTestDatabase } from './postgres.ts'
 
-/** A fresh folder that is removed when the test ends. */
+/** A new folder that is removed when the test ends. */
 export async function temporaryFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-test-'))
-  // A service that stops behind this may still be tidying up its files; a failure here would leave it running.
+  // A service that stops after this may still be cleaning up its files; a failure here would leave it running.
   t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }))
   return folder
 }
 
-/** The same test twice, each time with a fresh, empty database. */
+/** The same test twice, each time with a new, empty database. */
 export function eachStore(name: string, run: (store: Store, t: TestContext) => Promise<void>): void {
   test(`${name} (sqlite)`, async (t) => {
     const store = await openSqlite(await temporaryFolder(t))
@@ -29,7 +29,7 @@ export function eachStore(name: string, run: (store: Store, t: TestContext) => P
   })
   test(`${name} (postgres)`, async (t) => {
     const database = await createTestDatabase()
-    // Tests hand in times of their own.
+    // Tests pass their own times.
     const store = await openPostgres(database.url, { leaseTimes: ownLeaseTimes })
     try {
       await run(store, t)

@@ -1,15 +1,15 @@
-/** Watches, or spoils, the system calls of a running process with strace. */
+/** Traces the system calls of a running process with strace, or makes them fail. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 
 export const hasStrace = (): boolean => spawnSync('strace', ['-V']).status === 0
 
 export interface Strace {
-  /** Leaves the process alone again. */
+  /** Detaches from the process. */
   detach(): Promise<void>
 }
 
-/** Attaches to all threads of `pid` and resolves once it has. @throws when it may not */
+/** Attaches to all threads of `pid` and resolves once it has. @throws when that is not permitted */
 export async function attachStrace(pid: number, args: readonly string[]): Promise<Strace> {
   const child: ChildProcess = spawn('strace', ['-f', '-p', String(pid), ...args], {
     stdio: ['ignore', 'ignore', 'pipe'],

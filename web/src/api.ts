@@ -1,9 +1,9 @@
 /**
- * The dashboard's only door to the service: its public HTTP API, same origin, session cookie. A failure is
+ * The dashboard's only access to the service: its public HTTP API, same origin, session cookie. A failure is
  * a value of type `ApiFailure`, never an exception.
  *
- * `X-Requested-With` goes with every request: it tells the service that a page asks, so that a 401 comes
- * without a Basic challenge, which would make the browser put up its own password window.
+ * Every request has `X-Requested-With`: it marks a request of a page, so that a 401 has no Basic challenge, which
+ * would make the browser open its own password window.
  */
 
 export interface InboxItem {
@@ -98,12 +98,14 @@ export interface Domain {
   is_disabled: boolean
 }
 
-/** What the API refused, or `status` 0: no answer came. */
+/** A refusal of the API, or `status` 0: no response. */
 export interface ApiFailure {
   status: number
   message: string
   /** With 429: how long to wait. */
   retrySeconds?: number
+  /** After a sign-in: the password is right, but a code of the authenticator app is needed. */
+  codeNeeded?: boolean
 }
 
 export type Answer<T> = { ok: true; value: T } | { ok: false; failure: ApiFailure }
@@ -121,7 +123,7 @@ export const INBOX_STREAM_PATH = `${OWN}/inbox/stream`
 
 const INBOX_PAGE_SIZE = 50 // about three screens
 const EVENTS_MAX = 300 // the most one page of events may hold
-const ANSWER_TIMEOUT_MS = 30_000 // a local service that says nothing for this long is not going to
+const ANSWER_TIMEOUT_MS = 30_000 // a local service that has not responded by then will not
 
 export const inboxPath = (filters: InboxFilters) => {
   const query = new URLSearchParams({ limit: String(INBOX_PAGE_SIZE) })
@@ -135,8 +137,8 @@ export const attachmentPath = (id: string, n: number) =>
   `${OWN}/inbox/${encodeURIComponent(id)}/attachments/${n}`
 
 /**
- * Path and query of a paging link. Links are absolute and built on the configured public address; the page
- * may have been opened under another name, and the cookie belongs to that one.
+ * Path and query of a paging link. Links are absolute, with the configured public address; the page
+ * may have been opened under another name, to which the cookie belongs.
  */
 export const pathOfLink = (link: string) => {
   const { pathname, search } = new URL(link, window.location.origin)
@@ -160,15 +162,29 @@ export const listDomains = (signal?: AbortSignal) =>
 
 export const signIn = (key: string) => sendJson<{ message: string }>('POST', `${OWN}/session`, { key })
 
-export const signOut = () => sendJson<{ message: string }>('DELETE', `${OWN}/session`)
+/** `code` empty: none. */
+export const signInUser = (email: string, password: string, code: string) =>
+  sendJson<{ message: string }>('POST', `${OWN}/session`, { email, password, code })
 
-/** Events of one message, newest first as the API gives them. */
+export const signOut = () =>
+  sendJson<{ message: string; logout_redirect_url?: string }>('DELETE', `${OWN}/session`)
+
+export const acceptInvitation = (token: string, password: string) =>
+  sendJson<{ message: string }>('POST', `${OWN}/invitations/accept`, { token, password })
+
+export const requestPasswordReset = (email: string) =>
+  sendJson<{ message: string }>('POST', `${OWN}/password-resets`, { email })
+
+export const resetPassword = (token: string, password: string) =>
+  sendJson<{ message: string }>('POST', `${OWN}/password-resets/redeem`, { token, password })
+
+/** Events of one message, newest first like the API's. */
 export const listEvents = (domain: string, messageId: string, signal?: AbortSignal) => {
   const query = new URLSearchParams({ 'message-id': messageId, limit: String(EVENTS_MAX) })
   return getJson<Page<MailEvent>>(`/v3/${encodeURIComponent(domain)}/events?${query}`, signal)
 }
 
-/** The first `bytesMax` bytes at `path`; `whole` tells whether that was all. */
+/** The first `bytesMax` bytes at `path`; `whole`: whether that was everything. */
 export async function readBytes(
   path: string,
   bytesMax: number,
@@ -235,14 +251,14 @@ async function json<T>(answer: Promise<Answer<Response>>): Promise<Answer<T>> {
   const response = await answer
   if (!response.ok) return response
   try {
-    // The shape is the contract's; the service that sent it also served this page.
+    // The contract defines the type, and the same service served this page.
     return { ok: true, value: (await response.value.json()) as T }
   } catch (cause) {
     return noAnswer(cause)
   }
 }
 
-/** With the API's own sentence where there is one. */
+/** With the API's own message if there is one. */
 async function refusal(response: Response): Promise<ApiFailure> {
   const { status, statusText } = response
   const seconds = Number.parseInt(response.headers.get('retry-after') ?? '', 10)
@@ -251,9 +267,14 @@ async function refusal(response: Response): Promise<ApiFailure> {
   try {
     const body: unknown = JSON.parse(text)
     if (typeof body === 'object' && body !== null && 'message' in body)
-      return { status, message: String(body.message), ...wait }
+      return {
+        status,
+        message: String(body.message),
+        ...wait,
+        ...('tfa_required' in body && { codeNeeded: body.tfa_required === true }),
+      }
   } catch {
-    // Not JSON: a proxy's page, say. Its status is all there is to show.
+    // Not JSON, for example a proxy's page: only its status can be shown.
   }
   return { status, message: `The service answered ${status} ${statusText}`.trim(), ...wait }
 }

@@ -4,6 +4,7 @@ import { RouterProvider } from '@tanstack/react-router'
 import { createQueries } from './queries.ts'
 import { createDashboardRouter } from './router.tsx'
 import { SessionGate } from './session-gate.tsx'
+import { MailedLinkGate } from './sign-in/mailed-link-gate.tsx'
 import { theme } from './theme.ts'
 
 const queries = createQueries()
@@ -13,9 +14,11 @@ export function App() {
   return (
     <MantineProvider theme={theme} defaultColorScheme="auto">
       <QueryClientProvider client={queries}>
-        <SessionGate>
-          <RouterProvider router={router} />
-        </SessionGate>
+        <MailedLinkGate>
+          <SessionGate>
+            <RouterProvider router={router} />
+          </SessionGate>
+        </MailedLinkGate>
       </QueryClientProvider>
     </MantineProvider>
   )

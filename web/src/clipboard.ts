@@ -1,13 +1,13 @@
 /**
- * Puts text into the clipboard; call it straight from a click. Browsers offer their clipboard to pages of secure
- * origins alone; under plain http on a network, where self-hosted services often are, the old command of
- * editors does it for a selected text. Resolves whether it is done.
+ * Copies text to the clipboard; call it directly from a click. Browsers offer the clipboard API only to secure
+ * origins. Under plain http on a network, where self-hosted services often are, the old `copy` command works on
+ * selected text. Resolves whether it succeeded.
  */
 export async function copyText(text: string): Promise<boolean> {
   if (navigator.clipboard === undefined) return copySelected(text)
   return navigator.clipboard.writeText(text).then(
     () => true,
-    () => copySelected(text), // a policy of the browser forbids the one, maybe not the other
+    () => copySelected(text), // a browser policy forbids this one, perhaps not the other
   )
 }
 
@@ -15,7 +15,7 @@ function copySelected(text: string): boolean {
   const focused = document.activeElement
   const area = document.createElement('textarea')
   area.value = text
-  area.setAttribute('readonly', '') // no keyboard comes up on a phone
+  area.setAttribute('readonly', '') // opens no keyboard on a phone
   area.className = 'copy-source'
   document.body.append(area)
   try {

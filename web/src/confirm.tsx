@@ -8,13 +8,13 @@ interface ConfirmProps {
   action: string
   busy: boolean
   failure: string | undefined
-  /** What has to be typed before the action is possible, for what would hurt most if done by mistake. */
+  /** Text to type before the action is possible, for the most harmful mistakes. */
   mustType?: string
   onConfirm: () => void
   onClose: () => void
 }
 
-/** Asks before something that cannot be undone; Enter confirms, Escape leaves everything as it is. */
+/** Asks for confirmation of an irreversible action; Enter confirms, Escape cancels. */
 export function Confirm(props: ConfirmProps) {
   return (
     <Modal opened={props.opened} onClose={props.onClose} title={<strong>{props.title}</strong>} centered>
@@ -23,7 +23,7 @@ export function Confirm(props: ConfirmProps) {
   )
 }
 
-/** Apart from the window, so that what was typed goes when it closes. */
+/** A separate component, so that closing the window clears its text. */
 function ConfirmForm({ mustType, ...props }: ConfirmProps) {
   const [typed, setTyped] = useState('')
   const isMeant = mustType === undefined || typed.trim() === mustType

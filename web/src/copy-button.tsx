@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { copyText } from './clipboard.ts'
 import { Icon, type IconName } from './icons.tsx'
 
-const SHOWN_MS = 1_500 // long enough to be seen, short enough not to look like a state
+const SHOWN_MS = 1_500 // long enough to be noticed, short enough not to look permanent
 
 type CopyState = 'idle' | 'copied' | 'failed'
 const ICONS: Record<CopyState, IconName> = { idle: 'copy', copied: 'check', failed: 'cross' }
@@ -35,7 +35,7 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
   )
 }
 
-/** As `CopyButton`, in words; disabled while there is nothing to copy yet. */
+/** Like `CopyButton`, with a label; disabled while there is nothing to copy. */
 export function CopyWordsButton({ text, words }: { text: string | undefined; words: string }) {
   const { state, copy } = useCopy(text ?? '')
   return (

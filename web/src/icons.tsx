@@ -1,4 +1,4 @@
-/** Line icons on a 24-unit grid, drawn here so that no icon package ships. Decoration only: hidden from readers. */
+/** Line icons on a 24-unit grid, drawn here to avoid an icon package. Decorative: hidden from screen readers. */
 const SHAPES = {
   mail: 'M3 7l9 6 9-6M5 5h14a2 2 0 0 1 2 2v10a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2V7a2 2 0 0 1 2-2z',
   search: 'M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14zM20 20l-4-4',

@@ -1,7 +1,7 @@
 import type { IconName } from './icons.tsx'
 
 /**
- * The sections of the dashboard in the order of the bar. A section is listed once its page exists; to come
+ * The sections of the dashboard in the order of the bar. A section is listed once its page exists; still missing
  * are events, queue, suppressions, templates and settings.
  */
 export const SECTIONS = [

@@ -7,16 +7,18 @@ declare module '@tanstack/react-query' {
   }
 }
 
-/** Carries a failure through the query library, which knows a failed query by what it throws. */
+/** Passes a failure through the query library, which recognises a failed query by its exception. */
 export class RefusedRequest extends Error {
   readonly status: number
   readonly retrySeconds: number | undefined
+  readonly codeNeeded: boolean
 
   constructor(failure: ApiFailure) {
     super(failure.message)
     this.name = 'RefusedRequest'
     this.status = failure.status
     this.retrySeconds = failure.retrySeconds
+    this.codeNeeded = failure.codeNeeded === true
   }
 }
 
@@ -27,8 +29,8 @@ export function valueOrThrow<T>(answer: Answer<T>): T {
 
 export const isUnauthorized = (error: Error | null) => error instanceof RefusedRequest && error.status === 401
 
-const RETRIES_MAX = 2 // a restart of the service takes a second or two; a refusal stays one
-const EVENTS_REFRESH_MS = 5_000 // opens and clicks come while one looks
+const RETRIES_MAX = 2 // a restart of the service takes a second or two; a refusal is permanent
+const EVENTS_REFRESH_MS = 5_000 // opens and clicks arrive while the page is open
 
 export const systemQuery = queryOptions({
   queryKey: ['system'],
@@ -55,7 +57,7 @@ export const eventsQuery = (domain: string, messageId: string) =>
     enabled: domain !== '' && messageId !== '',
   })
 
-/** A 401 to any query makes the session's own query run again, and that one decides what is shown. */
+/** A 401 to any query runs the session's own query again, which decides what is shown. */
 export function createQueries(): QueryClient {
   const queries = new QueryClient({
     queryCache: new QueryCache({
@@ -65,7 +67,7 @@ export function createQueries(): QueryClient {
       },
     }),
     defaultOptions: {
-      // A service on one's own machine answers without a network too, whatever the browser says of itself.
+      // A local service responds without a network too, even if the browser reports that it is offline.
       mutations: { networkMode: 'always' },
       queries: {
         networkMode: 'always',

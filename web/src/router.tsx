@@ -10,7 +10,7 @@ import { Shell } from './shell.tsx'
 
 const rootRoute = createRootRoute({ component: Shell, notFoundComponent: NotFound })
 
-/** The list stays in place while messages open beside it, so list and message share a parent route. */
+/** The list stays in place while messages open next to it, so list and message share a parent route. */
 const inboxRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: 'captured',
@@ -54,7 +54,7 @@ const routeTree = rootRoute.addChildren([
   domainRoute,
 ])
 
-/** Plain query strings: the library's own writes a search for 123 as `q="123"`. */
+/** Plain query strings: the library would write a search for 123 as `q="123"`. */
 export const createDashboardRouter = () =>
   createRouter({
     routeTree,

@@ -2,12 +2,12 @@ import { Button, Loader, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { signOut } from './api.ts'
-import { Login } from './login.tsx'
 import { isUnauthorized, RefusedRequest, systemQuery } from './queries.ts'
+import { Login } from './sign-in/login.tsx'
 
 /**
- * Shows the dashboard to a session, the login screen to none. Whether there is one is what the API says to
- * the first request; nothing about it is kept in the page.
+ * Shows the dashboard with a session, else the login screen. The API's response to the first request decides;
+ * the page stores nothing about it.
  */
 export function SessionGate({ children }: { children: ReactNode }) {
   const system = useQuery(systemQuery)

@@ -74,11 +74,11 @@ function ColorSchemeButton() {
   )
 }
 
-/** Loads the page anew, which drops everything read under the session: the next may be another account's. */
+/** Reloads the page, which drops all data of the session: the next one may belong to another account. */
 function SignOutButton() {
   const leave = async () => {
-    await signOut()
-    window.location.assign('/')
+    const answer = await signOut()
+    window.location.assign((answer.ok && answer.value.logout_redirect_url) || '/')
   }
   return (
     <ActionIcon

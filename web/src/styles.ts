@@ -1,5 +1,5 @@
 /**
- * The style sheets of the components in use, in the order the library asks for, then our own. Listing
+ * The style sheets of the components in use, in the order that the library requires, then our own. Listing
  * them costs a line per new component and saves about two thirds of the library's single style sheet.
  */
 import '@mantine/core/styles/baseline.css'

@@ -1,6 +1,6 @@
 import { createTheme, type MantineColorsTuple } from '@mantine/core'
 
-/** A calm green-blue, light to dark; shade 7 carries white text at 5.5:1 (WCAG 2.2 §1.4.3 asks 4.5). */
+/** A calm green-blue, light to dark; shade 7 has a contrast of 5.5:1 with white text (WCAG 2.2 §1.4.3 requires 4.5). */
 const petrol: MantineColorsTuple = [
   '#eefaf8',
   '#d9f2ee',
@@ -14,7 +14,7 @@ const petrol: MantineColorsTuple = [
   '#074a46',
 ]
 
-/** Surfaces and text in the dark, text to page: slate instead of the library's neutral grey. */
+/** Surfaces and text of the dark scheme, from text to page: slate instead of the library's neutral grey. */
 const dark: MantineColorsTuple = [
   '#e6eaed',
   '#b8c2ca',
@@ -28,7 +28,7 @@ const dark: MantineColorsTuple = [
   '#0f1215',
 ]
 
-/** Only fonts that the reader's system has: the page asks no other host for anything. */
+/** Only system fonts: the page requests nothing from other hosts. */
 const SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", Arial, sans-serif'
 const MONO = 'ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", "DejaVu Sans Mono", monospace'
 

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'react'
 
 const TICK_MS = 30_000
 
-/** The time in Unix milliseconds, anew every half minute: fine enough for ages shown in minutes. */
+/** The time in Unix milliseconds, updated every half minute: precise enough for ages shown in minutes. */
 export function useNow(): number {
   const [now, setNow] = useState(() => Date.now())
   useEffect(() => {

@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'react'
 
-const TICK_MS = 250 // no second is skipped or lasts two
+const TICK_MS = 250 // no second is skipped or shown twice as long
 
-/** Whole seconds left of a wait that begins when `start` becomes another value; 0 without one and at its end. */
+/** Whole seconds left of a wait that begins when `start` changes; 0 without a wait and at its end. */
 export function useSecondsLeft(start: object | null, seconds: number): number {
   const [left, setLeft] = useState(0)
   useEffect(() => {

@@ -4,14 +4,14 @@ import { useState } from 'react'
 const TYPING_PAUSE_MS = 250
 
 /**
- * The text of an input whose value lives in the page's address: what is typed shows at once, and `apply` gets
- * it, without blanks around it, once the typing rests. Returns the text and what changes it.
+ * The text of an input whose value is in the page's URL: typed text shows at once, and `apply` gets it,
+ * trimmed, when typing pauses. Returns the text and its setter.
  */
 export function useTyped(applied: string, apply: (value: string) => void): [string, (text: string) => void] {
   const [typed, setTyped] = useState(applied)
   const [seen, setSeen] = useState(applied)
   if (applied !== seen) {
-    // The address changed under us: by our own typing, by "clear filters", or by the back button.
+    // The URL has changed: by our own typing, by "clear filters", or by the back button.
     setSeen(applied)
     if (applied !== typed.trim()) setTyped(applied)
   }

@@ -1,4 +1,4 @@
-/** Every made-up report with what has to follow from it. */
+/** Every synthetic report with its expected result. */
 import { FAULTS, replyOf, type Subject } from './mail.ts'
 import { COMPLAINTS, FORWARDED, HARMLESS, HOSTILE, NO_COMPLAINTS, NO_REPORTS } from './other-mail.ts'
 import { STATUS_FORMATS } from './status-reports.ts'
@@ -16,7 +16,7 @@ export interface Sample {
   namesRecipient: boolean
 }
 
-/** What servers say in texts; without codes only the words tell. */
+/** Replies of servers in texts; without codes only the words count. */
 const SAID: readonly { name: string; status: string | null; hard: boolean; says(s: Subject): string }[] = [
   ...FAULTS.filter(({ name }) => ['unknown', 'full', 'spam'].includes(name)).map((fault) => ({
     ...fault,

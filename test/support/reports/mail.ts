@@ -1,11 +1,11 @@
-/** Parts of made-up reports: whom they are about, what went wrong, and MIME around it. */
+/** Parts of synthetic reports: the recipient, the failure, and the MIME structure. */
 
 /** The mail that the report is about. */
 export interface Subject {
   recipient: string
   /** Envelope sender that the receiver saw. */
   returnPath: string
-  /** Header block of the mail as the receiver has it, lines end in CRLF, without the empty line. */
+  /** Header block of the mail as received, with CRLF, without the empty line. */
   header: string
 }
 
@@ -13,9 +13,9 @@ export interface Fault {
   name: string
   status: string
   reply: number
-  /** What the server says behind the codes; `<R>` stands for the recipient. */
+  /** The server's text after the codes; `<R>` is the recipient. */
   words: string
-  /** The address goes to the bounces. */
+  /** The address is added to the bounces. */
   hard: boolean
 }
 
@@ -46,7 +46,7 @@ export const wordsOf = (fault: Fault, subject: Subject) =>
 export const replyOf = (fault: Fault, subject: Subject) =>
   `${fault.reply} ${fault.status} ${wordsOf(fault, subject)}`
 
-/** A mail in CRLF; `head` are its fields beside the usual ones, a `From` among them. */
+/** A mail with CRLF; `head` are fields in addition to the usual ones, including a `From`. */
 export function mail(head: readonly string[], body: string): string {
   const usual = ['Date: Fri, 20 Nov 2026 10:00:00 +0000', 'MIME-Version: 1.0']
   return `${[...head, ...usual].join('\n')}\n\n${body}`.replace(/\r?\n/g, '\r\n')
@@ -60,7 +60,7 @@ export interface Part {
   body: string
 }
 
-/** Of nested multiparts each needs its own. */
+/** Each of nested multiparts needs its own. */
 let boundaries = 0
 
 export function multipart(head: readonly string[], type: string, parts: readonly Part[]): string {

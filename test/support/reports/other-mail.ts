@@ -1,4 +1,4 @@
-/** Reports of delays and successes, complaints, and what else comes to a return path. */
+/** Reports of delays and successes, complaints, and other mail to a return path. */
 import { fields, mail, multipart, original, originalHeader, plain, type Subject, text } from './mail.ts'
 
 type Format = (subject: Subject) => string
@@ -23,7 +23,7 @@ const status =
       ],
     )
 
-/** Nothing may follow from these: a retry, or a success. */
+/** These must have no effect: a retry, or a success. */
 export const HARMLESS: Readonly<Record<string, Format>> = {
   delayed: status(
     'delayed',
@@ -81,7 +81,7 @@ const said =
       body.replaceAll('<R>', s.recipient),
     )
 
-/** No reports at all, though some speak of deliveries and codes. */
+/** Not reports at all, though some mention deliveries and codes. */
 export const NO_REPORTS: Readonly<Record<string, Format>> = {
   vacation: said(
     'Bob <R>',
@@ -175,7 +175,7 @@ const whole: Format = (s) => `Return-Path: <${s.returnPath}>\n${s.header}\n\nBod
 /** As it was signed: without the envelope. */
 const bare: Format = (s) => `${s.header}\n\nBody.\n`
 const blackened: Format = (s) => bare(s).replaceAll(s.recipient, 'redacted@provider.example')
-/** The sender's fields are gone too; only the envelope names the delivery. */
+/** The sender's fields are removed too; only the envelope names the delivery. */
 const envelopeOnly: Format = (s) => `Return-Path: <${s.returnPath}>\nSubject: Hello\n\nBody.\n`
 
 export const COMPLAINTS: Readonly<Record<string, Format>> = {
@@ -238,7 +238,7 @@ export const COMPLAINTS: Readonly<Record<string, Format>> = {
     ]),
 }
 
-/** Reports that are no complaint. */
+/** Reports that are not complaints. */
 export const NO_COMPLAINTS: Readonly<Record<string, Format>> = {
   'not spam': feedback('not-spam', '', whole),
   'authentication failure': feedback('auth-failure', 'Auth-Failure: dmarc\n', whole),
@@ -246,7 +246,7 @@ export const NO_COMPLAINTS: Readonly<Record<string, Format>> = {
   other: feedback('other', '', whole),
 }
 
-/** The delivery's recipient passes mail on, so that the report names somebody else. */
+/** The delivery's recipient forwards mail, so the report names another address. */
 export const FORWARDED: Readonly<Record<string, Format>> = {
   'other final recipient': () =>
     multipart(['From: MAILER-DAEMON@fwd.example', 'Subject: Undelivered Mail Returned to Sender'], REPORT, [
@@ -273,7 +273,7 @@ export const FORWARDED: Readonly<Record<string, Format>> = {
     ),
 }
 
-/** Bytes that try what a reader bears; nothing may follow but an answer. */
+/** Bytes that stress a parser; they must cause nothing but a reply. */
 export const HOSTILE: Readonly<Record<string, Format>> = {
   'a million boundary lines': () =>
     mail(['From: MAILER-DAEMON@x', 'Content-Type: multipart/report; boundary=b'], '--b\n'.repeat(200_000)),

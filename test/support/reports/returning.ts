@@ -1,4 +1,4 @@
-/** Mail that comes back to a service, as a foreign server hands it over. */
+/** Returned mail, delivered to a service as by a foreign server. */
 import assert from 'node:assert/strict'
 import type { TestService } from '../service.ts'
 import { Dialogue } from '../smtp-dialogue.ts'
@@ -10,7 +10,7 @@ export const smtpOf = ({ config, service }: TestService) => ({
   port: service.smtp.port,
 })
 
-/** What a receiver knows of a mail that it took. */
+/** What a receiver knows about a mail that it accepted. */
 export function subjectOf({ envelope, raw }: SinkMessage): Subject {
   const text = raw.toString('latin1')
   return {
@@ -35,7 +35,7 @@ export class Returner {
     return new Returner(dialogue)
   }
 
-  /** Hands one mail over; resolves the reply that ended it: to RCPT TO if that refused, else to the content. */
+  /** Delivers one mail; resolves the final reply: to RCPT TO if that refused, else to the content. */
   async give(to: string, raw: string, sender = ''): Promise<string> {
     assert.match((await this.#dialogue.say(`MAIL FROM:<${sender}>`)) ?? '', /^250/)
     const taken = (await this.#dialogue.say(`RCPT TO:<${to}>`)) ?? ''

@@ -1,6 +1,6 @@
 /**
- * Bounces with a message/delivery-status part in the shapes that known programs and providers give them. Written for
- * these tests after the formats; names and addresses are made up.
+ * Bounces with a message/delivery-status part in the forms of known programs and providers. Written for
+ * these tests after those formats, with fictitious names and addresses.
  */
 import {
   type Fault,
@@ -266,7 +266,7 @@ const haraka: Format = (s, f) =>
     ],
   )
 
-/** The group of the message and that of the recipient run into one. */
+/** The group of the message and that of the recipient are merged. */
 const oneBlock: Format = (s, f) =>
   multipart(['From: postmaster@gw.example', 'Subject: Mail delivery failed'], REPORT, [
     text('The mail could not be delivered.'),
@@ -298,7 +298,7 @@ const global: Format = (s, f) =>
     ],
   )
 
-/** A gateway has made everything text. */
+/** A gateway has changed everything to text. */
 const flattened: Format = (s, f) =>
   mail(
     [
@@ -321,7 +321,7 @@ const encoded: Format = (s, f) =>
     original(s),
   ])
 
-/** A filter has put its own words around the report. */
+/** A filter has added its own text around the report. */
 const forwarded: Format = (s, f) =>
   multipart(
     ['From: Gateway <gateway@filter.example>', 'Subject: [EXTERNAL] Undelivered Mail Returned to Sender'],

@@ -1,6 +1,6 @@
 /**
- * Bounces that are only text, in the shapes of programs and providers that write no status part, in several languages.
- * `says` is what stands where the server's words go, with or without codes.
+ * Bounces that are only text, in the forms of programs and providers that write no status part, in several languages.
+ * `says` replaces the server's words, with or without codes.
  */
 import { fields, mail, multipart, original, originalHeader, plain, type Subject, text } from './mail.ts'
 
@@ -149,7 +149,7 @@ const webDe: Format = (s, says) =>
     `This message was created automatically by mail delivery software.\n\nA message that you sent could not be delivered to one or more of\nits recipients. This is a permanent error.\n\nThe following address failed:\n\n    "${s.recipient}":\n    SMTP error from remote server for RCPT TO command, host: mx.there.example\n    reason: ${says}\n\n\n--- The header of the original message is following. ---\n\n${s.header}\n`,
   )
 
-/** A mail in the language's own words; bodies in UTF-8. */
+/** A mail in that language; bodies in UTF-8. */
 const inWords =
   (from: string, subject: string, words: (recipient: string, says: string) => string): Format =>
   (s, says) =>
@@ -215,7 +215,7 @@ const japanese = inWords(
   (r, says) => `次の宛先にメールを配信できませんでした。\n\n<${r}>\n${says}\n`,
 )
 
-/** The status part is called text, in a mixed mail. */
+/** The status part has the type text, in a mixed mail. */
 const misnamed: Format = (s, says) =>
   multipart(daemon('mis.example', 'Undelivered Mail Returned to Sender'), 'multipart/mixed', [
     text('Your message could not be delivered.'),

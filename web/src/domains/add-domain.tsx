@@ -6,7 +6,7 @@ import { valueOrThrow } from '../queries.ts'
 import { DOMAINS_KEY } from './domain-queries.ts'
 import { createDomain } from './domains-api.ts'
 
-/** Asks for a name and opens the new domain's page; what the API refuses shows at the name. */
+/** Asks for a name and opens the new domain's page; a refusal of the API is shown at the name. */
 export function AddDomain({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   return (
     <Modal opened={opened} onClose={onClose} title={<strong>Add a domain</strong>} centered>

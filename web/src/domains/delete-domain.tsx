@@ -16,9 +16,9 @@ export function DeleteDomain({ name }: { name: string }) {
     mutationFn: async () => valueOrThrow(await deleteDomain(name)),
     async onSuccess() {
       const forget = () => queries.removeQueries({ queryKey: [DOMAINS_KEY], type: 'inactive' })
-      forget() // the lists, so that none shows the domain for another moment
+      forget() // the lists, so that none still shows the domain
       await navigate({ to: '/domains' })
-      forget() // what was read of the domain itself
+      forget() // data of the domain itself
     },
   })
   const close = () => {

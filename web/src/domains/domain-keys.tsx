@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { domainKeysQuery } from './domain-queries.ts'
 import type { DomainDetails, DomainKey } from './domains-api.ts'
 
-/** The keys of the domain whose signature the mail carries, and which of them sign. */
+/** The keys of the signing domain, and which of them sign. */
 export function DomainKeys({ domain }: { domain: DomainDetails }) {
   const authority = domain.dkim_host
   const keys = useQuery(domainKeysQuery(authority, domain.state === 'unverified'))

@@ -61,7 +61,7 @@ function Found({ domain }: { domain: DomainDetails }) {
   )
 }
 
-/** Nobody is asked about its records, so none are shown. */
+/** Its records are not checked, so none are shown. */
 function SandboxNotice() {
   return (
     <section className="panel domain-state" aria-label="State">

@@ -2,10 +2,10 @@ import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { domainsQuery, valueOrThrow } from '../queries.ts'
 import { listDomainKeys, listDomainPage, readDomain, readDomainDns, readZone } from './domains-api.ts'
 
-/** Every query about domains begins with it, so that one call renews them all after a change. */
+/** Prefix of every query about domains, so that one call invalidates them all after a change. */
 export const DOMAINS_KEY = domainsQuery.queryKey[0]
 
-/** How often the pages read what is stored while a domain waits; the service itself asks DNS far more seldom. */
+/** Polling interval of the stored results while a domain waits; the service queries DNS far less often. */
 export const WAITING_REFRESH_MS = 10_000
 
 export const domainPagesQuery = (search: string) =>
@@ -26,7 +26,7 @@ export const domainQuery = (name: string) =>
     refetchInterval: ({ state }) => (state.data?.state === 'unverified' ? WAITING_REFRESH_MS : false),
   })
 
-/** `isWaiting`: the domain is not verified yet, so what is stored may change at any time. */
+/** `isWaiting`: the domain is not verified yet, so the stored results may change at any time. */
 export const domainDnsQuery = (name: string, isWaiting: boolean) =>
   queryOptions({
     queryKey: [DOMAINS_KEY, 'dns', name],

@@ -3,7 +3,7 @@ import type { DomainDns, ExplainedRecord, RecordToPublish } from './domains-api.
 import { advice, foundToShow, isNeeded, recordGroups, recordState, recordTitle } from './records.ts'
 import { RecordStateBadge } from './state-badge.tsx'
 
-/** Every record to publish, by what it is for, with what DNS has; DMARC last, which is advice. */
+/** Every record to publish, by purpose, with the state of DNS; DMARC last, as advice. */
 export function DomainRecords({ dns }: { dns: DomainDns }) {
   return (
     <>
@@ -24,7 +24,7 @@ export function DomainRecords({ dns }: { dns: DomainDns }) {
   )
 }
 
-/** Without a record before the first look: whether there is a policy already is not known until then. */
+/** Has no record before the first check: until then it is unknown whether there is a policy. */
 function Dmarc({ dmarc }: { dmarc: DomainDns['dmarc'] }) {
   const { record } = dmarc
   return (
@@ -77,7 +77,7 @@ function Field({ name, text, what }: { name: string; text: string; what: string 
   )
 }
 
-/** What DNS said, and what to change. */
+/** The answer of DNS, and what to change. */
 function Look({ explained }: { explained: ExplainedRecord }) {
   const { record, server, asked } = explained
   const found = foundToShow(explained)

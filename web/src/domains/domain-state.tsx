@@ -10,7 +10,7 @@ import { DOMAINS_KEY, zoneQuery } from './domain-queries.ts'
 import { type DomainDetails, type DomainDns, verifyDomain, zonePath } from './domains-api.ts'
 import { lastCheckedMs, stillNeeded } from './records.ts'
 
-/** Where the domain stands, what to do next, and the buttons for it. */
+/** The state of the domain, what to do next, and the buttons for it. */
 export function DomainState({ domain, dns }: { domain: DomainDetails; dns: DomainDns }) {
   const { name, state } = domain
   const zone = useQuery(zoneQuery(name, state === 'unverified'))
@@ -80,7 +80,7 @@ function DisabledWords({ domain: { disabled } }: { domain: DomainDetails }) {
   )
 }
 
-/** Has DNS asked now. A refusal for asking too often becomes a wait that the button counts down. */
+/** Checks DNS now. After a refusal for too many checks the button counts down the wait. */
 function CheckNow({ name }: { name: string }) {
   const queries = useQueryClient()
   const check = useMutation({

@@ -1,4 +1,4 @@
-/** The operations of the public API that the domain pages use, and the fields of their answers that they show. */
+/** The operations of the public API that the domain pages use, and the response fields that they show. */
 import { type Domain, getJson, getText, sendJson } from '../api.ts'
 
 export interface ListedDomain extends Domain {
@@ -34,19 +34,19 @@ export interface RecordToPublish {
   value: string
   /** MX only. */
   priority?: number
-  /** Of a key: whether it signs. */
+  /** For a key: whether it signs. */
   is_active?: boolean
 }
 
-/** What DNS said at the last look. */
+/** The answer of DNS at the last check. */
 export interface DnsLook {
-  /** "TXT mg.example.com"; '' before the first look. */
+  /** "TXT mg.example.com"; '' before the first check. */
   asked: string
   /** "address:port" */
   server: string
   found: string[]
   valid: 'valid' | 'unknown'
-  /** What was asked and found, and what to change. */
+  /** The question, the result, and what to change. */
   sentence: string
   /** RFC 3339. */
   checked_at?: string
@@ -87,14 +87,14 @@ export const createDomain = (name: string) =>
 export const readDomain = (name: string, signal?: AbortSignal) =>
   getJson<{ domain: DomainDetails }>(`/v4/domains/${segment(name)}?h:extended=true&h:with_dns=false`, signal)
 
-/** Has all records looked up now, past every cache; ten times a minute at the most. */
+/** Looks up all records now, past every cache; at most ten times a minute. */
 export const verifyDomain = (name: string) =>
   sendJson<{ domain: ListedDomain }>('PUT', `/v4/domains/${segment(name)}/verify`)
 
 export const deleteDomain = (name: string) =>
   sendJson<{ message: string }>('DELETE', `/v3/domains/${segment(name)}`)
 
-/** What is stored of the last look; asks no name server. */
+/** The stored results of the last check; queries no name server. */
 export const readDomainDns = (name: string, signal?: AbortSignal) =>
   getJson<DomainDns>(`${ownPath(name)}/dns`, signal)
 

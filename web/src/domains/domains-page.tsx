@@ -10,9 +10,9 @@ import { domainPagesQuery } from './domain-queries.ts'
 import type { ListedDomain } from './domains-api.ts'
 import { DomainStateBadge } from './state-badge.tsx'
 
-/** What the address of the list carries. */
+/** Search parameters of the list's URL. */
 export interface DomainsSearch {
-  /** Part of the name. */
+  /** Substring of the name. */
   q?: string
 }
 

@@ -47,11 +47,11 @@ test('what is still needed follows the rules of verification', () => {
     ],
     [[key({}, valid), spf], []],
     [[key({}, valid), explained({})], ['SPF']],
-    // A key made for later holds nothing up, one that signs does.
+    // A key that does not sign yet blocks nothing, one that signs does.
     [[key({ is_active: true }, valid), key({ is_active: false }), spf], []],
     [[key({ is_active: true }), key({ is_active: false }, valid), spf], ['DKIM']],
     [[key({}, valid), key({}), spf], []],
-    // Keys that the service rotates need both aliases.
+    // Keys that the service rotates need both CNAMEs.
     [[key({ type: 'CNAME', is_active: true }, valid), key({ type: 'CNAME' }), spf], ['DKIM']],
   ] as const)
     assert.deepEqual(stillNeeded(records), needed)

@@ -1,13 +1,13 @@
-/** What the records of a domain amount to, in words. Pure. */
+/** Describes the state of a domain's records in words. Pure. */
 import type { DomainDns, ExplainedRecord, RecordPurpose, RecordToPublish } from './domains-api.ts'
 
 /**
- * `missing`: nothing of the kind was found there; `wrong`: something else was; `elsewhere`: mail goes to other
- * hosts, which may well be meant so; `unchecked`: no look so far.
+ * `missing`: no such record was found; `wrong`: another value was found; `elsewhere`: mail goes to other
+ * hosts, which may be intended; `unchecked`: no check so far.
  */
 export type RecordState = 'valid' | 'missing' | 'wrong' | 'elsewhere' | 'unchecked'
 
-/** Other texts may share the name with an SPF record and are no mistake. */
+/** Other texts may share the name with an SPF record; they are not a mistake. */
 const LOOKS_LIKE_SPF = /^\W*v\s*=\s*spf|^spf2/i
 
 export function recordState({ record, valid, found, checked_at }: ExplainedRecord): RecordState {
@@ -19,28 +19,28 @@ export function recordState({ record, valid, found, checked_at }: ExplainedRecor
   return record.purpose === 'mx' ? 'elsewhere' : 'wrong'
 }
 
-/** Without the others a domain can send all the same. */
+/** A domain can send without the others. */
 export const isNeeded = ({ purpose }: RecordToPublish) =>
   purpose === 'dkim' || purpose === 'spf' || purpose === 'return-path-spf'
 
-/** What to show of what was found: nothing where it is what it should be, or one of several that belong there. */
+/** The found value to show: none if it is right, or one of several valid ones. */
 export function foundToShow({ record, valid, found }: ExplainedRecord): string[] {
   const others = found.filter((text) => text !== record.value)
   return valid === 'valid' && found.length > 1 ? [] : others.filter((text) => text !== mxText(record))
 }
 
-/** As looks give it. */
+/** As returned by a check. */
 const mxText = ({ priority, value }: RecordToPublish) => `${priority} ${value}`
 
 export interface RecordGroup {
   title: string
-  /** Why, and what happens without. */
+  /** The purpose, and the effect of its absence. */
   purpose: string
   records: ExplainedRecord[]
 }
 
 const LEAVE_OUT = 'Leave these out if the domain has its mailboxes elsewhere'
-/** Of a domain that is its own return path. */
+/** For a domain that is its own return path. */
 const BOUNCES_COME_HERE = `For bounces that come after delivery, and mail to unsubscribe addresses. ${LEAVE_OUT}, and give it a return path of its own: mailfrom_host.`
 
 const GROUPS: readonly { title: string; purpose: string; holds: readonly RecordPurpose[] }[] = [
@@ -68,7 +68,7 @@ const GROUPS: readonly { title: string; purpose: string; holds: readonly RecordP
   },
 ]
 
-/** The records by what they are for, those that verification hangs on first; empty groups are left out. */
+/** The records by purpose, those required for verification first, without empty groups. */
 export function recordGroups(records: readonly ExplainedRecord[]): RecordGroup[] {
   const ownReturnPath = !records.some(({ record }) => record.purpose === 'return-path-mx')
   return GROUPS.map(({ title, purpose, holds }) => ({
@@ -78,31 +78,31 @@ export function recordGroups(records: readonly ExplainedRecord[]): RecordGroup[]
   })).filter((group) => group.records.length > 0)
 }
 
-/** Which of the two that verification needs are not right yet, by the service's own rules. */
+/** Which of the two required kinds are not right yet, by the service's own rules. */
 export function stillNeeded(records: readonly ExplainedRecord[]): ('DKIM' | 'SPF')[] {
   const of = (purpose: RecordPurpose) => records.filter(({ record }) => record.purpose === purpose)
   const isRight = ({ valid }: ExplainedRecord) => valid === 'valid'
   const keys = of('dkim')
   const managed = keys.some(({ record }) => record.type === 'CNAME')
   const signing = managed ? keys : keys.filter(({ record }) => record.is_active)
-  // While no key signs, one right record is enough: that key begins to sign.
+  // While no key signs, one right record is enough: that key will sign.
   const hasDkim = signing.length > 0 ? signing.every(isRight) : keys.some(isRight)
   const hasSpf = of('spf').every(isRight)
   return [...(hasDkim ? [] : (['DKIM'] as const)), ...(hasSpf ? [] : (['SPF'] as const))]
 }
 
-/** Unix milliseconds of the latest look at any record; undefined before the first. */
+/** Unix milliseconds of the latest check of any record; undefined before the first. */
 export function lastCheckedMs({ records, dmarc }: DomainDns): number | undefined {
   const times = [...records, dmarc].map(({ checked_at }) => Date.parse(checked_at ?? ''))
   const known = times.filter((ms) => Number.isFinite(ms))
   return known.length > 0 ? Math.max(...known) : undefined
 }
 
-const LONG_VALUE_CHARS = 120 // beyond, repeating the value hides what the sentence says
+const LONG_VALUE_CHARS = 120 // longer values would hide the message
 
 /**
- * The sentence without what the page shows beside it: the question and the server at its beginning, and a long
- * value, which stands above with its copy button, at its end.
+ * The message without what the page already shows: the question and the server at its beginning, and at its end a long
+ * value, which is shown above with its copy button.
  */
 export function advice(look: Pick<ExplainedRecord, 'asked' | 'server' | 'sentence'>, value: string): string {
   const at = look.asked.indexOf(' ')
@@ -114,7 +114,7 @@ export function advice(look: Pick<ExplainedRecord, 'asked' | 'server' | 'sentenc
     : rest
 }
 
-/** "DKIM key k1", "MX", ...: what a card is called. */
+/** Title of a card: "DKIM key k1", "MX", ... */
 export function recordTitle({ purpose, name }: RecordToPublish): string {
   switch (purpose) {
     case 'dkim':

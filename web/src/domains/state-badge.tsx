@@ -26,7 +26,7 @@ const RECORD_STATES: Record<RecordState, { label: string; color: string }> = {
   unchecked: { label: 'Not checked yet', color: 'gray' },
 }
 
-/** `isNeeded`: without this record the domain does not work; what is merely useful does not cry out. */
+/** `isNeeded`: the domain does not work without this record; optional ones are not highlighted. */
 export function RecordStateBadge({ state, isNeeded }: { state: RecordState; isNeeded: boolean }) {
   const { label, color } = RECORD_STATES[state]
   return (

@@ -5,7 +5,7 @@ import { CopyButton } from '../copy-button.tsx'
 import { Icon } from '../icons.tsx'
 import { domainsQuery } from '../queries.ts'
 
-/** A first message to paste into a shell, from this page's own address and a domain that may send. */
+/** A command for a first message, with this page's address and a domain that may send. */
 export function EmptyInbox() {
   const { data: domains = [] } = useQuery(domainsQuery)
   const example = sendExample(window.location.origin, sendingDomain(domains))

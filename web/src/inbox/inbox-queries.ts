@@ -11,7 +11,7 @@ export const inboxQuery = (filters: InboxFilters) =>
     queryFn: async ({ pageParam, signal }) => valueOrThrow(await listInbox(pageParam, signal)),
     initialPageParam: inboxPath(filters),
     getNextPageParam: (page) => (page.items.length > 0 ? pathOfLink(page.paging.next) : undefined),
-    // Kept up to date by the stream of arrivals; reading every loaded page again would be wasted work.
+    // The stream of arrivals keeps it up to date; reloading every page would be wasted work.
     staleTime: Number.POSITIVE_INFINITY,
     refetchOnWindowFocus: false,
     refetchOnReconnect: false,

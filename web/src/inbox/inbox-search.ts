@@ -13,7 +13,7 @@ export const MESSAGE_TABS = [
 
 export type MessageTab = (typeof MESSAGE_TABS)[number]
 
-/** What the address of an inbox page carries besides the message: filters, and the tab left open. */
+/** Search parameters of an inbox page's URL: filters, and the open tab. */
 export interface InboxSearch extends InboxFilters {
   tab?: MessageTab
 }
@@ -36,7 +36,7 @@ export function filtersOf({ tab: _, ...filters }: InboxSearch): InboxFilters {
   return filters
 }
 
-/** `search` with one filter set, or lifted if `value` is empty. */
+/** `search` with one filter set, or removed if `value` is empty. */
 export function withFilter(search: InboxSearch, field: keyof InboxFilters, value: string): InboxSearch {
   const { [field]: _, ...rest } = search
   return value === '' ? rest : { ...rest, [field]: value }

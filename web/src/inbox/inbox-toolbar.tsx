@@ -65,7 +65,7 @@ export function InboxToolbar({ live }: { live: LiveState }) {
   )
 }
 
-/** An input whose value lives in the address, so that a search can be kept, shared and gone back from. */
+/** An input whose value is in the URL, so that a search can be bookmarked, shared and undone with the back button. */
 function FilterInput(props: {
   field: keyof InboxFilters
   label: string

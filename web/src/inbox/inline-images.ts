@@ -2,12 +2,12 @@ import { useQueries } from '@tanstack/react-query'
 import { type Attachment, attachmentPath, type CapturedMessage, readBytes } from '../api.ts'
 import { valueOrThrow } from '../queries.ts'
 
-const INLINE_IMAGES_MAX = 40 // a mail that shows more than this inline is out to harm
-const INLINE_IMAGE_MAX_BYTES = 5_000_000 // base64 in the frame's text costs a third more
+const INLINE_IMAGES_MAX = 40 // a mail with more inline images than this is malicious
+const INLINE_IMAGE_MAX_BYTES = 5_000_000 // base64 in the frame's text takes a third more
 
 /**
  * The parts of a message that its HTML shows by content-id, as data: URLs; `undefined` until all of them
- * are loaded. One that cannot be is left out.
+ * are loaded. One that fails to load is omitted.
  */
 export function useInlineImages(
   message: CapturedMessage,
@@ -29,7 +29,7 @@ export function useInlineImages(
   })
 }
 
-/** Outside the hook: the library keeps its result as long as the function and the answers stay the same. */
+/** Outside the hook: the library caches its result while the function and the data are the same. */
 function collectImages(results: { isPending: boolean; data: readonly [string, string] | undefined }[]) {
   if (results.some((result) => result.isPending)) return undefined
   return new Map(results.flatMap((result) => (result.data ? [result.data] : [])))

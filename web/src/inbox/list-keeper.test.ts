@@ -9,7 +9,7 @@ import { itemsOf } from './pages.ts'
 /** The service's inbox, newest first, one letter for each message. */
 let stored: string
 let queries: QueryClient
-/** Readings of the first page under way, oldest first. */
+/** Pending reads of the first page, oldest first. */
 let underWay: { answer(): void; fail(status: number): void }[]
 
 beforeEach(() => {
@@ -32,7 +32,7 @@ const shown = (filters: InboxFilters = {}) =>
     .map(({ id }) => id)
     .join('')
 
-/** Answers when told to, with what was stored when it was asked. */
+/** Responds on request, with the state at the time of the call. */
 const read = () =>
   new Promise<Answer<Page<InboxItem>>>((resolve) => {
     const page = pageOf(stored)
@@ -42,7 +42,7 @@ const read = () =>
     })
   })
 
-/** Answers the readings under way, the last first, and those that follow from them. */
+/** Answers the pending reads, the last first, and those that they cause. */
 async function answerAll() {
   for (let n = 0; n < 10 && underWay.length > 0; n += 1) {
     underWay.pop()?.answer()
@@ -51,7 +51,7 @@ async function answerAll() {
   assert.equal(underWay.length, 0, 'the first page is asked for again and again')
 }
 
-/** The list's own query: ends when told to, and then replaces the list by what was stored when it began. */
+/** The list's own query: ends on request, and then replaces the list by the state at its start. */
 function startOwnQuery() {
   const page = pageOf(stored)
   const { promise, resolve } = Promise.withResolvers<Page<InboxItem>>()
@@ -63,10 +63,10 @@ const deliver = (keeper: ListKeeper, id: string) => {
   stored = id + stored
   keeper.arrived(itemOf(id))
 }
-/** The moment for which arrivals are gathered is over. */
+/** Ends the interval in which arrivals are batched. */
 const gathered = () => mock.timers.tick(150)
 
-/** Whatever can go on without an answer or a timer has gone on. */
+/** Runs everything that waits for neither a response nor a timer. */
 async function settled() {
   for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate)
 }
@@ -129,7 +129,7 @@ test('what arrives while the list is loaded for the first time shows, though tha
   deliver(keeper, 'c')
   gathered()
   await settled()
-  stored = `d${stored}` // and this one came while nobody told of it
+  stored = `d${stored}` // this one arrived without a notification
   void keeper.readTop()
   await settled()
   await answerAll()

@@ -1,11 +1,11 @@
 /**
- * Changes the loaded list one step after the other, as nothing older may be laid over anything newer:
+ * Changes the loaded list step by step, because older data must not replace newer data:
  *
- * 1. Arrivals are gathered for a moment, then put on top in one step. With filters in force the service
+ * 1. Arrivals are batched for a moment, then added on top in one step. With active filters the service
  *    decides what matches: the first page is read instead.
- * 2. What arrives while the first page is read goes on top once it is there.
- * 3. Who asks for the first page while it is read gets it read again: the answer under way may be too old.
- * 4. The list's own query (the first load, older pages as one scrolls) replaces the whole list when it ends:
+ * 2. Messages that arrive while the first page is read are added on top afterwards.
+ * 3. A request for the first page while it is read causes another read: the pending response may be too old.
+ * 4. The list's own query (the first load, older pages while scrolling) replaces the whole list when it ends:
  *    every step waits for that.
  */
 import type { QueryClient } from '@tanstack/react-query'
@@ -14,11 +14,11 @@ import { inboxQuery } from './inbox-queries.ts'
 import { withArrivals, withFirstPage, without } from './pages.ts'
 
 const GATHER_MS = 150
-/** More than this in one gathering and reading one page is cheaper than keeping them. */
+/** With more than this in one batch, reading one page is cheaper than keeping them. */
 const GATHERED_MAX = 500
 
 export interface ListKeeper {
-  /** Lays the first page over the list; resolves with what the last reading of it failed with. */
+  /** Merges the first page into the list; resolves the failure of its last read. */
   readTop(): Promise<ApiFailure | undefined>
   arrived(item: InboxItem): void
   stop(): void
@@ -46,7 +46,7 @@ export function keepList(queries: QueryClient, filters: InboxFilters, read = lis
       const placed = putOnTop(takeGathered())
       if (topWanted || !placed) failure = await layTop()
     } while (!stopped.signal.aborted && (topWanted || gathered.length > 0))
-    running = undefined // in the same turn as the condition: what is asked for from now on starts anew
+    running = undefined // in the same turn as the condition: later requests start again
     return failure
   }
   const takeGathered = () => {
@@ -56,7 +56,7 @@ export function keepList(queries: QueryClient, filters: InboxFilters, read = lis
     gathered = []
     return taken
   }
-  /** False when the first page has to be read instead: filters, no list loaded, or one that would grow too long. */
+  /** False if the first page has to be read instead: filters, no list loaded, or one that would become too long. */
   const putOnTop = (arrivals: readonly InboxItem[]) => {
     const list = queries.getQueryData(queryKey)
     if (filtered || list === undefined || arrivals.length >= GATHERED_MAX) return false
@@ -65,7 +65,7 @@ export function keepList(queries: QueryClient, filters: InboxFilters, read = lis
     queries.setQueryData(queryKey, longer)
     return true
   }
-  /** A list that changed since the page was asked for (a deletion, an older page) is left for the next turn. */
+  /** A list that changed since the page was requested (a deletion, an older page) is left for the next turn. */
   const layTop = async () => {
     topWanted = false
     const before = queries.getQueryData(queryKey)
@@ -92,7 +92,7 @@ export function keepList(queries: QueryClient, filters: InboxFilters, read = lis
   }
 }
 
-/** Takes a deleted message out of the list, also out of what an answer under way is about to bring. */
+/** Removes a deleted message from the list, and from the result of a pending read. */
 export async function removeFromList(queries: QueryClient, filters: InboxFilters, id: string): Promise<void> {
   const { queryKey } = inboxQuery(filters)
   const remove = () => queries.setQueryData(queryKey, (list) => list && without(list, id))

@@ -3,10 +3,10 @@
  *
  * 1. The stream of arrivals is open while the page is visible (browsers allow six connections per host to
  *    plain HTTP; hidden tabs would use them up).
- * 2. When the stream opens or breaks, something may have been missed: the first page is read again.
+ * 2. When the stream opens or breaks, events may have been missed: the first page is read again.
  * 3. While it is broken the first page is read every few seconds, and each success tries the stream again.
- *    We reconnect ourselves, after an ordinary request has proved that the session still holds: the
- *    browser's own reconnecting cannot be told a 401 from a lost network.
+ *    We reconnect ourselves, after an ordinary request has proved that the session is valid: the
+ *    browser's own reconnection cannot distinguish a 401 from a lost network.
  */
 import { type QueryClient, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
@@ -17,7 +17,7 @@ import { keepList } from './list-keeper.ts'
 export type LiveState = 'connecting' | 'live' | 'polling'
 
 const POLL_MS = 5_000
-/** A proxy that buffers holds even the stream's first byte back; then polling has to do. */
+/** A buffering proxy holds back even the stream's first byte; then polling has to suffice. */
 const OPEN_WAIT_MS = 8_000
 
 export function useLiveInbox(filters: InboxFilters): LiveState {

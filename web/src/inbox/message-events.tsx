@@ -6,7 +6,7 @@ import { Icon, type IconName } from '../icons.tsx'
 import { eventsQuery } from '../queries.ts'
 import { PanelNote } from './message-parts.tsx'
 
-/** What the event log holds about this message, oldest first. */
+/** The events of this message, oldest first. */
 export function MessageEvents({ message }: { message: CapturedMessage }) {
   const { data, error, isEnabled } = useQuery(eventsQuery(message.domain, message.message_id))
   if (!isEnabled)

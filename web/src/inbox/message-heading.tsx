@@ -76,7 +76,7 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
   )
 }
 
-/** What the SMTP dialogue said, which need not be what the header says: that is often the point of a look. */
+/** The SMTP envelope, which may differ from the header; often that is what one wants to see. */
 function EnvelopeFact({ message }: { message: CapturedMessage }) {
   const { from, to } = message.envelope
   return (
@@ -114,7 +114,7 @@ function Signatures({ results }: { results: readonly DkimResult[] }) {
 
 const BADGE = { variant: 'light', tt: 'none', fw: 550, size: 'sm' } as const
 
-/** Deletes the message, then opens its neighbour in the list, as one does who works through a pile. */
+/** Deletes the message, then opens its neighbour in the list, for working through many. */
 function DeleteButton({ id }: { id: string }) {
   const [asking, setAsking] = useState(false)
   const queries = useQueryClient()

@@ -11,7 +11,7 @@ import { itemsOf, type Pages } from './pages.ts'
 import { useReadMarks } from './read-marks.ts'
 
 const route = getRouteApi('/captured')
-const TAGS_SHOWN_MAX = 3 // a row has room for about three words
+const TAGS_SHOWN_MAX = 3 // a row has space for about three words
 
 export function MessageList(props: {
   list: UseInfiniteQueryResult<Pages<InboxItem>>
@@ -93,7 +93,7 @@ const MessageRow = memo(function MessageRow(props: {
   )
 })
 
-/** Up and down (or k and j) walk through the rows from anywhere but an input; Enter opens, as on any link. */
+/** Up and down (or k and j) move through the rows from anywhere except an input; Enter opens, as on any link. */
 function useArrowKeys(rows: React.RefObject<HTMLUListElement | null>) {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -101,7 +101,7 @@ function useArrowKeys(rows: React.RefObject<HTMLUListElement | null>) {
       if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return
       if (event.target instanceof Element && event.target.closest(OWN_ARROWS) !== null) return
       const links = [...(rows.current?.querySelectorAll<HTMLElement>('a.inbox-row') ?? [])]
-      if (!links[0]?.checkVisibility()) return // none, or a message covers them on a narrow screen
+      if (!links[0]?.checkVisibility()) return // none, or on a narrow screen a message covers them
       const active = document.activeElement
       const focused = active instanceof HTMLElement ? links.indexOf(active) : -1
       const from = focused >= 0 ? focused : links.findIndex((link) => link.ariaCurrent === 'true')
@@ -115,10 +115,10 @@ function useArrowKeys(rows: React.RefObject<HTMLUListElement | null>) {
 }
 
 const STEPS: Record<string, number> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }
-/** Elements that need the arrow keys for themselves, to move or to scroll. */
+/** Elements that use the arrow keys themselves, to move or to scroll. */
 const OWN_ARROWS = 'input, textarea, select, [contenteditable], [role=tab], [role=dialog], .message'
 
-/** Loads the next page when the end of the list comes near, whether by wheel, finger or arrow key. */
+/** Loads the next page near the end of the list, whether reached by wheel, touch or arrow key. */
 function MoreRows({ list }: { list: UseInfiniteQueryResult<Pages<InboxItem>> }) {
   const end = useRef<HTMLDivElement>(null)
   const { hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage } = list

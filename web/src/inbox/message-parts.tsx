@@ -7,7 +7,7 @@ import { Icon } from '../icons.tsx'
 import { valueOrThrow } from '../queries.ts'
 import type { MessageLink } from './safe-html.ts'
 
-/** Enough for every header and the start of the parts; the whole is a download away. */
+/** Enough for every header and the start of the parts; the rest can be downloaded. */
 const SOURCE_SHOWN_MAX_BYTES = 256 * 1024
 
 export function PlainText({ text, code = false }: { text: string; code?: boolean }) {
@@ -100,7 +100,7 @@ export function AttachmentList(props: { messageId: string; attachments: readonly
   )
 }
 
-/** Links open from here, not from the frame, with their true address in view. */
+/** Links open from here, not from the frame, with their real address visible. */
 export function LinkList({ links }: { links: readonly MessageLink[] }) {
   return (
     <ul className="part-list">

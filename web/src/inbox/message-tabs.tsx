@@ -10,7 +10,7 @@ import { readHtml } from './safe-html.ts'
 
 const route = getRouteApi('/captured/inbox/$id')
 
-/** Parsing happens in the page and blocks it; mail is clipped by its readers at about a hundredth of this. */
+/** Parsing blocks the page; mail clients clip messages at about a hundredth of this. */
 const PREVIEW_MAX_CHARS = 4_000_000
 
 interface Tab {
@@ -18,7 +18,7 @@ interface Tab {
   show: () => ReactNode
 }
 
-/** Tabs for what the message has. The chosen one is in the address and stays while one walks through the list. */
+/** Tabs for the parts of the message. The selected one is in the URL and is kept while moving through the list. */
 export function MessageTabs({ message }: { message: CapturedMessage }) {
   const { tab: wanted } = route.useSearch()
   const navigate = useNavigate({ from: '/inbox/$id' })

@@ -1,6 +1,6 @@
 /**
- * How the loaded pages of a newest-first list change while it is looked at. Pages are joined by cursors of
- * the service ("older than this item"), so new items may go in front without loading anything again.
+ * Changes to the loaded pages of a newest-first list. The service's cursors ("older than this item") join the
+ * pages, so new items can be added in front without loading anything again.
  */
 import type { Page } from '../api.ts'
 
@@ -8,21 +8,20 @@ interface Identified {
   id: string
 }
 
-/** As the query library keeps an endless list. */
+/** The query library's form of an endless list. */
 export interface Pages<Item> {
   pages: Page<Item>[]
   pageParams: unknown[]
 }
 
 /**
- * Rows kept in the page at most. Each costs about ten elements; a browser carries some ten thousand of
- * them with ease, and a developer's load test must not end in a frozen tab.
+ * Maximum number of rows in the page. Each has about ten elements; a browser handles some ten thousand of
+ * them easily, and a load test must not end in a frozen tab.
  */
 export const ROWS_MAX = 3000
 
 /**
- * Each item once: the page behind an empty list is that list again, and shows what arrived meanwhile in front
- * a second time.
+ * Each item once: the page after an empty list is the list again, and repeats the items that arrived meanwhile.
  */
 export function itemsOf<Item extends Identified>(list: Pages<Item> | undefined): Item[] {
   const seen = new Set<string>()
@@ -31,7 +30,7 @@ export function itemsOf<Item extends Identified>(list: Pages<Item> | undefined):
     .filter((item) => !seen.has(item.id) && seen.add(item.id))
 }
 
-/** Puts `arrivals` (oldest first) in front; `undefined` when the list would outgrow ROWS_MAX: start over. */
+/** Adds `arrivals` (oldest first) in front; `undefined` if the list would exceed ROWS_MAX: start over. */
 export function withArrivals<Item extends Identified>(
   list: Pages<Item>,
   arrivals: readonly Item[],
@@ -45,8 +44,8 @@ export function withArrivals<Item extends Identified>(
 }
 
 /**
- * Replaces the top of the list with a newly read first page, whatever came or went there, and keeps what
- * was loaded below it. Where the two no longer meet, only the new page is left.
+ * Replaces the top of the list with a newly read first page, whatever was added or removed there, and keeps the
+ * pages below it. If there is a gap between the two, only the new page is kept.
  */
 export function withFirstPage<Item extends Identified>(
   list: Pages<Item>,

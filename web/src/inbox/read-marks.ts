@@ -1,10 +1,10 @@
 import { useEffect, useSyncExternalStore } from 'react'
 
 const STORAGE_KEY = 'sendwright.inbox.read'
-/** Ids remembered; 22 characters each, so the whole stays far below what a browser stores for a page. */
+/** Number of stored ids; 22 characters each, so the total is far below a browser's storage limit. */
 const MARKS_MAX = 2000
 
-/** Which messages this browser has opened. It is a look, not a state of the message: the API knows nothing of it. */
+/** Which messages this browser has opened. It only affects the display: the API has no such state. */
 let marks: ReadonlySet<string> = load()
 const listeners = new Set<() => void>()
 
@@ -13,7 +13,7 @@ function load(): ReadonlySet<string> {
     const stored: unknown = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? '[]')
     return new Set(Array.isArray(stored) ? stored.filter((id) => typeof id === 'string') : [])
   } catch {
-    return new Set() // storage is forbidden or holds something else: everything looks unread
+    return new Set() // storage is forbidden or contains something else: everything looks unread
   }
 }
 

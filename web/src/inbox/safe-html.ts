@@ -1,16 +1,16 @@
 /**
- * Makes the HTML of a foreign message fit to be shown. Four walls, each enough for what it covers:
+ * Makes the HTML of a foreign message safe to show. Four layers, each sufficient for its purpose:
  *
- * 1. The frame is sandboxed with no allowance at all: no script, no form, no popup, no navigation of this
- *    page, no automatic refresh, and an origin of its own, so nothing of ours can be read.
- * 2. A policy inside the frame forbids every request; inline styles and data: images are let through,
- *    images of other hosts only once the reader asks for them. The page's own policy holds there too.
- * 3. Elements that could reach out around such a policy (`link` can ask for a DNS lookup or a connection)
- *    or that only make sense with script are taken out.
- * 4. Links open nothing in the frame; they are listed beside it, and open from there.
+ * 1. The frame is sandboxed without any permission: no script, no form, no popup, no navigation of this
+ *    page, no automatic refresh, and an opaque origin, so it can read nothing of ours.
+ * 2. A policy inside the frame forbids every request; inline styles and data: images are allowed,
+ *    images of other hosts only at the reader's request. The page's own policy applies there too.
+ * 3. Elements that could bypass such a policy (`link` can cause a DNS lookup or a connection)
+ *    or that only make sense with script are removed.
+ * 4. Links do nothing in the frame; they are listed next to it, and open from there.
  *
- * An origin of its own sends no cookie, so inline (`cid:`) images cannot be loaded by the frame: the page
- * fetches them and hands them over as data: URLs. The message's HTML is only ever parsed in an inert
+ * An opaque origin sends no cookie, so the frame cannot load inline (`cid:`) images: the page
+ * fetches them and inserts them as data: URLs. The message's HTML is only ever parsed in an inert
  * document and never becomes part of this page.
  */
 
@@ -72,7 +72,7 @@ export function frameDocument(
     meta(document, 'name', 'referrer', 'no-referrer'),
     meta(document, 'name', 'color-scheme', 'light'),
   )
-  // A doctype the message has not is not given to it: mail in quirks mode is to look that way here too.
+  // No doctype is added to a message without one: mail in quirks mode should look that way here too.
   return (document.doctype ? '<!doctype html>' : '') + document.documentElement.outerHTML
 }
 
@@ -105,7 +105,7 @@ const inlineCss = (css: string, resolve: Resolve) =>
     return inlined === undefined ? whole : `url("${inlined}")`
   })
 
-/** Everything that the frame would load if it were allowed to: images, posters, backgrounds, style URLs. */
+/** Everything that the frame would load if allowed: images, posters, backgrounds, style URLs. */
 function referencesOf(document: Document): string[] {
   const references: string[] = []
   const addCss = (css: string) => {

@@ -1,0 +1,149 @@
+/**
+ * API keys. A secret has at least 128 bits, so only its HMAC under the sealing secret and its last four characters
+ * are stored (auth-limits.md section 2 rule 1); the secret itself is shown once.
+ */
+import { type Cache, createCache, type MaybePromise, whenKnown } from '../base/cache.ts'
+import type { Clock } from '../base/clock.ts'
+import { BadRequest, Forbidden, NotFound } from '../base/errors.ts'
+import { randomHex } from '../base/ids.ts'
+import { remember } from '../base/remember.ts'
+import type { Caller, Role } from '../http/auth.ts'
+import type { ApiKeyRow } from '../store/schema.ts'
+import type { Sealer } from '../store/sealing.ts'
+import type { Store } from '../store/store.ts'
+
+export type KeyKind = 'user' | 'domain' | 'web'
+
+export const KEY_KINDS: readonly KeyKind[] = ['domain', 'user', 'web']
+export const KEY_ROLES: readonly Role[] = ['admin', 'basic', 'sending', 'developer', 'support']
+
+export interface NewKey {
+  accountId: string
+  kind: KeyKind
+  role: Role
+  description: string
+  domainName: string | null
+  requestor: string | null
+  userName: string | null
+  /** Owner of the key, a user of the account. */
+  userId?: string | null
+  /** Unix milliseconds; null: never. */
+  expiresAt: number | null
+}
+
+export interface Keys {
+  /** The holder of a secret, or null if it is unknown, disabled or expired. */
+  authenticate(secret: string): MaybePromise<Caller | null>
+  /** Creates a key; `secret` is given only for the operator's own first key. */
+  create(key: NewKey, secret?: string): Promise<{ row: ApiKeyRow; secret: string }>
+  list(
+    accountId: string,
+    filter: { domainName?: string | undefined; kind?: string | undefined },
+  ): Promise<ApiKeyRow[]>
+  remove(accountId: string, id: string): Promise<void>
+}
+
+/** A deleted or expired key stops working on other nodes after at most this time (accounts.md section 4 rule 9). */
+const CACHED_MS = 5_000
+const CACHED_MAX = 10_000
+const KEYS_PER_ACCOUNT_MAX = 100
+/** Without this cache the HMAC of each call would cost 3 % of accepting a message. */
+const DIGESTS_MAX = 1_000
+/** Longer passwords cannot be a secret of ours; they are refused before hashing. */
+const SECRET_LENGTH_MAX = 256
+
+export function createKeys(store: Store, sealer: Sealer, clock: Clock): Keys {
+  const compute = (secret: string) => sealer.mac('api-key', secret).toString('hex')
+  /** Of valid secrets: a client sends the same one thousands of times a second. */
+  const digests = new Map<string, string>()
+  const digest = (secret: string) => digests.get(secret) ?? compute(secret)
+  const byDigest: Cache<ApiKeyRow | null> = createCache({
+    clock,
+    ttlMs: CACHED_MS,
+    entriesMax: CACHED_MAX,
+    load: async (hmac) =>
+      (await store.db
+        .selectFrom('api_keys')
+        .selectAll()
+        .where('secret_hmac', '=', hmac)
+        .executeTakeFirst()) ?? null,
+  })
+  function holder(secret: string, hmac: string, row: ApiKeyRow | null): Caller | null {
+    // Need not be constant-time: an HMAC cannot be guessed letter by letter.
+    if (!row || row.secret_hmac !== hmac) return null
+    if (!digests.has(secret)) remember(digests, DIGESTS_MAX, secret, hmac)
+    if (row.disabled_reason !== null || (row.expires_at !== null && row.expires_at <= clock.now()))
+      return null
+    return {
+      accountId: row.account_id,
+      keyId: row.id,
+      kind: row.kind as KeyKind,
+      role: row.role as Role,
+      ...(row.domain_name && { domain: row.domain_name }),
+      ...(row.user_id && { userId: row.user_id }),
+    }
+  }
+
+  return {
+    authenticate(secret) {
+      if (secret.length > SECRET_LENGTH_MAX) return null
+      const hmac = digest(secret)
+      return whenKnown(byDigest.get(hmac), (row) => holder(secret, hmac, row))
+    },
+    async create(key, given) {
+      const id = `${randomHex(4)}-${randomHex(4)}`
+      const secret = given ?? `${randomHex(16)}-${id}`
+      const now = Math.floor(clock.now())
+      const row: ApiKeyRow = {
+        id,
+        account_id: key.accountId,
+        kind: key.kind,
+        role: key.role,
+        secret_hmac: digest(secret),
+        secret_end: secret.slice(-4),
+        description: key.description,
+        domain_name: key.domainName,
+        requestor: key.requestor,
+        user_name: key.userName,
+        expires_at: key.expiresAt,
+        disabled_reason: null,
+        user_id: key.userId ?? null,
+        created_at: now,
+        updated_at: now,
+      }
+      await store.transaction(async (tx) => {
+        const { count } = await tx
+          .selectFrom('api_keys')
+          .select((eb) => eb.fn.countAll<number>().as('count'))
+          .where('account_id', '=', key.accountId)
+          .executeTakeFirstOrThrow()
+        if (Number(count) >= KEYS_PER_ACCOUNT_MAX)
+          throw new Forbidden('could not create key, account limit reached')
+        await tx.insertInto('api_keys').values(row).execute()
+      })
+      byDigest.forget(row.secret_hmac)
+      return { row, secret }
+    },
+    async list(accountId, { domainName, kind }) {
+      let query = store.db.selectFrom('api_keys').selectAll().where('account_id', '=', accountId)
+      if (domainName) query = query.where('domain_name', '=', domainName.toLowerCase())
+      if (kind) query = query.where('kind', '=', kind)
+      return query.orderBy('created_at').orderBy('id').execute()
+    },
+    async remove(accountId, id) {
+      const removed = await store.transaction(async (tx) => {
+        const rows = await tx.selectFrom('api_keys').selectAll().where('account_id', '=', accountId).execute()
+        const row = rows.find((candidate) => candidate.id === id)
+        if (!row) throw new NotFound('no key matching id')
+        const otherAdmins = rows.filter(
+          (other) => other.id !== id && other.role === 'admin' && other.kind === 'user',
+        )
+        if (row.role === 'admin' && otherAdmins.length === 0)
+          throw new BadRequest('cannot delete the last admin key')
+        await tx.deleteFrom('api_keys').where('id', '=', id).execute()
+        return row
+      })
+      byDigest.forget(removed.secret_hmac)
+    },
+  }
+}

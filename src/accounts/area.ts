@@ -1,0 +1,102 @@
+/** Accounts: API keys, sessions and sign-in, SMTP credentials, settings, the audit log. */
+import type { Area } from '../area.ts'
+import type { Core } from '../core.ts'
+import type { Authenticator } from '../http/auth.ts'
+import { createFailedAttempts, type FailedAttempts } from '../http/failed-attempts.ts'
+import type { Keys } from './api-keys.ts'
+import { type AuditLog, createAuditLog } from './audit-log.ts'
+import { auditRoutes } from './audit-routes.ts'
+import { auditedAttempts, createAuthenticator } from './authenticator.ts'
+import { credentialRoutes } from './credential-routes.ts'
+import { type Credentials, createCredentials } from './credentials.ts'
+import { createFailedSignIns, type FailedSignIns } from './failed-sign-ins.ts'
+import { localKey } from './local-key.ts'
+import { createLoginPlaces } from './login-places.ts'
+import { removeSendingKeys } from './on-domain-deleted.ts'
+import { accountRoutes } from './routes.ts'
+import { createSessionOpening, type SessionOpening } from './session-opening.ts'
+import { createSessions, type Sessions } from './sessions.ts'
+import { createAccountSettings } from './settings.ts'
+import { createUserDirectory, type UserDirectory } from './users/directory.ts'
+import { createPasswordGuard } from './users/password-guard.ts'
+import { createPasswordSignIn, type PasswordSignIn } from './users/password-sign-in.ts'
+import { createSecondFactor, type SecondFactor } from './users/second-factor.ts'
+
+export interface AccountsArea extends Area {
+  sessions: Sessions
+  sessionOpening: SessionOpening
+  userDirectory: UserDirectory
+  secondFactor: SecondFactor
+  passwordSignIn: PasswordSignIn
+  credentials: Credentials
+  audit: AuditLog
+  failedSignIns: FailedSignIns
+  /** Of logins by SMTP and sign-ins with a password. */
+  failedAttempts: FailedAttempts
+  /** The same, for HTTP: each is noted in the audit log as well. */
+  failedCalls: FailedAttempts
+  authenticator: Authenticator
+}
+
+/** `isExempt`: addresses whose failed logins and wrong keys do not count. Default: loopback. */
+export function accountsArea(
+  core: Core,
+  keys: Keys,
+  isExempt: ((address: string) => boolean) | undefined,
+): AccountsArea {
+  const { config, store, sealer, clock, log, domains, firstAccountId } = core
+  const sessions = createSessions(store, sealer, clock)
+  const credentials = createCredentials(store, sealer, clock)
+  const audit = createAuditLog({ store, clock, log, retentionDays: config.auditRetentionDays })
+  const failedSignIns = createFailedSignIns({ store, clock, log, firstAccountId })
+  const failedAttempts = createFailedAttempts(clock, isExempt)
+  const sessionOpening = createSessionOpening(sessions, audit)
+  const userDirectory = createUserDirectory(store)
+  const secondFactor = createSecondFactor(store, sealer, clock)
+  const guard = createPasswordGuard(failedAttempts, createLoginPlaces(store, clock, 'user_places'))
+  const passwordSignIn = createPasswordSignIn({
+    store,
+    clock,
+    userDirectory,
+    secondFactor,
+    guard,
+    failedSignIns,
+  })
+  const removeKeys = removeSendingKeys(store)
+  return {
+    sessions,
+    sessionOpening,
+    userDirectory,
+    secondFactor,
+    passwordSignIn,
+    credentials,
+    audit,
+    failedSignIns,
+    failedAttempts,
+    failedCalls: auditedAttempts(failedAttempts, failedSignIns),
+    authenticator: createAuthenticator(keys, sessions, localKey(sealer), firstAccountId),
+    operations: [
+      ...accountRoutes({
+        keys,
+        sessions,
+        sessionOpening,
+        userDirectory,
+        passwordSignIn,
+        settings: createAccountSettings(store),
+        failedAttempts,
+        audit,
+        failedSignIns,
+        publicUrl: config.publicUrl,
+        ownsDomain: async (accountId, name) => (await domains.byName(name))?.accountId === accountId,
+      }),
+      ...credentialRoutes(credentials, domains),
+      ...auditRoutes(store, config.publicUrl),
+    ],
+    jobs: [audit.retention],
+    async domainDeleted(domain) {
+      await removeKeys(domain)
+      await credentials.forgetDomain(domain)
+    },
+    stop: () => failedSignIns.close(),
+  }
+}

@@ -1,0 +1,58 @@
+/** Opening a session for a browser: the session, its row in the audit log, its cookie. */
+import { cookieValue, SESSION_COOKIE } from '../http/auth.ts'
+import type { Context } from '../http/operation.ts'
+import type { AuditLog } from './audit-log.ts'
+import type { OpenedSession, SessionSource, Sessions } from './sessions.ts'
+import type { User } from './users/directory.ts'
+
+export type SignInContext = Pick<
+  Context<never, unknown>,
+  'remoteAddress' | 'requestId' | 'headers' | 'isSecure'
+>
+
+export interface SessionOpening {
+  /** The new session, returned only once the sign-in is in the audit log. Null: no right to sign in. */
+  open(
+    source: SessionSource,
+    by: 'link' | 'key' | 'password' | 'invitation',
+    context: SignInContext,
+  ): Promise<OpenedSession | null>
+  /** For an authenticated user. Ends the session that the browser had before. */
+  openForUser(
+    user: User,
+    by: 'password' | 'invitation',
+    context: SignInContext,
+  ): Promise<OpenedSession | null>
+}
+
+export function createSessionOpening(sessions: Sessions, audit: Pick<AuditLog, 'record'>): SessionOpening {
+  const open: SessionOpening['open'] = async (source, by, { remoteAddress, requestId, headers }) => {
+    const opened = await sessions.open(source, { remoteAddress, userAgent: headers['user-agent'] ?? '' })
+    if (!opened) return null
+    const { id, role, secret } = opened
+    const caller = { accountId: source.accountId, keyId: by === 'key' ? (source.keyId ?? id) : id }
+    try {
+      const detail = { by, role, ...(source.user && { user: source.user.id }) }
+      const change = { action: 'session.open', subject: id, detail }
+      await audit.record({ caller, remoteAddress, requestId }, change)
+    } catch (error) {
+      await sessions.close(secret).catch(() => {})
+      throw error
+    }
+    return opened
+  }
+
+  return {
+    open,
+    async openForUser({ id, account_id: accountId, session_epoch: epoch }, by, context) {
+      const opened = await open({ accountId, keyId: null, user: { id, epoch } }, by, context)
+      const former = cookieValue(context.headers, SESSION_COOKIE)
+      if (opened && former) await sessions.close(former)
+      return opened
+    },
+  }
+}
+
+/** `maxAgeMs` 0: the browser drops it. */
+export const sessionCookie = (secret: string, isSecure: boolean, maxAgeMs: number) =>
+  `${SESSION_COOKIE}=${secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAgeMs / 1000}${isSecure ? '; Secure' : ''}`

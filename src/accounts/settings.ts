@@ -1,0 +1,118 @@
+/** Settings of an account (accounts.md section 1): its name, how long sessions last, where signing out redirects to. */
+import { BadRequest } from '../base/errors.ts'
+import { invalidFormat } from '../base/values.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import type { Params } from '../http/params.ts'
+import type { Statement, Store } from '../store/store.ts'
+
+export interface SettingChanges {
+  name: string | undefined
+  inactiveSeconds: number | undefined
+  absoluteSeconds: number | undefined
+  logoutRedirectUrl: string | undefined
+}
+
+export interface AccountSettings {
+  /** @throws BadRequest when the inactive timeout would exceed the absolute one */
+  change(accountId: string, changes: SettingChanges): Promise<void>
+  logoutRedirectUrl(accountId: string): Promise<string | null>
+}
+
+const NAME_LENGTH_MAX = 255
+const URL_LENGTH_MAX = 2_048
+const INACTIVE_SECONDS = { min: 300, max: 86_400 } as const
+const ABSOLUTE_SECONDS = { min: 3_600, max: 2_592_000 } as const
+
+export function createAccountSettings(store: Store): AccountSettings {
+  const read = (accountId: string) =>
+    store.db.selectFrom('account_settings').selectAll().where('account_id', '=', accountId).executeTakeFirst()
+
+  return {
+    async change(accountId, { name, inactiveSeconds, absoluteSeconds, logoutRedirectUrl }) {
+      const known = await read(accountId)
+      const inactive = inactiveSeconds ?? known?.inactive_session_seconds ?? null
+      const absolute = absoluteSeconds ?? known?.absolute_session_seconds ?? null
+      if (inactive !== null && absolute !== null && inactive > absolute)
+        throw new BadRequest('inactive_session_timeout must not be above absolute_session_timeout')
+      const settings: Statement = {
+        sql: `INSERT INTO account_settings
+            (account_id, inactive_session_seconds, absolute_session_seconds, logout_redirect_url) VALUES (?, ?, ?, ?)
+          ON CONFLICT (account_id) DO UPDATE SET
+            inactive_session_seconds = COALESCE(excluded.inactive_session_seconds, account_settings.inactive_session_seconds),
+            absolute_session_seconds = COALESCE(excluded.absolute_session_seconds, account_settings.absolute_session_seconds),
+            logout_redirect_url = COALESCE(excluded.logout_redirect_url, account_settings.logout_redirect_url)`,
+        values: [accountId, inactiveSeconds ?? null, absoluteSeconds ?? null, logoutRedirectUrl ?? null],
+      }
+      const naming = { sql: 'UPDATE accounts SET name = ? WHERE id = ?', values: [name ?? '', accountId] }
+      await store.commit(name === undefined ? [settings] : [settings, naming])
+    },
+    async logoutRedirectUrl(accountId) {
+      return (await read(accountId))?.logout_redirect_url ?? null
+    },
+  }
+}
+
+export function settingsRoutes(settings: AccountSettings): Operation[] {
+  return [
+    operation({
+      method: 'PUT',
+      path: '/v5/accounts',
+      id: 'updateAccount',
+      audit: { given: ['name', 'logout_redirect_url'] },
+      tag: 'Account',
+      summary: 'Change the settings of the account',
+      auth: { area: 'account', access: 'write' },
+      params: [
+        { name: 'name', type: 'string', description: 'Of the account, 1 to 255 characters' },
+        {
+          name: 'inactive_session_timeout',
+          type: 'integer',
+          description: 'Seconds without use after which a browser session ends, 300 to 86400',
+        },
+        {
+          name: 'absolute_session_timeout',
+          type: 'integer',
+          description: 'Seconds after which any browser session ends, 3600 to 2592000',
+        },
+        {
+          name: 'logout_redirect_url',
+          type: 'string',
+          description: 'Where the browser goes after signing out',
+        },
+      ],
+      responses: { 200: { description: 'Changed' } },
+      async handler({ params, caller }) {
+        await settings.change(caller.accountId, changesOf(params))
+        return { message: 'Account info has been updated' }
+      },
+    }),
+  ]
+}
+
+/** @throws BadRequest */
+function changesOf(params: Params): SettingChanges {
+  const changes = {
+    name: params.text('name'),
+    inactiveSeconds: params.integer('inactive_session_timeout', INACTIVE_SECONDS),
+    absoluteSeconds: params.integer('absolute_session_timeout', ABSOLUTE_SECONDS),
+    logoutRedirectUrl: redirectOf(params),
+  }
+  if (Object.values(changes).every((value) => value === undefined)) {
+    throw new BadRequest(
+      'Either `name`, `absolute_timeout`, `inactive_timeout`, or `logout_redirect_url` must be provided to update account info.',
+    )
+  }
+  const { name } = changes
+  if (name !== undefined && (name.length > NAME_LENGTH_MAX || /\p{Cc}/u.test(name)))
+    throw invalidFormat('name', name)
+  return changes
+}
+
+/** Only http and https: browsers are sent there, so it must not be a script. */
+function redirectOf(params: Params): string | undefined {
+  const text = params.text('logout_redirect_url')
+  if (text === undefined) return undefined
+  const url = text.length <= URL_LENGTH_MAX && URL.canParse(text) ? new URL(text) : null
+  if (url === null || !/^https?:$/.test(url.protocol)) throw invalidFormat('logout_redirect_url', text)
+  return url.href
+}

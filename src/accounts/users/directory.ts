@@ -1,0 +1,69 @@
+/** Looks users up. users.ts changes them. */
+import type { Selectable } from 'kysely'
+import { NotFound } from '../../base/errors.ts'
+import type { Role } from '../../http/auth.ts'
+import { parseMailbox } from '../../mime/address.ts'
+import type { UserRow } from '../../store/schema.ts'
+import type { Store } from '../../store/store.ts'
+
+export type User = Selectable<UserRow>
+export type UserRole = Exclude<Role, 'sending'>
+
+export const USER_ROLES: readonly UserRole[] = ['basic', 'billing', 'support', 'developer', 'admin']
+
+export interface UserDirectory {
+  /** Oldest first. */
+  list(
+    accountId: string,
+    filter: { role?: UserRole | undefined; limit: number; skip: number },
+  ): Promise<{ rows: User[]; total: number }>
+  /** @throws NotFound */
+  read(accountId: string, id: string): Promise<User>
+  /** By an address in the form that somebody typed. */
+  byEmail(text: string): Promise<User | null>
+  byId(id: string): Promise<User | null>
+}
+
+const EMAIL_LENGTH_MAX = 254 // RFC 5321 §4.5.3.1.3, without the angle brackets
+
+export function createUserDirectory(store: Pick<Store, 'db'>): UserDirectory {
+  const where = async (column: 'id' | 'email', value: string) =>
+    (await store.db.selectFrom('users').selectAll().where(column, '=', value).executeTakeFirst()) ?? null
+
+  return {
+    async list(accountId, { role, limit, skip }) {
+      let query = store.db.selectFrom('users').where('account_id', '=', accountId)
+      if (role !== undefined) query = query.where('role', '=', role)
+      const { count } = await query
+        .select((of) => of.fn.countAll<number>().as('count'))
+        .executeTakeFirstOrThrow()
+      const rows = await query
+        .selectAll()
+        .orderBy('created_at')
+        .orderBy('id')
+        .limit(limit)
+        .offset(skip)
+        .execute()
+      return { rows, total: Number(count) }
+    },
+    async read(accountId, id) {
+      const row = /^[0-9a-f]{24}$/.test(id) ? await where('id', id) : null
+      if (row?.account_id !== accountId) throw new NotFound('No such user exists')
+      return row
+    },
+    // Queries for an invalid address too: the response time must not depend on the address.
+    byEmail: (text) => where('email', emailOf(text) ?? ''),
+    byId: (id) => where('id', id),
+  }
+}
+
+/** As stored: in lower case; null for anything but a plain ASCII address. */
+export function emailOf(text: string): string | null {
+  if (text.length > EMAIL_LENGTH_MAX || !/^[\x21-\x7e]+$/.test(text)) return null
+  try {
+    const { local, domain, name } = parseMailbox(text)
+    return name === '' && /^[^\s"(),:;<>@[\\\]]+$/.test(local) ? `${local}@${domain}`.toLowerCase() : null
+  } catch {
+    return null
+  }
+}

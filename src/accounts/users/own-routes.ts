@@ -1,0 +1,146 @@
+/**
+ * Changes that users make to their own data (own-operations.md section 7). They need a session of the user and the
+ * password again: an unattended browser must not be enough.
+ */
+import { Forbidden } from '../../base/errors.ts'
+import type { Caller } from '../../http/auth.ts'
+import { type Context, type Operation, operation } from '../../http/operation.ts'
+import type { Params } from '../../http/params.ts'
+import { jsonReply } from '../../http/reply.ts'
+import { type SessionOpening, sessionCookie } from '../session-opening.ts'
+import type { User, UserDirectory } from './directory.ts'
+import type { PasswordSignIn } from './password-sign-in.ts'
+import { CODE, PASSWORD, proofOf, secretOf } from './proof-params.ts'
+import type { SecondFactor } from './second-factor.ts'
+import type { Users } from './users.ts'
+
+const TAG = 'Users'
+const PATH = '/sendwright/v1/me'
+const OWN = { area: 'own-user', access: 'write' } as const
+const CURRENT = { ...PASSWORD, name: 'current_password', description: 'The current password' } as const
+
+export interface OwnRouteParts {
+  userDirectory: UserDirectory
+  users: Users
+  secondFactor: SecondFactor
+  passwordSignIn: PasswordSignIn
+  sessionOpening: SessionOpening
+}
+
+export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
+  const { userDirectory, users, secondFactor, passwordSignIn, sessionOpening } = parts
+  return [
+    operation({
+      method: 'PUT',
+      path: `${PATH}/password`,
+      id: 'changeOwnPassword',
+      audit: { action: 'own-password.change' },
+      tag: TAG,
+      summary: 'Change the own password; all other sessions of the user end',
+      auth: OWN,
+      params: [CURRENT, { ...CODE, required: false }, { ...PASSWORD, description: 'The new one' }],
+      responses: { 200: { description: 'Changed; the cookie is a new one' } },
+      async handler(context) {
+        const user = await provenUser(context)
+        const changed = await users.changePassword(user, secretOf(context.params, 'password'))
+        const opened = await sessionOpening.openForUser(changed, 'password', context)
+        if (!opened) throw new Forbidden()
+        const cookie = sessionCookie(opened.secret, context.isSecure, opened.lifetimeMs)
+        return jsonReply({ message: 'Password changed' }, { headers: { 'set-cookie': cookie } })
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: `${PATH}/sessions`,
+      id: 'signOutEverywhere',
+      audit: { action: 'own-sessions.end' },
+      tag: TAG,
+      summary: 'End all sessions of the user, including this one',
+      auth: OWN,
+      params: [],
+      responses: { 200: { description: 'Signed out' } },
+      async handler(context) {
+        await users.signOutEverywhere((await ownUser(context.caller)).id)
+        const cookie = sessionCookie('', context.isSecure, 0)
+        return jsonReply({ message: 'Signed out everywhere' }, { headers: { 'set-cookie': cookie } })
+      },
+    }),
+    operation({
+      method: 'POST',
+      path: `${PATH}/totp`,
+      id: 'beginTotp',
+      audit: { action: 'own-totp.begin' },
+      tag: TAG,
+      summary: 'Get a secret for an authenticator app',
+      auth: OWN,
+      params: [CURRENT],
+      responses: { 200: { description: 'The secret, as text and as an otpauth URL' } },
+      handler: async (context) => secondFactor.begin(await provenUser(context)),
+    }),
+    operation({
+      method: 'PUT',
+      path: `${PATH}/totp`,
+      id: 'confirmTotp',
+      audit: { action: 'own-totp.confirm' },
+      tag: TAG,
+      summary: 'Activate the authenticator app with one of its codes',
+      auth: OWN,
+      params: [CURRENT, CODE],
+      responses: { 200: { description: 'Recovery codes, shown once' } },
+      async handler(context) {
+        // Codes of an unconfirmed secret could be guessed too; wrong passwords are counted.
+        const user = await provenUser(context)
+        return { recovery_codes: await secondFactor.confirm(user, secretOf(context.params, 'code')) }
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: `${PATH}/totp`,
+      id: 'removeTotp',
+      audit: { action: 'own-totp.remove' },
+      tag: TAG,
+      summary: 'Remove the authenticator app',
+      auth: OWN,
+      params: [
+        { ...CURRENT, in: 'form' },
+        { ...CODE, in: 'form' },
+      ],
+      responses: { 200: { description: 'Removed' } },
+      async handler(context) {
+        await secondFactor.remove((await provenUser(context)).id)
+        return { message: 'The authenticator app has been removed' }
+      },
+    }),
+    operation({
+      method: 'POST',
+      path: `${PATH}/recovery-codes`,
+      id: 'renewRecoveryCodes',
+      audit: { action: 'own-recovery-codes.renew' },
+      tag: TAG,
+      summary: 'Create new recovery codes; the older ones become void',
+      auth: OWN,
+      params: [CURRENT, CODE],
+      responses: { 200: { description: 'Recovery codes, shown once' } },
+      async handler(context) {
+        return { recovery_codes: await secondFactor.renewCodes(await provenUser(context)) }
+      },
+    }),
+  ]
+
+  /** @throws Forbidden unless the caller is a session of a user */
+  async function ownUser({ kind, accountId, userId }: Caller): Promise<User> {
+    if (kind !== 'session' || userId === undefined) throw new Forbidden('Incompatible key for this endpoint')
+    return userDirectory.read(accountId, userId)
+  }
+
+  /** @throws BadRequest without the right password and, where there is an app, the right code */
+  async function provenUser({
+    caller,
+    params,
+    remoteAddress,
+  }: Pick<Context<never, Caller>, 'caller' | 'remoteAddress'> & { params: Params }): Promise<User> {
+    const user = await ownUser(caller)
+    await passwordSignIn.prove(user, proofOf(params, 'current_password'), remoteAddress)
+    return user
+  }
+}

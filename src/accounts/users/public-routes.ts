@@ -1,0 +1,109 @@
+/** For users who are not signed in: accept an invitation, request a new password, choose it. */
+import { NotFound } from '../../base/errors.ts'
+import { cookieValue, SESSION_COOKIE } from '../../http/auth.ts'
+import type { FailedAttempts } from '../../http/failed-attempts.ts'
+import { type Operation, operation } from '../../http/operation.ts'
+import { jsonReply } from '../../http/reply.ts'
+import type { FailedSignIns } from '../failed-sign-ins.ts'
+import { type SessionOpening, type SignInContext, sessionCookie } from '../session-opening.ts'
+import type { Sessions } from '../sessions.ts'
+import type { User } from './directory.ts'
+import { PASSWORD, secretOf, TOKEN } from './proof-params.ts'
+import type { ResetRequests } from './reset-requests.ts'
+import type { Users, Visitor } from './users.ts'
+
+const TAG = 'Users'
+
+export interface PublicUserRouteParts {
+  users: Users
+  resets: ResetRequests
+  sessions: Sessions
+  sessionOpening: SessionOpening
+  failedAttempts: FailedAttempts
+  failedSignIns: Pick<FailedSignIns, 'note'>
+}
+
+export function publicUserRoutes(parts: PublicUserRouteParts): Operation[] {
+  const { users, resets, sessions, sessionOpening, failedAttempts, failedSignIns } = parts
+  return [
+    operation({
+      method: 'POST',
+      path: '/sendwright/v1/invitations/accept',
+      id: 'acceptInvitation',
+      audit: { by: 'operation' },
+      tag: TAG,
+      summary: 'Choose the first password with the link of an invitation: starts a browser session',
+      auth: 'public',
+      params: [TOKEN, PASSWORD],
+      responses: {
+        200: { description: 'Signed in; the cookie is set' },
+        404: { description: 'Used, or too old' },
+      },
+      async handler(context) {
+        const [token, password] = [secretOf(context.params, 'token'), secretOf(context.params, 'password')]
+        const user = await withLink(context, () =>
+          users.acceptInvitation(token, password, visitorOf(context)),
+        )
+        const opened = await sessionOpening.openForUser(user, 'invitation', context)
+        if (!opened) throw new NotFound()
+        const headers = { 'set-cookie': sessionCookie(opened.secret, context.isSecure, opened.lifetimeMs) }
+        return jsonReply({ message: 'Signed in' }, { headers })
+      },
+    }),
+    operation({
+      method: 'POST',
+      path: '/sendwright/v1/password-resets',
+      id: 'requestPasswordReset',
+      audit: { by: 'operation' },
+      tag: TAG,
+      summary: 'Request a link for a new password by mail',
+      description: 'The response is the same whether the user exists or not.',
+      auth: 'public',
+      params: [{ name: 'email', type: 'string', required: true, description: 'Of the user' }],
+      responses: { 200: { description: 'If the user exists, a mail will be sent' } },
+      async handler({ params, remoteAddress, requestId }) {
+        resets.add(params.required('email'), { remoteAddress, requestId })
+        return { message: 'If there is a user with this address, a mail with a link has been sent to it' }
+      },
+    }),
+    operation({
+      method: 'POST',
+      path: '/sendwright/v1/password-resets/redeem',
+      id: 'resetPassword',
+      audit: { by: 'operation' },
+      tag: TAG,
+      summary: 'Choose a new password with the link of a mail; all sessions of the user end',
+      auth: 'public',
+      params: [TOKEN, PASSWORD],
+      responses: {
+        200: { description: 'Changed; sign in with it' },
+        404: { description: 'Used, or too old' },
+      },
+      async handler(context) {
+        const [token, password] = [secretOf(context.params, 'token'), secretOf(context.params, 'password')]
+        await withLink(context, () => users.resetPassword(token, password, visitorOf(context)))
+        // No session: the link does not replace the second factor.
+        const headers = { 'set-cookie': sessionCookie('', context.isSecure, 0) }
+        const secret = cookieValue(context.headers, SESSION_COOKIE)
+        if (secret) await sessions.close(secret)
+        return jsonReply({ message: 'Password changed' }, { headers })
+      },
+    }),
+  ]
+
+  /** A wrong token counts like a wrong key: both are too long to be guessed. */
+  async function withLink(visitor: Visitor, run: () => Promise<User>): Promise<User> {
+    try {
+      return await run()
+    } catch (error) {
+      if (error instanceof NotFound) {
+        failedSignIns.note({ remoteAddress: visitor.remoteAddress, way: 'link' })
+        failedAttempts.wrongKey(visitor.remoteAddress)
+        await failedAttempts.delay(visitor.remoteAddress)
+      }
+      throw error
+    }
+  }
+}
+
+const visitorOf = ({ remoteAddress, requestId }: SignInContext): Visitor => ({ remoteAddress, requestId })

@@ -1,0 +1,104 @@
+/**
+ * Requests for a new password by mail. They are answered before the user is looked up and processed afterwards, so that
+ * neither the text nor the time of the response reveals whether the user exists.
+ *
+ * Requests per client address, mails per user and the backlog are limited.
+ */
+import type { Logger } from 'pino'
+import { networkOf } from '../../base/client-networks.ts'
+import type { Clock } from '../../base/clock.ts'
+import { TooManyRequests, TooManyWaiting } from '../../base/errors.ts'
+import { auditStatement } from '../audit-log.ts'
+import type { UserDirectory } from './directory.ts'
+import { resetMail, type SystemMail } from './mails.ts'
+import type { UserTokens } from './user-tokens.ts'
+import type { Visitor } from './users.ts'
+
+export interface ResetRequests {
+  /** @throws TooManyRequests, TooManyWaiting */
+  add(email: string, visitor: Visitor): void
+  /** Waits for the requests in the backlog. */
+  stop(): Promise<void>
+}
+
+export interface ResetRequestParts {
+  clock: Clock
+  log: Logger
+  userDirectory: Pick<UserDirectory, 'byEmail'>
+  tokens: UserTokens
+  sendMail: SystemMail
+  publicUrl: string
+  isExempt(address: string): boolean
+}
+
+const HOUR_MS = 3_600_000
+const PER_ADDRESS_MAX = 20
+/** Links are valid for an hour, so this many are valid at a time. */
+const PER_USER_MAX = 3
+const BACKLOG_MAX = 100
+
+export function createResetRequests(parts: ResetRequestParts): ResetRequests {
+  const { clock, log, userDirectory, tokens, sendMail, publicUrl } = parts
+  const ofAddresses = new HourlyQuota(clock, PER_ADDRESS_MAX)
+  const ofUsers = new HourlyQuota(clock, PER_USER_MAX)
+  let backlog = 0
+  let last: Promise<void> = Promise.resolve()
+
+  async function process(email: string, visitor: Visitor): Promise<void> {
+    const user = await userDirectory.byEmail(email)
+    if (user === null || user.is_disabled === 1 || user.password_hash === null) return
+    if (ofUsers.take(user.id) > 0) return
+    const { token, statements } = tokens.make('reset', user.id)
+    const caller = { accountId: user.account_id, keyId: '' }
+    const change = { action: 'password-reset.request', subject: user.id, detail: {} }
+    await sendMail(resetMail(user.email, `${publicUrl}/#reset=${token}`, tokens.resetMinutes), [
+      ...statements,
+      auditStatement({ caller, ...visitor }, change, clock.now()),
+    ])
+  }
+
+  return {
+    add(email, visitor) {
+      if (backlog >= BACKLOG_MAX) throw new TooManyWaiting(1)
+      const waitMs = parts.isExempt(visitor.remoteAddress)
+        ? 0
+        : ofAddresses.take(networkOf(visitor.remoteAddress))
+      if (waitMs > 0) throw new TooManyRequests(waitMs / 1000)
+      backlog += 1
+      last = last
+        .then(() => process(email, visitor))
+        .catch((error: unknown) => log.error({ err: error }, 'cannot send a password reset'))
+        .then(() => {
+          backlog -= 1
+        })
+    },
+    stop: () => last,
+  }
+}
+
+/** Keys that are remembered; beyond it the one with the oldest request is forgotten. */
+const KEYS_MAX = 5_000
+
+class HourlyQuota {
+  readonly #clock: Clock
+  readonly #max: number
+  readonly #timesMs = new Map<string, number[]>()
+
+  constructor(clock: Clock, max: number) {
+    this.#clock = clock
+    this.#max = max
+  }
+
+  /** 0: taken. Else milliseconds until the next one is free. */
+  take(key: string): number {
+    const now = this.#clock.monotonic()
+    const timesMs = (this.#timesMs.get(key) ?? []).filter((time) => time > now - HOUR_MS)
+    const [first = now] = timesMs
+    if (timesMs.length >= this.#max) return first + HOUR_MS - now
+    timesMs.push(now)
+    this.#timesMs.delete(key)
+    if (this.#timesMs.size >= KEYS_MAX) this.#timesMs.delete(this.#timesMs.keys().next().value as string)
+    this.#timesMs.set(key, timesMs)
+    return 0
+  }
+}

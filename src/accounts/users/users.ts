@@ -1,0 +1,277 @@
+/**
+ * Changes of an account's users (accounts.md section 7): invited, changed, removed, passwords set.
+ *
+ * A user is invited by mail and chooses a password with the link in it; before that, nobody can sign in. Every change that
+ * must end the user's sessions (a new password, disabling, signing out everywhere) increments the session epoch:
+ * sessions and login links of an older epoch end at once, including those that are just being opened.
+ */
+import type { Clock } from '../../base/clock.ts'
+import { BadRequest, Forbidden, NotFound } from '../../base/errors.ts'
+import { randomHex } from '../../base/ids.ts'
+import { invalidFormat } from '../../base/values.ts'
+import { StaleWrite, type Statement, type Store } from '../../store/store.ts'
+import { type Actor, auditStatement } from '../audit-log.ts'
+import { checkChosen, hashChosen } from './chosen-password.ts'
+import { emailOf, type User, type UserDirectory, type UserRole } from './directory.ts'
+import { invitationMail, passwordChangedMail, type SystemMail } from './mails.ts'
+import type { UserTokens } from './user-tokens.ts'
+
+export interface NewUser {
+  email: string
+  name: string
+  role: UserRole
+}
+
+export interface UserChanges {
+  name?: string | undefined
+  role?: UserRole | undefined
+  isDisabled?: boolean | undefined
+}
+
+export interface Users {
+  /** @throws BadRequest for an invalid or used address, Forbidden over the limit of users, and as sending does */
+  invite(accountId: string, user: NewUser): Promise<User>
+  /** Sends a new link and voids the older one. @throws NotFound, BadRequest when the user is active */
+  inviteAgain(accountId: string, id: string): Promise<User>
+  /** @throws NotFound, BadRequest for a change that the master user must not have */
+  change(accountId: string, id: string, changes: UserChanges): Promise<User>
+  remove(accountId: string, id: string): Promise<void>
+  /** Sets the first password. @throws NotFound for a link that is void, BadRequest for a bad password */
+  acceptInvitation(token: string, password: string, actor: Visitor): Promise<User>
+  /** Sets a new password. @throws NotFound for a link that is void, BadRequest for a bad password */
+  resetPassword(token: string, password: string, actor: Visitor): Promise<User>
+  /** For a caller who has proved to be `user`. Ends all sessions and links of the user. @throws BadRequest */
+  changePassword(user: User, password: string): Promise<User>
+  /** Ends all sessions of the user. */
+  signOutEverywhere(userId: string): Promise<void>
+}
+
+/** A client that is not signed in. */
+export type Visitor = Pick<Actor, 'remoteAddress' | 'requestId'>
+
+/** More than any team; a list of all of them is still one page. */
+const USERS_PER_ACCOUNT_MAX = 1_000
+const NAME_LENGTH_MAX = 255
+
+const LINK_VOID = 'This link has been used or is too old'
+
+export interface UsersParts {
+  store: Store
+  clock: Clock
+  userDirectory: UserDirectory
+  tokens: UserTokens
+  sendMail: SystemMail
+  publicUrl: string
+}
+
+export function createUsers({ store, clock, userDirectory, tokens, sendMail, publicUrl }: UsersParts): Users {
+  const { read, byId } = userDirectory
+  const nowMs = () => Math.floor(clock.now())
+
+  async function invite(accountId: string, { email: given, name, role }: NewUser): Promise<User> {
+    const email = emailOf(given)
+    if (email === null) throw invalidFormat('email', given)
+    checkName(name)
+    await checkRoom(accountId, email)
+    const row: User = {
+      ...BLANK,
+      id: randomHex(12),
+      account_id: accountId,
+      email,
+      name,
+      role,
+      created_at: nowMs(),
+    }
+    const made = tokens.make('invitation', row.id)
+    const columns = Object.keys(row)
+    const user: Statement = {
+      sql: `INSERT INTO users (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')}) ON CONFLICT (email) DO NOTHING`,
+      values: Object.values(row),
+      expectRows: 1,
+    }
+    await sendMail(invitationMail(email, linkTo('invitation', made.token), tokens.invitationDays), [
+      user,
+      ...made.statements,
+    ]).catch((error: unknown) => {
+      throw error instanceof StaleWrite ? taken(email) : error
+    })
+    return row
+  }
+
+  async function checkRoom(accountId: string, email: string): Promise<void> {
+    const { count, same } = await store.db
+      .selectFrom('users')
+      .select((of) => [
+        of.fn.countAll<number>().filterWhere('account_id', '=', accountId).as('count'),
+        of.fn.countAll<number>().filterWhere('email', '=', email).as('same'),
+      ])
+      .executeTakeFirstOrThrow()
+    if (Number(same) > 0) throw taken(email)
+    if (Number(count) >= USERS_PER_ACCOUNT_MAX)
+      throw new Forbidden('could not create user, account limit reached')
+  }
+
+  const linkTo = (purpose: 'invitation' | 'reset', token: string) => `${publicUrl}/#${purpose}=${token}`
+
+  /** The owner of a link sets the password, in one unit: the row of the link makes sure that it works once. */
+  async function setByLink(
+    purpose: 'invitation' | 'reset',
+    token: string,
+    password: string,
+    visitor: Visitor,
+  ): Promise<User> {
+    const userId = await tokens.find(purpose, token)
+    const user = userId === null ? null : await byId(userId)
+    if (user === null || user.is_disabled === 1) throw new NotFound(LINK_VOID)
+    checkChosen(password, user.email)
+    const hash = await hashChosen(password)
+    const now = nowMs()
+    const isFirst = purpose === 'invitation'
+    const caller = { accountId: user.account_id, keyId: '' }
+    const change = { action: isFirst ? 'invitation.accept' : 'password.reset', subject: user.id, detail: {} }
+    await store
+      .commit([
+        tokens.consume(purpose, token),
+        {
+          sql: `UPDATE users SET password_hash = ?, password_updated_at = ?, opened_ip = COALESCE(opened_ip, ?),
+            session_epoch = session_epoch + 1
+            WHERE id = ? AND is_disabled = 0 AND password_hash IS ${isFirst ? '' : 'NOT '}NULL`,
+          values: [hash, now, visitor.remoteAddress, user.id],
+          expectRows: 1,
+        },
+        ...(isFirst ? [MASTER(user)] : []),
+        ...ending(user.id),
+        auditStatement({ caller, ...visitor }, change, now),
+      ])
+      .catch((error: unknown) => {
+        throw error instanceof StaleWrite ? new NotFound(LINK_VOID) : error
+      })
+    if (!isFirst) await notify(user)
+    return (await byId(user.id)) ?? user
+  }
+
+  /** Ignores errors: the password is changed already. */
+  async function notify({ email }: User): Promise<void> {
+    await sendMail(passwordChangedMail(email, publicUrl), []).catch(() => {})
+  }
+
+  return {
+    invite,
+    async inviteAgain(accountId, id) {
+      const user = await read(accountId, id)
+      if (user.password_hash !== null) throw new BadRequest('The user is active already')
+      if (user.is_disabled === 1) throw new BadRequest('The user is disabled')
+      const made = tokens.make('invitation', user.id)
+      const link = linkTo('invitation', made.token)
+      await sendMail(invitationMail(user.email, link, tokens.invitationDays), made.statements)
+      return user
+    },
+    async change(accountId, id, { name, role, isDisabled }) {
+      const user = await read(accountId, id)
+      if (name === undefined && role === undefined && isDisabled === undefined)
+        throw new BadRequest('Either `name`, `role` or `is_disabled` must be provided to update the user.')
+      if (name !== undefined) checkName(name)
+      const staysMaster = (role ?? 'admin') === 'admin' && isDisabled !== true
+      const update: Statement = {
+        sql: `UPDATE users SET name = COALESCE(?, name), role = COALESCE(?, role), is_disabled = COALESCE(?, is_disabled)
+          WHERE id = ? ${staysMaster ? '' : 'AND is_master = 0'}`,
+        values: [name ?? null, role ?? null, isDisabled === undefined ? null : Number(isDisabled), user.id],
+        expectRows: 1,
+      }
+      const ends =
+        isDisabled === true
+          ? [raiseEpoch(user.id), ...ending(user.id), disableKeys(user.id, 'user disabled')]
+          : []
+      await store.commit([update, ...ends]).catch(masterStays)
+      return read(accountId, id)
+    },
+    async remove(accountId, id) {
+      const user = await read(accountId, id)
+      const sql = 'DELETE FROM users WHERE id = ? AND is_master = 0'
+      await store
+        .commit([disableKeys(user.id, 'user removed'), { sql, values: [user.id], expectRows: 1 }])
+        .catch(masterStays)
+    },
+    acceptInvitation: (token, password, visitor) => setByLink('invitation', token, password, visitor),
+    resetPassword: (token, password, visitor) => setByLink('reset', token, password, visitor),
+    async changePassword(user, password) {
+      checkChosen(password, user.email)
+      const hash = await hashChosen(password)
+      await store
+        .commit([
+          {
+            // Must not replace a password that was set meanwhile: the caller may have stolen the old one.
+            sql: `UPDATE users SET password_hash = ?, password_updated_at = ?, session_epoch = session_epoch + 1
+              WHERE id = ? AND session_epoch = ?`,
+            values: [hash, nowMs(), user.id, user.session_epoch],
+            expectRows: 1,
+          },
+          ...ending(user.id),
+        ])
+        .catch((error: unknown) => {
+          throw error instanceof StaleWrite ? new Forbidden() : error
+        })
+      await notify(user)
+      return (await byId(user.id)) ?? user
+    },
+    async signOutEverywhere(userId) {
+      await store.commit([raiseEpoch(userId), ...ending(userId, false)])
+    },
+  }
+}
+
+/** A user who has never signed in. */
+const BLANK = {
+  is_master: 0,
+  is_disabled: 0,
+  password_hash: null,
+  password_updated_at: null,
+  session_epoch: 0,
+  totp_sealed: null,
+  totp_pending_sealed: null,
+  totp_created_at: null,
+  totp_step: 0,
+  totp_failures: 0,
+  totp_failures_since: 0,
+  opened_ip: null,
+  last_sign_in_at: null,
+} as const
+
+/** The first admin of an account who accepts an invitation becomes its master user (accounts.md section 7 rule 3). */
+const MASTER = ({ id, account_id }: User): Statement => ({
+  sql: `UPDATE users SET is_master = 1 WHERE id = ? AND role = 'admin'
+    AND NOT EXISTS (SELECT 1 FROM users AS others WHERE others.account_id = ? AND others.is_master = 1)`,
+  values: [id, account_id],
+})
+
+const raiseEpoch = (userId: string): Statement => ({
+  sql: 'UPDATE users SET session_epoch = session_epoch + 1 WHERE id = ?',
+  values: [userId],
+})
+
+/** Ends the sessions of a user, and voids the links. */
+const ending = (userId: string, withTokens = true): Statement[] =>
+  ['sessions', 'login_links', ...(withTokens ? ['user_tokens'] : [])].map((table) => ({
+    sql: `DELETE FROM ${table} WHERE user_id = ?`,
+    values: [userId],
+  }))
+
+/** accounts.md section 7 rule 5. Disabled keys stay in the list. */
+const disableKeys = (userId: string, reason: string): Statement => ({
+  sql: `UPDATE api_keys SET disabled_reason = ? WHERE user_id = ? AND kind = 'web' AND disabled_reason IS NULL`,
+  values: [reason, userId],
+})
+
+function masterStays(error: unknown): never {
+  if (error instanceof StaleWrite)
+    throw new BadRequest('The master user stays an admin and cannot be disabled or removed')
+  throw error
+}
+
+const taken = (email: string) => new BadRequest(`A user with the address "${email}" exists already`)
+
+/** Without control characters: PostgreSQL does not store NUL. @throws BadRequest */
+function checkName(name: string): void {
+  if (name.length > NAME_LENGTH_MAX || /\p{Cc}/u.test(name))
+    throw new BadRequest(`the name must have 1 to ${NAME_LENGTH_MAX} characters and no control characters`)
+}

@@ -1,0 +1,98 @@
+/**
+ * The areas of the service, each built from the core and from the areas above it. What each is and does, its own
+ * `area.ts` says; a new one is a line here.
+ */
+import type { Keys } from './accounts/api-keys.ts'
+import { type AccountsArea, accountsArea } from './accounts/area.ts'
+import { usersArea } from './accounts/users/area.ts'
+import type { Area } from './area.ts'
+import { backupArea } from './backup/area.ts'
+import type { Clock } from './base/clock.ts'
+import { bouncesArea } from './bounces/area.ts'
+import { type CertificatesArea, certificatesArea } from './certificates/area.ts'
+import type { Core } from './core.ts'
+import { type DomainsArea, domainsArea } from './domains/area.ts'
+import { eventsArea } from './events/area.ts'
+import { inboxArea } from './inbox/area.ts'
+import type { JobReport } from './jobs/job.ts'
+import { listsArea } from './lists/area.ts'
+import { type MessagesArea, messagesArea, type SendingOverrides } from './messages/area.ts'
+import { createKnownDeliveries } from './messages/stored/known-deliveries.ts'
+import { metricsArea } from './metrics/area.ts'
+import { queueApiArea } from './queue-api/area.ts'
+import { suppressionsArea } from './suppressions/area.ts'
+import { systemArea } from './system/area.ts'
+import { tagsArea } from './tags/area.ts'
+import { templatesArea } from './templates/area.ts'
+import { trackingArea } from './tracking/area.ts'
+import { webhooksArea } from './webhooks/area.ts'
+
+export interface AreaParts {
+  keys: Keys
+  secret: string
+  jobs(): Promise<JobReport[]>
+  systemClock: Clock
+  isExempt: ((address: string) => boolean) | undefined
+  sending: SendingOverrides
+  /** Further areas, for tests. */
+  further: readonly ((core: Core) => Area | Promise<Area>)[]
+}
+
+/** Those that the listeners need by name. */
+export interface NamedAreas {
+  accounts: AccountsArea
+  certificates: CertificatesArea
+  domains: DomainsArea
+  messages: MessagesArea
+}
+
+/** Adds each area to `areas` as soon as it is built, so that a start that fails can stop those. */
+export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): Promise<NamedAreas> {
+  const add = <T extends Area>(area: T): T => {
+    areas.push(area)
+    return area
+  }
+  const known = createKnownDeliveries({ ...core, storageUrl: core.config.storageUrl })
+
+  const accounts = add(accountsArea(core, parts.keys, parts.isExempt))
+  const domains = add(
+    await domainsArea(core, {
+      setPostmasterPassword: accounts.credentials.setSystem,
+      async removeAll(domain) {
+        for (const area of areas.toReversed()) await area.domainDeleted?.(domain)
+      },
+    }),
+  )
+  const { signingKeys } = domains
+  const { known: tags } = add(tagsArea(core))
+  const templates = add(templatesArea(core))
+  const lists = add(listsArea(core))
+  const { check: suppressions } = add(suppressionsArea(core))
+  add(await webhooksArea(core))
+  add(metricsArea(core))
+  const certificates = add(certificatesArea(core))
+  const { capture } = add(await inboxArea(core))
+  const bounces = add(bouncesArea(core, { known, isOwnHost: domains.isMailHost }))
+  const { tracker } = add(await trackingArea(core, { ...certificates, known, lists: lists.store }))
+  const { judge } = bounces
+  const messages = add(
+    messagesArea(
+      core,
+      { signingKeys, tags, templates, lists, suppressions, tracker, judge, capture },
+      parts.sending,
+    ),
+  )
+  add(usersArea(core, accounts, messages.sendSystemMail))
+  add(queueApiArea(core, messages))
+  add(backupArea(core, parts.secret))
+  add(systemArea(core, { ...parts, bounces, certificates }))
+  for (const build of parts.further) add(await build(core))
+  // Last: it keeps events for the followers of all.
+  add(
+    await eventsArea(
+      core,
+      areas.flatMap(({ follower }) => follower ?? []),
+    ),
+  )
+  return { accounts, certificates, domains, messages }
+}

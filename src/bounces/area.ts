@@ -1,0 +1,59 @@
+/** Bounces: what a refusal means, classified failures, and reports that come back as mail. */
+import type { Area } from '../area.ts'
+import type { Core } from '../core.ts'
+import type { Judge } from '../delivery/outcome.ts'
+import { DAY_MS } from '../events/event-retention.ts'
+import { createJob } from '../jobs/job.ts'
+import type { KnownDeliveries } from '../messages/stored/known-deliveries.ts'
+import { classifyLate } from './classify.ts'
+import { removeFailuresOf, removeOldFailures } from './failure-retention.ts'
+import { createJudge, failureStatements } from './failures.ts'
+import { reportAddresses } from './own-addresses.ts'
+import { createRefusalLog, recentRefusals } from './refusals.ts'
+import { createReports } from './reports.ts'
+import { bounceRoutes } from './routes.ts'
+import { loadRules } from './rules.ts'
+
+export interface BouncesArea extends Area {
+  judge: Judge
+  recentRefusals(): ReturnType<typeof recentRefusals>
+}
+
+export interface BouncesUses {
+  known: KnownDeliveries
+  /** Whether mail to that host is for this service. */
+  isOwnHost(host: string): Promise<boolean>
+}
+
+const RETENTION_EVERY_MS = 3_600_000
+
+/** @throws RuleFileError when the operator's file has faults */
+export function bouncesArea(core: Core, { known, isOwnHost }: BouncesUses): BouncesArea {
+  const { config, store, sealer, domains, clock, log, recorder } = core
+  const rules = loadRules(config.bounceRulesFile)
+  log.info({ version: rules.version, rules: rules.rules.length }, 'bounce classification rules')
+  const logRefusals = createRefusalLog(rules, clock, log)
+  const keepMs = config.eventRetentionDays * DAY_MS
+  const mac = (data: Uint8Array) => sealer.mac('return-path', data)
+  const classify = (failure: Parameters<typeof classifyLate>[1]) => classifyLate(rules, failure)
+  const reports = createReports({ store, deliveries: known, mac, classify, clock, recorder })
+  return {
+    judge: createJudge(rules),
+    recentRefusals: () => recentRefusals(store, rules, clock.now()),
+    operations: bounceRoutes({ store, domains, clock, rules, keepMs }),
+    jobs: [
+      createJob({
+        name: 'classified-failure-retention',
+        everyMs: RETENTION_EVERY_MS,
+        scope: 'database',
+        work: (signal) => removeOldFailures(store, clock.now() - keepMs, signal),
+      }),
+    ],
+    withEvents(events) {
+      logRefusals(events)
+      return failureStatements(rules, events)
+    },
+    addresses: reportAddresses({ reports, mac, isOwnHost, log }),
+    domainDeleted: (domain) => removeFailuresOf(store, domain),
+  }
+}

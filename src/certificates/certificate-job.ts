@@ -1,0 +1,153 @@
+/**
+ * Orders certificates in the background: first ones, renewals, and retries. An order is claimed in the database, so
+ * only one node makes it; a claim whose process died expires. DNS is checked before the authority is contacted: an
+ * order for a host that does not point here can only fail, and counts against the authority's limits.
+ */
+import type { Logger } from 'pino'
+import type { IssueOutcome, Issuer } from '../acme/order.ts'
+import type { Clock } from '../base/clock.ts'
+import { newId } from '../base/ids.ts'
+import type { DomainDirectory } from '../domains/directory.ts'
+import type { Domain } from '../domains/domain.ts'
+import { createJob, type Job } from '../jobs/job.ts'
+import type { CertificateRow, Flag } from '../store/schema.ts'
+import { isValid, nextOrderAt, recordOrder, renewAt, retryAt } from './certificate-state.ts'
+import type { CertificateStore, OrderResult } from './certificate-store.ts'
+import type { LeadsHere } from './certificates.ts'
+
+export interface CertificateJobParts {
+  certificates: CertificateStore
+  issuer: Issuer
+  domains: DomainDirectory
+  leadsHere: LeadsHere
+  /** Called when another certificate is in use. */
+  changed(host: string): void
+  clock: Clock
+  log: Logger
+  random: () => number
+}
+
+const LOOK_EVERY_MS = 60_000
+/** Concurrent orders; each mostly waits for the authority. */
+const CONCURRENT = 4
+/** Well over the five minutes that an order may take. */
+const CLAIM_MS = 15 * 60_000
+/** The authority asks within seconds; it may ask again from other networks. */
+const CHALLENGE_MS = 60 * 60_000
+const DNS_FAULT = 'invalid CNAME record: the host does not lead to this server.'
+const INTERNAL_FAULT = 'The order failed for a reason inside this server; its log says more.'
+
+export function createCertificateJob(parts: CertificateJobParts): Job {
+  const { certificates, issuer, domains, clock, log, random } = parts
+  const inProgress = new Set<Promise<void>>()
+  let stopping: AbortSignal | null = null
+  const now = () => Math.floor(clock.now())
+  const job = createJob({
+    name: 'certificates',
+    everyMs: LOOK_EVERY_MS,
+    // Each process claims orders of its own.
+    scope: 'process',
+    async work(signal) {
+      stopping = signal
+      const free = CONCURRENT - inProgress.size
+      for (const row of free > 0 ? await certificates.due(now(), free) : []) {
+        if (signal.aborted) return
+        await start(row, signal)
+      }
+    },
+  })
+
+  /** Claims the order and runs it concurrently with the others; when it ends the next one can start. */
+  async function start(row: CertificateRow, signal: AbortSignal): Promise<void> {
+    const before = JSON.parse(row.orders_json) as number[]
+    const orders = recordOrder(before, now())
+    if (orders === null) return certificates.postpone(row, nextOrderAt(before, now()))
+    const claim = newId()
+    if (!(await certificates.claim(row, { claim, now: now(), claimMs: CLAIM_MS, orders }))) return
+    const order = run(row, claim, signal)
+      .catch((error: unknown) => log.error({ err: error, host: row.host }, 'cannot store a certificate'))
+      .finally(() => {
+        inProgress.delete(order)
+        job.wake()
+      })
+    inProgress.add(order)
+  }
+
+  async function run(row: CertificateRow, claim: string, signal: AbortSignal): Promise<void> {
+    const { host } = row
+    const domain = await domains.byId(row.domain_id)
+    if (domain === null) return certificates.remove(host, claim)
+    const outcome = await attempt(row, domain, signal)
+    await certificates.withdraw(host, now())
+    if (outcome === null) {
+      // Interrupted by a stop: due at once for the next process.
+      await certificates.settle(host, claim, {})
+      return
+    }
+    // A former tracking host that points elsewhere now is no longer needed.
+    const isFormer = domain.webPrefix !== host.slice(0, host.indexOf('.'))
+    if (outcome.kind === 'failed' && isFormer && !isValid(row, now())) return certificates.remove(host, claim)
+    const result = outcome.kind === 'issued' ? issued(outcome) : failed(row, outcome)
+    if (!(await certificates.settle(host, claim, result))) return
+    if (outcome.kind === 'issued') {
+      parts.changed(host)
+      log.info({ host, until: new Date(outcome.expiresAt).toISOString() }, 'certificate issued')
+    } else {
+      log.warn({ host, why: outcome.why, attempts: result.attempts }, 'no certificate')
+    }
+  }
+
+  /** Null: the service is stopping. */
+  async function attempt(
+    { host }: CertificateRow,
+    domain: Domain,
+    signal: AbortSignal,
+  ): Promise<IssueOutcome | null> {
+    try {
+      // Without an answer nothing is known: the authority will check for itself.
+      if ((await parts.leadsHere(domain, host)) === 'no')
+        return { kind: 'failed', why: DNS_FAULT, retryAfterMs: 0 }
+      const publish = (token: string, answer: string) =>
+        certificates.publish({ token, host, answer, endsAt: now() + CHALLENGE_MS })
+      return await issuer.issue(host, publish, signal)
+    } catch (error) {
+      if (signal.aborted) return null
+      log.error({ err: error, host }, 'an order for a certificate failed')
+      return { kind: 'failed', why: INTERNAL_FAULT, retryAfterMs: 0 }
+    }
+  }
+
+  function issued({ chain, key, expiresAt }: Extract<IssueOutcome, { kind: 'issued' }>): OrderResult {
+    return {
+      chain,
+      key_sealed: certificates.sealKey(key),
+      expires_at: expiresAt,
+      issued_at: now(),
+      error: null,
+      due_at: renewAt(now(), expiresAt, random()),
+      attempts: 0,
+      requested: 0,
+    }
+  }
+
+  function failed(
+    row: CertificateRow,
+    { why, retryAfterMs }: Extract<IssueOutcome, { kind: 'failed' }>,
+  ): OrderResult {
+    const attempts = row.attempts + 1
+    const dueAt = retryAt(row, { attempts, retryAfterMs, now: now(), random: random() })
+    return { error: why, due_at: dueAt, attempts, requested: 0 as Flag }
+  }
+
+  return {
+    name: job.name,
+    wake: () => job.wake(),
+    start: (context) => job.start(context),
+    report: () => job.report(),
+    async stop() {
+      await job.stop()
+      // Orders received the same signal and end at once.
+      if (stopping?.aborted) await Promise.all(inProgress)
+    },
+  }
+}

@@ -1,0 +1,43 @@
+/** What every area is built from. Types only; `open-core.ts` opens it. */
+import type { Logger } from 'pino'
+import type { ByteBudget } from './base/byte-budget.ts'
+import type { Clock } from './base/clock.ts'
+import type { Cidr } from './base/ip.ts'
+import type { Config } from './config.ts'
+import type { Resolver } from './dns/resolver.ts'
+import type { DomainDirectory } from './domains/directory.ts'
+import type { EventRecorder } from './events/event-recorder.ts'
+import type { RateLimiter } from './http/rate-limit.ts'
+import type { HttpClient } from './http-posts/http-client.ts'
+import type { BlobStore } from './store/blobs.ts'
+import type { FreeSpace } from './store/free-space.ts'
+import type { Sealer } from './store/sealing.ts'
+import type { Store } from './store/store.ts'
+
+export interface Core {
+  config: Config
+  log: Logger
+  clock: Clock
+  random: () => number
+  store: Store
+  blobs: BlobStore
+  /** For bytes from outside: it ends at the floor of free space. */
+  spool: Pick<BlobStore, 'spool'>
+  space: FreeSpace
+  sealer: Sealer
+  domains: DomainDirectory
+  /** The one way to write events. */
+  recorder: EventRecorder
+  resolver: Resolver
+  /** Posts to URLs that callers name. */
+  httpClient: HttpClient
+  /** Private networks that callers' URLs and mail hosts may be in. */
+  allow: readonly Cidr[]
+  limiter: RateLimiter
+  firstAccountId: string
+  /** Names this process in leases. */
+  leaseOwner: string
+  /** Memory for large bodies on their way in, and for those on their way out. */
+  bodiesIn: ByteBudget
+  bodiesOut: ByteBudget
+}

@@ -1,0 +1,351 @@
+/**
+ * From a delivery that waits in its lane to an outcome on disk.
+ *
+ * 1. `advance` begins attempts as the lane's pace allows: one for each connection, and some more that are prefetched,
+ *    which means prepared (checked, composed, signed) while the connections are busy.
+ * 2. A prepared delivery waits for a connection, is prepared again if that took long, and is sent by the transport.
+ * 3. Before the final dot it waits for its turn (final-dots.ts), and its lease is checked.
+ * 4. The result becomes the new state, its events and what follows from them, written in one transaction. A write that
+ *    the database refuses is repeated; until it succeeds no further attempt begins.
+ * 5. A fault of this machine, such as a lack of open files, is no attempt: the delivery returns to the queue, and its
+ *    lane rests. A fault in our own code or data is an attempt that failed.
+ *
+ * Only this file takes deliveries from a lane's queue, uses its connections and feeds its pace, and writes outcomes.
+ */
+
+import { InsufficientStorage, Unavailable } from '../base/errors.ts'
+import { failPoint } from '../base/fail-point.ts'
+import { pause } from '../base/pause.ts'
+import { shortageOf } from '../base/shortage.ts'
+import type { EventMessage } from '../events/event.ts'
+import { StaleWrite } from '../store/store.ts'
+import { type AttemptFacts, conclude } from './conclude.ts'
+import {
+  type AttemptResult,
+  type DeliveryParts,
+  type NotTried,
+  type Prepared,
+  Unprepared,
+} from './contract.ts'
+import { createFinalDots, type FinalDot, type FinalDots } from './final-dots.ts'
+import { type Admission, type Holding, STORE_RETRY_MS } from './holding.ts'
+import { InFlight } from './in-flight.ts'
+import type { HeldDelivery, Lane } from './lanes.ts'
+import { type Outcome, REASON_LOCAL_FAULT, unprepared } from './outcome.ts'
+import { asksToSlowDown } from './pacing.ts'
+import type { ClaimedDelivery, Settlement } from './queue.ts'
+import { isOver } from './schedule.ts'
+
+/**
+ * Deliveries of a lane that are prefetched. With 50 connections that is 7 % more messages a second (decision 27); a lane
+ * with a rate has none, since its mail would wait too long.
+ */
+const PREFETCH_MAX = 50
+/** What was prepared longer ago than this is prepared again. */
+const PREPARED_FRESH_MS = 1000
+/** One line in the log for each kind of local fault in this time, and how many kinds are distinguished. */
+const LOCAL_FAULT_LOG_EVERY_MS = 60_000
+const LOCAL_FAULTS_MAX = 100
+
+const NO_FACTS: AttemptFacts = { primaryDkim: null, windowIsSenders: false }
+
+export interface AttemptingParts {
+  delivery: DeliveryParts
+  holding: Holding
+  admission: Admission
+  /** The attempt has ended, and the lane has a slot more. */
+  onEnded(lane: Lane, sender: string): void
+  /** The delivery is due again then. */
+  onRequeued(dueAt: number): void
+  /** Outcomes that the database had refused are on disk: all lanes may go on. */
+  onRecovered(): void
+}
+
+export class Attempting {
+  readonly #parts: AttemptingParts
+  readonly #finalDots: FinalDots
+  /** Attempts begun and not ended. */
+  readonly #running = new InFlight()
+  /** Deliveries being prepared, until they use a connection or wait for one. */
+  readonly #preparing = new InFlight()
+  /** When each local fault was logged last, and how many deliveries have met it since. */
+  readonly #localFaults = new Map<string, { loggedAt: number; deliveries: number }>()
+
+  constructor(parts: AttemptingParts) {
+    this.#parts = parts
+    this.#finalDots = createFinalDots(parts.delivery.clock)
+  }
+
+  /** The process has come up; `afterCrash`: the one before it left deliveries unsettled. */
+  started(afterCrash: boolean): void {
+    this.#finalDots.started(afterCrash)
+  }
+
+  /** Begins as many attempts as the lane may make now, and sets its timer for the next one. */
+  advance(lane: Lane): void {
+    const { admission, delivery } = this.#parts
+    const now = delivery.clock.monotonic()
+    let waitMs = lane.restMs(now)
+    while (
+      waitMs === 0 &&
+      admission.mayBegin &&
+      lane.waiting.size > 0 &&
+      lane.running < lane.pace.connections(now) + prefetchMax(lane, now)
+    ) {
+      waitMs = lane.pace.waitMs(now)
+      if (waitMs > 0) break
+      lane.pace.begin(now)
+      void this.#run(lane, lane.waiting.shift() as HeldDelivery)
+    }
+    if (waitMs > 0) this.#advanceLater(lane, waitMs)
+  }
+
+  /** Resolves when nothing is being prepared: then each delivery uses a connection, or waits for one. */
+  async prepared(): Promise<void> {
+    await this.#preparing.ended()
+  }
+
+  /** Resolves when no attempt is running. */
+  async ended(): Promise<void> {
+    await this.#running.ended()
+  }
+
+  #advanceLater(lane: Lane, ms: number): void {
+    lane.timer?.cancel()
+    // Whole milliseconds: a rest below the clock's precision would fire without end.
+    lane.timer = this.#parts.delivery.clock.setTimer(Math.ceil(ms), () => this.advance(lane))
+  }
+
+  async #run(lane: Lane, held: HeldDelivery): Promise<void> {
+    const { holding, onEnded } = this.#parts
+    const dot = this.#finalDots.of(lane)
+    lane.running++
+    this.#running.begin()
+    try {
+      await this.#attempt(lane, held, dot)
+    } finally {
+      dot.end()
+      // Not before the outcome is on disk: so a crash can repeat one message of each connection only.
+      if (held.begun) lane.releaseConnection()
+      lane.running--
+      holding.remove(held)
+      onEnded(lane, held.delivery.domain_id)
+      this.advance(lane)
+      this.#running.end()
+    }
+  }
+
+  async #attempt(lane: Lane, held: HeldDelivery, dot: FinalDot): Promise<void> {
+    const { transport, clock, requeued } = this.#parts.delivery
+    const { delivery } = held
+    let about: EventMessage | null = null
+    let facts = NO_FACTS
+    let result: AttemptResult | NotTried
+    try {
+      const prepared = await this.#prepareAndConnect(lane, held)
+      if (prepared === null) return requeued?.(delivery)
+      about = prepared.about
+      if (prepared.kind === 'decided') result = decided(held, prepared.outcome)
+      else if (isOver(delivery, clock.now())) result = decided(held, lastFailure(delivery))
+      else {
+        facts = { primaryDkim: prepared.primaryDkim, windowIsSenders: prepared.windowIsSenders ?? false }
+        failPoint('attempt-before')
+        result = await transport.deliver(lane.info, delivery, prepared, () => this.#beforeFinalDot(held, dot))
+        dot.answered()
+        failPoint('attempt-after')
+        if (!('localFault' in result)) this.#learn(lane, result)
+      }
+    } catch (error) {
+      if (error instanceof LeaseLost) return
+      const failure = await this.#internalFailure(held, about, error)
+      if ('localFault' in failure) result = failure
+      else ({ about, result } = failure)
+    }
+    if ('localFault' in result) await this.#postpone(lane, delivery, result)
+    else await this.#settle(delivery, about as EventMessage, result, facts)
+  }
+
+  /** What to send, on a connection of the lane (`begun`), or an outcome without one; null: given back meanwhile. */
+  async #prepareAndConnect(lane: Lane, held: HeldDelivery): Promise<Prepared | null> {
+    const { clock, prepare } = this.#parts.delivery
+    this.#preparing.begin()
+    let prepared: Prepared
+    let connection: Promise<boolean>
+    let since: number
+    try {
+      prepared = await prepare(held.delivery)
+      if (prepared.kind === 'decided') return prepared
+      since = clock.monotonic()
+      connection = lane.acquireConnection(held, clock)
+    } finally {
+      this.#preparing.end()
+    }
+    if (!(await connection)) return null
+    held.begun = true
+    // What was checked before may have changed: suppressions count until just before the attempt.
+    return clock.monotonic() - since > PREPARED_FRESH_MS ? prepare(held.delivery) : prepared
+  }
+
+  /** A process that slept past its lease must not send. */
+  async #beforeFinalDot(held: HeldDelivery, dot: FinalDot): Promise<void> {
+    await dot.pass()
+    if (!this.#parts.holding.isLeased(held))
+      throw new LeaseLost('The lease ran out before the message was sent')
+  }
+
+  #learn(lane: Lane, { outcome }: AttemptResult): void {
+    const { clock, log } = this.#parts.delivery
+    const now = clock.monotonic()
+    lane.pace.finished(now)
+    lane.endRest()
+    if (outcome.kind !== 'deferred') return
+    const { code, message } = outcome.failure
+    if (!asksToSlowDown(code, message) || !lane.pace.slowDown(now, message)) return
+    log.warn({ lane: lane.info.name, reply: message, ...lane.pace.state(now) }, 'lane slowed down')
+  }
+
+  /** An attempt failed in our own code or data: counted and reported like any other, unless it is a passing shortage. */
+  async #internalFailure(
+    held: HeldDelivery,
+    known: EventMessage | null,
+    error: unknown,
+  ): Promise<NotTried | { about: EventMessage; result: AttemptResult }> {
+    const { describe, log } = this.#parts.delivery
+    const { delivery } = held
+    const localFault = localFaultOf(error)
+    if (localFault !== null) return { localFault }
+    log.error({ err: error, delivery: delivery.id }, 'attempt failed inside the service')
+    const reason = error instanceof Unprepared ? error.message : 'internal error'
+    try {
+      const about = known ?? (await describe(delivery))
+      return { about, result: { ...decided(held, unprepared(reason)), attempted: true } }
+    } catch (second) {
+      log.error({ err: second, delivery: delivery.id }, 'cannot read what the events of a delivery name')
+      return { localFault: localFaultOf(second) ?? 'the message cannot be read' }
+    }
+  }
+
+  /** Nothing was tried: the delivery returns to the queue as it was, and its lane rests. */
+  async #postpone(lane: Lane, delivery: ClaimedDelivery, { localFault }: NotTried): Promise<void> {
+    const { queue, clock, random, requeued } = this.#parts.delivery
+    this.#logLocalFault(localFault)
+    const dueAt = clock.now() + lane.rest(clock.monotonic(), random())
+    const untried = delivery.attempts === 0
+    const end: Settlement = {
+      state: 'queued',
+      dueAt,
+      attempts: delivery.attempts,
+      reason: REASON_LOCAL_FAULT,
+      lastCode: untried ? null : delivery.last_code,
+      lastReply: untried ? localFault : delivery.last_reply,
+    }
+    requeued?.(delivery)
+    await this.#write(delivery, async () => {
+      await queue.settle(delivery, end, [], [], clock.now())
+      this.#parts.onRequeued(dueAt)
+    })
+  }
+
+  #logLocalFault(localFault: string): void {
+    const { clock, log } = this.#parts.delivery
+    const now = clock.monotonic()
+    const known = this.#localFaults.get(localFault) ?? { loggedAt: Number.NEGATIVE_INFINITY, deliveries: 0 }
+    if (this.#localFaults.size >= LOCAL_FAULTS_MAX) this.#localFaults.clear()
+    this.#localFaults.set(localFault, known)
+    known.deliveries++
+    if (now - known.loggedAt < LOCAL_FAULT_LOG_EVERY_MS) return
+    log.warn({ localFault, deliveries: known.deliveries }, 'this machine keeps deliveries waiting')
+    this.#localFaults.set(localFault, { loggedAt: now, deliveries: 0 })
+  }
+
+  async #settle(
+    delivery: ClaimedDelivery,
+    about: EventMessage,
+    result: AttemptResult,
+    facts: AttemptFacts,
+  ): Promise<void> {
+    const parts = this.#parts.delivery
+    const { queue, clock, log } = parts
+    const { end, events } = conclude(delivery, about, result, facts, clock.now(), parts)
+    const more = parts.consequences(delivery, events, result.outcome)
+    const transcript = parts.keepTranscript?.(delivery, result)
+    if (transcript) more.push(transcript)
+    await this.#write(delivery, async () => {
+      failPoint('settle-before-commit')
+      await queue.settle(delivery, end, events, more, clock.now())
+      failPoint('settle-after-commit')
+      log.info(
+        {
+          message: about.messageId,
+          recipient: delivery.recipient,
+          state: end.state,
+          code: end.lastCode,
+          reply: end.lastReply,
+        },
+        'delivery',
+      )
+      if (end.state === 'queued') this.#parts.onRequeued(end.dueAt)
+    })
+  }
+
+  /** Writes an outcome, again and again if need be: without it the message would be sent twice. */
+  async #write(delivery: ClaimedDelivery, commit: () => Promise<void>): Promise<void> {
+    const { admission, onRecovered } = this.#parts
+    const { clock, log } = this.#parts.delivery
+    let refused = false
+    this.#finalDots.writing()
+    while (!admission.stopping || !refused) {
+      try {
+        await commit()
+        break
+      } catch (error) {
+        if (error instanceof StaleWrite) {
+          log.warn({ delivery: delivery.id }, 'outcome refused: the lease was lost')
+          break
+        }
+        log.error({ err: error, delivery: delivery.id }, 'cannot record an outcome')
+        if (!refused) admission.outcomeRefused()
+        refused = true
+        await pause(clock, STORE_RETRY_MS)
+      }
+    }
+    this.#finalDots.written()
+    if (refused && admission.outcomeWritten()) onRecovered()
+  }
+}
+
+const prefetchMax = ({ pace }: Lane, now: number) =>
+  pace.state(now).messagesPerSecond === null ? Math.min(PREFETCH_MAX, pace.connections(now)) : 0
+
+class LeaseLost extends Error {}
+
+/** The shortage of this machine that caused an error, which is not the message's fault; null: none did. */
+function localFaultOf(error: unknown): string | null {
+  if (error instanceof Unavailable) return 'the database cannot be reached'
+  if (error instanceof InsufficientStorage) return 'there is no space left on this machine'
+  return shortageOf(error)
+}
+
+/** An outcome that no server was asked for. */
+function decided({ provider }: HeldDelivery, outcome: Outcome): AttemptResult {
+  return {
+    outcome,
+    // Test mode and suppression stand in for an attempt and are numbered like one.
+    attempted: outcome.kind !== 'deferred',
+    mxHost: null,
+    sendingIp: null,
+    provider,
+    tls: null,
+    verified: null,
+    utf8: null,
+    sessionMs: 0,
+    transcript: null,
+  }
+}
+
+/** The outcome of the last attempt, for a delivery whose window ended while it waited. */
+function lastFailure(delivery: ClaimedDelivery): Outcome {
+  const { last_code: code, last_reply: message } = delivery
+  const failure = { enhanced: null, description: '' }
+  return { kind: 'deferred', failure: { ...failure, code: code ?? 0, message: message ?? '' } }
+}

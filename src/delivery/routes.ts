@@ -1,0 +1,226 @@
+/**
+ * Where a delivery goes: its lane, and the addresses to try with the TLS rules of each.
+ *
+ * - The lane is the source address and the site. A relay is one site; in direct mode the domain's MX hosts name the
+ *   site that it belongs to.
+ * - Addresses follow the order of the hosts (RFC 5321 §5.1). A source skips those that it could not reach lately, and
+ *   tries those that refused it last: a host that rejects one of our addresses may accept another.
+ */
+import type { Cache } from '../base/cache.ts'
+import type { Clock } from '../base/clock.ts'
+import { type Cidr, parseIp } from '../base/ip.ts'
+import type { MailHost } from '../dns/mx.ts'
+import type { Resolver } from '../dns/resolver.ts'
+import type { StsPolicies } from '../mta-sts/policies.ts'
+import type { Prepared, Routed } from './contract.ts'
+import { createDestinations, type Destination, DownHosts, preferred } from './destinations.ts'
+import type { LaneInfo, Source } from './lanes.ts'
+import { PROVIDERS, type Provider } from './providers.ts'
+import { type HostTls, type HostTlsResult, hostTls, senderTls } from './tls-policy.ts'
+import type { TlsResults } from './tls-results.ts'
+
+/** Where mail goes: to one server, or to the recipients' own. */
+export type Routing =
+  | {
+      kind: 'relay'
+      host: string
+      port: number
+      auth: { user: string; password: string } | null
+      /** At a time from one source; where a relay refuses some of them, pacing reduces their number. */
+      connections: number
+    }
+  | {
+      kind: 'direct'
+      port: number
+      resolver: Resolver
+      allow: readonly Cidr[]
+      /** Null: MTA-STS is not used. */
+      policies?: StsPolicies | null
+    }
+
+export interface RouteParts {
+  routing: Routing
+  clock: Clock
+  random(): number
+  /**
+   * The address that a delivery is sent from, the same for all of a group; null and default: the system's choice.
+   * `reaches`: whether the destination has an address that can be reached from that one.
+   */
+  sourceOf?(delivery: Routed, reaches: (ip: string) => boolean): Source | null
+  /** Default PROVIDERS. */
+  providers?: readonly Provider[]
+  tlsResults?: TlsResults
+}
+
+/** What one attempt sends, and where. */
+export interface Job {
+  lane: LaneInfo
+  domain: string
+  /** Null with a relay. */
+  destination: Destination | null
+  provider: string
+  prepared: Extract<Prepared, { kind: 'send' }>
+  recipient: string
+  beforeFinalDot: () => Promise<void>
+}
+
+/** A host under the name that its certificate must have. */
+export interface Host {
+  name: string
+  tlsRules(): HostTls | Promise<HostTlsResult>
+}
+
+/** One address to connect to. */
+export interface Target extends Host {
+  address: string
+}
+
+/** A relay is the operator's to load: only connections are bounded. */
+const relaySite = (connections: number): Pick<LaneInfo, 'site' | 'provider' | 'limits'> => ({
+  site: 'relay',
+  provider: 'Other',
+  limits: { connections, messagesPerConnection: 100, messagesPerSecond: null },
+})
+/** Addresses tried in one attempt: with half a minute for each it stays within minutes. */
+const ADDRESSES_PER_ATTEMPT_MAX = 8
+
+export class Routes {
+  /** Null with a relay. */
+  readonly destinations: Cache<Destination> | null
+  readonly #parts: RouteParts
+  readonly #relay: ReturnType<typeof relaySite> | null
+  readonly #down: DownHosts
+
+  constructor(parts: RouteParts) {
+    const { routing, clock, random, providers = PROVIDERS } = parts
+    this.#parts = parts
+    this.#down = new DownHosts(clock)
+    this.#relay = routing.kind === 'relay' ? relaySite(routing.connections) : null
+    this.destinations =
+      routing.kind === 'direct'
+        ? createDestinations({
+            resolver: routing.resolver,
+            clock,
+            random,
+            allow: routing.allow,
+            providers,
+          })
+        : null
+  }
+
+  async laneOf(delivery: Routed): Promise<LaneInfo> {
+    const destination = (await this.destinations?.get(delivery.recipient_domain)) ?? null
+    const source = this.#parts.sourceOf?.(delivery, (ip) => this.#reaches(ip, destination)) ?? null
+    // One of the two, by the kind of routing.
+    const { site, provider, limits } = (destination ?? this.#relay) as ReturnType<typeof relaySite>
+    return { name: `${source?.ip ?? 'any'}/${site}`, source, site, provider, limits }
+  }
+
+  #reaches(ip: string, destination: Destination | null): boolean {
+    const { routing } = this.#parts
+    const from = parseIp(ip)?.family
+    if (routing.kind === 'relay') return (parseIp(routing.host)?.family ?? from) === from
+    if (destination?.found.kind !== 'hosts') return true
+    return destination.found.hosts.some(({ addresses }) => addresses.some(({ family }) => family === from))
+  }
+
+  /** The hosts of the best preference, whose open connections serve the job. */
+  preferredHosts(job: Job): Host[] {
+    const { routing } = this.#parts
+    if (routing.kind === 'relay') return [relayTarget(job, routing.host)]
+    if (job.destination?.found.kind !== 'hosts') return []
+    return preferred(job.destination.found.hosts).map((host) => ({
+      name: host.exchange,
+      tlsRules: () => this.#rulesOf(job, host),
+    }))
+  }
+
+  /**
+   * The addresses in the order to try them. Of those that refused us lately only one is tried, after all others: the one
+   * that did so first, as some attempt must find out that it has ended.
+   */
+  targetsOf(job: Job): Target[] {
+    const targets = this.#allTargets(job)
+    const refusedUntil = (target: Target) => this.#down.refusedUntil(pathOf(job, target))
+    const refusing = targets.filter((target) => refusedUntil(target) > 0)
+    if (refusing.length === 0) return targets
+    const [first] = refusing.sort((a, b) => refusedUntil(a) - refusedUntil(b))
+    return [...targets.filter((target) => !refusing.includes(target)), ...(first ? [first] : [])]
+  }
+
+  #allTargets(job: Job): Target[] {
+    const { routing } = this.#parts
+    if (routing.kind === 'relay') return [relayTarget(job, routing.host)]
+    if (job.destination?.found.kind !== 'hosts') return []
+    const { source } = job.lane
+    const family = source ? parseIp(source.ip)?.family : undefined
+    return job.destination.found.hosts
+      .flatMap((host) =>
+        host.addresses
+          .filter((address) => family === undefined || address.family === family)
+          .map(({ address }) => ({
+            address,
+            name: host.exchange,
+            tlsRules: () => this.#rulesOf(job, host),
+          })),
+      )
+      .slice(0, ADDRESSES_PER_ATTEMPT_MAX)
+  }
+
+  /** The TLS rules of a host in direct mode, looked up once while its destination is remembered. */
+  #rulesOf({ destination, domain, prepared }: Job, host: MailHost): HostTls | Promise<HostTlsResult> {
+    const { routing, clock } = this.#parts
+    if (routing.kind === 'relay' || !destination) return senderTls(prepared.tls)
+    const key = `${host.exchange} ${prepared.tls.required} ${prepared.tls.verify}`
+    const known = destination.tls.get(key)
+    if (known) return known
+    const { resolver, policies = null, port } = routing
+    const rules = hostTls({ resolver, policies, port, clock }, domain, host, prepared.tls).then((result) => {
+      if ('refused' in result) {
+        if (result.localFault !== undefined) destination.tls.delete(key)
+        else this.#reportRefused(domain, host, result)
+      }
+      return result
+    })
+    destination.tls.set(key, rules)
+    return rules
+  }
+
+  #reportRefused(
+    domain: string,
+    { exchange }: MailHost,
+    { policy, result }: Extract<HostTlsResult, { refused: string }>,
+  ): void {
+    const policyDomain = policy === 'tlsa' ? exchange : domain
+    this.#parts.tlsResults?.record({ policyDomain, policyType: policy, mxHost: exchange, result })
+  }
+
+  /** Why the address is not tried from this source now; null: it is tried. */
+  downReason(job: Job, target: Target): string | null {
+    return this.#down.reason(pathOf(job, target))
+  }
+
+  /** It took a connection. */
+  reached(job: Job, target: Target): void {
+    this.#down.reached(pathOf(job, target))
+  }
+
+  /** It took no connection. */
+  unreachable(job: Job, target: Target, reason: string): void {
+    this.#down.unreachable(pathOf(job, target), reason)
+  }
+
+  /** A server answered there and took no mail. */
+  refused(job: Job, target: Target, reason: string): void {
+    this.#down.refused(pathOf(job, target), reason)
+  }
+}
+
+const relayTarget = ({ prepared }: Job, host: string): Target => ({
+  address: host,
+  name: host,
+  tlsRules: () => senderTls(prepared.tls),
+})
+
+/** What can be down: the path from a source to an address. */
+const pathOf = ({ lane }: Job, { address }: Target) => `${lane.source?.ip ?? 'any'} ${address}`

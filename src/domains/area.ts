@@ -1,0 +1,93 @@
+/** Domains: their DNS checks, DKIM keys, rotation and deletion. */
+import type { Area } from '../area.ts'
+import type { Config } from '../config.ts'
+import type { Core } from '../core.ts'
+import { type Responder, startResponder } from '../dns/responder.ts'
+import type { Store } from '../store/store.ts'
+import { createDnsChecks } from './background.ts'
+import { createDeletionJob, type OnDomainDeleted } from './deletion.ts'
+import { domainDeliveryRoutes } from './delivery-routes.ts'
+import { dkimZone } from './keys/dkim-zone.ts'
+import { removeKeys } from './keys/on-domain-deleted.ts'
+import { createRotations } from './keys/rotation.ts'
+import { rotationRoutes } from './keys/rotation-routes.ts'
+import { domainKeyRoutes } from './keys/routes.ts'
+import { createSigningKeys, type SigningKeys } from './keys/signing-keys.ts'
+import { ownHostsOf } from './own-hosts.ts'
+import { type DomainRouteParts, domainRoutes } from './routes.ts'
+
+export interface DomainsArea extends Area {
+  signingKeys: SigningKeys
+  /** Whether mail to that host, in lower case, is for this service. */
+  isMailHost(host: string): Promise<boolean>
+}
+
+export interface DomainsUses {
+  setPostmasterPassword: DomainRouteParts['setPostmasterPassword']
+  /** Removes what all areas hold of a deleted domain. */
+  removeAll: OnDomainDeleted
+}
+
+export async function domainsArea(
+  core: Core,
+  { setPostmasterPassword, removeAll }: DomainsUses,
+): Promise<DomainsArea> {
+  const { config, log, clock, store, sealer, domains, resolver, allow, limiter } = core
+  const signingKeys = createSigningKeys(store, sealer, clock)
+  const { dnsTargets: targets } = config
+  const dns = { resolver, allow, targets, spfIncludeHost: targets.spfIncludeHost }
+  const common = { ...dns, store, sealer, clock, log, domains, signingKeys }
+  const deletion = createDeletionJob({ store, domains, clock, log, removeAll })
+  const parts = {
+    ...common,
+    limiter,
+    removeAll,
+    maxDomains: config.maxDomains,
+    maxMessageTtlSeconds: config.maxMessageTtlSeconds,
+    graceMs: config.dkimGraceDays * 24 * 3_600_000,
+    ownHosts: ownHostsOf(config),
+    addresses: configuredAddresses(config, core.firstAccountId),
+    setPostmasterPassword,
+    wakeDeletion: () => deletion.wake(),
+  }
+  const responder = await startZone(core)
+  return {
+    signingKeys,
+    isMailHost: async (host) =>
+      host === config.hostname.toLowerCase() ||
+      (await domains.byName(host)) !== null ||
+      (await isReturnPathHost(store, host)),
+    operations: [
+      ...domainRoutes(parts),
+      ...domainDeliveryRoutes(parts),
+      ...domainKeyRoutes({ ...common, baseUrl: config.publicUrl }),
+      ...rotationRoutes(common),
+    ],
+    jobs: [deletion, createDnsChecks(common), createRotations(common)],
+    domainDeleted: removeKeys(store, signingKeys),
+    stop: () => responder?.close(),
+  }
+}
+
+async function isReturnPathHost(store: Store, host: string): Promise<boolean> {
+  const query = store.db.selectFrom('domains').select('id').where('mailfrom_host', '=', host).limit(1)
+  return (await query.executeTakeFirst()) !== undefined
+}
+
+/** The name server of delegated DKIM records; null where that is off. */
+async function startZone({ config, store }: Core): Promise<Responder | null> {
+  if (!config.dkimZoneListen || !config.dnsTargets.dkimZone) return null
+  const zone = dkimZone(store, config.dnsTargets.dkimZone, config.hostname)
+  return startResponder(config.dkimZoneListen, zone)
+}
+
+/** The addresses of SENDWRIGHT_IPS: shared ones are everybody's, the others the first account's. */
+function configuredAddresses({ sourceAddresses }: Config, firstAccountId: string) {
+  return {
+    isAssigned: async (accountId: string, ip: string) =>
+      sourceAddresses.some(
+        (address) => address.ip === ip && (address.shared || accountId === firstAccountId),
+      ),
+    hasPool: async () => false,
+  }
+}

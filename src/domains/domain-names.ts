@@ -1,0 +1,50 @@
+/** Parsing of domain names, host names and selectors from callers. */
+import { isIP } from 'node:net'
+import { getAlignment } from 'mailauth/lib/tools.js'
+
+const LABEL = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?'
+const HOST_NAME = new RegExp(`^${LABEL}(?:\\.${LABEL})+$`)
+/** RFC 6376 §3.1: sub-domain labels; underscores occur in practice and are valid in DNS. */
+const ATOM = /^[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?$/
+/** Leaves room for the longest prefix of our records, `<selector>._domainkey.`, within the 253 characters of DNS. */
+const DOMAIN_LENGTH_MAX = 180
+const SELECTOR_LENGTH_MAX = 63
+
+/** A host name of at least two labels in lower case, or null: addresses, Unicode, blanks, over-long labels. */
+export function hostNameOf(text: string): string | null {
+  const name = text.toLowerCase()
+  // Much software reads a last label of digits as an address (RFC 1123 §2.1).
+  const plausible = name.length <= DOMAIN_LENGTH_MAX && HOST_NAME.test(name) && !/\.\d+$/.test(name)
+  return plausible && isIP(name) === 0 ? name : null
+}
+
+/** One label in lower case: web prefixes, selectors of new domains. Null if it is no atom. */
+export function atomOf(text: string): string | null {
+  const atom = text.toLowerCase()
+  return ATOM.test(atom) ? atom : null
+}
+
+/** A selector of one or more labels (RFC 6376 §3.1) in lower case, or null. */
+export function selectorOf(text: string): string | null {
+  const selector = text.toLowerCase()
+  const isDotAtom = selector.split('.').every((label) => ATOM.test(label))
+  return selector.length <= SELECTOR_LENGTH_MAX && isDotAtom ? selector : null
+}
+
+/** The registrable domain of a name by the public suffix list: `example.co.uk` for `a.example.co.uk`. */
+export function rootDomainOf(name: string): string {
+  const labels = name.split('.')
+  for (let from = labels.length - 2; from > 0; from--) {
+    const ancestor = labels.slice(from).join('.')
+    if (getAlignment(name, [{ domain: ancestor }], false)) return ancestor
+  }
+  return name
+}
+
+/** The ancestors of a name, nearest first, without the top-level domain. */
+export function ancestorsOf(name: string): string[] {
+  const labels = name.split('.')
+  return labels.slice(1, -1).map((_, at) => labels.slice(at + 1).join('.'))
+}
+
+export const isBelow = (name: string, ancestor: string): boolean => name.endsWith(`.${ancestor}`)

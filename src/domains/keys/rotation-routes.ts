@@ -1,0 +1,135 @@
+/** Automatic sender security over HTTP (domain-keys.md E9, E10). */
+import { BadRequest, NotFound } from '../../base/errors.ts'
+import type { Caller } from '../../http/auth.ts'
+import { type Operation, operation } from '../../http/operation.ts'
+import type { SenderSecurityRow } from '../../store/schema.ts'
+import { NO_SENDER_SECURITY } from '../create-domain.ts'
+import { dkimName } from '../dns-records.ts'
+import type { Domain } from '../domain.ts'
+import type { KeyParts } from './dkim-keys.ts'
+import { startRotation } from './rotation.ts'
+import { DEFAULT_INTERVAL, MANAGED_SELECTORS, newSecurityRow, parseInterval } from './sender-security.ts'
+
+const COMMON = {
+  tag: 'Domain keys',
+  rateLimit: 'domains',
+  auth: { area: 'domains', access: 'write' },
+} as const
+const PATH = '/v1/dkim_management/domains/{name}'
+
+export function rotationRoutes(parts: KeyParts): Operation[] {
+  return [
+    operation({
+      ...COMMON,
+      method: 'PUT',
+      path: `${PATH}/rotation`,
+      id: 'updateKeyRotation',
+      audit: { action: 'domain-key.set-rotation', given: ['rotation_interval'] },
+      summary: 'Rotate the keys of automatic sender security from time to time, or stop that',
+      params: [
+        { name: 'rotation_enabled', type: 'boolean', description: 'Rotate', required: true },
+        { name: 'rotation_interval', type: 'string', description: '<n>d or <n>h', default: DEFAULT_INTERVAL },
+      ],
+      responses: { 200: { description: 'The domain’s rotation' } },
+      async handler({ params, path, caller }) {
+        const domain = await domainOf(parts, caller, path.name)
+        params.required('rotation_enabled', 'rotation_enabled is required')
+        const enabled = params.boolean('rotation_enabled') ?? false
+        const interval = params.text('rotation_interval')
+        if (!enabled && interval !== undefined)
+          throw new BadRequest('rotation_interval is not allowed unless also enabling DKIM rotation', {
+            form: 'Reason',
+          })
+        if (interval !== undefined) parseInterval(interval)
+        return { domain: rotationView(parts, await setRotation(parts, domain, enabled, interval)) }
+      },
+    }),
+    operation({
+      ...COMMON,
+      method: 'POST',
+      path: `${PATH}/rotate`,
+      id: 'rotateKey',
+      audit: { action: 'domain-key.rotate' },
+      summary: 'Rotate the key of automatic sender security now',
+      params: [],
+      responses: { 200: { description: 'The rotation has begun' } },
+      async handler({ path, caller }) {
+        const domain = await domainOf(parts, caller, path.name)
+        const row = await securityOf(parts, domain)
+        const state = row?.state ?? 'disabled'
+        if (!row || state !== 'enabled')
+          throw new BadRequest(`only domains in enabled can rotate their keys. Current state: ${state}`, {
+            form: 'Reason',
+          })
+        await startRotation(parts, row)
+        return { message: 'ok' }
+      },
+    }),
+  ]
+}
+
+/** @throws NotFound in the form of these two operations */
+async function domainOf(parts: KeyParts, caller: Caller, name: string): Promise<Domain> {
+  const domain = await parts.domains.byName(name)
+  if (!domain || domain.accountId !== caller.accountId)
+    throw new NotFound('domain not found', { form: 'Description' })
+  return domain
+}
+
+const securityOf = ({ store }: KeyParts, domain: Domain) =>
+  store.db.selectFrom('sender_security').selectAll().where('domain_id', '=', domain.id).executeTakeFirst()
+
+async function setRotation(
+  parts: KeyParts,
+  domain: Domain,
+  enabled: boolean,
+  interval: string | undefined,
+): Promise<SenderSecurityRow> {
+  if (enabled && parts.targets.dkimZone === null) throw new BadRequest(NO_SENDER_SECURITY)
+  const about = { id: domain.id, account_id: domain.accountId, name: domain.name }
+  const known = await securityOf(parts, domain)
+  const row = known ?? newSecurityRow(about, 'disabled', parts.clock.now())
+  const change = {
+    rotation_enabled: enabled ? (1 as const) : (0 as const),
+    ...(interval !== undefined && { rotation_interval: interval }),
+  }
+  if (known) {
+    await parts.store.db
+      .updateTable('sender_security')
+      .set(change)
+      .where('domain_id', '=', domain.id)
+      .execute()
+  } else if (enabled) {
+    await parts.store.db
+      .insertInto('sender_security')
+      .values({ ...row, ...change })
+      .onConflict((conflict) => conflict.column('domain_id').doUpdateSet(change))
+      .execute()
+  }
+  return { ...row, ...change }
+}
+
+function rotationView({ targets }: KeyParts, row: SenderSecurityRow): object {
+  const zone = targets.dkimZone
+  const records =
+    zone === null || row.state === 'disabled'
+      ? []
+      : MANAGED_SELECTORS.map((selector) => ({
+          name: dkimName(selector, row.domain_name),
+          type: 'CNAME',
+          identifier: 'DKIM',
+          value: dkimName(selector, `${row.sid}.${zone}`),
+          comment: 'Customer DKIM CNAME Record',
+        }))
+  return {
+    id: row.domain_id,
+    account_id: row.account_id,
+    sid: row.sid,
+    name: row.domain_name,
+    state: row.state,
+    ...(row.active_selector && { active_selector: row.active_selector }),
+    rotation_enabled: row.rotation_enabled === 1 ? 'true' : 'false',
+    rotation_interval: row.rotation_interval,
+    records,
+  }
+}

@@ -1,0 +1,342 @@
+/** DKIM keys over HTTP (domain-keys.md E1-E8). Private keys can be imported but never read. */
+import { sql } from 'kysely'
+import { BadRequest, NotFound } from '../../base/errors.ts'
+import { ForeignJsonError, parseForeignJson } from '../../base/foreign-json.ts'
+import { chunkSize, readChunks } from '../../base/mime-message.ts'
+import { invalidFormat } from '../../base/values.ts'
+import { type Operation, operation } from '../../http/operation.ts'
+import { limitOf, tokenPaging } from '../../http/paging.ts'
+import type { Params } from '../../http/params.ts'
+import type { DkimKeyRow } from '../../store/schema.ts'
+import { keyCheckOf, recordView, shownSelector, wantedKeyRecord } from '../dns-records.ts'
+import { hostNameOf, selectorOf } from '../domain-names.ts'
+import { ownDomain } from '../routes.ts'
+import { readDnsState } from '../verification.ts'
+import { recordStates, recordViews } from '../view.ts'
+import {
+  activateKey,
+  changeAuthority,
+  createKey,
+  deactivateKey,
+  deleteKey,
+  type KeyParts,
+  keysOf,
+  ownsAuthority,
+  readImportedKey,
+  renameSelector,
+} from './dkim-keys.ts'
+
+export interface KeyRouteParts extends KeyParts {
+  baseUrl: string
+}
+
+const TAG = 'Domain keys'
+const READ = { area: 'domains', access: 'read' } as const
+const WRITE = { area: 'domains', access: 'write' } as const
+const COMMON = { tag: TAG, rateLimit: 'domains' } as const
+const LIST_PATH = '/v1/dkim/keys'
+const BITS = [1024, 2048, 4096]
+/** A PEM of a 4096-bit key has 3,300 bytes; anything far larger is no key. */
+const PEM_BYTES_MAX = 16 * 1024
+
+export function domainKeyRoutes(parts: KeyRouteParts): Operation[] {
+  return [...accountKeyRoutes(parts), ...authorityKeyRoutes(parts), ...domainSettingRoutes(parts)]
+}
+
+/** E1 to E3: keys of all authorities of the account. */
+function accountKeyRoutes(parts: KeyRouteParts): Operation[] {
+  return [
+    operation({
+      ...COMMON,
+      method: 'GET',
+      path: LIST_PATH,
+      id: 'listDomainKeys',
+      summary: 'List the DKIM keys of all domains',
+      auth: READ,
+      params: [
+        { name: 'page', type: 'string', description: 'From a paging link' },
+        { name: 'limit', type: 'integer', description: '1 to 100', default: 10 },
+        { name: 'signing_domain', type: 'string', description: 'Only keys of this authority' },
+        { name: 'selector', type: 'string', description: 'Only keys of this selector' },
+      ],
+      responses: { 200: { description: 'A page of keys' } },
+      handler: async ({ params, caller }) => listKeys(parts, caller.accountId, params),
+    }),
+    operation({
+      ...COMMON,
+      method: 'POST',
+      path: LIST_PATH,
+      id: 'createDomainKey',
+      audit: { subject: ['signing_domain', 'selector'], given: ['signing_domain', 'selector', 'algorithm'] },
+      summary: 'Make a DKIM key, or import an RSA key',
+      auth: WRITE,
+      params: [
+        { name: 'signing_domain', type: 'string', description: 'Authority of the key', required: true },
+        { name: 'selector', type: 'string', description: 'Dot-atom', required: true },
+        { name: 'bits', type: 'integer', description: '1024, 2048 or 4096', default: 2048 },
+        { name: 'algorithm', type: 'string', description: 'rsa or ed25519', default: 'rsa' },
+        { name: 'pem', type: 'file', description: 'RSA private key in PEM, as file or text' },
+      ],
+      responses: { 200: { description: 'The key, inactive' } },
+      async handler({ params, caller }) {
+        const wanted = {
+          authority: authorityOf(required(params, 'signing_domain')),
+          selector: readSelector(required(params, 'selector')),
+          bits: readBits(params),
+          algorithm: params.oneOf('algorithm', ['rsa', 'ed25519']) ?? 'rsa',
+        }
+        if (!(await ownsAuthority(parts.store.db, caller.accountId, wanted.authority)))
+          throw new NotFound('domain not found')
+        const pem = await readPem(params)
+        const pair = pem === undefined ? {} : { pair: await readImportedKey(pem), algorithm: 'rsa' as const }
+        return keyView(parts, await createKey(parts, caller.accountId, { ...wanted, ...pair }), null)
+      },
+    }),
+    operation({
+      ...COMMON,
+      method: 'DELETE',
+      path: LIST_PATH,
+      id: 'deleteDomainKey',
+      audit: { subject: ['signing_domain', 'selector'] },
+      summary: 'Delete a DKIM key for good',
+      auth: WRITE,
+      params: [
+        { name: 'signing_domain', type: 'string', description: 'Authority of the key', required: true },
+        { name: 'selector', type: 'string', description: 'Selector of the key', required: true },
+      ],
+      responses: { 200: { description: 'Deleted' } },
+      async handler({ params, caller }) {
+        const authority = authorityOf(required(params, 'signing_domain'))
+        await deleteKey(parts, caller.accountId, authority, required(params, 'selector').toLowerCase())
+        return { message: 'success' }
+      },
+    }),
+  ]
+}
+
+/** E4 to E6: keys of one authority. */
+function authorityKeyRoutes(parts: KeyRouteParts): Operation[] {
+  const change = (verb: 'activate' | 'deactivate', run: typeof activateKey) =>
+    operation({
+      ...COMMON,
+      method: 'PUT',
+      path: `/v4/domains/{authority_name}/keys/{selector}/${verb}`,
+      id: `${verb}DomainKey`,
+      summary: verb === 'activate' ? 'Sign with a key, if DNS has its record' : 'Stop signing with a key',
+      auth: WRITE,
+      params: [],
+      responses: { 200: { description: `The key is ${verb}d` } },
+      async handler({ path, caller }) {
+        const authority = authorityOf(path['authority_name'])
+        const selector = path['selector'].toLowerCase()
+        await run(parts, caller.accountId, authority, selector)
+        return { message: `domain key ${verb}d`, authority, selector, active: verb === 'activate' }
+      },
+    })
+  return [
+    operation({
+      ...COMMON,
+      method: 'GET',
+      path: '/v4/domains/{authority_name}/keys',
+      id: 'listAuthorityKeys',
+      summary: 'List the DKIM keys of one authority',
+      auth: READ,
+      params: [],
+      responses: { 200: { description: 'All its keys' } },
+      async handler({ path, caller }) {
+        const authority = authorityOf(path.authority_name)
+        if (!(await ownsAuthority(parts.store.db, caller.accountId, authority)))
+          throw new NotFound('Domain not found')
+        const keys = await keysOf(parts.store.db, caller.accountId, authority)
+        keys.sort((a, b) => (shownSelector(a) < shownSelector(b) ? -1 : 1))
+        return { items: await listedViews(parts, keys) }
+      },
+    }),
+    change('activate', activateKey),
+    change('deactivate', deactivateKey),
+  ]
+}
+
+/** E7 and E8: whose key signs a domain's mail, and under which selector. */
+function domainSettingRoutes(parts: KeyRouteParts): Operation[] {
+  return [
+    operation({
+      ...COMMON,
+      method: 'PUT',
+      path: '/v3/domains/{name}/dkim_authority',
+      id: 'changeDkimAuthority',
+      summary: 'Sign with the domain’s own keys or with those of its parent',
+      auth: WRITE,
+      params: [{ name: 'self', type: 'boolean', description: 'true: its own keys', required: true }],
+      responses: { 200: { description: 'Whether it changed, and the records' } },
+      async handler({ params, path, caller }) {
+        const domain = await ownDomain(parts.domains, caller, path.name)
+        required(params, 'self')
+        const changed = await changeAuthority(parts, domain, params.boolean('self') ?? false)
+        const after = await ownDomain(parts.domains, caller, path.name)
+        const states = recordStates(after, await readDnsState(parts.store, after), parts.targets)
+        return {
+          message: `Domain DKIM authority has ${changed ? '' : 'not '}been changed`,
+          changed,
+          sending_dns_records: recordViews(states).sending_dns_records,
+        }
+      },
+    }),
+    operation({
+      ...COMMON,
+      method: 'PUT',
+      path: '/v3/domains/{name}/dkim_selector',
+      id: 'changeDkimSelector',
+      audit: { given: ['dkim_selector'] },
+      summary: 'Rename the selector of a domain’s key',
+      auth: WRITE,
+      params: [{ name: 'dkim_selector', type: 'string', description: 'Atom without dots' }],
+      responses: { 200: { description: 'Renamed' } },
+      async handler({ params, path, caller }) {
+        const domain = await ownDomain(parts.domains, caller, path.name)
+        const text = params.text('dkim_selector')
+        if (text !== undefined) await renameSelector(parts, domain, readSelector(text, 'atom'))
+        return { message: 'DKIM selector changed' }
+      },
+    }),
+  ]
+}
+
+/** The stored form of the name; '' for an invalid name: nothing has it, and no database accepts some of them. */
+const authorityOf = (text: string) => hostNameOf(text) ?? ''
+
+/** @throws BadRequest `<field> is required` */
+const required = (params: Params, field: string) => params.required(field, `${field} is required`)
+
+function readSelector(text: string, form: 'atom' | 'dot-atom' = 'dot-atom'): string {
+  const selector = selectorOf(text)
+  if (selector === null || (form === 'atom' && selector.includes('.')))
+    throw new BadRequest('selector must be a valid dot atom')
+  return selector
+}
+
+function readBits(params: Params): number {
+  const text = params.text('bits') ?? '2048'
+  const bits = BITS.find((number) => String(number) === text)
+  if (bits === undefined) throw new BadRequest('bits must be 1024, 2048 or 4096')
+  return bits
+}
+
+/** The PEM from a text field or a file part; undefined when none was sent. */
+async function readPem(params: Params): Promise<string | undefined> {
+  const file = params.files('pem')[0]
+  if (!file) {
+    const text = params.text('pem')
+    return (text?.length ?? 0) > PEM_BYTES_MAX ? '' : text
+  }
+  if (chunkSize(file.chunk) > PEM_BYTES_MAX) return ''
+  const bytes: Uint8Array[] = []
+  for await (const part of readChunks([file.chunk])) bytes.push(part)
+  return Buffer.concat(bytes).toString('latin1')
+}
+
+type Pivot = [page: 'first' | 'last'] | [page: 'next' | 'previous', authority: string, selector: string]
+
+const tokenOf = (pivot: Pivot) => Buffer.from(JSON.stringify(pivot)).toString('base64url')
+
+/** @throws BadRequest for a token that is not from a paging link */
+function pivotOf(params: Params): Pivot {
+  const text = params.text('page')
+  if (text === undefined) return ['first']
+  try {
+    const pivot = parseForeignJson(Buffer.from(text, 'base64url').toString())
+    if (Array.isArray(pivot) && pivot.every((part) => typeof part === 'string' && !part.includes('\0'))) {
+      const [page] = pivot as string[]
+      if (pivot.length === 1 && (page === 'first' || page === 'last')) return [page]
+      if (pivot.length === 3 && (page === 'next' || page === 'previous')) return pivot as Pivot
+    }
+  } catch (error) {
+    if (!(error instanceof ForeignJsonError)) throw error
+  }
+  throw invalidFormat('page', text)
+}
+
+const SELECTOR = sql<string>`coalesce(next_selector, selector)`
+
+/** One page, ordered by authority and selector. */
+async function listKeys(parts: KeyRouteParts, accountId: string, params: Params): Promise<object> {
+  const limit = limitOf(params, { default: 10, max: 100, above: 'cut' })
+  const signingDomain = params.text('signing_domain')
+  const selector = params.text('selector')
+  const pivot = pivotOf(params)
+  let keys = parts.store.db.selectFrom('dkim_keys').where('account_id', '=', accountId)
+  if (signingDomain) keys = keys.where('authority', '=', authorityOf(signingDomain))
+  if (selector) keys = keys.where(SELECTOR, '=', selectorOf(selector) ?? '')
+  const { count } = await keys.select((eb) => eb.fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
+  const isBackwards = pivot[0] === 'last' || pivot[0] === 'previous'
+  if (pivot.length === 3) {
+    const [, authority, after] = pivot
+    const beyond = isBackwards ? '<' : '>'
+    keys = keys.where((eb) =>
+      eb.or([
+        eb('authority', beyond, authority),
+        eb.and([eb('authority', '=', authority), eb(SELECTOR, beyond, after)]),
+      ]),
+    )
+  }
+  const order = isBackwards ? 'desc' : 'asc'
+  const rows = await keys
+    .selectAll()
+    .orderBy('authority', order)
+    .orderBy(SELECTOR, order)
+    .limit(limit)
+    .execute()
+  if (isBackwards) rows.reverse()
+  return {
+    items: await listedViews(parts, rows),
+    paging: tokenPaging({
+      baseUrl: parts.baseUrl,
+      path: LIST_PATH,
+      place: { query: 'page' },
+      tokens: pageTokens(rows, pivot),
+      carry: { limit, signing_domain: signingDomain, selector },
+    }),
+    total_count: Number(count),
+  }
+}
+
+/** Links around a page; those of an empty page repeat its own position. */
+function pageTokens(rows: readonly DkimKeyRow[], pivot: Pivot) {
+  const positionOf = (row: DkimKeyRow | undefined): [string, string] | null =>
+    row ? [row.authority, shownSelector(row)] : pivot.length === 3 ? [pivot[1], pivot[2]] : null
+  const [before, after] = [positionOf(rows.at(0)), positionOf(rows.at(-1))]
+  const first = tokenOf(['first'])
+  return {
+    first,
+    last: tokenOf(['last']),
+    previous: before ? tokenOf(['previous', ...before]) : first,
+    next: after ? tokenOf(['next', ...after]) : first,
+  }
+}
+
+/** Lists write `valid` in upper case, single keys in lower case (domain-keys.md, types). */
+async function listedViews(parts: KeyRouteParts, keys: readonly DkimKeyRow[]): Promise<object[]> {
+  const authorities = [...new Set(keys.filter((key) => key.managed === 1).map((key) => key.authority))]
+  const rows =
+    authorities.length === 0
+      ? []
+      : await parts.store.db
+          .selectFrom('sender_security')
+          .select(['domain_name', 'sid'])
+          .where('domain_name', 'in', authorities)
+          .execute()
+  const sids = new Map(rows.map((row) => [row.domain_name, row.sid]))
+  return keys.map((key) => {
+    const view = keyView(parts, key, sids.get(key.authority) ?? null)
+    return { ...view, dns_record: { ...view.dns_record, valid: view.dns_record.valid.toUpperCase() } }
+  })
+}
+
+function keyView({ targets }: KeyParts, key: DkimKeyRow, sid: string | null) {
+  const wanted = wantedKeyRecord(key, sid, targets)
+  return {
+    signing_domain: key.authority,
+    selector: shownSelector(key),
+    dns_record: recordView(wanted, keyCheckOf(key, wanted), key.active === 1),
+  }
+}

@@ -1,0 +1,43 @@
+/** Events: their index, their retention, and the operations that read them. */
+import type { Area } from '../area.ts'
+import type { Core } from '../core.ts'
+import { createJob } from '../jobs/job.ts'
+import { createEventRetention, DAY_MS } from './event-retention.ts'
+import type { EventFollower } from './follower.ts'
+import { indexEvents } from './indexing.ts'
+import { createEventReader } from './query.ts'
+import { eventRoutes } from './routes.ts'
+
+/** What is not indexed yet costs a search 1 to 2 us an event. An idle look is two reads by key. */
+const INDEX_EVERY_MS = 1_000
+
+/** `followers`: of all areas; retention leaves what they have not read. */
+export async function eventsArea(core: Core, followers: readonly EventFollower[]): Promise<Area> {
+  const { config, store, domains, clock, log, sealer } = core
+  const retention = createEventRetention({
+    store,
+    clock,
+    log,
+    days: config.eventRetentionDays,
+    bytesMax: config.eventRetentionBytes,
+    followers,
+  })
+  await retention.adopt()
+  const index = createJob({
+    name: 'event-index',
+    everyMs: INDEX_EVERY_MS,
+    scope: 'process',
+    work: (signal) => indexEvents(store, signal),
+  })
+  return {
+    operations: eventRoutes({
+      events: createEventReader(store, config.eventRetentionDays * DAY_MS),
+      domains,
+      clock,
+      sealer,
+      baseUrl: config.publicUrl,
+    }),
+    // PostgreSQL indexes a row when it is written.
+    jobs: store.kind === 'sqlite' ? [retention.job, index] : [retention.job],
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * The durable queue of POSTs. Its state is in the database; each URL is a lane of its own.
+ *
+ * 1. `statements` returns the rows of new POSTs, for the transaction of the change that they report.
+ * 2. Claiming (`post-claims.ts`) finds lanes with due rows, takes their leases and reads rows.
+ * 3. Slots (`post-lanes.ts`) decide which lane may start an attempt.
+ * 4. Posting and settling (`post-attempts.ts`) send the request and record its outcome under the lane's token.
+ *
+ * A process that dies between the POST and its record repeats the POST: at least once, never lost.
+ */
+import type { Logger } from 'pino'
+import type { Clock } from '../base/clock.ts'
+import type { Statement, Store } from '../store/store.ts'
+import type { HttpClient } from './http-client.ts'
+import { createPostAttempts, type PostKind } from './post-attempts.ts'
+import { createPostClaims } from './post-claims.ts'
+import { createPostLanes } from './post-lanes.ts'
+import { createPostRows, type NewPost, postStatements } from './post-rows.ts'
+
+export interface PostQueueParts {
+  store: Store
+  client: HttpClient
+  clock: Clock
+  log: Logger
+  /** Identifies this process among those that share the database. */
+  owner: string
+  kinds: Readonly<Record<string, PostKind>>
+}
+
+export interface PostQueue {
+  /** Inserts new POSTs, due at once. The statements must be committed right away or not at all. */
+  statements(posts: readonly NewPost[]): Statement[]
+  start(): Promise<void>
+  /** Starts nothing new, waits up to `drainMs` for attempts in flight, releases the leases. */
+  stop(drainMs: number): Promise<void>
+}
+
+export function createPostQueue({ store, client, clock, log, owner, kinds }: PostQueueParts): PostQueue {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const rows = createPostRows(store, owner)
+  const lanes = createPostLanes({
+    attempt: (lane, row) => attempt(lane, row),
+    refill: (lane) => claims.refill(lane),
+    signal,
+  })
+  const claims = createPostClaims({ rows, lanes, clock, log, signal })
+  const retryIn = claims.wakeIn
+  const attempt = createPostAttempts({ store, client, clock, log, kinds, rows, retryIn, signal })
+
+  return {
+    statements(posts) {
+      if (posts.length === 0) return []
+      for (const lane of new Set(posts.map((post) => post.lane))) claims.expectRows(lane)
+      return postStatements(posts, clock.now())
+    },
+    start: () => claims.start(),
+    async stop(drainMs) {
+      stopping.abort()
+      claims.stop()
+      const drain = Promise.withResolvers<void>()
+      const timer = clock.setTimer(drainMs, drain.resolve)
+      await Promise.race([lanes.settled(), drain.promise])
+      timer.cancel()
+      await rows.releaseAll().catch((error: unknown) => {
+        log.error({ err: error }, 'cannot release lanes; their leases will expire')
+      })
+    },
+  }
+}

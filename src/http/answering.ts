@@ -1,0 +1,105 @@
+/** The end of a request (dispatch.ts): what the handler returned, or what was thrown on the way, becomes the answer. */
+import type { IncomingHttpHeaders } from 'node:http'
+import { Readable } from 'node:stream'
+import type { Clock } from '../base/clock.ts'
+import type { FaultLog } from '../base/fault-log.ts'
+import { chunkSize } from '../base/mime-message.ts'
+import type { Authentication } from './authentication.ts'
+import { mediaTypeOf } from './body.ts'
+import { answerTo } from './errors.ts'
+import type { Exchange } from './exchange.ts'
+import { sendFixed } from './fixed-answer.ts'
+import type { Operation } from './operation.ts'
+import { type Content, eventFrames, Reply } from './reply.ts'
+import type { RequestContext } from './request-context.ts'
+
+export interface AnsweringParts {
+  clock: Clock
+  /** Log of what was not the caller's doing. */
+  faults: FaultLog
+  authRealm: string
+}
+
+export interface Answering {
+  sendResult(result: Reply | object, context: RequestContext, spec: Operation, exchange: Exchange): void
+  sendError(error: unknown, spec: Operation, exchange: Exchange): void
+}
+
+/** @param isStillAllowed checked during event streams */
+export function createAnswering(
+  { clock, faults, authRealm }: AnsweringParts,
+  isStillAllowed: Authentication['isStillAllowed'],
+): Answering {
+  function sendBytes({ chunk, contentType }: Content & { kind: 'bytes' }, exchange: Exchange): void {
+    exchange.setHeader('content-type', sendableType(contentType))
+    exchange.setHeader('content-length', chunkSize(chunk))
+    if (chunk instanceof Uint8Array) exchange.send(Buffer.from(chunk))
+    else if (exchange.method === 'HEAD') exchange.send('')
+    // Opened, a file would stay open for a client that has gone.
+    else if (exchange.arrival.isGone) exchange.abandon()
+    else exchange.send(streamOf(chunk.open()))
+  }
+
+  return {
+    sendResult(result, context, spec, exchange) {
+      if (!(result instanceof Reply)) {
+        exchange.sendJson(result)
+        return
+      }
+      exchange.status = result.status
+      exchange.setHeaders(result.headers)
+      const { content } = result
+      if (content.kind === 'json') exchange.sendJson(content.body)
+      else if (content.kind === 'none') exchange.send(undefined)
+      else if (content.kind === 'fixed') sendFixed(content.answer, exchange)
+      else if (content.kind === 'bytes') sendBytes(content, exchange)
+      else {
+        exchange.setHeader('content-type', 'text/event-stream; charset=utf-8')
+        const isAllowed = () => isStillAllowed(spec, exchange)
+        const isHead = exchange.method === 'HEAD'
+        exchange.send(isHead ? '' : eventFrames(content.events, context.signal, clock, isAllowed))
+      }
+    },
+    sendError(error, spec, exchange) {
+      if (exchange.arrival.isCut) {
+        exchange.log.debug({ operation: spec.id }, 'client went away during its request')
+        exchange.abandon()
+        return
+      }
+      const answer = answerTo(error, clock.now())
+      if (answer.ourFault) {
+        const facts = { operation: spec.id, status: answer.status }
+        faults.log(exchange.log, error, facts, 'request failed')
+      }
+      exchange.status = answer.status
+      exchange.setHeaders(answer.headers)
+      if (answer.status === 401 && mayChallenge(exchange.headers)) {
+        exchange.setHeader('www-authenticate', `Basic realm="${authRealm}"`)
+      }
+      if (answer.status === 401 && spec.plainText401 === true) {
+        exchange.setHeader('content-type', 'text/plain; charset=utf-8')
+        exchange.send('Forbidden')
+      } else {
+        exchange.sendJson(answer.body)
+      }
+    },
+  }
+}
+
+/** The senders of attachments choose their types. */
+function sendableType(contentType: string): string {
+  const isSendable = /^[\t\x20-\x7e]*$/.test(contentType) && mediaTypeOf(contentType) !== ''
+  return isSendable ? contentType : 'application/octet-stream'
+}
+
+/** A stream as it is, so that what ends it closes what it reads from. */
+const streamOf = (source: AsyncIterable<Uint8Array>): Readable =>
+  source instanceof Readable ? source : Readable.from(source, { objectMode: false })
+
+/**
+ * Every 401 carries the challenge, except to a script of our own pages: there the browser would open its
+ * password window and remember the credentials, which the dashboard must never cause.
+ */
+function mayChallenge(headers: IncomingHttpHeaders): boolean {
+  return !(headers['sec-fetch-site'] === 'same-origin' && headers['sec-fetch-mode'] !== 'navigate')
+}

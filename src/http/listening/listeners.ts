@@ -1,0 +1,69 @@
+/** The service's HTTP listeners: one without TLS, in a thread of its own where that pays, and one with TLS if wanted. */
+import type { ServerOptions } from 'node:https'
+import { availableParallelism } from 'node:os'
+import type { Logger } from 'pino'
+import type { Clock } from '../../base/clock.ts'
+import type { Arrival } from './arrival.ts'
+import { createListener, type Deadlines, type Listener } from './listener.ts'
+import { createThreadedListener } from './threaded-listener.ts'
+
+/** Time for running requests to end once the listeners close. */
+const CLOSE_GRACE_MS = 10_000
+
+export interface ListenersOptions {
+  host: string
+  /** 0: any free one. */
+  port: number
+  /** A second listener with TLS for the same routes. */
+  tls?: { port: number; options: ServerOptions }
+  /** The listener without TLS has a thread of its own; default: where there is more than one processor. */
+  thread?: boolean
+  deadlines?: Deadlines
+  /** Of one client, on each listener; trusted proxies may have any number. Default: any number. */
+  connectionsPerClientMax?: number
+  /** Addresses and networks whose X-Forwarded-For and -Proto count. */
+  trustedProxies?: readonly string[]
+  logger: Logger
+  clock: Clock
+}
+
+export interface Listeners {
+  /** Resolves with the ports once every listener is open. Rejects when one cannot be; then none is. */
+  listen(): Promise<{ port: number; tlsPort?: number }>
+  /** Waits for running requests up to the grace period, then cuts the rest. */
+  close(): Promise<void>
+}
+
+/** @param handle is called for every request, over TLS or not */
+export function createListeners(options: ListenersOptions, handle: (arrival: Arrival) => void): Listeners {
+  const { clock, logger, tls, deadlines = {}, thread = availableParallelism() > 1 } = options
+  const onFailure = (error: Error) => logger.error({ err: error }, 'the HTTP thread failed')
+  const listening = {
+    deadlines,
+    connections: { perClientMax: options.connectionsPerClientMax, proxies: options.trustedProxies ?? [] },
+  }
+  const plain = thread
+    ? createThreadedListener({ ...listening, onFailure }, handle)
+    : createListener(listening, handle)
+  const secure = tls && createListener({ ...listening, tls: tls.options }, handle)
+  const all: Listener[] = secure ? [plain, secure] : [plain]
+
+  return {
+    async listen() {
+      const port = await plain.listen(options.port, options.host)
+      if (secure === undefined || tls === undefined) return { port }
+      try {
+        return { port, tlsPort: await secure.listen(tls.port, options.host) }
+      } catch (error) {
+        await plain.close()
+        throw error
+      }
+    },
+    async close() {
+      const cut = clock.setTimer(deadlines.closeGraceMs ?? CLOSE_GRACE_MS, () => {
+        for (const listener of all) listener.cut()
+      })
+      await Promise.all(all.map((listener) => listener.close())).finally(() => cut.cancel())
+    },
+  }
+}

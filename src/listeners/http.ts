@@ -1,0 +1,68 @@
+/** Builds the HTTP and HTTPS listeners. */
+import { join } from 'node:path'
+import type { AccountsArea } from '../accounts/area.ts'
+import type { CertificatesArea } from '../certificates/area.ts'
+import type { Core } from '../core.ts'
+import { createIdempotency } from '../http/idempotency.ts'
+import { createHttpServer, type HttpServer } from '../http/server.ts'
+import { readPages } from '../http/static-pages.ts'
+import { createJob, type Job } from '../jobs/job.ts'
+import type { StoreFault } from '../store/store.ts'
+
+const SWEEP_EVERY_MS = 600_000
+
+/** Open to everybody: without the names of files, which the log has. */
+const NOT_READY: Record<StoreFault['kind'], string> = {
+  damaged: 'The database is damaged; the log and "sendwright doctor" say what to do',
+  disk: 'The disk of the database failed; restart the service once it works',
+}
+
+export interface HttpUses {
+  accounts: AccountsArea
+  certificates: CertificatesArea
+}
+
+/** Without operations yet. `jobs`: what has to be repeated while it runs. */
+export function createHttp(
+  { config, log, clock, spool, store, sealer, limiter, bodiesIn }: Core,
+  { accounts, certificates }: HttpUses,
+): { http: HttpServer; jobs: Job[] } {
+  const idempotency = createIdempotency({ store, clock, sealer })
+  const http = createHttpServer({
+    host: config.host,
+    port: config.port,
+    ...(certificates.tls !== null && { tls: certificates.tls }),
+    strictTransport: certificates.strictTransport,
+    logger: log,
+    clock,
+    baseUrl: config.publicUrl,
+    otherBaseUrls: [config.storageUrl, config.trackingUrl].filter((url) => url !== null),
+    headerPrefix: config.headerPrefix,
+    headerPrefixAliases: config.headerPrefixAliases,
+    authRealm: config.authRealm,
+    corsOrigins: config.corsOrigins,
+    connectionsPerClientMax: config.httpConnectionsPerIpMax,
+    trustedProxies: config.trustedProxies,
+    authenticator: accounts.authenticator,
+    limiter,
+    failedAttempts: accounts.failedCalls,
+    idempotency,
+    largeBodies: bodiesIn,
+    audit: accounts.audit,
+    spool,
+    pages: readPages(join(import.meta.dirname, '../../web/dist')),
+    pagesPrefixes: ['/inbox', '/domains'],
+    async isReady() {
+      const fault = store.fault()
+      if (fault) return { ready: false, reason: NOT_READY[fault.kind] }
+      return { ready: await store.ping().catch(() => false) }
+    },
+  })
+  const retention = createJob({
+    name: 'idempotency-retention',
+    everyMs: SWEEP_EVERY_MS,
+    scope: 'database',
+    work: () => idempotency.sweep(),
+  })
+  return { http, jobs: [retention] }
+}

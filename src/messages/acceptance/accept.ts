@@ -1,0 +1,194 @@
+/**
+ * Accepting a message: from a checked draft to rows on disk. This is the file to begin with in this folder.
+ *
+ * 1. Everything that the decision needs to know is loaded (send-facts.ts).
+ * 2. The message is rejected, or not: a pure function of draft, facts and time (decide.ts).
+ * 3. Its bodies are stored; it gets its ids and header fields (new-record.ts).
+ * 4. It is composed once, to check that it can be and to know its size.
+ * 5. Message, one delivery per recipient and their accepted events are committed together (acceptance-rows.ts). Posts to
+ *    mailing lists get a row each, for expansion after the answer.
+ * 6. The deliveries enter the engine's slots, or the engine is notified (reservations.ts). Then the call is answered.
+ */
+import { type MaybePromise, whenKnown } from '../../base/cache.ts'
+import type { Clock } from '../../base/clock.ts'
+import { BadRequest } from '../../base/errors.ts'
+import { messageSize } from '../../base/mime-message.ts'
+import type { Delivery } from '../../delivery/contract.ts'
+import type { DomainDirectory } from '../../domains/directory.ts'
+import type { Domain } from '../../domains/domain.ts'
+import { bareAddress } from '../../mime/address.ts'
+import type { Statement, Store } from '../../store/store.ts'
+import { type KnownTags, newTagStatements } from '../../tags/known-tags.ts'
+import type { MessageRecord } from '../composing/content.ts'
+import { type CopyParts, type CopyTarget, composeCopy } from '../composing/copy.ts'
+import type { SecondaryKeys } from '../composing/secondary-keys.ts'
+import type { Draft } from '../request/draft.ts'
+import type { MessageRecords } from '../stored/message-records.ts'
+import { acceptedStatements, copyStatements, deliveryRows, type RowParts } from './acceptance-rows.ts'
+import {
+  type ListExpander,
+  type RecipientHabits,
+  RenderError,
+  type SandboxGate,
+  type SourceChooser,
+  type TemplateChooser,
+} from './collaborators.ts'
+import { type Accepted, decide } from './decide.ts'
+import { type MessageOrigin, makeRecord } from './new-record.ts'
+import type { QueueLimits } from './queue-limits.ts'
+import { reserveSlots } from './reservations.ts'
+import { loadFacts } from './send-facts.ts'
+import { messageStatement, storeBody } from './stored-content.ts'
+
+export interface Submission extends MessageOrigin {
+  /** Of SMTP submission; empty: the null sender. */
+  envelopeSender?: string
+  /**
+   * Statements to commit with the message, which make the call repeatable. `keepUntil`: when the last delivery is due,
+   * in Unix milliseconds.
+   */
+  also?(acceptance: Acceptance, keepUntil: number): readonly Statement[]
+}
+
+export interface Acceptance {
+  /** Message-Id with its angle brackets. */
+  id: string
+  message: 'Queued. Thank you.'
+}
+
+export interface AcceptParts extends CopyParts, RowParts {
+  store: Store
+  domains: DomainDirectory
+  records: MessageRecords
+  clock: Clock
+  templates: TemplateChooser
+  habits: RecipientHabits
+  sources: SourceChooser
+  secondaryKeys: SecondaryKeys
+  lists: ListExpander
+  sandbox: SandboxGate
+  tags: Pick<KnownTags, 'known' | 'added'>
+  queueLimits: QueueLimits
+  /** Unverified domains may send (capture mode). */
+  allowUnverified: boolean
+  engine: Pick<Delivery, 'reserve' | 'inserted' | 'wake' | 'wakeAt'>
+  /** Called for each message with the number of its copies, before these are made. */
+  accepted?(copies: number): void
+}
+
+/**
+ * Stores the message durably and queues it for every recipient.
+ * @throws BadRequest, Forbidden, NotFound, TooManyRequests with the contract's texts; then nothing was stored
+ */
+export async function acceptMessage(
+  parts: AcceptParts,
+  draft: Draft,
+  submission: Submission,
+): Promise<Acceptance> {
+  const facts = await loadFacts(parts, draft, submission.domain, parts.clock.now())
+  const now = parts.clock.now()
+  const decision = decide(draft, facts, now)
+  if (decision.kind === 'rejected') throw decision.error
+  const { direct, viaLists, newTags, lastDueAt } = decision
+  parts.tags.added(facts.domain, newTags.length)
+  const record = await newRecord(parts, draft, decision, submission, now)
+  parts.accepted?.(draft.recipients.length)
+  const id = record.summary.messageIdTemplate ?? `<${record.messageId}>`
+  const acceptance: Acceptance = { id, message: 'Queued. Thank you.' }
+  const listPosts =
+    viaLists.length > 0 ? await listPostStatements(parts, record, decision, submission, now) : []
+  const message = await messageStatement(parts.blobs, record)
+  const rows = deliveryRows(record, parts.sources, direct, now)
+  const reservations = reserveSlots(parts.engine, rows)
+  try {
+    await parts.store.commit([
+      message,
+      ...copyStatements(record, parts, direct, rows, now),
+      ...listPosts,
+      ...newTagStatements(facts.domain, newTags, now),
+      ...(submission.also?.(acceptance, lastDueAt) ?? []),
+    ])
+  } catch (error) {
+    reservations.cancel()
+    throw error
+  }
+  if (isDue(direct, now) || isDue(viaLists, now)) parts.records.remember(record)
+  parts.queueLimits.added(facts.domain.id, direct.length)
+  reservations.enter()
+  if (viaLists.length > 0) parts.lists.wake()
+  return acceptance
+}
+
+const isDue = (copies: Accepted['direct'], now: number) => copies.some(({ due }) => due.dueAt <= now)
+
+const MESSAGE_BYTES_MAX = 25 * 1024 * 1024
+
+/** The message as its sender wrote it. */
+const WHOLE: CopyTarget = { delivery: null, recipient: null, variables: null, list: null }
+
+/** The record with its size; its bodies are stored. @throws BadRequest for a message that cannot be composed, or over 25 MB */
+function newRecord(
+  parts: AcceptParts,
+  draft: Draft,
+  accepted: Accepted,
+  submission: Submission,
+  now: number,
+): MaybePromise<MessageRecord> {
+  return whenKnown(storeBody(draft.body, parts.blobs), (body) => {
+    const record = makeRecord(draft, accepted, body, submission, now)
+    const sized = record.content.template
+      ? renderedSize(parts, record, submission)
+      : composedSize(parts, record, submission.domain)
+    return whenKnown(sized, (sizeBytes) => {
+      if (sizeBytes > MESSAGE_BYTES_MAX) throw new BadRequest('Message is too large, max size is 25MB')
+      record.summary.sizeBytes = sizeBytes
+      return record
+    })
+  })
+}
+
+const composedSize = (parts: AcceptParts, record: MessageRecord, domain: Domain): MaybePromise<number> =>
+  whenKnown(composeCopy(parts, record, domain, WHOLE), ({ message }) => messageSize(message))
+
+/** 0 where the template fails. @throws BadRequest where SMTP rejects that */
+async function renderedSize(
+  parts: AcceptParts,
+  record: MessageRecord,
+  { domain, method }: Submission,
+): Promise<number> {
+  try {
+    return await composedSize(parts, record, domain)
+  } catch (error) {
+    // By HTTP a template that fails for these variables is reported by a `rejected` event of each recipient
+    // (templates.md rule 25); SMTP answers at once (smtp-submission.md rule 29).
+    if (!(error instanceof RenderError)) throw error
+    if (method === 'smtp') throw new BadRequest('Template render error', { cause: error })
+    return 0
+  }
+}
+
+/**
+ * The lists' part of the transaction: accepted events of their addresses, and their expansions. Whether a list distributes
+ * the post depends on the header fields of the message, so that is looked up here and not with the facts.
+ */
+async function listPostStatements(
+  parts: AcceptParts,
+  record: MessageRecord,
+  { direct, viaLists }: Accepted,
+  { method, envelopeSender }: Submission,
+  now: number,
+): Promise<readonly Statement[]> {
+  const post = {
+    accountId: record.accountId,
+    ...(method === 'smtp'
+      ? { way: 'smtp' as const, envelopeSender: envelopeSender || null }
+      : { way: 'api' as const }),
+    messagePk: record.id,
+    headers: record.content.headers.map(([name, value]) => [name, value] as const),
+    lists: viaLists.map(({ recipient }) => recipient),
+    exclude: direct.map(({ recipient }) => bareAddress(recipient)),
+  }
+  const expansions = await parts.lists.expansionStatements(post, now)
+  const rows = deliveryRows(record, parts.sources, viaLists, now)
+  return [...acceptedStatements(record, parts, viaLists, rows, now), ...expansions]
+}

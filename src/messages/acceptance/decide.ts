@@ -1,0 +1,141 @@
+/**
+ * Whether a message is accepted, and when and how each recipient gets it: a function of the draft, the facts
+ * (send-facts.ts) and the time. The checks run in the contract's order (messages.md rule 1): of several faults the first
+ * one answers. The last check, the size of the built message, needs the message itself (accept.ts).
+ */
+import { BadRequest, Forbidden, type ServiceError, TooManyRequests } from '../../base/errors.ts'
+import type { Domain } from '../../domains/domain.ts'
+import { addressKey, type Mailbox } from '../../mime/address.ts'
+import { admitTags } from '../../tags/known-tags.ts'
+import type { Draft } from '../request/draft.ts'
+import { invalidKey } from '../request/options.ts'
+import type { NewCopy } from './acceptance-rows.ts'
+import type { ChosenTemplate } from './collaborators.ts'
+import { QUEUE_DISABLED_REASON } from './queue-limits.ts'
+import type { SendFacts } from './send-facts.ts'
+import { sendingIpNotAllowed, unknownPool } from './source-addresses.ts'
+import { dueTime } from './timing.ts'
+
+export type Decision = Accepted | { kind: 'rejected'; error: ServiceError }
+
+export interface Accepted {
+  kind: 'accepted'
+  template: ChosenTemplate | null
+  /** Those that the message carries. */
+  tags: readonly string[]
+  /** Those of them that the domain has not used before. */
+  newTags: readonly string[]
+  /** Recipients that get a copy. */
+  direct: readonly NewCopy[]
+  /** Recipients that are mailing lists: accepted, then expanded. */
+  viaLists: readonly NewCopy[]
+  /** When the last of them is due. */
+  lastDueAt: number
+}
+
+/** Pure. */
+export function decide(draft: Draft, facts: SendFacts, now: number): Decision {
+  const error = faultOf(draft, facts, now)
+  if (error !== null) return { kind: 'rejected', error }
+  const copies = copiesOf(draft, facts.bestTimes, now)
+  const isList = ({ recipient }: NewCopy) => facts.lists.has(addressKey(recipient))
+  const hasLists = facts.lists.size > 0
+  return {
+    kind: 'accepted',
+    template: facts.template as ChosenTemplate | null, // a BadRequest was returned above
+    ...admitTags(draft.tags, facts.tags),
+    direct: hasLists ? copies.filter((copy) => !isList(copy)) : copies,
+    // A list's own address gets no mail, so there is no copy that a batch's events could name.
+    viaLists: hasLists ? copies.filter(isList).map((copy) => ({ ...copy, variables: null })) : [],
+    lastDueAt: copies.reduce((latest, { due }) => Math.max(latest, due.dueAt), now),
+  }
+}
+
+function faultOf(draft: Draft, facts: SendFacts, now: number): ServiceError | null {
+  const { domain } = facts
+  return (
+    stateFault(domain, facts.allowUnverified) ??
+    queueFault(domain, facts.queueDisabledUntil, now) ??
+    authorFault(draft.from, facts) ??
+    sandboxFault(domain, facts.recipientsAllowed) ??
+    sourceFault(draft, facts) ??
+    keyFault(draft, facts) ??
+    templateFault(draft, facts)
+  )
+}
+
+const notAllowed = (domain: Domain, why: string) =>
+  new Forbidden(`Domain ${domain.name} is not allowed to send: ${why}`)
+
+const UNVERIFIED =
+  'The domain is unverified and requires DNS configuration. Log in to your control panel to view required DNS records.'
+const SANDBOX =
+  'Sandbox subdomains are for test purposes only. Please add your own domain or add the address to authorized recipients in Account Settings.'
+
+function stateFault(domain: Domain, allowUnverified: boolean): ServiceError | null {
+  if (domain.state === 'disabled') return notAllowed(domain, 'The domain is disabled')
+  return domain.state === 'unverified' && !allowUnverified ? notAllowed(domain, UNVERIFIED) : null
+}
+
+/** Before the message is read. @throws Forbidden when the domain cannot send now (messages.md rule 9) */
+export function checkMaySend(domain: Domain, allowUnverified: boolean): void {
+  const fault = stateFault(domain, allowUnverified)
+  if (fault) throw fault
+}
+
+/** A queue of the domain held too many messages (messages.md rule 47). */
+export function queueFault(domain: Domain, disabledUntil: number, now: number): ServiceError | null {
+  if (disabledUntil <= now) return null
+  const seconds = Math.max(1, Math.ceil((disabledUntil - now) / 1000))
+  const text = `Domain ${domain.name} is not allowed to send: ${QUEUE_DISABLED_REASON}, try again after ${seconds} seconds`
+  return new TooManyRequests(seconds, text)
+}
+
+/** From may name any domain except one of another account (messages.md rule 5). */
+function authorFault(from: readonly Mailbox[], { domain, authorAccounts }: SendFacts): ServiceError | null {
+  if (authorAccounts.size === 0) return null
+  const foreign = from.find(
+    (author) => (authorAccounts.get(author.domain) ?? domain.accountId) !== domain.accountId,
+  )
+  return foreign ? new Forbidden(`From domain ${foreign.domain} belongs to another account`) : null
+}
+
+export const sandboxFault = (domain: Domain, recipientsAllowed: boolean): ServiceError | null =>
+  recipientsAllowed ? null : notAllowed(domain, SANDBOX)
+
+function sourceFault({ options }: Draft, facts: SendFacts): ServiceError | null {
+  if (options.sendingIp !== null && !facts.sendingIpAllowed) return sendingIpNotAllowed(options.sendingIp)
+  return options.sendingIpPool !== null && !facts.poolExists ? unknownPool(options.sendingIpPool) : null
+}
+
+function keyFault({ options: { secondaryDkim } }: Draft, facts: SendFacts): ServiceError | null {
+  return secondaryDkim !== null && !facts.secondaryKeyExists ? invalidKey(secondaryDkim.given) : null
+}
+
+/** First the template itself, then the subject, which it may have to supply. */
+function templateFault({ subject, body }: Draft, { template }: SendFacts): ServiceError | null {
+  if (template instanceof BadRequest) return template
+  const missing = subject === null && body.kind === 'parts' && template?.headers['Subject'] === undefined
+  return missing ? new BadRequest('subject parameter is missing') : null
+}
+
+function copiesOf(
+  { options, recipientVariables, recipients }: Draft,
+  bestTimes: SendFacts['bestTimes'],
+  now: number,
+): NewCopy[] {
+  const start = Math.max(options.deliveryTime ?? 0, now)
+  if (recipientVariables === null && bestTimes.size === 0) {
+    const due = dueTime(start, options)
+    return recipients.map((recipient) => ({ recipient, variables: null, due, list: null }))
+  }
+  return recipients.map((recipient) => {
+    const key = addressKey(recipient)
+    return {
+      recipient,
+      variables: recipientVariables ? (recipientVariables.get(key) ?? {}) : null,
+      due: dueTime(bestTimes.get(key) ?? start, options),
+      list: null,
+    }
+  })
+}

@@ -1,0 +1,132 @@
+/** Mailing lists as sending uses them: which recipients are lists, and the copies of their members. */
+import { type MaybePromise, whenKnown } from '../../base/cache.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { DomainDirectory } from '../../domains/directory.ts'
+import { decidePost, type ListRecipient, listHeaders } from '../../lists/expand.ts'
+import { type Expansion, expansionStatement } from '../../lists/expansion-job.ts'
+import type { ListDomains } from '../../lists/list-domains.ts'
+import type { ListStore } from '../../lists/store.ts'
+import { addressKey, type Mailbox, parseMailbox } from '../../mime/address.ts'
+import type { Statement, Store } from '../../store/store.ts'
+import type { MessageRecord } from '../composing/content.ts'
+import type { MessageRecords } from '../stored/message-records.ts'
+import { copyStatements, deliveryRows, type NewCopy, type RowParts } from './acceptance-rows.ts'
+import type { ListExpander, RecipientHabits, SourceChooser } from './collaborators.ts'
+import { bestTimes, type DueTime, dueTime } from './timing.ts'
+
+const NONE: ReadonlySet<string> = new Set()
+
+/** Addresses in one query. */
+const KEYS_MAX = 500
+
+export function createListExpander(parts: {
+  store: Store
+  lists: ListStore
+  listDomains: ListDomains
+  domains: DomainDirectory
+  wake(): void
+}): ListExpander {
+  const { store, lists, listDomains, domains } = parts
+
+  function among(
+    accountId: string,
+    names: ReadonlySet<string>,
+    recipients: readonly Mailbox[],
+  ): MaybePromise<ReadonlySet<string>> {
+    return recipients.some(({ domain }) => names.has(domain)) ? find(accountId, names, recipients) : NONE
+  }
+
+  async function find(
+    accountId: string,
+    names: ReadonlySet<string>,
+    recipients: readonly Mailbox[],
+  ): Promise<ReadonlySet<string>> {
+    const keys = recipients.filter(({ domain }) => names.has(domain)).map((mailbox) => addressKey(mailbox))
+    const found = new Set<string>()
+    for (let at = 0; at < keys.length; at += KEYS_MAX) {
+      const rows = await store.db
+        .selectFrom('lists')
+        .select('address_key')
+        .where('address_key', 'in', keys.slice(at, at + KEYS_MAX))
+        .where('account_id', '=', accountId)
+        .execute()
+      for (const row of rows) found.add(row.address_key)
+    }
+    return found
+  }
+
+  return {
+    listsAmong(accountId, recipients) {
+      return whenKnown(listDomains.get(accountId), (names) => among(accountId, names, recipients))
+    },
+    async expansionStatements(post, now) {
+      const statements: Statement[] = []
+      for (const address of post.lists) {
+        const list = await lists.byKey(addressKey(address))
+        const domain = list ? await domains.byName(list.domainName) : null
+        // A domain that was deleted and created again may belong to another account: its keys are not the list's.
+        if (list?.accountId !== post.accountId || domain?.accountId !== post.accountId) continue
+        const verdict = await decidePost(lists, list, post)
+        // Automatic mail, and mail that came through a list, is accepted but not distributed (mailing-lists.md rule 20).
+        if (verdict.kind !== 'allowed') continue
+        const own = listHeaders(list, post)
+        statements.push(
+          expansionStatement(
+            { domainId: domain.id, messagePk: post.messagePk, list, headers: own, exclude: post.exclude },
+            now,
+          ),
+        )
+      }
+      return statements
+    },
+    wake: parts.wake,
+  }
+}
+
+/** The rows of some members' copies, for the expansion job. */
+export async function memberStatements(
+  parts: RowParts & {
+    records: MessageRecords
+    habits: RecipientHabits
+    sources: SourceChooser
+    clock: Clock
+  },
+  expansion: Expansion,
+  members: readonly ListRecipient[],
+): Promise<Statement[]> {
+  const record = await parts.records.byId(expansion.messagePk)
+  if (!record) return []
+  const { options } = record
+  const now = parts.clock.now()
+  const start = Math.max(options.deliveryTime ?? 0, now)
+  const domain = { accountId: record.accountId, name: record.domainName }
+  const addresses = members.map(({ address }) => address)
+  const own = await bestTimes(parts.habits, domain, addresses, options, start)
+  const copies = members.map((member) => {
+    const due = dueTime(own.get(addressKey(member.address)) ?? start, options)
+    return memberCopy(record, expansion, member, due)
+  })
+  return copyStatements(record, parts, copies, deliveryRows(record, parts.sources, copies, now), now)
+}
+
+/** Variables of the call override those of the member, key by key (mailing-lists.md rule 25). */
+function memberCopy(
+  record: MessageRecord,
+  expansion: Expansion,
+  member: ListRecipient,
+  due: DueTime,
+): NewCopy {
+  const own = record.content.listVariables?.[addressKey(member.address)] ?? {}
+  return {
+    recipient: { ...parseMailbox(member.address), name: member.name },
+    variables: { ...member.vars, ...own },
+    due,
+    list: {
+      address: expansion.listAddress,
+      listId: expansion.listHeaderId,
+      sid: expansion.listId,
+      domainId: expansion.domainId,
+      ...expansion.headers,
+    },
+  }
+}

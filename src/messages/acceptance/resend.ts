@@ -1,0 +1,114 @@
+/**
+ * Sending a stored message again (M4, messages.md rule 53): the same mail with the same Message-Id to other envelope
+ * recipients, stored as a message of its own, which is kept as long as its own deliveries.
+ */
+import { newId } from '../../base/ids.ts'
+import { chunkSize, messageSize, readChunk, readChunks } from '../../base/mime-message.ts'
+import { bareAddress, type Mailbox } from '../../mime/address.ts'
+import { findLeaves } from '../../mime/part-map.ts'
+import { DELIVERED_HEADER_LIMITS, splitMessage } from '../../mime/split.ts'
+import type { MessageContent, MessageRecord, StoredHeader } from '../composing/content.ts'
+import { DEFAULT_OPTIONS } from '../request/options.ts'
+import { type Stored, type StoredParts, storedCopy } from '../stored/stored-message.ts'
+import type { Acceptance, AcceptParts, Submission } from './accept.ts'
+import { copyStatements, deliveryRows } from './acceptance-rows.ts'
+import { checkMaySend, queueFault, sandboxFault } from './decide.ts'
+import { messageStatement, storeBody } from './stored-content.ts'
+import { dueTime } from './timing.ts'
+
+/** @throws Forbidden, TooManyRequests as for any other message */
+export async function resendMessage(
+  parts: AcceptParts & StoredParts,
+  stored: Stored,
+  recipients: readonly Mailbox[],
+  submission: Submission,
+): Promise<Acceptance> {
+  const { domain } = submission
+  checkMaySend(domain, parts.allowUnverified)
+  const disabledUntil = await parts.queueLimits.disabledUntil(domain.id)
+  const allowed = domain.type !== 'sandbox' || (await parts.sandbox.mayReceive(domain, recipients))
+  const now = parts.clock.now()
+  const fault = queueFault(domain, disabledUntil, now) ?? sandboxFault(domain, allowed)
+  if (fault) throw fault
+  const record = await repeatedRecord(parts, stored, recipients, submission, now)
+  const copies = recipients.map((recipient) => ({
+    recipient,
+    variables: null,
+    due: dueTime(now, record.options),
+    list: null,
+  }))
+  const acceptance: Acceptance = { id: `<${record.messageId}>`, message: 'Queued. Thank you.' }
+  await parts.store.commit([
+    await messageStatement(parts.blobs, record),
+    ...copyStatements(record, parts, copies, deliveryRows(record, parts.sources, copies, now), now),
+    ...(submission.also?.(acceptance, now) ?? []),
+  ])
+  parts.records.remember(record)
+  parts.queueLimits.added(domain.id, copies.length)
+  parts.engine.wake()
+  return acceptance
+}
+
+/** The mail as it was composed, now fixed: no variables, no template, no tracking. */
+async function repeatedRecord(
+  parts: AcceptParts & StoredParts,
+  stored: Stored,
+  recipients: readonly Mailbox[],
+  submission: Submission,
+  now: number,
+): Promise<MessageRecord> {
+  const { about, message, variables } = await storedCopy(parts, stored)
+  const head = Buffer.from(`${message.headers.join('\r\n')}\r\n\r\n`)
+  const prefix = parts.headerPrefix.toLowerCase()
+  const fields = splitMessage(head, DELIVERED_HEADER_LIMITS).headers
+  const source = {
+    sizeBytes: message.body.reduce((sum, chunk) => sum + chunkSize(chunk), 0),
+    open: () => readChunks(message.body),
+  }
+  const chunk =
+    source.sizeBytes <= IN_MEMORY_MAX_BYTES
+      ? await readChunk(source)
+      : (await parts.blobs.spool(source.open())).chunk
+  const leaves = await findLeaves(fields, chunk)
+  const headers = fields
+    .filter(
+      ({ name }) =>
+        !OWN.has(name.toLowerCase().slice(prefix.length)) || !name.toLowerCase().startsWith(prefix),
+    )
+    .map(({ name, value, raw }): StoredHeader => [name, value, raw])
+  const body = await storeBody(
+    { kind: 'mime', source: { headers: [], chunk, bodyStart: 0, bodyEnd: source.sizeBytes, leaves } },
+    parts.blobs,
+  )
+  const { options } = stored.record
+  return {
+    ...stored.record,
+    id: newId(now),
+    messageId: about.messageId,
+    content: { ...body, headers, template: null, batch: false, resent: true } as MessageContent,
+    options: {
+      ...DEFAULT_OPTIONS,
+      dkim: options.dkim,
+      testMode: options.testMode,
+      requireTls: options.requireTls,
+      skipVerification: options.skipVerification,
+      trackClicks: false,
+      trackOpens: false,
+    },
+    summary: {
+      ...about.summary,
+      userVariables: variables,
+      recipients: recipients.map((mailbox) => bareAddress(mailbox)),
+      batchId: null,
+      sizeBytes: messageSize(message),
+      method: submission.method,
+      originatingIp: submission.originatingIp,
+      keyId: submission.keyId,
+    },
+    createdAt: now,
+  }
+}
+
+/** Fields that each delivery writes, from tags and variables. */
+const OWN = new Set(['tag', 'variables', 'template-name', 'deliver-by'])
+const IN_MEMORY_MAX_BYTES = 256 * 1024

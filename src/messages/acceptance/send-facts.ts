@@ -1,0 +1,155 @@
+/**
+ * Every fact that accepting a message needs, loaded in one step as plain data: the decision (decide.ts) looks nothing up.
+ * Most facts are in memory. The others are loaded only for drafts that need them: tags that the domain has not used yet,
+ * recipients at domains with lists, other domains in From, recipients of a sandbox domain, a template, a secondary key,
+ * and for delivery at each recipient's own time their habits.
+ */
+import { allKnown, type MaybePromise, whenKnown } from '../../base/cache.ts'
+import { BadRequest, NotFound } from '../../base/errors.ts'
+import type { DomainDirectory } from '../../domains/directory.ts'
+import type { Domain } from '../../domains/domain.ts'
+import { bareAddress } from '../../mime/address.ts'
+import type { KnownTags, TagFacts } from '../../tags/known-tags.ts'
+import type { SecondaryKeys } from '../composing/secondary-keys.ts'
+import type { Draft } from '../request/draft.ts'
+import type { TemplateRequest } from '../request/options.ts'
+import type {
+  ChosenTemplate,
+  ListExpander,
+  RecipientHabits,
+  SandboxGate,
+  SourceChooser,
+  TemplateChooser,
+} from './collaborators.ts'
+import type { QueueLimits } from './queue-limits.ts'
+import { bestTimes, hasOwnTimes } from './timing.ts'
+
+export interface SendFacts {
+  /** The sending domain as it is now: reading a large request takes minutes. */
+  domain: Domain
+  /** Unverified domains may send (capture mode). */
+  allowUnverified: boolean
+  /** Unix milliseconds until which a queue of the domain is disabled; 0: neither is. */
+  queueDisabledUntil: number
+  /** Accounts of the domains in From, by name, if one is not the sending domain. Unknown domains are left out. */
+  authorAccounts: ReadonlyMap<string, string>
+  /** False: a sandbox domain may not send to one of the recipients. */
+  recipientsAllowed: boolean
+  /** False: the requested address is not the account's. */
+  sendingIpAllowed: boolean
+  /** False: the requested pool does not exist. */
+  poolExists: boolean
+  /** False: the requested secondary key does not exist. */
+  secondaryKeyExists: boolean
+  /** The version to send with, or why there is none; null: the message has no template. */
+  template: ChosenTemplate | BadRequest | null
+  tags: TagFacts
+  /** Address keys of the recipients that are mailing lists of the account. */
+  lists: ReadonlySet<string>
+  /** Per address key when the copy is due; all others are due at the message's own time. */
+  bestTimes: ReadonlyMap<string, number>
+}
+
+export interface SendFactsParts {
+  domains: Pick<DomainDirectory, 'byName'>
+  allowUnverified: boolean
+  queueLimits: Pick<QueueLimits, 'disabledUntil'>
+  sandbox: SandboxGate
+  sources: Pick<SourceChooser, 'mayUse' | 'hasPool'>
+  secondaryKeys: Pick<SecondaryKeys, 'find'>
+  templates: TemplateChooser
+  tags: Pick<KnownTags, 'known'>
+  lists: Pick<ListExpander, 'listsAmong'>
+  habits: RecipientHabits
+}
+
+/** @throws NotFound when the domain was deleted meanwhile; the error of a lookup that fails */
+export function loadFacts(
+  parts: SendFactsParts,
+  draft: Draft,
+  domain: Domain,
+  now: number,
+): MaybePromise<SendFacts> {
+  const { options, template, recipients } = draft
+  const { sendingIp, sendingIpPool, secondaryDkim } = options
+  const start = Math.max(options.deliveryTime ?? 0, now)
+  const loaded = allKnown([
+    currentDomain(parts.domains, domain),
+    parts.queueLimits.disabledUntil(domain.id),
+    authorAccounts(parts.domains, draft, domain),
+    domain.type !== 'sandbox' || parts.sandbox.mayReceive(domain, recipients),
+    secondaryDkim === null || keyExists(parts.secondaryKeys, domain.accountId, secondaryDkim),
+    template && chosenTemplate(parts.templates, domain, template),
+    parts.tags.known(domain, draft.tags),
+    parts.lists.listsAmong(domain.accountId, recipients),
+    hasOwnTimes(options)
+      ? bestTimes(parts.habits, domain, recipients.map(bareAddress), options, start)
+      : NO_TIMES,
+  ])
+  return whenKnown(
+    loaded,
+    ([current, queueDisabledUntil, accounts, allowed, keyFound, chosen, tags, lists, times]) => ({
+      domain: current,
+      allowUnverified: parts.allowUnverified,
+      queueDisabledUntil,
+      authorAccounts: accounts,
+      recipientsAllowed: allowed,
+      sendingIpAllowed: sendingIp === null || parts.sources.mayUse(domain.accountId, sendingIp),
+      poolExists: sendingIpPool === null || parts.sources.hasPool(sendingIpPool),
+      secondaryKeyExists: keyFound,
+      template: chosen,
+      tags,
+      lists,
+      bestTimes: times,
+    }),
+  )
+}
+
+const NO_TIMES: ReadonlyMap<string, number> = new Map()
+const NO_ACCOUNTS: ReadonlyMap<string, string> = new Map()
+
+const currentDomain = (domains: SendFactsParts['domains'], { id, name }: Domain): MaybePromise<Domain> =>
+  whenKnown(domains.byName(name), (current) => {
+    if (current?.id !== id) throw new NotFound(`Domain not found: ${name}`)
+    return current
+  })
+
+function authorAccounts(
+  domains: SendFactsParts['domains'],
+  { from }: Draft,
+  domain: Domain,
+): SendFacts['authorAccounts'] | Promise<SendFacts['authorAccounts']> {
+  return from.every((author) => author.domain === domain.name)
+    ? NO_ACCOUNTS
+    : accountsOf(domains, new Set(from.map((author) => author.domain)))
+}
+
+/** One lookup after the other: a request may name thousands of domains. */
+async function accountsOf(
+  domains: SendFactsParts['domains'],
+  names: ReadonlySet<string>,
+): Promise<SendFacts['authorAccounts']> {
+  const accounts = new Map<string, string>()
+  for (const name of names) {
+    const domain = await domains.byName(name)
+    if (domain) accounts.set(name, domain.accountId)
+  }
+  return accounts
+}
+
+const keyExists = async (
+  keys: SendFactsParts['secondaryKeys'],
+  accountId: string,
+  name: Parameters<SecondaryKeys['find']>[1],
+): Promise<boolean> => (await keys.find(accountId, name)) !== null
+
+/** That there is no such template is a fact too: an earlier check may reject the message for another reason. */
+const chosenTemplate = (
+  templates: TemplateChooser,
+  domain: Domain,
+  request: TemplateRequest,
+): Promise<ChosenTemplate | BadRequest> =>
+  templates.choose(domain, request).catch((error: unknown) => {
+    if (error instanceof BadRequest) return error
+    throw error
+  })

@@ -1,0 +1,199 @@
+/**
+ * Messages: from a request to rows (request/, acceptance/), from a row to the copy that is sent (composing/), and what
+ * is kept afterwards (stored/). The engine that delivers is built here as well (messages/engine.ts).
+ */
+import type { SystemMail } from '../accounts/users/mails.ts'
+import type { Area } from '../area.ts'
+import { failPoint } from '../base/fail-point.ts'
+import { hostAddresses } from '../base/host-addresses.ts'
+import { newId } from '../base/ids.ts'
+import type { Core } from '../core.ts'
+import type { Delivery, DeliveryParts } from '../delivery/contract.ts'
+import { transcriptRetention } from '../delivery/transcript-retention.ts'
+import { createSigners } from '../dkim/signing-pool/signers.ts'
+import type { SigningKeys } from '../domains/keys/signing-keys.ts'
+import { createHabits } from '../events/habits.ts'
+import { createPoster } from '../http-posts/poster.ts'
+import type { CaptureListener } from '../inbox/capture-listener.ts'
+import type { ListsArea } from '../lists/area.ts'
+import { cancelExpansions, createExpansionJob } from '../lists/expansion-job.ts'
+import { taskJob } from '../lists/list-tasks.ts'
+import type { FreeSpace } from '../store/free-space.ts'
+import type { Store } from '../store/store.ts'
+import type { SuppressionCheck } from '../suppressions/check.ts'
+import type { KnownTags } from '../tags/known-tags.ts'
+import type { TemplatesArea } from '../templates/area.ts'
+import type { AcceptParts } from './acceptance/accept.ts'
+import { sendTemplates } from './acceptance/chosen-templates.ts'
+import type { Tracker } from './acceptance/collaborators.ts'
+import { createListExpander, memberStatements } from './acceptance/list-recipients.ts'
+import { createSandboxGate } from './acceptance/sandbox.ts'
+import { createSources, type Sources } from './acceptance/source-addresses.ts'
+import { createLargeTexts } from './composing/large-texts.ts'
+import { createSecondaryKeys } from './composing/secondary-keys.ts'
+import { startEngine } from './engine.ts'
+import { messageRoutes } from './routes.ts'
+import { scheduledRoutes } from './scheduled-routes.ts'
+import { createSending, type Sending, type SendingParts } from './sending.ts'
+import { createArchiveSender } from './stored/archive.ts'
+import { removeMail } from './stored/on-domain-deleted.ts'
+import { createPastDeliveries } from './stored/past-deliveries.ts'
+import { createSystemMail } from './system-mail.ts'
+
+export interface MessagesArea extends Area {
+  delivery: Delivery
+  sending: Sending
+  sources: Sources
+  /** For SMTP submission. */
+  accept: AcceptParts & { headerPrefixes: readonly string[] }
+  sendSystemMail: SystemMail
+}
+
+export interface MessagesUses {
+  signingKeys: SigningKeys
+  tags: KnownTags
+  templates: TemplatesArea
+  lists: ListsArea
+  suppressions: SuppressionCheck
+  tracker: Tracker
+  judge: DeliveryParts['judge']
+  capture: CaptureListener | null
+}
+
+/** Areas as sending sees them, which tests replace. */
+export type SendingOverrides = Partial<
+  Pick<SendingParts, 'templates' | 'renderer' | 'tracker' | 'habits' | 'lists' | 'queuedMax' | 'accepted'>
+>
+
+export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingOverrides): MessagesArea {
+  const { config, log, clock, store, blobs, space, domains, recorder } = core
+  const { headerPrefix, headerPrefixAliases, storageUrl } = config
+  const signers = createSigners({ onError: (err) => log.error({ err }, 'a signing thread has failed') })
+  const largeTexts = createLargeTexts()
+  const past = createPastDeliveries({ store, clock, keepDays: config.eventRetentionDays })
+  const sources = createSources({
+    configured: config.sourceAddresses,
+    hostAddresses: hostAddresses(),
+    firstAccountId: core.firstAccountId,
+  })
+  const sending = createSending({
+    ...core,
+    largeTexts,
+    past,
+    signers,
+    sources,
+    signingKeys: uses.signingKeys,
+    suppressions: uses.suppressions,
+    tags: uses.tags,
+    tracker: uses.tracker,
+    ...sendTemplates(uses.templates.templates, uses.templates.renderer),
+    lists: createListExpander({
+      store,
+      lists: uses.lists.store,
+      listDomains: uses.lists.listDomains,
+      domains,
+      wake: () => expansions.wake(),
+    }),
+    secondaryKeys: createSecondaryKeys({
+      signingKeys: uses.signingKeys,
+      ownsAuthority: async (accountId, name) => (await domains.byName(name))?.accountId === accountId,
+      txt: async (name) => (await core.resolver.query(name, 'TXT')).records,
+    }),
+    habits: createHabits({ store, clock }),
+    sandbox: createSandboxGate({
+      mode: config.delivery.kind,
+      recipients: config.sandboxRecipients,
+      domains,
+    }),
+    returnPathMac: (data) => core.sealer.mac('return-path', data),
+    headerPrefix,
+    storageUrl,
+    allowUnverified: config.delivery.kind === 'capture',
+    // Built below: it needs what sending gives.
+    engine: {
+      reserve: (group) => engine.delivery.reserve(group),
+      inserted: (groups) => engine.delivery.inserted(groups),
+      wake: () => engine.delivery.wake(),
+      wakeAt: (dueAt) => engine.delivery.wakeAt(dueAt),
+    },
+    ...overrides,
+  })
+  const engine = startEngine(core, { sending, sources, judge: uses.judge, capture: uses.capture })
+  const expansions = expansionsOf(core, uses.lists, sending)
+  const archive = createArchiveSender({
+    store,
+    poster: createPoster(core.httpClient),
+    bodyOf: sending.bodyOf,
+    clock,
+    log,
+    scheduleMs: config.webhookScheduleMs,
+  })
+  const accept = {
+    ...sending.accept,
+    store: guarded(store, space),
+    headerPrefixes: [headerPrefix, ...headerPrefixAliases],
+  }
+  const removeMailOf = removeMail({
+    store,
+    blobs,
+    records: sending.records,
+    storageUrl,
+    recorder,
+    now: () => clock.now(),
+  })
+  return {
+    delivery: engine.delivery,
+    sending,
+    sources,
+    accept,
+    sendSystemMail: createSystemMail(core, accept),
+    operations: [
+      ...messageRoutes({ ...accept, limiter: core.limiter }),
+      ...scheduledRoutes({ ...sending.scheduled, domains, baseUrl: config.publicUrl }),
+    ],
+    jobs: [expansions, archive.job, sending.retention.job, transcriptRetention(store, clock)],
+    async domainDeleted(domain) {
+      // First, so that no copy of a post is made after the removal of the mail. The lists stay, for the day the domain is
+      // made again (domains.md rule 24).
+      await store.commit(cancelExpansions(domain.id))
+      await removeMailOf(domain)
+      await past.removeDomain(domain.id)
+    },
+    start: () => engine.delivery.start(),
+    async stop() {
+      await engine.stop()
+      await largeTexts.close()
+      await signers.close()
+    },
+  }
+}
+
+/** Makes the copies of posts to lists. */
+function expansionsOf({ store, clock }: Core, lists: ListsArea, { accept }: Sending) {
+  const job = createExpansionJob({
+    store,
+    lists: lists.store,
+    clock,
+    owner: newId(),
+    insertDeliveries(expansion, members) {
+      accept.accepted?.(members.length)
+      return memberStatements(accept, expansion, members)
+    },
+    inserted: () => accept.engine.wake(),
+  })
+  return taskJob('list-expansions', job.runOne)
+}
+
+/** The store as acceptance sees it: nothing is taken in below the floor of free space. */
+function guarded(store: Store, space: FreeSpace): Store {
+  return {
+    ...store,
+    async commit(unit) {
+      space.check()
+      failPoint('accept-before-commit')
+      const results = await store.commit(unit)
+      failPoint('accept-after-commit')
+      return results
+    },
+  }
+}

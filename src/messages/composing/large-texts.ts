@@ -1,0 +1,70 @@
+/**
+ * Slow work on texts, by size: small texts at once, large ones in a worker thread, so that the main thread is never
+ * blocked. A message may have 25 MB of text in millions of lines.
+ */
+import { join } from 'node:path'
+import type { MaybePromise } from '../../base/cache.ts'
+import { createSideThread } from '../../base/side-thread.ts'
+import { decodeCharset } from '../../mime/charset.ts'
+import { decodeContent, type EncodedText, encodeText } from '../../mime/transfer-encoding.ts'
+import { type StoredTexts, storedView } from '../stored/stored-view.ts'
+import type { TextFunctions } from './text-thread.ts'
+
+export interface LargeTexts {
+  /** As `encodeText`. */
+  encode(text: string): MaybePromise<EncodedText>
+  /** The text of encoded bytes in a character set. `bytes` are transferred if their memory is their own. */
+  decode(bytes: Uint8Array, encoding: string, charset: string): MaybePromise<string>
+  /** As `decodeContent`. */
+  decodeBytes(bytes: Uint8Array, encoding: string): MaybePromise<Uint8Array>
+  /** As `storedView`: the object, or its JSON. */
+  storedView(fields: Record<string, unknown>, texts: StoredTexts): MaybePromise<object | Uint8Array>
+  /** `fields` with the message as `body-mime`, as an object or its JSON. */
+  mimeView(fields: Record<string, unknown>, message: Buffer): MaybePromise<object | Uint8Array>
+  close(): Promise<void>
+}
+
+/** Longer texts are encoded and decoded in the thread. That is 10 ms for lines of one character. */
+const ENCODED_HERE_MAX = 512 * 1024
+/** Making text of html of this size takes up to 120 ms. */
+const VIEWED_HERE_MAX = 64 * 1024
+
+export function createLargeTexts(): LargeTexts {
+  const thread = createSideThread<TextFunctions>(join(import.meta.dirname, 'text-thread.ts'))
+  return {
+    encode: (text) =>
+      text.length <= ENCODED_HERE_MAX
+        ? encodeText(text)
+        : thread
+            .call('encode', () => [text])
+            .then(({ encoding, content }) => ({ encoding, content: asBuffer(content) })),
+    decode: (bytes, encoding, charset) =>
+      bytes.byteLength <= ENCODED_HERE_MAX
+        ? decodeCharset(decodeContent(bytes, encoding), charset)
+        : thread.call('decode', () => [bytes, encoding, charset], ownMemory),
+    decodeBytes: (bytes, encoding) =>
+      bytes.byteLength <= ENCODED_HERE_MAX
+        ? decodeContent(bytes, encoding)
+        : thread.call('decodeBytes', () => [bytes, encoding], ownMemory),
+    storedView: (fields, texts) =>
+      (texts.plain?.length ?? 0) + texts.html.length <= VIEWED_HERE_MAX
+        ? storedView(fields, texts)
+        : thread.call('stored', () => [fields, texts]),
+    mimeView: (fields, message) =>
+      message.length <= ENCODED_HERE_MAX
+        ? { ...fields, 'body-mime': message.toString('utf8') }
+        : thread.call(
+            'mime',
+            () => [fields, message],
+            ([, bytes]) => ownMemory([bytes]),
+          ),
+    close: () => thread.close(),
+  }
+}
+
+const asBuffer = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+/** The first argument's, if it holds nothing else. */
+function ownMemory([bytes]: readonly [Uint8Array, ...unknown[]]): ArrayBuffer[] {
+  return bytes.byteLength === bytes.buffer.byteLength ? [bytes.buffer as ArrayBuffer] : []
+}

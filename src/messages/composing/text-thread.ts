@@ -1,0 +1,25 @@
+/** The worker thread for large texts (large-texts.ts): each function is linear in its input. */
+import { serve } from '../../base/side-thread.ts'
+import { decodeCharset } from '../../mime/charset.ts'
+import { decodeContent, encodeText, type TransferEncoding } from '../../mime/transfer-encoding.ts'
+import { type StoredTexts, storedView } from '../stored/stored-view.ts'
+
+const functions = {
+  encode(text: string): { encoding: TransferEncoding; content: Uint8Array } {
+    const { encoding, content } = encodeText(text)
+    return { encoding, content: typeof content === 'string' ? Buffer.from(content, 'latin1') : content }
+  },
+  decode: (bytes: Uint8Array, encoding: string, charset: string): string =>
+    decodeCharset(decodeContent(bytes, encoding), charset),
+  decodeBytes: (bytes: Uint8Array, encoding: string): Uint8Array => decodeContent(bytes, encoding),
+  stored: (fields: Record<string, unknown>, texts: StoredTexts): Uint8Array =>
+    Buffer.from(JSON.stringify(storedView(fields, texts))),
+  mime(fields: Record<string, unknown>, { buffer, byteOffset, byteLength }: Uint8Array): Uint8Array {
+    const message = Buffer.from(buffer, byteOffset, byteLength).toString('utf8')
+    return Buffer.from(JSON.stringify({ ...fields, 'body-mime': message }))
+  },
+}
+
+export type TextFunctions = typeof functions
+
+serve(functions)

@@ -1,0 +1,84 @@
+/** Builds the delivery engine: where mail goes, what it is made of, and what its outcome writes. */
+import type { Core } from '../core.ts'
+import type { Delivery, DeliveryParts } from '../delivery/contract.ts'
+import { createDelivery } from '../delivery/engine.ts'
+import { withMemoryBound } from '../delivery/large-messages.ts'
+import { createQueue } from '../delivery/queue.ts'
+import type { Routing } from '../delivery/routes.ts'
+import { createStoredPolicies } from '../delivery/stored-policies.ts'
+import { createTlsResults } from '../delivery/tls-results.ts'
+import { transcriptStatement } from '../delivery/transcript.ts'
+import { createTransport } from '../delivery/transport.ts'
+import type { CaptureListener } from '../inbox/capture-listener.ts'
+import { bounceConsequences } from '../suppressions/automatic.ts'
+import type { Sources } from './acceptance/source-addresses.ts'
+import type { Sending } from './sending.ts'
+
+export interface EngineUses {
+  sending: Sending
+  sources: Sources
+  judge: DeliveryParts['judge']
+  capture: CaptureListener | null
+}
+
+/** Attempts get this long to end on a stop; R12 allows 30 s for all of it. */
+const DRAIN_MS = 20_000
+
+/** `stop` waits for the attempts in flight. */
+export function startEngine(
+  core: Core,
+  { sending, sources, judge, capture }: EngineUses,
+): { delivery: Delivery; stop(): Promise<void> } {
+  const { config, clock, random, log, store, space, recorder, leaseOwner } = core
+  const tlsResults = createTlsResults(store, clock)
+  const transport = createTransport({
+    routing: routingOf(core, capture),
+    heloName: config.hostname,
+    clock,
+    random,
+    sourceOf: sources.sourceOf,
+    tlsResults,
+  })
+  const delivery = createDelivery({
+    queue: createQueue(store, leaseOwner, recorder),
+    transport: withMemoryBound(core.bodiesOut, capture !== null, transport),
+    prepare: sending.prepare,
+    describe: sending.describe,
+    requeued: sending.requeued,
+    consequences: (claimed, events, outcome) => [
+      ...sending.consequences(claimed, events, outcome),
+      ...bounceConsequences(claimed, events, outcome),
+    ],
+    keepTranscript: (claimed, result) => transcriptStatement(config.transcripts, claimed, result),
+    mayClaim: () => space.mayClaim && store.fault() === null,
+    clock,
+    log,
+    random,
+    retryScheduleMs: config.retryScheduleMs,
+    judge,
+  })
+  return {
+    delivery,
+    async stop() {
+      await delivery.stop(DRAIN_MS)
+      await tlsResults.close()
+    },
+  }
+}
+
+/** The inbox is served by the same processor: more at a time would gain nothing. */
+const CAPTURE_CONNECTIONS = 20
+
+/** Capture is a relay like any other: the listener of our own inbox. */
+function routingOf(
+  { config, clock, store, resolver, allow }: Core,
+  capture: CaptureListener | null,
+): Routing {
+  if (capture) {
+    const { host, port, auth } = capture
+    return { kind: 'relay', host, port, auth, connections: CAPTURE_CONNECTIONS }
+  }
+  if (config.delivery.kind === 'relay') return { ...config.delivery, connections: config.relayConnections }
+  const policies = createStoredPolicies({ store, resolver, clock, allow })
+  return { kind: 'direct', port: config.mxPort, resolver, allow, policies }
+}

@@ -1,0 +1,189 @@
+/** The stored message as `GET /v3/domains/{domain}/messages/{key}` shows it (messages.md, StoredMessage). */
+import { BadRequest, NotFound } from '../../base/errors.ts'
+import { ID_PATTERN } from '../../base/ids.ts'
+import { type Chunk, messageBytes, readChunk, sliceChunk } from '../../base/mime-message.ts'
+import type { DomainDirectory } from '../../domains/directory.ts'
+import type { Domain } from '../../domains/domain.ts'
+import { DELIVERED_HEADER_LIMITS, splitMessage } from '../../mime/split.ts'
+import type { DeliveryRow } from '../../store/schema.ts'
+import type { Store } from '../../store/store.ts'
+import { RenderError } from '../acceptance/collaborators.ts'
+import { fileChunk, isInline, type MessageRecord, mimeFiles, storedChunk } from '../composing/content.ts'
+import { type Copy, type CopyParts, type CopyTarget, makeCopy } from '../composing/copy.ts'
+import { targetOf } from '../composing/prepare.ts'
+import type { MessageRecords } from './message-records.ts'
+import { EMPTY_TEXTS } from './stored-view.ts'
+
+export interface StoredParts extends CopyParts {
+  store: Store
+  domains: DomainDirectory
+  records: MessageRecords
+}
+
+/** A stored message: that of a call, or one recipient's copy of a batch. */
+export interface Stored {
+  record: MessageRecord
+  domain: Domain
+  target: CopyTarget
+  /** Bare addresses that it went to. */
+  recipients: readonly string[]
+}
+
+/** @throws BadRequest for a malformed key, NotFound for one that names nothing of this domain and account */
+export async function findStored(
+  parts: StoredParts,
+  accountId: string,
+  domainName: string,
+  key: string,
+): Promise<Stored> {
+  const domain = await parts.domains.byName(domainName)
+  if (!domain || domain.accountId !== accountId) throw new NotFound('Domain not found')
+  if (!ID_PATTERN.test(key)) throw new BadRequest('Invalid storage key')
+  const whole = await parts.records.byId(key)
+  if (whole && whole.domainId === domain.id && whole.accountId === accountId) {
+    const target = { delivery: null, recipient: null, variables: null, list: null }
+    return { record: whole, domain, target, recipients: whole.summary.recipients }
+  }
+  const delivery = await deliveryOf(parts.store, key)
+  const record = delivery ? await parts.records.byId(delivery.message_pk) : null
+  if (!delivery || !record?.content.batch || record.domainId !== domain.id)
+    throw new NotFound('Message not found')
+  const target = { ...targetOf(delivery, () => Buffer.alloc(8)), delivery: null }
+  return { record, domain, target, recipients: [delivery.recipient] }
+}
+
+async function deliveryOf(store: Store, id: string): Promise<DeliveryRow | undefined> {
+  return store.db.selectFrom('deliveries').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+/**
+ * As composed, without what delivery adds. A template that fails for these variables is shown unrendered; if they make
+ * no valid Message-Id, the call's is shown.
+ */
+export async function storedCopy(parts: StoredParts, { record, domain, target }: Stored): Promise<Copy> {
+  try {
+    return await makeCopy(parts, record, domain, target)
+  } catch (error) {
+    if (!(error instanceof RenderError)) throw error
+    const content = { ...record.content, template: null }
+    const { messageIdTemplate: _, ...summary } = record.summary
+    return makeCopy(parts, { ...record, content, summary }, domain, target)
+  }
+}
+
+/** All fields, also of what the message lacks: then an empty string. `url`: of the message itself. */
+export async function storedMessage(
+  parts: StoredParts,
+  stored: Stored,
+  url: string,
+): Promise<object | Uint8Array> {
+  const { record } = stored
+  const copy = await storedCopy(parts, stored)
+  const { summary } = copy.about
+  const head = Buffer.from(`${copy.message.headers.join('\r\n')}\r\n\r\n`)
+  const headers = splitMessage(head, DELIVERED_HEADER_LIMITS).headers.map(
+    ({ name, value }) => [name, value] as const,
+  )
+  const header = (name: string) => headers.find(([other]) => other.toLowerCase() === name)?.[1] ?? ''
+  const texts = await copy.texts()
+  const html = texts.find(({ kind }) => kind === 'html')?.value ?? ''
+  const plain = texts.find(({ kind }) => kind === 'text')?.value ?? null
+  const files = storedFiles(record).map((file, n) => ({ ...file, n }))
+  const variables = record.content.template?.variables ?? {}
+  const fields = {
+    'Content-Transfer-Encoding': header('content-transfer-encoding'),
+    'Content-Type': header('content-type'),
+    From: summary.from,
+    'Message-Id': `<${copy.about.messageId}>`,
+    'Mime-Version': header('mime-version'),
+    Subject: summary.subject,
+    To: summary.to,
+    [`${parts.headerPrefix}Tag`]: summary.tags.join(', '),
+    [`${parts.headerPrefix}Template-Name`]: summary.template?.name ?? '',
+    [`${parts.headerPrefix}Template-Variables`]:
+      Object.keys(variables).length > 0 ? JSON.stringify(variables) : '',
+    sender: summary.sender,
+    from: summary.from,
+    subject: summary.subject,
+    recipients: stored.recipients.join(', '),
+    ...EMPTY_TEXTS,
+    'message-headers': headers,
+    attachments: files
+      .filter(({ disposition }) => disposition === 'attachment')
+      .map((file) => describe(file, file.n, url)),
+    'content-id-map': Object.fromEntries(
+      files
+        .filter(({ contentId }) => contentId !== null)
+        .map((file) => [`<${file.contentId}>`, describe(file, file.n, url)]),
+    ),
+  }
+  return parts.largeTexts.storedView(fields, { plain, html })
+}
+
+interface ShownFile {
+  disposition: 'inline' | 'attachment'
+  filename: string
+  contentType: string
+  sizeBytes: number
+  contentId: string | null
+}
+
+/** The files in the order in which they are numbered. */
+function storedFiles({ content }: MessageRecord): ShownFile[] {
+  if (content.kind === 'parts') {
+    return content.files.map(({ disposition, filename, contentType, sizeBytes }) => ({
+      disposition,
+      filename,
+      contentType,
+      sizeBytes,
+      contentId: disposition === 'inline' ? filename : null,
+    }))
+  }
+  return mimeFiles(content).map((leaf) => ({
+    disposition: isInline(leaf) ? 'inline' : 'attachment',
+    filename: leaf.filename,
+    contentType: leaf.type,
+    sizeBytes: leaf.sizeBytes,
+    contentId: leaf.contentId,
+  }))
+}
+
+function describe(file: ShownFile, n: number, url: string): Record<string, unknown> {
+  const { filename, contentType, sizeBytes } = file
+  return { name: filename, 'content-type': contentType, size: sizeBytes, url: `${url}/attachments/${n}` }
+}
+
+/** The bytes and the type of file `n`. @throws NotFound */
+export async function storedFile(
+  parts: StoredParts,
+  { record }: Stored,
+  n: number,
+): Promise<{ chunk: Chunk; contentType: string }> {
+  const { content } = record
+  const shown = storedFiles(record)[n]
+  if (!shown) throw new NotFound('Message not found')
+  if (content.kind === 'parts') {
+    const file = content.files[n]
+    if (!file) throw new NotFound('Message not found')
+    return { chunk: await fileChunk(file, parts.blobs), contentType: file.contentType }
+  }
+  const leaf = mimeFiles(content)[n]
+  if (!leaf) throw new NotFound('Message not found')
+  const body = await storedChunk(content.body, content.body.sizeBytes, parts.blobs)
+  const bytes = await readChunk(sliceChunk(body, leaf.start, leaf.end))
+  return { chunk: await parts.largeTexts.decodeBytes(bytes, leaf.encoding), contentType: leaf.type }
+}
+
+/** The answer to `Accept: message/rfc2822`. */
+export async function storedMime(parts: StoredParts, stored: Stored): Promise<object | Uint8Array> {
+  const { about, message } = await storedCopy(parts, stored)
+  const { summary } = about
+  const fields = {
+    recipients: stored.recipients.join(', '),
+    recipient: stored.recipients[0] ?? '',
+    sender: summary.sender,
+    from: summary.from,
+    subject: summary.subject,
+  }
+  return parts.largeTexts.mimeView(fields, await messageBytes(message))
+}

@@ -1,0 +1,156 @@
+/** Opens what every area is built from: files, database, DNS, the first account. */
+import { uptime } from 'node:os'
+import type { Logger } from 'pino'
+import { createKeys, type Keys } from './accounts/api-keys.ts'
+import { ensureFirstAccount, type FirstAccount } from './accounts/first-start.ts'
+import { createByteBudget } from './base/byte-budget.ts'
+import { type Clock, systemClock } from './base/clock.ts'
+import { newId } from './base/ids.ts'
+import { parseCidr } from './base/ip.ts'
+import { bodiesBytes, memoryBytes } from './base/memory.ts'
+import { createSteadyClock } from './base/steady-clock.ts'
+import type { Config } from './config.ts'
+import type { Core } from './core.ts'
+import { createResolver } from './dns/resolver.ts'
+import { systemServers } from './dns/system-servers.ts'
+import { createSandbox } from './domains/create-domain.ts'
+import { createDomainDirectory } from './domains/directory.ts'
+import { createEventRecorder, type EventInterest } from './events/event-recorder.ts'
+import { createRateLimiter, DEFAULT_LIMITS } from './http/rate-limit.ts'
+import { createHostNames } from './http-posts/host-names.ts'
+import { createHttpClient } from './http-posts/http-client.ts'
+import { openBlobs } from './store/blobs.ts'
+import { type FreeSpace, watchFreeSpace } from './store/free-space.ts'
+import { openInstallation } from './store/installation.ts'
+import { ownLeaseTimes } from './store/lease-times.ts'
+import { exposureSentence, makePrivate } from './store/private-files.ts'
+import { boundedSpool, spaceOf } from './store/spool-space.ts'
+import type { Store } from './store/store.ts'
+
+/** What tests replace. */
+export interface CoreOverrides {
+  clock?: Clock
+  random?: () => number
+  /** Free bytes of the disk that the data folder is on. */
+  freeBytes?: () => Promise<number>
+  /** Of the machine, or of the control group. */
+  memoryBytes?: number
+}
+
+/** What is open, closed from the last to the first. */
+export type Closers = (() => Promise<void> | void)[]
+
+export interface OpenCore {
+  core: Core
+  /** Areas add theirs before the first event is written. */
+  interests: EventInterest[]
+  keys: Keys
+  first: FirstAccount
+  /** Of the sealed values, for backups. */
+  secret: string
+}
+
+/** A host that is set up with no name server has one of its own, resolv.conf(5). */
+const LOCAL_DNS = { host: '127.0.0.1', port: 53 }
+
+/** Adds to `open` what it opens, also when it fails. */
+export async function openCore(
+  config: Config,
+  log: Logger,
+  overrides: CoreOverrides,
+  open: Closers,
+): Promise<OpenCore> {
+  const clock = steadyClock(log, overrides.clock)
+  await keepFilesPrivate(config.dataFolder, log)
+  const { store, sealer, secret } = await openInstallation(config, {
+    // A test's clock moves while the database's does not.
+    ...(overrides.clock && { leaseTimes: ownLeaseTimes }),
+    onFault: (fault) => log.error({ err: fault }, fault.detail),
+  })
+  open.push(() => store.close())
+  const blobs = await openBlobs(config.dataFolder)
+  const space = await watchSpace(config, log, { clock, store, freeBytes: overrides.freeBytes })
+  open.push(() => space.close())
+  const keys = createKeys(store, sealer, clock)
+  const sandboxOf = (id: string, name: string) => createSandbox({ store, sealer, clock }, id, name)
+  const first = await ensureFirstAccount(
+    { store, sealer, keys, clock, createSandbox: sandboxOf },
+    config.apiKey,
+  )
+  const servers = config.dnsServers ?? systemServers()
+  const resolver = createResolver({ servers: servers.length > 0 ? servers : [LOCAL_DNS], clock })
+  open.push(() => resolver.close())
+  const allow = config.allowNetworks.flatMap((network) => parseCidr(network) ?? [])
+  const httpClient = createHttpClient({ resolve: createHostNames(resolver, clock), allow, clock })
+  open.push(() => httpClient.close())
+  const memory = overrides.memoryBytes ?? memoryBytes()
+  const interests: EventInterest[] = []
+  const core: Core = {
+    config,
+    log,
+    clock,
+    random: overrides.random ?? Math.random,
+    store,
+    blobs,
+    spool: boundedSpool(blobs, spaceOf(config.dataFolder, config.freeSpaceMinBytes)),
+    space,
+    sealer,
+    domains: createDomainDirectory(store, clock),
+    recorder: createEventRecorder(interests),
+    resolver,
+    httpClient,
+    allow,
+    limiter: limiterOf(config, clock),
+    firstAccountId: first.accountId,
+    leaseOwner: newId(),
+    bodiesIn: createByteBudget(bodiesBytes(memory), clock),
+    bodiesOut: createByteBudget(bodiesBytes(memory), clock),
+  }
+  return { core, interests, keys, first, secret }
+}
+
+function steadyClock(log: Logger, given: Clock | undefined): Clock {
+  return createSteadyClock(
+    given ?? systemClock,
+    // A test's clock stands still while the machine's does not.
+    () => (given ? given.monotonic() : uptime() * 1000),
+    (aheadMs) => log.warn({ aheadMs }, 'the system clock was stepped; its new time counts after a restart'),
+  )
+}
+
+/** Before anything in the data folder is read: logs what was open to other users, and what still is. */
+async function keepFilesPrivate(folder: string, log: Logger): Promise<void> {
+  const { mended, left } = await makePrivate(folder)
+  for (const { path, mode } of mended)
+    log.warn({ path, mode: mode.toString(8) }, 'other users had access to a file; it is private now')
+  for (const file of left) log.warn({ path: file.path, mode: file.mode.toString(8) }, exposureSentence(file))
+}
+
+function watchSpace(
+  config: Config,
+  log: Logger,
+  { clock, store, freeBytes }: { clock: Clock; store: Store; freeBytes: CoreOverrides['freeBytes'] },
+): Promise<FreeSpace> {
+  const floorBytes = config.freeSpaceMinBytes
+  return watchFreeSpace({
+    folder: config.dataFolder,
+    floorBytes,
+    clock,
+    files: store.files,
+    freeBytes,
+    onChange(enough) {
+      log.warn({ floor: floorBytes }, enough ? 'space is free again' : 'no space for new mail')
+    },
+    onError: (err) => log.warn({ err }, 'cannot look after the free space'),
+  })
+}
+
+function limiterOf({ rateLimit, recipientsPerMinute, bytesPerMinute }: Config, clock: Clock) {
+  const limits = {
+    ...DEFAULT_LIMITS,
+    sending: { ...DEFAULT_LIMITS.sending, count: rateLimit ?? 0 },
+    'sending-recipients': { ...DEFAULT_LIMITS['sending-recipients'], count: recipientsPerMinute },
+    'sending-bytes': { ...DEFAULT_LIMITS['sending-bytes'], count: bytesPerMinute },
+  }
+  return createRateLimiter({ clock, limits, off: rateLimit === null })
+}

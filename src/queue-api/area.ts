@@ -1,0 +1,27 @@
+/** The queue as operators see and change it. */
+import type { Area } from '../area.ts'
+import type { Core } from '../core.ts'
+import type { MessagesArea } from '../messages/area.ts'
+import { eventMessage } from '../messages/composing/copy.ts'
+import { queueRoutes } from './routes.ts'
+import { createQueueTotals } from './totals.ts'
+
+export function queueApiArea(core: Core, { delivery, sending, sources }: MessagesArea): Area {
+  const { config, store, clock, recorder } = core
+  return {
+    operations: queueRoutes({
+      store,
+      delivery,
+      clock,
+      recorder,
+      totals: createQueueTotals(store, delivery, clock),
+      messageOf: async (id) => {
+        const record = await sending.records.byId(id)
+        return record && eventMessage(record, config.storageUrl, record.id, record.summary)
+      },
+      sources,
+      baseUrl: config.publicUrl,
+      firstAccountId: core.firstAccountId,
+    }),
+  }
+}

@@ -1,0 +1,49 @@
+/** What the service reports of itself and of the machine it runs on. */
+import type { Area } from '../area.ts'
+import type { Clock } from '../base/clock.ts'
+import { hostAddresses } from '../base/host-addresses.ts'
+import type { BouncesArea } from '../bounces/area.ts'
+import type { CertificatesArea } from '../certificates/area.ts'
+import type { Core } from '../core.ts'
+import { lostReturnPaths } from '../domains/return-paths.ts'
+import type { JobReport } from '../jobs/job.ts'
+import { PROBE_DOMAINS, runChecks } from './checks.ts'
+import { describeSystem } from './description.ts'
+import { openFilesNeeded, readOpenFiles } from './open-files.ts'
+import { systemRoutes } from './routes.ts'
+
+export interface SystemUses {
+  bounces: BouncesArea
+  certificates: CertificatesArea
+  jobs(): Promise<JobReport[]>
+  /** The clock of the machine, which may have been stepped since the start. */
+  systemClock: Clock
+}
+
+export function systemArea(core: Core, { bounces, certificates, jobs, systemClock }: SystemUses): Area {
+  const { config, store, clock, resolver } = core
+  const check = () =>
+    runChecks({
+      config,
+      resolver,
+      hostAddresses: hostAddresses(),
+      probeDomains: PROBE_DOMAINS,
+      async tryDatabase() {
+        // Touches no row, but takes a write transaction to its end.
+        await store.commit([{ sql: 'UPDATE accounts SET id = id WHERE 1 = 0', values: [] }])
+        return `The database (${store.kind}) can be written.`
+      },
+      trackingCertificates: certificates.faults,
+      lostReturnPaths: () => lostReturnPaths(store, [config.hostname, ...config.dnsTargets.mxHosts]),
+      clockStepMs: () => systemClock.now() - clock.now(),
+      recentRefusals: bounces.recentRefusals,
+      async openFiles() {
+        const found = await readOpenFiles()
+        return found && { ...found, needed: openFilesNeeded(config) }
+      },
+      now: () => systemClock.now(),
+    })
+  return {
+    operations: systemRoutes({ describe: (caller) => describeSystem(core, jobs, caller), check, clock }),
+  }
+}

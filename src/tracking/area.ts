@@ -1,0 +1,86 @@
+/** Tracking: links and pixels in outgoing mail, and what recipients' visits do. */
+import type { Area } from '../area.ts'
+import type { Core } from '../core.ts'
+import { createJob } from '../jobs/job.ts'
+import type { ListStore } from '../lists/store.ts'
+import type { Tracker } from '../messages/acceptance/collaborators.ts'
+import type { KnownDeliveries } from '../messages/stored/known-deliveries.ts'
+import { NO_GEO, openGeo } from './geo.ts'
+import { createStoredLinks } from './links.ts'
+import { trackingSettingsRoutes } from './settings-routes.ts'
+import { createTokens } from './tokens.ts'
+import { createTracker } from './tracker.ts'
+import { createTrackingDirectory } from './tracking-settings.ts'
+import { createUnsubscriber } from './unsubscribe.ts'
+import { unsubscribeAddresses } from './unsubscribe-addresses.ts'
+import { visitRoutes } from './visit-routes.ts'
+import { createVisits } from './visits.ts'
+
+export interface TrackingArea extends Area {
+  tracker: Tracker
+}
+
+export interface TrackingUses {
+  known: KnownDeliveries
+  lists: ListStore
+  /** Whether https links to the host work now. */
+  certificateActive(host: string): Promise<boolean>
+}
+
+const REMOVE_LINKS_EVERY_MS = 600_000
+
+export async function trackingArea(
+  core: Core,
+  { known, lists, certificateActive }: TrackingUses,
+): Promise<TrackingArea> {
+  const { config, store, domains, clock, log, sealer, recorder } = core
+  const settings = createTrackingDirectory(store, clock)
+  const tokens = createTokens(sealer)
+  const links = createStoredLinks(store, clock)
+  const geo = config.geoDatabase === null ? NO_GEO : await openGeo(config.geoDatabase, clock, log)
+  const unsubscriber = createUnsubscriber({ store, domains, lists, known, clock, recorder })
+  const visits = createVisits({ store, known, geo, clock, log, recorder })
+  return {
+    tracker: createTracker({
+      settings,
+      tokens,
+      links,
+      fallbackUrl: config.trackingUrl,
+      tlsExternal: config.trackingTlsExternal,
+      certificateActive,
+    }),
+    operations: [
+      ...trackingSettingsRoutes({ domains, tracking: settings }),
+      ...visitRoutes({
+        tokens,
+        visits,
+        unsubscriber,
+        urlOf: links.urlOf,
+        async senderOf({ scope, listSid, domainId }) {
+          if (scope === 'list' && listSid !== null) return (await lists.byId(listSid))?.address ?? null
+          return (await domains.byId(domainId))?.name ?? null
+        },
+        clock,
+      }),
+    ],
+    jobs: [
+      createJob({
+        name: 'link-retention',
+        everyMs: REMOVE_LINKS_EVERY_MS,
+        scope: 'database',
+        work: () => links.removeOld(),
+      }),
+    ],
+    addresses: unsubscribeAddresses({
+      readToken: tokens.readUnsubscribeAddress,
+      deliveries: known,
+      unsubscribe: (from) => unsubscriber.unsubscribe(from, null),
+      log,
+    }),
+    domainDeleted: ({ id }) => settings.remove(id),
+    async stop() {
+      await visits.stop()
+      geo.stop()
+    },
+  }
+}

@@ -1,0 +1,52 @@
+/** Webhooks: registrations, the posts that events lead to, and the log of attempts. */
+import type { Area } from '../area.ts'
+import type { Core } from '../core.ts'
+import { createPostQueue } from '../http-posts/post-queue.ts'
+import { accountWebhookRoutes } from './account-routes.ts'
+import { createAccountWebhooks } from './account-webhooks.ts'
+import { attemptRoutes } from './attempt-routes.ts'
+import { createAttemptLog } from './attempts.ts'
+import { domainWebhookRoutes } from './domain-routes.ts'
+import { createDomainWebhooks, removeDomainWebhooks } from './domain-webhooks.ts'
+import { createRegistry } from './registry.ts'
+import { signingKeyRoutes } from './signing-key.ts'
+import { createWebhookKind, createWebhooks, WEBHOOK } from './webhooks.ts'
+
+/** A POST that is cut off is repeated after the next start, under the same event id. */
+const DRAIN_MS = 3_000
+
+export async function webhooksArea(core: Core): Promise<Area> {
+  const { config, log, clock, store, sealer, domains, httpClient: client, leaseOwner: owner } = core
+  const { headerPrefix, storageUrl } = config
+  const registry = createRegistry(store, sealer, clock, log)
+  await registry.start()
+  const common = { store, sealer, registry, clock, headerPrefix }
+  const kind = createWebhookKind({
+    ...common,
+    scheduleMs: config.webhookScheduleMs,
+    retryDelivered: config.webhookRetryDelivered,
+  })
+  const queue = createPostQueue({ store, client, clock, log, owner, kinds: { [WEBHOOK]: kind } })
+  const attempts = createAttemptLog(store, clock)
+  const webhooks = createWebhooks({ ...common, queue, client, storageUrl })
+  const stored = createDomainWebhooks(store, sealer, registry)
+  return {
+    operations: [
+      ...domainWebhookRoutes({ domains, stored, client, webhooks }),
+      ...accountWebhookRoutes(createAccountWebhooks(store, sealer, registry, clock), client),
+      ...attemptRoutes({ attempts, webhooks, domains, clock, baseUrl: config.publicUrl }),
+      ...signingKeyRoutes({ store, sealer }),
+    ],
+    jobs: [attempts.job],
+    withEvents: (events) => webhooks.outboxStatements(events),
+    async domainDeleted(domain) {
+      await store.commit(removeDomainWebhooks(domain))
+      await registry.refresh()
+    },
+    start: () => queue.start(),
+    async stop() {
+      await queue.stop(DRAIN_MS)
+      registry.stop()
+    },
+  }
+}

@@ -1,0 +1,54 @@
+/** An area as a new one is added: one folder's `area.ts`, one line in the list. It counts deliveries of each domain. */
+import type { Area } from '../../src/area.ts'
+import type { Core } from '../../src/core.ts'
+import { ownDomain } from '../../src/domains/routes.ts'
+import { operation } from '../../src/http/operation.ts'
+import { createJob } from '../../src/jobs/job.ts'
+
+const TABLE = 'CREATE TABLE IF NOT EXISTS example_deliveries (domain_name TEXT, delivered_at BIGINT)'
+const KEEP_MS = 86_400_000
+
+export async function exampleArea({ store, clock, domains }: Core): Promise<Area> {
+  await store.commit([{ sql: TABLE, values: [] }])
+  return {
+    operations: [
+      operation({
+        method: 'GET',
+        path: '/sendwright/v1/example/{domain_name}',
+        id: 'readExample',
+        tag: 'Example',
+        summary: 'Deliveries of a domain in the last day',
+        auth: { area: 'events', access: 'read', domain: 'domain_name' },
+        params: [],
+        responses: { 200: { description: 'Their number' } },
+        async handler({ path, caller }) {
+          const domain = await ownDomain(domains, caller, path.domain_name)
+          const sql = 'SELECT count(*) AS count FROM example_deliveries WHERE domain_name = ?'
+          const [row] = await store.read({ sql, values: [domain.name] })
+          return { delivered: Number(row?.['count']) }
+        },
+      }),
+    ],
+    jobs: [
+      createJob({
+        name: 'example-retention',
+        everyMs: 3_600_000,
+        scope: 'database',
+        async work() {
+          const sql = 'DELETE FROM example_deliveries WHERE delivered_at < ?'
+          await store.commit([{ sql, values: [Math.floor(clock.now() - KEEP_MS)] }])
+        },
+      }),
+    ],
+    withEvents: (events) =>
+      events
+        .filter(({ event }) => event === 'delivered')
+        .map(({ domainName, timestampUs }) => ({
+          sql: 'INSERT INTO example_deliveries VALUES (?, ?)',
+          values: [domainName, Math.floor(timestampUs / 1000)],
+        })),
+    async domainDeleted({ name }) {
+      await store.commit([{ sql: 'DELETE FROM example_deliveries WHERE domain_name = ?', values: [name] }])
+    },
+  }
+}

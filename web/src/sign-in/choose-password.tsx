@@ -1,0 +1,74 @@
+import { Alert, Button, PasswordInput, Text, Title } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { acceptInvitation, resetPassword } from '../api.ts'
+import { Brand } from '../brand.tsx'
+import { valueOrThrow } from '../queries.ts'
+import type { MailedLink } from './mailed-link.ts'
+
+export function ChoosePassword({ link, onDone }: { link: MailedLink; onDone: () => void }) {
+  const queries = useQueryClient()
+  const [password, setPassword] = useState('')
+  const isInvitation = link.purpose === 'invitation'
+  const leave = () => {
+    onDone()
+    // Another user's session may have been open here.
+    void queries.resetQueries()
+  }
+  const choice = useMutation({
+    mutationFn: async () =>
+      valueOrThrow(await (isInvitation ? acceptInvitation : resetPassword)(link.token, password)),
+    onSuccess: () => isInvitation && leave(),
+  })
+  return (
+    <main className="centered">
+      <div className="centered-card">
+        <Brand />
+        <Title order={1} size="h3" mt="lg">
+          {isInvitation ? 'Welcome: choose a password' : 'Choose a new password'}
+        </Title>
+        {choice.isSuccess ? (
+          <>
+            <Text mt="sm" size="sm" role="status">
+              Your password was changed. Sign in with it.
+            </Text>
+            <Button fullWidth mt="md" onClick={leave}>
+              Sign in
+            </Button>
+          </>
+        ) : (
+          <form
+            className="sign-in-form"
+            onSubmit={(event) => {
+              event.preventDefault()
+              choice.mutate()
+            }}
+          >
+            <PasswordInput
+              label="New password"
+              description="At least 12 characters. A few words that do not belong together are easy to keep in mind."
+              autoComplete="new-password"
+              required
+              withAsterisk={false}
+              value={password}
+              onChange={(event) => setPassword(event.currentTarget.value)}
+            />
+            {choice.error && (
+              <Alert color="red" mt="sm" role="alert">
+                {sentence(choice.error.message)}
+              </Alert>
+            )}
+            <Button type="submit" fullWidth mt="md" loading={choice.isPending} disabled={password === ''}>
+              Set the password
+            </Button>
+            <button type="button" className="button-link plain-button" onClick={leave}>
+              To the sign-in page
+            </button>
+          </form>
+        )}
+      </div>
+    </main>
+  )
+}
+
+const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`

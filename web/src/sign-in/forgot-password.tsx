@@ -1,0 +1,68 @@
+import { Alert, Button, Text, TextInput, Title } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { requestPasswordReset } from '../api.ts'
+import { Brand } from '../brand.tsx'
+import { valueOrThrow } from '../queries.ts'
+
+interface ForgotPasswordProps {
+  email: string
+  onEmail: (email: string) => void
+  onBack: () => void
+}
+
+export function ForgotPassword({ email, onEmail, onBack }: ForgotPasswordProps) {
+  const request = useMutation({
+    mutationFn: async () => valueOrThrow(await requestPasswordReset(email.trim())),
+  })
+  return (
+    <main className="centered">
+      <div className="centered-card">
+        <Brand />
+        <Title order={1} size="h3" mt="lg">
+          Forgot your password?
+        </Title>
+        {request.isSuccess ? (
+          <Text mt="sm" size="sm" role="status">
+            {request.data.message}. It works for an hour.
+          </Text>
+        ) : (
+          <form
+            className="sign-in-form"
+            onSubmit={(event) => {
+              event.preventDefault()
+              request.mutate()
+            }}
+          >
+            <TextInput
+              label="Email address"
+              description="A link to choose a new one is sent there."
+              type="email"
+              autoComplete="username"
+              required
+              withAsterisk={false}
+              value={email}
+              onChange={(event) => onEmail(event.currentTarget.value)}
+            />
+            {request.error && (
+              <Alert color="red" mt="sm" role="alert">
+                {request.error.message}
+              </Alert>
+            )}
+            <Button
+              type="submit"
+              fullWidth
+              mt="md"
+              loading={request.isPending}
+              disabled={email.trim() === ''}
+            >
+              Send the link
+            </Button>
+          </form>
+        )}
+        <button type="button" className="button-link plain-button" onClick={onBack}>
+          Back to signing in
+        </button>
+      </div>
+    </main>
+  )
+}

@@ -1,0 +1,33 @@
+import { Code, Text, Title } from '@mantine/core'
+import { useState } from 'react'
+import { Brand } from '../brand.tsx'
+import { ForgotPassword } from './forgot-password.tsx'
+import { KeyForm } from './key-form.tsx'
+import { PasswordForm } from './password-form.tsx'
+
+export function Login() {
+  const [email, setEmail] = useState('')
+  const [forgot, setForgot] = useState(false)
+  if (forgot) return <ForgotPassword email={email} onEmail={setEmail} onBack={() => setForgot(false)} />
+  return (
+    <main className="centered">
+      <div className="centered-card">
+        <Brand />
+        <Title order={1} size="h3" mt="lg">
+          Sign in
+        </Title>
+        <PasswordForm email={email} onEmail={setEmail} onForgot={() => setForgot(true)} />
+        <div className="login-form">
+          <Text c="dimmed" size="sm">
+            Starting <Code>sendwright</Code> prints a link that signs you in once. To get another one, run
+            this on the same machine:
+          </Text>
+          <Code block mt="xs">
+            sendwright login-link
+          </Code>
+          <KeyForm />
+        </div>
+      </div>
+    </main>
+  )
+}

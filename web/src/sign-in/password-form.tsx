@@ -1,0 +1,96 @@
+import { Alert, Button, PasswordInput, TextInput } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { signInUser } from '../api.ts'
+import { RefusedRequest, valueOrThrow } from '../queries.ts'
+
+interface PasswordFormProps {
+  email: string
+  onEmail: (email: string) => void
+  onForgot: () => void
+}
+
+/** Address and password, and a code if the service requires one: then all three are sent again. */
+export function PasswordForm({ email, onEmail, onForgot }: PasswordFormProps) {
+  const queries = useQueryClient()
+  const [password, setPassword] = useState('')
+  const [code, setCode] = useState('')
+  const login = useMutation({
+    mutationFn: async () => valueOrThrow(await signInUser(email.trim(), password, code.trim())),
+    onSuccess: () => queries.resetQueries(),
+  })
+  const asksForCode = login.error instanceof RefusedRequest && login.error.codeNeeded
+  // Shown until another address is entered, also while the code is being checked.
+  const [needsCode, setNeedsCode] = useState(false)
+  if (asksForCode && !needsCode) setNeedsCode(true)
+  // The first time it is no failure.
+  const isQuestion = asksForCode && code === ''
+  return (
+    <form
+      className="sign-in-form"
+      onSubmit={(event) => {
+        event.preventDefault()
+        login.mutate()
+      }}
+    >
+      <TextInput
+        label="Email address"
+        type="email"
+        autoComplete="username"
+        required
+        withAsterisk={false}
+        value={email}
+        onChange={(event) => {
+          onEmail(event.currentTarget.value)
+          setNeedsCode(false)
+          setCode('')
+          login.reset()
+        }}
+      />
+      <PasswordInput
+        mt="sm"
+        label="Password"
+        autoComplete="current-password"
+        required
+        withAsterisk={false}
+        value={password}
+        onChange={(event) => setPassword(event.currentTarget.value)}
+      />
+      {needsCode && (
+        <TextInput
+          mt="sm"
+          label="Code"
+          description="Of your authenticator app, or one of your recovery codes."
+          autoComplete="one-time-code"
+          spellCheck={false}
+          autoFocus
+          value={code}
+          onChange={(event) => setCode(event.currentTarget.value)}
+        />
+      )}
+      {login.error && !isQuestion && (
+        <Alert color="red" mt="sm" role="alert">
+          {sentenceOf(login.error)}
+        </Alert>
+      )}
+      <Button
+        type="submit"
+        fullWidth
+        mt="md"
+        loading={login.isPending}
+        disabled={email.trim() === '' || password === '' || (needsCode && code.trim() === '')}
+      >
+        Sign in
+      </Button>
+      <button type="button" className="button-link plain-button" onClick={onForgot}>
+        Forgot your password?
+      </button>
+    </form>
+  )
+}
+
+function sentenceOf(error: Error): string {
+  if (!(error instanceof RefusedRequest) || error.status !== 429) return `${error.message}.`
+  const minutes = Math.ceil((error.retrySeconds ?? 60) / 60)
+  return `Too many wrong passwords from your network. Try again in ${minutes} min.`
+}
