@@ -6,6 +6,7 @@ import { type EventEmitter, once } from 'node:events'
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy'
 import { BadRequest } from '../base/errors.ts'
 import { FIELDS_MAX, type Fields, plainName } from './params.ts'
+import { inTurn } from './turn-share.ts'
 import type { Uploads } from './uploads.ts'
 
 /** A message holds at most this many files; the composer's own limit of 1,000 MIME parts is near. */
@@ -15,6 +16,8 @@ export const FIELD_BYTES_MAX = 25 * 1024 * 1024
 /** Header lines of one part: Content-Disposition, Content-Type and a few that clients add. */
 const PART_HEADERS_MAX = 32
 const PART_HEADER_BYTES_MAX = 16 * 1024
+/** Split in one go: at most some 200 empty parts, 2 ms. */
+const PIECE_BYTES = 16 * 1024
 
 const malformed = (cause?: unknown) =>
   new BadRequest('malformed multipart/form-data request', cause === undefined ? {} : { cause })
@@ -113,8 +116,12 @@ async function feed(form: BusboyInstance, source: AsyncIterable<Uint8Array>, fai
   const finished = once(form, 'finish')
   finished.catch(() => {}) // rejects on 'error', which `failure` reports with the contract's text
   for await (const chunk of source) {
-    if (!form.write(chunk)) await Promise.race([once(form, 'drain').catch(() => failure), failure])
-    else await Promise.race([failure, Promise.resolve()])
+    for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
+      const piece = chunk.subarray(at, at + PIECE_BYTES)
+      const mayGoOn = await inTurn(() => form.write(piece))
+      if (!mayGoOn) await Promise.race([once(form, 'drain').catch(() => failure), failure])
+      else await Promise.race([failure, Promise.resolve()])
+    }
   }
   form.end()
   await Promise.race([finished.catch(() => failure), failure])
