@@ -28,6 +28,11 @@ export interface Area {
    * @throws NotYet when it has to wait for something that passes by itself; any error is tried again later
    */
   domainDeleted?(domain: Domain): Promise<void>
+  /**
+   * Removes what it holds of a closed subaccount besides its domains, which are gone by then. Otherwise as
+   * `domainDeleted`.
+   */
+  accountDeleted?(accountId: string): Promise<void>
   /** Called once the service listens. */
   start?(): Promise<void> | void
   /** Ends what it started or opened. Called in reverse order of the list, also when the start failed half-way. */

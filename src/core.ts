@@ -1,5 +1,6 @@
 /** What every area is built from. Types only; `open-core.ts` opens it. */
 import type { Logger } from 'pino'
+import type { AccountDirectory } from './accounts/account-directory.ts'
 import type { ByteBudget } from './base/byte-budget.ts'
 import type { Clock } from './base/clock.ts'
 import type { Cidr } from './base/ip.ts'
@@ -25,6 +26,7 @@ export interface Core {
   spool: Pick<BlobStore, 'spool'>
   space: FreeSpace
   sealer: Sealer
+  accounts: AccountDirectory
   domains: DomainDirectory
   /** The one way to write events. */
   recorder: EventRecorder

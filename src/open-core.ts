@@ -1,6 +1,7 @@
 /** Opens what every area is built from: files, database, DNS, the first account. */
 import { uptime } from 'node:os'
 import type { Logger } from 'pino'
+import { createAccountDirectory } from './accounts/account-directory.ts'
 import { createKeys, type Keys } from './accounts/api-keys.ts'
 import { ensureFirstAccount, type FirstAccount } from './accounts/first-start.ts'
 import { createByteBudget } from './base/byte-budget.ts'
@@ -95,6 +96,7 @@ export async function openCore(
     spool: boundedSpool(blobs, spaceOf(config.dataFolder, config.freeSpaceMinBytes)),
     space,
     sealer,
+    accounts: createAccountDirectory(store, clock),
     domains: createDomainDirectory(store, clock),
     recorder: createEventRecorder(interests),
     resolver,

@@ -96,6 +96,7 @@ async function firstAccountId({ store, sealer, clock }: FirstStartParts): Promis
       name: 'Main account',
       signing_key_sealed: sealer.seal('webhook-signing-key', `key-${randomHex(16)}`),
       created_at: Math.floor(now),
+      updated_at: Math.floor(now),
     }
     await tx.insertInto('accounts').values(account).execute()
     return account.id

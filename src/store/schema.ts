@@ -13,6 +13,10 @@ export interface AccountRow {
   name: string
   signing_key_sealed: Uint8Array
   created_at: number
+  status: string
+  disabled_json: string | null
+  features_json: string
+  updated_at: number
 }
 
 export interface ApiKeyRow {
@@ -715,6 +719,11 @@ export interface InstallationRow {
   value: Uint8Array
 }
 
+/** A row whose named columns have defaults, so that inserts may leave them out. */
+type WithDefaults<Row, Names extends keyof Row> = {
+  [Name in keyof Row]: Name extends Names ? Generated<Row[Name]> : Row[Name]
+}
+
 export interface Schema {
   installation: InstallationRow
   classified_failures: ClassifiedFailureRow
@@ -730,7 +739,7 @@ export interface Schema {
   disabled_queues: DisabledQueueRow
   idempotency_keys: IdempotencyKeyRow
   credentials: CredentialRow
-  accounts: AccountRow
+  accounts: WithDefaults<AccountRow, 'status' | 'disabled_json' | 'features_json' | 'updated_at'>
   api_keys: ApiKeyRow
   jobs: JobRow
   login_links: LoginLinkRow

@@ -1,0 +1,83 @@
+/** Accounts by id, for hot paths: cached for a few seconds, invalidated when they change. */
+import { type Cache, createCache, type MaybePromise } from '../base/cache.ts'
+import type { Clock } from '../base/clock.ts'
+import type { AccountRow } from '../store/schema.ts'
+import type { Store } from '../store/store.ts'
+
+export type AccountStatus = 'open' | 'disabled' | 'closed'
+
+/** accounts.md section 3, with the defaults of rule 7. */
+export const FEATURE_DEFAULTS = {
+  email_preview: false,
+  inbox_placement: false,
+  sending: true,
+  validations: true,
+  validations_bulk: true,
+} as const
+export type Feature = keyof typeof FEATURE_DEFAULTS
+
+export interface Account {
+  id: string
+  /** Null: it is not a subaccount. */
+  parentId: string | null
+  name: string
+  status: AccountStatus
+  features: Readonly<Record<Feature, boolean>>
+  /** Unix milliseconds. */
+  createdAt: number
+  updatedAt: number
+}
+
+export interface AccountDirectory {
+  /** Also closed ones. Synchronous if cached. */
+  byId(id: string): MaybePromise<Account | null>
+  /** Ids of its subaccounts, without closed ones; not cached. */
+  childrenOf(id: string): Promise<string[]>
+  /** Must be called after every change of an account. */
+  changed(id: string): void
+}
+
+/** A change on another node takes effect after at most this time. */
+const REMEMBER_MS = 5_000
+const ACCOUNTS_MAX = 10_000
+
+export function createAccountDirectory(store: Store, clock: Clock): AccountDirectory {
+  const accounts: Cache<Account | null> = createCache({
+    clock,
+    ttlMs: REMEMBER_MS,
+    entriesMax: ACCOUNTS_MAX,
+    load: async (id) => {
+      const row = await store.db.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirst()
+      return row ? accountOfRow(row) : null
+    },
+  })
+  return {
+    byId: (id) => accounts.get(id),
+    async childrenOf(id) {
+      const rows = await store.db
+        .selectFrom('accounts')
+        .select('id')
+        .where('parent_id', '=', id)
+        .where('status', '<>', 'closed')
+        .orderBy('id')
+        .execute()
+      return rows.map((row) => row.id)
+    },
+    changed: (id) => accounts.forget(id),
+  }
+}
+
+export function accountOfRow(row: AccountRow): Account {
+  return {
+    id: row.id,
+    parentId: row.parent_id,
+    name: row.name,
+    status: row.status as AccountStatus,
+    features: {
+      ...FEATURE_DEFAULTS,
+      ...(JSON.parse(row.features_json) as Partial<Record<Feature, boolean>>),
+    },
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}
