@@ -5,6 +5,7 @@
 import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
+import { USER_ROLES, type UserRole } from './http/auth.ts'
 import { addressKey, parseMailbox, toAsciiDomain } from './mime/address.ts'
 
 /** Where mail goes once it leaves the queue. */
@@ -110,8 +111,28 @@ export interface Config {
   geoDatabase: string | null
   /** The operator's rules for classifying replies, applied before ours; null: none. */
   bounceRulesFile: string | null
+  /** Sign-in to the dashboard with an OpenID Connect provider; null: none. */
+  oidc: OidcConfig | null
   /** Tests only: `name:count` of base/fail-point.ts. */
   testFailPoint: string | null
+}
+
+export interface OidcConfig {
+  /** As the provider writes it in its metadata. */
+  issuer: string
+  clientId: string
+  /** Null: a public client, which has only PKCE. */
+  clientSecret: string | null
+  /** Of the button: "Sign in with <label>". */
+  label: string
+  /** Separated by blanks. */
+  scopes: string
+  /** Only addresses in these domains may sign in; null: in any. */
+  domains: readonly string[] | null
+  /** Of users that are created when they sign in for the first time; null: only invited users may. */
+  newUserRole: UserRole | null
+  /** The claim that names the roles of a user; null: roles are set here. */
+  roleClaim: string | null
 }
 
 /** One address this node sends from: `ip[=shared][@helo.name]`. */
@@ -263,6 +284,7 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
       checks.bounceRules?.(file)
       return file
     }),
+    oidc: oidcConfig({ setting, optional, faults }),
     testFailPoint: optional('TEST_FAIL_POINT', (text) => text),
   }
   if (config.dkimZoneListen !== null && config.dnsTargets.dkimZone === null) {
@@ -280,6 +302,34 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
   }
   if (faults.length > 0) throw new ConfigError(faults)
   return config
+}
+
+interface Readers {
+  setting<T>(name: string, parse: (text: string) => T, otherwise: () => T): T
+  optional<T>(name: string, parse: (text: string) => T): T | null
+  faults: string[]
+}
+
+function oidcConfig({ setting, optional, faults }: Readers): OidcConfig | null {
+  const issuer = optional('OIDC_ISSUER', issuerUrl)
+  const clientId = optional('OIDC_CLIENT_ID', secretText(1))
+  const domains = optional('OIDC_DOMAINS', (text) => (text === '*' ? text : list(dnsName)(text)))
+  const oidc = {
+    clientSecret: optional('OIDC_CLIENT_SECRET', secretText(1)),
+    label: setting('OIDC_LABEL', buttonLabel, () => 'single sign-on'),
+    scopes: setting('OIDC_SCOPES', scopes, () => 'openid email profile'),
+    domains: typeof domains === 'string' ? null : domains,
+    newUserRole: optional('OIDC_NEW_USER_ROLE', oneOf(USER_ROLES)),
+    roleClaim: optional('OIDC_ROLE_CLAIM', claimName),
+  }
+  const isUsed = clientId !== null || domains !== null || oidc.clientSecret !== null
+  if ((issuer === null) !== (clientId === null) || (issuer === null && isUsed))
+    faults.push('SENDWRIGHT_OIDC_ISSUER and SENDWRIGHT_OIDC_CLIENT_ID must be set together')
+  if (oidc.newUserRole !== null && domains === null)
+    faults.push(
+      'SENDWRIGHT_OIDC_NEW_USER_ROLE needs SENDWRIGHT_OIDC_DOMAINS, or * there for every user of the provider',
+    )
+  return issuer === null || clientId === null ? null : { issuer, clientId, ...oidc }
 }
 
 const MINUTE_MS = 60_000
@@ -339,12 +389,43 @@ function baseUrl(text: string): string {
 /** RFC 8555 §6.1 requires https; plain http only on this machine, for a private authority. */
 function acmeUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
-  const isLocal = url !== null && /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
-  const isUsable = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLocal)
+  const isUsable = url?.protocol === 'https:' || (url?.protocol === 'http:' && isOwnMachine(url))
   if (!url || !isUsable || url.username || url.hash) {
     throw new Error(`${quoted(text)} is not the https address of an ACME directory`)
   }
   return url.href
+}
+
+/** OpenID Connect Discovery §3 requires https; plain http only on this machine. Kept as written: issuers are compared as text. */
+function issuerUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null
+  const isUsable = url?.protocol === 'https:' || (url?.protocol === 'http:' && isOwnMachine(url))
+  if (!url || !isUsable || url.username || url.search || url.hash || url.pathname.includes('/.well-known/'))
+    throw new Error(`${quoted(text)} is not the https address of an issuer`)
+  return text
+}
+
+const isOwnMachine = ({ hostname: name }: URL) => /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(name)
+
+function buttonLabel(text: string): string {
+  if (text.length > 60 || /\p{Cc}/u.test(text))
+    throw new Error('has more than 60 characters, or control characters')
+  return text
+}
+
+/** Separated by blanks or commas. */
+function scopes(text: string): string {
+  const names = text.split(/[\s,]+/)
+  // RFC 6749 §3.3.
+  if (!names.every((name) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(name)))
+    throw new Error('has a character that no scope may have')
+  if (!names.includes('openid')) throw new Error('must contain "openid"')
+  return names.join(' ')
+}
+
+function claimName(text: string): string {
+  if (!/^[\x21-\x7e]{1,200}$/.test(text)) throw new Error('is not the name of a claim')
+  return text
 }
 
 function mailAddress(text: string): string {

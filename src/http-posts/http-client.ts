@@ -36,6 +36,8 @@ export type HttpOutcome =
       status: number
       /** The reason phrase as sent by the server. */
       reason: string
+      /** The media type as sent; empty without one. */
+      contentType: string
       /** At most RESPONSE_MAX_BYTES; the rest is not read. */
       body: Buffer
       durationMs: number
@@ -172,6 +174,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         kind: 'answered' as const,
         status: response.statusCode ?? 0,
         reason: response.statusMessage ?? '',
+        contentType: response.headers['content-type'] ?? '',
         body: bytes,
       }
     } finally {

@@ -27,6 +27,7 @@ const answered = (status: number): HttpOutcome => ({
   kind: 'answered',
   status,
   reason: '',
+  contentType: '',
   body: Buffer.alloc(0),
   durationMs: 1,
 })

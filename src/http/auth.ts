@@ -10,6 +10,10 @@ import { remember } from '../base/remember.ts'
 
 export type Role = 'admin' | 'developer' | 'support' | 'basic' | 'sending' | 'billing'
 export type Access = 'read' | 'write'
+export type UserRole = Exclude<Role, 'sending'>
+
+/** From the fewest rights to the most. */
+export const USER_ROLES: readonly UserRole[] = ['basic', 'billing', 'support', 'developer', 'admin']
 
 /** Rows of the rights table. */
 export type Area =

@@ -57,6 +57,19 @@ export interface UserRow {
   opened_ip: string | null
   last_sign_in_at: number | null
   created_at: number
+  auth_method: string
+}
+
+export interface UserIdentityRow {
+  issuer: string
+  subject: string
+  user_id: string
+  linked_at: number
+}
+
+export interface OidcSignInRow {
+  digest: string
+  expires_at: number
 }
 
 export interface UserTokenRow {
@@ -746,6 +759,8 @@ export interface Schema {
   sessions: SessionRow
   login_places: LoginPlaceRow
   users: UserRow
+  user_identities: UserIdentityRow
+  oidc_sign_ins: OidcSignInRow
   user_tokens: UserTokenRow
   user_places: LoginPlaceRow
   recovery_codes: RecoveryCodeRow
