@@ -4,6 +4,7 @@
  */
 import type { Keys } from './accounts/api-keys.ts'
 import { type AccountsArea, accountsArea } from './accounts/area.ts'
+import { subaccountsArea } from './accounts/subaccounts/area.ts'
 import { usersArea } from './accounts/users/area.ts'
 import type { Area } from './area.ts'
 import { backupArea } from './backup/area.ts'
@@ -68,7 +69,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const templates = add(templatesArea(core))
   const lists = add(listsArea(core))
   const { check: suppressions } = add(suppressionsArea(core))
-  add(await webhooksArea(core))
+  const webhooks = add(await webhooksArea(core))
   add(metricsArea(core))
   const certificates = add(certificatesArea(core))
   const { capture } = add(await inboxArea(core))
@@ -83,6 +84,19 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     ),
   )
   add(usersArea(core, accounts, messages.sendSystemMail))
+  add(
+    subaccountsArea(core, {
+      addAccount: webhooks.addAccount,
+      wakeDelivery: messages.delivery.wake,
+      removeDomains: domains.removeAllOf,
+      async removeAll(accountId, signal) {
+        for (const area of areas.toReversed()) {
+          signal.throwIfAborted()
+          await area.accountDeleted?.(accountId, signal)
+        }
+      },
+    }),
+  )
   add(queueApiArea(core, messages))
   add(backupArea(core, parts.secret))
   add(systemArea(core, { ...parts, bounces, certificates }))

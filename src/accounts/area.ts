@@ -1,8 +1,10 @@
 /** Accounts: API keys, sessions and sign-in, SMTP credentials, settings, the audit log. */
+
 import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
 import type { Authenticator } from '../http/auth.ts'
 import { createFailedAttempts, type FailedAttempts } from '../http/failed-attempts.ts'
+import { removeIndexedRows } from '../store/account-rows.ts'
 import type { Keys } from './api-keys.ts'
 import { type AuditLog, createAuditLog } from './audit-log.ts'
 import { auditRoutes } from './audit-routes.ts'
@@ -74,7 +76,7 @@ export function accountsArea(
     failedSignIns,
     failedAttempts,
     failedCalls: auditedAttempts(failedAttempts, failedSignIns),
-    authenticator: createAuthenticator(keys, sessions, localKey(sealer), firstAccountId),
+    authenticator: createAuthenticator(core.accounts, keys, sessions, localKey(sealer), firstAccountId),
     operations: [
       ...accountRoutes({
         keys,
@@ -82,7 +84,7 @@ export function accountsArea(
         sessionOpening,
         userDirectory,
         passwordSignIn,
-        settings: createAccountSettings(store),
+        settings: createAccountSettings(core),
         failedAttempts,
         audit,
         failedSignIns,
@@ -96,6 +98,20 @@ export function accountsArea(
     async domainDeleted(domain) {
       await removeKeys(domain)
       await credentials.forgetDomain(domain)
+    },
+    async accountDeleted(accountId, signal) {
+      await removeIndexedRows(
+        core,
+        'idempotency_keys',
+        ['account_id', 'key'],
+        'account_id',
+        accountId,
+        signal,
+      )
+      for (const table of ['sessions', 'login_links'] as const)
+        await removeIndexedRows(core, table, ['digest'], 'account_id', accountId, signal)
+      await removeIndexedRows(core, 'api_keys', ['id'], 'account_id', accountId, signal)
+      await store.db.deleteFrom('account_settings').where('account_id', '=', accountId).execute()
     },
     stop: () => failedSignIns.close(),
   }

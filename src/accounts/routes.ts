@@ -147,6 +147,8 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
       params: [],
       responses: { 200: { description: 'The link' } },
       async handler({ caller }) {
+        // Keys and users of a parent open no session in its subaccount.
+        if (caller.parentAccountId !== undefined && caller.keyId !== LOCAL_KEY_ID) throw new Forbidden()
         return { url: `${publicUrl}/login/${await sessions.createLink(sourceOf(caller))}` }
       },
     }),

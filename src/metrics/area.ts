@@ -3,7 +3,7 @@ import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
 import { createJob } from '../jobs/job.ts'
 import { createCounting } from './counting.ts'
-import { removeCountersOf, removeOldCounters } from './removal.ts'
+import { removeCountersOf, removeCountersOfAccount, removeOldCounters } from './removal.ts'
 import { statsRoutes } from './routes.ts'
 
 /**
@@ -34,5 +34,6 @@ export function metricsArea({ store, domains, clock }: Core): Area {
     ],
     follower: counting.follower,
     domainDeleted: (domain) => removeCountersOf(store, domain),
+    accountDeleted: (accountId, signal) => removeCountersOfAccount({ store, clock }, accountId, signal),
   }
 }

@@ -1,6 +1,7 @@
-/** Removes expired counters (tags-stats.md section 6), and those of deleted domains. */
+/** Removes expired counters (tags-stats.md section 6), and those of deleted domains and accounts. */
 import { DAY_MS } from '../events/event-retention.ts'
 import { followedPosition } from '../events/follower.ts'
+import { type RowParts, removeIndexedRows } from '../store/account-rows.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { UNIQUE_FOR_MS } from './unique-visits.ts'
 
@@ -52,6 +53,16 @@ export async function removeCountersOf(
 ): Promise<void> {
   await store.commit([{ sql: WAIT_FOR_COUNTING, values: [] }])
   await inChunks(store, { sql: OF_DOMAIN, values: [domain.accountId, domain.name] })
+}
+
+export async function removeCountersOfAccount(
+  parts: RowParts,
+  accountId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  await parts.store.commit([{ sql: WAIT_FOR_COUNTING, values: [] }])
+  const key = ['account_id', 'domain_name', 'tag', 'unit', 'start_at'] as const
+  await removeIndexedRows(parts, 'counters', key, 'account_id', accountId, signal)
 }
 
 async function inChunks(store: Store, remove: Statement, signal?: AbortSignal): Promise<void> {

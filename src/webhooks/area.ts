@@ -1,21 +1,28 @@
 /** Webhooks: registrations, the posts that events lead to, and the log of attempts. */
+
 import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
 import { createPostQueue } from '../http-posts/post-queue.ts'
+import { removeIndexedRows, removeRowsInPass } from '../store/account-rows.ts'
 import { accountWebhookRoutes } from './account-routes.ts'
 import { createAccountWebhooks } from './account-webhooks.ts'
 import { attemptRoutes } from './attempt-routes.ts'
 import { createAttemptLog } from './attempts.ts'
 import { domainWebhookRoutes } from './domain-routes.ts'
 import { createDomainWebhooks, removeDomainWebhooks } from './domain-webhooks.ts'
-import { createRegistry } from './registry.ts'
+import { createRegistry, type Registry } from './registry.ts'
 import { signingKeyRoutes } from './signing-key.ts'
 import { createWebhookKind, createWebhooks, WEBHOOK } from './webhooks.ts'
 
 /** A POST that is cut off is repeated after the next start, under the same event id. */
 const DRAIN_MS = 3_000
 
-export async function webhooksArea(core: Core): Promise<Area> {
+export interface WebhooksArea extends Area {
+  /** A transaction that adds a subaccount: the webhooks of its parent get its first event. */
+  addAccount: Registry['change']
+}
+
+export async function webhooksArea(core: Core): Promise<WebhooksArea> {
   const { config, log, clock, store, sealer, domains, httpClient: client, leaseOwner: owner } = core
   const { headerPrefix, storageUrl } = config
   const registry = createRegistry(store, sealer, clock, log)
@@ -31,6 +38,7 @@ export async function webhooksArea(core: Core): Promise<Area> {
   const webhooks = createWebhooks({ ...common, queue, client, storageUrl })
   const stored = createDomainWebhooks(store, sealer, registry)
   return {
+    addAccount: registry.change,
     operations: [
       ...domainWebhookRoutes({ domains, stored, client, webhooks }),
       ...accountWebhookRoutes(createAccountWebhooks(store, sealer, registry, clock), client),
@@ -42,6 +50,14 @@ export async function webhooksArea(core: Core): Promise<Area> {
     async domainDeleted(domain) {
       await store.commit(removeDomainWebhooks(domain))
       await registry.refresh()
+    },
+    async accountDeleted(accountId, signal) {
+      await registry.change(async (tx) => {
+        for (const table of ['domain_webhooks', 'account_webhooks'] as const)
+          await tx.deleteFrom(table).where('account_id', '=', accountId).execute()
+      })
+      await removeRowsInPass(core, 'outgoing_posts', 'id', accountId, signal)
+      await removeIndexedRows(core, 'webhook_attempts', ['id'], 'account_id', accountId, signal)
     },
     start: () => queue.start(),
     async stop() {

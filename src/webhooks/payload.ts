@@ -16,6 +16,8 @@ export interface Signature {
 
 export interface WebhookEvent {
   accountId: string
+  /** Null: the account is no subaccount. */
+  parentId: string | null
   domainName: string
   /** The stored event. */
   payload: Readonly<Record<string, unknown>>
@@ -50,7 +52,7 @@ export function webhookRequest(
     ...(keys.parent !== null && { 'parent-signature': signToken(keys.parent, timestamp, newToken()) }),
     'event-data': {
       ...event.payload,
-      account: { id: event.accountId },
+      account: { id: event.accountId, ...(event.parentId && { 'parent-id': event.parentId }) },
       domain: { name: event.domainName },
     },
   }

@@ -76,6 +76,7 @@ async function readEvent({ store, sealer }: SenderParts, id: string) {
       'events.domain_name',
       'events.payload_json',
       'accounts.signing_key_sealed as own_key',
+      'parents.id as parent_id',
       'parents.signing_key_sealed as parent_key',
     ])
     .where('events.id', '=', id)
@@ -84,7 +85,8 @@ async function readEvent({ store, sealer }: SenderParts, id: string) {
   const payload = JSON.parse(row.payload_json) as Record<string, unknown>
   const type = typeOfEvent(String(payload['event']), payload)
   if (type === null) return null
-  const event: WebhookEvent = { accountId: row.account_id, domainName: row.domain_name, payload }
+  const { account_id: accountId, parent_id: parentId, domain_name: domainName } = row
+  const event: WebhookEvent = { accountId, parentId, domainName, payload }
   const keys: SigningKeys = {
     own: openSigningKey(sealer, row.own_key),
     parent: row.parent_key === null ? null : openSigningKey(sealer, row.parent_key),
@@ -139,16 +141,18 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
     subject: eventId,
   })
 
-  async function keysOf(accountId: string): Promise<SigningKeys> {
+  async function keysOf(accountId: string): Promise<SigningKeys & { parentId: string | null }> {
     const row = await store.db
       .selectFrom('accounts')
       .leftJoin('accounts as parents', 'parents.id', 'accounts.parent_id')
       .select(['accounts.signing_key_sealed as own', 'parents.signing_key_sealed as parent'])
+      .select('parents.id as parentId')
       .where('accounts.id', '=', accountId)
       .executeTakeFirstOrThrow()
     return {
       own: openSigningKey(sealer, row.own),
       parent: row.parent === null ? null : openSigningKey(sealer, row.parent),
+      parentId: row.parentId,
     }
   }
 
@@ -165,8 +169,9 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
     async test(domain, type, url) {
       const now = clock.now()
       const payload = samplePayload(type, domain.name, parts.storageUrl, now)
-      const event = { accountId: domain.accountId, domainName: domain.name, payload }
-      const request = webhookRequest(event, await keysOf(domain.accountId), parts.headerPrefix, now)
+      const { parentId, ...keys } = await keysOf(domain.accountId)
+      const event = { accountId: domain.accountId, parentId, domainName: domain.name, payload }
+      const request = webhookRequest(event, keys, parts.headerPrefix, now)
       const headers = { ...request.headers, ...authorization(userInfoOf(url)) }
       return client.send({ url: bareUrl(url), headers, body: request.body })
     },
