@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { insert, type Store } from '../../src/store/store.ts'
+import { removeUnderLoad } from '../drills/subaccount-removal.ts'
 import { blobFiles, blobsOf, rowsNaming, tablesWith } from '../support/account-traces.ts'
 import { FILLED_ENV, fillAccount, setFaults } from '../support/fill-account.ts'
 import { createReceiver } from '../support/http-receiver.ts'
@@ -161,3 +162,10 @@ function identities(rows: ReadonlyMap<string, readonly Record<string, unknown>[]
 }
 const CHANGING = new Set([...PASSING, 'webhook_attempts', 'outgoing_posts', 'counters', 'jobs'])
 const CHANGING_COLUMNS = new Set(['due_at', 'attempts', 'next_check_at', 'checks_json', 'state_since'])
+
+test('a neighbour sends while a larger subaccount is removed', (t) => {
+  const figures: string[] = []
+  t.after(() => t.diagnostic(figures.join('; ')))
+  const report = { figure: (name: string, value: unknown) => figures.push(`${name} ${value}`), note() {} }
+  return removeUnderLoad(report, 500)
+})

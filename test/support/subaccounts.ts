@@ -21,7 +21,7 @@ export async function startOpened(
     opened.core = core
     return {}
   }
-  const service = await startTestService(t, env, { ...overrides, areas: [look] })
+  const service = await startTestService(t, env, { ...overrides, areas: [look, ...(overrides.areas ?? [])] })
   return {
     service,
     get core() {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { createReceiver } from '../../../test/support/http-receiver.ts'
 import { eventually, type TestService } from '../../../test/support/service.ts'
 import { openDialogue, plainLogin } from '../../../test/support/smtp-dialogue.ts'
 import { createSink } from '../../../test/support/smtp-sink.ts'
@@ -292,6 +293,55 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal(sink.commands.filter(([, line]) => line.startsWith('RCPT')).length, 1)
   })
 }
+
+for (const database of ['sqlite', 'postgres'] as const) {
+  test(`the webhooks of the parent get the first event of a new subaccount (${database})`, async (t) => {
+    const receiver = await createReceiver()
+    t.after(receiver.close)
+    const { service } = await startOpened(
+      t,
+      { SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8', SENDWRIGHT_DNS: '127.0.0.1:9' },
+      { database },
+    )
+    const form = { url: `${receiver.url}/parent`, event_types: 'accepted' }
+    assert.equal((await service.call('POST', '/v1/webhooks', { form })).status, 200)
+    const id = await createSubaccount(service, 'Child')
+    const child = callAs(service, id)
+    await child('POST', '/v4/domains', { form: { name: MAIL } })
+    assert.equal((await sendFrom(child, MAIL)).status, 200)
+    await eventually('the webhook', async () => receiver.posts.length > 0)
+    const { account } = receiver.posts[0]?.body['event-data'] ?? {}
+    assert.deepEqual(account, { id, 'parent-id': service.service.first.accountId })
+  })
+}
+
+test('a removal that fails goes on after a restart, and each area is asked again', async (t) => {
+  let mayEnd = false
+  const asked: string[] = []
+  const area = () => ({
+    async accountDeleted(accountId: string) {
+      asked.push(accountId)
+      if (!mayEnd) throw new Error('not now')
+    },
+  })
+  const opened = await startOpened(t, {}, { areas: [area] })
+  const { service } = opened
+  const id = await createSubaccount(service, 'Child')
+  const key = await keyOf(callAs(service, id), { role: 'admin' })
+  assert.equal((await closeSubaccount(service, id)).status, 200)
+  const note = () => opened.core.store.db.selectFrom('account_changes').selectAll().executeTakeFirst()
+  await eventually('a failure', async () => (await note())?.attempts === 1)
+  const keys = () =>
+    opened.core.store.db.selectFrom('api_keys').selectAll().where('account_id', '=', id).execute()
+  assert.equal((await keys()).length, 1, 'areas below are not asked before those above have ended')
+  mayEnd = true
+  await opened.core.store.db.updateTable('account_changes').set({ due_at: 1 }).execute()
+  await opened.core.store.db.updateTable('jobs').set({ next_run_at: 1 }).execute()
+  await service.restart()
+  await eventually('the removal', async () => (await keys()).length === 0)
+  assert.deepEqual(asked, [id, id])
+  assert.equal((await service.call('GET', '/v4/domains', { key })).status, 401)
+})
 
 test('what a closed subaccount had stops at once', async (t) => {
   const { service } = await startOpened(t)
