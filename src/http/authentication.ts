@@ -86,7 +86,7 @@ export function createAuthentication(parts: AuthenticationParts): Authentication
       if (subaccountId === undefined || subaccountId === presented.accountId) return presented
       return actingAs(presented, subaccountId)
     },
-    async isStillAllowed({ auth }, { headers, path }) {
+    async isStillAllowed({ auth }, { headers, path, arrival }) {
       if (auth === 'public') return true
       const credentials = credentialsOf(headers)
       if (typeof credentials === 'string') return false
@@ -94,8 +94,9 @@ export function createAuthentication(parts: AuthenticationParts): Authentication
         const caller = await (credentials.kind === 'key'
           ? authenticator.key(credentials.secret)
           : authenticator.session(credentials.cookie, false))
-        if (caller !== null) authorize(caller, auth, path)
-        return caller !== null
+        if (caller === null) return false
+        authorize(caller, auth, path)
+        return await authenticator.addressAllowed(caller, remote.address(arrival))
       } catch {
         return false
       }

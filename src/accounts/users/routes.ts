@@ -147,6 +147,21 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
       handler: async ({ path, caller }) => userView(await users.inviteAgain(caller.accountId, path.user_id)),
     }),
     operation({
+      method: 'POST',
+      path: '/v5/accounts/resend_activation_email',
+      id: 'resendActivationEmail',
+      audit: { action: 'activation-email.resend' },
+      tag: TAG,
+      summary: 'Invite the first admin again; does nothing once the account has an active user',
+      auth: { area: 'account', access: 'write' },
+      params: [],
+      responses: { 200: { description: 'Sent, or not needed' } },
+      async handler({ caller }) {
+        await users.resendActivation(caller.accountId)
+        return { success: true }
+      },
+    }),
+    operation({
       method: 'DELETE',
       path: `${OWN_PATH}/totp`,
       id: 'removeUserTotp',
