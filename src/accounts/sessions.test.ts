@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
+import pg from 'pg'
 import { addAccount, changeRows } from '../../test/support/accounts.ts'
 import { createTestClock } from '../../test/support/clock.ts'
 import { eventually, startTestService, type TestService } from '../../test/support/service.ts'
@@ -274,4 +275,29 @@ eachStore('a session of a user ends after a day without use, and an open stream 
   const second = await sessions.open(source, WHO)
   await store.db.updateTable('users').set({ session_epoch: 4 }).execute()
   assert.equal(await sessions.find(second?.secret ?? ''), null)
+})
+
+test('a key that is deleted while it signs in or makes a link is refused with 401 (postgres)', async (t) => {
+  const on = await startTestService(t, {}, { database: 'postgres' })
+  const other = new pg.Client({ connectionString: on.config.databaseUrl as string })
+  await other.connect()
+  const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+  try {
+    for (const path of ['session', 'login-links']) {
+      const { body } = await on.call('POST', '/v1/keys', { form: { role: 'admin' } })
+      const { id, secret } = body.key
+      // The key is known to the service.
+      assert.equal((await on.call('GET', '/v1/keys', { key: secret })).status, 200)
+      await other.query('BEGIN')
+      await other.query('DELETE FROM api_keys WHERE id = $1', [id])
+      const given = path === 'session' ? { key: null, form: { key: secret } } : { key: secret }
+      const refused = on.call('POST', `/sendwright/v1/${path}`, given)
+      await eventually('the call waits for the deletion', async () => (await other.query(waiting)).rowCount)
+      await other.query('COMMIT')
+      const answer = await refused
+      assert.equal(answer.status, 401, answer.text)
+    }
+  } finally {
+    await other.end()
+  }
 })
