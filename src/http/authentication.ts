@@ -5,12 +5,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type MaybePromise, whenKnown } from '../base/cache.ts'
 import { Forbidden, Unauthenticated } from '../base/errors.ts'
-import { type Authenticator, authorize, type Caller, credentialsOf, type Requirement } from './auth.ts'
+import { type Authenticator, authorize, type Caller, credentialsOf } from './auth.ts'
 import type { Exchange } from './exchange.ts'
 import type { FailedAttempts } from './failed-attempts.ts'
 import type { Operation } from './operation.ts'
 import type { OriginPolicy } from './origin.ts'
 import type { RemoteAddresses } from './remote-address.ts'
+import type { Requirement } from './rights.ts'
 
 export interface AuthenticationParts {
   authenticator: Authenticator

@@ -53,7 +53,7 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
       id: 'readOwnUser',
       tag: TAG,
       summary: 'The user whose session or key this is',
-      auth: { area: 'own-user', access: 'read' },
+      auth: { area: 'own-user', access: 'read', only: 'user' },
       params: [],
       responses: { 200: { description: 'The user' } },
       async handler({ caller }) {
