@@ -198,6 +198,38 @@ function accountCalls(): Planned[] {
       action: 'key.delete',
       subject: '{key}',
     }),
+    plan('regeneratePublicKey', 'POST /v1/keys/public', { action: 'public-key.regenerate', subject: '' }),
+    plan(
+      'addCallerAddress',
+      'POST /v2/ip_whitelist',
+      {
+        action: 'caller-address.add',
+        subject: '127.0.0.0/8',
+        given: { address: '127.0.0.0/8', description: 'here' },
+      },
+      { form: { address: '127.0.0.0/8', description: 'here' } },
+    ),
+    plan(
+      'changeCallerAddress',
+      'PUT /v2/ip_whitelist',
+      { action: 'caller-address.change', subject: '127.0.0.0/8' },
+      { form: { address: '127.0.0.0/8', description: 'there' } },
+    ),
+    plan('removeCallerAddress', 'DELETE /v2/ip_whitelist?address=127.0.0.0/8', {
+      action: 'caller-address.remove',
+      subject: '127.0.0.0/8',
+      given: { address: '127.0.0.0/8' },
+    }),
+    plan(
+      'updateAccountFeatures',
+      'PUT /v5/accounts/features',
+      { action: 'account-features.update', subject: '', given: { ai_insights: '{"enabled": true}' } },
+      { form: { ai_insights: '{"enabled": true}' } },
+    ),
+    plan('resendActivationEmail', 'POST /v5/accounts/resend_activation_email', {
+      action: 'activation-email.resend',
+      subject: '',
+    }),
     plan('createLoginLink', 'POST /sendwright/v1/login-links', {
       action: 'login-link.create',
       subject: '',
@@ -628,7 +660,7 @@ const idsOf = ({ body }: Answer): [string, string][] =>
 /** Secrets that a response shows once. */
 function secretsOf({ body }: Answer): string[] {
   const found = [
-    body?.key?.secret,
+    body?.key?.secret ?? body?.key,
     body?.http_signing_key,
     body?.url,
     ...Object.values(body?.credentials ?? {}),
@@ -766,6 +798,11 @@ for (const database of ['sqlite', 'postgres'] as const) {
         ['own-totp.begin', '', null, null],
       ],
     )
+    const ofUser = await rowsOf(service, `&user_id=${id}`)
+    assert.deepEqual(ofUser.map(({ action }) => action).toSorted(), [
+      ...['invitation.accept', 'own-totp.begin', 'password.reset'],
+      ...['session.open', 'session.open', 'session.open'],
+    ])
     const text = JSON.stringify(rows)
     for (const secret of [
       PASSWORD,
@@ -824,6 +861,10 @@ test('the log is filtered by action, key, subject and time, and its pages keep t
   assert.deepEqual(await subjects(`&subject=${domain}/two`), [`${domain}/two`])
   assert.deepEqual(await subjects('&action=template.delete'), [`${domain}/a\uFFFDb`])
   assert.deepEqual(await subjects('&key_id=nobody'), [])
+  const [{ remote_address: here = '' } = {}] = await rowsOf(service)
+  assert.deepEqual(await subjects(`&remote_address=${here}&action=template.create`), made)
+  assert.deepEqual(await subjects('&remote_address=192.0.2.1'), [])
+  assert.deepEqual(await subjects('&user_id=nobody'), [])
   const hour = (from: number) => Math.floor(Date.now() / 1000) + from * 3600
   assert.equal((await subjects(`&after=${hour(-1)}&before=${hour(1)}`)).length, 4)
   assert.deepEqual(await subjects(`&after=${hour(1)}`), [])

@@ -77,6 +77,22 @@ export interface AccountSettingsRow {
   inactive_session_seconds: number | null
   absolute_session_seconds: number | null
   logout_redirect_url: string | null
+  webhooks_redact_pii: Flag
+  ai_insights: Flag
+}
+
+export interface PublicKeyRow {
+  account_id: string
+  id: string
+  secret_hmac: string
+  created_at: number
+}
+
+export interface CallerAddressRow {
+  account_id: string
+  address: string
+  description: string
+  created_at: number
 }
 
 export interface JobRow {
@@ -579,6 +595,7 @@ export interface AuditRow {
   request_id: string | null
   parent_account_id: string | null
   status: number | null
+  user_id: string | null
 }
 
 export interface TranscriptRow {
@@ -741,6 +758,8 @@ export interface Schema {
   credentials: CredentialRow
   accounts: WithDefaults<AccountRow, 'status' | 'disabled_json' | 'features_json' | 'updated_at'>
   api_keys: ApiKeyRow
+  public_keys: PublicKeyRow
+  caller_addresses: CallerAddressRow
   jobs: JobRow
   login_links: LoginLinkRow
   sessions: SessionRow
@@ -749,7 +768,7 @@ export interface Schema {
   user_tokens: UserTokenRow
   user_places: LoginPlaceRow
   recovery_codes: RecoveryCodeRow
-  account_settings: AccountSettingsRow
+  account_settings: WithDefaults<AccountSettingsRow, 'webhooks_redact_pii' | 'ai_insights'>
   domains: DomainRow
   domain_dns: DomainDnsRow
   domain_deletions: DomainDeletionRow
