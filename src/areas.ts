@@ -16,6 +16,7 @@ import { eventsArea } from './events/area.ts'
 import { inboxArea } from './inbox/area.ts'
 import type { JobReport } from './jobs/job.ts'
 import { listsArea } from './lists/area.ts'
+import { limitNoticesArea, messageLimitsArea } from './message-limits/area.ts'
 import { type MessagesArea, messagesArea, type SendingOverrides } from './messages/area.ts'
 import { createKnownDeliveries } from './messages/stored/known-deliveries.ts'
 import { metricsArea } from './metrics/area.ts'
@@ -70,6 +71,8 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const { check: suppressions } = add(suppressionsArea(core))
   add(await webhooksArea(core))
   add(metricsArea(core))
+  const messageLimits = add(messageLimitsArea(core))
+  const { limits } = messageLimits
   const certificates = add(certificatesArea(core))
   const { capture } = add(await inboxArea(core))
   const bounces = add(bouncesArea(core, { known, isOwnHost: domains.isMailHost }))
@@ -78,11 +81,12 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const messages = add(
     messagesArea(
       core,
-      { signingKeys, tags, templates, lists, suppressions, tracker, judge, capture },
+      { signingKeys, tags, templates, lists, suppressions, tracker, judge, capture, limits },
       parts.sending,
     ),
   )
   add(usersArea(core, accounts, messages.sendSystemMail))
+  add(limitNoticesArea(core, messageLimits, messages.sendSystemMail))
   add(queueApiArea(core, messages))
   add(backupArea(core, parts.secret))
   add(systemArea(core, { ...parts, bounces, certificates }))

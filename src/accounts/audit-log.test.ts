@@ -251,6 +251,7 @@ function accountCalls(): Planned[] {
       subject: 'session-000000000000000000000000',
       status: 404,
     }),
+    ...limitCalls(),
     plan('regenerateSigningKey', 'POST /v5/accounts/http_signing_key', {
       action: 'signing-key.regenerate',
       subject: '',
@@ -272,6 +273,32 @@ function accountCalls(): Planned[] {
       subject: `${NAME}/alice`,
     }),
     plan('deleteCredentials', `DELETE ${credentials}`, { action: 'credentials.delete', subject: NAME }),
+  ]
+}
+
+function limitCalls(): Planned[] {
+  const own = '/v5/accounts/limit/custom/monthly'
+  const child = '000000000000000000000000'
+  const ofChild = `/v5/accounts/subaccounts/${child}/limit/custom/monthly`
+  const on = (id: string, request: string, action: string, subject = '', status = 200) =>
+    plan(id, request, { action, subject, status })
+  const form = { limit: '5000' }
+  return [
+    plan(
+      'setMessageLimit',
+      `PUT ${own}`,
+      { action: 'message-limit.set', subject: '', given: form },
+      { form },
+    ),
+    on('deleteMessageLimit', `DELETE ${own}`, 'message-limit.delete'),
+    on('enableAccount', 'PUT /v5/accounts/limit/custom/enable', 'account.enable'),
+    plan(
+      'setSubaccountLimit',
+      `PUT ${ofChild}`,
+      { action: 'subaccount-limit.set', subject: child, given: form, status: 400 },
+      { form },
+    ),
+    on('deleteSubaccountLimit', `DELETE ${ofChild}`, 'subaccount-limit.delete', child, 403),
   ]
 }
 

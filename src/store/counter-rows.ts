@@ -31,6 +31,7 @@ export interface Counts {
   clicked_unique: number
   unsubscribed: number
   complained: number
+  accepted_listed: number
 }
 
 export interface CounterRow extends Counts {

@@ -19,6 +19,45 @@ export interface AccountRow {
   updated_at: number
 }
 
+/** A limit of an account per calendar month, and its use; months are their start in Unix milliseconds. */
+export interface MessageLimitRow {
+  account_id: string
+  monthly_limit: number | null
+  month_at: number
+  used: number
+  is_stopped: Flag
+  reached_percent: number
+  notified_percent: number
+  recount_at: number | null
+}
+
+/** What a deleted domain has sent in a month. */
+export interface RemovedUsageRow {
+  account_id: string
+  domain_id: string
+  month_at: number
+  accepted: number
+}
+
+/** A rate limit that one account has instead of the general one. */
+export interface AccountRateLimitRow {
+  account_id: string
+  name: string
+  count: number
+}
+
+/** An address that sandbox domains of an account may send to, once its owner has agreed. */
+export interface SandboxRecipientRow {
+  account_id: string
+  /** In lower case. */
+  address: string
+  is_activated: Flag
+  /** Keyed digest of the token in the newest mail; null once it was used. */
+  token_digest: string | null
+  token_expires_at: number
+  created_at: number
+}
+
 export interface ApiKeyRow {
   id: string
   account_id: string
@@ -769,6 +808,10 @@ export interface Schema {
   user_places: LoginPlaceRow
   recovery_codes: RecoveryCodeRow
   account_settings: WithDefaults<AccountSettingsRow, 'webhooks_redact_pii' | 'ai_insights'>
+  message_limits: MessageLimitRow
+  removed_usage: RemovedUsageRow
+  account_rate_limits: AccountRateLimitRow
+  sandbox_recipients: SandboxRecipientRow
   domains: DomainRow
   domain_dns: DomainDnsRow
   domain_deletions: DomainDeletionRow
