@@ -25,6 +25,7 @@ const LAYERS = [
   ['messages'],
   ['tracking'],
   ['bounces', 'queue-api'],
+  ['alerts'],
   ['system', 'backup'],
   ['open-core', 'areas', 'listeners', 'service', 'main', 'cli'],
 ]

@@ -661,6 +661,41 @@ function otherCalls(): Planned[] {
   ]
 }
 
+function alertCalls(receiver: string): Planned[] {
+  const path = '/v1/thresholds/alerts/send'
+  const values = { metric: 'delivered_rate', comparator: '<', limit: '.9', dimension: 'ip', period: '2h' }
+  const json = { name: 'late', ...values, description: PLANTED }
+  const row = { subject: 'late', given: { name: 'late', ...values } }
+  const setting = {
+    event_type: 'send_alert',
+    channel: 'webhook',
+    settings: { url: `http://u:${PASSWORD}@${receiver}/alerts?token=${PLANTED}` },
+  }
+  const given = { event_type: 'send_alert', channel: 'webhook' }
+  const settings = '/v1/alerts/settings/events'
+  return [
+    plan('createAlert', `POST ${path}`, { action: 'alert.create', ...row, subject: '{alert}' }, { json }),
+    plan('replaceAlert', `PUT ${path}/late`, { action: 'alert.replace', ...row }, { json }),
+    plan('deleteAlert', `DELETE ${path}/late`, { action: 'alert.delete', subject: 'late' }),
+    plan(
+      'addAlertSetting',
+      `POST ${settings}`,
+      { action: 'alert-setting.add', subject: '{setting}', given },
+      { json: setting },
+    ),
+    plan(
+      'changeAlertSetting',
+      `PUT ${settings}/{setting}`,
+      { action: 'alert-setting.change', subject: '{setting}', given },
+      { json: setting },
+    ),
+    plan('deleteAlertSetting', `DELETE ${settings}/{setting}`, {
+      action: 'alert-setting.delete',
+      subject: '{setting}',
+    }),
+  ]
+}
+
 async function start(t: TestContext, database: 'sqlite' | 'postgres') {
   const dns: DnsServer = await createDnsServer()
   const receiver = await createReceiver()
@@ -682,6 +717,8 @@ const idsOf = ({ body }: Answer): [string, string][] =>
     key: body?.key?.id,
     webhook: body?.webhook_id,
     user: body?.is_master !== undefined ? body.id : undefined,
+    alert: body?.metric !== undefined ? body.id : undefined,
+    setting: body?.channel !== undefined ? body.id : undefined,
   }).filter(([, id]) => typeof id === 'string')
 
 /** Secrets that a response shows once. */
@@ -703,6 +740,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       ...accountCalls(),
       ...userCalls(),
       ...webhookCalls(`${receiver.host}:${receiver.port}`),
+      ...alertCalls(`${receiver.host}:${receiver.port}`),
       ...templateCalls('domain'),
       ...templateCalls('account'),
       ...listCalls(),

@@ -9,7 +9,7 @@ import { classifyLate } from './classify.ts'
 import { removeFailuresOf, removeOldFailures } from './failure-retention.ts'
 import { createJudge, failureStatements } from './failures.ts'
 import { reportAddresses } from './own-addresses.ts'
-import { createRefusalLog, recentRefusals } from './refusals.ts'
+import { createRefusalLog, recentRefusals, refusalsByProvider } from './refusals.ts'
 import { createReports } from './reports.ts'
 import { bounceRoutes } from './routes.ts'
 import { loadRules } from './rules.ts'
@@ -17,6 +17,8 @@ import { loadRules } from './rules.ts'
 export interface BouncesArea extends Area {
   judge: Judge
   recentRefusals(): ReturnType<typeof recentRefusals>
+  /** Since a time in Unix milliseconds. */
+  refusalsByProvider(since: number): ReturnType<typeof refusalsByProvider>
 }
 
 export interface BouncesUses {
@@ -40,6 +42,7 @@ export function bouncesArea(core: Core, { known, isOwnHost }: BouncesUses): Boun
   return {
     judge: createJudge(rules),
     recentRefusals: () => recentRefusals(store, rules, clock.now()),
+    refusalsByProvider: (since) => refusalsByProvider(store, rules, since),
     operations: bounceRoutes({ store, domains, clock, rules, keepMs }),
     jobs: [
       createJob({

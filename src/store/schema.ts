@@ -770,6 +770,65 @@ export interface TagRow {
   first_seen: number
 }
 
+export interface AlertRow {
+  id: string
+  account_id: string
+  name: string
+  description: string
+  account_group: string | null
+  metric: string
+  comparator: string
+  limit_text: string
+  dimension: string
+  channels_json: string
+  filters_json: string
+  period: string
+  created_at: number
+  updated_at: number
+  last_checked_at: number | null
+}
+
+export interface AlertHitRow {
+  id: string
+  account_id: string
+  source: string
+  name: string
+  metric: string
+  comparator: string
+  limit_text: string
+  dimension: string
+  dimension_value: string
+  latest_value: string
+  advice: string
+  triggered: Flag
+  misses: number
+  since_at: number
+  created_at: number
+  updated_at: number
+  expires_at: number | null
+}
+
+export interface AlertSettingRow {
+  id: string
+  account_id: string
+  event_type: string
+  channel: string
+  settings_sealed: Uint8Array
+  created_at: number
+}
+
+export interface AlertNoticeRow {
+  id: string
+  account_id: string
+  hit_id: string
+  channel: string
+  setting_id: string | null
+  recipient: string
+  content_json: string
+  due_at: number
+  created_at: number
+}
+
 export interface InstallationRow {
   name: string
   value: Uint8Array
@@ -846,6 +905,10 @@ export interface Schema {
   unsubscribe_tags: UnsubscribeTagRow
   suppression_policies: SuppressionPolicyRow
   counted_bounces: CountedBounceRow
+  alerts: AlertRow
+  alert_hits: AlertHitRow
+  alert_settings: AlertSettingRow
+  alert_notices: AlertNoticeRow
   suppression_imports: SuppressionImportRow
   audit: AuditRow
   transcripts: TranscriptRow
