@@ -7,6 +7,7 @@ import { type CountMetric, countOf, isRate, METRICS, type RateMetric, rateOf, vo
 const COUNTS: Counts = {
   accepted_incoming: 1,
   accepted_outgoing: 2,
+  accepted_listed: 0,
   delivered_smtp: 4,
   delivered_http: 8,
   delivered_optimized: 16,
