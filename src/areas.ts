@@ -16,6 +16,7 @@ import { eventsArea } from './events/area.ts'
 import { inboxArea } from './inbox/area.ts'
 import type { JobReport } from './jobs/job.ts'
 import { listsArea } from './lists/area.ts'
+import { logsArea } from './logs/area.ts'
 import { type MessagesArea, messagesArea, type SendingOverrides } from './messages/area.ts'
 import { createKnownDeliveries } from './messages/stored/known-deliveries.ts'
 import { metricsArea } from './metrics/area.ts'
@@ -84,6 +85,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   )
   add(usersArea(core, accounts, messages.sendSystemMail))
   add(queueApiArea(core, messages))
+  add(logsArea(core, { isRateLimit: bounces.isRateLimit }))
   add(backupArea(core, parts.secret))
   add(systemArea(core, { ...parts, bounces, certificates }))
   for (const build of parts.further) add(await build(core))
