@@ -70,10 +70,10 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const lists = add(listsArea(core))
   const { check: suppressions } = add(suppressionsArea(core))
   add(await webhooksArea(core))
-  add(metricsArea(core))
   const certificates = add(certificatesArea(core))
   const { capture } = add(await inboxArea(core))
   const bounces = add(bouncesArea(core, { known, isOwnHost: domains.isMailHost }))
+  add(metricsArea(core, bounces))
   const { tracker } = add(await trackingArea(core, { ...certificates, known, lists: lists.store }))
   const { judge } = bounces
   const messages = add(

@@ -3,7 +3,7 @@
  * In both databases flags are 0 or 1, times Unix milliseconds, and `*_json` JSON text.
  */
 import type { Generated } from 'kysely'
-import type { CountedVisitRow, CounterRow, EventFollowerRow } from './counter-rows.ts'
+import type { CountedVisitRow, EventFollowerRow, FigureRow, FigureScopeRow } from './counter-rows.ts'
 
 export type Flag = 0 | 1
 
@@ -771,7 +771,8 @@ export interface Schema {
   event_index: EventIndexRow
   event_segments: EventSegmentRow
   event_followers: EventFollowerRow
-  counters: CounterRow
+  figure_scopes: FigureScopeRow
+  figures: FigureRow
   counted_visits: CountedVisitRow
   inbox: InboxRow
   templates: TemplateRow
