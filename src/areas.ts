@@ -65,7 +65,6 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     }),
   )
   const { signingKeys } = domains
-  const { known: tags } = add(tagsArea(core))
   const templates = add(templatesArea(core))
   const lists = add(listsArea(core))
   const { check: suppressions } = add(suppressionsArea(core))
@@ -73,7 +72,8 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const certificates = add(certificatesArea(core))
   const { capture } = add(await inboxArea(core))
   const bounces = add(bouncesArea(core, { known, isOwnHost: domains.isMailHost }))
-  add(metricsArea(core, bounces))
+  const metrics = add(metricsArea(core, bounces))
+  const { known: tags } = add(tagsArea(core, metrics))
   const { tracker } = add(await trackingArea(core, { ...certificates, known, lists: lists.store }))
   const { judge } = bounces
   const messages = add(

@@ -69,7 +69,7 @@ export interface SendingParts {
   habits?: RecipientHabits
   lists?: ListExpander
   sandbox?: SandboxGate
-  tags: Pick<KnownTags, 'known' | 'added'>
+  tags: Pick<KnownTags, 'known' | 'used'>
   /** Called for each message accepted by the API or SMTP, with the number of its copies. */
   accepted?(copies: number): void
   /** Deliveries that one queue of a domain may hold. */
