@@ -70,17 +70,17 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     }),
   )
   const { signingKeys } = domains
-  const { known: tags } = add(tagsArea(core))
   const templates = add(templatesArea(core))
   const lists = add(listsArea(core))
   const { check: suppressions } = add(suppressionsArea(core))
   const webhooks = add(await webhooksArea(core))
-  add(metricsArea(core))
   const messageLimits = add(messageLimitsArea(core))
   const { limits } = messageLimits
   const certificates = add(certificatesArea(core))
   const { capture } = add(await inboxArea(core))
   const bounces = add(bouncesArea(core, { known, isOwnHost: domains.isMailHost }))
+  const metrics = add(metricsArea(core, bounces))
+  const { known: tags } = add(tagsArea(core, metrics))
   const { tracker } = add(await trackingArea(core, { ...certificates, known, lists: lists.store }))
   const { judge } = bounces
   const messages = add(

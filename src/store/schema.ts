@@ -3,7 +3,7 @@
  * In both databases flags are 0 or 1, times Unix milliseconds, and `*_json` JSON text.
  */
 import type { Generated } from 'kysely'
-import type { CountedVisitRow, CounterRow, EventFollowerRow } from './counter-rows.ts'
+import type { CountedVisitRow, EventFollowerRow, FigureRow, FigureScopeRow } from './counter-rows.ts'
 
 export type Flag = 0 | 1
 
@@ -766,8 +766,12 @@ export interface TagRow {
   domain_id: string
   /** In lower case. */
   tag_key: string
+  /** The first spelling seen. */
   tag: string
+  description: string
+  /** 0: no message has carried it yet. */
   first_seen: number
+  last_seen: number
 }
 
 export interface AlertRow {
@@ -829,6 +833,9 @@ export interface AlertNoticeRow {
   created_at: number
 }
 
+/** A tag that an account has used on any of its domains. */
+export type AccountTagRow = Omit<TagRow, 'domain_id'>
+
 export interface InstallationRow {
   name: string
   value: Uint8Array
@@ -850,6 +857,7 @@ export interface Schema {
   webhook_changes: { id: number; version: number }
   webhook_attempts: WebhookAttemptRow
   tags: TagRow
+  account_tags: AccountTagRow
   archive_outbox: ArchiveOutboxRow
   disabled_queues: DisabledQueueRow
   idempotency_keys: IdempotencyKeyRow
@@ -892,7 +900,8 @@ export interface Schema {
   event_index: EventIndexRow
   event_segments: EventSegmentRow
   event_followers: EventFollowerRow
-  counters: CounterRow
+  figure_scopes: FigureScopeRow
+  figures: FigureRow
   counted_visits: CountedVisitRow
   inbox: InboxRow
   templates: TemplateRow
