@@ -58,7 +58,7 @@ test('metrics follow the contract', async (t) => {
       const [item] = await itemsOf({ metrics: ['delivered_count'] })
       return item?.metrics['delivered_count'] === 3
     })
-    const [[account] = ['']] = (await found(['subaccount'], 'delivered_count')) as string[][]
+    const account = String((await found(['subaccount'], 'delivered_count'))[0]?.[0])
     const cases: [dimensions: string[], metric: string, items: unknown[][], more?: object][] = [
       [[], 'accepted_outgoing_count', [[3]]],
       [[], 'delivered_rate', [['1.0000']]],
