@@ -4,6 +4,7 @@
  */
 import type { Keys } from './accounts/api-keys.ts'
 import { type AccountsArea, accountsArea } from './accounts/area.ts'
+import { subaccountsArea } from './accounts/subaccounts/area.ts'
 import { usersArea } from './accounts/users/area.ts'
 import { alertsArea } from './alerts/area.ts'
 import type { Area } from './area.ts'
@@ -92,6 +93,19 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   )
   add(usersArea(core, accounts, messages.sendSystemMail))
   add(limitNoticesArea(core, messageLimits, messages.sendSystemMail))
+  add(
+    subaccountsArea(core, {
+      addAccount: webhooks.addAccount,
+      wakeDelivery: messages.delivery.wake,
+      removeDomains: domains.removeAllOf,
+      async removeAll(accountId, signal) {
+        for (const area of areas.toReversed()) {
+          signal.throwIfAborted()
+          await area.accountDeleted?.(accountId, signal)
+        }
+      },
+    }),
+  )
   add(queueApiArea(core, messages))
   add(logsArea(core, { isRateLimit: bounces.isRateLimit }))
   add(backupArea(core, parts.secret))

@@ -304,6 +304,45 @@ function limitCalls(): Planned[] {
   ]
 }
 
+function subaccountCalls(): Planned[] {
+  const path = '/v5/accounts/subaccounts'
+  const headers = { 'x-service-on-behalf-of': '{subaccount}' }
+  return [
+    plan(
+      'createSubaccount',
+      `POST ${path}`,
+      { action: 'subaccount.create', subject: '{subaccount}', given: { name: 'Child' } },
+      { form: { name: 'Child' } },
+    ),
+    plan(
+      'disableSubaccount',
+      `POST ${path}/{subaccount}/disable`,
+      { action: 'subaccount.disable', subject: '{subaccount}', given: { reason: 'abuse', note: 'none' } },
+      { form: { reason: 'abuse', note: 'none' } },
+    ),
+    plan('enableSubaccount', `POST ${path}/{subaccount}/enable`, {
+      action: 'subaccount.enable',
+      subject: '{subaccount}',
+    }),
+    plan(
+      'updateSubaccountFeatures',
+      `PUT ${path}/{subaccount}/features`,
+      {
+        action: 'subaccount-features.update',
+        subject: '{subaccount}',
+        given: { sending: '{"enabled":false}' },
+      },
+      { form: { sending: '{"enabled":false}' } },
+    ),
+    plan(
+      'deleteSubaccount',
+      `DELETE ${path}`,
+      { action: 'subaccount.delete', subject: '{subaccount}' },
+      { headers },
+    ),
+  ]
+}
+
 /** `/me` is for sessions of users only, which have a test below. */
 function userCalls(): Planned[] {
   const own = (id: string, request: string, action: string, form: Record<string, string> = {}) =>
@@ -752,6 +791,7 @@ async function start(t: TestContext, database: 'sqlite' | 'postgres') {
 const idsOf = ({ body }: Answer): [string, string][] =>
   Object.entries({
     key: body?.key?.id,
+    subaccount: body?.subaccount?.id,
     webhook: body?.webhook_id,
     user: body?.is_master !== undefined ? body.id : undefined,
     alert: body?.metric !== undefined ? body.id : undefined,
@@ -776,6 +816,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       ...domainCalls(),
       ...accountCalls(),
       ...userCalls(),
+      ...subaccountCalls(),
       ...webhookCalls(`${receiver.host}:${receiver.port}`),
       ...alertCalls(`${receiver.host}:${receiver.port}`),
       ...templateCalls('domain'),
@@ -792,7 +833,9 @@ for (const database of ['sqlite', 'postgres'] as const) {
     const named = (text: string) => text.replace(/\{(\w+)\}/, (_, name) => ids.get(name) ?? '')
     for (const planned of calls) {
       const { id, method, path, options, status = 200 } = planned
-      const answer = await service.call(method, named(path), options)
+      const headers = Object.entries(options?.headers ?? {}).map(([name, value]) => [name, named(value)])
+      const sent = { ...options, headers: Object.fromEntries(headers) }
+      const answer = await service.call(method, named(path), sent)
       for (const [name, value] of idsOf(answer)) ids.set(name, value)
       if (answer.status !== status) refused.push(`${id}: ${answer.status} ${answer.text}`)
       secrets.push(...secretsOf(answer))

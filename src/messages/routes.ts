@@ -9,8 +9,8 @@ import type { Params } from '../http/params.ts'
 import { type RateLimiter, takeMessage } from '../http/rate-limit.ts'
 import { bytesReply, jsonReply, jsonTextReply } from '../http/reply.ts'
 import { type Acceptance, type AcceptParts, acceptMessage, type Submission } from './acceptance/accept.ts'
-import { checkMaySend } from './acceptance/decide.ts'
 import { resendMessage } from './acceptance/resend.ts'
+import { checkSender } from './acceptance/send-facts.ts'
 import { scheduleMaxMs } from './acceptance/timing.ts'
 import { type Draft, draftBytes } from './request/draft.ts'
 import {
@@ -296,7 +296,6 @@ const viewReply = (view: object | Uint8Array) => (view instanceof Uint8Array ? j
 function sendingDomain(parts: MessageRouteParts, caller: Caller, name: string): MaybePromise<Domain> {
   return whenKnown(parts.domains.byName(name), (domain) => {
     if (!domain || domain.accountId !== caller.accountId) throw new NotFound(`Domain not found: ${name}`)
-    checkMaySend(domain, parts.allowUnverified)
-    return domain
+    return whenKnown(checkSender(parts, domain), () => domain)
   })
 }
