@@ -88,7 +88,7 @@ export function accountsArea(
     failedAttempts,
     failedCalls: auditedAttempts(failedAttempts, failedSignIns),
     authenticator: createAuthenticator({
-      ...{ keys, publicKeys, sessions, allowedCallers, firstAccountId },
+      ...{ accounts, keys, publicKeys, sessions, allowedCallers, firstAccountId },
       local: localKey(sealer),
     }),
     operations: [

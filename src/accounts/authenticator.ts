@@ -1,6 +1,8 @@
 /** Who a caller is: an API key, a session, or the command line on this machine. */
+import { whenKnown } from '../base/cache.ts'
 import type { Authenticator } from '../http/auth.ts'
 import type { FailedAttempts } from '../http/failed-attempts.ts'
+import type { AccountDirectory } from './account-directory.ts'
 import type { Keys } from './api-keys.ts'
 import type { AllowedCallers } from './caller-addresses/allowed-callers.ts'
 import { isBoundToAddresses } from './caller-addresses/who.ts'
@@ -9,7 +11,11 @@ import { LOCAL_KEY_ID } from './local-key.ts'
 import { isPublicKey, type PublicKeys } from './public-keys.ts'
 import type { Sessions } from './sessions.ts'
 
+/** Other texts are no id: none of them is remembered. */
+const ACCOUNT_ID = /^[0-9a-f]{24}$/
+
 export interface AuthenticatorParts {
+  accounts: Pick<AccountDirectory, 'byId'>
   keys: Keys
   publicKeys: PublicKeys
   sessions: Sessions
@@ -20,7 +26,7 @@ export interface AuthenticatorParts {
 }
 
 export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
-  const { keys, publicKeys, sessions, allowedCallers, local, firstAccountId } = parts
+  const { accounts, keys, publicKeys, sessions, allowedCallers, local, firstAccountId } = parts
   return {
     key(secret) {
       if (local(secret))
@@ -40,7 +46,14 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
         ...(user && { userId: user.id, sessionUser: user }),
       }
     },
-    subaccount: async () => null,
+    subaccount(caller, id) {
+      if (!ACCOUNT_ID.test(id)) return null
+      return whenKnown(accounts.byId(id), (child) =>
+        child === null || child.parentId !== caller.accountId || child.status === 'closed'
+          ? null
+          : { ...caller, accountId: id, parentAccountId: caller.accountId },
+      )
+    },
     addressAllowed: (caller, address) =>
       !isBoundToAddresses(caller) || allowedCallers.allows(caller.accountId, address),
   }
