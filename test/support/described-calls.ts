@@ -133,7 +133,7 @@ export function callOf(
       fields.flatMap(({ name, required, schema }) => {
         const isNamed = REFERENCES[id]?.includes(name) === true
         const value =
-          special[name] ?? (isNamed ? holdings[name] : required ? valueOf(name, schema) : undefined)
+          special[name] ?? (isNamed ? holdings[name] : required ? plausible(name, schema) : undefined)
         return value === undefined ? [] : [[name, value] as const]
       }),
     )
@@ -150,9 +150,9 @@ export function callOf(
   return { method, path: query.size === 0 ? path : `${path}?${query}`, options }
 }
 
-function valueOf(name: string, schema: Schema): string | File {
+function plausible(name: string, schema: Schema): string | File {
   const { type, enum: words, contentMediaType, items } = schema
-  if (items !== undefined) return valueOf(name, items)
+  if (items !== undefined) return plausible(name, items)
   if (contentMediaType === 'application/octet-stream')
     return new File(['address\nx@example.org\n'], 'file.csv')
   if (contentMediaType === 'application/json') return '{}'
