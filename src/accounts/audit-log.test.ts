@@ -39,6 +39,7 @@ const NOT_RECORDED = {
   unsubscribe: 'what recipients do is an event',
   renderTemplate: 'reads only',
   readBounceMetrics: 'reads only',
+  listLogs: 'reads only',
 }
 
 /** What no row may contain; the passwords, URLs, keys and contents below include parts of it. */
@@ -251,6 +252,7 @@ function accountCalls(): Planned[] {
       subject: 'session-000000000000000000000000',
       status: 404,
     }),
+    ...limitCalls(),
     plan('regenerateSigningKey', 'POST /v5/accounts/http_signing_key', {
       action: 'signing-key.regenerate',
       subject: '',
@@ -272,6 +274,32 @@ function accountCalls(): Planned[] {
       subject: `${NAME}/alice`,
     }),
     plan('deleteCredentials', `DELETE ${credentials}`, { action: 'credentials.delete', subject: NAME }),
+  ]
+}
+
+function limitCalls(): Planned[] {
+  const own = '/v5/accounts/limit/custom/monthly'
+  const child = '000000000000000000000000'
+  const ofChild = `/v5/accounts/subaccounts/${child}/limit/custom/monthly`
+  const on = (id: string, request: string, action: string, subject = '', status = 200) =>
+    plan(id, request, { action, subject, status })
+  const form = { limit: '5000' }
+  return [
+    plan(
+      'setMessageLimit',
+      `PUT ${own}`,
+      { action: 'message-limit.set', subject: '', given: form },
+      { form },
+    ),
+    on('deleteMessageLimit', `DELETE ${own}`, 'message-limit.delete'),
+    on('enableAccount', 'PUT /v5/accounts/limit/custom/enable', 'account.enable'),
+    plan(
+      'setSubaccountLimit',
+      `PUT ${ofChild}`,
+      { action: 'subaccount-limit.set', subject: child, given: form, status: 400 },
+      { form },
+    ),
+    on('deleteSubaccountLimit', `DELETE ${ofChild}`, 'subaccount-limit.delete', child, 403),
   ]
 }
 
@@ -634,6 +662,41 @@ function otherCalls(): Planned[] {
   ]
 }
 
+function alertCalls(receiver: string): Planned[] {
+  const path = '/v1/thresholds/alerts/send'
+  const values = { metric: 'delivered_rate', comparator: '<', limit: '.9', dimension: 'ip', period: '2h' }
+  const json = { name: 'late', ...values, description: PLANTED }
+  const row = { subject: 'late', given: { name: 'late', ...values } }
+  const setting = {
+    event_type: 'send_alert',
+    channel: 'webhook',
+    settings: { url: `http://u:${PASSWORD}@${receiver}/alerts?token=${PLANTED}` },
+  }
+  const given = { event_type: 'send_alert', channel: 'webhook' }
+  const settings = '/v1/alerts/settings/events'
+  return [
+    plan('createAlert', `POST ${path}`, { action: 'alert.create', ...row, subject: '{alert}' }, { json }),
+    plan('replaceAlert', `PUT ${path}/late`, { action: 'alert.replace', ...row }, { json }),
+    plan('deleteAlert', `DELETE ${path}/late`, { action: 'alert.delete', subject: 'late' }),
+    plan(
+      'addAlertSetting',
+      `POST ${settings}`,
+      { action: 'alert-setting.add', subject: '{setting}', given },
+      { json: setting },
+    ),
+    plan(
+      'changeAlertSetting',
+      `PUT ${settings}/{setting}`,
+      { action: 'alert-setting.change', subject: '{setting}', given },
+      { json: setting },
+    ),
+    plan('deleteAlertSetting', `DELETE ${settings}/{setting}`, {
+      action: 'alert-setting.delete',
+      subject: '{setting}',
+    }),
+  ]
+}
+
 async function start(t: TestContext, database: 'sqlite' | 'postgres') {
   const dns: DnsServer = await createDnsServer()
   const receiver = await createReceiver()
@@ -655,6 +718,8 @@ const idsOf = ({ body }: Answer): [string, string][] =>
     key: body?.key?.id,
     webhook: body?.webhook_id,
     user: body?.is_master !== undefined ? body.id : undefined,
+    alert: body?.metric !== undefined ? body.id : undefined,
+    setting: body?.channel !== undefined ? body.id : undefined,
   }).filter(([, id]) => typeof id === 'string')
 
 /** Secrets that a response shows once. */
@@ -676,6 +741,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       ...accountCalls(),
       ...userCalls(),
       ...webhookCalls(`${receiver.host}:${receiver.port}`),
+      ...alertCalls(`${receiver.host}:${receiver.port}`),
       ...templateCalls('domain'),
       ...templateCalls('account'),
       ...listCalls(),

@@ -48,7 +48,11 @@ const optimized = testMessage({ optimized: true })
 
 const CASES: [name: string, event: EventRecord, counters: Counter[]][] = [
   ['accepted over HTTP or SMTP', accepted, ['accepted_outgoing']],
-  ["accepted for a list's member", acceptedEvent(listed, to, NOW_MS, null), ['accepted_incoming']],
+  [
+    "accepted for a list's member",
+    acceptedEvent(listed, to, NOW_MS, null),
+    ['accepted_incoming', 'accepted_listed'],
+  ],
   ['accepted by a route', changed(accepted, { flags: { 'is-routed': true } }), ['accepted_incoming']],
   ['delivered', delivered, ['delivered_smtp']],
   ["delivered to a list's member", deliveredEvent(listed, to, DELIVERED, NOW_MS), ['delivered_smtp']],

@@ -34,6 +34,7 @@ export const COUNTERS = [
   'clicked_unique',
   'unsubscribed',
   'complained',
+  'accepted_listed',
 ] as const satisfies readonly Counter[]
 
 export const noCounts = (): Counts =>
@@ -76,7 +77,7 @@ export function countersOf(event: string, payload: Payload | null): readonly Cou
   if (payload === null) return event === 'accepted' || event === 'delivered' ? [PLAIN[event].counter] : []
   switch (event) {
     case 'accepted':
-      return [isIncoming(payload) ? 'accepted_incoming' : 'accepted_outgoing']
+      return acceptedAs(payload)
     case 'delivered':
       return deliveredAs(payload)
     case 'failed':
@@ -92,9 +93,13 @@ export function countersOf(event: string, payload: Payload | null): readonly Cou
   }
 }
 
-/** Routed, forwarded, or the copy for a member of a mailing list. */
-const isIncoming = (payload: Payload) =>
-  payload['mailing-list'] !== undefined || within(payload, 'flags')['is-routed'] === true
+/** Incoming mail is routed or forwarded mail, and the copy for a member of a mailing list. */
+function acceptedAs(payload: Payload): Counter[] {
+  if (within(payload, 'flags')['is-routed'] === true) return ['accepted_incoming']
+  return payload['mailing-list'] === undefined
+    ? ['accepted_outgoing']
+    : ['accepted_incoming', 'accepted_listed']
+}
 
 const isOptimized = (payload: Payload) => payload['i-delivery-optimizer'] !== undefined
 
