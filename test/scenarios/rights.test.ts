@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { DescribedRights } from '../../src/http/rights.ts'
-import { absentHoldings, type Holdings, plantHoldings, RECIPIENT } from '../support/account-holdings.ts'
+import { absentHoldings, alertOf, alertSetting, type Holdings, plantHoldings, RECIPIENT } from '../support/account-holdings.ts'
 import { addAccount } from '../support/accounts.ts'
 import {
   type DescribedOperation,
@@ -17,17 +17,21 @@ import {
 } from '../support/described-calls.ts'
 import { createReceiver } from '../support/http-receiver.ts'
 import { type Actor, inParallel, Matrix, verdictOf } from '../support/rights-matrix.ts'
+import { randomHex } from '../../src/base/ids.ts'
 import { ownAddress, startTestService, type TestService } from '../support/service.ts'
 import { activeUser } from '../support/users.ts'
 
 /** Parameters that the description does not suggest. */
 const GIVEN: Given = {
+  addAlertSetting: ({ domain }) => ({ body: alertSetting(`new.${domain}`) }),
   addCallerAddress: () => ({ address: '192.0.2.1' }),
   addMembersJson: () => ({ members: '["new@example.org"]' }),
   addWhitelists: () => ({ address: RECIPIENT }),
+  changeAlertSetting: ({ domain }) => ({ body: alertSetting(`changed.${domain}`) }),
   changeCallerAddress: () => ({ address: '127.0.0.0/8' }),
   changeUser: () => ({ name: 'Changed' }),
   copyAccountTemplate: ({ account = '' }) => ({ requests: [{ account_id: account, name: 'copied' }] }),
+  createAlert: ({ alert }) => ({ body: alertOf(`new-${alert}`) }),
   createAccountTemplateVersion: () => ({ template: 'Hello' }),
   createAccountWebhook: ({ hook = '' }) => ({ url: `${hook}/new`, event_types: 'opened' }),
   createDomain: ({ domain }) => ({ name: `new.${domain}` }),
@@ -42,6 +46,7 @@ const GIVEN: Given = {
   moveScheduled: () => ({ deliverytime: inAnHour() }),
   removeCallerAddress: () => ({ address: '192.0.2.1' }),
   renderTemplate: () => ({ content: { text: 'Hello' } }),
+  replaceAlert: ({ alert = '' }) => ({ body: alertOf(alert) }),
   replaceInboxFaults: () => ({ body: [] }),
   replayWebhooks: () => ({ from: '0' }),
   runQueueAction: ({ domain }) => ({ action: 'pause', filter: { domain }, dry_run: true }),
@@ -49,6 +54,8 @@ const GIVEN: Given = {
   sendMimeMessage: ({ domain }) => ({
     message: mimeFile(`From: a@${domain}\r\nTo: ${RECIPIENT}\r\n\r\nHello`),
   }),
+  setMessageLimit: () => ({ limit: '5000' }),
+  setSubaccountLimit: () => ({ limit: '5000' }),
   testDomainWebhook: ({ hook = '' }) => ({ url: `${hook}/test` }),
   updateAccount: () => ({ name: 'Changed' }),
   updateAccountFeatures: () => ({ ai_insights: '{"enabled": true}' }),
@@ -67,6 +74,7 @@ const mimeFile = (content: string) => new File([content], 'message.eml')
 /** Statuses of an admin's call on an own thing, where it is not a success, and why. */
 const OWN_STATUS: Record<string, readonly [number, string]> = {
   listBounceEvents: [410, 'is no longer served'],
+  readMessageLimit: [404, 'none is set'],
   readTrackingCertificate: [404, 'none was requested'],
   requestTrackingCertificate: [400, 'the service has no HTTPS'],
   renewTrackingCertificate: [404, 'none was requested'],
@@ -82,7 +90,7 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
 
 /** The description must have more; fewer mean that it was not understood. */
 const OPERATIONS_MIN = 190
-const FAULTS_SHOWN = 20
+const FAULTS_SHOWN = 200
 
 type Guarded = DescribedOperation & { rights: DescribedRights }
 
@@ -253,11 +261,11 @@ async function start(t: TestContext): Promise<World> {
   const service = await startTestService(t, env)
   const { accountId } = service.service.first
   const added = { child: addAccount(service, accountId), stranger: addAccount(service) }
-  const account = async (id: string, word: string, key: string): Promise<Account> => {
-    const holdings = await plantHoldings(service, { id, key, word, hookUrl: receiver.url })
+  const account = async (id: string, word: string, key: string, subaccountId: string): Promise<Account> => {
+    const holdings = await plantHoldings(service, { id, key, word, hookUrl: receiver.url, subaccountId })
     return { id, holdings, actors: await keyActors(service, key, word, holdings['domain'] as string) }
   }
-  const parent = await account(accountId, 'parental', service.key)
+  const parent = await account(accountId, 'parental', service.key, added.child.id)
   const { cookie } = await activeUser(service, 'billing@example.org', 'billing')
   const publicKey = (await service.call('POST', '/v1/keys/public')).body.key as string
   parent.actors.push(
@@ -271,8 +279,8 @@ async function start(t: TestContext): Promise<World> {
   return {
     service,
     parent,
-    child: await account(added.child.id, 'filial', added.child.key),
-    stranger: await account(added.stranger.id, 'strange', added.stranger.key),
+    child: await account(added.child.id, 'filial', added.child.key, randomHex(12)),
+    stranger: await account(added.stranger.id, 'strange', added.stranger.key, addAccount(service, added.stranger.id).id),
     absent: absentHoldings(parent.holdings, 'parental'),
     removed: new Set(),
     operations: described.filter((one): one is Guarded => one.rights !== undefined && 'area' in one.rights),

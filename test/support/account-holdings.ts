@@ -7,10 +7,29 @@ export type Holdings = Readonly<Record<string, string>>
 
 export const RECIPIENT = 'recipient@example.org'
 
+interface AccountFacts {
+  id: string
+  key: string
+  word: string
+  hookUrl: string
+  /** Of its subaccount; of an account without one, an id that nothing has. */
+  subaccountId: string
+}
+
+export const alertOf = (name: string) => ({
+  ...{ name, metric: 'hard_bounce_rate', comparator: '>', limit: '0.5', dimension: 'domain' },
+  alert_channels: ['email'],
+})
+
+export const alertSetting = (domain = '') => ({
+  ...{ event_type: 'ip_listed', channel: 'email' },
+  settings: { emails: [`alerts@${domain}`] },
+})
+
 /** `word` marks everything of the account, so that nothing of two accounts has the same name. */
 export async function plantHoldings(
   service: TestService,
-  { id, key, word, hookUrl }: { id: string; key: string; word: string; hookUrl: string },
+  { id, key, word, hookUrl, subaccountId }: AccountFacts,
 ): Promise<Holdings> {
   const domain = `${word}.example`
   const [suppressed, member] = [`suppressed-${word}@example.org`, `member-${word}@example.org`]
@@ -29,6 +48,8 @@ export async function plantHoldings(
     await post(`${path}/${template.name}/versions`, second)
     await post(path, { name: `old-${word}` })
   }
+  await call('POST', '/v1/thresholds/alerts/send', { json: alertOf(`alert-${word}`) })
+  const setting = await call('POST', '/v1/alerts/settings/events', { json: alertSetting(domain) })
   await post('/v3/lists', { address: `list@${domain}` })
   await post(`/v3/lists/list@${domain}/members`, { address: member })
   for (const kind of ['bounces', 'complaints', 'unsubscribes', 'whitelists'])

@@ -73,7 +73,9 @@ function holdingOf(name: string, { path }: DescribedOperation): string {
   if (path.includes('/templates/') && name === 'name') return 'template'
   if (path.includes('/versions/') && name === 'tag') return 'version'
   if (path.includes('/scheduled/') && name === 'message_id') return 'scheduled'
+  if (path.includes('/alerts/send/') && name === 'name') return 'alert'
   if (name !== 'id') return name
+  if (path.includes('/alerts/settings/')) return 'setting'
   const [place] = ['inbox', 'attempt', 'deliver', 'backup'].filter((word) => path.includes(word))
   return place === 'deliver' ? 'delivery' : (place ?? name)
 }
