@@ -112,6 +112,9 @@ export async function plantHoldings(
     },
     ...{
       account: id,
+      subaccount_id: subaccountId,
+      alert: `alert-${word}`,
+      setting: setting.id,
       backup: word,
       new_name: `renamed-${word}`,
       new_tag: `copied-${word}`,
@@ -143,6 +146,8 @@ const ABSENT_SHAPES: Record<string, (value: string) => string> = Object.fromEntr
     'key_id',
     'user_id',
     'session_id',
+    'subaccount_id',
+    'setting',
     'storage_key',
     'inbox',
     'delivery',
