@@ -11,6 +11,9 @@ import { LOCAL_KEY_ID } from './local-key.ts'
 import { isPublicKey, type PublicKeys } from './public-keys.ts'
 import type { Sessions } from './sessions.ts'
 
+/** Other texts are no id: none of them is remembered. */
+const ACCOUNT_ID = /^[0-9a-f]{24}$/
+
 export interface AuthenticatorParts {
   accounts: Pick<AccountDirectory, 'byId'>
   keys: Keys
