@@ -4,6 +4,7 @@
  */
 import type { Keys } from './accounts/api-keys.ts'
 import { type AccountsArea, accountsArea } from './accounts/area.ts'
+import { sandboxArea } from './accounts/sandbox/area.ts'
 import { usersArea } from './accounts/users/area.ts'
 import type { Area } from './area.ts'
 import { backupArea } from './backup/area.ts'
@@ -86,6 +87,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     ),
   )
   add(usersArea(core, accounts, messages.sendSystemMail))
+  add(sandboxArea(core, messages.sendSystemMail))
   add(limitNoticesArea(core, messageLimits, messages.sendSystemMail))
   add(queueApiArea(core, messages))
   add(backupArea(core, parts.secret))

@@ -253,6 +253,18 @@ function limitCalls(): Planned[] {
   const form = { limit: '5000' }
   return [
     plan(
+      'addSandboxRecipient',
+      'POST /v5/sandbox/auth_recipients',
+      { action: 'sandbox-recipient.add', subject: 'test@example.org', given: { email: 'test@example.org' } },
+      { form: { email: 'test@example.org' } },
+    ),
+    on(
+      'deleteSandboxRecipient',
+      'DELETE /v5/sandbox/auth_recipients/test@example.org',
+      'sandbox-recipient.delete',
+      'test@example.org',
+    ),
+    plan(
       'setMessageLimit',
       `PUT ${own}`,
       { action: 'message-limit.set', subject: '', given: form },
@@ -868,6 +880,8 @@ test('the log is filtered by action, key, subject and time, and its pages keep t
 /** These have their own tests below: they create and end the sessions and keys that the others use. */
 const SESSION_OPERATIONS = new Set([
   ...['redeemLoginLink', 'signIn', 'signOut', 'acceptInvitation', 'requestPasswordReset', 'resetPassword'],
+  // In accounts/sandbox.
+  'confirmSandboxRecipient',
 ])
 
 /** One wrong login over SMTP. Its reply is delayed by one second of the service's clock. */
