@@ -21,7 +21,7 @@ const LAYERS = [
   ['delivery', 'inbound', 'events', ...CONTRACTS],
   ['domains', 'tags', 'inbox'],
   ['accounts', 'certificates', 'lists', 'metrics', 'templates', 'webhooks'],
-  ['suppressions', 'message-limits'],
+  ['suppressions', 'message-limits', 'rate-limits'],
   ['messages'],
   ['tracking'],
   ['bounces', 'queue-api'],

@@ -22,6 +22,7 @@ import { type MessagesArea, messagesArea, type SendingOverrides } from './messag
 import { createKnownDeliveries } from './messages/stored/known-deliveries.ts'
 import { metricsArea } from './metrics/area.ts'
 import { queueApiArea } from './queue-api/area.ts'
+import { rateLimitsArea } from './rate-limits/area.ts'
 import { suppressionsArea } from './suppressions/area.ts'
 import { systemArea } from './system/area.ts'
 import { tagsArea } from './tags/area.ts'
@@ -72,6 +73,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const { check: suppressions } = add(suppressionsArea(core))
   add(await webhooksArea(core))
   add(metricsArea(core))
+  add(rateLimitsArea(core))
   const messageLimits = add(messageLimitsArea(core))
   const { limits } = messageLimits
   const certificates = add(certificatesArea(core))

@@ -250,8 +250,16 @@ function limitCalls(): Planned[] {
   const ofChild = `/v5/accounts/subaccounts/${child}/limit/custom/monthly`
   const on = (id: string, request: string, action: string, subject = '', status = 200) =>
     plan(id, request, { action, subject, status })
+  const rates = `/sendwright/v1/accounts/${child}/rate-limits`
   const form = { limit: '5000' }
   return [
+    plan(
+      'setAccountRateLimit',
+      `PUT ${rates}/lists`,
+      { action: 'account-rate-limit.set', subject: `${child}/lists`, given: { count: '5' }, status: 404 },
+      { form: { count: '5' } },
+    ),
+    on('deleteAccountRateLimit', `DELETE ${rates}/lists`, 'account-rate-limit.delete', `${child}/lists`, 404),
     plan(
       'addSandboxRecipient',
       'POST /v5/sandbox/auth_recipients',
