@@ -24,7 +24,8 @@ const LAYERS = [
   ['suppressions', 'message-limits', 'rate-limits'],
   ['messages'],
   ['tracking'],
-  ['bounces', 'queue-api'],
+  ['bounces', 'queue-api', 'logs'],
+  ['alerts'],
   ['system', 'backup'],
   ['open-core', 'areas', 'listeners', 'service', 'main', 'cli'],
 ]

@@ -6,6 +6,7 @@ import type { Keys } from './accounts/api-keys.ts'
 import { type AccountsArea, accountsArea } from './accounts/area.ts'
 import { sandboxArea } from './accounts/sandbox/area.ts'
 import { usersArea } from './accounts/users/area.ts'
+import { alertsArea } from './alerts/area.ts'
 import type { Area } from './area.ts'
 import { backupArea } from './backup/area.ts'
 import type { Clock } from './base/clock.ts'
@@ -17,10 +18,12 @@ import { eventsArea } from './events/area.ts'
 import { inboxArea } from './inbox/area.ts'
 import type { JobReport } from './jobs/job.ts'
 import { listsArea } from './lists/area.ts'
+import { logsArea } from './logs/area.ts'
 import { limitNoticesArea, messageLimitsArea } from './message-limits/area.ts'
 import { type MessagesArea, messagesArea, type SendingOverrides } from './messages/area.ts'
 import { createKnownDeliveries } from './messages/stored/known-deliveries.ts'
 import { metricsArea } from './metrics/area.ts'
+import type { Figures } from './metrics/figures.ts'
 import { queueApiArea } from './queue-api/area.ts'
 import { rateLimitsArea } from './rate-limits/area.ts'
 import { suppressionsArea } from './suppressions/area.ts'
@@ -37,6 +40,8 @@ export interface AreaParts {
   systemClock: Clock
   isExempt: ((address: string) => boolean) | undefined
   sending: SendingOverrides
+  /** Of alerts on rates; undefined: they are not judged. */
+  figures: Figures | undefined
   /** Further areas, for tests. */
   further: readonly ((core: Core) => Area | Promise<Area>)[]
 }
@@ -71,7 +76,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const templates = add(templatesArea(core))
   const lists = add(listsArea(core))
   const { check: suppressions } = add(suppressionsArea(core))
-  add(await webhooksArea(core))
+  const webhooks = add(await webhooksArea(core))
   add(metricsArea(core))
   add(rateLimitsArea(core))
   const messageLimits = add(messageLimitsArea(core))
@@ -92,8 +97,17 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(sandboxArea(core, messages.sendSystemMail))
   add(limitNoticesArea(core, messageLimits, messages.sendSystemMail))
   add(queueApiArea(core, messages))
+  add(logsArea(core, { isRateLimit: bounces.isRateLimit }))
   add(backupArea(core, parts.secret))
-  add(systemArea(core, { ...parts, bounces, certificates }))
+  const alerts = add(
+    alertsArea(core, {
+      ...{ webhooks, certificates, bounces, figures: parts.figures ?? null },
+      userDirectory: accounts.userDirectory,
+      delivery: messages.delivery,
+      sendMail: messages.sendSystemMail,
+    }),
+  )
+  add(systemArea(core, { ...parts, bounces, certificates, alerts }))
   for (const build of parts.further) add(await build(core))
   // Last: it keeps events for the followers of all.
   add(

@@ -14,6 +14,8 @@ export interface Counts {
   delivered_smtp: number
   delivered_http: number
   delivered_optimized: number
+  delivered_first: number
+  delivered_later: number
   failed_temporary: number
   failed_temporary_espblock: number
   failed_permanent: number
@@ -24,6 +26,10 @@ export interface Counts {
   failed_delayed_bounce: number
   failed_webhook: number
   failed_optimized: number
+  failed_soft: number
+  failed_old: number
+  failed_permanent_espblock: number
+  rate_limited: number
   stored: number
   opened: number
   opened_unique: number

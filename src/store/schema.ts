@@ -116,6 +116,22 @@ export interface AccountSettingsRow {
   inactive_session_seconds: number | null
   absolute_session_seconds: number | null
   logout_redirect_url: string | null
+  webhooks_redact_pii: Flag
+  ai_insights: Flag
+}
+
+export interface PublicKeyRow {
+  account_id: string
+  id: string
+  secret_hmac: string
+  created_at: number
+}
+
+export interface CallerAddressRow {
+  account_id: string
+  address: string
+  description: string
+  created_at: number
 }
 
 export interface JobRow {
@@ -618,6 +634,7 @@ export interface AuditRow {
   request_id: string | null
   parent_account_id: string | null
   status: number | null
+  user_id: string | null
 }
 
 export interface TranscriptRow {
@@ -753,6 +770,65 @@ export interface TagRow {
   first_seen: number
 }
 
+export interface AlertRow {
+  id: string
+  account_id: string
+  name: string
+  description: string
+  account_group: string | null
+  metric: string
+  comparator: string
+  limit_text: string
+  dimension: string
+  channels_json: string
+  filters_json: string
+  period: string
+  created_at: number
+  updated_at: number
+  last_checked_at: number | null
+}
+
+export interface AlertHitRow {
+  id: string
+  account_id: string
+  source: string
+  name: string
+  metric: string
+  comparator: string
+  limit_text: string
+  dimension: string
+  dimension_value: string
+  latest_value: string
+  advice: string
+  triggered: Flag
+  misses: number
+  since_at: number
+  created_at: number
+  updated_at: number
+  expires_at: number | null
+}
+
+export interface AlertSettingRow {
+  id: string
+  account_id: string
+  event_type: string
+  channel: string
+  settings_sealed: Uint8Array
+  created_at: number
+}
+
+export interface AlertNoticeRow {
+  id: string
+  account_id: string
+  hit_id: string
+  channel: string
+  setting_id: string | null
+  recipient: string
+  content_json: string
+  due_at: number
+  created_at: number
+}
+
 export interface InstallationRow {
   name: string
   value: Uint8Array
@@ -780,6 +856,8 @@ export interface Schema {
   credentials: CredentialRow
   accounts: WithDefaults<AccountRow, 'status' | 'disabled_json' | 'features_json' | 'updated_at'>
   api_keys: ApiKeyRow
+  public_keys: PublicKeyRow
+  caller_addresses: CallerAddressRow
   jobs: JobRow
   login_links: LoginLinkRow
   sessions: SessionRow
@@ -788,7 +866,7 @@ export interface Schema {
   user_tokens: UserTokenRow
   user_places: LoginPlaceRow
   recovery_codes: RecoveryCodeRow
-  account_settings: AccountSettingsRow
+  account_settings: WithDefaults<AccountSettingsRow, 'webhooks_redact_pii' | 'ai_insights'>
   message_limits: MessageLimitRow
   removed_usage: RemovedUsageRow
   account_rate_limits: AccountRateLimitRow
@@ -827,6 +905,10 @@ export interface Schema {
   unsubscribe_tags: UnsubscribeTagRow
   suppression_policies: SuppressionPolicyRow
   counted_bounces: CountedBounceRow
+  alerts: AlertRow
+  alert_hits: AlertHitRow
+  alert_settings: AlertSettingRow
+  alert_notices: AlertNoticeRow
   suppression_imports: SuppressionImportRow
   audit: AuditRow
   transcripts: TranscriptRow
