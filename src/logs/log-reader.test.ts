@@ -178,7 +178,7 @@ eachIndexing('every query lists its events, forwards and backwards, page by page
         assert.deepEqual(pages.flat(), expected, name)
         assert.ok(pages.length <= Math.max(1, Math.ceil(expected.length / limit)), name)
         const items = await reader.items('account-1', { ...query, limit: 1000 }, LATER_MS, SIGNAL)
-        assert.deepEqual(idsOf(await Array.fromAsync(items)), expected, name)
+        assert.deepEqual(idsOf(await allOf(items)), expected, name)
         const { totals } = await pageAt(reader, { ...query, totals: true }, first(query))
         assert.equal(totals?.all, expected.length, name)
         if (limit > 3) continue
@@ -348,3 +348,9 @@ eachStore('eight writers at full speed: a poller that pages sees every event exa
     [],
   )
 })
+
+async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = []
+  for await (const item of items) all.push(item)
+  return all
+}
