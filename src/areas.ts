@@ -4,6 +4,7 @@
  */
 import type { Keys } from './accounts/api-keys.ts'
 import { type AccountsArea, accountsArea } from './accounts/area.ts'
+import { sandboxArea } from './accounts/sandbox/area.ts'
 import { subaccountsArea } from './accounts/subaccounts/area.ts'
 import { usersArea } from './accounts/users/area.ts'
 import { alertsArea } from './alerts/area.ts'
@@ -25,6 +26,7 @@ import { createKnownDeliveries } from './messages/stored/known-deliveries.ts'
 import { metricsArea } from './metrics/area.ts'
 import type { Figures } from './metrics/figures.ts'
 import { queueApiArea } from './queue-api/area.ts'
+import { rateLimitsArea } from './rate-limits/area.ts'
 import { suppressionsArea } from './suppressions/area.ts'
 import { systemArea } from './system/area.ts'
 import { tagsArea } from './tags/area.ts'
@@ -75,6 +77,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const lists = add(listsArea(core))
   const { check: suppressions } = add(suppressionsArea(core))
   const webhooks = add(await webhooksArea(core))
+  add(rateLimitsArea(core))
   const messageLimits = add(messageLimitsArea(core))
   const { limits } = messageLimits
   const certificates = add(certificatesArea(core))
@@ -92,6 +95,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     ),
   )
   add(usersArea(core, accounts, messages.sendSystemMail))
+  add(sandboxArea(core, messages.sendSystemMail))
   add(limitNoticesArea(core, messageLimits, messages.sendSystemMail))
   add(
     subaccountsArea(core, {

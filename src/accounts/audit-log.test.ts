@@ -284,8 +284,28 @@ function limitCalls(): Planned[] {
   const ofChild = `/v5/accounts/subaccounts/${child}/limit/custom/monthly`
   const on = (id: string, request: string, action: string, subject = '', status = 200) =>
     plan(id, request, { action, subject, status })
+  const rates = `/sendwright/v1/accounts/${child}/rate-limits`
   const form = { limit: '5000' }
   return [
+    plan(
+      'setAccountRateLimit',
+      `PUT ${rates}/lists`,
+      { action: 'account-rate-limit.set', subject: `${child}/lists`, given: { count: '5' }, status: 404 },
+      { form: { count: '5' } },
+    ),
+    on('deleteAccountRateLimit', `DELETE ${rates}/lists`, 'account-rate-limit.delete', `${child}/lists`, 404),
+    plan(
+      'addSandboxRecipient',
+      'POST /v5/sandbox/auth_recipients',
+      { action: 'sandbox-recipient.add', subject: 'test@example.org', given: { email: 'test@example.org' } },
+      { form: { email: 'test@example.org' } },
+    ),
+    on(
+      'deleteSandboxRecipient',
+      'DELETE /v5/sandbox/auth_recipients/test@example.org',
+      'sandbox-recipient.delete',
+      'test@example.org',
+    ),
     plan(
       'setMessageLimit',
       `PUT ${own}`,
@@ -1027,6 +1047,8 @@ test('the log is filtered by action, key, subject and time, and its pages keep t
 /** These have their own tests below: they create and end the sessions and keys that the others use. */
 const SESSION_OPERATIONS = new Set([
   ...['redeemLoginLink', 'signIn', 'signOut', 'acceptInvitation', 'requestPasswordReset', 'resetPassword'],
+  // In accounts/sandbox.
+  'confirmSandboxRecipient',
 ])
 
 /** One wrong login over SMTP. Its reply is delayed by one second of the service's clock. */

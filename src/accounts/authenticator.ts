@@ -12,7 +12,6 @@ import { isPublicKey, type PublicKeys } from './public-keys.ts'
 import type { Sessions } from './sessions.ts'
 
 /** Other texts are no id: none of them is remembered. */
-const ACCOUNT_ID = /^[0-9a-f]{24}$/
 
 export interface AuthenticatorParts {
   accounts: Pick<AccountDirectory, 'byId'>

@@ -2,7 +2,7 @@
  * Messages: from a request to rows (request/, acceptance/), from a row to the copy that is sent (composing/), and what
  * is kept afterwards (stored/). The engine that delivers is built here as well (messages/engine.ts).
  */
-
+import { haveAgreed } from '../accounts/sandbox/recipients.ts'
 import type { SystemMail } from '../accounts/users/mails.ts'
 import type { Area } from '../area.ts'
 import { failPoint } from '../base/fail-point.ts'
@@ -109,6 +109,7 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
       mode: config.delivery.kind,
       recipients: config.sandboxRecipients,
       domains,
+      haveAgreed: (accountId, addresses) => haveAgreed(store, accountId, addresses),
     }),
     returnPathMac: (data) => core.sealer.mac('return-path', data),
     headerPrefix,
