@@ -21,10 +21,11 @@ const LAYERS = [
   ['delivery', 'inbound', 'events', ...CONTRACTS],
   ['domains', 'tags', 'inbox'],
   ['accounts', 'certificates', 'lists', 'metrics', 'templates', 'webhooks'],
-  ['suppressions'],
+  ['suppressions', 'message-limits'],
   ['messages'],
   ['tracking'],
   ['bounces', 'queue-api'],
+  ['alerts'],
   ['system', 'backup'],
   ['open-core', 'areas', 'listeners', 'service', 'main', 'cli'],
 ]

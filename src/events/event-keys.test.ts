@@ -49,7 +49,14 @@ const INDEXES: [[FieldName, string][], RegExp][] = [
   ],
 ]
 
-const SEARCH = { lowUs: 1, highUs: 2_000_000, start: { tx: 0, seq: 9 }, settled: { tx: 0, seq: 20 } }
+const OWN = { accountId: 'account-1', domainName: 'mg.example.com' }
+const SEARCH = {
+  scope: { accountIds: [OWN.accountId], domainNames: [OWN.domainName] },
+  lowUs: 1,
+  highUs: 2_000_000,
+  start: { tx: 0, seq: 9 },
+  settled: { tx: 0, seq: 20 },
+}
 
 eachStore('each query uses only its index (SQLite), and runs (both)', async (store) => {
   const explain = async (query: { compile(): { sql: string; parameters: readonly unknown[] } }) => {
@@ -70,7 +77,7 @@ eachStore('each query uses only its index (SQLite), and runs (both)', async (sto
     const filters = given.flatMap(([name, text]) => parseFilter(name, text) ?? [])
     for (const ascending of [true, false]) {
       const gap = { in: 'settled', us: 5, seq: 5 } as const
-      const scan = { ...SEARCH, request: request({ ascending }), plan: planOf(filters), gap, size: 100 }
+      const scan = { ...SEARCH, request: request({ ascending }), plan: planOf(filters, OWN), gap, size: 100 }
       const bySegment = store.kind === 'sqlite' && scan.plan.branches[0]?.by === 'recipient'
       const query = bySegment ? segmentQuery(store, scan, [0, 1]) : settledQuery(store, scan)
       assert.ok(query)
@@ -82,13 +89,14 @@ eachStore('each query uses only its index (SQLite), and runs (both)', async (sto
     }
   }
   for (const ascending of [true, false]) {
-    const scan = { ...SEARCH, request: request({ ascending }), plan: planOf([]), gap: null, size: 100 }
+    const plan = planOf([], OWN)
+    const scan = { ...SEARCH, ...OWN, request: request({ ascending }), plan, gap: null, size: 100 }
     const query = sinceQuery(store, scan)
     await query.execute()
     if (store.kind !== 'sqlite') continue
-    const plan = await explain(query)
-    assert.match(plan, /event_index_domain \(domain_name=\? AND rowid/)
-    assert.doesNotMatch(plan, /TEMP B-TREE/)
-    isFlattened(plan, 'since')
+    const explained = await explain(query)
+    assert.match(explained, /event_index_domain \(domain_name=\? AND rowid/)
+    assert.doesNotMatch(explained, /TEMP B-TREE/)
+    isFlattened(explained, 'since')
   }
 })

@@ -50,7 +50,11 @@ const isRateLimit = (id: unknown) => id === 'slow-down'
 
 const CASES: [name: string, event: EventRecord, counters: Counter[]][] = [
   ['accepted over HTTP or SMTP', accepted, ['accepted_outgoing']],
-  ["accepted for a list's member", acceptedEvent(listed, to, NOW_MS, null), ['accepted_incoming']],
+  [
+    "accepted for a list's member",
+    acceptedEvent(listed, to, NOW_MS, null),
+    ['accepted_incoming', 'accepted_listed'],
+  ],
   ['accepted by a route', changed(accepted, { flags: { 'is-routed': true } }), ['accepted_incoming']],
   ['delivered', delivered, ['delivered_first', 'delivered_smtp']],
   [

@@ -40,6 +40,7 @@ export const COUNTERS = [
   'clicked_unique',
   'unsubscribed',
   'complained',
+  'accepted_listed',
 ] as const satisfies readonly Counter[]
 
 export type Payload = Readonly<Record<string, unknown>>
@@ -84,7 +85,7 @@ export function countersOf(
   if (payload === null) return event === 'accepted' ? ['accepted_outgoing'] : []
   switch (event) {
     case 'accepted':
-      return [isIncoming(payload) ? 'accepted_incoming' : 'accepted_outgoing']
+      return acceptedAs(payload)
     case 'delivered':
       return deliveredAs(payload)
     case 'failed':
@@ -100,9 +101,13 @@ export function countersOf(
   }
 }
 
-/** Routed, forwarded, or the copy for a member of a mailing list. */
-const isIncoming = (payload: Payload) =>
-  payload['mailing-list'] !== undefined || within(payload, 'flags')['is-routed'] === true
+/** Incoming mail is routed or forwarded mail, and the copy for a member of a mailing list. */
+function acceptedAs(payload: Payload): Counter[] {
+  if (within(payload, 'flags')['is-routed'] === true) return ['accepted_incoming']
+  return payload['mailing-list'] === undefined
+    ? ['accepted_outgoing']
+    : ['accepted_incoming', 'accepted_listed']
+}
 
 const isOptimized = (payload: Payload) => payload['i-delivery-optimizer'] !== undefined
 
