@@ -24,7 +24,7 @@ const LAYERS = [
   ['suppressions', 'message-limits'],
   ['messages'],
   ['tracking'],
-  ['bounces', 'queue-api'],
+  ['bounces', 'queue-api', 'logs'],
   ['alerts'],
   ['system', 'backup'],
   ['open-core', 'areas', 'listeners', 'service', 'main', 'cli'],

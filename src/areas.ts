@@ -17,6 +17,7 @@ import { eventsArea } from './events/area.ts'
 import { inboxArea } from './inbox/area.ts'
 import type { JobReport } from './jobs/job.ts'
 import { listsArea } from './lists/area.ts'
+import { logsArea } from './logs/area.ts'
 import { limitNoticesArea, messageLimitsArea } from './message-limits/area.ts'
 import { type MessagesArea, messagesArea, type SendingOverrides } from './messages/area.ts'
 import { createKnownDeliveries } from './messages/stored/known-deliveries.ts'
@@ -92,6 +93,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(usersArea(core, accounts, messages.sendSystemMail))
   add(limitNoticesArea(core, messageLimits, messages.sendSystemMail))
   add(queueApiArea(core, messages))
+  add(logsArea(core, { isRateLimit: bounces.isRateLimit }))
   add(backupArea(core, parts.secret))
   const alerts = add(
     alertsArea(core, {

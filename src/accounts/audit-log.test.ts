@@ -39,6 +39,7 @@ const NOT_RECORDED = {
   unsubscribe: 'what recipients do is an event',
   renderTemplate: 'reads only',
   readBounceMetrics: 'reads only',
+  listLogs: 'reads only',
 }
 
 /** What no row may contain; the passwords, URLs, keys and contents below include parts of it. */

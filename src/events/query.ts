@@ -85,7 +85,7 @@ function walkOf(
     pause,
     select: (rows) => rows.filter(({ row, payload }) => passes(filters, row.event, payload)),
     async keys(area, gap, size) {
-      if (isEmpty) return { keys: [], rest: null }
+      if (isEmpty) return { keys: [], rest: null, read: 0 }
       const keys =
         area === 'since'
           ? await sinceQuery(store, { ...search, domainName, settled, gap, size }).execute()

@@ -21,6 +21,8 @@ export interface KeyPage {
   keys: Key[]
   /** Up to where the area was read; null: to its end. */
   rest: Gap | null
+  /** Entries of the index that were read for them. */
+  read: number
 }
 
 export type WalkRow = Key &
@@ -45,7 +47,7 @@ export interface Walk {
   select(rows: readonly ReadRow[]): MaybePromise<readonly ReadRow[]>
   /** Called before each read; throws to end the walk. */
   pause(reads: number): Promise<void>
-  /** The page ends after about so many rows, and may be short then. Default: no limit. */
+  /** The page ends after about so many entries of the index, and may be short then. Default: no limit. */
   rowsMax?: number
   /** Finds out whether there is a match after the page. */
   looksAhead?: boolean
@@ -64,6 +66,8 @@ export interface WalkedPage {
   high: Gap | null
   /** There may be further matches in the direction of the walk. */
   more: boolean
+  /** Entries of the index that were read. */
+  rows: number
 }
 
 /** Rows per read when a page's first rows did not fill it: a few milliseconds of work. */
@@ -91,7 +95,7 @@ export async function readPage(store: Store, walk: Walk): Promise<WalkedPage> {
   return pageOf(walk, progress)
 }
 
-function pageOf({ request, settled }: Walk, { found, stopped }: Progress): WalkedPage {
+function pageOf({ request, settled }: Walk, { found, stopped, rows }: Progress): WalkedPage {
   const { gap, up, ascending, limit } = request
   const isCut = found.length > limit
   if (isCut) found.length = limit
@@ -103,7 +107,7 @@ function pageOf({ request, settled }: Walk, { found, stopped }: Progress): Walke
   if (stopped && !isCut && !up) low = stopped
   // Everything up to the settled position was read: `next` continues there.
   if (up && ascending && !isFull && !stopped) high = { in: 'since', ...settled }
-  return { found, low, high, more: isCut || stopped !== null }
+  return { found, low, high, more: isCut || stopped !== null, rows }
 }
 
 export const gapBelow = ({ key, area }: Pick<Match, 'key' | 'area'>): Gap =>
@@ -119,8 +123,9 @@ export const gapAbove = ({ key, area }: Pick<Match, 'key' | 'area'>): Gap =>
 /** The keys that a query returned for `size`. */
 export function keyPage(keys: Key[], area: Gap['in'], up: boolean, size: number): KeyPage {
   const last = keys.at(-1)
-  if (!last || keys.length < size) return { keys, rest: null }
-  return { keys, rest: (up ? gapAbove : gapBelow)({ key: last, area }) }
+  const isEnd = !last || keys.length < size
+  const rest = isEnd ? null : (up ? gapAbove : gapBelow)({ key: last, area })
+  return { keys, rest, read: keys.length }
 }
 
 /** Adds the next matches of one area to `found`, up to `wanted`. */
@@ -138,13 +143,13 @@ async function collect(
   for (let reads = 0; found.length < wanted; reads++) {
     await walk.pause(reads)
     const size = reads === 0 ? wanted - found.length : CHUNK_ROWS
-    const { keys, rest } = await walk.keys(area, gap, size)
+    const { keys, rest, read } = await walk.keys(area, gap, size)
     for (const { row, payload } of await walk.select(await readRows(store, keys))) {
       if (found.length < wanted) found.push({ key: row, id: row.id, area, row, payload })
     }
+    progress.rows += read
     if (rest === null) return
     gap = rest
-    progress.rows += size
     if (progress.rows >= (walk.rowsMax ?? Number.POSITIVE_INFINITY) && found.length < wanted) {
       progress.stopped = gap
       return
