@@ -22,10 +22,11 @@ const LAYERS = [
   ['domains', 'inbox'],
   ['accounts', 'certificates', 'lists', 'metrics', 'templates', 'webhooks'],
   ['tags'],
-  ['suppressions'],
+  ['suppressions', 'message-limits'],
   ['messages'],
   ['tracking'],
   ['bounces', 'queue-api', 'logs'],
+  ['alerts'],
   ['system', 'backup'],
   ['open-core', 'areas', 'listeners', 'service', 'main', 'cli'],
 ]

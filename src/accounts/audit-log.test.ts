@@ -200,6 +200,38 @@ function accountCalls(): Planned[] {
       action: 'key.delete',
       subject: '{key}',
     }),
+    plan('regeneratePublicKey', 'POST /v1/keys/public', { action: 'public-key.regenerate', subject: '' }),
+    plan(
+      'addCallerAddress',
+      'POST /v2/ip_whitelist',
+      {
+        action: 'caller-address.add',
+        subject: '127.0.0.0/8',
+        given: { address: '127.0.0.0/8', description: 'here' },
+      },
+      { form: { address: '127.0.0.0/8', description: 'here' } },
+    ),
+    plan(
+      'changeCallerAddress',
+      'PUT /v2/ip_whitelist',
+      { action: 'caller-address.change', subject: '127.0.0.0/8' },
+      { form: { address: '127.0.0.0/8', description: 'there' } },
+    ),
+    plan('removeCallerAddress', 'DELETE /v2/ip_whitelist?address=127.0.0.0/8', {
+      action: 'caller-address.remove',
+      subject: '127.0.0.0/8',
+      given: { address: '127.0.0.0/8' },
+    }),
+    plan(
+      'updateAccountFeatures',
+      'PUT /v5/accounts/features',
+      { action: 'account-features.update', subject: '', given: { ai_insights: '{"enabled": true}' } },
+      { form: { ai_insights: '{"enabled": true}' } },
+    ),
+    plan('resendActivationEmail', 'POST /v5/accounts/resend_activation_email', {
+      action: 'activation-email.resend',
+      subject: '',
+    }),
     plan('createLoginLink', 'POST /sendwright/v1/login-links', {
       action: 'login-link.create',
       subject: '',
@@ -221,6 +253,7 @@ function accountCalls(): Planned[] {
       subject: 'session-000000000000000000000000',
       status: 404,
     }),
+    ...limitCalls(),
     plan('regenerateSigningKey', 'POST /v5/accounts/http_signing_key', {
       action: 'signing-key.regenerate',
       subject: '',
@@ -242,6 +275,32 @@ function accountCalls(): Planned[] {
       subject: `${NAME}/alice`,
     }),
     plan('deleteCredentials', `DELETE ${credentials}`, { action: 'credentials.delete', subject: NAME }),
+  ]
+}
+
+function limitCalls(): Planned[] {
+  const own = '/v5/accounts/limit/custom/monthly'
+  const child = '000000000000000000000000'
+  const ofChild = `/v5/accounts/subaccounts/${child}/limit/custom/monthly`
+  const on = (id: string, request: string, action: string, subject = '', status = 200) =>
+    plan(id, request, { action, subject, status })
+  const form = { limit: '5000' }
+  return [
+    plan(
+      'setMessageLimit',
+      `PUT ${own}`,
+      { action: 'message-limit.set', subject: '', given: form },
+      { form },
+    ),
+    on('deleteMessageLimit', `DELETE ${own}`, 'message-limit.delete'),
+    on('enableAccount', 'PUT /v5/accounts/limit/custom/enable', 'account.enable'),
+    plan(
+      'setSubaccountLimit',
+      `PUT ${ofChild}`,
+      { action: 'subaccount-limit.set', subject: child, given: form, status: 400 },
+      { form },
+    ),
+    on('deleteSubaccountLimit', `DELETE ${ofChild}`, 'subaccount-limit.delete', child, 403),
   ]
 }
 
@@ -639,6 +698,41 @@ function otherCalls(): Planned[] {
   ]
 }
 
+function alertCalls(receiver: string): Planned[] {
+  const path = '/v1/thresholds/alerts/send'
+  const values = { metric: 'delivered_rate', comparator: '<', limit: '.9', dimension: 'ip', period: '2h' }
+  const json = { name: 'late', ...values, description: PLANTED }
+  const row = { subject: 'late', given: { name: 'late', ...values } }
+  const setting = {
+    event_type: 'send_alert',
+    channel: 'webhook',
+    settings: { url: `http://u:${PASSWORD}@${receiver}/alerts?token=${PLANTED}` },
+  }
+  const given = { event_type: 'send_alert', channel: 'webhook' }
+  const settings = '/v1/alerts/settings/events'
+  return [
+    plan('createAlert', `POST ${path}`, { action: 'alert.create', ...row, subject: '{alert}' }, { json }),
+    plan('replaceAlert', `PUT ${path}/late`, { action: 'alert.replace', ...row }, { json }),
+    plan('deleteAlert', `DELETE ${path}/late`, { action: 'alert.delete', subject: 'late' }),
+    plan(
+      'addAlertSetting',
+      `POST ${settings}`,
+      { action: 'alert-setting.add', subject: '{setting}', given },
+      { json: setting },
+    ),
+    plan(
+      'changeAlertSetting',
+      `PUT ${settings}/{setting}`,
+      { action: 'alert-setting.change', subject: '{setting}', given },
+      { json: setting },
+    ),
+    plan('deleteAlertSetting', `DELETE ${settings}/{setting}`, {
+      action: 'alert-setting.delete',
+      subject: '{setting}',
+    }),
+  ]
+}
+
 async function start(t: TestContext, database: 'sqlite' | 'postgres') {
   const dns: DnsServer = await createDnsServer()
   const receiver = await createReceiver()
@@ -660,12 +754,14 @@ const idsOf = ({ body }: Answer): [string, string][] =>
     key: body?.key?.id,
     webhook: body?.webhook_id,
     user: body?.is_master !== undefined ? body.id : undefined,
+    alert: body?.metric !== undefined ? body.id : undefined,
+    setting: body?.channel !== undefined ? body.id : undefined,
   }).filter(([, id]) => typeof id === 'string')
 
 /** Secrets that a response shows once. */
 function secretsOf({ body }: Answer): string[] {
   const found = [
-    body?.key?.secret,
+    body?.key?.secret ?? body?.key,
     body?.http_signing_key,
     body?.url,
     ...Object.values(body?.credentials ?? {}),
@@ -681,6 +777,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       ...accountCalls(),
       ...userCalls(),
       ...webhookCalls(`${receiver.host}:${receiver.port}`),
+      ...alertCalls(`${receiver.host}:${receiver.port}`),
       ...templateCalls('domain'),
       ...templateCalls('account'),
       ...listCalls(),
@@ -803,6 +900,11 @@ for (const database of ['sqlite', 'postgres'] as const) {
         ['own-totp.begin', '', null, null],
       ],
     )
+    const ofUser = await rowsOf(service, `&user_id=${id}`)
+    assert.deepEqual(ofUser.map(({ action }) => action).toSorted(), [
+      ...['invitation.accept', 'own-totp.begin', 'password.reset'],
+      ...['session.open', 'session.open', 'session.open'],
+    ])
     const text = JSON.stringify(rows)
     for (const secret of [
       PASSWORD,
@@ -861,6 +963,10 @@ test('the log is filtered by action, key, subject and time, and its pages keep t
   assert.deepEqual(await subjects(`&subject=${domain}/two`), [`${domain}/two`])
   assert.deepEqual(await subjects('&action=template.delete'), [`${domain}/a\uFFFDb`])
   assert.deepEqual(await subjects('&key_id=nobody'), [])
+  const [{ remote_address: here = '' } = {}] = await rowsOf(service)
+  assert.deepEqual(await subjects(`&remote_address=${here}&action=template.create`), made)
+  assert.deepEqual(await subjects('&remote_address=192.0.2.1'), [])
+  assert.deepEqual(await subjects('&user_id=nobody'), [])
   const hour = (from: number) => Math.floor(Date.now() / 1000) + from * 3600
   assert.equal((await subjects(`&after=${hour(-1)}&before=${hour(1)}`)).length, 4)
   assert.deepEqual(await subjects(`&after=${hour(1)}`), [])

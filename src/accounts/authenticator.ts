@@ -2,22 +2,30 @@
 import type { Authenticator } from '../http/auth.ts'
 import type { FailedAttempts } from '../http/failed-attempts.ts'
 import type { Keys } from './api-keys.ts'
+import type { AllowedCallers } from './caller-addresses/allowed-callers.ts'
+import { isBoundToAddresses } from './caller-addresses/who.ts'
 import type { FailedSignIns } from './failed-sign-ins.ts'
 import { LOCAL_KEY_ID } from './local-key.ts'
+import { isPublicKey, type PublicKeys } from './public-keys.ts'
 import type { Sessions } from './sessions.ts'
 
-/** `local` authenticates the command line on this machine, as admin of the first account. */
-export function createAuthenticator(
-  keys: Keys,
-  sessions: Sessions,
-  local: (secret: string) => boolean,
-  firstAccountId: string,
-): Authenticator {
+export interface AuthenticatorParts {
+  keys: Keys
+  publicKeys: PublicKeys
+  sessions: Sessions
+  allowedCallers: AllowedCallers
+  /** Authenticates the command line on this machine, as admin of the first account. */
+  local: (secret: string) => boolean
+  firstAccountId: string
+}
+
+export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
+  const { keys, publicKeys, sessions, allowedCallers, local, firstAccountId } = parts
   return {
     key(secret) {
       if (local(secret))
         return { accountId: firstAccountId, keyId: LOCAL_KEY_ID, role: 'admin', kind: 'user' }
-      return keys.authenticate(secret)
+      return isPublicKey(secret) ? publicKeys.authenticate(secret) : keys.authenticate(secret)
     },
     async session(cookie, isUse) {
       const session = await sessions.find(cookie, isUse)
@@ -33,7 +41,8 @@ export function createAuthenticator(
       }
     },
     subaccount: async () => null,
-    addressAllowed: () => true,
+    addressAllowed: (caller, address) =>
+      !isBoundToAddresses(caller) || allowedCallers.allows(caller.accountId, address),
   }
 }
 

@@ -640,7 +640,7 @@ test('domains of subaccounts are listed on request, with their account', async (
   await create('of-child.example')
   const database = new DatabaseSync(join(service.config.dataFolder, 'sendwright.db'), { timeout: 5000 })
   database.exec(
-    "INSERT INTO accounts SELECT 'child', id, 'Child', signing_key_sealed, created_at FROM accounts LIMIT 1",
+    "INSERT INTO accounts (id, parent_id, name, signing_key_sealed, created_at) SELECT 'child', id, 'Child', signing_key_sealed, created_at FROM accounts LIMIT 1",
   )
   database.exec("UPDATE domains SET account_id = 'child' WHERE name = 'of-child.example'")
   database.close()

@@ -22,8 +22,8 @@ export interface SubmittedMail {
 }
 
 export interface SubmissionParts {
-  /** Whether the session's credential is still the same. */
-  stillValid(login: SmtpLogin): Promise<boolean>
+  /** Whether the session's credential is still the same, and may be used from the address. */
+  stillValid(login: SmtpLogin, remoteAddress: string): Promise<boolean>
   /** Name of the login's domain. @throws ServiceError when it cannot send now */
   sendingDomain(login: SmtpLogin): Promise<string>
   limiter: RateLimiter
@@ -40,7 +40,7 @@ export function createSubmission(parts: SubmissionParts): (opening: MailOpening)
   const { limiter } = parts
 
   return async ({ login, remoteAddress, envelopeSender }) => {
-    if (!(await parts.stillValid(login))) {
+    if (!(await parts.stillValid(login, remoteAddress))) {
       throw new Refusal('421 4.7.0 The credential has changed', { closes: true })
     }
     const domain = await parts.sendingDomain(login)

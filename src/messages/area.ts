@@ -18,6 +18,7 @@ import type { CaptureListener } from '../inbox/capture-listener.ts'
 import type { ListsArea } from '../lists/area.ts'
 import { cancelExpansions, createExpansionJob } from '../lists/expansion-job.ts'
 import { taskJob } from '../lists/list-tasks.ts'
+import type { MessageLimits } from '../message-limits/limits.ts'
 import type { FreeSpace } from '../store/free-space.ts'
 import type { Store } from '../store/store.ts'
 import type { SuppressionCheck } from '../suppressions/check.ts'
@@ -58,6 +59,7 @@ export interface MessagesUses {
   tracker: Tracker
   judge: DeliveryParts['judge']
   capture: CaptureListener | null
+  limits: MessageLimits
 }
 
 /** Areas as sending sees them, which tests replace. */
@@ -86,6 +88,7 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
     suppressions: uses.suppressions,
     tags: uses.tags,
     tracker: uses.tracker,
+    limits: uses.limits,
     ...sendTemplates(uses.templates.templates, uses.templates.renderer),
     lists: createListExpander({
       store,
@@ -175,9 +178,11 @@ function expansionsOf({ store, clock }: Core, lists: ListsArea, { accept }: Send
     lists: lists.store,
     clock,
     owner: newId(),
-    insertDeliveries(expansion, members) {
+    async insertDeliveries(expansion, members) {
+      const counting = await accept.limits.statements(expansion.accountId, members.length)
+      if (counting === null) return null
       accept.accepted?.(members.length)
-      return memberStatements(accept, expansion, members)
+      return [...(await memberStatements(accept, expansion, members)), ...counting]
     },
     inserted: () => accept.engine.wake(),
   })

@@ -12,6 +12,7 @@ import type { Signers } from '../dkim/signing-pool/signers.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { SigningKeys } from '../domains/keys/signing-keys.ts'
 import type { EventRecorder } from '../events/event-recorder.ts'
+import { type MessageLimits, NO_LIMITS } from '../message-limits/limits.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import type { Store } from '../store/store.ts'
 import type { SuppressionCheck } from '../suppressions/check.ts'
@@ -69,6 +70,7 @@ export interface SendingParts {
   habits?: RecipientHabits
   lists?: ListExpander
   sandbox?: SandboxGate
+  limits?: MessageLimits
   tags: Pick<KnownTags, 'known' | 'used'>
   /** Called for each message accepted by the API or SMTP, with the number of its copies. */
   accepted?(copies: number): void
@@ -108,6 +110,7 @@ const STAND_INS = {
   habits: NO_HABITS,
   lists: NO_LISTS,
   sandbox: { mayReceive: () => true },
+  limits: NO_LIMITS,
 }
 
 export function createSending(parts: SendingParts): Sending {

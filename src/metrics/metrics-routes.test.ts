@@ -58,7 +58,7 @@ test('metrics follow the contract', async (t) => {
       const [item] = await itemsOf({ metrics: ['delivered_count'] })
       return item?.metrics['delivered_count'] === 3
     })
-    const [[account] = ['']] = (await found(['subaccount'], 'delivered_count')) as string[][]
+    const account = String((await found(['subaccount'], 'delivered_count'))[0]?.[0])
     const cases: [dimensions: string[], metric: string, items: unknown[][], more?: object][] = [
       [[], 'accepted_outgoing_count', [[3]]],
       [[], 'delivered_rate', [['1.0000']]],
@@ -137,7 +137,7 @@ test('metrics follow the contract', async (t) => {
   await t.test('CSV', async () => {
     const json = { dimensions: ['tag'], metrics: ['delivered_count', 'delivered_rate'] }
     const answer = await service.call('POST', PATH, { json, headers: { accept: 'text/csv' } })
-    assert.equal(answer.headers.get('content-type'), 'text/csv; charset=utf-8')
+    assert.equal(answer.headers.get('content-type'), 'text/csv; charset=utf-8; header=present')
     assert.equal(answer.text, 'tag,delivered_count,delivered_rate\r\nmay,3,1.0000\r\nnews,3,1.0000\r\n')
   })
 

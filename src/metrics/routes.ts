@@ -5,11 +5,11 @@ import type { Core } from '../core.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import { ownDomain } from '../domains/routes.ts'
+import { prefersCsv } from '../http/csv-reply.ts'
 import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
 import type { Store } from '../store/store.ts'
 import { PROVIDERS, providerFilter } from './aggregates.ts'
-import { wantsCsv } from './csv.ts'
 import type { Figures, FilterEntry } from './figures.ts'
 import { equal, readStats, type Stats, type StatsScope } from './stats.ts'
 import { statsCsv } from './stats-csv.ts'
@@ -57,8 +57,8 @@ const TAG_FILTERS: readonly ParamDoc[] = [
 ]
 
 /** The statistics in the form that the client accepts. */
-export const inForm = (stats: Stats, headers: Parameters<typeof wantsCsv>[0]) =>
-  wantsCsv(headers) ? statsCsv(stats) : stats
+export const inForm = (stats: Stats, headers: { accept?: string | undefined }) =>
+  prefersCsv(headers.accept) ? statsCsv(stats) : stats
 
 export function statsRoutes(parts: StatsRouteParts): Operation[] {
   const { figures, domains, clock } = parts

@@ -38,6 +38,7 @@ export interface Counts {
   clicked_unique: number
   unsubscribed: number
   complained: number
+  accepted_listed: number
 }
 
 /** Empty: the row is not split by this value, or its events have none. */

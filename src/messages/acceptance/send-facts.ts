@@ -8,6 +8,7 @@ import { allKnown, type MaybePromise, whenKnown } from '../../base/cache.ts'
 import { BadRequest, NotFound } from '../../base/errors.ts'
 import type { DomainDirectory } from '../../domains/directory.ts'
 import type { Domain } from '../../domains/domain.ts'
+import type { MessageLimits } from '../../message-limits/limits.ts'
 import { bareAddress } from '../../mime/address.ts'
 import type { KnownTags, TagFacts } from '../../tags/known-tags.ts'
 import type { SecondaryKeys } from '../composing/secondary-keys.ts'
@@ -31,6 +32,8 @@ export interface SendFacts {
   allowUnverified: boolean
   /** Unix milliseconds until which a queue of the domain is disabled; 0: neither is. */
   queueDisabledUntil: number
+  /** The recipients would pass the monthly limit of the account. */
+  limitReached: boolean
   /** Accounts of the domains in From, by name, if one is not the sending domain. Unknown domains are left out. */
   authorAccounts: ReadonlyMap<string, string>
   /** False: a sandbox domain may not send to one of the recipients. */
@@ -54,6 +57,7 @@ export interface SendFactsParts {
   domains: Pick<DomainDirectory, 'byName'>
   allowUnverified: boolean
   queueLimits: Pick<QueueLimits, 'disabledUntil'>
+  limits: Pick<MessageLimits, 'refuses'>
   sandbox: SandboxGate
   sources: Pick<SourceChooser, 'mayUse' | 'hasPool'>
   secondaryKeys: Pick<SecondaryKeys, 'find'>
@@ -76,6 +80,7 @@ export function loadFacts(
   const loaded = allKnown([
     currentDomain(parts.domains, domain),
     parts.queueLimits.disabledUntil(domain.id),
+    parts.limits.refuses(domain.accountId, recipients.length),
     authorAccounts(parts.domains, draft, domain),
     domain.type !== 'sandbox' || parts.sandbox.mayReceive(domain, recipients),
     secondaryDkim === null || keyExists(parts.secondaryKeys, domain.accountId, secondaryDkim),
@@ -88,10 +93,22 @@ export function loadFacts(
   ])
   return whenKnown(
     loaded,
-    ([current, queueDisabledUntil, accounts, allowed, keyFound, chosen, tags, lists, times]) => ({
+    ([
+      current,
+      queueDisabledUntil,
+      limitReached,
+      accounts,
+      allowed,
+      keyFound,
+      chosen,
+      tags,
+      lists,
+      times,
+    ]) => ({
       domain: current,
       allowUnverified: parts.allowUnverified,
       queueDisabledUntil,
+      limitReached,
       authorAccounts: accounts,
       recipientsAllowed: allowed,
       sendingIpAllowed: sendingIp === null || parts.sources.mayUse(domain.accountId, sendingIp),
