@@ -39,7 +39,10 @@ const NOT_RECORDED = {
   unsubscribe: 'what recipients do is an event',
   renderTemplate: 'reads only',
   readBounceMetrics: 'reads only',
+  readMetrics: 'reads only',
+  readUsageMetrics: 'reads only',
   listLogs: 'reads only',
+  listAccountTags: 'reads only',
 }
 
 /** What no row may contain; the passwords, URLs, keys and contents below include parts of it. */
@@ -613,6 +616,40 @@ function suppressionCalls(kind: string): Planned[] {
   ]
 }
 
+function tagCalls(): Planned[] {
+  const described = { form: { description: PLANTED } }
+  const json = { tag: 'sale', description: PLANTED }
+  const onTag = (action: string) => ({ action, subject: `${NAME}/sale` })
+  return [
+    plan(
+      'updateTag',
+      `PUT /v3/${NAME}/tag?tag=sale`,
+      { ...onTag('tag.update'), given: { tag: 'sale', description: HIDDEN } },
+      described,
+    ),
+    plan(
+      'updateTagByPath',
+      `PUT /v3/${NAME}/tags/sale`,
+      { ...onTag('tag.update'), given: { description: HIDDEN } },
+      described,
+    ),
+    plan(
+      'updateAccountTag',
+      'PUT /v1/analytics/tags',
+      { action: 'account-tag.update', subject: 'sale', given: { tag: 'sale', description: HIDDEN } },
+      { json },
+    ),
+    plan('deleteTag', `DELETE /v3/${NAME}/tag?tag=sale`, onTag('tag.delete')),
+    plan('deleteTagByPath', `DELETE /v3/${NAME}/tags/sale`, onTag('tag.delete')),
+    plan(
+      'deleteAccountTag',
+      'DELETE /v1/analytics/tags',
+      { action: 'account-tag.delete', subject: 'sale', given: { tag: 'sale' }, status: 400 },
+      { json: { tag: 'sale' } },
+    ),
+  ]
+}
+
 function otherCalls(): Planned[] {
   const filter = { domain: NAME }
   return [
@@ -658,6 +695,7 @@ function otherCalls(): Planned[] {
       { action: 'account-template.copy', subject: 'none', status: 404 },
       { json: { requests: [{ account_id: 'none', name: 'x' }] } },
     ),
+    ...tagCalls(),
     plan('deleteDomain', `DELETE /v3/domains/${NAME}`, { action: 'domain.delete', subject: NAME }),
   ]
 }

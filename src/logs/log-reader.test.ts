@@ -178,7 +178,9 @@ eachIndexing('every query lists its events, forwards and backwards, page by page
         assert.deepEqual(pages.flat(), expected, name)
         assert.ok(pages.length <= Math.max(1, Math.ceil(expected.length / limit)), name)
         const items = await reader.items('account-1', { ...query, limit: 1000 }, LATER_MS, SIGNAL)
-        assert.deepEqual(idsOf(await Array.fromAsync(items)), expected, name)
+        const listed: LogItem[] = []
+        for await (const item of items) listed.push(item)
+        assert.deepEqual(idsOf(listed), expected, name)
         const { totals } = await pageAt(reader, { ...query, totals: true }, first(query))
         assert.equal(totals?.all, expected.length, name)
         if (limit > 3) continue

@@ -267,7 +267,11 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.ok(accepted >= 1)
     if (accepted === 1) return
     await used(500)
-    await later(clock, 'the copies of the other', async () => (await current()) === 503)
+    // Not by the count, which is counted again a while after the limit was set.
+    await later(clock, 'the copies of the other', async () => {
+      const events = await service.events('?event=accepted&recipient=x@example.org')
+      return events.length === 2
+    })
   })
 
   test(`the admins get one mail each at 80, 90 and 100 percent (${database})`, async (t) => {

@@ -71,7 +71,7 @@ export interface SendingParts {
   lists?: ListExpander
   sandbox?: SandboxGate
   limits?: MessageLimits
-  tags: Pick<KnownTags, 'known' | 'added'>
+  tags: Pick<KnownTags, 'known' | 'used'>
   /** Called for each message accepted by the API or SMTP, with the number of its copies. */
   accepted?(copies: number): void
   /** Deliveries that one queue of a domain may hold. */

@@ -766,8 +766,12 @@ export interface TagRow {
   domain_id: string
   /** In lower case. */
   tag_key: string
+  /** The first spelling seen. */
   tag: string
+  description: string
+  /** 0: no message has carried it yet. */
   first_seen: number
+  last_seen: number
 }
 
 export interface AlertRow {
@@ -829,6 +833,9 @@ export interface AlertNoticeRow {
   created_at: number
 }
 
+/** A tag that an account has used on any of its domains. */
+export type AccountTagRow = Omit<TagRow, 'domain_id'>
+
 export interface InstallationRow {
   name: string
   value: Uint8Array
@@ -850,6 +857,7 @@ export interface Schema {
   webhook_changes: { id: number; version: number }
   webhook_attempts: WebhookAttemptRow
   tags: TagRow
+  account_tags: AccountTagRow
   archive_outbox: ArchiveOutboxRow
   disabled_queues: DisabledQueueRow
   idempotency_keys: IdempotencyKeyRow

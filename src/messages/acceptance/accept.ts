@@ -68,7 +68,7 @@ export interface AcceptParts extends CopyParts, RowParts {
   secondaryKeys: SecondaryKeys
   lists: ListExpander
   sandbox: SandboxGate
-  tags: Pick<KnownTags, 'known' | 'added'>
+  tags: Pick<KnownTags, 'known' | 'used'>
   queueLimits: QueueLimits
   limits: MessageLimits
   /** Unverified domains may send (capture mode). */
@@ -92,7 +92,7 @@ export async function acceptMessage(
   const decision = decide(draft, facts, now)
   if (decision.kind === 'rejected') throw decision.error
   const { direct, viaLists, newTags, lastDueAt } = decision
-  parts.tags.added(facts.domain, newTags.length)
+  parts.tags.used(facts.domain, decision)
   const record = await newRecord(parts, draft, decision, submission, now)
   parts.accepted?.(draft.recipients.length)
   const id = record.summary.messageIdTemplate ?? `<${record.messageId}>`
