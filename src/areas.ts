@@ -77,10 +77,11 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const certificates = add(certificatesArea(core))
   const { capture } = add(await inboxArea(core))
   const bounces = add(bouncesArea(core, { known, isOwnHost: domains.isMailHost }))
-  const { figures } = add(metricsArea(core, bounces))
-  const { known: tags } = add(tagsArea(core, { figures }))
+  const metrics = add(metricsArea(core, bounces))
+  // Below metrics: it keeps the usage of a deleted domain before its counters are removed.
   const messageLimits = add(messageLimitsArea(core))
   const { limits } = messageLimits
+  const { known: tags } = add(tagsArea(core, metrics))
   const { tracker } = add(await trackingArea(core, { ...certificates, known, lists: lists.store }))
   const { judge } = bounces
   const messages = add(
@@ -97,7 +98,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(backupArea(core, parts.secret))
   const alerts = add(
     alertsArea(core, {
-      ...{ webhooks, certificates, bounces, figures: parts.figures ?? figures },
+      ...{ webhooks, certificates, bounces, figures: parts.figures ?? metrics.figures },
       userDirectory: accounts.userDirectory,
       delivery: messages.delivery,
       sendMail: messages.sendSystemMail,
