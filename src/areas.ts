@@ -41,7 +41,7 @@ export interface AreaParts {
   systemClock: Clock
   isExempt: ((address: string) => boolean) | undefined
   sending: SendingOverrides
-  /** Of alerts on rates; undefined: they are not judged. */
+  /** Of alerts on rates; undefined: those that are counted. */
   figures: Figures | undefined
   /** Further areas, for tests. */
   further: readonly ((core: Core) => Area | Promise<Area>)[]
@@ -77,13 +77,13 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const lists = add(listsArea(core))
   const { check: suppressions } = add(suppressionsArea(core))
   const webhooks = add(await webhooksArea(core))
-  add(rateLimitsArea(core))
-  const messageLimits = add(messageLimitsArea(core))
-  const { limits } = messageLimits
   const certificates = add(certificatesArea(core))
   const { capture } = add(await inboxArea(core))
   const bounces = add(bouncesArea(core, { known, isOwnHost: domains.isMailHost }))
   const metrics = add(metricsArea(core, bounces))
+  // Below metrics: it keeps the usage of a deleted domain before its counters are removed.
+  const messageLimits = add(messageLimitsArea(core))
+  const { limits } = messageLimits
   const { known: tags } = add(tagsArea(core, metrics))
   const { tracker } = add(await trackingArea(core, { ...certificates, known, lists: lists.store }))
   const { judge } = bounces
@@ -115,7 +115,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(backupArea(core, parts.secret))
   const alerts = add(
     alertsArea(core, {
-      ...{ webhooks, certificates, bounces, figures: parts.figures ?? null },
+      ...{ webhooks, certificates, bounces, figures: parts.figures ?? metrics.figures },
       userDirectory: accounts.userDirectory,
       delivery: messages.delivery,
       sendMail: messages.sendSystemMail,

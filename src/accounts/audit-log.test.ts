@@ -39,6 +39,8 @@ const NOT_RECORDED = {
   unsubscribe: 'what recipients do is an event',
   renderTemplate: 'reads only',
   readBounceMetrics: 'reads only',
+  readMetrics: 'reads only',
+  readUsageMetrics: 'reads only',
   listLogs: 'reads only',
   listAccountTags: 'reads only',
 }

@@ -18,8 +18,8 @@ import { loadRules } from './rules.ts'
 
 export interface BouncesArea extends Area {
   judge: Judge
-  /** Whether a rule is about the rate of sending. */
-  isRateLimit(ruleId: unknown): boolean
+  /** Whether a rule stands for a limit of the receiver's rate. */
+  isRateLimit(ruleId: string): boolean
   recentRefusals(): ReturnType<typeof recentRefusals>
   /** Since a time in Unix milliseconds. */
   refusalsByProvider(since: number): ReturnType<typeof refusalsByProvider>
@@ -45,7 +45,7 @@ export function bouncesArea(core: Core, { known, isOwnHost }: BouncesUses): Boun
   const reports = createReports({ store, deliveries: known, mac, classify, clock, recorder })
   return {
     judge: createJudge(rules),
-    isRateLimit: (ruleId) => typeof ruleId === 'string' && rules.byId.get(ruleId)?.category === 'RATELIMIT',
+    isRateLimit: (ruleId) => rules.byId.get(ruleId)?.category === 'RATELIMIT',
     recentRefusals: () => recentRefusals(store, rules, clock.now()),
     refusalsByProvider: (since) => refusalsByProvider(store, rules, since),
     operations: bounceRoutes({ store, domains, clock, rules, keepMs }),

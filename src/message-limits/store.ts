@@ -137,8 +137,10 @@ async function countAccepted(
         CASE WHEN event = 'accepted' THEN ${find}(payload_json, '"is-routed":true') ELSE 1 END AS is_other
       FROM events WHERE ${after} ORDER BY ${order} LIMIT ${FRESH_EVENTS_MAX + 1})
     SELECT
-      (SELECT COALESCE(SUM(accepted_outgoing + accepted_listed), 0) FROM counters
-        WHERE account_id IN (SELECT id FROM own) AND unit = 'month' AND start_at = ${monthAt} AND tag = '')
+      (SELECT COALESCE(SUM(accepted_outgoing), 0) + COALESCE(SUM(accepted_listed), 0)
+        FROM figure_scopes CROSS JOIN figures
+        WHERE account_id IN (SELECT id FROM own) AND domain_name <> '' AND scope = no AND split = 0 AND unit = 2
+          AND start_at = ${monthAt})
       + (SELECT COALESCE(SUM(accepted), 0) FROM removed_usage
         WHERE account_id IN (SELECT id FROM own) AND month_at = ${monthAt})
       + (SELECT COUNT(*) FROM fresh WHERE is_other = 0 AND account_id IN (SELECT id FROM own)
@@ -189,8 +191,9 @@ export async function keepUsageOf(
   await store.commit([
     {
       sql: `INSERT INTO removed_usage (account_id, domain_id, month_at, accepted)
-        SELECT account_id, CAST(? AS TEXT), start_at, accepted_outgoing + accepted_listed FROM counters
-        WHERE account_id = ? AND domain_name = ? AND tag = '' AND unit = 'month' AND start_at = ?
+        SELECT account_id, CAST(? AS TEXT), start_at, COALESCE(accepted_outgoing, 0) + COALESCE(accepted_listed, 0)
+        FROM figure_scopes CROSS JOIN figures
+        WHERE account_id = ? AND domain_name = ? AND scope = no AND split = 0 AND unit = 2 AND start_at = ?
         ON CONFLICT (account_id, month_at, domain_id) DO UPDATE SET accepted =
           CASE WHEN excluded.accepted > removed_usage.accepted THEN excluded.accepted ELSE removed_usage.accepted END`,
       values: [domain.id, domain.accountId, domain.name, monthAt],

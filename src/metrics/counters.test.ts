@@ -18,8 +18,10 @@ import {
   unsubscribedEvent,
   type Visit,
 } from '../events/later-events.ts'
+import { isCounted, METRIC_EVENT_NAMES } from '../events/metric-events.ts'
 import { DELIVERED, NOW_MS, testMessage } from '../events/testing.ts'
 import { COUNTED_EVENTS, COUNTERS, type Counter, countersOf, noCounts, payloadColumn } from './counters.ts'
+import { type CountMetric, countOf, METRICS } from './figures.ts'
 
 const to = { recipient: 'alice@example.org', recipientDomain: 'example.org' }
 const own = testMessage()
@@ -153,6 +155,19 @@ eachStore('a plain event counts the same without its payload', async (store) => 
   )
   for (const [name, { event }, counters] of plain)
     assert.deepEqual(countersOf(event, null, isRateLimit), counters, name)
+})
+
+test('each metric counts the events that the logs select for it', () => {
+  for (const [name, { event, payload }] of CASES) {
+    const counts = noCounts()
+    for (const counter of countersOf(event, payload, isRateLimit)) counts[counter]++
+    for (const metric of METRIC_EVENT_NAMES) {
+      const count = `${metric}_count`
+      if (!METRICS.some((known) => known === count) || metric.startsWith('unique_')) continue
+      const isSelected = isCounted(metric, event, payload, { isRateLimit })
+      assert.equal(countOf(count as CountMetric, counts), isSelected ? 1 : 0, `${name}: ${metric}`)
+    }
+  }
 })
 
 test('every counter except those of unique visits has a case; other events count as nothing', () => {

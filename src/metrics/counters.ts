@@ -74,7 +74,7 @@ export const COUNTED_EVENTS = [
 ] as const satisfies readonly EventName[]
 
 /** Whether the rule that classified a failure is about the rate of sending. */
-export type IsRateLimit = (ruleId: unknown) => boolean
+export type IsRateLimit = (ruleId: string) => boolean
 
 /** The counters that an event increments. `payload`: null for a plain event. */
 export function countersOf(
@@ -113,8 +113,8 @@ const isOptimized = (payload: Payload) => payload['i-delivery-optimizer'] !== un
 
 /** Rule 1: `optimized` is a part of `smtp`. */
 function deliveredAs(payload: Payload): Counter[] {
-  const attempt = within(payload, 'delivery-status')['attempt-no']
-  const counters: Counter[] = [Number(attempt) > 1 ? 'delivered_later' : 'delivered_first']
+  const attempt = Number(within(payload, 'delivery-status')['attempt-no'])
+  const counters: Counter[] = attempt === 1 ? ['delivered_first'] : attempt > 1 ? ['delivered_later'] : []
   if (within(payload, 'envelope')['transport'] === 'http') return [...counters, 'delivered_http']
   if (isOptimized(payload)) counters.push('delivered_optimized')
   return [...counters, 'delivered_smtp']
@@ -123,7 +123,8 @@ function deliveredAs(payload: Payload): Counter[] {
 function temporaryAs(payload: Payload, isRateLimit: IsRateLimit): Counter[] {
   const counters: Counter[] = ['failed_temporary']
   if (payload['reason'] === 'espblock') counters.push('failed_temporary_espblock')
-  if (isRateLimit(payload['i-classification-rule-id'])) counters.push('rate_limited')
+  const rule = payload['i-classification-rule-id']
+  if (typeof rule === 'string' && isRateLimit(rule)) counters.push('rate_limited')
   return counters
 }
 

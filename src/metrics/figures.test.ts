@@ -7,7 +7,6 @@ import { type CountMetric, countOf, isRate, METRICS, type RateMetric, rateOf, vo
 const COUNTS: Counts = {
   accepted_incoming: 1,
   accepted_outgoing: 2,
-  accepted_listed: 0,
   delivered_smtp: 4,
   delivered_http: 8,
   delivered_optimized: 16,
@@ -34,6 +33,7 @@ const COUNTS: Counts = {
   clicked_unique: 2 ** 25,
   unsubscribed: 2 ** 26,
   complained: 2 ** 27,
+  accepted_listed: 2 ** 28,
 }
 const NONE = Object.fromEntries(Object.keys(COUNTS).map((name) => [name, 0])) as unknown as Counts
 

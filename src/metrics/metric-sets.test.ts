@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { noCounts } from './counters.ts'
-import { cellText } from './csv.ts'
 import { valuesOfEvent } from './event-values.ts'
 import { metricValue } from './metric-sets.ts'
 
@@ -23,24 +22,6 @@ test('rates have four decimals, rounded half up', () => {
     const counts = { ...noCounts(), opened, delivered_smtp: delivered }
     assert.equal(metricValue('opened_rate', counts, []), text, `${opened} of ${delivered}`)
   }
-})
-
-test('a cell of CSV is never a formula', () => {
-  const cases: [cell: string | number | null, text: string][] = [
-    ['plain', 'plain'],
-    [-1, '-1'],
-    [null, ''],
-    ['a,b', '"a,b"'],
-    ['say "hi"', '"say ""hi"""'],
-    ['two\nlines', '"two\nlines"'],
-    ['=1+1', "'=1+1"],
-    ['+1', "'+1"],
-    ['-1', "'-1"],
-    ['@x', "'@x"],
-    ['\tx', "'\tx"],
-    ['=HYPERLINK("x","y")', '"\'=HYPERLINK(""x"",""y"")"'],
-  ]
-  for (const [cell, text] of cases) assert.equal(cellText(cell), text)
 })
 
 test('an event has the values of its payload', () => {

@@ -137,7 +137,7 @@ test('metrics follow the contract', async (t) => {
   await t.test('CSV', async () => {
     const json = { dimensions: ['tag'], metrics: ['delivered_count', 'delivered_rate'] }
     const answer = await service.call('POST', PATH, { json, headers: { accept: 'text/csv' } })
-    assert.equal(answer.headers.get('content-type'), 'text/csv; charset=utf-8')
+    assert.equal(answer.headers.get('content-type'), 'text/csv; charset=utf-8; header=present')
     assert.equal(answer.text, 'tag,delivered_count,delivered_rate\r\nmay,3,1.0000\r\nnews,3,1.0000\r\n')
   })
 

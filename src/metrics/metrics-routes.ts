@@ -2,9 +2,9 @@
 import type { Clock } from '../base/clock.ts'
 import type { Core } from '../core.ts'
 import type { Caller } from '../http/auth.ts'
+import { csvReply, prefersCsv } from '../http/csv-reply.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { Reply } from '../http/reply.ts'
-import { csvReply, wantsCsv } from './csv.ts'
 import { COMPARATORS, type Dimension, type Figures } from './figures.ts'
 import { after, UNITS } from './intervals.ts'
 import { ACCOUNT_METRICS, type MetricSet, USAGE_METRICS } from './metric-sets.ts'
@@ -83,7 +83,7 @@ export function metricsRoutes(parts: MetricsRouteParts): Operation[] {
       async handler({ params, caller, headers }) {
         const request = readMetricsRequest(params.json(), clock.now(), ACCOUNT_METRICS)
         const result = await answer(parts, ACCOUNT_METRICS, request, caller)
-        return wantsCsv(headers) ? metricsCsv(request, result) : result
+        return prefersCsv(headers.accept) ? metricsCsv(request, result) : result
       },
     }),
     operation({
@@ -95,7 +95,7 @@ export function metricsRoutes(parts: MetricsRouteParts): Operation[] {
       async handler({ params, caller, headers }) {
         const request = readMetricsRequest(params.json(), clock.now(), USAGE_METRICS)
         const result = await answer(parts, USAGE_METRICS, request, caller)
-        return wantsCsv(headers) ? metricsCsv(request, result) : result
+        return prefersCsv(headers.accept) ? metricsCsv(request, result) : result
       },
     }),
   ]
@@ -129,5 +129,5 @@ function metricsCsv({ dimensions, metrics }: MetricsRequest, { items }: MetricsR
     ...item.dimensions.map(({ value }) => value),
     ...metrics.map((name) => item.metrics[name] ?? null),
   ])
-  return csvReply([...dimensions, ...metrics], rows, 'metrics')
+  return csvReply('metrics.csv', [...dimensions, ...metrics], rows)
 }

@@ -179,7 +179,7 @@ test('the operations follow the contract', async (t) => {
     const answer = await service.call('GET', '/v3/stats/filter?event=delivered&group=tag', {
       headers: { accept: 'text/csv' },
     })
-    assert.equal(answer.headers.get('content-type'), 'text/csv; charset=utf-8')
+    assert.equal(answer.headers.get('content-type'), 'text/csv; charset=utf-8; header=present')
     const [head, ...lines] = answer.text.trimEnd().split('\r\n')
     assert.equal(
       head,

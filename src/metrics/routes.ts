@@ -5,11 +5,11 @@ import type { Core } from '../core.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import { ownDomain } from '../domains/routes.ts'
+import { prefersCsv } from '../http/csv-reply.ts'
 import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
 import type { Store } from '../store/store.ts'
 import { PROVIDERS, providerFilter } from './aggregates.ts'
-import { wantsCsv } from './csv.ts'
 import type { Figures, FilterEntry } from './figures.ts'
 import { equal, readStats, type Stats, type StatsScope } from './stats.ts'
 import { statsCsv } from './stats-csv.ts'
@@ -57,8 +57,8 @@ const TAG_FILTERS: readonly ParamDoc[] = [
 ]
 
 /** The statistics in the form that the client accepts. */
-export const inForm = (stats: Stats, headers: Parameters<typeof wantsCsv>[0]) =>
-  wantsCsv(headers) ? statsCsv(stats) : stats
+export const inForm = (stats: Stats, headers: { accept?: string | undefined }) =>
+  prefersCsv(headers.accept) ? statsCsv(stats) : stats
 
 export function statsRoutes(parts: StatsRouteParts): Operation[] {
   const { figures, domains, clock } = parts
@@ -128,15 +128,19 @@ export const scopeOf = ({ accountId, name }: Domain, ...filter: FilterEntry[]): 
 })
 
 /** The tag as the domain first spelled it. @throws NotFound `Tag not found` */
-export async function knownTag(store: Store, domain: Domain, tag: string): Promise<string> {
+export async function knownTag(
+  store: Store,
+  domain: Domain,
+  tag: string,
+): Promise<{ tag: string; description: string }> {
   const known = await store.db
     .selectFrom('tags')
-    .select('tag')
+    .select(['tag', 'description'])
     .where('domain_id', '=', domain.id)
     .where('tag_key', '=', tag.toLowerCase())
     .executeTakeFirst()
   if (!known) throw new NotFound('Tag not found')
-  return known.tag
+  return known
 }
 
 /** @throws NotFound `Tag not found` */
@@ -149,7 +153,7 @@ async function tagStats(
   const query = readStatsQuery(params, clock.now())
   const known = await knownTag(store, domain, tag)
   const scope = scopeOf(domain, equal('tag', tag), ...tagFilters(params))
-  return { tag: known, description: '', ...(await readStats(figures, scope, query)) }
+  return { ...known, ...(await readStats(figures, scope, query)) }
 }
 
 function tagFilters(params: Params): FilterEntry[] {

@@ -782,6 +782,9 @@ export interface TagRow {
   last_seen: number
 }
 
+/** A tag that an account has used on any of its domains. */
+export type AccountTagRow = Omit<TagRow, 'domain_id'>
+
 export interface AlertRow {
   id: string
   account_id: string
@@ -840,9 +843,6 @@ export interface AlertNoticeRow {
   due_at: number
   created_at: number
 }
-
-/** A tag that an account has used on any of its domains. */
-export type AccountTagRow = Omit<TagRow, 'domain_id'>
 
 export interface InstallationRow {
   name: string

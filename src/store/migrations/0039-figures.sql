@@ -56,6 +56,7 @@ CREATE TABLE figures (
   clicked_unique INTEGER,
   unsubscribed INTEGER,
   complained INTEGER,
+  accepted_listed INTEGER,
   PRIMARY KEY (scope, split, unit, start_at, tag, recipient_domain, provider, ip, pool, country, device, bot)
 -- only sqlite
 ) WITHOUT ROWID;
@@ -71,7 +72,8 @@ INSERT INTO figures (scope, split, unit, start_at, tag, recipient_domain, provid
   failed_temporary, failed_temporary_espblock,
   failed_permanent, failed_suppress_bounce, failed_suppress_unsubscribe, failed_suppress_complaint,
   failed_bounce, failed_delayed_bounce, failed_webhook, failed_optimized,
-  stored, opened, opened_unique, clicked, clicked_unique, unsubscribed, complained)
+  stored, opened, opened_unique, clicked, clicked_unique, unsubscribed, complained, accepted_listed)
+-- Split 0 is mail as a whole, 1 that with a tag; unit 2 is the month.
 SELECT no, CASE WHEN tag = '' THEN 0 ELSE 1 END, CASE unit WHEN 'hour' THEN 0 WHEN 'day' THEN 1 ELSE 2 END, start_at,
   tag, '', '', '', '', '', '', '',
   nullif(sum(accepted_incoming), 0), nullif(sum(accepted_outgoing), 0),
@@ -81,7 +83,8 @@ SELECT no, CASE WHEN tag = '' THEN 0 ELSE 1 END, CASE unit WHEN 'hour' THEN 0 WH
   nullif(sum(failed_suppress_unsubscribe), 0), nullif(sum(failed_suppress_complaint), 0),
   nullif(sum(failed_bounce), 0), nullif(sum(failed_delayed_bounce), 0), nullif(sum(failed_webhook), 0),
   nullif(sum(failed_optimized), 0), nullif(sum(stored), 0), nullif(sum(opened), 0), nullif(sum(opened_unique), 0),
-  nullif(sum(clicked), 0), nullif(sum(clicked_unique), 0), nullif(sum(unsubscribed), 0), nullif(sum(complained), 0)
+  nullif(sum(clicked), 0), nullif(sum(clicked_unique), 0), nullif(sum(unsubscribed), 0), nullif(sum(complained), 0),
+  nullif(sum(accepted_listed), 0)
 FROM counters JOIN figure_scopes ON figure_scopes.account_id = counters.account_id
   AND (figure_scopes.domain_name = counters.domain_name OR figure_scopes.domain_name = '')
 WHERE figure_scopes.domain_name <> '' OR tag = '' OR unit <> 'hour'
