@@ -84,6 +84,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   // Below metrics: it keeps the usage of a deleted domain before its counters are removed.
   const messageLimits = add(messageLimitsArea(core))
   const { limits } = messageLimits
+  add(rateLimitsArea(core))
   const { known: tags } = add(tagsArea(core, metrics))
   const { tracker } = add(await trackingArea(core, { ...certificates, known, lists: lists.store }))
   const { judge } = bounces

@@ -46,7 +46,11 @@ export function webhookRequest(
   headerPrefix: string,
   nowMs: number,
 ): SignedRequest {
-  const eventData = { ...event.payload, account: { id: event.accountId, ...(event.parentId && { 'parent-id': event.parentId }) }, domain: { name: event.domainName } }
+  const eventData = {
+    ...event.payload,
+    account: { id: event.accountId, ...(event.parentId && { 'parent-id': event.parentId }) },
+    domain: { name: event.domainName },
+  }
   return signedRequest(eventData, keys, headerPrefix, nowMs)
 }
 
