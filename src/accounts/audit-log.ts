@@ -19,7 +19,7 @@ import { insert, type Statement, type Store } from '../store/store.ts'
 
 /** Who makes a change and from where; every handler has all of this. */
 export interface Actor {
-  caller: Pick<Caller, 'accountId' | 'keyId' | 'parentAccountId'>
+  caller: Pick<Caller, 'accountId' | 'keyId' | 'parentAccountId' | 'userId'>
   remoteAddress: string
   requestId: string
 }
@@ -61,6 +61,7 @@ export function auditRow({ caller, remoteAddress, requestId }: Actor, change: Ch
     request_id: requestId || null,
     parent_account_id: caller.parentAccountId ?? null,
     status: change.status === undefined ? 200 : change.status,
+    user_id: caller.userId ?? null,
   }
 }
 

@@ -16,6 +16,8 @@ const PAGE_SIZE_MAX = 1000
 interface AuditFilter {
   action: string | undefined
   key_id: string | undefined
+  user_id: string | undefined
+  remote_address: string | undefined
   subject: string | undefined
   after: Date | undefined
   before: Date | undefined
@@ -41,6 +43,8 @@ export function auditRoutes(store: Store, baseUrl: string): Operation[] {
         { name: 'subaccount', type: 'string', description: 'Of this subaccount, also a closed one' },
         { name: 'action', type: 'string', description: 'Only this action, such as key.create' },
         { name: 'key_id', type: 'string', description: 'Only changes by this key or session' },
+        { name: 'user_id', type: 'string', description: 'Only changes by sessions and keys of this user' },
+        { name: 'remote_address', type: 'string', description: 'Only changes from this address' },
         { name: 'subject', type: 'string', description: 'Only changes of this, such as a domain' },
         { name: 'after', type: 'date', description: 'Only changes at this time or later' },
         { name: 'before', type: 'date', description: 'Only changes before this time' },
@@ -70,6 +74,8 @@ export function auditRoutes(store: Store, baseUrl: string): Operation[] {
             subaccount,
             action: filter.action,
             key_id: filter.key_id,
+            user_id: filter.user_id,
+            remote_address: filter.remote_address,
             subject: filter.subject,
             after: params.text('after'),
             before: params.text('before'),
@@ -84,6 +90,8 @@ export function auditRoutes(store: Store, baseUrl: string): Operation[] {
 const filterOf = (params: Params): AuditFilter => ({
   action: params.text('action'),
   key_id: params.text('key_id'),
+  user_id: params.text('user_id'),
+  remote_address: params.text('remote_address'),
   subject: params.text('subject'),
   after: params.date('after'),
   before: params.date('before'),
@@ -104,7 +112,7 @@ async function childOf(store: Store, parentId: string, id: string): Promise<stri
 async function listAudit(
   store: Store,
   accountId: string,
-  { action, key_id, subject, after, before }: AuditFilter,
+  { after, before, ...equal }: AuditFilter,
   { page, pivot, limit }: AuditPage,
 ): Promise<AuditRow[]> {
   const backwards = page === 'last' || (page === 'previous' && pivot !== undefined)
@@ -114,9 +122,10 @@ async function listAudit(
     .where('account_id', '=', accountId)
     .orderBy('id', backwards ? 'asc' : 'desc')
     .limit(limit)
-  if (action !== undefined) rows = rows.where('action', '=', action)
-  if (key_id !== undefined) rows = rows.where('key_id', '=', key_id)
-  if (subject !== undefined) rows = rows.where('subject', '=', subject)
+  for (const name of ['action', 'key_id', 'user_id', 'remote_address', 'subject'] as const) {
+    const value = equal[name]
+    if (value !== undefined) rows = rows.where(name, '=', value)
+  }
   if (after !== undefined) rows = rows.where('id', '>=', firstIdAt(after.getTime()))
   if (before !== undefined) rows = rows.where('id', '<', firstIdAt(before.getTime()))
   if (pivot !== undefined && page === 'next') rows = rows.where('id', '<', pivot)
@@ -128,6 +137,7 @@ async function listAudit(
 const view = (row: AuditRow) => ({
   id: row.id,
   key_id: row.key_id,
+  user_id: row.user_id,
   parent_account_id: row.parent_account_id,
   remote_address: row.remote_address,
   request_id: row.request_id,

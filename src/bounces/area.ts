@@ -11,14 +11,18 @@ import { classifyLate } from './classify.ts'
 import { removeFailuresOf, removeOldFailures } from './failure-retention.ts'
 import { createJudge, failureStatements } from './failures.ts'
 import { reportAddresses } from './own-addresses.ts'
-import { createRefusalLog, recentRefusals } from './refusals.ts'
+import { createRefusalLog, recentRefusals, refusalsByProvider } from './refusals.ts'
 import { createReports } from './reports.ts'
 import { bounceRoutes } from './routes.ts'
 import { loadRules } from './rules.ts'
 
 export interface BouncesArea extends Area {
   judge: Judge
+  /** Whether a rule stands for a limit of the receiver's rate. */
+  isRateLimit(ruleId: string): boolean
   recentRefusals(): ReturnType<typeof recentRefusals>
+  /** Since a time in Unix milliseconds. */
+  refusalsByProvider(since: number): ReturnType<typeof refusalsByProvider>
 }
 
 export interface BouncesUses {
@@ -41,7 +45,9 @@ export function bouncesArea(core: Core, { known, isOwnHost }: BouncesUses): Boun
   const reports = createReports({ store, deliveries: known, mac, classify, clock, recorder })
   return {
     judge: createJudge(rules),
+    isRateLimit: (ruleId) => rules.byId.get(ruleId)?.category === 'RATELIMIT',
     recentRefusals: () => recentRefusals(store, rules, clock.now()),
+    refusalsByProvider: (since) => refusalsByProvider(store, rules, since),
     operations: bounceRoutes({ store, domains, clock, rules, keepMs }),
     jobs: [
       createJob({

@@ -47,7 +47,7 @@ export function faultRoutes(faults: Faults, firstAccountId: string): Operation[]
       id: 'replaceInboxFaults',
       tag: TAG,
       summary: 'Replace the replies on demand; an empty list ends them',
-      auth: { area: 'domains', access: 'write' },
+      auth: { area: 'domains', access: 'write', only: 'first' },
       params: [],
       body: { description: 'The list; the first fault that fits counts', schema: LIST },
       responses: { 200: { description: 'The list', schema: LIST } },

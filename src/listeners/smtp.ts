@@ -61,7 +61,9 @@ export function startSmtp(
         clock,
       }),
       submission: createSubmission({
-        stillValid: accounts.credentials.stillValid,
+        stillValid: async (login, address) =>
+          (await accounts.allowedCallers.allows(login.accountId, address)) &&
+          (await accounts.credentials.stillValid(login)),
         sendingDomain: async (login) => (await submittingDomain(accept, login)).name,
         limiter,
         submit: (mail) => acceptSubmitted(accept, mail),
@@ -87,15 +89,19 @@ export function startSmtp(
 }
 
 /**
- * Wrong logins are noted in the audit log of the account that the login belongs to. Right ones of an account that may not
- * send are refused without counting as guesses.
+/**
+ * Wrong logins are noted in the audit log of the account that the login belongs to. A right one from an address that the
+ * account does not allow counts as wrong: nobody there must find out passwords. Right ones of an account that may not send
+ * are refused without counting as guesses.
  */
 function checkedLogins(
   { accounts }: Core,
-  { credentials, failedSignIns }: AccountsArea,
+  { credentials, allowedCallers, failedSignIns }: AccountsArea,
 ): SessionParts['authenticate'] {
   return async (user, password, remoteAddress) => {
-    const login = await credentials.authenticate(user, password)
+    const found = await credentials.authenticate(user, password)
+    const login =
+      found !== null && (await allowedCallers.allows(found.accountId, remoteAddress)) ? found : null
     const account = login === null ? null : await accounts.byId(login.accountId)
     if (login === null || isClosed(account)) {
       failedSignIns.note({ remoteAddress, way: 'smtp', known: await credentials.known(user) })

@@ -13,6 +13,7 @@ import type { Signers } from '../dkim/signing-pool/signers.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { SigningKeys } from '../domains/keys/signing-keys.ts'
 import type { EventRecorder } from '../events/event-recorder.ts'
+import { type MessageLimits, NO_LIMITS } from '../message-limits/limits.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import type { Store } from '../store/store.ts'
 import type { SuppressionCheck } from '../suppressions/check.ts'
@@ -71,7 +72,8 @@ export interface SendingParts {
   habits?: RecipientHabits
   lists?: ListExpander
   sandbox?: SandboxGate
-  tags: Pick<KnownTags, 'known' | 'added'>
+  limits?: MessageLimits
+  tags: Pick<KnownTags, 'known' | 'used'>
   /** Called for each message accepted by the API or SMTP, with the number of its copies. */
   accepted?(copies: number): void
   /** Deliveries that one queue of a domain may hold. */
@@ -110,6 +112,7 @@ const STAND_INS = {
   habits: NO_HABITS,
   lists: NO_LISTS,
   sandbox: { mayReceive: () => true },
+  limits: NO_LIMITS,
 }
 
 export function createSending(parts: SendingParts): Sending {

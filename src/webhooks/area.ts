@@ -2,7 +2,8 @@
 
 import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
-import { createPostQueue } from '../http-posts/post-queue.ts'
+import type { PostKind } from '../http-posts/post-attempts.ts'
+import { createPostQueue, type PostQueue } from '../http-posts/post-queue.ts'
 import { removeIndexedRows, removeRowsInPass } from '../store/account-rows.ts'
 import { accountWebhookRoutes } from './account-routes.ts'
 import { createAccountWebhooks } from './account-webhooks.ts'
@@ -10,6 +11,7 @@ import { attemptRoutes } from './attempt-routes.ts'
 import { createAttemptLog } from './attempts.ts'
 import { domainWebhookRoutes } from './domain-routes.ts'
 import { createDomainWebhooks, removeDomainWebhooks } from './domain-webhooks.ts'
+import { failingEndpoints } from './failing-endpoints.ts'
 import { createRegistry, type Registry } from './registry.ts'
 import { signingKeyRoutes } from './signing-key.ts'
 import { createWebhookKind, createWebhooks, WEBHOOK } from './webhooks.ts'
@@ -18,6 +20,10 @@ import { createWebhookKind, createWebhooks, WEBHOOK } from './webhooks.ts'
 const DRAIN_MS = 3_000
 
 export interface WebhooksArea extends Area {
+  /** The queue of POSTs, for kinds of other areas. One of them takes the rows of all: kinds are added before the start. */
+  posts: Pick<PostQueue, 'statements'> & { add(name: string, kind: PostKind): void }
+  /** Those that have taken nothing since a time in Unix milliseconds. */
+  failingEndpoints(since: number): ReturnType<typeof failingEndpoints>
   /** A transaction that adds a subaccount: the webhooks of its parent get its first event. */
   addAccount: Registry['change']
 }
@@ -33,11 +39,19 @@ export async function webhooksArea(core: Core): Promise<WebhooksArea> {
     scheduleMs: config.webhookScheduleMs,
     retryDelivered: config.webhookRetryDelivered,
   })
-  const queue = createPostQueue({ store, client, clock, log, owner, kinds: { [WEBHOOK]: kind } })
+  const kinds: Record<string, PostKind> = { [WEBHOOK]: kind }
+  const queue = createPostQueue({ store, client, clock, log, owner, kinds })
   const attempts = createAttemptLog(store, clock)
   const webhooks = createWebhooks({ ...common, queue, client, storageUrl })
   const stored = createDomainWebhooks(store, sealer, registry)
   return {
+    posts: {
+      statements: queue.statements,
+      add(name, added) {
+        kinds[name] = added
+      },
+    },
+    failingEndpoints: (since) => failingEndpoints(store, since),
     addAccount: registry.change,
     operations: [
       ...domainWebhookRoutes({ domains, stored, client, webhooks }),

@@ -45,6 +45,7 @@ const factsOf = (changes: Partial<SendFacts> = {}): SendFacts => ({
   accountMaySend: true,
   allowUnverified: false,
   queueDisabledUntil: 0,
+  limitReached: false,
   authorAccounts: new Map(),
   recipientsAllowed: true,
   sendingIpAllowed: true,
@@ -81,6 +82,12 @@ const FAULTS: [
     'TooManyRequests',
     /^Domain example.com is not allowed to send: You have too many messages in queue, try again after 91 seconds$/,
     { queueDisabledUntil: NOW + 90_001 },
+  ],
+  [
+    'monthly limit reached',
+    'Forbidden',
+    /^Domain example.com is not allowed to send: The custom message limit for this month has been reached.$/,
+    { limitReached: true },
   ],
   [
     "another account's From domain",

@@ -5,6 +5,7 @@
  */
 import { BadRequest, Forbidden, type ServiceError, TooManyRequests } from '../../base/errors.ts'
 import type { Domain } from '../../domains/domain.ts'
+import { limitReached } from '../../message-limits/limits.ts'
 import { addressKey, type Mailbox } from '../../mime/address.ts'
 import { admitTags } from '../../tags/known-tags.ts'
 import type { Draft } from '../request/draft.ts'
@@ -57,6 +58,7 @@ function faultOf(draft: Draft, facts: SendFacts, now: number): ServiceError | nu
     accountFault(domain, facts.accountMaySend) ??
     stateFault(domain, facts.allowUnverified) ??
     queueFault(domain, facts.queueDisabledUntil, now) ??
+    limitFault(domain, facts.limitReached) ??
     authorFault(draft.from, facts) ??
     sandboxFault(domain, facts.recipientsAllowed) ??
     sourceFault(draft, facts) ??
@@ -97,6 +99,10 @@ export function queueFault(domain: Domain, disabledUntil: number, now: number): 
   const text = `Domain ${domain.name} is not allowed to send: ${QUEUE_DISABLED_REASON}, try again after ${seconds} seconds`
   return new TooManyRequests(seconds, text)
 }
+
+/** The recipients would pass the monthly limit (accounts.md section 5). */
+export const limitFault = (domain: Domain, isReached: boolean): ServiceError | null =>
+  isReached ? limitReached(domain.name) : null
 
 /** From may name any domain except one of another account (messages.md rule 5). */
 function authorFault(from: readonly Mailbox[], { domain, authorAccounts }: SendFacts): ServiceError | null {

@@ -23,6 +23,7 @@ const partsOf = (changes: Partial<SendFactsParts> = {}): SendFactsParts => ({
   domains: { byName: (name) => [DOMAIN, OTHER].find((domain) => domain.name === name) ?? null },
   allowUnverified: false,
   queueLimits: { disabledUntil: () => 0 },
+  limits: { refuses: () => false },
   sandbox: { mayReceive: () => assert.fail('not a sandbox domain') },
   sources: { mayUse: () => false, hasPool: () => false },
   secondaryKeys: { find: () => assert.fail('no key requested') },

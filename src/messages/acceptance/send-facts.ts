@@ -9,6 +9,7 @@ import { allKnown, type MaybePromise, whenKnown } from '../../base/cache.ts'
 import { BadRequest, NotFound } from '../../base/errors.ts'
 import type { DomainDirectory } from '../../domains/directory.ts'
 import type { Domain } from '../../domains/domain.ts'
+import type { MessageLimits } from '../../message-limits/limits.ts'
 import { bareAddress } from '../../mime/address.ts'
 import type { KnownTags, TagFacts } from '../../tags/known-tags.ts'
 import type { SecondaryKeys } from '../composing/secondary-keys.ts'
@@ -35,6 +36,8 @@ export interface SendFacts {
   allowUnverified: boolean
   /** Unix milliseconds until which a queue of the domain is disabled; 0: neither is. */
   queueDisabledUntil: number
+  /** The recipients would pass the monthly limit of the account. */
+  limitReached: boolean
   /** Accounts of the domains in From, by name, if one is not the sending domain. Unknown domains are left out. */
   authorAccounts: ReadonlyMap<string, string>
   /** False: a sandbox domain may not send to one of the recipients. */
@@ -59,6 +62,7 @@ export interface SendFactsParts {
   domains: Pick<DomainDirectory, 'byName'>
   allowUnverified: boolean
   queueLimits: Pick<QueueLimits, 'disabledUntil'>
+  limits: Pick<MessageLimits, 'refuses'>
   sandbox: SandboxGate
   sources: Pick<SourceChooser, 'mayUse' | 'hasPool'>
   secondaryKeys: Pick<SecondaryKeys, 'find'>
@@ -82,6 +86,7 @@ export function loadFacts(
     currentDomain(parts.domains, domain),
     parts.accounts.byId(domain.accountId),
     parts.queueLimits.disabledUntil(domain.id),
+    parts.limits.refuses(domain.accountId, recipients.length),
     authorAccounts(parts.domains, draft, domain),
     domain.type !== 'sandbox' || parts.sandbox.mayReceive(domain, recipients),
     secondaryDkim === null || keyExists(parts.secondaryKeys, domain.accountId, secondaryDkim),
@@ -94,11 +99,24 @@ export function loadFacts(
   ])
   return whenKnown(
     loaded,
-    ([current, account, queueDisabledUntil, accounts, allowed, keyFound, chosen, tags, lists, times]) => ({
+    ([
+      current,
+      account,
+      queueDisabledUntil,
+      limitReached,
+      accounts,
+      allowed,
+      keyFound,
+      chosen,
+      tags,
+      lists,
+      times,
+    ]) => ({
       domain: current,
       accountMaySend: maySend(account),
       allowUnverified: parts.allowUnverified,
       queueDisabledUntil,
+      limitReached,
       authorAccounts: accounts,
       recipientsAllowed: allowed,
       sendingIpAllowed: sendingIp === null || parts.sources.mayUse(domain.accountId, sendingIp),
