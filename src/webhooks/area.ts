@@ -1,21 +1,34 @@
 /** Webhooks: registrations, the posts that events lead to, and the log of attempts. */
+
 import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
-import { createPostQueue } from '../http-posts/post-queue.ts'
+import type { PostKind } from '../http-posts/post-attempts.ts'
+import { createPostQueue, type PostQueue } from '../http-posts/post-queue.ts'
+import { removeIndexedRows, removeRowsInPass } from '../store/account-rows.ts'
 import { accountWebhookRoutes } from './account-routes.ts'
 import { createAccountWebhooks } from './account-webhooks.ts'
 import { attemptRoutes } from './attempt-routes.ts'
 import { createAttemptLog } from './attempts.ts'
 import { domainWebhookRoutes } from './domain-routes.ts'
 import { createDomainWebhooks, removeDomainWebhooks } from './domain-webhooks.ts'
-import { createRegistry } from './registry.ts'
+import { failingEndpoints } from './failing-endpoints.ts'
+import { createRegistry, type Registry } from './registry.ts'
 import { signingKeyRoutes } from './signing-key.ts'
 import { createWebhookKind, createWebhooks, WEBHOOK } from './webhooks.ts'
 
 /** A POST that is cut off is repeated after the next start, under the same event id. */
 const DRAIN_MS = 3_000
 
-export async function webhooksArea(core: Core): Promise<Area> {
+export interface WebhooksArea extends Area {
+  /** The queue of POSTs, for kinds of other areas. One of them takes the rows of all: kinds are added before the start. */
+  posts: Pick<PostQueue, 'statements'> & { add(name: string, kind: PostKind): void }
+  /** Those that have taken nothing since a time in Unix milliseconds. */
+  failingEndpoints(since: number): ReturnType<typeof failingEndpoints>
+  /** A transaction that adds a subaccount: the webhooks of its parent get its first event. */
+  addAccount: Registry['change']
+}
+
+export async function webhooksArea(core: Core): Promise<WebhooksArea> {
   const { config, log, clock, store, sealer, domains, httpClient: client, leaseOwner: owner } = core
   const { headerPrefix, storageUrl } = config
   const registry = createRegistry(store, sealer, clock, log)
@@ -26,11 +39,20 @@ export async function webhooksArea(core: Core): Promise<Area> {
     scheduleMs: config.webhookScheduleMs,
     retryDelivered: config.webhookRetryDelivered,
   })
-  const queue = createPostQueue({ store, client, clock, log, owner, kinds: { [WEBHOOK]: kind } })
+  const kinds: Record<string, PostKind> = { [WEBHOOK]: kind }
+  const queue = createPostQueue({ store, client, clock, log, owner, kinds })
   const attempts = createAttemptLog(store, clock)
   const webhooks = createWebhooks({ ...common, queue, client, storageUrl })
   const stored = createDomainWebhooks(store, sealer, registry)
   return {
+    posts: {
+      statements: queue.statements,
+      add(name, added) {
+        kinds[name] = added
+      },
+    },
+    failingEndpoints: (since) => failingEndpoints(store, since),
+    addAccount: registry.change,
     operations: [
       ...domainWebhookRoutes({ domains, stored, client, webhooks }),
       ...accountWebhookRoutes(createAccountWebhooks(store, sealer, registry, clock), client),
@@ -42,6 +64,14 @@ export async function webhooksArea(core: Core): Promise<Area> {
     async domainDeleted(domain) {
       await store.commit(removeDomainWebhooks(domain))
       await registry.refresh()
+    },
+    async accountDeleted(accountId, signal) {
+      await registry.change(async (tx) => {
+        for (const table of ['domain_webhooks', 'account_webhooks'] as const)
+          await tx.deleteFrom(table).where('account_id', '=', accountId).execute()
+      })
+      await removeRowsInPass(core, 'outgoing_posts', 'id', accountId, signal)
+      await removeIndexedRows(core, 'webhook_attempts', ['id'], 'account_id', accountId, signal)
     },
     start: () => queue.start(),
     async stop() {

@@ -1,8 +1,8 @@
 /** Users of an account over HTTP (accounts.md section 7). */
 import { Forbidden } from '../../base/errors.ts'
-import { USER_ROLES, type UserRole } from '../../http/auth.ts'
 import { type Operation, operation } from '../../http/operation.ts'
 import { limitAndSkip } from '../../http/paging.ts'
+import { USER_ROLES, type UserRole } from '../../http/rights.ts'
 import type { UserDirectory } from './directory.ts'
 import type { SecondFactor } from './second-factor.ts'
 import type { Users } from './users.ts'
@@ -54,7 +54,7 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
       id: 'readOwnUser',
       tag: TAG,
       summary: 'The user whose session or key this is',
-      auth: { area: 'own-user', access: 'read' },
+      auth: { area: 'own-user', access: 'read', only: 'user' },
       params: [],
       responses: { 200: { description: 'The user' } },
       async handler({ caller }) {
@@ -160,6 +160,21 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
       responses: { 200: { description: 'The user, not activated until it has chosen one' } },
       handler: async ({ path, caller }) =>
         userView(await users.allowPassword(caller.accountId, path.user_id)),
+    }),
+    operation({
+      method: 'POST',
+      path: '/v5/accounts/resend_activation_email',
+      id: 'resendActivationEmail',
+      audit: { action: 'activation-email.resend' },
+      tag: TAG,
+      summary: 'Invite the first admin again; does nothing once the account has an active user',
+      auth: { area: 'account', access: 'write' },
+      params: [],
+      responses: { 200: { description: 'Sent, or not needed' } },
+      async handler({ caller }) {
+        await users.resendActivation(caller.accountId)
+        return { success: true }
+      },
     }),
     operation({
       method: 'DELETE',

@@ -1,6 +1,6 @@
 /** Statements about users that several operations have in common. */
 import { randomHex } from '../../base/ids.ts'
-import type { UserRole } from '../../http/auth.ts'
+import type { UserRole } from '../../http/rights.ts'
 import { insert, type Statement } from '../../store/store.ts'
 import type { User } from './directory.ts'
 
