@@ -4,6 +4,7 @@
  */
 import type { Keys } from './accounts/api-keys.ts'
 import { type AccountsArea, accountsArea } from './accounts/area.ts'
+import { oidcArea } from './accounts/oidc/area.ts'
 import { sandboxArea } from './accounts/sandbox/area.ts'
 import { subaccountsArea } from './accounts/subaccounts/area.ts'
 import { usersArea } from './accounts/users/area.ts'
@@ -96,6 +97,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     ),
   )
   add(usersArea(core, accounts, messages.sendSystemMail))
+  add(oidcArea(core, accounts, messages.sendSystemMail))
   add(sandboxArea(core, messages.sendSystemMail))
   add(limitNoticesArea(core, messageLimits, messages.sendSystemMail))
   add(

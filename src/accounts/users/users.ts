@@ -160,7 +160,7 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
     },
     async resendActivation(accountId) {
       const { rows } = await userDirectory.list(accountId, { limit: USERS_PER_ACCOUNT_MAX, skip: 0 })
-      if (rows.some(({ password_hash }) => password_hash !== null)) return
+      if (rows.some(isActive)) return
       const admin = rows.find(({ role, is_disabled }) => role === 'admin' && is_disabled === 0)
       if (admin !== undefined) await sendInvitation(admin)
     },
