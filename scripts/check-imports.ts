@@ -24,7 +24,7 @@ const LAYERS = [
   ['suppressions'],
   ['messages'],
   ['tracking'],
-  ['bounces', 'queue-api'],
+  ['bounces', 'queue-api', 'routes'],
   ['system', 'backup'],
   ['open-core', 'areas', 'listeners', 'service', 'main', 'cli'],
 ]

@@ -20,6 +20,7 @@ import { type MessagesArea, messagesArea, type SendingOverrides } from './messag
 import { createKnownDeliveries } from './messages/stored/known-deliveries.ts'
 import { metricsArea } from './metrics/area.ts'
 import { queueApiArea } from './queue-api/area.ts'
+import { routesArea } from './routes/area.ts'
 import { suppressionsArea } from './suppressions/area.ts'
 import { systemArea } from './system/area.ts'
 import { tagsArea } from './tags/area.ts'
@@ -84,6 +85,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   )
   add(usersArea(core, accounts, messages.sendSystemMail))
   add(queueApiArea(core, messages))
+  add(routesArea(core))
   add(backupArea(core, parts.secret))
   add(systemArea(core, { ...parts, bounces, certificates }))
   for (const build of parts.further) add(await build(core))

@@ -371,6 +371,16 @@ export interface EventTagRow {
   seq: number
 }
 
+export interface RouteRow {
+  id: string
+  account_id: string
+  priority: number
+  description: string
+  expression: string
+  actions_sealed: Uint8Array
+  created_at: number
+}
+
 export interface InboxRow {
   id: string
   account_id: string
@@ -774,6 +784,7 @@ export interface Schema {
   counters: CounterRow
   counted_visits: CountedVisitRow
   inbox: InboxRow
+  routes: RouteRow
   templates: TemplateRow
   template_versions: TemplateVersionRow
   lists: ListRow
