@@ -1,7 +1,7 @@
 /** Webhooks: registrations, the posts that events lead to, and the log of attempts. */
 import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
-import { createPostQueue } from '../http-posts/post-queue.ts'
+import { createPostQueue, type PostQueue } from '../http-posts/post-queue.ts'
 import { accountWebhookRoutes } from './account-routes.ts'
 import { createAccountWebhooks } from './account-webhooks.ts'
 import { attemptRoutes } from './attempt-routes.ts'
@@ -15,7 +15,12 @@ import { createWebhookKind, createWebhooks, WEBHOOK } from './webhooks.ts'
 /** A POST that is cut off is repeated after the next start, under the same event id. */
 const DRAIN_MS = 3_000
 
-export async function webhooksArea(core: Core): Promise<Area> {
+export interface WebhooksArea extends Area {
+  /** The one queue of POSTs, which other areas add their kinds to. */
+  posts: PostQueue
+}
+
+export async function webhooksArea(core: Core): Promise<WebhooksArea> {
   const { config, log, clock, store, sealer, domains, httpClient: client, leaseOwner: owner } = core
   const { headerPrefix, storageUrl } = config
   const registry = createRegistry(store, sealer, clock, log)
@@ -26,11 +31,13 @@ export async function webhooksArea(core: Core): Promise<Area> {
     scheduleMs: config.webhookScheduleMs,
     retryDelivered: config.webhookRetryDelivered,
   })
-  const queue = createPostQueue({ store, client, clock, log, owner, kinds: { [WEBHOOK]: kind } })
+  const posts = createPostQueue({ store, client, clock, log, owner })
+  posts.addKind(WEBHOOK, kind)
   const attempts = createAttemptLog(store, clock)
-  const webhooks = createWebhooks({ ...common, queue, client, storageUrl })
+  const webhooks = createWebhooks({ ...common, queue: posts, client, storageUrl })
   const stored = createDomainWebhooks(store, sealer, registry)
   return {
+    posts,
     operations: [
       ...domainWebhookRoutes({ domains, stored, client, webhooks }),
       ...accountWebhookRoutes(createAccountWebhooks(store, sealer, registry, clock), client),
@@ -43,9 +50,9 @@ export async function webhooksArea(core: Core): Promise<Area> {
       await store.commit(removeDomainWebhooks(domain))
       await registry.refresh()
     },
-    start: () => queue.start(),
+    start: () => posts.start(),
     async stop() {
-      await queue.stop(DRAIN_MS)
+      await posts.stop(DRAIN_MS)
       registry.stop()
     },
   }
