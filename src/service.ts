@@ -84,6 +84,7 @@ export async function startService(
     const smtp = await startSmtp(core, {
       ...named,
       readers: areas.flatMap(({ addresses }) => addresses ?? []),
+      mailReader: areas.find(({ mailReader }) => mailReader)?.mailReader,
       isMailHost: domains.isMailHost,
     })
     open.push(() => smtp.close(DRAIN_MS))

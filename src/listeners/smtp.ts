@@ -5,7 +5,7 @@ import { createFaultLog } from '../base/fault-log.ts'
 import { classifyAddress } from '../base/ip.ts'
 import type { Core } from '../core.ts'
 import { createLoginGuard } from '../inbound/login-guard.ts'
-import { type AddressReader, createReception } from '../inbound/reception.ts'
+import { type AddressReader, createReception, type MailReader } from '../inbound/reception.ts'
 import { type SessionParts, SMTP_LIMITS } from '../inbound/session.ts'
 import { type SmtpListener, startSmtpListener } from '../inbound/smtp-listener.ts'
 import { createSubmission } from '../inbound/submission.ts'
@@ -18,13 +18,14 @@ export interface SmtpUses {
   messages: MessagesArea
   /** Of all areas. */
   readers: readonly AddressReader[]
+  mailReader: MailReader | undefined
   /** Whether mail to that host is for this service. */
   isMailHost(host: string): Promise<boolean>
 }
 
 export function startSmtp(
   { config, log, clock, store, spool, bodiesIn, limiter }: Core,
-  { accounts, messages: { accept }, readers, isMailHost }: SmtpUses,
+  { accounts, messages: { accept }, readers, mailReader, isMailHost }: SmtpUses,
 ): Promise<SmtpListener> {
   return startSmtpListener({
     host: config.smtpHost,
@@ -63,6 +64,7 @@ export function startSmtp(
       }),
       reception: createReception({
         readers,
+        mailReader,
         isOwnDomain: isMailHost,
         clock,
         unlimited: config.rateLimit === null,

@@ -381,6 +381,17 @@ export interface RouteRow {
   created_at: number
 }
 
+export interface RoutePostRow {
+  id: string
+  account_id: string
+  domain_id: string
+  message_pk: string
+  recipient: string
+  kind: string
+  url_sealed: Uint8Array
+  created_at: number
+}
+
 export interface InboxRow {
   id: string
   account_id: string
@@ -785,6 +796,7 @@ export interface Schema {
   counted_visits: CountedVisitRow
   inbox: InboxRow
   routes: RouteRow
+  route_posts: RoutePostRow
   templates: TemplateRow
   template_versions: TemplateVersionRow
   lists: ListRow
