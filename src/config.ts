@@ -110,6 +110,10 @@ export interface Config {
   maxDomains: number
   /** Blocklists that `doctor` queries for the sending addresses. */
   dnsblZones: readonly string[]
+  /** Blocklists that are queried every hour, for alerts; public ones refuse public resolvers. */
+  alertDnsblZones: readonly string[]
+  /** Messages that a rate must be of for an alert to judge it. */
+  alertMinVolume: number
   /** MaxMind DB file with the locations of addresses; null: none. */
   geoDatabase: string | null
   /** The operator's rules for classifying replies, applied before ours; null: none. */
@@ -263,6 +267,8 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     maxMessageTtlSeconds: setting('MAX_MESSAGE_TTL', wholeNumber(0, 31_536_000, 'seconds'), () => 604_800),
     maxDomains: setting('MAX_DOMAINS', wholeNumber(0, 1_000_000_000, 'domains'), () => 0),
     dnsblZones: setting('DNSBL_ZONES', zonesOrOff, () => DEFAULT_DNSBL_ZONES),
+    alertDnsblZones: setting('ALERT_DNSBL_ZONES', zonesOrOff, () => []),
+    alertMinVolume: setting('ALERT_MIN_VOLUME', wholeNumber(1, 1_000_000, 'messages'), () => 50),
     geoDatabase: optional('GEO_DATABASE', path),
     bounceRulesFile: optional('BOUNCE_RULES', (text) => {
       const file = path(text)

@@ -11,6 +11,7 @@ import { createJobRunner } from './jobs/job-runner.ts'
 import { createHttp } from './listeners/http.ts'
 import { startSmtp } from './listeners/smtp.ts'
 import type { SendingOverrides } from './messages/area.ts'
+import type { Figures } from './metrics/figures.ts'
 import { type Closers, type CoreOverrides, openCore } from './open-core.ts'
 
 export interface Service {
@@ -32,6 +33,8 @@ export interface ServiceOverrides extends CoreOverrides {
   isExempt?: (address: string) => boolean
   /** Other areas as sending sees them. */
   sending?: SendingOverrides
+  /** What alerts on rates are judged by. */
+  figures?: Figures
   /** Areas beside those of areas.ts. */
   areas?: readonly ((core: Core) => Area | Promise<Area>)[]
 }
@@ -67,6 +70,7 @@ export async function startService(
         systemClock: overrides.clock ?? systemClock,
         isExempt: overrides.isExempt,
         sending: overrides.sending ?? {},
+        figures: overrides.figures,
         further: overrides.areas ?? [],
       },
       areas,
@@ -85,7 +89,7 @@ export async function startService(
       ...named,
       readers: areas.flatMap(({ addresses }) => addresses ?? []),
       mailReader: areas.find(({ mailReader }) => mailReader)?.mailReader,
-      isMailHost: domains.isMailHost,
+      ...domains,
     })
     open.push(() => smtp.close(DRAIN_MS))
     for (const area of areas) await area.start?.()

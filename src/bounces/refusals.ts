@@ -1,7 +1,6 @@
 /**
  * Refusals that need the operator: an address of ours is on a blocklist, mail is not authenticated, a receiver blocks for
- * reputation. They are logged (once per hour and rule) and reported by the checks of the machine. The alerts API will read
- * the same rows.
+ * reputation. They are logged (once per hour and rule), reported by the checks of the machine, and alerted by provider.
  */
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
@@ -73,6 +72,48 @@ export async function recentRefusals(
     newestReply: sampleOf.get(rule_id) ?? '',
     explanation: byId.get(rule_id)?.explanation ?? '',
   }))
+}
+
+export interface ProviderRefusals {
+  /** As events name it. */
+  provider: string
+  count: number
+  /** Unix milliseconds of the first one. */
+  firstAt: number
+  /** Of the most frequent rule. */
+  explanation: string
+}
+
+/** Refusals since a time (Unix milliseconds) over all accounts, by provider; most first. */
+export async function refusalsByProvider(
+  store: Store,
+  { rules, byId }: RuleSet,
+  since: number,
+): Promise<ProviderRefusals[]> {
+  const ids = rules.filter(isOperatorsMatter).map(({ id }) => id)
+  if (ids.length === 0) return []
+  // The condition on `critical` is a literal, so that the partial index is used.
+  const sql = `SELECT provider, rule_id, count(*) AS count, min(failed_at) AS first_at FROM classified_failures
+    WHERE critical = 1 AND failed_at > ? AND rule_id IN (${ids.map(() => '?').join(', ')})
+    GROUP BY provider, rule_id ORDER BY count(*) DESC, rule_id`
+  const rows = await store.read({ sql, values: [Math.floor(since), ...ids] })
+  const byProvider = new Map<string, ProviderRefusals>()
+  for (const row of rows) {
+    const [provider, count, firstAt] = [
+      String(row['provider']),
+      Number(row['count']),
+      Number(row['first_at']),
+    ]
+    const known = byProvider.get(provider)
+    if (known) {
+      known.count += count
+      known.firstAt = Math.min(known.firstAt, firstAt)
+    } else {
+      const explanation = byId.get(String(row['rule_id']))?.explanation ?? ''
+      byProvider.set(provider, { provider, count, firstAt, explanation })
+    }
+  }
+  return [...byProvider.values()].sort((one, other) => other.count - one.count)
 }
 
 /** Checks events that are about to be written; logs at most one line per rule and hour. */

@@ -13,7 +13,7 @@ import { createAcmeAccounts } from './acme-account.ts'
 import { createCertificateJob } from './certificate-job.ts'
 import { certificateRoutes } from './certificate-routes.ts'
 import { type CertificateStore, createCertificateStore } from './certificate-store.ts'
-import { certificateFaults, type LeadsHere } from './certificates.ts'
+import { certificateFaults, endingCertificates, type LeadsHere } from './certificates.ts'
 import { createTlsContexts, MODERN_TLS, type TlsContexts } from './tls-contexts.ts'
 
 export interface CertificatesArea extends Area {
@@ -23,6 +23,7 @@ export interface CertificatesArea extends Area {
   /** Whether https links to the host work now; false for every host without a listener of ours. */
   certificateActive(host: string): Promise<boolean>
   faults(): ReturnType<typeof certificateFaults>
+  endingSoon(): ReturnType<typeof endingCertificates>
 }
 
 export function certificatesArea(core: Core): CertificatesArea {
@@ -62,6 +63,7 @@ export function certificatesArea(core: Core): CertificatesArea {
       for (const host of await certificates.removeDomain(id)) contexts?.changed(host)
     },
     faults: () => certificateFaults(certificates, clock.now()),
+    endingSoon: () => endingCertificates(certificates, clock.now()),
   }
 }
 

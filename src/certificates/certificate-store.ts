@@ -61,6 +61,19 @@ function certificateRows({ db }: Store, sealer: Sealer) {
         .execute()
     },
 
+    /** Certificates that end in the range (Unix milliseconds), the next to end first. */
+    ending(from: number, to: number, limit: number) {
+      return db
+        .selectFrom('certificates')
+        .select(['host', 'error', 'expires_at'])
+        .where('expires_at', '>', from)
+        .where('expires_at', '<=', to)
+        .orderBy('expires_at')
+        .orderBy('host')
+        .limit(limit)
+        .execute()
+    },
+
     /** Removes all of a domain; resolves to their hosts. */
     async removeDomain(domainId: string): Promise<string[]> {
       const rows = await db

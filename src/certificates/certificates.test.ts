@@ -459,12 +459,22 @@ test('while the authority fails mail is sent with plain links, and restarts do n
   // The steps of a busy machine count as well.
   for (const end = w.clock.now() + 24 * 60 * MINUTE_MS; w.clock.now() < end; ) {
     w.clock.leap(60 * MINUTE_MS)
-    await eventually('no order in progress', async () => {
+    const leaptTo = w.clock.now()
+    await eventually('a run, and no order in progress', async () => {
+      const { body } = await w.service.call('GET', '/sendwright/v1/system')
+      const jobs = body.jobs as { name: string; running: boolean; last_started_at: string }[]
+      const job = jobs.find((other) => other.name === 'certificates')
+      // Requests of an order in progress would time out by this clock, and be repeated.
+      if (job?.running !== false || (await status(host, w)).body.status !== 'error') return false
+      if (Date.parse(job.last_started_at) >= leaptTo) return true
       await w.clock.advance(LOOK_STEP_MS)
-      return (await status(host, w)).body.status === 'error'
+      return false
     })
   }
-  assert.ok(w.acme.orders.length > asked && w.acme.orders.length <= 8, `${w.acme.orders.length} orders`)
+  assert.ok(w.acme.orders.length > asked)
+  // Requests that a busy machine repeats are of the same attempt.
+  const attempts = w.log().match(/"no certificate"/g)?.length ?? 0
+  assert.ok(attempts <= 8, `${attempts} attempts`)
   assert.match((await status(host, w)).body.error, /too many new orders/)
   assert.match(await deliveredLink(name, w), /^http:/)
 })

@@ -132,7 +132,27 @@ const goTime = (ms: number) => `${new Date(ms).toISOString().slice(0, 19).replac
 const FAULTS_NAMED_MAX = 5
 const FAULTS_COUNTED_MAX = 1_000
 /** Renewals begin 30 days before expiry; if they have failed for half of that, the operator should look. */
-const ENDS_SOON_MS = 14 * 86_400_000
+export const ENDS_SOON_MS = 14 * 86_400_000
+/** Hosts whose certificate ended longer ago are unused; renewal has been given up. */
+const ENDED_SHOWN_MS = 30 * 86_400_000
+
+export interface EndingCertificate {
+  host: string
+  /** Unix milliseconds; may be past. */
+  expiresAt: number
+  /** Why the last renewal failed; null: it did not. */
+  error: string | null
+}
+
+/** Tracking hosts whose certificate ends soon, or ended a while ago; the next to end first. */
+export async function endingCertificates(
+  certificates: CertificateStore,
+  now: number,
+): Promise<EndingCertificate[]> {
+  const [from, to] = [Math.floor(now) - ENDED_SHOWN_MS, Math.floor(now) + ENDS_SOON_MS]
+  const rows = await certificates.ending(from, to, FAULTS_COUNTED_MAX)
+  return rows.map(({ host, error, expires_at }) => ({ host, error, expiresAt: expires_at as number }))
+}
 
 /** Problems of certificates, one sentence each for the operator; `count` is at most a thousand. */
 export async function certificateFaults(

@@ -83,6 +83,8 @@ export interface ReceptionParts {
   mailReader?: MailReader | undefined
   /** Whether the domain is the service's own; decides which reply an unknown address gets. */
   isOwnDomain(domain: string): Promise<boolean>
+  /** Its mail is to be sent again later: the account of the domain is disabled. In lower case. Default: none is. */
+  isSuspended?(domain: string): Promise<boolean>
   clock: Clock
   /** True: no limits (`SENDWRIGHT_RATE_LIMIT=off`). */
   unlimited: boolean
@@ -169,6 +171,8 @@ export function createReception(
       },
       async recipient(mailbox) {
         const folded = { ...mailbox, domain: mailbox.domain.toLowerCase() }
+        if (await parts.isSuspended?.(folded.domain))
+          throw new Refusal('450 4.7.1 The account of this domain is disabled, try again later')
         const address = await addressOf(folded)
         if (!address) return takePlace(folded)
         if (owner !== null) throw anotherTransaction()

@@ -1,6 +1,7 @@
 /** The POST of a received message (routes-inbound.md sections 6 to 8): parsed, raw, or the notice of a stored one. */
-import type { MaybePromise } from '../base/cache.ts'
+
 import type { ByteBudget } from '../base/byte-budget.ts'
+import type { MaybePromise } from '../base/cache.ts'
 import { randomHex } from '../base/ids.ts'
 import {
   type Chunk,

@@ -1,4 +1,5 @@
 /** What the service reports of itself and of the machine it runs on. */
+import type { AlertsArea } from '../alerts/area.ts'
 import type { Area } from '../area.ts'
 import type { Clock } from '../base/clock.ts'
 import { hostAddresses } from '../base/host-addresses.ts'
@@ -15,12 +16,16 @@ import { systemRoutes } from './routes.ts'
 export interface SystemUses {
   bounces: BouncesArea
   certificates: CertificatesArea
+  alerts: Pick<AlertsArea, 'triggeredOwn'>
   jobs(): Promise<JobReport[]>
   /** The clock of the machine, which may have been stepped since the start. */
   systemClock: Clock
 }
 
-export function systemArea(core: Core, { bounces, certificates, jobs, systemClock }: SystemUses): Area {
+export function systemArea(
+  core: Core,
+  { bounces, certificates, alerts, jobs, systemClock }: SystemUses,
+): Area {
   const { config, store, clock, resolver } = core
   const check = () =>
     runChecks({
@@ -44,6 +49,10 @@ export function systemArea(core: Core, { bounces, certificates, jobs, systemCloc
       now: () => systemClock.now(),
     })
   return {
-    operations: systemRoutes({ describe: (caller) => describeSystem(core, jobs, caller), check, clock }),
+    operations: systemRoutes({
+      describe: (caller) => describeSystem(core, { jobs, alerts: alerts.triggeredOwn }, caller),
+      check,
+      clock,
+    }),
   }
 }

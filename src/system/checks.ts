@@ -8,9 +8,11 @@
 import { X509Certificate } from 'node:crypto'
 import { readFile, statfs } from 'node:fs/promises'
 import { connect, isIP } from 'node:net'
-import { isPublicAddress, parseCidr } from '../base/ip.ts'
+import { seenAddresses } from '../base/host-addresses.ts'
+import { parseCidr } from '../base/ip.ts'
 import { REFUSALS_HOURS, type Refusal } from '../bounces/refusals.ts'
 import type { Config } from '../config.ts'
+import { queryBlocklists } from '../dns/blocklist.ts'
 import { findMailHosts } from '../dns/mx.ts'
 import { reverseName } from '../dns/names.ts'
 import type { Resolver } from '../dns/resolver.ts'
@@ -285,11 +287,8 @@ function tryConnect(host: string, port: number, from: string | undefined): Promi
   })
 }
 
-/** The addresses that receivers see; behind NAT they are unknown here. */
 function sendingAddresses({ config, hostAddresses }: CheckParts): string[] {
-  const configured = config.sourceAddresses.map(({ ip }) => ip)
-  const addresses = configured.length > 0 ? configured : hostAddresses.filter(isPublicAddress)
-  return addresses.slice(0, ADDRESSES_MAX)
+  return seenAddresses(config.sourceAddresses, hostAddresses).slice(0, ADDRESSES_MAX)
 }
 
 const UNKNOWN_ADDRESSES = warning(
@@ -327,7 +326,6 @@ async function confirmName(resolver: Resolver, ip: string): Promise<{ name: stri
   return { name: '', fault: `${ip} is named ${names.join(', ')}, which does not lead back to it` }
 }
 
-/** RFC 5782 §2: an address in 127.0.0.0/8 for the reversed address below the zone means "listed". */
 async function checkBlocklists(parts: CheckParts): Promise<Finding> {
   const idle = notNeeded(parts)
   if (idle) return idle
@@ -335,29 +333,12 @@ async function checkBlocklists(parts: CheckParts): Promise<Finding> {
   if (zones.length === 0) return ok('No blocklist is configured (SENDWRIGHT_DNSBL_ZONES).')
   const addresses = sendingAddresses(parts)
   if (addresses.length === 0) return UNKNOWN_ADDRESSES
-  const pairs = addresses.flatMap((ip) => zones.map((zone) => ({ ip, zone })))
-  const results = await Promise.all(pairs.map((pair) => queryBlocklist(parts.resolver, pair)))
-  const listed = results.flatMap(({ listed }) => listed ?? [])
-  const silent = results.flatMap(({ silent }) => silent ?? [])
+  const results = await queryBlocklists(parts.resolver, addresses, zones)
+  const listed = results.flatMap(({ kind, sentence }) => (kind === 'listed' ? sentence : []))
+  const silent = results.flatMap(({ kind, sentence }) => (kind === 'silent' ? sentence : []))
   if (listed.length > 0) return failed(`${listed.join('; ')}. See the list's own page for the reason.`)
   if (silent.length > 0) return warning(`${silent.join('; ')}. The other lists know nothing bad.`)
   return ok(`None of ${zones.join(', ')} lists a sending address.`)
-}
-
-async function queryBlocklist(
-  resolver: Resolver,
-  { ip, zone }: { ip: string; zone: string },
-): Promise<{ listed?: string; silent?: string }> {
-  const labels = reverseName(ip)?.replace(/\.(in-addr|ip6)\.arpa$/, '')
-  const answer = await resolver.query(`${labels}.${zone}`, 'A')
-  if (answer.kind === 'nxdomain' || answer.kind === 'nodata') return {}
-  const code = answer.records[0]
-  if (code === undefined) return { silent: `${zone} did not answer (${answer.kind})` }
-  // 127.255.255.x: the list refuses this resolver, which says nothing about the address.
-  if (/^127\.255\.255\./.test(code)) return { silent: `${zone} refuses to answer this resolver (${code})` }
-  return code.startsWith('127.')
-    ? { listed: `${ip} is listed by ${zone} (${code})` }
-    : { silent: `${zone} gave ${code}, which means nothing` }
 }
 
 /** What receivers report themselves; a warning, since only some of them do. */

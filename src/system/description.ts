@@ -3,12 +3,13 @@ import { VERSION } from '../base/version.ts'
 import type { Core } from '../core.ts'
 import type { Caller } from '../http/auth.ts'
 import type { JobReport } from '../jobs/job.ts'
+import type { AlertHitRow } from '../store/schema.ts'
 
 const STARTED_AT = Date.now()
 
 export async function describeSystem(
   { config, store, firstAccountId }: Pick<Core, 'config' | 'store' | 'firstAccountId'>,
-  jobs: () => Promise<JobReport[]>,
+  { jobs, alerts }: { jobs(): Promise<JobReport[]>; alerts(): Promise<AlertHitRow[]> },
   caller: Pick<Caller, 'accountId' | 'role'>,
 ): Promise<Record<string, unknown>> {
   const rows = await store.db
@@ -24,6 +25,7 @@ export async function describeSystem(
     database: store.kind,
     uptime_seconds: Math.floor((Date.now() - STARTED_AT) / 1000),
     queue: { scheduled: count('scheduled'), queued: count('queued'), sending: count('sending') },
+    ...(caller.accountId === firstAccountId && { alerts: (await alerts()).map(alertView) }),
     // Errors of jobs may name files and hosts.
     ...(caller.accountId === firstAccountId &&
       caller.role === 'admin' && { jobs: (await jobs()).map(jobView) }),
@@ -31,6 +33,15 @@ export async function describeSystem(
 }
 
 const isoTime = (at: number | null) => (at === null ? null : new Date(at).toISOString())
+
+/** One that lasts now. */
+const alertView = ({ name, dimension, dimension_value, latest_value, since_at, advice }: AlertHitRow) => ({
+  name,
+  ...(dimension !== '' && { dimension, dimension_value }),
+  latest_value,
+  since: isoTime(since_at),
+  advice,
+})
 
 function jobView({ name, everyMs, running, lastStartedAt, lastEndedAt, lastError }: JobReport) {
   return {

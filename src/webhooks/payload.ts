@@ -16,6 +16,8 @@ export interface Signature {
 
 export interface WebhookEvent {
   accountId: string
+  /** Null: the account is no subaccount. */
+  parentId: string | null
   domainName: string
   /** The stored event. */
   payload: Readonly<Record<string, unknown>>
@@ -43,16 +45,32 @@ export function webhookRequest(
   keys: SigningKeys,
   headerPrefix: string,
   nowMs: number,
-): { body: Buffer; headers: Record<string, string> } {
+): SignedRequest {
+  const eventData = {
+    ...event.payload,
+    account: { id: event.accountId, ...(event.parentId && { 'parent-id': event.parentId }) },
+    domain: { name: event.domainName },
+  }
+  return signedRequest(eventData, keys, headerPrefix, nowMs)
+}
+
+export interface SignedRequest {
+  body: Buffer
+  headers: Record<string, string>
+}
+
+/** The same for any `event-data`. */
+export function signedRequest(
+  eventData: object,
+  keys: SigningKeys,
+  headerPrefix: string,
+  nowMs: number,
+): SignedRequest {
   const timestamp = String(Math.floor(nowMs / 1000))
   const document = {
     signature: signToken(keys.own, timestamp, newToken()),
     ...(keys.parent !== null && { 'parent-signature': signToken(keys.parent, timestamp, newToken()) }),
-    'event-data': {
-      ...event.payload,
-      account: { id: event.accountId },
-      domain: { name: event.domainName },
-    },
+    'event-data': eventData,
   }
   const body = Buffer.from(JSON.stringify(document))
   return {

@@ -4,6 +4,7 @@ import { randomHex } from '../base/ids.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Store } from '../store/store.ts'
+import type { SigningKeys } from './payload.ts'
 
 /** The purpose that the key is sealed under; new accounts have a key. */
 const PURPOSE = 'webhook-signing-key'
@@ -21,6 +22,26 @@ export async function readSigningKey(store: Store, sealer: Sealer, accountId: st
     .executeTakeFirst()
   if (!row?.signing_key_sealed.byteLength) throw new BadRequest('could not get HSK for account')
   return openSigningKey(sealer, row.signing_key_sealed)
+}
+
+/** The keys that sign what an account is sent. @throws if the account is gone */
+export async function signingKeysOf(
+  store: Store,
+  sealer: Sealer,
+  accountId: string,
+): Promise<SigningKeys & { parentId: string | null }> {
+  const row = await store.db
+    .selectFrom('accounts')
+    .leftJoin('accounts as parents', 'parents.id', 'accounts.parent_id')
+    .select(['accounts.signing_key_sealed as own', 'parents.signing_key_sealed as parent'])
+    .select('parents.id as parentId')
+    .where('accounts.id', '=', accountId)
+    .executeTakeFirstOrThrow()
+  return {
+    own: openSigningKey(sealer, row.own),
+    parent: row.parent === null ? null : openSigningKey(sealer, row.parent),
+    parentId: row.parentId,
+  }
 }
 
 /** Replaces the key; all later signatures use the new one, including those of retries. */

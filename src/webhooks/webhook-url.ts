@@ -40,6 +40,10 @@ export function basicAuthorization(userInfo: string): string {
   return `Basic ${Buffer.from(pair).toString('base64')}`
 }
 
+/** The header field for the user info of a URL; none without any. */
+export const authorization = (userInfo: string | null): Record<string, string> =>
+  userInfo === null ? {} : { authorization: basicAuthorization(userInfo) }
+
 /** For the column next to the masked URL. */
 export const sealUserInfo = (sealer: Sealer, url: string): Uint8Array | null => {
   const userInfo = userInfoOf(url)

@@ -18,11 +18,12 @@ import type { Sealer } from '../store/sealing.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { attemptStatement } from './attempts.ts'
 import { type SigningKeys, type WebhookEvent, webhookRequest } from './payload.ts'
+import { redacted } from './redaction.ts'
 import type { Registry, Target } from './registry.ts'
 import { samplePayload } from './sample.ts'
-import { openSigningKey } from './signing-key.ts'
+import { openSigningKey, signingKeysOf } from './signing-key.ts'
 import { typeOfEvent, type WebhookType } from './types.ts'
-import { bareUrl, basicAuthorization, maskedUrl, userInfoOf } from './webhook-url.ts'
+import { authorization, bareUrl, maskedUrl, userInfoOf } from './webhook-url.ts'
 
 /** The kind of these POSTs in the queue. */
 export const WEBHOOK = 'webhook'
@@ -62,20 +63,20 @@ export function createWebhookKind(parts: SenderParts): PostKind {
   }
 }
 
-const authorization = (userInfo: string | null): Record<string, string> =>
-  userInfo === null ? {} : { authorization: basicAuthorization(userInfo) }
-
 /** The stored event with the current keys; null: retention has deleted it. */
 async function readEvent({ store, sealer }: SenderParts, id: string) {
   const row = await store.db
     .selectFrom('events')
     .innerJoin('accounts', 'accounts.id', 'events.account_id')
     .leftJoin('accounts as parents', 'parents.id', 'accounts.parent_id')
+    .leftJoin('account_settings', 'account_settings.account_id', 'events.account_id')
     .select([
       'events.account_id',
       'events.domain_name',
       'events.payload_json',
+      'webhooks_redact_pii',
       'accounts.signing_key_sealed as own_key',
+      'parents.id as parent_id',
       'parents.signing_key_sealed as parent_key',
     ])
     .where('events.id', '=', id)
@@ -84,7 +85,12 @@ async function readEvent({ store, sealer }: SenderParts, id: string) {
   const payload = JSON.parse(row.payload_json) as Record<string, unknown>
   const type = typeOfEvent(String(payload['event']), payload)
   if (type === null) return null
-  const event: WebhookEvent = { accountId: row.account_id, domainName: row.domain_name, payload }
+  const event: WebhookEvent = {
+    accountId: row.account_id,
+    parentId: row.parent_id,
+    domainName: row.domain_name,
+    payload: row.webhooks_redact_pii === 1 ? redacted(payload) : payload,
+  }
   const keys: SigningKeys = {
     own: openSigningKey(sealer, row.own_key),
     parent: row.parent_key === null ? null : openSigningKey(sealer, row.parent_key),
@@ -139,19 +145,6 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
     subject: eventId,
   })
 
-  async function keysOf(accountId: string): Promise<SigningKeys> {
-    const row = await store.db
-      .selectFrom('accounts')
-      .leftJoin('accounts as parents', 'parents.id', 'accounts.parent_id')
-      .select(['accounts.signing_key_sealed as own', 'parents.signing_key_sealed as parent'])
-      .where('accounts.id', '=', accountId)
-      .executeTakeFirstOrThrow()
-    return {
-      own: openSigningKey(sealer, row.own),
-      parent: row.parent === null ? null : openSigningKey(sealer, row.parent),
-    }
-  }
-
   return {
     outboxStatements(events) {
       const posts = events.flatMap((event) => {
@@ -165,8 +158,9 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
     async test(domain, type, url) {
       const now = clock.now()
       const payload = samplePayload(type, domain.name, parts.storageUrl, now)
-      const event = { accountId: domain.accountId, domainName: domain.name, payload }
-      const request = webhookRequest(event, await keysOf(domain.accountId), parts.headerPrefix, now)
+      const { parentId, ...keys } = await signingKeysOf(store, sealer, domain.accountId)
+      const event = { accountId: domain.accountId, parentId, domainName: domain.name, payload }
+      const request = webhookRequest(event, keys, parts.headerPrefix, now)
       const headers = { ...request.headers, ...authorization(userInfoOf(url)) }
       return client.send({ url: bareUrl(url), headers, body: request.body })
     },
