@@ -51,7 +51,7 @@ export interface RoutePostParts extends FormParts {
 
 const KIND = 'route'
 const PURPOSE = 'route-post-url'
-/** Section 9 rule 3. */
+/** routes-inbound.md section 9 rule 2. */
 const CONNECT_MAX_MS = 10_000
 const TOTAL_MAX_MS = 60_000
 const REMOVED_PER_COMMIT = 500
@@ -78,7 +78,7 @@ export function createRoutePosts(parts: RoutePostParts): RoutePosts {
         kind: KIND,
         accountId: record.accountId,
         url: maskedUrl(url),
-        // Per host: a slow one delays no other, and gets few POSTs at once (section 9 rule 5).
+        // Per host: a slow one delays no other, and gets few POSTs at once (routes-inbound.md section 9 rule 5).
         lane: laneOf(`route ${new URL(bareUrl(url)).host}`),
         subject: (rows[at] as RoutePostRow).id,
       }))
