@@ -270,6 +270,8 @@ async function start(t: TestContext): Promise<World> {
   t.after(() => receiver.close())
   const env = {
     SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8',
+    // The parent's own has a pool, and the others request theirs.
+    SENDWRIGHT_IPS: '127.0.74.13,127.0.74.14=spare,127.0.74.15=spare,127.0.74.16=spare,127.0.74.18=shared',
     // Nothing listens there.
     SENDWRIGHT_DNS: `${ownAddress()}:53`,
   }
