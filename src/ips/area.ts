@@ -49,7 +49,7 @@ export function ipsArea(core: Core, uses: { known: KnownAddresses; figures: Figu
     firstAccountId,
     allowance: allowances,
   })
-  const requests = createAddressRequests(known, config.autoWarmup)
+  const requests = createAddressRequests({ ...common, warms: config.autoWarmup })
   const baseUrl = config.publicUrl
   return {
     sources,

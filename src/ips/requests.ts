@@ -1,5 +1,7 @@
 /** Dedicated addresses that no account has, and how accounts get one (ips-pools.md section 2 rule 10). */
+import type { Transaction } from 'kysely'
 import { BadRequest } from '../base/errors.ts'
+import type { Schema } from '../store/schema.ts'
 import type { KnownAddresses } from './known-addresses.ts'
 
 export interface AddressRequests {
@@ -9,8 +11,15 @@ export interface AddressRequests {
   take(accountId: string): Promise<void>
 }
 
-/** `warms`: what is given starts a warm-up when it is first assigned. */
-export function createAddressRequests(known: KnownAddresses, warms: boolean): AddressRequests {
+export interface RequestParts {
+  known: KnownAddresses
+  /** What is given is warmed up from its first use. */
+  warms: boolean
+  /** Addresses are used now; may start their warm-up. */
+  assigned(tx: Transaction<Schema>, accountId: string, ips: readonly string[]): Promise<void>
+}
+
+export function createAddressRequests({ known, warms, assigned }: RequestParts): AddressRequests {
   const spare = () =>
     known
       .book()
@@ -28,6 +37,16 @@ export function createAddressRequests(known: KnownAddresses, warms: boolean): Ad
           .set({ account_id: accountId, warms_when_assigned: warms ? 1 : 0 })
           .where('ip', '=', first.ip)
           .execute()
+        // Domains without addresses of their own use it from now on.
+        const user = await tx
+          .selectFrom('domains')
+          .select('id')
+          .where('account_id', '=', accountId)
+          .where('sending_pool_id', 'is', null)
+          .where('sending_ips_json', 'is', null)
+          .limit(1)
+          .executeTakeFirst()
+        if (user !== undefined) await assigned(tx, accountId, [first.ip])
       }),
   }
 }
