@@ -5,6 +5,7 @@
 import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
+import { canonicalIp } from './base/ip.ts'
 import { addressKey, parseMailbox, toAsciiDomain } from './mime/address.ts'
 
 /** Where mail goes once it leaves the queue. */
@@ -56,6 +57,12 @@ export interface Config {
   /** Connections held open to the relay at a time. */
   relayConnections: number
   sourceAddresses: readonly SourceAddress[]
+  /** Addresses whose forward and reverse DNS do not agree are not used. */
+  requireFcrdns: boolean
+  /** Messages per stage of a warm-up. */
+  warmupPlan: readonly number[]
+  /** Addresses that accounts request are put on warm-up. */
+  autoWarmup: boolean
   dnsServers: readonly Address[] | null
   mxPort: number
   allowNetworks: readonly string[]
@@ -122,10 +129,12 @@ export interface Config {
   testFailPoint: string | null
 }
 
-/** One address this node sends from: `ip[=shared][@helo.name]`. */
+/** One address this node sends from, in canonical form: `ip[=shared|=spare][@helo.name]`. */
 export interface SourceAddress {
   ip: string
   shared: boolean
+  /** Dedicated, and given to no account before one requests it. */
+  spare?: true
   helo: string | null
 }
 
@@ -226,6 +235,9 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     // Postfix as a receiver allows one client 50 (smtpd_client_connection_count_limit).
     relayConnections: setting('RELAY_CONNECTIONS', wholeNumber(1, 1_000, 'connections'), () => 50),
     sourceAddresses: setting('IPS', list(sourceAddress), () => []),
+    requireFcrdns: setting('REQUIRE_FCRDNS', flag, () => false),
+    warmupPlan: setting('WARMUP_PLAN', list(wholeNumber(1, 1_000_000_000, 'messages')), () => WARMUP_PLAN),
+    autoWarmup: setting('AUTO_WARMUP', flag, () => false),
     dnsServers: optional('DNS', list(serverAddress(53))),
     mxPort: setting('MX_PORT', portNumber, () => 25),
     allowNetworks: setting('ALLOW_NETWORKS', list(network), () => []),
@@ -299,6 +311,12 @@ const MINUTE_MS = 60_000
 const DEFAULT_RETRY_SCHEDULE_MS = [10, 15, 30, 60, 120, 240].map((minutes) => minutes * MINUTE_MS)
 /** 5, 10 and 15 minutes, 1, 2 and 4 hours, each from the attempt before: webhooks.md rule 22. */
 const DEFAULT_WEBHOOK_SCHEDULE_MS = [5, 10, 15, 60, 120, 240].map((minutes) => minutes * MINUTE_MS)
+
+/** ips-pools.md section 4. */
+const WARMUP_PLAN = [
+  1_000, 2_000, 4_000, 8_000, 14_000, 20_000, 30_000, 45_000, 65_000, 95_000, 140_000, 200_000, 300_000,
+  450_000, 650_000,
+]
 
 /** The blocklists that large receivers use. */
 const DEFAULT_DNSBL_ZONES = ['zen.spamhaus.org', 'bl.spamcop.net']
@@ -414,9 +432,14 @@ function sourceAddress(text: string): SourceAddress {
   const [rest = '', helo] = text.split('@')
   const [ip = '', kind] = rest.split('=')
   if (isIP(ip) === 0) throw new Error(`${quoted(text)} does not begin with an IP address`)
-  if (kind !== undefined && kind !== 'shared')
-    throw new Error(`${quoted(text)} has something else than "shared" after the "="`)
-  return { ip, shared: kind === 'shared', helo: helo === undefined ? null : hostName(helo) }
+  if (kind !== undefined && kind !== 'shared' && kind !== 'spare')
+    throw new Error(`${quoted(text)} has something else than "shared" or "spare" after the "="`)
+  return {
+    ip: canonicalIp(ip) ?? ip,
+    shared: kind === 'shared',
+    ...(kind === 'spare' && { spare: true }),
+    helo: helo === undefined ? null : hostName(helo),
+  }
 }
 
 const serverAddress =

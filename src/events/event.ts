@@ -102,9 +102,17 @@ export interface DeliveryStatus {
   'last-message'?: string
 }
 
+/** The pool that the sending address is in. */
+export interface SendingPool {
+  id: string
+  name: string
+}
+
 /** Fields of delivered and failed events that come from the attempt. */
 export interface AttemptFacts {
   sendingIp: string | null
+  /** Absent or null: the address is in none. */
+  sendingPool?: SendingPool | null
   primaryDkim: string | null
   recipientProvider: string
   status: DeliveryStatus
@@ -233,6 +241,10 @@ export function acceptedEvent(
 }
 
 function addAttempt(payload: Payload, { summary }: EventMessage, facts: AttemptFacts): void {
+  if (facts.sendingPool) {
+    const { id, name } = facts.sendingPool
+    Object.assign(payload['envelope'] as object, { 'i-ip-pool-id': id, 'i-ip-pool-name': name })
+  }
   payload['flags'] = {
     'is-authenticated': !summary.incoming,
     'is-routed': summary.incoming === true,

@@ -50,6 +50,10 @@ export async function plantHoldings(
   }
   await call('POST', '/v1/thresholds/alerts/send', { json: alertOf(`alert-${word}`) })
   const setting = await call('POST', '/v1/alerts/settings/events', { json: alertSetting(domain) })
+  if ((await call('GET', '/v3/ips?dedicated=yes')).items.length === 0) await post('/v3/ips/request/new', {})
+  const [ip = ''] = (await call('GET', '/v3/ips?dedicated=yes')).items
+  const { pool_id: pool } = await post('/v3/ip_pools', { name: `pool-${word}`, ip })
+  await post(`/v3/ip_warmups/${ip}`, {})
   await post('/v3/lists', { address: `list@${domain}` })
   await post(`/v3/lists/list@${domain}/members`, { address: member })
   for (const kind of ['bounces', 'complaints', 'unsubscribes', 'whitelists'])
@@ -121,6 +125,7 @@ export async function plantHoldings(
       entity_id: `entity-${word}`,
     },
     ...{
+      ...{ ip, addr: ip, pool_id: pool },
       account: id,
       account_id: id,
       subaccount_id: subaccountId,
@@ -165,5 +170,8 @@ const ABSENT_SHAPES: Record<string, (value: string) => string> = Object.fromEntr
     'inbox',
     'delivery',
     'page_token',
+    'ip',
+    'addr',
+    'pool_id',
   ].map((name) => [name, other]),
 )

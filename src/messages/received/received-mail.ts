@@ -14,7 +14,7 @@ import { findLeaves, type MimeLeaf } from '../../mime/part-map.ts'
 import { type RawHeader, splitMessage } from '../../mime/split.ts'
 import type { BlobStore } from '../../store/blobs.ts'
 import { insertMany, type Statement, type Store } from '../../store/store.ts'
-import { deliveryRows } from '../acceptance/acceptance-rows.ts'
+import { deliveryRows, sourceKeys } from '../acceptance/acceptance-rows.ts'
 import type { SourceChooser } from '../acceptance/collaborators.ts'
 import { attachmentsOf } from '../acceptance/new-record.ts'
 import { messageStatement, storeBody } from '../acceptance/stored-content.ts'
@@ -67,7 +67,7 @@ export interface ReceivedMailParts {
   blobs: BlobStore
   clock: Clock
   recorder: EventRecorder
-  sources: Pick<SourceChooser, 'keyOf'>
+  sources: Pick<SourceChooser, 'keysFor'>
   storageUrl: string
   engine: Pick<Delivery, 'wake'>
 }
@@ -85,7 +85,7 @@ export interface ReceivedMail {
 }
 
 export function createReceivedMail(parts: ReceivedMailParts): ReceivedMail {
-  const { store, blobs, clock, recorder, sources } = parts
+  const { store, blobs, clock, recorder } = parts
   return {
     async store(message, also) {
       const now = clock.now()
@@ -106,7 +106,11 @@ export function createReceivedMail(parts: ReceivedMailParts): ReceivedMail {
       }))
       await store.commit([
         await messageStatement(blobs, record),
-        ...insertMany('deliveries', deliveryRows(record, sources, copies, now), store.leaseTimes),
+        ...insertMany(
+          'deliveries',
+          deliveryRows(record, sourceKeys(parts, record, message.domain), copies, now),
+          store.leaseTimes,
+        ),
         ...recorder.statements(accepted),
         ...also(about, record),
       ])
