@@ -22,7 +22,7 @@ const LAYERS = [
   ['domains', 'inbox'],
   ['accounts', 'certificates', 'lists', 'metrics', 'templates', 'webhooks'],
   ['tags'],
-  ['suppressions', 'message-limits'],
+  ['suppressions', 'message-limits', 'rate-limits'],
   ['messages'],
   ['tracking'],
   ['bounces', 'queue-api', 'logs'],

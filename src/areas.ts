@@ -4,6 +4,8 @@
  */
 import type { Keys } from './accounts/api-keys.ts'
 import { type AccountsArea, accountsArea } from './accounts/area.ts'
+import { sandboxArea } from './accounts/sandbox/area.ts'
+import { subaccountsArea } from './accounts/subaccounts/area.ts'
 import { usersArea } from './accounts/users/area.ts'
 import { alertsArea } from './alerts/area.ts'
 import type { Area } from './area.ts'
@@ -24,6 +26,7 @@ import { createKnownDeliveries } from './messages/stored/known-deliveries.ts'
 import { metricsArea } from './metrics/area.ts'
 import type { Figures } from './metrics/figures.ts'
 import { queueApiArea } from './queue-api/area.ts'
+import { rateLimitsArea } from './rate-limits/area.ts'
 import { suppressionsArea } from './suppressions/area.ts'
 import { systemArea } from './system/area.ts'
 import { tagsArea } from './tags/area.ts'
@@ -81,6 +84,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   // Below metrics: it keeps the usage of a deleted domain before its counters are removed.
   const messageLimits = add(messageLimitsArea(core))
   const { limits } = messageLimits
+  add(rateLimitsArea(core))
   const { known: tags } = add(tagsArea(core, metrics))
   const { tracker } = add(await trackingArea(core, { ...certificates, known, lists: lists.store }))
   const { judge } = bounces
@@ -92,7 +96,21 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     ),
   )
   add(usersArea(core, accounts, messages.sendSystemMail))
+  add(sandboxArea(core, messages.sendSystemMail))
   add(limitNoticesArea(core, messageLimits, messages.sendSystemMail))
+  add(
+    subaccountsArea(core, {
+      addAccount: webhooks.addAccount,
+      wakeDelivery: messages.delivery.wake,
+      removeDomains: domains.removeAllOf,
+      async removeAll(accountId, signal) {
+        for (const area of areas.toReversed()) {
+          signal.throwIfAborted()
+          await area.accountDeleted?.(accountId, signal)
+        }
+      },
+    }),
+  )
   add(queueApiArea(core, messages))
   add(logsArea(core, { isRateLimit: bounces.isRateLimit }))
   add(backupArea(core, parts.secret))

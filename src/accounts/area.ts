@@ -1,8 +1,10 @@
 /** Accounts: API keys, sessions and sign-in, SMTP credentials, settings, the audit log. */
+
 import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
 import type { Authenticator } from '../http/auth.ts'
 import { createFailedAttempts, type FailedAttempts } from '../http/failed-attempts.ts'
+import { removeIndexedRows } from '../store/account-rows.ts'
 import { accountFeatureRoutes } from './account-features.ts'
 import type { Keys } from './api-keys.ts'
 import { type AuditLog, createAuditLog } from './audit-log.ts'
@@ -74,7 +76,7 @@ export function accountsArea(
   const publicKeys = createPublicKeys(store, sealer, clock)
   const callerAddresses = createCallerAddressStore(store)
   const allowedCallers = createAllowedCallers(callerAddresses, accounts, clock)
-  const settings = createAccountSettings(store)
+  const settings = createAccountSettings(core)
   return {
     sessions,
     sessionOpening,
@@ -88,7 +90,7 @@ export function accountsArea(
     failedAttempts,
     failedCalls: auditedAttempts(failedAttempts, failedSignIns),
     authenticator: createAuthenticator({
-      ...{ keys, publicKeys, sessions, allowedCallers, firstAccountId },
+      ...{ accounts, keys, publicKeys, sessions, allowedCallers, firstAccountId },
       local: localKey(sealer),
     }),
     operations: [
@@ -118,6 +120,20 @@ export function accountsArea(
     async domainDeleted(domain) {
       await removeKeys(domain)
       await credentials.forgetDomain(domain)
+    },
+    async accountDeleted(accountId, signal) {
+      await removeIndexedRows(
+        core,
+        'idempotency_keys',
+        ['account_id', 'key'],
+        'account_id',
+        accountId,
+        signal,
+      )
+      for (const table of ['sessions', 'login_links'] as const)
+        await removeIndexedRows(core, table, ['digest'], 'account_id', accountId, signal)
+      await removeIndexedRows(core, 'api_keys', ['id'], 'account_id', accountId, signal)
+      await store.db.deleteFrom('account_settings').where('account_id', '=', accountId).execute()
     },
     stop: () => failedSignIns.close(),
   }

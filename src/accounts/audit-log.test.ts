@@ -286,8 +286,28 @@ function limitCalls(): Planned[] {
   const ofChild = `/v5/accounts/subaccounts/${child}/limit/custom/monthly`
   const on = (id: string, request: string, action: string, subject = '', status = 200) =>
     plan(id, request, { action, subject, status })
+  const rates = `/sendwright/v1/accounts/${child}/rate-limits`
   const form = { limit: '5000' }
   return [
+    plan(
+      'setAccountRateLimit',
+      `PUT ${rates}/lists`,
+      { action: 'account-rate-limit.set', subject: `${child}/lists`, given: { count: '5' }, status: 404 },
+      { form: { count: '5' } },
+    ),
+    on('deleteAccountRateLimit', `DELETE ${rates}/lists`, 'account-rate-limit.delete', `${child}/lists`, 404),
+    plan(
+      'addSandboxRecipient',
+      'POST /v5/sandbox/auth_recipients',
+      { action: 'sandbox-recipient.add', subject: 'test@example.org', given: { email: 'test@example.org' } },
+      { form: { email: 'test@example.org' } },
+    ),
+    on(
+      'deleteSandboxRecipient',
+      'DELETE /v5/sandbox/auth_recipients/test@example.org',
+      'sandbox-recipient.delete',
+      'test@example.org',
+    ),
     plan(
       'setMessageLimit',
       `PUT ${own}`,
@@ -303,6 +323,45 @@ function limitCalls(): Planned[] {
       { form },
     ),
     on('deleteSubaccountLimit', `DELETE ${ofChild}`, 'subaccount-limit.delete', child, 403),
+  ]
+}
+
+function subaccountCalls(): Planned[] {
+  const path = '/v5/accounts/subaccounts'
+  const headers = { 'x-service-on-behalf-of': '{subaccount}' }
+  return [
+    plan(
+      'createSubaccount',
+      `POST ${path}`,
+      { action: 'subaccount.create', subject: '{subaccount}', given: { name: 'Child' } },
+      { form: { name: 'Child' } },
+    ),
+    plan(
+      'disableSubaccount',
+      `POST ${path}/{subaccount}/disable`,
+      { action: 'subaccount.disable', subject: '{subaccount}', given: { reason: 'abuse', note: 'none' } },
+      { form: { reason: 'abuse', note: 'none' } },
+    ),
+    plan('enableSubaccount', `POST ${path}/{subaccount}/enable`, {
+      action: 'subaccount.enable',
+      subject: '{subaccount}',
+    }),
+    plan(
+      'updateSubaccountFeatures',
+      `PUT ${path}/{subaccount}/features`,
+      {
+        action: 'subaccount-features.update',
+        subject: '{subaccount}',
+        given: { sending: '{"enabled":false}' },
+      },
+      { form: { sending: '{"enabled":false}' } },
+    ),
+    plan(
+      'deleteSubaccount',
+      `DELETE ${path}`,
+      { action: 'subaccount.delete', subject: '{subaccount}' },
+      { headers },
+    ),
   ]
 }
 
@@ -754,6 +813,7 @@ async function start(t: TestContext, database: 'sqlite' | 'postgres') {
 const idsOf = ({ body }: Answer): [string, string][] =>
   Object.entries({
     key: body?.key?.id,
+    subaccount: body?.subaccount?.id,
     webhook: body?.webhook_id,
     user: body?.is_master !== undefined ? body.id : undefined,
     alert: body?.metric !== undefined ? body.id : undefined,
@@ -778,6 +838,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       ...domainCalls(),
       ...accountCalls(),
       ...userCalls(),
+      ...subaccountCalls(),
       ...webhookCalls(`${receiver.host}:${receiver.port}`),
       ...alertCalls(`${receiver.host}:${receiver.port}`),
       ...templateCalls('domain'),
@@ -794,7 +855,9 @@ for (const database of ['sqlite', 'postgres'] as const) {
     const named = (text: string) => text.replace(/\{(\w+)\}/, (_, name) => ids.get(name) ?? '')
     for (const planned of calls) {
       const { id, method, path, options, status = 200 } = planned
-      const answer = await service.call(method, named(path), options)
+      const headers = Object.entries(options?.headers ?? {}).map(([name, value]) => [name, named(value)])
+      const sent = { ...options, headers: Object.fromEntries(headers) }
+      const answer = await service.call(method, named(path), sent)
       for (const [name, value] of idsOf(answer)) ids.set(name, value)
       if (answer.status !== status) refused.push(`${id}: ${answer.status} ${answer.text}`)
       secrets.push(...secretsOf(answer))
@@ -986,6 +1049,8 @@ test('the log is filtered by action, key, subject and time, and its pages keep t
 /** These have their own tests below: they create and end the sessions and keys that the others use. */
 const SESSION_OPERATIONS = new Set([
   ...['redeemLoginLink', 'signIn', 'signOut', 'acceptInvitation', 'requestPasswordReset', 'resetPassword'],
+  // In accounts/sandbox.
+  'confirmSandboxRecipient',
 ])
 
 /** One wrong login over SMTP. Its reply is delayed by one second of the service's clock. */

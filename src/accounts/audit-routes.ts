@@ -1,11 +1,13 @@
 /** The audit log over HTTP. */
 import { formatRfc3339 } from '../base/dates.ts'
+import { NotFound } from '../base/errors.ts'
 import { firstIdAt } from '../base/ids.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { limitOf, pageName, pivotPaging } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
 import type { AuditRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
+import { ACCOUNT_ID } from './account-directory.ts'
 
 const PATH = '/sendwright/v1/audit'
 const PAGE_SIZE = 100
@@ -38,6 +40,7 @@ export function auditRoutes(store: Store, baseUrl: string): Operation[] {
       summary: 'List changes and sign-ins, newest first',
       auth: { area: 'account', access: 'read' },
       params: [
+        { name: 'subaccount', type: 'string', description: 'Of this subaccount, also a closed one' },
         { name: 'action', type: 'string', description: 'Only this action, such as key.create' },
         { name: 'key_id', type: 'string', description: 'Only changes by this key or session' },
         { name: 'user_id', type: 'string', description: 'Only changes by sessions and keys of this user' },
@@ -55,7 +58,10 @@ export function auditRoutes(store: Store, baseUrl: string): Operation[] {
         const page = pageName(params)
         const pivot = params.text('id')
         const filter = filterOf(params)
-        const rows = await listAudit(store, caller.accountId, filter, { page, pivot, limit })
+        const subaccount = params.text('subaccount')
+        const accountId =
+          subaccount === undefined ? caller.accountId : await childOf(store, caller.accountId, subaccount)
+        const rows = await listAudit(store, accountId, filter, { page, pivot, limit })
         const paging = pivotPaging({
           baseUrl,
           path: PATH,
@@ -65,6 +71,7 @@ export function auditRoutes(store: Store, baseUrl: string): Operation[] {
           pivot,
           carry: {
             limit,
+            subaccount,
             action: filter.action,
             key_id: filter.key_id,
             user_id: filter.user_id,
@@ -89,6 +96,17 @@ const filterOf = (params: Params): AuditFilter => ({
   after: params.date('after'),
   before: params.date('before'),
 })
+
+/** @throws NotFound */
+async function childOf(store: Store, parentId: string, id: string): Promise<string> {
+  const child = store.db
+    .selectFrom('accounts')
+    .select('id')
+    .where('id', '=', id)
+    .where('parent_id', '=', parentId)
+  if (!ACCOUNT_ID.test(id) || (await child.executeTakeFirst()) === undefined) throw new NotFound()
+  return id
+}
 
 /** Each equality filter has an index that ends in the id, and ids are ordered by time. */
 async function listAudit(

@@ -1,6 +1,8 @@
 /** Who a caller is: an API key, a session, or the command line on this machine. */
-import type { Authenticator } from '../http/auth.ts'
+import { type MaybePromise, whenKnown } from '../base/cache.ts'
+import type { Authenticator, Caller } from '../http/auth.ts'
 import type { FailedAttempts } from '../http/failed-attempts.ts'
+import { ACCOUNT_ID, type AccountDirectory, isClosed } from './account-directory.ts'
 import type { Keys } from './api-keys.ts'
 import type { AllowedCallers } from './caller-addresses/allowed-callers.ts'
 import { isBoundToAddresses } from './caller-addresses/who.ts'
@@ -9,7 +11,10 @@ import { LOCAL_KEY_ID } from './local-key.ts'
 import { isPublicKey, type PublicKeys } from './public-keys.ts'
 import type { Sessions } from './sessions.ts'
 
+/** Other texts are no id: none of them is remembered. */
+
 export interface AuthenticatorParts {
+  accounts: Pick<AccountDirectory, 'byId'>
   keys: Keys
   publicKeys: PublicKeys
   sessions: Sessions
@@ -20,27 +25,41 @@ export interface AuthenticatorParts {
 }
 
 export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
-  const { keys, publicKeys, sessions, allowedCallers, local, firstAccountId } = parts
+  const { accounts, keys, publicKeys, sessions, allowedCallers, local, firstAccountId } = parts
+  /** Keys and sessions of a closed account stop with it; their rows are removed later. */
+  const unlessClosed = (caller: Caller | null): MaybePromise<Caller | null> =>
+    caller === null
+      ? null
+      : whenKnown(accounts.byId(caller.accountId), (account) => (isClosed(account) ? null : caller))
+
   return {
     key(secret) {
       if (local(secret))
         return { accountId: firstAccountId, keyId: LOCAL_KEY_ID, role: 'admin', kind: 'user' }
-      return isPublicKey(secret) ? publicKeys.authenticate(secret) : keys.authenticate(secret)
+      if (isPublicKey(secret)) return publicKeys.authenticate(secret)
+      return whenKnown(keys.authenticate(secret), unlessClosed)
     },
     async session(cookie, isUse) {
       const session = await sessions.find(cookie, isUse)
       if (!session) return null
       const { accountId, id, role, keyId: sessionKeyId, user } = session
-      return {
+      return unlessClosed({
         accountId,
         keyId: id,
         role,
         kind: 'session',
         sessionKeyId,
         ...(user && { userId: user.id, sessionUser: user }),
-      }
+      })
     },
-    subaccount: async () => null,
+    subaccount(caller, id) {
+      if (!ACCOUNT_ID.test(id)) return null
+      return whenKnown(accounts.byId(id), (child) =>
+        child === null || child.parentId !== caller.accountId || isClosed(child)
+          ? null
+          : { ...caller, accountId: id, parentAccountId: caller.accountId },
+      )
+    },
     addressAllowed: (caller, address) =>
       !isBoundToAddresses(caller) || allowedCallers.allows(caller.accountId, address),
   }

@@ -1,6 +1,6 @@
 /** Browser sign-in and login links (accounts.md section 9, own-operations.md section 7). */
 import type { IncomingHttpHeaders } from 'node:http'
-import { Unauthenticated } from '../base/errors.ts'
+import { Forbidden, Unauthenticated } from '../base/errors.ts'
 import { type Caller, cookieValue, SESSION_COOKIE } from '../http/auth.ts'
 import type { FailedAttempts } from '../http/failed-attempts.ts'
 import { type Operation, operation } from '../http/operation.ts'
@@ -140,6 +140,8 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
       params: [],
       responses: { 200: { description: 'The link' } },
       async handler({ caller }) {
+        // Keys and users of a parent open no session in its subaccount.
+        if (caller.parentAccountId !== undefined && caller.keyId !== LOCAL_KEY_ID) throw new Forbidden()
         return { url: `${publicUrl}/login/${await sessions.createLink(sourceOf(caller))}` }
       },
     }),

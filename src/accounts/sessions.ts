@@ -53,7 +53,7 @@ export interface Sessions {
   createLink(source: SessionSource): Promise<string>
   /** The source of an unused link, which this uses up. Null for any other token. */
   redeemLink(token: string): Promise<SessionSource | null>
-  /** Null if the user or key is deleted, disabled, expired, of another account, or a sending key. */
+  /** Null if the user or key is deleted, disabled, expired, of another or a closed account, or a sending key. */
   open(source: SessionSource, browser: Browser): Promise<OpenedSession | null>
   /** `isUse`: a request of the browser, which postpones the end for lack of use. Default true. */
   find(secret: string, isUse?: boolean): Promise<Session | null>
@@ -151,7 +151,7 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
         const key = source.keyId === null ? null : await keyOf(tx, source.keyId)
         const user = source.user === undefined ? null : await userOf(tx, source.user.id)
         const role = key === undefined || user === undefined ? null : rightsOf(source, key, user, now)
-        if (role === null) return null
+        if (role === null || (await isClosed(tx, source))) return null
         const { lifetimeMs: ofAccountMs } = timesOf(source.user !== undefined, await settingsOf(tx, source))
         const lifetimeMs = Math.min(ofAccountMs, (key?.expires_at ?? Infinity) - now)
         await tx.deleteFrom('sessions').where('expires_at', '<=', now).execute()
@@ -320,6 +320,11 @@ function rightsOf(
   if (key.expires_at !== null && key.expires_at <= now) return null
   // Sending keys open no session.
   return key.kind === 'domain' || key.role === 'sending' ? null : (key.role as Role)
+}
+
+async function isClosed(db: Kysely<Schema>, { accountId }: SessionSource): Promise<boolean> {
+  const account = db.selectFrom('accounts').select('status').where('id', '=', accountId)
+  return (await account.executeTakeFirst())?.status === 'closed'
 }
 
 /** Deletes the oldest rows of a source, so that there are `max` with the next one. */

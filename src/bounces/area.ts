@@ -1,10 +1,12 @@
 /** Bounces: what a refusal means, classified failures, and reports that come back as mail. */
+
 import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
 import type { Judge } from '../delivery/outcome.ts'
 import { DAY_MS } from '../events/event-retention.ts'
 import { createJob } from '../jobs/job.ts'
 import type { KnownDeliveries } from '../messages/stored/known-deliveries.ts'
+import { removeIndexedRows, removeRowsInPass } from '../store/account-rows.ts'
 import { classifyLate } from './classify.ts'
 import { removeFailuresOf, removeOldFailures } from './failure-retention.ts'
 import { createJudge, failureStatements } from './failures.ts'
@@ -61,5 +63,9 @@ export function bouncesArea(core: Core, { known, isOwnHost }: BouncesUses): Boun
     },
     addresses: reportAddresses({ reports, mac, isOwnHost, log }),
     domainDeleted: (domain) => removeFailuresOf(store, domain),
+    async accountDeleted(accountId, signal) {
+      await removeIndexedRows(core, 'classified_failures', ['id'], 'account_id', accountId, signal)
+      await removeRowsInPass(core, 'delivery_reports', 'delivery_id', accountId, signal)
+    },
   }
 }

@@ -34,7 +34,7 @@ export interface Authenticator {
   /** `isUse`: a request of the browser, which counts as use; false when a long answer is checked again. */
   session(cookie: string, isUse: boolean): Promise<Caller | null>
   /** The caller acting as a child of its account; null: no child of that id. */
-  subaccount(caller: Caller, subaccountId: string): Promise<Caller | null>
+  subaccount(caller: Caller, subaccountId: string): MaybePromise<Caller | null>
   /** False: the account has an address allowlist that applies to this caller, and the address is not on it. */
   addressAllowed(caller: Caller, address: string): MaybePromise<boolean>
 }

@@ -151,7 +151,7 @@ function subaccountRoutes({ settings, accounts }: LimitRouteParts): Operation[] 
       id: 'readSubaccountLimit',
       tag: TAG,
       summary: 'Read the monthly message limit of a subaccount and its use',
-      auth: READ,
+      auth: { ...READ, only: 'parent' },
       params: [],
       responses: READ_RESPONSES,
       handler: async ({ caller, path }) => settings.read(await target(caller, path.subaccount_id)),
@@ -162,7 +162,7 @@ function subaccountRoutes({ settings, accounts }: LimitRouteParts): Operation[] 
       id: 'setSubaccountLimit',
       tag: TAG,
       summary: 'Set the monthly message limit of a subaccount',
-      auth: WRITE,
+      auth: { ...WRITE, only: 'parent' },
       params: [LIMIT],
       responses: CHANGE_RESPONSES,
       async handler({ caller, path, params }) {
@@ -178,7 +178,7 @@ function subaccountRoutes({ settings, accounts }: LimitRouteParts): Operation[] 
       id: 'deleteSubaccountLimit',
       tag: TAG,
       summary: 'Delete the monthly message limit of a subaccount',
-      auth: WRITE,
+      auth: { ...WRITE, only: 'parent' },
       params: [],
       responses: CHANGE_RESPONSES,
       async handler({ caller, path }) {

@@ -4,6 +4,7 @@
  * recipient's copy, `stored/` holds what is kept afterwards.
  */
 import type { Logger } from 'pino'
+import type { AccountDirectory } from '../accounts/account-directory.ts'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
 import type { Delivery, DeliveryParts } from '../delivery/contract.ts'
@@ -46,6 +47,7 @@ export interface SendingParts {
   store: Store
   blobs: BlobStore
   largeTexts: LargeTexts
+  accounts: Pick<AccountDirectory, 'byId'>
   domains: DomainDirectory
   signingKeys: SigningKeys
   signers: Pick<Signers, 'sign'>

@@ -155,7 +155,7 @@ function aggregateRoutes(parts: StatsRouteParts): Operation[] {
   const { figures, domains, clock } = parts
   const ofTag = async (caller: Caller, name: string, tag: string, aggregate: Aggregate) => {
     const domain = await ownDomain(domains, caller, name)
-    const known = await knownTag(parts.store, domain, tag)
+    const { tag: known } = await knownTag(parts.store, domain, tag)
     const sums = await readAggregate(figures, clock, scopeOf(domain, equal('tag', tag)), aggregate)
     return { tag: known, [aggregate]: sums }
   }

@@ -1,4 +1,4 @@
-/** Removes expired counters (tags-stats.md section 6), and those of deleted domains. */
+/** Removes expired counters (tags-stats.md section 6), and those of deleted domains and accounts. */
 import { DAY_MS } from '../events/event-retention.ts'
 import { followedPosition } from '../events/follower.ts'
 import type { Statement, Store } from '../store/store.ts'

@@ -128,15 +128,19 @@ export const scopeOf = ({ accountId, name }: Domain, ...filter: FilterEntry[]): 
 })
 
 /** The tag as the domain first spelled it. @throws NotFound `Tag not found` */
-export async function knownTag(store: Store, domain: Domain, tag: string): Promise<string> {
+export async function knownTag(
+  store: Store,
+  domain: Domain,
+  tag: string,
+): Promise<{ tag: string; description: string }> {
   const known = await store.db
     .selectFrom('tags')
-    .select('tag')
+    .select(['tag', 'description'])
     .where('domain_id', '=', domain.id)
     .where('tag_key', '=', tag.toLowerCase())
     .executeTakeFirst()
   if (!known) throw new NotFound('Tag not found')
-  return known.tag
+  return known
 }
 
 /** @throws NotFound `Tag not found` */
@@ -149,7 +153,7 @@ async function tagStats(
   const query = readStatsQuery(params, clock.now())
   const known = await knownTag(store, domain, tag)
   const scope = scopeOf(domain, equal('tag', tag), ...tagFilters(params))
-  return { tag: known, description: '', ...(await readStats(figures, scope, query)) }
+  return { ...known, ...(await readStats(figures, scope, query)) }
 }
 
 function tagFilters(params: Params): FilterEntry[] {

@@ -58,6 +58,13 @@ export interface SandboxRecipientRow {
   created_at: number
 }
 
+export interface AccountChangeRow {
+  account_id: string
+  changed_at: number
+  due_at: number
+  attempts: number
+}
+
 export interface ApiKeyRow {
   id: string
   account_id: string
@@ -211,6 +218,7 @@ export interface DomainDnsRow {
 
 export interface DomainDeletionRow {
   domain_id: string
+  account_id: string
   name: string
   domain_json: string
   due_at: number
@@ -774,6 +782,9 @@ export interface TagRow {
   last_seen: number
 }
 
+/** A tag that an account has used on any of its domains. */
+export type AccountTagRow = Omit<TagRow, 'domain_id'>
+
 export interface AlertRow {
   id: string
   account_id: string
@@ -833,9 +844,6 @@ export interface AlertNoticeRow {
   created_at: number
 }
 
-/** A tag that an account has used on any of its domains. */
-export type AccountTagRow = Omit<TagRow, 'domain_id'>
-
 export interface InstallationRow {
   name: string
   value: Uint8Array
@@ -863,6 +871,7 @@ export interface Schema {
   idempotency_keys: IdempotencyKeyRow
   credentials: CredentialRow
   accounts: WithDefaults<AccountRow, 'status' | 'disabled_json' | 'features_json' | 'updated_at'>
+  account_changes: AccountChangeRow
   api_keys: ApiKeyRow
   public_keys: PublicKeyRow
   caller_addresses: CallerAddressRow

@@ -64,6 +64,8 @@ for (const database of ['sqlite', 'postgres'] as const) {
       const updated = await service.call('PUT', `${root}/tags/alpha`, { form: { description: 'First' } })
       assert.deepEqual([updated.status, updated.body], [200, { message: 'Tag updated' }])
       assert.equal((await get(`${root}/tag?tag=alpha`)).body.description, 'First')
+      const stats = await get(`${root}/tag/stats?tag=alpha&event=accepted`)
+      assert.equal(stats.body.description, 'First')
       await service.call('PUT', `${root}/tag?tag=alpha`, { form: { description: '' } })
       assert.equal((await get(`${root}/tag?tag=alpha`)).body.description, '')
       await service.call('PUT', `${root}/tag?tag=Planned&description=Soon`)

@@ -76,6 +76,7 @@ async function readEvent({ store, sealer }: SenderParts, id: string) {
       'events.payload_json',
       'webhooks_redact_pii',
       'accounts.signing_key_sealed as own_key',
+      'parents.id as parent_id',
       'parents.signing_key_sealed as parent_key',
     ])
     .where('events.id', '=', id)
@@ -86,6 +87,7 @@ async function readEvent({ store, sealer }: SenderParts, id: string) {
   if (type === null) return null
   const event: WebhookEvent = {
     accountId: row.account_id,
+    parentId: row.parent_id,
     domainName: row.domain_name,
     payload: row.webhooks_redact_pii === 1 ? redacted(payload) : payload,
   }
@@ -156,13 +158,9 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
     async test(domain, type, url) {
       const now = clock.now()
       const payload = samplePayload(type, domain.name, parts.storageUrl, now)
-      const event = { accountId: domain.accountId, domainName: domain.name, payload }
-      const request = webhookRequest(
-        event,
-        await signingKeysOf(store, sealer, domain.accountId),
-        parts.headerPrefix,
-        now,
-      )
+      const { parentId, ...keys } = await signingKeysOf(store, sealer, domain.accountId)
+      const event = { accountId: domain.accountId, parentId, domainName: domain.name, payload }
+      const request = webhookRequest(event, keys, parts.headerPrefix, now)
       const headers = { ...request.headers, ...authorization(userInfoOf(url)) }
       return client.send({ url: bareUrl(url), headers, body: request.body })
     },

@@ -9,6 +9,7 @@
  *    mailing lists get a row each, for expansion after the answer.
  * 6. The deliveries enter the engine's slots, or the engine is notified (reservations.ts). Then the call is answered.
  */
+import type { AccountDirectory } from '../../accounts/account-directory.ts'
 import { type MaybePromise, whenKnown } from '../../base/cache.ts'
 import type { Clock } from '../../base/clock.ts'
 import { BadRequest } from '../../base/errors.ts'
@@ -59,6 +60,7 @@ export interface Acceptance {
 
 export interface AcceptParts extends CopyParts, RowParts {
   store: Store
+  accounts: Pick<AccountDirectory, 'byId'>
   domains: DomainDirectory
   records: MessageRecords
   clock: Clock

@@ -42,6 +42,7 @@ function draftOf({
 
 const factsOf = (changes: Partial<SendFacts> = {}): SendFacts => ({
   domain: domain(),
+  accountMaySend: true,
   allowUnverified: false,
   queueDisabledUntil: 0,
   limitReached: false,

@@ -55,6 +55,7 @@ export function decide(draft: Draft, facts: SendFacts, now: number): Decision {
 function faultOf(draft: Draft, facts: SendFacts, now: number): ServiceError | null {
   const { domain } = facts
   return (
+    accountFault(domain, facts.accountMaySend) ??
     stateFault(domain, facts.allowUnverified) ??
     queueFault(domain, facts.queueDisabledUntil, now) ??
     limitFault(domain, facts.limitReached) ??
@@ -74,14 +75,20 @@ const UNVERIFIED =
 const SANDBOX =
   'Sandbox subdomains are for test purposes only. Please add your own domain or add the address to authorized recipients in Account Settings.'
 
+const accountFault = (domain: Domain, maySend: boolean): ServiceError | null =>
+  maySend ? null : notAllowed(domain, 'The subaccount is disabled.')
+
 function stateFault(domain: Domain, allowUnverified: boolean): ServiceError | null {
   if (domain.state === 'disabled') return notAllowed(domain, 'The domain is disabled')
   return domain.state === 'unverified' && !allowUnverified ? notAllowed(domain, UNVERIFIED) : null
 }
 
-/** Before the message is read. @throws Forbidden when the domain cannot send now (messages.md rule 9) */
-export function checkMaySend(domain: Domain, allowUnverified: boolean): void {
-  const fault = stateFault(domain, allowUnverified)
+/** @throws Forbidden when the domain cannot send now (messages.md rule 9) */
+export function checkMaySend(
+  domain: Domain,
+  { accountMaySend, allowUnverified }: Pick<SendFacts, 'accountMaySend' | 'allowUnverified'>,
+): void {
+  const fault = accountFault(domain, accountMaySend) ?? stateFault(domain, allowUnverified)
   if (fault) throw fault
 }
 

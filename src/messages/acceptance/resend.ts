@@ -12,7 +12,8 @@ import { DEFAULT_OPTIONS } from '../request/options.ts'
 import { type Stored, type StoredParts, storedCopy } from '../stored/stored-message.ts'
 import type { Acceptance, AcceptParts, Submission } from './accept.ts'
 import { copyStatements, deliveryRows } from './acceptance-rows.ts'
-import { checkMaySend, limitFault, queueFault, sandboxFault } from './decide.ts'
+import { limitFault, queueFault, sandboxFault } from './decide.ts'
+import { checkSender } from './send-facts.ts'
 import { messageStatement, storeBody } from './stored-content.ts'
 import { dueTime } from './timing.ts'
 
@@ -24,7 +25,7 @@ export async function resendMessage(
   submission: Submission,
 ): Promise<Acceptance> {
   const { domain } = submission
-  checkMaySend(domain, parts.allowUnverified)
+  await checkSender(parts, domain)
   const disabledUntil = await parts.queueLimits.disabledUntil(domain.id)
   const limitReached = await parts.limits.refuses(domain.accountId, recipients.length)
   const allowed = domain.type !== 'sandbox' || (await parts.sandbox.mayReceive(domain, recipients))

@@ -19,6 +19,7 @@ const DRAFT = {
 } as unknown as Draft
 
 const partsOf = (changes: Partial<SendFactsParts> = {}): SendFactsParts => ({
+  accounts: { byId: () => null },
   domains: { byName: (name) => [DOMAIN, OTHER].find((domain) => domain.name === name) ?? null },
   allowUnverified: false,
   queueLimits: { disabledUntil: () => 0 },

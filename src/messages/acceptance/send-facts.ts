@@ -4,6 +4,7 @@
  * recipients at domains with lists, other domains in From, recipients of a sandbox domain, a template, a secondary key,
  * and for delivery at each recipient's own time their habits.
  */
+import { type AccountDirectory, maySend } from '../../accounts/account-directory.ts'
 import { allKnown, type MaybePromise, whenKnown } from '../../base/cache.ts'
 import { BadRequest, NotFound } from '../../base/errors.ts'
 import type { DomainDirectory } from '../../domains/directory.ts'
@@ -22,12 +23,15 @@ import type {
   SourceChooser,
   TemplateChooser,
 } from './collaborators.ts'
+import { checkMaySend } from './decide.ts'
 import type { QueueLimits } from './queue-limits.ts'
 import { bestTimes, hasOwnTimes } from './timing.ts'
 
 export interface SendFacts {
   /** The sending domain as it is now: reading a large request takes minutes. */
   domain: Domain
+  /** False: the account of the domain is disabled, closed, or has no right to send. */
+  accountMaySend: boolean
   /** Unverified domains may send (capture mode). */
   allowUnverified: boolean
   /** Unix milliseconds until which a queue of the domain is disabled; 0: neither is. */
@@ -54,6 +58,7 @@ export interface SendFacts {
 }
 
 export interface SendFactsParts {
+  accounts: Pick<AccountDirectory, 'byId'>
   domains: Pick<DomainDirectory, 'byName'>
   allowUnverified: boolean
   queueLimits: Pick<QueueLimits, 'disabledUntil'>
@@ -79,6 +84,7 @@ export function loadFacts(
   const start = Math.max(options.deliveryTime ?? 0, now)
   const loaded = allKnown([
     currentDomain(parts.domains, domain),
+    parts.accounts.byId(domain.accountId),
     parts.queueLimits.disabledUntil(domain.id),
     parts.limits.refuses(domain.accountId, recipients.length),
     authorAccounts(parts.domains, draft, domain),
@@ -95,6 +101,7 @@ export function loadFacts(
     loaded,
     ([
       current,
+      account,
       queueDisabledUntil,
       limitReached,
       accounts,
@@ -106,6 +113,7 @@ export function loadFacts(
       times,
     ]) => ({
       domain: current,
+      accountMaySend: maySend(account),
       allowUnverified: parts.allowUnverified,
       queueDisabledUntil,
       limitReached,
@@ -121,6 +129,15 @@ export function loadFacts(
     }),
   )
 }
+
+/** Before the message is read. @throws Forbidden when the domain cannot send now (messages.md rule 9) */
+export const checkSender = (
+  { accounts, allowUnverified }: Pick<SendFactsParts, 'accounts' | 'allowUnverified'>,
+  domain: Domain,
+): MaybePromise<void> =>
+  whenKnown(accounts.byId(domain.accountId), (account) => {
+    checkMaySend(domain, { accountMaySend: maySend(account), allowUnverified })
+  })
 
 const NO_TIMES: ReadonlyMap<string, number> = new Map()
 const NO_ACCOUNTS: ReadonlyMap<string, string> = new Map()
