@@ -18,6 +18,7 @@ import {
   type FilterEntry,
 } from './figures.ts'
 import { after, startOf, type Unit } from './intervals.ts'
+import { placesOf } from './places.ts'
 import { SPLIT_NUMBERS, UNIT_NUMBERS } from './splits.ts'
 
 /** Rows of figures per read: 10 to 30 ms. */
@@ -68,7 +69,10 @@ class Reading {
   }
 
   async rows(): Promise<FigureRow[]> {
-    if (this.#accountIds.length > 0) for (const segment of planOf(this.#query)) await this.#segment(segment)
+    if (this.#accountIds.length > 0) {
+      const { until } = await placesOf(this.#store)
+      for (const segment of planOf(this.#query, until)) await this.#segment(segment)
+    }
     const all = [...this.#found.values()]
     const rows = this.#ignoresAccepted ? all.filter(isAttempted) : all
     const { dimensions } = this.#query
