@@ -112,7 +112,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     }),
   )
   add(queueApiArea(core, messages))
-  add(logsArea(core, { isRateLimit: bounces.isRateLimit }))
+  add(logsArea(core, { ...bounces, figures: metrics.figures }))
   add(backupArea(core, parts.secret))
   const alerts = add(
     alertsArea(core, {

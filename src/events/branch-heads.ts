@@ -4,7 +4,7 @@ import type { Scan } from './key-search.ts'
 import type { Branch } from './plan.ts'
 
 /** Ranges of an owner and a name of event; those of tags have the tag as well. */
-type OwnedBranch = Extract<Branch, { by: 'account' | 'event' | 'tag' }>
+export type OwnedBranch = Extract<Branch, { by: 'account' | 'event' | 'tag' }>
 /** With the time of its first event, in microseconds. */
 export type BranchHead = OwnedBranch & { headUs: number }
 
@@ -39,7 +39,8 @@ export async function branchHeads(store: Store, scan: Scan): Promise<BranchHead[
   return earliest(branches, rows, request.up)
 }
 
-const ownerOf = (branch: OwnedBranch) => (branch.by === 'account' ? branch.accountId : branch.domainName)
+export const ownerOf = (branch: OwnedBranch) =>
+  branch.by === 'account' ? branch.accountId : branch.domainName
 const nameOf = (owner: string, event: string, tag: string) => `${owner}\n${event}\n${tag}`
 
 function earliest(
@@ -61,7 +62,7 @@ function earliest(
   return heads.sort((a, b) => (up ? a.headUs - b.headUs : b.headUs - a.headUs))
 }
 
-const OWNER = { account: 'account_id', event: 'domain_name', tag: 'domain_name' } as const
+export const OWNER = { account: 'account_id', event: 'domain_name', tag: 'domain_name' } as const
 
 /** A step in an index for each branch. */
 function indexedHeads({ kind: database }: Store, kind: OwnedBranch['by'], up: boolean): string {

@@ -9,6 +9,7 @@ import type { Store } from '../store/store.ts'
 import { branchHeads, isOwned } from './branch-heads.ts'
 import { indexedUpTo } from './indexing.ts'
 import type { Key, KeySearch, Scan } from './key-search.ts'
+import { lateralKeys } from './lateral-keys.ts'
 import type { CommitPosition, Gap } from './page-request.ts'
 import type { Branch } from './plan.ts'
 
@@ -27,6 +28,11 @@ export async function settledKeys(
   const { branches } = search.plan
   const scan = { ...search, gap, size }
   if (store.kind === 'sqlite' && branches[0]?.by === 'recipient') return keysBySegment(store, scan)
+  // The planner reads all of these ranges at once; a recipient has few events.
+  if (branches[0]?.by === 'recipient' && branches.length > BRANCHES_PER_QUERY) {
+    const rows = store.db.selectFrom('events') as unknown as Source
+    return recipientQuery(rows, store, scan).execute()
+  }
   const most = isOwned(branches[0]) ? BRANCHES_MERGED : BRANCHES_PER_QUERY
   if (branches.length > most) return keysOfMany(store, scan)
   return (await settledQuery(store, scan)?.execute()) ?? []
@@ -40,7 +46,11 @@ async function keysOfMany(store: Store, scan: Scan): Promise<Key[]> {
   const count = heads ? BRANCHES_MERGED : BRANCHES_PER_QUERY
   for (let at = 0; at < branches.length; at += count) {
     const plan = { ...scan.plan, branches: branches.slice(at, at + count) }
-    const keys = (await settledQuery(store, { ...scan, plan })?.execute()) ?? []
+    const part = { ...scan, plan }
+    const keys =
+      store.kind === 'postgres' && heads
+        ? await lateralKeys(store, part)
+        : ((await settledQuery(store, part)?.execute()) ?? [])
     for (const key of keys) found.set(key.seq, key)
     const last = inOrder(found, scan).at(scan.size - 1)
     const next = heads?.[at + count]

@@ -15,11 +15,11 @@ import type { SqlValue, Statement, Store } from '../store/store.ts'
 import type { TextCondition } from './log-texts.ts'
 
 /** Events that a read looks at. */
-const SCANNED = { first: 500, next: 2_000 }
+const SCANNED = { first: 500, next: 1_750 }
 /** Those that it returns: each is parsed. */
 const FOUND_MAX = 100
 /** What a found event costs, in looked-at events. */
-export const FOUND_COST = 5
+export const FOUND_COST = 8
 /** A statement merges so many branches; further ones begin later. */
 const BRANCHES_MAX = 24
 
@@ -104,12 +104,17 @@ function merged(
   skip: number,
   limit: number,
 ): Statement {
+  const direction = scan.request.up ? 'ASC' : 'DESC'
+  const order = `ORDER BY timestamp_us ${direction}, seq ${direction}`
   const arms = branches.map((branch) => armOf(store, scan, branch, texts))
   if (store.kind === 'sqlite') arms.push(unindexedArm(scan, branches, texts))
-  const direction = scan.request.up ? 'ASC' : 'DESC'
+  // PostgreSQL merges what is ordered already; SQLite orders the parts itself.
+  const parts = arms.map(({ sql }) =>
+    store.kind === 'sqlite' ? sql : `(${sql} ${order} LIMIT ${skip + limit})`,
+  )
   return {
-    sql: `SELECT timestamp_us, seq, tx FROM (${arms.map(({ sql }) => sql).join(' UNION ALL ')}) AS found
-      ORDER BY timestamp_us ${direction}, seq ${direction} LIMIT ${limit} OFFSET ${skip}`,
+    sql: `SELECT timestamp_us, seq, tx FROM (${parts.join(' UNION ALL ')}) AS found
+      ${order} LIMIT ${limit} OFFSET ${skip}`,
     values: arms.flatMap(({ values }) => values),
   }
 }
@@ -120,6 +125,8 @@ function armOf(store: Store, scan: Scan, branch: ScannedBranch, texts: readonly 
   const owner = branch.by === 'account' ? branch.accountId : branch.domainName
   const common = conditionsOf(store, scan, texts)
   const isJoined = store.kind === 'sqlite' && texts.length > 0
+  // Where a list ends, only the index is read.
+  const tx = store.kind === 'sqlite' || texts.length === 0 ? '0' : 'k.tx'
   const table =
     store.kind === 'postgres'
       ? 'events AS k'
@@ -127,7 +134,7 @@ function armOf(store: Store, scan: Scan, branch: ScannedBranch, texts: readonly 
         ? 'event_index AS k CROSS JOIN events AS e'
         : 'event_index AS k'
   return {
-    sql: `SELECT k.timestamp_us AS timestamp_us, k.seq AS seq, ${store.kind === 'sqlite' ? '0' : 'k.tx'} AS tx FROM ${table}
+    sql: `SELECT k.timestamp_us AS timestamp_us, k.seq AS seq, ${tx} AS tx FROM ${table}
       WHERE k.${column} = ? AND k.event = ? ${isJoined ? 'AND e.seq = k.seq' : ''} ${common.sql(isJoined ? 'e' : 'k')}`,
     values: [owner, branch.event, ...common.values],
   }
@@ -157,6 +164,7 @@ function conditionsOf({ kind }: Pick<Store, 'kind'>, scan: Scan, texts: readonly
     kind === 'sqlite' ? 'SELECT value FROM json_each(?)' : 'SELECT json_array_elements_text(?::json)'
   const parts: ((row: string) => string)[] = [() => 'k.timestamp_us >= ? AND k.timestamp_us <= ?']
   const values: SqlValue[] = [lowUs, highUs]
+  const conditionsSql = (row: string) => parts.map((part) => `AND ${part(row)}`).join(' ')
   if (gap?.in === 'settled') {
     parts.push(() => `(k.timestamp_us, k.seq) ${request.up ? '>=' : '<'} (?, ?)`)
     values.push(gap.us, gap.seq)
@@ -165,6 +173,7 @@ function conditionsOf({ kind }: Pick<Store, 'kind'>, scan: Scan, texts: readonly
     parts.push(() => (kind === 'sqlite' ? 'k.seq < ?' : '(k.tx, k.seq) < (?, ?)'))
     values.push(...(kind === 'sqlite' ? [start.seq] : [start.tx, start.seq]))
   }
+  if (texts.length === 0) return { sql: conditionsSql, values }
   const byDomain = scan.plan.branches[0]?.by === 'event'
   if (byDomain) {
     parts.push(() => `k.account_id || '' IN (${list})`)
@@ -178,5 +187,5 @@ function conditionsOf({ kind }: Pick<Store, 'kind'>, scan: Scan, texts: readonly
     parts.push((row) => `(${wanted.map(() => `${find}(lower(${row}.${column}), ?) > 0`).join(' OR ')})`)
     values.push(...wanted)
   }
-  return { sql: (row: string) => parts.map((part) => `AND ${part(row)}`).join(' '), values }
+  return { sql: conditionsSql, values }
 }

@@ -2,9 +2,7 @@
 import type { Statement, Store } from '../store/store.ts'
 import { UNIT_NUMBERS } from './splits.ts'
 
-export const LONG_UNITS = ['day', 'month'] as const
-/** A unit whose rows are made from shorter ones. */
-export type LongUnit = (typeof LONG_UNITS)[number]
+export type LongUnit = 'day' | 'month'
 
 /** Per unit: events of intervals that begin before this time are added to its rows. Unix milliseconds. */
 export type Written = Readonly<Record<LongUnit, number>>

@@ -10,7 +10,7 @@ import type { Statement, Store } from '../store/store.ts'
 import { COUNTERS } from './counters.ts'
 import { ROW_KEY, WAIT_FOR_COUNTING } from './figure-rows.ts'
 import { after, startOf, type Unit } from './intervals.ts'
-import { LONG_UNITS, type LongUnit, placesOf } from './places.ts'
+import { type LongUnit, placesOf } from './places.ts'
 import { SPLIT_NUMBERS, SPLITS, UNIT_NUMBERS, VALUE_NAMES } from './splits.ts'
 
 /** Events that are counted later than this are added to rows that exist: correct, but more work. */
