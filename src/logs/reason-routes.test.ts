@@ -94,7 +94,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.deepEqual(before.body.providers, [])
 
     const fault = { recipient: 'nobody@*', stage: 'rcpt', reply: '550 5.1.1 no such user' }
-    const put = await service.call('PUT', '/sendwright/v1/inbox/faults', { json: { faults: [fault] } })
+    const put = await service.call('PUT', '/sendwright/v1/inbox/faults', { json: [fault] })
     assert.equal(put.status, 200, put.text)
     assert.equal((await service.send({ to: ['ann@gmail.com', 'nobody@gmail.com'] })).status, 200)
     type Provider = { delivered: number; permanent_failed: number; failures: Record<string, unknown>[] }
