@@ -24,7 +24,7 @@ import {
   type FigureTimes,
   hourSums,
   isRateLimit,
-  sizeOfFigures,
+  rowsOfFigures,
 } from '../support/figure-bench.ts'
 import { askLogs, type LogTimes } from '../support/log-bench.ts'
 import type { Options } from '../support/options.ts'
@@ -181,7 +181,8 @@ async function measure(rig: Rig, database: Database, count: number, { runs }: Op
     const figureFill = new FigureFill(store)
     for (const event of traffic(count)) await figureFill.add(event)
     await figureFill.finish()
-    const { rows, megabytes } = await sizeOfFigures(store)
+    const rows = await rowsOfFigures(store)
+    const megabytes = (await megabytesOf(store)) - eventMegabytes
     console.log(`  ${database}: ${formatNumber(rows)} rows of figures, ${formatNumber(megabytes)} MB`)
     const [figures, logs] = [
       await askFigures(store, { times: TIMES, runs }),
@@ -231,12 +232,14 @@ function* eventRows(count: number, perSecond?: number): Generator<Statement> {
   }
 }
 
+/** Of all that this bench fills. */
 async function megabytesOf(store: Store): Promise<number> {
   const [size] = await store.read({
     sql:
       store.kind === 'sqlite'
         ? 'SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()'
-        : `SELECT pg_total_relation_size('events') + pg_total_relation_size('event_tags') AS bytes`,
+        : `SELECT pg_total_relation_size('events') + pg_total_relation_size('event_tags')
+            + pg_total_relation_size('figures') AS bytes`,
     values: [],
   })
   return Number(size?.['bytes']) / 1e6

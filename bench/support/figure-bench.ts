@@ -99,16 +99,9 @@ export async function hourSums(store: Store): Promise<string> {
   return JSON.stringify(rows.map((row) => Object.values(row).map(Number)))
 }
 
-export async function sizeOfFigures(store: Store): Promise<{ rows: number; megabytes: number }> {
+export async function rowsOfFigures(store: Store): Promise<number> {
   const [counted] = await store.read({ sql: 'SELECT count(*) AS rows FROM figures', values: [] })
-  const [size] = await store.read({
-    sql:
-      store.kind === 'sqlite'
-        ? `SELECT pgsize AS bytes FROM dbstat WHERE aggregate AND name = 'figures'`
-        : `SELECT pg_total_relation_size('figures') AS bytes`,
-    values: [],
-  })
-  return { rows: Number(counted?.['rows']), megabytes: Number(size?.['bytes']) / 1e6 }
+  return Number(counted?.['rows'])
 }
 
 const METRICS: readonly Metric[] = [
