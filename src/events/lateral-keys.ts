@@ -23,9 +23,10 @@ export async function lateralKeys(store: Store, scan: Scan): Promise<Key[]> {
   }
   if (gap?.in === 'settled') add(`(k.timestamp_us, k.seq) ${request.up ? '>=' : '<'} (?, ?)`, gap.us, gap.seq)
   if (request.ascending) add('(events.tx, events.seq) < (?, ?)', start.tx, start.seq)
-  const list = '(SELECT json_array_elements_text(?::json))'
-  if (kind !== 'account') add(`events.account_id || '' IN ${list}`, JSON.stringify(scope.accountIds))
-  else if (scope.domainNames) add(`events.domain_name || '' IN ${list}`, JSON.stringify(scope.domainNames))
+  // An array keeps the ranges in the order of their index, which a join with a list would not.
+  const list = 'ANY (ARRAY(SELECT json_array_elements_text(?::json)))'
+  if (kind !== 'account') add(`events.account_id || '' = ${list}`, JSON.stringify(scope.accountIds))
+  else if (scope.domainNames) add(`events.domain_name || '' = ${list}`, JSON.stringify(scope.domainNames))
   const rows = await store.read({
     sql: `SELECT DISTINCT found.timestamp_us, found.seq, found.tx
       FROM json_to_recordset(?::json) AS wanted(owner text, event text, tag text)

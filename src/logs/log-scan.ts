@@ -176,10 +176,10 @@ function conditionsOf({ kind }: Pick<Store, 'kind'>, scan: Scan, texts: readonly
   if (texts.length === 0) return { sql: conditionsSql, values }
   const byDomain = scan.plan.branches[0]?.by === 'event'
   if (byDomain) {
-    parts.push(() => `k.account_id || '' IN (${list})`)
+    parts.push(() => `k.account_id || '' ${list}`)
     values.push(JSON.stringify(scope.accountIds))
   } else if (scope.domainNames) {
-    parts.push(() => `k.domain_name || '' IN (${list})`)
+    parts.push(() => `k.domain_name || '' ${list}`)
     values.push(JSON.stringify(scope.domainNames))
   }
   const find = kind === 'sqlite' ? 'instr' : 'strpos'
