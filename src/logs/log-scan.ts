@@ -160,8 +160,11 @@ function unindexedArm(scan: Scan, branches: readonly ScannedBranch[], texts: rea
 /** Range, scope and texts. Conditions besides those of the range are in a form that no index matches. */
 function conditionsOf({ kind }: Pick<Store, 'kind'>, scan: Scan, texts: readonly TextCondition[]) {
   const { lowUs, highUs, request, gap, start, scope } = scan
+  // On PostgreSQL an array, which keeps the order of the index.
   const list =
-    kind === 'sqlite' ? 'SELECT value FROM json_each(?)' : 'SELECT json_array_elements_text(?::json)'
+    kind === 'sqlite'
+      ? 'IN (SELECT value FROM json_each(?))'
+      : '= ANY (ARRAY(SELECT json_array_elements_text(?::json)))'
   const parts: ((row: string) => string)[] = [() => 'k.timestamp_us >= ? AND k.timestamp_us <= ?']
   const values: SqlValue[] = [lowUs, highUs]
   const conditionsSql = (row: string) => parts.map((part) => `AND ${part(row)}`).join(' ')
