@@ -15,7 +15,7 @@ import type { SqlValue, Statement, Store } from '../store/store.ts'
 import type { TextCondition } from './log-texts.ts'
 
 /** Events that a read looks at. */
-const SCANNED = { first: 500, next: 1_750 }
+const SCANNED = { first: 1_000, next: 2_000 }
 /** Those that it returns: each is parsed. */
 const FOUND_MAX = 100
 /** What a found event costs, in looked-at events. */

@@ -16,7 +16,7 @@ import { uniqueAmong } from './unique-visits.ts'
  * Events that a page looks at to find matches of a filter without an index, about 20 ms. One that is read and parsed
  * counts as several.
  */
-export const ROWS_PER_PAGE = 4_000
+export const ROWS_PER_PAGE = 3_000
 
 export interface Search {
   query: LogQuery
