@@ -119,7 +119,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   )
   add(queueApiArea(core, messages))
   add(routesArea(core, { messages, signingKeys, queue: webhooks.posts }))
-  add(logsArea(core, { isRateLimit: bounces.isRateLimit }))
+  add(logsArea(core, { ...bounces, figures: metrics.figures }))
   add(backupArea(core, parts.secret))
   const alerts = add(
     alertsArea(core, {

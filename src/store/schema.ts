@@ -3,7 +3,13 @@
  * In both databases flags are 0 or 1, times Unix milliseconds, and `*_json` JSON text.
  */
 import type { Generated } from 'kysely'
-import type { CountedVisitRow, EventFollowerRow, FigureRow, FigureScopeRow } from './counter-rows.ts'
+import type {
+  CountedVisitRow,
+  EventFollowerRow,
+  FigurePlaceRow,
+  FigureRow,
+  FigureScopeRow,
+} from './counter-rows.ts'
 
 export type Flag = 0 | 1
 
@@ -1000,6 +1006,7 @@ export interface Schema {
   event_followers: EventFollowerRow
   figure_scopes: FigureScopeRow
   figures: FigureRow
+  figure_places: FigurePlaceRow
   counted_visits: CountedVisitRow
   inbox: InboxRow
   routes: RouteRow
