@@ -25,7 +25,7 @@ const LAYERS = [
   ['suppressions', 'message-limits', 'rate-limits', 'ips'],
   ['messages'],
   ['tracking'],
-  ['bounces', 'queue-api', 'logs'],
+  ['bounces', 'queue-api', 'logs', 'routes'],
   ['alerts'],
   ['system', 'backup'],
   ['open-core', 'areas', 'listeners', 'service', 'main', 'cli'],

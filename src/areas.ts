@@ -29,6 +29,7 @@ import { metricsArea } from './metrics/area.ts'
 import type { Figures } from './metrics/figures.ts'
 import { queueApiArea } from './queue-api/area.ts'
 import { rateLimitsArea } from './rate-limits/area.ts'
+import { routesArea } from './routes/area.ts'
 import { suppressionsArea } from './suppressions/area.ts'
 import { systemArea } from './system/area.ts'
 import { tagsArea } from './tags/area.ts'
@@ -117,6 +118,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     }),
   )
   add(queueApiArea(core, messages))
+  add(routesArea(core, { messages, signingKeys, queue: webhooks.posts }))
   add(logsArea(core, { isRateLimit: bounces.isRateLimit }))
   add(backupArea(core, parts.secret))
   const alerts = add(

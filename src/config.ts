@@ -70,6 +70,10 @@ export interface Config {
   hostname: string
   retryScheduleMs: readonly number[]
   webhookScheduleMs: readonly number[]
+  /** Waits after failed POSTs of received mail. */
+  inboundScheduleMs: readonly number[]
+  /** Mail that no route wants is accepted and dropped, instead of refused. */
+  acceptUnrouted: boolean
   /** Webhooks of type `delivered` are retried like the others. */
   webhookRetryDelivered: boolean
   /** Days that events are kept, at least 3. */
@@ -241,6 +245,8 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     hostname: setting('HOSTNAME', hostName, () => hostname().toLowerCase()),
     retryScheduleMs: setting('RETRY_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
     webhookScheduleMs: setting('WEBHOOK_SCHEDULE', list(duration), () => DEFAULT_WEBHOOK_SCHEDULE_MS),
+    inboundScheduleMs: setting('INBOUND_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
+    acceptUnrouted: setting('ACCEPT_UNROUTED', flag, () => false),
     webhookRetryDelivered: setting('WEBHOOK_RETRY_DELIVERED', flag, () => false),
     eventRetentionDays: setting('EVENT_RETENTION_DAYS', wholeNumber(3, 3650, 'days'), () => 30),
     eventRetentionBytes: optional('EVENT_RETENTION_MEGABYTES', megabytes),
@@ -301,7 +307,7 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
 }
 
 const MINUTE_MS = 60_000
-/** 10, 15 and 30 minutes, 1, 2 and 4 hours: messages.md rule 43. */
+/** 10, 15 and 30 minutes, 1, 2 and 4 hours: messages.md rule 43; also of received mail, routes-inbound.md section 9. */
 const DEFAULT_RETRY_SCHEDULE_MS = [10, 15, 30, 60, 120, 240].map((minutes) => minutes * MINUTE_MS)
 /** 5, 10 and 15 minutes, 1, 2 and 4 hours, each from the attempt before: webhooks.md rule 22. */
 const DEFAULT_WEBHOOK_SCHEDULE_MS = [5, 10, 15, 60, 120, 240].map((minutes) => minutes * MINUTE_MS)

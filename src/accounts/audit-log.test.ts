@@ -729,6 +729,30 @@ function listCalls(): Planned[] {
   ]
 }
 
+function routeCalls(): Planned[] {
+  const url = `https://${PLANTED}:${PLANTED}@192.0.2.1/in`
+  const expression = 'catch_all()'
+  return [
+    plan(
+      'createRoute',
+      'POST /v3/routes',
+      {
+        action: 'route.create',
+        subject: '{route}',
+        given: { priority: '1', description: HIDDEN, expression, action: HIDDEN },
+      },
+      { form: { priority: '1', description: PLANTED, expression, action: `forward("${url}")` } },
+    ),
+    plan(
+      'updateRoute',
+      'PUT /v3/routes/{route}',
+      { action: 'route.update', subject: '{route}', given: { action: HIDDEN } },
+      { form: { action: `store(notify="${url}")` } },
+    ),
+    plan('deleteRoute', 'DELETE /v3/routes/{route}', { action: 'route.delete', subject: '{route}' }),
+  ]
+}
+
 function suppressionCalls(kind: string): Planned[] {
   const name = kind[0]?.toUpperCase() + kind.slice(1)
   const path = `/v3/${NAME}/${kind}`
@@ -895,6 +919,7 @@ const idsOf = ({ body }: Answer): [string, string][] =>
     key: body?.key?.id,
     subaccount: body?.subaccount?.id,
     webhook: body?.webhook_id,
+    route: body?.route?.id,
     user: body?.is_master !== undefined ? body.id : undefined,
     pool: body?.pool_id,
     alert: body?.metric !== undefined ? body.id : undefined,
@@ -926,6 +951,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       ...templateCalls('domain'),
       ...templateCalls('account'),
       ...listCalls(),
+      ...routeCalls(),
       ...['bounces', 'complaints', 'unsubscribes', 'whitelists'].flatMap(suppressionCalls),
       ...otherCalls(),
     ]

@@ -32,9 +32,10 @@ import { sendTemplates } from './acceptance/chosen-templates.ts'
 import type { Tracker } from './acceptance/collaborators.ts'
 import { createListExpander, memberStatements } from './acceptance/list-recipients.ts'
 import { createSandboxGate } from './acceptance/sandbox.ts'
-import { createLargeTexts } from './composing/large-texts.ts'
+import { createLargeTexts, type LargeTexts } from './composing/large-texts.ts'
 import { createSecondaryKeys } from './composing/secondary-keys.ts'
 import { startEngine } from './engine.ts'
+import { createReceivedMail, type ReceivedMail } from './received/received-mail.ts'
 import { messageRoutes } from './routes.ts'
 import { scheduledRoutes } from './scheduled-routes.ts'
 import { createSending, type Sending, type SendingParts } from './sending.ts'
@@ -50,6 +51,9 @@ export interface MessagesArea extends Area {
   /** For SMTP submission. */
   accept: AcceptParts & { headerPrefixes: readonly string[] }
   sendSystemMail: SystemMail
+  /** For mail that is received for routes. */
+  received: ReceivedMail
+  largeTexts: LargeTexts
 }
 
 export interface MessagesUses {
@@ -145,6 +149,14 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
     now: () => clock.now(),
   })
   return {
+    largeTexts,
+    received: createReceivedMail({
+      ...core,
+      store: guarded(store, space),
+      sources,
+      storageUrl,
+      engine: engine.delivery,
+    }),
     delivery: engine.delivery,
     sending,
     sources,

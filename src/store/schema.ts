@@ -434,6 +434,27 @@ export interface EventTagRow {
   seq: number
 }
 
+export interface RouteRow {
+  id: string
+  account_id: string
+  priority: number
+  description: string
+  expression: string
+  actions_sealed: Uint8Array
+  created_at: number
+}
+
+export interface RoutePostRow {
+  id: string
+  account_id: string
+  domain_id: string
+  message_pk: string
+  recipient: string
+  kind: string
+  url_sealed: Uint8Array
+  created_at: number
+}
+
 export interface InboxRow {
   id: string
   account_id: string
@@ -981,6 +1002,8 @@ export interface Schema {
   figures: FigureRow
   counted_visits: CountedVisitRow
   inbox: InboxRow
+  routes: RouteRow
+  route_posts: RoutePostRow
   templates: TemplateRow
   template_versions: TemplateVersionRow
   lists: ListRow

@@ -63,6 +63,10 @@ export async function plantHoldings(
   await post(`/v3/domains/${domain}/credentials`, { login: `login-${word}`, password: 'password-123' })
   await post('/v1/dkim/keys', { signing_domain: domain, selector: `selector-${word}`, bits: '1024' })
   await post('/v2/ip_whitelist', { address: '127.0.0.0/8' })
+  const route = await post('/v3/routes', {
+    expression: `match_recipient("orders-${word}@")`,
+    action: 'store()',
+  })
   const email = `sandbox-${word}@example.org`
   await post('/v5/sandbox/auth_recipients', { email })
   const user = await post('/v5/users', { email: `user@${domain}`, name: word, role: 'basic' })
@@ -104,6 +108,7 @@ export async function plantHoldings(
       type: 'accepted',
       aggregate: 'providers',
       rate_limit: 'sending',
+      route_id: route.route.id,
       email,
     },
     ...{ webhook_id: webhook.webhook_id, attempt: attempt.id, key_id: spare.key.id, user_id: user.id },
@@ -158,6 +163,7 @@ const ABSENT_SHAPES: Record<string, (value: string) => string> = Object.fromEntr
     'user_id',
     'session_id',
     'account_id',
+    'route_id',
     'subaccount_id',
     'setting',
     'storage_key',

@@ -137,6 +137,7 @@ async function fillSettings(
   await form('POST', '/v2/ip_whitelist', { address: '127.0.0.0/8' })
   await form('PUT', '/v5/accounts/limit/custom/monthly', { limit: '100000' })
   await form('POST', '/v5/sandbox/auth_recipients', { email: `sandbox@people.example.org` })
+  await form('POST', '/v3/routes', { expression: `match_recipient("@${domain}")`, action: 'store()' })
   await ok('POST', '/v1/thresholds/alerts/send', { json: alertOf(`of ${domain}`) })
   await ok('POST', '/v1/alerts/settings/events', { json: alertSetting(domain) })
 }

@@ -111,6 +111,8 @@ async function repeatedRecord(
     summary: {
       ...about.summary,
       userVariables: variables,
+      incoming: undefined,
+      routes: null,
       recipients: recipients.map((mailbox) => bareAddress(mailbox)),
       batchId: null,
       sizeBytes: messageSize(message),
