@@ -21,6 +21,7 @@ import type { EventMessage } from '../events/event.ts'
 import { StaleWrite } from '../store/store.ts'
 import { type AttemptFacts, conclude } from './conclude.ts'
 import {
+  type Allowed,
   type AttemptResult,
   type DeliveryParts,
   type NotTried,
@@ -150,8 +151,14 @@ export class Attempting {
       await this.#tryToSend(lane, held, dot)
       return
     }
-    const allowed = await taken
-    if (allowed === null) return this.#waitForAllowance(lane, held.delivery, ip)
+    let allowed: Allowed | null
+    try {
+      allowed = await taken
+      if (allowed === null) return await this.#waitForAllowance(lane, held, ip)
+    } catch (error) {
+      const localFault = localFaultOf(error) ?? 'the allowance of the sending address cannot be read'
+      return this.#postpone(lane, held.delivery, { localFault })
+    }
     let isSent = false
     try {
       isSent = await this.#tryToSend(lane, held, dot)
@@ -202,13 +209,16 @@ export class Attempting {
     return result.attempted && isAnswered(result.outcome)
   }
 
-  /** Until the next hour of its address with room, or for another address that has some. */
-  async #waitForAllowance(lane: Lane, delivery: ClaimedDelivery, ip: string): Promise<void> {
-    const { transport, allowances, clock } = this.#parts.delivery
+  /** Until the next hour of its address with room, or for another address that has some; at its window's end it ends. */
+  async #waitForAllowance(lane: Lane, held: HeldDelivery, ip: string): Promise<void> {
+    const { transport, allowances, clock, describe } = this.#parts.delivery
+    const { delivery } = held
+    if (clock.now() >= delivery.expires_at)
+      return this.#settle(delivery, await describe(delivery), decided(held, lastFailure(delivery)), NO_FACTS)
     const isElsewhere = (await transport.laneOf(delivery)).name !== lane.info.name
     const now = clock.now()
     const nextAt = isElsewhere ? now : (allowances?.nextFree(ip) ?? now)
-    const dueAt = Math.floor(Math.min(nextAt, Math.max(now, delivery.expires_at)))
+    const dueAt = Math.ceil(Math.min(nextAt, delivery.expires_at))
     await this.#wait(delivery, dueAt, REASON_WARMUP)
     this.#parts.onRequeued(dueAt)
   }

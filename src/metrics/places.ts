@@ -1,6 +1,7 @@
 /** Up to where rows of days and months exist (decision 71): what counting adds to, and what queries may read. */
+import { DAY_MS } from '../events/event-retention.ts'
 import type { Statement, Store } from '../store/store.ts'
-import { UNIT_NUMBERS } from './splits.ts'
+import { SPLIT_NUMBERS, UNIT_NUMBERS } from './splits.ts'
 
 export type LongUnit = 'day' | 'month'
 
@@ -25,3 +26,13 @@ export const unmoved = ({ day, month }: Written): Statement => ({
   values: [UNIT_NUMBERS.day, day, UNIT_NUMBERS.month, month],
   expectRows: 2,
 })
+
+/**
+ * Conditions of SQL on `figure_scopes CROSS JOIN figures` for mail as a whole. Each event is in one row of the two
+ * together: of a day that is complete, or of an hour of another day.
+ */
+const DAYS_UNTIL = `(SELECT until FROM figure_places WHERE unit = ${UNIT_NUMBERS.day})`
+export const OF_DAYS = `scope = no AND split = ${SPLIT_NUMBERS.none} AND unit = ${UNIT_NUMBERS.day}
+  AND start_at < ${DAYS_UNTIL}`
+export const OF_HOURS = `scope = no AND split = ${SPLIT_NUMBERS.none} AND unit = ${UNIT_NUMBERS.hour}
+  AND start_at - start_at % ${DAY_MS} >= ${DAYS_UNTIL}`

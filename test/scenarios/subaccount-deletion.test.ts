@@ -57,12 +57,12 @@ const rowsFor = (accountId: string, domainId: string, domain: string) => ({
     ...{ id: `n-${accountId}`, account_id: accountId, hit_id: `h-${accountId}`, channel: 'email' },
     ...{ recipient: 'a@b.example', content_json: '{}', due_at: Date.now() + DAY_MS, created_at: Date.now() },
   },
+  ip_pool_delegations: { subaccount_id: accountId, pool_id: 'unknown', created_at: 1 },
+  ip_warmups: newWarmup(`w-${accountId}`, accountId, 0, 1),
   route_posts: {
     ...{ id: `rp-${accountId}`, account_id: accountId, domain_id: domainId, message_pk: 'm' },
     ...{ recipient: `a@${domain}`, kind: 'forward', url_sealed: Buffer.from('x'), created_at: 1 },
   },
-  ip_pool_delegations: { subaccount_id: accountId, pool_id: 'unknown', created_at: 1 },
-  ip_warmups: newWarmup(`w-${accountId}`, accountId, 0, 1),
   removed_usage: { account_id: accountId, domain_id: 'removed', month_at: monthOf(Date.now()), accepted: 1 },
   sender_security: {
     ...{ domain_id: domainId, account_id: accountId, domain_name: domain, sid: `s-${accountId}` },

@@ -104,13 +104,10 @@ export function createReceivedMail(parts: ReceivedMailParts): ReceivedMail {
         due: dueTime(now, record.options),
         list: null,
       }))
+      const keyOf = sourceKeys(parts, record, message.domain)
       await store.commit([
         await messageStatement(blobs, record),
-        ...insertMany(
-          'deliveries',
-          deliveryRows(record, sourceKeys(parts, record, message.domain), copies, now),
-          store.leaseTimes,
-        ),
+        ...insertMany('deliveries', deliveryRows(record, keyOf, copies, now), store.leaseTimes),
         ...recorder.statements(accepted),
         ...also(about, record),
       ])
