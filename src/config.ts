@@ -5,6 +5,7 @@
 import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
+import { canonicalIp } from './base/ip.ts'
 import { USER_ROLES, type UserRole } from './http/rights.ts'
 import { addressKey, parseMailbox, toAsciiDomain } from './mime/address.ts'
 
@@ -57,6 +58,12 @@ export interface Config {
   /** Connections held open to the relay at a time. */
   relayConnections: number
   sourceAddresses: readonly SourceAddress[]
+  /** Addresses whose forward and reverse DNS do not agree are not used. */
+  requireFcrdns: boolean
+  /** Messages per stage of a warm-up. */
+  warmupPlan: readonly number[]
+  /** Addresses that accounts request are put on warm-up. */
+  autoWarmup: boolean
   dnsServers: readonly Address[] | null
   mxPort: number
   allowNetworks: readonly string[]
@@ -64,6 +71,10 @@ export interface Config {
   hostname: string
   retryScheduleMs: readonly number[]
   webhookScheduleMs: readonly number[]
+  /** Waits after failed POSTs of received mail. */
+  inboundScheduleMs: readonly number[]
+  /** Mail that no route wants is accepted and dropped, instead of refused. */
+  acceptUnrouted: boolean
   /** Webhooks of type `delivered` are retried like the others. */
   webhookRetryDelivered: boolean
   /** Days that events are kept, at least 3. */
@@ -139,10 +150,12 @@ export interface OidcConfig {
   roleClaim: string | null
 }
 
-/** One address this node sends from: `ip[=shared][@helo.name]`. */
+/** One address this node sends from, in canonical form: `ip[=shared|=spare][@helo.name]`. */
 export interface SourceAddress {
   ip: string
   shared: boolean
+  /** Dedicated, and given to no account before one requests it. */
+  spare?: true
   helo: string | null
 }
 
@@ -243,6 +256,9 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     // Postfix as a receiver allows one client 50 (smtpd_client_connection_count_limit).
     relayConnections: setting('RELAY_CONNECTIONS', wholeNumber(1, 1_000, 'connections'), () => 50),
     sourceAddresses: setting('IPS', list(sourceAddress), () => []),
+    requireFcrdns: setting('REQUIRE_FCRDNS', flag, () => false),
+    warmupPlan: setting('WARMUP_PLAN', list(wholeNumber(1, 1_000_000_000, 'messages')), () => WARMUP_PLAN),
+    autoWarmup: setting('AUTO_WARMUP', flag, () => false),
     dnsServers: optional('DNS', list(serverAddress(53))),
     mxPort: setting('MX_PORT', portNumber, () => 25),
     allowNetworks: setting('ALLOW_NETWORKS', list(network), () => []),
@@ -250,6 +266,8 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     hostname: setting('HOSTNAME', hostName, () => hostname().toLowerCase()),
     retryScheduleMs: setting('RETRY_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
     webhookScheduleMs: setting('WEBHOOK_SCHEDULE', list(duration), () => DEFAULT_WEBHOOK_SCHEDULE_MS),
+    inboundScheduleMs: setting('INBOUND_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
+    acceptUnrouted: setting('ACCEPT_UNROUTED', flag, () => false),
     webhookRetryDelivered: setting('WEBHOOK_RETRY_DELIVERED', flag, () => false),
     eventRetentionDays: setting('EVENT_RETENTION_DAYS', wholeNumber(3, 3650, 'days'), () => 30),
     eventRetentionBytes: optional('EVENT_RETENTION_MEGABYTES', megabytes),
@@ -339,10 +357,16 @@ function oidcConfig({ setting, optional, faults }: Readers): OidcConfig | null {
 }
 
 const MINUTE_MS = 60_000
-/** 10, 15 and 30 minutes, 1, 2 and 4 hours: messages.md rule 43. */
+/** 10, 15 and 30 minutes, 1, 2 and 4 hours: messages.md rule 43; also of received mail, routes-inbound.md section 9. */
 const DEFAULT_RETRY_SCHEDULE_MS = [10, 15, 30, 60, 120, 240].map((minutes) => minutes * MINUTE_MS)
 /** 5, 10 and 15 minutes, 1, 2 and 4 hours, each from the attempt before: webhooks.md rule 22. */
 const DEFAULT_WEBHOOK_SCHEDULE_MS = [5, 10, 15, 60, 120, 240].map((minutes) => minutes * MINUTE_MS)
+
+/** ips-pools.md section 4. */
+const WARMUP_PLAN = [
+  1_000, 2_000, 4_000, 8_000, 14_000, 20_000, 30_000, 45_000, 65_000, 95_000, 140_000, 200_000, 300_000,
+  450_000, 650_000,
+]
 
 /** The blocklists that large receivers use. */
 const DEFAULT_DNSBL_ZONES = ['zen.spamhaus.org', 'bl.spamcop.net']
@@ -489,9 +513,14 @@ function sourceAddress(text: string): SourceAddress {
   const [rest = '', helo] = text.split('@')
   const [ip = '', kind] = rest.split('=')
   if (isIP(ip) === 0) throw new Error(`${quoted(text)} does not begin with an IP address`)
-  if (kind !== undefined && kind !== 'shared')
-    throw new Error(`${quoted(text)} has something else than "shared" after the "="`)
-  return { ip, shared: kind === 'shared', helo: helo === undefined ? null : hostName(helo) }
+  if (kind !== undefined && kind !== 'shared' && kind !== 'spare')
+    throw new Error(`${quoted(text)} has something else than "shared" or "spare" after the "="`)
+  return {
+    ip: canonicalIp(ip) ?? ip,
+    shared: kind === 'shared',
+    ...(kind === 'spare' && { spare: true }),
+    helo: helo === undefined ? null : hostName(helo),
+  }
 }
 
 const serverAddress =

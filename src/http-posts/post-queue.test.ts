@@ -91,8 +91,8 @@ async function rig(
     clock,
     log,
     owner: options.owner ?? 'one',
-    kinds: { test: kind },
   })
+  queue.addKind('test', kind)
   t.after(async () => {
     client.close()
     const stopped = queue.stop(1_000)

@@ -58,8 +58,8 @@ export function createProvider({ oidc, redirectUri, fetch, clock, log }: Provide
 
   const isLocal = new URL(oidc.issuer).protocol === 'http:'
 
-  function discover(): Promise<Configuration> {
-    return discovery(
+  async function discover(): Promise<Configuration> {
+    const config = await discovery(
       new URL(oidc.issuer),
       oidc.clientId,
       { [clockTolerance]: TOLERANCE_SECONDS },
@@ -69,6 +69,15 @@ export function createProvider({ oidc, redirectUri, fetch, clock, log }: Provide
         execute: [enableNonRepudiationChecks, ...(isLocal ? [allowInsecureRequests] : [])],
       },
     )
+    checkAuthorizationEndpoint(config)
+    return config
+  }
+
+  /** The dashboard goes there: it must not be a script. */
+  function checkAuthorizationEndpoint(config: Configuration): void {
+    const { protocol } = new URL(config.serverMetadata().authorization_endpoint ?? 'none:')
+    if (protocol !== 'https:' && !(isLocal && protocol === 'http:'))
+      throw new Error(`unusable authorization endpoint of ${protocol}`)
   }
 
   async function configuration(): Promise<Configuration> {
@@ -103,13 +112,7 @@ export function createProvider({ oidc, redirectUri, fetch, clock, log }: Provide
         code_challenge: await calculatePKCECodeChallenge(verifier),
         code_challenge_method: 'S256',
       })
-      // The dashboard goes there: it must not be a script.
-      if (url.protocol === 'https:' || (isLocal && url.protocol === 'http:')) return url.href
-      log.error(
-        { protocol: url.protocol },
-        'the OpenID Connect provider has an unusable authorization endpoint',
-      )
-      throw unreachable(oidc.label)
+      return url.href
     },
     async identify(query, { state, nonce, verifier }) {
       const config = await configuration()
