@@ -217,7 +217,7 @@ export class Attempting {
       return this.#settle(delivery, await describe(delivery), decided(held, lastFailure(delivery)), NO_FACTS)
     const isElsewhere = (await transport.laneOf(delivery)).name !== lane.info.name
     const now = clock.now()
-    const nextAt = isElsewhere ? now : (allowances?.nextFree(ip) ?? now)
+    const nextAt = isElsewhere ? now : (allowances?.nextFree(ip, delivery.expires_at) ?? now)
     const dueAt = Math.ceil(Math.min(nextAt, delivery.expires_at))
     await this.#wait(delivery, dueAt, REASON_WARMUP)
     this.#parts.onRequeued(dueAt)

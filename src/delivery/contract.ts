@@ -89,8 +89,11 @@ export interface Allowances {
    * if no server has got it.
    */
   take(ip: string): MaybePromise<Allowed | null> | undefined
-  /** When the address is expected to have room for one more that waits: the start of an hour, in Unix milliseconds. */
-  nextFree(ip: string): number
+  /**
+   * When the address is expected to have room for one more that waits: the start of an hour, in Unix milliseconds. The
+   * room is taken, unless that is after `until`.
+   */
+  nextFree(ip: string, until: number): number
 }
 
 export interface Allowed {

@@ -121,7 +121,12 @@ eachStore('what waits is spread over the hours that have room', async (store) =>
   await start(store, clock)
   const process = await processOf(store, clock)
   const next = Math.floor(clock.now() / HOUR_MS) * HOUR_MS + HOUR_MS
-  const hours = Array.from({ length: 3 * FIRST_HOUR }, () => (process.nextFree(IP) - next) / HOUR_MS)
+  for (let n = 0; n < 2 * FIRST_HOUR; n++)
+    assert.equal(process.nextFree(IP, next), next, 'what ends before the hour takes no room')
+  const hours = Array.from(
+    { length: 3 * FIRST_HOUR },
+    () => (process.nextFree(IP, Number.POSITIVE_INFINITY) - next) / HOUR_MS,
+  )
   assert.deepEqual(
     [...Map.groupBy(hours, (hour) => hour)].map(([hour, all]) => [hour, all.length]),
     [
@@ -130,8 +135,8 @@ eachStore('what waits is spread over the hours that have room', async (store) =>
       [2, FIRST_HOUR],
     ],
   )
-  for (let n = 0; n < 30 * FIRST_HOUR; n++) process.nextFree(IP)
-  assert.equal(process.nextFree(IP), next + 23 * HOUR_MS, 'a day ahead at the most')
+  for (let n = 0; n < 30 * FIRST_HOUR; n++) process.nextFree(IP, Number.POSITIVE_INFINITY)
+  assert.equal(process.nextFree(IP, Number.POSITIVE_INFINITY), next + 23 * HOUR_MS, 'a day ahead at the most')
 })
 
 eachStore('what is kept away is counted for the hour', async (store) => {

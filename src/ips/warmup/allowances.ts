@@ -183,9 +183,9 @@ export function createAllowances(parts: AllowanceParts): WarmupAllowances {
       if (known.left > 0) return spend(known)
       return known.isUsedUp ? null : takeOne(ip)
     },
-    nextFree(ip) {
+    nextFree(ip, until) {
       const known = heldOf(ip)
-      return known === undefined ? clock.now() : bookedHour(known)
+      return known === undefined ? clock.now() : bookedHour(known, until)
     },
     flush: () => flush(false),
     close: () => flush(true),
@@ -227,10 +227,10 @@ function spend(known: Held): Allowed {
 }
 
 /** The first hour with room for one more that waits. */
-function bookedHour(known: Held): number {
+function bookedHour(known: Held, until: number): number {
   const last = known.hourAt + HOURS_AHEAD * HOUR_MS
   let hour = known.hourAt + HOUR_MS
   while (hour < last && (known.booked.get(hour) ?? 0) >= known.hourlyLimit) hour += HOUR_MS
-  known.booked.set(hour, (known.booked.get(hour) ?? 0) + 1)
+  if (hour < until) known.booked.set(hour, (known.booked.get(hour) ?? 0) + 1)
   return hour
 }
