@@ -18,7 +18,7 @@ export interface FreeSpace {
   readonly enough: boolean
   /** False: outcomes might not be recorded. */
   readonly mayClaim: boolean
-  /** Free space of the disk and within the database, at the last check that measured both. */
+  /** Free space of the disk at the last check, and within the database when it was measured last. */
   readonly freeBytes: number
   /** @throws InsufficientStorage below the floor */
   check(): void
@@ -94,7 +94,7 @@ export async function watchFreeSpace(parts: FreeSpaceParts): Promise<FreeSpace> 
   let closed = false
   let checks = 0
   let diskBytes = 0
-  let measuredBytes = 0
+  let knownSpareBytes = 0
   /** Space within the database; null: not measured by the last check. */
   let usage: Awaited<ReturnType<DatabaseFiles['measure']>> | null = null
   let pending: Promise<void> = Promise.resolve()
@@ -107,7 +107,7 @@ export async function watchFreeSpace(parts: FreeSpaceParts): Promise<FreeSpace> 
     if (short !== state.short) files?.setShort(short)
     usage = files && (short || checks++ % MEASURE_EVERY === 0) ? await files.measure() : null
     const spareBytes = usage ? usage.freePages * usage.pageBytes : 0
-    if (usage || !files) measuredBytes = diskBytes + spareBytes
+    if (usage) knownSpareBytes = spareBytes
     update(judgeSpace({ diskBytes, spareBytes, logBytes: short ? (usage?.logBytes ?? 0) : 0 }, floorBytes))
   }
 
@@ -162,7 +162,7 @@ export async function watchFreeSpace(parts: FreeSpaceParts): Promise<FreeSpace> 
       return state.mayClaim
     },
     get freeBytes() {
-      return measuredBytes
+      return diskBytes + knownSpareBytes
     },
     check() {
       if (!state.enough) throw new InsufficientStorage()
