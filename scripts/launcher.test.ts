@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { serviceFlags } from '../test/support/node-flags.ts'
@@ -67,6 +75,17 @@ test('the service has the flags of node-settings.sh, and npm start starts it by 
     (JSON.parse(file) as { scripts: { start: string } }).scripts.start,
     'exec bin/sendwright serve',
   )
+})
+
+test('compiled sources are kept beside the code, or where the environment says', (context) => {
+  const { app, path } = install(context)
+  symlinkSync(process.execPath, join(app, 'node_modules/.bin/node'))
+  writeFileSync(join(app, 'src/main.ts'), 'console.log(process.env.NODE_COMPILE_CACHE)\n')
+  const folder = join(app, 'node_modules/.cache/sendwright')
+  assert.equal(run(path, ['serve']).stdout.trim(), folder)
+  assert.ok(existsSync(folder))
+  const elsewhere = join(path, 'cache')
+  assert.equal(run(path, ['serve'], { NODE_COMPILE_CACHE: elsewhere }).stdout.trim(), elsewhere)
 })
 
 const cpuinfo = (vendor: string, family: number, flags: string) =>

@@ -30,9 +30,10 @@ export interface Area {
   domainDeleted?(domain: Domain): Promise<void>
   /**
    * Removes what it holds of a closed subaccount besides its domains, which are gone by then. Otherwise as
-   * `domainDeleted`.
+   * `domainDeleted`. Large tables are cleared in portions (`store/account-rows.ts`). After `signal` aborts the rest may
+   * be left for the next call.
    */
-  accountDeleted?(accountId: string): Promise<void>
+  accountDeleted?(accountId: string, signal: AbortSignal): Promise<void>
   /** Called once the service listens. */
   start?(): Promise<void> | void
   /** Ends what it started or opened. Called in reverse order of the list, also when the start failed half-way. */

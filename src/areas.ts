@@ -4,6 +4,8 @@
  */
 import type { Keys } from './accounts/api-keys.ts'
 import { type AccountsArea, accountsArea } from './accounts/area.ts'
+import { sandboxArea } from './accounts/sandbox/area.ts'
+import { subaccountsArea } from './accounts/subaccounts/area.ts'
 import { usersArea } from './accounts/users/area.ts'
 import { alertsArea } from './alerts/area.ts'
 import type { Area } from './area.ts'
@@ -17,11 +19,14 @@ import { eventsArea } from './events/area.ts'
 import { inboxArea } from './inbox/area.ts'
 import type { JobReport } from './jobs/job.ts'
 import { listsArea } from './lists/area.ts'
+import { logsArea } from './logs/area.ts'
+import { limitNoticesArea, messageLimitsArea } from './message-limits/area.ts'
 import { type MessagesArea, messagesArea, type SendingOverrides } from './messages/area.ts'
 import { createKnownDeliveries } from './messages/stored/known-deliveries.ts'
 import { metricsArea } from './metrics/area.ts'
 import type { Figures } from './metrics/figures.ts'
 import { queueApiArea } from './queue-api/area.ts'
+import { rateLimitsArea } from './rate-limits/area.ts'
 import { suppressionsArea } from './suppressions/area.ts'
 import { systemArea } from './system/area.ts'
 import { tagsArea } from './tags/area.ts'
@@ -36,7 +41,7 @@ export interface AreaParts {
   systemClock: Clock
   isExempt: ((address: string) => boolean) | undefined
   sending: SendingOverrides
-  /** Of alerts on rates; undefined: they are not judged. */
+  /** Of alerts on rates; undefined: those that are counted. */
   figures: Figures | undefined
   /** Further areas, for tests. */
   further: readonly ((core: Core) => Area | Promise<Area>)[]
@@ -68,30 +73,50 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     }),
   )
   const { signingKeys } = domains
-  const { known: tags } = add(tagsArea(core))
   const templates = add(templatesArea(core))
   const lists = add(listsArea(core))
   const { check: suppressions } = add(suppressionsArea(core))
   const webhooks = add(await webhooksArea(core))
-  add(metricsArea(core))
   const certificates = add(certificatesArea(core))
   const { capture } = add(await inboxArea(core))
   const bounces = add(bouncesArea(core, { known, isOwnHost: domains.isMailHost }))
+  const metrics = add(metricsArea(core, bounces))
+  // Below metrics: it keeps the usage of a deleted domain before its counters are removed.
+  const messageLimits = add(messageLimitsArea(core))
+  const { limits } = messageLimits
+  add(rateLimitsArea(core))
+  const { known: tags } = add(tagsArea(core, metrics))
   const { tracker } = add(await trackingArea(core, { ...certificates, known, lists: lists.store }))
   const { judge } = bounces
   const messages = add(
     messagesArea(
       core,
-      { signingKeys, tags, templates, lists, suppressions, tracker, judge, capture },
+      { signingKeys, tags, templates, lists, suppressions, tracker, judge, capture, limits },
       parts.sending,
     ),
   )
   add(usersArea(core, accounts, messages.sendSystemMail))
+  add(sandboxArea(core, messages.sendSystemMail))
+  add(limitNoticesArea(core, messageLimits, messages.sendSystemMail))
+  add(
+    subaccountsArea(core, {
+      addAccount: webhooks.addAccount,
+      wakeDelivery: messages.delivery.wake,
+      removeDomains: domains.removeAllOf,
+      async removeAll(accountId, signal) {
+        for (const area of areas.toReversed()) {
+          signal.throwIfAborted()
+          await area.accountDeleted?.(accountId, signal)
+        }
+      },
+    }),
+  )
   add(queueApiArea(core, messages))
+  add(logsArea(core, { isRateLimit: bounces.isRateLimit }))
   add(backupArea(core, parts.secret))
   const alerts = add(
     alertsArea(core, {
-      ...{ webhooks, certificates, bounces, figures: parts.figures ?? null },
+      ...{ webhooks, certificates, bounces, figures: parts.figures ?? metrics.figures },
       userDirectory: accounts.userDirectory,
       delivery: messages.delivery,
       sendMail: messages.sendSystemMail,

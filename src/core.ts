@@ -8,7 +8,8 @@ import type { Config } from './config.ts'
 import type { Resolver } from './dns/resolver.ts'
 import type { DomainDirectory } from './domains/directory.ts'
 import type { EventRecorder } from './events/event-recorder.ts'
-import type { RateLimiter } from './http/rate-limit.ts'
+import type { AccountLimits } from './http/account-limits.ts'
+import type { Limiter } from './http/rate-limit.ts'
 import type { HttpClient } from './http-posts/http-client.ts'
 import type { BlobStore } from './store/blobs.ts'
 import type { FreeSpace } from './store/free-space.ts'
@@ -35,7 +36,8 @@ export interface Core {
   httpClient: HttpClient
   /** Private networks that callers' URLs and mail hosts may be in. */
   allow: readonly Cidr[]
-  limiter: RateLimiter
+  limiter: Limiter
+  accountLimits: AccountLimits
   firstAccountId: string
   /** Names this process in leases. */
   leaseOwner: string

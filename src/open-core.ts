@@ -17,7 +17,10 @@ import { systemServers } from './dns/system-servers.ts'
 import { createSandbox } from './domains/create-domain.ts'
 import { createDomainDirectory } from './domains/directory.ts'
 import { createEventRecorder, type EventInterest } from './events/event-recorder.ts'
-import { createRateLimiter, DEFAULT_LIMITS } from './http/rate-limit.ts'
+import { type AccountLimits, openAccountLimits } from './http/account-limits.ts'
+import { createRateLimiter, type Limiter, limitsOf, type RateLimiterOptions } from './http/rate-limit.ts'
+import { createSharedRateLimiter } from './http/shared-rate-limit.ts'
+import { createTokenLeases } from './http/token-leases.ts'
 import { createHostNames } from './http-posts/host-names.ts'
 import { createHttpClient } from './http-posts/http-client.ts'
 import { openBlobs } from './store/blobs.ts'
@@ -86,6 +89,7 @@ export async function openCore(
   open.push(() => httpClient.close())
   const memory = overrides.memoryBytes ?? memoryBytes()
   const interests: EventInterest[] = []
+  const accountLimits = await openAccountLimits(store)
   const core: Core = {
     config,
     log,
@@ -102,7 +106,8 @@ export async function openCore(
     resolver,
     httpClient,
     allow,
-    limiter: limiterOf(config, clock),
+    accountLimits,
+    limiter: limiterOf(config, { store, clock, accountLimits }, open),
     firstAccountId: first.accountId,
     leaseOwner: newId(),
     bodiesIn: createByteBudget(bodiesBytes(memory), clock),
@@ -147,12 +152,24 @@ function watchSpace(
   })
 }
 
-function limiterOf({ rateLimit, recipientsPerMinute, bytesPerMinute }: Config, clock: Clock) {
-  const limits = {
-    ...DEFAULT_LIMITS,
-    sending: { ...DEFAULT_LIMITS.sending, count: rateLimit ?? 0 },
-    'sending-recipients': { ...DEFAULT_LIMITS['sending-recipients'], count: recipientsPerMinute },
-    'sending-bytes': { ...DEFAULT_LIMITS['sending-bytes'], count: bytesPerMinute },
+/** On PostgreSQL the processes share the limits. */
+function limiterOf(
+  config: Config,
+  { store, clock, accountLimits }: { store: Store; clock: Clock; accountLimits: AccountLimits },
+  open: Closers,
+): Limiter {
+  const limits = limitsOf(config)
+  const options: RateLimiterOptions = {
+    clock,
+    limits,
+    off: config.rateLimit === null,
+    settingOf(name, subject) {
+      const count = accountLimits.countOf(name, subject)
+      return count === undefined ? undefined : { ...limits[name], count }
+    },
   }
-  return createRateLimiter({ clock, limits, off: rateLimit === null })
+  if (store.kind === 'sqlite') return createRateLimiter(options)
+  const limiter = createSharedRateLimiter({ ...options, exchange: createTokenLeases(store, clock) })
+  open.push(() => limiter.close())
+  return limiter
 }

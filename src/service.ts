@@ -88,7 +88,7 @@ export async function startService(
     const smtp = await startSmtp(core, {
       ...named,
       readers: areas.flatMap(({ addresses }) => addresses ?? []),
-      isMailHost: domains.isMailHost,
+      ...domains,
     })
     open.push(() => smtp.close(DRAIN_MS))
     for (const area of areas) await area.start?.()

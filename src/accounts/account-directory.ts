@@ -16,6 +16,15 @@ export const FEATURE_DEFAULTS = {
 } as const
 export type Feature = keyof typeof FEATURE_DEFAULTS
 
+/** The form of an account's id. */
+export const ACCOUNT_ID = /^[0-9a-f]{24}$/
+
+const NAME_LENGTH_MAX = 255
+
+/** 1 to 255 characters, none of them a control character. */
+export const isAccountName = (name: string): boolean =>
+  name.length >= 1 && name.length <= NAME_LENGTH_MAX && !/\p{Cc}/u.test(name)
+
 export interface Account {
   id: string
   /** Null: it is not a subaccount. */
@@ -27,6 +36,12 @@ export interface Account {
   createdAt: number
   updatedAt: number
 }
+
+/** Whether its mail may leave and new mail is accepted (accounts.md section 3 rules 4 and 7). Null: no such account. */
+export const maySend = (account: Account | null): boolean =>
+  account === null || (account.status === 'open' && account.features.sending)
+
+export const isClosed = (account: Account | null): boolean => account?.status === 'closed'
 
 export interface AccountDirectory {
   /** Also closed ones. Synchronous if cached. */

@@ -2,13 +2,16 @@
  * API keys. A secret has at least 128 bits, so only its HMAC under the sealing secret and its last four characters
  * are stored (auth-limits.md section 2 rule 1); the secret itself is shown once.
  */
+import type { Transaction } from 'kysely'
 import { type Cache, createCache, type MaybePromise, whenKnown } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, Forbidden, NotFound } from '../base/errors.ts'
 import { randomHex } from '../base/ids.ts'
 import { remember } from '../base/remember.ts'
-import type { Caller, Role } from '../http/auth.ts'
-import type { ApiKeyRow } from '../store/schema.ts'
+import type { Caller } from '../http/auth.ts'
+import type { Role } from '../http/rights.ts'
+import { lockedAccount } from '../store/account-lock.ts'
+import type { ApiKeyRow, Schema } from '../store/schema.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Store } from '../store/store.ts'
 
@@ -47,6 +50,8 @@ export interface Keys {
 const CACHED_MS = 5_000
 const CACHED_MAX = 10_000
 const KEYS_PER_ACCOUNT_MAX = 100
+/** With the expired ones, which are kept for 30 days. */
+const LISTED_KEYS_MAX = 1_000
 /** Without this cache the HMAC of each call would cost 3 % of accepting a message. */
 const DIGESTS_MAX = 1_000
 /** Longer passwords cannot be a secret of ours; they are refused before hashing. */
@@ -72,8 +77,7 @@ export function createKeys(store: Store, sealer: Sealer, clock: Clock): Keys {
     // Need not be constant-time: an HMAC cannot be guessed letter by letter.
     if (!row || row.secret_hmac !== hmac) return null
     if (!digests.has(secret)) remember(digests, DIGESTS_MAX, secret, hmac)
-    if (row.disabled_reason !== null || (row.expires_at !== null && row.expires_at <= clock.now()))
-      return null
+    if (!isUsable(row, clock.now())) return null
     return {
       accountId: row.account_id,
       keyId: row.id,
@@ -111,14 +115,8 @@ export function createKeys(store: Store, sealer: Sealer, clock: Clock): Keys {
         created_at: now,
         updated_at: now,
       }
-      await store.transaction(async (tx) => {
-        const { count } = await tx
-          .selectFrom('api_keys')
-          .select((eb) => eb.fn.countAll<number>().as('count'))
-          .where('account_id', '=', key.accountId)
-          .executeTakeFirstOrThrow()
-        if (Number(count) >= KEYS_PER_ACCOUNT_MAX)
-          throw new Forbidden('could not create key, account limit reached')
+      await lockedAccount(store, key.accountId, async (tx) => {
+        await checkRoom(tx, key.accountId, now)
         await tx.insertInto('api_keys').values(row).execute()
       })
       byDigest.forget(row.secret_hmac)
@@ -131,19 +129,47 @@ export function createKeys(store: Store, sealer: Sealer, clock: Clock): Keys {
       return query.orderBy('created_at').orderBy('id').execute()
     },
     async remove(accountId, id) {
-      const removed = await store.transaction(async (tx) => {
+      const removed = await lockedAccount(store, accountId, async (tx) => {
         const rows = await tx.selectFrom('api_keys').selectAll().where('account_id', '=', accountId).execute()
         const row = rows.find((candidate) => candidate.id === id)
         if (!row) throw new NotFound('no key matching id')
-        const otherAdmins = rows.filter(
-          (other) => other.id !== id && other.role === 'admin' && other.kind === 'user',
-        )
-        if (row.role === 'admin' && otherAdmins.length === 0)
-          throw new BadRequest('cannot delete the last admin key')
+        const admins = rows.filter((other) => isAdminKey(other) && isUsable(other, clock.now()))
+        if (admins.length === 1 && admins[0] === row) throw new BadRequest('cannot delete the last admin key')
         await tx.deleteFrom('api_keys').where('id', '=', id).execute()
         return row
       })
       byDigest.forget(removed.secret_hmac)
     },
   }
+}
+
+/** Why a key does not work any more; null: it works. `now`: Unix milliseconds. */
+export function disabledReason(
+  { disabled_reason, expires_at }: Pick<ApiKeyRow, 'disabled_reason' | 'expires_at'>,
+  now: number,
+): string | null {
+  return disabled_reason ?? (expires_at !== null && expires_at <= now ? 'expired' : null)
+}
+
+const isUsable = (row: ApiKeyRow, now: number) => disabledReason(row, now) === null
+
+const isAdminKey = ({ kind, role }: ApiKeyRow) => kind === 'user' && role === 'admin'
+
+/**
+ * Keys that do not work do not count towards the limit, but the list stays bounded: the ones that expired first are
+ * removed early. @throws Forbidden
+ */
+async function checkRoom(tx: Transaction<Schema>, accountId: string, now: number): Promise<void> {
+  const rows = await tx
+    .selectFrom('api_keys')
+    .select(['id', 'disabled_reason', 'expires_at'])
+    .where('account_id', '=', accountId)
+    .orderBy('expires_at')
+    .execute()
+  const unusable = rows.filter((row) => disabledReason(row, now) !== null)
+  if (rows.length - unusable.length >= KEYS_PER_ACCOUNT_MAX)
+    throw new Forbidden('could not create key, account limit reached')
+  if (rows.length < LISTED_KEYS_MAX) return
+  const surplus = unusable.slice(0, rows.length - LISTED_KEYS_MAX + 1).map(({ id }) => id)
+  await tx.deleteFrom('api_keys').where('id', 'in', surplus).execute()
 }

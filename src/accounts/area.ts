@@ -1,22 +1,31 @@
 /** Accounts: API keys, sessions and sign-in, SMTP credentials, settings, the audit log. */
+
 import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
 import type { Authenticator } from '../http/auth.ts'
 import { createFailedAttempts, type FailedAttempts } from '../http/failed-attempts.ts'
+import { removeIndexedRows } from '../store/account-rows.ts'
+import { accountFeatureRoutes } from './account-features.ts'
 import type { Keys } from './api-keys.ts'
 import { type AuditLog, createAuditLog } from './audit-log.ts'
 import { auditRoutes } from './audit-routes.ts'
 import { auditedAttempts, createAuthenticator } from './authenticator.ts'
+import { type AllowedCallers, createAllowedCallers } from './caller-addresses/allowed-callers.ts'
+import { callerAddressRoutes } from './caller-addresses/routes.ts'
+import { createCallerAddressStore } from './caller-addresses/store.ts'
 import { credentialRoutes } from './credential-routes.ts'
 import { type Credentials, createCredentials } from './credentials.ts'
 import { createFailedSignIns, type FailedSignIns } from './failed-sign-ins.ts'
+import { keyRetention } from './key-retention.ts'
+import { keyRoutes } from './key-routes.ts'
 import { localKey } from './local-key.ts'
 import { createLoginPlaces } from './login-places.ts'
 import { removeSendingKeys } from './on-domain-deleted.ts'
+import { createPublicKeys } from './public-keys.ts'
 import { accountRoutes } from './routes.ts'
 import { createSessionOpening, type SessionOpening } from './session-opening.ts'
 import { createSessions, type Sessions } from './sessions.ts'
-import { createAccountSettings } from './settings.ts'
+import { createAccountSettings, settingsRoutes } from './settings.ts'
 import { createUserDirectory, type UserDirectory } from './users/directory.ts'
 import { createPasswordGuard } from './users/password-guard.ts'
 import { createPasswordSignIn, type PasswordSignIn } from './users/password-sign-in.ts'
@@ -30,6 +39,7 @@ export interface AccountsArea extends Area {
   passwordSignIn: PasswordSignIn
   credentials: Credentials
   audit: AuditLog
+  allowedCallers: AllowedCallers
   failedSignIns: FailedSignIns
   /** Of logins by SMTP and sign-ins with a password. */
   failedAttempts: FailedAttempts
@@ -44,7 +54,7 @@ export function accountsArea(
   keys: Keys,
   isExempt: ((address: string) => boolean) | undefined,
 ): AccountsArea {
-  const { config, store, sealer, clock, log, domains, firstAccountId } = core
+  const { config, store, sealer, clock, log, accounts, domains, firstAccountId } = core
   const sessions = createSessions(store, sealer, clock)
   const credentials = createCredentials(store, sealer, clock)
   const audit = createAuditLog({ store, clock, log, retentionDays: config.auditRetentionDays })
@@ -63,6 +73,10 @@ export function accountsArea(
     failedSignIns,
   })
   const removeKeys = removeSendingKeys(store)
+  const publicKeys = createPublicKeys(store, sealer, clock)
+  const callerAddresses = createCallerAddressStore(store)
+  const allowedCallers = createAllowedCallers(callerAddresses, accounts, clock)
+  const settings = createAccountSettings(core)
   return {
     sessions,
     sessionOpening,
@@ -71,31 +85,55 @@ export function accountsArea(
     passwordSignIn,
     credentials,
     audit,
+    allowedCallers,
     failedSignIns,
     failedAttempts,
     failedCalls: auditedAttempts(failedAttempts, failedSignIns),
-    authenticator: createAuthenticator(keys, sessions, localKey(sealer), firstAccountId),
+    authenticator: createAuthenticator({
+      ...{ accounts, keys, publicKeys, sessions, allowedCallers, firstAccountId },
+      local: localKey(sealer),
+    }),
     operations: [
       ...accountRoutes({
         keys,
         sessions,
         sessionOpening,
-        userDirectory,
         passwordSignIn,
-        settings: createAccountSettings(store),
+        settings,
+        allowedCallers,
         failedAttempts,
         audit,
         failedSignIns,
         publicUrl: config.publicUrl,
+      }),
+      ...keyRoutes({
+        ...{ keys, publicKeys, userDirectory, clock },
         ownsDomain: async (accountId, name) => (await domains.byName(name))?.accountId === accountId,
       }),
+      ...settingsRoutes(settings),
+      ...accountFeatureRoutes(store),
+      ...callerAddressRoutes({ stored: callerAddresses, allowed: allowedCallers, accounts, clock }),
       ...credentialRoutes(credentials, domains),
       ...auditRoutes(store, config.publicUrl),
     ],
-    jobs: [audit.retention],
+    jobs: [audit.retention, keyRetention(store, clock)],
     async domainDeleted(domain) {
       await removeKeys(domain)
       await credentials.forgetDomain(domain)
+    },
+    async accountDeleted(accountId, signal) {
+      await removeIndexedRows(
+        core,
+        'idempotency_keys',
+        ['account_id', 'key'],
+        'account_id',
+        accountId,
+        signal,
+      )
+      for (const table of ['sessions', 'login_links'] as const)
+        await removeIndexedRows(core, table, ['digest'], 'account_id', accountId, signal)
+      await removeIndexedRows(core, 'api_keys', ['id'], 'account_id', accountId, signal)
+      await store.db.deleteFrom('account_settings').where('account_id', '=', accountId).execute()
     },
     stop: () => failedSignIns.close(),
   }

@@ -39,6 +39,10 @@ const NOT_RECORDED = {
   unsubscribe: 'what recipients do is an event',
   renderTemplate: 'reads only',
   readBounceMetrics: 'reads only',
+  readMetrics: 'reads only',
+  readUsageMetrics: 'reads only',
+  listLogs: 'reads only',
+  listAccountTags: 'reads only',
 }
 
 /** What no row may contain; the passwords, URLs, keys and contents below include parts of it. */
@@ -198,6 +202,38 @@ function accountCalls(): Planned[] {
       action: 'key.delete',
       subject: '{key}',
     }),
+    plan('regeneratePublicKey', 'POST /v1/keys/public', { action: 'public-key.regenerate', subject: '' }),
+    plan(
+      'addCallerAddress',
+      'POST /v2/ip_whitelist',
+      {
+        action: 'caller-address.add',
+        subject: '127.0.0.0/8',
+        given: { address: '127.0.0.0/8', description: 'here' },
+      },
+      { form: { address: '127.0.0.0/8', description: 'here' } },
+    ),
+    plan(
+      'changeCallerAddress',
+      'PUT /v2/ip_whitelist',
+      { action: 'caller-address.change', subject: '127.0.0.0/8' },
+      { form: { address: '127.0.0.0/8', description: 'there' } },
+    ),
+    plan('removeCallerAddress', 'DELETE /v2/ip_whitelist?address=127.0.0.0/8', {
+      action: 'caller-address.remove',
+      subject: '127.0.0.0/8',
+      given: { address: '127.0.0.0/8' },
+    }),
+    plan(
+      'updateAccountFeatures',
+      'PUT /v5/accounts/features',
+      { action: 'account-features.update', subject: '', given: { ai_insights: '{"enabled": true}' } },
+      { form: { ai_insights: '{"enabled": true}' } },
+    ),
+    plan('resendActivationEmail', 'POST /v5/accounts/resend_activation_email', {
+      action: 'activation-email.resend',
+      subject: '',
+    }),
     plan('createLoginLink', 'POST /sendwright/v1/login-links', {
       action: 'login-link.create',
       subject: '',
@@ -219,6 +255,7 @@ function accountCalls(): Planned[] {
       subject: 'session-000000000000000000000000',
       status: 404,
     }),
+    ...limitCalls(),
     plan('regenerateSigningKey', 'POST /v5/accounts/http_signing_key', {
       action: 'signing-key.regenerate',
       subject: '',
@@ -240,6 +277,91 @@ function accountCalls(): Planned[] {
       subject: `${NAME}/alice`,
     }),
     plan('deleteCredentials', `DELETE ${credentials}`, { action: 'credentials.delete', subject: NAME }),
+  ]
+}
+
+function limitCalls(): Planned[] {
+  const own = '/v5/accounts/limit/custom/monthly'
+  const child = '000000000000000000000000'
+  const ofChild = `/v5/accounts/subaccounts/${child}/limit/custom/monthly`
+  const on = (id: string, request: string, action: string, subject = '', status = 200) =>
+    plan(id, request, { action, subject, status })
+  const rates = `/sendwright/v1/accounts/${child}/rate-limits`
+  const form = { limit: '5000' }
+  return [
+    plan(
+      'setAccountRateLimit',
+      `PUT ${rates}/lists`,
+      { action: 'account-rate-limit.set', subject: `${child}/lists`, given: { count: '5' }, status: 404 },
+      { form: { count: '5' } },
+    ),
+    on('deleteAccountRateLimit', `DELETE ${rates}/lists`, 'account-rate-limit.delete', `${child}/lists`, 404),
+    plan(
+      'addSandboxRecipient',
+      'POST /v5/sandbox/auth_recipients',
+      { action: 'sandbox-recipient.add', subject: 'test@example.org', given: { email: 'test@example.org' } },
+      { form: { email: 'test@example.org' } },
+    ),
+    on(
+      'deleteSandboxRecipient',
+      'DELETE /v5/sandbox/auth_recipients/test@example.org',
+      'sandbox-recipient.delete',
+      'test@example.org',
+    ),
+    plan(
+      'setMessageLimit',
+      `PUT ${own}`,
+      { action: 'message-limit.set', subject: '', given: form },
+      { form },
+    ),
+    on('deleteMessageLimit', `DELETE ${own}`, 'message-limit.delete'),
+    on('enableAccount', 'PUT /v5/accounts/limit/custom/enable', 'account.enable'),
+    plan(
+      'setSubaccountLimit',
+      `PUT ${ofChild}`,
+      { action: 'subaccount-limit.set', subject: child, given: form, status: 400 },
+      { form },
+    ),
+    on('deleteSubaccountLimit', `DELETE ${ofChild}`, 'subaccount-limit.delete', child, 403),
+  ]
+}
+
+function subaccountCalls(): Planned[] {
+  const path = '/v5/accounts/subaccounts'
+  const headers = { 'x-service-on-behalf-of': '{subaccount}' }
+  return [
+    plan(
+      'createSubaccount',
+      `POST ${path}`,
+      { action: 'subaccount.create', subject: '{subaccount}', given: { name: 'Child' } },
+      { form: { name: 'Child' } },
+    ),
+    plan(
+      'disableSubaccount',
+      `POST ${path}/{subaccount}/disable`,
+      { action: 'subaccount.disable', subject: '{subaccount}', given: { reason: 'abuse', note: 'none' } },
+      { form: { reason: 'abuse', note: 'none' } },
+    ),
+    plan('enableSubaccount', `POST ${path}/{subaccount}/enable`, {
+      action: 'subaccount.enable',
+      subject: '{subaccount}',
+    }),
+    plan(
+      'updateSubaccountFeatures',
+      `PUT ${path}/{subaccount}/features`,
+      {
+        action: 'subaccount-features.update',
+        subject: '{subaccount}',
+        given: { sending: '{"enabled":false}' },
+      },
+      { form: { sending: '{"enabled":false}' } },
+    ),
+    plan(
+      'deleteSubaccount',
+      `DELETE ${path}`,
+      { action: 'subaccount.delete', subject: '{subaccount}' },
+      { headers },
+    ),
   ]
 }
 
@@ -553,6 +675,40 @@ function suppressionCalls(kind: string): Planned[] {
   ]
 }
 
+function tagCalls(): Planned[] {
+  const described = { form: { description: PLANTED } }
+  const json = { tag: 'sale', description: PLANTED }
+  const onTag = (action: string) => ({ action, subject: `${NAME}/sale` })
+  return [
+    plan(
+      'updateTag',
+      `PUT /v3/${NAME}/tag?tag=sale`,
+      { ...onTag('tag.update'), given: { tag: 'sale', description: HIDDEN } },
+      described,
+    ),
+    plan(
+      'updateTagByPath',
+      `PUT /v3/${NAME}/tags/sale`,
+      { ...onTag('tag.update'), given: { description: HIDDEN } },
+      described,
+    ),
+    plan(
+      'updateAccountTag',
+      'PUT /v1/analytics/tags',
+      { action: 'account-tag.update', subject: 'sale', given: { tag: 'sale', description: HIDDEN } },
+      { json },
+    ),
+    plan('deleteTag', `DELETE /v3/${NAME}/tag?tag=sale`, onTag('tag.delete')),
+    plan('deleteTagByPath', `DELETE /v3/${NAME}/tags/sale`, onTag('tag.delete')),
+    plan(
+      'deleteAccountTag',
+      'DELETE /v1/analytics/tags',
+      { action: 'account-tag.delete', subject: 'sale', given: { tag: 'sale' }, status: 400 },
+      { json: { tag: 'sale' } },
+    ),
+  ]
+}
+
 function otherCalls(): Planned[] {
   const filter = { domain: NAME }
   return [
@@ -598,6 +754,7 @@ function otherCalls(): Planned[] {
       { action: 'account-template.copy', subject: 'none', status: 404 },
       { json: { requests: [{ account_id: 'none', name: 'x' }] } },
     ),
+    ...tagCalls(),
     plan('deleteDomain', `DELETE /v3/domains/${NAME}`, { action: 'domain.delete', subject: NAME }),
   ]
 }
@@ -656,6 +813,7 @@ async function start(t: TestContext, database: 'sqlite' | 'postgres') {
 const idsOf = ({ body }: Answer): [string, string][] =>
   Object.entries({
     key: body?.key?.id,
+    subaccount: body?.subaccount?.id,
     webhook: body?.webhook_id,
     user: body?.is_master !== undefined ? body.id : undefined,
     alert: body?.metric !== undefined ? body.id : undefined,
@@ -665,7 +823,7 @@ const idsOf = ({ body }: Answer): [string, string][] =>
 /** Secrets that a response shows once. */
 function secretsOf({ body }: Answer): string[] {
   const found = [
-    body?.key?.secret,
+    body?.key?.secret ?? body?.key,
     body?.http_signing_key,
     body?.url,
     ...Object.values(body?.credentials ?? {}),
@@ -680,6 +838,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       ...domainCalls(),
       ...accountCalls(),
       ...userCalls(),
+      ...subaccountCalls(),
       ...webhookCalls(`${receiver.host}:${receiver.port}`),
       ...alertCalls(`${receiver.host}:${receiver.port}`),
       ...templateCalls('domain'),
@@ -696,7 +855,9 @@ for (const database of ['sqlite', 'postgres'] as const) {
     const named = (text: string) => text.replace(/\{(\w+)\}/, (_, name) => ids.get(name) ?? '')
     for (const planned of calls) {
       const { id, method, path, options, status = 200 } = planned
-      const answer = await service.call(method, named(path), options)
+      const headers = Object.entries(options?.headers ?? {}).map(([name, value]) => [name, named(value)])
+      const sent = { ...options, headers: Object.fromEntries(headers) }
+      const answer = await service.call(method, named(path), sent)
       for (const [name, value] of idsOf(answer)) ids.set(name, value)
       if (answer.status !== status) refused.push(`${id}: ${answer.status} ${answer.text}`)
       secrets.push(...secretsOf(answer))
@@ -804,6 +965,11 @@ for (const database of ['sqlite', 'postgres'] as const) {
         ['own-totp.begin', '', null, null],
       ],
     )
+    const ofUser = await rowsOf(service, `&user_id=${id}`)
+    assert.deepEqual(ofUser.map(({ action }) => action).toSorted(), [
+      ...['invitation.accept', 'own-totp.begin', 'password.reset'],
+      ...['session.open', 'session.open', 'session.open'],
+    ])
     const text = JSON.stringify(rows)
     for (const secret of [
       PASSWORD,
@@ -862,6 +1028,10 @@ test('the log is filtered by action, key, subject and time, and its pages keep t
   assert.deepEqual(await subjects(`&subject=${domain}/two`), [`${domain}/two`])
   assert.deepEqual(await subjects('&action=template.delete'), [`${domain}/a\uFFFDb`])
   assert.deepEqual(await subjects('&key_id=nobody'), [])
+  const [{ remote_address: here = '' } = {}] = await rowsOf(service)
+  assert.deepEqual(await subjects(`&remote_address=${here}&action=template.create`), made)
+  assert.deepEqual(await subjects('&remote_address=192.0.2.1'), [])
+  assert.deepEqual(await subjects('&user_id=nobody'), [])
   const hour = (from: number) => Math.floor(Date.now() / 1000) + from * 3600
   assert.equal((await subjects(`&after=${hour(-1)}&before=${hour(1)}`)).length, 4)
   assert.deepEqual(await subjects(`&after=${hour(1)}`), [])
@@ -879,6 +1049,8 @@ test('the log is filtered by action, key, subject and time, and its pages keep t
 /** These have their own tests below: they create and end the sessions and keys that the others use. */
 const SESSION_OPERATIONS = new Set([
   ...['redeemLoginLink', 'signIn', 'signOut', 'acceptInvitation', 'requestPasswordReset', 'resetPassword'],
+  // In accounts/sandbox.
+  'confirmSandboxRecipient',
 ])
 
 /** One wrong login over SMTP. Its reply is delayed by one second of the service's clock. */

@@ -19,7 +19,7 @@ import { insert, type Statement, type Store } from '../store/store.ts'
 
 /** Who makes a change and from where; every handler has all of this. */
 export interface Actor {
-  caller: Pick<Caller, 'accountId' | 'keyId' | 'parentAccountId'>
+  caller: Pick<Caller, 'accountId' | 'keyId' | 'parentAccountId' | 'userId'>
   remoteAddress: string
   requestId: string
 }
@@ -44,10 +44,11 @@ export interface AuditLog extends CallLog {
 
 /** The row of one change, for the transaction that makes it. `now`: Unix milliseconds. */
 export function auditStatement(actor: Actor, change: Change, now: number): Statement {
-  return insert('audit', rowOf(actor, change, now))
+  return insert('audit', auditRow(actor, change, now))
 }
 
-function rowOf({ caller, remoteAddress, requestId }: Actor, change: Change, now: number): AuditRow {
+/** The same as a row. */
+export function auditRow({ caller, remoteAddress, requestId }: Actor, change: Change, now: number): AuditRow {
   return {
     id: newId(now),
     account_id: caller.accountId,
@@ -60,6 +61,7 @@ function rowOf({ caller, remoteAddress, requestId }: Actor, change: Change, now:
     request_id: requestId || null,
     parent_account_id: caller.parentAccountId ?? null,
     status: change.status === undefined ? 200 : change.status,
+    user_id: caller.userId ?? null,
   }
 }
 
@@ -78,7 +80,7 @@ export interface AuditLogParts {
 export function createAuditLog({ store, clock, log, retentionDays }: AuditLogParts): AuditLog {
   async function open(entry: AuditEntry): ReturnType<CallLog['open']> {
     const { action, subject, given } = entry
-    const row = rowOf(entry, { action, subject, detail: { given }, status: null }, clock.now())
+    const row = auditRow(entry, { action, subject, detail: { given }, status: null }, clock.now())
     await store.commit([insert('audit', row)])
     return async ({ status, made }) => {
       const name = Object.values(made).find((value) => typeof value === 'string')

@@ -1,11 +1,13 @@
 /** The audit log over HTTP. */
 import { formatRfc3339 } from '../base/dates.ts'
+import { NotFound } from '../base/errors.ts'
 import { firstIdAt } from '../base/ids.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { limitOf, pageName, pivotPaging } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
 import type { AuditRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
+import { ACCOUNT_ID } from './account-directory.ts'
 
 const PATH = '/sendwright/v1/audit'
 const PAGE_SIZE = 100
@@ -14,6 +16,8 @@ const PAGE_SIZE_MAX = 1000
 interface AuditFilter {
   action: string | undefined
   key_id: string | undefined
+  user_id: string | undefined
+  remote_address: string | undefined
   subject: string | undefined
   after: Date | undefined
   before: Date | undefined
@@ -36,8 +40,11 @@ export function auditRoutes(store: Store, baseUrl: string): Operation[] {
       summary: 'List changes and sign-ins, newest first',
       auth: { area: 'account', access: 'read' },
       params: [
+        { name: 'subaccount', type: 'string', description: 'Of this subaccount, also a closed one' },
         { name: 'action', type: 'string', description: 'Only this action, such as key.create' },
         { name: 'key_id', type: 'string', description: 'Only changes by this key or session' },
+        { name: 'user_id', type: 'string', description: 'Only changes by sessions and keys of this user' },
+        { name: 'remote_address', type: 'string', description: 'Only changes from this address' },
         { name: 'subject', type: 'string', description: 'Only changes of this, such as a domain' },
         { name: 'after', type: 'date', description: 'Only changes at this time or later' },
         { name: 'before', type: 'date', description: 'Only changes before this time' },
@@ -51,7 +58,10 @@ export function auditRoutes(store: Store, baseUrl: string): Operation[] {
         const page = pageName(params)
         const pivot = params.text('id')
         const filter = filterOf(params)
-        const rows = await listAudit(store, caller.accountId, filter, { page, pivot, limit })
+        const subaccount = params.text('subaccount')
+        const accountId =
+          subaccount === undefined ? caller.accountId : await childOf(store, caller.accountId, subaccount)
+        const rows = await listAudit(store, accountId, filter, { page, pivot, limit })
         const paging = pivotPaging({
           baseUrl,
           path: PATH,
@@ -61,8 +71,11 @@ export function auditRoutes(store: Store, baseUrl: string): Operation[] {
           pivot,
           carry: {
             limit,
+            subaccount,
             action: filter.action,
             key_id: filter.key_id,
+            user_id: filter.user_id,
+            remote_address: filter.remote_address,
             subject: filter.subject,
             after: params.text('after'),
             before: params.text('before'),
@@ -77,16 +90,29 @@ export function auditRoutes(store: Store, baseUrl: string): Operation[] {
 const filterOf = (params: Params): AuditFilter => ({
   action: params.text('action'),
   key_id: params.text('key_id'),
+  user_id: params.text('user_id'),
+  remote_address: params.text('remote_address'),
   subject: params.text('subject'),
   after: params.date('after'),
   before: params.date('before'),
 })
 
+/** @throws NotFound */
+async function childOf(store: Store, parentId: string, id: string): Promise<string> {
+  const child = store.db
+    .selectFrom('accounts')
+    .select('id')
+    .where('id', '=', id)
+    .where('parent_id', '=', parentId)
+  if (!ACCOUNT_ID.test(id) || (await child.executeTakeFirst()) === undefined) throw new NotFound()
+  return id
+}
+
 /** Each equality filter has an index that ends in the id, and ids are ordered by time. */
 async function listAudit(
   store: Store,
   accountId: string,
-  { action, key_id, subject, after, before }: AuditFilter,
+  { after, before, ...equal }: AuditFilter,
   { page, pivot, limit }: AuditPage,
 ): Promise<AuditRow[]> {
   const backwards = page === 'last' || (page === 'previous' && pivot !== undefined)
@@ -96,9 +122,10 @@ async function listAudit(
     .where('account_id', '=', accountId)
     .orderBy('id', backwards ? 'asc' : 'desc')
     .limit(limit)
-  if (action !== undefined) rows = rows.where('action', '=', action)
-  if (key_id !== undefined) rows = rows.where('key_id', '=', key_id)
-  if (subject !== undefined) rows = rows.where('subject', '=', subject)
+  for (const name of ['action', 'key_id', 'user_id', 'remote_address', 'subject'] as const) {
+    const value = equal[name]
+    if (value !== undefined) rows = rows.where(name, '=', value)
+  }
   if (after !== undefined) rows = rows.where('id', '>=', firstIdAt(after.getTime()))
   if (before !== undefined) rows = rows.where('id', '<', firstIdAt(before.getTime()))
   if (pivot !== undefined && page === 'next') rows = rows.where('id', '<', pivot)
@@ -110,6 +137,7 @@ async function listAudit(
 const view = (row: AuditRow) => ({
   id: row.id,
   key_id: row.key_id,
+  user_id: row.user_id,
   parent_account_id: row.parent_account_id,
   remote_address: row.remote_address,
   request_id: row.request_id,

@@ -1,39 +1,67 @@
 /** Who a caller is: an API key, a session, or the command line on this machine. */
-import type { Authenticator } from '../http/auth.ts'
+import { type MaybePromise, whenKnown } from '../base/cache.ts'
+import type { Authenticator, Caller } from '../http/auth.ts'
 import type { FailedAttempts } from '../http/failed-attempts.ts'
+import { ACCOUNT_ID, type AccountDirectory, isClosed } from './account-directory.ts'
 import type { Keys } from './api-keys.ts'
+import type { AllowedCallers } from './caller-addresses/allowed-callers.ts'
+import { isBoundToAddresses } from './caller-addresses/who.ts'
 import type { FailedSignIns } from './failed-sign-ins.ts'
 import { LOCAL_KEY_ID } from './local-key.ts'
+import { isPublicKey, type PublicKeys } from './public-keys.ts'
 import type { Sessions } from './sessions.ts'
 
-/** `local` authenticates the command line on this machine, as admin of the first account. */
-export function createAuthenticator(
-  keys: Keys,
-  sessions: Sessions,
-  local: (secret: string) => boolean,
-  firstAccountId: string,
-): Authenticator {
+/** Other texts are no id: none of them is remembered. */
+
+export interface AuthenticatorParts {
+  accounts: Pick<AccountDirectory, 'byId'>
+  keys: Keys
+  publicKeys: PublicKeys
+  sessions: Sessions
+  allowedCallers: AllowedCallers
+  /** Authenticates the command line on this machine, as admin of the first account. */
+  local: (secret: string) => boolean
+  firstAccountId: string
+}
+
+export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
+  const { accounts, keys, publicKeys, sessions, allowedCallers, local, firstAccountId } = parts
+  /** Keys and sessions of a closed account stop with it; their rows are removed later. */
+  const unlessClosed = (caller: Caller | null): MaybePromise<Caller | null> =>
+    caller === null
+      ? null
+      : whenKnown(accounts.byId(caller.accountId), (account) => (isClosed(account) ? null : caller))
+
   return {
     key(secret) {
       if (local(secret))
         return { accountId: firstAccountId, keyId: LOCAL_KEY_ID, role: 'admin', kind: 'user' }
-      return keys.authenticate(secret)
+      if (isPublicKey(secret)) return publicKeys.authenticate(secret)
+      return whenKnown(keys.authenticate(secret), unlessClosed)
     },
     async session(cookie, isUse) {
       const session = await sessions.find(cookie, isUse)
       if (!session) return null
       const { accountId, id, role, keyId: sessionKeyId, user } = session
-      return {
+      return unlessClosed({
         accountId,
         keyId: id,
         role,
         kind: 'session',
         sessionKeyId,
         ...(user && { userId: user.id, sessionUser: user }),
-      }
+      })
     },
-    subaccount: async () => null,
-    addressAllowed: () => true,
+    subaccount(caller, id) {
+      if (!ACCOUNT_ID.test(id)) return null
+      return whenKnown(accounts.byId(id), (child) =>
+        child === null || child.parentId !== caller.accountId || isClosed(child)
+          ? null
+          : { ...caller, accountId: id, parentAccountId: caller.accountId },
+      )
+    },
+    addressAllowed: (caller, address) =>
+      !isBoundToAddresses(caller) || allowedCallers.allows(caller.accountId, address),
   }
 }
 

@@ -1,22 +1,21 @@
-/** Browser sign-in, API keys, and the description of the installation (accounts.md section 4, own-operations.md). */
+/** Browser sign-in and login links (accounts.md section 9, own-operations.md section 7). */
 import type { IncomingHttpHeaders } from 'node:http'
-import { formatIsoLocal } from '../base/dates.ts'
-import { BadRequest, Forbidden, NotFound, Unauthenticated } from '../base/errors.ts'
-import { type Caller, cookieValue, type Role, SESSION_COOKIE } from '../http/auth.ts'
+import { Forbidden, Unauthenticated } from '../base/errors.ts'
+import { type Caller, cookieValue, SESSION_COOKIE } from '../http/auth.ts'
 import type { FailedAttempts } from '../http/failed-attempts.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
 import { htmlReply, jsonReply } from '../http/reply.ts'
-import type { ApiKeyRow } from '../store/schema.ts'
-import { KEY_KINDS, KEY_ROLES, type KeyKind, type Keys } from './api-keys.ts'
+import type { Keys } from './api-keys.ts'
 import type { AuditLog } from './audit-log.ts'
+import type { AllowedCallers } from './caller-addresses/allowed-callers.ts'
+import { isBoundToAddresses } from './caller-addresses/who.ts'
 import type { FailedSignIns } from './failed-sign-ins.ts'
 import { LOCAL_KEY_ID } from './local-key.ts'
 import { type SessionOpening, type SignInContext, sessionCookie } from './session-opening.ts'
 import { sessionRoutes } from './session-routes.ts'
 import type { SessionSource, Sessions } from './sessions.ts'
-import { type AccountSettings, settingsRoutes } from './settings.ts'
-import type { UserDirectory } from './users/directory.ts'
+import type { AccountSettings } from './settings.ts'
 import type { PasswordSignIn } from './users/password-sign-in.ts'
 import { CODE, PASSWORD, proofOf } from './users/proof-params.ts'
 
@@ -29,25 +28,18 @@ export interface AccountRouteParts {
   sessions: Sessions
   sessionOpening: SessionOpening
   passwordSignIn: PasswordSignIn
-  userDirectory: UserDirectory
-  settings: AccountSettings
+  settings: Pick<AccountSettings, 'logoutRedirectUrl'>
+  allowedCallers: AllowedCallers
   failedAttempts: FailedAttempts
   publicUrl: string
-  /** Whether a domain belongs to an account. */
-  ownsDomain(accountId: string, domainName: string): Promise<boolean>
 }
 
 export function accountRoutes(parts: AccountRouteParts): Operation[] {
-  return [
-    ...signInRoutes(parts),
-    ...sessionRoutes(parts.sessions),
-    ...keyRoutes(parts),
-    ...settingsRoutes(parts.settings),
-  ]
+  return [...signInRoutes(parts), ...sessionRoutes(parts.sessions)]
 }
 
 function signInRoutes(parts: AccountRouteParts): Operation[] {
-  const { keys, sessions, sessionOpening, passwordSignIn, settings } = parts
+  const { keys, sessions, sessionOpening, passwordSignIn, settings, allowedCallers } = parts
   const { failedAttempts, failedSignIns, publicUrl, audit } = parts
   return [
     operation({
@@ -124,8 +116,9 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
         const secret = cookieValue(headers, SESSION_COOKIE)
         const session = secret && (await sessions.find(secret))
         if (session) {
-          const { accountId, id } = session
-          const actor = { remoteAddress, requestId, caller: { accountId, keyId: id } }
+          const { accountId, id, user } = session
+          const caller = { accountId, keyId: id, ...(user && { userId: user.id }) }
+          const actor = { remoteAddress, requestId, caller }
           await audit.record(actor, { action: 'session.close', subject: id, detail: {} })
         }
         if (secret) await sessions.close(secret)
@@ -147,6 +140,8 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
       params: [],
       responses: { 200: { description: 'The link' } },
       async handler({ caller }) {
+        // Keys and users of a parent open no session in its subaccount.
+        if (caller.parentAccountId !== undefined && caller.keyId !== LOCAL_KEY_ID) throw new Forbidden()
         return { url: `${publicUrl}/login/${await sessions.createLink(sourceOf(caller))}` }
       },
     }),
@@ -164,7 +159,10 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
   async function signIn(key: string, context: SignInContext) {
     const { remoteAddress } = context
     const holder = await keys.authenticate(key)
-    if (!holder) {
+    const mayCall =
+      holder !== null &&
+      (!isBoundToAddresses(holder) || (await allowedCallers.allows(holder.accountId, remoteAddress)))
+    if (!mayCall) {
       failedSignIns.note({ remoteAddress, way: 'session' })
       failedAttempts.wrongKey(remoteAddress)
       await failedAttempts.delay(remoteAddress)
@@ -219,123 +217,3 @@ const LINK_USED = page(
   'Link used',
   'This link has been used or is too old. Run <code>sendwright login-link</code> for a new one.',
 )
-
-function keyRoutes({ keys, ownsDomain, userDirectory }: AccountRouteParts): Operation[] {
-  const kinds = KEY_KINDS.join(' ')
-  return [
-    operation({
-      method: 'GET',
-      path: '/v1/keys',
-      id: 'listKeys',
-      tag: TAG,
-      summary: 'List API keys',
-      auth: { area: 'keys', access: 'read' },
-      params: [
-        { name: 'domain_name', type: 'string', description: 'Only keys of this domain' },
-        { name: 'kind', type: 'string', description: 'Only keys of this kind', values: KEY_KINDS },
-      ],
-      responses: { 200: { description: 'Keys without their secrets' } },
-      async handler({ params, caller }) {
-        const filter = { domainName: params.text('domain_name'), kind: params.text('kind') }
-        const rows = await keys.list(caller.accountId, filter)
-        return { total_count: rows.length, items: rows.map(keyView) }
-      },
-    }),
-    operation({
-      method: 'POST',
-      path: '/v1/keys',
-      id: 'createKey',
-      audit: { given: ['role', 'kind', 'domain_name', 'user_id', 'email'], made: ['key.id'] },
-      tag: TAG,
-      summary: 'Create an API key; its secret is shown once',
-      auth: { area: 'keys', access: 'write' },
-      params: [
-        { name: 'role', type: 'string', required: true, description: 'Rights', values: KEY_ROLES },
-        { name: 'kind', type: 'string', description: 'Default user', values: KEY_KINDS },
-        { name: 'domain_name', type: 'string', description: 'For kind domain' },
-        { name: 'description', type: 'string', description: 'Free text' },
-        { name: 'expiration', type: 'integer', description: 'Lifetime in seconds' },
-        { name: 'user_id', type: 'string', description: 'Owner of the key, a user of the account' },
-        { name: 'user_name', type: 'string', description: 'Free text' },
-        { name: 'email', type: 'string', description: 'For kind web' },
-      ],
-      responses: { 200: { description: 'The key with its secret' } },
-      async handler({ params, caller }) {
-        const kind = (params.text('kind') ?? 'user') as KeyKind
-        if (!KEY_KINDS.includes(kind))
-          throw new BadRequest(`expected \`kind\` param to be one of [${kinds}] or absent`)
-        const role = params.required('role') as Role
-        if (!KEY_ROLES.includes(role))
-          throw new BadRequest(`expected \`role\` param to be one of [${KEY_ROLES.join(' ')}]`)
-        const domainName = params.text('domain_name')?.toLowerCase() ?? null
-        await checkKind(kind, role, domainName, caller)
-        const userId = params.text('user_id') ?? null
-        if (userId !== null) await userDirectory.read(caller.accountId, userId)
-        const seconds = params.integer('expiration', { min: 1 })
-        const lifetime = kind === 'web' ? Math.min(seconds ?? DAY_SECONDS, DAY_SECONDS) : seconds
-        const { row, secret } = await keys.create({
-          accountId: caller.accountId,
-          kind,
-          role,
-          description: params.text('description') ?? '',
-          domainName,
-          requestor: params.text('email') ?? null,
-          userName: params.text('user_name') ?? null,
-          userId,
-          expiresAt: lifetime === undefined ? null : Date.now() + lifetime * 1000,
-        })
-        return { message: 'great success', key: { ...keyView(row), secret } }
-      },
-    }),
-    operation({
-      method: 'DELETE',
-      path: '/v1/keys/{key_id}',
-      id: 'deleteKey',
-      tag: TAG,
-      summary: 'Delete an API key',
-      auth: { area: 'keys', access: 'write' },
-      params: [],
-      responses: { 200: { description: 'Deleted' } },
-      async handler({ path, caller }) {
-        await keys.remove(caller.accountId, path.key_id)
-        return { message: 'key deleted' }
-      },
-    }),
-  ]
-
-  /** accounts.md section 4 rules 2 to 4. */
-  async function checkKind(
-    kind: KeyKind,
-    role: Role,
-    domainName: string | null,
-    caller: Caller,
-  ): Promise<void> {
-    if (kind === 'domain') {
-      if (!domainName) throw new BadRequest('Missing mandatory parameter: domain_name')
-      if (!(await ownsDomain(caller.accountId, domainName))) throw new NotFound('Domain not found')
-      if (role !== 'sending') throw new BadRequest('a key of kind domain must have the role sending')
-    } else if (role === 'sending') {
-      throw new BadRequest('the role sending is for keys of kind domain')
-    }
-    if (caller.role !== 'admin') throw new Forbidden()
-  }
-}
-
-const DAY_SECONDS = 86_400
-
-function keyView(row: ApiKeyRow): Record<string, unknown> {
-  return {
-    id: row.id,
-    description: row.description,
-    kind: row.kind,
-    role: row.role,
-    created_at: formatIsoLocal(new Date(row.created_at)),
-    updated_at: formatIsoLocal(new Date(row.updated_at)),
-    ...(row.expires_at !== null && { expires_at: formatIsoLocal(new Date(row.expires_at)) }),
-    is_disabled: row.disabled_reason !== null || (row.expires_at !== null && row.expires_at <= Date.now()),
-    ...(row.disabled_reason && { disabled_reason: row.disabled_reason }),
-    domain_name: row.domain_name,
-    requestor: row.requestor,
-    user_name: row.user_name,
-  }
-}

@@ -30,7 +30,8 @@ export function createSessionOpening(sessions: Sessions, audit: Pick<AuditLog, '
     const opened = await sessions.open(source, { remoteAddress, userAgent: headers['user-agent'] ?? '' })
     if (!opened) return null
     const { id, role, secret } = opened
-    const caller = { accountId: source.accountId, keyId: by === 'key' ? (source.keyId ?? id) : id }
+    const keyId = by === 'key' ? (source.keyId ?? id) : id
+    const caller = { accountId: source.accountId, keyId, ...(source.user && { userId: source.user.id }) }
     try {
       const detail = { by, role, ...(source.user && { user: source.user.id }) }
       const change = { action: 'session.open', subject: id, detail }

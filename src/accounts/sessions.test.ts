@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { before, type TestContext, test } from 'node:test'
+import pg from 'pg'
+import { addAccount, changeRows } from '../../test/support/accounts.ts'
 import { createTestClock } from '../../test/support/clock.ts'
 import { eventually, startTestService, type TestService } from '../../test/support/service.ts'
 import { eachStore } from '../../test/support/stores.ts'
 import { NotFound } from '../base/errors.ts'
-import { randomHex } from '../base/ids.ts'
 import { createSealer } from '../store/sealing.ts'
-import { readSecret } from '../store/secret-file.ts'
 import { createKeys, type NewKey } from './api-keys.ts'
 import { createSessions } from './sessions.ts'
 
@@ -74,11 +72,11 @@ test('a session ends when its key expires; its cookie says when', async () => {
 test('a session has the rights that its key has now', async () => {
   const key = await makeKey()
   const cookie = await signIn(key.secret)
-  changeRows(`UPDATE api_keys SET role = 'basic' WHERE id = '${key.id}'`)
+  changeRows(service, `UPDATE api_keys SET role = 'basic' WHERE id = '${key.id}'`)
   assert.equal(await statusOf(cookie, '/v4/domains'), 200)
   assert.equal(await statusOf(cookie), 403)
   assert.equal((await as(cookie, 'POST', '/v1/keys', { role: 'admin' })).status, 403)
-  changeRows(`UPDATE api_keys SET disabled_reason = 'by hand' WHERE id = '${key.id}'`)
+  changeRows(service, `UPDATE api_keys SET disabled_reason = 'by hand' WHERE id = '${key.id}'`)
   assert.equal(await statusOf(cookie, '/v4/domains'), 401)
 })
 
@@ -136,7 +134,7 @@ test('listing sessions requires the right to read keys, ending them the right to
 })
 
 test("another account's sessions are neither shown nor ended", async () => {
-  const other = addAccount()
+  const other = addAccount(service).key
   const cookie = await signIn(other)
   const { body } = await as(cookie, 'GET', SESSIONS)
   assert.equal(body.total_count, 1)
@@ -279,24 +277,27 @@ eachStore('a session of a user ends after a day without use, and an open stream 
   assert.equal(await sessions.find(second?.secret ?? ''), null)
 })
 
-/** Changes the running service's database in ways that its API does not offer. */
-function changeRows(sql: string): void {
-  const database = new DatabaseSync(join(service.config.dataFolder, 'sendwright.db'))
+test('a key that is deleted while it signs in or makes a link is refused with 401 (postgres)', async (t) => {
+  const on = await startTestService(t, {}, { database: 'postgres' })
+  const other = new pg.Client({ connectionString: on.config.databaseUrl as string })
+  await other.connect()
+  const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
   try {
-    database.exec(sql)
+    for (const path of ['session', 'login-links']) {
+      const { body } = await on.call('POST', '/v1/keys', { form: { role: 'admin' } })
+      const { id, secret } = body.key
+      // The key is known to the service.
+      assert.equal((await on.call('GET', '/v1/keys', { key: secret })).status, 200)
+      await other.query('BEGIN')
+      await other.query('DELETE FROM api_keys WHERE id = $1', [id])
+      const given = path === 'session' ? { key: null, form: { key: secret } } : { key: secret }
+      const refused = on.call('POST', `/sendwright/v1/${path}`, given)
+      await eventually('the call waits for the deletion', async () => (await other.query(waiting)).rowCount)
+      await other.query('COMMIT')
+      const answer = await refused
+      assert.equal(answer.status, 401, answer.text)
+    }
   } finally {
-    database.close()
+    await other.end()
   }
-}
-
-/** A second account; returns the secret of its admin key. */
-function addAccount(): string {
-  const [account, key, secret] = [randomHex(12), randomHex(8), randomHex(16)]
-  const installed = readSecret(service.config.secret, service.config.dataFolder) as string
-  const hmac = createSealer(installed).mac('api-key', secret).toString('hex')
-  changeRows(`
-    INSERT INTO accounts (id, parent_id, name, signing_key_sealed, created_at) VALUES ('${account}', NULL, 'Two', 'x', 0);
-    INSERT INTO api_keys (id, account_id, kind, role, secret_hmac, secret_end, description, created_at, updated_at)
-      VALUES ('${key}', '${account}', 'user', 'admin', '${hmac}', 'xxxx', '', 0, 0);`)
-  return secret
-}
+})

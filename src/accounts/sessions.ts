@@ -8,9 +8,9 @@
 import { randomBytes } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
 import type { Clock } from '../base/clock.ts'
-import { NotFound } from '../base/errors.ts'
+import { NotFound, Unauthenticated } from '../base/errors.ts'
 import { randomHex } from '../base/ids.ts'
-import type { Role } from '../http/auth.ts'
+import type { Role } from '../http/rights.ts'
 import type { AccountSettingsRow, Schema, SessionRow } from '../store/schema.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Store } from '../store/store.ts'
@@ -49,11 +49,11 @@ export interface OpenedSession {
 }
 
 export interface Sessions {
-  /** A token for `/login/<token>`, valid once. */
+  /** A token for `/login/<token>`, valid once. @throws Unauthenticated when the user or key has just been deleted */
   createLink(source: SessionSource): Promise<string>
   /** The source of an unused link, which this uses up. Null for any other token. */
   redeemLink(token: string): Promise<SessionSource | null>
-  /** Null if the user or key is deleted, disabled, expired, of another account, or a sending key. */
+  /** Null if the user or key is deleted, disabled, expired, of another or a closed account, or a sending key. */
   open(source: SessionSource, browser: Browser): Promise<OpenedSession | null>
   /** `isUse`: a request of the browser, which postpones the end for lack of use. Default true. */
   find(secret: string, isUse?: boolean): Promise<Session | null>
@@ -93,6 +93,22 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
     sealer.mac(purpose, token).toString('hex')
   const nowMs = () => Math.floor(clock.now())
 
+  // They stay until the transaction ends: on PostgreSQL they could be deleted before the row that refers to them is inserted.
+  const keyOf = (tx: Kysely<Schema>, id: string): Promise<SourceKey | undefined> =>
+    tx
+      .selectFrom('api_keys')
+      .select(['account_id', 'kind', 'role', 'disabled_reason', 'expires_at'])
+      .where('id', '=', id)
+      .$if(store.kind === 'postgres', (query) => query.forKeyShare())
+      .executeTakeFirst()
+  const userOf = (tx: Kysely<Schema>, id: string): Promise<SourceUser | undefined> =>
+    tx
+      .selectFrom('users')
+      .select(['account_id', 'role', 'is_disabled', 'session_epoch'])
+      .where('id', '=', id)
+      .$if(store.kind === 'postgres', (query) => query.forKeyShare())
+      .executeTakeFirst()
+
   return {
     async createLink(source) {
       const token = randomBytes(TOKEN_BYTES).toString('base64url')
@@ -106,6 +122,9 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
         expires_at: now + LINK_LIFETIME_MS,
       }
       await store.transaction(async (tx) => {
+        const key = source.keyId === null ? null : await keyOf(tx, source.keyId)
+        const user = source.user === undefined ? null : await userOf(tx, source.user.id)
+        if (key === undefined || user === undefined) throw new Unauthenticated()
         await tx.deleteFrom('login_links').where('expires_at', '<=', now).execute()
         await makeRoom(tx, 'login_links', source, LINKS_PER_SOURCE_MAX)
         await tx.insertInto('login_links').values(row).execute()
@@ -132,7 +151,7 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
         const key = source.keyId === null ? null : await keyOf(tx, source.keyId)
         const user = source.user === undefined ? null : await userOf(tx, source.user.id)
         const role = key === undefined || user === undefined ? null : rightsOf(source, key, user, now)
-        if (role === null) return null
+        if (role === null || (await isClosed(tx, source))) return null
         const { lifetimeMs: ofAccountMs } = timesOf(source.user !== undefined, await settingsOf(tx, source))
         const lifetimeMs = Math.min(ofAccountMs, (key?.expires_at ?? Infinity) - now)
         await tx.deleteFrom('sessions').where('expires_at', '<=', now).execute()
@@ -303,19 +322,10 @@ function rightsOf(
   return key.kind === 'domain' || key.role === 'sending' ? null : (key.role as Role)
 }
 
-const keyOf = (db: Kysely<Schema>, id: string): Promise<SourceKey | undefined> =>
-  db
-    .selectFrom('api_keys')
-    .select(['account_id', 'kind', 'role', 'disabled_reason', 'expires_at'])
-    .where('id', '=', id)
-    .executeTakeFirst()
-
-const userOf = (db: Kysely<Schema>, id: string): Promise<SourceUser | undefined> =>
-  db
-    .selectFrom('users')
-    .select(['account_id', 'role', 'is_disabled', 'session_epoch'])
-    .where('id', '=', id)
-    .executeTakeFirst()
+async function isClosed(db: Kysely<Schema>, { accountId }: SessionSource): Promise<boolean> {
+  const account = db.selectFrom('accounts').select('status').where('id', '=', accountId)
+  return (await account.executeTakeFirst())?.status === 'closed'
+}
 
 /** Deletes the oldest rows of a source, so that there are `max` with the next one. */
 async function makeRoom(

@@ -1,9 +1,12 @@
 /** Settings of an account (accounts.md section 1): its name, how long sessions last, where signing out redirects to. */
+import { sql } from 'kysely'
+import type { Clock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
 import { invalidFormat } from '../base/values.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
 import type { Statement, Store } from '../store/store.ts'
+import { type AccountDirectory, isAccountName } from './account-directory.ts'
 
 export interface SettingChanges {
   name: string | undefined
@@ -12,18 +15,23 @@ export interface SettingChanges {
   logoutRedirectUrl: string | undefined
 }
 
+export interface AccountSettingsParts {
+  store: Store
+  clock: Clock
+  accounts: Pick<AccountDirectory, 'changed'>
+}
+
 export interface AccountSettings {
-  /** @throws BadRequest when the inactive timeout would exceed the absolute one */
+  /** @throws BadRequest when the inactive timeout would exceed the absolute one, or a subaccount's name is taken */
   change(accountId: string, changes: SettingChanges): Promise<void>
   logoutRedirectUrl(accountId: string): Promise<string | null>
 }
 
-const NAME_LENGTH_MAX = 255
 const URL_LENGTH_MAX = 2_048
 const INACTIVE_SECONDS = { min: 300, max: 86_400 } as const
 const ABSOLUTE_SECONDS = { min: 3_600, max: 2_592_000 } as const
 
-export function createAccountSettings(store: Store): AccountSettings {
+export function createAccountSettings({ store, clock, accounts }: AccountSettingsParts): AccountSettings {
   const read = (accountId: string) =>
     store.db.selectFrom('account_settings').selectAll().where('account_id', '=', accountId).executeTakeFirst()
 
@@ -43,12 +51,27 @@ export function createAccountSettings(store: Store): AccountSettings {
             logout_redirect_url = COALESCE(excluded.logout_redirect_url, account_settings.logout_redirect_url)`,
         values: [accountId, inactiveSeconds ?? null, absoluteSeconds ?? null, logoutRedirectUrl ?? null],
       }
-      const naming = { sql: 'UPDATE accounts SET name = ? WHERE id = ?', values: [name ?? '', accountId] }
-      await store.commit(name === undefined ? [settings] : [settings, naming])
+      if (name !== undefined) await rename(accountId, name)
+      await store.commit([settings])
     },
     async logoutRedirectUrl(accountId) {
       return (await read(accountId))?.logout_redirect_url ?? null
     },
+  }
+
+  /** @throws BadRequest for the name of another subaccount of the same parent (section 3 rule 2) */
+  async function rename(accountId: string, name: string): Promise<void> {
+    const isTaken = sql<boolean>`EXISTS (SELECT 1 FROM accounts other JOIN accounts own ON own.id = ${accountId}
+      WHERE other.parent_id = own.parent_id AND other.name = ${name} AND other.status <> 'closed'
+        AND other.id <> own.id)`
+    const renamed = await store.db
+      .updateTable('accounts')
+      .set({ name, updated_at: Math.floor(clock.now()) })
+      .where('id', '=', accountId)
+      .where(sql<boolean>`NOT ${isTaken}`)
+      .executeTakeFirst()
+    if (Number(renamed.numUpdatedRows) === 0) throw new BadRequest('Bad request')
+    accounts.changed(accountId)
   }
 }
 
@@ -103,8 +126,7 @@ function changesOf(params: Params): SettingChanges {
     )
   }
   const { name } = changes
-  if (name !== undefined && (name.length > NAME_LENGTH_MAX || /\p{Cc}/u.test(name)))
-    throw invalidFormat('name', name)
+  if (name !== undefined && !isAccountName(name)) throw invalidFormat('name', name)
   return changes
 }
 

@@ -1,7 +1,7 @@
 /** Channel settings and event types over HTTP (alerts.md section 2). */
 import type { Clock } from '../base/clock.ts'
-import { mayAccess } from '../http/auth.ts'
 import { type Operation, operation } from '../http/operation.ts'
+import { mayAccess } from '../http/rights.ts'
 import type { HttpClient } from '../http-posts/http-client.ts'
 import { CHANNELS } from './alert.ts'
 import { READ, TAG, WRITE } from './routes.ts'

@@ -23,7 +23,7 @@ export function backupRoutes(backups: Backups | null): Operation[] {
       id: 'startBackup',
       tag: TAG,
       summary: 'Make a backup in a folder of this machine; for the command line only',
-      auth: { area: 'account', access: 'write' },
+      auth: { area: 'account', access: 'write', only: 'machine' },
       audit: { given: ['folder'] },
       params: [
         { name: 'folder', type: 'string', required: true, description: 'Absolute path, absent or empty' },
@@ -43,7 +43,7 @@ export function backupRoutes(backups: Backups | null): Operation[] {
       id: 'getBackup',
       tag: TAG,
       summary: 'State of a backup; for the command line only',
-      auth: { area: 'account', access: 'read' },
+      auth: { area: 'account', access: 'read', only: 'machine' },
       rateLimit: 'none',
       params: [],
       responses: { 200: { description: 'State, progress, and the manifest once it is done' } },

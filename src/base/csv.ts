@@ -1,5 +1,7 @@
 /**
- * Comma-separated values as they arrive (RFC 4180): quoted fields with doubled quotes, line breaks within
+ * Comma-separated values (RFC 4180), as they arrive and as they are sent.
+ *
+ * Reading: quoted fields with doubled quotes, line breaks within
  * quotes, CRLF, LF or CR between records, UTF-8 with or without byte order mark. One odd row must not lose the
  * rows after it, so these are accepted too: a quote inside a field that does not begin with one is literal, text after a
  * closing quote belongs to the field, bytes that are no UTF-8 become U+FFFD. Empty
@@ -127,3 +129,45 @@ const QUOTE = /"/g
 /** Ends a field that did not begin with a quote. */
 const SEPARATOR = /[,\r\n]/g
 const ANY = /[",\r\n]/g
+
+export type CsvValue = string | number | boolean | null | undefined
+
+/**
+ * Spreadsheets run a cell that begins like this as a formula, whether it is quoted or not. The wide forms are what
+ * Japanese and Chinese input methods write.
+ */
+const FORMULA_START = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/
+
+/**
+ * One record with its CRLF. Null and undefined are empty fields. A text that a spreadsheet would run gets an apostrophe
+ * in front; numbers stay as they are.
+ */
+export const csvRecord = (values: readonly CsvValue[]): string => `${values.map(csvField).join(',')}\r\n`
+
+function csvField(value: CsvValue): string {
+  if (value === null || value === undefined) return ''
+  if (typeof value !== 'string') return String(value)
+  const safe = FORMULA_START.test(value) ? `'${value}` : value
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}
+
+/** Text is passed on in pieces of about this size. */
+const PIECE_LENGTH = 64 * 1024
+
+/**
+ * A file of records, UTF-8, in pieces. It begins with a byte order mark, without which spreadsheets read another encoding.
+ * The next record is requested only when the reader has taken the piece before.
+ */
+export async function* csvBytes(
+  header: readonly string[],
+  records: AsyncIterable<readonly CsvValue[]> | Iterable<readonly CsvValue[]>,
+): AsyncGenerator<Uint8Array> {
+  let text = `\uFEFF${csvRecord(header)}`
+  for await (const record of records) {
+    text += csvRecord(record)
+    if (text.length < PIECE_LENGTH) continue
+    yield Buffer.from(text)
+    text = ''
+  }
+  yield Buffer.from(text)
+}

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import {
   anyCidrContains,
   type Cidr,
+  canonicalCidr,
   cidrContains,
   classifyAddress,
   isPublicAddress,
@@ -144,4 +145,24 @@ test('matching agrees with the block list of the runtime', () => {
     }),
     { seed: 4211, numRuns: 400 },
   )
+})
+
+test('a range has one text', () => {
+  const texts = [
+    ['192.0.2.1', '192.0.2.1'],
+    ['192.0.2.1/32', '192.0.2.1'],
+    ['192.0.2.99/24', '192.0.2.0/24'],
+    ['0.0.0.0/0', '0.0.0.0/0'],
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['::ffff:c000:201/120', '192.0.2.0/24'],
+    ['2001:0DB8:0:0:1:0:0:1', '2001:db8::1:0:0:1'],
+    ['2001:db8:0:1:1:1:1:1/128', '2001:db8:0:1:1:1:1:1'],
+    ['2001:db8:5:ffff::1/47', '2001:db8:4::/47'],
+    ['::/0', '::/0'],
+    ['192.0.2.1/33', null],
+    ['::ffff:192.0.2.1/90', null],
+    ['example.org', null],
+    ['', null],
+  ] as const
+  for (const [text, canonical] of texts) assert.equal(canonicalCidr(text), canonical, text)
 })

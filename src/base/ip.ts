@@ -87,6 +87,28 @@ export function parseCidr(text: string): Cidr | null {
   return { family: address.family, network, prefixLength }
 }
 
+/**
+ * The one text for a range that `parseCidr` reads: IPv4-mapped as IPv4, IPv6 as RFC 5952 writes it, bits after the prefix
+ * cleared, no prefix for a single address. Null when the text is no range.
+ */
+export function canonicalCidr(text: string): string | null {
+  const cidr = parseCidr(text)
+  if (cidr === null) return null
+  const { family, network, prefixLength } = cidr
+  const address = family === 4 ? ipv4Text(network) : ipv6Text(network)
+  return prefixLength === (family === 4 ? 32 : 128) ? address : `${address}/${prefixLength}`
+}
+
+const ipv4Text = (bits: bigint) => [24n, 16n, 8n, 0n].map((shift) => (bits >> shift) & 0xffn).join('.')
+
+function ipv6Text(bits: bigint): string {
+  const groups = Array.from({ length: 8 }, (_, at) =>
+    ((bits >> BigInt(112 - 16 * at)) & 0xffffn).toString(16),
+  )
+  // The URL standard serialises addresses as RFC 5952 does.
+  return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1)
+}
+
 function truncate(bits: bigint, width: number, prefixLength: number): bigint {
   const free = BigInt(width - prefixLength)
   return (bits >> free) << free

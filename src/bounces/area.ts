@@ -1,10 +1,12 @@
 /** Bounces: what a refusal means, classified failures, and reports that come back as mail. */
+
 import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
 import type { Judge } from '../delivery/outcome.ts'
 import { DAY_MS } from '../events/event-retention.ts'
 import { createJob } from '../jobs/job.ts'
 import type { KnownDeliveries } from '../messages/stored/known-deliveries.ts'
+import { removeIndexedRows, removeRowsInPass } from '../store/account-rows.ts'
 import { classifyLate } from './classify.ts'
 import { removeFailuresOf, removeOldFailures } from './failure-retention.ts'
 import { createJudge, failureStatements } from './failures.ts'
@@ -16,6 +18,8 @@ import { loadRules } from './rules.ts'
 
 export interface BouncesArea extends Area {
   judge: Judge
+  /** Whether a rule stands for a limit of the receiver's rate. */
+  isRateLimit(ruleId: string): boolean
   recentRefusals(): ReturnType<typeof recentRefusals>
   /** Since a time in Unix milliseconds. */
   refusalsByProvider(since: number): ReturnType<typeof refusalsByProvider>
@@ -41,6 +45,7 @@ export function bouncesArea(core: Core, { known, isOwnHost }: BouncesUses): Boun
   const reports = createReports({ store, deliveries: known, mac, classify, clock, recorder })
   return {
     judge: createJudge(rules),
+    isRateLimit: (ruleId) => rules.byId.get(ruleId)?.category === 'RATELIMIT',
     recentRefusals: () => recentRefusals(store, rules, clock.now()),
     refusalsByProvider: (since) => refusalsByProvider(store, rules, since),
     operations: bounceRoutes({ store, domains, clock, rules, keepMs }),
@@ -58,5 +63,9 @@ export function bouncesArea(core: Core, { known, isOwnHost }: BouncesUses): Boun
     },
     addresses: reportAddresses({ reports, mac, isOwnHost, log }),
     domainDeleted: (domain) => removeFailuresOf(store, domain),
+    async accountDeleted(accountId, signal) {
+      await removeIndexedRows(core, 'classified_failures', ['id'], 'account_id', accountId, signal)
+      await removeRowsInPass(core, 'delivery_reports', 'delivery_id', accountId, signal)
+    },
   }
 }

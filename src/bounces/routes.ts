@@ -8,9 +8,10 @@ import type { Caller } from '../http/auth.ts'
 import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import { limitAndSkip, limitOf } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
+import { COMPARATORS } from '../metrics/figures.ts'
 import type { Store } from '../store/store.ts'
 import { readMetrics } from './metrics.ts'
-import { COMPARATORS, DIMENSIONS, METRICS, readMetricsQuery } from './metrics-query.ts'
+import { DIMENSIONS, METRICS, readMetricsQuery } from './metrics-query.ts'
 import { type Category, entityName, type Rule, type RuleSet, UNCLASSIFIED } from './rules.ts'
 import {
   accountsOf,

@@ -31,7 +31,7 @@ import { createFinalDots, type FinalDot, type FinalDots } from './final-dots.ts'
 import { type Admission, type Holding, STORE_RETRY_MS } from './holding.ts'
 import { InFlight } from './in-flight.ts'
 import type { HeldDelivery, Lane } from './lanes.ts'
-import { type Outcome, REASON_LOCAL_FAULT, unprepared } from './outcome.ts'
+import { type Outcome, REASON_ACCOUNT_HELD, REASON_LOCAL_FAULT, unprepared } from './outcome.ts'
 import { asksToSlowDown } from './pacing.ts'
 import type { ClaimedDelivery, Settlement } from './queue.ts'
 import { isOver } from './schedule.ts'
@@ -144,6 +144,7 @@ export class Attempting {
     try {
       const prepared = await this.#prepareAndConnect(lane, held)
       if (prepared === null) return requeued?.(delivery)
+      if (prepared.kind === 'held') return await this.#hold(delivery)
       about = prepared.about
       if (prepared.kind === 'decided') result = decided(held, prepared.outcome)
       else if (isOver(delivery, clock.now())) result = decided(held, lastFailure(delivery))
@@ -174,7 +175,7 @@ export class Attempting {
     let since: number
     try {
       prepared = await prepare(held.delivery)
-      if (prepared.kind === 'decided') return prepared
+      if (prepared.kind !== 'send') return prepared
       since = clock.monotonic()
       connection = lane.acquireConnection(held, clock)
     } finally {
@@ -244,6 +245,21 @@ export class Attempting {
       await queue.settle(delivery, end, [], [], clock.now())
       this.#parts.onRequeued(dueAt)
     })
+  }
+
+  /** Found again by the release of its account's mail (account-holds.ts). */
+  async #hold(delivery: ClaimedDelivery): Promise<void> {
+    const { queue, clock, requeued } = this.#parts.delivery
+    const end: Settlement = {
+      state: 'queued',
+      dueAt: delivery.expires_at,
+      attempts: delivery.attempts,
+      reason: REASON_ACCOUNT_HELD,
+      lastCode: delivery.last_code,
+      lastReply: delivery.last_reply,
+    }
+    requeued?.(delivery)
+    await this.#write(delivery, () => queue.settle(delivery, end, [], [], clock.now()))
   }
 
   #logLocalFault(localFault: string): void {

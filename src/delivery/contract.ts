@@ -32,6 +32,8 @@ export type Prepared =
       sourceHeader?: string | null
     }
   | { kind: 'decided'; about: EventMessage; outcome: Outcome }
+  /** Its account may not send now: it waits until that changes, or its window ends. No attempt is counted. */
+  | { kind: 'held' }
 
 /** A message cannot be prepared; `message` is for its sender, the same each time, `cause` for the log. */
 export class Unprepared extends Error {

@@ -34,6 +34,9 @@ export const CODE_UNPREPARED = 690
 /** `reason` of a delivery that waits because this machine is short of something. */
 export const REASON_LOCAL_FAULT = 'local-fault'
 
+/** `reason` of a delivery that waits because its account may not send; migration 0032 has an index of such. */
+export const REASON_ACCOUNT_HELD = 'account-held'
+
 /** What a failure means; `reason` is a word of events.md ("reason and codes of failed"). */
 export interface Verdict {
   /** Of the rule that matches the reply. */

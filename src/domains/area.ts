@@ -1,11 +1,12 @@
 /** Domains: their DNS checks, DKIM keys, rotation and deletion. */
+
 import type { Area } from '../area.ts'
 import type { Config } from '../config.ts'
 import type { Core } from '../core.ts'
 import { type Responder, startResponder } from '../dns/responder.ts'
-import type { Store } from '../store/store.ts'
+import { removeIndexedRows } from '../store/account-rows.ts'
 import { createDnsChecks } from './background.ts'
-import { createDeletionJob, type OnDomainDeleted } from './deletion.ts'
+import { createDeletionJob, deleteDomainsOf, type OnDomainDeleted } from './deletion.ts'
 import { domainDeliveryRoutes } from './delivery-routes.ts'
 import { dkimZone } from './keys/dkim-zone.ts'
 import { removeKeys } from './keys/on-domain-deleted.ts'
@@ -20,6 +21,10 @@ export interface DomainsArea extends Area {
   signingKeys: SigningKeys
   /** Whether mail to that host, in lower case, is for this service. */
   isMailHost(host: string): Promise<boolean>
+  /** The account whose domain mail to that host, in lower case, is for; null: none. */
+  accountOfMailHost(host: string): Promise<string | null>
+  /** Deletes all domains of a closed account. False while something of them is left. */
+  removeAllOf(accountId: string): Promise<boolean>
 }
 
 export interface DomainsUses {
@@ -54,9 +59,13 @@ export async function domainsArea(
   return {
     signingKeys,
     isMailHost: async (host) =>
-      host === config.hostname.toLowerCase() ||
-      (await domains.byName(host)) !== null ||
-      (await isReturnPathHost(store, host)),
+      host === config.hostname.toLowerCase() || (await accountOfMailHost(core, host)) !== null,
+    accountOfMailHost: (host) => accountOfMailHost(core, host),
+    async removeAllOf(accountId) {
+      const isDone = await deleteDomainsOf(parts, accountId)
+      if (!isDone) deletion.wake()
+      return isDone
+    },
     operations: [
       ...domainRoutes(parts),
       ...domainDeliveryRoutes(parts),
@@ -65,13 +74,19 @@ export async function domainsArea(
     ],
     jobs: [deletion, createDnsChecks(common), createRotations(common)],
     domainDeleted: removeKeys(store, signingKeys),
+    // Those of authorities that never became a domain.
+    accountDeleted: (accountId, signal) =>
+      removeIndexedRows(core, 'dkim_keys', ['id'], 'account_id', accountId, signal),
     stop: () => responder?.close(),
   }
 }
 
-async function isReturnPathHost(store: Store, host: string): Promise<boolean> {
-  const query = store.db.selectFrom('domains').select('id').where('mailfrom_host', '=', host).limit(1)
-  return (await query.executeTakeFirst()) !== undefined
+/** By the domain's name, else by its return-path host. */
+async function accountOfMailHost({ store, domains }: Core, host: string): Promise<string | null> {
+  const domain = await domains.byName(host)
+  if (domain !== null) return domain.accountId
+  const query = store.db.selectFrom('domains').select('account_id').where('mailfrom_host', '=', host).limit(1)
+  return (await query.executeTakeFirst())?.account_id ?? null
 }
 
 /** The name server of delegated DKIM records; null where that is off. */

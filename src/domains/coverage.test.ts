@@ -222,7 +222,7 @@ before(async () => {
   await service.call('POST', '/v4/domains', { form: { name: 'theirs.example', dkim_key_size: '1024' } })
   const database = new DatabaseSync(join(service.config.dataFolder, 'sendwright.db'), { timeout: 5000 })
   database.exec(
-    "INSERT INTO accounts SELECT 'stranger', NULL, 'Stranger', signing_key_sealed, created_at FROM accounts LIMIT 1",
+    "INSERT INTO accounts (id, parent_id, name, signing_key_sealed, created_at) SELECT 'stranger', NULL, 'Stranger', signing_key_sealed, created_at FROM accounts LIMIT 1",
   )
   database.exec("UPDATE domains SET account_id = 'stranger' WHERE name = 'theirs.example'")
   database.exec("UPDATE dkim_keys SET account_id = 'stranger' WHERE authority = 'theirs.example'")

@@ -2,10 +2,12 @@
  * Deletes a domain (domains.md rules 22, 23): it disappears at once, and a job that survives restarts removes what
  * belongs to it. Its name is free again when the job is done.
  */
+import type { Transaction } from 'kysely'
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
 import { createJob, type Job } from '../jobs/job.ts'
+import type { Schema } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import type { DomainDirectory } from './directory.ts'
 import { type Domain, domainOfRow } from './domain.ts'
@@ -42,13 +44,8 @@ const BATCH = 20
  * Removes the domain from the directory and leaves the rest to the job.
  * @throws NotFound; BadRequest where the contract forbids it: disabled, sandbox, authority of other domains
  */
-export async function deleteDomain(parts: DeletionParts, domain: Domain): Promise<void> {
-  const now = Math.floor(parts.clock.now())
-  await parts.store.transaction(async (tx) => {
-    await lockNames(parts.store, tx, domain.name)
-    const row = await tx.selectFrom('domains').selectAll().where('id', '=', domain.id).executeTakeFirst()
-    if (!row) throw new NotFound('Domain not found')
-    const current = domainOfRow(row, now)
+export function deleteDomain(parts: DeletionParts, domain: Domain): Promise<void> {
+  return removeDomain(parts, domain, async (tx, current) => {
     if (current.state === 'disabled') throw new BadRequest('Domain is disabled')
     if (current.type === 'sandbox') throw new BadRequest("Sandbox domain can't be deleted")
     const dependent = await tx
@@ -61,10 +58,56 @@ export async function deleteDomain(parts: DeletionParts, domain: Domain): Promis
       .limit(1)
       .executeTakeFirst()
     if (dependent) throw new BadRequest('Domain is used as DKIM authority by other domains')
+  })
+}
+
+/**
+ * Deletes every domain of a closed account, whatever its state, as `deleteDomain` does. False while the job still removes
+ * what belonged to one of them.
+ */
+export async function deleteDomainsOf(parts: DeletionParts, accountId: string): Promise<boolean> {
+  const { db } = parts.store
+  for (let more = true; more; ) {
+    const rows = await db
+      .selectFrom('domains')
+      .select(['id', 'name'])
+      .where('account_id', '=', accountId)
+      .limit(BATCH)
+      .execute()
+    for (const domain of rows) {
+      await removeDomain(parts, domain, async () => {}).catch((error: unknown) => {
+        // Another process was quicker.
+        if (!(error instanceof NotFound)) throw error
+      })
+    }
+    more = rows.length === BATCH
+  }
+  const left = await db
+    .selectFrom('domain_deletions')
+    .select('domain_id')
+    .where('account_id', '=', accountId)
+    .limit(1)
+    .executeTakeFirst()
+  return left === undefined
+}
+
+async function removeDomain(
+  parts: DeletionParts,
+  domain: Pick<Domain, 'id' | 'name'>,
+  check: (tx: Transaction<Schema>, current: Domain) => Promise<void>,
+): Promise<void> {
+  const now = Math.floor(parts.clock.now())
+  await parts.store.transaction(async (tx) => {
+    await lockNames(parts.store, tx, domain.name)
+    const row = await tx.selectFrom('domains').selectAll().where('id', '=', domain.id).executeTakeFirst()
+    if (!row) throw new NotFound('Domain not found')
+    const current = domainOfRow(row, now)
+    await check(tx, current)
     await tx
       .insertInto('domain_deletions')
       .values({
         domain_id: current.id,
+        account_id: current.accountId,
         name: current.name,
         domain_json: JSON.stringify(current),
         due_at: now,

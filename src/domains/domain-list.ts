@@ -20,16 +20,12 @@ export async function listDomains(
   query: DomainQuery,
   now: number,
 ): Promise<object> {
-  const accounts = await store.db
+  const caller = await store.db
     .selectFrom('accounts')
-    .select(['id', 'parent_id'])
-    .where((eb) =>
-      query.includeSubaccounts
-        ? eb.or([eb('id', '=', accountId), eb('parent_id', '=', accountId)])
-        : eb('id', '=', accountId),
-    )
-    .execute()
-  const parentOf = new Map(accounts.map(({ id, parent_id }) => [id, parent_id]))
+    .select('parent_id')
+    .where('id', '=', accountId)
+    .executeTakeFirst()
+  const isOfSubaccount = (id: string) => id !== accountId || Boolean(caller?.parent_id)
   let rows = query.includeSubaccounts
     ? store.db
         .selectFrom('domains')
@@ -54,6 +50,6 @@ export async function listDomains(
       ? rows.orderBy('created_at', 'desc').orderBy('id', 'desc')
       : rows.orderBy('name', query.sort === 'name:desc' ? 'desc' : 'asc')
   const found = await ordered.selectAll().limit(query.limit).offset(query.skip).execute()
-  const items = found.map((row) => domainView(domainOfRow(row, now), Boolean(parentOf.get(row.account_id))))
+  const items = found.map((row) => domainView(domainOfRow(row, now), isOfSubaccount(row.account_id)))
   return { total_count: Number(count), items }
 }

@@ -6,6 +6,7 @@ import { after, before, type TestContext, test } from 'node:test'
 import { createTestClock } from '../../test/support/clock.ts'
 import { createDnsServer, type DnsServer } from '../../test/support/dns-server.ts'
 import { type Answer, eventually, startTestService, type TestService } from '../../test/support/service.ts'
+import { callAs, createSubaccount } from '../../test/support/subaccounts.ts'
 
 const SETTINGS = {
   SENDWRIGHT_SPF_INCLUDE_HOST: 'spf.service.example',
@@ -637,18 +638,16 @@ test('names that no database or DNS can hold are not found', async () => {
 })
 
 test('domains of subaccounts are listed on request, with their account', async () => {
-  await create('of-child.example')
-  const database = new DatabaseSync(join(service.config.dataFolder, 'sendwright.db'), { timeout: 5000 })
-  database.exec(
-    "INSERT INTO accounts SELECT 'child', id, 'Child', signing_key_sealed, created_at FROM accounts LIMIT 1",
-  )
-  database.exec("UPDATE domains SET account_id = 'child' WHERE name = 'of-child.example'")
-  database.close()
+  const child = await createSubaccount(service, 'Child')
+  const form = { name: 'of-child.example' }
+  assert.equal((await callAs(service, child)('POST', '/v4/domains', { form })).status, 200)
   const list = async (query: string) =>
     (await service.call('GET', `/v4/domains?search=of-child${query}`)).body
   assert.equal((await list('')).total_count, 0)
   const both = await list('&include_subaccounts=yes')
-  assert.deepEqual([both.total_count, both.items[0].subaccount_id], [1, 'child'])
+  assert.deepEqual([both.total_count, both.items[0].subaccount_id], [1, child])
+  const own = (await callAs(service, child)('GET', '/v4/domains')).body
+  assert.deepEqual([own.total_count, own.items[0].subaccount_id], [1, child])
 })
 
 test('private keys are stored only sealed', async () => {

@@ -4,7 +4,7 @@ import type { Caller } from '../http/auth.ts'
 import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import { limitAndSkip } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
-import { limitExceeded, type RateLimiter } from '../http/rate-limit.ts'
+import { type Limiter, limitExceeded } from '../http/rate-limit.ts'
 import { textReply } from '../http/reply.ts'
 import { createDomain } from './create-domain.ts'
 import { type DeletionParts, deleteDomain } from './deletion.ts'
@@ -18,7 +18,7 @@ import { domainView, explainedRecords, extendedView, recordStates, recordViews }
 import { zoneText } from './zone.ts'
 
 export interface DomainRouteParts extends UpdateParts, VerificationParts, DeletionParts {
-  limiter: RateLimiter
+  limiter: Limiter
   maxMessageTtlSeconds: number
   /** Starts the job that removes what belonged to a deleted domain. */
   wakeDeletion(): void
@@ -174,7 +174,7 @@ function writeRoutes(parts: DomainRouteParts): Operation[] {
       responses: { ...DOMAIN_ANSWER, 429: { description: 'More than ten times a minute' } },
       async handler({ path, caller }) {
         const domain = await ownDomain(parts.domains, caller, path.name)
-        const grant = parts.limiter.take('domain-verify', domain.id)
+        const grant = await parts.limiter.take('domain-verify', domain.id)
         if (grant && !grant.allowed) throw limitExceeded('domain-verify', grant.retrySeconds, domain.name)
         const after = await verifyDomain(parts, domain, 'by-caller')
         if (!after) throw new NotFound('Domain not found')

@@ -2,6 +2,7 @@
 import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
 import { createJob } from '../jobs/job.ts'
+import { removeEventsOf } from './account-removal.ts'
 import { createEventRetention, DAY_MS } from './event-retention.ts'
 import type { EventFollower } from './follower.ts'
 import { indexEvents } from './indexing.ts'
@@ -32,11 +33,13 @@ export async function eventsArea(core: Core, followers: readonly EventFollower[]
   return {
     operations: eventRoutes({
       events: createEventReader(store, config.eventRetentionDays * DAY_MS),
+      accounts: core.accounts,
       domains,
       clock,
       sealer,
       baseUrl: config.publicUrl,
     }),
+    accountDeleted: (accountId, signal) => removeEventsOf(core, accountId, signal),
     // PostgreSQL indexes a row when it is written.
     jobs: store.kind === 'sqlite' ? [retention.job, index] : [retention.job],
   }

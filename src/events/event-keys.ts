@@ -6,28 +6,14 @@
 import { type ExpressionBuilder, sql } from 'kysely'
 import type { EventSegmentRow, Schema } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
-import { recipientHash } from './event.ts'
+import { accountHeads } from './account-branches.ts'
 import { indexedUpTo } from './indexing.ts'
-import type { CommitPosition, Gap, PageRequest } from './page-request.ts'
-import type { Branch, Plan } from './plan.ts'
+import type { Key, KeySearch, Scan } from './key-search.ts'
+import type { CommitPosition, Gap } from './page-request.ts'
+import type { Branch } from './plan.ts'
 
-export interface KeySearch {
-  request: Pick<PageRequest, 'accountId' | 'domainName' | 'ascending' | 'up'>
-  plan: Plan
-  /** Microseconds, both inclusive. */
-  lowUs: number
-  highUs: number
-  /** Where the area *since* begins. */
-  start: CommitPosition
-  /** Where it currently ends. */
-  settled: CommitPosition
-}
-
-export interface Key {
-  seq: number
-  tx: number
-  timestamp_us: number
-}
+/** More SELECTs in one statement cost more to prepare than a second statement. */
+const BRANCHES_PER_QUERY = 60
 
 /** The first `size` keys of the settled area after `gap`, in order of time. */
 export async function settledKeys(
@@ -37,14 +23,27 @@ export async function settledKeys(
   size: number,
 ): Promise<Key[]> {
   const { branches } = search.plan
-  if (store.kind === 'sqlite' && branches[0]?.by === 'recipient') {
-    return keysBySegment(store, { ...search, gap, size })
-  }
-  return (await settledQuery(store, { ...search, gap, size })?.execute()) ?? []
+  const scan = { ...search, gap, size }
+  if (store.kind === 'sqlite' && branches[0]?.by === 'recipient') return keysBySegment(store, scan)
+  if (branches.length > BRANCHES_PER_QUERY) return keysOfMany(store, scan)
+  return (await settledQuery(store, scan)?.execute()) ?? []
 }
 
-/** One read of an area. */
-type Scan = KeySearch & { gap: Gap | null; size: number }
+/** Some branches at a time; those of accounts in the order of their first events, until there are enough keys. */
+async function keysOfMany(store: Store, scan: Scan): Promise<Key[]> {
+  const found = new Map<number, Key>()
+  const heads = scan.plan.branches[0]?.by === 'account' ? await accountHeads(store, scan) : null
+  const branches = heads ?? scan.plan.branches
+  for (let at = 0; at < branches.length; at += BRANCHES_PER_QUERY) {
+    const plan = { ...scan.plan, branches: branches.slice(at, at + BRANCHES_PER_QUERY) }
+    const keys = (await settledQuery(store, { ...scan, plan })?.execute()) ?? []
+    for (const key of keys) found.set(key.seq, key)
+    const last = inOrder(found, scan).at(scan.size - 1)
+    const next = heads?.[at + BRANCHES_PER_QUERY]
+    if (last && next && isBefore(last, next.headUs, scan)) break
+  }
+  return inOrder(found, scan).slice(0, scan.size)
+}
 
 /** The first keys of every branch, merged. Undefined without branches. */
 export function settledQuery(store: Store, scan: Scan) {
@@ -52,7 +51,7 @@ export function settledQuery(store: Store, scan: Scan) {
   const branches = scan.plan.branches.map((branch) => {
     const table = branch.by === 'tag' ? 'event_tags' : 'events'
     return settledPart(source(store, branch), store, scan, branch.by)
-      .where((eb) => inBranch(eb, branch, scan.request.domainName))
+      .where((eb) => inBranch(eb, branch))
       .orderBy(`${table}.timestamp_us`, direction)
       .orderBy(`${table}.seq`, direction)
       .limit(scan.size)
@@ -76,8 +75,7 @@ export function settledQuery(store: Store, scan: Scan) {
  * index per query neither planner can choose a worse one.
  */
 function settledPart(from: Source, store: Store, scan: Scan, by: Branch['by']) {
-  const { request, plan, lowUs, highUs, start, gap } = scan
-  const { domainName, accountId } = request
+  const { scope, request, plan, lowUs, highUs, start, gap } = scan
   const table = by === 'tag' ? 'event_tags' : 'events'
   let keys = from
     .select((eb) => [
@@ -95,26 +93,35 @@ function settledPart(from: Source, store: Store, scan: Scan, by: Branch['by']) {
     )
   }
   if (request.ascending) keys = keys.where(below(store, start))
-  if (by === 'time') {
-    keys = keys.where('events.account_id', '=', accountId).where('events.domain_name', '=', domainName)
-  } else {
-    keys = keys.where(unindexed('events.account_id'), '=', accountId)
-    if (by === 'recipient' || by === 'message') {
-      keys = keys.where(unindexed('events.domain_name'), '=', domainName)
-    }
+  const isInBranch = IN_BRANCH[by]
+  if (!isInBranch.account) keys = keys.where(unindexed('events.account_id'), 'in', scope.accountIds)
+  if (!isInBranch.domain && scope.domainNames) {
+    keys = keys.where(unindexed('events.domain_name'), 'in', scope.domainNames)
   }
-  if (by === 'message' && plan.recipients) {
-    keys = keys.where(sql<number>`events.recipient_hash + 0`, 'in', hashesOf(scan))
+  if (by === 'message' && plan.hashes) {
+    keys = keys.where(sql<number>`events.recipient_hash + 0`, 'in', plan.hashes)
   }
-  if (plan.events && by !== 'event' && by !== 'tag') {
+  if (plan.events && !isInBranch.event) {
     keys = keys.where(unindexed('events.event'), 'in', plan.events)
   }
   return keys
 }
 
+/** What the condition of a branch already contains. */
+const IN_BRANCH: Readonly<Record<Branch['by'], { account?: true; domain?: true; event?: true }>> = {
+  id: {},
+  message: {},
+  recipient: {},
+  tag: { domain: true, event: true },
+  event: { domain: true, event: true },
+  account: { account: true, event: true },
+  time: { account: true, domain: true },
+}
+
 /** The view of all keys; for a tag the narrow table of tags first: SQLite keeps the order of a cross join. */
 function source(store: Store, branch: Branch): Source {
   if (branch.by === 'tag') return tagSource(store)
+  if (branch.by === 'id') return store.db.selectFrom('events') as unknown as Source
   // One type for both; a query uses `event_tags` only if it is joined.
   return store.db.selectFrom('event_keys as events') as unknown as Source
 }
@@ -143,7 +150,7 @@ async function keysBySegment(store: Store, scan: Scan): Promise<Key[]> {
     add(await segmentQuery(store, scan, batch).execute())
     const last = inOrder(found, scan).at(scan.size - 1)
     const next = segments[at + count]
-    if (last && next && isBefore(last, next, scan)) break
+    if (last && next && isBefore(last, firstOf(next, scan), scan)) break
   }
   return inOrder(found, scan).slice(0, scan.size)
 }
@@ -153,9 +160,13 @@ function inOrder(found: Map<number, Key>, { request }: Scan): Key[] {
   return [...found.values()].sort((a, b) => sign * (a.timestamp_us - b.timestamp_us || a.seq - b.seq))
 }
 
-/** Whether the key precedes everything in this segment and the following ones. */
-const isBefore = (key: Key, segment: EventSegmentRow, { request }: Scan) =>
-  request.up ? key.timestamp_us < segment.low_us : key.timestamp_us > segment.high_us
+/** Whether the scan finds the key before everything of this time. */
+const isBefore = (key: Key, us: number, { request }: Scan) =>
+  request.up ? key.timestamp_us < us : key.timestamp_us > us
+
+/** The first time in this segment and the following ones. */
+const firstOf = (segment: EventSegmentRow, { request }: Scan) =>
+  request.up ? segment.low_us : segment.high_us
 
 /** The segments that may have keys after the gap, in the order of the scan. */
 function segmentsQuery(store: Store, { request, lowUs, highUs, gap }: Scan) {
@@ -184,35 +195,35 @@ function unindexedQuery(store: Store, scan: Scan) {
 function recipientQuery(rows: Source, store: Store, scan: Scan) {
   const direction = scan.request.up ? 'asc' : 'desc'
   return settledPart(rows, store, scan, 'recipient')
-    .where('events.recipient_hash', 'in', hashesOf(scan))
+    .where('events.recipient_hash', 'in', scan.plan.hashes ?? [])
     .orderBy('events.timestamp_us', direction)
     .orderBy('events.seq', direction)
     .limit(scan.size)
 }
 
-const hashesOf = ({ plan, request }: KeySearch) =>
-  (plan.recipients ?? []).map((recipient) => recipientHash(request.domainName, recipient))
-
-function inBranch(
-  eb: ExpressionBuilder<Schema, 'events' | 'event_tags'>,
-  branch: Branch,
-  domainName: string,
-) {
+function inBranch(eb: ExpressionBuilder<Schema, 'events' | 'event_tags'>, branch: Branch) {
   switch (branch.by) {
+    case 'id':
+      return eb('events.id', '=', branch.id)
     case 'message':
       return eb('events.message_id', '=', branch.messageId)
     case 'recipient':
-      return eb('events.recipient_hash', '=', recipientHash(domainName, branch.recipient))
+      return eb('events.recipient_hash', '=', branch.hash)
     case 'tag':
       return eb.and([
-        eb('event_tags.domain_name', '=', domainName),
+        eb('event_tags.domain_name', '=', branch.domainName),
         eb('event_tags.tag', '=', branch.tag),
         eb('event_tags.event', '=', branch.event),
       ])
     case 'event':
-      return eb.and([eb('events.domain_name', '=', domainName), eb('events.event', '=', branch.event)])
+      return eb.and([eb('events.domain_name', '=', branch.domainName), eb('events.event', '=', branch.event)])
+    case 'account':
+      return eb.and([eb('events.account_id', '=', branch.accountId), eb('events.event', '=', branch.event)])
     case 'time':
-      return eb.lit(true)
+      return eb.and([
+        eb('events.account_id', '=', branch.accountId),
+        eb('events.domain_name', '=', branch.domainName),
+      ])
   }
 }
 
@@ -230,16 +241,19 @@ const below = (store: Store, position: CommitPosition) =>
 const atOrAbove = (store: Store, position: CommitPosition) =>
   sql<boolean>`${positionColumns(store)} >= ${positionValue(store, position)}`
 
-/** Keys of events that became final since `start`, in commit order. */
-export function sinceQuery(store: Store, scan: Scan) {
-  const { request, plan, lowUs, highUs, start, settled, gap, size } = scan
+/** A search in a domain's events that became final since `start`, up to `settled`. */
+export type SinceScan = Scan & { domainName: string; settled: CommitPosition }
+
+/** Keys in commit order. */
+export function sinceQuery(store: Store, scan: SinceScan) {
+  const { scope, request, plan, lowUs, highUs, start, settled, gap, size } = scan
   const position = gap?.in === 'since' ? gap : null
   const direction = request.up ? 'asc' : 'desc'
   let keys = store.db
     .selectFrom('event_keys as events')
     .select(['seq', 'tx', 'timestamp_us'])
-    .where('domain_name', '=', request.domainName)
-    .where(unindexed('events.account_id'), '=', request.accountId)
+    .where('domain_name', '=', scan.domainName)
+    .where(unindexed('events.account_id'), 'in', scope.accountIds)
     .where(sql<number>`timestamp_us + 0`, '>=', lowUs)
     .where(sql<number>`timestamp_us + 0`, '<=', highUs)
     .where(atOrAbove(store, request.up ? (position ?? start) : start))
@@ -248,7 +262,3 @@ export function sinceQuery(store: Store, scan: Scan) {
   if (store.kind === 'postgres') keys = keys.orderBy('tx', direction)
   return keys.orderBy('seq', direction).limit(size)
 }
-
-/** The first `size` keys of `sinceQuery` after `gap`. */
-export const sinceKeys = (store: Store, search: KeySearch, gap: Gap | null, size: number): Promise<Key[]> =>
-  sinceQuery(store, { ...search, gap, size }).execute()

@@ -8,8 +8,9 @@ import { ConfigError, readConfig } from '../config.ts'
 import type { Store } from '../store/store.ts'
 import { adoptCopiedEvents, createEventRetention, DAY_MS } from './event-retention.ts'
 import { indexEvents } from './indexing.ts'
-import { createEventReader, settledPosition } from './query.ts'
+import { createEventReader } from './query.ts'
 import { deliveredAt, eventStatement, idsOf, NOW_MS, request } from './testing.ts'
+import { settledPosition } from './walk.ts'
 
 /** A clock whose timers fire at once, so that a run completes. */
 function clockAt(nowMs: number) {

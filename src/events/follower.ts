@@ -12,7 +12,7 @@
  */
 import { StaleWrite, type Statement, type Store } from '../store/store.ts'
 import type { CommitPosition } from './page-request.ts'
-import { settledPosition } from './query.ts'
+import { settledPosition } from './walk.ts'
 
 /** The columns that every follower reads; `FollowerSpec.columns` adds others. */
 export interface FollowedKey {

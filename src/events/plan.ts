@@ -2,44 +2,52 @@
  * Chooses the index for a query. Every filter is finally applied to every event that was read (`fields.ts`); the plan only
  * chooses the smallest part of an index that contains all matches.
  *
- * Order of preference: message id, recipient, tag (with event), event, time. Each value (or pair of tag and event) is a
- * *branch*: one range of an index in order of time. The first rows of all branches are merged.
+ * Order of preference: message id, recipient, tag (with event), event, time. Lists of several domains have the events of
+ * their accounts instead of time (`src/logs`). Each value (or pair of tag and event) is a *branch*: one range of an index in order of time. The first rows of all branches are merged.
  */
-import { EVENT_NAMES } from './event.ts'
+import { EVENT_NAMES, recipientHash } from './event.ts'
 import { bare, evaluate, exactWords, type Filter, fold, isWholeAddress } from './filter.ts'
 
 export type Branch =
+  | { by: 'id'; id: string }
   | { by: 'message'; messageId: string }
-  | { by: 'recipient'; recipient: string }
-  | { by: 'tag'; tag: string; event: string }
-  | { by: 'event'; event: string }
-  | { by: 'time' }
+  | { by: 'recipient'; hash: number }
+  | { by: 'tag'; domainName: string; tag: string; event: string }
+  | { by: 'event'; domainName: string; event: string }
+  | { by: 'account'; accountId: string; event: string }
+  | { by: 'time'; accountId: string; domainName: string }
 
 export interface Plan {
-  /** Empty: nothing can match. */
-  branches: Branch[]
+  /** All of one kind. Empty: nothing can match. */
+  branches: readonly Branch[]
   /** Conditions that every match satisfies, checked in addition to the branch; null: none. */
-  events: string[] | null
-  recipients: string[] | null
+  events: readonly string[] | null
+  /** Of domain and recipient (`recipientHash`). */
+  hashes: readonly number[] | null
 }
 
 /** More ranges than this cost more than a single longer one. */
 const BRANCHES_MAX = 60
 
-export function planOf(filters: readonly Filter[]): Plan {
+export function planOf(
+  filters: readonly Filter[],
+  { accountId, domainName }: { accountId: string; domainName: string },
+): Plan {
   const events = eventsOf(filters)
   const recipients = lowered(wholeValues(filters, 'recipient'))
   const messageIds = wholeValues(filters, 'message-id')
   const tags = lowered(wholeValues(filters, 'tags'))
   const eventNames = events ?? EVENT_NAMES
+  const hashes = recipients?.map((recipient) => recipientHash(domainName, recipient)) ?? null
   const candidates: Branch[][] = [
     (messageIds ?? []).map((messageId) => ({ by: 'message', messageId })),
-    (recipients ?? []).map((recipient) => ({ by: 'recipient', recipient })),
-    (tags ?? []).flatMap((tag) => eventNames.map((event) => ({ by: 'tag', tag, event }))),
-    (events ?? []).map((event) => ({ by: 'event', event })),
+    (hashes ?? []).map((hash) => ({ by: 'recipient', hash })),
+    (tags ?? []).flatMap((tag) => eventNames.map((event) => ({ by: 'tag', domainName, tag, event }))),
+    (events ?? []).map((event) => ({ by: 'event', domainName, event })),
   ]
-  const best = candidates.find(({ length }) => length > 0 && length <= BRANCHES_MAX) ?? [{ by: 'time' }]
-  return { branches: events?.length === 0 ? [] : best, events, recipients }
+  const best = candidates.find(({ length }) => length > 0 && length <= BRANCHES_MAX)
+  const branches = best ?? [{ by: 'time', accountId, domainName }]
+  return { branches: events?.length === 0 ? [] : branches, events, hashes }
 }
 
 /** The event names that satisfy all `event` and `severity` filters; null: every name. */

@@ -18,6 +18,7 @@ import type { EventReader } from './query.ts'
 export interface EventRouteParts {
   events: EventReader
   domains: { byName(name: string): MaybePromise<{ accountId: string; name: string } | null> }
+  accounts: { byId(id: string): MaybePromise<{ parentId: string | null } | null> }
   clock: Clock
   sealer: Sealer
   baseUrl: string
@@ -115,9 +116,11 @@ async function knownDomain(
 
 async function answer(parts: EventRouteParts, request: PageRequest, signal: AbortSignal): Promise<object> {
   const { items, links } = await parts.events.page(request, parts.clock.now(), signal)
+  const parentId = (await parts.accounts.byId(request.accountId))?.parentId
+  const account = { id: request.accountId, 'parent-id': parentId }
   const seal = (link: PageRequest) => sealPage(parts.sealer, link)
   return {
-    items,
+    items: parentId ? items.map((item) => ({ ...item, account })) : items,
     paging: tokenPaging({
       baseUrl: parts.baseUrl,
       path: `/v3/${encodeURIComponent(request.domainName)}/events`,

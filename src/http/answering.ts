@@ -40,6 +40,11 @@ export function createAnswering(
     else exchange.send(streamOf(chunk.open()))
   }
 
+  function sendStream({ source, contentType }: Content & { kind: 'stream' }, exchange: Exchange): void {
+    exchange.setHeader('content-type', contentType)
+    exchange.send(exchange.method === 'HEAD' ? '' : streamOf(source))
+  }
+
   return {
     sendResult(result, context, spec, exchange) {
       if (!(result instanceof Reply)) {
@@ -53,6 +58,7 @@ export function createAnswering(
       else if (content.kind === 'none') exchange.send(undefined)
       else if (content.kind === 'fixed') sendFixed(content.answer, exchange)
       else if (content.kind === 'bytes') sendBytes(content, exchange)
+      else if (content.kind === 'stream') sendStream(content, exchange)
       else {
         exchange.setHeader('content-type', 'text/event-stream; charset=utf-8')
         const isAllowed = () => isStillAllowed(spec, exchange)

@@ -7,61 +7,7 @@ import { domainToASCII } from 'node:url'
 import type { MaybePromise } from '../base/cache.ts'
 import { Forbidden, Unauthenticated } from '../base/errors.ts'
 import { remember } from '../base/remember.ts'
-
-export type Role = 'admin' | 'developer' | 'support' | 'basic' | 'sending' | 'billing'
-export type Access = 'read' | 'write'
-
-/** Rows of the rights table. */
-export type Area =
-  | 'domains'
-  | 'messages:send'
-  | 'messages:stored'
-  | 'events'
-  | 'suppressions'
-  | 'allowlist'
-  | 'routes'
-  | 'templates'
-  | 'lists'
-  | 'ips'
-  | 'subaccounts'
-  | 'validation'
-  | 'alerts'
-  | 'sandbox'
-  | 'account'
-  | 'message-limits'
-  | 'keys'
-  | 'own-user'
-
-/** One row per area in the order of ROLES; `W` alone is sending for the key's own domain. */
-const ROLES = ['admin', 'developer', 'support', 'basic', 'sending', 'billing'] as const
-type Right = 'RW' | 'R' | 'W' | '-'
-
-/**
- * auth-limits.md section 3. `billing` is a role of users only: it reads what `basic` reads, and message
- * limits and the account besides (accounts.md section 7 rule 2).
- */
-export const RIGHTS: Readonly<Record<Area, readonly [Right, Right, Right, Right, Right, Right]>> = {
-  //                  admin developer support basic sending billing
-  domains: ['RW', 'RW', 'R', 'R', '-', 'R'],
-  'messages:send': ['RW', 'RW', '-', '-', 'W', '-'],
-  'messages:stored': ['R', 'R', 'R', 'R', '-', 'R'],
-  events: ['RW', 'RW', 'R', 'R', '-', 'R'],
-  suppressions: ['RW', 'RW', 'RW', '-', '-', '-'],
-  allowlist: ['RW', 'RW', 'RW', 'R', '-', 'R'],
-  routes: ['RW', 'RW', 'R', 'R', '-', 'R'],
-  templates: ['RW', 'RW', 'R', 'R', '-', 'R'],
-  lists: ['RW', 'RW', 'RW', 'R', '-', 'R'],
-  ips: ['RW', 'RW', 'R', 'R', '-', 'R'],
-  subaccounts: ['RW', 'RW', 'R', 'R', '-', 'R'],
-  validation: ['RW', 'RW', 'R', 'R', '-', 'R'],
-  alerts: ['RW', 'RW', 'R', 'R', '-', 'R'],
-  sandbox: ['RW', 'RW', 'RW', 'R', '-', 'R'],
-  account: ['RW', 'R', '-', '-', '-', 'R'],
-  'message-limits': ['RW', 'R', '-', '-', '-', 'RW'],
-  keys: ['RW', 'R', '-', '-', '-', '-'],
-  // The user's own password, second factor and sessions.
-  'own-user': ['RW', 'RW', 'RW', 'RW', '-', 'RW'],
-}
+import { mayAccess, type Requirement, type Role } from './rights.ts'
 
 export interface Caller {
   accountId: string
@@ -88,17 +34,9 @@ export interface Authenticator {
   /** `isUse`: a request of the browser, which counts as use; false when a long answer is checked again. */
   session(cookie: string, isUse: boolean): Promise<Caller | null>
   /** The caller acting as a child of its account; null: no child of that id. */
-  subaccount(caller: Caller, subaccountId: string): Promise<Caller | null>
+  subaccount(caller: Caller, subaccountId: string): MaybePromise<Caller | null>
   /** False: the account has an address allowlist that applies to this caller, and the address is not on it. */
   addressAllowed(caller: Caller, address: string): MaybePromise<boolean>
-}
-
-export interface Requirement {
-  area: Area
-  /** POST queries of metrics, logs and tags are `read`. */
-  access: Access
-  /** Name of the path parameter that holds the domain; needed where domain keys are accepted. */
-  domain?: string
 }
 
 export type Credentials = { kind: 'key'; secret: string } | { kind: 'session'; cookie: string }
@@ -149,12 +87,6 @@ export function cookieValue(headers: IncomingHttpHeaders, name: string): string 
     if (equals > 0 && pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim() || undefined
   }
   return undefined
-}
-
-/** Whether the role has the right; `sending` has one right only, and `authorize` ties it to its domain. */
-export function mayAccess(role: Role, area: Area, access: Access): boolean {
-  const right = RIGHTS[area][ROLES.indexOf(role)] as Right
-  return right.includes(access === 'read' ? 'R' : 'W')
 }
 
 /**

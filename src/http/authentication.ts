@@ -5,12 +5,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type MaybePromise, whenKnown } from '../base/cache.ts'
 import { Forbidden, Unauthenticated } from '../base/errors.ts'
-import { type Authenticator, authorize, type Caller, credentialsOf, type Requirement } from './auth.ts'
+import { type Authenticator, authorize, type Caller, credentialsOf } from './auth.ts'
 import type { Exchange } from './exchange.ts'
 import type { FailedAttempts } from './failed-attempts.ts'
 import type { Operation } from './operation.ts'
 import type { OriginPolicy } from './origin.ts'
 import type { RemoteAddresses } from './remote-address.ts'
+import type { Requirement } from './rights.ts'
 
 export interface AuthenticationParts {
   authenticator: Authenticator
@@ -86,7 +87,7 @@ export function createAuthentication(parts: AuthenticationParts): Authentication
       if (subaccountId === undefined || subaccountId === presented.accountId) return presented
       return actingAs(presented, subaccountId)
     },
-    async isStillAllowed({ auth }, { headers, path }) {
+    async isStillAllowed({ auth }, { headers, path, arrival }) {
       if (auth === 'public') return true
       const credentials = credentialsOf(headers)
       if (typeof credentials === 'string') return false
@@ -94,8 +95,9 @@ export function createAuthentication(parts: AuthenticationParts): Authentication
         const caller = await (credentials.kind === 'key'
           ? authenticator.key(credentials.secret)
           : authenticator.session(credentials.cookie, false))
-        if (caller !== null) authorize(caller, auth, path)
-        return caller !== null
+        if (caller === null) return false
+        authorize(caller, auth, path)
+        return await authenticator.addressAllowed(caller, remote.address(arrival))
       } catch {
         return false
       }

@@ -14,6 +14,7 @@
  * success unless the handler kept them.
  */
 import type { ByteBudget, Release } from '../base/byte-budget.ts'
+import { type MaybePromise, whenKnown } from '../base/cache.ts'
 import { Forbidden, Unavailable } from '../base/errors.ts'
 import { type AnsweringParts, createAnswering } from './answering.ts'
 import type { Caller } from './auth.ts'
@@ -24,12 +25,12 @@ import { createHandling, type HandlingParts } from './handling.ts'
 import type { Arrival } from './listening/arrival.ts'
 import { acceptsFiles, type Operation } from './operation.ts'
 import { Fields, Params, parseUrlencoded } from './params.ts'
-import { limitExceeded, type RateLimiter, rateLimitHeaders } from './rate-limit.ts'
+import { type Limiter, limitExceeded, rateLimitHeaders } from './rate-limit.ts'
 import { RequestContext } from './request-context.ts'
 import type { FileSpool, Uploads } from './uploads.ts'
 
 export interface DispatchParts extends AuthenticationParts, HandlingParts, AnsweringParts {
-  limiter: RateLimiter
+  limiter: Limiter
   spool: FileSpool
   /** Aborts when the server closes. */
   closing: AbortSignal
@@ -55,7 +56,8 @@ export function createDispatch(parts: DispatchParts): Dispatch {
       const caller = spec.auth === 'public' ? null : await authenticate(spec.auth, spec, exchange)
       const finding = spec.beforeBody?.({ path, caller })
       const found = finding instanceof Promise ? await finding : finding
-      if (caller !== null) takeFromLimit(limiter, caller, spec, exchange)
+      const taking = caller === null ? undefined : takeFromLimit(limiter, caller, spec, exchange)
+      if (taking instanceof Promise) await taking
       const limit = spec.bodyLimit ?? (caller === null ? PUBLIC_BODY_LIMIT : DEFAULT_BODY_LIMIT)
       if (caller !== null && exchange.arrival.body.kind === 'stream')
         memory = await memoryFor(exchange.arrival, limit, largeBodies)
@@ -91,15 +93,21 @@ export function createDispatch(parts: DispatchParts): Dispatch {
 const NONE: readonly never[] = []
 
 /** Every answer from here on carries the limit's headers. @throws TooManyRequests in the form of the limit */
-function takeFromLimit(limiter: RateLimiter, caller: Caller, spec: Operation, exchange: Exchange): void {
+function takeFromLimit(
+  limiter: Limiter,
+  caller: Caller,
+  spec: Operation,
+  exchange: Exchange,
+): MaybePromise<void> {
   const name = spec.rateLimit ?? 'default'
-  if (name === 'none') return
-  const grant = limiter.take(name, name === 'default' ? caller.keyId : caller.accountId)
-  if (grant === undefined) return
-  exchange.setHeaders(rateLimitHeaders(grant))
-  if (grant.allowed) return
-  const domainName = typeof spec.auth === 'object' ? spec.auth.domain : undefined
-  throw limitExceeded(name, grant.retrySeconds, exchange.path[domainName ?? ''] ?? '')
+  if (name === 'none') return undefined
+  return whenKnown(limiter.take(name, name === 'default' ? caller.keyId : caller.accountId), (grant) => {
+    if (grant === undefined) return
+    exchange.setHeaders(rateLimitHeaders(grant))
+    if (grant.allowed) return
+    const domainName = typeof spec.auth === 'object' ? spec.auth.domain : undefined
+    throw limitExceeded(name, grant.retrySeconds, exchange.path[domainName ?? ''] ?? '')
+  })
 }
 
 /** A large body waits this long for memory: a refused client sends all of it again. */

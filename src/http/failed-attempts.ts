@@ -7,7 +7,7 @@
  * - API keys are too long to be guessed: a right one is always accepted, at once. After ten wrong ones in a minute further
  *   refusals to that address take a second each, one after the other, for five minutes. Beyond the day's budget wrong
  *   ones get 429.
- * - Passwords are chosen by people: beyond either budget they are not checked (inbound/login-guard.ts). A login that
+ * - Passwords are chosen by people: beyond either budget they are not checked (guessing-guard.ts). A login that
  *   succeeded from the same network before has a budget of its own there, so that others cannot lock it out.
  *
  * Loopback addresses are exempt. No account and no login is ever locked. All this is in memory: a restart forgets it.

@@ -16,9 +16,6 @@ export const FIELD_BYTES_MAX = 25 * 1024 * 1024
 /** Header lines of one part: Content-Disposition, Content-Type and a few that clients add. */
 const PART_HEADERS_MAX = 32
 const PART_HEADER_BYTES_MAX = 16 * 1024
-/** Split in one go: at most some 200 empty parts, 2 ms. */
-const PIECE_BYTES = 16 * 1024
-
 const malformed = (cause?: unknown) =>
   new BadRequest('malformed multipart/form-data request', cause === undefined ? {} : { cause })
 const unparsable = (why: string) => new BadRequest(`unable to parse request: ${why}`)
@@ -116,12 +113,9 @@ async function feed(form: BusboyInstance, source: AsyncIterable<Uint8Array>, fai
   const finished = once(form, 'finish')
   finished.catch(() => {}) // rejects on 'error', which `failure` reports with the contract's text
   for await (const chunk of source) {
-    for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
-      const piece = chunk.subarray(at, at + PIECE_BYTES)
-      const mayGoOn = await inTurn(() => form.write(piece))
-      if (!mayGoOn) await Promise.race([once(form, 'drain').catch(() => failure), failure])
-      else await Promise.race([failure, Promise.resolve()])
-    }
+    const mayGoOn = await inTurn(() => form.write(chunk))
+    if (!mayGoOn) await Promise.race([once(form, 'drain').catch(() => failure), failure])
+    else await Promise.race([failure, Promise.resolve()])
   }
   form.end()
   await Promise.race([finished.catch(() => failure), failure])

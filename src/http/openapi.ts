@@ -5,6 +5,7 @@ import { auditNote } from './audit.ts'
 import { type FixedAnswer, fixedAnswer } from './fixed-answer.ts'
 import { JSON_TYPE } from './listening/arrival.ts'
 import { type JsonSchema, type Operation, type ParamDoc, pathNames } from './operation.ts'
+import { describeRights } from './rights.ts'
 
 export interface DescriptionOptions {
   baseUrl: string
@@ -94,6 +95,7 @@ function describeOperation(spec: Operation, path: string): JsonSchema {
     ...(spec.deprecated === true ? { deprecated: true } : {}),
     ...(spec.auth === 'public' ? { security: [] } : {}),
     ...(audit === null ? {} : { 'x-audit': audit }),
+    'x-rights': spec.auth === 'public' ? { public: true } : describeRights(spec.auth),
     parameters: parameters.map((param) => describeParameter(param, spec)),
     ...(requestBody === undefined ? {} : { requestBody }),
     responses: describeResponses(spec),

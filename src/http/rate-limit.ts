@@ -1,8 +1,10 @@
 /**
  * Token buckets per (limit, subject): a bucket holds `count` tokens and refills evenly over `windowMs`.
- * A refused request takes no token. Buckets live in this process; with several nodes each node grants its
- * own share, so the configured numbers then hold per node.
+ * A refused request takes no token. Buckets of `createRateLimiter` are in the memory of this process;
+ * shared-rate-limit.ts has those that several processes share.
  */
+
+import { type MaybePromise, whenKnown } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { TooManyRequests } from '../base/errors.ts'
 
@@ -34,6 +36,18 @@ export const DEFAULT_LIMITS: Readonly<Record<LimitName, LimitSetting>> = {
   default: { count: 1_000, windowMs: 60_000 },
 }
 
+/** The limits as configured. `rateLimit`: requests to send per second; null: no limits at all. */
+export const limitsOf = (config: {
+  rateLimit: number | null
+  recipientsPerMinute: number
+  bytesPerMinute: number
+}): Record<LimitName, LimitSetting> => ({
+  ...DEFAULT_LIMITS,
+  sending: { ...DEFAULT_LIMITS.sending, count: config.rateLimit ?? 0 },
+  'sending-recipients': { ...DEFAULT_LIMITS['sending-recipients'], count: config.recipientsPerMinute },
+  'sending-bytes': { ...DEFAULT_LIMITS['sending-bytes'], count: config.bytesPerMinute },
+})
+
 /** About 10 MB. Beyond it the bucket that was idle longest is forgotten, that is, full again. */
 const BUCKETS_MAX = 100_000
 
@@ -53,14 +67,19 @@ interface Bucket {
   filledAtMs: number
 }
 
-export interface RateLimiter {
+export interface Limiter {
   /**
    * Takes `cost` tokens (default 1). Undefined: this limit is off. A cost above the whole bucket passes when
    * the bucket is full and leaves a debt, otherwise it could never pass.
    */
-  take(limit: LimitName, subject: string, cost?: number): Grant | undefined
+  take(limit: LimitName, subject: string, cost?: number): MaybePromise<Grant | undefined>
   /** Puts back what an allowed `take` took, for a request that another limit then refused. */
   giveBack(limit: LimitName, subject: string, cost: number): void
+}
+
+/** One whose buckets are in this process. */
+export interface RateLimiter extends Limiter {
+  take(limit: LimitName, subject: string, cost?: number): Grant | undefined
 }
 
 export interface RateLimiterOptions {
@@ -97,20 +116,29 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
       const needed = Math.min(cost, setting.count)
       const allowed = bucket.tokens >= needed
       if (allowed) bucket.tokens -= cost
-      const missing = allowed ? setting.count - bucket.tokens : needed - bucket.tokens
-      const waitMs = (missing * setting.windowMs) / setting.count
-      return {
-        allowed,
-        limit: setting.count,
-        remaining: Math.max(0, Math.floor(bucket.tokens)),
-        resetAt: Math.ceil((clock.now() + waitMs) / 1000),
-        retrySeconds: allowed ? 0 : Math.max(1, Math.ceil(waitMs / 1000)),
-      }
+      return grantOf(clock, setting, { available: bucket.tokens, needed, allowed })
     },
     giveBack(limit, subject, cost) {
       const bucket = buckets.get(`${limit} ${subject}`)
       if (bucket) bucket.tokens += cost // cut to the bucket's size at its next use
     },
+  }
+}
+
+/** `available`: tokens left; `needed`: tokens for which the request would have passed. */
+export function grantOf(
+  clock: Clock,
+  { count, windowMs }: LimitSetting,
+  { available, needed, allowed }: { available: number; needed: number; allowed: boolean },
+): Grant {
+  const missing = allowed ? count - available : needed - available
+  const waitMs = (missing * windowMs) / count
+  return {
+    allowed,
+    limit: count,
+    remaining: Math.max(0, Math.floor(available)),
+    resetAt: Math.ceil((clock.now() + waitMs) / 1000),
+    retrySeconds: allowed ? 0 : Math.max(1, Math.ceil(waitMs / 1000)),
   }
 }
 
@@ -147,22 +175,28 @@ export function limitExceeded(limit: LimitName, retrySeconds: number, domain: st
  * recipient limit; none where that is off. @throws TooManyRequests in form A
  */
 export function takeMessage(
-  limiter: RateLimiter,
+  limiter: Limiter,
   domain: { accountId: string; name: string },
   message: { recipients: number; bytes: number },
-): Record<string, string> {
+): MaybePromise<Record<string, string>> {
   const { accountId, name } = domain
-  const recipients = limiter.take('sending-recipients', accountId, message.recipients)
-  if (recipients?.allowed === false) throw limitExceeded('sending-recipients', recipients.retrySeconds, name)
-  const bytes = limiter.take('sending-bytes', accountId, message.bytes)
-  if (bytes?.allowed === false) {
-    if (recipients) limiter.giveBack('sending-recipients', accountId, message.recipients)
-    throw limitExceeded('sending-bytes', bytes.retrySeconds, name)
-  }
-  if (!recipients) return {}
-  return {
-    'x-recipient-limit': String(recipients.limit),
-    'x-recipient-remaining': String(recipients.remaining),
-    'x-recipient-reset': String(recipients.resetAt),
-  }
+  return whenKnown(limiter.take('sending-recipients', accountId, message.recipients), (recipients) => {
+    if (recipients?.allowed === false)
+      throw limitExceeded('sending-recipients', recipients.retrySeconds, name)
+    return whenKnown(limiter.take('sending-bytes', accountId, message.bytes), (bytes) => {
+      if (bytes?.allowed === false) {
+        if (recipients) limiter.giveBack('sending-recipients', accountId, message.recipients)
+        throw limitExceeded('sending-bytes', bytes.retrySeconds, name)
+      }
+      return recipients ? recipientHeaders(recipients) : NO_HEADERS
+    })
+  })
 }
+
+const NO_HEADERS: Record<string, string> = {}
+
+const recipientHeaders = (grant: Grant): Record<string, string> => ({
+  'x-recipient-limit': String(grant.limit),
+  'x-recipient-remaining': String(grant.remaining),
+  'x-recipient-reset': String(grant.resetAt),
+})

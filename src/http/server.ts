@@ -18,7 +18,7 @@ import { describeApi, descriptionAnswer } from './openapi.ts'
 import type { JsonSchema, Operation } from './operation.ts'
 import { createOriginPolicy, hostName } from './origin.ts'
 import { ownOperations } from './own-operations.ts'
-import type { RateLimiter } from './rate-limit.ts'
+import type { Limiter } from './rate-limit.ts'
 import { createRemoteAddresses, type RemoteAddresses } from './remote-address.ts'
 import { createRouter } from './router.ts'
 import type { FileSpool } from './uploads.ts'
@@ -36,7 +36,7 @@ export interface HttpServerOptions extends ListenersOptions {
   authRealm?: string
   corsOrigins?: readonly string[]
   authenticator: Authenticator
-  limiter: RateLimiter
+  limiter: Limiter
   /** Shared with SMTP, so that attempts count together. Default: its own. */
   failedAttempts?: FailedAttempts
   spool: FileSpool

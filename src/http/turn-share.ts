@@ -1,6 +1,6 @@
 /**
  * The time that splitting forms may take between two turns of the event loop, shared by all requests: the chunks of
- * many connections arrive in the same turn, and thousands of small parts in each take their time.
+ * many connections arrive in the same turn, and a chunk of small parts takes up to 10 ms.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 

@@ -1,23 +1,12 @@
 /**
- * Protects SMTP logins against guessing (decision 50). Passwords are chosen by people, so only a limited number of them
- * is checked:
- *
- * 1. A login that succeeded from the client's network before is checked at once, within a budget of its own. Concurrent
- *    attempts may exceed it, by one for each connection.
- * 2. Others from one /20 (IPv6: /48) are checked one after the other: concurrent ones would all pass before the first
- *    has failed.
- * 3. When an address or its networks have used up their budget, the password is not checked: 421 after a second.
- * 4. A failure counts, and its reply is delayed by a second or more.
- *
- * Loopback addresses are exempt from all but the second.
+ * Protects SMTP logins against guessing, by the rules of `http/guessing-guard.ts`. A password that is not checked is refused
+ * with 421 after a second, and the reply to a wrong one is delayed by a second or more.
  */
-
-import { networkOf, networksOf } from '../base/client-networks.ts'
 import type { Clock } from '../base/clock.ts'
-import { TooManyWaiting } from '../base/errors.ts'
+import { TooManyRequests, TooManyWaiting } from '../base/errors.ts'
 import { pause } from '../base/pause.ts'
-import { Turns } from '../base/turns.ts'
 import type { FailedAttempts } from '../http/failed-attempts.ts'
+import { createGuessingGuard, type KnownPlaces } from '../http/guessing-guard.ts'
 import { Refusal } from './replies.ts'
 import type { SmtpLogin } from './session.ts'
 
@@ -25,11 +14,7 @@ const DELAY_MS = 1_000
 
 export interface LoginGuardParts {
   attempts: FailedAttempts
-  /** Networks from which each login has succeeded; `note` never rejects. */
-  places: {
-    isKnown(login: string, network: string): Promise<boolean>
-    note(login: string, network: string): Promise<void>
-  }
+  places: KnownPlaces
   /** Null: wrong. @throws TooManyWaiting when too many passwords wait to be checked */
   check(login: string, password: string, address: string): Promise<SmtpLogin | null>
   clock: Clock
@@ -44,41 +29,28 @@ export interface LoginGuard {
 
 export function createLoginGuard({ attempts, places, check, clock }: LoginGuardParts): LoginGuard {
   // At most one attempt waits per connection.
-  const turns = new Turns()
-
-  async function counted(login: string, password: string, address: string): Promise<SmtpLogin | null> {
-    const found = await check(login, password, address).catch((error: unknown) => {
-      // RFC 4954 §6. It was not checked.
-      if (error instanceof TooManyWaiting) throw new Refusal('454 4.7.0 Temporary authentication failure')
-      throw error
-    })
-    if (found === null) attempts.failed(address, login)
-    else await places.note(found.login, networkOf(address))
-    return found
-  }
-
+  const guard = createGuessingGuard(attempts, places)
   const delay = () => pause(clock, DELAY_MS)
 
-  async function refuse(): Promise<never> {
+  async function refusalOf(error: unknown): Promise<unknown> {
+    // RFC 4954 §6.
+    if (error instanceof TooManyWaiting) return new Refusal('454 4.7.0 Temporary authentication failure')
+    if (!(error instanceof TooManyRequests)) return error
     await delay()
-    throw new Refusal('421 4.7.0 Too many failed logins from your network', { closes: true })
+    return new Refusal('421 4.7.0 Too many failed logins from your network', { closes: true })
   }
 
   return {
     async authenticate(user, password, address) {
-      if (attempts.isExempt(address)) return check(user, password, address)
-      const login = user.toLowerCase()
-      const isKnownPlace = () => places.isKnown(login, networkOf(address))
-      if (await isKnownPlace()) {
-        if (attempts.blockedAtKnownPlaceMs(address, login) > 0) return refuse()
-        return counted(login, password, address)
+      const checked = async () => {
+        const found = await check(user, password, address)
+        // Within the turn: attempts that wait for theirs then find the place known.
+        if (found !== null && !attempts.isExempt(address)) await guard.succeeded(address, found.login)
+        return found
       }
-      const found = await turns.run(networksOf(address)[2], async () => {
-        // An attempt that was checked while this one waited may have succeeded.
-        const isBlocked = attempts.blockedMs(address) > 0 && !(await isKnownPlace())
-        return isBlocked ? BLOCKED : counted(login, password, address)
+      return guard.run(address, user.toLowerCase(), checked).catch(async (error: unknown) => {
+        throw await refusalOf(error)
       })
-      return found === BLOCKED ? refuse() : found
     },
     async loginFailed(address, login) {
       await delay()
@@ -86,5 +58,3 @@ export function createLoginGuard({ attempts, places, check, clock }: LoginGuardP
     },
   }
 }
-
-const BLOCKED = Symbol('blocked')

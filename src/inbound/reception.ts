@@ -53,6 +53,8 @@ export interface ReceptionParts {
   readers: readonly AddressReader[]
   /** Whether the domain is the service's own; decides which reply an unknown address gets. */
   isOwnDomain(domain: string): Promise<boolean>
+  /** Its mail is to be sent again later: the account of the domain is disabled. In lower case. Default: none is. */
+  isSuspended?(domain: string): Promise<boolean>
   clock: Clock
   /** True: no limits (`SENDWRIGHT_RATE_LIMIT=off`). */
   unlimited: boolean
@@ -109,6 +111,8 @@ export function createReception(
     return {
       keepBytesMax: HEAD_BYTES_MAX,
       async recipient(mailbox) {
+        if (await parts.isSuspended?.(mailbox.domain.toLowerCase()))
+          throw new Refusal('450 4.7.1 The account of this domain is disabled, try again later')
         const address = await addressOf(mailbox)
         if (!address) throw await unknownRecipient(mailbox.domain, network)
         if (address.subject !== null && !limits.subjects(address.subject)) throw tooMany()

@@ -4,7 +4,7 @@
  */
 import type { Chunk } from '../base/mime-message.ts'
 import { chunkSize } from '../base/mime-message.ts'
-import { limitExceeded, type RateLimiter, takeMessage } from '../http/rate-limit.ts'
+import { type Limiter, limitExceeded, takeMessage } from '../http/rate-limit.ts'
 import type { Mailbox } from '../mime/address.ts'
 import { Refusal, replyLine } from './replies.ts'
 import type { MailOpening, MailTransaction, SmtpLogin } from './session.ts'
@@ -22,11 +22,11 @@ export interface SubmittedMail {
 }
 
 export interface SubmissionParts {
-  /** Whether the session's credential is still the same. */
-  stillValid(login: SmtpLogin): Promise<boolean>
+  /** Whether the session's credential is still the same, and may be used from the address. */
+  stillValid(login: SmtpLogin, remoteAddress: string): Promise<boolean>
   /** Name of the login's domain. @throws ServiceError when it cannot send now */
   sendingDomain(login: SmtpLogin): Promise<string>
-  limiter: RateLimiter
+  limiter: Limiter
   /**
    * Stores and queues the message durably; resolves with its Message-Id in angle brackets. A spooled `raw` has then been
    * kept or removed.
@@ -40,16 +40,16 @@ export function createSubmission(parts: SubmissionParts): (opening: MailOpening)
   const { limiter } = parts
 
   return async ({ login, remoteAddress, envelopeSender }) => {
-    if (!(await parts.stillValid(login))) {
+    if (!(await parts.stillValid(login, remoteAddress))) {
       throw new Refusal('421 4.7.0 The credential has changed', { closes: true })
     }
     const domain = await parts.sendingDomain(login)
-    const grant = limiter.take('sending', login.accountId)
+    const grant = await limiter.take('sending', login.accountId)
     if (grant?.allowed === false) throw limitExceeded('sending', grant.retrySeconds, domain)
     return {
       async finish(raw, recipients) {
         const message = { recipients: recipients.length, bytes: chunkSize(raw) }
-        takeMessage(limiter, { accountId: login.accountId, name: domain }, message)
+        await takeMessage(limiter, { accountId: login.accountId, name: domain }, message)
         const { messageId } = await parts.submit({ raw, recipients, login, remoteAddress, envelopeSender })
         return replyLine('250 2.0.0 Queued', messageId)
       },

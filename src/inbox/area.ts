@@ -38,6 +38,7 @@ export async function inboxArea(core: Core): Promise<InboxArea> {
   return {
     capture,
     operations: [...inboxRoutes(inbox, config.publicUrl), ...faultRoutes(faults, core.firstAccountId)],
+    accountDeleted: (accountId) => inbox.clear(accountId),
     async stop() {
       await capture?.close()
       await reader.close()

@@ -1,5 +1,6 @@
-/** Faults of the built-in inbox over HTTP. They apply to the whole installation, so only its first account sets them. */
+/** Faults of the built-in inbox over HTTP. They apply to the whole installation, so they are the operator's: the first account's. */
 import { Forbidden } from '../base/errors.ts'
+import type { Caller } from '../http/auth.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { jsonReply } from '../http/reply.ts'
 import { type Faults, STAGES } from './faults.ts'
@@ -22,6 +23,9 @@ const LIST = {
 } as const
 
 export function faultRoutes(faults: Faults, firstAccountId: string): Operation[] {
+  const checkOperator = ({ accountId }: Caller) => {
+    if (accountId !== firstAccountId) throw new Forbidden()
+  }
   return [
     operation({
       method: 'GET',
@@ -32,7 +36,10 @@ export function faultRoutes(faults: Faults, firstAccountId: string): Operation[]
       auth: { area: 'messages:stored', access: 'read' },
       params: [],
       responses: { 200: { description: 'The list', schema: LIST } },
-      handler: async () => jsonReply(await faults.list()),
+      async handler({ caller }) {
+        checkOperator(caller)
+        return jsonReply(await faults.list())
+      },
     }),
     operation({
       method: 'PUT',
@@ -40,12 +47,12 @@ export function faultRoutes(faults: Faults, firstAccountId: string): Operation[]
       id: 'replaceInboxFaults',
       tag: TAG,
       summary: 'Replace the replies on demand; an empty list ends them',
-      auth: { area: 'domains', access: 'write' },
+      auth: { area: 'domains', access: 'write', only: 'first' },
       params: [],
       body: { description: 'The list; the first fault that fits counts', schema: LIST },
       responses: { 200: { description: 'The list', schema: LIST } },
       async handler({ params, caller }) {
-        if (caller.accountId !== firstAccountId) throw new Forbidden()
+        checkOperator(caller)
         return jsonReply(await faults.replace(params.json()))
       },
     }),

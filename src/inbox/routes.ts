@@ -1,11 +1,12 @@
 /** Captured mail over HTTP (own-operations.md section 1). */
 import { NotFound } from '../base/errors.ts'
 import { inPieces } from '../base/mime-message.ts'
-import { type Caller, mayAccess } from '../http/auth.ts'
+import type { Caller } from '../http/auth.ts'
 import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import { limitOf, pageName, pivotPaging } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
 import { bytesReply, eventStream, jsonTextReply } from '../http/reply.ts'
+import { mayAccess } from '../http/rights.ts'
 import type { Inbox, InboxPage, InboxViewer } from './inbox.ts'
 
 const PATH = '/sendwright/v1/inbox'

@@ -1,4 +1,5 @@
 /** Builds the SMTP ports: submission by clients that log in, reception from the others. */
+import { isClosed, maySend } from '../accounts/account-directory.ts'
 import type { AccountsArea } from '../accounts/area.ts'
 import { createLoginPlaces } from '../accounts/login-places.ts'
 import { createFaultLog } from '../base/fault-log.ts'
@@ -6,6 +7,7 @@ import { classifyAddress } from '../base/ip.ts'
 import type { Core } from '../core.ts'
 import { createLoginGuard } from '../inbound/login-guard.ts'
 import { type AddressReader, createReception } from '../inbound/reception.ts'
+import { Refusal } from '../inbound/replies.ts'
 import { type SessionParts, SMTP_LIMITS } from '../inbound/session.ts'
 import { type SmtpListener, startSmtpListener } from '../inbound/smtp-listener.ts'
 import { createSubmission } from '../inbound/submission.ts'
@@ -20,12 +22,15 @@ export interface SmtpUses {
   readers: readonly AddressReader[]
   /** Whether mail to that host is for this service. */
   isMailHost(host: string): Promise<boolean>
+  /** The account whose domain mail to that host is for; null: none. */
+  accountOfMailHost(host: string): Promise<string | null>
 }
 
 export function startSmtp(
-  { config, log, clock, store, spool, bodiesIn, limiter }: Core,
-  { accounts, messages: { accept }, readers, isMailHost }: SmtpUses,
+  core: Core,
+  { accounts, messages: { accept }, readers, isMailHost, accountOfMailHost }: SmtpUses,
 ): Promise<SmtpListener> {
+  const { config, log, clock, store, spool, bodiesIn, limiter } = core
   return startSmtpListener({
     host: config.smtpHost,
     port: config.smtpPort,
@@ -52,11 +57,13 @@ export function startSmtp(
       ...createLoginGuard({
         attempts: accounts.failedAttempts,
         places: createLoginPlaces(store, clock),
-        check: auditedLogins(accounts),
+        check: checkedLogins(core, accounts),
         clock,
       }),
       submission: createSubmission({
-        stillValid: accounts.credentials.stillValid,
+        stillValid: async (login, address) =>
+          (await accounts.allowedCallers.allows(login.accountId, address)) &&
+          (await accounts.credentials.stillValid(login)),
         sendingDomain: async (login) => (await submittingDomain(accept, login)).name,
         limiter,
         submit: (mail) => acceptSubmitted(accept, mail),
@@ -64,6 +71,11 @@ export function startSmtp(
       reception: createReception({
         readers,
         isOwnDomain: isMailHost,
+        async isSuspended(domain) {
+          const id = await accountOfMailHost(domain)
+          const account = id === null ? null : await core.accounts.byId(id)
+          return account !== null && account.status !== 'open'
+        },
         clock,
         unlimited: config.rateLimit === null,
       }),
@@ -76,12 +88,26 @@ export function startSmtp(
   })
 }
 
-/** Wrong logins are noted in the audit log of the account that the login belongs to. */
-function auditedLogins({ credentials, failedSignIns }: AccountsArea): SessionParts['authenticate'] {
+/**
+/**
+ * Wrong logins are noted in the audit log of the account that the login belongs to. A right one from an address that the
+ * account does not allow counts as wrong: nobody there must find out passwords. Right ones of an account that may not send
+ * are refused without counting as guesses.
+ */
+function checkedLogins(
+  { accounts }: Core,
+  { credentials, allowedCallers, failedSignIns }: AccountsArea,
+): SessionParts['authenticate'] {
   return async (user, password, remoteAddress) => {
-    const login = await credentials.authenticate(user, password)
-    if (login === null)
+    const found = await credentials.authenticate(user, password)
+    const login =
+      found !== null && (await allowedCallers.allows(found.accountId, remoteAddress)) ? found : null
+    const account = login === null ? null : await accounts.byId(login.accountId)
+    if (login === null || isClosed(account)) {
       failedSignIns.note({ remoteAddress, way: 'smtp', known: await credentials.known(user) })
+      return null
+    }
+    if (!maySend(account)) throw new Refusal('535 5.7.8 The subaccount is disabled')
     return login
   }
 }

@@ -1,6 +1,8 @@
 /** Mailing lists and their uploads. Copies of posts are made by messages/. */
+
 import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
+import { removeListsOf } from './account-removal.ts'
 import { createListDomains, type ListDomains } from './list-domains.ts'
 import { taskJob } from './list-tasks.ts'
 import { listRoutes } from './routes.ts'
@@ -31,5 +33,6 @@ export function listsArea(core: Core): ListsArea {
       baseUrl: config.publicUrl,
     }),
     jobs: [job],
+    accountDeleted: (accountId, signal) => removeListsOf(core, lists, accountId, signal),
   }
 }

@@ -145,7 +145,9 @@ eachStore(
     const dying: InsertDeliveries = async (expansion, members) => {
       const rows = await deliveries(expansion, members)
       // The second chunk fails inside the database, after the rows that it has already written.
-      return ++chunks === 2 ? [...rows, { sql: 'INSERT INTO no_such_table VALUES (1)', values: [] }] : rows
+      return ++chunks === 2
+        ? [...(rows ?? []), { sql: 'INSERT INTO no_such_table VALUES (1)', values: [] }]
+        : rows
     }
     const first = job(store, lists, 'first', dying)
     assert.equal(await first.runOne(), true)

@@ -95,11 +95,14 @@ const endStatements = (column: 'domain_id' | 'message_pk', value: string): State
   },
 ]
 
-/** The rows of these members' copies: deliveries and accepted events. Not called for an empty list. */
+/**
+ * The rows of these members' copies: deliveries and accepted events; null: they must wait, for a monthly limit. Not called
+ * for an empty list.
+ */
 export type InsertDeliveries = (
   expansion: Expansion,
   members: readonly ListRecipient[],
-) => readonly Statement[] | Promise<readonly Statement[]>
+) => readonly Statement[] | null | Promise<readonly Statement[] | null>
 
 export interface ExpansionJob {
   /** Runs one step of one expansion; false if none is due. */
@@ -131,6 +134,8 @@ export function createExpansionJob(parts: {
       const chunk = await readMembers(lists, row.list_id, row.position, exclude, MEMBERS_PER_STEP)
       const copies = chunk.recipients.length
       const rows = copies > 0 ? await parts.insertDeliveries(expansionOfRow(row), chunk.recipients) : []
+      // The step is tried again when its lease ends.
+      if (rows === null) return true
       await store.commit([...advance(row, chunk.next, copies, clock.now()), ...joinInserts(rows)])
       if (copies > 0) parts.inserted()
       return true

@@ -2,6 +2,7 @@
  * Messages: from a request to rows (request/, acceptance/), from a row to the copy that is sent (composing/), and what
  * is kept afterwards (stored/). The engine that delivers is built here as well (messages/engine.ts).
  */
+import { haveAgreed } from '../accounts/sandbox/recipients.ts'
 import type { SystemMail } from '../accounts/users/mails.ts'
 import type { Area } from '../area.ts'
 import { failPoint } from '../base/fail-point.ts'
@@ -18,6 +19,8 @@ import type { CaptureListener } from '../inbox/capture-listener.ts'
 import type { ListsArea } from '../lists/area.ts'
 import { cancelExpansions, createExpansionJob } from '../lists/expansion-job.ts'
 import { taskJob } from '../lists/list-tasks.ts'
+import type { MessageLimits } from '../message-limits/limits.ts'
+import { removeRowsInPass } from '../store/account-rows.ts'
 import type { FreeSpace } from '../store/free-space.ts'
 import type { Store } from '../store/store.ts'
 import type { SuppressionCheck } from '../suppressions/check.ts'
@@ -58,6 +61,7 @@ export interface MessagesUses {
   tracker: Tracker
   judge: DeliveryParts['judge']
   capture: CaptureListener | null
+  limits: MessageLimits
 }
 
 /** Areas as sending sees them, which tests replace. */
@@ -86,6 +90,7 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
     suppressions: uses.suppressions,
     tags: uses.tags,
     tracker: uses.tracker,
+    limits: uses.limits,
     ...sendTemplates(uses.templates.templates, uses.templates.renderer),
     lists: createListExpander({
       store,
@@ -104,6 +109,7 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
       mode: config.delivery.kind,
       recipients: config.sandboxRecipients,
       domains,
+      haveAgreed: (accountId, addresses) => haveAgreed(store, accountId, addresses),
     }),
     returnPathMac: (data) => core.sealer.mac('return-path', data),
     headerPrefix,
@@ -158,6 +164,11 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
       await store.commit(cancelExpansions(domain.id))
       await removeMailOf(domain)
       await past.removeDomain(domain.id)
+      await sending.accept.queueLimits.emptied(domain.id)
+    },
+    async accountDeleted(accountId, signal) {
+      await removeRowsInPass(core, 'archive_outbox', 'id', accountId, signal)
+      await removeRowsInPass(core, 'transcripts', 'delivery_id', accountId, signal)
     },
     start: () => engine.delivery.start(),
     async stop() {
@@ -175,9 +186,11 @@ function expansionsOf({ store, clock }: Core, lists: ListsArea, { accept }: Send
     lists: lists.store,
     clock,
     owner: newId(),
-    insertDeliveries(expansion, members) {
+    async insertDeliveries(expansion, members) {
+      const counting = await accept.limits.statements(expansion.accountId, members.length)
+      if (counting === null) return null
       accept.accepted?.(members.length)
-      return memberStatements(accept, expansion, members)
+      return [...(await memberStatements(accept, expansion, members)), ...counting]
     },
     inserted: () => accept.engine.wake(),
   })

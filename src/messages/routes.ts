@@ -6,11 +6,11 @@ import type { Caller } from '../http/auth.ts'
 import { mediaTypeOf, SENDING_BODY_LIMIT } from '../http/body.ts'
 import { type Context, type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
-import { type RateLimiter, takeMessage } from '../http/rate-limit.ts'
+import { type Limiter, takeMessage } from '../http/rate-limit.ts'
 import { bytesReply, jsonReply, jsonTextReply } from '../http/reply.ts'
 import { type Acceptance, type AcceptParts, acceptMessage, type Submission } from './acceptance/accept.ts'
-import { checkMaySend } from './acceptance/decide.ts'
 import { resendMessage } from './acceptance/resend.ts'
+import { checkSender } from './acceptance/send-facts.ts'
 import { scheduleMaxMs } from './acceptance/timing.ts'
 import { type Draft, draftBytes } from './request/draft.ts'
 import {
@@ -127,7 +127,7 @@ const SEND_PARAMS: ParamDoc[] = [
 export interface MessageRouteParts extends AcceptParts {
   /** The configured prefix and its aliases. */
   headerPrefixes: readonly string[]
-  limiter: RateLimiter
+  limiter: Limiter
 }
 
 const SEND_PATH = '/v3/{domain_name}/messages'
@@ -171,10 +171,11 @@ function sendRoutes(parts: MessageRouteParts): Operation[] {
       contentType: mediaTypeOf(context.headers['content-type'] ?? ''),
     }
     const draft = await read(context.params, facts)
-    const headers = takeMessage(parts.limiter, domain, {
+    const taking = takeMessage(parts.limiter, domain, {
       recipients: draft.recipients.length,
       bytes: draftBytes(draft),
     })
+    const headers = taking instanceof Promise ? await taking : taking
     const acceptance = await acceptMessage(parts, draft, submissionOf(context, domain))
     return jsonReply(acceptance, { headers })
   }
@@ -254,7 +255,7 @@ function storedRoutes(parts: MessageRouteParts): Operation[] {
         const { path, caller, params } = context
         const stored = await findStored(parts, caller.accountId, path.domain_name, path.storage_key)
         const recipients = readRecipients(params)
-        const headers = takeMessage(parts.limiter, stored.domain, {
+        const headers = await takeMessage(parts.limiter, stored.domain, {
           recipients: recipients.length,
           bytes: stored.record.summary.sizeBytes,
         })
@@ -296,7 +297,6 @@ const viewReply = (view: object | Uint8Array) => (view instanceof Uint8Array ? j
 function sendingDomain(parts: MessageRouteParts, caller: Caller, name: string): MaybePromise<Domain> {
   return whenKnown(parts.domains.byName(name), (domain) => {
     if (!domain || domain.accountId !== caller.accountId) throw new NotFound(`Domain not found: ${name}`)
-    checkMaySend(domain, parts.allowUnverified)
-    return domain
+    return whenKnown(checkSender(parts, domain), () => domain)
   })
 }

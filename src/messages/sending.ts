@@ -4,6 +4,7 @@
  * recipient's copy, `stored/` holds what is kept afterwards.
  */
 import type { Logger } from 'pino'
+import type { AccountDirectory } from '../accounts/account-directory.ts'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
 import type { Delivery, DeliveryParts } from '../delivery/contract.ts'
@@ -12,6 +13,7 @@ import type { Signers } from '../dkim/signing-pool/signers.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { SigningKeys } from '../domains/keys/signing-keys.ts'
 import type { EventRecorder } from '../events/event-recorder.ts'
+import { type MessageLimits, NO_LIMITS } from '../message-limits/limits.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import type { Store } from '../store/store.ts'
 import type { SuppressionCheck } from '../suppressions/check.ts'
@@ -45,6 +47,7 @@ export interface SendingParts {
   store: Store
   blobs: BlobStore
   largeTexts: LargeTexts
+  accounts: Pick<AccountDirectory, 'byId'>
   domains: DomainDirectory
   signingKeys: SigningKeys
   signers: Pick<Signers, 'sign'>
@@ -69,7 +72,8 @@ export interface SendingParts {
   habits?: RecipientHabits
   lists?: ListExpander
   sandbox?: SandboxGate
-  tags: Pick<KnownTags, 'known' | 'added'>
+  limits?: MessageLimits
+  tags: Pick<KnownTags, 'known' | 'used'>
   /** Called for each message accepted by the API or SMTP, with the number of its copies. */
   accepted?(copies: number): void
   /** Deliveries that one queue of a domain may hold. */
@@ -108,6 +112,7 @@ const STAND_INS = {
   habits: NO_HABITS,
   lists: NO_LISTS,
   sandbox: { mayReceive: () => true },
+  limits: NO_LIMITS,
 }
 
 export function createSending(parts: SendingParts): Sending {

@@ -52,12 +52,12 @@ async function senderOf({ store, domains, firstAccountId }: Senders): Promise<Do
 }
 
 function draftOf({ to, subject, text }: Parameters<SystemMail>[0], domainName: string): Draft {
-  const recipient = parseMailbox(to)
+  const recipients = [to].flat().map((address) => parseMailbox(address))
   return {
     from: [{ name: FROM_NAME, local: FROM_LOCAL, domain: domainName }],
-    to: [recipient],
+    to: recipients,
     cc: [],
-    recipients: [recipient],
+    recipients,
     subject,
     body: { kind: 'parts', text, html: null, amp: null, files: [] },
     // RFC 3834 §5: no automatic replies, such as vacation notices.

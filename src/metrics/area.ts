@@ -2,8 +2,14 @@
 import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
 import { createJob } from '../jobs/job.ts'
+import { compactFigures } from './compaction.ts'
+import type { IsRateLimit } from './counters.ts'
 import { createCounting } from './counting.ts'
-import { removeCountersOf, removeOldCounters } from './removal.ts'
+import { createFigures } from './figure-reader.ts'
+import type { Figures } from './figures.ts'
+import { groupRoutes } from './group-routes.ts'
+import { metricsRoutes } from './metrics-routes.ts'
+import { removeFiguresOf, removeOldCounters } from './removal.ts'
 import { statsRoutes } from './routes.ts'
 
 /**
@@ -13,10 +19,20 @@ import { statsRoutes } from './routes.ts'
 const COUNT_EVERY_MS = 1_000
 const REMOVE_EVERY_MS = 3_600_000
 
-export function metricsArea({ store, domains, clock }: Core): Area {
-  const counting = createCounting(store, clock)
+export interface MetricsArea extends Area {
+  figures: Figures
+}
+
+export function metricsArea(
+  { store, domains, accounts, clock }: Core,
+  { isRateLimit }: { isRateLimit: IsRateLimit },
+): MetricsArea {
+  const counting = createCounting(store, clock, isRateLimit)
+  const figures = createFigures(store)
+  const parts = { store, figures, domains, accounts, clock }
   return {
-    operations: statsRoutes({ store, domains, clock }),
+    figures,
+    operations: [...metricsRoutes(parts), ...statsRoutes(parts), ...groupRoutes(parts)],
     jobs: [
       createJob({
         name: 'counters',
@@ -29,10 +45,14 @@ export function metricsArea({ store, domains, clock }: Core): Area {
         name: 'counter-retention',
         everyMs: REMOVE_EVERY_MS,
         scope: 'database',
-        work: (signal) => removeOldCounters(store, clock.now(), signal),
+        async work(signal) {
+          await removeOldCounters(store, clock.now(), signal)
+          await compactFigures(store, clock.now(), signal)
+        },
       }),
     ],
     follower: counting.follower,
-    domainDeleted: (domain) => removeCountersOf(store, domain),
+    domainDeleted: (domain) => removeFiguresOf(store, domain),
+    accountDeleted: (accountId) => removeFiguresOf(store, { accountId }),
   }
 }

@@ -18,8 +18,10 @@ import {
   unsubscribedEvent,
   type Visit,
 } from '../events/later-events.ts'
+import { isCounted, METRIC_EVENT_NAMES } from '../events/metric-events.ts'
 import { DELIVERED, NOW_MS, testMessage } from '../events/testing.ts'
 import { COUNTED_EVENTS, COUNTERS, type Counter, countersOf, noCounts, payloadColumn } from './counters.ts'
+import { type CountMetric, countOf, METRICS } from './figures.ts'
 
 const to = { recipient: 'alice@example.org', recipientDomain: 'example.org' }
 const own = testMessage()
@@ -46,29 +48,57 @@ const accepted = acceptedEvent(own, to, NOW_MS, null)
 const delivered = deliveredEvent(own, to, DELIVERED, NOW_MS)
 const optimized = testMessage({ optimized: true })
 
+const isRateLimit = (id: unknown) => id === 'slow-down'
+
 const CASES: [name: string, event: EventRecord, counters: Counter[]][] = [
   ['accepted over HTTP or SMTP', accepted, ['accepted_outgoing']],
-  ["accepted for a list's member", acceptedEvent(listed, to, NOW_MS, null), ['accepted_incoming']],
+  [
+    "accepted for a list's member",
+    acceptedEvent(listed, to, NOW_MS, null),
+    ['accepted_incoming', 'accepted_listed'],
+  ],
   ['accepted by a route', changed(accepted, { flags: { 'is-routed': true } }), ['accepted_incoming']],
-  ['delivered', delivered, ['delivered_smtp']],
-  ["delivered to a list's member", deliveredEvent(listed, to, DELIVERED, NOW_MS), ['delivered_smtp']],
-  ['delivered by POST', changed(delivered, { envelope: { transport: 'http' } }), ['delivered_http']],
+  ['delivered', delivered, ['delivered_first', 'delivered_smtp']],
+  [
+    'delivered later',
+    deliveredEvent(own, to, { ...DELIVERED, status: { ...DELIVERED.status, 'attempt-no': 2 } }, NOW_MS),
+    ['delivered_later', 'delivered_smtp'],
+  ],
+  [
+    "delivered to a list's member",
+    deliveredEvent(listed, to, DELIVERED, NOW_MS),
+    ['delivered_first', 'delivered_smtp'],
+  ],
+  [
+    'delivered by POST',
+    changed(delivered, { envelope: { transport: 'http' } }),
+    ['delivered_first', 'delivered_http'],
+  ],
   [
     'delivered at the best time',
     deliveredEvent(optimized, to, DELIVERED, NOW_MS),
-    ['delivered_smtp', 'delivered_optimized'],
+    ['delivered_first', 'delivered_optimized', 'delivered_smtp'],
   ],
   ['deferred', failed('temporary', 'greylisted'), ['failed_temporary']],
   ['deferred by policy', failed('temporary', 'espblock'), ['failed_temporary', 'failed_temporary_espblock']],
+  [
+    'slowed down',
+    changed(failed('temporary', 'espblock'), { 'i-classification-rule-id': 'slow-down' }),
+    ['failed_temporary', 'failed_temporary_espblock', 'rate_limited'],
+  ],
   ['bounced, hard', failed('permanent', 'bounce'), ['failed_permanent', 'failed_bounce']],
   [
     'bounced, hard, at the best time',
     failedEvent(optimized, to, { ...DELIVERED, severity: 'permanent', reason: 'bounce' }, NOW_MS),
     ['failed_permanent', 'failed_bounce', 'failed_optimized'],
   ],
-  ['bounced, soft', failed('permanent', 'generic'), ['failed_permanent']],
-  ['too old', failed('permanent', 'old'), ['failed_permanent']],
-  ['refused by policy', failed('permanent', 'espblock'), ['failed_permanent']],
+  ['bounced, soft', failed('permanent', 'generic'), ['failed_permanent', 'failed_soft']],
+  ['too old', failed('permanent', 'old'), ['failed_permanent', 'failed_old']],
+  [
+    'refused by policy',
+    failed('permanent', 'espblock'),
+    ['failed_permanent', 'failed_permanent_espblock', 'failed_soft'],
+  ],
   ...(['bounce', 'unsubscribe', 'complaint'] as const).map((kind): (typeof CASES)[number] => [
     `suppressed by a ${kind}`,
     failed('permanent', `suppress-${kind}`),
@@ -79,7 +109,7 @@ const CASES: [name: string, event: EventRecord, counters: Counter[]][] = [
   [
     'a callback that failed',
     changed(failed('permanent', 'generic'), { flags: { 'is-callback': true } }),
-    ['failed_permanent', 'failed_webhook'],
+    ['failed_permanent', 'failed_webhook', 'failed_soft'],
   ],
   ['stored', storedEvent(own, NOW_MS), ['stored']],
   ['opened', openedEvent(own, to, visit, NOW_MS), ['opened']],
@@ -104,7 +134,7 @@ const CASES: [name: string, event: EventRecord, counters: Counter[]][] = [
 
 test('every kind of event increments its counters', () => {
   for (const [name, event, counters] of CASES) {
-    assert.deepEqual(countersOf(event.event, event.payload), counters, name)
+    assert.deepEqual(countersOf(event.event, event.payload, isRateLimit), [...counters], name)
   }
 })
 
@@ -121,9 +151,23 @@ eachStore('a plain event counts the same without its payload', async (store) => 
   }
   assert.deepEqual(
     plain.map(([name]) => name),
-    ['accepted over HTTP or SMTP', 'delivered', "delivered to a list's member"],
+    ['accepted over HTTP or SMTP'],
   )
-  for (const [name, { event }, counters] of plain) assert.deepEqual(countersOf(event, null), counters, name)
+  for (const [name, { event }, counters] of plain)
+    assert.deepEqual(countersOf(event, null, isRateLimit), counters, name)
+})
+
+test('each metric counts the events that the logs select for it', () => {
+  for (const [name, { event, payload }] of CASES) {
+    const counts = noCounts()
+    for (const counter of countersOf(event, payload, isRateLimit)) counts[counter]++
+    for (const metric of METRIC_EVENT_NAMES) {
+      const count = `${metric}_count`
+      if (!METRICS.some((known) => known === count) || metric.startsWith('unique_')) continue
+      const isSelected = isCounted(metric, event, payload, { isRateLimit })
+      assert.equal(countOf(count as CountMetric, counts), isSelected ? 1 : 0, `${name}: ${metric}`)
+    }
+  }
 })
 
 test('every counter except those of unique visits has a case; other events count as nothing', () => {

@@ -15,8 +15,9 @@ import { clickedEvent, openedEvent, unsubscribedEvent, type Visit } from '../eve
 import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../events/testing.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { createCounting } from './counting.ts'
-import { removeCountersOf, removeOldCounters } from './removal.ts'
-import { ACCOUNT, addDomain, countedOf, DOMAIN } from './testing.ts'
+import { removeFiguresOf, removeOldCounters } from './removal.ts'
+import { SPLIT_NUMBERS, UNIT_NUMBERS } from './splits.ts'
+import { ACCOUNT, addDomain, countedOf, DOMAIN, NO_RATE_LIMIT } from './testing.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -42,7 +43,10 @@ const opened = (at: number, bot?: string, message = about(), who = to) =>
   openedEvent(message, who, visit(bot), NOW_MS + at)
 
 /** Counts until no event is left: on PostgreSQL transactions of other tests may delay it. */
-async function countAll(store: Store, counting = createCounting(store, systemClock)): Promise<void> {
+async function countAll(
+  store: Store,
+  counting = createCounting(store, systemClock, NO_RATE_LIMIT),
+): Promise<void> {
   const { signal } = new AbortController()
   await eventually('all is counted', async () => {
     await counting.run(signal)
@@ -71,16 +75,21 @@ eachStore(
       delivered(later, NOW_MS + 30 * DAY),
       accepted(other),
     ])
-    assert.deepEqual(await countedOf(store), { accepted_outgoing: 2, delivered_smtp: 2 })
-    assert.deepEqual(await countedOf(store, { tag: 'may' }), { accepted_outgoing: 1, delivered_smtp: 1 })
+    assert.deepEqual(await countedOf(store), { accepted_outgoing: 2, delivered_smtp: 2, delivered_first: 2 })
+    assert.deepEqual(await countedOf(store, { tag: 'may' }), {
+      accepted_outgoing: 1,
+      delivered_smtp: 1,
+      delivered_first: 1,
+    })
     assert.deepEqual(await countedOf(store, { domain: 'other.example.com' }), { accepted_outgoing: 1 })
     const starts = async (unit: 'hour' | 'day' | 'month') => {
       const rows = await store.db
-        .selectFrom('counters')
+        .selectFrom('figures')
+        .innerJoin('figure_scopes', 'figure_scopes.no', 'figures.scope')
         .select('start_at')
         .where('domain_name', '=', DOMAIN)
-        .where('tag', '=', '')
-        .where('unit', '=', unit)
+        .where('split', '=', SPLIT_NUMBERS.none)
+        .where('unit', '=', UNIT_NUMBERS[unit])
         .orderBy('start_at')
         .execute()
       return rows.map(({ start_at: at }) => new Date(Number(at)).toISOString().slice(0, 13))
@@ -103,7 +112,7 @@ eachStore('a step whose commit was not acknowledged is not counted again', async
   }
   await assert.rejects(countAll(deaf), /gone/)
   await countAll(store)
-  const once = { accepted_outgoing: 1, delivered_smtp: 1, opened: 1, opened_unique: 1 }
+  const once = { accepted_outgoing: 1, delivered_smtp: 1, delivered_first: 1, opened: 1, opened_unique: 1 }
   assert.deepEqual(await countedOf(store), once)
   const dead: Store = { ...store, commit: () => Promise.reject(new Error('gone')) }
   await store.commit(eventStatements([accepted()]))
@@ -116,7 +125,7 @@ eachStore('several processes count events while they are written, each of them o
   await addDomain(store)
   const stopping = new AbortController()
   const counters = Array.from({ length: 3 }, async () => {
-    const counting = createCounting(store, systemClock)
+    const counting = createCounting(store, systemClock, NO_RATE_LIMIT)
     while (!stopping.signal.aborted) await counting.run(stopping.signal)
   })
   const writers = Array.from({ length: 4 }, async (_, writer) => {
@@ -194,7 +203,7 @@ eachStore('a message with texts that look like those of other events is counted 
   }
   const message = about([], {}, { userVariables, subject: '"is-routed":true \u0000' })
   await count(store, [accepted(message), delivered(message)])
-  assert.deepEqual(await countedOf(store), { accepted_outgoing: 1, delivered_smtp: 1 })
+  assert.deepEqual(await countedOf(store), { accepted_outgoing: 1, delivered_smtp: 1, delivered_first: 1 })
 })
 
 eachStore(
@@ -205,10 +214,22 @@ eachStore(
     const stays = about(['news'], { domainName: 'stays.example.com' })
     await count(store, [accepted(about(['news'])), accepted(stays)])
     await store.db.deleteFrom('domains').where('name', '=', DOMAIN).execute()
-    await removeCountersOf(store, { accountId: ACCOUNT, name: DOMAIN })
+    await removeFiguresOf(store, { accountId: ACCOUNT, name: DOMAIN })
     await count(store, [opened(0), accepted(stays)])
-    const rows = await store.db.selectFrom('counters').select('domain_name').distinct().execute()
-    assert.deepEqual(rows, [{ domain_name: 'stays.example.com' }])
+    const rows = await store.db
+      .selectFrom('figure_scopes')
+      .select('domain_name')
+      .orderBy('domain_name')
+      .execute()
+    assert.deepEqual(
+      rows.map(({ domain_name: name }) => name),
+      ['', 'stays.example.com'],
+    )
+    const scopes = store.db.selectFrom('figure_scopes').select('no')
+    assert.deepEqual(
+      await store.db.selectFrom('figures').select('scope').where('scope', 'not in', scopes).execute(),
+      [],
+    )
     assert.deepEqual(await countedOf(store, { domain: 'stays.example.com' }), { accepted_outgoing: 2 })
   },
 )
@@ -243,7 +264,7 @@ eachStore('a backlog is counted with pauses, which a stop ends', async (store) =
       return { cancel() {} }
     },
   }
-  const counting = createCounting(store, clock)
+  const counting = createCounting(store, clock, NO_RATE_LIMIT)
   await eventually('a step is taken, and the pause after it has ended', async () => {
     await counting.run(stopping.signal)
     return stopping.signal.aborted

@@ -33,6 +33,7 @@ const COUNTS: Counts = {
   clicked_unique: 2 ** 25,
   unsubscribed: 2 ** 26,
   complained: 2 ** 27,
+  accepted_listed: 2 ** 28,
 }
 const NONE = Object.fromEntries(Object.keys(COUNTS).map((name) => [name, 0])) as unknown as Counts
 

@@ -43,6 +43,8 @@ export interface FigureQuery {
   dimensions: readonly Dimension[]
   /** All entries must match. */
   filter: readonly FilterEntry[]
+  /** What the counts are for; those that no formula of these needs may be 0. Default: all. */
+  metrics?: readonly Metric[]
 }
 
 export interface FigureRow {
@@ -133,6 +135,20 @@ export type Metric = CountMetric | RateMetric
 export const METRICS = [...Object.keys(COUNT_METRICS), ...Object.keys(RATES)] as Metric[]
 
 export const isRate = (metric: Metric): metric is RateMetric => Object.hasOwn(RATES, metric)
+
+/** The counters that some formulas read. */
+export function countersFor(metrics: readonly Metric[]): (keyof Counts)[] {
+  const read = new Set<keyof Counts>()
+  const observed = new Proxy({} as Counts, {
+    get(_, name) {
+      read.add(name as keyof Counts)
+      return 0
+    },
+  })
+  for (const metric of metrics)
+    for (const count of isRate(metric) ? RATES[metric] : [metric]) countOf(count, observed)
+  return [...read]
+}
 
 export const countOf = (metric: CountMetric, counts: Counts): number => COUNT_METRICS[metric](counts)
 

@@ -1,7 +1,9 @@
-/** Removes expired counters (tags-stats.md section 6), and those of deleted domains. */
+/** Removes expired counters (tags-stats.md section 6), and those of deleted domains and accounts. */
 import { DAY_MS } from '../events/event-retention.ts'
 import { followedPosition } from '../events/follower.ts'
 import type { Statement, Store } from '../store/store.ts'
+import { ROW_KEY, WAIT_FOR_COUNTING } from './figure-rows.ts'
+import { SPLIT_NUMBERS, SPLITS, UNIT_NUMBERS } from './splits.ts'
 import { UNIQUE_FOR_MS } from './unique-visits.ts'
 
 /** Months are kept as long as the domain. */
@@ -14,20 +16,29 @@ const NEXT_EVENT = 'SELECT timestamp_us FROM events'
 /** Rows per transaction: the writer is blocked for a few milliseconds. */
 const CHUNK = 1_000
 
-const KEY = 'account_id, domain_name, tag, unit, start_at'
-const OLD_COUNTERS = `DELETE FROM counters WHERE (${KEY}) IN
-  (SELECT ${KEY} FROM counters WHERE unit = ? AND start_at < ? LIMIT ${CHUNK})`
+/** Of the scopes from one number to another, so that each table is read where its key begins. */
+const OLD_FIGURES = `DELETE FROM figures WHERE (${ROW_KEY}) IN
+  (SELECT ${ROW_KEY} FROM figure_scopes CROSS JOIN figures
+   WHERE no > ? AND no <= ? AND scope = no AND split = ? AND unit = ? AND start_at < ? LIMIT ${CHUNK})`
+const SCOPES = 200
 const OLD_VISITS = `DELETE FROM counted_visits WHERE visit IN
   (SELECT visit FROM counted_visits WHERE counted_at < ? LIMIT ${CHUNK})`
-const OF_DOMAIN = `DELETE FROM counters WHERE (${KEY}) IN
-  (SELECT ${KEY} FROM counters WHERE account_id = ? AND domain_name = ? LIMIT ${CHUNK})`
-/** Waits for a counting transaction in progress; later ones find that the domain no longer exists. */
-const WAIT_FOR_COUNTING = `UPDATE event_followers SET seq = seq WHERE name = 'counters'`
+const OF_SCOPE = `DELETE FROM figures WHERE (${ROW_KEY}) IN
+  (SELECT ${ROW_KEY} FROM figures WHERE scope = ? LIMIT ${CHUNK})`
 
 /** Stops early when `signal` aborts; the next run continues. `now`: Unix milliseconds. */
 export async function removeOldCounters(store: Store, now: number, signal?: AbortSignal): Promise<void> {
-  for (const [unit, keptMs] of Object.entries(KEPT_MS))
-    await inChunks(store, { sql: OLD_COUNTERS, values: [unit, Math.floor(now - keptMs)] }, signal)
+  const [last] = await store.read({ sql: 'SELECT max(no) AS no FROM figure_scopes', values: [] })
+  for (let scope = 0; scope < Number(last?.['no'] ?? 0); scope += SCOPES)
+    for (const { name } of SPLITS.filter((split) => split.name !== 'all'))
+      for (const unit of ['hour', 'day'] as const) {
+        const limits = [scope, scope + SCOPES, SPLIT_NUMBERS[name], UNIT_NUMBERS[unit]]
+        await inChunks(
+          store,
+          { sql: OLD_FIGURES, values: [...limits, Math.floor(now - KEPT_MS[unit])] },
+          signal,
+        )
+      }
   const counted = Math.min(now, await countedUpTo(store))
   await inChunks(store, { sql: OLD_VISITS, values: [Math.floor(counted - VISITS_KEPT_MS)] }, signal)
 }
@@ -46,12 +57,24 @@ async function countedUpTo(store: Store): Promise<number> {
   return next ? Number(next['timestamp_us']) / 1000 : Number.POSITIVE_INFINITY
 }
 
-export async function removeCountersOf(
+/**
+ * Removes the figures of a domain; without a name those of the account as a whole. The scope goes last, so that it can be
+ * repeated; in that transaction no counting is in progress, and later ones find that the domain no longer exists.
+ */
+export async function removeFiguresOf(
   store: Store,
-  domain: { accountId: string; name: string },
+  { accountId, name = '' }: { accountId: string; name?: string },
 ): Promise<void> {
-  await store.commit([{ sql: WAIT_FOR_COUNTING, values: [] }])
-  await inChunks(store, { sql: OF_DOMAIN, values: [domain.accountId, domain.name] })
+  const sql = 'SELECT no FROM figure_scopes WHERE account_id = ? AND domain_name = ?'
+  const [found] = await store.read({ sql, values: [accountId, name] })
+  if (!found) return
+  const scope = Number(found['no'])
+  await inChunks(store, { sql: OF_SCOPE, values: [scope] })
+  await store.commit([
+    { sql: WAIT_FOR_COUNTING, values: [] },
+    { sql: 'DELETE FROM figures WHERE scope = ?', values: [scope] },
+    { sql: 'DELETE FROM figure_scopes WHERE no = ?', values: [scope] },
+  ])
 }
 
 async function inChunks(store: Store, remove: Statement, signal?: AbortSignal): Promise<void> {

@@ -107,20 +107,101 @@ test('the operations follow the contract', async (t) => {
     assert.deepEqual([opens, deliveries], [0, 1])
   })
 
-  await t.test('the figures of a deleted domain are removed', async () => {
+  await t.test('figures are filtered, grouped and summed up', async () => {
+    const form = { to: ['ann@gmail.com', 'bob@example.org'], 'o:tag': 'grouped' }
+    assert.equal((await service.send(form)).status, 200)
+    const two = { 'accepted.outgoing': 2, 'accepted.total': 2, 'delivered.smtp': 2, 'delivered.total': 2 }
+    await assertFigures(service, `/v3/${domain}/tags/grouped/stats`, two)
+    await assertFigures(service, `/v3/${domain}/tags/grouped/stats?provider=gmail.com`, sent)
+    await assertFigures(service, `/v3/${domain}/tags/grouped/stats?provider=other`, sent)
+    await assertFigures(service, `/v3/${domain}/tags/grouped/stats?device=unknown&country=unknown`, two)
+    await assertFigures(service, `/v3/${domain}/tags/grouped/stats?device=mobile`, {})
+    const groups = async (query: string) => {
+      const { body } = await get(`/v3/stats/filter?event=delivered&filter=tag:GROUPED&${query}`)
+      return body.stats.map((entry: { type?: object; delivered: { total: number } }) => [
+        entry.type ?? null,
+        entry.delivered.total,
+      ])
+    }
+    const today = [...Array<[null, number]>(7).fill([null, 0]), [null, 2]]
+    const cases: [query: string, entries: unknown[]][] = [
+      ['', today],
+      ['group=time', today],
+      ['group=month&duration=1h', [[null, 2]]],
+      ['group=total', [[null, 2]]],
+      ['group=domain', [[{ type: 'domain', key: domain }, 2]]],
+      [
+        'group=provider',
+        [
+          [{ type: 'provider', key: 'gmail.com' }, 1],
+          [{ type: 'provider', key: 'other' }, 1],
+        ],
+      ],
+      ['group=provider&filter=provider:other', [[{ type: 'provider', key: 'other' }, 1]]],
+      ['group=tag', [[{ type: 'tag', key: 'grouped' }, 2]]],
+      ['group=country', [[{ type: 'country', key: 'unknown' }, 2]]],
+      ['group=ip_pool', [[{ type: 'ip_pool', key: 'none' }, 2]]],
+      ['group=total&filter=domain:other.example', [[null, 0]]],
+      ['group=domain&filter=subaccount:nobody', []],
+    ]
+    for (const [query, entries] of cases) assert.deepEqual(await groups(query), entries, query)
+    const now = Math.floor(Date.now() / 1000)
+    const domains = await get(`/v3/stats/total/domains?event=delivered&timestamp=${now}&resolution=month`)
+    assert.deepEqual(domains.body.stats[0].type, { type: 'domain', key: domain })
+    assert.equal(domains.body.stats.length, 1)
+    const skipped = await get(`/v3/stats/total/domains?event=delivered&timestamp=${now}&skip=1`)
+    assert.deepEqual(skipped.body.stats, [])
+    const counters = { accepted: 1, delivered: 1, opened: 0, clicked: 0 }
+    const sums = { ...counters, unique_opened: 0, unique_clicked: 0, unsubscribed: 0, complained: 0 }
+    const providers = { 'gmail.com': sums, other: sums }
+    const byTag = await get(`/v3/${domain}/tag/stats/aggregates?tag=grouped&type=provider`)
+    assert.deepEqual(byTag.body, { tag: 'grouped', provider: providers })
+    const byPath = await get(`/v3/${domain}/tags/grouped/stats/aggregates/countries`)
+    assert.deepEqual(byPath.body, {
+      tag: 'grouped',
+      country: { unknown: { ...sums, accepted: 2, delivered: 2 } },
+    })
+    const ofDomain = await get(`/v3/${domain}/aggregates/providers`)
+    assert.deepEqual(ofDomain.body.providers['gmail.com'], sums)
+    for (const name of ['devices', 'countries']) {
+      const { body } = await get(`/v3/${domain}/aggregates/${name}`)
+      assert.deepEqual(Object.keys(body[name]), ['unknown'], name)
+    }
+    for (const [name, item] of [
+      ['devices', 'tablet'],
+      ['providers', 'qq.com'],
+      ['countries', 'de'],
+    ] as const)
+      assert.ok((await get(`/v3/domains/${domain}/tag/${name}`)).body.items.includes(item), name)
+  })
+
+  await t.test('the same as CSV', async () => {
+    const answer = await service.call('GET', '/v3/stats/filter?event=delivered&group=tag', {
+      headers: { accept: 'text/csv' },
+    })
+    assert.equal(answer.headers.get('content-type'), 'text/csv; charset=utf-8; header=present')
+    const [head, ...lines] = answer.text.trimEnd().split('\r\n')
+    assert.equal(
+      head,
+      'time,delivered.smtp,delivered.http,delivered.optimized,delivered.total,type.type,type.key',
+    )
+    assert.match(lines.at(-1) ?? '', /^"[A-Z][a-z]{2}, \d\d .* UTC",1,0,0,1,tag,summer sale$/)
+  })
+
+  await t.test("a deleted domain's own figures are removed", async () => {
     const name = 'gone.example.com'
-    const whole = await figuresOf(service, '/v3/stats/total')
     assert.equal((await service.call('POST', '/v4/domains', { form: { name } })).status, 200)
     const form = { from: `a@${name}`, to: 'b@example.org', subject: 'Hi', text: 'Hi.', 'o:tag': 'x' }
     assert.equal((await service.call('POST', `/v3/${name}/messages`, { form })).status, 200)
     await assertFigures(service, `/v3/${name}/tags/x/stats`, sent)
-    assert.notDeepEqual(await figuresOf(service, '/v3/stats/total'), whole)
+    const whole = await figuresOf(service, '/v3/stats/total')
     assert.equal((await service.call('DELETE', `/v3/domains/${name}`)).status, 200)
     await eventually('the name is free again', async () => {
       const again = await service.call('POST', '/v4/domains', { form: { name } })
       return again.status === 200
     })
     assert.deepEqual(await figuresOf(service, `/v3/${name}/stats/total`), {})
+    // The account sent that mail all the same.
     assert.deepEqual(await figuresOf(service, '/v3/stats/total'), whole)
   })
 })
@@ -148,15 +229,15 @@ const errorCases = (domain: string): [path: string, status: number, message: str
   [`/v3/${domain}/tag/stats?tag=none`, 400, "'event' parameter is required"],
   [`/v3/${domain}/tag/stats?tag=none&event=opened`, 404, 'Tag not found'],
   [`/v3/${domain}/tags/none/stats?event=opened`, 404, 'Tag not found'],
-  [
-    `/v3/${domain}/tags/best/stats?event=opened&provider=gmail.com`,
-    400,
-    "The 'provider' parameter is not supported",
-  ],
-  [
-    `/v3/${domain}/tag/stats?tag=best&event=opened&device=mobile`,
-    400,
-    "The 'device' parameter is not supported",
-  ],
-  [`/v3/${domain}/tags/best/stats?event=opened&country=de`, 400, "The 'country' parameter is not supported"],
+  ['/v3/stats/total/domains?event=opened', 400, 'Missing mandatory parameter: timestamp'],
+  ['/v3/stats/total/domains?timestamp=1780272000', 400, "'event' parameter is required"],
+  ['/v3/stats/filter?event=opened&group=week', 400, "'week' is not a valid value for group"],
+  ['/v3/stats/filter?event=opened&filter=x', 400, 'Invalid format for parameter filter: x'],
+  ['/v3/stats/filter?event=opened&filter=color:red', 400, "'color' is not a valid value for filter"],
+  ['/v3/nobody.example/aggregates/devices', 404, 'Domain not found'],
+  [`/v3/${domain}/tag/stats/aggregates?type=device`, 400, 'Missing mandatory parameter: tag'],
+  [`/v3/${domain}/tag/stats/aggregates?tag=best`, 400, 'Missing mandatory parameter: type'],
+  [`/v3/${domain}/tag/stats/aggregates?tag=best&type=x`, 400, "'x' is not a valid value for type"],
+  [`/v3/${domain}/tags/none/stats/aggregates/devices`, 404, 'Tag not found'],
+  ['/v3/domains/nobody.example/tag/countries', 404, 'Domain not found'],
 ]

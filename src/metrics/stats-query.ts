@@ -56,11 +56,21 @@ export const STATS_PARAMS: readonly ParamDoc[] = [
   },
 ]
 
-/** @throws BadRequest with the texts of section 4 */
-export function readStatsQuery(params: Params, now: number): StatsQuery {
+/**
+ * @param at for one interval only: a time in it
+ * @param asked a resolution that replaces that of the parameters
+ * @throws BadRequest with the texts of section 4
+ */
+export function readStatsQuery(
+  params: Params,
+  now: number,
+  at: number | null = null,
+  asked?: Unit,
+): StatsQuery {
   const events = eventsOf(params)
+  if (at !== null) return oneInterval(params, events, at)
   const duration = durationOf(params)
-  const unit = params.oneOf('resolution', UNITS) ?? duration?.unit ?? 'day'
+  const unit = asked ?? params.oneOf('resolution', UNITS) ?? duration?.unit ?? 'day'
   const last = timeOf(params, 'end') ?? now
   const startParam = timeOf(params, 'start') ?? last - DEFAULT_DAYS * DAY_MS
   const first = duration ? before(duration.unit, last, duration.count) : startParam
@@ -70,6 +80,12 @@ export function readStatsQuery(params: Params, now: number): StatsQuery {
   if (!(intervalsBetween(unit, start, end) <= INTERVALS_MAX))
     throw new BadRequest(`The range has more than ${INTERVALS_MAX} intervals`)
   return { events, unit, start, end }
+}
+
+function oneInterval(params: Params, events: StatsEvent[], at: number): StatsQuery {
+  if (at >= TIME_END) throw invalidFormat('timestamp', params.text('timestamp') ?? '')
+  const unit = params.oneOf('resolution', UNITS) ?? 'day'
+  return { events, unit, start: startOf(unit, at), end: startOf(unit, at) }
 }
 
 /** Distinct, in the order of STATS_EVENTS. Some clients join several events with commas. */

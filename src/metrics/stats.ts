@@ -1,77 +1,94 @@
-/** Reads counters in the form of the statistics operations (tags-stats.md sections 3 and 4). */
+/** Figures in the form of the statistics operations (tags-stats.md sections 3 and 4). */
 import { formatUtc } from '../base/dates.ts'
+import { BadRequest } from '../base/errors.ts'
 import type { Counts } from '../store/counter-rows.ts'
-import type { Store } from '../store/store.ts'
-import { COUNTERS, noCounts } from './counters.ts'
+import { noCounts } from './counters.ts'
+import type { Dimension, Figures, FilterEntry } from './figures.ts'
 import { after, type Unit } from './intervals.ts'
 import type { StatsEvent, StatsQuery } from './stats-query.ts'
 
-/** The counters of all domains of an account, of a domain, or of a domain's tag (in any letter case). */
-export interface Scope {
-  accountId: string
-  domainName: string | null
-  tag: string | null
+/** What is counted. */
+export interface StatsScope {
+  accountIds: readonly string[]
+  filter: readonly FilterEntry[]
 }
 
 export interface Stats {
   start: string
   end: string
   resolution: Unit
-  /** One entry per interval, with zeros where nothing happened. */
+  /** One entry per interval, with zeros where nothing happened; or one per group. */
   stats: Record<string, unknown>[]
 }
 
-/** Rows per query over all domains of an account: a few milliseconds of SQLite's only reader. */
-const ROWS_PER_QUERY = 3_000
+/** About 5 MB of JSON. */
+const GROUPS_MAX = 10_000
 
-export async function readStats(store: Store, scope: Scope, query: StatsQuery): Promise<Stats> {
+export const equal = (attribute: FilterEntry['attribute'], ...values: string[]): FilterEntry => ({
+  attribute,
+  comparator: '=',
+  values,
+})
+
+/** One entry per interval. */
+export async function readStats(figures: Figures, scope: StatsScope, query: StatsQuery): Promise<Stats> {
   const { unit, start, end, events } = query
-  const width = await intervalsPerQuery(store, scope)
-  const counts = new Map<number, Counts>()
-  for (let from = start; from <= end; from = after(unit, from, width)) {
-    const to = Math.min(after(unit, from, width), after(unit, end))
-    for (const row of await sums(store, scope, unit, from, to))
-      counts.set(Number(row['start_at']), countsOf(row))
-  }
+  const rows = await figures.rows({ ...figureQuery(scope, query), dimensions: ['time'] })
+  const counts = new Map(rows.map((row) => [Number(row.values[0]), row.counts]))
   const stats: Stats['stats'] = []
   for (let at = start; at <= end; at = after(unit, at))
     stats.push(entry(at, events, counts.get(at) ?? noCounts()))
-  return { start: formatUtc(new Date(start)), end: formatUtc(new Date(end)), resolution: unit, stats }
+  return { ...headOf(query), stats }
 }
 
-/** Bounds the duration of a query, however many domains an account has. */
-async function intervalsPerQuery(store: Store, { accountId, domainName }: Scope): Promise<number> {
-  if (domainName !== null) return ROWS_PER_QUERY
-  const { domains } = await store.db
-    .selectFrom('domains')
-    .select((eb) => eb.fn.countAll().as('domains'))
-    .where('account_id', '=', accountId)
-    .executeTakeFirstOrThrow()
-  return Math.max(1, Math.floor(ROWS_PER_QUERY / Math.max(1, Number(domains))))
+/** One entry for the whole range. */
+export async function readTotal(figures: Figures, scope: StatsScope, query: StatsQuery): Promise<Stats> {
+  const [row] = await figures.rows({ ...figureQuery(scope, query), dimensions: [] })
+  return { ...headOf(query), stats: [entry(query.start, query.events, row?.counts ?? noCounts())] }
 }
 
-const SUMS = COUNTERS.map((counter) => `sum(${counter}) AS ${counter}`).join(', ')
-
-/** Sums per interval, `from` inclusive to `to` exclusive; intervals without events are left out. */
-function sums(store: Store, { accountId, domainName, tag }: Scope, unit: Unit, from: number, to: number) {
-  // For all domains the tag is a literal, as in the partial index for this query.
-  const where = domainName === null ? "tag = ''" : 'domain_name = ? AND tag = ?'
-  return store.read({
-    sql: `SELECT start_at, ${SUMS} FROM counters
-      WHERE account_id = ? AND unit = ? AND start_at >= ? AND start_at < ? AND ${where} GROUP BY start_at`,
-    values: [
-      ...[accountId, unit, from, to],
-      ...(domainName === null ? [] : [domainName, tag?.toLowerCase() ?? '']),
-    ],
-  })
+/** One entry per value, in the order of the values. `keyOf` renames values; those with the same key are added up. */
+export async function readGroups(
+  figures: Figures,
+  scope: StatsScope,
+  query: StatsQuery,
+  group: { type: string; dimension: Dimension; keyOf?(value: string): string },
+): Promise<Stats> {
+  const rows = await figures.rows({ ...figureQuery(scope, query), dimensions: [group.dimension] })
+  const found = new Map<string, Counts>()
+  for (const { values, counts } of rows) {
+    const value = values[0] as string
+    const key = group.keyOf ? group.keyOf(value) : value
+    const known = found.get(key)
+    found.set(key, known ? sumOf(known, counts) : counts)
+  }
+  if (found.size > GROUPS_MAX) throw new BadRequest(`more than ${GROUPS_MAX} groups: ask for a filter`)
+  const sorted = [...found].sort(([a], [b]) => (a < b ? -1 : 1))
+  const stats = sorted.map(([key, counts]) => ({
+    ...entry(query.start, query.events, counts),
+    type: { type: group.type, key },
+  }))
+  return { ...headOf(query), stats }
 }
 
-/** PostgreSQL returns sums as text. */
-function countsOf(row: Record<string, unknown>): Counts {
-  const counts = noCounts()
-  for (const counter of COUNTERS) counts[counter] = Number(row[counter])
-  return counts
-}
+const sumOf = (a: Counts, b: Counts): Counts =>
+  Object.fromEntries(
+    Object.entries(a).map(([name, count]) => [name, count + b[name as keyof Counts]]),
+  ) as unknown as Counts
+
+const headOf = ({ start, end, unit }: StatsQuery) => ({
+  start: formatUtc(new Date(start)),
+  end: formatUtc(new Date(end)),
+  resolution: unit,
+})
+
+const figureQuery = ({ accountIds, filter }: StatsScope, { start, end, unit }: StatsQuery) => ({
+  accountIds,
+  startMs: start,
+  endMs: after(unit, end),
+  resolution: unit,
+  filter,
+})
 
 const entry = (start: number, events: readonly StatsEvent[], counts: Counts) => ({
   time: formatUtc(new Date(start)),

@@ -1,14 +1,18 @@
-/** Sums increments per counter row. */
-import type { CounterRow, Counts } from '../store/counter-rows.ts'
+/** Sums increments per row of figures. */
+import type { FigureValues } from '../store/counter-rows.ts'
 import type { Statement } from '../store/store.ts'
-import { COUNTERS, type Counter, noCounts } from './counters.ts'
-import { startOf, UNITS } from './intervals.ts'
+import { type Counter, noCounts } from './counters.ts'
+import type { PlainValues } from './event-values.ts'
+import { addStatement, compareKeys, createScope, type FigureKey, type RowCounts } from './figure-rows.ts'
+import { startOf, type Unit } from './intervals.ts'
+import { SPLIT_NUMBERS, SPLITS, type Split, UNIT_NUMBERS } from './splits.ts'
 
 export interface Addition {
   accountId: string
   domainName: string
-  /** In lower case. */
+  /** In lower case, distinct. */
   tags: readonly string[]
+  values: PlainValues
   /** Unix milliseconds. */
   at: number
   counters: readonly Counter[]
@@ -22,65 +26,87 @@ export interface Tally {
   statements(): Statement[]
 }
 
-export function createTally(): Tally {
-  const rows = new Map<string, CounterRow>()
-  /** Rows by account, domain, hour and tags: nearly all events of a step share a few such sets. */
-  const sets = new Map<string, CounterRow[]>()
+interface TallyRow {
+  key: FigureKey
+  counts: RowCounts
+}
 
-  function rowOf(key: Omit<CounterRow, keyof Counts>): CounterRow {
-    const name = JSON.stringify([key.account_id, key.domain_name, key.tag, key.unit, key.start_at])
+export function createTally(): Tally {
+  const rows = new Map<string, TallyRow>()
+  /** Rows by everything that decides which they are: nearly all events of a step share a few such sets. */
+  const sets = new Map<string, TallyRow[]>()
+
+  function rowOf(key: FigureKey): TallyRow {
+    const name = Object.values(key).join('\n')
     let row = rows.get(name)
     if (!row) {
-      row = { ...key, ...noCounts() }
+      row = { key, counts: noCounts() }
       rows.set(name, row)
     }
     return row
   }
 
-  const rowsOf = ({ accountId, domainName, tags, at }: Addition) =>
-    ['', ...tags].flatMap((tag) =>
-      UNITS.map((unit) =>
-        rowOf({ account_id: accountId, domain_name: domainName, tag, unit, start_at: startOf(unit, at) }),
-      ),
-    )
-
   return {
     add(addition) {
-      const { accountId, domainName, tags, at, counters } = addition
-      const name = `${accountId}\n${domainName}\n${startOf('hour', at)}\n${tags.join('\n')}`
+      const { accountId, domainName, tags, values, at, counters } = addition
+      const name = [accountId, domainName, startOf('hour', at), ...Object.values(values), ...tags].join('\n')
       let set = sets.get(name)
       if (!set) {
-        set = rowsOf(addition)
+        set = keysOf(addition).map(rowOf)
         sets.set(name, set)
       }
-      for (const row of set) for (const counter of counters) row[counter]++
+      for (const { counts } of set) for (const counter of counters) counts[counter]++
     },
     get size() {
       return rows.size
     },
     statements() {
-      const sorted = [...rows].sort(([a], [b]) => (a < b ? -1 : 1))
-      return sorted.map(([, row]) => ({ sql: ADD, values: valuesOf(row) }))
+      const sorted = [...rows.values()].sort((a, b) => compareKeys(a.key, b.key))
+      const scopes = new Map(sorted.map(({ key }) => [`${key.account_id}\n${key.domain_name}`, key]))
+      return [
+        ...[...scopes.values()].map(createScope),
+        ...sorted.map(({ key, counts }) => addStatement(key, counts)),
+      ]
     },
   }
 }
 
-const valuesOf = (row: CounterRow) => [
-  row.tag,
-  row.unit,
-  row.start_at,
-  ...COUNTERS.map((counter) => row[counter]),
-  row.account_id,
-  row.domain_name,
-]
+const NO_VALUES: FigureValues = {
+  tag: '',
+  recipient_domain: '',
+  provider: '',
+  ip: '',
+  pool: '',
+  country: '',
+  device: '',
+  bot: '',
+}
 
-/**
- * Adds to a row or creates it. A deleted domain has no rows: its last events arrive after it was deleted. Without the casts
- * PostgreSQL would take the parameters for text.
- */
-const ADD = `INSERT INTO counters (account_id, domain_name, tag, unit, start_at, ${COUNTERS.join(', ')})
-  SELECT account_id, name, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT),
-    ${COUNTERS.map(() => 'CAST(? AS BIGINT)').join(', ')}
-  FROM domains WHERE account_id = ? AND name = ?
-  ON CONFLICT (account_id, domain_name, tag, unit, start_at) DO UPDATE SET
-    ${COUNTERS.map((counter) => `${counter} = counters.${counter} + excluded.${counter}`).join(', ')}`
+function keysOf(addition: Addition): FigureKey[] {
+  const { accountId, domainName, at } = addition
+  return SPLITS.flatMap((split) => {
+    const values = valuesIn(split, addition)
+    const keys = (domain: string, units: readonly Unit[]) =>
+      units.flatMap((unit) =>
+        values.map((one) => ({
+          account_id: accountId,
+          domain_name: domain,
+          split: SPLIT_NUMBERS[split.name],
+          unit: UNIT_NUMBERS[unit],
+          start_at: startOf(unit, at),
+          ...one,
+        })),
+      )
+    return [...keys(domainName, split.ofDomain), ...keys('', split.ofAccount)]
+  })
+}
+
+/** The rows of a split that an event belongs to: one, or one for each tag. */
+function valuesIn(split: Split, { tags, values }: Addition): FigureValues[] {
+  if (split.name === 'tag') return tags.map((tag) => ({ ...NO_VALUES, tag }))
+  if (split.name === 'all') return [{ tag: tagList(tags), ...values }]
+  const kept = split.values.map((name) => [name, name === 'tag' ? '' : values[name]])
+  return [{ ...NO_VALUES, ...Object.fromEntries(kept) }]
+}
+
+const tagList = (tags: readonly string[]) => (tags.length === 0 ? '' : JSON.stringify([...tags].sort()))

@@ -2,6 +2,7 @@
 import { insert, type Store } from '../store/store.ts'
 import { COUNTERS, type Counter } from './counters.ts'
 import type { Unit } from './intervals.ts'
+import { SPLIT_NUMBERS, UNIT_NUMBERS } from './splits.ts'
 
 export const ACCOUNT = 'account-1'
 export const DOMAIN = 'mg.example.com'
@@ -37,17 +38,22 @@ export const domainRow = (name: string, accountId: string) => ({
   created_at: 0,
 })
 
-/** The sums of all intervals of a unit; zeros are left out. */
+/** No rule is about the rate of sending. */
+export const NO_RATE_LIMIT = () => false
+
+/** The sums of all intervals of a unit, of mail as a whole or with a tag; zeros are left out. */
 export async function countedOf(
   store: Store,
   scope: { domain?: string; tag?: string; unit?: Unit } = {},
 ): Promise<Partial<Record<Counter, number>>> {
   const rows = await store.db
-    .selectFrom('counters')
-    .selectAll()
+    .selectFrom('figures')
+    .innerJoin('figure_scopes', 'figure_scopes.no', 'figures.scope')
+    .selectAll('figures')
     .where('domain_name', '=', scope.domain ?? DOMAIN)
+    .where('split', '=', scope.tag === undefined ? SPLIT_NUMBERS.none : SPLIT_NUMBERS.tag)
     .where('tag', '=', scope.tag ?? '')
-    .where('unit', '=', scope.unit ?? 'hour')
+    .where('unit', '=', UNIT_NUMBERS[scope.unit ?? 'hour'])
     .execute()
   const found: Partial<Record<Counter, number>> = {}
   for (const counter of COUNTERS) {

@@ -170,7 +170,7 @@ function hasTag(row: Candidate, tag: string | undefined): boolean {
 
 /** The last value of each is `updated_at`. */
 const SET: Record<QueueAction, string> = {
-  pause: `paused_due_at = due_at, due_at = expires_at, reason = 'paused', updated_at = ?`,
+  pause: `paused_due_at = COALESCE(paused_due_at, due_at), due_at = expires_at, reason = 'paused', updated_at = ?`,
   resume: `due_at = COALESCE(paused_due_at, due_at), paused_due_at = NULL, reason = 'resumed', updated_at = ?`,
   retry: `due_at = ?, paused_due_at = NULL, reason = 'retry-asked', updated_at = ?`,
   drop: `state = 'cancelled', due_at = ?, reason = 'dropped', updated_at = ?`,

@@ -1,6 +1,6 @@
 /** Why a delivery has not been sent yet, or how it ended, as a stable code and a sentence. Pure. */
 import type { LaneState } from '../delivery/contract.ts'
-import { REASON_LOCAL_FAULT } from '../delivery/outcome.ts'
+import { REASON_ACCOUNT_HELD, REASON_LOCAL_FAULT } from '../delivery/outcome.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 
 export interface Reason {
@@ -48,6 +48,11 @@ export function reasonOf(
 }
 
 function waiting(row: DeliveryRow, lane: LaneState | null, now: number, answer: string): Reason {
+  if (row.reason === REASON_ACCOUNT_HELD)
+    return {
+      code: REASON_ACCOUNT_HELD,
+      sentence: `Its subaccount may not send; it waits for that to change, until its window ends at ${at(row.expires_at)}.`,
+    }
   if (row.reason === 'paused') return { code: 'paused', sentence: 'It is paused until somebody resumes it.' }
   if (row.due_at > now && row.reason === REASON_LOCAL_FAULT) {
     const why = row.attempts === 0 && row.last_reply ? `: ${row.last_reply}` : ''

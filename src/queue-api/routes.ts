@@ -10,7 +10,7 @@ import { listDeliveries, readTranscripts } from './deliveries.ts'
 
 export interface QueueRouteParts extends ActionParts {
   baseUrl: string
-  /** Callers of this account see and change the queues of all accounts. */
+  /** The operator's: its callers see and change the queues of all accounts. */
   firstAccountId: string
 }
 

@@ -1,4 +1,5 @@
-/** Row types of migration 0019's tables; schema.ts lists them with the others. */
+/** Row types of the tables of migrations 0019 and 0039; schema.ts lists them with the others. */
+import type { Generated } from 'kysely'
 
 /** A follower's cursor in commit order; all events up to and including it are processed. */
 export interface EventFollowerRow {
@@ -37,15 +38,36 @@ export interface Counts {
   clicked_unique: number
   unsubscribed: number
   complained: number
+  accepted_listed: number
 }
 
-export interface CounterRow extends Counts {
-  account_id: string
-  domain_name: string
-  /** Lower case; empty: all mail of the domain. */
+/** Empty: the row is not split by this value, or its events have none. */
+export interface FigureValues {
+  /** In lower case; in rows with all values a JSON list. */
   tag: string
-  unit: 'hour' | 'day' | 'month'
+  recipient_domain: string
+  provider: string
+  ip: string
+  pool: string
+  country: string
+  device: string
+  bot: string
+}
+
+/** `scope` is the number of a row in `figure_scopes`; src/metrics/splits.ts has the numbers of split and unit. */
+export interface FigureRow extends FigureValues, Record<keyof Counts, number | null> {
+  scope: number
+  split: number
+  unit: number
+  /** Unix milliseconds. */
   start_at: number
+}
+
+export interface FigureScopeRow {
+  no: Generated<number>
+  account_id: string
+  /** Empty: the account as a whole. */
+  domain_name: string
 }
 
 export interface CountedVisitRow {

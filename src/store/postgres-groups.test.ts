@@ -32,6 +32,7 @@ function scripted(fault: (sql: string, count: number) => Error | null) {
   return { queries, released, commit }
 }
 
+const limited = (name: string): Statement => ({ ...add(name), lockKey: name })
 const add = (name: string): Statement => ({ sql: `UPDATE counts SET ${name} = ${name} + 1`, values: [] })
 
 test('units whose commit was cut off fail, and are not run a second time', async () => {
@@ -56,4 +57,15 @@ test('the victim of a deadlock is run again, and fails only if the deadlocks con
   await once.commit([add('a')])
   const always = scripted((sql) => (sql === add('a').sql ? DEADLOCK : null))
   await assert.rejects(always.commit([add('a')]), DEADLOCK)
+})
+
+test('a group updates shared rows last and in the order of their keys, and each unit gets its own results', async () => {
+  const { commit, queries } = scripted(() => null)
+  const [first, second] = await Promise.all([
+    commit([limited('b'), add('x')]),
+    commit([add('y'), limited('a'), limited('c')]),
+  ])
+  const names = queries.map((sql) => /^UPDATE counts SET (\w)/.exec(sql)?.[1] ?? sql)
+  assert.deepEqual(names, ['BEGIN', 'x', 'y', 'a', 'b', 'c', 'COMMIT'])
+  assert.deepEqual([first?.length, second?.length], [2, 3])
 })

@@ -133,15 +133,25 @@ function joined(units: readonly (readonly Statement[])[]): Plan {
     }),
   )
   const statements: Statement[] = []
-  const startOf = slots.map((slot) => {
-    const start = statements.length
+  const startOf = Array<number>(slots.length)
+  for (const [at, slot] of inLockOrder(slots)) {
+    startOf[at] = statements.length
     statements.push(...(slot.row === null ? [slot.statement] : inChunks(slot.statement.sql, slot.row, slot)))
-    return start
-  })
+  }
   return {
     statements,
     sources: sources.map((unit) => unit.map(({ at, rows }) => ({ at: startOf[at] as number, rows }))),
   }
+}
+
+/** The slots with their indexes, those with a `lockKey` last and sorted by it. */
+function inLockOrder<T extends { statement: Statement }>(slots: readonly T[]): [number, T][] {
+  const keyOf = ([, { statement }]: [number, T]) => statement.lockKey ?? ''
+  const all = [...slots.entries()]
+  const locking = all.filter((entry) => keyOf(entry) !== '')
+  if (locking.length === 0) return all
+  locking.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : keyOf(a) > keyOf(b) ? 1 : 0))
+  return [...all.filter((entry) => keyOf(entry) === ''), ...locking]
 }
 
 /** Splits into inserts whose row counts are powers of two, so that few texts are prepared per connection. */

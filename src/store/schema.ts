@@ -3,7 +3,7 @@
  * In both databases flags are 0 or 1, times Unix milliseconds, and `*_json` JSON text.
  */
 import type { Generated } from 'kysely'
-import type { CountedVisitRow, CounterRow, EventFollowerRow } from './counter-rows.ts'
+import type { CountedVisitRow, EventFollowerRow, FigureRow, FigureScopeRow } from './counter-rows.ts'
 
 export type Flag = 0 | 1
 
@@ -17,6 +17,52 @@ export interface AccountRow {
   disabled_json: string | null
   features_json: string
   updated_at: number
+}
+
+/** A limit of an account per calendar month, and its use; months are their start in Unix milliseconds. */
+export interface MessageLimitRow {
+  account_id: string
+  monthly_limit: number | null
+  month_at: number
+  used: number
+  is_stopped: Flag
+  reached_percent: number
+  notified_percent: number
+  recount_at: number | null
+}
+
+/** What a deleted domain has sent in a month. */
+export interface RemovedUsageRow {
+  account_id: string
+  domain_id: string
+  month_at: number
+  accepted: number
+}
+
+/** A rate limit that one account has instead of the general one. */
+export interface AccountRateLimitRow {
+  account_id: string
+  name: string
+  count: number
+}
+
+/** An address that sandbox domains of an account may send to, once its owner has agreed. */
+export interface SandboxRecipientRow {
+  account_id: string
+  /** In lower case. */
+  address: string
+  is_activated: Flag
+  /** Keyed digest of the token in the newest mail; null once it was used. */
+  token_digest: string | null
+  token_expires_at: number
+  created_at: number
+}
+
+export interface AccountChangeRow {
+  account_id: string
+  changed_at: number
+  due_at: number
+  attempts: number
 }
 
 export interface ApiKeyRow {
@@ -77,6 +123,22 @@ export interface AccountSettingsRow {
   inactive_session_seconds: number | null
   absolute_session_seconds: number | null
   logout_redirect_url: string | null
+  webhooks_redact_pii: Flag
+  ai_insights: Flag
+}
+
+export interface PublicKeyRow {
+  account_id: string
+  id: string
+  secret_hmac: string
+  created_at: number
+}
+
+export interface CallerAddressRow {
+  account_id: string
+  address: string
+  description: string
+  created_at: number
 }
 
 export interface JobRow {
@@ -156,6 +218,7 @@ export interface DomainDnsRow {
 
 export interface DomainDeletionRow {
   domain_id: string
+  account_id: string
   name: string
   domain_json: string
   due_at: number
@@ -579,6 +642,7 @@ export interface AuditRow {
   request_id: string | null
   parent_account_id: string | null
   status: number | null
+  user_id: string | null
 }
 
 export interface TranscriptRow {
@@ -710,9 +774,16 @@ export interface TagRow {
   domain_id: string
   /** In lower case. */
   tag_key: string
+  /** The first spelling seen. */
   tag: string
+  description: string
+  /** 0: no message has carried it yet. */
   first_seen: number
+  last_seen: number
 }
+
+/** A tag that an account has used on any of its domains. */
+export type AccountTagRow = Omit<TagRow, 'domain_id'>
 
 export interface AlertRow {
   id: string
@@ -794,12 +865,16 @@ export interface Schema {
   webhook_changes: { id: number; version: number }
   webhook_attempts: WebhookAttemptRow
   tags: TagRow
+  account_tags: AccountTagRow
   archive_outbox: ArchiveOutboxRow
   disabled_queues: DisabledQueueRow
   idempotency_keys: IdempotencyKeyRow
   credentials: CredentialRow
   accounts: WithDefaults<AccountRow, 'status' | 'disabled_json' | 'features_json' | 'updated_at'>
+  account_changes: AccountChangeRow
   api_keys: ApiKeyRow
+  public_keys: PublicKeyRow
+  caller_addresses: CallerAddressRow
   jobs: JobRow
   login_links: LoginLinkRow
   sessions: SessionRow
@@ -808,7 +883,11 @@ export interface Schema {
   user_tokens: UserTokenRow
   user_places: LoginPlaceRow
   recovery_codes: RecoveryCodeRow
-  account_settings: AccountSettingsRow
+  account_settings: WithDefaults<AccountSettingsRow, 'webhooks_redact_pii' | 'ai_insights'>
+  message_limits: MessageLimitRow
+  removed_usage: RemovedUsageRow
+  account_rate_limits: AccountRateLimitRow
+  sandbox_recipients: SandboxRecipientRow
   domains: DomainRow
   domain_dns: DomainDnsRow
   domain_deletions: DomainDeletionRow
@@ -830,7 +909,8 @@ export interface Schema {
   event_index: EventIndexRow
   event_segments: EventSegmentRow
   event_followers: EventFollowerRow
-  counters: CounterRow
+  figure_scopes: FigureScopeRow
+  figures: FigureRow
   counted_visits: CountedVisitRow
   inbox: InboxRow
   templates: TemplateRow

@@ -12,6 +12,12 @@ export interface Statement {
   values: readonly SqlValue[]
   /** Rows that it must affect; any other number rolls back the whole unit. */
   expectRows?: number
+  /**
+   * Sort key of the row that it updates, if many units update that row: a group runs such statements last and in the
+   * order of their keys, so that groups hold the rows briefly and cannot deadlock. Such a statement must not depend on its
+   * place in the unit; a unit with several has them sorted at its end.
+   */
+  lockKey?: string
 }
 
 export interface StatementResult {
@@ -21,9 +27,13 @@ export interface StatementResult {
 
 /** A unit was rolled back because one of its statements affected another number of rows than expected. */
 export class StaleWrite extends Error {
+  /** The one of the unit, as it was passed. */
+  readonly statement: Statement
+
   constructor(statement: Statement, affected: number) {
     super(`Expected ${statement.expectRows} row(s), touched ${affected}: ${statement.sql.slice(0, 80)}`)
     this.name = 'StaleWrite'
+    this.statement = statement
   }
 }
 

@@ -1,7 +1,7 @@
 /** How the four lists differ; what they have in common is in the other files. */
 import { formatUtc } from '../base/dates.ts'
-import type { Area } from '../http/auth.ts'
 import type { ParamDoc } from '../http/operation.ts'
+import type { Area } from '../http/rights.ts'
 import type { SuppressionKind } from '../store/schema.ts'
 import type { StoredRecord } from './store.ts'
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createTestClock } from '../../test/support/clock.ts'
 import { eachStore } from '../../test/support/stores.ts'
 import { admitTags, createKnownTags, type KnownTags, newTagStatements } from './known-tags.ts'
+import { createTagStore } from './tag-store.ts'
 
 const NOW = 1_780_315_200_000
 const shop = { id: 'domain-1', accountId: 'account-1' }
@@ -10,7 +11,7 @@ const blog = { id: 'domain-2', accountId: 'account-1' }
 /** As acceptance does it; the statements are left to the caller. */
 async function admitted(known: KnownTags, domain: typeof shop, given: readonly string[]) {
   const { tags, newTags } = admitTags(given, await known.known(domain, given))
-  known.added(domain, newTags.length)
+  known.used(domain, { tags, newTags })
   return { tags, statements: newTagStatements(domain, newTags, NOW) }
 }
 
@@ -18,7 +19,8 @@ eachStore(
   'new tags over the limit of the domain or of the account are dropped, known ones stay',
   async (store) => {
     const clock = createTestClock(NOW)
-    const open = () => createKnownTags({ store, clock, limits: { perDomain: 3, perAccount: 4 } })
+    const open = () =>
+      createKnownTags({ store, clock, limits: { perDomain: 3, perAccount: 4 }, lastSeen: { used() {} } })
     const known = open()
     const admit = async (domain: typeof shop, ...tags: string[]) => {
       const { tags: allowed, statements } = await admitted(known, domain, tags)
@@ -46,7 +48,8 @@ eachStore(
       'as first seen',
     )
     assert.deepEqual((await admitted(open(), shop, ['two', 'new'])).tags, ['two'], 'after a restart')
-    await known.forgetDomain(shop.id)
+    await createTagStore(store).removeAll(shop)
+    known.forgetDomain(shop.id)
     assert.deepEqual(await admit(shop, 'new'), ['new'])
   },
 )
@@ -56,6 +59,7 @@ eachStore('two messages with the same new tags are both accepted', async (store)
     store,
     clock: createTestClock(NOW),
     limits: { perDomain: 0, perAccount: 0 },
+    lastSeen: { used() {} },
   })
   const [one, two] = await Promise.all([admitted(known, shop, ['b', 'a']), admitted(known, shop, ['A', 'b'])])
   await Promise.all([store.commit(one.statements), store.commit(two.statements)])

@@ -5,8 +5,9 @@
  */
 import type { MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
-import type { TagRow } from '../store/schema.ts'
+import type { AccountTagRow, TagRow } from '../store/schema.ts'
 import { insertMany, type Statement, type Store } from '../store/store.ts'
+import type { LastSeen } from './last-seen.ts'
 
 interface TagDomain {
   id: string
@@ -16,10 +17,12 @@ interface TagDomain {
 export interface KnownTags {
   /** Facts about the tags of a message. */
   known(domain: TagDomain, tags: readonly string[]): MaybePromise<TagFacts>
-  /** `count` new tags are about to be stored: counted towards the limits. */
-  added(domain: TagDomain, count: number): void
+  /** A message with these tags is about to be stored. New ones count towards the limits. */
+  used(domain: TagDomain, admitted: AdmittedTags): void
+  /** These tags were deleted; they are new when they are used again. */
+  forgetTags(domainIds: readonly string[], tag: string): void
   /** The domain was deleted; its tags no longer count. */
-  forgetDomain(domainId: string): Promise<void>
+  forgetDomain(domainId: string): void
 }
 
 export interface TagFacts {
@@ -53,16 +56,29 @@ export interface TagLimits {
 
 /** Tags in memory over all domains, about 10 MB; over it all are forgotten and read again. */
 const REMEMBERED_MAX = 100_000
+/** A tag that another process deleted is new again after this time at the latest. */
+const REMEMBER_MS = 60_000
 /** How long a count is used; new tags are added to it meanwhile. */
 const COUNT_MS = 10_000
 const COUNTS_MAX = 10_000
 
 const ALL_KNOWN: TagFacts = { unknown: new Set(), newMax: 0 }
 
-export function createKnownTags(parts: { store: Store; clock: Clock; limits: TagLimits }): KnownTags {
-  const { store, clock, limits } = parts
+interface Remembered {
+  keys: Set<string>
+  /** By the monotonic clock. */
+  until: number
+}
+
+export function createKnownTags(parts: {
+  store: Store
+  clock: Clock
+  limits: TagLimits
+  lastSeen: Pick<LastSeen, 'used'>
+}): KnownTags {
+  const { store, clock, limits, lastSeen } = parts
   /** Known tags in lower case, under their domain's id. */
-  const remembered = new Map<string, Set<string>>()
+  const remembered = new Map<string, Remembered>()
   let rememberedCount = 0
   const counts = new Map<string, { count: number; until: number }>()
 
@@ -71,12 +87,21 @@ export function createKnownTags(parts: { store: Store; clock: Clock; limits: Tag
       remembered.clear()
       rememberedCount = 0
     }
-    const known = remembered.get(domainId) ?? new Set()
-    rememberedCount -= known.size
-    for (const key of keys) known.add(key)
-    rememberedCount += known.size
+    const present = rememberedOf(domainId)
+    const known = present ?? { keys: new Set(), until: clock.monotonic() + REMEMBER_MS }
+    rememberedCount -= known.keys.size
+    for (const key of keys) known.keys.add(key)
+    rememberedCount += known.keys.size
     remembered.set(domainId, known)
-    return known
+    return known.keys
+  }
+
+  function rememberedOf(domainId: string): Remembered | undefined {
+    const known = remembered.get(domainId)
+    if (!known || known.until > clock.monotonic()) return known
+    rememberedCount -= known.keys.size
+    remembered.delete(domainId)
+    return undefined
   }
 
   async function unknownAmong(domainId: string, keys: readonly string[]): Promise<ReadonlySet<string>> {
@@ -98,12 +123,7 @@ export function createKnownTags(parts: { store: Store; clock: Clock; limits: Tag
     const name = `${column} ${id}`
     let counted = counts.get(name)
     if (!counted || counted.until <= clock.monotonic()) {
-      const row = await store.db
-        .selectFrom('tags')
-        .select((select) => select.fn.count<number>('tag_key').distinct().as('count'))
-        .where(column, '=', id)
-        .executeTakeFirst()
-      counted = { count: Number(row?.count ?? 0), until: clock.monotonic() + COUNT_MS }
+      counted = { count: await countTags(store, column, id), until: clock.monotonic() + COUNT_MS }
       if (counts.size >= COUNTS_MAX) counts.delete(counts.keys().next().value as string)
       counts.set(name, counted)
     }
@@ -122,24 +142,43 @@ export function createKnownTags(parts: { store: Store; clock: Clock; limits: Tag
   return {
     known(domain, tags) {
       if (tags.length === 0) return ALL_KNOWN
-      const known = remembered.get(domain.id)
+      const known = rememberedOf(domain.id)?.keys
       const keys = tags.map((tag) => tag.toLowerCase()).filter((key) => !known?.has(key))
       return keys.length === 0 ? ALL_KNOWN : lookUp(domain, keys)
     },
-    added(domain, count) {
-      if (count === 0) return
+    used(domain, { tags, newTags }) {
+      if (tags.length === 0) return
+      lastSeen.used(domain, tags)
+      if (newTags.length === 0) return
       for (const name of [`domain_id ${domain.id}`, `account_id ${domain.accountId}`]) {
         const counted = counts.get(name)
-        if (counted) counted.count += count
+        if (counted) counted.count += newTags.length
       }
     },
-    async forgetDomain(domainId) {
-      await store.db.deleteFrom('tags').where('domain_id', '=', domainId).execute()
-      rememberedCount -= remembered.get(domainId)?.size ?? 0
+    forgetTags(domainIds, tag) {
+      for (const id of domainIds) {
+        if (remembered.get(id)?.keys.delete(tag.toLowerCase())) rememberedCount -= 1
+      }
+      counts.clear()
+    },
+    forgetDomain(domainId) {
+      rememberedCount -= remembered.get(domainId)?.keys.size ?? 0
       remembered.delete(domainId)
       counts.clear()
     },
   }
+}
+
+/** Of a domain, or of all domains of an account: a tag on several of them is one. */
+export async function countTags(
+  store: Store,
+  column: 'domain_id' | 'account_id',
+  id: string,
+): Promise<number> {
+  const table = column === 'domain_id' ? 'tags' : 'account_tags'
+  const sql = `SELECT count(*) AS count FROM ${table} WHERE ${column} = ?`
+  const [row] = await store.read({ sql, values: [id] })
+  return Number(row?.['count'] ?? 0)
 }
 
 /** Makes new tags known. In the order of their keys, so that two transactions with the same tags cannot deadlock. */
@@ -149,18 +188,22 @@ export function newTagStatements(
   now: number,
 ): Statement[] {
   if (tags.length === 0) return []
-  const rows = tags.map(
-    (tag): TagRow => ({
-      account_id: accountId,
-      domain_id: id,
-      tag_key: tag.toLowerCase(),
-      tag,
-      first_seen: Math.floor(now),
+  const seen = Math.floor(now)
+  const sorted = tags.toSorted((a, b) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1))
+  const common = sorted.map((tag) => ({
+    account_id: accountId,
+    tag_key: tag.toLowerCase(),
+    tag,
+    description: '',
+    first_seen: seen,
+    last_seen: seen,
+  }))
+  const ofDomain = common.map((row): TagRow => ({ domain_id: id, ...row }))
+  const ofAccount: AccountTagRow[] = common
+  return [...insertMany('tags', ofDomain), ...insertMany('account_tags', ofAccount)].map(
+    ({ sql, values }) => ({
+      sql: `${sql} ON CONFLICT DO NOTHING`,
+      values,
     }),
   )
-  const sorted = rows.sort((a, b) => (a.tag_key < b.tag_key ? -1 : 1))
-  return insertMany('tags', sorted).map(({ sql, values }) => ({
-    sql: `${sql} ON CONFLICT DO NOTHING`,
-    values,
-  }))
 }

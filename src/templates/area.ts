@@ -25,6 +25,7 @@ export function templatesArea({ config, store, domains, clock }: Core): Template
       ...previewRoutes({ templates, renderer, domains }),
     ],
     domainDeleted: ({ accountId, id, name }) => templates.removeAll({ accountId, domain: { id, name } }),
+    accountDeleted: (accountId) => templates.removeAll({ accountId, domain: null }),
     async stop() {
       await mjml.close()
       await renderer.close()

@@ -74,6 +74,7 @@ async function targetScope(
     .select('id')
     .where('id', '=', request.accountId)
     .where((where) => where.or([where('id', '=', from), where('parent_id', '=', from)]))
+    .where('status', '<>', 'closed')
     .executeTakeFirst()
   if (!account) throw new NotFound('account not found')
   if (request.domain === undefined) return { accountId: account.id, domain: null }

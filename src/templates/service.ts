@@ -2,11 +2,11 @@
 import type { Clock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
+import { lockedAccount } from '../store/account-lock.ts'
 import type { Store } from '../store/store.ts'
 import { createTemplateChoice, type TemplateChoice } from './choose.ts'
 import { type CopyRequest, copyTemplate } from './copying.ts'
 import {
-  changeTemplates,
   deleteTemplates,
   deleteVersion,
   findVersion,
@@ -100,7 +100,7 @@ export function createTemplates(parts: TemplateParts): TemplateService {
     now: () => Math.floor(clock.now()),
     prepare: (accountId, given) => checkContent(parts, accountId, given),
     async change(accountId, run) {
-      const result = await changeTemplates(store, accountId, run)
+      const result = await lockedAccount(store, accountId, run)
       choice.changed()
       return result
     },

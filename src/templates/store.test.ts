@@ -5,10 +5,10 @@ import { BadRequest } from '../base/errors.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import { newDomainRow } from '../domains/domain.ts'
+import { lockedAccount } from '../store/account-lock.ts'
 import type { Store } from '../store/store.ts'
 import { createTemplateChoice } from './choose.ts'
 import {
-  changeTemplates,
   deleteTemplates,
   findTemplate,
   insertTemplate,
@@ -43,7 +43,7 @@ async function withAccount(store: Store): Promise<void> {
 }
 
 const add = (store: Store, scope: TemplateScope, name: string, tags: readonly string[] = []) =>
-  changeTemplates(store, scope.accountId, async (tx) => {
+  lockedAccount(store, scope.accountId, async (tx) => {
     const template = await insertTemplate(tx, scope, { name, description: '', createdBy: '', createdAt: 1 })
     for (const [index, tag] of tags.entries()) {
       const content = `${scope.domain ? 'domain' : 'account'} ${tag}`
@@ -74,7 +74,7 @@ eachStore(
       (await listVersions(store.db, account.id)).map(({ tag }) => tag),
       ['old', 'new'],
     )
-    await changeTemplates(store, 'a1', (tx) => deleteTemplates(tx, [account.id]))
+    await lockedAccount(store, 'a1', (tx) => deleteTemplates(tx, [account.id]))
     assert.deepEqual(await listVersions(store.db, account.id), [])
     assert.equal((await findTemplate(store.db, DOMAIN, 'b'))?.name, 'b')
   },
@@ -87,7 +87,7 @@ eachStore('a version made active makes the others inactive', async (store) => {
   const [one] = await active()
   assert.equal(one?.tag, 'one')
   const two = (await listVersions(store.db, id)).find(({ tag }) => tag === 'two')
-  await changeTemplates(store, 'a1', (tx) => updateVersion(tx, id, two?.id ?? '', { active: true }))
+  await lockedAccount(store, 'a1', (tx) => updateVersion(tx, id, two?.id ?? '', { active: true }))
   assert.deepEqual(
     (await active()).map(({ tag }) => tag),
     ['two'],
@@ -104,7 +104,7 @@ eachStore('templates of a domain go with it', async (store) => {
 eachStore('changes of one account wait for each other', async (store) => {
   await withAccount(store)
   const addUnlessThere = () =>
-    changeTemplates(store, 'a1', async (tx) => {
+    lockedAccount(store, 'a1', async (tx) => {
       if ((await listTemplates(tx, DOMAIN)).length > 0) return false
       await insertTemplate(tx, DOMAIN, { name: 'x', description: '', createdBy: '', createdAt: 1 })
       return true

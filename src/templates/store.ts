@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Kysely, Transaction } from 'kysely'
 import type { Flag, Schema, TemplateRow, TemplateVersionRow } from '../store/schema.ts'
-import type { Store } from '../store/store.ts'
 import type {
   Template,
   TemplateHeaders,
@@ -17,17 +16,6 @@ type Tx = Transaction<Schema>
 
 const scopeKey = ({ domain }: Pick<TemplateScope, 'domain'>) => domain?.id ?? ''
 const SUMMARY_COLUMNS = ['id', 'tag', 'mjml', 'comment', 'active', 'created_at'] as const
-
-/** A transaction with the account's templates locked. */
-export function changeTemplates<T>(store: Store, accountId: string, run: (tx: Tx) => Promise<T>): Promise<T> {
-  return store.transaction(async (tx) => {
-    // SQLite has one writer at a time.
-    if (store.kind === 'postgres') {
-      await tx.selectFrom('accounts').select('id').where('id', '=', accountId).forUpdate().execute()
-    }
-    return run(tx)
-  })
-}
 
 const inScope = (db: Db, scope: TemplateScope) =>
   db

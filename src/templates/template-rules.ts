@@ -1,7 +1,9 @@
 /** Rules of every change: names and numbers, and the errors for templates and versions that do not exist. */
+import type { Transaction } from 'kysely'
 import { BadRequest, NotFound } from '../base/errors.ts'
+import type { Schema } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
-import { type changeTemplates, findTemplate, findVersion, listTemplates } from './store.ts'
+import { findTemplate, findVersion, listTemplates } from './store.ts'
 import {
   TEMPLATES_MAX,
   type Template,
@@ -11,7 +13,7 @@ import {
   type VersionSummary,
 } from './template.ts'
 
-export type Tx = Parameters<Parameters<typeof changeTemplates>[2]>[0]
+export type Tx = Transaction<Schema>
 type Database = Tx | Store['db']
 
 /** @throws NotFound */

@@ -1,10 +1,12 @@
 /** Tracking: links and pixels in outgoing mail, and what recipients' visits do. */
+
 import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
 import { createJob } from '../jobs/job.ts'
 import type { ListStore } from '../lists/store.ts'
 import type { Tracker } from '../messages/acceptance/collaborators.ts'
 import type { KnownDeliveries } from '../messages/stored/known-deliveries.ts'
+import { removeRowsInPass } from '../store/account-rows.ts'
 import { NO_GEO, openGeo } from './geo.ts'
 import { createStoredLinks } from './links.ts'
 import { trackingSettingsRoutes } from './settings-routes.ts'
@@ -78,6 +80,7 @@ export async function trackingArea(
       log,
     }),
     domainDeleted: ({ id }) => settings.remove(id),
+    accountDeleted: (accountId, signal) => removeRowsInPass(core, 'tracking_links', 'id', accountId, signal),
     async stop() {
       await visits.stop()
       geo.stop()

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
-import { maskAddress, PAGE_POLICY, PAGES } from './unsubscribe-pages.ts'
+import { PAGE_POLICY } from '../http/small-page.ts'
+import { maskAddress, PAGES } from './unsubscribe-pages.ts'
 
 test('an address is shown so that only its owner knows it', () => {
   for (const [address, shown] of [

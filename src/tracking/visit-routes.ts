@@ -10,11 +10,12 @@ import type { Clock } from '../base/clock.ts'
 import type { BodyLimit } from '../http/body.ts'
 import { type Context, type Operation, operation } from '../http/operation.ts'
 import { bytesReply, htmlReply, Reply, redirectReply, textReply } from '../http/reply.ts'
+import { PAGE_POLICY } from '../http/small-page.ts'
 import { createMinuteCounts } from './counts.ts'
 import { locationOf } from './target.ts'
 import type { ClickTarget, Tokens, Unsubscription } from './tokens.ts'
 import type { Unsubscriber } from './unsubscribe.ts'
-import { PAGE_POLICY, PAGES, type Subject } from './unsubscribe-pages.ts'
+import { PAGES, type Subject } from './unsubscribe-pages.ts'
 import type { Caller, Visits } from './visits.ts'
 
 export interface VisitRoutesParts {

@@ -1,8 +1,10 @@
 /** Webhooks: registrations, the posts that events lead to, and the log of attempts. */
+
 import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
 import type { PostKind } from '../http-posts/post-attempts.ts'
 import { createPostQueue, type PostQueue } from '../http-posts/post-queue.ts'
+import { removeIndexedRows, removeRowsInPass } from '../store/account-rows.ts'
 import { accountWebhookRoutes } from './account-routes.ts'
 import { createAccountWebhooks } from './account-webhooks.ts'
 import { attemptRoutes } from './attempt-routes.ts'
@@ -10,7 +12,7 @@ import { createAttemptLog } from './attempts.ts'
 import { domainWebhookRoutes } from './domain-routes.ts'
 import { createDomainWebhooks, removeDomainWebhooks } from './domain-webhooks.ts'
 import { failingEndpoints } from './failing-endpoints.ts'
-import { createRegistry } from './registry.ts'
+import { createRegistry, type Registry } from './registry.ts'
 import { signingKeyRoutes } from './signing-key.ts'
 import { createWebhookKind, createWebhooks, WEBHOOK } from './webhooks.ts'
 
@@ -22,6 +24,8 @@ export interface WebhooksArea extends Area {
   posts: Pick<PostQueue, 'statements'> & { add(name: string, kind: PostKind): void }
   /** Those that have taken nothing since a time in Unix milliseconds. */
   failingEndpoints(since: number): ReturnType<typeof failingEndpoints>
+  /** A transaction that adds a subaccount: the webhooks of its parent get its first event. */
+  addAccount: Registry['change']
 }
 
 export async function webhooksArea(core: Core): Promise<WebhooksArea> {
@@ -48,6 +52,7 @@ export async function webhooksArea(core: Core): Promise<WebhooksArea> {
       },
     },
     failingEndpoints: (since) => failingEndpoints(store, since),
+    addAccount: registry.change,
     operations: [
       ...domainWebhookRoutes({ domains, stored, client, webhooks }),
       ...accountWebhookRoutes(createAccountWebhooks(store, sealer, registry, clock), client),
@@ -59,6 +64,14 @@ export async function webhooksArea(core: Core): Promise<WebhooksArea> {
     async domainDeleted(domain) {
       await store.commit(removeDomainWebhooks(domain))
       await registry.refresh()
+    },
+    async accountDeleted(accountId, signal) {
+      await registry.change(async (tx) => {
+        for (const table of ['domain_webhooks', 'account_webhooks'] as const)
+          await tx.deleteFrom(table).where('account_id', '=', accountId).execute()
+      })
+      await removeRowsInPass(core, 'outgoing_posts', 'id', accountId, signal)
+      await removeIndexedRows(core, 'webhook_attempts', ['id'], 'account_id', accountId, signal)
     },
     start: () => queue.start(),
     async stop() {

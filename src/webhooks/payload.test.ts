@@ -36,6 +36,7 @@ test('the signature of the body covers timestamp, dot and the bytes', () => {
 
 const event = {
   accountId: 'a'.repeat(24),
+  parentId: null,
   domainName: 'mg.example.com',
   payload: { event: 'delivered', id: 'x' },
 }
@@ -171,7 +172,7 @@ for (const [name, { payload }] of Object.entries({
   failed: failedEvent(about, to, LATE, NOW),
 })) {
   test(`the webhook of ${name} has what the common receivers read`, () => {
-    const event = { accountId: about.accountId, domainName: about.domainName, payload }
+    const event = { accountId: about.accountId, parentId: null, domainName: about.domainName, payload }
     const { body } = webhookRequest(event, { own: 'k', parent: null }, 'X-', NOW)
     const data = JSON.parse(body.toString())['event-data']
     // A newsletter product counts by id, user variable or message id, and expects the time in seconds.

@@ -16,6 +16,8 @@ export interface Signature {
 
 export interface WebhookEvent {
   accountId: string
+  /** Null: the account is no subaccount. */
+  parentId: string | null
   domainName: string
   /** The stored event. */
   payload: Readonly<Record<string, unknown>>
@@ -44,7 +46,11 @@ export function webhookRequest(
   headerPrefix: string,
   nowMs: number,
 ): SignedRequest {
-  const eventData = { ...event.payload, account: { id: event.accountId }, domain: { name: event.domainName } }
+  const eventData = {
+    ...event.payload,
+    account: { id: event.accountId, ...(event.parentId && { 'parent-id': event.parentId }) },
+    domain: { name: event.domainName },
+  }
   return signedRequest(eventData, keys, headerPrefix, nowMs)
 }
 

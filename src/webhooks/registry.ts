@@ -29,9 +29,12 @@ export interface Registry {
   targets(accountId: string, domainName: string, type: WebhookType): readonly Target[]
   /** The target of one masked URL, or null. Queries the database before returning null: another node may have added it. */
   target(accountId: string, domainName: string, type: WebhookType, url: string): Promise<Target | null>
-  /** Changes registrations, one change at a time in the whole cluster; effective here when it resolves (rule 7). */
+  /**
+   * Changes registrations, or adds a subaccount, whose parent's webhooks get its first event. One change at a time in
+   * the whole cluster; effective here when it resolves (rule 7), and on other nodes within POLL_MS.
+   */
   change<T>(run: (tx: Transaction<Schema>) => Promise<T>): Promise<T>
-  /** Reads everything again; needed after a subaccount is created, so that its parent's webhooks get its first event. */
+  /** Reads everything again. */
   refresh(): Promise<void>
   start(): Promise<void>
   stop(): void
@@ -45,6 +48,7 @@ interface Snapshot {
   domains: Map<string, Target[]>
   /** By account and type. */
   accounts: Map<string, Target[]>
+  /** Of subaccounts whose parent has webhooks. */
   parents: Map<string, string>
   version: string
 }
@@ -129,20 +133,10 @@ export function createRegistry(store: Store, sealer: Sealer, clock: Clock, log: 
   }
 }
 
-/** Changes with every registration and with every account. */
+/** Changes with every registration and with every new subaccount. */
 async function readVersion(db: Kysely<Schema>): Promise<string> {
-  const row = await db
-    .selectFrom('webhook_changes')
-    .select((eb) => [
-      'version',
-      eb
-        .selectFrom('accounts')
-        .select((accounts) => accounts.fn.countAll<number>().as('count'))
-        .as('accounts'),
-    ])
-    .where('id', '=', 1)
-    .executeTakeFirstOrThrow()
-  return `${row.version} ${row.accounts}`
+  const query = db.selectFrom('webhook_changes').select('version').where('id', '=', 1)
+  return String((await query.executeTakeFirstOrThrow()).version)
 }
 
 /** Reads the version first: a change made meanwhile is read again at the next poll. */
@@ -151,7 +145,12 @@ async function readSnapshot(db: Kysely<Schema>, sealer: Sealer): Promise<Snapsho
   const [domainRows, accountRows, children] = await Promise.all([
     db.selectFrom('domain_webhooks').selectAll().orderBy('position').execute(),
     db.selectFrom('account_webhooks').selectAll().orderBy('created_at').orderBy('id').execute(),
-    db.selectFrom('accounts').select(['id', 'parent_id']).where('parent_id', 'is not', null).execute(),
+    db
+      .selectFrom('accounts')
+      .select(['id', 'parent_id'])
+      .where('parent_id', 'in', db.selectFrom('account_webhooks').select('account_id'))
+      .where('status', '<>', 'closed')
+      .execute(),
   ])
   const domains = new Map<string, Target[]>()
   for (const row of domainRows) {

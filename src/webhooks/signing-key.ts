@@ -25,16 +25,22 @@ export async function readSigningKey(store: Store, sealer: Sealer, accountId: st
 }
 
 /** The keys that sign what an account is sent. @throws if the account is gone */
-export async function signingKeysOf(store: Store, sealer: Sealer, accountId: string): Promise<SigningKeys> {
+export async function signingKeysOf(
+  store: Store,
+  sealer: Sealer,
+  accountId: string,
+): Promise<SigningKeys & { parentId: string | null }> {
   const row = await store.db
     .selectFrom('accounts')
     .leftJoin('accounts as parents', 'parents.id', 'accounts.parent_id')
     .select(['accounts.signing_key_sealed as own', 'parents.signing_key_sealed as parent'])
+    .select('parents.id as parentId')
     .where('accounts.id', '=', accountId)
     .executeTakeFirstOrThrow()
   return {
     own: openSigningKey(sealer, row.own),
     parent: row.parent === null ? null : openSigningKey(sealer, row.parent),
+    parentId: row.parentId,
   }
 }
 

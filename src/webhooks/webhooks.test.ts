@@ -210,7 +210,7 @@ eachStore('a parent account gets the events of its subaccounts, signed by both',
     const parent = body['parent-signature']
     assert.deepEqual(own, signToken('key-child', own.timestamp, own.token))
     assert.deepEqual(parent, signToken('key-parent', parent.timestamp, parent.token))
-    assert.deepEqual(body['event-data'].account, { id: childId })
+    assert.deepEqual(body['event-data'].account, { id: childId, 'parent-id': parentId })
   }
   // Each sees the attempts at its own URLs alone.
   const attempts = createAttemptLog(store, clock)

@@ -18,6 +18,7 @@ import type { Sealer } from '../store/sealing.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { attemptStatement } from './attempts.ts'
 import { type SigningKeys, type WebhookEvent, webhookRequest } from './payload.ts'
+import { redacted } from './redaction.ts'
 import type { Registry, Target } from './registry.ts'
 import { samplePayload } from './sample.ts'
 import { openSigningKey, signingKeysOf } from './signing-key.ts'
@@ -68,11 +69,14 @@ async function readEvent({ store, sealer }: SenderParts, id: string) {
     .selectFrom('events')
     .innerJoin('accounts', 'accounts.id', 'events.account_id')
     .leftJoin('accounts as parents', 'parents.id', 'accounts.parent_id')
+    .leftJoin('account_settings', 'account_settings.account_id', 'events.account_id')
     .select([
       'events.account_id',
       'events.domain_name',
       'events.payload_json',
+      'webhooks_redact_pii',
       'accounts.signing_key_sealed as own_key',
+      'parents.id as parent_id',
       'parents.signing_key_sealed as parent_key',
     ])
     .where('events.id', '=', id)
@@ -81,7 +85,12 @@ async function readEvent({ store, sealer }: SenderParts, id: string) {
   const payload = JSON.parse(row.payload_json) as Record<string, unknown>
   const type = typeOfEvent(String(payload['event']), payload)
   if (type === null) return null
-  const event: WebhookEvent = { accountId: row.account_id, domainName: row.domain_name, payload }
+  const event: WebhookEvent = {
+    accountId: row.account_id,
+    parentId: row.parent_id,
+    domainName: row.domain_name,
+    payload: row.webhooks_redact_pii === 1 ? redacted(payload) : payload,
+  }
   const keys: SigningKeys = {
     own: openSigningKey(sealer, row.own_key),
     parent: row.parent_key === null ? null : openSigningKey(sealer, row.parent_key),
@@ -149,13 +158,9 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
     async test(domain, type, url) {
       const now = clock.now()
       const payload = samplePayload(type, domain.name, parts.storageUrl, now)
-      const event = { accountId: domain.accountId, domainName: domain.name, payload }
-      const request = webhookRequest(
-        event,
-        await signingKeysOf(store, sealer, domain.accountId),
-        parts.headerPrefix,
-        now,
-      )
+      const { parentId, ...keys } = await signingKeysOf(store, sealer, domain.accountId)
+      const event = { accountId: domain.accountId, parentId, domainName: domain.name, payload }
+      const request = webhookRequest(event, keys, parts.headerPrefix, now)
       const headers = { ...request.headers, ...authorization(userInfoOf(url)) }
       return client.send({ url: bareUrl(url), headers, body: request.body })
     },

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { SPLIT_NUMBERS, UNIT_NUMBERS } from '../../src/metrics/splits.ts'
 import { openSqlite } from '../../src/store/sqlite.ts'
 import { post, queueTotals } from '../support/crash-rig.ts'
 import { eventually, ownAddress } from '../support/service.ts'
@@ -59,7 +60,14 @@ test('counters agree with the events after the process was killed while it count
       .groupBy('event')
       .execute()
     const logged = Object.fromEntries(events.map(({ event, count }) => [event, Number(count)]))
-    const rows = await store.db.selectFrom('counters').selectAll().where('unit', '=', 'day').execute()
+    const rows = await store.db
+      .selectFrom('figures')
+      .innerJoin('figure_scopes', 'figure_scopes.no', 'figures.scope')
+      .selectAll('figures')
+      .where('domain_name', '=', '')
+      .where('split', '=', SPLIT_NUMBERS.none)
+      .where('unit', '=', UNIT_NUMBERS.day)
+      .execute()
     const sum = (name: 'accepted_outgoing' | 'delivered_smtp') =>
       rows.reduce((all, row) => all + Number(row[name]), 0)
     t.diagnostic(`${KILLS} kills, ${logged['accepted']} messages`)

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Mailgun from 'mailgun.js'
+import type { Core } from '../../src/core.ts'
+import { insert } from '../../src/store/store.ts'
 import { eventually, startTestService } from '../support/service.ts'
 
 test('the public JavaScript client sends, reads the events and the stored message', async (t) => {
@@ -43,4 +45,43 @@ test('the public JavaScript client sends, reads the events and the stored messag
   )
   const domain = await mailgun.domains.get(service.domain)
   assert.equal(domain.state, 'active')
+})
+
+test('the public JavaScript client sets, reads and deletes message limits, those of a subaccount too', async (t) => {
+  let core: Core | undefined
+  const areas = [
+    (given: Core) => {
+      core = given
+      return {}
+    },
+  ]
+  const service = await startTestService(t, {}, { areas })
+  const { store, firstAccountId, accounts } = core as unknown as Core
+  const mailgun = new Mailgun(FormData).client({ username: 'api', key: service.key, url: service.url })
+  const limit = mailgun.customMessageLimit
+  await assert.rejects(limit.get(), { status: 404, details: 'No threshold for account' })
+  await assert.rejects(limit.set(999), { status: 400, details: 'The limit parameter minumum is 1000' })
+  assert.equal((await limit.set(1000)).success, true)
+  await mailgun.messages.create(service.domain, {
+    from: `shop@${service.domain}`,
+    to: ['a@example.org', 'b@example.org'],
+    subject: 'Order',
+    text: 'Thank you.',
+  })
+  const { limit: count, current, period } = await limit.get()
+  assert.deepEqual([count, current, period], [1000, 2, '1m'])
+  assert.equal((await limit.enable()).success, true)
+  assert.equal((await limit.destroy()).success, true)
+  await assert.rejects(limit.destroy(), { status: 400, details: 'Could not delete threshold for account' })
+
+  const id = 'c'.repeat(24)
+  const [row] = await store.read({ sql: 'SELECT * FROM accounts WHERE id = ?', values: [firstAccountId] })
+  await store.commit([insert('accounts', { ...row, id, parent_id: firstAccountId, name: 'Child' })])
+  accounts.changed(id)
+  assert.deepEqual(await mailgun.subaccounts.setMonthlySendingLimit(id, 5), { success: true })
+  assert.deepEqual(await mailgun.subaccounts.getMonthlySendingLimit(id), {
+    limit: 5,
+    current: 0,
+    period: '1m',
+  })
 })

@@ -49,7 +49,7 @@ export async function startProcess(
     env: {
       PATH: process.env['PATH'],
       // Compiled once for all starts: most of a start is loading the sources. Node checks them for changes.
-      NODE_COMPILE_CACHE: join(tmpdir(), 'sendwright-compile-cache'),
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? join(tmpdir(), 'sendwright-compile-cache'),
       SENDWRIGHT_HOST: host,
       SENDWRIGHT_API_KEY: TEST_KEY,
       SENDWRIGHT_RATE_LIMIT: 'off',

@@ -2,8 +2,10 @@
  * Users of the dashboard: invitations, passwords, the second factor. It is built after the area of messages, which sends
  * its mail. Signing in needs no mail and belongs to the accounts area.
  */
+
 import type { Area } from '../../area.ts'
 import type { Core } from '../../core.ts'
+import { removeIndexedRows } from '../../store/account-rows.ts'
 import type { AccountsArea } from '../area.ts'
 import type { SystemMail } from './mails.ts'
 import { ownUserRoutes } from './own-routes.ts'
@@ -29,6 +31,9 @@ export function usersArea(core: Core, accounts: AccountsArea, sendMail: SystemMa
       ...ownUserRoutes({ ...accounts, users }),
       ...publicUserRoutes({ ...accounts, users, resets }),
     ],
+    // With their links, recovery codes and sessions.
+    accountDeleted: (accountId, signal) =>
+      removeIndexedRows(core, 'users', ['id'], 'account_id', accountId, signal),
     stop: () => resets.stop(),
   }
 }

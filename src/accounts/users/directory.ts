@@ -1,7 +1,7 @@
 /** Looks users up. users.ts changes them. */
 import type { Selectable } from 'kysely'
 import { NotFound } from '../../base/errors.ts'
-import type { Role } from '../../http/auth.ts'
+import type { Role } from '../../http/rights.ts'
 import { parseMailbox } from '../../mime/address.ts'
 import type { UserRow } from '../../store/schema.ts'
 import type { Store } from '../../store/store.ts'

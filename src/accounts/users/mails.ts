@@ -2,11 +2,12 @@
 import type { Statement } from '../../store/store.ts'
 
 /**
- * Accepts a message of the service itself, in one transaction with the statements that it is about.
+ * Accepts a message of the service itself, in one transaction with the statements that it is about. Several recipients
+ * see each other's addresses.
  * @throws as sending does, and StaleWrite when a statement does; then nothing was stored
  */
 export type SystemMail = (
-  mail: { to: string; subject: string; text: string },
+  mail: { to: string | readonly string[]; subject: string; text: string },
   statements: readonly Statement[],
 ) => Promise<void>
 

@@ -16,7 +16,7 @@ import type { Users } from './users.ts'
 
 const TAG = 'Users'
 const PATH = '/sendwright/v1/me'
-const OWN = { area: 'own-user', access: 'write' } as const
+const OWN = { area: 'own-user', access: 'write', only: 'user-session' } as const
 const CURRENT = { ...PASSWORD, name: 'current_password', description: 'The current password' } as const
 
 export interface OwnRouteParts {

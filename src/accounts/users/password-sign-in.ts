@@ -7,11 +7,11 @@
  */
 import type { Clock } from '../../base/clock.ts'
 import { BadRequest, Unauthenticated } from '../../base/errors.ts'
+import type { GuessingGuard } from '../../http/guessing-guard.ts'
 import type { Store } from '../../store/store.ts'
 import type { FailedSignIns } from '../failed-sign-ins.ts'
 import { verifyChosen } from './chosen-password.ts'
 import { emailOf, type User, type UserDirectory } from './directory.ts'
-import type { PasswordGuard } from './password-guard.ts'
 import type { SecondFactor } from './second-factor.ts'
 
 export interface GivenProof {
@@ -35,7 +35,7 @@ export interface PasswordSignInParts {
   clock: Clock
   userDirectory: Pick<UserDirectory, 'byEmail'>
   secondFactor: Pick<SecondFactor, 'check'>
-  guard: PasswordGuard
+  guard: GuessingGuard
   failedSignIns: Pick<FailedSignIns, 'note'>
 }
 

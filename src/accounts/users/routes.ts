@@ -53,7 +53,7 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
       id: 'readOwnUser',
       tag: TAG,
       summary: 'The user whose session or key this is',
-      auth: { area: 'own-user', access: 'read' },
+      auth: { area: 'own-user', access: 'read', only: 'user' },
       params: [],
       responses: { 200: { description: 'The user' } },
       async handler({ caller }) {
@@ -145,6 +145,21 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
       params: [],
       responses: { 200: { description: 'The user' } },
       handler: async ({ path, caller }) => userView(await users.inviteAgain(caller.accountId, path.user_id)),
+    }),
+    operation({
+      method: 'POST',
+      path: '/v5/accounts/resend_activation_email',
+      id: 'resendActivationEmail',
+      audit: { action: 'activation-email.resend' },
+      tag: TAG,
+      summary: 'Invite the first admin again; does nothing once the account has an active user',
+      auth: { area: 'account', access: 'write' },
+      params: [],
+      responses: { 200: { description: 'Sent, or not needed' } },
+      async handler({ caller }) {
+        await users.resendActivation(caller.accountId)
+        return { success: true }
+      },
     }),
     operation({
       method: 'DELETE',

@@ -272,3 +272,28 @@ test('a login link created by a user opens a session of the user, and ends with 
   assert.equal((await as(service, cookieOf(opened), 'GET', '/v4/domains')).status, 401)
   assert.equal((await service.call('GET', second, { key: null })).status, 404)
 })
+
+test('the activation mail is the invitation of the first admin, until somebody is active', async (t) => {
+  const fresh = await startTestService(t)
+  const resend = async () => {
+    const { status, body } = await fresh.call('POST', '/v5/accounts/resend_activation_email')
+    assert.deepEqual([status, body], [200, { success: true }])
+  }
+  await resend()
+  await invite(fresh, 'basic@example.org', 'basic')
+  await invite(fresh, 'first@example.org', 'admin')
+  await invite(fresh, 'second@example.org', 'admin')
+  const seen = new Set<string>()
+  const [former] = [await mailedToken(fresh, 'first@example.org', 'invitation', seen)]
+  await resend()
+  const token = await mailedToken(fresh, 'first@example.org', 'invitation', seen)
+  const accept = (one: string) => post(fresh, 'invitations/accept', { token: one, password: PASSWORD })
+  assert.equal((await accept(former)).status, 404, 'the older link is void')
+  assert.equal((await accept(token)).status, 200)
+  await resend()
+  const mails = await eventually('four mails', async () => {
+    const { items } = (await fresh.call('GET', '/sendwright/v1/inbox?subject=invitation')).body
+    return items.length === 4 && items
+  })
+  assert.equal(mails.filter(({ to }: { to: string }) => to.includes('first@')).length, 2)
+})

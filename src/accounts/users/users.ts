@@ -33,6 +33,8 @@ export interface Users {
   invite(accountId: string, user: NewUser): Promise<User>
   /** Sends a new link and voids the older one. @throws NotFound, BadRequest when the user is active */
   inviteAgain(accountId: string, id: string): Promise<User>
+  /** Sends the invitation of the oldest admin again while the account has no active user; else does nothing. */
+  resendActivation(accountId: string): Promise<void>
   /** @throws NotFound, BadRequest for a change that the master user must not have */
   change(accountId: string, id: string, changes: UserChanges): Promise<User>
   remove(accountId: string, id: string): Promise<void>
@@ -111,6 +113,11 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
       throw new Forbidden('could not create user, account limit reached')
   }
 
+  async function sendInvitation({ id, email }: User): Promise<void> {
+    const { token, statements } = tokens.make('invitation', id)
+    await sendMail(invitationMail(email, linkTo('invitation', token), tokens.invitationDays), statements)
+  }
+
   const linkTo = (purpose: 'invitation' | 'reset', token: string) => `${publicUrl}/#${purpose}=${token}`
 
   /** The owner of a link sets the password, in one unit: the row of the link makes sure that it works once. */
@@ -127,7 +134,7 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
     const hash = await hashChosen(password)
     const now = nowMs()
     const isFirst = purpose === 'invitation'
-    const caller = { accountId: user.account_id, keyId: '' }
+    const caller = { accountId: user.account_id, keyId: '', userId: user.id }
     const change = { action: isFirst ? 'invitation.accept' : 'password.reset', subject: user.id, detail: {} }
     await store
       .commit([
@@ -161,10 +168,14 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
       const user = await read(accountId, id)
       if (user.password_hash !== null) throw new BadRequest('The user is active already')
       if (user.is_disabled === 1) throw new BadRequest('The user is disabled')
-      const made = tokens.make('invitation', user.id)
-      const link = linkTo('invitation', made.token)
-      await sendMail(invitationMail(user.email, link, tokens.invitationDays), made.statements)
+      await sendInvitation(user)
       return user
+    },
+    async resendActivation(accountId) {
+      const { rows } = await userDirectory.list(accountId, { limit: USERS_PER_ACCOUNT_MAX, skip: 0 })
+      if (rows.some(({ password_hash }) => password_hash !== null)) return
+      const admin = rows.find(({ role, is_disabled }) => role === 'admin' && is_disabled === 0)
+      if (admin !== undefined) await sendInvitation(admin)
     },
     async change(accountId, id, { name, role, isDisabled }) {
       const user = await read(accountId, id)

@@ -22,7 +22,7 @@ export function ownCheckRoutes({ checks, firstAccountId, triggered }: OwnRoutePa
       tag: TAG,
       summary: 'What the service checks of itself, and what is wrong now',
       description: 'For the first account only.',
-      auth: READ,
+      auth: { ...READ, only: 'first' },
       params: [],
       responses: { 200: { description: 'One item per check, with its hits' } },
       async handler({ caller }) {

@@ -363,7 +363,7 @@ test('another account cannot sign with this one’s domain, nor take the name it
   const { DatabaseSync } = await import('node:sqlite')
   const database = new DatabaseSync(join(service.config.dataFolder, 'sendwright.db'), { timeout: 5000 })
   database.exec(
-    "INSERT INTO accounts SELECT 'stranger', NULL, 'Stranger', signing_key_sealed, created_at FROM accounts LIMIT 1",
+    "INSERT INTO accounts (id, parent_id, name, signing_key_sealed, created_at) SELECT 'stranger', NULL, 'Stranger', signing_key_sealed, created_at FROM accounts LIMIT 1",
   )
   database.exec(
     "UPDATE domains SET account_id = 'stranger' WHERE name IN ('victim.example', 'mail.other-root.example')",

@@ -9,6 +9,7 @@
  *    mailing lists get a row each, for expansion after the answer.
  * 6. The deliveries enter the engine's slots, or the engine is notified (reservations.ts). Then the call is answered.
  */
+import type { AccountDirectory } from '../../accounts/account-directory.ts'
 import { type MaybePromise, whenKnown } from '../../base/cache.ts'
 import type { Clock } from '../../base/clock.ts'
 import { BadRequest } from '../../base/errors.ts'
@@ -16,6 +17,7 @@ import { messageSize } from '../../base/mime-message.ts'
 import type { Delivery } from '../../delivery/contract.ts'
 import type { DomainDirectory } from '../../domains/directory.ts'
 import type { Domain } from '../../domains/domain.ts'
+import type { CountedMail, MessageLimits } from '../../message-limits/limits.ts'
 import { bareAddress } from '../../mime/address.ts'
 import type { Statement, Store } from '../../store/store.ts'
 import { type KnownTags, newTagStatements } from '../../tags/known-tags.ts'
@@ -58,6 +60,7 @@ export interface Acceptance {
 
 export interface AcceptParts extends CopyParts, RowParts {
   store: Store
+  accounts: Pick<AccountDirectory, 'byId'>
   domains: DomainDirectory
   records: MessageRecords
   clock: Clock
@@ -67,8 +70,9 @@ export interface AcceptParts extends CopyParts, RowParts {
   secondaryKeys: SecondaryKeys
   lists: ListExpander
   sandbox: SandboxGate
-  tags: Pick<KnownTags, 'known' | 'added'>
+  tags: Pick<KnownTags, 'known' | 'used'>
   queueLimits: QueueLimits
+  limits: MessageLimits
   /** Unverified domains may send (capture mode). */
   allowUnverified: boolean
   engine: Pick<Delivery, 'reserve' | 'inserted' | 'wake' | 'wakeAt'>
@@ -90,7 +94,7 @@ export async function acceptMessage(
   const decision = decide(draft, facts, now)
   if (decision.kind === 'rejected') throw decision.error
   const { direct, viaLists, newTags, lastDueAt } = decision
-  parts.tags.added(facts.domain, newTags.length)
+  parts.tags.used(facts.domain, decision)
   const record = await newRecord(parts, draft, decision, submission, now)
   parts.accepted?.(draft.recipients.length)
   const id = record.summary.messageIdTemplate ?? `<${record.messageId}>`
@@ -101,13 +105,14 @@ export async function acceptMessage(
   const rows = deliveryRows(record, parts.sources, direct, now)
   const reservations = reserveSlots(parts.engine, rows)
   try {
-    await parts.store.commit([
+    const unit = [
       message,
       ...copyStatements(record, parts, direct, rows, now),
       ...listPosts,
       ...newTagStatements(facts.domain, newTags, now),
       ...(submission.also?.(acceptance, lastDueAt) ?? []),
-    ])
+    ]
+    await parts.limits.commit(countedMail(parts, record, decision), unit, (all) => parts.store.commit(all))
   } catch (error) {
     reservations.cancel()
     throw error
@@ -117,6 +122,18 @@ export async function acceptMessage(
   reservations.enter()
   if (viaLists.length > 0) parts.lists.wake()
   return acceptance
+}
+
+/** What a message counts against monthly limits (accounts.md section 5). */
+function countedMail(
+  { lists }: Pick<AcceptParts, 'lists'>,
+  { accountId, domainName }: MessageRecord,
+  { direct, viaLists }: Accepted,
+): CountedMail {
+  const mail = { accountId, domainName, recipients: direct.length + viaLists.length }
+  if (viaLists.length === 0) return mail
+  const addresses = viaLists.map(({ recipient }) => recipient)
+  return { ...mail, later: (upTo) => lists.countMembers(accountId, addresses, upTo) }
 }
 
 const isDue = (copies: Accepted['direct'], now: number) => copies.some(({ due }) => due.dueAt <= now)

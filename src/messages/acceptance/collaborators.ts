@@ -142,6 +142,8 @@ interface PostFacts {
 export interface ListExpander {
   /** The address keys among `recipients` that are lists of the account. */
   listsAmong(accountId: string, recipients: readonly Mailbox[]): MaybePromise<ReadonlySet<string>>
+  /** Subscribed members of these lists: exact if more than `upTo` are on them, else members of any state. */
+  countMembers(accountId: string, lists: readonly Mailbox[], upTo: number): Promise<number>
   /** Makes the expansion of a post durable, in the transaction of its message. */
   expansionStatements(post: ListPost, now: number): Promise<readonly Statement[]>
   /** Something to expand may have been committed. */
@@ -150,6 +152,7 @@ export interface ListExpander {
 
 export const NO_LISTS: ListExpander = {
   listsAmong: () => new Set(),
+  countMembers: async () => 0,
   expansionStatements: async () => [],
   wake() {},
 }

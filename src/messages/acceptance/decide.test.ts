@@ -42,8 +42,10 @@ function draftOf({
 
 const factsOf = (changes: Partial<SendFacts> = {}): SendFacts => ({
   domain: domain(),
+  accountMaySend: true,
   allowUnverified: false,
   queueDisabledUntil: 0,
+  limitReached: false,
   authorAccounts: new Map(),
   recipientsAllowed: true,
   sendingIpAllowed: true,
@@ -80,6 +82,12 @@ const FAULTS: [
     'TooManyRequests',
     /^Domain example.com is not allowed to send: You have too many messages in queue, try again after 91 seconds$/,
     { queueDisabledUntil: NOW + 90_001 },
+  ],
+  [
+    'monthly limit reached',
+    'Forbidden',
+    /^Domain example.com is not allowed to send: The custom message limit for this month has been reached.$/,
+    { limitReached: true },
   ],
   [
     "another account's From domain",

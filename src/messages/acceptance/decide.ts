@@ -5,6 +5,7 @@
  */
 import { BadRequest, Forbidden, type ServiceError, TooManyRequests } from '../../base/errors.ts'
 import type { Domain } from '../../domains/domain.ts'
+import { limitReached } from '../../message-limits/limits.ts'
 import { addressKey, type Mailbox } from '../../mime/address.ts'
 import { admitTags } from '../../tags/known-tags.ts'
 import type { Draft } from '../request/draft.ts'
@@ -54,8 +55,10 @@ export function decide(draft: Draft, facts: SendFacts, now: number): Decision {
 function faultOf(draft: Draft, facts: SendFacts, now: number): ServiceError | null {
   const { domain } = facts
   return (
+    accountFault(domain, facts.accountMaySend) ??
     stateFault(domain, facts.allowUnverified) ??
     queueFault(domain, facts.queueDisabledUntil, now) ??
+    limitFault(domain, facts.limitReached) ??
     authorFault(draft.from, facts) ??
     sandboxFault(domain, facts.recipientsAllowed) ??
     sourceFault(draft, facts) ??
@@ -72,14 +75,20 @@ const UNVERIFIED =
 const SANDBOX =
   'Sandbox subdomains are for test purposes only. Please add your own domain or add the address to authorized recipients in Account Settings.'
 
+const accountFault = (domain: Domain, maySend: boolean): ServiceError | null =>
+  maySend ? null : notAllowed(domain, 'The subaccount is disabled.')
+
 function stateFault(domain: Domain, allowUnverified: boolean): ServiceError | null {
   if (domain.state === 'disabled') return notAllowed(domain, 'The domain is disabled')
   return domain.state === 'unverified' && !allowUnverified ? notAllowed(domain, UNVERIFIED) : null
 }
 
-/** Before the message is read. @throws Forbidden when the domain cannot send now (messages.md rule 9) */
-export function checkMaySend(domain: Domain, allowUnverified: boolean): void {
-  const fault = stateFault(domain, allowUnverified)
+/** @throws Forbidden when the domain cannot send now (messages.md rule 9) */
+export function checkMaySend(
+  domain: Domain,
+  { accountMaySend, allowUnverified }: Pick<SendFacts, 'accountMaySend' | 'allowUnverified'>,
+): void {
+  const fault = accountFault(domain, accountMaySend) ?? stateFault(domain, allowUnverified)
   if (fault) throw fault
 }
 
@@ -90,6 +99,10 @@ export function queueFault(domain: Domain, disabledUntil: number, now: number): 
   const text = `Domain ${domain.name} is not allowed to send: ${QUEUE_DISABLED_REASON}, try again after ${seconds} seconds`
   return new TooManyRequests(seconds, text)
 }
+
+/** The recipients would pass the monthly limit (accounts.md section 5). */
+export const limitFault = (domain: Domain, isReached: boolean): ServiceError | null =>
+  isReached ? limitReached(domain.name) : null
 
 /** From may name any domain except one of another account (messages.md rule 5). */
 function authorFault(from: readonly Mailbox[], { domain, authorAccounts }: SendFacts): ServiceError | null {

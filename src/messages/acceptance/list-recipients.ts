@@ -59,6 +59,17 @@ export function createListExpander(parts: {
     listsAmong(accountId, recipients) {
       return whenKnown(listDomains.get(accountId), (names) => among(accountId, names, recipients))
     },
+    async countMembers(accountId, addresses, upTo) {
+      const ids: string[] = []
+      let members = 0
+      for (const address of addresses) {
+        const list = await lists.byKey(addressKey(address))
+        if (list?.accountId !== accountId) continue
+        ids.push(list.id)
+        members += list.membersCount
+      }
+      return members <= upTo ? members : countSubscribed(store, ids, upTo + 1)
+    },
     async expansionStatements(post, now) {
       const statements: Statement[] = []
       for (const address of post.lists) {
@@ -81,6 +92,26 @@ export function createListExpander(parts: {
     },
     wake: parts.wake,
   }
+}
+
+/** Counts up to `max`. */
+async function countSubscribed(store: Store, listIds: readonly string[], max: number): Promise<number> {
+  let count = 0
+  for (const id of listIds) {
+    const rows = store.db
+      .selectFrom('list_members')
+      .select('list_id')
+      .where('list_id', '=', id)
+      .where('subscribed', '=', 1)
+      .limit(max)
+      .as('subscribed')
+    const row = await store.db
+      .selectFrom(rows)
+      .select((of) => of.fn.countAll<number>().as('count'))
+      .executeTakeFirstOrThrow()
+    count += Number(row.count)
+  }
+  return count
 }
 
 /** The rows of some members' copies, for the expansion job. */

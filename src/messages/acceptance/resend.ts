@@ -12,7 +12,8 @@ import { DEFAULT_OPTIONS } from '../request/options.ts'
 import { type Stored, type StoredParts, storedCopy } from '../stored/stored-message.ts'
 import type { Acceptance, AcceptParts, Submission } from './accept.ts'
 import { copyStatements, deliveryRows } from './acceptance-rows.ts'
-import { checkMaySend, queueFault, sandboxFault } from './decide.ts'
+import { limitFault, queueFault, sandboxFault } from './decide.ts'
+import { checkSender } from './send-facts.ts'
 import { messageStatement, storeBody } from './stored-content.ts'
 import { dueTime } from './timing.ts'
 
@@ -24,11 +25,15 @@ export async function resendMessage(
   submission: Submission,
 ): Promise<Acceptance> {
   const { domain } = submission
-  checkMaySend(domain, parts.allowUnverified)
+  await checkSender(parts, domain)
   const disabledUntil = await parts.queueLimits.disabledUntil(domain.id)
+  const limitReached = await parts.limits.refuses(domain.accountId, recipients.length)
   const allowed = domain.type !== 'sandbox' || (await parts.sandbox.mayReceive(domain, recipients))
   const now = parts.clock.now()
-  const fault = queueFault(domain, disabledUntil, now) ?? sandboxFault(domain, allowed)
+  const fault =
+    queueFault(domain, disabledUntil, now) ??
+    limitFault(domain, limitReached) ??
+    sandboxFault(domain, allowed)
   if (fault) throw fault
   const record = await repeatedRecord(parts, stored, recipients, submission, now)
   const copies = recipients.map((recipient) => ({
@@ -38,11 +43,13 @@ export async function resendMessage(
     list: null,
   }))
   const acceptance: Acceptance = { id: `<${record.messageId}>`, message: 'Queued. Thank you.' }
-  await parts.store.commit([
+  const unit = [
     await messageStatement(parts.blobs, record),
     ...copyStatements(record, parts, copies, deliveryRows(record, parts.sources, copies, now), now),
     ...(submission.also?.(acceptance, now) ?? []),
-  ])
+  ]
+  const counted = { accountId: domain.accountId, domainName: domain.name, recipients: copies.length }
+  await parts.limits.commit(counted, unit, (all) => parts.store.commit(all))
   parts.records.remember(record)
   parts.queueLimits.added(domain.id, copies.length)
   parts.engine.wake()

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Domain } from '../../domains/domain.ts'
 import { parseMailbox } from '../../mime/address.ts'
+import { SYSTEM_ACCOUNT_ID } from '../../store/system-account.ts'
 import { createSandboxGate } from './sandbox.ts'
 
 const SANDBOX = { accountId: 'a', type: 'sandbox', name: 'sandbox.test' } as Domain
@@ -17,6 +18,8 @@ const gate = (mode: 'capture' | 'direct' | 'relay', ...recipients: string[]) =>
     mode,
     recipients,
     domains: { byName: async (name) => (DOMAINS[name] as Domain | undefined) ?? null },
+    haveAgreed: async (accountId, addresses) =>
+      accountId === 'a' && addresses.every((address) => address === 'cat@example.org'),
   })
 
 const named = ['ann@example.org', '@team.example']
@@ -32,6 +35,8 @@ const CASES: [to: string, direct: boolean][] = [
   ['anyone@others.example', false],
   ['anyone@own.example, ann@example.org', true],
   ['anyone@own.example, bob@example.org', false],
+  ['Cat@example.org, anyone@own.example', true],
+  ['cat@example.org, bob@example.org', false],
 ]
 
 for (const [to, direct] of CASES) {
@@ -43,3 +48,8 @@ for (const [to, direct] of CASES) {
     assert.equal(await gate('direct', '*').mayReceive(SANDBOX, recipients), true)
   })
 }
+
+test('mail of the service itself may go to anyone, as it asks people whether they agree', () => {
+  const system = { ...SANDBOX, accountId: SYSTEM_ACCOUNT_ID }
+  assert.equal(gate('direct').mayReceive(system, [parseMailbox('bob@example.org')]), true)
+})

@@ -1,11 +1,13 @@
 /**
  * Which addresses sandbox domains may send to (messages.md rule 9). A sandbox domain needs no DNS record, so having one
- * proves nothing. In direct mode it reaches only the addresses that the operator names, and all addresses at the
- * account's own domains, if verified. Members of a list are checked one by one when their copies are prepared.
+ * proves nothing. In direct mode it reaches only the addresses that the operator names, all addresses at the account's own
+ * domains, if verified, users of the account, and recipients who have agreed (accounts.md section 2). Members of a list
+ * are checked one by one when their copies are prepared. Mail of the service itself, which asks them, may go to anyone.
  */
 import type { DeliveryMode } from '../../config.ts'
 import type { DomainDirectory } from '../../domains/directory.ts'
 import { addressKey, type Mailbox } from '../../mime/address.ts'
+import { SYSTEM_ACCOUNT_ID } from '../../store/system-account.ts'
 import type { SandboxGate } from './collaborators.ts'
 
 export function createSandboxGate(parts: {
@@ -13,6 +15,8 @@ export function createSandboxGate(parts: {
   /** Addresses as `addressKey` gives them, domains as `@example.org`, or `*`. */
   recipients: readonly string[]
   domains: Pick<DomainDirectory, 'byName'>
+  /** Whether all of them are users of the account or have agreed; by address key. */
+  haveAgreed(accountId: string, addresses: readonly string[]): Promise<boolean>
 }): SandboxGate {
   const { mode, domains } = parts
   const named = new Set(parts.recipients)
@@ -26,10 +30,16 @@ export function createSandboxGate(parts: {
   }
 
   const allMay = async (accountId: string, recipients: readonly Mailbox[]) => {
-    const others = recipients.filter((mailbox) => !isNamed(mailbox)).map(({ domain }) => domain)
-    for (const name of new Set(others)) if (!(await isOwn(accountId, name))) return false
-    return true
+    const others = recipients.filter((mailbox) => !isNamed(mailbox))
+    const own = new Set<string>()
+    for (const name of new Set(others.map(({ domain }) => domain)))
+      if (await isOwn(accountId, name)) own.add(name)
+    const strangers = others.filter(({ domain }) => !own.has(domain)).map((mailbox) => addressKey(mailbox))
+    return strangers.length === 0 || parts.haveAgreed(accountId, strangers)
   }
 
-  return { mayReceive: ({ accountId }, recipients) => isOpen || allMay(accountId, recipients) }
+  return {
+    mayReceive: ({ accountId }, recipients) =>
+      isOpen || accountId === SYSTEM_ACCOUNT_ID || allMay(accountId, recipients),
+  }
 }

@@ -19,9 +19,11 @@ const DRAFT = {
 } as unknown as Draft
 
 const partsOf = (changes: Partial<SendFactsParts> = {}): SendFactsParts => ({
+  accounts: { byId: () => null },
   domains: { byName: (name) => [DOMAIN, OTHER].find((domain) => domain.name === name) ?? null },
   allowUnverified: false,
   queueLimits: { disabledUntil: () => 0 },
+  limits: { refuses: () => false },
   sandbox: { mayReceive: () => assert.fail('not a sandbox domain') },
   sources: { mayUse: () => false, hasPool: () => false },
   secondaryKeys: { find: () => assert.fail('no key requested') },

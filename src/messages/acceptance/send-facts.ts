@@ -4,10 +4,12 @@
  * recipients at domains with lists, other domains in From, recipients of a sandbox domain, a template, a secondary key,
  * and for delivery at each recipient's own time their habits.
  */
+import { type AccountDirectory, maySend } from '../../accounts/account-directory.ts'
 import { allKnown, type MaybePromise, whenKnown } from '../../base/cache.ts'
 import { BadRequest, NotFound } from '../../base/errors.ts'
 import type { DomainDirectory } from '../../domains/directory.ts'
 import type { Domain } from '../../domains/domain.ts'
+import type { MessageLimits } from '../../message-limits/limits.ts'
 import { bareAddress } from '../../mime/address.ts'
 import type { KnownTags, TagFacts } from '../../tags/known-tags.ts'
 import type { SecondaryKeys } from '../composing/secondary-keys.ts'
@@ -21,16 +23,21 @@ import type {
   SourceChooser,
   TemplateChooser,
 } from './collaborators.ts'
+import { checkMaySend } from './decide.ts'
 import type { QueueLimits } from './queue-limits.ts'
 import { bestTimes, hasOwnTimes } from './timing.ts'
 
 export interface SendFacts {
   /** The sending domain as it is now: reading a large request takes minutes. */
   domain: Domain
+  /** False: the account of the domain is disabled, closed, or has no right to send. */
+  accountMaySend: boolean
   /** Unverified domains may send (capture mode). */
   allowUnverified: boolean
   /** Unix milliseconds until which a queue of the domain is disabled; 0: neither is. */
   queueDisabledUntil: number
+  /** The recipients would pass the monthly limit of the account. */
+  limitReached: boolean
   /** Accounts of the domains in From, by name, if one is not the sending domain. Unknown domains are left out. */
   authorAccounts: ReadonlyMap<string, string>
   /** False: a sandbox domain may not send to one of the recipients. */
@@ -51,9 +58,11 @@ export interface SendFacts {
 }
 
 export interface SendFactsParts {
+  accounts: Pick<AccountDirectory, 'byId'>
   domains: Pick<DomainDirectory, 'byName'>
   allowUnverified: boolean
   queueLimits: Pick<QueueLimits, 'disabledUntil'>
+  limits: Pick<MessageLimits, 'refuses'>
   sandbox: SandboxGate
   sources: Pick<SourceChooser, 'mayUse' | 'hasPool'>
   secondaryKeys: Pick<SecondaryKeys, 'find'>
@@ -75,7 +84,9 @@ export function loadFacts(
   const start = Math.max(options.deliveryTime ?? 0, now)
   const loaded = allKnown([
     currentDomain(parts.domains, domain),
+    parts.accounts.byId(domain.accountId),
     parts.queueLimits.disabledUntil(domain.id),
+    parts.limits.refuses(domain.accountId, recipients.length),
     authorAccounts(parts.domains, draft, domain),
     domain.type !== 'sandbox' || parts.sandbox.mayReceive(domain, recipients),
     secondaryDkim === null || keyExists(parts.secondaryKeys, domain.accountId, secondaryDkim),
@@ -88,10 +99,24 @@ export function loadFacts(
   ])
   return whenKnown(
     loaded,
-    ([current, queueDisabledUntil, accounts, allowed, keyFound, chosen, tags, lists, times]) => ({
+    ([
+      current,
+      account,
+      queueDisabledUntil,
+      limitReached,
+      accounts,
+      allowed,
+      keyFound,
+      chosen,
+      tags,
+      lists,
+      times,
+    ]) => ({
       domain: current,
+      accountMaySend: maySend(account),
       allowUnverified: parts.allowUnverified,
       queueDisabledUntil,
+      limitReached,
       authorAccounts: accounts,
       recipientsAllowed: allowed,
       sendingIpAllowed: sendingIp === null || parts.sources.mayUse(domain.accountId, sendingIp),
@@ -104,6 +129,15 @@ export function loadFacts(
     }),
   )
 }
+
+/** Before the message is read. @throws Forbidden when the domain cannot send now (messages.md rule 9) */
+export const checkSender = (
+  { accounts, allowUnverified }: Pick<SendFactsParts, 'accounts' | 'allowUnverified'>,
+  domain: Domain,
+): MaybePromise<void> =>
+  whenKnown(accounts.byId(domain.accountId), (account) => {
+    checkMaySend(domain, { accountMaySend: maySend(account), allowUnverified })
+  })
 
 const NO_TIMES: ReadonlyMap<string, number> = new Map()
 const NO_ACCOUNTS: ReadonlyMap<string, string> = new Map()

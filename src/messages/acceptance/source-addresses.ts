@@ -33,7 +33,7 @@ export interface Sources extends SourceChooser {
 
 /**
  * Without configured addresses a message may request one of the host's, and the system chooses for all other mail.
- * Addresses that are not shared belong to the first account. There is one pool: `shared`, the shared addresses, which
+ * Addresses that are not shared are the operator's: the first account's. There is one pool: `shared`, the shared addresses, which
  * all accounts may use.
  */
 export function createSources(parts: {

@@ -5,7 +5,7 @@ import type { Domain } from '../../domains/domain.ts'
 import type { Mailbox } from '../../mime/address.ts'
 import { readSubmittedMime } from '../request/send-request.ts'
 import { type AcceptParts, acceptMessage } from './accept.ts'
-import { checkMaySend } from './decide.ts'
+import { checkSender } from './send-facts.ts'
 import { scheduleMaxMs } from './timing.ts'
 
 export interface SubmittedParts extends AcceptParts {
@@ -26,7 +26,7 @@ export interface Submitted {
 export async function submittingDomain(parts: AcceptParts, login: { domainId: string }): Promise<Domain> {
   const domain = await parts.domains.byId(login.domainId)
   if (!domain) throw new Forbidden('The domain of this login was deleted')
-  checkMaySend(domain, parts.allowUnverified)
+  await checkSender(parts, domain)
   return domain
 }
 

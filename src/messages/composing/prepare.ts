@@ -1,8 +1,9 @@
 /**
  * Prepares one delivery: its copy (copy.ts), its envelope, its signatures. This is the file to begin with in this folder.
- * A delivery that must not be sent is decided here: cancelled, domain gone or disabled, suppressed, too old, not
+ * A delivery that must not be sent is decided here: account held, cancelled, domain gone or disabled, suppressed, too old, not
  * composable, test mode.
  */
+import { type AccountDirectory, maySend } from '../../accounts/account-directory.ts'
 import type { Clock } from '../../base/clock.ts'
 import { ServiceError } from '../../base/errors.ts'
 import { type MimeMessage, messageSize } from '../../base/mime-message.ts'
@@ -38,6 +39,7 @@ import { CopyTooLarge } from './variables.ts'
 
 export interface PrepareParts extends CopyParts {
   records: MessageRecords
+  accounts: Pick<AccountDirectory, 'byId'>
   domains: DomainDirectory
   signingKeys: SigningKeys
   signers: Pick<Signers, 'sign'>
@@ -116,6 +118,9 @@ const unknownSummary = ({ recipient, recipient_header: to }: ClaimedDelivery): M
 })
 
 async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<Prepared> {
+  const isHeld = !maySend(await parts.accounts.byId(delivery.account_id))
+  // Before its content is read: there may be many.
+  if (isHeld && parts.clock.now() < delivery.expires_at) return { kind: 'held' }
   const record = await parts.records.byId(delivery.message_pk)
   if (!record) throw new Unprepared(CONTENT_MISSING)
   const target = targetOf(delivery, parts.returnPathMac)
@@ -125,6 +130,7 @@ async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<
     return { kind: 'decided', about, outcome }
   }
   if (!parts.inProgress.begin(delivery)) return decided(rejected('cancelled'))
+  if (isHeld) return decided(tooOld(delivery))
   const domain = await parts.domains.byId(delivery.domain_id)
   if (!domain) return decided(rejected('The domain was deleted'))
   if (domain.state === 'disabled') return decided(rejected('The domain is disabled'))

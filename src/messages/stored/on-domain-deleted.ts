@@ -9,7 +9,7 @@ import type { EventRecorder } from '../../events/event-recorder.ts'
 import { endExpansionsOf } from '../../lists/expansion-job.ts'
 import { parseMailbox } from '../../mime/address.ts'
 import type { BlobStore } from '../../store/blobs.ts'
-import type { DeliveryRow } from '../../store/schema.ts'
+import type { DeliveryRow, MessageRow } from '../../store/schema.ts'
 import { StaleWrite, type Store } from '../../store/store.ts'
 import type { MessageRecord } from '../composing/content.ts'
 import { knownMessage, type ListCopy } from '../composing/copy.ts'
@@ -18,7 +18,10 @@ import type { MessageRecords } from './message-records.ts'
 
 /** Per transaction: short enough not to delay mail of other domains. */
 const BATCH = 200
+/** Units of other domains' mail find a place between these. */
+const AT_ONCE = 20
 const COLUMNS = ['id', 'message_pk', 'state', 'recipient_header', 'variables_json', 'list_json'] as const
+type RemovedRow = Pick<MessageRow, 'id' | 'blobs_json'>
 type WaitingRow = Pick<DeliveryRow, (typeof COLUMNS)[number]>
 
 export function removeMail(parts: {
@@ -84,22 +87,36 @@ export function removeMail(parts: {
     }
   }
 
-  async function endDeliveries(rows: readonly WaitingRow[]): Promise<void> {
-    for (const row of rows) {
-      const waits = row.state === 'queued' || row.state === 'scheduled'
-      const record = waits ? await parts.records.byId(row.message_pk) : null
-      const remove = {
-        sql: `DELETE FROM deliveries WHERE id = ? AND ${STATE_OF_ID} = ?`,
-        values: [row.id, row.state],
-        expectRows: 1,
-      }
-      const event = record && rejectedEvent(aboutOf(record, row), 'The domain was deleted', '', parts.now())
-      await store
-        .commit(event ? [remove, ...parts.recorder.statements([event])] : [remove])
-        .catch((error: unknown) => {
-          throw error instanceof StaleWrite ? new NotYet('a delivery was claimed', { cause: error }) : error
-        })
+  async function endDelivery(row: WaitingRow): Promise<void> {
+    const waits = row.state === 'queued' || row.state === 'scheduled'
+    const record = waits ? await parts.records.byId(row.message_pk) : null
+    const remove = {
+      sql: `DELETE FROM deliveries WHERE id = ? AND ${STATE_OF_ID} = ?`,
+      values: [row.id, row.state],
+      expectRows: 1,
     }
+    const event = record && rejectedEvent(aboutOf(record, row), 'The domain was deleted', '', parts.now())
+    await store
+      .commit(event ? [remove, ...parts.recorder.statements([event])] : [remove])
+      .catch((error: unknown) => {
+        throw error instanceof StaleWrite ? new NotYet('a delivery was claimed', { cause: error }) : error
+      })
+  }
+
+  /** Some at a time, which share a sync: one after the other, 100,000 took five times as long. */
+  async function endDeliveries(rows: readonly WaitingRow[]): Promise<void> {
+    for (let at = 0; at < rows.length; at += AT_ONCE)
+      await settled(rows.slice(at, at + AT_ONCE).map(endDelivery))
+  }
+
+  async function removeMessage({ id, blobs_json: blobNames }: RemovedRow): Promise<void> {
+    await removeCopiesOf(id)
+    // Rows first: a blob without a row wastes space, a row without its blob is a broken message.
+    await store.commit([
+      { sql: 'DELETE FROM list_expansions WHERE message_pk = ?', values: [id] },
+      { sql: 'DELETE FROM messages WHERE id = ?', values: [id] },
+    ])
+    for (const blob of JSON.parse(blobNames) as string[]) await blobs.remove(blob)
   }
 
   async function removeMessages(domainId: string, last: string): Promise<string | null> {
@@ -111,15 +128,14 @@ export function removeMail(parts: {
       .orderBy('id')
       .limit(BATCH)
       .execute()
-    for (const row of rows) {
-      await removeCopiesOf(row.id)
-      // Rows first: a blob without a row wastes space, a row without its blob is a broken message.
-      await store.commit([
-        { sql: 'DELETE FROM list_expansions WHERE message_pk = ?', values: [row.id] },
-        { sql: 'DELETE FROM messages WHERE id = ?', values: [row.id] },
-      ])
-      for (const blob of JSON.parse(row.blobs_json) as string[]) await blobs.remove(blob)
-    }
+    for (let at = 0; at < rows.length; at += AT_ONCE)
+      await settled(rows.slice(at, at + AT_ONCE).map(removeMessage))
     return rows.length < BATCH ? null : (rows.at(-1)?.id ?? null)
   }
+}
+
+/** Waits for all of them. @throws the first failure */
+async function settled(running: readonly Promise<void>[]): Promise<void> {
+  const results = await Promise.allSettled(running)
+  for (const result of results) if (result.status === 'rejected') throw result.reason
 }

@@ -1,0 +1,131 @@
+/**
+ * Writes docs/rights.md from the machine description of a service that it starts: `node scripts/rights-page.ts`. A test
+ * compares the page with the description.
+ */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pino from 'pino'
+import { readConfig } from '../src/config.ts'
+import { type Area, type DescribedRights, type Only, RIGHTS, ROLES } from '../src/http/rights.ts'
+import { startService } from '../src/service.ts'
+
+export const RIGHTS_PAGE = join(import.meta.dirname, '../docs/rights.md')
+
+interface Description {
+  paths: Record<
+    string,
+    Record<string, { operationId?: string; 'x-rights'?: DescribedRights | { public: true } }>
+  >
+}
+
+const TITLES: Record<Area, string> = {
+  domains: 'Domains, domain keys, tracking, webhooks',
+  'messages:send': 'Sending',
+  'messages:stored': 'Stored messages',
+  events: 'Events, statistics, tags, bounce classification',
+  suppressions: 'Bounces, complaints, unsubscribes',
+  allowlist: 'Allowlist of recipients',
+  routes: 'Routes',
+  templates: 'Templates',
+  lists: 'Mailing lists',
+  ips: 'IP addresses and pools',
+  subaccounts: 'Subaccounts',
+  validation: 'Validation of addresses',
+  alerts: 'Alerts',
+  sandbox: 'Recipients of sandbox domains',
+  account: 'Account, signing key, audit log',
+  'message-limits': 'Message limits',
+  keys: 'API keys, SMTP credentials, users, sessions, addresses of callers',
+  'own-user': "The user's own password, second factor and sessions",
+}
+
+const ONLY: Record<Only, string> = {
+  parent: 'not for subaccounts',
+  first: 'the first account only',
+  machine: 'the command line on the machine only',
+  user: 'sessions and keys of a user only',
+  'user-session': 'sessions of a user only',
+}
+
+const HEAD = `# Rights
+
+Made by \`node scripts/rights-page.ts\` from the rights table (\`src/http/rights.ts\`), which is also what the service checks.
+
+A call is allowed if the role of its key or user has the right, and the resource belongs to the account of the key, or to
+the subaccount that a parent acts for. A resource of another account gets the answer of one that does not exist. A key of
+kind \`domain\` has the role sending and may send for its own domain only. The role billing is for users.
+
+## By area
+
+R: read, W: write.
+`
+
+/** The whole page. @throws Error naming an operation without rights */
+export function rightsPage({ paths }: Description): string {
+  const areas = Object.entries(RIGHTS) as [Area, readonly string[]][]
+  const table = areas.map(([area, row]) => `| ${TITLES[area]} | ${row.join(' | ')} |`)
+  const operations = operationsOf(paths)
+  const sections = areas.flatMap(([area]) => {
+    const rows = operations.filter(({ rights }) => 'area' in rights && rights.area === area)
+    return rows.length === 0 ? [] : [section(TITLES[area], rows)]
+  })
+  const open = operations.filter(({ rights }) => 'public' in rights)
+  const lines = [
+    HEAD,
+    `| Area | ${ROLES.join(' | ')} |`,
+    `|---|${'---|'.repeat(ROLES.length)}`,
+    ...table,
+    '',
+    '## By operation',
+    '',
+    ...sections,
+    section('Without a key: health, descriptions, and links whose token is the right', open),
+  ]
+  return `${lines.join('\n').trimEnd()}\n`
+}
+
+interface OperationRow {
+  call: string
+  rights: DescribedRights | { public: true }
+}
+
+function operationsOf(paths: Description['paths']): OperationRow[] {
+  const rows = Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, { 'x-rights': rights }]) => {
+      const call = `${method.toUpperCase()} \`${path}\``
+      if (rights === undefined) throw new Error(`${call} has no rights`)
+      return { call, path, rights }
+    }),
+  )
+  return rows.sort((one, other) => (one.path < other.path ? -1 : Number(one.path > other.path)))
+}
+
+const section = (title: string, rows: readonly OperationRow[]) =>
+  [`### ${title}`, '', '| Operation | Roles |', '|---|---|', ...rows.map(rowLine), ''].join('\n')
+
+function rowLine({ call, rights }: OperationRow): string {
+  if ('public' in rights) return `| ${call} | everybody |`
+  const also = rights.public_key ? ', the public key' : ''
+  const only = rights.only === undefined ? '' : `; ${ONLY[rights.only]}`
+  return `| ${call} | ${rights.roles.join(', ')}${also}${only} |`
+}
+
+/** Of a service with nothing in it. */
+async function describe(): Promise<Description> {
+  const folder = await mkdtemp(join(tmpdir(), 'sendwright-rights-'))
+  const settings = { SENDWRIGHT_HOST: '127.0.0.1', SENDWRIGHT_PORT: '0', SENDWRIGHT_SMTP_PORT: '0' }
+  const service = await startService(
+    readConfig({ ...settings, SENDWRIGHT_DATA: folder, SENDWRIGHT_API_KEY: 'rights-page-0123456789' }),
+    pino({ level: 'silent' }),
+  )
+  try {
+    const answer = await fetch(`http://127.0.0.1:${service.port}/openapi.json`)
+    return (await answer.json()) as Description
+  } finally {
+    await service.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+if (import.meta.main) await writeFile(RIGHTS_PAGE, rightsPage(await describe()))

@@ -1,0 +1,68 @@
+/** Features that an account switches for itself (accounts.md section 1 rules 6 and 7). */
+import { BadRequest } from '../base/errors.ts'
+import { ForeignJsonError, parseForeignJson } from '../base/foreign-json.ts'
+import { invalidFormat, isPlainObject, jsonText } from '../base/values.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import type { Params } from '../http/params.ts'
+import type { Store } from '../store/store.ts'
+
+const FEATURES = ['webhooks_redact_pii', 'ai_insights'] as const
+type FeatureName = (typeof FEATURES)[number]
+
+const VALUE_LENGTH_MAX = 256
+const FORM = 'JSON: {"enabled": true} or {"enabled": false}'
+
+export function accountFeatureRoutes(store: Store): Operation[] {
+  return [
+    operation({
+      method: 'PUT',
+      path: '/v5/accounts/features',
+      id: 'updateAccountFeatures',
+      audit: { given: [...FEATURES] },
+      tag: 'Account',
+      summary: 'Switch features of the account on and off',
+      auth: { area: 'account', access: 'write' },
+      params: [
+        {
+          name: 'webhooks_redact_pii',
+          type: 'json',
+          description: `Webhooks without personal data of recipients. ${FORM}`,
+        },
+        { name: 'ai_insights', type: 'json', description: `Stored, without effect here. ${FORM}` },
+      ],
+      responses: { 200: { description: 'Changed' } },
+      async handler({ params, caller }) {
+        const given = FEATURES.flatMap((name) => {
+          const enabled = enabledOf(params, name)
+          return enabled === undefined ? [] : [[name, enabled] as const]
+        })
+        if (given.length === 0) throw new BadRequest('No valid updates provided')
+        const values = Object.fromEntries(given.map(([name, enabled]) => [name, enabled ? 1 : 0] as const))
+        await store.db
+          .insertInto('account_settings')
+          .values({ account_id: caller.accountId, ...values })
+          .onConflict((conflict) => conflict.column('account_id').doUpdateSet(values))
+          .execute()
+        return { success: true }
+      },
+    }),
+  ]
+}
+
+/** @throws BadRequest for anything but `{"enabled": <boolean>}` */
+function enabledOf(params: Params, name: FeatureName): boolean | undefined {
+  const given = params.value(name)
+  if (given === undefined || given === '') return undefined
+  const value = typeof given === 'string' ? parsed(name, given) : given
+  if (isPlainObject(value) && typeof value['enabled'] === 'boolean') return value['enabled']
+  throw invalidFormat(name, jsonText(given))
+}
+
+function parsed(name: string, text: string): unknown {
+  if (text.length > VALUE_LENGTH_MAX) throw invalidFormat(name, text)
+  try {
+    return parseForeignJson(text)
+  } catch (error) {
+    throw error instanceof ForeignJsonError ? invalidFormat(name, text) : error
+  }
+}

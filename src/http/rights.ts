@@ -1,0 +1,88 @@
+/**
+ * The rights table: which roles may call what. It is the source of the checks (auth.ts), of `x-rights` in the machine
+ * description, of docs/rights.md and of the test that tries every operation in every role.
+ */
+
+export type Role = 'admin' | 'developer' | 'support' | 'basic' | 'sending' | 'billing'
+export type Access = 'read' | 'write'
+
+/** Rows of the rights table. */
+export type Area = keyof typeof RIGHTS
+
+/** In the order of the columns. */
+export const ROLES = ['admin', 'developer', 'support', 'basic', 'sending', 'billing'] as const
+export type Right = 'RW' | 'R' | 'W' | '-'
+type Row = readonly [Right, Right, Right, Right, Right, Right]
+
+/**
+ * auth-limits.md section 3. `W` alone is sending, with a domain key for its own domain only. `billing` is a role of users
+ * only: it reads what `basic` reads, and message limits and the account besides (accounts.md section 7 rule 2).
+ */
+export const RIGHTS = {
+  //                  admin developer support basic sending billing
+  domains: ['RW', 'RW', 'R', 'R', '-', 'R'],
+  'messages:send': ['RW', 'RW', '-', '-', 'W', '-'],
+  'messages:stored': ['R', 'R', 'R', 'R', '-', 'R'],
+  events: ['RW', 'RW', 'R', 'R', '-', 'R'],
+  suppressions: ['RW', 'RW', 'RW', '-', '-', '-'],
+  allowlist: ['RW', 'RW', 'RW', 'R', '-', 'R'],
+  routes: ['RW', 'RW', 'R', 'R', '-', 'R'],
+  templates: ['RW', 'RW', 'R', 'R', '-', 'R'],
+  lists: ['RW', 'RW', 'RW', 'R', '-', 'R'],
+  ips: ['RW', 'RW', 'R', 'R', '-', 'R'],
+  subaccounts: ['RW', 'RW', 'R', 'R', '-', 'R'],
+  validation: ['RW', 'RW', 'R', 'R', '-', 'R'],
+  alerts: ['RW', 'RW', 'R', 'R', '-', 'R'],
+  sandbox: ['RW', 'RW', 'RW', 'R', '-', 'R'],
+  account: ['RW', 'R', '-', '-', '-', 'R'],
+  'message-limits': ['RW', 'R', '-', '-', '-', 'RW'],
+  keys: ['RW', 'R', '-', '-', '-', '-'],
+  // The user's own password, second factor and sessions.
+  'own-user': ['RW', 'RW', 'RW', 'RW', '-', 'RW'],
+} as const satisfies Record<string, Row>
+
+/**
+ * Whom an operation is for besides the role. The operation checks it, so that a refused attempt is in the audit log:
+ * `parent`: accounts that are no subaccount; `first`: the first account, which is the operator's; `machine`: the command
+ * line on the machine itself; `user`: sessions and keys of a user; `user-session`: sessions of a user.
+ */
+export type Only = 'parent' | 'first' | 'machine' | 'user' | 'user-session'
+
+export interface Requirement {
+  area: Area
+  /** POST queries of metrics, logs and tags are `read`. */
+  access: Access
+  /** Name of the path parameter that holds the domain; needed where domain keys are accepted. */
+  domain?: string
+  /** Default: everybody with the right. */
+  only?: Only
+}
+
+/** Whether the role has the right; `sending` has one right only, and `authorize` ties it to its domain. */
+export function mayAccess(role: Role, area: Area, access: Access): boolean {
+  const right: Right = RIGHTS[area][ROLES.indexOf(role)] as Right
+  return right.includes(access === 'read' ? 'R' : 'W')
+}
+
+/** The rights of one operation, as `x-rights` of the machine description. */
+export interface DescribedRights {
+  area: Area
+  access: Access
+  roles: readonly Role[]
+  only?: Only
+  /** The public key is accepted besides. */
+  public_key?: true
+}
+
+export function describeRights({ area, access, domain, only }: Requirement): DescribedRights {
+  // Sending keys are tied to the domain in the path, so without one they have no right.
+  const hasRight = (role: Role) =>
+    mayAccess(role, area, access) && (role !== 'sending' || domain !== undefined)
+  return {
+    area,
+    access,
+    roles: ROLES.filter(hasRight),
+    ...(only !== undefined && { only }),
+    ...(area === 'validation' && access === 'read' && { public_key: true as const }),
+  }
+}

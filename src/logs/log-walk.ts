@@ -1,0 +1,96 @@
+/** The walk of `events/walk.ts` through a list of logs: which keys it reads, and which of their events belong to the list. */
+import { settledKeys } from '../events/event-keys.ts'
+import { isCounted, METRIC_EVENTS, type MetricEvents, type MetricFacts } from '../events/metric-events.ts'
+import type { CommitPosition } from '../events/page-request.ts'
+import { keyPage, type ReadRow, settledPosition, type Walk } from '../events/walk.ts'
+import type { Store } from '../store/store.ts'
+import { type LogRow, passesAll } from './log-filter.ts'
+import type { LogPlan } from './log-plan.ts'
+import type { LogQuery } from './log-query.ts'
+import { nextSinceKeys } from './log-since.ts'
+import { uniqueAmong } from './unique-visits.ts'
+
+/** Events that a page reads to find matches of a filter without an index: 0.2 s. */
+export const ROWS_PER_PAGE = 10_000
+
+export interface Search {
+  query: LogQuery
+  plan: LogPlan
+  lowUs: number
+  highUs: number
+  start: CommitPosition
+  settled: CommitPosition
+}
+
+export async function searchOf(
+  store: Store,
+  query: LogQuery,
+  plan: LogPlan,
+  start: CommitPosition | null,
+  oldestMs: number,
+): Promise<Search> {
+  const settled = await settledPosition(store)
+  return {
+    query,
+    plan,
+    lowUs: Math.max(query.lowUs, Math.floor(oldestMs * 1000)),
+    highUs: query.highUs ?? Number.MAX_SAFE_INTEGER,
+    start: start ?? settled,
+    settled,
+  }
+}
+
+export function walkOf(
+  store: Store,
+  facts: MetricFacts,
+  search: Search,
+  request: Walk['request'],
+  pause: Walk['pause'],
+): Walk {
+  const { plan, lowUs, highUs, start, settled } = search
+  const scope = { accountIds: plan.accountIds, domainNames: plan.domainNames }
+  const keySearch = { scope, request, plan, lowUs, highUs, start }
+  return {
+    request,
+    start,
+    settled,
+    pause,
+    rowsMax: ROWS_PER_PAGE,
+    looksAhead: true,
+    select: selecting(store, facts, search.query),
+    async keys(area, gap, size) {
+      if (plan.branches.length === 0 || lowUs > highUs) return { keys: [], rest: null, read: 0 }
+      if (area === 'since') return nextSinceKeys(store, { ...keySearch, settled, gap, size })
+      return keyPage(await settledKeys(store, keySearch, gap, size), area, request.up, size)
+    },
+  }
+}
+
+export const rowOf = (row: ReadRow['row'], payload: ReadRow['payload']): LogRow => ({
+  id: row.id,
+  event: row.event,
+  accountId: row.account_id,
+  domainName: row.domain_name,
+  payload,
+})
+
+/** Applies the query to rows that were read. */
+function selecting(store: Store, facts: MetricFacts, { filter, events, metrics }: LogQuery): Walk['select'] {
+  const passes = passesAll(filter)
+  const names = metrics ?? []
+  const countedBy = (isUnique: boolean) => names.filter((name) => isUniqueMetric(name) === isUnique)
+  const [plain, unique] = [countedBy(false), countedBy(true)]
+  const isAny = (among: typeof names, { row, payload }: ReadRow) =>
+    among.some((name) => isCounted(name, row.event, payload, facts))
+  const isSelected = (read: ReadRow) => events?.includes(read.row.event) === true || isAny(plain, read)
+  return async (rows) => {
+    const passing = rows.filter(({ row, payload }) => passes(rowOf(row, payload)))
+    if (events === null && metrics === null) return passing
+    const visits = passing.filter((read) => !isSelected(read) && isAny(unique, read))
+    const firsts = visits.length > 0 ? await uniqueAmong(store, visits) : null
+    return passing.filter((read) => isSelected(read) || (firsts?.has(read.row.seq) && isAny(unique, read)))
+  }
+}
+
+const isUniqueMetric = (name: keyof typeof METRIC_EVENTS): boolean =>
+  (METRIC_EVENTS[name] as MetricEvents).isUnique === true

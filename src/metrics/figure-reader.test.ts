@@ -1,0 +1,318 @@
+/** Figures equal a recount of the events, whatever is asked. */
+import assert from 'node:assert/strict'
+import { seededNumbers } from '../../test/support/random.ts'
+import { eachStore } from '../../test/support/stores.ts'
+import { systemClock } from '../base/clock.ts'
+import { BadRequest } from '../base/errors.ts'
+import { acceptedEvent, deliveredEvent, type EventRecord, failedEvent } from '../events/event.ts'
+import {
+  clickedEvent,
+  complainedEvent,
+  openedEvent,
+  storedEvent,
+  type Visit,
+} from '../events/later-events.ts'
+import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../events/testing.ts'
+import type { Counts } from '../store/counter-rows.ts'
+import type { Store } from '../store/store.ts'
+import { compactFigures } from './compaction.ts'
+import { COUNTERS, type Counter, countersOf, noCounts } from './counters.ts'
+import { createCounting } from './counting.ts'
+import { valuesOfEvent } from './event-values.ts'
+import { createFigures } from './figure-reader.ts'
+import { COMPARATORS, DIMENSIONS, type Dimension, type FigureQuery, type FilterEntry } from './figures.ts'
+import { after, startOf, UNITS } from './intervals.ts'
+import { removeOldCounters } from './removal.ts'
+import { addDomain } from './testing.ts'
+import { UNIQUE_FOR_MS } from './unique-visits.ts'
+
+const DAY = 86_400_000
+const DAYS = 80
+const random = seededNumbers(66)
+const below = (count: number) => Math.floor(random() * count)
+const oneOf = <T>(values: readonly T[]): T => values[below(values.length)] as T
+const someOf = <T>(values: readonly T[], most: number): T[] => {
+  const left = [...values]
+  return Array.from({ length: below(most + 1) }, () => left.splice(below(left.length), 1)[0] as T)
+}
+
+const OWNERS = [
+  ['parent', 'a.example'],
+  ['parent', 'b.example'],
+  ['child', 'c.example'],
+] as const
+const TAGS = ['news', 'newsletter', 'May "26"', 'a,b']
+const isRateLimit = (id: unknown) => id === 'slow-down'
+
+function randomEvent(): EventRecord {
+  const [accountId, domainName] = oneOf(OWNERS)
+  const recipientDomain = oneOf(['gmail.com', 'one.example', 'two.example'])
+  const to = { recipient: `${oneOf(['ann', 'bob'])}@${recipientDomain}`, recipientDomain }
+  const about = testMessage(
+    { tags: someOf(TAGS, 3) },
+    { accountId, domainName, messageId: `${below(20)}@${domainName}` },
+  )
+  const at = NOW_MS - below(DAYS * DAY)
+  const attempt = {
+    ...DELIVERED,
+    sendingIp: oneOf(['192.0.2.1', '192.0.2.2', null]),
+    recipientProvider: oneOf(['Gmail', 'Apple']),
+    status: { ...DELIVERED.status, 'attempt-no': 1 + below(3) },
+  }
+  const visit = {
+    ip: '198.51.100.1',
+    client: { 'device-type': oneOf(['desktop', 'mobile', 'unknown']), bot: oneOf(['', '', 'apple']) },
+    geolocation: { country: oneOf(['DE', 'US', 'Unknown']) },
+    recipientProvider: attempt.recipientProvider,
+    deliveredAt: null,
+  } as unknown as Visit
+  const event = oneOf([
+    () => acceptedEvent(about, to, at, null),
+    () => deliveredEvent(about, to, attempt, at),
+    () =>
+      failedEvent(
+        about,
+        to,
+        { ...attempt, severity: 'temporary', reason: 'espblock', ruleId: 'slow-down' },
+        at,
+      ),
+    () =>
+      failedEvent(
+        about,
+        to,
+        { ...attempt, severity: 'permanent', reason: oneOf(['bounce', 'old', 'generic']) },
+        at,
+      ),
+    () => openedEvent(about, to, visit, at),
+    () => clickedEvent(about, to, { ...visit, url: 'https://example.org/' }, at),
+    () => complainedEvent(about, to, attempt, at),
+    () => storedEvent(about, at),
+  ])()
+  const envelope = event.payload['envelope'] as Record<string, unknown> | undefined
+  if (envelope && below(2) === 0) envelope['i-ip-pool-id'] = 'pool-1'
+  return event
+}
+
+interface Counted {
+  counters: Counter[]
+  at: number
+  values: Omit<Record<Dimension, string>, 'time' | 'tag'>
+  tags: string[]
+}
+
+/** The same from the events alone, in the order of their commit. */
+function recounted(events: readonly EventRecord[]): Counted[] {
+  const visits = new Map<string, number>()
+  return events.map(({ event, recipient, messageId, timestampUs, payload, accountId, domainName }) => {
+    const at = Math.floor(timestampUs / 1000)
+    const counters = [...countersOf(event, payload, isRateLimit)]
+    if (event === 'opened' || event === 'clicked') {
+      const key = JSON.stringify([
+        event,
+        messageId,
+        recipient,
+        (payload['client-info'] as { bot: string }).bot,
+      ])
+      if (!(at < (visits.get(key) ?? Number.NEGATIVE_INFINITY) + UNIQUE_FOR_MS)) {
+        visits.set(key, at)
+        counters.push(`${event}_unique`)
+      }
+    }
+    const { recipient_domain, provider, ip, pool, country, device, bot } = valuesOfEvent(
+      event,
+      recipient,
+      payload,
+    )
+    return {
+      counters,
+      at,
+      tags: (payload['tags'] as string[]).map((tag) => tag.toLowerCase()),
+      values: {
+        domain: domainName,
+        subaccount: accountId,
+        ip: ip || 'none',
+        ip_pool: pool || 'none',
+        recipient_domain: recipient_domain || 'none',
+        recipient_provider: provider,
+        country: country || 'Unknown',
+        device: device || 'unknown',
+        bot: bot || 'None',
+      },
+    }
+  })
+}
+
+const fits = ({ comparator, values }: FilterEntry, value: string) => {
+  const found = values.some((one) =>
+    comparator.endsWith('contains')
+      ? value.toLowerCase().includes(one.toLowerCase())
+      : value.toLowerCase() === one.toLowerCase(),
+  )
+  return comparator === '=' || comparator === 'contains' ? found : !found
+}
+
+function expected(query: FigureQuery, events: readonly Counted[]): Map<string, Counts> {
+  const found = new Map<string, Counts>()
+  const { dimensions, filter, resolution, accountIds } = query
+  const start = startOf(resolution, query.startMs)
+  for (const { at, values, tags, counters } of events) {
+    const isInside = at >= start && startOf(resolution, at) < query.endMs
+    if (!isInside || !accountIds.includes(values.subaccount)) continue
+    const byTag = filter.filter(({ attribute }) => attribute === 'tag')
+    const others = filter.filter(({ attribute }) => attribute !== 'tag')
+    if (!others.every((entry) => fits(entry, values[entry.attribute as 'domain']))) continue
+    const isAny = ({ comparator }: FilterEntry) => comparator === '=' || comparator === 'contains'
+    const counted = dimensions.includes('tag')
+      ? tags.filter((tag) => byTag.every((entry) => fits(entry, tag)))
+      : byTag.every((entry) => tags[isAny(entry) ? 'some' : 'every']((tag) => fits(entry, tag)))
+        ? ['']
+        : []
+    for (const tag of counted) {
+      const key = dimensions.map((name) =>
+        name === 'tag' ? tag : name === 'time' ? String(startOf(resolution, at)) : values[name],
+      )
+      const counts = found.get(key.join('|')) ?? noCounts()
+      for (const name of counters) counts[name]++
+      found.set(key.join('|'), counts)
+    }
+  }
+  const byAddress = dimensions.some((name) => name === 'ip' || name === 'ip_pool')
+  for (const [key, counts] of found)
+    if (byAddress && COUNTERS.every((name) => counts[name] === 0 || name.startsWith('accepted_')))
+      found.delete(key)
+  if (dimensions.length === 0 && found.size === 0) found.set('', noCounts())
+  return found
+}
+
+const VALUES: Readonly<Record<FilterEntry['attribute'], readonly string[]>> = {
+  domain: ['a.example', 'B.example', 'example'],
+  subaccount: ['parent', 'child'],
+  ip: ['192.0.2.1', '192.0', 'none'],
+  ip_pool: ['pool-1', 'NONE'],
+  tag: ['news', 'May "26"', 'b'],
+  recipient_domain: ['gmail.com', 'ONE.example', 'none'],
+  recipient_provider: ['Gmail', 'apple'],
+  country: ['de', 'Unknown'],
+  device: ['mobile', 'unknown'],
+  bot: ['Apple', 'None'],
+}
+
+function randomQuery(): FigureQuery {
+  const dimensions = someOf(DIMENSIONS, 3)
+  const startMs = NOW_MS - below(DAYS * DAY)
+  const filter = someOf(Object.keys(VALUES) as FilterEntry['attribute'][], 2).map((attribute) => ({
+    attribute,
+    comparator: oneOf(COMPARATORS),
+    values: [oneOf(VALUES[attribute]), ...someOf(VALUES[attribute], 1)],
+  }))
+  return {
+    accountIds: oneOf([['parent'], ['parent', 'child']]),
+    startMs,
+    endMs: startMs + 1 + below(NOW_MS + DAY - startMs),
+    resolution: oneOf(UNITS),
+    dimensions,
+    filter,
+  }
+}
+
+const plain = (query: Partial<FigureQuery>): FigureQuery => ({
+  accountIds: ['parent', 'child'],
+  startMs: NOW_MS - DAYS * DAY,
+  endMs: after('day', NOW_MS),
+  resolution: 'day',
+  dimensions: [],
+  filter: [],
+  ...query,
+})
+
+async function check(store: Store, query: FigureQuery, events: readonly Counted[]): Promise<void> {
+  const rows = await createFigures(store).rows(query)
+  const found = new Map(rows.map(({ values, counts }) => [values.join('|'), counts]))
+  assert.equal(found.size, rows.length, 'no row twice')
+  const sorted = (map: Map<string, Counts>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1))
+  assert.deepEqual(sorted(found), sorted(expected(query, events)), JSON.stringify(query))
+}
+
+async function counted(store: Store, events: readonly EventRecord[]): Promise<Counted[]> {
+  for (const [account, domain] of OWNERS) await addDomain(store, domain, account)
+  await store.commit(eventStatements(events))
+  await createCounting(store, systemClock, isRateLimit).follower.stepToEnd()
+  return recounted(events)
+}
+
+eachStore('every dimension at every resolution, and random queries, equal a recount', async (store) => {
+  const events = await counted(store, Array.from({ length: 300 }, randomEvent))
+  for (const dimension of DIMENSIONS)
+    for (const resolution of UNITS)
+      for (const domain of [[], [{ attribute: 'domain', comparator: '=', values: ['a.example'] }] as const])
+        await check(
+          store,
+          plain({
+            dimensions: ['time', dimension].slice(dimension === 'time' ? 1 : 0) as Dimension[],
+            resolution,
+            filter: domain,
+          }),
+          events,
+        )
+  for (let at = 0; at < 150; at++) await check(store, randomQuery(), events)
+})
+
+eachStore('after the time of hours and days is over, longer units have the same counts', async (store) => {
+  const events = await counted(store, Array.from({ length: 200 }, randomEvent))
+  const combined: Dimension[] = ['tag', 'country', 'recipient_domain']
+  const remove = async (days: number) => {
+    await removeOldCounters(store, NOW_MS + days * DAY)
+    await compactFigures(store, NOW_MS + days * DAY)
+    await compactFigures(store, NOW_MS + days * DAY)
+  }
+  await remove(0)
+  const hours = await createFigures(store).rows(
+    plain({ resolution: 'hour', dimensions: ['time', 'tag', 'device'] }),
+  )
+  const oldest = Math.min(...hours.map(({ values }) => Number(values[0])))
+  assert.ok(oldest >= startOf('day', NOW_MS - 60 * DAY), 'hours end after 60 days')
+  const recent = startOf('day', NOW_MS - 59 * DAY)
+  for (const dimensions of [
+    combined,
+    ['time', 'tag', 'device'],
+    ['ip', 'domain'],
+    ['domain', 'bot'],
+  ] as Dimension[][]) {
+    await check(store, plain({ dimensions }), events)
+    await check(
+      store,
+      plain({ dimensions, resolution: 'month' }),
+      events.filter(({ at }) => at >= startOf('month', NOW_MS - DAYS * DAY)),
+    )
+    await check(store, plain({ dimensions, resolution: 'hour', startMs: recent }), events)
+  }
+  await remove(500)
+  for (const dimensions of [
+    combined,
+    ['time', 'tag', 'device'],
+    ['time'],
+    ['recipient_domain'],
+  ] as Dimension[][])
+    await check(store, plain({ dimensions, resolution: 'month', endMs: after('month', NOW_MS) }), events)
+  assert.deepEqual(await createFigures(store).rows(plain({ dimensions: ['time'] })), [])
+})
+
+eachStore('a query that reads or finds too much is refused', async (store) => {
+  await counted(store, [randomEvent()])
+  const columns =
+    'scope, split, unit, start_at, tag, recipient_domain, provider, ip, pool, country, device, bot'
+  await store.commit([
+    {
+      sql: `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n <= 100000)
+        INSERT INTO figures (${columns}, stored)
+        SELECT no, 4, 1, ${startOf('day', NOW_MS)}, '', 'd' || CAST(n AS TEXT), '', '', '', '', '', '', 1
+        FROM figure_scopes, numbers WHERE domain_name = ''`,
+      values: [],
+    },
+  ])
+  const query = plain({ dimensions: ['recipient_domain'] })
+  await assert.rejects(
+    createFigures(store).rows(query),
+    (error) => error instanceof BadRequest && /^more than 100000 items: /.test(error.message),
+  )
+})

@@ -1,0 +1,133 @@
+/** Metrics over HTTP (metrics-logs.md section 1). */
+import type { Clock } from '../base/clock.ts'
+import type { Core } from '../core.ts'
+import type { Caller } from '../http/auth.ts'
+import { csvReply, prefersCsv } from '../http/csv-reply.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import type { Reply } from '../http/reply.ts'
+import { COMPARATORS, type Dimension, type Figures } from './figures.ts'
+import { after, UNITS } from './intervals.ts'
+import { ACCOUNT_METRICS, type MetricSet, USAGE_METRICS } from './metric-sets.ts'
+import { type MetricsResult, metricsAnswer } from './metrics-answer.ts'
+import { ATTRIBUTES, type MetricsRequest, readMetricsRequest } from './metrics-request.ts'
+
+export interface MetricsRouteParts {
+  figures: Figures
+  accounts: Core['accounts']
+  clock: Clock
+}
+
+const COMMON = {
+  method: 'POST',
+  tag: 'Metrics',
+  auth: { area: 'events', access: 'read' },
+  rateLimit: 'analytics',
+  params: [],
+  responses: {
+    200: { description: 'One item for each combination of values with data; CSV for `Accept: text/csv`' },
+    400: {
+      description:
+        'An unknown dimension, metric, attribute, comparator or resolution, more than 3 dimensions, a limit over the maximum, a start after the end, or a query that reads too much',
+    },
+  },
+} as const
+
+const texts = (values: readonly string[]) => ({ type: 'array', items: { type: 'string', enum: values } })
+
+const bodySchema = (set: MetricSet) => ({
+  type: 'object',
+  properties: {
+    start: { type: 'string', description: 'RFC 2822; default 7 days before end' },
+    end: { type: 'string', description: 'RFC 2822; default now; the interval that contains it is included' },
+    resolution: { type: 'string', enum: UNITS, default: 'day' },
+    duration: {
+      type: 'string',
+      description: 'Hours, days or calendar months before end, such as 24h, 30d, 3m',
+    },
+    dimensions: { ...texts(set.dimensions), maxItems: 3 },
+    metrics: texts(set.names),
+    filter: {
+      type: 'object',
+      properties: {
+        AND: {
+          type: 'array',
+          items: {
+            type: 'object',
+            properties: {
+              attribute: { type: 'string', enum: ATTRIBUTES },
+              comparator: { type: 'string', enum: COMPARATORS },
+              values: { type: 'array', items: { type: 'object', properties: { value: { type: 'string' } } } },
+            },
+          },
+        },
+      },
+    },
+    include_subaccounts: { type: 'boolean', default: false },
+    include_aggregates: { type: 'boolean', default: false },
+    pagination: {
+      type: 'object',
+      properties: { sort: { type: 'string' }, skip: { type: 'integer' }, limit: { type: 'integer' } },
+    },
+  },
+})
+
+export function metricsRoutes(parts: MetricsRouteParts): Operation[] {
+  const { clock } = parts
+  return [
+    operation({
+      ...COMMON,
+      path: '/v1/analytics/metrics',
+      id: 'readMetrics',
+      summary: 'Counts and rates of sending by up to three dimensions',
+      body: { description: 'What to count', schema: bodySchema(ACCOUNT_METRICS) },
+      async handler({ params, caller, headers }) {
+        const request = readMetricsRequest(params.json(), clock.now(), ACCOUNT_METRICS)
+        const result = await answer(parts, ACCOUNT_METRICS, request, caller)
+        return prefersCsv(headers.accept) ? metricsCsv(request, result) : result
+      },
+    }),
+    operation({
+      ...COMMON,
+      path: '/v1/analytics/usage/metrics',
+      id: 'readUsageMetrics',
+      summary: 'Usage of the account by day or month',
+      body: { description: 'What to count', schema: bodySchema(USAGE_METRICS) },
+      async handler({ params, caller, headers }) {
+        const request = readMetricsRequest(params.json(), clock.now(), USAGE_METRICS)
+        const result = await answer(parts, USAGE_METRICS, request, caller)
+        return prefersCsv(headers.accept) ? metricsCsv(request, result) : result
+      },
+    }),
+  ]
+}
+
+async function answer(
+  { figures, accounts }: MetricsRouteParts,
+  set: MetricSet,
+  request: MetricsRequest,
+  { accountId }: Caller,
+): Promise<MetricsResult> {
+  const { start, end, resolution, dimensions, filter, metrics } = request
+  const children = request.includeSubaccounts ? await accounts.childrenOf(accountId) : []
+  const rows = await figures.rows({
+    accountIds: [accountId, ...children],
+    startMs: start,
+    endMs: after(resolution, end),
+    // Usage is kept by day.
+    resolution: set === USAGE_METRICS && resolution === 'hour' ? 'day' : resolution,
+    dimensions,
+    filter,
+    metrics: metrics.map(set.metricOf).filter((metric) => metric !== null),
+  })
+  const nameOf = async (dimension: Dimension, value: string) =>
+    dimension === 'subaccount' ? ((await accounts.byId(value))?.name ?? value) : value
+  return metricsAnswer(request, set, rows, nameOf)
+}
+
+function metricsCsv({ dimensions, metrics }: MetricsRequest, { items }: MetricsResult): Reply {
+  const rows = items.map((item) => [
+    ...item.dimensions.map(({ value }) => value),
+    ...metrics.map((name) => item.metrics[name] ?? null),
+  ])
+  return csvReply('metrics.csv', [...dimensions, ...metrics], rows)
+}

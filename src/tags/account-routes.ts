@@ -1,0 +1,190 @@
+/** Tags of an account over HTTP (tags-stats.md section 2). */
+import type { Clock } from '../base/clock.ts'
+import { BadRequest } from '../base/errors.ts'
+import { booleanOf, invalidFormat, isPlainObject, jsonText, quotable } from '../base/values.ts'
+import { type JsonSchema, type Operation, operation, type ParamDoc } from '../http/operation.ts'
+import type { Params } from '../http/params.ts'
+import { METRICS, type Metric } from '../metrics/figures.ts'
+import { numberOf, pageLimitOf } from '../metrics/request-fields.ts'
+import { type AccountTagParts, type AccountTagQuery, accountTagPage } from './account-tags.ts'
+import type { KnownTags, TagLimits } from './known-tags.ts'
+import { descriptionOf } from './routes.ts'
+import type { AccountTagOrder } from './tag-store.ts'
+
+export interface AccountTagRouteParts extends AccountTagParts {
+  known: Pick<KnownTags, 'forgetTags'>
+  /** Tags of an account. */
+  count(accountId: string): Promise<number>
+  limits: TagLimits
+  clock: Clock
+}
+
+const PATH = '/v1/analytics/tags'
+const COMMON = { tag: 'Tags', rateLimit: 'analytics' } as const
+const READ = { area: 'events', access: 'read' } as const
+const WRITE = { area: 'events', access: 'write' } as const
+
+const LIMIT_DEFAULT = 10
+const LIMIT_MAX = 1000
+/** Of a page with figures. */
+const LIMIT_MAX_METRICS = 20
+/** Skipped tags are read. */
+const SKIP_MAX = 100_000
+
+const COLUMNS: Readonly<Record<string, AccountTagOrder>> = {
+  lastseen: 'last_seen',
+  firstseen: 'first_seen',
+  tag: 'tag_key',
+}
+
+const LIST_SCHEMA: JsonSchema = {
+  type: 'object',
+  properties: {
+    tag: { type: 'string', description: 'A tag, or how tags begin; in any letter case' },
+    include_subaccounts: { type: 'boolean', default: false },
+    include_metrics: { type: 'boolean', default: false, description: 'Figures of the last 30 days' },
+    pagination: {
+      type: 'object',
+      properties: {
+        sort: {
+          type: 'string',
+          default: 'lastseen:desc',
+          description: 'lastseen, firstseen, tag or a metric',
+        },
+        skip: { type: 'integer', minimum: 0, default: 0 },
+        limit: { type: 'integer', minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT },
+        include_total: { type: 'boolean', default: false },
+      },
+    },
+  },
+}
+
+const TAG: ParamDoc = { name: 'tag', type: 'string', description: 'In any letter case', required: true }
+const UNKNOWN = { 400: { description: 'Tag not found' } } as const
+
+export function accountTagRoutes(parts: AccountTagRouteParts): Operation[] {
+  const { tags, known, count, limits, clock } = parts
+  return [
+    operation({
+      ...COMMON,
+      method: 'POST',
+      path: PATH,
+      id: 'listAccountTags',
+      summary: 'List or search the tags of the account',
+      auth: READ,
+      params: [],
+      body: { description: 'What to list; every member may be left out', schema: LIST_SCHEMA },
+      responses: {
+        200: { description: 'A page' },
+        400: { description: 'A bad sort, limit or skip' },
+      },
+      handler: ({ params, caller }) =>
+        accountTagPage(parts, readQuery(params, caller.accountId), clock.now()),
+    }),
+    operation({
+      ...COMMON,
+      method: 'PUT',
+      path: PATH,
+      id: 'updateAccountTag',
+      summary: 'Describe a tag of the account',
+      auth: WRITE,
+      audit: { action: 'account-tag.update', subject: ['tag'], given: ['tag'] },
+      params: [TAG, { name: 'description', type: 'string', description: 'Empty: none' }],
+      responses: { 200: { description: 'Described' }, ...UNKNOWN },
+      async handler({ params, caller }) {
+        const tag = params.required('tag')
+        const isKnown = await tags.describeOfAccount(caller.accountId, tag, descriptionOf(params))
+        if (!isKnown) throw new BadRequest('Tag not found')
+        return { message: 'Tag updated' }
+      },
+    }),
+    operation({
+      ...COMMON,
+      method: 'DELETE',
+      path: PATH,
+      id: 'deleteAccountTag',
+      summary: 'Delete a tag on all domains of the account; its statistics stay',
+      auth: WRITE,
+      audit: { action: 'account-tag.delete', subject: ['tag'], given: ['tag'] },
+      params: [TAG],
+      responses: { 200: { description: 'Deleted' }, ...UNKNOWN },
+      async handler({ params, caller }) {
+        const tag = params.required('tag')
+        const domainIds = await tags.removeOfAccount(caller.accountId, tag)
+        if (domainIds === null) throw new BadRequest('Tag not found')
+        known.forgetTags(domainIds, tag)
+        return { message: 'Tag deleted' }
+      },
+    }),
+    operation({
+      ...COMMON,
+      method: 'GET',
+      path: `${PATH}/limits`,
+      id: 'readAccountTagLimits',
+      summary: 'How many tags the account has and may have',
+      auth: READ,
+      params: [],
+      responses: { 200: { description: 'Limit (0: none) and count' } },
+      async handler({ caller }) {
+        const limit = limits.perAccount
+        const found = await count(caller.accountId)
+        return { limit, count: found, limit_reached: limit > 0 && found >= limit }
+      },
+    }),
+  ]
+}
+
+/** @throws BadRequest naming what is not understood */
+function readQuery(params: Params, accountId: string): AccountTagQuery {
+  const given = params.value('pagination')
+  // The Ruby client sends text that is not JSON: then everything is the default (rule 5).
+  const pagination = isPlainObject(given) ? given : jsonObject(given)
+  const includeMetrics = params.boolean('include_metrics') ?? false
+  const sort = textOf(pagination['sort']) || 'lastseen:desc'
+  return {
+    accountId,
+    includeSubaccounts: params.boolean('include_subaccounts') ?? false,
+    includeMetrics,
+    includeTotal: flagOf(pagination['include_total']),
+    prefix: params.text('tag')?.toLowerCase() ?? null,
+    sort,
+    ...sortOf(sort, includeMetrics),
+    skip: skipOf(pagination['skip']),
+    limit: pageLimitOf(pagination['limit'], LIMIT_DEFAULT, includeMetrics ? LIMIT_MAX_METRICS : LIMIT_MAX),
+  }
+}
+
+function jsonObject(text: unknown): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(jsonText(text))
+    return isPlainObject(value) ? value : {}
+  } catch {
+    return {}
+  }
+}
+
+const textOf = (value: unknown) => (typeof value === 'string' ? value.trim() : '')
+
+function flagOf(value: unknown): boolean {
+  if (value === undefined || value === null || value === '') return false
+  const flag = booleanOf(jsonText(value))
+  if (flag === undefined) throw invalidFormat('include_total', jsonText(value))
+  return flag
+}
+
+function skipOf(value: unknown): number {
+  const skip = numberOf('skip', value, 0)
+  if (skip > SKIP_MAX) throw new BadRequest(`skip must not exceed ${SKIP_MAX}`)
+  return skip
+}
+
+/** Figures can be sorted by only where they are shown (rule 2). */
+function sortOf(sort: string, includeMetrics: boolean): Pick<AccountTagQuery, 'column' | 'descending'> {
+  const [name = '', direction = 'asc', ...rest] = sort.split(':')
+  const metric = includeMetrics ? METRICS.find((known): known is Metric => known === name) : undefined
+  const column = Object.hasOwn(COLUMNS, name) ? COLUMNS[name] : metric
+  if (!column || !/^(asc|desc)$/i.test(direction) || rest.length > 0) {
+    throw new BadRequest(`invalid sort: ${quotable(sort)}`)
+  }
+  return { column, descending: direction.toLowerCase() === 'desc' }
+}
