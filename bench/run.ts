@@ -11,6 +11,7 @@ const SCENARIOS: Record<string, () => Promise<Scenario>> = {
   accept: () => import('./scenarios/accept.ts'),
   e2e: () => import('./scenarios/e2e.ts'),
   tracking: () => import('./scenarios/tracking.ts'),
+  accounts: () => import('./scenarios/accounts.ts'),
   batch: () => import('./scenarios/batch.ts'),
   latency: () => import('./scenarios/latency.ts'),
   backlog: () => import('./scenarios/backlog.ts'),

@@ -43,6 +43,7 @@ const TITLES: Record<Area, string> = {
 const ONLY: Record<Only, string> = {
   parent: 'not for subaccounts',
   first: 'the first account only',
+  itself: 'not on behalf of a subaccount',
   machine: 'the command line on the machine only',
   user: 'sessions and keys of a user only',
   'user-session': 'sessions of a user only',

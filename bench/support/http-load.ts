@@ -11,8 +11,8 @@ import { monotonicMs } from './stats.ts'
 export interface HttpLoad extends LoadAmount {
   host: string
   port: number
-  /** The whole request, header and body, with NUMBER_MARKs. */
-  request: string
+  /** Whole requests, header and body, with NUMBER_MARKs, which are sent in turn. */
+  requests: readonly string[]
   connections: number
   record: boolean
   /** A 429 is not a failure: this load is expected to be limited. */
@@ -43,7 +43,7 @@ async function runLane(
   tally: Tally,
   failures: { left: number },
 ): Promise<void> {
-  const request = new NumberedBytes(load.request)
+  const requests = load.requests.map((request) => new NumberedBytes(request))
   let client: Client | null = null
   for (;;) {
     const next = schedule.next()
@@ -52,6 +52,7 @@ async function runLane(
     const begunAt = monotonicMs()
     try {
       client ??= await openClient(load)
+      const request = requests[number % requests.length] as NumberedBytes
       const answer = await client.exchange(request.with(number))
       if (answer.status === 200) tally.accepted(number, begunAt, monotonicMs())
       else if (answer.status === 429 && load.mayBeLimited) tally.limited(answer.hasRetryAfter)

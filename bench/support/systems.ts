@@ -65,13 +65,14 @@ export function ours(
 export function httpLoad(
   rig: Rig,
   { host, port }: { host: string; port: number },
-  request: string,
+  request: string | readonly string[],
   connections: number,
   mayBeLimited = false,
 ): System['load'] {
   const helper = startHelper<HttpLoad, LoadResult>(rig, 'http-load.ts')
+  const requests = typeof request === 'string' ? [request] : request
   return (amount, record = false) =>
-    helper.ask({ ...amount, host, port, request, connections, record, mayBeLimited }, LOAD_LIMIT_MS)
+    helper.ask({ ...amount, host, port, requests, connections, record, mayBeLimited }, LOAD_LIMIT_MS)
 }
 
 /** Ours over SMTP submission, with the bytes that Postfix gets. */

@@ -133,7 +133,8 @@ export function accountsArea(
       for (const table of ['sessions', 'login_links'] as const)
         await removeIndexedRows(core, table, ['digest'], 'account_id', accountId, signal)
       await removeIndexedRows(core, 'api_keys', ['id'], 'account_id', accountId, signal)
-      await store.db.deleteFrom('account_settings').where('account_id', '=', accountId).execute()
+      for (const table of ['account_settings', 'public_keys', 'caller_addresses'] as const)
+        await store.db.deleteFrom(table).where('account_id', '=', accountId).execute()
     },
     stop: () => failedSignIns.close(),
   }

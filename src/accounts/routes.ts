@@ -136,7 +136,7 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
       id: 'createLoginLink',
       tag: TAG,
       summary: 'Create a one-time link that signs a browser in',
-      auth: { area: 'keys', access: 'write' },
+      auth: { area: 'keys', access: 'write', only: 'itself' },
       params: [],
       responses: { 200: { description: 'The link' } },
       async handler({ caller }) {

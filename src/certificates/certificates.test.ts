@@ -461,15 +461,20 @@ test('while the authority fails mail is sent with plain links, and restarts do n
     w.clock.leap(60 * MINUTE_MS)
     const leaptTo = w.clock.now()
     await eventually('a run, and no order in progress', async () => {
-      await w.clock.advance(LOOK_STEP_MS)
       const { body } = await w.service.call('GET', '/sendwright/v1/system')
       const jobs = body.jobs as { name: string; running: boolean; last_started_at: string }[]
       const job = jobs.find((other) => other.name === 'certificates')
-      const hasRun = job?.running === false && Date.parse(job.last_started_at) >= leaptTo
-      return hasRun && (await status(host, w)).body.status === 'error'
+      // Requests of an order in progress would time out by this clock, and be repeated.
+      if (job?.running !== false || (await status(host, w)).body.status !== 'error') return false
+      if (Date.parse(job.last_started_at) >= leaptTo) return true
+      await w.clock.advance(LOOK_STEP_MS)
+      return false
     })
   }
-  assert.ok(w.acme.orders.length > asked && w.acme.orders.length <= 8, `${w.acme.orders.length} orders`)
+  assert.ok(w.acme.orders.length > asked)
+  // Requests that a busy machine repeats are of the same attempt.
+  const attempts = w.log().match(/"no certificate"/g)?.length ?? 0
+  assert.ok(attempts <= 8, `${attempts} attempts`)
   assert.match((await status(host, w)).body.error, /too many new orders/)
   assert.match(await deliveredLink(name, w), /^http:/)
 })

@@ -43,10 +43,11 @@ export const RIGHTS = {
 
 /**
  * Whom an operation is for besides the role. The operation checks it, so that a refused attempt is in the audit log:
- * `parent`: accounts that are no subaccount; `first`: the first account, which is the operator's; `machine`: the command
- * line on the machine itself; `user`: sessions and keys of a user; `user-session`: sessions of a user.
+ * `parent`: accounts that are no subaccount; `first`: the first account, which is the operator's; `itself`: callers that
+ * act for their own account; `machine`: the command line on the machine itself; `user`: sessions and keys of a user;
+ * `user-session`: sessions of a user.
  */
-export type Only = 'parent' | 'first' | 'machine' | 'user' | 'user-session'
+export type Only = 'parent' | 'first' | 'itself' | 'machine' | 'user' | 'user-session'
 
 export interface Requirement {
   area: Area

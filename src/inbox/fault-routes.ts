@@ -33,7 +33,7 @@ export function faultRoutes(faults: Faults, firstAccountId: string): Operation[]
       id: 'readInboxFaults',
       tag: TAG,
       summary: 'Replies on demand of the built-in inbox',
-      auth: { area: 'messages:stored', access: 'read' },
+      auth: { area: 'messages:stored', access: 'read', only: 'first' },
       params: [],
       responses: { 200: { description: 'The list', schema: LIST } },
       async handler({ caller }) {

@@ -10,7 +10,7 @@ import { monthOf } from './month.ts'
 import { createNotices } from './notices.ts'
 import { limitRoutes } from './routes.ts'
 import { createLimitSettings } from './setting.ts'
-import { keepUsageOf } from './store.ts'
+import { keepUsageOf, passUsageToParent } from './store.ts'
 
 export interface MessageLimitsArea extends Area {
   limits: MessageLimits
@@ -32,6 +32,7 @@ export function messageLimitsArea({ store, clock, accounts }: Core): MessageLimi
     domainDeleted: (domain) => keepUsageOf(store, domain, monthOf(clock.now())),
     async accountDeleted(accountId) {
       const values = [accountId]
+      await passUsageToParent(store, accountId)
       await store.commit([{ sql: 'DELETE FROM message_limits WHERE account_id = ?', values }])
       limits.changed()
     },

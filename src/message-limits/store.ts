@@ -201,6 +201,20 @@ export async function keepUsageOf(
   ])
 }
 
+/** What a closed subaccount has sent counts for its parent until the month ends. May run again. */
+export async function passUsageToParent(store: Store, accountId: string): Promise<void> {
+  await store.commit([
+    {
+      sql: `INSERT INTO removed_usage (account_id, domain_id, month_at, accepted)
+        SELECT parent_id, '', month_at, SUM(accepted) FROM removed_usage JOIN accounts ON accounts.id = account_id
+        WHERE account_id = ? AND parent_id IS NOT NULL GROUP BY parent_id, month_at
+        ON CONFLICT (account_id, month_at, domain_id) DO UPDATE SET accepted = removed_usage.accepted + excluded.accepted`,
+      values: [accountId],
+    },
+    { sql: 'DELETE FROM removed_usage WHERE account_id = ?', values: [accountId] },
+  ])
+}
+
 /** Removes what is of older months: usage of deleted domains, and stops without a limit. */
 export async function removeOld(store: Store, monthAt: number): Promise<void> {
   await store.commit([

@@ -42,7 +42,7 @@ export function rateLimitRoutes(parts: RateLimitRouteParts): Operation[] {
       id: 'listAccountRateLimits',
       tag: TAG,
       summary: 'List the rate limits of an account',
-      auth: { area: 'account', access: 'read' },
+      auth: { area: 'account', access: 'read', only: 'first' },
       params: [],
       responses: { 200: { description: 'All of them; a count of 0 is no limit' } },
       async handler({ caller, path }) {
@@ -56,7 +56,7 @@ export function rateLimitRoutes(parts: RateLimitRouteParts): Operation[] {
       id: 'setAccountRateLimit',
       tag: TAG,
       summary: 'Set a rate limit of an account',
-      auth: { area: 'account', access: 'write' },
+      auth: { area: 'account', access: 'write', only: 'first' },
       params: [
         {
           name: 'count',
@@ -81,7 +81,7 @@ export function rateLimitRoutes(parts: RateLimitRouteParts): Operation[] {
       id: 'deleteAccountRateLimit',
       tag: TAG,
       summary: 'Return a rate limit of an account to the general one',
-      auth: { area: 'account', access: 'write' },
+      auth: { area: 'account', access: 'write', only: 'first' },
       params: [],
       responses: { 200: { description: 'The limit' } },
       async handler({ caller, path }) {

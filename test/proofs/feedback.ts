@@ -16,6 +16,7 @@ const REFUSALS = 'test/scenarios/bounces.test.ts'
 const TLS = 'src/delivery/tls-matrix.test.ts'
 const ROUTES = 'src/bounces/routes.test.ts'
 const STATISTICS = 'src/bounces/statistics.test.ts'
+const TAGS = 'src/tags/routes.test.ts'
 
 /** There are three kinds of `failed`. */
 export type Happening =
@@ -41,6 +42,9 @@ const DONE: Proof = [
   FEEDBACK,
   'actions of recipients and their servers reach event, webhook, list and next mail (${database})',
 ]
+const TAGS_OF_DOMAIN: Proof = [TAGS, 'tags of a domain (${database})']
+const TAGS_OF_ACCOUNT: Proof = [TAGS, 'tags of an account (${database})']
+const GROUPED: Proof = ['src/metrics/routes.test.ts', 'figures are filtered, grouped and summed up']
 const UNTOLD: Proof = [
   FEEDBACK,
   'events without a webhook are still listed: rejected mail, and uploads to a list',
@@ -211,6 +215,33 @@ export const OPERATION_PROOFS: Record<string, { does: readonly Proof[]; fails: r
   readDomainStats: { does: [DONE, FIGURES, ONCE], fails: [FIGURES_FAULTS, RANGES] },
   readTagStats: { does: [FIGURES, ONCE], fails: [FIGURES_FAULTS, RANGES] },
   readTagStatsByPath: { does: [DONE, FIGURES, ONCE], fails: [FIGURES_FAULTS, RANGES] },
+  listTags: { does: [TAGS_OF_DOMAIN], fails: [TAGS_OF_DOMAIN] },
+  readTag: { does: [TAGS_OF_DOMAIN], fails: [TAGS_OF_DOMAIN] },
+  readTagByPath: { does: [TAGS_OF_DOMAIN], fails: [TAGS_OF_DOMAIN] },
+  updateTag: { does: [TAGS_OF_DOMAIN], fails: [TAGS_OF_DOMAIN] },
+  updateTagByPath: { does: [TAGS_OF_DOMAIN], fails: [TAGS_OF_DOMAIN] },
+  deleteTag: { does: [TAGS_OF_DOMAIN], fails: [TAGS_OF_DOMAIN] },
+  deleteTagByPath: { does: [TAGS_OF_DOMAIN], fails: [TAGS_OF_DOMAIN] },
+  readTagLimit: { does: [TAGS_OF_DOMAIN], fails: [TAGS_OF_DOMAIN] },
+  listAccountTags: { does: [TAGS_OF_ACCOUNT], fails: [TAGS_OF_ACCOUNT] },
+  updateAccountTag: { does: [TAGS_OF_ACCOUNT], fails: [TAGS_OF_ACCOUNT] },
+  deleteAccountTag: { does: [TAGS_OF_ACCOUNT], fails: [TAGS_OF_ACCOUNT] },
+  readAccountTagLimits: {
+    does: [
+      [TAGS, 'a new tag over the limit is not described, and the account tells that its limit is reached'],
+    ],
+    fails: [ROLES],
+  },
+  readDomainsStats: { does: [GROUPED], fails: [RANGES] },
+  readFilteredStats: { does: [GROUPED], fails: [RANGES] },
+  readTagAggregate: { does: [GROUPED], fails: [RANGES] },
+  readTagAggregateByPath: { does: [GROUPED], fails: [RANGES] },
+  listTagCountries: { does: [GROUPED], fails: [RANGES] },
+  listTagDevices: { does: [GROUPED], fails: [RANGES] },
+  listTagProviders: { does: [GROUPED], fails: [RANGES] },
+  readCountriesAggregate: { does: [GROUPED], fails: [RANGES] },
+  readDevicesAggregate: { does: [GROUPED], fails: [RANGES] },
+  readProvidersAggregate: { does: [GROUPED], fails: [RANGES] },
   openPixel: {
     does: [
       [LINKS, 'the links of a received mail work (${database})'],

@@ -16,6 +16,9 @@ interface Untyped {
     destroy(id: string): Promise<{ status: number; message: string }>
     regeneratePublicKey(): Promise<{ status: number; message: string; key: string }>
   }
+  subaccounts: ReturnType<Mailgun['client']>['subaccounts'] & {
+    updateSubaccountFeature(id: string, features: Record<string, boolean>): Promise<{ features: object }>
+  }
 }
 
 function clientOf(service: TestService, key = service.key) {
@@ -96,4 +99,35 @@ test('addresses of callers and users, by the plain requests of the client', asyn
   const { users, total } = (await request.get('/v5/users', { limit: 10 })).body
   assert.deepEqual([total, users[0].email], [1, 'ann@example.org'])
   await assert.rejects(request.get('/v5/users/me'), refused(403, 'Incompatible key for this endpoint'))
+})
+
+test('subaccounts: created, listed, acted for, limited, disabled and closed', async (t) => {
+  const service = await startTestService(t)
+  const client = clientOf(service)
+  const { subaccounts } = client
+  const { subaccount } = await subaccounts.create('Team')
+  assert.deepEqual([subaccount.name, subaccount.status], ['Team', 'open'])
+  const { id } = subaccount
+  assert.equal((await subaccounts.get(id)).subaccount.id, id)
+  const listed = await subaccounts.list({ limit: 10, sort: 'desc' })
+  assert.deepEqual([listed.total, listed.subaccounts[0]?.id], [1, id])
+
+  client.setSubaccount(id)
+  await client.domains.create({ name: 'team.example.com' })
+  assert.deepEqual(
+    (await client.domains.list()).map(({ name }) => name),
+    ['team.example.com'],
+  )
+  client.resetSubaccount()
+  assert.ok((await client.domains.list()).every(({ name }) => name !== 'team.example.com'))
+
+  assert.deepEqual(await subaccounts.setMonthlySendingLimit(id, 7), { success: true })
+  assert.equal((await subaccounts.getMonthlySendingLimit(id)).limit, 7)
+  const { features } = await subaccounts.updateSubaccountFeature(id, { email_preview: true })
+  assert.deepEqual(features, { email_preview: { enabled: true } })
+  assert.equal((await subaccounts.disable(id)).subaccount.status, 'disabled')
+  await assert.rejects(subaccounts.disable(id), refused(400, 'subaccount is already disabled'))
+  assert.equal((await subaccounts.enable(id)).subaccount.status, 'open')
+  assert.equal((await subaccounts.destroy(id)).message, 'Subaccount successfully deleted')
+  assert.equal((await subaccounts.get(id)).subaccount.status, 'closed')
 })

@@ -33,6 +33,7 @@ const GIVEN: Given = {
   addAlertSetting: ({ domain }) => ({ body: alertSetting(`new.${domain}`) }),
   addCallerAddress: () => ({ address: '192.0.2.1' }),
   addMembersJson: () => ({ members: '["new@example.org"]' }),
+  addSandboxRecipient: ({ domain }) => ({ email: `new@${domain}` }),
   addWhitelists: () => ({ address: RECIPIENT }),
   changeAlertSetting: ({ domain }) => ({ body: alertSetting(`changed.${domain}`) }),
   changeCallerAddress: () => ({ address: '127.0.0.0/8' }),
@@ -51,6 +52,7 @@ const GIVEN: Given = {
   deleteDomainWebhookUrls: ({ hook = '' }) => ({ url: `${hook}/newer` }),
   inviteUser: ({ domain }) => ({ email: `new@${domain}` }),
   moveScheduled: () => ({ deliverytime: inAnHour() }),
+  readDomainsStats: () => ({ timestamp: '1700000000' }),
   removeCallerAddress: () => ({ address: '192.0.2.1' }),
   renderTemplate: () => ({ content: { text: 'Hello' } }),
   replaceAlert: ({ alert = '' }) => ({ body: alertOf(alert) }),
@@ -63,6 +65,7 @@ const GIVEN: Given = {
   }),
   setMessageLimit: () => ({ limit: '5000' }),
   setSubaccountLimit: () => ({ limit: '5000' }),
+  setAccountRateLimit: () => ({ count: '100000' }),
   testDomainWebhook: ({ hook = '' }) => ({ url: `${hook}/test` }),
   updateAccount: () => ({ name: 'Changed' }),
   updateAccountFeatures: () => ({ ai_insights: '{"enabled": true}' }),
@@ -71,6 +74,7 @@ const GIVEN: Given = {
   updateDomainWebhook: ({ hook = '' }) => ({ url: hook }),
   updateDomainWebhookUrl: ({ hook = '' }) => ({ url: `${hook}/newer`, event_types: 'opened' }),
   updateMailfromHost: ({ domain }) => ({ mailfrom_host: `bounce.${domain}` }),
+  updateSubaccountFeatures: () => ({ validations: '{"enabled": true}' }),
   updateTemplateVersion: () => ({ template: 'Changed' }),
   updateWebPrefix: () => ({ web_prefix: 'email' }),
 }
@@ -82,6 +86,7 @@ const mimeFile = (content: string) => new File([content], 'message.eml')
 const OWN_STATUS: Record<string, readonly [number, string]> = {
   listBounceEvents: [410, 'is no longer served'],
   readMessageLimit: [404, 'none is set'],
+  readSubaccountLimit: [404, 'as above'],
   readTrackingCertificate: [404, 'none was requested'],
   requestTrackingCertificate: [400, 'the service has no HTTPS'],
   renewTrackingCertificate: [404, 'none was requested'],
@@ -94,6 +99,18 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
   removeTotp: [400, 'as above'],
   renewRecoveryCodes: [400, 'as above'],
 }
+
+/** The operator's, who reaches every account. */
+const REACHES_ALL = ['listAccountRateLimits', 'setAccountRateLimit', 'deleteAccountRateLimit']
+
+/** Operations that remove what another one removes, by their ids. */
+const REMOVED_BY: Record<string, string> = {
+  deleteMessageLimit: 'deleteSubaccountLimit',
+  deleteAccountTag: 'deleteTagByPath',
+}
+
+/** Called for a subaccount only: the header names it, and an own call has none. */
+const NAMED_BY_HEADER = 'deleteSubaccount'
 
 /** What reaches things of subaccounts without the header, and why. */
 const REACHES_SUBACCOUNTS: Record<string, string> = {
@@ -173,7 +190,7 @@ function refusedCalls(world: World, matrix: Matrix, operation: Guarded): (() => 
     if (acting !== 'allowed') refused(actor, 'for the subaccount', acting, child.holdings, behalf)
     const foreign = verdictOf(rights, actor, { isOwn: false, isFirst: true })
     if (foreign !== 'allowed') refused(actor, "a stranger's", foreign, stranger.holdings)
-    else if (isReferring(operation)) {
+    else if (isReferring(operation) && !REACHES_ALL.includes(operation.id)) {
       same(actor, "a stranger's", stranger.holdings)
       if (REACHES_SUBACCOUNTS[operation.id] === undefined)
         same(actor, "the subaccount's without the header", child.holdings)
@@ -184,12 +201,14 @@ function refusedCalls(world: World, matrix: Matrix, operation: Guarded): (() => 
     }
   }
   const [admin] = parent.actors as [Actor]
-  if (verdictOf(rights, admin, { isOwn: true, isFirst: true }) === 'allowed')
-    refused(admin, 'for a stranger', 403, stranger.holdings, stranger.id)
+  if (verdictOf(rights, admin, { isOwn: true, isFirst: true }) === 'allowed') {
+    const status = operation.id === NAMED_BY_HEADER ? 404 : 403
+    refused(admin, 'for a stranger', status, stranger.holdings, stranger.id)
+  }
   if (isReferring(operation) && verdictOf(rights, admin, { isOwn: true, isFirst: false }) === 'allowed')
     same(admin, 'its own, for the subaccount', parent.holdings, { behalf })
   for (const actor of child.actors) {
-    const verdict = verdictOf(rights, actor, { isOwn: false, isFirst: false })
+    const verdict = verdictOf(rights, actor, { isOwn: false, isFirst: false, isItself: true })
     if (verdict !== 'allowed') refused(actor, "the parent's", verdict, parent.holdings)
     else if (isReferring(operation)) same(actor, "the parent's", parent.holdings)
   }
@@ -199,14 +218,15 @@ function refusedCalls(world: World, matrix: Matrix, operation: Guarded): (() => 
 /** Calls on own things, by the account and by the parent that acts for it; the admin's must succeed. */
 async function allowedCalls(world: World, matrix: Matrix, operation: Guarded): Promise<void> {
   const { parent, child } = world
-  const wanted = OWN_STATUS[operation.id]?.[0]
-  const isRepeated = operation.method === 'DELETE' && world.removed.has(operation.id)
+  const isRemoved = [operation.id, REMOVED_BY[operation.id]].some((id) => id && world.removed.has(id))
+  const isRepeated = operation.method === 'DELETE' && isRemoved
   world.removed.add(operation.id)
   for (const [behalf, { holdings }] of [
     [undefined, parent],
     [child.id, child],
   ] as const) {
     const isFirst = behalf === undefined
+    const wanted = operation.id === NAMED_BY_HEADER && isFirst ? 400 : OWN_STATUS[operation.id]?.[0]
     const allowed = parent.actors.filter(
       (actor) => verdictOf(operation.rights, actor, { isOwn: isFirst, isFirst }) === 'allowed',
     )
@@ -227,6 +247,7 @@ async function allowedCalls(world: World, matrix: Matrix, operation: Guarded): P
 
 /** Reads first, then changes, then those of the own user, then what removes a part, and last what removes the whole. */
 function rankOf({ id, method, path, rights }: Guarded): number {
+  if (id === NAMED_BY_HEADER) return 2_000
   if (['endSessions', 'deleteDomain'].includes(id)) return 1_000
   if (method === 'GET') return 0
   if (rights.area === 'own-user') return id === 'signOutEverywhere' ? 900 : 2
@@ -251,7 +272,7 @@ async function stateOf(
   await inParallel(
     reads.map((operation) => async () => {
       const { status, text } = await matrix.call(operation, admin, account.holdings)
-      state[operation.path] = `${status} ${text.replace(/"_duration":"\d+ms"/, '')}`
+      state[operation.path] = `${status} ${text.replace(/"_duration":"\d+m?s"/, '')}`
     }),
   )
   return state

@@ -1,6 +1,8 @@
 /** A closed subaccount leaves nothing but its own row and its audit log, and its neighbour loses nothing. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { DAY_MS } from '../../src/events/event-retention.ts'
+import { monthOf } from '../../src/message-limits/month.ts'
 import { insert, type Store } from '../../src/store/store.ts'
 import { removeUnderLoad } from '../drills/subaccount-removal.ts'
 import { blobFiles, blobsOf, rowsNaming, tablesWith } from '../support/account-traces.ts'
@@ -45,6 +47,16 @@ const rowsFor = (accountId: string, domainId: string, domain: string) => ({
     ...{ orders_json: '[]', created_at: 1 },
   },
   disabled_queues: { domain_id: domainId, queue: 'regular', until: 1 },
+  alert_hits: {
+    ...{ id: `h-${accountId}`, account_id: accountId, source: 's', name: 'n', metric: 'bounce_rate' },
+    ...{ comparator: '>', limit_text: '1', dimension: 'domain', dimension_value: domain, latest_value: '2' },
+    ...{ advice: '', triggered: 1, misses: 0, since_at: 1, created_at: 1, updated_at: 1 },
+  },
+  alert_notices: {
+    ...{ id: `n-${accountId}`, account_id: accountId, hit_id: `h-${accountId}`, channel: 'email' },
+    ...{ recipient: 'a@b.example', content_json: '{}', due_at: Date.now() + DAY_MS, created_at: Date.now() },
+  },
+  removed_usage: { account_id: accountId, domain_id: 'removed', month_at: monthOf(Date.now()), accepted: 1 },
   sender_security: {
     ...{ domain_id: domainId, account_id: accountId, domain_name: domain, sid: `s-${accountId}` },
     ...{ state: 'off', rotation_enabled: 0, rotation_interval: '120d', rotated_at: 0 },
@@ -64,6 +76,8 @@ for (const database of ['sqlite', 'postgres'] as const) {
     await setFaults(service)
     const filled = async (name: string) => {
       const id = await createSubaccount(service, name)
+      const limit = `/sendwright/v1/accounts/${id}/rate-limits/sending`
+      assert.equal((await service.call('PUT', limit, { form: { count: '100000' } })).status, 200)
       const domain = `${name}.example.com`
       const { domainId } = await fillAccount(service, callAs(service, id), domain, receiver.url)
       await addRows(opened.core.store, rowsFor(id, domainId, domain))
@@ -74,7 +88,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     const rows = (texts: readonly string[]) => rowsNaming(opened.core.store, texts, KEPT)
     await eventually('statistics', async () => {
       const found = await Promise.all([gone, stays].map(({ texts }) => rows(texts)))
-      return found.every((of) => of.has('counters'))
+      return found.every((of) => of.has('figure_scopes'))
     })
     await eventually('the end of all attempts', () => isQuiet(opened.core.store))
     gone.texts.push(...idsOf(await rows(gone.texts)))
@@ -97,6 +111,14 @@ for (const database of ['sqlite', 'postgres'] as const) {
       return note?.due_at === Number(note?.changed_at) + SETTLE_MS
     })
     assert.deepEqual([...(await rows(gone.texts)).keys()], [NOTE])
+    const figures = 'SELECT 1 FROM figures WHERE scope NOT IN (SELECT no FROM figure_scopes)'
+    assert.deepEqual(await store.read({ sql: figures, values: [] }), [])
+    const usage = await store.db.selectFrom('removed_usage').selectAll().where('domain_id', '=', '').execute()
+    assert.deepEqual(
+      usage.map(({ account_id, accepted }) => [account_id, Number(accepted) > 1]),
+      [[service.service.first.accountId, true]],
+      "counts for the parent's limit",
+    )
     const files = blobFiles(service.config.dataFolder)
     assert.deepEqual(
       files.filter((name) => ownBlobs.has(name)),
@@ -160,7 +182,7 @@ function identities(rows: ReadonlyMap<string, readonly Record<string, unknown>[]
         .sort(),
     ])
 }
-const CHANGING = new Set([...PASSING, 'webhook_attempts', 'outgoing_posts', 'counters', 'jobs'])
+const CHANGING = new Set([...PASSING, 'webhook_attempts', 'outgoing_posts', 'figures', 'jobs'])
 const CHANGING_COLUMNS = new Set(['due_at', 'attempts', 'next_check_at', 'checks_json', 'state_since'])
 
 test('a neighbour sends while a larger subaccount is removed', (t) => {

@@ -59,6 +59,8 @@ export async function plantHoldings(
   await post(`/v3/domains/${domain}/credentials`, { login: `login-${word}`, password: 'password-123' })
   await post('/v1/dkim/keys', { signing_domain: domain, selector: `selector-${word}`, bits: '1024' })
   await post('/v2/ip_whitelist', { address: '127.0.0.0/8' })
+  const email = `sandbox-${word}@example.org`
+  await post('/v5/sandbox/auth_recipients', { email })
   const user = await post('/v5/users', { email: `user@${domain}`, name: word, role: 'basic' })
   const spare = await post('/v1/keys', { role: 'basic', description: word })
   const opened = await service.call('POST', '/sendwright/v1/session', { key: null, form: { key } })
@@ -96,6 +98,9 @@ export async function plantHoldings(
       address: suppressed,
       spec: `login-${word}`,
       type: 'accepted',
+      aggregate: 'providers',
+      rate_limit: 'sending',
+      email,
     },
     ...{ webhook_id: webhook.webhook_id, attempt: attempt.id, key_id: spare.key.id, user_id: user.id },
     ...{ session_id: session.id, storage_key: first.storage.key, message_id: bare(sent.id), n: '0' },
@@ -112,6 +117,7 @@ export async function plantHoldings(
     },
     ...{
       account: id,
+      account_id: id,
       subaccount_id: subaccountId,
       alert: `alert-${word}`,
       setting: setting.id,
@@ -146,6 +152,7 @@ const ABSENT_SHAPES: Record<string, (value: string) => string> = Object.fromEntr
     'key_id',
     'user_id',
     'session_id',
+    'account_id',
     'subaccount_id',
     'setting',
     'storage_key',

@@ -74,6 +74,8 @@ function holdingOf(name: string, { path }: DescribedOperation): string {
   if (path.includes('/versions/') && name === 'tag') return 'version'
   if (path.includes('/scheduled/') && name === 'message_id') return 'scheduled'
   if (path.includes('/alerts/send/') && name === 'name') return 'alert'
+  if (path.includes('/aggregates/') && name === 'type') return 'aggregate'
+  if (path.includes('/rate-limits/') && name === 'name') return 'rate_limit'
   if (name !== 'id') return name
   if (path.includes('/alerts/settings/')) return 'setting'
   const [place] = ['inbox', 'attempt', 'deliver', 'backup'].filter((word) => path.includes(word))
@@ -92,6 +94,12 @@ const REFERENCES: Record<string, readonly string[]> = {
   listWebhookAttempts: ['domain'],
   listInbox: ['domain'],
   readTagStats: ['tag'],
+  readTag: ['tag'],
+  updateTag: ['tag'],
+  deleteTag: ['tag'],
+  readTagAggregate: ['tag'],
+  updateAccountTag: ['tag'],
+  deleteAccountTag: ['tag'],
   listScheduled: ['domain'],
 }
 

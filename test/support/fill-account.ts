@@ -1,5 +1,6 @@
 /** Fills an account over HTTP with one of everything that the service keeps. */
 import assert from 'node:assert/strict'
+import { alertOf, alertSetting } from './account-holdings.ts'
 import type { Answer, CallOptions, TestService } from './service.ts'
 import { eventually } from './service.ts'
 import type { Call } from './subaccounts.ts'
@@ -54,6 +55,7 @@ export async function fillAccount(
   await form('POST', '/v1/webhooks', { url: `${hook}/account`, event_types: 'accepted' })
   await fillLists(ok, form, domain)
   await fillSuppressions(form, domain)
+  await fillSettings(ok, form, domain)
   await sendAll(form, domain)
   await eventually('all attempts', async () => {
     const { items } = (await call('GET', `/v3/${domain}/events?limit=300`)).body
@@ -122,6 +124,19 @@ async function fillSuppressions(
   }
   const policy = `/sendwright/v1/domains/${domain}/suppression-policy`
   await form('PUT', policy, { soft_bounces_to_suppress: '3' })
+}
+
+async function fillSettings(
+  ok: (method: string, path: string, options?: CallOptions) => Promise<Answer>,
+  form: (method: string, path: string, fields: Form) => Promise<Answer>,
+  domain: string,
+): Promise<void> {
+  await form('POST', '/v1/keys/public', {})
+  await form('POST', '/v2/ip_whitelist', { address: '127.0.0.0/8' })
+  await form('PUT', '/v5/accounts/limit/custom/monthly', { limit: '100000' })
+  await form('POST', '/v5/sandbox/auth_recipients', { email: `sandbox@people.example.org` })
+  await ok('POST', '/v1/thresholds/alerts/send', { json: alertOf(`of ${domain}`) })
+  await ok('POST', '/v1/alerts/settings/events', { json: alertSetting(domain) })
 }
 
 const mail = (domain: string) => ({

@@ -15,11 +15,14 @@ export interface Actor {
 
 export type Verdict = 'allowed' | 401 | 403 | 404
 
-/** `isOwn`: the things are of the account of the actor's key. `isFirst`: the call runs in the first account. */
+/**
+ * `isOwn`: the things are of the account of the actor's key. `isFirst`: the call runs in the first account. `isItself`:
+ * it runs in the account of the actor's key.
+ */
 export function verdictOf(
   rights: DescribedRights,
   { role, isUser = false }: Actor,
-  { isOwn, isFirst }: { isOwn: boolean; isFirst: boolean },
+  { isOwn, isFirst, isItself = isFirst }: { isOwn: boolean; isFirst: boolean; isItself?: boolean },
 ): Verdict {
   if (role === 'none') return 401
   if (role === 'public') return rights.public_key === true ? 'allowed' : 401
@@ -35,6 +38,8 @@ export function verdictOf(
       return !isUser ? 403 : isFirst ? 'allowed' : 404
     case 'first':
       return isFirst ? 'allowed' : 403
+    case 'itself':
+      return isItself ? 'allowed' : 403
     // The accounts of this test that call for themselves are no subaccounts.
     case 'parent':
       return isFirst ? 'allowed' : 403

@@ -13,8 +13,8 @@ import type { Subaccount, Subaccounts } from './subaccounts.ts'
 const TAG = 'Subaccounts'
 const PATH = '/v5/accounts/subaccounts'
 const ONE = `${PATH}/{subaccount_id}` as const
-const READ = { area: 'subaccounts', access: 'read' } as const
-const WRITE = { area: 'subaccounts', access: 'write' } as const
+const READ = { area: 'subaccounts', access: 'read', only: 'parent' } as const
+const WRITE = { area: 'subaccounts', access: 'write', only: 'parent' } as const
 const SORTS = ['asc', 'desc'] as const
 const TEXT_LENGTH_MAX = 1_000
 const FEATURES = Object.keys(FEATURE_DEFAULTS) as Feature[]
@@ -90,7 +90,8 @@ function lifeRoutes(subaccounts: Subaccounts): Operation[] {
       tag: TAG,
       summary: 'Close the subaccount that the header <prefix>On-Behalf-Of names, for good',
       description: 'Its keys and logins stop at once. What belongs to it is removed in the background.',
-      auth: WRITE,
+      // The account that the caller acts for is the one to close.
+      auth: { area: 'subaccounts', access: 'write' },
       params: [],
       responses: { 200: { description: 'Closed' } },
       async handler({ caller, onBehalfOf, remoteAddress, requestId }) {

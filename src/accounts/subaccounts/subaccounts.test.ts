@@ -137,10 +137,12 @@ for (const database of ['sqlite', 'postgres'] as const) {
     const made = await child('POST', '/v4/domains', { form: { name: MAIL } })
     assert.equal(made.body.domain.subaccount_id, id)
     const own = await keyOf(child, { role: 'admin' })
+    const email = 'web@example.org'
+    const user = await activeUser(service, email)
     const keys = {
       admin: service.key,
       basic: await keyOf(service.call, { role: 'basic' }),
-      web: await keyOf(service.call, { role: 'developer', kind: 'web', email: 'w@example.org' }),
+      web: await keyOf(service.call, { role: 'developer', kind: 'web', email, user_id: user.id }),
     }
     const read = (key: string | null, headers: Record<string, string>) =>
       service.call('GET', `/v4/domains/${MAIL}`, { key, headers })
