@@ -16,6 +16,7 @@ const SCENARIOS: Record<string, () => Promise<Scenario>> = {
   latency: () => import('./scenarios/latency.ts'),
   backlog: () => import('./scenarios/backlog.ts'),
   events: () => import('./scenarios/events.ts'),
+  metrics: () => import('./scenarios/metrics.ts'),
   memory: () => import('./scenarios/memory.ts'),
   peers: () => import('./scenarios/peers.ts'),
   profile: () => import('./scenarios/profile.ts'),

@@ -7,7 +7,7 @@ import type { Domain } from './domains/domain.ts'
 import type { EventInterest } from './events/event-recorder.ts'
 import type { EventFollower } from './events/follower.ts'
 import type { Operation } from './http/operation.ts'
-import type { AddressReader } from './inbound/reception.ts'
+import type { AddressReader, MailReader } from './inbound/reception.ts'
 import type { Job } from './jobs/job.ts'
 
 export interface Area {
@@ -21,6 +21,8 @@ export interface Area {
   follower?: EventFollower
   /** Reads addresses of incoming mail that are its own. */
   addresses?: AddressReader
+  /** Reads all other mail for domains of accounts. At most one area does. */
+  mailReader?: MailReader
   /**
    * Removes what it holds of a deleted domain. Called in reverse order of the list: mail goes before what it was made
    * with. May be called again after a failure or a restart, also when its work was

@@ -4,6 +4,7 @@
  */
 import type { Keys } from './accounts/api-keys.ts'
 import { type AccountsArea, accountsArea } from './accounts/area.ts'
+import { oidcArea } from './accounts/oidc/area.ts'
 import { sandboxArea } from './accounts/sandbox/area.ts'
 import { subaccountsArea } from './accounts/subaccounts/area.ts'
 import { usersArea } from './accounts/users/area.ts'
@@ -17,6 +18,8 @@ import type { Core } from './core.ts'
 import { type DomainsArea, domainsArea } from './domains/area.ts'
 import { eventsArea } from './events/area.ts'
 import { inboxArea } from './inbox/area.ts'
+import { ipsArea } from './ips/area.ts'
+import { addressesForDomains, openAddresses } from './ips/known-addresses.ts'
 import type { JobReport } from './jobs/job.ts'
 import { listsArea } from './lists/area.ts'
 import { logsArea } from './logs/area.ts'
@@ -27,6 +30,7 @@ import { metricsArea } from './metrics/area.ts'
 import type { Figures } from './metrics/figures.ts'
 import { queueApiArea } from './queue-api/area.ts'
 import { rateLimitsArea } from './rate-limits/area.ts'
+import { routesArea } from './routes/area.ts'
 import { suppressionsArea } from './suppressions/area.ts'
 import { systemArea } from './system/area.ts'
 import { tagsArea } from './tags/area.ts'
@@ -64,8 +68,10 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const known = createKnownDeliveries({ ...core, storageUrl: core.config.storageUrl })
 
   const accounts = add(accountsArea(core, parts.keys, parts.isExempt))
+  const addresses = await openAddresses(core.store, core.clock, core.config, core.firstAccountId)
   const domains = add(
     await domainsArea(core, {
+      addresses: addressesForDomains(addresses),
       setPostmasterPassword: accounts.credentials.setSystem,
       async removeAll(domain) {
         for (const area of areas.toReversed()) await area.domainDeleted?.(domain)
@@ -85,17 +91,19 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const messageLimits = add(messageLimitsArea(core))
   const { limits } = messageLimits
   add(rateLimitsArea(core))
+  const ips = add(ipsArea(core, { known: addresses, figures: metrics.figures }))
   const { known: tags } = add(tagsArea(core, metrics))
   const { tracker } = add(await trackingArea(core, { ...certificates, known, lists: lists.store }))
   const { judge } = bounces
   const messages = add(
     messagesArea(
       core,
-      { signingKeys, tags, templates, lists, suppressions, tracker, judge, capture, limits },
+      { signingKeys, tags, templates, lists, suppressions, tracker, judge, capture, limits, ips },
       parts.sending,
     ),
   )
   add(usersArea(core, accounts, messages.sendSystemMail))
+  add(oidcArea(core, accounts, messages.sendSystemMail))
   add(sandboxArea(core, messages.sendSystemMail))
   add(limitNoticesArea(core, messageLimits, messages.sendSystemMail))
   add(
@@ -112,7 +120,8 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     }),
   )
   add(queueApiArea(core, messages))
-  add(logsArea(core, { isRateLimit: bounces.isRateLimit }))
+  add(routesArea(core, { messages, signingKeys, queue: webhooks.posts }))
+  add(logsArea(core, { ...bounces, figures: metrics.figures }))
   add(backupArea(core, parts.secret))
   const alerts = add(
     alertsArea(core, {

@@ -5,6 +5,8 @@
 import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
+import { canonicalIp } from './base/ip.ts'
+import { USER_ROLES, type UserRole } from './http/rights.ts'
 import { addressKey, parseMailbox, toAsciiDomain } from './mime/address.ts'
 
 /** Where mail goes once it leaves the queue. */
@@ -56,6 +58,12 @@ export interface Config {
   /** Connections held open to the relay at a time. */
   relayConnections: number
   sourceAddresses: readonly SourceAddress[]
+  /** Addresses whose forward and reverse DNS do not agree are not used. */
+  requireFcrdns: boolean
+  /** Messages per stage of a warm-up. */
+  warmupPlan: readonly number[]
+  /** Addresses that accounts request are put on warm-up. */
+  autoWarmup: boolean
   dnsServers: readonly Address[] | null
   mxPort: number
   allowNetworks: readonly string[]
@@ -63,6 +71,10 @@ export interface Config {
   hostname: string
   retryScheduleMs: readonly number[]
   webhookScheduleMs: readonly number[]
+  /** Waits after failed POSTs of received mail. */
+  inboundScheduleMs: readonly number[]
+  /** Mail that no route wants is accepted and dropped, instead of refused. */
+  acceptUnrouted: boolean
   /** Webhooks of type `delivered` are retried like the others. */
   webhookRetryDelivered: boolean
   /** Days that events are kept, at least 3. */
@@ -114,14 +126,36 @@ export interface Config {
   geoDatabase: string | null
   /** The operator's rules for classifying replies, applied before ours; null: none. */
   bounceRulesFile: string | null
+  /** Sign-in to the dashboard with an OpenID Connect provider; null: none. */
+  oidc: OidcConfig | null
   /** Tests only: `name:count` of base/fail-point.ts. */
   testFailPoint: string | null
 }
 
-/** One address this node sends from: `ip[=shared][@helo.name]`. */
+export interface OidcConfig {
+  /** As the provider writes it in its metadata. */
+  issuer: string
+  clientId: string
+  /** Null: a public client, which has only PKCE. */
+  clientSecret: string | null
+  /** Of the button: "Sign in with <label>". */
+  label: string
+  /** Separated by blanks. */
+  scopes: string
+  /** Only addresses in these domains may sign in; null: in any. */
+  domains: readonly string[] | null
+  /** Of users that are created when they sign in for the first time; null: only invited users may. */
+  newUserRole: UserRole | null
+  /** The claim that names the roles of a user; null: roles are set here. */
+  roleClaim: string | null
+}
+
+/** One address this node sends from, in canonical form: `ip[=shared|=spare][@helo.name]`. */
 export interface SourceAddress {
   ip: string
   shared: boolean
+  /** Dedicated, and given to no account before one requests it. */
+  spare?: true
   helo: string | null
 }
 
@@ -222,6 +256,9 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     // Postfix as a receiver allows one client 50 (smtpd_client_connection_count_limit).
     relayConnections: setting('RELAY_CONNECTIONS', wholeNumber(1, 1_000, 'connections'), () => 50),
     sourceAddresses: setting('IPS', list(sourceAddress), () => []),
+    requireFcrdns: setting('REQUIRE_FCRDNS', flag, () => false),
+    warmupPlan: setting('WARMUP_PLAN', list(wholeNumber(1, 1_000_000_000, 'messages')), () => WARMUP_PLAN),
+    autoWarmup: setting('AUTO_WARMUP', flag, () => false),
     dnsServers: optional('DNS', list(serverAddress(53))),
     mxPort: setting('MX_PORT', portNumber, () => 25),
     allowNetworks: setting('ALLOW_NETWORKS', list(network), () => []),
@@ -229,6 +266,8 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     hostname: setting('HOSTNAME', hostName, () => hostname().toLowerCase()),
     retryScheduleMs: setting('RETRY_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
     webhookScheduleMs: setting('WEBHOOK_SCHEDULE', list(duration), () => DEFAULT_WEBHOOK_SCHEDULE_MS),
+    inboundScheduleMs: setting('INBOUND_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
+    acceptUnrouted: setting('ACCEPT_UNROUTED', flag, () => false),
     webhookRetryDelivered: setting('WEBHOOK_RETRY_DELIVERED', flag, () => false),
     eventRetentionDays: setting('EVENT_RETENTION_DAYS', wholeNumber(3, 3650, 'days'), () => 30),
     eventRetentionBytes: optional('EVENT_RETENTION_MEGABYTES', megabytes),
@@ -269,6 +308,7 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
       checks.bounceRules?.(file)
       return file
     }),
+    oidc: oidcConfig({ setting, optional, faults }),
     testFailPoint: optional('TEST_FAIL_POINT', (text) => text),
   }
   if (config.dkimZoneListen !== null && config.dnsTargets.dkimZone === null) {
@@ -288,11 +328,45 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
   return config
 }
 
+interface Readers {
+  setting<T>(name: string, parse: (text: string) => T, otherwise: () => T): T
+  optional<T>(name: string, parse: (text: string) => T): T | null
+  faults: string[]
+}
+
+function oidcConfig({ setting, optional, faults }: Readers): OidcConfig | null {
+  const issuer = optional('OIDC_ISSUER', issuerUrl)
+  const clientId = optional('OIDC_CLIENT_ID', secretText(1))
+  const domains = optional('OIDC_DOMAINS', (text) => (text === '*' ? text : list(dnsName)(text)))
+  const oidc = {
+    clientSecret: optional('OIDC_CLIENT_SECRET', secretText(1)),
+    label: setting('OIDC_LABEL', buttonLabel, () => 'single sign-on'),
+    scopes: setting('OIDC_SCOPES', scopes, () => 'openid email profile'),
+    domains: typeof domains === 'string' ? null : domains,
+    newUserRole: optional('OIDC_NEW_USER_ROLE', oneOf(USER_ROLES)),
+    roleClaim: optional('OIDC_ROLE_CLAIM', claimName),
+  }
+  const isUsed = clientId !== null || domains !== null || oidc.clientSecret !== null
+  if ((issuer === null) !== (clientId === null) || (issuer === null && isUsed))
+    faults.push('SENDWRIGHT_OIDC_ISSUER and SENDWRIGHT_OIDC_CLIENT_ID must be set together')
+  if (oidc.newUserRole !== null && domains === null)
+    faults.push(
+      'SENDWRIGHT_OIDC_NEW_USER_ROLE needs SENDWRIGHT_OIDC_DOMAINS, or * there for every user of the provider',
+    )
+  return issuer === null || clientId === null ? null : { issuer, clientId, ...oidc }
+}
+
 const MINUTE_MS = 60_000
-/** 10, 15 and 30 minutes, 1, 2 and 4 hours: messages.md rule 43. */
+/** 10, 15 and 30 minutes, 1, 2 and 4 hours: messages.md rule 43; also of received mail, routes-inbound.md section 9. */
 const DEFAULT_RETRY_SCHEDULE_MS = [10, 15, 30, 60, 120, 240].map((minutes) => minutes * MINUTE_MS)
 /** 5, 10 and 15 minutes, 1, 2 and 4 hours, each from the attempt before: webhooks.md rule 22. */
 const DEFAULT_WEBHOOK_SCHEDULE_MS = [5, 10, 15, 60, 120, 240].map((minutes) => minutes * MINUTE_MS)
+
+/** ips-pools.md section 4. */
+const WARMUP_PLAN = [
+  1_000, 2_000, 4_000, 8_000, 14_000, 20_000, 30_000, 45_000, 65_000, 95_000, 140_000, 200_000, 300_000,
+  450_000, 650_000,
+]
 
 /** The blocklists that large receivers use. */
 const DEFAULT_DNSBL_ZONES = ['zen.spamhaus.org', 'bl.spamcop.net']
@@ -345,12 +419,43 @@ function baseUrl(text: string): string {
 /** RFC 8555 §6.1 requires https; plain http only on this machine, for a private authority. */
 function acmeUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
-  const isLocal = url !== null && /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
-  const isUsable = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLocal)
+  const isUsable = url?.protocol === 'https:' || (url?.protocol === 'http:' && isOwnMachine(url))
   if (!url || !isUsable || url.username || url.hash) {
     throw new Error(`${quoted(text)} is not the https address of an ACME directory`)
   }
   return url.href
+}
+
+/** OpenID Connect Discovery §3 requires https; plain http only on this machine. Kept as written: issuers are compared as text. */
+function issuerUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null
+  const isUsable = url?.protocol === 'https:' || (url?.protocol === 'http:' && isOwnMachine(url))
+  if (!url || !isUsable || url.username || url.search || url.hash || url.pathname.includes('/.well-known/'))
+    throw new Error(`${quoted(text)} is not the https address of an issuer`)
+  return text
+}
+
+const isOwnMachine = ({ hostname: name }: URL) => /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(name)
+
+function buttonLabel(text: string): string {
+  if (text.length > 60 || /\p{Cc}/u.test(text))
+    throw new Error('has more than 60 characters, or control characters')
+  return text
+}
+
+/** Separated by blanks or commas. */
+function scopes(text: string): string {
+  const names = text.split(/[\s,]+/)
+  // RFC 6749 §3.3.
+  if (!names.every((name) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(name)))
+    throw new Error('has a character that no scope may have')
+  if (!names.includes('openid')) throw new Error('must contain "openid"')
+  return names.join(' ')
+}
+
+function claimName(text: string): string {
+  if (!/^[\x21-\x7e]{1,200}$/.test(text)) throw new Error('is not the name of a claim')
+  return text
 }
 
 function mailAddress(text: string): string {
@@ -408,9 +513,14 @@ function sourceAddress(text: string): SourceAddress {
   const [rest = '', helo] = text.split('@')
   const [ip = '', kind] = rest.split('=')
   if (isIP(ip) === 0) throw new Error(`${quoted(text)} does not begin with an IP address`)
-  if (kind !== undefined && kind !== 'shared')
-    throw new Error(`${quoted(text)} has something else than "shared" after the "="`)
-  return { ip, shared: kind === 'shared', helo: helo === undefined ? null : hostName(helo) }
+  if (kind !== undefined && kind !== 'shared' && kind !== 'spare')
+    throw new Error(`${quoted(text)} has something else than "shared" or "spare" after the "="`)
+  return {
+    ip: canonicalIp(ip) ?? ip,
+    shared: kind === 'shared',
+    ...(kind === 'spare' && { spare: true }),
+    helo: helo === undefined ? null : hostName(helo),
+  }
 }
 
 const serverAddress =

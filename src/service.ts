@@ -88,6 +88,7 @@ export async function startService(
     const smtp = await startSmtp(core, {
       ...named,
       readers: areas.flatMap(({ addresses }) => addresses ?? []),
+      mailReader: areas.find(({ mailReader }) => mailReader)?.mailReader,
       ...domains,
     })
     open.push(() => smtp.close(DRAIN_MS))

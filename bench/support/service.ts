@@ -111,7 +111,9 @@ export async function startService(rig: Rig, options: ServiceOptions): Promise<B
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text.slice(0, 500)}`)
     return JSON.parse(text) as unknown
   }
-  const { items } = (await call('GET', '/v4/domains')) as { items: { name: string; type: string }[] }
+  const { items } = (await call('GET', '/v4/domains?search=sandbox')) as {
+    items: { name: string; type: string }[]
+  }
   const domain = items.find(({ type }) => type === 'sandbox')?.name
   if (domain === undefined) throw new Error('the service has no sandbox domain')
   return {

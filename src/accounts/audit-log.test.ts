@@ -33,6 +33,7 @@ const rowsOf = async (service: TestService, query = ''): Promise<Row[]> =>
 
 /** Each operation that is not recorded, and why. Add to this list only with an equally good reason. */
 const NOT_RECORDED = {
+  beginOidcSignIn: 'changes nothing',
   sendMessage: 'each message is an event',
   sendMimeMessage: 'each message is an event',
   resendMessage: 'each message is an event',
@@ -366,6 +367,82 @@ function subaccountCalls(): Planned[] {
 }
 
 /** `/me` is for sessions of users only, which have a test below. */
+const [IP, OTHER_IP, SHARED_IP] = ['127.0.73.1', '127.0.73.2', '127.0.73.8'] as const
+const IPS = `${IP},${OTHER_IP},127.0.73.3=spare,${SHARED_IP}=shared`
+
+/** After those of domains and subaccounts. */
+function ipCalls(): Planned[] {
+  const form = (fields: Record<string, string>) => ({ form: fields })
+  const done = (id: string, request: string, action: string, subject: string, status = 200) =>
+    plan(id, request, { action, subject, status })
+  const given = (
+    id: string,
+    request: string,
+    [action, subject]: [string, string],
+    fields: Record<string, string>,
+  ) => plan(id, request, { action, subject, given: fields }, form(fields))
+  const pool = '/v3/ip_pools/{pool}'
+  const ofChild = '/v5/accounts/subaccounts/{subaccount}/ip_pool'
+  return [
+    done('requestIp', 'POST /v3/ips/request/new', 'ip.request', ''),
+    done('assignIpToDomains', `POST /v3/ips/${IP}/domains`, 'ip-to-domains.assign', IP),
+    done('removeIpFromDomains', `DELETE /v3/ips/${IP}/domains`, 'ip-from-domains.remove', IP),
+    plan(
+      'setIpBand',
+      `POST /v3/ips/${IP}/ip_band`,
+      { action: 'ip-band.set', subject: IP, given: { ip_band: 'none' }, status: 400 },
+      form({ ip_band: 'none' }),
+    ),
+    given('addDomainIp', `POST /v3/domains/${NAME}/ips`, ['domain-ip.add', NAME], { ip: IP }),
+    done('removeDomainIp', `DELETE /v3/domains/${NAME}/ips/all`, 'domain-ip.remove', `${NAME}/all`),
+    given('updateIp', `PUT /sendwright/v1/ips/${IP}`, ['ip.update', IP], { enabled: 'true' }),
+    // The subaccount was closed above.
+    plan(
+      'setSharedIps',
+      'PUT /sendwright/v1/accounts/{subaccount}/shared-ips',
+      { action: 'shared-ips.set', subject: '{subaccount}', given: { allowed: 'false' }, status: 404 },
+      form({ allowed: 'false' }),
+    ),
+    given('createIpPool', 'POST /v3/ip_pools', ['ip-pool.create', '{pool}'], { name: 'Pool', ip: IP }),
+    given('updateIpPool', `PATCH ${pool}`, ['ip-pool.update', '{pool}'], { name: 'Named' }),
+    done('addIpPoolIp', `PUT ${pool}/ips/${OTHER_IP}`, 'ip-pool-ip.add', `{pool}/${OTHER_IP}`),
+    done('removeIpPoolIp', `DELETE ${pool}/ips/${OTHER_IP}`, 'ip-pool-ip.remove', `{pool}/${OTHER_IP}`),
+    plan(
+      'addIpPoolIps',
+      `POST ${pool}/ips.json`,
+      { action: 'ip-pool-ips.add', subject: '{pool}' },
+      { json: { ips: [OTHER_IP] } },
+    ),
+    plan(
+      'delegateIpPool',
+      `PUT ${pool}/delegate?subaccount_id=none`,
+      { action: 'ip-pool.delegate', subject: '{pool}', given: { subaccount_id: 'none' }, status: 404 },
+      {},
+    ),
+    plan(
+      'revokeIpPool',
+      `DELETE ${pool}/delegate?subaccount_id=none`,
+      { action: 'ip-pool.revoke', subject: '{pool}', status: 404 },
+      {},
+    ),
+    plan(
+      'delegateIpPoolToSubaccount',
+      `PUT ${ofChild}`,
+      { action: 'ip-pool-to-subaccount.delegate', subject: '{subaccount}', status: 404 },
+      form({ pool_id: 'none' }),
+    ),
+    plan(
+      'revokeIpPoolFromSubaccount',
+      `DELETE ${ofChild}?pool_id=none`,
+      { action: 'ip-pool-from-subaccount.revoke', subject: '{subaccount}', status: 404 },
+      {},
+    ),
+    done('startIpWarmup', `POST /v3/ip_warmups/${IP}`, 'ip-warmup.start', IP),
+    done('cancelIpWarmup', `DELETE /v3/ip_warmups/${IP}`, 'ip-warmup.cancel', IP),
+    done('deleteIpPool', `DELETE ${pool}?ip=shared`, 'ip-pool.delete', '{pool}'),
+  ]
+}
+
 function userCalls(): Planned[] {
   const own = (id: string, request: string, action: string, form: Record<string, string> = {}) =>
     plan(
@@ -405,6 +482,8 @@ function userCalls(): Planned[] {
     ),
     onUser('inviteUserAgain', 'POST /sendwright/v1/users/{user}/invitation', 'user.invite-again', 200),
     onUser('removeUserTotp', 'DELETE /sendwright/v1/users/{user}/totp', 'user.remove-totp', 200),
+    // It signs in with a password already.
+    onUser('allowUserPassword', 'POST /sendwright/v1/users/{user}/password', 'user.allow-password', 400),
     onUser('removeUser', 'DELETE /v5/users/{user}', 'user.remove', 200),
     own('changeOwnPassword', 'PUT password', 'own-password.change', { ...proof, password: PASSWORD }),
     own('signOutEverywhere', 'DELETE sessions', 'own-sessions.end'),
@@ -653,6 +732,30 @@ function listCalls(): Planned[] {
   ]
 }
 
+function routeCalls(): Planned[] {
+  const url = `https://${PLANTED}:${PLANTED}@192.0.2.1/in`
+  const expression = 'catch_all()'
+  return [
+    plan(
+      'createRoute',
+      'POST /v3/routes',
+      {
+        action: 'route.create',
+        subject: '{route}',
+        given: { priority: '1', description: HIDDEN, expression, action: HIDDEN },
+      },
+      { form: { priority: '1', description: PLANTED, expression, action: `forward("${url}")` } },
+    ),
+    plan(
+      'updateRoute',
+      'PUT /v3/routes/{route}',
+      { action: 'route.update', subject: '{route}', given: { action: HIDDEN } },
+      { form: { action: `store(notify="${url}")` } },
+    ),
+    plan('deleteRoute', 'DELETE /v3/routes/{route}', { action: 'route.delete', subject: '{route}' }),
+  ]
+}
+
 function suppressionCalls(kind: string): Planned[] {
   const name = kind[0]?.toUpperCase() + kind.slice(1)
   const path = `/v3/${NAME}/${kind}`
@@ -803,7 +906,11 @@ async function start(t: TestContext, database: 'sqlite' | 'postgres') {
   })
   const service = await startTestService(
     t,
-    { SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8,192.0.2.0/24', SENDWRIGHT_DNS: `${dns.host}:${dns.port}` },
+    {
+      SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8,192.0.2.0/24',
+      SENDWRIGHT_DNS: `${dns.host}:${dns.port}`,
+      SENDWRIGHT_IPS: IPS,
+    },
     { database },
   )
   return { service, receiver }
@@ -815,7 +922,9 @@ const idsOf = ({ body }: Answer): [string, string][] =>
     key: body?.key?.id,
     subaccount: body?.subaccount?.id,
     webhook: body?.webhook_id,
+    route: body?.route?.id,
     user: body?.is_master !== undefined ? body.id : undefined,
+    pool: body?.pool_id,
     alert: body?.metric !== undefined ? body.id : undefined,
     setting: body?.channel !== undefined ? body.id : undefined,
   }).filter(([, id]) => typeof id === 'string')
@@ -839,11 +948,13 @@ for (const database of ['sqlite', 'postgres'] as const) {
       ...accountCalls(),
       ...userCalls(),
       ...subaccountCalls(),
+      ...ipCalls(),
       ...webhookCalls(`${receiver.host}:${receiver.port}`),
       ...alertCalls(`${receiver.host}:${receiver.port}`),
       ...templateCalls('domain'),
       ...templateCalls('account'),
       ...listCalls(),
+      ...routeCalls(),
       ...['bounces', 'complaints', 'unsubscribes', 'whitelists'].flatMap(suppressionCalls),
       ...otherCalls(),
     ]

@@ -12,7 +12,7 @@ import { formatRfc3339 } from '../base/dates.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { auditStatement } from './audit-log.ts'
 
-export type SignInWay = 'api' | 'session' | 'link' | 'smtp' | 'password'
+export type SignInWay = 'api' | 'session' | 'link' | 'smtp' | 'password' | 'oidc'
 
 export interface FailedSignIn {
   remoteAddress: string

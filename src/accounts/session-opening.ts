@@ -14,13 +14,13 @@ export interface SessionOpening {
   /** The new session, returned only once the sign-in is in the audit log. Null: no right to sign in. */
   open(
     source: SessionSource,
-    by: 'link' | 'key' | 'password' | 'invitation',
+    by: 'link' | 'key' | 'password' | 'invitation' | 'oidc',
     context: SignInContext,
   ): Promise<OpenedSession | null>
   /** For an authenticated user. Ends the session that the browser had before. */
   openForUser(
     user: User,
-    by: 'password' | 'invitation',
+    by: 'password' | 'invitation' | 'oidc',
     context: SignInContext,
   ): Promise<OpenedSession | null>
 }

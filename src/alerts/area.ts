@@ -60,8 +60,8 @@ export function alertsArea(core: Core, uses: AlertsUses): AlertsArea {
     ...{ store, sealer, clock, settings, headerPrefix: config.headerPrefix },
     scheduleMs: config.webhookScheduleMs,
   })
-  posts.add(POST_KINDS.webhook, kinds.webhook)
-  posts.add(POST_KINDS.slack, kinds.slack)
+  posts.addKind(POST_KINDS.webhook, kinds.webhook)
+  posts.addKind(POST_KINDS.slack, kinds.slack)
   const thresholds =
     uses.figures &&
     createThresholdChecks({

@@ -100,8 +100,8 @@ export class TooManyRequests extends ServiceError {
 export class Unavailable extends ServiceError {
   readonly retrySeconds: number
 
-  constructor(retrySeconds = 5, details: ErrorDetails = {}) {
-    super('Service Unavailable', details)
+  constructor(retrySeconds = 5, details: ErrorDetails = {}, text = 'Service Unavailable') {
+    super(text, details)
     this.retrySeconds = retrySeconds
   }
 }

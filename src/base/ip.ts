@@ -99,6 +99,10 @@ export function canonicalCidr(text: string): string | null {
   return prefixLength === (family === 4 ? 32 : 128) ? address : `${address}/${prefixLength}`
 }
 
+/** The one text of an address; null: it is none. */
+export const canonicalIp = (text: string): string | null =>
+  parseIp(text) === null ? null : canonicalCidr(text.split('%', 1)[0] as string)
+
 const ipv4Text = (bits: bigint) => [24n, 16n, 8n, 0n].map((shift) => (bits >> shift) & 0xffn).join('.')
 
 function ipv6Text(bits: bigint): string {

@@ -11,6 +11,7 @@ import { classifyLate } from './classify.ts'
 import { removeFailuresOf, removeOldFailures } from './failure-retention.ts'
 import { createJudge, failureStatements } from './failures.ts'
 import { reportAddresses } from './own-addresses.ts'
+import { explainedReasons, type ReasonQuery } from './reasons.ts'
 import { createRefusalLog, recentRefusals, refusalsByProvider } from './refusals.ts'
 import { createReports } from './reports.ts'
 import { bounceRoutes } from './routes.ts'
@@ -23,6 +24,7 @@ export interface BouncesArea extends Area {
   recentRefusals(): ReturnType<typeof recentRefusals>
   /** Since a time in Unix milliseconds. */
   refusalsByProvider(since: number): ReturnType<typeof refusalsByProvider>
+  failureReasons(query: ReasonQuery): ReturnType<typeof explainedReasons>
 }
 
 export interface BouncesUses {
@@ -48,6 +50,7 @@ export function bouncesArea(core: Core, { known, isOwnHost }: BouncesUses): Boun
     isRateLimit: (ruleId) => rules.byId.get(ruleId)?.category === 'RATELIMIT',
     recentRefusals: () => recentRefusals(store, rules, clock.now()),
     refusalsByProvider: (since) => refusalsByProvider(store, rules, since),
+    failureReasons: (query) => explainedReasons(store, rules, query),
     operations: bounceRoutes({ store, domains, clock, rules, keepMs }),
     jobs: [
       createJob({

@@ -21,6 +21,7 @@ import type { EventMessage } from '../events/event.ts'
 import { StaleWrite } from '../store/store.ts'
 import { type AttemptFacts, conclude } from './conclude.ts'
 import {
+  type Allowed,
   type AttemptResult,
   type DeliveryParts,
   type NotTried,
@@ -30,8 +31,15 @@ import {
 import { createFinalDots, type FinalDot, type FinalDots } from './final-dots.ts'
 import { type Admission, type Holding, STORE_RETRY_MS } from './holding.ts'
 import { InFlight } from './in-flight.ts'
-import type { HeldDelivery, Lane } from './lanes.ts'
-import { type Outcome, REASON_ACCOUNT_HELD, REASON_LOCAL_FAULT, unprepared } from './outcome.ts'
+import { type HeldDelivery, type Lane, NO_SOURCE, sourceIp } from './lanes.ts'
+import {
+  isAnswered,
+  type Outcome,
+  REASON_ACCOUNT_HELD,
+  REASON_LOCAL_FAULT,
+  REASON_WARMUP,
+  unprepared,
+} from './outcome.ts'
 import { asksToSlowDown } from './pacing.ts'
 import type { ClaimedDelivery, Settlement } from './queue.ts'
 import { isOver } from './schedule.ts'
@@ -135,7 +143,32 @@ export class Attempting {
     }
   }
 
+  /** An address on warm-up sends as many messages as its allowance has. */
   async #attempt(lane: Lane, held: HeldDelivery, dot: FinalDot): Promise<void> {
+    const ip = sourceIp(lane.info)
+    const taken = ip === null ? undefined : this.#parts.delivery.allowances?.take(ip)
+    if (ip === null || taken === undefined) {
+      await this.#tryToSend(lane, held, dot)
+      return
+    }
+    let allowed: Allowed | null
+    try {
+      allowed = await taken
+      if (allowed === null) return await this.#waitForAllowance(lane, held, ip)
+    } catch (error) {
+      const localFault = localFaultOf(error) ?? 'the allowance of the sending address cannot be read'
+      return this.#postpone(lane, held.delivery, { localFault })
+    }
+    let isSent = false
+    try {
+      isSent = await this.#tryToSend(lane, held, dot)
+    } finally {
+      if (!isSent) allowed.giveBack()
+    }
+  }
+
+  /** Resolves whether a server has got something of the message. */
+  async #tryToSend(lane: Lane, held: HeldDelivery, dot: FinalDot): Promise<boolean> {
     const { transport, clock, requeued } = this.#parts.delivery
     const { delivery } = held
     let about: EventMessage | null = null
@@ -143,8 +176,14 @@ export class Attempting {
     let result: AttemptResult | NotTried
     try {
       const prepared = await this.#prepareAndConnect(lane, held)
-      if (prepared === null) return requeued?.(delivery)
-      if (prepared.kind === 'held') return await this.#hold(delivery)
+      if (prepared === null) {
+        requeued?.(delivery)
+        return false
+      }
+      if (prepared.kind === 'held') {
+        await this.#wait(delivery, delivery.expires_at, REASON_ACCOUNT_HELD)
+        return false
+      }
       about = prepared.about
       if (prepared.kind === 'decided') result = decided(held, prepared.outcome)
       else if (isOver(delivery, clock.now())) result = decided(held, lastFailure(delivery))
@@ -157,13 +196,31 @@ export class Attempting {
         if (!('localFault' in result)) this.#learn(lane, result)
       }
     } catch (error) {
-      if (error instanceof LeaseLost) return
+      if (error instanceof LeaseLost) return false
       const failure = await this.#internalFailure(held, about, error)
       if ('localFault' in failure) result = failure
       else ({ about, result } = failure)
     }
-    if ('localFault' in result) await this.#postpone(lane, delivery, result)
-    else await this.#settle(delivery, about as EventMessage, result, facts)
+    if ('localFault' in result) {
+      await this.#postpone(lane, delivery, result)
+      return false
+    }
+    await this.#settle(delivery, about as EventMessage, result, facts)
+    return result.attempted && isAnswered(result.outcome)
+  }
+
+  /** Until the next hour of its address with room, or for another address that has some; at its window's end it ends. */
+  async #waitForAllowance(lane: Lane, held: HeldDelivery, ip: string): Promise<void> {
+    const { transport, allowances, clock, describe } = this.#parts.delivery
+    const { delivery } = held
+    if (clock.now() >= delivery.expires_at)
+      return this.#settle(delivery, await describe(delivery), decided(held, lastFailure(delivery)), NO_FACTS)
+    const isElsewhere = (await transport.laneOf(delivery)).name !== lane.info.name
+    const now = clock.now()
+    const nextAt = isElsewhere ? now : (allowances?.nextFree(ip) ?? now)
+    const dueAt = Math.ceil(Math.min(nextAt, delivery.expires_at))
+    await this.#wait(delivery, dueAt, REASON_WARMUP)
+    this.#parts.onRequeued(dueAt)
   }
 
   /** What to send, on a connection of the lane (`begun`), or an outcome without one; null: given back meanwhile. */
@@ -195,6 +252,8 @@ export class Attempting {
   }
 
   #learn(lane: Lane, { outcome }: AttemptResult): void {
+    // No server has said anything.
+    if (lane.info.source === NO_SOURCE) return
     const { clock, log } = this.#parts.delivery
     const now = clock.monotonic()
     lane.pace.finished(now)
@@ -247,14 +306,14 @@ export class Attempting {
     })
   }
 
-  /** Found again by the release of its account's mail (account-holds.ts). */
-  async #hold(delivery: ClaimedDelivery): Promise<void> {
+  /** No attempt is counted. What an account's state holds is found again by its release (account-holds.ts). */
+  async #wait(delivery: ClaimedDelivery, dueAt: number, reason: string): Promise<void> {
     const { queue, clock, requeued } = this.#parts.delivery
     const end: Settlement = {
       state: 'queued',
-      dueAt: delivery.expires_at,
+      dueAt,
       attempts: delivery.attempts,
-      reason: REASON_ACCOUNT_HELD,
+      reason,
       lastCode: delivery.last_code,
       lastReply: delivery.last_reply,
     }

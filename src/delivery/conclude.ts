@@ -25,12 +25,13 @@ export function conclude(
   result: AttemptResult,
   { primaryDkim, windowIsSenders }: AttemptFacts,
   now: number,
-  rules: Pick<DeliveryParts, 'retryScheduleMs' | 'random' | 'judge'>,
+  rules: Pick<DeliveryParts, 'retryScheduleMs' | 'random' | 'judge' | 'poolOf'>,
 ): { end: Settlement; events: EventRecord[] } {
   const to = { recipient: delivery.recipient, recipientDomain: delivery.recipient_domain }
   const attempts = delivery.attempts + (result.attempted ? 1 : 0)
   const facts = (code: number, message: string, description: string, enhanced: string | null) => ({
     sendingIp: result.sendingIp,
+    sendingPool: result.sendingIp === null ? null : (rules.poolOf?.(result.sendingIp) ?? null),
     primaryDkim,
     recipientProvider: result.provider,
     status: {

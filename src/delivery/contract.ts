@@ -1,8 +1,9 @@
 /** What the delivery engine needs (`DeliveryParts`, with `Transport` and `Prepared`) and what it offers (`Delivery`). */
 import type { Logger } from 'pino'
+import type { MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import type { MimeMessage } from '../base/mime-message.ts'
-import type { EventMessage, EventRecord } from '../events/event.ts'
+import type { EventMessage, EventRecord, SendingPool } from '../events/event.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import type { Statement } from '../store/store.ts'
 import type { LaneInfo } from './lanes.ts'
@@ -81,7 +82,26 @@ export interface Transport {
   close(): Promise<void>
 }
 
+/** Addresses on warm-up send a limited number of messages. */
+export interface Allowances {
+  /**
+   * A message that an address may send in this hour; null: none. Undefined: it is not on warm-up. Must be given back
+   * if no server has got it.
+   */
+  take(ip: string): MaybePromise<Allowed | null> | undefined
+  /** When the address is expected to have room for one more that waits: the start of an hour, in Unix milliseconds. */
+  nextFree(ip: string): number
+}
+
+export interface Allowed {
+  giveBack(): void
+}
+
 export interface DeliveryParts {
+  /** Default: no address is on warm-up. */
+  allowances?: Allowances
+  /** The pool of an address, for events. */
+  poolOf?(ip: string): SendingPool | null
   queue: Queue
   transport: Transport
   /** @throws Unprepared, or any error, when that cannot be done now: tried again on the schedule until too old */

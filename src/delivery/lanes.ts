@@ -27,12 +27,15 @@ export interface Source {
   helo: string | null
 }
 
+/** None of the addresses that a delivery may leave from can be used now. */
+export const NO_SOURCE = 'none'
+
 /** Which lane a delivery belongs to, with the lane's limits. */
 export interface LaneInfo {
   /** `<source>/<site>`: unique, and what people filter by. */
   name: string
   /** Null: the system chooses the address. */
-  source: Source | null
+  source: Source | null | typeof NO_SOURCE
   site: string
   /** Display name of the provider. Domains of one site may have different ones. */
   provider: string
@@ -78,6 +81,14 @@ const REST_MAX_MS = 4_000
 /** Groups and lanes remembered, a few hundred bytes each; beyond that idle ones are dropped, oldest first. */
 const GROUPS_MAX = 20_000
 const LANES_MAX = 10_000
+
+/** Null: the system chooses it, or there is none. */
+export const sourceIp = ({ source }: Pick<LaneInfo, 'source'>): string | null =>
+  source === null || source === NO_SOURCE ? null : source.ip
+
+/** Null: the service's own name. */
+export const sourceHelo = ({ source }: Pick<LaneInfo, 'source'>): string | null =>
+  source === null || source === NO_SOURCE ? null : source.helo
 
 export class Lane {
   readonly info: LaneInfo

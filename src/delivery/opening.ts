@@ -10,6 +10,7 @@ import { SmtpFailure } from '../smtp/failure.ts'
 import { replyText } from '../smtp/reply.ts'
 import type { HeldConnection } from './connection-pool.ts'
 import type { AttemptResult } from './contract.ts'
+import { sourceHelo, sourceIp } from './lanes.ts'
 import { noTls, type Outcome, outcomeOfFailure } from './outcome.ts'
 import type { Job, Routes, Routing, Target } from './routes.ts'
 import type { HostTls } from './tls-policy.ts'
@@ -100,7 +101,7 @@ export class Opener {
   }
 
   #optionsFor(
-    { lane: { source } }: Job,
+    { lane }: Job,
     target: Target,
     { judge, verify }: HostTls,
     mode: ConnectOptions['tls'],
@@ -110,8 +111,8 @@ export class Opener {
     return {
       host: target.address,
       port: routing.port,
-      localAddress: source?.ip,
-      heloName: source?.helo ?? heloName,
+      localAddress: sourceIp(lane) ?? undefined,
+      heloName: sourceHelo(lane) ?? heloName,
       serverName: target.name,
       tls: mode,
       verify,

@@ -34,6 +34,9 @@ export const CODE_UNPREPARED = 690
 /** `reason` of a delivery that waits because this machine is short of something. */
 export const REASON_LOCAL_FAULT = 'local-fault'
 
+/** `reason` of a delivery that waits for the allowance of an address on warm-up. */
+export const REASON_WARMUP = 'warm-up'
+
 /** `reason` of a delivery that waits because its account may not send; migration 0032 has an index of such. */
 export const REASON_ACCOUNT_HELD = 'account-held'
 
@@ -56,6 +59,26 @@ export function outcomeOfReply(reply: SmtpReply): Outcome {
   if (code >= 200 && code < 300) return { kind: 'delivered', code, message: text, enhanced }
   const failure: Failure = { code, enhanced, message: text, description: '' }
   return code >= 500 ? { kind: 'bounced', failure } : { kind: 'deferred', failure }
+}
+
+/** A server has judged the message, whatever it said. */
+export function isAnswered(outcome: Outcome): boolean {
+  switch (outcome.kind) {
+    case 'delivered':
+      return outcome.code !== CODE_TEST_MODE
+    case 'deferred':
+    case 'bounced':
+      return ![CODE_CONNECTION, CODE_NO_MX, CODE_NO_TLS, CODE_UNPREPARED].includes(outcome.failure.code)
+    case 'suppressed':
+    case 'rejected':
+      return false
+  }
+}
+
+/** No address that the message may leave from can be used (ips-pools.md section 1 rule 5). */
+export function noSendingIp(): Outcome {
+  const failure = { code: 421, enhanced: null, message: 'No sending IP available', description: '' }
+  return { kind: 'deferred', failure }
 }
 
 export const CONTENT_MISSING = 'message content is missing on this server'

@@ -6,7 +6,7 @@
  * - Addresses follow the order of the hosts (RFC 5321 §5.1). A source skips those that it could not reach lately, and
  *   tries those that refused it last: a host that rejects one of our addresses may accept another.
  */
-import type { Cache } from '../base/cache.ts'
+import type { Cache, MaybePromise } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { type Cidr, parseIp } from '../base/ip.ts'
 import type { MailHost } from '../dns/mx.ts'
@@ -14,7 +14,7 @@ import type { Resolver } from '../dns/resolver.ts'
 import type { StsPolicies } from '../mta-sts/policies.ts'
 import type { Prepared, Routed } from './contract.ts'
 import { createDestinations, type Destination, DownHosts, preferred } from './destinations.ts'
-import type { LaneInfo, Source } from './lanes.ts'
+import { type LaneInfo, NO_SOURCE, type Source, sourceIp } from './lanes.ts'
 import { PROVIDERS, type Provider } from './providers.ts'
 import { type HostTls, type HostTlsResult, hostTls, senderTls } from './tls-policy.ts'
 import type { TlsResults } from './tls-results.ts'
@@ -43,10 +43,13 @@ export interface RouteParts {
   clock: Clock
   random(): number
   /**
-   * The address that a delivery is sent from, the same for all of a group; null and default: the system's choice.
-   * `reaches`: whether the destination has an address that can be reached from that one.
+   * The address that a delivery is sent from, the same for all of a group at a time; null and default: the system's
+   * choice. `reaches`: whether the destination has an address that can be reached from that one.
    */
-  sourceOf?(delivery: Routed, reaches: (ip: string) => boolean): Source | null
+  sourceOf?(
+    delivery: Routed,
+    reaches: (ip: string) => boolean,
+  ): MaybePromise<Source | null | typeof NO_SOURCE>
   /** Default PROVIDERS. */
   providers?: readonly Provider[]
   tlsResults?: TlsResults
@@ -110,10 +113,11 @@ export class Routes {
 
   async laneOf(delivery: Routed): Promise<LaneInfo> {
     const destination = (await this.destinations?.get(delivery.recipient_domain)) ?? null
-    const source = this.#parts.sourceOf?.(delivery, (ip) => this.#reaches(ip, destination)) ?? null
+    const source = (await this.#parts.sourceOf?.(delivery, (ip) => this.#reaches(ip, destination))) ?? null
     // One of the two, by the kind of routing.
     const { site, provider, limits } = (destination ?? this.#relay) as ReturnType<typeof relaySite>
-    return { name: `${source?.ip ?? 'any'}/${site}`, source, site, provider, limits }
+    const from = source === NO_SOURCE ? NO_SOURCE : (source?.ip ?? 'any')
+    return { name: `${from}/${site}`, source, site, provider, limits }
   }
 
   #reaches(ip: string, destination: Destination | null): boolean {
@@ -152,8 +156,8 @@ export class Routes {
     const { routing } = this.#parts
     if (routing.kind === 'relay') return [relayTarget(job, routing.host)]
     if (job.destination?.found.kind !== 'hosts') return []
-    const { source } = job.lane
-    const family = source ? parseIp(source.ip)?.family : undefined
+    const source = sourceIp(job.lane)
+    const family = source === null ? undefined : parseIp(source)?.family
     return job.destination.found.hosts
       .flatMap((host) =>
         host.addresses
@@ -223,4 +227,4 @@ const relayTarget = ({ prepared }: Job, host: string): Target => ({
 })
 
 /** What can be down: the path from a source to an address. */
-const pathOf = ({ lane }: Job, { address }: Target) => `${lane.source?.ip ?? 'any'} ${address}`
+const pathOf = ({ lane }: Job, { address }: Target) => `${sourceIp(lane) ?? 'any'} ${address}`

@@ -11,11 +11,13 @@
 import { localFaultOf, shortageOf } from '../base/shortage.ts'
 import { ConnectionPool } from './connection-pool.ts'
 import type { AttemptResult, NotTried, Transport } from './contract.ts'
+import { NO_SOURCE, sourceIp } from './lanes.ts'
 import { Opener, type OpeningParts } from './opening.ts'
 import {
   CODE_CONNECTION,
   CODE_NO_TLS,
   connectionFailure,
+  noSendingIp,
   noTls,
   type Outcome,
   outcomeOfMx,
@@ -35,6 +37,7 @@ export function createTransport(parts: TransportParts): Transport {
 
   async function send(job: Job): Promise<AttemptResult | NotTried> {
     const { destination, domain } = job
+    if (job.lane.source === NO_SOURCE) return unsent(job, noSendingIp())
     if (destination && destination.found.kind !== 'hosts') {
       const { found } = destination
       if (found.kind !== 'temporary' || found.localFault === undefined)
@@ -178,7 +181,7 @@ function unsent(job: Job, outcome: Outcome, mxHost: string | null = null): Attem
     outcome,
     attempted: true,
     mxHost,
-    sendingIp: job.lane.source?.ip ?? null,
+    sendingIp: sourceIp(job.lane),
     provider: job.provider,
     tls: null,
     verified: null,

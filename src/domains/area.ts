@@ -1,11 +1,11 @@
 /** Domains: their DNS checks, DKIM keys, rotation and deletion. */
 
 import type { Area } from '../area.ts'
-import type { Config } from '../config.ts'
 import type { Core } from '../core.ts'
 import { type Responder, startResponder } from '../dns/responder.ts'
 import { removeIndexedRows } from '../store/account-rows.ts'
 import { createDnsChecks } from './background.ts'
+import type { SendingAddresses } from './create-domain.ts'
 import { createDeletionJob, deleteDomainsOf, type OnDomainDeleted } from './deletion.ts'
 import { domainDeliveryRoutes } from './delivery-routes.ts'
 import { dkimZone } from './keys/dkim-zone.ts'
@@ -29,13 +29,14 @@ export interface DomainsArea extends Area {
 
 export interface DomainsUses {
   setPostmasterPassword: DomainRouteParts['setPostmasterPassword']
+  addresses: SendingAddresses
   /** Removes what all areas hold of a deleted domain. */
   removeAll: OnDomainDeleted
 }
 
 export async function domainsArea(
   core: Core,
-  { setPostmasterPassword, removeAll }: DomainsUses,
+  { setPostmasterPassword, removeAll, addresses }: DomainsUses,
 ): Promise<DomainsArea> {
   const { config, log, clock, store, sealer, domains, resolver, allow, limiter } = core
   const signingKeys = createSigningKeys(store, sealer, clock)
@@ -51,7 +52,7 @@ export async function domainsArea(
     maxMessageTtlSeconds: config.maxMessageTtlSeconds,
     graceMs: config.dkimGraceDays * 24 * 3_600_000,
     ownHosts: ownHostsOf(config),
-    addresses: configuredAddresses(config, core.firstAccountId),
+    addresses,
     setPostmasterPassword,
     wakeDeletion: () => deletion.wake(),
   }
@@ -94,15 +95,4 @@ async function startZone({ config, store }: Core): Promise<Responder | null> {
   if (!config.dkimZoneListen || !config.dnsTargets.dkimZone) return null
   const zone = dkimZone(store, config.dnsTargets.dkimZone, config.hostname)
   return startResponder(config.dkimZoneListen, zone)
-}
-
-/** The addresses of SENDWRIGHT_IPS: shared ones are everybody's, the others the first account's. */
-function configuredAddresses({ sourceAddresses }: Config, firstAccountId: string) {
-  return {
-    isAssigned: async (accountId: string, ip: string) =>
-      sourceAddresses.some(
-        (address) => address.ip === ip && (address.shared || accountId === firstAccountId),
-      ),
-    hasPool: async () => false,
-  }
 }

@@ -82,6 +82,12 @@ async function tryCreate(
       await checkName(tx, accountId, wanted.name)
       if ((await chooseAuthority(tx, accountId, wanted)) !== row.dkim_authority) return false
       await tx.insertInto('domains').values(row).execute()
+      const ips = [...new Set(wanted.ips ?? [])]
+      if (ips.length > 0)
+        await tx
+          .insertInto('domain_ips')
+          .values(ips.map((ip) => ({ domain_id: row.id, ip, account_id: accountId })))
+          .execute()
       if (keys.rows.length > 0) await tx.insertInto('dkim_keys').values(keys.rows).execute()
       if (keys.security) await tx.insertInto('sender_security').values(keys.security.row).execute()
       await tx

@@ -6,14 +6,17 @@
 import { type ExpressionBuilder, sql } from 'kysely'
 import type { EventSegmentRow, Schema } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
-import { accountHeads } from './account-branches.ts'
+import { branchHeads, isOwned } from './branch-heads.ts'
 import { indexedUpTo } from './indexing.ts'
 import type { Key, KeySearch, Scan } from './key-search.ts'
+import { lateralKeys } from './lateral-keys.ts'
 import type { CommitPosition, Gap } from './page-request.ts'
 import type { Branch } from './plan.ts'
 
 /** More SELECTs in one statement cost more to prepare than a second statement. */
 const BRANCHES_PER_QUERY = 60
+/** A page needs few of the branches, if they are read in the order of their first events. */
+const BRANCHES_MERGED = 24
 
 /** The first `size` keys of the settled area after `gap`, in order of time. */
 export async function settledKeys(
@@ -25,21 +28,32 @@ export async function settledKeys(
   const { branches } = search.plan
   const scan = { ...search, gap, size }
   if (store.kind === 'sqlite' && branches[0]?.by === 'recipient') return keysBySegment(store, scan)
-  if (branches.length > BRANCHES_PER_QUERY) return keysOfMany(store, scan)
+  // The planner reads all of these ranges at once; a recipient has few events.
+  if (branches[0]?.by === 'recipient' && branches.length > BRANCHES_PER_QUERY) {
+    const rows = store.db.selectFrom('events') as unknown as Source
+    return recipientQuery(rows, store, scan).execute()
+  }
+  const most = isOwned(branches[0]) ? BRANCHES_MERGED : BRANCHES_PER_QUERY
+  if (branches.length > most) return keysOfMany(store, scan)
   return (await settledQuery(store, scan)?.execute()) ?? []
 }
 
-/** Some branches at a time; those of accounts in the order of their first events, until there are enough keys. */
+/** Some branches at a time, in the order of their first events where these are known, until there are enough keys. */
 async function keysOfMany(store: Store, scan: Scan): Promise<Key[]> {
   const found = new Map<number, Key>()
-  const heads = scan.plan.branches[0]?.by === 'account' ? await accountHeads(store, scan) : null
+  const heads = isOwned(scan.plan.branches[0]) ? await branchHeads(store, scan) : null
   const branches = heads ?? scan.plan.branches
-  for (let at = 0; at < branches.length; at += BRANCHES_PER_QUERY) {
-    const plan = { ...scan.plan, branches: branches.slice(at, at + BRANCHES_PER_QUERY) }
-    const keys = (await settledQuery(store, { ...scan, plan })?.execute()) ?? []
+  const count = heads ? BRANCHES_MERGED : BRANCHES_PER_QUERY
+  for (let at = 0; at < branches.length; at += count) {
+    const plan = { ...scan.plan, branches: branches.slice(at, at + count) }
+    const part = { ...scan, plan }
+    const keys =
+      store.kind === 'postgres' && heads
+        ? await lateralKeys(store, part)
+        : ((await settledQuery(store, part)?.execute()) ?? [])
     for (const key of keys) found.set(key.seq, key)
     const last = inOrder(found, scan).at(scan.size - 1)
-    const next = heads?.[at + BRANCHES_PER_QUERY]
+    const next = heads?.[at + count]
     if (last && next && isBefore(last, next.headUs, scan)) break
   }
   return inOrder(found, scan).slice(0, scan.size)

@@ -32,7 +32,9 @@ export interface MessageSummary {
   optimized?: boolean
   /** The Message-Id field of a batch as given, with recipient variables in it: each copy has its own id. */
   messageIdTemplate?: string
-  /** Expressions of the routes that made this copy. */
+  /** Received for routes; absent: sent by the account. */
+  incoming?: true | undefined
+  /** The routes that matched, as the accepted event of received mail shows them. */
   routes?: readonly unknown[] | null
 }
 
@@ -100,9 +102,17 @@ export interface DeliveryStatus {
   'last-message'?: string
 }
 
+/** The pool that the sending address is in. */
+export interface SendingPool {
+  id: string
+  name: string
+}
+
 /** Fields of delivered and failed events that come from the attempt. */
 export interface AttemptFacts {
   sendingIp: string | null
+  /** Absent or null: the address is in none. */
+  sendingPool?: SendingPool | null
   primaryDkim: string | null
   recipientProvider: string
   status: DeliveryStatus
@@ -220,7 +230,9 @@ export function acceptedEvent(
   messagePayload['recipients'] = summary.recipients
   if (scheduledFor !== null) messagePayload['scheduled-for'] = Math.floor(scheduledFor / 1000)
   payload['method'] = summary.method
-  payload['flags'] = { 'is-authenticated': true, 'is-test-mode': summary.testMode }
+  payload['flags'] = summary.incoming
+    ? { 'is-authenticated': false, 'is-routed': true, 'is-test-mode': false }
+    : { 'is-authenticated': true, 'is-test-mode': summary.testMode }
   if (summary.originatingIp) payload['originating-ip'] = summary.originatingIp
   if (summary.keyId) payload['api-key-id'] = summary.keyId
   if (summary.deliverBy) payload['deliver-by'] = summary.deliverBy / 1000
@@ -229,9 +241,13 @@ export function acceptedEvent(
 }
 
 function addAttempt(payload: Payload, { summary }: EventMessage, facts: AttemptFacts): void {
+  if (facts.sendingPool) {
+    const { id, name } = facts.sendingPool
+    Object.assign(payload['envelope'] as object, { 'i-ip-pool-id': id, 'i-ip-pool-name': name })
+  }
   payload['flags'] = {
-    'is-authenticated': true,
-    'is-routed': false,
+    'is-authenticated': !summary.incoming,
+    'is-routed': summary.incoming === true,
     'is-big': false,
     'is-system-test': false,
     'is-test-mode': summary.testMode,

@@ -130,6 +130,18 @@ export function storedEvent(message: EventMessage, nowMs: number): EventRecord {
   return record(payload, message, null)
 }
 
+/**
+ * Turns a delivered or failed event of received mail into one of its POST to a URL. `isNotice`: the notice of a stored
+ * message, else the message itself. `url`: as it may be shown.
+ */
+export function postedEvent(event: EventRecord, url: string, isNotice: boolean): EventRecord {
+  const { payload } = event
+  payload['envelope'] = { ...(payload['envelope'] as object), targets: url, transport: 'http' }
+  if (isNotice)
+    payload['flags'] = { ...(payload['flags'] as object), 'is-routed': false, 'is-callback': true }
+  return event
+}
+
 /** One upload to a mailing list. */
 export interface ListUpload {
   accountId: string

@@ -97,6 +97,54 @@ test(`${FORBIDDEN_HOSTS.length} ways to write an address that is not public make
   assert.equal(four.sockets.size + (six?.sockets.size ?? 0), 0)
 })
 
+test('a lazy body is sent in pieces, and given up when the response comes first', async (t) => {
+  const receiver = await createReceiver()
+  t.after(() => receiver.close())
+  let opened = 0
+  const pieces = (count: number) => ({
+    sizeBytes: count * 65_536,
+    async *open() {
+      opened += 1
+      for (let at = 0; at < count; at++) yield Buffer.alloc(65_536, at % 256)
+    },
+  })
+  const sender = client(t)
+  const sent = await sender.send({ url: receiver.url, body: pieces(40) })
+  assert.deepEqual([sent.kind, opened, receiver.posts[0]?.raw.length], ['answered', 1, 40 * 65_536])
+  assert.equal(receiver.posts[0]?.headers['content-length'], String(40 * 65_536))
+
+  const ended = Promise.withResolvers<void>()
+  const endless = {
+    sizeBytes: Number.MAX_SAFE_INTEGER,
+    async *open() {
+      try {
+        for (;;) yield Buffer.alloc(65_536)
+      } finally {
+        ended.resolve()
+      }
+    },
+  }
+  const { port } = await rawServer(t, '127.0.0.1', (socket) => {
+    socket.once('data', () => socket.write('HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n'))
+  })
+  const refused = await sender.send({ url: `http://127.0.0.1:${port}/`, body: endless })
+  assert.deepEqual([refused.kind, refused.kind === 'answered' && refused.status], ['answered', 413])
+  await ended.promise
+
+  const unreadable = {
+    sizeBytes: 10,
+    async *open(): AsyncGenerator<Uint8Array> {
+      yield Buffer.alloc(1)
+      throw new Error('gone')
+    },
+  }
+  const broken = await sender.send({ url: receiver.url, body: unreadable })
+  assert.deepEqual(
+    [broken.kind, broken.kind === 'failed' && broken.why],
+    ['failed', 'the body cannot be read'],
+  )
+})
+
 test('invalid URLs, and URLs with credentials, are refused with a reason', () => {
   const cases: [url: string, why: string][] = [
     ['ftp://example.com', 'invalid URL scheme'],

@@ -14,19 +14,27 @@
  *
  * Connections are kept alive for a few seconds; a reused one leads to an address that was checked.
  */
-import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
+import {
+  type ClientRequest,
+  Agent as HttpAgent,
+  type IncomingMessage,
+  request as requestHttp,
+} from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import type { Clock, Timer } from '../base/clock.ts'
 import { anyCidrContains, type Cidr, isPublicAddress, parseIp } from '../base/ip.ts'
+import { type Chunk, chunkSize, type LazyChunk } from '../base/mime-message.ts'
 
 export interface HttpRequest {
   url: string
   /** Default POST. */
   method?: 'GET' | 'POST'
   headers?: Readonly<Record<string, string>>
-  body?: Uint8Array
-  /** Total time limit, for larger bodies than a webhook's; default TOTAL_MAX_MS. */
+  /** A lazy one is read while it is sent, and again if a kept-alive connection turns out to be closed. */
+  body?: Chunk
+  /** Time limits, for larger bodies than a webhook's; default CONNECT_MAX_MS and TOTAL_MAX_MS. */
+  connectMs?: number
   totalMs?: number
 }
 
@@ -36,6 +44,8 @@ export type HttpOutcome =
       status: number
       /** The reason phrase as sent by the server. */
       reason: string
+      /** The media type as sent; empty without one. */
+      contentType: string
       /** At most RESPONSE_MAX_BYTES; the rest is not read. */
       body: Buffer
       durationMs: number
@@ -114,7 +124,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       return { kind: 'failed', why: 'too many requests are waiting', durationMs: 0 }
     const startedAt = clock.monotonic()
     const durationMs = () => Math.round(clock.monotonic() - startedAt)
-    const limits = createLimits(clock, request.totalMs)
+    const limits = createLimits(clock, request)
     try {
       const addresses = await Promise.race([target(url), limits.over])
       if (typeof addresses === 'string') {
@@ -151,7 +161,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       headers: {
         'user-agent': options.userAgent ?? 'Sendwright',
         ...request.headers,
-        ...(body && { 'content-length': String(body.byteLength) }),
+        ...(body && { 'content-length': String(chunkSize(body)) }),
       },
     })
     const broken = new Promise<never>((_resolve, reject) => {
@@ -164,14 +174,17 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     let complete = false
     try {
       const answered = new Promise<IncomingMessage>((resolve) => outgoing.once('response', resolve))
-      outgoing.end(body)
+      if (body === undefined || body instanceof Uint8Array) outgoing.end(body)
+      else void sendPieces(body, outgoing)
       const response = await Promise.race([answered, broken, limits.over])
       const bytes = await Promise.race([readBody(response), limits.over])
-      complete = response.complete
+      // The response may come before all of the request is sent; the connection cannot be used again then.
+      complete = response.complete && outgoing.writableEnded
       return {
         kind: 'answered' as const,
         status: response.statusCode ?? 0,
         reason: response.statusMessage ?? '',
+        contentType: response.headers['content-type'] ?? '',
         body: bytes,
       }
     } finally {
@@ -238,6 +251,33 @@ function pinned(addresses: readonly string[]): LookupFunction {
   }
 }
 
+/** Never rejects: a body that cannot be read breaks the connection. */
+async function sendPieces(body: LazyChunk, outgoing: ClientRequest): Promise<void> {
+  try {
+    for await (const bytes of body.open()) {
+      if (outgoing.destroyed) return
+      if (!outgoing.write(bytes)) await writableAgain(outgoing)
+    }
+    outgoing.end()
+  } catch {
+    outgoing.destroy(new Error('the body cannot be read'))
+  }
+}
+
+/** Resolves when more may be written, or the connection has gone. */
+function writableAgain(outgoing: ClientRequest): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      outgoing.off('drain', done)
+      outgoing.off('close', done)
+      resolve()
+    }
+    outgoing.on('drain', done)
+    outgoing.on('close', done)
+    if (outgoing.destroyed) done()
+  })
+}
+
 /** Reads the body up to its limit; the connection of a longer one is closed. */
 async function readBody(response: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
@@ -258,7 +298,10 @@ interface Limits {
   end(): void
 }
 
-function createLimits(clock: Clock, totalMs = TOTAL_MAX_MS): Limits {
+function createLimits(
+  clock: Clock,
+  { connectMs = CONNECT_MAX_MS, totalMs = TOTAL_MAX_MS }: Pick<HttpRequest, 'connectMs' | 'totalMs'> = {},
+): Limits {
   const over = Promise.withResolvers<never>()
   over.promise.catch(() => {}) // may reject with no waiter
   let passed = false
@@ -267,7 +310,7 @@ function createLimits(clock: Clock, totalMs = TOTAL_MAX_MS): Limits {
       passed = true
       over.reject(new Error(message))
     })
-  const connect = after(CONNECT_MAX_MS, `no connection within ${CONNECT_MAX_MS / 1000} s`)
+  const connect = after(connectMs, `no connection within ${connectMs / 1000} s`)
   const total = after(totalMs, `no answer within ${totalMs / 1000} s`)
   return {
     over: over.promise,

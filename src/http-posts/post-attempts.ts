@@ -7,6 +7,7 @@
 
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
+import type { Chunk } from '../base/mime-message.ts'
 import { pause } from '../base/pause.ts'
 import type { OutgoingPostRow } from '../store/schema.ts'
 import { StaleWrite, type Statement, type Store } from '../store/store.ts'
@@ -24,7 +25,10 @@ export interface PreparedPost {
   /** The URL to call; the row's may be masked. Default: the row's. */
   url?: string
   headers: Readonly<Record<string, string>>
-  body: Uint8Array
+  body: Chunk
+  /** As in `HttpRequest`. */
+  connectMs?: number
+  totalMs?: number
   /** Pauses in milliseconds, each after the previous attempt; empty: one attempt only. */
   retryScheduleMs: readonly number[]
   /** Statements for the transaction that ends the attempt. */
@@ -45,7 +49,7 @@ export interface PostAttemptParts {
   client: HttpClient
   clock: Clock
   log: Logger
-  kinds: Readonly<Record<string, PostKind>>
+  kinds: ReadonlyMap<string, PostKind>
   rows: PostRows
   /** Schedules a retry that is due before the next discovery. */
   retryIn(lane: Lane, waitMs: number): void
@@ -70,13 +74,19 @@ export function createPostAttempts(
   async function attempt(lane: Lane, row: OutgoingPostRow): Promise<void> {
     const token = lane.lease?.token ?? ''
     try {
-      const prepared = (await kinds[row.kind]?.prepare(row)) ?? null
+      const prepared = (await kinds.get(row.kind)?.prepare(row)) ?? null
       if (!prepared) {
         log.info({ post: row.id, kind: row.kind }, 'outgoing request dropped: no longer wanted')
         return await settle(lane, row, [rows.remove(row, token)])
       }
-      const { url = row.url, headers, body } = prepared
-      const outcome = await client.send({ url, headers, body })
+      const { url = row.url, headers, body, connectMs, totalMs } = prepared
+      const outcome = await client.send({
+        url,
+        headers,
+        body,
+        ...(connectMs !== undefined && { connectMs }),
+        ...(totalMs !== undefined && { totalMs }),
+      })
       lane.slow = outcome.durationMs >= SLOW_MS
       const result = conclude(row.attempts, outcome, prepared.retryScheduleMs, clock.now())
       const { nextAttemptAt } = result

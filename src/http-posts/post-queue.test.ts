@@ -27,6 +27,7 @@ const answered = (status: number): HttpOutcome => ({
   kind: 'answered',
   status,
   reason: '',
+  contentType: '',
   body: Buffer.alloc(0),
   durationMs: 1,
 })
@@ -90,8 +91,8 @@ async function rig(
     clock,
     log,
     owner: options.owner ?? 'one',
-    kinds: { test: kind },
   })
+  queue.addKind('test', kind)
   t.after(async () => {
     client.close()
     const stopped = queue.stop(1_000)

@@ -24,10 +24,11 @@ export interface PostQueueParts {
   log: Logger
   /** Identifies this process among those that share the database. */
   owner: string
-  kinds: Readonly<Record<string, PostKind>>
 }
 
 export interface PostQueue {
+  /** How POSTs of a kind are made; before the start. */
+  addKind(name: string, kind: PostKind): void
   /** Inserts new POSTs, due at once. The statements must be committed right away or not at all. */
   statements(posts: readonly NewPost[]): Statement[]
   start(): Promise<void>
@@ -35,7 +36,8 @@ export interface PostQueue {
   stop(drainMs: number): Promise<void>
 }
 
-export function createPostQueue({ store, client, clock, log, owner, kinds }: PostQueueParts): PostQueue {
+export function createPostQueue({ store, client, clock, log, owner }: PostQueueParts): PostQueue {
+  const kinds = new Map<string, PostKind>()
   const stopping = new AbortController()
   const { signal } = stopping
   const rows = createPostRows(store, owner)
@@ -49,6 +51,7 @@ export function createPostQueue({ store, client, clock, log, owner, kinds }: Pos
   const attempt = createPostAttempts({ store, client, clock, log, kinds, rows, retryIn, signal })
 
   return {
+    addKind: (name, kind) => void kinds.set(name, kind),
     statements(posts) {
       if (posts.length === 0) return []
       for (const lane of new Set(posts.map((post) => post.lane))) claims.expectRows(lane)

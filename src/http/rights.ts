@@ -4,7 +4,11 @@
  */
 
 export type Role = 'admin' | 'developer' | 'support' | 'basic' | 'sending' | 'billing'
+export type UserRole = Exclude<Role, 'sending'>
 export type Access = 'read' | 'write'
+
+/** From the fewest rights to the most. */
+export const USER_ROLES: readonly UserRole[] = ['basic', 'billing', 'support', 'developer', 'admin']
 
 /** Rows of the rights table. */
 export type Area = keyof typeof RIGHTS

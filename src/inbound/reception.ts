@@ -1,11 +1,15 @@
 /**
- * Mail from clients that have not logged in: it is accepted for the service's own addresses and nothing else.
+ * Mail from clients that have not logged in: it is accepted for the service's own addresses, and for the domains of its
+ * accounts if their routes want it.
  *
  * 1. RCPT TO: readers of addresses are tried in turn (return paths, unsubscribe addresses, the address of feedback
- *    loops; later routes and lists). An address that none of them knows is refused: mail is not relayed, and causes no
- *    bounce.
- * 2. DATA: the head of the content goes to the reader that knows the address. The 250 follows once its consequences are
- *    on disk.
+ *    loops), then the reader of whole mails (routes). An address that none of them knows is refused: mail is not relayed,
+ *    and causes no bounce.
+ * 2. DATA: the head of a report goes to the reader that knows the address, a whole mail to the reader of mails. The 250
+ *    follows once its consequences are on disk.
+ *
+ * A transaction is either for reports or for the mail of one domain. A recipient of another kind gets a 452, so that the
+ * client sends to it in a transaction of its own (RFC 5321 §4.5.3.1.10): each mail has one owner.
  *
  * A return path with a wrong token is refused, not accepted and dropped. This shows a forger that the token is wrong,
  * which 64 bits of MAC allow: a guess costs a command, and clients get few of those. In exchange a forger's mail is never
@@ -20,7 +24,7 @@ import type { Chunk } from '../base/mime-message.ts'
 import { readChunks } from '../base/mime-message.ts'
 import type { ReportMail } from '../base/report-mail.ts'
 import { createRateLimiter, DEFAULT_LIMITS, type LimitSetting, type RateLimiter } from '../http/rate-limit.ts'
-import { bareAddress, type Mailbox } from '../mime/address.ts'
+import { addressKey, bareAddress, type Mailbox } from '../mime/address.ts'
 import { readReportMail } from './read-report-mail.ts'
 import { Refusal } from './replies.ts'
 import type { MailTransaction, ReceptionOpening } from './session.ts'
@@ -49,8 +53,34 @@ export interface ServiceAddress {
 /** The address if this reader knows it; domains in lower case. Null: not this reader's. */
 export type AddressReader = (mailbox: Mailbox) => Promise<ServiceAddress | null>
 
+/** A recipient of whole mails. */
+export interface MailPlace {
+  /** Recipients of one transaction have the same owner, e.g. a domain. */
+  owner: string
+}
+
+/** A whole mail with the recipients that were accepted, all of one owner. */
+export interface WholeMail extends ReceptionOpening {
+  owner: string
+  raw: Chunk
+  /** Distinct. */
+  recipients: readonly Mailbox[]
+}
+
+/** Reads mail for addresses that the service has no use of its own for. */
+export interface MailReader {
+  /** Domains in lower case. `unwanted`: nobody wants mail there. Null: not a domain of the service. @throws Refusal */
+  place(mailbox: Mailbox): Promise<MailPlace | 'unwanted' | null>
+  /**
+   * Resolves when the mail is stored; a spooled `raw` has been kept then.
+   * @throws Refusal, StoreFull, StoreUnavailable; nothing was stored then
+   */
+  receive(mail: WholeMail): Promise<void>
+}
+
 export interface ReceptionParts {
   readers: readonly AddressReader[]
+  mailReader?: MailReader | undefined
   /** Whether the domain is the service's own; decides which reply an unknown address gets. */
   isOwnDomain(domain: string): Promise<boolean>
   /** Its mail is to be sent again later: the account of the domain is disabled. In lower case. Default: none is. */
@@ -74,6 +104,8 @@ const MAILS: LimitSetting = { count: 600, windowMs: 60_000 }
 const OPEN_MAILS: LimitSetting = { count: 120, windowMs: 60_000 }
 /** Unknown recipients of one network until it is disconnected: genuine reports have none. */
 const UNKNOWN_RECIPIENTS: LimitSetting = { count: 100, windowMs: 60_000 }
+/** Of a whole mail; servers must take that many (RFC 5321 §4.5.3.1.8). */
+const MAIL_RECIPIENTS_MAX = 100
 /** Mails for one delivery: a bounce, a complaint, and a few notices of delays. */
 const MAILS_PER_SUBJECT: LimitSetting = { count: 20, windowMs: 3_600_000 }
 
@@ -89,51 +121,77 @@ export function createReception(
   }
 
   async function addressOf(mailbox: Mailbox): Promise<ServiceAddress | null> {
-    const folded = { ...mailbox, domain: mailbox.domain.toLowerCase() }
     for (const read of parts.readers) {
-      const found = await read(folded)
+      const found = await read(mailbox)
       if (found) return found
     }
     return null
   }
 
-  async function unknownRecipient(domain: string, network: string): Promise<Refusal> {
+  async function unknownRecipient(domain: string, network: string, isOwn: boolean): Promise<Refusal> {
     if (!limits.unknown(network))
       return new Refusal('421 4.7.0 Too many unknown recipients', { closes: true })
-    const own = await parts.isOwnDomain(domain.toLowerCase())
+    const own = isOwn || (await parts.isOwnDomain(domain))
     return new Refusal(own ? '550 5.1.1 Recipient not found' : '550 5.7.1 Relaying denied')
   }
 
-  return async ({ sender, remoteAddress }) => {
+  return async (opening) => {
+    const { sender, remoteAddress } = opening
     const network = networkOf(remoteAddress)
     // Bounded by the number of commands that the session accepts from a client without login.
     const taken = new Map<string, ServiceAddress>()
+    const mailboxes = new Map<string, Mailbox>()
+    let owner: string | null = null
+
+    async function takePlace(mailbox: Mailbox): Promise<void> {
+      const place = (await parts.mailReader?.place(mailbox)) ?? null
+      if (place === null || place === 'unwanted')
+        throw await unknownRecipient(mailbox.domain, network, place === 'unwanted')
+      if (taken.size > 0 || (owner !== null && owner !== place.owner)) throw anotherTransaction()
+      if (mailboxes.size >= MAIL_RECIPIENTS_MAX) throw new Refusal('452 4.5.3 Too many recipients')
+      owner = place.owner
+      mailboxes.set(addressKey(mailbox), mailbox)
+    }
+
+    async function receiveReports(raw: Chunk): Promise<void> {
+      const isOpen = [...taken.values()].every(({ subject }) => subject === null)
+      if (!limits.mails(network) || (isOpen && !limits.open(network))) throw tooMany()
+      const head = await readAll(raw)
+      let mails: Promise<readonly ReportMail[]> | null = null
+      const read = () => {
+        mails ??= readReportMail(head)
+        return mails
+      }
+      for (const address of taken.values()) await address.receive({ sender, remoteAddress, mails: read })
+    }
+
     return {
-      keepBytesMax: HEAD_BYTES_MAX,
+      get keepBytesMax() {
+        return owner === null ? HEAD_BYTES_MAX : undefined
+      },
       async recipient(mailbox) {
-        if (await parts.isSuspended?.(mailbox.domain.toLowerCase()))
+        const folded = { ...mailbox, domain: mailbox.domain.toLowerCase() }
+        if (await parts.isSuspended?.(folded.domain))
           throw new Refusal('450 4.7.1 The account of this domain is disabled, try again later')
-        const address = await addressOf(mailbox)
-        if (!address) throw await unknownRecipient(mailbox.domain, network)
+        const address = await addressOf(folded)
+        if (!address) return takePlace(folded)
+        if (owner !== null) throw anotherTransaction()
         if (address.subject !== null && !limits.subjects(address.subject)) throw tooMany()
         taken.set(address.subject ?? bareAddress(mailbox).toLowerCase(), address)
       },
       async finish(raw) {
-        const isOpen = [...taken.values()].every(({ subject }) => subject === null)
-        if (!limits.mails(network) || (isOpen && !limits.open(network))) throw tooMany()
-        const head = await readAll(raw)
-        let mails: Promise<readonly ReportMail[]> | null = null
-        const read = () => {
-          mails ??= readReportMail(head)
-          return mails
+        if (owner === null) await receiveReports(raw)
+        else {
+          if (!limits.mails(network)) throw tooMany()
+          await parts.mailReader?.receive({ ...opening, owner, raw, recipients: [...mailboxes.values()] })
         }
-        for (const address of taken.values()) await address.receive({ sender, remoteAddress, mails: read })
         return '250 2.0.0 Received'
       },
     }
   }
 }
 
+const anotherTransaction = () => new Refusal('452 4.5.3 Send to this recipient in another transaction')
 const tooMany = () => new Refusal('451 4.7.1 Too many messages, try again later')
 
 /** Takes one; false: none is left. */

@@ -45,6 +45,10 @@ export interface ReceptionOpening {
   /** Envelope sender as given; '' is `<>`. */
   sender: string
   remoteAddress: string
+  /** The name that the client gave at EHLO or HELO. */
+  helo: string
+  /** Of the transaction's Received field, e.g. `ESMTPS`. */
+  protocol: string
 }
 
 /** Handles one transaction. Every method may throw a Refusal or a ServiceError. */
@@ -52,7 +56,7 @@ export interface MailTransaction {
   /** Accepts or refuses one recipient; absent: each is accepted. */
   recipient?(mailbox: Mailbox): Promise<void>
   /** Keep only the head of the content, which the caller discards afterwards. Absent: all of it. */
-  keepBytesMax?: number
+  readonly keepBytesMax?: number | undefined
   /** Accepts or refuses the DATA command; absent: it is accepted. */
   data?(): Promise<void>
   /** Stores the message durably; resolves with the reply, a 250. If it throws, the caller discards `raw`. */
@@ -106,8 +110,8 @@ export const SMTP_LIMITS = {
 
 const BAD_COMMANDS_MAX = 20
 const FAILED_LOGINS_MAX = 5
-/** Commands between two messages, of a client that has not logged in. */
-const ANONYMOUS_COMMANDS_MAX = 100
+/** Commands between two messages, of a client that has not logged in: two transactions of a hundred recipients. */
+const ANONYMOUS_COMMANDS_MAX = 250
 const HANDSHAKE_MS = 30_000
 
 /**
@@ -271,7 +275,7 @@ class Session {
     if (this.#messages >= this.#parts.limits.messagesMax) {
       return this.#goodbye('421 4.7.0 Too many messages on one connection')
     }
-    const handler = await this.#tried(() => this.#open(sender))
+    const handler = await this.#tried(() => this.#open(sender, utf8))
     if (!handler) return
     this.#isUnused = false
     this.#transaction = { handler, recipients: [] }
@@ -279,9 +283,11 @@ class Session {
     this.#channel.reply('250 2.1.0 OK')
   }
 
-  async #open(sender: string): Promise<MailTransaction> {
+  async #open(sender: string, utf8: boolean): Promise<MailTransaction> {
     const remoteAddress = this.#remoteAddress
-    if (this.#login === null && this.#reception) return this.#reception({ sender, remoteAddress })
+    if (this.#login === null && this.#reception) {
+      return this.#reception({ sender, remoteAddress, ...this.#dialogue.client(utf8) })
+    }
     if (sender !== '') readMailbox(sender, '501 5.1.7 cannot parse from address')
     const login = this.#login as SmtpLogin
     const isFirst = this.#isUnused

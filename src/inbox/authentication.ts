@@ -1,6 +1,7 @@
 /** Verifies our own signatures on captured mail, with our own public keys instead of DNS. */
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { type RawHeader, unfoldedValue } from '../mime/split.ts'
+import { unverifiableReason } from '../mime/verifiable.ts'
 import type { Store } from '../store/store.ts'
 
 /** How our own DKIM signatures on a captured message verify. */
@@ -11,13 +12,6 @@ export interface Authentication {
 /** Published records by the name at which a verifier asks for them. */
 export type PublicKeys = Readonly<Record<string, string>>
 
-/**
- * Limit on the lines of a header block that is verified: the verifier's time grows with the square of the lines that one
- * field is folded into (9 s for 40,000). A To with a thousand recipients has a thousand.
- */
-const HEADER_LINES_MAX = 4_000
-/** Its time also grows with the square of a line's length: 6 s for one of 20 MB, 40 ms for each of 1 MB. */
-const LINE_BYTES_MAX = 1_048_576
 /** We make up to four. */
 const SIGNATURES_MAX = 20
 
@@ -52,8 +46,8 @@ function tagOf(signature: string, name: string): string[] {
 
 /** The result per DKIM signature; no signature: an empty list. */
 export async function verifyOwnSignatures(raw: Buffer, keys: PublicKeys): Promise<Authentication> {
-  if (headerLines(raw) > HEADER_LINES_MAX) return unverified('the header is too long to verify')
-  if (hasLongLine(raw)) return unverified('a line is too long to verify')
+  const reason = await unverifiableReason(raw)
+  if (reason !== null) return unverified(reason)
   const { results } = await dkimVerify(raw, {
     async resolver(name: string) {
       const record = Object.hasOwn(keys, name) ? keys[name] : undefined
@@ -77,22 +71,3 @@ export async function verifyOwnSignatures(raw: Buffer, keys: PublicKeys): Promis
 export const unverified = (reason: string): Authentication => ({
   dkim: [{ result: 'none', domain: '', selector: '', reason }],
 })
-
-/** Counted up to one over the limit. */
-function headerLines(raw: Buffer): number {
-  const end = raw.indexOf('\r\n\r\n')
-  let lines = 0
-  for (let at = raw.indexOf('\r\n'); at >= 0 && at < end && lines <= HEADER_LINES_MAX; lines++) {
-    at = raw.indexOf('\r\n', at + 2)
-  }
-  return lines
-}
-
-function hasLongLine(raw: Buffer): boolean {
-  for (let start = 0; raw.length - start > LINE_BYTES_MAX; ) {
-    const end = raw.lastIndexOf('\n', start + LINE_BYTES_MAX)
-    if (end < start) return true
-    start = end + 1
-  }
-  return false
-}

@@ -6,7 +6,7 @@ import { createFaultLog } from '../base/fault-log.ts'
 import { classifyAddress } from '../base/ip.ts'
 import type { Core } from '../core.ts'
 import { createLoginGuard } from '../inbound/login-guard.ts'
-import { type AddressReader, createReception } from '../inbound/reception.ts'
+import { type AddressReader, createReception, type MailReader } from '../inbound/reception.ts'
 import { Refusal } from '../inbound/replies.ts'
 import { type SessionParts, SMTP_LIMITS } from '../inbound/session.ts'
 import { type SmtpListener, startSmtpListener } from '../inbound/smtp-listener.ts'
@@ -20,6 +20,7 @@ export interface SmtpUses {
   messages: MessagesArea
   /** Of all areas. */
   readers: readonly AddressReader[]
+  mailReader: MailReader | undefined
   /** Whether mail to that host is for this service. */
   isMailHost(host: string): Promise<boolean>
   /** The account whose domain mail to that host is for; null: none. */
@@ -28,7 +29,7 @@ export interface SmtpUses {
 
 export function startSmtp(
   core: Core,
-  { accounts, messages: { accept }, readers, isMailHost, accountOfMailHost }: SmtpUses,
+  { accounts, messages: { accept }, readers, mailReader, isMailHost, accountOfMailHost }: SmtpUses,
 ): Promise<SmtpListener> {
   const { config, log, clock, store, spool, bodiesIn, limiter } = core
   return startSmtpListener({
@@ -70,6 +71,7 @@ export function startSmtp(
       }),
       reception: createReception({
         readers,
+        mailReader,
         isOwnDomain: isMailHost,
         async isSuspended(domain) {
           const id = await accountOfMailHost(domain)

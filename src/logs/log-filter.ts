@@ -195,7 +195,12 @@ function testOf({ attribute, comparator, values }: Condition): (row: LogRow) => 
   }
 }
 
-const lower = (text: string) => text.toLowerCase()
+/** Letters whose lower case is ASCII although they are not: as `log-texts.ts` has it, they equal nothing else. */
+const NOT_FOLDED = /[\u0130\u212a]/
+const lower = (text: string) =>
+  NOT_FOLDED.test(text)
+    ? text.replaceAll(/[^\u0130\u212a]+/g, (part) => part.toLowerCase())
+    : text.toLowerCase()
 
 /** The names of the only events that can pass; null: any can. */
 export function eventsOf(conditions: readonly Condition[]): ReadonlySet<string> | null {
@@ -213,11 +218,15 @@ function impliedEvents(
   values: readonly string[],
 ): readonly string[] | undefined {
   if (attribute === 'event') return comparator === '=' ? values.map(lower) : undefined
-  const { events, missing } = specOf(attribute)
-  const matchesMissing = (value: string) =>
-    comparator === '=' ? missing === lower(value) : (missing?.includes(lower(value)) ?? false)
   const isPositive = comparator === '=' || comparator === 'contains'
-  return isPositive && !values.some(matchesMissing) ? events : undefined
+  const isMissing = values.some((value) => matchesMissing(attribute, comparator, value))
+  return isPositive && !isMissing ? specOf(attribute).events : undefined
+}
+
+/** Whether `=` or `contains` selects events without a value. */
+export function matchesMissing(attribute: Attribute, comparator: Comparator, value: string): boolean {
+  const { missing } = specOf(attribute)
+  return comparator === '=' ? missing === lower(value) : (missing?.includes(lower(value)) ?? false)
 }
 
 /** The values of which a passing event has one, from the shortest list; null: nothing is known. */

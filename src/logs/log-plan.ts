@@ -13,6 +13,7 @@ import type { Branch, Plan } from '../events/plan.ts'
 import type { Store } from '../store/store.ts'
 import { eventsOf, exactValues } from './log-filter.ts'
 import type { LogQuery } from './log-query.ts'
+import { textConditions } from './log-texts.ts'
 
 export interface LogPlan extends Plan {
   accountIds: readonly string[]
@@ -22,8 +23,14 @@ export interface LogPlan extends Plan {
   isExact: boolean
 }
 
-/** More ranges of recipients or tags cost more than reading all events of the accounts. */
-const BRANCHES_MAX = 600
+/** More ranges of tags cost more than reading all events of the accounts. */
+const BRANCHES_MAX = 6_000
+/** The same where the database finds a further condition in the events' text, which it does along other indexes. */
+const SCANNED_MAX = 24
+/** Hashes of recipients that are looked up: a step in the index for each, on SQLite per segment. */
+const HASHES_MAX = 1_000
+/** Domains that are searched for tags: two steps in indexes for each, a few milliseconds in all. */
+const DOMAINS_MAX = 2_000
 
 /** `accountIds`: of the caller, with its subaccounts if asked for. */
 export async function planLogs(
@@ -117,11 +124,15 @@ async function byDomain(
 ): Promise<Pick<LogPlan, 'branches' | 'hashes'> | null> {
   const recipients = lowered(exactValues(filter, 'recipient'))
   const tags = lowered(exactValues(filter, 'tag'))
+  const isScanned =
+    textConditions(filter.filter(({ attribute }) => !['tag', 'domain'].includes(attribute))).length > 0
   const perDomain = recipients?.length ?? (tags?.length ?? 0) * names.length
   if (perDomain === 0) return null
-  const domainsMax = Math.floor(BRANCHES_MAX / perDomain)
-  const domains = lowered(exactValues(filter, 'domain')) ?? (await domainsOf(store, accounts, domainsMax + 1))
-  if (domains.length > domainsMax) return null
+  const domainsMax = recipients ? Math.floor(HASHES_MAX / perDomain) : DOMAINS_MAX
+  const named = lowered(exactValues(filter, 'domain')) ?? (await domainsOf(store, accounts, domainsMax + 1))
+  if (named.length > domainsMax) return null
+  const domains = recipients ? named : await withTags(store, named, tags ?? [])
+  if (!recipients && domains.length * perDomain > (isScanned ? SCANNED_MAX : BRANCHES_MAX)) return null
   if (recipients) {
     const hashes = [...new Set(pairs(domains, recipients, recipientHash))]
     return { hashes, branches: hashes.map((hash) => ({ by: 'recipient', hash })) }
@@ -130,6 +141,31 @@ async function byDomain(
     pairs(tags ?? [], names, (tag, event): Branch => ({ by: 'tag', domainName, tag, event })),
   )
   return { hashes: null, branches }
+}
+
+/** Those of the domains that have events with one of the tags. */
+async function withTags(
+  store: Store,
+  domains: readonly string[],
+  tags: readonly string[],
+): Promise<string[]> {
+  const isSqlite = store.kind === 'sqlite'
+  const list = isSqlite ? 'json_each(?)' : 'json_array_elements_text(?::json)'
+  const rows = await store.read({
+    sql: `SELECT DISTINCT name FROM (
+        SELECT domains.value AS name, (SELECT 1 FROM event_tags
+          WHERE domain_name = domains.value AND tag = tags.value LIMIT 1) AS found
+        FROM ${list} AS domains CROSS JOIN ${list} AS tags) AS names
+      WHERE found = 1 ${
+        isSqlite
+          ? `UNION SELECT domain_name FROM events CROSS JOIN json_each(tags_json) AS carried
+              WHERE seq > (SELECT seq FROM event_index_place) AND carried.value IN (SELECT value FROM json_each(?))`
+          : ''
+      }`,
+    values: [JSON.stringify(domains), JSON.stringify(tags), ...(isSqlite ? [JSON.stringify(tags)] : [])],
+  })
+  const wanted = new Set(rows.map((row) => String(row['name'])))
+  return domains.filter((name) => wanted.has(name))
 }
 
 /** The names under which the accounts have events, those of deleted domains included: a step in the index for each. */

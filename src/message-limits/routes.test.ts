@@ -324,7 +324,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal(await send(3, { domain: name }), 200)
     const counted = async () => {
       const sql = `SELECT 1 AS one FROM figure_scopes CROSS JOIN figures
-          WHERE domain_name = ? AND scope = no AND split = 0 AND unit = 2 AND accepted_outgoing = 3`
+          WHERE domain_name = ? AND scope = no AND split = 0 AND unit = 0 AND accepted_outgoing = 3`
       return (await core.store.read({ sql, values: [name] })).length > 0
     }
     await later(clock, 'the counters', counted)

@@ -1,5 +1,6 @@
 /** The rows of message limits, and how many recipients an account has been accepted. */
 import { type Kysely, sql, type Transaction } from 'kysely'
+import { OF_DAYS, OF_HOURS } from '../metrics/places.ts'
 import type { MessageLimitRow, Schema } from '../store/schema.ts'
 import type { Statement, Store } from '../store/store.ts'
 import type { LimitState } from './month.ts'
@@ -112,6 +113,13 @@ export interface Counted {
 /** Events that the counters have not reached, read at a time: usually those of the last second. */
 const FRESH_EVENTS_MAX = 10_000
 
+const COUNTED = 'COALESCE(SUM(accepted_outgoing), 0) + COALESCE(SUM(accepted_listed), 0)'
+
+function nextMonth(monthAt: number): number {
+  const start = new Date(monthAt)
+  return Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + 1)
+}
+
 /**
  * Recipients that the account and its subaccounts were accepted in a month: counters, the events that the counters have
  * not reached, and what deleted domains have left. One statement, so that no event is missed or counted twice.
@@ -128,8 +136,7 @@ async function countAccepted(
     store.kind === 'sqlite'
       ? [sql`seq > ${cursor('seq')}`, sql`seq`, sql`instr`]
       : [sql`(tx, seq) > (${cursor('tx')}, ${cursor('seq')})`, sql`tx, seq`, sql`strpos`]
-  const end = new Date(monthAt)
-  const monthEnd = Date.UTC(end.getUTCFullYear(), end.getUTCMonth() + 1)
+  const monthEnd = nextMonth(monthAt)
   const { rows } = await sql<{ accepted: number; fresh: number }>`
     WITH own AS MATERIALIZED (SELECT id FROM accounts WHERE id = ${accountId} OR parent_id = ${accountId}),
     fresh AS MATERIALIZED (
@@ -137,10 +144,12 @@ async function countAccepted(
         CASE WHEN event = 'accepted' THEN ${find}(payload_json, '"is-routed":true') ELSE 1 END AS is_other
       FROM events WHERE ${after} ORDER BY ${order} LIMIT ${FRESH_EVENTS_MAX + 1})
     SELECT
-      (SELECT COALESCE(SUM(accepted_outgoing), 0) + COALESCE(SUM(accepted_listed), 0)
-        FROM figure_scopes CROSS JOIN figures
-        WHERE account_id IN (SELECT id FROM own) AND domain_name <> '' AND scope = no AND split = 0 AND unit = 2
-          AND start_at = ${monthAt})
+      (SELECT ${sql.raw(COUNTED)} FROM figure_scopes CROSS JOIN figures
+        WHERE account_id IN (SELECT id FROM own) AND domain_name <> '' AND ${sql.raw(OF_DAYS)}
+          AND start_at >= ${monthAt} AND start_at < ${monthEnd})
+      + (SELECT ${sql.raw(COUNTED)} FROM figure_scopes CROSS JOIN figures
+        WHERE account_id IN (SELECT id FROM own) AND domain_name <> '' AND ${sql.raw(OF_HOURS)}
+          AND start_at >= ${monthAt} AND start_at < ${monthEnd})
       + (SELECT COALESCE(SUM(accepted), 0) FROM removed_usage
         WHERE account_id IN (SELECT id FROM own) AND month_at = ${monthAt})
       + (SELECT COUNT(*) FROM fresh WHERE is_other = 0 AND account_id IN (SELECT id FROM own)
@@ -188,15 +197,22 @@ export async function keepUsageOf(
   domain: { id: string; accountId: string; name: string },
   monthAt: number,
 ): Promise<void> {
+  const of = (rows: string) => `SELECT ${COUNTED} FROM figure_scopes CROSS JOIN figures
+    WHERE account_id = ? AND domain_name = ? AND ${rows} AND start_at >= ? AND start_at < ?`
+  const values = [domain.accountId, domain.name, monthAt, nextMonth(monthAt)]
   await store.commit([
     {
       sql: `INSERT INTO removed_usage (account_id, domain_id, month_at, accepted)
-        SELECT account_id, CAST(? AS TEXT), start_at, COALESCE(accepted_outgoing, 0) + COALESCE(accepted_listed, 0)
-        FROM figure_scopes CROSS JOIN figures
-        WHERE account_id = ? AND domain_name = ? AND scope = no AND split = 0 AND unit = 2 AND start_at = ?
+        SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), (${of(OF_DAYS)}) + (${of(OF_HOURS)})
+        WHERE EXISTS (SELECT 1 FROM figure_scopes WHERE account_id = ? AND domain_name = ?)
         ON CONFLICT (account_id, month_at, domain_id) DO UPDATE SET accepted =
           CASE WHEN excluded.accepted > removed_usage.accepted THEN excluded.accepted ELSE removed_usage.accepted END`,
-      values: [domain.id, domain.accountId, domain.name, monthAt],
+      values: [
+        ...[domain.accountId, domain.id, monthAt],
+        ...values,
+        ...values,
+        ...[domain.accountId, domain.name],
+      ],
     },
   ])
 }

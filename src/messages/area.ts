@@ -6,7 +6,6 @@ import { haveAgreed } from '../accounts/sandbox/recipients.ts'
 import type { SystemMail } from '../accounts/users/mails.ts'
 import type { Area } from '../area.ts'
 import { failPoint } from '../base/fail-point.ts'
-import { hostAddresses } from '../base/host-addresses.ts'
 import { newId } from '../base/ids.ts'
 import type { Core } from '../core.ts'
 import type { Delivery, DeliveryParts } from '../delivery/contract.ts'
@@ -16,6 +15,8 @@ import type { SigningKeys } from '../domains/keys/signing-keys.ts'
 import { createHabits } from '../events/habits.ts'
 import { createPoster } from '../http-posts/poster.ts'
 import type { CaptureListener } from '../inbox/capture-listener.ts'
+import type { IpsArea } from '../ips/area.ts'
+import type { Sources } from '../ips/source-addresses.ts'
 import type { ListsArea } from '../lists/area.ts'
 import { cancelExpansions, createExpansionJob } from '../lists/expansion-job.ts'
 import { taskJob } from '../lists/list-tasks.ts'
@@ -31,10 +32,10 @@ import { sendTemplates } from './acceptance/chosen-templates.ts'
 import type { Tracker } from './acceptance/collaborators.ts'
 import { createListExpander, memberStatements } from './acceptance/list-recipients.ts'
 import { createSandboxGate } from './acceptance/sandbox.ts'
-import { createSources, type Sources } from './acceptance/source-addresses.ts'
-import { createLargeTexts } from './composing/large-texts.ts'
+import { createLargeTexts, type LargeTexts } from './composing/large-texts.ts'
 import { createSecondaryKeys } from './composing/secondary-keys.ts'
 import { startEngine } from './engine.ts'
+import { createReceivedMail, type ReceivedMail } from './received/received-mail.ts'
 import { messageRoutes } from './routes.ts'
 import { scheduledRoutes } from './scheduled-routes.ts'
 import { createSending, type Sending, type SendingParts } from './sending.ts'
@@ -50,6 +51,9 @@ export interface MessagesArea extends Area {
   /** For SMTP submission. */
   accept: AcceptParts & { headerPrefixes: readonly string[] }
   sendSystemMail: SystemMail
+  /** For mail that is received for routes. */
+  received: ReceivedMail
+  largeTexts: LargeTexts
 }
 
 export interface MessagesUses {
@@ -62,6 +66,7 @@ export interface MessagesUses {
   judge: DeliveryParts['judge']
   capture: CaptureListener | null
   limits: MessageLimits
+  ips: Pick<IpsArea, 'sources' | 'allowances'>
 }
 
 /** Areas as sending sees them, which tests replace. */
@@ -75,11 +80,7 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
   const signers = createSigners({ onError: (err) => log.error({ err }, 'a signing thread has failed') })
   const largeTexts = createLargeTexts()
   const past = createPastDeliveries({ store, clock, keepDays: config.eventRetentionDays })
-  const sources = createSources({
-    configured: config.sourceAddresses,
-    hostAddresses: hostAddresses(),
-    firstAccountId: core.firstAccountId,
-  })
+  const { sources, allowances } = uses.ips
   const sending = createSending({
     ...core,
     largeTexts,
@@ -124,7 +125,7 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
     },
     ...overrides,
   })
-  const engine = startEngine(core, { sending, sources, judge: uses.judge, capture: uses.capture })
+  const engine = startEngine(core, { sending, sources, allowances, judge: uses.judge, capture: uses.capture })
   const expansions = expansionsOf(core, uses.lists, sending)
   const archive = createArchiveSender({
     store,
@@ -148,6 +149,14 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
     now: () => clock.now(),
   })
   return {
+    largeTexts,
+    received: createReceivedMail({
+      ...core,
+      store: guarded(store, space),
+      sources,
+      storageUrl,
+      engine: engine.delivery,
+    }),
     delivery: engine.delivery,
     sending,
     sources,

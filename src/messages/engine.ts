@@ -10,13 +10,14 @@ import { createTlsResults } from '../delivery/tls-results.ts'
 import { transcriptStatement } from '../delivery/transcript.ts'
 import { createTransport } from '../delivery/transport.ts'
 import type { CaptureListener } from '../inbox/capture-listener.ts'
+import type { Sources } from '../ips/source-addresses.ts'
 import { bounceConsequences } from '../suppressions/automatic.ts'
-import type { Sources } from './acceptance/source-addresses.ts'
 import type { Sending } from './sending.ts'
 
 export interface EngineUses {
   sending: Sending
   sources: Sources
+  allowances: NonNullable<DeliveryParts['allowances']>
   judge: DeliveryParts['judge']
   capture: CaptureListener | null
 }
@@ -27,7 +28,7 @@ const DRAIN_MS = 20_000
 /** `stop` waits for the attempts in flight. */
 export function startEngine(
   core: Core,
-  { sending, sources, judge, capture }: EngineUses,
+  { sending, sources, allowances, judge, capture }: EngineUses,
 ): { delivery: Delivery; stop(): Promise<void> } {
   const { config, clock, random, log, store, space, recorder, leaseOwner } = core
   const tlsResults = createTlsResults(store, clock)
@@ -42,6 +43,8 @@ export function startEngine(
   const delivery = createDelivery({
     queue: createQueue(store, leaseOwner, recorder),
     transport: withMemoryBound(core.bodiesOut, capture !== null, transport),
+    allowances,
+    poolOf: sources.poolOf,
     prepare: sending.prepare,
     describe: sending.describe,
     requeued: sending.requeued,

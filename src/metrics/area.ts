@@ -10,6 +10,7 @@ import type { Figures } from './figures.ts'
 import { groupRoutes } from './group-routes.ts'
 import { metricsRoutes } from './metrics-routes.ts'
 import { removeFiguresOf, removeOldCounters } from './removal.ts'
+import { rollUp } from './roll-up.ts'
 import { statsRoutes } from './routes.ts'
 
 /**
@@ -46,6 +47,7 @@ export function metricsArea(
         everyMs: REMOVE_EVERY_MS,
         scope: 'database',
         async work(signal) {
+          await rollUp(store, clock.now(), signal)
           await removeOldCounters(store, clock.now(), signal)
           await compactFigures(store, clock.now(), signal)
         },

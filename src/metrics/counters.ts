@@ -45,8 +45,8 @@ export const COUNTERS = [
 
 export type Payload = Readonly<Record<string, unknown>>
 
-export const noCounts = (): Counts =>
-  Object.fromEntries(COUNTERS.map((name) => [name, 0])) as Record<Counter, number>
+const ZEROS = Object.fromEntries(COUNTERS.map((name) => [name, 0])) as Record<Counter, number>
+export const noCounts = (): Counts => ({ ...ZEROS })
 
 /** JSON texts of which every accepted event that is not plain has at least one. */
 const NOT_PLAIN = ['"mailing-list":', '"is-routed":true']

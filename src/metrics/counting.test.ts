@@ -14,8 +14,9 @@ import { followedPosition } from '../events/follower.ts'
 import { clickedEvent, openedEvent, unsubscribedEvent, type Visit } from '../events/later-events.ts'
 import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../events/testing.ts'
 import type { Statement, Store } from '../store/store.ts'
-import { createCounting } from './counting.ts'
+import { createCounting, EVENTS_PER_STEP } from './counting.ts'
 import { removeFiguresOf, removeOldCounters } from './removal.ts'
+import { rollUp } from './roll-up.ts'
 import { SPLIT_NUMBERS, UNIT_NUMBERS } from './splits.ts'
 import { ACCOUNT, addDomain, countedOf, DOMAIN, NO_RATE_LIMIT } from './testing.ts'
 
@@ -82,6 +83,7 @@ eachStore(
       delivered_first: 1,
     })
     assert.deepEqual(await countedOf(store, { domain: 'other.example.com' }), { accepted_outgoing: 1 })
+    await rollUp(store, NOW_MS + 100 * DAY)
     const starts = async (unit: 'hour' | 'day' | 'month') => {
       const rows = await store.db
         .selectFrom('figures')
@@ -238,6 +240,7 @@ eachStore('hours are kept for 60 days, days for a year, months for ever', async 
   await addDomain(store)
   await count(store, [accepted(about(['news'])), opened(0)])
   const left = async (days: number) => {
+    await rollUp(store, NOW_MS + days * DAY)
     await removeOldCounters(store, NOW_MS + days * DAY)
     const counts = await Promise.all(
       (['hour', 'day', 'month'] as const).map((unit) => countedOf(store, { unit })),
@@ -254,7 +257,7 @@ eachStore('hours are kept for 60 days, days for a year, months for ever', async 
 
 eachStore('a backlog is counted with pauses, which a stop ends', async (store) => {
   await addDomain(store)
-  const events = Array.from({ length: 600 }, () => accepted())
+  const events = Array.from({ length: 2 * EVENTS_PER_STEP }, () => accepted())
   await store.commit(eventStatements(events))
   const stopping = new AbortController()
   const clock = {
@@ -269,7 +272,7 @@ eachStore('a backlog is counted with pauses, which a stop ends', async (store) =
     await counting.run(stopping.signal)
     return stopping.signal.aborted
   })
-  assert.deepEqual(await countedOf(store), { accepted_outgoing: 250 })
+  assert.deepEqual(await countedOf(store), { accepted_outgoing: EVENTS_PER_STEP })
 })
 
 eachStore('unique visits are kept until all events of their seven days are counted', async (store) => {

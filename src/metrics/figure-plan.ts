@@ -5,9 +5,11 @@
  *    dimension time it stays one segment of the resolution.
  * 2. Each segment is read from the first split that has its unit and the values that dimensions and filters name, of the
  *    account as a whole if no domain is named.
+ * 3. Where the rows of a unit are not made yet (roll-up.ts), those of the next shorter unit are read.
  */
 import type { Attribute, Dimension, FigureQuery, FilterEntry } from './figures.ts'
 import { after, startOf, UNITS, type Unit } from './intervals.ts'
+import type { LongUnit, Until } from './places.ts'
 import { SPLITS, type Split, type ValueName } from './splits.ts'
 
 export const VALUE_OF: Readonly<Record<Exclude<Dimension, 'time' | 'domain' | 'subaccount'>, ValueName>> = {
@@ -33,24 +35,37 @@ export interface Segment {
   end: number
 }
 
-export function planOf(query: FigureQuery): Segment[] {
+/** `until`: see places.ts. */
+export function planOf(query: FigureQuery, until: Until): Segment[] {
   const named = [...query.dimensions, ...query.filter.map(({ attribute }) => attribute)]
   const values = named.flatMap((name) => (isValue(name) ? VALUE_OF[name] : []))
   const byDomain = named.includes('domain')
-  return rangesOf(query).map((range) => {
+  return rangesOf(query).flatMap((range): Segment[] => {
     const whole = query.dimensions.includes('tag') || tagSelectsRows(query.filter)
     const fits = SPLITS.filter(
       ({ name, values: kept }) => values.every((value) => kept.includes(value)) && (name !== 'tag' || whole),
     )
     for (const split of fits) {
-      const rows = { split, units: [range.unit], ...range }
-      if (!byDomain && split.ofAccount.includes(range.unit)) return { ...rows, level: 'account' }
+      if (!byDomain && split.ofAccount.includes(range.unit)) return existing(split, 'account', range, until)
       if (split.name === 'all') break
-      if (split.ofDomain.includes(range.unit)) return { ...rows, level: 'domain' }
+      if (split.ofDomain.includes(range.unit)) return existing(split, 'domain', range, until)
     }
     const all = SPLITS.find(({ name }) => name === 'all') as Split
-    return { split: all, level: 'domain', units: UNITS.slice(0, UNITS.indexOf(range.unit) + 1), ...range }
+    return [{ split: all, level: 'domain', units: UNITS.slice(0, UNITS.indexOf(range.unit) + 1), ...range }]
   })
+}
+
+/** Rows of the range's unit as far as they are made, then those of shorter units. */
+function existing(split: Split, level: Segment['level'], range: Range, until: Until): Segment[] {
+  const { unit, start, end } = range
+  const units = level === 'account' ? split.ofAccount : split.ofDomain
+  const shorter = units[units.indexOf(unit) - 1]
+  const made = shorter === undefined ? end : Math.min(end, roundUp(unit, until[unit as LongUnit]))
+  const segments: Segment[] = start < made ? [{ split, level, units: [unit], unit, start, end: made }] : []
+  const from = Math.max(start, made)
+  if (shorter !== undefined && from < end)
+    segments.push(...existing(split, level, { unit: shorter, start: from, end }, until))
+  return segments
 }
 
 const isValue = (name: Dimension | Attribute): name is keyof typeof VALUE_OF => Object.hasOwn(VALUE_OF, name)

@@ -23,6 +23,7 @@ import { createFigures } from './figure-reader.ts'
 import { COMPARATORS, DIMENSIONS, type Dimension, type FigureQuery, type FilterEntry } from './figures.ts'
 import { after, startOf, UNITS } from './intervals.ts'
 import { removeOldCounters } from './removal.ts'
+import { rollUp } from './roll-up.ts'
 import { addDomain } from './testing.ts'
 import { UNIQUE_FOR_MS } from './unique-visits.ts'
 
@@ -235,8 +236,13 @@ async function check(store: Store, query: FigureQuery, events: readonly Counted[
 
 async function counted(store: Store, events: readonly EventRecord[]): Promise<Counted[]> {
   for (const [account, domain] of OWNERS) await addDomain(store, domain, account)
-  await store.commit(eventStatements(events))
-  await createCounting(store, systemClock, isRateLimit).follower.stepToEnd()
+  const half = Math.ceil(events.length / 2)
+  for (const part of [events.slice(0, half), events.slice(half)]) {
+    await store.commit(eventStatements(part))
+    await createCounting(store, systemClock, isRateLimit).follower.stepToEnd()
+    // Many of the second half belong to days and months whose rows are made by then.
+    await rollUp(store, NOW_MS - 20 * DAY)
+  }
   return recounted(events)
 }
 
@@ -261,6 +267,7 @@ eachStore('after the time of hours and days is over, longer units have the same 
   const events = await counted(store, Array.from({ length: 200 }, randomEvent))
   const combined: Dimension[] = ['tag', 'country', 'recipient_domain']
   const remove = async (days: number) => {
+    await rollUp(store, NOW_MS + days * DAY)
     await removeOldCounters(store, NOW_MS + days * DAY)
     await compactFigures(store, NOW_MS + days * DAY)
     await compactFigures(store, NOW_MS + days * DAY)

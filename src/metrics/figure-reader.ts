@@ -18,10 +18,14 @@ import {
   type FilterEntry,
 } from './figures.ts'
 import { after, startOf, type Unit } from './intervals.ts'
+import { placesOf } from './places.ts'
 import { SPLIT_NUMBERS, UNIT_NUMBERS } from './splits.ts'
 
-/** Rows of figures per read: 10 to 30 ms. */
-const ROWS_PER_READ = 10_000
+/**
+ * Rows of figures per read: 20 to 40 ms. With fewer the groups of each read, which are transferred, are as many as its
+ * rows: at 10,000 all pairs of domain and provider in 30 days took four times as long.
+ */
+const ROWS_PER_READ = 40_000
 /** Rows of figures per query: a second or two in all. */
 const ROWS_MAX = 1_000_000
 /** Rows of an answer, which are held in memory: up to 40 MB. */
@@ -68,7 +72,10 @@ class Reading {
   }
 
   async rows(): Promise<FigureRow[]> {
-    if (this.#accountIds.length > 0) for (const segment of planOf(this.#query)) await this.#segment(segment)
+    if (this.#accountIds.length > 0) {
+      const { until } = await placesOf(this.#store)
+      for (const segment of planOf(this.#query, until)) await this.#segment(segment)
+    }
     const all = [...this.#found.values()]
     const rows = this.#ignoresAccepted ? all.filter(isAttempted) : all
     const { dimensions } = this.#query

@@ -1,10 +1,9 @@
 /** Writes rows of figures. */
 import type { Counts, FigureValues } from '../store/counter-rows.ts'
-import type { Statement } from '../store/store.ts'
+import type { SqlValue, Statement } from '../store/store.ts'
 import { COUNTERS, type Counter } from './counters.ts'
 import { VALUE_NAMES } from './splits.ts'
 
-/** In the order of the primary key. */
 export interface FigureKey extends FigureValues {
   account_id: string
   /** Empty: the account as a whole. */
@@ -14,20 +13,16 @@ export interface FigureKey extends FigureValues {
   start_at: number
 }
 
-export type RowCounts = { [Name in keyof Counts]: number }
-
-const KEY_NAMES = ['account_id', 'domain_name', 'split', 'unit', 'start_at', ...VALUE_NAMES] as const
+export interface RowOfCounts {
+  key: FigureKey
+  counts: { [Name in keyof Counts]: number }
+}
 
 /** The columns that a row of figures is found by. */
 export const ROW_KEY = ['scope', 'split', 'unit', 'start_at', ...VALUE_NAMES].join(', ')
 
 /** Waits for a counting transaction in progress, which might add to a row between two statements. */
 export const WAIT_FOR_COUNTING = `UPDATE event_followers SET seq = seq WHERE name = 'counters'`
-
-export function compareKeys(a: FigureKey, b: FigureKey): number {
-  for (const name of KEY_NAMES) if (a[name] !== b[name]) return a[name] < b[name] ? -1 : 1
-  return 0
-}
 
 /**
  * A deleted domain and a closed account get no scope, and without a scope no rows: their last events arrive after they
@@ -64,38 +59,71 @@ export function onConflictAdd(counters: readonly Counter[]): string {
   return `ON CONFLICT (${ROW_KEY}) DO UPDATE SET ${added.join(', ')}`
 }
 
-/** By the bits of the groups. Without the casts PostgreSQL would take the parameters for text. */
-const ADD_TEXTS = Array.from({ length: 2 ** GROUPS.length }, (_, bits) => {
-  const counters = countersIn(bits)
-  if (counters.length === 0) return ''
-  const casts = [
-    ...['split', 'unit', 'start_at'].map(() => 'CAST(? AS BIGINT)'),
-    ...VALUE_NAMES.map(() => 'CAST(? AS TEXT)'),
-    ...counters.map(() => 'CAST(? AS BIGINT)'),
-  ]
-  return `INSERT INTO figures (${ROW_KEY}, ${counters.join(', ')})
-    SELECT no, ${casts.join(', ')} FROM figure_scopes WHERE account_id = ? AND domain_name = ?
-    ${onConflictAdd(counters)}`
-})
-
 function countersIn(bits: number): Counter[] {
   return GROUPS.flatMap((group, at) => (bits & (1 << at) ? group : []))
 }
 
-/** At least one of `counts` is not 0. */
-export function addStatement(key: FigureKey, counts: RowCounts): Statement {
-  let bits = 0
-  for (const [at, group] of GROUPS.entries()) if (group.some((name) => counts[name] !== 0)) bits |= 1 << at
-  return {
-    sql: ADD_TEXTS[bits] as string,
-    values: [
-      key.split,
-      key.unit,
-      key.start_at,
-      ...VALUE_NAMES.map((name) => key[name]),
-      ...countersIn(bits).map((name) => counts[name] || null),
-      key.account_id,
-      key.domain_name,
-    ],
+const bitsOf = ({ counts }: RowOfCounts): number =>
+  GROUPS.reduce((bits, group, at) => (group.some((name) => counts[name] !== 0) ? bits | (1 << at) : bits), 0)
+
+/** Rows of one statement: 1,300 values. A power of two, so that few texts are prepared. */
+const ROWS_MAX = 32
+
+/** Adds to these rows, each of which has a count that is not 0. The rows are distinct. */
+export function addStatements(rows: readonly RowOfCounts[]): Statement[] {
+  const groups = new Map<number, RowOfCounts[]>()
+  for (const row of rows) {
+    const bits = bitsOf(row)
+    const group = groups.get(bits)
+    if (group) group.push(row)
+    else groups.set(bits, [row])
   }
+  return [...groups].sort(([a], [b]) => a - b).flatMap(([bits, group]) => statementsOf(bits, group))
+}
+
+function statementsOf(bits: number, rows: readonly RowOfCounts[]): Statement[] {
+  const counters = countersIn(bits)
+  const statements: Statement[] = []
+  for (let from = 0; from < rows.length; ) {
+    let size = ROWS_MAX
+    while (size > rows.length - from) size /= 2
+    const values: SqlValue[] = []
+    for (const { key, counts } of rows.slice(from, from + size)) {
+      values.push(key.account_id, key.domain_name, key.split, key.unit, key.start_at)
+      for (const name of VALUE_NAMES) values.push(key[name])
+      for (const name of counters) values.push(counts[name] || null)
+    }
+    statements.push({ sql: addText(bits, size), values })
+    from += size
+  }
+  return statements
+}
+
+const texts = new Map<string, string>()
+
+function addText(bits: number, rows: number): string {
+  const name = `${bits} ${rows}`
+  let text = texts.get(name)
+  if (text === undefined) {
+    text = makeText(countersIn(bits), rows)
+    texts.set(name, text)
+  }
+  return text
+}
+
+/** Without the casts PostgreSQL would take the parameters for text; those of the first row hold for all. */
+function makeText(counters: readonly Counter[], rows: number): string {
+  const types = [
+    ...['TEXT', 'TEXT', 'BIGINT', 'BIGINT', 'BIGINT'],
+    ...VALUE_NAMES.map(() => 'TEXT'),
+    ...counters.map(() => 'BIGINT'),
+  ]
+  const first = `(${types.map((type) => `CAST(? AS ${type})`).join(', ')})`
+  const next = `(${types.map(() => '?').join(', ')})`
+  const columns = types.slice(2).map((_, at) => `column${at + 3}`)
+  return `INSERT INTO figures (${ROW_KEY}, ${counters.join(', ')})
+    SELECT no, ${columns.join(', ')}
+    FROM (VALUES ${[first, ...Array<string>(rows - 1).fill(next)].join(', ')}) AS added CROSS JOIN figure_scopes
+    WHERE account_id = column1 AND domain_name = column2
+    ${onConflictAdd(counters)}`
 }

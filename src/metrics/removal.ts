@@ -3,6 +3,7 @@ import { DAY_MS } from '../events/event-retention.ts'
 import { followedPosition } from '../events/follower.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { ROW_KEY, WAIT_FOR_COUNTING } from './figure-rows.ts'
+import { placesOf } from './places.ts'
 import { SPLIT_NUMBERS, SPLITS, UNIT_NUMBERS } from './splits.ts'
 import { UNIQUE_FOR_MS } from './unique-visits.ts'
 
@@ -28,16 +29,18 @@ const OF_SCOPE = `DELETE FROM figures WHERE (${ROW_KEY}) IN
 
 /** Stops early when `signal` aborts; the next run continues. `now`: Unix milliseconds. */
 export async function removeOldCounters(store: Store, now: number, signal?: AbortSignal): Promise<void> {
+  const { until } = await placesOf(store)
+  // Rows of which longer ones are to be made are kept.
+  const before = {
+    hour: Math.min(now - KEPT_MS.hour, until.day),
+    day: Math.min(now - KEPT_MS.day, until.month),
+  }
   const [last] = await store.read({ sql: 'SELECT max(no) AS no FROM figure_scopes', values: [] })
   for (let scope = 0; scope < Number(last?.['no'] ?? 0); scope += SCOPES)
     for (const { name } of SPLITS.filter((split) => split.name !== 'all'))
       for (const unit of ['hour', 'day'] as const) {
         const limits = [scope, scope + SCOPES, SPLIT_NUMBERS[name], UNIT_NUMBERS[unit]]
-        await inChunks(
-          store,
-          { sql: OLD_FIGURES, values: [...limits, Math.floor(now - KEPT_MS[unit])] },
-          signal,
-        )
+        await inChunks(store, { sql: OLD_FIGURES, values: [...limits, Math.floor(before[unit])] }, signal)
       }
   const counted = Math.min(now, await countedUpTo(store))
   await inChunks(store, { sql: OLD_VISITS, values: [Math.floor(counted - VISITS_KEPT_MS)] }, signal)

@@ -27,9 +27,9 @@ export const UNIT_NUMBERS: Readonly<Record<Unit, number>> = { hour: 0, day: 1, m
 export interface Split {
   name: SplitName
   values: readonly ValueName[]
-  /** Units counted for each domain. */
+  /** Units of the rows of each domain, shortest first. Events are added to the first; the others are made (roll-up.ts). */
   ofDomain: readonly Unit[]
-  /** Units counted for the account as a whole. */
+  /** The same for the account as a whole. */
   ofAccount: readonly Unit[]
 }
 

@@ -3,8 +3,9 @@ import type { FigureValues } from '../store/counter-rows.ts'
 import type { Statement } from '../store/store.ts'
 import { type Counter, noCounts } from './counters.ts'
 import type { PlainValues } from './event-values.ts'
-import { addStatement, compareKeys, createScope, type FigureKey, type RowCounts } from './figure-rows.ts'
-import { startOf, type Unit } from './intervals.ts'
+import { addStatements, createScope, type FigureKey, type RowOfCounts } from './figure-rows.ts'
+import { startOf } from './intervals.ts'
+import type { LongUnit, Written } from './places.ts'
 import { SPLIT_NUMBERS, SPLITS, type Split, UNIT_NUMBERS } from './splits.ts'
 
 export interface Addition {
@@ -22,25 +23,25 @@ export interface Tally {
   add(addition: Addition): void
   /** Rows that the statements write. */
   readonly size: number
-  /** In the order of the rows' keys, so that concurrent transactions cannot deadlock. */
+  /** In one order of the rows, so that concurrent transactions cannot deadlock. */
   statements(): Statement[]
 }
 
-interface TallyRow {
-  key: FigureKey
-  counts: RowCounts
+interface TallyRow extends RowOfCounts {
+  name: string
 }
 
-export function createTally(): Tally {
+/** `places`: events of intervals before them are added to rows of longer units too (roll-up.ts). */
+export function createTally(places: Written): Tally {
   const rows = new Map<string, TallyRow>()
-  /** Rows by everything that decides which they are: nearly all events of a step share a few such sets. */
+  /** Rows by everything that decides which they are: many events of a step share such a set. */
   const sets = new Map<string, TallyRow[]>()
 
   function rowOf(key: FigureKey): TallyRow {
-    const name = Object.values(key).join('\n')
+    const name = nameOf(key)
     let row = rows.get(name)
     if (!row) {
-      row = { key, counts: noCounts() }
+      row = { name, key, counts: noCounts() }
       rows.set(name, row)
     }
     return row
@@ -49,10 +50,12 @@ export function createTally(): Tally {
   return {
     add(addition) {
       const { accountId, domainName, tags, values, at, counters } = addition
-      const name = [accountId, domainName, startOf('hour', at), ...Object.values(values), ...tags].join('\n')
+      const { recipient_domain, provider, ip, pool, country, device, bot } = values
+      const path = `${recipient_domain}\n${provider}\n${ip}\n${pool}\n${country}\n${device}\n${bot}`
+      const name = `${accountId}\n${domainName}\n${startOf('hour', at)}\n${path}\n${tags.join('\n')}`
       let set = sets.get(name)
       if (!set) {
-        set = keysOf(addition).map(rowOf)
+        set = keysOf(addition, places).map(rowOf)
         sets.set(name, set)
       }
       for (const { counts } of set) for (const counter of counters) counts[counter]++
@@ -61,15 +64,15 @@ export function createTally(): Tally {
       return rows.size
     },
     statements() {
-      const sorted = [...rows.values()].sort((a, b) => compareKeys(a.key, b.key))
+      const sorted = [...rows.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
       const scopes = new Map(sorted.map(({ key }) => [`${key.account_id}\n${key.domain_name}`, key]))
-      return [
-        ...[...scopes.values()].map(createScope),
-        ...sorted.map(({ key, counts }) => addStatement(key, counts)),
-      ]
+      return [...[...scopes.values()].map(createScope), ...addStatements(sorted)]
     },
   }
 }
+
+const nameOf = (key: FigureKey): string =>
+  `${key.account_id}\n${key.domain_name}\n${key.split}\n${key.unit}\n${key.start_at}\n${key.tag}\n${key.recipient_domain}\n${key.provider}\n${key.ip}\n${key.pool}\n${key.country}\n${key.device}\n${key.bot}`
 
 const NO_VALUES: FigureValues = {
   tag: '',
@@ -82,23 +85,32 @@ const NO_VALUES: FigureValues = {
   bot: '',
 }
 
-function keysOf(addition: Addition): FigureKey[] {
+function keysOf(addition: Addition, places: Written): FigureKey[] {
   const { accountId, domainName, at } = addition
-  return SPLITS.flatMap((split) => {
+  const keys: FigureKey[] = []
+  for (const split of SPLITS) {
     const values = valuesIn(split, addition)
-    const keys = (domain: string, units: readonly Unit[]) =>
-      units.flatMap((unit) =>
-        values.map((one) => ({
-          account_id: accountId,
-          domain_name: domain,
-          split: SPLIT_NUMBERS[split.name],
-          unit: UNIT_NUMBERS[unit],
-          start_at: startOf(unit, at),
-          ...one,
-        })),
-      )
-    return [...keys(domainName, split.ofDomain), ...keys('', split.ofAccount)]
-  })
+    for (const [domain, units] of [
+      [domainName, split.ofDomain],
+      ['', split.ofAccount],
+    ] as const) {
+      for (const [index, unit] of units.entries()) {
+        const start = startOf(unit, at)
+        if (index > 0 && start >= places[unit as LongUnit]) continue
+        for (const { tag, recipient_domain, provider, ip, pool, country, device, bot } of values) {
+          keys.push({
+            account_id: accountId,
+            domain_name: domain,
+            split: SPLIT_NUMBERS[split.name],
+            unit: UNIT_NUMBERS[unit],
+            start_at: start,
+            ...{ tag, recipient_domain, provider, ip, pool, country, device, bot },
+          })
+        }
+      }
+    }
+  }
+  return keys
 }
 
 /** The rows of a split that an event belongs to: one, or one for each tag. */

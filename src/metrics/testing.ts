@@ -2,6 +2,7 @@
 import { insert, type Store } from '../store/store.ts'
 import { COUNTERS, type Counter } from './counters.ts'
 import type { Unit } from './intervals.ts'
+import { rollUp } from './roll-up.ts'
 import { SPLIT_NUMBERS, UNIT_NUMBERS } from './splits.ts'
 
 export const ACCOUNT = 'account-1'
@@ -41,11 +42,14 @@ export const domainRow = (name: string, accountId: string) => ({
 /** No rule is about the rate of sending. */
 export const NO_RATE_LIMIT = () => false
 
-/** The sums of all intervals of a unit, of mail as a whole or with a tag; zeros are left out. */
+const ALL_OVER = Date.UTC(2100, 0, 1)
+
+/** Makes the rows of the unit. The sums of all its intervals, of mail as a whole or with a tag; zeros are left out. */
 export async function countedOf(
   store: Store,
   scope: { domain?: string; tag?: string; unit?: Unit } = {},
 ): Promise<Partial<Record<Counter, number>>> {
+  if (scope.unit === 'day' || scope.unit === 'month') await rollUp(store, ALL_OVER)
   const rows = await store.db
     .selectFrom('figures')
     .innerJoin('figure_scopes', 'figure_scopes.no', 'figures.scope')

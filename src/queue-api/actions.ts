@@ -36,7 +36,8 @@ export interface ActionParts {
   recorder: EventRecorder
   /** The message as its events name it; null when it is gone. */
   messageOf(id: string): Promise<EventMessage | null>
-  sources: Pick<SourceChooser, 'hasPool' | 'keyOf'>
+  sources: Pick<SourceChooser, 'hasPool' | 'keysFor'>
+  firstAccountId: string
 }
 
 export interface ActionResult {
@@ -58,7 +59,7 @@ export async function runAction(
   filter: QueueFilter,
   dryRun: boolean,
 ): Promise<ActionResult> {
-  if (order.action === 'move' && !parts.sources.hasPool(order.pool))
+  if (order.action === 'move' && !parts.sources.hasPool(accountId ?? parts.firstAccountId, order.pool))
     throw new BadRequest(`${quotable(order.pool)} is not a valid IP pool (value of 'pool')`)
   if (dryRun) return runChunks(parts, accountId, order, filter, true)
   return parts.delivery.whileIdle(async () => {
@@ -201,8 +202,10 @@ function valuesOf(
   { account_id: accountId, id }: Candidate,
   now: number,
 ): SqlValue[] {
-  if (order.action === 'move')
-    return [sources.keyOf(accountId, { sendingIp: null, sendingIpPool: order.pool }, id), now]
+  if (order.action === 'move') {
+    const sender = { accountId, sendingIps: null, sendingPoolId: null }
+    return [sources.keysFor(sender, { ip: null, pool: order.pool })(id), now]
+  }
   return order.action === 'pause' || order.action === 'resume' ? [now] : [now, now]
 }
 

@@ -48,6 +48,8 @@ export class ServerDialogue {
   readonly #options: DialogueOptions
   #secure: boolean
   #greeted = false
+  #helo = ''
+  #isExtended = false
   #loggedIn = false
   #exchange: Exchange | null = null
   #transaction: { utf8: boolean; recipients: number } | null = null
@@ -55,6 +57,13 @@ export class ServerDialogue {
   constructor(options: DialogueOptions, secure: boolean) {
     this.#options = options
     this.#secure = secure
+  }
+
+  /** The name that the client gave, and the protocol of a Received field (RFC 3848, RFC 6531 §4.3). */
+  client(utf8: boolean): { helo: string; protocol: string } {
+    if (!this.#isExtended) return { helo: this.#helo, protocol: 'SMTP' }
+    const protocol = `${utf8 ? 'UTF8SMTP' : 'ESMTP'}${this.#secure ? 'S' : ''}`
+    return { helo: this.#helo, protocol }
   }
 
   /** One line without its CRLF, of at most `LONG_LINE_BYTES_MAX`. */
@@ -103,6 +112,8 @@ export class ServerDialogue {
       case 'EHLO':
       case 'HELO':
         this.#greeted = true
+        this.#helo = command.name
+        this.#isExtended = command.verb === 'EHLO'
         this.#transaction = null
         return good(command.verb === 'EHLO' ? this.#extensions() : `250 ${this.#options.hostname}`)
       case 'STARTTLS':

@@ -1,4 +1,4 @@
-/** Row types of the tables of migrations 0019 and 0039; schema.ts lists them with the others. */
+/** Row types of the tables of migrations 0019, 0039 and 0040; schema.ts lists them with the others. */
 import type { Generated } from 'kysely'
 
 /** A follower's cursor in commit order; all events up to and including it are processed. */
@@ -68,6 +68,15 @@ export interface FigureScopeRow {
   account_id: string
   /** Empty: the account as a whole. */
   domain_name: string
+}
+
+/** Of a unit whose rows are made from shorter ones. */
+export interface FigurePlaceRow {
+  unit: number
+  /** Events of intervals that begin before this time are added to rows of this unit as well. Unix milliseconds. */
+  written: number
+  /** Rows of intervals that begin before this time are complete. */
+  until: number
 }
 
 export interface CountedVisitRow {

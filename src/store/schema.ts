@@ -3,7 +3,13 @@
  * In both databases flags are 0 or 1, times Unix milliseconds, and `*_json` JSON text.
  */
 import type { Generated } from 'kysely'
-import type { CountedVisitRow, EventFollowerRow, FigureRow, FigureScopeRow } from './counter-rows.ts'
+import type {
+  CountedVisitRow,
+  EventFollowerRow,
+  FigurePlaceRow,
+  FigureRow,
+  FigureScopeRow,
+} from './counter-rows.ts'
 
 export type Flag = 0 | 1
 
@@ -103,6 +109,19 @@ export interface UserRow {
   opened_ip: string | null
   last_sign_in_at: number | null
   created_at: number
+  auth_method: string
+}
+
+export interface UserIdentityRow {
+  issuer: string
+  subject: string
+  user_id: string
+  linked_at: number
+}
+
+export interface OidcSignInRow {
+  digest: string
+  expires_at: number
 }
 
 export interface UserTokenRow {
@@ -432,6 +451,27 @@ export interface EventTagRow {
   event: string
   timestamp_us: number
   seq: number
+}
+
+export interface RouteRow {
+  id: string
+  account_id: string
+  priority: number
+  description: string
+  expression: string
+  actions_sealed: Uint8Array
+  created_at: number
+}
+
+export interface RoutePostRow {
+  id: string
+  account_id: string
+  domain_id: string
+  message_pk: string
+  recipient: string
+  kind: string
+  url_sealed: Uint8Array
+  created_at: number
 }
 
 export interface InboxRow {
@@ -844,6 +884,74 @@ export interface AlertNoticeRow {
   created_at: number
 }
 
+export interface IpRow {
+  ip: string
+  is_dedicated: Flag
+  account_id: string | null
+  is_enabled: Flag
+  warms_when_assigned: Flag
+  rdns: string
+  is_bound: Flag | null
+  is_confirmed: Flag | null
+  fault: string
+  checked_at: number | null
+  seen_at: number
+  created_at: number
+}
+
+export interface DomainIpRow {
+  domain_id: string
+  ip: string
+  account_id: string
+}
+
+export interface IpTaskRow {
+  id: string
+  account_id: string
+  kind: string
+  params_json: string
+  position: string
+  created_at: number
+  updated_at: number
+}
+
+export interface IpPoolRow {
+  id: string
+  account_id: string
+  name: string
+  description: string
+  created_at: number
+}
+
+export interface IpPoolMemberRow {
+  ip: string
+  pool_id: string
+  linked_at: number
+}
+
+export interface IpPoolDelegationRow {
+  subaccount_id: string
+  pool_id: string
+  created_at: number
+}
+
+export interface IpWarmupRow {
+  ip: string
+  account_id: string
+  stage: number
+  plan_started_at: number
+  stage_started_at: number
+  updated_at: number
+  window_started_at: number
+  window_used: number
+  stage_used: number
+  start_volume: number
+  hour_started_at: number
+  hour_used: number
+  hour_diverted: number
+  history_json: string
+}
+
 export interface InstallationRow {
   name: string
   value: Uint8Array
@@ -880,6 +988,8 @@ export interface Schema {
   sessions: SessionRow
   login_places: LoginPlaceRow
   users: UserRow
+  user_identities: UserIdentityRow
+  oidc_sign_ins: OidcSignInRow
   user_tokens: UserTokenRow
   user_places: LoginPlaceRow
   recovery_codes: RecoveryCodeRow
@@ -911,8 +1021,11 @@ export interface Schema {
   event_followers: EventFollowerRow
   figure_scopes: FigureScopeRow
   figures: FigureRow
+  figure_places: FigurePlaceRow
   counted_visits: CountedVisitRow
   inbox: InboxRow
+  routes: RouteRow
+  route_posts: RoutePostRow
   templates: TemplateRow
   template_versions: TemplateVersionRow
   lists: ListRow
@@ -931,6 +1044,15 @@ export interface Schema {
   audit: AuditRow
   transcripts: TranscriptRow
   inbox_faults: InboxFaultsRow
+  ips: IpRow
+  ip_changes: { id: number; version: number }
+  shared_ip_exclusions: { account_id: string }
+  domain_ips: DomainIpRow
+  ip_tasks: IpTaskRow
+  ip_pools: IpPoolRow
+  ip_pool_members: IpPoolMemberRow
+  ip_pool_delegations: IpPoolDelegationRow
+  ip_warmups: IpWarmupRow
   mta_sts_policies: MtaStsPolicyRow
   tls_results: TlsResultRow
 }

@@ -13,8 +13,8 @@ import { parseCidr } from '../base/ip.ts'
 import { REFUSALS_HOURS, type Refusal } from '../bounces/refusals.ts'
 import type { Config } from '../config.ts'
 import { queryBlocklists } from '../dns/blocklist.ts'
+import { confirmName } from '../dns/confirmed-name.ts'
 import { findMailHosts } from '../dns/mx.ts'
-import { reverseName } from '../dns/names.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import type { LostReturnPaths } from '../domains/return-paths.ts'
 import { exposedFiles, exposureSentence, readableByAll } from '../store/private-files.ts'
@@ -309,21 +309,6 @@ async function checkReverseNames(parts: CheckParts): Promise<Finding> {
     )
   }
   return failed(`${faults.join('; ')}. Ask the owner of the address to set its reverse name (PTR).`)
-}
-
-async function confirmName(resolver: Resolver, ip: string): Promise<{ name: string; fault: string | null }> {
-  const reverse = reverseName(ip)
-  if (reverse === null) return { name: '', fault: `${ip} is not an address` }
-  const answer = await resolver.query(reverse, 'PTR')
-  const names = answer.records.slice(0, 4)
-  if (names.length === 0) return { name: '', fault: `${ip} has no reverse name (${answer.kind})` }
-  const type = isIP(ip) === 6 ? 'AAAA' : 'A'
-  const wanted = reverseName(ip)
-  for (const name of names) {
-    const { records } = await resolver.query(name, type)
-    if (records.some((found) => reverseName(found) === wanted)) return { name, fault: null }
-  }
-  return { name: '', fault: `${ip} is named ${names.join(', ')}, which does not lead back to it` }
 }
 
 async function checkBlocklists(parts: CheckParts): Promise<Finding> {

@@ -2,7 +2,6 @@
 
 import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
-import type { PostKind } from '../http-posts/post-attempts.ts'
 import { createPostQueue, type PostQueue } from '../http-posts/post-queue.ts'
 import { removeIndexedRows, removeRowsInPass } from '../store/account-rows.ts'
 import { accountWebhookRoutes } from './account-routes.ts'
@@ -20,8 +19,8 @@ import { createWebhookKind, createWebhooks, WEBHOOK } from './webhooks.ts'
 const DRAIN_MS = 3_000
 
 export interface WebhooksArea extends Area {
-  /** The queue of POSTs, for kinds of other areas. One of them takes the rows of all: kinds are added before the start. */
-  posts: Pick<PostQueue, 'statements'> & { add(name: string, kind: PostKind): void }
+  /** The one queue of POSTs, which other areas add their kinds to. */
+  posts: PostQueue
   /** Those that have taken nothing since a time in Unix milliseconds. */
   failingEndpoints(since: number): ReturnType<typeof failingEndpoints>
   /** A transaction that adds a subaccount: the webhooks of its parent get its first event. */
@@ -39,18 +38,13 @@ export async function webhooksArea(core: Core): Promise<WebhooksArea> {
     scheduleMs: config.webhookScheduleMs,
     retryDelivered: config.webhookRetryDelivered,
   })
-  const kinds: Record<string, PostKind> = { [WEBHOOK]: kind }
-  const queue = createPostQueue({ store, client, clock, log, owner, kinds })
+  const posts = createPostQueue({ store, client, clock, log, owner })
+  posts.addKind(WEBHOOK, kind)
   const attempts = createAttemptLog(store, clock)
-  const webhooks = createWebhooks({ ...common, queue, client, storageUrl })
+  const webhooks = createWebhooks({ ...common, queue: posts, client, storageUrl })
   const stored = createDomainWebhooks(store, sealer, registry)
   return {
-    posts: {
-      statements: queue.statements,
-      add(name, added) {
-        kinds[name] = added
-      },
-    },
+    posts,
     failingEndpoints: (since) => failingEndpoints(store, since),
     addAccount: registry.change,
     operations: [
@@ -73,9 +67,9 @@ export async function webhooksArea(core: Core): Promise<WebhooksArea> {
       await removeRowsInPass(core, 'outgoing_posts', 'id', accountId, signal)
       await removeIndexedRows(core, 'webhook_attempts', ['id'], 'account_id', accountId, signal)
     },
-    start: () => queue.start(),
+    start: () => posts.start(),
     async stop() {
-      await queue.stop(DRAIN_MS)
+      await posts.stop(DRAIN_MS)
       registry.stop()
     },
   }

@@ -50,8 +50,8 @@ async function startNode(store: Store, clock: TestClock) {
     clock,
     log,
     owner: newId(),
-    kinds: { [WEBHOOK]: kind },
   })
+  queue.addKind(WEBHOOK, kind)
   await queue.start()
   const webhooks = createWebhooks({ ...common, queue, client, storageUrl: 'https://storage.test' })
   return {

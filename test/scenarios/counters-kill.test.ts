@@ -66,7 +66,7 @@ test('counters agree with the events after the process was killed while it count
       .selectAll('figures')
       .where('domain_name', '=', '')
       .where('split', '=', SPLIT_NUMBERS.none)
-      .where('unit', '=', UNIT_NUMBERS.day)
+      .where('unit', '=', UNIT_NUMBERS.hour)
       .execute()
     const sum = (name: 'accepted_outgoing' | 'delivered_smtp') =>
       rows.reduce((all, row) => all + Number(row[name]), 0)

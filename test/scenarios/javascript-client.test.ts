@@ -47,6 +47,22 @@ test('the public JavaScript client sends, reads the events and the stored messag
   assert.equal(domain.state, 'active')
 })
 
+test('the public JavaScript client manages routes', async (t) => {
+  const service = await startTestService(t)
+  const { routes } = new Mailgun(FormData).client({ username: 'api', key: service.key, url: service.url })
+  // The types say number, but the client's forms take texts only.
+  const text = (priority: string) => priority as unknown as number
+  const given = { priority: text('1'), description: 'Orders', expression: 'match_recipient("orders@")' }
+  const made = await routes.create({ ...given, action: ['store()', 'stop()'] })
+  assert.deepEqual([made.priority, made.actions], [1, ['store()', 'stop()']])
+  assert.deepEqual(await routes.list({ limit: 10 }), [made])
+  assert.deepEqual(await routes.get(made.id), made)
+  const changed = await routes.update(made.id, { ...given, priority: text('2'), action: ['store()'] })
+  assert.deepEqual([changed.id, changed.priority, changed.actions], [made.id, 2, ['store()']])
+  const gone = await routes.destroy(made.id)
+  assert.deepEqual([gone.id, gone.message], [made.id, 'Route has been deleted'])
+})
+
 test('the public JavaScript client sets, reads and deletes message limits, those of a subaccount too', async (t) => {
   let core: Core | undefined
   const areas = [

@@ -31,6 +31,8 @@ import { activeUser } from '../support/users.ts'
 /** Parameters that the description does not suggest. */
 const GIVEN: Given = {
   addAlertSetting: ({ domain }) => ({ body: alertSetting(`new.${domain}`) }),
+  addDomainIp: ({ ip = '' }) => ({ ip }),
+  addIpPoolIps: ({ ip = '' }) => ({ ips: [ip] }),
   addCallerAddress: () => ({ address: '192.0.2.1' }),
   addMembersJson: () => ({ members: '["new@example.org"]' }),
   addSandboxRecipient: ({ domain }) => ({ email: `new@${domain}` }),
@@ -47,10 +49,14 @@ const GIVEN: Given = {
   createDomainWebhook: ({ hook = '' }) => ({ id: 'opened', url: `${hook}/new` }),
   createDomainWebhookUrl: ({ hook = '' }) => ({ url: `${hook}/newer`, event_types: 'opened' }),
   createList: ({ domain }) => ({ address: `new@${domain}` }),
+  createRoute: () => ({ expression: 'catch_all()', action: 'store()' }),
   createTemplateVersion: () => ({ template: 'Hello' }),
+  delegateIpPool: ({ subaccount_id = '' }) => ({ subaccount_id }),
+  delegateIpPoolToSubaccount: ({ pool_id = '' }) => ({ pool_id }),
   deleteAccountWebhooks: () => ({ all: 'true' }),
   deleteDomainWebhookUrls: ({ hook = '' }) => ({ url: `${hook}/newer` }),
   inviteUser: ({ domain }) => ({ email: `new@${domain}` }),
+  matchRoute: ({ domain = '' }) => ({ address: `orders-${domain.split('.')[0]}@example.org` }),
   moveScheduled: () => ({ deliverytime: inAnHour() }),
   readDomainsStats: () => ({ timestamp: '1700000000' }),
   removeCallerAddress: () => ({ address: '192.0.2.1' }),
@@ -58,6 +64,8 @@ const GIVEN: Given = {
   replaceAlert: ({ alert = '' }) => ({ body: alertOf(alert) }),
   replaceInboxFaults: () => ({ body: [] }),
   replayWebhooks: () => ({ from: '0' }),
+  revokeIpPool: ({ subaccount_id = '' }) => ({ subaccount_id }),
+  revokeIpPoolFromSubaccount: ({ pool_id = '' }) => ({ pool_id }),
   runQueueAction: ({ domain }) => ({ action: 'pause', filter: { domain }, dry_run: true }),
   sendMessage: ({ domain }) => ({ from: `a@${domain}`, subject: 'Hello', text: 'Hello' }),
   sendMimeMessage: ({ domain }) => ({
@@ -73,6 +81,7 @@ const GIVEN: Given = {
   updateAccountWebhook: ({ hook = '' }) => ({ url: `${hook}/changed`, event_types: 'opened' }),
   updateDomainWebhook: ({ hook = '' }) => ({ url: hook }),
   updateDomainWebhookUrl: ({ hook = '' }) => ({ url: `${hook}/newer`, event_types: 'opened' }),
+  updateIpPool: () => ({ name: randomHex(4) }),
   updateMailfromHost: ({ domain }) => ({ mailfrom_host: `bounce.${domain}` }),
   updateSubaccountFeatures: () => ({ validations: '{"enabled": true}' }),
   updateTemplateVersion: () => ({ template: 'Changed' }),
@@ -87,9 +96,12 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
   listBounceEvents: [410, 'is no longer served'],
   readMessageLimit: [404, 'none is set'],
   readSubaccountLimit: [404, 'as above'],
+  setIpBand: [400, 'there are no dynamic pools'],
+  startIpWarmup: [400, 'it is in progress'],
   readTrackingCertificate: [404, 'none was requested'],
   requestTrackingCertificate: [400, 'the service has no HTTPS'],
   renewTrackingCertificate: [404, 'none was requested'],
+  allowUserPassword: [400, 'the user has one'],
   activateDomainKey: [400, 'DNS does not have the key'],
   updateKeyRotation: [400, 'there is no DNS zone for keys'],
   rotateKey: [400, 'as above'],
@@ -101,7 +113,10 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
 }
 
 /** The operator's, who reaches every account. */
-const REACHES_ALL = ['listAccountRateLimits', 'setAccountRateLimit', 'deleteAccountRateLimit']
+const REACHES_ALL = [
+  ...['listAccountRateLimits', 'setAccountRateLimit', 'deleteAccountRateLimit'],
+  ...['updateIp', 'setSharedIps'],
+]
 
 /** Operations that remove what another one removes, by their ids. */
 const REMOVED_BY: Record<string, string> = {
@@ -256,7 +271,7 @@ function rankOf({ id, method, path, rights }: Guarded): number {
 
 /** What they read changes by itself. */
 const VOLATILE =
-  /^(listAudit|listSessions|readSystem|runChecks|explainDomainDns|streamInbox|readTrackingCertificate)$/
+  /^(listAudit|readAvailableIps|listSessions|readSystem|runChecks|explainDomainDns|streamInbox|readTrackingCertificate)$/
 
 /** Everything that the account's admin reads. */
 async function stateOf(
@@ -291,6 +306,9 @@ async function start(t: TestContext): Promise<World> {
   t.after(() => receiver.close())
   const env = {
     SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8',
+    // The parent's own has a pool, and the others request theirs.
+    SENDWRIGHT_IPS:
+      '127.0.74.13,127.0.74.18=shared,127.0.74.14=spare,127.0.74.15=spare,127.0.74.23=spare,127.0.74.24=spare,127.0.74.25=spare,127.0.74.33=spare',
     // Nothing listens there.
     SENDWRIGHT_DNS: `${ownAddress()}:53`,
   }

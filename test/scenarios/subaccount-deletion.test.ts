@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DAY_MS } from '../../src/events/event-retention.ts'
+import { newWarmup } from '../../src/ips/warmup/plan.ts'
 import { monthOf } from '../../src/message-limits/month.ts'
 import { insert, type Store } from '../../src/store/store.ts'
 import { removeUnderLoad } from '../drills/subaccount-removal.ts'
@@ -26,7 +27,7 @@ const SETTLE_MS = 60_000
 
 /**
  * Tables with the account's id that need more than a few calls to fill: expired messages, late reports, certificates,
- * failed imports. They get a row as such, and any new table has to be filled or listed here.
+ * failed imports, warm-ups (which would hold mail back). They get a row as such, and any new table has to be filled or listed here.
  */
 const rowsFor = (accountId: string, domainId: string, domain: string) => ({
   past_messages: {
@@ -56,6 +57,12 @@ const rowsFor = (accountId: string, domainId: string, domain: string) => ({
     ...{ id: `n-${accountId}`, account_id: accountId, hit_id: `h-${accountId}`, channel: 'email' },
     ...{ recipient: 'a@b.example', content_json: '{}', due_at: Date.now() + DAY_MS, created_at: Date.now() },
   },
+  ip_pool_delegations: { subaccount_id: accountId, pool_id: 'unknown', created_at: 1 },
+  ip_warmups: newWarmup(`w-${accountId}`, accountId, 0, 1),
+  route_posts: {
+    ...{ id: `rp-${accountId}`, account_id: accountId, domain_id: domainId, message_pk: 'm' },
+    ...{ recipient: `a@${domain}`, kind: 'forward', url_sealed: Buffer.from('x'), created_at: 1 },
+  },
   removed_usage: { account_id: accountId, domain_id: 'removed', month_at: monthOf(Date.now()), accepted: 1 },
   sender_security: {
     ...{ domain_id: domainId, account_id: accountId, domain_name: domain, sid: `s-${accountId}` },
@@ -80,6 +87,8 @@ for (const database of ['sqlite', 'postgres'] as const) {
       assert.equal((await service.call('PUT', limit, { form: { count: '100000' } })).status, 200)
       const domain = `${name}.example.com`
       const { domainId } = await fillAccount(service, callAs(service, id), domain, receiver.url)
+      const shared = `/sendwright/v1/accounts/${id}/shared-ips`
+      assert.equal((await service.call('PUT', shared, { form: { allowed: 'no' } })).status, 200)
       await addRows(opened.core.store, rowsFor(id, domainId, domain))
       return { id, texts: [id, domainId, domain] }
     }
@@ -93,7 +102,13 @@ for (const database of ['sqlite', 'postgres'] as const) {
     await eventually('the end of all attempts', () => isQuiet(opened.core.store))
     gone.texts.push(...idsOf(await rows(gone.texts)))
     const before = await rows(gone.texts)
-    for (const table of ['list_members', 'template_versions', 'user_tokens'])
+    for (const table of [
+      'list_members',
+      'template_versions',
+      'user_tokens',
+      'ip_pool_members',
+      'ip_pool_delegations',
+    ])
       assert.ok(before.has(table), `${table} refers to what the account has`)
     const { store } = opened.core
     const withAccount = await tablesWith(store, 'account_id')
@@ -155,7 +170,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
 
 /** Ids that other tables refer to. */
 const idsOf = (rows: ReadonlyMap<string, readonly Record<string, unknown>[]>): string[] =>
-  ['lists', 'templates', 'users', 'messages', 'deliveries', 'api_keys'].flatMap((table) =>
+  ['lists', 'templates', 'users', 'messages', 'deliveries', 'api_keys', 'ip_pools'].flatMap((table) =>
     (rows.get(table) ?? []).map(({ id }) => String(id)),
   )
 
@@ -169,7 +184,7 @@ async function isQuiet(store: Store): Promise<boolean> {
 }
 
 /** Rows of work in progress, which may have been done before the look. */
-const PASSING = new Set(['suppression_imports', 'domain_deletions', 'list_expansions'])
+const PASSING = new Set(['suppression_imports', 'domain_deletions', 'list_expansions', 'ip_tasks'])
 
 /** What names a row, without what the background changes: attempts, due times, counters. */
 function identities(rows: ReadonlyMap<string, readonly Record<string, unknown>[]>): [string, string[]][] {

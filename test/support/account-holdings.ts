@@ -50,6 +50,10 @@ export async function plantHoldings(
   }
   await call('POST', '/v1/thresholds/alerts/send', { json: alertOf(`alert-${word}`) })
   const setting = await call('POST', '/v1/alerts/settings/events', { json: alertSetting(domain) })
+  if ((await call('GET', '/v3/ips?dedicated=yes')).items.length === 0) await post('/v3/ips/request/new', {})
+  const [ip = ''] = (await call('GET', '/v3/ips?dedicated=yes')).items
+  const { pool_id: pool } = await post('/v3/ip_pools', { name: `pool-${word}`, ip })
+  await post(`/v3/ip_warmups/${ip}`, {})
   await post('/v3/lists', { address: `list@${domain}` })
   await post(`/v3/lists/list@${domain}/members`, { address: member })
   for (const kind of ['bounces', 'complaints', 'unsubscribes', 'whitelists'])
@@ -59,6 +63,10 @@ export async function plantHoldings(
   await post(`/v3/domains/${domain}/credentials`, { login: `login-${word}`, password: 'password-123' })
   await post('/v1/dkim/keys', { signing_domain: domain, selector: `selector-${word}`, bits: '1024' })
   await post('/v2/ip_whitelist', { address: '127.0.0.0/8' })
+  const route = await post('/v3/routes', {
+    expression: `match_recipient("orders-${word}@")`,
+    action: 'store()',
+  })
   const email = `sandbox-${word}@example.org`
   await post('/v5/sandbox/auth_recipients', { email })
   const user = await post('/v5/users', { email: `user@${domain}`, name: word, role: 'basic' })
@@ -100,6 +108,7 @@ export async function plantHoldings(
       type: 'accepted',
       aggregate: 'providers',
       rate_limit: 'sending',
+      route_id: route.route.id,
       email,
     },
     ...{ webhook_id: webhook.webhook_id, attempt: attempt.id, key_id: spare.key.id, user_id: user.id },
@@ -116,6 +125,7 @@ export async function plantHoldings(
       entity_id: `entity-${word}`,
     },
     ...{
+      ...{ ip, addr: ip, pool_id: pool },
       account: id,
       account_id: id,
       subaccount_id: subaccountId,
@@ -153,11 +163,15 @@ const ABSENT_SHAPES: Record<string, (value: string) => string> = Object.fromEntr
     'user_id',
     'session_id',
     'account_id',
+    'route_id',
     'subaccount_id',
     'setting',
     'storage_key',
     'inbox',
     'delivery',
     'page_token',
+    'ip',
+    'addr',
+    'pool_id',
   ].map((name) => [name, other]),
 )

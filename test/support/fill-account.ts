@@ -15,6 +15,7 @@ export const FILLED_ENV = {
   SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8',
   SENDWRIGHT_TRANSCRIPTS: 'all',
   SENDWRIGHT_DNS: '127.0.0.1:9',
+  SENDWRIGHT_IPS: '127.0.75.1,127.0.75.8=shared,127.0.75.2=spare,127.0.75.3=spare,127.0.75.4=spare',
 }
 const LARGE = 'x'.repeat(200_000)
 
@@ -56,6 +57,7 @@ export async function fillAccount(
   await fillLists(ok, form, domain)
   await fillSuppressions(form, domain)
   await fillSettings(ok, form, domain)
+  await fillIps(ok, form, domain)
   await sendAll(form, domain)
   await eventually('all attempts', async () => {
     const { items } = (await call('GET', `/v3/${domain}/events?limit=300`)).body
@@ -135,8 +137,21 @@ async function fillSettings(
   await form('POST', '/v2/ip_whitelist', { address: '127.0.0.0/8' })
   await form('PUT', '/v5/accounts/limit/custom/monthly', { limit: '100000' })
   await form('POST', '/v5/sandbox/auth_recipients', { email: `sandbox@people.example.org` })
+  await form('POST', '/v3/routes', { expression: `match_recipient("@${domain}")`, action: 'store()' })
   await ok('POST', '/v1/thresholds/alerts/send', { json: alertOf(`of ${domain}`) })
   await ok('POST', '/v1/alerts/settings/events', { json: alertSetting(domain) })
+}
+
+async function fillIps(
+  ok: (method: string, path: string, options?: CallOptions) => Promise<Answer>,
+  form: (method: string, path: string, fields: Form) => Promise<Answer>,
+  domain: string,
+): Promise<void> {
+  await form('POST', '/v3/ips/request/new', {})
+  const [ip = ''] = (await ok('GET', '/v3/ips?dedicated=yes')).body.items as string[]
+  await form('POST', '/v3/ip_pools', { name: domain, ip })
+  await form('POST', `/v3/domains/${domain}/ips`, { ip: 'shared' })
+  await form('POST', `/v3/domains/${domain}/ips`, { ip })
 }
 
 const mail = (domain: string) => ({

@@ -166,6 +166,16 @@ export const signIn = (key: string) => sendJson<{ message: string }>('POST', `${
 export const signInUser = (email: string, password: string, code: string) =>
   sendJson<{ message: string }>('POST', `${OWN}/session`, { email, password, code })
 
+export interface SignInMethods {
+  /** The operator's OpenID Connect provider. */
+  oidc: { label: string } | null
+}
+
+export const readSignInMethods = () => getJson<SignInMethods>(`${OWN}/sign-in-methods`)
+
+/** Where the browser goes on. */
+export const beginProviderSignIn = () => sendJson<{ url: string }>('POST', `${OWN}/oidc/sign-ins`)
+
 export const signOut = () =>
   sendJson<{ message: string; logout_redirect_url?: string }>('DELETE', `${OWN}/session`)
 

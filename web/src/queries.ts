@@ -1,5 +1,13 @@
 import { QueryCache, QueryClient, queryOptions } from '@tanstack/react-query'
-import { type Answer, type ApiFailure, listDomains, listEvents, readMessage, readSystem } from './api.ts'
+import {
+  type Answer,
+  type ApiFailure,
+  listDomains,
+  listEvents,
+  readMessage,
+  readSignInMethods,
+  readSystem,
+} from './api.ts'
 
 declare module '@tanstack/react-query' {
   interface Register {
@@ -35,6 +43,12 @@ const EVENTS_REFRESH_MS = 5_000 // opens and clicks arrive while the page is ope
 export const systemQuery = queryOptions({
   queryKey: ['system'],
   queryFn: async ({ signal }) => valueOrThrow(await readSystem(signal)),
+})
+
+export const signInMethodsQuery = queryOptions({
+  queryKey: ['sign-in-methods'],
+  queryFn: async () => valueOrThrow(await readSignInMethods()),
+  staleTime: Number.POSITIVE_INFINITY, // set at the start of the service
 })
 
 export const domainsQuery = queryOptions({

@@ -1,15 +1,16 @@
 /** Looks users up. users.ts changes them. */
 import type { Selectable } from 'kysely'
 import { NotFound } from '../../base/errors.ts'
-import type { Role } from '../../http/rights.ts'
+import type { UserRole } from '../../http/rights.ts'
 import { parseMailbox } from '../../mime/address.ts'
 import type { UserRow } from '../../store/schema.ts'
 import type { Store } from '../../store/store.ts'
 
 export type User = Selectable<UserRow>
-export type UserRole = Exclude<Role, 'sending'>
 
-export const USER_ROLES: readonly UserRole[] = ['basic', 'billing', 'support', 'developer', 'admin']
+/** Has chosen a password, or signs in with the provider. */
+export const isActive = ({ password_hash, auth_method }: User) =>
+  password_hash !== null || auth_method === 'oidc'
 
 export interface UserDirectory {
   /** Oldest first. */
@@ -22,6 +23,8 @@ export interface UserDirectory {
   /** By an address in the form that somebody typed. */
   byEmail(text: string): Promise<User | null>
   byId(id: string): Promise<User | null>
+  /** How many users the account has, and whether any account has one of that address. */
+  room(accountId: string, email: string): Promise<{ count: number; isTaken: boolean }>
 }
 
 const EMAIL_LENGTH_MAX = 254 // RFC 5321 §4.5.3.1.3, without the angle brackets
@@ -54,6 +57,16 @@ export function createUserDirectory(store: Pick<Store, 'db'>): UserDirectory {
     // Queries for an invalid address too: the response time must not depend on the address.
     byEmail: (text) => where('email', emailOf(text) ?? ''),
     byId: (id) => where('id', id),
+    async room(accountId, email) {
+      const { count, same } = await store.db
+        .selectFrom('users')
+        .select((of) => [
+          of.fn.countAll<number>().filterWhere('account_id', '=', accountId).as('count'),
+          of.fn.countAll<number>().filterWhere('email', '=', email).as('same'),
+        ])
+        .executeTakeFirstOrThrow()
+      return { count: Number(count), isTaken: Number(same) > 0 }
+    },
   }
 }
 

@@ -48,3 +48,27 @@ If it was not you, ask for a new password now and tell an administrator:
 ${url}
 `,
 })
+
+export const passwordAllowedMail = (to: string, url: string, days: number) => ({
+  to,
+  subject: 'Choose a Sendwright password',
+  text: `From now on you sign in to the dashboard with a password, instead of your organisation's account.
+
+Open this link to choose one. It works once, for ${days} days:
+
+${url}
+`,
+})
+
+/** Sent when a user who had a password signs in with the provider for the first time. */
+export const providerLinkedMail = (to: string, url: string, label: string) => ({
+  to,
+  subject: 'Your Sendwright sign-in was changed',
+  text: `Somebody, probably you, has signed in with this address through ${label}. From now on this is the only way to sign in;
+the password and the authenticator app were removed, and all other sessions have ended.
+
+If it was not you, tell an administrator now:
+
+${url}
+`,
+})

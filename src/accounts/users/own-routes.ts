@@ -2,7 +2,7 @@
  * Changes that users make to their own data (own-operations.md section 7). They need a session of the user and the
  * password again: an unattended browser must not be enough.
  */
-import { Forbidden } from '../../base/errors.ts'
+import { BadRequest, Forbidden } from '../../base/errors.ts'
 import type { Caller } from '../../http/auth.ts'
 import { type Context, type Operation, operation } from '../../http/operation.ts'
 import type { Params } from '../../http/params.ts'
@@ -133,13 +133,15 @@ export function ownUserRoutes(parts: OwnRouteParts): Operation[] {
     return userDirectory.read(accountId, userId)
   }
 
-  /** @throws BadRequest without the right password and, where there is an app, the right code */
+  /** @throws BadRequest for a user without a password, without the right password and, where there is an app, the right code */
   async function provenUser({
     caller,
     params,
     remoteAddress,
   }: Pick<Context<never, Caller>, 'caller' | 'remoteAddress'> & { params: Params }): Promise<User> {
     const user = await ownUser(caller)
+    if (user.auth_method === 'oidc')
+      throw new BadRequest('You have no password here: you sign in with single sign-on')
     await passwordSignIn.prove(user, proofOf(params, 'current_password'), remoteAddress)
     return user
   }

@@ -9,6 +9,7 @@ import { networkOf } from '../../base/client-networks.ts'
 import type { Clock } from '../../base/clock.ts'
 import { TooManyRequests, TooManyWaiting } from '../../base/errors.ts'
 import { auditStatement } from '../audit-log.ts'
+import { HourlyQuota } from '../hourly-quota.ts'
 import type { UserDirectory } from './directory.ts'
 import { resetMail, type SystemMail } from './mails.ts'
 import type { UserTokens } from './user-tokens.ts'
@@ -31,7 +32,6 @@ export interface ResetRequestParts {
   isExempt(address: string): boolean
 }
 
-const HOUR_MS = 3_600_000
 const PER_ADDRESS_MAX = 20
 /** Links are valid for an hour, so this many are valid at a time. */
 const PER_USER_MAX = 3
@@ -73,32 +73,5 @@ export function createResetRequests(parts: ResetRequestParts): ResetRequests {
         })
     },
     stop: () => last,
-  }
-}
-
-/** Keys that are remembered; beyond it the one with the oldest request is forgotten. */
-const KEYS_MAX = 5_000
-
-class HourlyQuota {
-  readonly #clock: Clock
-  readonly #max: number
-  readonly #timesMs = new Map<string, number[]>()
-
-  constructor(clock: Clock, max: number) {
-    this.#clock = clock
-    this.#max = max
-  }
-
-  /** 0: taken. Else milliseconds until the next one is free. */
-  take(key: string): number {
-    const now = this.#clock.monotonic()
-    const timesMs = (this.#timesMs.get(key) ?? []).filter((time) => time > now - HOUR_MS)
-    const [first = now] = timesMs
-    if (timesMs.length >= this.#max) return first + HOUR_MS - now
-    timesMs.push(now)
-    this.#timesMs.delete(key)
-    if (this.#timesMs.size >= KEYS_MAX) this.#timesMs.delete(this.#timesMs.keys().next().value as string)
-    this.#timesMs.set(key, timesMs)
-    return 0
   }
 }

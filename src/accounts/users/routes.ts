@@ -2,7 +2,8 @@
 import { Forbidden } from '../../base/errors.ts'
 import { type Operation, operation } from '../../http/operation.ts'
 import { limitAndSkip } from '../../http/paging.ts'
-import { USER_ROLES, type UserDirectory, type UserRole } from './directory.ts'
+import { USER_ROLES, type UserRole } from '../../http/rights.ts'
+import type { UserDirectory } from './directory.ts'
 import type { SecondFactor } from './second-factor.ts'
 import type { Users } from './users.ts'
 import { userView } from './view.ts'
@@ -145,6 +146,20 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
       params: [],
       responses: { 200: { description: 'The user' } },
       handler: async ({ path, caller }) => userView(await users.inviteAgain(caller.accountId, path.user_id)),
+    }),
+    operation({
+      method: 'POST',
+      path: `${OWN_PATH}/password`,
+      id: 'allowUserPassword',
+      audit: { action: 'user.allow-password' },
+      tag: TAG,
+      summary: 'Let a user of the OpenID Connect provider choose a password, with a link by mail',
+      description: 'The user is no longer linked to the provider, and its sessions end.',
+      auth: WRITE,
+      params: [],
+      responses: { 200: { description: 'The user, not activated until it has chosen one' } },
+      handler: async ({ path, caller }) =>
+        userView(await users.allowPassword(caller.accountId, path.user_id)),
     }),
     operation({
       method: 'POST',

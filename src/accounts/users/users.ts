@@ -7,13 +7,24 @@
  */
 import type { Clock } from '../../base/clock.ts'
 import { BadRequest, Forbidden, NotFound } from '../../base/errors.ts'
-import { randomHex } from '../../base/ids.ts'
 import { invalidFormat } from '../../base/values.ts'
+import type { UserRole } from '../../http/rights.ts'
 import { StaleWrite, type Statement, type Store } from '../../store/store.ts'
 import { type Actor, auditStatement } from '../audit-log.ts'
 import { checkChosen, hashChosen } from './chosen-password.ts'
-import { emailOf, type User, type UserDirectory, type UserRole } from './directory.ts'
-import { invitationMail, passwordChangedMail, type SystemMail } from './mails.ts'
+import { emailOf, isActive, type User, type UserDirectory } from './directory.ts'
+import { invitationMail, passwordAllowedMail, passwordChangedMail, type SystemMail } from './mails.ts'
+import {
+  becomeMaster,
+  disableKeys,
+  ending,
+  insertUser,
+  leaveProvider,
+  NAME_LENGTH_MAX,
+  newUser,
+  raiseEpoch,
+  USERS_PER_ACCOUNT_MAX,
+} from './user-rows.ts'
 import type { UserTokens } from './user-tokens.ts'
 
 export interface NewUser {
@@ -46,14 +57,15 @@ export interface Users {
   changePassword(user: User, password: string): Promise<User>
   /** Ends all sessions of the user. */
   signOutEverywhere(userId: string): Promise<void>
+  /**
+   * Lets a user of the provider choose a password, with a link by mail. The user signs in no other way until then, unless
+   * the provider links it again. Ends all sessions. @throws NotFound, BadRequest, and as sending does
+   */
+  allowPassword(accountId: string, id: string): Promise<User>
 }
 
 /** A client that is not signed in. */
 export type Visitor = Pick<Actor, 'remoteAddress' | 'requestId'>
-
-/** More than any team; a list of all of them is still one page. */
-const USERS_PER_ACCOUNT_MAX = 1_000
-const NAME_LENGTH_MAX = 255
 
 const LINK_VOID = 'This link has been used or is too old'
 
@@ -74,43 +86,18 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
     const email = emailOf(given)
     if (email === null) throw invalidFormat('email', given)
     checkName(name)
-    await checkRoom(accountId, email)
-    const row: User = {
-      ...BLANK,
-      id: randomHex(12),
-      account_id: accountId,
-      email,
-      name,
-      role,
-      created_at: nowMs(),
-    }
+    const { count, isTaken } = await userDirectory.room(accountId, email)
+    if (isTaken) throw taken(email)
+    if (count >= USERS_PER_ACCOUNT_MAX) throw new Forbidden('could not create user, account limit reached')
+    const row = newUser({ accountId, email, name, role }, nowMs())
     const made = tokens.make('invitation', row.id)
-    const columns = Object.keys(row)
-    const user: Statement = {
-      sql: `INSERT INTO users (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')}) ON CONFLICT (email) DO NOTHING`,
-      values: Object.values(row),
-      expectRows: 1,
-    }
     await sendMail(invitationMail(email, linkTo('invitation', made.token), tokens.invitationDays), [
-      user,
+      insertUser(row),
       ...made.statements,
     ]).catch((error: unknown) => {
       throw error instanceof StaleWrite ? taken(email) : error
     })
     return row
-  }
-
-  async function checkRoom(accountId: string, email: string): Promise<void> {
-    const { count, same } = await store.db
-      .selectFrom('users')
-      .select((of) => [
-        of.fn.countAll<number>().filterWhere('account_id', '=', accountId).as('count'),
-        of.fn.countAll<number>().filterWhere('email', '=', email).as('same'),
-      ])
-      .executeTakeFirstOrThrow()
-    if (Number(same) > 0) throw taken(email)
-    if (Number(count) >= USERS_PER_ACCOUNT_MAX)
-      throw new Forbidden('could not create user, account limit reached')
   }
 
   async function sendInvitation({ id, email }: User): Promise<void> {
@@ -142,11 +129,11 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
         {
           sql: `UPDATE users SET password_hash = ?, password_updated_at = ?, opened_ip = COALESCE(opened_ip, ?),
             session_epoch = session_epoch + 1
-            WHERE id = ? AND is_disabled = 0 AND password_hash IS ${isFirst ? '' : 'NOT '}NULL`,
+            WHERE id = ? AND is_disabled = 0 AND auth_method = 'password' AND password_hash IS ${isFirst ? '' : 'NOT '}NULL`,
           values: [hash, now, visitor.remoteAddress, user.id],
           expectRows: 1,
         },
-        ...(isFirst ? [MASTER(user)] : []),
+        ...(isFirst ? [becomeMaster(user)] : []),
         ...ending(user.id),
         auditStatement({ caller, ...visitor }, change, now),
       ])
@@ -166,14 +153,14 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
     invite,
     async inviteAgain(accountId, id) {
       const user = await read(accountId, id)
-      if (user.password_hash !== null) throw new BadRequest('The user is active already')
+      if (isActive(user)) throw new BadRequest('The user is active already')
       if (user.is_disabled === 1) throw new BadRequest('The user is disabled')
       await sendInvitation(user)
       return user
     },
     async resendActivation(accountId) {
       const { rows } = await userDirectory.list(accountId, { limit: USERS_PER_ACCOUNT_MAX, skip: 0 })
-      if (rows.some(({ password_hash }) => password_hash !== null)) return
+      if (rows.some(isActive)) return
       const admin = rows.find(({ role, is_disabled }) => role === 'admin' && is_disabled === 0)
       if (admin !== undefined) await sendInvitation(admin)
     },
@@ -228,50 +215,21 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
     async signOutEverywhere(userId) {
       await store.commit([raiseEpoch(userId), ...ending(userId, false)])
     },
+    async allowPassword(accountId, id) {
+      const user = await read(accountId, id)
+      if (user.auth_method !== 'oidc') throw new BadRequest('The user signs in with a password already')
+      if (user.is_disabled === 1) throw new BadRequest('The user is disabled')
+      const made = tokens.make('invitation', user.id)
+      const link = linkTo('invitation', made.token)
+      await sendMail(passwordAllowedMail(user.email, link, tokens.invitationDays), [
+        ...leaveProvider(user.id),
+        ...ending(user.id),
+        ...made.statements,
+      ])
+      return read(accountId, id)
+    },
   }
 }
-
-/** A user who has never signed in. */
-const BLANK = {
-  is_master: 0,
-  is_disabled: 0,
-  password_hash: null,
-  password_updated_at: null,
-  session_epoch: 0,
-  totp_sealed: null,
-  totp_pending_sealed: null,
-  totp_created_at: null,
-  totp_step: 0,
-  totp_failures: 0,
-  totp_failures_since: 0,
-  opened_ip: null,
-  last_sign_in_at: null,
-} as const
-
-/** The first admin of an account who accepts an invitation becomes its master user (accounts.md section 7 rule 3). */
-const MASTER = ({ id, account_id }: User): Statement => ({
-  sql: `UPDATE users SET is_master = 1 WHERE id = ? AND role = 'admin'
-    AND NOT EXISTS (SELECT 1 FROM users AS others WHERE others.account_id = ? AND others.is_master = 1)`,
-  values: [id, account_id],
-})
-
-const raiseEpoch = (userId: string): Statement => ({
-  sql: 'UPDATE users SET session_epoch = session_epoch + 1 WHERE id = ?',
-  values: [userId],
-})
-
-/** Ends the sessions of a user, and voids the links. */
-const ending = (userId: string, withTokens = true): Statement[] =>
-  ['sessions', 'login_links', ...(withTokens ? ['user_tokens'] : [])].map((table) => ({
-    sql: `DELETE FROM ${table} WHERE user_id = ?`,
-    values: [userId],
-  }))
-
-/** accounts.md section 7 rule 5. Disabled keys stay in the list. */
-const disableKeys = (userId: string, reason: string): Statement => ({
-  sql: `UPDATE api_keys SET disabled_reason = ? WHERE user_id = ? AND kind = 'web' AND disabled_reason IS NULL`,
-  values: [reason, userId],
-})
 
 function masterStays(error: unknown): never {
   if (error instanceof StaleWrite)

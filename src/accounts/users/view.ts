@@ -1,5 +1,5 @@
 /** A user in responses of the API (accounts.md section 7). */
-import type { User } from './directory.ts'
+import { isActive, type User } from './directory.ts'
 
 /** `2022-12-20T16:52:01.892000`, UTC without a zone. */
 const timestamp = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString().replace('Z', '000'))
@@ -8,7 +8,7 @@ export function userView(user: User): Record<string, unknown> {
   const [local = '', domain = ''] = user.email.split('@')
   return {
     id: user.id,
-    activated: user.password_hash !== null,
+    activated: isActive(user),
     name: user.name,
     is_disabled: user.is_disabled === 1,
     email: user.email,
@@ -27,7 +27,7 @@ export function userView(user: User): Record<string, unknown> {
     tfa_created_at: timestamp(user.totp_created_at),
     password_updated_at: timestamp(user.password_updated_at),
     preferences: { time_zone: 'UTC', time_format: '24h', programming_language: 'curl' },
-    auth: { method: 'password' },
+    auth: { method: user.auth_method },
     github_user_id: null,
     salesforce_user_id: null,
     migration_status: 'done',

@@ -26,7 +26,13 @@ import { type CopyParts, type CopyTarget, composeCopy } from '../composing/copy.
 import type { SecondaryKeys } from '../composing/secondary-keys.ts'
 import type { Draft } from '../request/draft.ts'
 import type { MessageRecords } from '../stored/message-records.ts'
-import { acceptedStatements, copyStatements, deliveryRows, type RowParts } from './acceptance-rows.ts'
+import {
+  acceptedStatements,
+  copyStatements,
+  deliveryRows,
+  type RowParts,
+  sourceKeys,
+} from './acceptance-rows.ts'
 import {
   type ListExpander,
   type RecipientHabits,
@@ -102,7 +108,8 @@ export async function acceptMessage(
   const listPosts =
     viaLists.length > 0 ? await listPostStatements(parts, record, decision, submission, now) : []
   const message = await messageStatement(parts.blobs, record)
-  const rows = deliveryRows(record, parts.sources, direct, now)
+  const keyOf = sourceKeys(parts, record, facts.domain)
+  const rows = deliveryRows(record, keyOf, direct, now)
   const reservations = reserveSlots(parts.engine, rows)
   try {
     const unit = [
@@ -206,6 +213,7 @@ async function listPostStatements(
     exclude: direct.map(({ recipient }) => bareAddress(recipient)),
   }
   const expansions = await parts.lists.expansionStatements(post, now)
-  const rows = deliveryRows(record, parts.sources, viaLists, now)
+  // Nothing is sent to the list's own address.
+  const rows = deliveryRows(record, () => '', viaLists, now)
   return [...acceptedStatements(record, parts, viaLists, rows, now), ...expansions]
 }

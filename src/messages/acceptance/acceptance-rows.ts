@@ -8,7 +8,7 @@ import { insertMany, type Statement, type Store } from '../../store/store.ts'
 import type { MessageRecord } from '../composing/content.ts'
 import { acceptedMessage, knownMessage, type ListCopy } from '../composing/copy.ts'
 import type { RecipientVariables } from '../request/draft.ts'
-import type { SourceChooser } from './collaborators.ts'
+import type { SourceChooser, SourceKeys, SourceOwner } from './collaborators.ts'
 import type { DueTime } from './timing.ts'
 
 export interface NewCopy {
@@ -64,21 +64,27 @@ export function acceptedStatements(
   return recorder.statements(events)
 }
 
+/** Of a message from the domain; null: it is gone. */
+export function sourceKeys(
+  { sources }: { sources: Pick<SourceChooser, 'keysFor'> },
+  { accountId, options }: MessageRecord,
+  domain: SourceOwner | null,
+): SourceKeys {
+  const { sendingIps = null, sendingPoolId = null } = domain ?? {}
+  const requested = { ip: options.sendingIp, pool: options.sendingIpPool }
+  return sources.keysFor({ accountId, sendingIps, sendingPoolId }, requested)
+}
+
 export function deliveryRows(
   record: MessageRecord,
-  sources: Pick<SourceChooser, 'keyOf'>,
+  keyOf: SourceKeys,
   copies: readonly NewCopy[],
   now: number,
 ): DeliveryRow[] {
-  return copies.map((copy) => deliveryRow(record, sources, copy, now))
+  return copies.map((copy) => deliveryRow(record, keyOf, copy, now))
 }
 
-function deliveryRow(
-  record: MessageRecord,
-  sources: Pick<SourceChooser, 'keyOf'>,
-  copy: NewCopy,
-  now: number,
-): DeliveryRow {
+function deliveryRow(record: MessageRecord, keyOf: SourceKeys, copy: NewCopy, now: number): DeliveryRow {
   const { recipient, due, variables, list } = copy
   const isScheduled = due.dueAt > now
   const id = newId(now)
@@ -102,7 +108,7 @@ function deliveryRow(
     reason: isScheduled ? 'scheduled' : 'new',
     last_code: null,
     last_reply: null,
-    source_key: sources.keyOf(record.accountId, record.options, id),
+    source_key: keyOf(id),
     created_at: Math.floor(now),
     updated_at: Math.floor(now),
   }

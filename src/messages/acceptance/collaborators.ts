@@ -110,17 +110,19 @@ export const NO_HABITS: RecipientHabits = {
   timeZones: async () => new Map(),
 }
 
+/** What says which addresses a message without a request leaves from. */
+export type SourceOwner = Pick<Domain, 'accountId' | 'sendingIps' | 'sendingPoolId'>
+
+/** Source keys by the ids of deliveries. */
+export type SourceKeys = (deliveryId: string) => string
+
 export interface SourceChooser {
   /** Whether the account may send from the address. */
   mayUse(accountId: string, ip: string): boolean
-  /** The `source_key` of a delivery's row: what it leaves from, which also names its lane (source-addresses.ts). */
-  keyOf(
-    accountId: string,
-    options: Pick<MessageOptions, 'sendingIp' | 'sendingIpPool'>,
-    deliveryId: string,
-  ): string
-  /** Whether a pool of that id may be sent from. */
-  hasPool(id: string): boolean
+  /** Gives the `source_key` of each delivery's row: what it leaves from, which also names its lane (ips/source-addresses.ts). */
+  keysFor(sender: SourceOwner, requested: { ip: string | null; pool: string | null }): SourceKeys
+  /** Whether the account may send from a pool of that id. */
+  hasPool(accountId: string, id: string): boolean
 }
 
 /** What lists need to know of a message. */

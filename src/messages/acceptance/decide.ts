@@ -4,6 +4,7 @@
  * one answers. The last check, the size of the built message, needs the message itself (accept.ts).
  */
 import { BadRequest, Forbidden, type ServiceError, TooManyRequests } from '../../base/errors.ts'
+import { quotable } from '../../base/values.ts'
 import type { Domain } from '../../domains/domain.ts'
 import { limitReached } from '../../message-limits/limits.ts'
 import { addressKey, type Mailbox } from '../../mime/address.ts'
@@ -14,7 +15,6 @@ import type { NewCopy } from './acceptance-rows.ts'
 import type { ChosenTemplate } from './collaborators.ts'
 import { QUEUE_DISABLED_REASON } from './queue-limits.ts'
 import type { SendFacts } from './send-facts.ts'
-import { sendingIpNotAllowed, unknownPool } from './source-addresses.ts'
 import { dueTime } from './timing.ts'
 
 export type Decision = Accepted | { kind: 'rejected'; error: ServiceError }
@@ -152,3 +152,9 @@ function copiesOf(
     }
   })
 }
+
+const sendingIpNotAllowed = (ip: string) =>
+  new Forbidden(`Rejected: IP ${quotable(ip)} can't be used to send the message`)
+
+const unknownPool = (id: string) =>
+  new BadRequest(`${quotable(id)} is not a valid IP pool (value of 'o:sending-ip-pool')`)

@@ -10,7 +10,7 @@ import { addressKey, type Mailbox, parseMailbox } from '../../mime/address.ts'
 import type { Statement, Store } from '../../store/store.ts'
 import type { MessageRecord } from '../composing/content.ts'
 import type { MessageRecords } from '../stored/message-records.ts'
-import { copyStatements, deliveryRows, type NewCopy, type RowParts } from './acceptance-rows.ts'
+import { copyStatements, deliveryRows, type NewCopy, type RowParts, sourceKeys } from './acceptance-rows.ts'
 import type { ListExpander, RecipientHabits, SourceChooser } from './collaborators.ts'
 import { bestTimes, type DueTime, dueTime } from './timing.ts'
 
@@ -120,6 +120,7 @@ export async function memberStatements(
     records: MessageRecords
     habits: RecipientHabits
     sources: SourceChooser
+    domains: Pick<DomainDirectory, 'byId'>
     clock: Clock
   },
   expansion: Expansion,
@@ -137,7 +138,8 @@ export async function memberStatements(
     const due = dueTime(own.get(addressKey(member.address)) ?? start, options)
     return memberCopy(record, expansion, member, due)
   })
-  return copyStatements(record, parts, copies, deliveryRows(record, parts.sources, copies, now), now)
+  const keyOf = sourceKeys(parts, record, await parts.domains.byId(expansion.domainId))
+  return copyStatements(record, parts, copies, deliveryRows(record, keyOf, copies, now), now)
 }
 
 /** Variables of the call override those of the member, key by key (mailing-lists.md rule 25). */

@@ -128,7 +128,7 @@ function summaryOf(
 }
 
 /** Files that a mail program lists, without those shown inside an html part (messages.md rule 11). */
-function attachmentsOf(content: MessageContent): MessageSummary['attachments'] {
+export function attachmentsOf(content: MessageContent): MessageSummary['attachments'] {
   if (content.kind === 'parts') {
     return content.files
       .filter(({ disposition }) => disposition === 'attachment')

@@ -11,7 +11,7 @@ import type { MessageContent, MessageRecord, StoredHeader } from '../composing/c
 import { DEFAULT_OPTIONS } from '../request/options.ts'
 import { type Stored, type StoredParts, storedCopy } from '../stored/stored-message.ts'
 import type { Acceptance, AcceptParts, Submission } from './accept.ts'
-import { copyStatements, deliveryRows } from './acceptance-rows.ts'
+import { copyStatements, deliveryRows, sourceKeys } from './acceptance-rows.ts'
 import { limitFault, queueFault, sandboxFault } from './decide.ts'
 import { checkSender } from './send-facts.ts'
 import { messageStatement, storeBody } from './stored-content.ts'
@@ -45,7 +45,13 @@ export async function resendMessage(
   const acceptance: Acceptance = { id: `<${record.messageId}>`, message: 'Queued. Thank you.' }
   const unit = [
     await messageStatement(parts.blobs, record),
-    ...copyStatements(record, parts, copies, deliveryRows(record, parts.sources, copies, now), now),
+    ...copyStatements(
+      record,
+      parts,
+      copies,
+      deliveryRows(record, sourceKeys(parts, record, domain), copies, now),
+      now,
+    ),
     ...(submission.also?.(acceptance, now) ?? []),
   ]
   const counted = { accountId: domain.accountId, domainName: domain.name, recipients: copies.length }
@@ -105,6 +111,8 @@ async function repeatedRecord(
     summary: {
       ...about.summary,
       userVariables: variables,
+      incoming: undefined,
+      routes: null,
       recipients: recipients.map((mailbox) => bareAddress(mailbox)),
       batchId: null,
       sizeBytes: messageSize(message),

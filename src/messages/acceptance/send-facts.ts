@@ -120,7 +120,7 @@ export function loadFacts(
       authorAccounts: accounts,
       recipientsAllowed: allowed,
       sendingIpAllowed: sendingIp === null || parts.sources.mayUse(domain.accountId, sendingIp),
-      poolExists: sendingIpPool === null || parts.sources.hasPool(sendingIpPool),
+      poolExists: sendingIpPool === null || parts.sources.hasPool(domain.accountId, sendingIpPool),
       secondaryKeyExists: keyFound,
       template: chosen,
       tags,

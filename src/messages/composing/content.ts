@@ -32,6 +32,16 @@ interface CommonContent {
   repeatedIds?: Record<string, string>
   /** A stored message sent again unchanged: nothing in it is tracked. */
   resent?: true
+  /** Received for routes; absent: sent by the account. */
+  incoming?: IncomingContent
+}
+
+/** What a copy of received mail has in addition when it is forwarded; nothing else of it changes. */
+export interface IncomingContent {
+  /** Raw fields for every copy. */
+  forwardFields: readonly string[]
+  /** By address: the ids of the routes that forward to it. */
+  forwardedBy: Readonly<Record<string, readonly string[]>>
 }
 
 export interface PartsContent extends CommonContent {
@@ -167,7 +177,10 @@ export const fileChunk = (file: StoredFile, blobs: BlobStore): Promise<Chunk> =>
 
 /** The parts of a MIME message that are files to a reader: all but its own texts. */
 export function mimeFiles(content: MimeContent): MimeLeaf[] {
-  return content.leaves.filter((leaf) => leaf.disposition === 'attachment' || !isText(leaf))
+  const isNamedFile = (leaf: MimeLeaf) => content.incoming !== undefined && leaf.filename !== ''
+  return content.leaves.filter(
+    (leaf) => leaf.disposition === 'attachment' || !isText(leaf) || isNamedFile(leaf),
+  )
 }
 
 /** A file that an html part shows by its Content-ID (RFC 2392). */

@@ -208,13 +208,19 @@ function withHeaders(
       variables,
       templateName: content.template?.chosen.name ?? null,
       deliverBy: (options.deliveryTime ?? 0) > record.createdAt ? options.deliveryTime : null,
-      sid: target.delivery?.sid ?? null,
+      sid: content.incoming ? null : (target.delivery?.sid ?? null),
     },
     target.delivery ? options.suppressHeaders : [],
   )
   return {
     message: {
-      headers: withinLimits(rawFields(frame, headers.concat(own), composed, utf8), target),
+      headers: withinLimits(
+        [
+          ...traceFields(prefix, content, target),
+          ...rawFields(frame, headers.concat(own), composed, utf8, content),
+        ],
+        target,
+      ),
       body: composed.body,
       composed: composed.composed,
     },
@@ -357,7 +363,7 @@ function attach<V>(object: object, key: symbol, value: V): V {
 type Delivered = CopyTarget & { delivery: NonNullable<CopyTarget['delivery']>; recipient: Mailbox }
 
 const tracks = (record: MessageRecord, target: CopyTarget): target is Delivered =>
-  target.delivery !== null && target.recipient !== null && !record.content.resent
+  target.delivery !== null && target.recipient !== null && !record.content.resent && !record.content.incoming
 
 function trackingOf(
   tracker: Tracker,
@@ -568,6 +574,7 @@ function copyHeaders(
     const shown = lookup ? substitute(value, lookup) : value
     if (headerText(headers, name.toLowerCase()).trim() === '') setHeader(headers, [name, shown])
   }
+  if (content.incoming) return headers
   if (headerText(headers, 'from').trim() === '') setHeader(headers, ['From', `postmaster@${domainName}`])
   if (target.list) setListHeaders(headers, target.list, lookup)
   if (tracking && !findHeader(headers, 'list-unsubscribe')) {
@@ -611,10 +618,11 @@ function rawFields(
   headers: readonly StoredHeader[],
   composed: Composed,
   utf8: boolean,
+  content: MessageContent,
 ): string[] {
   const own = composed.fields ?? []
   const raw: string[] = []
-  let versioned = own.some((field) => MIME_VERSION.test(field))
+  let versioned = content.incoming !== undefined || own.some((field) => MIME_VERSION.test(field))
   for (const field of headers) {
     if (composed.fields !== null && CONTENT_FIELD.test(field[0])) continue
     raw.push(utf8 ? sendableField(field, utf8) : frame.rawField(field))
@@ -623,6 +631,20 @@ function rawFields(
   if (!versioned) raw.push('Mime-Version: 1.0')
   raw.push(...own)
   return raw
+}
+
+/** Field of forwarded mail with the id of a route, under the service's prefix: the route ends a loop by it. */
+export const FORWARDED_SUFFIX = 'Forwarded'
+
+/** What a forwarded copy has before the fields of the received mail. */
+function traceFields(
+  prefix: string,
+  { incoming }: MessageContent,
+  { delivery, recipient }: CopyTarget,
+): string[] {
+  if (!incoming || !delivery || !recipient) return []
+  const routes = incoming.forwardedBy[addressKey(recipient)] ?? []
+  return [...routes.map((id) => `${prefix}${FORWARDED_SUFFIX}: ${id}`), ...incoming.forwardFields]
 }
 
 const NOT_ASCII = /[^\x00-\x7f]/

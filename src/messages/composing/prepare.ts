@@ -142,7 +142,9 @@ async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<
     return decided(tooOld(delivery))
   const { tags } = record.summary
   // Unsubscribes do not apply to mail of the service itself (suppressions.md section 7 rule 10).
-  const against = isServiceMail(record) ? SERVICE_MAIL_LISTS : undefined
+  // Nor to forwarded mail, which is not the account's.
+  const isForeign = isServiceMail(record) || record.content.incoming !== undefined
+  const against = isForeign ? SERVICE_MAIL_LISTS : undefined
   const suppressed = await parts.suppressions.suppressionOf(domain.id, delivery.recipient, tags, against)
   if (suppressed) return decided(suppressed)
   let copy: Copy
@@ -178,10 +180,11 @@ async function signedDelivery(
     return { ...plain, headers: [...signatures, ...plain.headers] }
   }
   const message = await signed(copy.message)
-  const hidden = isSuppressed('Sending-Ip', options.suppressHeaders)
+  const isForward = record.content.incoming !== undefined
+  const hidden = isForward || isSuppressed('Sending-Ip', options.suppressHeaders)
   const sourceHeader = hidden ? null : `${parts.headerPrefix}Sending-Ip`
   // The links of the service's own mail are secrets of the recipient (decision 59).
-  const archiveTo = isServiceMail(record) ? null : (options.archiveTo ?? domain.archiveTo)
+  const archiveTo = isServiceMail(record) || isForward ? null : (options.archiveTo ?? domain.archiveTo)
   if (archiveTo !== null)
     parts.archive.note(delivery, { url: archiveTo, headers: message.headers, sourceHeader })
   return {
@@ -250,7 +253,8 @@ const rejected = (reason: string, description = ''): Outcome => ({ kind: 'reject
  * on the message's time, so that a retry is signed by the same key. The message's secondary key is last.
  */
 async function keysFor(parts: PrepareParts, record: MessageRecord, domain: Domain): Promise<SigningKey[]> {
-  if (!record.options.dkim) return []
+  // A signature of ours would vouch for a stranger's mail.
+  if (!record.options.dkim || record.content.incoming) return []
   const keys = await parts.signingKeys.active(domain.dkimAuthority)
   const rsa = keys.filter((key) => key.algorithm === 'rsa')
   const turn = rsa[Math.floor(record.createdAt) % Math.max(rsa.length, 1)]

@@ -62,7 +62,7 @@ async function readBlock(
 }
 
 /** The beginning, including the first empty line, or as much as a header may have. */
-async function readHead(chunk: Chunk): Promise<Uint8Array> {
+export async function readHead(chunk: Chunk): Promise<Uint8Array> {
   if (chunk instanceof Uint8Array) return chunk.subarray(0, HEAD_BYTES_MAX)
   let head = Buffer.alloc(0)
   for await (const bytes of chunk.open()) {

@@ -101,7 +101,13 @@ export function createRetention(parts: RetentionParts): Retention {
       .where('state', '=', 'running')
       .limit(1)
       .executeTakeFirst()
-    return archiving === undefined && expanding === undefined
+    const posting = await store.db
+      .selectFrom('route_posts')
+      .select('id')
+      .where('message_pk', '=', row.id)
+      .limit(1)
+      .executeTakeFirst()
+    return archiving === undefined && expanding === undefined && posting === undefined
   }
 
   /**

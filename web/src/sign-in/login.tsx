@@ -4,6 +4,7 @@ import { Brand } from '../brand.tsx'
 import { ForgotPassword } from './forgot-password.tsx'
 import { KeyForm } from './key-form.tsx'
 import { PasswordForm } from './password-form.tsx'
+import { ProviderButton } from './provider-button.tsx'
 
 export function Login() {
   const [email, setEmail] = useState('')
@@ -16,6 +17,7 @@ export function Login() {
         <Title order={1} size="h3" mt="lg">
           Sign in
         </Title>
+        <ProviderButton />
         <PasswordForm email={email} onEmail={setEmail} onForgot={() => setForgot(true)} />
         <div className="login-form">
           <Text c="dimmed" size="sm">

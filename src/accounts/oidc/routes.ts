@@ -1,0 +1,130 @@
+/** Signing in with an OpenID Connect provider, over HTTP (own-operations.md section 7). */
+import { NotFound, Unavailable } from '../../base/errors.ts'
+import { type Operation, operation } from '../../http/operation.ts'
+import type { Params } from '../../http/params.ts'
+import { htmlReply, jsonReply, type Reply, redirectReply } from '../../http/reply.ts'
+import { escapeHtml, PAGE_POLICY, smallPage } from '../../http/small-page.ts'
+import type { FailedSignIns } from '../failed-sign-ins.ts'
+import { type SessionOpening, type SignInContext, sessionCookie } from '../session-opening.ts'
+import type { Attempts } from './attempts.ts'
+import { SignInRefused } from './refused.ts'
+import type { OidcSignIn } from './sign-in.ts'
+
+export const CALLBACK_PATH = '/sendwright/v1/oidc/callback'
+
+const TAG = 'Users'
+/** Of the provider's answer (RFC 6749 §4.1.2, RFC 9207); others are ignored. */
+const ANSWER = ['code', 'state', 'iss', 'error', 'error_description'] as const
+const RETRY_SECONDS = 10
+
+export interface OidcRouteParts {
+  /** Null: the operator has named no provider. */
+  signIn: OidcSignIn | null
+  attempts: Attempts
+  sessionOpening: SessionOpening
+  failedSignIns: Pick<FailedSignIns, 'note'>
+  publicUrl: string
+}
+
+export function oidcRoutes({
+  signIn,
+  attempts,
+  sessionOpening,
+  failedSignIns,
+  publicUrl,
+}: OidcRouteParts): Operation[] {
+  const provided = () => {
+    if (signIn === null) throw new NotFound('No OpenID Connect provider is configured')
+    return signIn
+  }
+
+  async function complete(params: Params, context: SignInContext): Promise<Reply> {
+    const attempt = attempts.read(context.headers, context.isSecure)
+    const user = await provided().complete(queryOf(params), attempt, context)
+    const opened = await sessionOpening.openForUser(user, 'oidc', context)
+    if (opened === null) throw new SignInRefused('Your account is closed, or your user was changed meanwhile')
+    const cookies = [
+      sessionCookie(opened.secret, context.isSecure, opened.lifetimeMs),
+      attempts.noCookie(context.isSecure),
+    ]
+    // Always there: nothing in the request names where to go.
+    return redirectReply(`${publicUrl}/`, { headers: { 'set-cookie': cookies, 'cache-control': 'no-store' } })
+  }
+
+  return [
+    operation({
+      method: 'GET',
+      path: '/sendwright/v1/sign-in-methods',
+      id: 'readSignInMethods',
+      tag: TAG,
+      summary: 'Ways to sign in to the dashboard',
+      auth: 'public',
+      params: [],
+      responses: { 200: { description: '`oidc`: the label of its button, or null' } },
+      handler: async () => ({ password: true, oidc: signIn === null ? null : { label: signIn.label } }),
+    }),
+    operation({
+      method: 'POST',
+      path: '/sendwright/v1/oidc/sign-ins',
+      id: 'beginOidcSignIn',
+      audit: { exempt: 'changes nothing' },
+      tag: TAG,
+      summary: 'Begin to sign in with the OpenID Connect provider',
+      auth: 'public',
+      params: [],
+      responses: {
+        200: { description: '`url`: where the browser goes on; the cookie binds the sign-in to it' },
+        404: { description: 'No provider is configured' },
+        503: { description: 'The provider does not answer' },
+      },
+      async handler({ isSecure }) {
+        try {
+          const { url, attempt } = await provided().begin()
+          return jsonReply({ url }, { headers: { 'set-cookie': attempts.cookie(attempt, isSecure) } })
+        } catch (error) {
+          throw error instanceof SignInRefused ? new Unavailable(RETRY_SECONDS, {}, error.message) : error
+        }
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: CALLBACK_PATH,
+      id: 'completeOidcSignIn',
+      tag: TAG,
+      summary: 'Where the provider sends the browser back to: starts a browser session',
+      auth: 'public',
+      params: ANSWER.map((name) => ({ name, type: 'string', description: 'Of the provider' })),
+      responses: {
+        302: { description: 'Signed in; the cookie is set' },
+        400: { description: 'A page: begun in another browser, or too long ago', contentType: 'text/html' },
+        403: { description: 'A page: refused, with the reason', contentType: 'text/html' },
+        503: { description: 'A page: the provider does not answer', contentType: 'text/html' },
+      },
+      async handler(context) {
+        try {
+          return await complete(context.params, context)
+        } catch (error) {
+          if (!(error instanceof SignInRefused)) throw error
+          failedSignIns.note({ remoteAddress: context.remoteAddress, way: 'oidc' })
+          return refusalPage(error, publicUrl)
+        }
+      },
+    }),
+  ]
+}
+
+function queryOf(params: Params): URLSearchParams {
+  const query = new URLSearchParams()
+  // A repeated one stays repeated, and is refused.
+  for (const name of ANSWER) for (const text of params.texts(name)) query.append(name, text)
+  return query
+}
+
+const refusalPage = ({ message, status }: SignInRefused, publicUrl: string) =>
+  htmlReply(
+    smallPage('You are not signed in', [
+      `<p>${escapeHtml(message)}.</p>`,
+      `<p><a href="${escapeHtml(publicUrl)}/">To the sign-in page</a></p>`,
+    ]),
+    { status, headers: { 'content-security-policy': PAGE_POLICY, 'cache-control': 'no-store' } },
+  )

@@ -1,0 +1,86 @@
+/**
+ * Addresses that mail is sent from: whose they are, which one a delivery leaves from, pools of them, and their warm-up.
+ * Below the area of messages, which sends from them.
+ */
+import type { Area } from '../area.ts'
+import { hostAddresses } from '../base/host-addresses.ts'
+import type { Core } from '../core.ts'
+import { createJob } from '../jobs/job.ts'
+import type { Figures } from '../metrics/figures.ts'
+import { accountRemoval } from './account-removal.ts'
+import { createAddressChecks } from './checks.ts'
+import { createDomainAddresses } from './domain-addresses.ts'
+import { domainIpRoutes } from './domain-routes.ts'
+import type { KnownAddresses } from './known-addresses.ts'
+import { operatorRoutes } from './operator-routes.ts'
+import { delegationRoutes } from './pools/delegation-routes.ts'
+import { createDelegations } from './pools/delegations.ts'
+import { createPools } from './pools/pools.ts'
+import { poolRoutes } from './pools/routes.ts'
+import { createAddressRequests } from './requests.ts'
+import { ipRoutes } from './routes.ts'
+import { createSources, type Sources } from './source-addresses.ts'
+import { createIpTasks } from './tasks.ts'
+import { createAllowances, type WarmupAllowances } from './warmup/allowances.ts'
+import { warmupRoutes } from './warmup/routes.ts'
+import { createWarmups } from './warmup/warmups.ts'
+
+export interface IpsArea extends Area {
+  sources: Sources
+  allowances: WarmupAllowances
+}
+
+/** A change in another process takes effect after at most this time. */
+const REFRESH_MS = 2_000
+
+export function ipsArea(core: Core, uses: { known: KnownAddresses; figures: Figures }): IpsArea {
+  const { config, store, domains, accounts, clock, firstAccountId } = core
+  const { known } = uses
+  const plan = config.warmupPlan
+  const allowances = createAllowances({ store, clock, plan, book: known.book })
+  const warmups = createWarmups({ ...core, ...uses, plan })
+  const common = { ...core, known, assigned: warmups.assigned }
+  const tasks = createIpTasks(common)
+  const sources = createSources({
+    book: known.book,
+    domains,
+    hostAddresses: hostAddresses(),
+    isConfigured: config.sourceAddresses.length > 0,
+    firstAccountId,
+    allowance: allowances,
+  })
+  const requests = createAddressRequests({ ...common, warms: config.autoWarmup })
+  const baseUrl = config.publicUrl
+  return {
+    sources,
+    allowances,
+    operations: [
+      ...ipRoutes({ store, known, tasks, requests }),
+      ...domainIpRoutes({ known, domains, changes: createDomainAddresses(common) }),
+      ...poolRoutes({ pools: createPools({ ...common, tasks }), baseUrl }),
+      ...delegationRoutes(createDelegations({ ...common, tasks })),
+      ...warmupRoutes({ warmups, plan, clock, baseUrl }),
+      ...operatorRoutes({ store, known, accounts, firstAccountId }),
+    ],
+    jobs: [
+      createAddressChecks({ ...core, known, hostAddresses }),
+      tasks.job,
+      warmups.job,
+      createJob({
+        name: 'ip-refresh',
+        everyMs: REFRESH_MS,
+        // Each process has a book and allowances of its own.
+        scope: 'process',
+        async work() {
+          await known.refresh()
+          await allowances.flush()
+        },
+      }),
+    ],
+    async domainDeleted({ id }) {
+      await store.commit([{ sql: 'DELETE FROM domain_ips WHERE domain_id = ?', values: [id] }])
+    },
+    accountDeleted: accountRemoval(known),
+    stop: () => allowances.close(),
+  }
+}

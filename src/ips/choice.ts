@@ -1,0 +1,68 @@
+/**
+ * Which addresses mail may leave from, and which of them one delivery does (ips-pools.md section 1). Pure.
+ *
+ * 1. The set: the requested address; the requested pool; the linked pool of the domain; the domain's own addresses; the
+ *    dedicated addresses of the account; the shared ones. The first that exists is the set, even if nothing in it can
+ *    be used now: mail never leaves from an address that its sender did not choose.
+ * 2. Addresses that are switched off, of another machine, or of a family that the destination does not have are left out.
+ * 3. A delivery has a share of the set. An address on warm-up whose allowance is used gives its share to the others.
+ */
+import { type Address, type AddressBook, dedicatedTo, mayUse, poolFor, sharedFor } from './address-book.ts'
+
+/** What a domain says of its addresses; null: nothing. */
+export interface SenderSettings {
+  accountId: string
+  sendingIps: readonly string[] | null
+  sendingPoolId: string | null
+}
+
+/** What a message requested; both null: nothing. */
+export interface Requested {
+  ip: string | null
+  pool: string | null
+}
+
+/** The set of a domain without a request, in the order of the text. */
+export function ownSet(book: AddressBook, sender: SenderSettings): readonly Address[] {
+  const { accountId, sendingIps, sendingPoolId } = sender
+  const linked = sendingPoolId === null ? null : poolFor(book, accountId, sendingPoolId)
+  if (linked !== null) return linked
+  if (sendingIps !== null) {
+    const own = new Set(sendingIps)
+    return book.addresses.filter(({ ip }) => own.has(ip) && mayUse(book, accountId, ip))
+  }
+  const dedicated = dedicatedTo(book, accountId)
+  return dedicated.length > 0 ? dedicated : sharedFor(book, accountId)
+}
+
+/** A request for what is gone, or another account's by now, does not count. */
+export function setFor(book: AddressBook, sender: SenderSettings, requested: Requested): readonly Address[] {
+  const { accountId } = sender
+  if (requested.ip !== null && mayUse(book, accountId, requested.ip))
+    return [book.byIp.get(requested.ip) as Address]
+  const pool = requested.pool === null ? null : poolFor(book, accountId, requested.pool)
+  return pool ?? ownSet(book, sender)
+}
+
+export const isUsable = ({ isEnabled, isLocal }: Address): boolean => isEnabled && isLocal
+
+/**
+ * The address for a share of the set; null: none can be used. `hasRoom`: whether one on warm-up may send more in this
+ * hour. `spread`: a number that differs between deliveries, for what others take over. One without room is the choice
+ * only where every other is on warm-up and without room too.
+ */
+export function choose(
+  set: readonly Address[],
+  share: number,
+  spread: number,
+  reaches: (ip: string) => boolean,
+  hasRoom: (ip: string) => boolean,
+): Address | null {
+  const usable = set.filter((address) => isUsable(address) && reaches(address.ip))
+  const first = usable[share % usable.length]
+  if (first === undefined) return null
+  if (!first.isWarming || hasRoom(first.ip)) return first
+  const warm = usable.filter(({ isWarming }) => !isWarming)
+  const others = warm.length > 0 ? warm : usable.filter(({ ip }) => hasRoom(ip))
+  return others[spread % others.length] ?? first
+}

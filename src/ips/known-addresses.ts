@@ -1,0 +1,108 @@
+/**
+ * The address book of this process: in memory, since each delivery asks for it, and read again when the version in the
+ * database has changed. All changes go through `change`.
+ */
+import type { Kysely, Transaction } from 'kysely'
+import type { Clock } from '../base/clock.ts'
+import type { Config } from '../config.ts'
+import type { SendingAddresses } from '../domains/create-domain.ts'
+import type { Schema } from '../store/schema.ts'
+import type { Store } from '../store/store.ts'
+import { type AddressBook, type BookRows, createBook, mayUse, poolFor, SHARED } from './address-book.ts'
+import { noteConfigured } from './configured.ts'
+
+/** A process notes every hour what its configuration names (checks.ts). */
+const UNSEEN_MS = 3 * 3_600_000
+
+export interface KnownAddresses {
+  book(): AddressBook
+  /**
+   * Runs a change of addresses, pools, delegations, warm-ups or the addresses of domains: one at a time in all processes,
+   * with the book as it is then.
+   */
+  change<T>(run: (tx: Transaction<Schema>) => Promise<T>): Promise<T>
+  /** Reads the book again if it has changed. */
+  refresh(): Promise<void>
+  /** Reads it again: addresses may have fallen out of use by time. */
+  reload(): Promise<void>
+}
+
+type Settings = Pick<Config, 'sourceAddresses' | 'requireFcrdns' | 'delivery'>
+
+export async function openAddresses(
+  store: Store,
+  clock: Clock,
+  config: Settings,
+  firstAccountId: string,
+): Promise<KnownAddresses> {
+  let current: AddressBook
+
+  const bookOf = (rows: BookRows) =>
+    createBook(rows, {
+      configured: config.sourceAddresses,
+      // Only receivers that see the address look at its name.
+      requireFcrdns: config.requireFcrdns && config.delivery.kind === 'direct',
+      seenSince: clock.now() - UNSEEN_MS,
+    })
+
+  async function reload(): Promise<void> {
+    current = bookOf(await readRows(store.db))
+  }
+
+  const known: KnownAddresses = {
+    book: () => current,
+    async change(run) {
+      const result = await store.transaction(async (tx) => {
+        // First, for its row lock.
+        const { version } = await tx
+          .updateTable('ip_changes')
+          .set((eb) => ({ version: eb('version', '+', 1) }))
+          .where('id', '=', 1)
+          .returning('version')
+          .executeTakeFirstOrThrow()
+        const isStale = String(Number(version) - 1) !== current.version
+        if (isStale) current = bookOf(await readRows(tx))
+        return run(tx)
+      })
+      await reload()
+      return result
+    },
+    async refresh() {
+      if ((await readVersion(store.db)) !== current.version) await reload()
+    },
+    reload,
+  }
+  await reload()
+  await noteConfigured(known.change, config.sourceAddresses, firstAccountId, clock.now())
+  return known
+}
+
+/** What the creation of a domain asks. */
+export const addressesForDomains = ({ book }: KnownAddresses): SendingAddresses => ({
+  isAssigned: async (accountId, ip) => mayUse(book(), accountId, ip),
+  hasPool: async (accountId, poolId) =>
+    poolId !== SHARED && (poolFor(book(), accountId, poolId) ?? []).length > 0,
+})
+
+async function readVersion(db: Kysely<Schema>): Promise<string> {
+  const query = db.selectFrom('ip_changes').select('version').where('id', '=', 1)
+  return String((await query.executeTakeFirstOrThrow()).version)
+}
+
+/** Reads the version first: a change made meanwhile is read again. */
+async function readRows(db: Kysely<Schema>): Promise<BookRows> {
+  const version = await readVersion(db)
+  const [ips, pools, members, delegations, exclusions, warmups] = await Promise.all([
+    db.selectFrom('ips').selectAll().orderBy('ip').execute(),
+    db
+      .selectFrom('ip_pools')
+      .select(['id', 'account_id', 'name'])
+      .where('id', 'in', db.selectFrom('ip_pool_members').select('pool_id'))
+      .execute(),
+    db.selectFrom('ip_pool_members').selectAll().execute(),
+    db.selectFrom('ip_pool_delegations').selectAll().execute(),
+    db.selectFrom('shared_ip_exclusions').selectAll().execute(),
+    db.selectFrom('ip_warmups').selectAll().execute(),
+  ])
+  return { version, ips, pools, members, delegations, exclusions, warmups }
+}

@@ -1,0 +1,160 @@
+/** Addresses as the operator sees and sets them (ips-pools.md section 5). */
+import { ACCOUNT_ID, type AccountDirectory } from '../accounts/account-directory.ts'
+import { BadRequest, Forbidden, NotFound } from '../base/errors.ts'
+import { canonicalIp } from '../base/ip.ts'
+import type { Caller } from '../http/auth.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import type { IpRow } from '../store/schema.ts'
+import type { Store } from '../store/store.ts'
+import type { KnownAddresses } from './known-addresses.ts'
+import { TAG } from './routes.ts'
+import { ipNotFound } from './rules.ts'
+
+const PATH = '/sendwright/v1/ips'
+const SHARED_PATH = '/sendwright/v1/accounts/{account_id}/shared-ips'
+const READ = { area: 'account', access: 'read', only: 'first' } as const
+const WRITE = { area: 'account', access: 'write', only: 'first' } as const
+/** In place of an account's id. */
+const NOBODY = 'none'
+
+export interface OperatorRouteParts {
+  store: Store
+  known: KnownAddresses
+  accounts: AccountDirectory
+  firstAccountId: string
+}
+
+export function operatorRoutes(parts: OperatorRouteParts): Operation[] {
+  const { store, known } = parts
+
+  /** @throws Forbidden for anyone but the operator */
+  function checkOperator(caller: Caller): void {
+    if (caller.accountId !== parts.firstAccountId || caller.parentAccountId !== undefined)
+      throw new Forbidden()
+  }
+
+  async function accountOf(id: string): Promise<string> {
+    const account = ACCOUNT_ID.test(id) ? await parts.accounts.byId(id) : null
+    if (account === null || account.status === 'closed') throw new NotFound('Account not found')
+    return account.id
+  }
+
+  const viewOf = async (ip: string) => {
+    const row = await store.db.selectFrom('ips').selectAll().where('ip', '=', ip).executeTakeFirstOrThrow()
+    return view(row, known)
+  }
+
+  async function update(ip: string, enabled: boolean | undefined, owner: string | undefined): Promise<void> {
+    const accountId = owner === undefined || owner === NOBODY ? null : await accountOf(owner)
+    await known.change(async (tx) => {
+      const address = known.book().byIp.get(ip)
+      if (address === undefined) throw ipNotFound()
+      if (enabled !== undefined)
+        await tx
+          .updateTable('ips')
+          .set({ is_enabled: enabled ? 1 : 0 })
+          .where('ip', '=', ip)
+          .execute()
+      if (owner === undefined || accountId === address.accountId) return
+      if (!address.isDedicated) throw new BadRequest('a shared IP belongs to no account')
+      const used = await tx
+        .selectFrom('domain_ips')
+        .select('ip')
+        .where('ip', '=', ip)
+        .limit(1)
+        .executeTakeFirst()
+      if (used !== undefined || address.poolId !== null)
+        throw new BadRequest('the IP is assigned to domains or to a pool')
+      await tx.updateTable('ips').set({ account_id: accountId }).where('ip', '=', ip).execute()
+      await tx.deleteFrom('ip_warmups').where('ip', '=', ip).execute()
+    })
+  }
+
+  return [
+    operation({
+      method: 'GET',
+      path: PATH,
+      id: 'listAllIps',
+      tag: TAG,
+      summary: 'List all addresses of the installation, with the result of their checks',
+      auth: READ,
+      params: [],
+      responses: { 200: { description: 'Addresses' } },
+      async handler({ caller }) {
+        checkOperator(caller)
+        const rows = await store.db.selectFrom('ips').selectAll().orderBy('ip').execute()
+        return { items: rows.map((row) => view(row, known)) }
+      },
+    }),
+    operation({
+      method: 'PUT',
+      path: `${PATH}/{ip}`,
+      id: 'updateIp',
+      audit: { given: ['account_id'] },
+      tag: TAG,
+      summary: 'Switch an address on or off, or give it to an account',
+      auth: WRITE,
+      params: [
+        { name: 'enabled', type: 'boolean', description: 'Whether mail may leave from it' },
+        { name: 'account_id', type: 'string', description: `Owner of a dedicated address, or \`${NOBODY}\`` },
+      ],
+      responses: { 200: { description: 'The address' } },
+      async handler({ params, path, caller }) {
+        checkOperator(caller)
+        const ip = canonicalIp(path.ip) ?? ''
+        await update(ip, params.boolean('enabled'), params.text('account_id'))
+        return viewOf(ip)
+      },
+    }),
+    operation({
+      method: 'PUT',
+      path: SHARED_PATH,
+      id: 'setSharedIps',
+      tag: TAG,
+      summary: 'Say whether an account may send from shared addresses',
+      auth: WRITE,
+      params: [{ name: 'allowed', type: 'boolean', required: true, description: 'Default: yes' }],
+      responses: { 200: { description: 'The setting' } },
+      async handler({ params, path, caller }) {
+        checkOperator(caller)
+        const accountId = await accountOf(path.account_id)
+        params.required('allowed')
+        const allowed = params.boolean('allowed') ?? true
+        await known.change(async (tx) => {
+          await tx.deleteFrom('shared_ip_exclusions').where('account_id', '=', accountId).execute()
+          if (!allowed)
+            await tx.insertInto('shared_ip_exclusions').values({ account_id: accountId }).execute()
+        })
+        return { account_id: accountId, allowed }
+      },
+    }),
+  ]
+}
+
+function view(row: IpRow, known: KnownAddresses) {
+  const {
+    isEnabled = false,
+    isLocal = false,
+    poolId = null,
+    isWarming = false,
+  } = known.book().byIp.get(row.ip) ?? {}
+  const flag = (value: number | null) => (value === null ? null : Number(value) === 1)
+  return {
+    ip: row.ip,
+    dedicated: flag(row.is_dedicated),
+    account_id: row.account_id,
+    enabled: flag(row.is_enabled),
+    /** Also seen lately, and confirmed where that is required. */
+    usable: isEnabled,
+    configured_here: isLocal,
+    pool_id: poolId,
+    is_on_warmup: isWarming,
+    check: {
+      checked_at: row.checked_at === null ? null : new Date(Number(row.checked_at)).toISOString(),
+      bound: flag(row.is_bound),
+      dns_agrees: flag(row.is_confirmed),
+      rdns: row.rdns,
+      fault: row.fault,
+    },
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * The addresses that messages are sent from.
+ *
+ * A delivery's address is chosen in two steps. At acceptance its row gets a *source key*, which names a request of the
+ * message and a share. At each attempt the address book of that time maps key and domain to an address (ips-pools.md
+ * section 3 rule 10). All deliveries of one domain and key leave from one address, so the key names a lane without reading
+ * the message; only what an address on warm-up gives away goes to others. Keys:
+ *
+ * - `''`: the addresses of the domain, where there are fewer than two
+ * - `#2`: the third share of them
+ * - `<pool id>#2`: the third share of a pool
+ * - `ip:192.0.2.1`: the address that the message requested
+ */
+import { type MaybePromise, whenKnown } from '../base/cache.ts'
+import { canonicalIp } from '../base/ip.ts'
+import type { Routed } from '../delivery/contract.ts'
+import { NO_SOURCE, type Source } from '../delivery/lanes.ts'
+import type { DomainDirectory } from '../domains/directory.ts'
+import { SYSTEM_ACCOUNT_ID } from '../store/system-account.ts'
+import { type AddressBook, mayUse, poolFor } from './address-book.ts'
+import { choose, isUsable, type Requested, type SenderSettings, setFor } from './choice.ts'
+
+export interface Sources {
+  /** Whether the account may send from the address now. */
+  mayUse(accountId: string, ip: string): boolean
+  /** Whether the account may send from a pool of that id, and it has an address. */
+  hasPool(accountId: string, id: string): boolean
+  /** Gives the deliveries of a message their source keys, by the id of each. */
+  keysFor(sender: SenderSettings, requested: Requested): (deliveryId: string) => string
+  /**
+   * What a delivery leaves from now; null leaves it to the system. `reaches`: whether the destination can be reached from
+   * an address.
+   */
+  sourceOf(delivery: Routed, reaches: (ip: string) => boolean): MaybePromise<Source | null | typeof NO_SOURCE>
+  /** The pool that an address is in, as events name it. */
+  poolOf(ip: string): { id: string; name: string } | null
+}
+
+export interface SourceParts {
+  book(): AddressBook
+  domains: Pick<DomainDirectory, 'byId'>
+  /** Without configured addresses the system chooses, and a message may request one of these. */
+  hostAddresses: readonly string[]
+  isConfigured: boolean
+  firstAccountId: string
+  /** Addresses on warm-up. */
+  allowance: { hasRoom(ip: string): boolean; diverted(ip: string): void }
+}
+
+export function createSources(parts: SourceParts): Sources {
+  const { book, isConfigured, firstAccountId, allowance } = parts
+  const host = new Set(parts.hostAddresses)
+  /** Mail of the service itself is the operator's. */
+  const ownerOf = (accountId: string) => (accountId === SYSTEM_ACCOUNT_ID ? firstAccountId : accountId)
+
+  function chosen(delivery: Routed, sender: SenderSettings, reaches: (ip: string) => boolean) {
+    const { source_key: key = '', recipient_domain: recipientDomain } = delivery
+    const { requested, share } = readKey(key)
+    const set = setFor(book(), sender, requested)
+    const other = spread(`${recipientDomain} ${key}`)
+    let refused: string | null = null
+    const hasRoom = (ip: string) => {
+      if (allowance.hasRoom(ip)) return true
+      refused ??= ip
+      return false
+    }
+    // Without a share: accepted when there was no choice, or the requested address is gone.
+    const address = choose(set, share ?? other, other, reaches, hasRoom)
+    if (refused !== null) allowance.diverted(refused)
+    return address === null ? NO_SOURCE : { ip: address.ip, helo: address.helo }
+  }
+
+  function hostSource({ account_id: accountId, source_key: key = '' }: Routed): Source | null {
+    const { ip } = readKey(key).requested
+    return ip !== null && ownerOf(accountId) === firstAccountId && host.has(ip) ? { ip, helo: null } : null
+  }
+
+  return {
+    mayUse(accountId, ip) {
+      if (!isConfigured) return ownerOf(accountId) === firstAccountId && host.has(ip)
+      const address = book().byIp.get(canonicalIp(ip) ?? '')
+      return address !== undefined && isUsable(address) && mayUse(book(), ownerOf(accountId), address.ip)
+    },
+    hasPool: (accountId, id) => (poolFor(book(), ownerOf(accountId), id) ?? []).length > 0,
+    keysFor(sender, requested) {
+      if (requested.ip !== null) {
+        const key = `${REQUESTED}${canonicalIp(requested.ip) ?? requested.ip}`
+        return () => key
+      }
+      const own = { ...sender, accountId: ownerOf(sender.accountId) }
+      const { length } = setFor(book(), own, requested).filter(isUsable)
+      if (requested.pool === null && length < 2) return () => ''
+      const pool = requested.pool ?? ''
+      return (deliveryId) => `${pool}#${length < 2 ? 0 : spread(deliveryId) % length}`
+    },
+    sourceOf(delivery, reaches) {
+      if (!isConfigured) return hostSource(delivery)
+      const accountId = ownerOf(delivery.account_id)
+      return whenKnown(parts.domains.byId(delivery.domain_id), (domain) => {
+        const { sendingIps = null, sendingPoolId = null } = domain ?? {}
+        return chosen(delivery, { accountId, sendingIps, sendingPoolId }, reaches)
+      })
+    },
+    poolOf(ip) {
+      const pool = book().pools.get(book().byIp.get(ip)?.poolId ?? '')
+      return pool ? { id: pool.id, name: pool.name } : null
+    },
+  }
+}
+
+const REQUESTED = 'ip:'
+const SHARE = /^([^#]*)#(\d+)$/
+
+function readKey(key: string): { requested: Requested; share: number | null } {
+  if (key.startsWith(REQUESTED))
+    return { requested: { ip: key.slice(REQUESTED.length), pool: null }, share: null }
+  const [, pool, share] = SHARE.exec(key) ?? []
+  return { requested: { ip: null, pool: pool || null }, share: share === undefined ? null : Number(share) }
+}
+
+/** Evenly distributed (FNV-1a), and the same for the same text: a retry leaves from the same address. */
+function spread(text: string): number {
+  let hash = 0x811c9dc5
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
+  return hash >>> 0
+}

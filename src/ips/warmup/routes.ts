@@ -1,0 +1,147 @@
+/** Warm-ups over HTTP (ips-pools.md section 4). */
+import type { Clock } from '../../base/clock.ts'
+import { type Operation, operation } from '../../http/operation.ts'
+import { limitOf as pageLimit, pageUrl } from '../../http/paging.ts'
+import type { IpWarmupRow } from '../../store/schema.ts'
+import { readPageToken, writePageToken } from '../page-token.ts'
+import { READ, WRITE } from '../routes.ts'
+import { historyOf, hourlyLimit, hourOf, limitOf } from './plan.ts'
+import type { Warmups } from './warmups.ts'
+
+const TAG = 'IP warm-ups'
+const PATH = '/v3/ip_warmups' as const
+const ONE = `${PATH}/{addr}` as const
+const SUCCESS = { message: 'success' }
+
+export interface WarmupRouteParts {
+  warmups: Warmups
+  plan: readonly number[]
+  clock: Clock
+  baseUrl: string
+}
+
+export function warmupRoutes(parts: WarmupRouteParts): Operation[] {
+  return [...readRoutes(parts), ...changeRoutes(parts)]
+}
+
+function readRoutes({ warmups, plan, clock, baseUrl }: WarmupRouteParts): Operation[] {
+  return [
+    operation({
+      method: 'GET',
+      path: PATH,
+      id: 'listIpWarmups',
+      tag: TAG,
+      summary: 'List the addresses on warm-up',
+      auth: READ,
+      params: [
+        { name: 'limit', type: 'integer', description: '1 to 100', default: 10 },
+        { name: 'page', type: 'string', description: 'Token of a page' },
+      ],
+      responses: { 200: { description: 'A page; the one after the last is empty' } },
+      async handler({ params, caller }) {
+        const limit = pageLimit(params, { default: 10, max: 100 })
+        const after = readPageToken(params, 'page')
+        const rows = await warmups.list(caller.accountId, after, limit)
+        const url = (page?: string) =>
+          pageUrl(baseUrl, PATH, [
+            ['limit', limit],
+            ['page', page],
+          ])
+        const next = url(writePageToken(rows.at(-1)?.ip ?? (after || '~')))
+        const items = rows.map((row) => itemView(row, plan, clock.now()))
+        return { items, paging: { first: url(), next } }
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: ONE,
+      id: 'readIpWarmup',
+      tag: TAG,
+      summary: 'Read the state of a warm-up',
+      auth: READ,
+      params: [],
+      responses: { 200: { description: 'Its state' }, 404: { description: 'The address is not on warm-up' } },
+      handler: async ({ path, caller }) => ({
+        details: statusView(await warmups.read(caller.accountId, path.addr), plan, clock.now()),
+      }),
+    }),
+  ]
+}
+
+function changeRoutes({ warmups }: WarmupRouteParts): Operation[] {
+  return [
+    operation({
+      method: 'POST',
+      path: ONE,
+      id: 'startIpWarmup',
+      tag: TAG,
+      summary: 'Start the warm-up of a dedicated address',
+      auth: WRITE,
+      params: [],
+      responses: { 200: { description: 'Started' }, 400: { description: 'It is in progress' } },
+      async handler({ path, caller }) {
+        await warmups.start(caller.accountId, path.addr)
+        return SUCCESS
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: ONE,
+      id: 'cancelIpWarmup',
+      tag: TAG,
+      summary: 'End a warm-up: the address counts as warm',
+      auth: WRITE,
+      params: [],
+      responses: { 200: { description: 'Ended' }, 404: { description: 'The address is not on warm-up' } },
+      async handler({ path, caller }) {
+        await warmups.cancel(caller.accountId, path.addr)
+        return SUCCESS
+      },
+    }),
+  ]
+}
+
+const time = (ms: number) => new Date(Number(ms)).toISOString()
+
+function common(row: IpWarmupRow, plan: readonly number[], now: number) {
+  const limit = limitOf(plan, Number(row.stage)) ?? 0
+  const used = Number(row.window_used)
+  return {
+    sent_within_stage: `${limit === 0 ? 0 : Math.floor((used * 100) / limit)}%`,
+    throttle: throttleOf(row, now),
+    stage_number: Number(row.stage),
+    stage_start_volume: Number(row.start_volume),
+    stage_start_time: time(row.stage_started_at),
+    stage_volume_limit: limit,
+  }
+}
+
+/** Percent of the messages of this hour that were kept away (rule 4). */
+function throttleOf(row: IpWarmupRow, now: number): number {
+  if (Number(row.hour_started_at) !== hourOf(now)) return 0
+  const [used, diverted] = [Number(row.hour_used), Number(row.hour_diverted)]
+  return diverted === 0 ? 0 : Math.round((diverted * 100) / (used + diverted))
+}
+
+const itemView = (row: IpWarmupRow, plan: readonly number[], now: number) => ({
+  ip: row.ip,
+  ...common(row, plan, now),
+})
+
+/** The older and newer names of the same values. */
+function statusView(row: IpWarmupRow, plan: readonly number[], now: number) {
+  const values = common(row, plan, now)
+  return {
+    ...values,
+    stage: values.stage_number,
+    start_volume: values.stage_start_volume,
+    stage_limit: values.stage_volume_limit,
+    stage_started_at: values.stage_start_time,
+    hourly_limit: hourlyLimit(values.stage_volume_limit),
+    hour_started_at: time(Math.max(Number(row.hour_started_at), hourOf(now))),
+    plan_started_at: time(row.plan_started_at),
+    plan_last_updated_at: time(row.updated_at),
+    total_stages: plan.length,
+    stage_history: historyOf(row),
+  }
+}

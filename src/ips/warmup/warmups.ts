@@ -1,0 +1,204 @@
+/** Warm-ups: start, cancel, and the change of stages (ips-pools.md section 4). */
+import type { Transaction } from 'kysely'
+import type { Logger } from 'pino'
+import type { AccountDirectory } from '../../accounts/account-directory.ts'
+import type { Clock } from '../../base/clock.ts'
+import { BadRequest, NotFound } from '../../base/errors.ts'
+import { createJob, type Job } from '../../jobs/job.ts'
+import { countOf, type FigureRow, type Figures, rateOf } from '../../metrics/figures.ts'
+import type { IpWarmupRow, Schema } from '../../store/schema.ts'
+import type { Store } from '../../store/store.ts'
+import type { KnownAddresses } from '../known-addresses.ts'
+import { ownAddress } from '../rules.ts'
+import { advanced, isCompleted, limitOf, newWarmup, type Reputation, repeated, WINDOW_MS } from './plan.ts'
+
+type Tx = Transaction<Schema>
+
+export interface Warmups {
+  list(accountId: string, after: string, limit: number): Promise<IpWarmupRow[]>
+  /** @throws NotFound */
+  read(accountId: string, ip: string): Promise<IpWarmupRow>
+  /** @throws BadRequest when it is in progress */
+  start(accountId: string, ip: string): Promise<void>
+  /** @throws NotFound when there is none */
+  cancel(accountId: string, ip: string): Promise<void>
+  /** Starts those of addresses that were requested for it and are used for the first time. */
+  assigned(tx: Tx, accountId: string, ips: readonly string[]): Promise<void>
+  readonly job: Job
+}
+
+export interface WarmupParts {
+  store: Store
+  clock: Clock
+  log: Logger
+  known: KnownAddresses
+  accounts: AccountDirectory
+  figures: Figures
+  plan: readonly number[]
+}
+
+const LOOK_EVERY_MS = 60_000
+/** Judged in one run. */
+const BATCH = 100
+
+export const warmupNotFound = () => new NotFound('warmup not found')
+
+export function createWarmups(parts: WarmupParts): Warmups {
+  const { store, clock, known } = parts
+  const now = () => Math.floor(clock.now())
+
+  async function read(accountId: string, text: string): Promise<IpWarmupRow> {
+    const { ip } = ownAddress(known.book(), accountId, text)
+    const row = await store.db.selectFrom('ip_warmups').selectAll().where('ip', '=', ip).executeTakeFirst()
+    if (row === undefined) throw warmupNotFound()
+    return row
+  }
+
+  return {
+    list: (accountId, after, limit) =>
+      store.db
+        .selectFrom('ip_warmups')
+        .selectAll()
+        .where('account_id', '=', accountId)
+        .where('ip', '>', after)
+        .orderBy('ip')
+        .limit(limit)
+        .execute(),
+    read,
+    async start(accountId, text) {
+      const { ip } = ownAddress(known.book(), accountId, text)
+      const volume = await volumeSent(parts, accountId, ip)
+      await known.change(async (tx) => {
+        const address = ownAddress(known.book(), accountId, ip)
+        if (address.isWarming) throw new BadRequest('warmup is already in progress')
+        await tx
+          .insertInto('ip_warmups')
+          .values(newWarmup(ip, accountId, volume, now()))
+          .execute()
+      })
+    },
+    async cancel(accountId, text) {
+      const { ip } = await read(accountId, text)
+      await known.change(async (tx) => {
+        await tx.deleteFrom('ip_warmups').where('ip', '=', ip).execute()
+      })
+    },
+    async assigned(tx, accountId, ips) {
+      if (ips.length === 0) return
+      const fresh = await tx
+        .updateTable('ips')
+        .set({ warms_when_assigned: 0 })
+        .where('ip', 'in', ips)
+        .where('account_id', '=', accountId)
+        .where('warms_when_assigned', '=', 1)
+        .returning('ip')
+        .execute()
+      for (const { ip } of fresh)
+        if (!known.book().warmups.has(ip))
+          await tx
+            .insertInto('ip_warmups')
+            .values(newWarmup(ip, accountId, 0, now()))
+            .execute()
+    },
+    job: stagesJob(parts),
+  }
+}
+
+/** Judges stages whose window has ended. */
+function stagesJob(parts: WarmupParts): Job {
+  const { store, clock, log, known, plan } = parts
+
+  async function work(signal: AbortSignal): Promise<{ againInMs: number }> {
+    const rows = await store.db
+      .selectFrom('ip_warmups')
+      .selectAll()
+      .where('window_started_at', '<=', Math.floor(clock.now()) - WINDOW_MS)
+      .orderBy('window_started_at')
+      .limit(BATCH)
+      .execute()
+    for (const row of rows) if (!signal.aborted) await judge(row)
+    return { againInMs: await untilNext() }
+  }
+
+  async function judge(row: IpWarmupRow): Promise<void> {
+    const reputation = await reputationOf(parts, row)
+    await known.change(async (tx) => {
+      const present = await tx
+        .selectFrom('ip_warmups')
+        .selectAll()
+        .where('ip', '=', row.ip)
+        .executeTakeFirst()
+      // Cancelled or judged meanwhile.
+      if (present === undefined || Number(present.window_started_at) !== Number(row.window_started_at)) return
+      const next = nextState(present, reputation)
+      const stage = Number(present.stage)
+      log.info(
+        { ip: row.ip, stage, next: next?.stage ?? stage, ...reputation },
+        'a stage of a warm-up was judged',
+      )
+      if (next === null) await tx.deleteFrom('ip_warmups').where('ip', '=', row.ip).execute()
+      else await tx.updateTable('ip_warmups').set(next).where('ip', '=', row.ip).execute()
+    })
+  }
+
+  /** Null: the address is warm. */
+  function nextState(row: IpWarmupRow, reputation: Reputation): Partial<IpWarmupRow> | null {
+    const now = Math.floor(clock.now())
+    const limit = limitOf(plan, Number(row.stage))
+    if (limit === undefined) return null
+    if (!isCompleted(limit, Number(row.window_used), reputation)) return repeated(row, now)
+    return Number(row.stage) >= plan.length ? null : advanced(row, limit, now)
+  }
+
+  async function untilNext(): Promise<number> {
+    const next = await store.db
+      .selectFrom('ip_warmups')
+      .select((of) => of.fn.min('window_started_at').as('at'))
+      .executeTakeFirst()
+    return next?.at == null ? LOOK_EVERY_MS : Math.max(1, Number(next.at) + WINDOW_MS - clock.now())
+  }
+
+  return createJob({ name: 'ip-warmups', everyMs: LOOK_EVERY_MS, scope: 'database', work })
+}
+
+/** Of all accounts that may have sent from it. */
+async function figuresOf(
+  { accounts, figures }: WarmupParts,
+  accountId: string,
+  ip: string,
+  startMs: number,
+  endMs: number,
+  resolution: 'hour' | 'month',
+): Promise<FigureRow | undefined> {
+  const [row] = await figures.rows({
+    accountIds: [accountId, ...(await accounts.childrenOf(accountId))],
+    ...{ startMs, endMs, resolution, dimensions: ['ip'] },
+    filter: [{ attribute: 'ip', comparator: '=', values: [ip] }],
+    metrics: ['delivered_count', 'processed_count', 'bounce_rate', 'complained_rate'],
+  })
+  return row
+}
+
+async function reputationOf(parts: WarmupParts, row: IpWarmupRow): Promise<Reputation> {
+  const now = parts.clock.now()
+  const found = await figuresOf(parts, row.account_id, row.ip, now - WINDOW_MS, now, 'hour')
+  if (found === undefined) return { processed: 0, bounceRate: 0, complainedRate: 0 }
+  const { counts } = found
+  return {
+    processed: countOf('processed_count', counts),
+    bounceRate: rateOf('bounce_rate', counts),
+    complainedRate: rateOf('complained_rate', counts),
+  }
+}
+
+/** Messages delivered from the address since it is known. */
+async function volumeSent(parts: WarmupParts, accountId: string, ip: string): Promise<number> {
+  const row = await parts.store.db
+    .selectFrom('ips')
+    .select('created_at')
+    .where('ip', '=', ip)
+    .executeTakeFirstOrThrow()
+  const { clock } = parts
+  const found = await figuresOf(parts, accountId, ip, Number(row.created_at), clock.now(), 'month')
+  return found === undefined ? 0 : countOf('delivered_count', found.counts)
+}

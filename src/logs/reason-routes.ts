@@ -1,0 +1,165 @@
+/** Why rates are what they are, over HTTP (own-operations.md section 11). */
+import type { Clock } from '../base/clock.ts'
+import { BadRequest } from '../base/errors.ts'
+import type { DomainDirectory } from '../domains/directory.ts'
+import { ownDomain } from '../domains/routes.ts'
+import { DAY_MS } from '../events/event-retention.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import type { Params } from '../http/params.ts'
+import { countOf, type FigureQuery, type Figures, type FilterEntry } from '../metrics/figures.ts'
+import type { Counts } from '../store/counter-rows.ts'
+
+/** A class of failures; see `failureReasons` of src/bounces. */
+interface Reason {
+  provider: string
+  category: string
+  ruleId: string
+  explanation: string
+  temporary: number
+  permanent: number
+  reply: { text: string; count: number }
+  sample: {
+    domain: string
+    failedAt: number
+    sendingIp: string | null
+    event: { id: string; messageId: string | null; recipient: string | null } | null
+  }
+}
+
+export interface ReasonRouteParts {
+  figures: Figures
+  domains: DomainDirectory
+  clock: Clock
+  failureReasons(query: {
+    accountId: string
+    startMs: number
+    endMs: number
+    domainName: string | null
+  }): Promise<{ reasons: Reason[]; partial: boolean }>
+}
+
+const DEFAULT_DAYS = 7
+const HOUR_MS = 3_600_000
+
+export function reasonRoutes(parts: ReasonRouteParts): Operation[] {
+  return [
+    operation({
+      method: 'GET',
+      path: '/sendwright/v1/delivery-reasons',
+      id: 'readDeliveryReasons',
+      tag: 'Metrics',
+      summary:
+        'Figures by recipient provider, with the classes of failures, their most frequent reply and a sample',
+      auth: { area: 'events', access: 'read' },
+      rateLimit: 'analytics',
+      params: [
+        { name: 'start', type: 'date', description: 'Default 7 days before the end' },
+        { name: 'end', type: 'date', description: 'Default now' },
+        { name: 'domain', type: 'string', description: 'Default all of the account' },
+      ],
+      responses: {
+        200: { description: 'Providers, those with most mail first' },
+        400: { description: 'A bad date, a start after the end, or a range with too much to read' },
+        404: { description: 'Domain not found' },
+      },
+      async handler({ params, caller }) {
+        const range = rangeOf(params, parts.clock.now())
+        const name = params.text('domain')
+        const domain = name ? await ownDomain(parts.domains, caller, name) : null
+        return reasonsOf(parts, caller.accountId, domain?.name ?? null, range)
+      },
+    }),
+  ]
+}
+
+/** Whole hours, so that figures and failures are of the same time. */
+function rangeOf(params: Params, now: number): { startMs: number; endMs: number } {
+  const last = params.date('end')?.getTime() ?? now
+  const first = params.date('start')?.getTime() ?? last - DEFAULT_DAYS * DAY_MS
+  if (first > last) throw new BadRequest('start must not be after end')
+  return {
+    startMs: Math.floor(first / HOUR_MS) * HOUR_MS,
+    endMs: Math.floor(last / HOUR_MS) * HOUR_MS + HOUR_MS,
+  }
+}
+
+async function reasonsOf(
+  { figures, failureReasons }: ReasonRouteParts,
+  accountId: string,
+  domainName: string | null,
+  range: { startMs: number; endMs: number },
+) {
+  const filter: FilterEntry[] =
+    domainName === null ? [] : [{ attribute: 'domain', comparator: '=', values: [domainName] }]
+  const query: FigureQuery = { accountIds: [accountId], ...range, resolution: 'hour', dimensions: [], filter }
+  const byProvider = await figures.rows({ ...query, dimensions: ['recipient_provider'] })
+  const byBot = await figures.rows({ ...query, dimensions: ['bot'] })
+  const { reasons, partial } = await failureReasons({ accountId, domainName, ...range })
+  const figuresOf = new Map(byProvider.map(({ values, counts }) => [values[0] as string, counts]))
+  const names = new Set([...figuresOf.keys(), ...reasons.map(({ provider }) => provider)])
+  const providers = [...names].map((provider) => ({
+    provider,
+    ...(figuresOf.has(provider) && volumesOf(figuresOf.get(provider) as Counts)),
+    failures: reasons.filter((reason) => reason.provider === provider).map(shown),
+  }))
+  const volumeOf = (name: string) => countOf('sent_count', figuresOf.get(name) ?? ({} as Counts)) || 0
+  return {
+    start: new Date(range.startMs).toISOString(),
+    end: new Date(range.endMs).toISOString(),
+    domain: domainName,
+    visits: visitsOf(byBot.map(({ values, counts }) => [values[0] as string, counts])),
+    providers: providers.sort(
+      (a, b) => volumeOf(b.provider) - volumeOf(a.provider) || (a.provider < b.provider ? -1 : 1),
+    ),
+    ...(partial && { partial: true }),
+  }
+}
+
+const volumesOf = (counts: Counts) => ({
+  accepted: countOf('accepted_count', counts),
+  delivered: countOf('delivered_count', counts),
+  temporary_failed: countOf('temporary_failed_count', counts),
+  permanent_failed: countOf('permanent_failed_count', counts),
+  opened: counts.opened,
+  unique_opened: counts.opened_unique,
+  clicked: counts.clicked,
+  unique_clicked: counts.clicked_unique,
+  complained: counts.complained,
+})
+
+const PERSON = 'None'
+const VISITS = ['opened', 'opened_unique', 'clicked', 'clicked_unique'] as const
+
+/** All, those by people, and those by each kind of machine. */
+function visitsOf(rows: readonly [bot: string, counts: Counts][]) {
+  const sum = (isWanted: (bot: string) => boolean) => {
+    const wanted = rows.filter(([bot]) => isWanted(bot))
+    const [opened, uniqueOpened, clicked, uniqueClicked] = VISITS.map((name) =>
+      wanted.reduce((all, [, counts]) => all + counts[name], 0),
+    )
+    return { opened, unique_opened: uniqueOpened, clicked, unique_clicked: uniqueClicked }
+  }
+  const machines = rows.map(([bot]) => bot).filter((bot) => bot !== PERSON)
+  return {
+    all: sum(() => true),
+    people: sum((bot) => bot === PERSON),
+    machines: Object.fromEntries(machines.sort().map((name) => [name, sum((bot) => bot === name)])),
+  }
+}
+
+const shown = ({ category, ruleId, explanation, temporary, permanent, reply, sample }: Reason) => ({
+  class: category,
+  rule: ruleId,
+  explanation,
+  temporary,
+  permanent,
+  reply,
+  sample: {
+    domain: sample.domain,
+    failed_at: new Date(sample.failedAt).toISOString(),
+    sending_ip: sample.sendingIp,
+    event_id: sample.event?.id ?? null,
+    message_id: sample.event?.messageId ?? null,
+    recipient: sample.event?.recipient ?? null,
+  },
+})

@@ -1,0 +1,187 @@
+/**
+ * Received mail in the tables of sent mail: a message of the receiving domain, kept and shown like any other (messages.md
+ * rule 49), and a delivery for each address that it is forwarded to. All of it is one transaction with its events.
+ */
+import type { Clock } from '../../base/clock.ts'
+import { newId } from '../../base/ids.ts'
+import { type Chunk, chunkSize, sliceChunk } from '../../base/mime-message.ts'
+import type { Delivery } from '../../delivery/contract.ts'
+import type { Domain } from '../../domains/domain.ts'
+import { acceptedEvent, type EventMessage, type MessageSummary } from '../../events/event.ts'
+import type { EventRecorder } from '../../events/event-recorder.ts'
+import { addressKey, bareAddress, type Mailbox } from '../../mime/address.ts'
+import { findLeaves, type MimeLeaf } from '../../mime/part-map.ts'
+import { type RawHeader, splitMessage } from '../../mime/split.ts'
+import type { BlobStore } from '../../store/blobs.ts'
+import { insertMany, type Statement, type Store } from '../../store/store.ts'
+import { deliveryRows, sourceKeys } from '../acceptance/acceptance-rows.ts'
+import type { SourceChooser } from '../acceptance/collaborators.ts'
+import { attachmentsOf } from '../acceptance/new-record.ts'
+import { messageStatement, storeBody } from '../acceptance/stored-content.ts'
+import { dueTime } from '../acceptance/timing.ts'
+import type { IncomingContent, MessageContent, MessageRecord, StoredHeader } from '../composing/content.ts'
+import { eventMessage } from '../composing/copy.ts'
+import { headerText, newMessageId, readMessageId } from '../composing/headers.ts'
+import { readHead } from '../request/mime-source.ts'
+import { DEFAULT_OPTIONS } from '../request/options.ts'
+
+/** A mail as it came. */
+export interface ReadMail {
+  headers: RawHeader[]
+  /** The whole mail and where its body begins. */
+  chunk: Chunk
+  bodyStart: number
+  leaves: MimeLeaf[]
+}
+
+/** @throws MimeSyntaxError beyond the limits of a header or of parts */
+export async function readMail(chunk: Chunk): Promise<ReadMail> {
+  const { headers, bodyOffset } = splitMessage(await readHead(chunk))
+  const bodyStart = Math.min(bodyOffset, chunkSize(chunk))
+  return {
+    headers,
+    chunk,
+    bodyStart,
+    leaves: await findLeaves(headers, sliceChunk(chunk, bodyStart, chunkSize(chunk))),
+  }
+}
+
+export interface ReceivedMessage {
+  domain: Domain
+  mail: ReadMail
+  /** The fields to keep, those of the service included. */
+  headers: readonly StoredHeader[]
+  /** '' is `<>`. */
+  envelopeSender: string
+  remoteAddress: string
+  recipients: readonly { mailbox: Mailbox; routes: readonly unknown[] }[]
+  /** Addresses to forward it to, and the routes that do; an address may be given more than once. */
+  forwards: readonly { mailbox: Mailbox; routeId: string }[]
+  /** Raw fields of forwarded copies. */
+  forwardFields: readonly string[]
+}
+
+export interface ReceivedMailParts {
+  /** Refuses below the floor of free space. */
+  store: Store
+  blobs: BlobStore
+  clock: Clock
+  recorder: EventRecorder
+  sources: Pick<SourceChooser, 'keysFor'>
+  storageUrl: string
+  engine: Pick<Delivery, 'wake'>
+}
+
+export interface ReceivedMail {
+  /**
+   * Stores the message durably, with an accepted event per recipient and what `also` returns for it. A spooled mail has
+   * then been kept.
+   * @throws StoreFull, StoreUnavailable, InsufficientStorage; nothing was stored then
+   */
+  store(
+    message: ReceivedMessage,
+    also: (about: EventMessage, record: MessageRecord) => Statement[],
+  ): Promise<MessageRecord>
+}
+
+export function createReceivedMail(parts: ReceivedMailParts): ReceivedMail {
+  const { store, blobs, clock, recorder } = parts
+  return {
+    async store(message, also) {
+      const now = clock.now()
+      const record = await recordOf(message, blobs, now)
+      const about = eventMessage(record, parts.storageUrl, record.id, record.summary)
+      const accepted = message.recipients.map(({ mailbox, routes }) => {
+        const to = { recipient: bareAddress(mailbox), recipientDomain: mailbox.domain }
+        return acceptedEvent({ ...about, summary: { ...record.summary, routes } }, to, now, null)
+      })
+      const forwards = [
+        ...new Map(message.forwards.map((one) => [addressKey(one.mailbox), one.mailbox])).values(),
+      ]
+      const copies = forwards.map((recipient) => ({
+        recipient,
+        variables: null,
+        due: dueTime(now, record.options),
+        list: null,
+      }))
+      const keyOf = sourceKeys(parts, record, message.domain)
+      await store.commit([
+        await messageStatement(blobs, record),
+        ...insertMany('deliveries', deliveryRows(record, keyOf, copies, now), store.leaseTimes),
+        ...recorder.statements(accepted),
+        ...also(about, record),
+      ])
+      if (copies.length > 0) parts.engine.wake()
+      return record
+    },
+  }
+}
+
+async function recordOf(message: ReceivedMessage, blobs: BlobStore, now: number): Promise<MessageRecord> {
+  const { domain, mail } = message
+  const headers = [...message.headers]
+  const source = {
+    headers: mail.headers,
+    chunk: mail.chunk,
+    bodyStart: mail.bodyStart,
+    bodyEnd: chunkSize(mail.chunk),
+    leaves: mail.leaves,
+  }
+  const body = await storeBody({ kind: 'mime', source }, blobs)
+  const content: MessageContent = {
+    ...body,
+    headers,
+    template: null,
+    batch: false,
+    incoming: incomingOf(message),
+  } as MessageContent
+  return {
+    id: newId(now),
+    accountId: domain.accountId,
+    domainId: domain.id,
+    domainName: domain.name,
+    messageId: readMessageId(headerText(headers, 'message-id')) ?? newMessageId(now, domain.name),
+    summary: summaryOf(message, content, headers),
+    options: DEFAULT_OPTIONS,
+    content,
+    createdAt: now,
+  }
+}
+
+function incomingOf({ forwards, forwardFields }: ReceivedMessage): IncomingContent {
+  const forwardedBy: Record<string, string[]> = Object.create(null)
+  for (const { mailbox, routeId } of forwards) {
+    const key = addressKey(mailbox)
+    forwardedBy[key] = [...(forwardedBy[key] ?? []), routeId]
+  }
+  return { forwardFields, forwardedBy }
+}
+
+/** Subjects and addresses of strangers are cut in events; the message has all of them. */
+const SHOWN_CHARS_MAX = 4_096
+
+function summaryOf(
+  { envelopeSender, remoteAddress, recipients, mail }: ReceivedMessage,
+  content: MessageContent,
+  headers: readonly StoredHeader[],
+): MessageSummary {
+  const shown = (name: string) => headerText(headers, name).slice(0, SHOWN_CHARS_MAX).toWellFormed()
+  const added = headers.reduce((sum, [name, value, raw]) => sum + (raw ?? `${name}: ${value}`).length + 2, 2)
+  return {
+    from: shown('from'),
+    to: shown('to'),
+    subject: shown('subject'),
+    sender: envelopeSender,
+    recipients: recipients.map(({ mailbox }) => bareAddress(mailbox)),
+    attachments: attachmentsOf(content),
+    sizeBytes: added + chunkSize(mail.chunk) - mail.bodyStart,
+    tags: [],
+    userVariables: {},
+    testMode: false,
+    method: 'smtp',
+    originatingIp: remoteAddress,
+    keyId: null,
+    template: null,
+    incoming: true,
+  }
+}

@@ -1,0 +1,52 @@
+/** Routes: rules for received mail, its reception and its POSTs. */
+import type { Area } from '../area.ts'
+import type { Core } from '../core.ts'
+import type { SigningKeys } from '../domains/keys/signing-keys.ts'
+import type { PostQueue } from '../http-posts/post-queue.ts'
+import type { MessagesArea } from '../messages/area.ts'
+import { createMailCheck } from './mail-check.ts'
+import { createRoutePosts } from './posts.ts'
+import { createRouteReception } from './reception.ts'
+import { routeRoutes } from './routes.ts'
+import { createRoutes } from './service.ts'
+import { createKnownRoutes, createRouteStore } from './store.ts'
+
+export interface RoutesUses {
+  messages: Pick<MessagesArea, 'received' | 'sending' | 'largeTexts'>
+  signingKeys: SigningKeys
+  queue: PostQueue
+}
+
+export function routesArea(core: Core, { messages, signingKeys, queue }: RoutesUses): Area {
+  const { config, store, sealer, clock, log, httpClient: client } = core
+  const { hostname, headerPrefix, acceptUnrouted, storageUrl } = config
+  const table = createRouteStore(store, sealer)
+  const known = createKnownRoutes(table, clock)
+  const posts = createRoutePosts({
+    ...core,
+    queue,
+    records: messages.sending.records,
+    largeTexts: messages.largeTexts,
+    storageUrl,
+    scheduleMs: config.inboundScheduleMs,
+  })
+  return {
+    operations: routeRoutes(createRoutes({ table, known, client, clock }), table),
+    mailReader: createRouteReception({
+      ...core,
+      known,
+      posts,
+      signingKeys,
+      received: messages.received,
+      check: createMailCheck({ resolver: core.resolver, hostname, clock, log }),
+      hostname,
+      headerPrefix,
+      acceptUnrouted,
+    }),
+    domainDeleted: ({ id }) => posts.removeDomain(id),
+    async accountDeleted(accountId) {
+      await table.removeAll(accountId)
+      known.changed(accountId)
+    },
+  }
+}

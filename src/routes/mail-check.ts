@@ -1,0 +1,156 @@
+/**
+ * SPF, DKIM, ARC and DMARC of a received mail, by mailauth with the service's own resolver. Time, lookups and signatures are
+ * bounded. A check that cannot be made is no reason to refuse the mail: its result says so.
+ */
+import { Readable } from 'node:stream'
+import type { Logger } from 'pino'
+import type { Clock } from '../base/clock.ts'
+import { type Chunk, readChunks } from '../base/mime-message.ts'
+import type { SigningKey } from '../dkim/sign.ts'
+import type { DnsAnswer, Resolver } from '../dns/resolver.ts'
+import type { RawHeader } from '../mime/split.ts'
+import { unverifiableReason } from '../mime/verifiable.ts'
+
+export interface CheckedMail {
+  chunk: Chunk
+  headers: readonly RawHeader[]
+  /** Envelope sender. */
+  sender: string
+  remoteAddress: string
+  helo: string
+  /** Makes an ARC set for forwarded copies; null: none is needed. */
+  sealingKey: SigningKey | null
+}
+
+export interface MailVerdict {
+  /** Result of RFC 7208 §2.6. */
+  spf: string
+  /** Null: not signed. */
+  dkim: 'pass' | 'fail' | null
+  /** Raw field. */
+  authenticationResults: string
+  /** Raw fields of a new ARC set (RFC 8617); empty: none. */
+  arcFields: readonly string[]
+}
+
+export type MailCheck = (mail: CheckedMail) => Promise<MailVerdict>
+
+/** A client waits for the reply to its final dot for ten minutes (RFC 5321 §4.5.3.2.6). */
+const TIME_MAX_MS = 15_000
+/** SPF alone may need ten lookups and as many of hosts; DKIM and ARC one per signature. */
+const LOOKUPS_MAX = 60
+/** Each is a hash of the whole body. */
+const SIGNATURES_MAX = 10
+
+export function createMailCheck(parts: {
+  resolver: Pick<Resolver, 'query'>
+  hostname: string
+  clock: Clock
+  log: Logger
+}): MailCheck {
+  return async (mail) => {
+    const reason = (await unverifiableReason(mail.chunk)) ?? tooManySignatures(mail.headers)
+    if (reason !== null) return unchecked(parts.hostname, mail.headers, reason)
+    const limit = new AbortController()
+    const timer = parts.clock.setTimer(TIME_MAX_MS, () => limit.abort(new Error('timeout')))
+    try {
+      return await check(parts, mail, limit.signal)
+    } catch (error) {
+      parts.log.warn({ err: error }, 'cannot check the origin of a mail')
+      return unchecked(parts.hostname, mail.headers, 'the check failed')
+    } finally {
+      timer.cancel()
+    }
+  }
+}
+
+async function check(
+  { resolver, hostname }: { resolver: Pick<Resolver, 'query'>; hostname: string },
+  mail: CheckedMail,
+  signal: AbortSignal,
+): Promise<MailVerdict> {
+  const { sealingKey } = mail
+  // Loaded by the first mail: most services receive none, and it takes 10 MB.
+  const { authenticate } = await import('mailauth')
+  const result = await authenticate(Readable.from(readChunks([mail.chunk]), { objectMode: false }), {
+    ip: mail.remoteAddress,
+    helo: mail.helo,
+    sender: mail.sender,
+    mta: hostname,
+    disableBimi: true,
+    resolver: lookups(resolver, signal),
+    ...(sealingKey && {
+      seal: {
+        signingDomain: sealingKey.domain,
+        selector: sealingKey.selector,
+        privateKey: sealingKey.privateKey.export({ type: 'pkcs8', format: 'pem' }),
+      },
+    }),
+  })
+  const fields = result.headers.split(/\r\n(?![ \t])/)
+  const results = fields.find((field) => /^Authentication-Results:/i.test(field))
+  const signed = isSigned(mail.headers)
+  const passed = result.dkim.results.some(({ status }) => status.result === 'pass')
+  return {
+    spf: result.spf ? result.spf.status.result : 'none',
+    dkim: signed ? (passed ? 'pass' : 'fail') : null,
+    authenticationResults: results ?? noResults(hostname, 'no result'),
+    arcFields: fields.filter((field) => /^ARC-/i.test(field)),
+  }
+}
+
+const isSigned = (headers: readonly RawHeader[]) =>
+  headers.some(({ name }) => name.toLowerCase() === 'dkim-signature')
+
+function tooManySignatures(headers: readonly RawHeader[]): string | null {
+  const count = headers.filter(({ name }) => /^(?:dkim|arc-message)-signature$/i.test(name)).length
+  return count > SIGNATURES_MAX ? 'too many signatures' : null
+}
+
+const noResults = (hostname: string, reason: string) =>
+  `Authentication-Results: ${hostname}; none (${reason})`
+
+const unchecked = (hostname: string, headers: readonly RawHeader[], reason: string): MailVerdict => ({
+  spf: 'none',
+  dkim: isSigned(headers) ? 'fail' : null,
+  authenticationResults: noResults(hostname, reason),
+  arcFields: [],
+})
+
+/** The resolver in the form of Node's, which mailauth expects. */
+function lookups(resolver: Pick<Resolver, 'query'>, signal: AbortSignal) {
+  let left = LOOKUPS_MAX
+  return async (name: string, type: string) => {
+    left -= 1
+    if (left < 0 || signal.aborted) throw failure(name, 'ETIMEOUT')
+    // The reason of the signal is no DNS error.
+    const ask = <T extends 'A' | 'AAAA' | 'MX' | 'PTR' | 'TXT' | 'CNAME'>(of: T) =>
+      resolver.query(name, of, { signal }).catch(() => {
+        throw failure(name, 'ETIMEOUT')
+      })
+    switch (type) {
+      case 'TXT':
+        return recordsOf(await ask('TXT')).map((text) => [text])
+      case 'MX': {
+        const records = recordsOf(await ask('MX'))
+        // The types of mailauth know only texts; it reads MX records as Node's resolver gives them.
+        return records.map(({ preference, exchange }) => ({ priority: preference, exchange })) as never
+      }
+      case 'A':
+      case 'AAAA':
+      case 'PTR':
+      case 'CNAME':
+        return [...recordsOf(await ask(type))]
+      default:
+        throw failure(name, 'ENODATA')
+    }
+  }
+}
+
+function recordsOf<T extends 'A' | 'AAAA' | 'MX' | 'PTR' | 'TXT' | 'CNAME'>(answer: DnsAnswer<T>) {
+  if (answer.kind === 'records') return answer.records
+  const codes: Partial<Record<DnsAnswer['kind'], string>> = { nodata: 'ENODATA', nxdomain: 'ENOTFOUND' }
+  throw failure(answer.asked.name, codes[answer.kind] ?? 'ESERVFAIL')
+}
+
+const failure = (name: string, code: string) => Object.assign(new Error(`${code} ${name}`), { code })

@@ -1,0 +1,187 @@
+/**
+ * POSTs of received mail (routes-inbound.md sections 6 to 9): a row of `route_posts` for what is to be posted, and a row of
+ * the queue (src/http-posts) that names it. Both end together, with the event of the last attempt.
+ */
+import { STATUS_CODES } from 'node:http'
+import { newId } from '../base/ids.ts'
+import { VERSION } from '../base/version.ts'
+import { CODE_TOO_OLD } from '../delivery/outcome.ts'
+import type { DomainDirectory } from '../domains/directory.ts'
+import { deliveredEvent, type EventMessage, type EventRecord, failedEvent } from '../events/event.ts'
+import type { EventRecorder } from '../events/event-recorder.ts'
+import { postedEvent } from '../events/later-events.ts'
+import type { Attempt, PostKind } from '../http-posts/post-attempts.ts'
+import type { PostQueue } from '../http-posts/post-queue.ts'
+import { laneOf } from '../http-posts/post-rows.ts'
+import type { MessageRecord } from '../messages/composing/content.ts'
+import { eventMessage } from '../messages/composing/copy.ts'
+import type { MessageRecords } from '../messages/stored/message-records.ts'
+import type { RoutePostRow } from '../store/schema.ts'
+import type { Sealer } from '../store/sealing.ts'
+import { insertMany, type Statement, type Store } from '../store/store.ts'
+import { readSigningKey } from '../webhooks/signing-key.ts'
+import { bareUrl, basicAuthorization, maskedUrl, userInfoOf } from '../webhooks/webhook-url.ts'
+import { type FormParts, postForm } from './form.ts'
+
+export interface NewRoutePost {
+  kind: 'forward' | 'notify'
+  url: string
+  /** Envelope recipient. */
+  recipient: string
+}
+
+export interface RoutePosts {
+  /** For the transaction that stores the message; to be committed right away or not at all. */
+  statements(record: MessageRecord, posts: readonly NewRoutePost[]): Statement[]
+  /** Removes those of a deleted domain; their rows in the queue end with their next attempt. */
+  removeDomain(domainId: string): Promise<void>
+}
+
+export interface RoutePostParts extends FormParts {
+  store: Store
+  sealer: Sealer
+  queue: Pick<PostQueue, 'addKind' | 'statements'>
+  records: Pick<MessageRecords, 'byId'>
+  domains: Pick<DomainDirectory, 'byId'>
+  recorder: EventRecorder
+  clock: { now(): number }
+  storageUrl: string
+  scheduleMs: readonly number[]
+}
+
+const KIND = 'route'
+const PURPOSE = 'route-post-url'
+/** routes-inbound.md section 9 rule 2. */
+const CONNECT_MAX_MS = 10_000
+const TOTAL_MAX_MS = 60_000
+const REMOVED_PER_COMMIT = 500
+
+export function createRoutePosts(parts: RoutePostParts): RoutePosts {
+  const { store, sealer, queue, clock } = parts
+  queue.addKind(KIND, { prepare: (row) => prepare(parts, row.subject) })
+  return {
+    statements(record, posts) {
+      const now = Math.floor(clock.now())
+      const rows = posts.map(
+        ({ kind, url, recipient }): RoutePostRow => ({
+          id: newId(now),
+          account_id: record.accountId,
+          domain_id: record.domainId,
+          message_pk: record.id,
+          recipient,
+          kind,
+          url_sealed: sealer.seal(PURPOSE, url),
+          created_at: now,
+        }),
+      )
+      const queued = posts.map(({ url }, at) => ({
+        kind: KIND,
+        accountId: record.accountId,
+        url: maskedUrl(url),
+        // Per host: a slow one delays no other, and gets few POSTs at once (routes-inbound.md section 9 rule 5).
+        lane: laneOf(`route ${new URL(bareUrl(url)).host}`),
+        subject: (rows[at] as RoutePostRow).id,
+      }))
+      return [...insertMany('route_posts', rows), ...queue.statements(queued)]
+    },
+    async removeDomain(domainId) {
+      for (;;) {
+        const [result] = await store.commit([
+          {
+            sql: 'DELETE FROM route_posts WHERE id IN (SELECT id FROM route_posts WHERE domain_id = ? ORDER BY id LIMIT ?)',
+            values: [domainId, REMOVED_PER_COMMIT],
+          },
+        ])
+        if ((result?.affected ?? 0) < REMOVED_PER_COMMIT) return
+      }
+    },
+  }
+}
+
+async function prepare(parts: RoutePostParts, id: string): ReturnType<PostKind['prepare']> {
+  const row = await parts.store.db
+    .selectFrom('route_posts')
+    .selectAll()
+    .where('id', '=', id)
+    .executeTakeFirst()
+  const record = row ? await parts.records.byId(row.message_pk) : null
+  const domain = row ? await parts.domains.byId(row.domain_id) : null
+  if (!row || !record || !domain) return null
+  const url = parts.sealer.open(PURPOSE, row.url_sealed).toString()
+  const userInfo = userInfoOf(url)
+  const messageUrl = eventMessage(record, parts.storageUrl, record.id, record.summary).storageUrl
+  const form = await postForm(parts, record, {
+    kind: row.kind === 'notify' ? 'notify' : isRaw(url) ? 'raw' : 'parsed',
+    recipient: row.recipient,
+    messageUrl,
+    signingKey: await readSigningKey(parts.store, parts.sealer, row.account_id),
+    now: parts.clock.now(),
+  })
+  return {
+    url: bareUrl(url),
+    headers: {
+      'content-type': form.contentType,
+      'user-agent': `Sendwright/${VERSION}`,
+      ...(userInfo !== null && { authorization: basicAuthorization(userInfo) }),
+    },
+    body: form.body,
+    connectMs: CONNECT_MAX_MS,
+    totalMs: TOTAL_MAX_MS,
+    retryScheduleMs: parts.scheduleMs,
+    record: (attempt) => [
+      ...(attempt.status === 'failing'
+        ? []
+        : [{ sql: 'DELETE FROM route_posts WHERE id = ?', values: [row.id] }]),
+      ...parts.recorder.statements([eventOf(parts, record, row, maskedUrl(url), attempt)]),
+    ],
+  }
+}
+
+/** The URL's path ends with `mime` (section 6). */
+const isRaw = (url: string) => new URL(url).pathname.endsWith('mime')
+
+function eventOf(
+  { storageUrl }: RoutePostParts,
+  record: MessageRecord,
+  row: RoutePostRow,
+  url: string,
+  attempt: Attempt,
+): EventRecord {
+  const about = eventMessage(record, storageUrl, record.id, record.summary)
+  return postedEvent(outcomeEvent(about, row, attempt), url, row.kind === 'notify')
+}
+
+const CODE_NO_CONNECTION = 499
+const REFUSED = 406
+
+function outcomeEvent(about: EventMessage, row: RoutePostRow, attempt: Attempt): EventRecord {
+  const { outcome, number, status, nextAttemptAt, at } = attempt
+  const to = {
+    recipient: row.recipient,
+    recipientDomain: row.recipient.slice(row.recipient.lastIndexOf('@') + 1),
+  }
+  const code = outcome.kind === 'answered' ? outcome.status : CODE_NO_CONNECTION
+  const message = outcome.kind === 'answered' ? reasonOf(outcome.status) : outcome.why
+  const common = {
+    'attempt-no': number,
+    description: '',
+    'session-seconds': outcome.durationMs / 1000,
+  }
+  const facts = { sendingIp: null, primaryDkim: null, recipientProvider: 'Other' }
+  if (status === 'ok')
+    return deliveredEvent(about, to, { ...facts, status: { ...common, code, message } }, at)
+  if (nextAttemptAt !== null) {
+    const retry = { 'retry-seconds': Math.round((nextAttemptAt - at) / 1000) }
+    const failing = { ...common, code, message, ...retry }
+    return failedEvent(about, to, { ...facts, status: failing, severity: 'temporary', reason: 'generic' }, at)
+  }
+  const isRefused = code === REFUSED
+  const final = isRefused
+    ? { ...common, code, message }
+    : { ...common, code: CODE_TOO_OLD, message: 'Too old', 'last-code': code, 'last-message': message }
+  const ended = { ...facts, severity: 'permanent', reason: isRefused ? 'generic' : 'old' } as const
+  return failedEvent(about, to, { ...ended, status: final }, at)
+}
+
+/** The standard phrase: what a server writes may hold anything. */
+const reasonOf = (status: number) => STATUS_CODES[status] ?? ''

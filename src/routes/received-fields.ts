@@ -1,0 +1,94 @@
+/** The header of a received mail as it is kept: forged fields removed, those of the service on top (section 5). */
+import { formatRfc2822 } from '../base/dates.ts'
+import type { StoredHeader } from '../messages/composing/content.ts'
+import { FORWARDED_SUFFIX } from '../messages/composing/copy.ts'
+import type { RawHeader } from '../mime/split.ts'
+import type { MailVerdict } from './mail-check.ts'
+
+export interface ReceptionFacts {
+  sender: string
+  remoteAddress: string
+  helo: string
+  protocol: string
+  /** Of the Received field. */
+  id: string
+  at: Date
+  hostname: string
+  prefix: string
+  /** Without it, the fields that tell the results of checks are left out. */
+  tellsChecks: boolean
+}
+
+const SPF_WORDS: Readonly<Record<string, string>> = { pass: 'Pass', fail: 'Fail', softfail: 'SoftFail' }
+
+export function keptFields(
+  headers: readonly RawHeader[],
+  facts: ReceptionFacts,
+  verdict: MailVerdict,
+): StoredHeader[] {
+  const { prefix, tellsChecks } = facts
+  const own: StoredHeader[] = [
+    [`${prefix}Incoming`, 'Yes'],
+    ['X-Envelope-From', `<${facts.sender}>`],
+    rawHeader(receivedField(facts)),
+  ]
+  if (tellsChecks) {
+    own.push([`${prefix}Spf`, SPF_WORDS[verdict.spf] ?? 'Neutral'])
+    if (verdict.dkim !== null)
+      own.push([`${prefix}Dkim-Check-Result`, verdict.dkim === 'pass' ? 'Pass' : 'Fail'])
+  }
+  own.push(rawHeader(verdict.authenticationResults))
+  const given = headers
+    .filter((header) => !isForged(header, facts))
+    .map(({ name, value, raw }): StoredHeader => [name, value, raw])
+  return [...own, ...given]
+}
+
+/** The trace of routes stays: it ends loops, and a forged one ends only the sender's own mail. */
+function isForged({ name, value }: RawHeader, { prefix, hostname }: ReceptionFacts): boolean {
+  const lower = name.toLowerCase()
+  const own = prefix.toLowerCase()
+  if (lower.startsWith(own)) return lower !== `${own}${FORWARDED_SUFFIX.toLowerCase()}`
+  if (lower === 'x-envelope-from') return true
+  // RFC 8601 §5: results under our own name were made by somebody else.
+  return lower === 'authentication-results' && authServer(value) === hostname.toLowerCase()
+}
+
+/** The id at the start of a value, after comments (RFC 8601 §2.2). */
+function authServer(value: string): string {
+  const text = value.replace(/^(?:\s|\([^()]*\))+/, '')
+  return (/^"?([^\s;"(]*)/.exec(text)?.[1] ?? '').toLowerCase()
+}
+
+function rawHeader(raw: string): StoredHeader {
+  const colon = raw.indexOf(':')
+  return [
+    raw.slice(0, colon),
+    raw
+      .slice(colon + 1)
+      .replaceAll(/\r\n(?=[ \t])/g, '')
+      .trim(),
+    raw,
+  ]
+}
+
+const HELO_LENGTH_MAX = 255
+
+function receivedField({ helo, remoteAddress, hostname, protocol, id, at }: ReceptionFacts): string {
+  const name = helo.slice(0, HELO_LENGTH_MAX).replaceAll(/[^A-Za-z0-9.:[\]_-]/g, '?')
+  const address = remoteAddress.includes(':') ? `IPv6:${remoteAddress}` : remoteAddress
+  return `Received: from ${name} ([${address}])\r\n by ${hostname} with ${protocol} id ${id};\r\n ${formatRfc2822(at)}`
+}
+
+/** Received fields of this service that a mail has, and the routes that forwarded it before. */
+export function traceOf(
+  headers: readonly RawHeader[],
+  { hostname, prefix }: Pick<ReceptionFacts, 'hostname' | 'prefix'>,
+): { ownHops: number; routeIds: ReadonlySet<string> } {
+  const by = new RegExp(`\\bby\\s+${hostname.replaceAll('.', '\\.')}(?![\\w.-])`, 'i')
+  const named = (name: string) => headers.filter((header) => header.name.toLowerCase() === name)
+  return {
+    ownHops: named('received').filter(({ value }) => by.test(value.slice(0, 2_000))).length,
+    routeIds: new Set(named(`${prefix}${FORWARDED_SUFFIX}`.toLowerCase()).map(({ value }) => value.trim())),
+  }
+}

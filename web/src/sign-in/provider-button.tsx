@@ -1,0 +1,34 @@
+import { Alert, Button, Divider } from '@mantine/core'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { beginProviderSignIn } from '../api.ts'
+import { signInMethodsQuery, valueOrThrow } from '../queries.ts'
+
+/** Signs in with the operator's OpenID Connect provider, if there is one: the browser leaves for its page. */
+export function ProviderButton() {
+  const methods = useQuery(signInMethodsQuery)
+  const begin = useMutation({
+    mutationFn: async () => valueOrThrow(await beginProviderSignIn()),
+    onSuccess: ({ url }) => window.location.assign(url),
+  })
+  const provider = methods.data?.oidc
+  if (!provider) return null
+  return (
+    <>
+      <Button
+        fullWidth
+        mt="lg"
+        variant="default"
+        loading={begin.isPending || begin.isSuccess}
+        onClick={() => begin.mutate()}
+      >
+        Sign in with {provider.label}
+      </Button>
+      {begin.error && (
+        <Alert color="red" mt="sm" role="alert">
+          {begin.error.message}.
+        </Alert>
+      )}
+      <Divider mt="lg" label="or" />
+    </>
+  )
+}
