@@ -49,6 +49,7 @@ export const signInMethodsQuery = queryOptions({
   queryKey: ['sign-in-methods'],
   queryFn: async () => valueOrThrow(await readSignInMethods()),
   staleTime: Number.POSITIVE_INFINITY, // set at the start of the service
+  meta: { needsNoSession: true },
 })
 
 export const domainsQuery = queryOptions({
@@ -71,12 +72,16 @@ export const eventsQuery = (domain: string, messageId: string) =>
     enabled: domain !== '' && messageId !== '',
   })
 
-/** A 401 to any query runs the session's own query again, which decides what is shown. */
+/**
+ * A 401 to a query that needs a session runs the session's own query again, which decides what is
+ * shown. The sign-in page makes queries too: a 401 to one of those would load that page again, for ever.
+ */
 export function createQueries(): QueryClient {
   const queries = new QueryClient({
     queryCache: new QueryCache({
       onError(error, query) {
-        if (isUnauthorized(error) && query.queryKey[0] !== systemQuery.queryKey[0])
+        const isSessionQuery = query.queryKey[0] === systemQuery.queryKey[0]
+        if (isUnauthorized(error) && !isSessionQuery && query.meta?.needsNoSession !== true)
           void queries.invalidateQueries({ queryKey: systemQuery.queryKey })
       },
     }),

@@ -73,6 +73,7 @@ export async function startFakeApi(dashboardFolder: string, port = 0): Promise<F
     const route = `${request.method} ${url.pathname}`
     api.requests.push(route)
     if (route === 'POST /sendwright/v1/session') return startSession(await bodyOf(request), response)
+    if (route === 'GET /sendwright/v1/sign-in-methods') return json(response, 200, { oidc: null })
     if (!api.signedIn) return refuse(request, response)
     if (route === 'DELETE /sendwright/v1/session') {
       api.signedIn = false
