@@ -200,7 +200,9 @@ for (const database of ['sqlite', 'postgres'] as const) {
     const scene = await startScene(t, internet, env, { database })
     const { service, runAfter, told, until } = scene
     const sink = await internet.site(['people.example'])
-    sink.on('RCPT TO', (_session, line) => (line.includes('gone') ? '550 5.1.1 No such user' : '250 2.1.5 OK'))
+    sink.on('RCPT TO', (_session, line) =>
+      line.includes('gone') ? '550 5.1.1 No such user' : '250 2.1.5 OK',
+    )
     for (const metric of ['hard_bounce_rate', 'delivered_rate']) {
       const comparator = metric === 'delivered_rate' ? '<' : '>'
       const alert = { name: metric, metric, comparator, limit: '0.9', dimension: 'domain' }
