@@ -27,7 +27,7 @@ const LAYERS = [
   ['tracking'],
   ['bounces', 'queue-api', 'logs', 'routes'],
   ['alerts'],
-  ['system', 'backup'],
+  ['system', 'backup', 'prometheus'],
   ['open-core', 'areas', 'listeners', 'service', 'main', 'cli'],
 ]
 /** Layers whose folders may import each other. */

@@ -28,6 +28,7 @@ import { type MessagesArea, messagesArea, type SendingOverrides } from './messag
 import { createKnownDeliveries } from './messages/stored/known-deliveries.ts'
 import { metricsArea } from './metrics/area.ts'
 import type { Figures } from './metrics/figures.ts'
+import { type PrometheusArea, prometheusArea } from './prometheus/area.ts'
 import { queueApiArea } from './queue-api/area.ts'
 import { rateLimitsArea } from './rate-limits/area.ts'
 import { routesArea } from './routes/area.ts'
@@ -57,6 +58,7 @@ export interface NamedAreas {
   certificates: CertificatesArea
   domains: DomainsArea
   messages: MessagesArea
+  prometheus: PrometheusArea
 }
 
 /** Adds each area to `areas` as soon as it is built, so that a start that fails can stop those. */
@@ -132,6 +134,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     }),
   )
   add(systemArea(core, { ...parts, bounces, certificates, alerts }))
+  const prometheus = add(prometheusArea(core, { delivery: messages.delivery, alerts, jobs: parts.jobs }))
   for (const build of parts.further) add(await build(core))
   // Last: it keeps events for the followers of all.
   add(
@@ -140,5 +143,5 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
       areas.flatMap(({ follower }) => follower ?? []),
     ),
   )
-  return { accounts, certificates, domains, messages }
+  return { accounts, certificates, domains, messages, prometheus }
 }

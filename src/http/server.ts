@@ -177,7 +177,8 @@ function createBeforeSend(
         const { operation, method, status, startedAt } = exchange
         const answered = { operation, method, status, durationMs: performance.now() - startedAt }
         observe?.(answered)
-        exchange.log[level()](answered, 'answered')
+        // A logger of the request's own costs more than all else here.
+        if (logger.isLevelEnabled(level())) exchange.log[level()](answered, 'answered')
       })
     }
     return strictTransport && remote.isSecure(exchange.arrival)

@@ -7,6 +7,7 @@ import { createIdempotency } from '../http/idempotency.ts'
 import { createHttpServer, type HttpServer } from '../http/server.ts'
 import { readPages } from '../http/static-pages.ts'
 import { createJob, type Job } from '../jobs/job.ts'
+import type { PrometheusArea } from '../prometheus/area.ts'
 import type { StoreFault } from '../store/store.ts'
 
 const SWEEP_EVERY_MS = 600_000
@@ -20,12 +21,13 @@ const NOT_READY: Record<StoreFault['kind'], string> = {
 export interface HttpUses {
   accounts: AccountsArea
   certificates: CertificatesArea
+  prometheus: Pick<PrometheusArea, 'answered'>
 }
 
 /** Without operations yet. `jobs`: what has to be repeated while it runs. */
 export function createHttp(
   { config, log, clock, spool, store, sealer, limiter, bodiesIn }: Core,
-  { accounts, certificates }: HttpUses,
+  { accounts, certificates, prometheus }: HttpUses,
 ): { http: HttpServer; jobs: Job[] } {
   const idempotency = createIdempotency({ store, clock, sealer })
   const http = createHttpServer({
@@ -50,6 +52,7 @@ export function createHttp(
     largeBodies: bodiesIn,
     audit: accounts.audit,
     spool,
+    observe: prometheus.answered,
     pages: readPages(join(import.meta.dirname, '../../web/dist')),
     pagesPrefixes: ['/inbox', '/domains'],
     async isReady() {

@@ -271,7 +271,7 @@ function rankOf({ id, method, path, rights }: Guarded): number {
 
 /** What they read changes by itself. */
 const VOLATILE =
-  /^(listAudit|readAvailableIps|listSessions|readSystem|runChecks|explainDomainDns|streamInbox|readTrackingCertificate)$/
+  /^(listAudit|readAvailableIps|listSessions|readSystem|readPrometheusMetrics|runChecks|explainDomainDns|streamInbox|readTrackingCertificate)$/
 
 /** Everything that the account's admin reads. */
 async function stateOf(
