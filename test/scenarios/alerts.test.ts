@@ -67,18 +67,32 @@ async function startScene(
       return look()
     })
 
-  /** When the last run of the job began; null while it runs, and before its first one has ended. */
-  async function lastRun(job: string): Promise<number | null> {
+  async function state(job: string): Promise<Json> {
     const { jobs } = (await service.call('GET', '/sendwright/v1/system')).body
     const found = jobs.find(({ name }: Json) => name === job)
     assert.equal(found.last_error, null)
+    return found
+  }
+
+  /** When the last run of the job began; null while it runs, and before its first one has ended. */
+  async function lastRun(job: string): Promise<number | null> {
+    const found = await state(job)
     return found.running || found.last_ended_at === null ? null : Date.parse(found.last_started_at)
+  }
+
+  /** No notice is on its way by mail: time that passes at once would make it mail that is overdue. */
+  async function noNoticeInFlight(): Promise<boolean> {
+    if ((await state('alert-mail')).running) return false
+    const mails = async (event: string) =>
+      (await service.events(`?event=${event}&recipient=ops@ops.example&limit=300`)).length
+    return (await mails('accepted')) === (await mails('delivered'))
   }
 
   /** Lets `ms` pass at once; resolves when the job has run after that. */
   async function runAfter(job: string, ms: number): Promise<void> {
     // A run in progress would put off the next one.
     await until(`the end of the job ${job}`, async () => (await lastRun(job)) !== null)
+    await until('no notice in flight', noNoticeInFlight)
     clock.leap(ms)
     const since = Math.floor(clock.now())
     await until(`the job ${job}`, async () => ((await lastRun(job)) ?? 0) >= since)
