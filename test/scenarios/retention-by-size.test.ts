@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../support/clock.ts'
+import { runJobAfter } from '../support/jobs.ts'
 import { eventually, startTestService } from '../support/service.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reaches into bodies freely and asserts on what it finds
@@ -26,19 +27,7 @@ for (const database of ['sqlite', 'postgres'] as const)
     }
     const captured = async (): Promise<string[]> =>
       (await service.call('GET', '/sendwright/v1/inbox')).body.items.map(({ subject }: Json) => subject)
-    /** Lets time pass until a job has run after that. */
-    async function runAfter(name: string, ms: number): Promise<void> {
-      const job = async () =>
-        (await service.call('GET', '/sendwright/v1/system')).body.jobs.find((one: Json) => one.name === name)
-      await eventually(`the end of ${name}`, async () => !(await job()).running)
-      clock.leap(ms)
-      const since = clock.now()
-      await eventually(name, async () => {
-        const { running, last_started_at, last_error } = await job()
-        assert.equal(last_error, null)
-        return !running && Date.parse(last_started_at) >= since
-      })
-    }
+    const runAfter = (name: string, ms: number) => runJobAfter(service, clock, name, ms)
     const isStored = async (id: string): Promise<boolean> => {
       const [event] = (await service.events(`?event=accepted&message-id=${id.slice(1, -1)}`)) as Json[]
       return (await service.call('GET', new URL(event.storage.url).pathname)).status === 200

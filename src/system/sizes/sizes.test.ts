@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { tablesOf } from '../../../test/support/account-traces.ts'
 import { createTestClock } from '../../../test/support/clock.ts'
+import { runJobAfter } from '../../../test/support/jobs.ts'
 import { eventually, startTestService } from '../../../test/support/service.ts'
 import { eachStore } from '../../../test/support/stores.ts'
 import { report } from './sizes.ts'
@@ -63,11 +64,8 @@ for (const database of ['sqlite', 'postgres'] as const)
 
     const attachment = new File([Buffer.alloc(4_000_000, 'x')], 'x.txt')
     assert.equal((await service.send({ attachment })).status, 200)
-    clock.leap(2 * DAY_MS)
-    const later: Json = await eventually('later sizes', async () => {
-      const found = await storage()
-      return found.measured_at > first.measured_at && found
-    })
+    await runJobAfter(service, clock, 'sizes', 2 * DAY_MS)
+    const later: Json = await storage()
     assert.ok(kind(later, 'files').bytes >= 3_000_000)
     assert.ok(kind(later, 'files').growth_bytes_per_day > 1_000_000)
     if (database === 'sqlite') assert.equal(kind(later, 'messages').rows, 2, 'message and delivery')
