@@ -81,6 +81,11 @@ export interface Config {
   eventRetentionDays: number
   /** Approximate space for events; null: no limit. Events of the last 3 days are always kept. */
   eventRetentionBytes: number | null
+  /** Approximate space for stored messages; null: no limit. Finished ones are removed before their time, oldest first. */
+  messageRetentionBytes: number | null
+  /** Captured mail: days that it is kept, and the space that it may take. */
+  inboxRetentionDays: number
+  inboxRetentionBytes: number
   /** Days that rows of the audit log are kept. */
   auditRetentionDays: number
   /** Which attempts keep their SMTP dialogue. */
@@ -271,6 +276,9 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     webhookRetryDelivered: setting('WEBHOOK_RETRY_DELIVERED', flag, () => false),
     eventRetentionDays: setting('EVENT_RETENTION_DAYS', wholeNumber(3, 3650, 'days'), () => 30),
     eventRetentionBytes: optional('EVENT_RETENTION_MEGABYTES', megabytes),
+    messageRetentionBytes: optional('MESSAGE_RETENTION_MEGABYTES', megabytes),
+    inboxRetentionDays: setting('INBOX_RETENTION_DAYS', wholeNumber(1, 3650, 'days'), () => 30),
+    inboxRetentionBytes: setting('INBOX_RETENTION_MEGABYTES', megabytes, () => 1_000_000_000),
     auditRetentionDays: setting('AUDIT_RETENTION_DAYS', wholeNumber(30, 3650, 'days'), () => 400),
     transcripts: setting('TRANSCRIPTS', oneOf(['failures', 'all', 'off'] as const), () => 'failures'),
     freeSpaceMinBytes: setting('FREE_SPACE_MIN', byteCount, () => 100 * MEGABYTE),

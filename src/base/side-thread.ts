@@ -1,8 +1,9 @@
 /**
  * Long computations off the main thread: one call after the other in a worker thread.
  *
- * The thread starts with the first call and ends when idle, which returns all its memory. It uses no network, files or
- * settings. A call that takes too long, or too much memory, ends the thread and fails; the next call gets a new one. The thread's own file calls `serve` with its functions.
+ * The thread starts with the first call and ends when idle, which returns all its memory. It has no environment. A call
+ * that takes too long, or too much memory, ends the thread and fails; the next call gets a new one. The thread's own file
+ * calls `serve` with its functions.
  */
 import { parentPort, Worker } from 'node:worker_threads'
 import { Unavailable } from './errors.ts'

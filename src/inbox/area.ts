@@ -2,6 +2,7 @@
 import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
 import { deliveryOfReturnPath } from '../delivery/return-path.ts'
+import { createJob } from '../jobs/job.ts'
 import type { Store } from '../store/store.ts'
 import { SYSTEM_ACCOUNT_ID } from '../store/system-account.ts'
 import { type CaptureListener, startCaptureListener } from './capture-listener.ts'
@@ -15,6 +16,8 @@ export interface InboxArea extends Area {
   /** Null: mail is not captured. */
   capture: CaptureListener | null
 }
+
+const RETENTION_EVERY_MS = 600_000
 
 export async function inboxArea(core: Core): Promise<InboxArea> {
   const { config, store, blobs, clock, random, log, sealer } = core
@@ -38,6 +41,15 @@ export async function inboxArea(core: Core): Promise<InboxArea> {
   return {
     capture,
     operations: [...inboxRoutes(inbox, config.publicUrl), ...faultRoutes(faults, core.firstAccountId)],
+    jobs: [
+      createJob({
+        name: 'inbox-retention',
+        everyMs: RETENTION_EVERY_MS,
+        scope: 'database',
+        work: (signal) =>
+          inbox.sweep({ days: config.inboxRetentionDays, bytesMax: config.inboxRetentionBytes }, signal),
+      }),
+    ],
     accountDeleted: (accountId) => inbox.clear(accountId),
     async stop() {
       await capture?.close()

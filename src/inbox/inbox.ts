@@ -41,6 +41,8 @@ export interface Inbox {
   raw(viewer: InboxViewer, id: string): Promise<Chunk>
   remove(viewer: InboxViewer, id: string): Promise<void>
   clear(accountId: string): Promise<void>
+  /** Removes mail older than `days`, and the oldest beyond `bytesMax`. */
+  sweep(kept: { days: number; bytesMax: number }, signal?: AbortSignal): Promise<void>
   /** Items as they arrive, until `signal` aborts. */
   arrivals(viewer: InboxViewer, signal: AbortSignal): AsyncIterable<InboxItem>
 }
@@ -69,8 +71,14 @@ export interface InboxParts {
 const RAW_IN_ROW_MAX_BYTES = 256 * 1024
 /** Deleted in one transaction: it blocks the writer for some milliseconds, and a full disk has room for little more. */
 const CLEAR_ROWS = 200
+const DAY_MS = 86_400_000
+/** The newest mail that is beyond so many bytes, counted from the newest one. */
+const BEYOND = `SELECT id FROM (SELECT id, sum(size_bytes) OVER (ORDER BY id DESC) AS total FROM inbox) AS summed
+  WHERE total > ? ORDER BY id DESC LIMIT 1`
 /** Listeners of the arrival stream: one per open page. */
 const STREAMS_MAX = 200
+
+type InboxIds = SelectQueryBuilder<Schema, 'inbox', { id: string }>
 
 export function createInbox(parts: InboxParts): Inbox {
   const { store, blobs, clock, reader } = parts
@@ -133,6 +141,18 @@ export function createInbox(parts: InboxParts): Inbox {
     return blobs.read(found.raw_blob as string)
   }
 
+  const ids = (): InboxIds => store.db.selectFrom('inbox').select('id')
+
+  /** What `selected` selects is removed a few at a time, until nothing is left of it. */
+  async function removeAll(selected: InboxIds, signal?: AbortSignal): Promise<void> {
+    while (!signal?.aborted) {
+      const some = selected.limit(CLEAR_ROWS)
+      const gone = await store.db.deleteFrom('inbox').where('id', 'in', some).returning('raw_blob').execute()
+      for (const { raw_blob } of gone) if (raw_blob) await blobs.remove(raw_blob)
+      if (gone.length < CLEAR_ROWS) return
+    }
+  }
+
   return {
     receive,
     async list(viewer, filter, page, limit) {
@@ -167,21 +187,13 @@ export function createInbox(parts: InboxParts): Inbox {
     async clear(accountId) {
       // What arrives meanwhile stays.
       const newest = newId(clock.now())
-      for (;;) {
-        const some = store.db
-          .selectFrom('inbox')
-          .select('id')
-          .where('account_id', '=', accountId)
-          .where('id', '<', newest)
-          .limit(CLEAR_ROWS)
-        const gone = await store.db
-          .deleteFrom('inbox')
-          .where('id', 'in', some)
-          .returning('raw_blob')
-          .execute()
-        for (const { raw_blob } of gone) if (raw_blob) await blobs.remove(raw_blob)
-        if (gone.length < CLEAR_ROWS) return
-      }
+      await removeAll(ids().where('account_id', '=', accountId).where('id', '<', newest))
+    },
+    async sweep({ days, bytesMax }, signal) {
+      const since = Math.floor(clock.now() - days * DAY_MS)
+      await removeAll(ids().where('received_at', '<', since).orderBy('received_at'), signal)
+      const [newestBeyond] = await store.read({ sql: BEYOND, values: [bytesMax] })
+      if (newestBeyond) await removeAll(ids().where('id', '<=', String(newestBeyond['id'])), signal)
     },
     async *arrivals({ accountId, seesRestricted }, signal) {
       try {

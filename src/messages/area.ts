@@ -92,6 +92,7 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
     tags: uses.tags,
     tracker: uses.tracker,
     limits: uses.limits,
+    storedBytesMax: config.messageRetentionBytes,
     ...sendTemplates(uses.templates.templates, uses.templates.renderer),
     lists: createListExpander({
       store,

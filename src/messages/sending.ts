@@ -78,6 +78,8 @@ export interface SendingParts {
   accepted?(copies: number): void
   /** Deliveries that one queue of a domain may hold. */
   queuedMax?: number
+  /** Approximate space that stored messages may take; default: no limit. */
+  storedBytesMax?: number | null
 }
 
 export interface Sending {
@@ -131,12 +133,10 @@ export function createSending(parts: SendingParts): Sending {
     accept: common,
     scheduled: common,
     retention: createRetention({
-      store,
-      records,
-      blobs,
-      domains,
+      ...{ store, records, blobs, domains, clock },
       past: parts.past,
-      clock,
+      log: parts.log,
+      bytesMax: parts.storedBytesMax ?? null,
     }),
     prepare: (delivery) => prepareDelivery(common, delivery),
     describe: (delivery) => describeDelivery(common, delivery),

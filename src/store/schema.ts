@@ -935,6 +935,14 @@ export interface IpPoolDelegationRow {
   created_at: number
 }
 
+export interface SizeSampleRow {
+  node: string
+  at: number
+  kind: string
+  bytes: number
+  row_count: number
+}
+
 export interface IpWarmupRow {
   ip: string
   account_id: string
@@ -1053,6 +1061,7 @@ export interface Schema {
   ip_pool_members: IpPoolMemberRow
   ip_pool_delegations: IpPoolDelegationRow
   ip_warmups: IpWarmupRow
+  size_samples: SizeSampleRow
   mta_sts_policies: MtaStsPolicyRow
   tls_results: TlsResultRow
 }

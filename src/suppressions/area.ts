@@ -1,6 +1,7 @@
 /** Suppression lists: bounces, complaints, unsubscribes, allowlist, and the policy that fills them. */
 import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
+import { countedBounceRetention } from './automatic.ts'
 import { createSuppressionCheck, type SuppressionCheck } from './check.ts'
 import { createImports } from './import.ts'
 import { policyRoutes } from './policy.ts'
@@ -25,7 +26,7 @@ export function suppressionsArea({ config, store, blobs, domains, clock, log }: 
       }),
       ...policyRoutes({ store, domains, clock }),
     ],
-    jobs: [imports.job],
+    jobs: [imports.job, countedBounceRetention(store, clock)],
     async domainDeleted({ id }) {
       await imports.forgetDomain(id)
       await store.commit(domainStatements(id))

@@ -3,12 +3,15 @@
  * statements for the transaction of its event, so that no record exists without its event. Nothing is read
  * beforehand: the statements themselves check allowlist and policy.
  */
+import type { Clock } from '../base/clock.ts'
 import { CODE_UNPREPARED, type Outcome, REASON_DEAD_MAILBOX } from '../delivery/outcome.ts'
 import type { ClaimedDelivery } from '../delivery/queue.ts'
 import type { EventRecord } from '../events/event.ts'
+import { createJob, type Job } from '../jobs/job.ts'
 import { addressKey } from '../mime/address.ts'
-import { insert, type Statement } from '../store/store.ts'
+import { insert, type Statement, type Store } from '../store/store.ts'
 import { DETAIL_LENGTH_MAX, type NewRecord } from './given-records.ts'
+import { WINDOW_DAYS_MAX } from './policy.ts'
 import { addStatements, type ListOwner, removeStatements, removeTagStatements } from './store.ts'
 
 export interface Bounce {
@@ -93,6 +96,24 @@ export function addBounce({ owner, recipient, severity, code, error, eventId, no
 }
 
 const DAY_MS = 86_400_000
+const RETENTION_EVERY_MS = 6 * 3_600_000
+const RETENTION_ROWS = 1_000
+const OLD_COUNTED = `DELETE FROM counted_bounces WHERE event_id IN
+  (SELECT event_id FROM counted_bounces WHERE bounced_at < ? ORDER BY bounced_at LIMIT ${RETENTION_ROWS})`
+
+/** Removes counted bounces of addresses that no longer bounce: those older than any policy's window. */
+export function countedBounceRetention(store: Store, clock: Clock): Job {
+  return createJob({
+    name: 'counted-bounce-retention',
+    everyMs: RETENTION_EVERY_MS,
+    scope: 'database',
+    async work() {
+      const values = [Math.floor(clock.now() - WINDOW_DAYS_MAX * DAY_MS)]
+      const [result] = await store.commit([{ sql: OLD_COUNTED, values }])
+      return (result?.affected ?? 0) === RETENTION_ROWS ? 'more' : undefined
+    },
+  })
+}
 
 const ADD_BOUNCE = { hard: addBounceSql('hard'), soft: addBounceSql('soft') }
 

@@ -21,7 +21,7 @@ export const DEFAULT_POLICY: SuppressionPolicy = {
 
 /** Higher thresholds are not useful; each counted bounce is a row. */
 const BOUNCES_MAX = 100
-const WINDOW_DAYS_MAX = 365
+export const WINDOW_DAYS_MAX = 365
 const LIFETIME_DAYS_MAX = 3650
 
 const RULES: Readonly<Record<keyof SuppressionPolicy, { min: number; max: number; description: string }>> = {

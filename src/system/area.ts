@@ -12,6 +12,7 @@ import { PROBE_DOMAINS, runChecks } from './checks.ts'
 import { describeSystem } from './description.ts'
 import { openFilesNeeded, readOpenFiles } from './open-files.ts'
 import { systemRoutes } from './routes.ts'
+import { createSizes } from './sizes/sizes.ts'
 
 export interface SystemUses {
   bounces: BouncesArea
@@ -48,9 +49,13 @@ export function systemArea(
       },
       now: () => systemClock.now(),
     })
+  const sizes = createSizes(core)
   return {
+    jobs: [sizes.job],
+    stop: () => sizes.close(),
     operations: systemRoutes({
-      describe: (caller) => describeSystem(core, { jobs, alerts: alerts.triggeredOwn }, caller),
+      describe: (caller) =>
+        describeSystem(core, { jobs, alerts: alerts.triggeredOwn, sizes: sizes.read }, caller),
       check,
       clock,
     }),

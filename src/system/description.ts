@@ -1,15 +1,24 @@
 /** The installation as GET /sendwright/v1/system describes it. */
 import { VERSION } from '../base/version.ts'
+import type { Config } from '../config.ts'
 import type { Core } from '../core.ts'
 import type { Caller } from '../http/auth.ts'
 import type { JobReport } from '../jobs/job.ts'
 import type { AlertHitRow } from '../store/schema.ts'
+import type { SizesReport } from './sizes/sizes.ts'
+import type { SizeKind } from './sizes/table-kinds.ts'
 
 const STARTED_AT = Date.now()
 
+export interface SystemParts {
+  jobs(): Promise<JobReport[]>
+  alerts(): Promise<AlertHitRow[]>
+  sizes(): Promise<SizesReport | null>
+}
+
 export async function describeSystem(
   { config, store, firstAccountId }: Pick<Core, 'config' | 'store' | 'firstAccountId'>,
-  { jobs, alerts }: { jobs(): Promise<JobReport[]>; alerts(): Promise<AlertHitRow[]> },
+  { jobs, alerts, sizes }: SystemParts,
   caller: Pick<Caller, 'accountId' | 'role'>,
 ): Promise<Record<string, unknown>> {
   const rows = await store.db
@@ -28,7 +37,10 @@ export async function describeSystem(
     ...(caller.accountId === firstAccountId && { alerts: (await alerts()).map(alertView) }),
     // Errors of jobs may name files and hosts.
     ...(caller.accountId === firstAccountId &&
-      caller.role === 'admin' && { jobs: (await jobs()).map(jobView) }),
+      caller.role === 'admin' && {
+        storage: storageView(config, await sizes()),
+        jobs: (await jobs()).map(jobView),
+      }),
   }
 }
 
@@ -42,6 +54,41 @@ const alertView = ({ name, dimension, dimension_value, latest_value, since_at, a
   since: isoTime(since_at),
   advice,
 })
+
+function storageView(config: Config, sizes: SizesReport | null): Record<string, unknown> | null {
+  if (!sizes) return null
+  const { freeBytes, growthPerDay, fullAt } = sizes.disk
+  return {
+    measured_at: isoTime(sizes.measuredAt),
+    disk: {
+      free_bytes: freeBytes,
+      reserved_bytes: config.freeSpaceMinBytes,
+      growth_bytes_per_day: growthPerDay,
+      full_at: isoTime(fullAt),
+    },
+    kinds: sizes.kinds.map(({ kind, bytes, rows, growthPerDay: growth }) => ({
+      kind,
+      bytes,
+      rows,
+      growth_bytes_per_day: growth,
+      kept_days: keptDays(config, kind),
+      limit_bytes: limitBytes(config, kind),
+    })),
+  }
+}
+
+/** Null: the domain decides, or people do. */
+function keptDays(config: Config, kind: SizeKind): number | null {
+  if (kind === 'events') return config.eventRetentionDays
+  if (kind === 'audit') return config.auditRetentionDays
+  return kind === 'inbox' ? config.inboxRetentionDays : null
+}
+
+function limitBytes(config: Config, kind: SizeKind): number | null {
+  if (kind === 'events') return config.eventRetentionBytes
+  if (kind === 'messages') return config.messageRetentionBytes
+  return kind === 'inbox' ? config.inboxRetentionBytes : null
+}
 
 function jobView({ name, everyMs, running, lastStartedAt, lastEndedAt, lastError }: JobReport) {
   return {

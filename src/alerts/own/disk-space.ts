@@ -1,4 +1,5 @@
 /** When the space for new mail will be used up, by the trend of the last hours. */
+import { trendPerMs } from '../../base/trend.ts'
 import type { FreeSpace } from '../../store/free-space.ts'
 import type { OwnCheck } from './own-check.ts'
 
@@ -18,20 +19,16 @@ const LIMIT_HOURS = 24
 const MEGABYTE = 1024 * 1024
 
 /**
- * Hours until the floor is reached, by the line through the samples (least squares). 0: it is reached; null: the space does
- * not shrink, or there are too few samples.
+ * Hours until the floor is reached, by the line through the samples. 0: it is reached; null: the space does not shrink, or there
+ * are too few samples.
  */
 export function hoursLeft(samples: readonly SpaceSample[], floorBytes: number): number | null {
   const [first, last] = [samples[0], samples.at(-1)]
   if (!first || !last) return null
   if (last.freeBytes <= floorBytes) return 0
   if (last.at - first.at < SPAN_MIN_MS) return null
-  const mean = (of: (sample: SpaceSample) => number) =>
-    samples.reduce((sum, sample) => sum + of(sample), 0) / samples.length
-  const [meanAt, meanFree] = [mean(({ at }) => at), mean(({ freeBytes }) => freeBytes)]
-  const spread = mean(({ at }) => (at - meanAt) ** 2)
-  const slope = mean(({ at, freeBytes }) => (at - meanAt) * (freeBytes - meanFree)) / spread
-  if (slope >= 0) return null
+  const slope = trendPerMs(samples.map(({ at, freeBytes }) => ({ at, value: freeBytes })))
+  if (slope === null || slope >= 0) return null
   return (last.freeBytes - floorBytes) / -slope / HOUR_MS
 }
 

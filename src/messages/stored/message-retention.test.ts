@@ -42,6 +42,7 @@ test('where there is no room even for removing rows, blobs go first and make som
     records: { forget() {} },
     past: { moveAll: async () => {}, sweep: async () => {} },
     clock,
+    bytesMax: null,
     log: pino({ level: 'silent' }),
   } as unknown as RetentionParts
   const retention = createRetention(parts)

@@ -1,7 +1,11 @@
 /**
  * Removing stored messages: a message is kept for its domain's message_ttl, counted from the last recipient's
- * final state (messages.md rule 49), and never while anything of it is still to be sent, archived or expanded.
+ * final state (messages.md rule 49), and never while anything of it is still to be sent, archived, expanded or posted.
+ * If messages take more space than allowed, the oldest that are finished go before their time.
  */
+
+import { sql } from 'kysely'
+import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import type { DomainDirectory } from '../../domains/directory.ts'
 import { createJob, type Job } from '../../jobs/job.ts'
@@ -25,38 +29,76 @@ export interface RetentionParts {
   /** Keeps what later events need of the deliveries. */
   past: PastDeliveries
   clock: Clock
+  log: Logger
+  /** Approximate space that messages may take; null: no limit. */
+  bytesMax: number | null
 }
 
 const DEFAULT_TTL_MS = 3 * 86_400_000
 const EVERY_MS = 600_000
 /** Messages checked in one step; other work runs between steps. */
 const STEP = 500
+/** Approximate, with index entries: 1,000 bytes for a message without its content, 800 for each delivery. */
+const ROW_BYTES = sql<number>`1000 + COALESCE(length(content), 0)
+  + 800 * (SELECT count(*) FROM deliveries WHERE message_pk = messages.id)`
 
 export function createRetention(parts: RetentionParts): Retention {
   const { store, clock } = parts
 
   async function sweep(signal?: AbortSignal): Promise<number> {
     await parts.past.sweep()
+    let aged = 0
+    // Each message is kept for an hour at least.
+    for await (const row of oldestFirst(clock.now() - TTL_MIN_MS, signal))
+      if (await isOver(row)) aged += await remove(row)
+    return aged + (parts.bytesMax === null ? 0 : await sweepBeyond(parts.bytesMax, signal))
+  }
+
+  /** Removes finished messages, oldest first, until the rest takes at most `bytesMax`. */
+  async function sweepBeyond(bytesMax: number, signal?: AbortSignal): Promise<number> {
+    let total = 0
+    for await (const row of oldestFirst(Number.POSITIVE_INFINITY, signal)) total += await bytesOf(row)
     let removed = 0
-    let position = { created_at: -1, id: '' }
-    while (!signal?.aborted) {
-      const rows = await candidates(position)
-      for (const row of rows) {
-        if (await isOver(row)) removed += await remove(row)
+    if (total > bytesMax)
+      for await (const row of oldestFirst(Number.POSITIVE_INFINITY, signal)) {
+        if (!(await isFinished(row.id))) continue
+        total -= await bytesOf(row)
+        removed += await remove(row)
+        if (total <= bytesMax) break
       }
-      const last = rows.at(-1)
-      if (!last || rows.length < STEP) return removed
-      position = last
-    }
+    if (removed > 0) parts.log.info({ removed }, 'messages removed before their time, to save space')
+    if (total > bytesMax && !signal?.aborted)
+      parts.log.warn({ bytes: total }, 'messages that are not finished take more space than allowed')
     return removed
   }
 
-  /** Messages by age; each is kept for an hour at least, so younger ones are skipped. */
-  function candidates(position: { created_at: number; id: string }) {
+  async function bytesOf({ row_bytes, blobs_json }: Candidate): Promise<number> {
+    let bytes = Number(row_bytes)
+    for (const name of JSON.parse(blobs_json) as string[])
+      bytes += await parts.blobs.read(name).then(
+        ({ sizeBytes }) => sizeBytes,
+        () => 0,
+      )
+    return bytes
+  }
+
+  async function* oldestFirst(before: number, signal?: AbortSignal): AsyncGenerator<Candidate> {
+    let position = { created_at: -1, id: '' }
+    while (!signal?.aborted) {
+      const rows = await candidates(position, Math.min(before, clock.now()))
+      yield* rows
+      const last = rows.at(-1)
+      if (!last || rows.length < STEP) return
+      position = last
+    }
+  }
+
+  function candidates(position: { created_at: number; id: string }, before: number): Promise<Candidate[]> {
     return store.db
       .selectFrom('messages')
       .select(['id', 'domain_id', 'domain_name', 'message_id', 'summary_json', 'created_at', 'blobs_json'])
-      .where('created_at', '<', Math.floor(clock.now() - TTL_MIN_MS))
+      .select(parts.bytesMax === null ? sql<number>`0`.as('row_bytes') : ROW_BYTES.as('row_bytes'))
+      .where('created_at', '<', Math.floor(before))
       .where((eb) =>
         eb.or([
           eb('created_at', '>', position.created_at),
@@ -69,10 +111,19 @@ export function createRetention(parts: RetentionParts): Retention {
       .execute()
   }
 
-  async function isOver(row: { id: string; domain_id: string; created_at: number }): Promise<boolean> {
+  async function isOver(row: Candidate): Promise<boolean> {
     const domain = await parts.domains.byId(row.domain_id)
     const ttlMs = domain?.messageTtlSeconds ? domain.messageTtlSeconds * 1000 : DEFAULT_TTL_MS
     if (row.created_at > clock.now() - ttlMs) return false
+    const { last, open } = await progressOf(row.id)
+    return !open && (last ?? row.created_at) <= clock.now() - ttlMs && !(await isInUse(row.id))
+  }
+
+  const isFinished = async (id: string): Promise<boolean> =>
+    !(await progressOf(id)).open && !(await isInUse(id))
+
+  /** `open`: something is still to be sent. `last`: when the last delivery changed, null without any. */
+  async function progressOf(id: string): Promise<{ last: number | null; open: boolean }> {
     const state = await store.db
       .selectFrom('deliveries')
       .select((eb) => [
@@ -83,31 +134,35 @@ export function createRetention(parts: RetentionParts): Retention {
           )
           .as('open'),
       ])
-      .where('message_pk', '=', row.id)
+      .where('message_pk', '=', id)
       .executeTakeFirst()
-    if (Number(state?.open ?? 0) > 0) return false
-    if (Number(state?.last ?? row.created_at) > clock.now() - ttlMs) return false
+    const last = state?.last ?? null
+    return { last: last === null ? null : Number(last), open: Number(state?.open ?? 0) > 0 }
+  }
+
+  /** It is still to be archived, expanded or posted. */
+  async function isInUse(id: string): Promise<boolean> {
     const archiving = await store.db
       .selectFrom('archive_outbox')
       .innerJoin('deliveries', 'deliveries.id', 'archive_outbox.delivery_id')
       .select('archive_outbox.id')
-      .where('deliveries.message_pk', '=', row.id)
+      .where('deliveries.message_pk', '=', id)
       .limit(1)
       .executeTakeFirst()
     const expanding = await store.db
       .selectFrom('list_expansions')
       .select('id')
-      .where('message_pk', '=', row.id)
+      .where('message_pk', '=', id)
       .where('state', '=', 'running')
       .limit(1)
       .executeTakeFirst()
     const posting = await store.db
       .selectFrom('route_posts')
       .select('id')
-      .where('message_pk', '=', row.id)
+      .where('message_pk', '=', id)
       .limit(1)
       .executeTakeFirst()
-    return archiving === undefined && expanding === undefined && posting === undefined
+    return archiving !== undefined || expanding !== undefined || posting !== undefined
   }
 
   /**
@@ -150,6 +205,8 @@ export function createRetention(parts: RetentionParts): Retention {
     }),
   }
 }
+
+type Candidate = RemovedRow & Pick<MessageRow, 'domain_id'> & { row_bytes: number }
 
 type RemovedRow = Pick<
   MessageRow,
