@@ -20,8 +20,7 @@
  */
 import { networkOf } from '../base/client-networks.ts'
 import type { Clock } from '../base/clock.ts'
-import type { Chunk } from '../base/mime-message.ts'
-import { readChunks } from '../base/mime-message.ts'
+import { type Chunk, chunkSize, readChunk, sliceChunk } from '../base/mime-message.ts'
 import type { ReportMail } from '../base/report-mail.ts'
 import { createRateLimiter, DEFAULT_LIMITS, type LimitSetting, type RateLimiter } from '../http/rate-limit.ts'
 import { addressKey, bareAddress, type Mailbox } from '../mime/address.ts'
@@ -34,7 +33,11 @@ export interface ReceivedMail {
   /** Envelope sender as given, not to be trusted; '' is `<>`. */
   sender: string
   remoteAddress: string
-  /** The parsed mail, followed by the ones attached to it. Never rejects. */
+  /** The name that the client gave. */
+  helo: string
+  /** As received, cut after `keptBytes` of the address. Gone when `receive` has ended. */
+  raw: Chunk
+  /** The parsed beginning of the mail, followed by the ones attached to it. Never rejects. */
   mails(): Promise<readonly ReportMail[]>
 }
 
@@ -42,6 +45,8 @@ export interface ReceivedMail {
 export interface ServiceAddress {
   /** Mails of one subject, e.g. a delivery, are limited together; null: they are not. */
   subject: string | null
+  /** Bytes of a mail that are kept; default HEAD_BYTES_MAX. */
+  keptBytes?: number
   /**
    * Resolves when all consequences are committed, or at once if there are none. The same mail may arrive again after a
    * failure, or because its sender got no reply.
@@ -136,7 +141,7 @@ export function createReception(
   }
 
   return async (opening) => {
-    const { sender, remoteAddress } = opening
+    const { sender, remoteAddress, helo } = opening
     const network = networkOf(remoteAddress)
     // Bounded by the number of commands that the session accepts from a client without login.
     const taken = new Map<string, ServiceAddress>()
@@ -156,18 +161,18 @@ export function createReception(
     async function receiveReports(raw: Chunk): Promise<void> {
       const isOpen = [...taken.values()].every(({ subject }) => subject === null)
       if (!limits.mails(network) || (isOpen && !limits.open(network))) throw tooMany()
-      const head = await readAll(raw)
-      let mails: Promise<readonly ReportMail[]> | null = null
-      const read = () => {
-        mails ??= readReportMail(head)
-        return mails
+      let read: Promise<readonly ReportMail[]> | null = null
+      const mails = () => {
+        read ??= readHead(raw).then(readReportMail)
+        return read
       }
-      for (const address of taken.values()) await address.receive({ sender, remoteAddress, mails: read })
+      for (const address of taken.values()) await address.receive({ sender, remoteAddress, helo, raw, mails })
     }
 
     return {
       get keepBytesMax() {
-        return owner === null ? HEAD_BYTES_MAX : undefined
+        if (owner !== null) return undefined
+        return Math.max(HEAD_BYTES_MAX, ...[...taken.values()].map(({ keptBytes = 0 }) => keptBytes))
       },
       async recipient(mailbox) {
         const folded = { ...mailbox, domain: mailbox.domain.toLowerCase() }
@@ -207,8 +212,5 @@ function limiterOf(
   return (subject) => limiter.take('default', subject)?.allowed ?? true
 }
 
-async function readAll(raw: Chunk): Promise<Buffer> {
-  const pieces: Uint8Array[] = []
-  for await (const piece of readChunks([raw])) pieces.push(piece)
-  return Buffer.concat(pieces)
-}
+const readHead = (raw: Chunk): Promise<Buffer> =>
+  readChunk(sliceChunk(raw, 0, Math.min(chunkSize(raw), HEAD_BYTES_MAX)))
