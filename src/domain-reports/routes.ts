@@ -15,7 +15,14 @@ import { limitOf, pageName, pivotPaging } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
 import type { DomainReportRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
-import { listReports, type NamedSums, type ReportFilter, type ReportPage, readTotals } from './store.ts'
+import {
+  dayOf,
+  listReports,
+  type NamedSums,
+  type ReportFilter,
+  type ReportPage,
+  readTotals,
+} from './store.ts'
 
 export interface ReportRouteParts {
   store: Store
@@ -32,8 +39,12 @@ const NAMES_MAX = 100
 
 const PARAMS: ParamDoc[] = [
   { name: 'type', type: 'string', description: 'Only reports of this type', values: TYPES },
-  { name: 'from', type: 'date', description: 'Periods that begin at or after; default 30 days before `to`' },
-  { name: 'to', type: 'date', description: 'Periods that begin at or before; default now' },
+  {
+    name: 'from',
+    type: 'date',
+    description: 'Periods that begin at or after; default 30 days before that of `to`',
+  },
+  { name: 'to', type: 'date', description: 'Periods that begin at or before; default the end of this day' },
   { name: 'limit', type: 'integer', description: 'Page size, 1 to 100', default: PAGE_SIZE },
   { name: 'page', type: 'string', description: 'From a paging link' },
   { name: 'id', type: 'string', description: 'From a paging link' },
@@ -79,8 +90,8 @@ export function reportRoutes({ store, domains, clock, baseUrl }: ReportRoutePart
 }
 
 function filterOf(params: Params, now: number): ReportFilter {
-  const to = params.date('to')?.getTime() ?? now
-  const from = params.date('from')?.getTime() ?? to - PERIOD_MS
+  const to = params.date('to')?.getTime() ?? dayOf(now) + DAY_MS - 1000
+  const from = params.date('from')?.getTime() ?? dayOf(to) - PERIOD_MS
   return { type: params.oneOf('type', TYPES), from: Math.floor(from), to: Math.floor(to) }
 }
 
