@@ -45,7 +45,10 @@ export interface ReceivedMail {
 export interface ServiceAddress {
   /** Mails of one subject, e.g. a delivery, are limited together; null: they are not. */
   subject: string | null
-  /** Bytes of a mail that are kept; default HEAD_BYTES_MAX. */
+  /**
+   * Reads large contents: this many bytes of a mail are kept. A transaction has one such address, and a network may send
+   * fewer of these mails.
+   */
   keptBytes?: number
   /**
    * Resolves when all consequences are committed, or at once if there are none. The same mail may arrive again after a
@@ -107,6 +110,8 @@ const MAILS: LimitSetting = { count: 600, windowMs: 60_000 }
  * for up to a tenth of a second.
  */
 const OPEN_MAILS: LimitSetting = { count: 120, windowMs: 60_000 }
+/** Of those, mails with large contents to unpack: a hostile one takes half a second of the main thread, in slices. */
+const LARGE_MAILS: LimitSetting = { count: 30, windowMs: 60_000 }
 /** Unknown recipients of one network until it is disconnected: genuine reports have none. */
 const UNKNOWN_RECIPIENTS: LimitSetting = { count: 100, windowMs: 60_000 }
 /** Of a whole mail; servers must take that many (RFC 5321 §4.5.3.1.8). */
@@ -121,6 +126,7 @@ export function createReception(
   const limits = {
     mails: limiterOf(parts, MAILS),
     open: limiterOf(parts, OPEN_MAILS),
+    large: limiterOf(parts, LARGE_MAILS),
     unknown: limiterOf(parts, UNKNOWN_RECIPIENTS),
     subjects: limiterOf(parts, MAILS_PER_SUBJECT),
   }
@@ -147,6 +153,7 @@ export function createReception(
     const taken = new Map<string, ServiceAddress>()
     const mailboxes = new Map<string, Mailbox>()
     let owner: string | null = null
+    const hasLarge = () => [...taken.values()].some(({ keptBytes }) => keptBytes !== undefined)
 
     async function takePlace(mailbox: Mailbox): Promise<void> {
       const place = (await parts.mailReader?.place(mailbox)) ?? null
@@ -161,6 +168,7 @@ export function createReception(
     async function receiveReports(raw: Chunk): Promise<void> {
       const isOpen = [...taken.values()].every(({ subject }) => subject === null)
       if (!limits.mails(network) || (isOpen && !limits.open(network))) throw tooMany()
+      if (hasLarge() && !limits.large(network)) throw tooMany()
       let read: Promise<readonly ReportMail[]> | null = null
       const mails = () => {
         read ??= readHead(raw).then(readReportMail)
@@ -181,6 +189,7 @@ export function createReception(
         const address = await addressOf(folded)
         if (!address) return takePlace(folded)
         if (owner !== null) throw anotherTransaction()
+        if (address.keptBytes !== undefined && hasLarge()) throw anotherTransaction()
         if (address.subject !== null && !limits.subjects(address.subject)) throw tooMany()
         taken.set(address.subject ?? bareAddress(mailbox).toLowerCase(), address)
       },
