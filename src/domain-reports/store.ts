@@ -76,11 +76,11 @@ function reportStatement({ id, domain, sender, authenticated, receivedAt, summar
   }
 }
 
-/** Names that the day of the report has already, if they are the most that it may have. */
+/** Names that the day of the report has already. */
 async function knownNames(store: Store, { domain, summary }: KeptReport): Promise<ReadonlySet<string>> {
   const rows = await store.read({
     sql: `SELECT name FROM domain_report_totals WHERE domain_id = ? AND type = ? AND day_at = ?
-      LIMIT ${NAMES_PER_DAY_MAX + 2}`,
+      AND name NOT IN ('', '${OTHER}') LIMIT ${NAMES_PER_DAY_MAX}`,
     values: [domain.id, summary.type, dayOf(summary.beginAt)],
   })
   return new Set(rows.map((row) => String(row['name'])))
