@@ -35,7 +35,7 @@ export async function openAddresses(
   config: Settings,
   firstAccountId: string,
 ): Promise<KnownAddresses> {
-  let current: AddressBook
+  let current: AddressBook | null = null
 
   const bookOf = (rows: BookRows) =>
     createBook(rows, {
@@ -45,12 +45,16 @@ export async function openAddresses(
       seenSince: clock.now() - UNSEEN_MS,
     })
 
-  async function reload(): Promise<void> {
-    current = bookOf(await readRows(store.db))
+  /** Of two that overlap, the one that began earlier may end later: an older book replaces no newer one. */
+  async function reload(): Promise<AddressBook> {
+    const read = bookOf(await readRows(store.db))
+    if (current === null || Number(read.version) >= Number(current.version)) current = read
+    return current
   }
 
+  const first = await reload()
   const known: KnownAddresses = {
-    book: () => current,
+    book: () => current ?? first,
     async change(run) {
       const result = await store.transaction(async (tx) => {
         // First, for its row lock.
@@ -60,19 +64,19 @@ export async function openAddresses(
           .where('id', '=', 1)
           .returning('version')
           .executeTakeFirstOrThrow()
-        const isStale = String(Number(version) - 1) !== current.version
-        if (isStale) current = bookOf(await readRows(tx))
+        // Not the new version: the transaction may fail.
+        const before = String(Number(version) - 1)
+        if (before !== current?.version) current = bookOf({ ...(await readRows(tx)), version: before })
         return run(tx)
       })
       await reload()
       return result
     },
     async refresh() {
-      if ((await readVersion(store.db)) !== current.version) await reload()
+      if ((await readVersion(store.db)) !== current?.version) await reload()
     },
-    reload,
+    reload: async () => void (await reload()),
   }
-  await reload()
   await noteConfigured(known.change, config.sourceAddresses, firstAccountId, clock.now())
   return known
 }

@@ -13,7 +13,7 @@ const DAY_MS = 24 * 60 * MINUTE_MS
 for (const database of ['sqlite', 'postgres'] as const)
   test(`space that mail may take (${database})`, async (t) => {
     const clock = createTestClock()
-    const ticking = setInterval(() => void clock.advance(100), 5)
+    const ticking = setInterval(() => void clock.advance(10), 5)
     t.after(() => clearInterval(ticking))
     const env = { SENDWRIGHT_MESSAGE_RETENTION_MEGABYTES: '2', SENDWRIGHT_INBOX_RETENTION_MEGABYTES: '1' }
     const service = await startTestService(t, env, { clock, database })

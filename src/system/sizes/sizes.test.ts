@@ -63,13 +63,13 @@ for (const database of ['sqlite', 'postgres'] as const)
 
     const attachment = new File([Buffer.alloc(4_000_000, 'x')], 'x.txt')
     assert.equal((await service.send({ attachment })).status, 200)
-    clock.leap(3 * HOUR_MS)
+    clock.leap(2 * DAY_MS)
     const later: Json = await eventually('later sizes', async () => {
       const found = await storage()
       return found.measured_at > first.measured_at && found
     })
     assert.ok(kind(later, 'files').bytes >= 3_000_000)
-    assert.ok(kind(later, 'files').growth_bytes_per_day > 3_000_000)
+    assert.ok(kind(later, 'files').growth_bytes_per_day > 1_000_000)
     if (database === 'sqlite') assert.equal(kind(later, 'messages').rows, 2, 'message and delivery')
 
     const { key } = (await service.call('POST', '/v1/keys', { form: { role: 'basic' } })).body
