@@ -16,7 +16,7 @@ const CONTRACTS = ['core', 'area']
 /** From the lowest. Folders of one layer stand side by side: unless `TOGETHER` has it, none may import another. */
 const LAYERS = [
   ['base'],
-  ['smtp', 'mime', 'dkim', 'dsn', 'arf', 'dns', 'mta-sts', 'acme'],
+  ['smtp', 'mime', 'dkim', 'dsn', 'arf', 'dmarc', 'tls-rpt', 'dns', 'mta-sts', 'acme'],
   ['config', 'store', 'http', 'http-posts', 'jobs'],
   ['delivery', 'inbound', 'events', ...CONTRACTS],
   ['domains', 'inbox'],
@@ -26,7 +26,7 @@ const LAYERS = [
   ['messages'],
   ['tracking'],
   ['bounces', 'queue-api', 'logs', 'routes'],
-  ['alerts'],
+  ['alerts', 'domain-reports'],
   ['system', 'backup', 'prometheus'],
   ['open-core', 'areas', 'listeners', 'service', 'main', 'cli'],
 ]

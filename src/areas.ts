@@ -15,6 +15,7 @@ import type { Clock } from './base/clock.ts'
 import { bouncesArea } from './bounces/area.ts'
 import { type CertificatesArea, certificatesArea } from './certificates/area.ts'
 import type { Core } from './core.ts'
+import { domainReportsArea } from './domain-reports/area.ts'
 import { type DomainsArea, domainsArea } from './domains/area.ts'
 import { eventsArea } from './events/area.ts'
 import { inboxArea } from './inbox/area.ts'
@@ -123,6 +124,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   )
   add(queueApiArea(core, messages))
   add(routesArea(core, { messages, signingKeys, queue: webhooks.posts }))
+  add(domainReportsArea(core))
   add(logsArea(core, { ...bounces, figures: metrics.figures }))
   add(backupArea(core, parts.secret))
   const alerts = add(

@@ -53,3 +53,8 @@ function decode(content: Uint8Array): string {
   const text = bytes.toString('utf8')
   return text.includes('\ufffd') ? bytes.toString('latin1') : text
 }
+
+/** Bytes are no report, or one beyond its limits; the message says why, for the log. */
+export class NoReport extends Error {
+  override name = 'NoReport'
+}

@@ -2,6 +2,7 @@
 import type { DnsTargets } from './dns-records.ts'
 import { valueToPublish } from './dns-records.ts'
 import { DMARC_ADVICE } from './lookups.ts'
+import { DMARC_REPORTS_LOCAL, tlsReportAdvice } from './report-addresses.ts'
 import type { RecordState } from './view.ts'
 
 const TTL_SECONDS = 3600
@@ -31,9 +32,12 @@ export function zoneText(name: string, states: readonly RecordState[], targets: 
   lines.push(
     '',
     '; DMARC: only if there is no record yet; begin with p=none',
-    '; and add rua=mailto:<you> for reports',
+    `; and, if the domain receives its mail here, add rua=mailto:${DMARC_REPORTS_LOCAL}@${name} for reports`,
+    zoneLine(`_dmarc.${name}`, 'TXT', DMARC_ADVICE),
+    '',
+    '; Reports about TLS: only if the domain receives its mail here',
+    `; ${zoneLine(`_smtp._tls.${name}`, 'TXT', tlsReportAdvice(name))}`,
   )
-  lines.push(zoneLine(`_dmarc.${name}`, 'TXT', DMARC_ADVICE))
   return `${lines.join('\n')}\n`
 }
 

@@ -7,6 +7,7 @@ import { openDialogue, plainLogin } from '../../test/support/smtp-dialogue.ts'
 import { temporaryFolder } from '../../test/support/stores.ts'
 import { systemClock } from '../base/clock.ts'
 import { createFaultLog } from '../base/fault-log.ts'
+import { chunkSize } from '../base/mime-message.ts'
 import { openBlobs } from '../store/blobs.ts'
 import { StoreFull, StoreUnavailable } from '../store/store.ts'
 import { createReception, type ReceivedMail, type ServiceAddress } from './reception.ts'
@@ -29,11 +30,20 @@ async function startRig(t: TestContext, { unlimited = true } = {}) {
   const receive = (address: string) => async (mail: ReceivedMail) => {
     if (address.startsWith('fails')) throw rig.failure
     const [first] = await mail.mails()
-    taken.push({ address, sender: mail.sender, text: first?.text ?? '' })
+    const text = first?.text ?? ''
+    taken.push({
+      address,
+      sender: mail.sender,
+      text: address.startsWith('large') ? `${chunkSize(mail.raw)} bytes` : text,
+    })
   }
   const known = async (address: string): Promise<ServiceAddress | null> =>
-    /^(?:a|b|fails|r\d+)@own\.example$/.test(address)
-      ? { subject: address.startsWith('b@') ? null : address, receive: receive(address) }
+    /^(?:a|b|fails|r\d+|large\d)@own\.example$/.test(address)
+      ? {
+          ...(address.startsWith('large') && { keptBytes: 1_000_000 }),
+          subject: /^(?:b@|large)/.test(address) ? null : address,
+          receive: receive(address),
+        }
       : null
   const log = pino({ level: 'silent' })
   const host = ownAddress()
@@ -171,6 +181,24 @@ test('mails to an address that needs no token are bounded more closely', async (
   const refused = await give(client, ['b@own.example'], 'x')
   assert.equal(refused, '451 4.7.1 Too many messages, try again later')
   assert.equal(await give(client, ['a@own.example', 'b@own.example'], 'x'), '250 2.0.0 Received')
+})
+
+test('an address of large contents gets more of a mail, alone in its transaction, and fewer mails', async (t) => {
+  const rig = await startRig(t, { unlimited: false })
+  const client = await rig.open()
+  const long = `Subject: x\r\n\r\n${`${'x'.repeat(98)}\r\n`.repeat(12_000)}`
+  assert.equal(await give(client, ['large1@own.example'], long), '250 2.0.0 Received')
+  assert.deepEqual(
+    rig.taken.map(({ text }) => text),
+    ['1000000 bytes'],
+  )
+  await client.say('MAIL FROM:<>')
+  assert.equal(await client.say('RCPT TO:<large1@own.example>'), '250 2.1.5 OK')
+  assert.match((await client.say('RCPT TO:<large2@own.example>')) ?? '', /^452 /)
+  await client.say('RSET')
+  for (let mails = 1; mails < 30; mails++)
+    assert.equal(await give(client, ['large2@own.example'], 'x'), '250 2.0.0 Received')
+  assert.match((await give(client, ['large1@own.example'], 'x')) ?? '', /^451 4\.7\.1 /)
 })
 
 test('mails to one address and wrong addresses are bounded', async (t) => {

@@ -20,8 +20,7 @@
  */
 import { networkOf } from '../base/client-networks.ts'
 import type { Clock } from '../base/clock.ts'
-import type { Chunk } from '../base/mime-message.ts'
-import { readChunks } from '../base/mime-message.ts'
+import { type Chunk, chunkSize, readChunk, sliceChunk } from '../base/mime-message.ts'
 import type { ReportMail } from '../base/report-mail.ts'
 import { createRateLimiter, DEFAULT_LIMITS, type LimitSetting, type RateLimiter } from '../http/rate-limit.ts'
 import { addressKey, bareAddress, type Mailbox } from '../mime/address.ts'
@@ -34,7 +33,11 @@ export interface ReceivedMail {
   /** Envelope sender as given, not to be trusted; '' is `<>`. */
   sender: string
   remoteAddress: string
-  /** The parsed mail, followed by the ones attached to it. Never rejects. */
+  /** The name that the client gave. */
+  helo: string
+  /** As received, cut after `keptBytes` of the address. Gone when `receive` has ended. */
+  raw: Chunk
+  /** The parsed beginning of the mail, followed by the ones attached to it. Never rejects. */
   mails(): Promise<readonly ReportMail[]>
 }
 
@@ -42,6 +45,11 @@ export interface ReceivedMail {
 export interface ServiceAddress {
   /** Mails of one subject, e.g. a delivery, are limited together; null: they are not. */
   subject: string | null
+  /**
+   * Reads large contents: this many bytes of a mail are kept. A transaction has one such address, and a network may send
+   * fewer of these mails.
+   */
+  keptBytes?: number
   /**
    * Resolves when all consequences are committed, or at once if there are none. The same mail may arrive again after a
    * failure, or because its sender got no reply.
@@ -102,6 +110,8 @@ const MAILS: LimitSetting = { count: 600, windowMs: 60_000 }
  * for up to a tenth of a second.
  */
 const OPEN_MAILS: LimitSetting = { count: 120, windowMs: 60_000 }
+/** Of those, mails with large contents to unpack: a hostile one takes half a second of the main thread, in slices. */
+const LARGE_MAILS: LimitSetting = { count: 30, windowMs: 60_000 }
 /** Unknown recipients of one network until it is disconnected: genuine reports have none. */
 const UNKNOWN_RECIPIENTS: LimitSetting = { count: 100, windowMs: 60_000 }
 /** Of a whole mail; servers must take that many (RFC 5321 §4.5.3.1.8). */
@@ -116,6 +126,7 @@ export function createReception(
   const limits = {
     mails: limiterOf(parts, MAILS),
     open: limiterOf(parts, OPEN_MAILS),
+    large: limiterOf(parts, LARGE_MAILS),
     unknown: limiterOf(parts, UNKNOWN_RECIPIENTS),
     subjects: limiterOf(parts, MAILS_PER_SUBJECT),
   }
@@ -136,12 +147,13 @@ export function createReception(
   }
 
   return async (opening) => {
-    const { sender, remoteAddress } = opening
+    const { sender, remoteAddress, helo } = opening
     const network = networkOf(remoteAddress)
     // Bounded by the number of commands that the session accepts from a client without login.
     const taken = new Map<string, ServiceAddress>()
     const mailboxes = new Map<string, Mailbox>()
     let owner: string | null = null
+    const hasLarge = () => [...taken.values()].some(({ keptBytes }) => keptBytes !== undefined)
 
     async function takePlace(mailbox: Mailbox): Promise<void> {
       const place = (await parts.mailReader?.place(mailbox)) ?? null
@@ -156,18 +168,19 @@ export function createReception(
     async function receiveReports(raw: Chunk): Promise<void> {
       const isOpen = [...taken.values()].every(({ subject }) => subject === null)
       if (!limits.mails(network) || (isOpen && !limits.open(network))) throw tooMany()
-      const head = await readAll(raw)
-      let mails: Promise<readonly ReportMail[]> | null = null
-      const read = () => {
-        mails ??= readReportMail(head)
-        return mails
+      if (hasLarge() && !limits.large(network)) throw tooMany()
+      let read: Promise<readonly ReportMail[]> | null = null
+      const mails = () => {
+        read ??= readHead(raw).then(readReportMail)
+        return read
       }
-      for (const address of taken.values()) await address.receive({ sender, remoteAddress, mails: read })
+      for (const address of taken.values()) await address.receive({ sender, remoteAddress, helo, raw, mails })
     }
 
     return {
       get keepBytesMax() {
-        return owner === null ? HEAD_BYTES_MAX : undefined
+        if (owner !== null) return undefined
+        return Math.max(HEAD_BYTES_MAX, ...[...taken.values()].map(({ keptBytes = 0 }) => keptBytes))
       },
       async recipient(mailbox) {
         const folded = { ...mailbox, domain: mailbox.domain.toLowerCase() }
@@ -176,6 +189,7 @@ export function createReception(
         const address = await addressOf(folded)
         if (!address) return takePlace(folded)
         if (owner !== null) throw anotherTransaction()
+        if (address.keptBytes !== undefined && hasLarge()) throw anotherTransaction()
         if (address.subject !== null && !limits.subjects(address.subject)) throw tooMany()
         taken.set(address.subject ?? bareAddress(mailbox).toLowerCase(), address)
       },
@@ -207,8 +221,5 @@ function limiterOf(
   return (subject) => limiter.take('default', subject)?.allowed ?? true
 }
 
-async function readAll(raw: Chunk): Promise<Buffer> {
-  const pieces: Uint8Array[] = []
-  for await (const piece of readChunks([raw])) pieces.push(piece)
-  return Buffer.concat(pieces)
-}
+const readHead = (raw: Chunk): Promise<Buffer> =>
+  readChunk(sliceChunk(raw, 0, Math.min(chunkSize(raw), HEAD_BYTES_MAX)))

@@ -27,6 +27,8 @@ export interface MailVerdict {
   spf: string
   /** Null: not signed. */
   dkim: 'pass' | 'fail' | null
+  /** Domains that SPF or DKIM proved, in lower case. */
+  provenDomains: readonly string[]
   /** Raw field. */
   authenticationResults: string
   /** Raw fields of a new ARC set (RFC 8617); empty: none. */
@@ -90,10 +92,14 @@ async function check(
   const fields = result.headers.split(/\r\n(?![ \t])/)
   const results = fields.find((field) => /^Authentication-Results:/i.test(field))
   const signed = isSigned(mail.headers)
-  const passed = result.dkim.results.some(({ status }) => status.result === 'pass')
+  const signers = result.dkim.results.filter(({ status }) => status.result === 'pass')
+  const bySpf = result.spf && result.spf.status.result === 'pass' ? [result.spf.domain] : []
   return {
     spf: result.spf ? result.spf.status.result : 'none',
-    dkim: signed ? (passed ? 'pass' : 'fail') : null,
+    dkim: signed ? (signers.length > 0 ? 'pass' : 'fail') : null,
+    provenDomains: [...bySpf, ...signers.map(({ signingDomain }) => signingDomain ?? '')].map((name) =>
+      name.toLowerCase(),
+    ),
     authenticationResults: results ?? noResults(hostname, 'no result'),
     arcFields: fields.filter((field) => /^ARC-/i.test(field)),
   }
@@ -113,6 +119,7 @@ const noResults = (hostname: string, reason: string) =>
 const unchecked = (hostname: string, headers: readonly RawHeader[], reason: string): MailVerdict => ({
   spf: 'none',
   dkim: isSigned(headers) ? 'fail' : null,
+  provenDomains: [],
   authenticationResults: noResults(hostname, reason),
   arcFields: [],
 })

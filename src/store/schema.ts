@@ -463,6 +463,37 @@ export interface RouteRow {
   created_at: number
 }
 
+export interface DomainReportRow {
+  id: string
+  account_id: string
+  domain_id: string
+  type: 'dmarc' | 'tls' | 'complaint'
+  sender: string
+  authenticated: Flag
+  organization: string
+  contact: string
+  report_id: string
+  begin_at: number
+  end_at: number
+  received_at: number
+  passed: number
+  failed: number
+  row_count: number
+  rows_json: string
+}
+
+export interface DomainReportTotalRow {
+  domain_id: string
+  type: DomainReportRow['type']
+  day_at: number
+  name: string
+  account_id: string
+  passed: number
+  failed: number
+  quarantined: number
+  rejected: number
+}
+
 export interface RoutePostRow {
   id: string
   account_id: string
@@ -1034,6 +1065,8 @@ export interface Schema {
   inbox: InboxRow
   routes: RouteRow
   route_posts: RoutePostRow
+  domain_reports: DomainReportRow
+  domain_report_totals: DomainReportTotalRow
   templates: TemplateRow
   template_versions: TemplateVersionRow
   lists: ListRow

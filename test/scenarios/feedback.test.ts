@@ -299,6 +299,12 @@ const CASES: readonly [name: string, run: (scene: Scene, recipient: string) => P
       assert.equal(event['log-level'], 'warn')
       await assertCounted(scene, recipient, { 'complained.total': 1 })
       assert.equal((await entry(scene, 'complaints', recipient)).address, recipient)
+      const path = `/sendwright/v1/domains/${scene.service.domain}/reports?type=complaint`
+      const { totals, items } = (await scene.service.call('GET', path)).body
+      assert.deepEqual(totals, {
+        complaint: { complaints: 1, providers: [{ provider: items[0].sender, complaints: 1 }] },
+      })
+      assert.deepEqual([items.length, items[0].report_id], [1, event.id])
       assert.equal(await codeOfNext(scene, recipient), 607)
     },
   ],

@@ -310,6 +310,26 @@ test('a message is forwarded by mail as it came, and failures return to the serv
   assert.equal(delivered['envelope']?.['transport'], 'smtp')
 })
 
+test('forwarded mail is not sent to addresses that bounced; complaints and unsubscribes do not stop it', async (t) => {
+  const rig = await start(t)
+  const { service, sink } = rig
+  await route(rig, 'catch_all()', 'forward("gone@example.net, left@example.net, angry@example.net")')
+  const lists = { bounces: 'gone', unsubscribes: 'left', complaints: 'angry' }
+  for (const [list, local] of Object.entries(lists)) {
+    const form = { address: `${local}@example.net` }
+    assert.equal((await service.call('POST', `/v3/${service.domain}/${list}`, { form })).status, 200)
+  }
+  const raw = 'From: anne@example.org\r\n\r\nx\r\n'
+  await rig.send({ envelope: { from: 'anne@example.org', to: `bob@${service.domain}` }, raw })
+  const [failed] = await eventsOf(rig, 'failed', 1)
+  assert.deepEqual([failed['recipient'], failed['reason']], ['gone@example.net', 'suppress-bounce'])
+  await sink.waitFor(2)
+  assert.deepEqual(sink.messages.map(({ envelope }) => envelope.to[0]).sort(), [
+    'angry@example.net',
+    'left@example.net',
+  ])
+})
+
 test('only mail that a route wants is taken, and nothing is relayed', async (t) => {
   const rig = await start(t)
   const { service } = rig

@@ -59,6 +59,21 @@ const rowsFor = (accountId: string, domainId: string, domain: string) => ({
   },
   ip_pool_delegations: { subaccount_id: accountId, pool_id: 'unknown', created_at: 1 },
   ip_warmups: newWarmup(`w-${accountId}`, accountId, 0, 1),
+  domain_reports: {
+    ...{
+      id: `dr-${accountId}`,
+      account_id: accountId,
+      domain_id: domainId,
+      type: 'dmarc',
+      sender: 's.example',
+    },
+    ...{ authenticated: 1, organization: 'o', contact: 'c', report_id: 'r', begin_at: Date.now() },
+    ...{ end_at: Date.now(), received_at: 1, passed: 1, failed: 0, row_count: 0, rows_json: '[]' },
+  },
+  domain_report_totals: {
+    ...{ domain_id: domainId, type: 'dmarc', day_at: Date.now(), name: '', account_id: accountId },
+    ...{ passed: 1, failed: 0, quarantined: 0, rejected: 0 },
+  },
   route_posts: {
     ...{ id: `rp-${accountId}`, account_id: accountId, domain_id: domainId, message_pk: 'm' },
     ...{ recipient: `a@${domain}`, kind: 'forward', url_sealed: Buffer.from('x'), created_at: 1 },

@@ -24,7 +24,7 @@ import { splitMessage } from '../../mime/split.ts'
 import type { DeliveryRow } from '../../store/schema.ts'
 import type { Store } from '../../store/store.ts'
 import { SYSTEM_ACCOUNT_ID } from '../../store/system-account.ts'
-import type { SuppressionCheck } from '../../suppressions/check.ts'
+import type { StoppingList, SuppressionCheck } from '../../suppressions/check.ts'
 import { RenderError, type SandboxGate } from '../acceptance/collaborators.ts'
 import type { RecipientVariables } from '../request/draft.ts'
 import type { ArchiveNotes } from '../stored/archive.ts'
@@ -141,11 +141,12 @@ async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<
   if (record.options.deliverWithinMs !== null && parts.clock.now() >= delivery.expires_at)
     return decided(tooOld(delivery))
   const { tags } = record.summary
-  // Unsubscribes do not apply to mail of the service itself (suppressions.md section 7 rule 10).
-  // Nor to forwarded mail, which is not the account's.
-  const isForeign = isServiceMail(record) || record.content.incoming !== undefined
-  const against = isForeign ? SERVICE_MAIL_LISTS : undefined
-  const suppressed = await parts.suppressions.suppressionOf(domain.id, delivery.recipient, tags, against)
+  const suppressed = await parts.suppressions.suppressionOf(
+    domain.id,
+    delivery.recipient,
+    tags,
+    listsAgainst(record),
+  )
   if (suppressed) return decided(suppressed)
   let copy: Copy
   try {
@@ -161,7 +162,15 @@ async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<
 
 /** Mail of the service itself is not the domain's, whatever domain it is sent from (decision 59). */
 const isServiceMail = ({ accountId }: MessageRecord) => accountId === SYSTEM_ACCOUNT_ID
-const SERVICE_MAIL_LISTS = ['bounces', 'complaints'] as const
+
+/**
+ * Undefined: all lists. Unsubscribes do not apply to mail of the service itself, nor do complaints to forwarded mail,
+ * which others wrote (suppressions.md section 7 rules 6 and 10).
+ */
+function listsAgainst(record: MessageRecord): readonly StoppingList[] | undefined {
+  if (record.content.incoming !== undefined) return ['bounces']
+  return isServiceMail(record) ? ['bounces', 'complaints'] : undefined
+}
 
 async function signedDelivery(
   parts: PrepareParts,
