@@ -57,6 +57,7 @@ export const TABLE_KINDS = {
     counted_bounces: 'age',
     suppression_imports: 'work',
   },
+  reports: { domain_reports: 'age', domain_report_totals: 'age' },
   lists: { lists: 'owned', list_members: 'owned', list_uploads: 'age' },
   templates: { templates: 'owned', template_versions: 'owned' },
   settings: {
