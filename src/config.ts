@@ -75,6 +75,8 @@ export interface Config {
   inboundScheduleMs: readonly number[]
   /** Mail that no route wants is accepted and dropped, instead of refused. */
   acceptUnrouted: boolean
+  /** Unknown networks have to send their first mail to routes twice. */
+  greylist: boolean
   /** Webhooks of type `delivered` are retried like the others. */
   webhookRetryDelivered: boolean
   /** Days that events are kept, at least 3. */
@@ -272,6 +274,7 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     retryScheduleMs: setting('RETRY_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
     webhookScheduleMs: setting('WEBHOOK_SCHEDULE', list(duration), () => DEFAULT_WEBHOOK_SCHEDULE_MS),
     inboundScheduleMs: setting('INBOUND_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
+    greylist: setting('GREYLIST', flag, () => false),
     acceptUnrouted: setting('ACCEPT_UNROUTED', flag, () => false),
     webhookRetryDelivered: setting('WEBHOOK_RETRY_DELIVERED', flag, () => false),
     eventRetentionDays: setting('EVENT_RETENTION_DAYS', wholeNumber(3, 3650, 'days'), () => 30),

@@ -78,7 +78,7 @@ export interface WholeMail extends ReceptionOpening {
 /** Reads mail for addresses that the service has no use of its own for. */
 export interface MailReader {
   /** Domains in lower case. `unwanted`: nobody wants mail there. Null: not a domain of the service. @throws Refusal */
-  place(mailbox: Mailbox): Promise<MailPlace | 'unwanted' | null>
+  place(mailbox: Mailbox, opening: ReceptionOpening): Promise<MailPlace | 'unwanted' | null>
   /**
    * Resolves when the mail is stored; a spooled `raw` has been kept then.
    * @throws Refusal, StoreFull, StoreUnavailable; nothing was stored then
@@ -156,7 +156,7 @@ export function createReception(
     const hasLarge = () => [...taken.values()].some(({ keptBytes }) => keptBytes !== undefined)
 
     async function takePlace(mailbox: Mailbox): Promise<void> {
-      const place = (await parts.mailReader?.place(mailbox)) ?? null
+      const place = (await parts.mailReader?.place(mailbox, opening)) ?? null
       if (place === null || place === 'unwanted')
         throw await unknownRecipient(mailbox.domain, network, place === 'unwanted')
       if (taken.size > 0 || (owner !== null && owner !== place.owner)) throw anotherTransaction()

@@ -4,6 +4,7 @@ import type { Core } from '../core.ts'
 import type { SigningKeys } from '../domains/keys/signing-keys.ts'
 import type { PostQueue } from '../http-posts/post-queue.ts'
 import type { MessagesArea } from '../messages/area.ts'
+import { createGreylist } from './greylist.ts'
 import { createMailCheck } from './mail-check.ts'
 import { createRoutePosts } from './posts.ts'
 import { createRouteReception } from './reception.ts'
@@ -22,6 +23,7 @@ export function routesArea(core: Core, { messages, signingKeys, queue }: RoutesU
   const { hostname, headerPrefix, acceptUnrouted, storageUrl } = config
   const table = createRouteStore(store, sealer)
   const known = createKnownRoutes(table, clock)
+  const greylist = createGreylist(store, clock)
   const posts = createRoutePosts({
     ...core,
     queue,
@@ -42,7 +44,9 @@ export function routesArea(core: Core, { messages, signingKeys, queue }: RoutesU
       hostname,
       headerPrefix,
       acceptUnrouted,
+      greylist: config.greylist ? greylist : null,
     }),
+    jobs: [greylist.job],
     domainDeleted: ({ id }) => posts.removeDomain(id),
     async accountDeleted(accountId) {
       await table.removeAll(accountId)

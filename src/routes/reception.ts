@@ -20,6 +20,7 @@ import { type ReadMail, type ReceivedMail, readMail } from '../messages/received
 import { bareAddress } from '../mime/address.ts'
 import { MimeSyntaxError } from '../mime/split.ts'
 import { firstRouteFor } from './evaluate.ts'
+import type { Greylist } from './greylist.ts'
 import type { MailCheck, MailVerdict } from './mail-check.ts'
 import { type Plan, type PlanParts, planFor } from './plan.ts'
 import { keptFields, type ReceptionFacts, traceOf } from './received-fields.ts'
@@ -38,6 +39,8 @@ export interface RouteReceptionParts extends Pick<PlanParts, 'posts' | 'recorder
   hostname: string
   headerPrefix: string
   acceptUnrouted: boolean
+  /** Null: off. */
+  greylist: Pick<Greylist, 'check'> | null
 }
 
 const NOT_FOUND = '550 5.1.1 Recipient not found'
@@ -45,7 +48,7 @@ const NOT_FOUND = '550 5.1.1 Recipient not found'
 export function createRouteReception(parts: RouteReceptionParts): MailReader {
   const { known, domains } = parts
   return {
-    async place(mailbox) {
+    async place(mailbox, { remoteAddress, sender }) {
       const domain = await receivingDomain(domains, mailbox.domain)
       if (!domain) return null
       if (domain.state === 'unverified') return 'unwanted'
@@ -53,7 +56,9 @@ export function createRouteReception(parts: RouteReceptionParts): MailReader {
       const routes = await known.of(domain.accountId)
       const wanted =
         parts.acceptUnrouted || (await firstRouteFor(routes, bareAddress(mailbox), true)) !== null
-      return wanted ? { owner: domain.id } : 'unwanted'
+      if (!wanted) return 'unwanted'
+      await parts.greylist?.check({ remoteAddress, sender, recipient: mailbox })
+      return { owner: domain.id }
     },
     async receive(mail) {
       const domain = await domains.byId(mail.owner)

@@ -81,6 +81,7 @@ export const TABLE_KINDS = {
     domain_dns: 'owned',
     domain_ips: 'owned',
     domains: 'owned',
+    greylist: 'age',
     idempotency_keys: 'age',
     installation: 'fixed',
     ip_changes: 'fixed',
