@@ -247,3 +247,12 @@ test('bombs, damaged reports and reports of other times are dropped, and the ser
     ['&x;&z;'],
   )
 })
+
+test('filters that mean nothing are refused', async (t) => {
+  const { service } = await start(t)
+  const path = `/sendwright/v1/domains/${service.domain}/reports`
+  for (const query of ['type=spam', 'from=yesterday', 'to=x', 'limit=0', 'page=middle']) {
+    const answer = await service.call('GET', `${path}?${query}`)
+    assert.equal(answer.status, 400, `${query}: ${answer.text}`)
+  }
+})

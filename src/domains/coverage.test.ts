@@ -16,6 +16,7 @@ const STATES = 'src/domains/verification.test.ts'
 const KEYS = 'src/domains/keys/domain-keys.test.ts'
 const SECURITY = 'src/domains/keys/sender-security.test.ts'
 const SETTINGS = 'src/tracking/settings-routes.test.ts'
+const REPORTS = 'src/domain-reports/reports.test.ts'
 const CERTIFICATES = 'src/certificates/certificates.test.ts'
 
 type Named = readonly [file: string, name: string]
@@ -123,6 +124,14 @@ const TABLE: Record<string, Covered> = {
   explainDomainDns: {
     success: [DOMAINS, 'each record is explained: query, server, answer, sentence; with advice about DMARC'],
     errors: [],
+    unknown: NO_DOMAIN,
+  },
+  listDomainReports: {
+    success: [REPORTS, 'DMARC and TLS reports are kept, counted once and summed up (${database})'],
+    errors: [
+      [REPORTS, 'reports that prove no sender count in no total, and others domains are out of reach'],
+      [REPORTS, 'filters that mean nothing are refused'],
+    ],
     unknown: NO_DOMAIN,
   },
   readConnection: { success: CONNECTION, errors: [], unknown: NO_DOMAIN },
