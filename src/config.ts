@@ -75,6 +75,12 @@ export interface Config {
   inboundScheduleMs: readonly number[]
   /** Mail that no route wants is accepted and dropped, instead of refused. */
   acceptUnrouted: boolean
+  /** Scores received mail; null: the service's own checks do. */
+  spamScorer: { kind: 'rspamd' | 'spamd'; host: string; port: number } | null
+  /** With the own checks: points from which mail is spam. */
+  spamThreshold: number
+  /** With the own checks: DNS blocklists that clients are looked up in. */
+  spamDnsblZones: readonly string[]
   /** Unknown networks have to send their first mail to routes twice. */
   greylist: boolean
   /** Webhooks of type `delivered` are retried like the others. */
@@ -275,6 +281,9 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     webhookScheduleMs: setting('WEBHOOK_SCHEDULE', list(duration), () => DEFAULT_WEBHOOK_SCHEDULE_MS),
     inboundScheduleMs: setting('INBOUND_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
     greylist: setting('GREYLIST', flag, () => false),
+    spamScorer: optional('SPAM_SCORER', spamScorer),
+    spamThreshold: setting('SPAM_THRESHOLD', spamPoints, () => 5),
+    spamDnsblZones: setting('SPAM_DNSBL_ZONES', zonesOrOff, () => []),
     acceptUnrouted: setting('ACCEPT_UNROUTED', flag, () => false),
     webhookRetryDelivered: setting('WEBHOOK_RETRY_DELIVERED', flag, () => false),
     eventRetentionDays: setting('EVENT_RETENTION_DAYS', wholeNumber(3, 3650, 'days'), () => 30),
@@ -518,6 +527,28 @@ function deliveryMode(text: string): DeliveryMode {
     ? { user: decodeURIComponent(url.username), password: decodeURIComponent(url.password) }
     : null
   return { kind: 'relay', host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || 25), auth }
+}
+
+const SPAM_PORTS = { 'rspamd:': 11_333, 'spamd:': 783 } as const
+
+function spamScorer(text: string): Config['spamScorer'] {
+  const url = URL.canParse(text) ? new URL(text) : null
+  const isKnown = url?.protocol === 'rspamd:' || url?.protocol === 'spamd:'
+  if (!url || !isKnown || !url.hostname || url.username || !['', '/'].includes(url.pathname))
+    throw new Error(`${quoted(text)} is not rspamd://host:port or spamd://host:port`)
+  const protocol = url.protocol as keyof typeof SPAM_PORTS
+  return {
+    kind: protocol === 'rspamd:' ? 'rspamd' : 'spamd',
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: Number(url.port || SPAM_PORTS[protocol]),
+  }
+}
+
+function spamPoints(text: string): number {
+  const points = Number(text)
+  if (!/^\d+(?:\.\d+)?$/.test(text) || points <= 0 || points > 1_000)
+    throw new Error(`${quoted(text)} is not a number of points up to 1000`)
+  return points
 }
 
 function sourceAddress(text: string): SourceAddress {

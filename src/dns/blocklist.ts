@@ -12,7 +12,7 @@ export interface BlocklistAnswer {
 
 /** Every address in every zone. Never rejects. */
 export function queryBlocklists(
-  resolver: Resolver,
+  resolver: Pick<Resolver, 'query'>,
   addresses: readonly string[],
   zones: readonly string[],
 ): Promise<BlocklistAnswer[]> {
@@ -20,7 +20,11 @@ export function queryBlocklists(
 }
 
 /** An address in 127.0.0.0/8 for the reversed address below the zone means "listed" (§2.1). */
-async function queryBlocklist(resolver: Resolver, ip: string, zone: string): Promise<BlocklistAnswer> {
+async function queryBlocklist(
+  resolver: Pick<Resolver, 'query'>,
+  ip: string,
+  zone: string,
+): Promise<BlocklistAnswer> {
   const labels = reverseName(ip)?.replace(/\.(in-addr|ip6)\.arpa$/, '')
   const answer = await resolver.query(`${labels}.${zone}`, 'A')
   const result = (kind: BlocklistAnswer['kind'], sentence: string) => ({ kind, ip, zone, sentence })

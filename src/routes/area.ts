@@ -10,6 +10,7 @@ import { createRoutePosts } from './posts.ts'
 import { createRouteReception } from './reception.ts'
 import { routeRoutes } from './routes.ts'
 import { createRoutes } from './service.ts'
+import { createSpamScorer } from './spam/scoring.ts'
 import { createKnownRoutes, createRouteStore } from './store.ts'
 
 export interface RoutesUses {
@@ -41,6 +42,7 @@ export function routesArea(core: Core, { messages, signingKeys, queue }: RoutesU
       signingKeys,
       received: messages.received,
       check: createMailCheck({ resolver: core.resolver, hostname, clock, log }),
+      score: createSpamScorer(core),
       hostname,
       headerPrefix,
       acceptUnrouted,

@@ -4,19 +4,25 @@ import type { StoredHeader } from '../messages/composing/content.ts'
 import { FORWARDED_SUFFIX } from '../messages/composing/copy.ts'
 import type { RawHeader } from '../mime/split.ts'
 import type { MailVerdict } from './mail-check.ts'
+import type { SpamScore } from './spam/scoring.ts'
 
-export interface ReceptionFacts {
+/** What the Received field tells. */
+export interface SessionFacts {
   sender: string
   remoteAddress: string
   helo: string
   protocol: string
-  /** Of the Received field. */
   id: string
   at: Date
   hostname: string
+}
+
+export interface ReceptionFacts extends SessionFacts {
   prefix: string
   /** Without it, the fields that tell the results of checks are left out. */
   tellsChecks: boolean
+  /** Null: the mail has none. */
+  spam: SpamScore | null
 }
 
 const SPF_WORDS: Readonly<Record<string, string>> = { pass: 'Pass', fail: 'Fail', softfail: 'SoftFail' }
@@ -26,13 +32,17 @@ export function keptFields(
   facts: ReceptionFacts,
   verdict: MailVerdict,
 ): StoredHeader[] {
-  const { prefix, tellsChecks } = facts
+  const { prefix, tellsChecks, spam } = facts
   const own: StoredHeader[] = [
     [`${prefix}Incoming`, 'Yes'],
     ['X-Envelope-From', `<${facts.sender}>`],
     rawHeader(receivedField(facts)),
   ]
   if (tellsChecks) {
+    if (spam !== null) {
+      own.push([`${prefix}Sflag`, spam.isSpam ? 'Yes' : 'No'])
+      own.push([`${prefix}Sscore`, String(Math.round(spam.score * 10) / 10)])
+    }
     own.push([`${prefix}Spf`, SPF_WORDS[verdict.spf] ?? 'Neutral'])
     if (verdict.dkim !== null)
       own.push([`${prefix}Dkim-Check-Result`, verdict.dkim === 'pass' ? 'Pass' : 'Fail'])
@@ -74,7 +84,8 @@ function rawHeader(raw: string): StoredHeader {
 
 const HELO_LENGTH_MAX = 255
 
-function receivedField({ helo, remoteAddress, hostname, protocol, id, at }: ReceptionFacts): string {
+/** Without a line end. */
+export function receivedField({ helo, remoteAddress, hostname, protocol, id, at }: SessionFacts): string {
   const name = helo.slice(0, HELO_LENGTH_MAX).replaceAll(/[^A-Za-z0-9.:[\]_-]/g, '?')
   const address = remoteAddress.includes(':') ? `IPv6:${remoteAddress}` : remoteAddress
   return `Received: from ${name} ([${address}])\r\n by ${hostname} with ${protocol} id ${id};\r\n ${formatRfc2822(at)}`

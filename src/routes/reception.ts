@@ -23,8 +23,15 @@ import { firstRouteFor } from './evaluate.ts'
 import type { Greylist } from './greylist.ts'
 import type { MailCheck, MailVerdict } from './mail-check.ts'
 import { type Plan, type PlanParts, planFor } from './plan.ts'
-import { keptFields, type ReceptionFacts, traceOf } from './received-fields.ts'
+import {
+  keptFields,
+  type ReceptionFacts,
+  receivedField,
+  type SessionFacts,
+  traceOf,
+} from './received-fields.ts'
 import { receivingDomain } from './receiving-domain.ts'
+import type { SpamScore, SpamScorer } from './spam/scoring.ts'
 import type { KnownRoutes } from './store.ts'
 
 export interface RouteReceptionParts extends Pick<PlanParts, 'posts' | 'recorder'> {
@@ -34,6 +41,7 @@ export interface RouteReceptionParts extends Pick<PlanParts, 'posts' | 'recorder
   signingKeys: Pick<SigningKeys, 'active'>
   received: ReceivedMail
   check: MailCheck
+  score: SpamScorer
   clock: Clock
   log: Logger
   hostname: string
@@ -104,7 +112,7 @@ async function receive(
     helo,
     sealingKey: forwards ? await sealingKeyOf(parts, domain) : null,
   })
-  const facts: ReceptionFacts = {
+  const session: SessionFacts = {
     sender,
     remoteAddress,
     helo,
@@ -112,14 +120,39 @@ async function receive(
     id: newId(now),
     at: new Date(now),
     hostname: parts.hostname,
+  }
+  const spam = await spamScoreOf(parts, domain, { raw, headers: mail.headers, recipients, session }, verdict)
+  const facts: ReceptionFacts = {
+    ...session,
     prefix: parts.headerPrefix,
     tellsChecks: domain.spamAction !== 'disabled',
+    spam,
   }
   const headers = keptFields(mail.headers, facts, verdict)
   const trace = traceOf(mail.headers, facts)
   const plan = await planFor(parts, { domain, routes, recipients, headers, trace })
   if (plan.recipients.length === 0) return unrouted(parts, domain, recipients.length)
   await store(parts, { domain, mail, headers, sender, remoteAddress, plan, verdict })
+}
+
+/** Null: the domain wants none, or there is none. @throws Refusal of spam, if the domain wants that */
+async function spamScoreOf(
+  { score, log }: RouteReceptionParts,
+  domain: Domain,
+  mail: Pick<WholeMail, 'raw' | 'recipients'> & Pick<ReadMail, 'headers'> & { session: SessionFacts },
+  verdict: MailVerdict,
+): Promise<SpamScore | null> {
+  if (domain.spamAction === 'disabled') return null
+  const { session, recipients } = mail
+  const received = receivedField(session)
+  const found = await score(
+    { ...session, ...mail, recipients: recipients.map(bareAddress), received },
+    verdict,
+  )
+  if (!found?.isSpam || domain.spamAction !== 'block') return found
+  const { remoteAddress } = session
+  log.info({ domain: domain.name, remoteAddress, score: found.score }, 'received mail refused as spam')
+  throw new Refusal('550 5.7.1 Message refused as spam')
 }
 
 /** Headers were decisive, and no route wanted them. */

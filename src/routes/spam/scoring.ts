@@ -1,0 +1,70 @@
+/** The spam score of a received mail: of rspamd or SpamAssassin, or of a few checks of our own. */
+import type { Logger } from 'pino'
+import { type Chunk, chunkSize, readChunk } from '../../base/mime-message.ts'
+import type { Config } from '../../config.ts'
+import type { Resolver } from '../../dns/resolver.ts'
+import type { RawHeader } from '../../mime/split.ts'
+import type { MailVerdict } from '../mail-check.ts'
+import { ownScore } from './own-score.ts'
+import { askRspamd } from './rspamd.ts'
+import { askSpamd } from './spamd.ts'
+
+export interface ScoredMail {
+  raw: Chunk
+  headers: readonly RawHeader[]
+  /** The field of this reception, which is not in `raw`; without a line end. */
+  received: string
+  /** Envelope. */
+  sender: string
+  recipients: readonly string[]
+  remoteAddress: string
+  helo: string
+}
+
+export interface SpamScore {
+  score: number
+  isSpam: boolean
+}
+
+/** Null: there is no score, because the mail is large or the scorer does not answer. Never rejects. */
+export type SpamScorer = (mail: ScoredMail, verdict: MailVerdict) => Promise<SpamScore | null>
+
+/** What a scorer over the network is asked; rejects when it does not answer as its protocol says. */
+export type AskScorer = (
+  server: { host: string; port: number },
+  mail: ScoredMail,
+  bytes: Buffer,
+  signal: AbortSignal,
+) => Promise<SpamScore>
+
+/** Spam is short: larger mail is not scored, as `spamc` does. */
+const SCORED_BYTES_MAX = 1024 * 1024
+/** The client waits for its reply meanwhile. */
+const ANSWER_MS_MAX = 10_000
+
+const ASK: Record<'rspamd' | 'spamd', AskScorer> = { rspamd: askRspamd, spamd: askSpamd }
+
+export function createSpamScorer({
+  config: { spamScorer, spamThreshold: threshold, spamDnsblZones: zones },
+  resolver,
+  log,
+}: {
+  config: Pick<Config, 'spamScorer' | 'spamThreshold' | 'spamDnsblZones'>
+  resolver: Pick<Resolver, 'query'>
+  log: Logger
+}): SpamScorer {
+  return async (mail, verdict) => {
+    if (!spamScorer) return ownScore(mail, verdict, { resolver, zones, threshold })
+    if (chunkSize(mail.raw) > SCORED_BYTES_MAX) return null
+    try {
+      const bytes = await readChunk(mail.raw)
+      return await ASK[spamScorer.kind](spamScorer, mail, bytes, AbortSignal.timeout(ANSWER_MS_MAX))
+    } catch (error) {
+      log.warn(
+        { err: error, scorer: spamScorer.kind },
+        'a mail has no spam score: the scorer does not answer',
+      )
+      return null
+    }
+  }
+}
