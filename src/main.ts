@@ -1,46 +1,103 @@
 /** The command line: reads arguments, calls one command, sets the exit status. */
-import { CommandError } from './cli/usage.ts'
+import { VERSION } from './base/version.ts'
+import { type Command, CommandError, overview } from './cli/usage.ts'
 import { ConfigError } from './config.ts'
 import { PRIVATE_UMASK } from './store/private-files.ts'
 import { SecretFault } from './store/secret-file.ts'
 import { StoreUnavailable, UnknownSchema } from './store/store.ts'
 
-const USAGE = `sendwright <command>
-
-  serve                     run the service (also: npm start)
-  send [options]            send one message through the running service
-  keys list|create|delete   API keys of the running service
-  backup FOLDER             copy everything into an empty folder while the service runs
-  verify FOLDER             check whether a backup is complete
-  restore FOLDER            restore a backup into an empty data folder
-  doctor                    check whether this machine is fit to send mail
-  login-link                a one-time link that signs a browser in
-
-Settings come from the environment (SENDWRIGHT_...); the README lists them.
-`
-
 /** Each loads its modules when it is called: the service's take most of a second. */
-const COMMANDS: Record<string, (args: string[]) => Promise<void>> = {
-  serve: async () => (await import('./cli/serve.ts')).serveCommand(),
-  send: async (args) => (await import('./cli/send.ts')).sendCommand(args),
-  keys: async (args) => (await import('./cli/keys.ts')).keysCommand(args),
-  backup: async (args) => (await import('./cli/backup.ts')).backupCommand(args),
-  verify: async (args) => (await import('./cli/backup.ts')).verifyCommand(args),
-  restore: async (args) => (await import('./cli/backup.ts')).restoreCommand(args),
-  doctor: async () => (await import('./cli/doctor.ts')).doctorCommand(),
-  'login-link': async () => (await import('./cli/login-link.ts')).loginLinkCommand(),
+const COMMANDS: Record<string, Command> = {
+  serve: {
+    summary: 'run the service (also: npm start)',
+    load: async () => {
+      const { SERVE_USAGE: usage, serveCommand } = await import('./cli/serve.ts')
+      return { usage, run: serveCommand }
+    },
+  },
+  send: {
+    summary: 'send one message through the running service',
+    load: async () => {
+      const { SEND_USAGE: usage, sendCommand: run } = await import('./cli/send.ts')
+      return { usage, run }
+    },
+  },
+  keys: {
+    summary: 'list, create and delete API keys of the running service',
+    load: async () => {
+      const { KEYS_USAGE: usage, keysCommand: run } = await import('./cli/keys.ts')
+      return { usage, run }
+    },
+  },
+  backup: {
+    summary: 'copy everything into an empty folder while the service runs',
+    load: async () => {
+      const { BACKUP_USAGE: usage, backupCommand: run } = await import('./cli/backup.ts')
+      return { usage, run }
+    },
+  },
+  verify: {
+    summary: 'check whether a backup is complete',
+    load: async () => {
+      const { BACKUP_USAGE: usage, verifyCommand: run } = await import('./cli/backup.ts')
+      return { usage, run }
+    },
+  },
+  restore: {
+    summary: 'restore a backup into an empty data folder',
+    load: async () => {
+      const { BACKUP_USAGE: usage, restoreCommand: run } = await import('./cli/backup.ts')
+      return { usage, run }
+    },
+  },
+  doctor: {
+    summary: 'check whether this machine is fit to send mail',
+    load: async () => {
+      const { DOCTOR_USAGE: usage, doctorCommand: run } = await import('./cli/doctor.ts')
+      return { usage, run }
+    },
+  },
+  health: {
+    summary: 'tell whether the service answers; for health checks of containers',
+    load: async () => {
+      const { HEALTH_USAGE: usage, healthCommand: run } = await import('./cli/health.ts')
+      return { usage, run }
+    },
+  },
+  'login-link': {
+    summary: 'a one-time link that signs a browser in',
+    load: async () => {
+      const { LOGIN_LINK_USAGE: usage, loginLinkCommand: run } = await import('./cli/login-link.ts')
+      return { usage, run }
+    },
+  },
+  completion: {
+    summary: 'a script for bash, zsh or fish that completes commands and options',
+    load: async () => {
+      const { COMPLETION_USAGE: usage, completionCommand } = await import('./cli/completion.ts')
+      return { usage, run: (args) => completionCommand(args, COMMANDS) }
+    },
+  },
 }
 
 async function main([name = 'help', ...args]: string[]): Promise<number> {
   process.umask(PRIVATE_UMASK)
-  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  if (['--version', '-v', 'version'].includes(name)) {
+    process.stdout.write(`sendwright ${VERSION}\n`)
+    return 0
+  }
+  const isHelp = ['help', '--help', '-h'].includes(name)
+  const called = isHelp ? (args[0] ?? '') : name
+  const command = Object.hasOwn(COMMANDS, called) ? COMMANDS[called] : undefined
   if (!command) {
-    const isHelp = ['help', '--help', '-h'].includes(name)
-    process[isHelp ? 'stdout' : 'stderr'].write(isHelp ? USAGE : `Unknown command "${name}".\n\n${USAGE}`)
-    return isHelp ? 0 : 2
+    if (isHelp && called === '') process.stdout.write(overview(COMMANDS))
+    else process.stderr.write(`Unknown command "${called}".\n\n${overview(COMMANDS)}`)
+    return isHelp && called === '' ? 0 : 2
   }
   try {
-    await command(args)
+    const { run, usage } = await command.load()
+    if (isHelp || args.includes('--help') || args.includes('-h')) process.stdout.write(usage)
+    else await run(args)
     return 0
   } catch (error) {
     const expected = [CommandError, ConfigError, SecretFault, StoreUnavailable, UnknownSchema].some(

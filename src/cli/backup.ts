@@ -22,7 +22,7 @@ import { StoreUnavailable } from '../store/store.ts'
 import { createClient, NotReached } from './client.ts'
 import { CommandError } from './usage.ts'
 
-const USAGE = `sendwright backup FOLDER [--with-secret] [--json]
+export const BACKUP_USAGE = `sendwright backup FOLDER [--with-secret] [--json]
 sendwright verify FOLDER [--json]
 sendwright restore FOLDER [--json]
 `
@@ -104,7 +104,7 @@ function parse(args: string[], mayHaveSecret = false) {
     if (values['with-secret'] && !mayHaveSecret) throw new Error('--with-secret is for backup only.')
     return { folder: resolve(folder), json: values.json ?? false, withSecret: values['with-secret'] ?? false }
   } catch (error) {
-    throw new CommandError(`${(error as Error).message}\n\n${USAGE}`, 2)
+    throw new CommandError(`${(error as Error).message}\n\n${BACKUP_USAGE}`, 2)
   }
 }
 

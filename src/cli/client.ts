@@ -1,6 +1,6 @@
 /** Calls the running service as its local administrator. */
 import { localKeySecret } from '../accounts/local-key.ts'
-import { readConfig } from '../config.ts'
+import { type Config, readConfig } from '../config.ts'
 import { createSealer } from '../store/sealing.ts'
 import { readSecret, secretFile } from '../store/secret-file.ts'
 import { CommandError } from './usage.ts'
@@ -13,6 +13,12 @@ export interface ServiceClient {
   call(method: string, path: string, form?: FormData): Promise<Record<string, unknown>>
 }
 
+/** Where the service listens, for a program on this machine. */
+export function localUrl({ host, port }: Pick<Config, 'host' | 'port'>): string {
+  const local = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host
+  return `http://${local}:${port}`
+}
+
 export function createClient(env: NodeJS.ProcessEnv = process.env): ServiceClient {
   const config = readConfig(env)
   const secret = readSecret(config.secret, config.dataFolder)
@@ -23,8 +29,7 @@ export function createClient(env: NodeJS.ProcessEnv = process.env): ServiceClien
     )
   }
   const key = localKeySecret(createSealer(secret))
-  const host = config.host === '0.0.0.0' ? '127.0.0.1' : config.host === '::' ? '[::1]' : config.host
-  const base = `http://${host}:${config.port}`
+  const base = localUrl(config)
   const authorization = `Basic ${Buffer.from(`api:${key}`).toString('base64')}`
   return {
     async call(method, path, form) {

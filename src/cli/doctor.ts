@@ -7,6 +7,7 @@ import { access } from 'node:fs/promises'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { systemClock } from '../base/clock.ts'
 import { loadRules } from '../bounces/rules.ts'
@@ -27,8 +28,12 @@ const DATABASE_MAX_MS = 5_000
 const INTEGRITY_MAX_MS = 12_000
 const FINDINGS_SHOWN = 3
 
-/** Prints one line per check. @throws CommandError when one has failed, for the exit status */
-export async function doctorCommand(): Promise<void> {
+export const DOCTOR_USAGE = `sendwright doctor [--json]
+`
+
+/** Prints one line per check, or all as JSON. @throws CommandError when one has failed, for the exit status */
+export async function doctorCommand(args: string[]): Promise<void> {
+  const json = wantsJson(args)
   const config = readConfig(process.env, { bounceRules: loadRules })
   const asked = await askService(config)
   const results = asked ?? (await checkHere(config))
@@ -36,9 +41,19 @@ export async function doctorCommand(): Promise<void> {
   const lines = results.map(
     ({ name, state, sentence }) => `  ${SIGNS[state]}  ${name.padEnd(16)}  ${sentence}`,
   )
-  process.stdout.write(`${[who, '', ...lines, ''].join('\n')}\n`)
+  process.stdout.write(
+    json ? `${JSON.stringify({ items: results })}\n` : `${[who, '', ...lines, ''].join('\n')}\n`,
+  )
   const failures = results.filter(({ state }) => state === 'failed').length
   if (failures > 0) throw new CommandError(`${failures} of ${results.length} checks failed.`)
+}
+
+function wantsJson(args: string[]): boolean {
+  try {
+    return parseArgs({ args, options: { json: { type: 'boolean' } } }).values.json ?? false
+  } catch (error) {
+    throw new CommandError(`${(error as Error).message}\n\n${DOCTOR_USAGE}`, 2)
+  }
 }
 
 /** The service's results; null when none answers. */

@@ -2,8 +2,8 @@ import { parseArgs } from 'node:util'
 import { createClient } from './client.ts'
 import { CommandError } from './usage.ts'
 
-const USAGE = `sendwright keys list
-sendwright keys create [--role admin|developer|support|basic|sending] [--domain NAME] [--description TEXT]
+export const KEYS_USAGE = `sendwright keys list [--json]
+sendwright keys create [--role admin|developer|support|basic|sending] [--domain NAME] [--description TEXT] [--json]
 sendwright keys delete ID
 `
 
@@ -14,7 +14,8 @@ export async function keysCommand(args: string[]): Promise<void> {
   const client = createClient()
   if (action === 'list') {
     const { items } = (await client.call('GET', '/v1/keys')) as { items: Record<string, unknown>[] }
-    for (const key of items) process.stdout.write(`${keyLine(key)}\n`)
+    if (values.json) process.stdout.write(`${JSON.stringify(items)}\n`)
+    else for (const key of items) process.stdout.write(`${keyLine(key)}\n`)
   } else if (action === 'create') {
     const form = new FormData()
     const role = values.role ?? (values.domain ? 'sending' : 'admin')
@@ -23,12 +24,12 @@ export async function keysCommand(args: string[]): Promise<void> {
     if (values.domain) form.set('domain_name', values.domain)
     if (values.description) form.set('description', values.description)
     const { key } = (await client.call('POST', '/v1/keys', form)) as { key: Record<string, unknown> }
-    process.stdout.write(`${key['secret']}\n`)
+    process.stdout.write(`${values.json ? JSON.stringify(key) : key['secret']}\n`)
   } else if (action === 'delete' && id) {
     await client.call('DELETE', `/v1/keys/${encodeURIComponent(id)}`)
     process.stdout.write(`Deleted ${id}.\n`)
   } else {
-    throw new CommandError(USAGE, 2)
+    throw new CommandError(KEYS_USAGE, 2)
   }
 }
 
@@ -37,10 +38,15 @@ function parse(args: string[]) {
     return parseArgs({
       args,
       allowPositionals: true,
-      options: { role: { type: 'string' }, domain: { type: 'string' }, description: { type: 'string' } },
+      options: {
+        role: { type: 'string' },
+        domain: { type: 'string' },
+        description: { type: 'string' },
+        json: { type: 'boolean' },
+      },
     })
   } catch (error) {
-    throw new CommandError(`${(error as Error).message}\n\n${USAGE}`, 2)
+    throw new CommandError(`${(error as Error).message}\n\n${KEYS_USAGE}`, 2)
   }
 }
 

@@ -6,10 +6,10 @@ import { parseMessage } from '../mime/parse.ts'
 import { createClient } from './client.ts'
 import { CommandError } from './usage.ts'
 
-const USAGE = `sendwright send --from ADDRESS --to ADDRESS... [--cc ...] [--bcc ...] --subject TEXT
+export const SEND_USAGE = `sendwright send --from ADDRESS --to ADDRESS... [--cc ...] [--bcc ...] --subject TEXT
                 [--text TEXT | --text-file FILE] [--html TEXT | --html-file FILE]
-                [--attach FILE...] [--tag TAG...] [--domain NAME]
-sendwright send --file MESSAGE.eml [--to ADDRESS...] [--domain NAME]
+                [--attach FILE...] [--tag TAG...] [--domain NAME] [--json]
+sendwright send --file MESSAGE.eml [--to ADDRESS...] [--domain NAME] [--json]
 
 The sending domain is --domain, else the domain of the sender's address.
 `
@@ -28,6 +28,7 @@ const OPTIONS = {
   tag: { type: 'string', multiple: true },
   domain: { type: 'string' },
   file: { type: 'string' },
+  json: { type: 'boolean' },
 } as const
 
 /** `sendwright send`: one message, from arguments or from a file in RFC 5322 form. Prints its Message-Id. */
@@ -36,7 +37,7 @@ export async function sendCommand(args: string[]): Promise<void> {
   const form = values.file ? await formOfFile(values.file, values.to ?? []) : await formOfArguments(values)
   const domain = values.domain ?? parseMailbox(String(form.get('from'))).domain
   const answer = await createClient().call('POST', `/v3/${encodeURIComponent(domain)}/messages`, form)
-  process.stdout.write(`${answer['id']}\n`)
+  process.stdout.write(`${values.json ? JSON.stringify(answer) : answer['id']}\n`)
 }
 
 type Values = ReturnType<typeof parse>
@@ -45,12 +46,12 @@ function parse(args: string[]) {
   try {
     return parseArgs({ args, options: OPTIONS }).values
   } catch (error) {
-    throw new CommandError(`${(error as Error).message}\n\n${USAGE}`, 2)
+    throw new CommandError(`${(error as Error).message}\n\n${SEND_USAGE}`, 2)
   }
 }
 
 async function formOfArguments(values: Values): Promise<FormData> {
-  if (!values.from || !values.to || values.subject === undefined) throw new CommandError(USAGE, 2)
+  if (!values.from || !values.to || values.subject === undefined) throw new CommandError(SEND_USAGE, 2)
   const form = new FormData()
   form.set('from', values.from)
   form.set('subject', values.subject)

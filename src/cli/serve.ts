@@ -11,6 +11,9 @@ import { type Service, startService } from '../service.ts'
 import { openFilesFault, openFilesNeeded, readOpenFiles } from '../system/open-files.ts'
 import { createHeapGrowth } from './heap-growth.ts'
 
+export const SERVE_USAGE = `sendwright serve
+`
+
 export async function serveCommand(): Promise<void> {
   const config = readConfig(process.env, { bounceRules: loadRules })
   if (config.testFailPoint !== null) armFailPoint(config.testFailPoint)

@@ -1,0 +1,21 @@
+import { readConfig } from '../config.ts'
+import { localUrl } from './client.ts'
+import { CommandError } from './usage.ts'
+
+export const HEALTH_USAGE = `sendwright health
+`
+
+const ANSWER_MAX_MS = 5_000
+
+/** `sendwright health`: ends with 0 if the service can accept mail, else with 1 and its reason. Needs no login. */
+export async function healthCommand(): Promise<void> {
+  const url = `${localUrl(readConfig(process.env))}/health/ready`
+  const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MAX_MS) }).catch(
+    (error: unknown) => {
+      throw new CommandError(`No answer from ${url}: ${(error as Error).message}`)
+    },
+  )
+  const text = await response.text()
+  if (!response.ok) throw new CommandError(`${url} answered ${response.status}: ${text}`)
+  process.stdout.write('ready\n')
+}
