@@ -88,6 +88,24 @@ test('compiled sources are kept beside the code, or where the environment says',
   assert.equal(run(path, ['serve'], { NODE_COMPILE_CACHE: elsewhere }).stdout.trim(), elsewhere)
 })
 
+test('settings come from a file too, and those of the environment stay', (context) => {
+  const { app, path } = install(context)
+  symlinkSync(process.execPath, join(app, 'node_modules/.bin/node'))
+  writeFileSync(join(app, 'settings'), 'SENDWRIGHT_A="a b"\n# SENDWRIGHT_C=c\nSENDWRIGHT_B=file\n')
+  writeFileSync(
+    join(app, 'src/main.ts'),
+    `console.log(JSON.stringify(Object.entries(process.env).filter(([name]) => name.startsWith('SENDWRIGHT_'))))\n`,
+  )
+  const { stdout } = run(path, ['keys'], {
+    SENDWRIGHT_ENV_FILE: join(app, 'settings'),
+    SENDWRIGHT_B: 'environment',
+  })
+  assert.deepEqual(Object.fromEntries(JSON.parse(stdout) as [string, string][]), {
+    SENDWRIGHT_A: 'a b',
+    SENDWRIGHT_B: 'environment',
+  })
+})
+
 const cpuinfo = (vendor: string, family: number, flags: string) =>
   [
     'processor\t: 0',

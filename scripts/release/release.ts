@@ -38,7 +38,10 @@ export function makeRelease({ root, folder, kinds, processor, quick, version }: 
     const tree = join(work, 'tree')
     buildTree(root, tree)
     if (kinds.includes('npm')) {
-      const { name, version: packed } = JSON.parse(readFileSync(join(tree, 'package.json'), 'utf8')) as { name: string; version: string }
+      const { name, version: packed } = JSON.parse(readFileSync(join(tree, 'package.json'), 'utf8')) as {
+        name: string
+        version: string
+      }
       run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], tree)
       made.push(join(folder, `${name}-${packed}.tgz`))
     }

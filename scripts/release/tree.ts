@@ -41,7 +41,14 @@ export type Processor = 'x64' | 'arm64'
 
 /** Installs the libraries and the runtime for Linux into the tree, from the lock file. Runs no script of a package. */
 export function installLibraries(tree: string, processor: Processor): void {
-  const flags = ['--omit=dev', '--ignore-scripts', '--os=linux', `--cpu=${processor}`, '--no-audit', '--no-fund']
+  const flags = [
+    '--omit=dev',
+    '--ignore-scripts',
+    '--os=linux',
+    `--cpu=${processor}`,
+    '--no-audit',
+    '--no-fund',
+  ]
   run('npm', ['ci', ...flags], tree)
   const runtime = join(tree, `node_modules/node-linux-${processor}`)
   if (!existsSync(join(runtime, 'bin/node'))) throw new Error(`npm installed no runtime for ${processor}`)
