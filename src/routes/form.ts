@@ -3,14 +3,7 @@
 import type { ByteBudget } from '../base/byte-budget.ts'
 import type { MaybePromise } from '../base/cache.ts'
 import { randomHex } from '../base/ids.ts'
-import {
-  type Chunk,
-  chunkSize,
-  type LazyChunk,
-  readChunk,
-  readChunks,
-  sliceChunk,
-} from '../base/mime-message.ts'
+import { type Chunk, readChunk, sliceChunk } from '../base/mime-message.ts'
 import { type EncodedForm, encodeForm, type FormPart } from '../http-posts/form-data.ts'
 import {
   type MessageRecord,
@@ -24,6 +17,7 @@ import type { LargeTexts } from '../messages/composing/large-texts.ts'
 import type { MimeLeaf } from '../mime/part-map.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import { signToken } from '../webhooks/payload.ts'
+import { wholeMessage } from './whole-message.ts'
 
 export interface FormParts {
   blobs: BlobStore
@@ -61,7 +55,7 @@ export async function postForm(
   ]
   const own =
     mail.kind === 'raw'
-      ? [...common, { name: 'body-mime', value: wholeMessage(headers, body) }]
+      ? [...common, { name: 'body-mime', value: await wholeMessage(headers, body, parts.bodiesOut) }]
       : [...headerParts(headers), ...common, ...(await parsedParts(parts, record, body, mail))]
   return encodeForm([...own, ...signatureParts(mail)])
 }
@@ -74,12 +68,6 @@ function signatureParts({ signingKey, now }: PostedMail): FormPart[] {
     { name: 'token', value: token },
     { name: 'signature', value: signature },
   ]
-}
-
-function wholeMessage(headers: readonly StoredHeader[], body: Chunk): LazyChunk {
-  const fields = headers.map(([name, value, raw]) => `${raw ?? `${name}: ${value}`}\r\n`)
-  const head = Buffer.from(`${fields.join('')}\r\n`)
-  return { sizeBytes: head.byteLength + chunkSize(body), open: () => readChunks([head, body]) }
 }
 
 const headerParts = (headers: readonly StoredHeader[]): FormPart[] =>

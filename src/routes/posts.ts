@@ -137,8 +137,8 @@ async function prepare(parts: RoutePostParts, id: string): ReturnType<PostKind['
   }
 }
 
-/** The URL's path ends with `mime` (section 6). */
-const isRaw = (url: string) => new URL(url).pathname.endsWith('mime')
+/** The URL's path ends with `mime` (section 6), which Anymail follows by a slash. */
+const isRaw = (url: string) => /mime\/?$/.test(new URL(url).pathname)
 
 function eventOf(
   { storageUrl }: RoutePostParts,
