@@ -10,8 +10,9 @@ import type { Domain } from '../../domains/domain.ts'
 import { acceptedEvent, type EventMessage, type MessageSummary } from '../../events/event.ts'
 import type { EventRecorder } from '../../events/event-recorder.ts'
 import { addressKey, bareAddress, type Mailbox } from '../../mime/address.ts'
+import { readStructured } from '../../mime/parameters.ts'
 import { findLeaves, type MimeLeaf } from '../../mime/part-map.ts'
-import { type RawHeader, splitMessage } from '../../mime/split.ts'
+import { type RawHeader, splitMessage, unfoldedValue } from '../../mime/split.ts'
 import type { BlobStore } from '../../store/blobs.ts'
 import { insertMany, type Statement, type Store } from '../../store/store.ts'
 import { deliveryRows, sourceKeys } from '../acceptance/acceptance-rows.ts'
@@ -38,11 +39,18 @@ export interface ReadMail {
 export async function readMail(chunk: Chunk): Promise<ReadMail> {
   const { headers, bodyOffset } = splitMessage(await readHead(chunk))
   const bodyStart = Math.min(bodyOffset, chunkSize(chunk))
+  const leaves = await findLeaves(headers, sliceChunk(chunk, bodyStart, chunkSize(chunk)))
+  if (leaves.length === 0) leaves.push(undivided(headers, chunkSize(chunk) - bodyStart))
+  return { headers, chunk, bodyStart, leaves }
+}
+
+/** A multipart in which no delimiter occurs: its text would be nowhere to be seen, so it is a file. */
+function undivided(headers: readonly RawHeader[], sizeBytes: number): MimeLeaf {
+  const field = headers.find(({ name }) => name.toLowerCase() === 'content-type')
   return {
-    headers,
-    chunk,
-    bodyStart,
-    leaves: await findLeaves(headers, sliceChunk(chunk, bodyStart, chunkSize(chunk))),
+    ...{ headerStart: -1, start: 0, end: sizeBytes, sizeBytes },
+    type: readStructured(unfoldedValue(field?.raw ?? '')).value,
+    ...{ charset: 'us-ascii', encoding: '7bit', disposition: null, filename: '', contentId: null },
   }
 }
 
