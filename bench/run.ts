@@ -19,6 +19,7 @@ const SCENARIOS: Record<string, () => Promise<Scenario>> = {
   metrics: () => import('./scenarios/metrics.ts'),
   memory: () => import('./scenarios/memory.ts'),
   peers: () => import('./scenarios/peers.ts'),
+  reception: () => import('./scenarios/reception.ts'),
   profile: () => import('./scenarios/profile.ts'),
 }
 

@@ -12,9 +12,15 @@ import type { SinkQuestion, SinkStats } from './sink.ts'
 
 export type Sink = Helper<SinkQuestion, SinkStats> & { port: number }
 
+export type SinkFile = 'sink.ts' | 'http-sink.ts'
+
 /** The hosts share one port. */
-export async function startSink(rig: Rig, hosts: string[] = ['127.0.0.1']): Promise<Sink> {
-  const helper = startHelper<SinkQuestion, SinkStats>(rig, 'sink.ts')
+export async function startSink(
+  rig: Rig,
+  hosts: string[] = ['127.0.0.1'],
+  file: SinkFile = 'sink.ts',
+): Promise<Sink> {
+  const helper = startHelper<SinkQuestion, SinkStats>(rig, file)
   const { port } = await helper.ask({ kind: 'listen', hosts }, ASK_LIMIT_MS)
   return { ...helper, port }
 }

@@ -1,7 +1,7 @@
 /**
  * Postfix, alone and with OpenDKIM as milter, from the system's packages. Each is a separate instance with its own
- * configuration, queue and data folder, on loopback only, relaying everything to the sink, without DNS, the rest as
- * installed. Postfix writes no log here, which is in its favour.
+ * configuration, queue and data folder, on loopback only, relaying everything to the sink, or posting it there, without
+ * DNS, the rest as installed. Postfix writes no log here, which is in its favour.
  */
 import { spawnSync } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
@@ -53,6 +53,13 @@ anvil     unix  - - n -     1 anvil
 scache    unix  - - n -     1 scache
 `
 
+/** Gives each message to a program that posts it, as any user who wants that with Postfix does. */
+const POST_TRANSPORT = (url: string) => `
+post      unix  - n n -     - pipe
+  user=nobody argv=/usr/bin/curl --silent --show-error --fail --output /dev/null
+  --header Content-Type:message/rfc822 --data-binary @- ${url}
+`
+
 /** Installs what is missing, as root, from the system's packages. @throws with instructions when it cannot */
 export function ensurePeers(): void {
   if (peersInstalled()) return
@@ -89,7 +96,7 @@ let started = 0
 
 export async function startPostfix(
   rig: Rig,
-  { sinkPort, signed }: { sinkPort: number; signed: boolean },
+  target: { sinkPort: number; signed: boolean } | { postTo: string },
 ): Promise<Postfix> {
   if (process.getuid?.() !== 0) throw new Error('Postfix runs only for root; start the bench as root')
   const folder = join(rig.folder, `postfix-${++started}`)
@@ -101,13 +108,15 @@ export async function startPostfix(
   for (const path of [config, queue, data]) mkdirSync(path, { recursive: true })
   const { uid, gid } = accountOf('postfix')
   chownSync(data, uid, gid)
-  const milter = signed ? await startOpendkim(rig, folder) : null
+  const milter = 'signed' in target && target.signed ? await startOpendkim(rig, folder) : null
   const port = await freePort()
-  writeFileSync(join(config, 'master.cf'), MASTER(port))
-  writeFileSync(
-    join(config, 'main.cf'),
-    mainCf({ config, queue, data, sinkPort, milter: milter?.port ?? null }),
-  )
+  const transport = 'postTo' in target ? POST_TRANSPORT(target.postTo) : ''
+  writeFileSync(join(config, 'master.cf'), MASTER(port) + transport)
+  const next: Record<string, string> =
+    'postTo' in target
+      ? { default_transport: 'post' }
+      : { relayhost: `[127.0.0.1]:${target.sinkPort}`, smtp_dns_support_level: 'disabled' }
+  writeFileSync(join(config, 'main.cf'), mainCf({ queue, data, next, milter: milter?.port ?? null }))
   // Creates the queue's folders. The master is started separately, because it must end with us.
   const check = spawnSync('/usr/sbin/postfix', ['-c', config, 'check'], {
     env: ENVIRONMENT,
@@ -130,10 +139,10 @@ export async function startPostfix(
 }
 
 function mainCf(parts: {
-  config: string
   queue: string
   data: string
-  sinkPort: number
+  /** Settings that say where everything goes. */
+  next: Readonly<Record<string, string>>
   milter: number | null
 }): string {
   const settings: Record<string, string> = {
@@ -147,8 +156,7 @@ function mainCf(parts: {
     mynetworks: '127.0.0.0/8',
     smtpd_relay_restrictions: 'permit_mynetworks, reject',
     smtpd_peername_lookup: 'no',
-    smtp_dns_support_level: 'disabled',
-    relayhost: `[127.0.0.1]:${parts.sinkPort}`,
+    ...parts.next,
     alias_maps: '',
     alias_database: '',
     ...(parts.milter !== null && {

@@ -1,6 +1,14 @@
 /** The systems under measurement behind one interface, and runs that alternate between them. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Flow, LOAD_LIMIT_MS, measureFlow, type Sink, type System, startSink } from './flow.ts'
+import {
+  type Flow,
+  LOAD_LIMIT_MS,
+  measureFlow,
+  type Sink,
+  type SinkFile,
+  type System,
+  startSink,
+} from './flow.ts'
 import { startHelper } from './helper-process.ts'
 import type { HttpLoad } from './http-load.ts'
 import type { LoadAmount, LoadResult } from './load.ts'
@@ -115,6 +123,46 @@ export function postfix(name: string, signed: boolean, content: Content): Candid
   }
 }
 
+/** Ours receiving mail, with a route that posts it to the sink. */
+export function oursReceiving(
+  name: string,
+  database: Database,
+  content: Content,
+  form: 'raw' | 'parsed',
+): Candidate {
+  return {
+    name,
+    async start(rig, sink) {
+      const service = await startService(rig, {
+        database,
+        // Nobody listens there: the look-ups of the checks fail at once, and ask nothing of a name server.
+        env: { SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8', SENDWRIGHT_DNS: '127.0.0.1:9' },
+      })
+      await service.call('POST', '/v3/routes', {
+        expression: 'catch_all()',
+        action: `forward("http://127.0.0.1:${sink.port}/${form === 'raw' ? 'mime' : 'in'}")`,
+      })
+      const load = smtpLoad(rig, {
+        ...{ port: service.smtpPort, login: null, from: PEER_SENDER, content },
+        domain: service.domain,
+      })
+      return { roots: service.roots, recipients: 1, load, stop: service.stop }
+    },
+  }
+}
+
+/** Postfix with a pipe to a program that posts each message to the sink. */
+export function postfixPosting(name: string, content: Content): Candidate {
+  return {
+    name,
+    async start(rig, sink) {
+      const { port, roots, stop } = await startPostfix(rig, { postTo: `http://127.0.0.1:${sink.port}/mime` })
+      const load = smtpLoad(rig, { port, login: null, from: PEER_SENDER, content })
+      return { roots, recipients: 1, load, stop }
+    },
+  }
+}
+
 /** The load generator directly into the sink: the limit of the tools themselves. */
 export function sinkAlone(name: string, content: Content): Candidate {
   return {
@@ -128,11 +176,15 @@ export function sinkAlone(name: string, content: Content): Candidate {
 
 function smtpLoad(
   rig: Rig,
-  parts: Pick<SmtpLoad, 'port' | 'login' | 'from'> & { content: Content },
+  {
+    content: given,
+    domain = RECIPIENT_DOMAIN,
+    ...parts
+  }: Pick<SmtpLoad, 'port' | 'login' | 'from'> & { content: Content; domain?: string },
 ): System['load'] {
   const helper = startHelper<SmtpLoad, LoadResult>(rig, 'smtp-load.ts')
-  const to = `r${NUMBER_MARK}@${RECIPIENT_DOMAIN}`
-  const content = mimeMessage(parts.from, to, parts.content)
+  const to = `r${NUMBER_MARK}@${domain}`
+  const content = mimeMessage(parts.from, to, given)
   return (amount, record = false) =>
     helper.ask(
       { ...amount, ...parts, content, to, host: '127.0.0.1', sessions: SESSIONS, record },
@@ -157,11 +209,12 @@ export async function alternate(
   candidates: readonly Candidate[],
   runs: number,
   amounts: Amounts,
+  sinkFile?: SinkFile,
 ): Promise<Measured[]> {
   const flows = candidates.map((): Flow[] => [])
   for (let run = 1; run <= runs; run++) {
     for (const [at, candidate] of candidates.entries()) {
-      const flow = await runOnce(folder, candidate, candidate.amounts ?? amounts)
+      const flow = await runOnce(folder, candidate, candidate.amounts ?? amounts, sinkFile)
       flows[at]?.push(flow)
       console.log(
         `  run ${run}  ${candidate.name}: ${formatNumber(flow.perSecond)}/s, ` +
@@ -172,10 +225,10 @@ export async function alternate(
   return candidates.map(({ name }, at) => summary(name, flows[at] ?? []))
 }
 
-function runOnce(folder: string, candidate: Candidate, amounts: Amounts): Promise<Flow> {
+function runOnce(folder: string, candidate: Candidate, amounts: Amounts, sinkFile?: SinkFile): Promise<Flow> {
   const { warmUp, restMs, measured } = amounts
   return withRig(folder, async (rig) => {
-    const sink = await startSink(rig)
+    const sink = await startSink(rig, undefined, sinkFile)
     const system = await candidate.start(rig, sink)
     await measureFlow(sink, system, warmUp)
     await sleep(restMs)
