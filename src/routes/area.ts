@@ -21,7 +21,7 @@ export interface RoutesUses {
 
 export function routesArea(core: Core, { messages, signingKeys, queue }: RoutesUses): Area {
   const { config, store, sealer, clock, log, httpClient: client } = core
-  const { hostname, headerPrefix, acceptUnrouted, storageUrl } = config
+  const { hostname, headerPrefix, headerPrefixAliases, acceptUnrouted, storageUrl } = config
   const table = createRouteStore(store, sealer)
   const known = createKnownRoutes(table, clock)
   const greylist = createGreylist(store, clock)
@@ -45,6 +45,7 @@ export function routesArea(core: Core, { messages, signingKeys, queue }: RoutesU
       score: createSpamScorer(core),
       hostname,
       headerPrefix,
+      headerPrefixAliases,
       acceptUnrouted,
       greylist: config.greylist ? greylist : null,
     }),

@@ -19,6 +19,8 @@ export interface SessionFacts {
 
 export interface ReceptionFacts extends SessionFacts {
   prefix: string
+  /** Prefixes under which programs may look for the service's fields as well. */
+  prefixAliases: readonly string[]
   /** Without it, the fields that tell the results of checks are left out. */
   tellsChecks: boolean
   /** Null: the mail has none. */
@@ -54,9 +56,16 @@ export function keptFields(
   return [...own, ...given]
 }
 
+/** What `keptFields` adds. */
+const OWN_SUFFIXES = new Set(['incoming', 'sflag', 'sscore', 'spf', 'dkim-check-result'])
+
 /** The trace of routes stays: it ends loops, and a forged one ends only the sender's own mail. */
-function isForged({ name, value }: RawHeader, { prefix, hostname }: ReceptionFacts): boolean {
+function isForged({ name, value }: RawHeader, facts: ReceptionFacts): boolean {
+  const { prefix, prefixAliases, hostname } = facts
   const lower = name.toLowerCase()
+  // Other fields under these prefixes may be another service's own, and covered by its signature.
+  for (const alias of prefixAliases)
+    if (lower.startsWith(alias.toLowerCase()) && OWN_SUFFIXES.has(lower.slice(alias.length))) return true
   const own = prefix.toLowerCase()
   if (lower.startsWith(own)) return lower !== `${own}${FORWARDED_SUFFIX.toLowerCase()}`
   if (lower === 'x-envelope-from') return true

@@ -46,6 +46,7 @@ export interface RouteReceptionParts extends Pick<PlanParts, 'posts' | 'recorder
   log: Logger
   hostname: string
   headerPrefix: string
+  headerPrefixAliases: readonly string[]
   acceptUnrouted: boolean
   /** Null: off. */
   greylist: Pick<Greylist, 'check'> | null
@@ -125,6 +126,7 @@ async function receive(
   const facts: ReceptionFacts = {
     ...session,
     prefix: parts.headerPrefix,
+    prefixAliases: parts.headerPrefixAliases,
     tellsChecks: domain.spamAction !== 'disabled',
     spam,
   }

@@ -1,5 +1,6 @@
 /** Mail that is made to harm: what it is answered with, that nothing follows from it, and that the service goes on. */
 import assert from 'node:assert/strict'
+import { isUtf8 } from 'node:buffer'
 import { type TestContext, test } from 'node:test'
 import { createDnsServer } from '../support/dns-server.ts'
 import { createReceiver, type Receiver } from '../support/http-receiver.ts'
@@ -17,7 +18,7 @@ interface Rig {
   receiver: Receiver
   /** A client within the transaction, before its content. */
   open(to?: string, from?: string): Promise<Dialogue>
-  /** The reply to a whole mail. */
+  /** The reply to a whole mail, given with a character for each byte. */
   give(content: string, to?: string, from?: string): Promise<string | null>
   route(expression: string, action: string): Promise<{ status: number; body: Json }>
   events(event: string): Promise<Json[]>
@@ -53,7 +54,7 @@ async function start(t: TestContext, env: Record<string, string> = {}): Promise<
     ...{ service, sink, receiver, open },
     async give(content, to, from) {
       const client = await open(to, from)
-      client.write(`${content}\r\n.\r\n`)
+      client.write(Buffer.from(`${content}\r\n.\r\n`, 'latin1'))
       const reply = await client.reply()
       client.destroy()
       return reply
@@ -117,6 +118,25 @@ test('mail of too many parts, levels or fields is refused; within the bounds it 
   assert.equal((await events('accepted')).length, 2)
 })
 
+test('hostile mail of 8-bit content is posted in the raw form too, as UTF-8 where that is possible', async (t) => {
+  const { receiver, give, route } = await start(t)
+  await route('catch_all()', `forward("${receiver.url}/mime")`)
+  const latin = (mail: string) => mail.replaceAll(/\r\n\r\nx(?=\r\n|$)/g, '\r\n\r\n\xe4')
+  // Content within too many messages cannot be encoded, and stays.
+  const mails = {
+    parts: latin(wide(1_000)),
+    shallow: latin(encapsulated(5)),
+    deep: latin(encapsulated(1_000)),
+  }
+  for (const [local, mail] of Object.entries(mails)) assert.equal(await give(mail, local), TAKEN, local)
+  await eventually('all posts', async () => receiver.posts.length === 3)
+  for (const { raw } of receiver.posts) {
+    const recipient = /name="recipient"\r\n\r\n(\w+)@/.exec(raw.toString('latin1'))?.[1]
+    assert.equal(isUtf8(raw), recipient !== 'deep', recipient)
+    if (recipient === 'parts') assert.equal(raw.toString().match(/\r\n=E4\r\n/g)?.length, 1_000)
+  }
+})
+
 test('patterns that would explode elsewhere are matched or given up, and other routes go on', async (t) => {
   const { give, route, events } = await start(t)
   const patterns = ['(a+)+$', '(a|aa)+$', '(a*)*b', '(.*a){12}x', '(?:a?){30}a{30}x', '([a-z]+)*=']
@@ -164,6 +184,10 @@ test('fields of the service that a sender has forged are not passed on', async (
     'X-Service-Spf : forged',
     'X-Service-Dkim-Check-Result:\r\n forged',
     'X-Service-Sflag: forged',
+    'X-Mailgun-Sflag: forged',
+    'x-mailgun-sscore : forged',
+    'X-Mailgun-Spf: forged',
+    'X-Mailgun-Incoming: forged',
     'X-Envelope-From: <forged@example.org>',
     'Authentication-Results: mail.test.example; dmarc=pass (forged)',
     'Authentication-Results: (comment) "MAIL.test.example" 1; dmarc=pass (forged)',
@@ -174,7 +198,9 @@ test('fields of the service that a sender has forged are not passed on', async (
   assert.equal(await give(`${forged.join('\r\n')}\r\n${PLAIN}`), TAKEN)
   const post = await eventually('the post', async () => receiver.posts[0])
   const form = await postedForm(post)
-  const own = form.fields.filter(([name]) => /^(?:x-service-|x-envelope|authentication-results)/i.test(name))
+  const own = form.fields.filter(([name]) =>
+    /^(?:x-service-|x-mailgun-|x-envelope|authentication-results)/i.test(name),
+  )
   assert.doesNotMatch(JSON.stringify(own), /forged/)
   // The service's own fields come last, so that they win over fields of the mail.
   for (const name of ['signature', 'timestamp']) assert.doesNotMatch(form.text(name) ?? '', /forged/)
