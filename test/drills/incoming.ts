@@ -30,15 +30,19 @@ export async function run(report: DrillReport): Promise<void> {
     SENDWRIGHT_DNS: '127.0.0.1:9',
   }
   try {
-    const { accepted, outgoing, seconds, repeatedForwards, repeatedPosts, ...faults } = await runIncoming({
-      ...{ host, sink, receiver, start: () => startProcess(host, env), note: report.note },
-      ...{ mails: MAILS, kills: KILLS, clients: CLIENTS, outgoingPerSecond: OUTGOING_PER_SECOND },
-    })
+    const { accepted, outgoing, seconds, downSeconds, repeatedForwards, repeatedPosts, ...faults } =
+      await runIncoming({
+        ...{ host, sink, receiver, start: () => startProcess(host, env), note: report.note },
+        ...{ mails: MAILS, kills: KILLS, clients: CLIENTS, outgoingPerSecond: OUTGOING_PER_SECOND },
+      })
     report.figure('kills', KILLS)
-    report.figure('incoming accepted', accepted, 'messages')
-    report.figure('incoming accepted', accepted / seconds, 'per second, starts included')
-    report.figure('outgoing accepted', outgoing, 'messages')
-    report.figure('outgoing accepted', outgoing / seconds, 'per second, starts included')
+    report.figure('time, of that down', `${seconds.toFixed(1)}, ${downSeconds.toFixed(1)}`, 's')
+    for (const [what, count] of Object.entries({ incoming: accepted, outgoing })) {
+      report.figure(`${what} accepted`, count, 'messages')
+      report.figure(`${what} accepted`, count / seconds, 'per second, starts included')
+      report.figure(`${what} accepted`, count / (seconds - downSeconds), 'per second while it runs')
+    }
+    report.figure('outgoing offered', OUTGOING_PER_SECOND, 'per second, starts included')
     report.figure('forwards repeated, same delivery', repeatedForwards)
     report.figure('posts repeated', repeatedPosts)
     for (const [fault, ids] of Object.entries(faults)) report.figure(fault, ids.length)

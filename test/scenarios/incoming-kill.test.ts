@@ -16,10 +16,17 @@ test('kill -9 between the 250 and the forward: each mail is stored once, and for
     SENDWRIGHT_SANDBOX_RECIPIENTS: '*',
     SENDWRIGHT_DNS: '127.0.0.1:9',
   }
-  const { accepted, outgoing, seconds, repeatedForwards, repeatedPosts, ...faults } = await runIncoming({
-    ...{ host, sink, receiver: null, start: () => startProcess(host, env) },
-    ...{ mails: 120, kills: 3, clients: 4, outgoingPerSecond: 0, note: (text: string) => t.diagnostic(text) },
-  })
+  const { accepted, outgoing, seconds, downSeconds, repeatedForwards, repeatedPosts, ...faults } =
+    await runIncoming({
+      ...{ host, sink, receiver: null, start: () => startProcess(host, env) },
+      ...{
+        mails: 120,
+        kills: 3,
+        clients: 4,
+        outgoingPerSecond: 0,
+        note: (text: string) => t.diagnostic(text),
+      },
+    })
   assert.ok(accepted >= 120)
   for (const [fault, ids] of Object.entries(faults)) assert.deepEqual(ids, [], fault)
 })

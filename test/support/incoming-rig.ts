@@ -29,6 +29,8 @@ export interface IncomingFigures {
   accepted: number
   outgoing: number
   seconds: number
+  /** Of these, between a kill and the next start that was ready. */
+  downSeconds: number
   /** Of the ledger. */
   notStored: string[]
   notForwarded: string[]
@@ -37,6 +39,8 @@ export interface IncomingFigures {
   /** With more than one stored message, or forwarded as different deliveries. */
   storedTwice: string[]
   forwardedTwice: string[]
+  /** Posted as received more than once. */
+  postedTwice: string[]
   /** The same delivery, or the same POST, once more. */
   repeatedForwards: number
   repeatedPosts: number
@@ -49,6 +53,7 @@ interface Run {
   outgoing: Set<string>
   next: number
   ended: boolean
+  downMs: number
 }
 
 const PAUSE_MS = 20
@@ -65,6 +70,7 @@ export async function runIncoming(plan: IncomingPlan): Promise<IncomingFigures> 
     outgoing: new Set(),
     next: 0,
     ended: false,
+    downMs: 0,
   }
   try {
     await createRoute(run)
@@ -77,7 +83,7 @@ export async function runIncoming(plan: IncomingPlan): Promise<IncomingFigures> 
     await outgoing
     const seconds = (performance.now() - begun) / 1000
     await drained(run)
-    return { ...(await judge(run)), seconds }
+    return { ...(await judge(run)), seconds, downSeconds: run.downMs / 1000 }
   } finally {
     run.ended = true
     await run.service.end('SIGKILL')
@@ -138,13 +144,14 @@ async function give(run: Run, connection: SmtpConnection): Promise<void> {
   run.ledger.add(id)
 }
 
+/** At the pace on average: what a restart has delayed or lost is sent after it. */
 async function sendOut(run: Run): Promise<void> {
   const { outgoingPerSecond } = run.plan
   const flying = new Set<Promise<void>>()
   const begun = performance.now()
-  for (let sent = 0; !run.ended && outgoingPerSecond > 0; await sleep(TICK_MS)) {
+  for (; !run.ended && outgoingPerSecond > 0; await sleep(TICK_MS)) {
     const due = ((performance.now() - begun) / 1000) * outgoingPerSecond
-    for (; sent < due && flying.size < IN_FLIGHT_MAX; sent++) {
+    while (run.outgoing.size + flying.size < due && flying.size < IN_FLIGHT_MAX) {
       const fields = { to: 'user@example.org', subject: 'out', text: 'Hello' }
       const call: Promise<void> = post(run.service, fields)
         .then((answer) => void ('id' in answer && run.outgoing.add(answer.id)))
@@ -161,8 +168,10 @@ async function killRepeatedly(run: Run): Promise<void> {
     const due = (kill * mails) / (kills + 1)
     while (run.ledger.size < due) await sleep(1)
     await sleep(Math.random() * 50)
+    const killedAt = performance.now()
     await run.service.end('SIGKILL')
     run.service = await start()
+    run.downMs += performance.now() - killedAt
     note(`kill ${kill}: ${run.ledger.size} incoming and ${run.outgoing.size} outgoing accepted`)
   }
 }
@@ -183,6 +192,13 @@ async function drained({ service, ledger, plan: { receiver } }: Run): Promise<vo
 const idIn = (raw: Buffer): string =>
   /<(?:in-\d+@client\.example|[^<>\s]+@[^<>\s]+)>/.exec(headOf(raw))?.[0] ?? ''
 
+/** The id in the Received field, which each reception of a mail has of its own. */
+function receptionOf(raw: Buffer): string {
+  const id = / with \w+ id ([\w-]+);/.exec(raw.subarray(0, 8192).toString('latin1'))?.[1]
+  assert.ok(id, 'a post has the Received field of the service')
+  return id
+}
+
 /** From the Message-Id on. */
 function headOf(raw: Buffer): string {
   const head = raw.subarray(0, 8192).toString('latin1')
@@ -196,13 +212,16 @@ function counted(texts: Iterable<string>): Map<string, number> {
   return counts
 }
 
-async function judge(run: Run): Promise<Omit<IncomingFigures, 'seconds'>> {
+async function judge(run: Run): Promise<Omit<IncomingFigures, 'seconds' | 'downSeconds'>> {
   const { sink, receiver } = run.plan
   const copies = sink.messages.map(({ envelope, raw }) => ({ id: idIn(raw), token: envelope.from }))
   const received = counted(copies.map(({ id }) => id))
   const forwards = copies.filter(({ id }) => id.startsWith('<in-'))
   const deliveries = counted(new Map(forwards.map(({ id, token }) => [token, id])).values())
   const posts = counted((receiver?.posts ?? []).map(({ raw }) => idIn(raw)))
+  const receptions = counted(
+    new Map((receiver?.posts ?? []).map(({ raw }) => [receptionOf(raw), idIn(raw)])).values(),
+  )
   const stored = counted(await storedIds(run))
   const missing = (counts: Map<string, number>, ids: Iterable<string>) =>
     [...ids].filter((id) => !counts.has(id))
@@ -216,6 +235,7 @@ async function judge(run: Run): Promise<Omit<IncomingFigures, 'seconds'>> {
     lostOutgoing: missing(received, run.outgoing),
     storedTwice: twice(stored),
     forwardedTwice: twice(deliveries),
+    postedTwice: twice(receptions),
     repeatedForwards: forwards.length - new Set(forwards.map(({ token }) => token)).size,
     repeatedPosts: [...posts.values()].reduce((sum, count) => sum + count - 1, 0),
   }
