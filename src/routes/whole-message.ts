@@ -42,7 +42,7 @@ async function isUtf8Chunk(body: Chunk): Promise<boolean> {
     decoder.decode()
     return true
   } catch (error) {
-    if (error instanceof TypeError) return false
+    if ((error as NodeJS.ErrnoException).code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return false
     throw error
   }
 }
