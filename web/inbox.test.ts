@@ -319,7 +319,7 @@ test('the page asks for nothing but the public API and runs under a strict polic
   await page.getByRole('tab', { name: 'Events' }).click()
   await page.getByText('Delivered').waitFor()
   const operation =
-    /^(GET|POST|DELETE) \/(sendwright\/v1\/(inbox|session|system)|v3\/[^/]+\/events|v4\/domains)/
+    /^(GET|POST|DELETE) \/(sendwright\/v1\/(inbox|session|system)|v3\/[^/]+\/events|v4\/domains|v5\/accounts\/subaccounts)/
   assert.deepEqual(
     api.requests.filter((request) => !operation.test(request)),
     [],

@@ -19,8 +19,13 @@ export default defineConfig({
     license: { fileName: 'licenses.md' },
     rolldownOptions: {
       output: {
-        // Libraries change seldom: a file of their own stays in the browser's cache across releases.
-        codeSplitting: { groups: [{ name: 'libraries', test: /node_modules/ }] },
+        // Libraries of every page change seldom: a file of their own stays in the browser's cache across releases.
+        // What only some pages use is loaded with those.
+        codeSplitting: {
+          groups: [
+            { name: 'libraries', test: /node_modules\/(?:react|react-dom|scheduler|@tanstack|@mantine)\// },
+          ],
+        },
       },
     },
   },

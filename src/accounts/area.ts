@@ -105,6 +105,8 @@ export function accountsArea(
         audit,
         failedSignIns,
         publicUrl: config.publicUrl,
+        accounts,
+        firstAccountId,
       }),
       ...keyRoutes({
         ...{ keys, publicKeys, userDirectory, clock },

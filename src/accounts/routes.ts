@@ -6,6 +6,7 @@ import type { FailedAttempts } from '../http/failed-attempts.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
 import { htmlReply, jsonReply } from '../http/reply.ts'
+import type { AccountDirectory } from './account-directory.ts'
 import type { Keys } from './api-keys.ts'
 import type { AuditLog } from './audit-log.ts'
 import type { AllowedCallers } from './caller-addresses/allowed-callers.ts'
@@ -32,10 +33,12 @@ export interface AccountRouteParts {
   allowedCallers: AllowedCallers
   failedAttempts: FailedAttempts
   publicUrl: string
+  accounts: Pick<AccountDirectory, 'byId'>
+  firstAccountId: string
 }
 
 export function accountRoutes(parts: AccountRouteParts): Operation[] {
-  return [...signInRoutes(parts), ...sessionRoutes(parts.sessions)]
+  return [...signInRoutes(parts), ...sessionRoutes(parts)]
 }
 
 function signInRoutes(parts: AccountRouteParts): Operation[] {

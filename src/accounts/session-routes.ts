@@ -1,15 +1,51 @@
-/** Lists browser sessions and ends them. */
+/** Says who calls, lists browser sessions and ends them. */
 import { formatRfc3339 } from '../base/dates.ts'
 import type { Caller } from '../http/auth.ts'
 import { type Operation, operation } from '../http/operation.ts'
+import { rightsOf } from '../http/rights.ts'
 import type { SessionRow } from '../store/schema.ts'
+import type { AccountDirectory } from './account-directory.ts'
 import type { Sessions } from './sessions.ts'
 
 const PATH = '/sendwright/v1/sessions'
 const TAG = 'Account'
 
-export function sessionRoutes(sessions: Sessions): Operation[] {
+export interface SessionRouteParts {
+  sessions: Sessions
+  accounts: Pick<AccountDirectory, 'byId'>
+  firstAccountId: string
+}
+
+export function sessionRoutes({ sessions, accounts, firstAccountId }: SessionRouteParts): Operation[] {
   return [
+    operation({
+      method: 'GET',
+      path: '/sendwright/v1/session',
+      id: 'readSession',
+      tag: TAG,
+      summary: 'Who calls: account, role and rights of the session or key',
+      description: 'On behalf of a subaccount: that account, with the rights of the caller.',
+      auth: { area: 'own-user', access: 'read' },
+      params: [],
+      responses: { 200: { description: 'The caller' } },
+      async handler({ caller }) {
+        const { accountId, role, kind, userId, parentAccountId } = caller
+        const account = await accounts.byId(accountId)
+        return {
+          kind,
+          role,
+          rights: rightsOf(role),
+          user_id: userId ?? null,
+          account: {
+            id: accountId,
+            name: account?.name ?? '',
+            parent_id: account?.parentId ?? null,
+            is_first: accountId === firstAccountId,
+          },
+          acting_account_id: parentAccountId ?? accountId,
+        }
+      },
+    }),
     operation({
       method: 'GET',
       path: PATH,

@@ -133,6 +133,27 @@ test('listing sessions requires the right to read keys, ending them the right to
   }
 })
 
+test('a caller learns its account, role and rights, also on behalf of a subaccount', async () => {
+  const who = async (cookie: string, headers = {}) =>
+    service.call('GET', '/sendwright/v1/session', { key: null, headers: { cookie, ...headers } })
+  const { body } = await who(await signIn((await makeKey({ role: 'support' })).secret))
+  const account = { id: service.service.first.accountId, parent_id: null, is_first: true }
+  assert.deepEqual({ ...body.account, name: '' }, { ...account, name: '' })
+  assert.deepEqual([body.kind, body.role, body.user_id], ['session', 'support', null])
+  assert.equal(body.acting_account_id, account.id)
+  assert.deepEqual(
+    [body.rights.suppressions, body.rights.domains, body.rights.keys, body.rights['messages:send']],
+    ['RW', 'R', '-', '-'],
+  )
+  const created = await service.call('POST', '/v5/accounts/subaccounts', { form: { name: 'Branch' } })
+  const { id } = created.body.subaccount
+  const admin = await signIn(service.key)
+  const branch = (await who(admin, { 'x-service-on-behalf-of': id })).body
+  assert.deepEqual(branch.account, { id, name: 'Branch', parent_id: account.id, is_first: false })
+  assert.deepEqual([branch.role, branch.acting_account_id], ['admin', account.id])
+  assert.equal((await service.call('GET', '/sendwright/v1/session', { key: null })).status, 401)
+})
+
 test("another account's sessions are neither shown nor ended", async () => {
   const other = addAccount(service).key
   const cookie = await signIn(other)

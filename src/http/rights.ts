@@ -69,6 +69,15 @@ export function mayAccess(role: Role, area: Area, access: Access): boolean {
   return right.includes(access === 'read' ? 'R' : 'W')
 }
 
+/** The column of a role: its right in each area. */
+export function rightsOf(role: Role): Record<Area, Right> {
+  const areas = Object.keys(RIGHTS) as Area[]
+  return Object.fromEntries(areas.map((area) => [area, RIGHTS[area][ROLES.indexOf(role)]])) as Record<
+    Area,
+    Right
+  >
+}
+
 /** The rights of one operation, as `x-rights` of the machine description. */
 export interface DescribedRights {
   area: Area

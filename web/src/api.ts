@@ -1,3 +1,5 @@
+import { actingHeaders } from './acting.ts'
+
 /**
  * The dashboard's only access to the service: its public HTTP API, same origin, session cookie. A failure is
  * a value of type `ApiFailure`, never an exception.
@@ -124,6 +126,7 @@ export const INBOX_STREAM_PATH = `${OWN}/inbox/stream`
 const INBOX_PAGE_SIZE = 50 // about three screens
 const EVENTS_MAX = 300 // the most one page of events may hold
 const ANSWER_TIMEOUT_MS = 30_000 // a local service that has not responded by then will not
+const SAVE_TIMEOUT_MS = 600_000 // a file of 100,000 events, read while it is sent
 
 export const inboxPath = (filters: InboxFilters) => {
   const query = new URLSearchParams({ limit: String(INBOX_PAGE_SIZE) })
@@ -225,6 +228,34 @@ export async function readBytes(
 export const getJson = <T>(path: string, signal?: AbortSignal) =>
   json<T>(request(path, signal ? { signal } : {}))
 
+/** As the account of the session itself, whatever subaccount the pages act for. */
+export const getOwnJson = <T>(path: string, signal?: AbortSignal) =>
+  json<T>(request(path, signal ? { signal } : {}, {}))
+
+/** With a form, for the operations that take one. */
+export const sendForm = <T>(method: string, path: string, fields: Readonly<Record<string, string>>) =>
+  json<T>(request(path, { method, body: new URLSearchParams(fields) }))
+
+/**
+ * Saves what a request returns as a file. A link with `download` would do for the own account, but a browser cannot add the
+ * header of a subaccount to it, nor send a body.
+ */
+export async function saveFile(path: string, name: string, init: RequestInit = {}): Promise<Answer<null>> {
+  const answer = await request(path, init, actingHeaders, SAVE_TIMEOUT_MS)
+  if (!answer.ok) return answer
+  try {
+    const url = URL.createObjectURL(await answer.value.blob())
+    const link = document.createElement('a')
+    link.href = url
+    link.download = name
+    link.click()
+    window.setTimeout(() => URL.revokeObjectURL(url), ANSWER_TIMEOUT_MS)
+    return { ok: true, value: null }
+  } catch (cause) {
+    return noAnswer(cause)
+  }
+}
+
 export const sendJson = <T>(method: string, path: string, body?: object) =>
   json<T>(
     request(path, {
@@ -243,10 +274,16 @@ export async function getText(path: string, signal?: AbortSignal): Promise<Answe
   }
 }
 
-async function request(path: string, init: RequestInit): Promise<Answer<Response>> {
+async function request(
+  path: string,
+  init: RequestInit,
+  ofAccount: Readonly<Record<string, string>> = actingHeaders,
+  timeoutMs = ANSWER_TIMEOUT_MS,
+): Promise<Answer<Response>> {
   const headers = new Headers(init.headers)
+  for (const [name, value] of Object.entries(ofAccount)) headers.set(name, value)
   headers.set('X-Requested-With', 'XMLHttpRequest')
-  const limit = AbortSignal.timeout(ANSWER_TIMEOUT_MS)
+  const limit = AbortSignal.timeout(timeoutMs)
   const signal = init.signal ? AbortSignal.any([init.signal, limit]) : limit
   try {
     const response = await fetch(path, { ...init, headers, signal, credentials: 'same-origin' })

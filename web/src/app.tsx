@@ -8,7 +8,7 @@ import { MailedLinkGate } from './sign-in/mailed-link-gate.tsx'
 import { theme } from './theme.ts'
 
 const queries = createQueries()
-const router = createDashboardRouter()
+const router = createDashboardRouter(queries)
 
 export function App() {
   return (

@@ -1,69 +1,26 @@
-import { createRootRoute, createRoute, createRouter, redirect } from '@tanstack/react-router'
-import { DomainPage } from './domains/domain-page.tsx'
-import { DomainsPage, readDomainsSearch } from './domains/domains-page.tsx'
-import { InboxPage } from './inbox/inbox-page.tsx'
-import { readInboxSearch } from './inbox/inbox-search.ts'
-import { MessagePage } from './inbox/message-page.tsx'
-import { NothingOpen } from './inbox/nothing-open.tsx'
+import type { QueryClient } from '@tanstack/react-query'
+import { createRouter } from '@tanstack/react-router'
+import { readSearch, writeSearch } from './acting.ts'
 import { NotFound } from './not-found.tsx'
+import { rootRoute } from './root-route.ts'
+import { SECTIONS } from './sections.ts'
+import { LoadingPage } from './shared/loading-page.tsx'
 import { Shell } from './shell.tsx'
 
-const rootRoute = createRootRoute({ component: Shell, notFoundComponent: NotFound })
+type SectionRoute = (typeof SECTIONS)[number]['routes'][number]
 
-/** The list stays in place while messages open next to it, so list and message share a parent route. */
-const inboxRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  id: 'captured',
-  validateSearch: readInboxSearch,
-  component: InboxPage,
-})
-const inboxIndexRoute = createRoute({
-  getParentRoute: () => inboxRoute,
-  path: '/',
-  component: NothingOpen,
-})
-const messageRoute = createRoute({
-  getParentRoute: () => inboxRoute,
-  path: '/inbox/$id',
-  component: MessagePage,
-})
-const inboxAliasRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/inbox',
-  beforeLoad: () => {
-    throw redirect({ to: '/' })
-  },
-})
-
-const domainsRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/domains',
-  validateSearch: readDomainsSearch,
-  component: DomainsPage,
-})
-const domainRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: '/domains/$name',
-  component: DomainPage,
-})
-
-const routeTree = rootRoute.addChildren([
-  inboxRoute.addChildren([inboxIndexRoute, messageRoute]),
-  inboxAliasRoute,
-  domainsRoute,
-  domainRoute,
-])
+const routeTree = rootRoute
+  .update({ component: Shell, notFoundComponent: NotFound })
+  .addChildren(SECTIONS.flatMap(({ routes }): SectionRoute[] => [...routes]))
 
 /** Plain query strings: the library would write a search for 123 as `q="123"`. */
-export const createDashboardRouter = () =>
+export const createDashboardRouter = (queries: QueryClient) =>
   createRouter({
     routeTree,
-    parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
-    stringifySearch: (search) => {
-      const query = new URLSearchParams()
-      for (const [name, value] of Object.entries(search)) if (value) query.set(name, String(value))
-      return query.size > 0 ? `?${query}` : ''
-    },
+    context: { queries },
+    defaultPendingComponent: LoadingPage,
+    parseSearch: readSearch,
+    stringifySearch: writeSearch,
   })
 
 declare module '@tanstack/react-router' {

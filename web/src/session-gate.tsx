@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { signOut } from './api.ts'
 import { isUnauthorized, RefusedRequest, systemQuery } from './queries.ts'
+import { sessionQuery } from './session.ts'
 import { Login } from './sign-in/login.tsx'
 
 /**
@@ -11,19 +12,21 @@ import { Login } from './sign-in/login.tsx'
  */
 export function SessionGate({ children }: { children: ReactNode }) {
   const system = useQuery(systemQuery)
-  if (isUnauthorized(system.error)) return <Login />
-  if (system.data !== undefined) return children
-  if (system.error === null) {
+  const session = useQuery(sessionQuery)
+  if (isUnauthorized(system.error) || isUnauthorized(session.error)) return <Login />
+  if (system.data !== undefined && session.data !== undefined) return children
+  const error = system.error ?? session.error
+  if (error === null) {
     return (
       <main className="centered">
         <Loader aria-label="Loading" />
       </main>
     )
   }
-  const forbidden = system.error instanceof RefusedRequest && system.error.status === 403
+  const forbidden = error instanceof RefusedRequest && error.status === 403
   const again = async () => {
     if (forbidden) await signOut()
-    await system.refetch()
+    await Promise.all([system.refetch(), session.refetch()])
   }
   return (
     <main className="centered">
@@ -32,9 +35,9 @@ export function SessionGate({ children }: { children: ReactNode }) {
           {forbidden ? 'This key may not use the dashboard' : 'The service does not answer as expected'}
         </Title>
         <Text mt="xs" c="dimmed" className="breakable">
-          {forbidden ? 'Its role has no right to read. Sign in with another key.' : system.error.message}
+          {forbidden ? 'Its role has no right to read. Sign in with another key.' : error.message}
         </Text>
-        <Button mt="lg" loading={system.isFetching} onClick={() => void again()}>
+        <Button mt="lg" loading={system.isFetching || session.isFetching} onClick={() => void again()}>
           {forbidden ? 'Use another key' : 'Try again'}
         </Button>
       </div>

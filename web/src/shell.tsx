@@ -1,32 +1,132 @@
-import { ActionIcon, Badge, useComputedColorScheme, useMantineColorScheme } from '@mantine/core'
+import { ActionIcon, Badge, Drawer, useComputedColorScheme, useMantineColorScheme } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet, useLocation } from '@tanstack/react-router'
+import { useCallback, useEffect, useMemo, useState } from 'react'
 import { signOut } from './api.ts'
 import { Brand } from './brand.tsx'
 import { Icon } from './icons.tsx'
-import { SECTIONS } from './navigation.ts'
 import { systemQuery } from './queries.ts'
+import { holds, type Section } from './section.ts'
+import { sectionsFor } from './sections.ts'
+import { may, useSession } from './session.ts'
+import { AccountSwitch } from './shared/account-switch.tsx'
+import { Notices } from './shared/notices.tsx'
+import { Palette } from './shared/palette.tsx'
+import { ShortcutHelp, useShortcuts } from './shared/shortcuts.tsx'
+import { SHELL_TEXT as TEXT } from './shared/text.ts'
 
+/** The frame of all pages: bar, navigation, and what opens over them. */
 export function Shell() {
+  const session = useSession()
+  const { data: system } = useQuery(systemQuery)
+  const sections = useMemo(() => sectionsFor(session, system?.mode), [session, system?.mode])
+  const [over, setOver] = useState<'palette' | 'help' | 'menu' | null>(null)
+  const openPalette = useCallback(() => setOver('palette'), [])
+  const openHelp = useCallback(() => setOver('help'), [])
+  const close = useCallback(() => setOver(null), [])
+  useShortcuts(sections, openPalette, openHelp)
   const { pathname } = useLocation()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes when another page opens
+  useEffect(() => setOver((open) => (open === 'menu' ? null : open)), [pathname])
   return (
     <div className="shell">
+      <a className="skip-link" href="#main">
+        {TEXT.skip}
+      </a>
       <header className="shell-bar">
+        <ActionIcon
+          className="shell-menu-button"
+          variant="subtle"
+          color="gray"
+          size="lg"
+          aria-label={TEXT.menu}
+          onClick={() => setOver('menu')}
+        >
+          <Icon name="menu" />
+        </ActionIcon>
         <Brand />
-        <nav className="shell-sections" aria-label="Sections">
-          {SECTIONS.map(({ label, icon, to, holds }) => (
-            <Link key={to} to={to} className="shell-section" data-open={holds.test(pathname) || undefined}>
-              <Icon name={icon} size={16} />
-              {label}
-            </Link>
-          ))}
-        </nav>
+        <button type="button" className="shell-jump" onClick={openPalette}>
+          <Icon name="search" size={16} />
+          <span className="shell-jump-words">{TEXT.jump}</span>
+          <span className="shell-jump-key" aria-hidden="true">
+            Ctrl K
+          </span>
+        </button>
+        <span className="grow" />
+        <AccountSwitch />
         <ModeBadge />
+        <ActionIcon
+          className="shell-help-button"
+          variant="subtle"
+          color="gray"
+          size="lg"
+          aria-label={TEXT.help}
+          title={`${TEXT.help} (?)`}
+          onClick={openHelp}
+        >
+          <Icon name="help" />
+        </ActionIcon>
         <ColorSchemeButton />
         <SignOutButton />
       </header>
-      <Outlet />
+      <div className="shell-body">
+        <nav className="shell-side" aria-label={TEXT.sections}>
+          <SectionLinks sections={sections} />
+        </nav>
+        <Outlet />
+      </div>
+      <Drawer opened={over === 'menu'} onClose={close} size="min(80vw, 300px)" title={<Brand />}>
+        <nav aria-label={TEXT.sections}>
+          <SectionLinks sections={sections} />
+        </nav>
+      </Drawer>
+      <Palette opened={over === 'palette'} onClose={close} sections={sections} />
+      <ShortcutHelp opened={over === 'help'} onClose={close} sections={sections} />
+      <Notices />
     </div>
+  )
+}
+
+/** The sections, and the pages of the open one. */
+function SectionLinks({ sections }: { sections: readonly Section[] }) {
+  const session = useSession()
+  const { pathname } = useLocation()
+  return (
+    <ul className="section-links">
+      {sections.map((section) => {
+        const isOpen = holds(section, pathname)
+        const pages = (isOpen ? (section.pages ?? []) : []).filter(({ need }) => may(session, need))
+        return (
+          <li key={section.to}>
+            <Link
+              to={section.to as '/'}
+              className="shell-section"
+              data-open={isOpen || undefined}
+              title={`g ${section.letter}`}
+              {...(isOpen && { 'aria-current': 'page' as const })}
+            >
+              <Icon name={section.icon} size={17} />
+              {section.label}
+            </Link>
+            {pages.length > 0 && (
+              <ul className="section-pages">
+                {pages.map(({ label, to }) => (
+                  <li key={to}>
+                    <Link
+                      to={to as '/'}
+                      className="shell-page"
+                      data-open={pathname === to || pathname.startsWith(`${to}/`) || undefined}
+                    >
+                      {label}
+                    </Link>
+                  </li>
+                ))}
+              </ul>
+            )}
+          </li>
+        )
+      })}
+    </ul>
   )
 }
 
@@ -85,8 +185,8 @@ function SignOutButton() {
       variant="subtle"
       color="gray"
       size="lg"
-      aria-label="Sign out"
-      title="Sign out"
+      aria-label={TEXT.signOut}
+      title={TEXT.signOut}
       onClick={() => void leave()}
     >
       <Icon name="signOut" />

@@ -32,14 +32,20 @@ const dark: MantineColorsTuple = [
 const SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", Arial, sans-serif'
 const MONO = 'ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", "DejaVu Sans Mono", monospace'
 
+const CLOSE = { 'aria-label': 'Close' }
+
 export const theme = createTheme({
   colors: { petrol, dark },
   primaryColor: 'petrol',
-  primaryShade: { light: 7, dark: 6 },
+  primaryShade: 7,
   fontFamily: SANS,
   fontFamilyMonospace: MONO,
   headings: { fontFamily: SANS, fontWeight: '650' },
   defaultRadius: 'md',
   cursorType: 'pointer',
   respectReducedMotion: true,
+  components: {
+    Modal: { defaultProps: { closeButtonProps: CLOSE } },
+    Drawer: { defaultProps: { closeButtonProps: CLOSE } },
+  },
 })

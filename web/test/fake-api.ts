@@ -7,8 +7,21 @@ import { readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { extname, join, normalize } from 'node:path'
+import { rightsOf } from '../../src/http/rights.ts'
 import type { InboxItem, MailEvent } from '../src/api.ts'
+import type { Session } from '../src/session.ts'
 import { DOMAIN, type StoredMail } from './sample-mail.ts'
+
+const ACCOUNT_ID = 'a'.repeat(24)
+/** An admin of the first account. */
+const SESSION: Session = {
+  kind: 'session',
+  role: 'admin',
+  rights: rightsOf('admin'),
+  user_id: null,
+  account: { id: ACCOUNT_ID, name: 'Default', parent_id: null, is_first: true },
+  acting_account_id: ACCOUNT_ID,
+}
 
 export const API_KEY = 'key-of-the-fake-service'
 
@@ -100,6 +113,8 @@ export async function startFakeApi(dashboardFolder: string, port = 0): Promise<F
   function answer(route: string, url: URL, response: ServerResponse) {
     if (route === 'GET /sendwright/v1/system')
       return json(response, 200, { version: '0.1.0', mode: 'capture' })
+    if (route === 'GET /sendwright/v1/session') return json(response, 200, SESSION)
+    if (route === 'GET /v5/accounts/subaccounts') return json(response, 200, { subaccounts: [], total: 0 })
     if (route === 'GET /v4/domains') return json(response, 200, { total_count: 1, items: [SANDBOX] })
     if (route === `GET /v3/${DOMAIN}/events`) return json(response, 200, eventsPage(url))
     if (route === 'GET /sendwright/v1/inbox') return json(response, 200, inboxPage(url))

@@ -5,10 +5,12 @@ import { useState } from 'react'
 import { Confirm } from '../confirm.tsx'
 import { Icon } from '../icons.tsx'
 import { valueOrThrow } from '../queries.ts'
+import { useMay } from '../session.ts'
 import { DOMAINS_KEY } from './domain-queries.ts'
 import { deleteDomain } from './domains-api.ts'
 
 export function DeleteDomain({ name }: { name: string }) {
+  const mayDelete = useMay({ area: 'domains', access: 'write' })
   const [asking, setAsking] = useState(false)
   const queries = useQueryClient()
   const navigate = useNavigate()
@@ -25,6 +27,7 @@ export function DeleteDomain({ name }: { name: string }) {
     setAsking(false)
     removal.reset()
   }
+  if (!mayDelete) return null
   return (
     <>
       <ActionIcon

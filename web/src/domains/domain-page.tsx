@@ -11,6 +11,7 @@ import { DomainRecords } from './domain-records.tsx'
 import { DomainState } from './domain-state.tsx'
 import type { DomainDetails } from './domains-api.ts'
 import { DomainStateBadge } from './state-badge.tsx'
+import './domains.css'
 
 const route = getRouteApi('/domains/$name')
 
@@ -18,7 +19,7 @@ export function DomainPage() {
   const { name } = route.useParams()
   const domain = useQuery(domainQuery(name))
   return (
-    <main className="domains-scroll">
+    <main className="domains-scroll" id="main" tabIndex={-1}>
       <article className="domains" key={name}>
         <Link to="/domains" className="domain-back">
           <Icon name="back" size={16} /> Domains

@@ -67,12 +67,19 @@ function RecordCard({ explained }: { explained: ExplainedRecord }) {
   )
 }
 
+/** Characters from which on a value may not fit its box on a phone. */
+const LONG_VALUE = 250
+
 function Field({ name, text, what }: { name: string; text: string; what: string }) {
   return (
     <div>
       <dt>{name}</dt>
-      <dd className="record-text">{text}</dd>
-      <CopyButton text={text} what={what} />
+      <dd className="record-text" tabIndex={text.length > LONG_VALUE ? 0 : undefined}>
+        {text}
+      </dd>
+      <dd className="record-copy">
+        <CopyButton text={text} what={what} />
+      </dd>
     </div>
   )
 }

@@ -4,6 +4,7 @@ import { CopyWordsButton } from '../copy-button.tsx'
 import { exactTime, shortAge } from '../format.ts'
 import { Icon } from '../icons.tsx'
 import { RefusedRequest, systemQuery, valueOrThrow } from '../queries.ts'
+import { downloadLink } from '../shared/download.ts'
 import { useNow } from '../use-now.ts'
 import { useSecondsLeft } from '../use-seconds-left.ts'
 import { DOMAINS_KEY, zoneQuery } from './domain-queries.ts'
@@ -23,8 +24,7 @@ export function DomainState({ domain, dns }: { domain: DomainDetails; dns: Domai
         <Button
           component="a"
           variant="default"
-          href={zonePath(name)}
-          download={`${name}.zone`}
+          {...downloadLink(zonePath(name), `${name}.zone`)}
           leftSection={<Icon name="download" size={16} />}
         >
           Download

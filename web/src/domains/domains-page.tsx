@@ -1,44 +1,43 @@
 import { Alert, Button, CloseButton, Skeleton, Text, TextInput } from '@mantine/core'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
 import { countOf, exactTime, shortDate } from '../format.ts'
 import { Icon } from '../icons.tsx'
+import { useMay } from '../session.ts'
 import { useTyped } from '../use-typed.ts'
 import { AddDomain } from './add-domain.tsx'
 import { domainPagesQuery } from './domain-queries.ts'
 import type { ListedDomain } from './domains-api.ts'
 import { DomainStateBadge } from './state-badge.tsx'
-
-/** Search parameters of the list's URL. */
-export interface DomainsSearch {
-  /** Substring of the name. */
-  q?: string
-}
-
-export function readDomainsSearch(search: Record<string, unknown>): DomainsSearch {
-  const { q } = search
-  return typeof q === 'string' && q !== '' ? { q } : {}
-}
+import './domains.css'
 
 const route = getRouteApi('/domains')
 
 export function DomainsPage() {
-  const { q = '' } = route.useSearch()
-  const [adding, setAdding] = useState(false)
+  const { q = '', add } = route.useSearch()
+  const navigate = useNavigate()
+  const mayAdd = useMay({ area: 'domains', access: 'write' })
+  const setAdding = (adding: boolean) =>
+    void navigate({
+      to: '/domains',
+      replace: true,
+      search: { ...(q !== '' && { q }), ...(adding && { add: 'yes' as const }) },
+    })
   const list = useInfiniteQuery(domainPagesQuery(q))
   const pages = list.data?.pages
   const domains = pages?.flatMap(({ items }) => items)
   return (
-    <main className="domains-scroll">
+    <main className="domains-scroll" id="main" tabIndex={-1}>
       <div className="domains">
         <header className="domains-heading">
           <h1>Domains</h1>
           {pages && <span className="dimmed">{countOf(pages[0]?.total_count ?? 0, 'domain')}</span>}
           <span className="grow" />
-          <Button leftSection={<Icon name="plus" size={16} />} onClick={() => setAdding(true)}>
-            Add a domain
-          </Button>
+          {mayAdd && (
+            <Button leftSection={<Icon name="plus" size={16} />} onClick={() => setAdding(true)}>
+              Add a domain
+            </Button>
+          )}
         </header>
         <SearchInput applied={q} />
         {list.error !== null && <Failure message={list.error.message} retry={() => void list.refetch()} />}
@@ -61,7 +60,7 @@ export function DomainsPage() {
           </div>
         )}
       </div>
-      <AddDomain opened={adding} onClose={() => setAdding(false)} />
+      <AddDomain opened={add === 'yes' && mayAdd} onClose={() => setAdding(false)} />
     </main>
   )
 }
@@ -78,6 +77,7 @@ function SearchInput({ applied }: { applied: string }) {
       placeholder="Search domains"
       value={typed}
       onChange={(event) => change(event.currentTarget.value)}
+      data-search
       leftSection={<Icon name="search" size={16} />}
       rightSection={
         typed !== '' && <CloseButton size="sm" aria-label="Clear the search" onClick={() => change('')} />
@@ -91,7 +91,7 @@ function DomainRows({ domains }: { domains: readonly ListedDomain[] }) {
     <ul className="domain-rows panel">
       {domains.map(({ name, state, type, created_at }) => (
         <li key={name}>
-          <Link to="/domains/$name" params={{ name }} className="domain-row">
+          <Link to="/domains/$name" params={{ name }} className="domain-row row-link">
             <span className="domain-row-name breakable">
               {name} {type === 'sandbox' && <span className="tag">sandbox</span>}
             </span>

@@ -21,7 +21,8 @@ export function EmptyInbox() {
         Mail that your applications send through Sendwright lands here, seconds after they send it. Try it:
       </Text>
       <div className="example">
-        <pre>{example}</pre>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways, also by keyboard */}
+        <pre tabIndex={0}>{example}</pre>
         <CopyButton text={example} what="the example" />
       </div>
       <Text size="sm" c="dimmed">

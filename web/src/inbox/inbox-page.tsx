@@ -5,6 +5,7 @@ import { filtersOf } from './inbox-search.ts'
 import { InboxToolbar } from './inbox-toolbar.tsx'
 import { useLiveInbox } from './live-inbox.ts'
 import { MessageList } from './message-list.tsx'
+import './inbox.css'
 
 const route = getRouteApi('/captured')
 
@@ -16,7 +17,7 @@ export function InboxPage() {
   const live = useLiveInbox(filters)
   const list = useInfiniteQuery(inboxQuery(filters))
   return (
-    <main className={openId === undefined ? 'inbox' : 'inbox inbox-reading'}>
+    <main className={openId === undefined ? 'inbox' : 'inbox inbox-reading'} id="main" tabIndex={-1}>
       <section className="inbox-list-pane" aria-label="Captured messages">
         <InboxToolbar live={live} />
         <MessageList list={list} openId={openId} />

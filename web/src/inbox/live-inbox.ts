@@ -10,6 +10,7 @@
  */
 import { type QueryClient, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
+import { actingFor } from '../acting.ts'
 import { INBOX_STREAM_PATH, type InboxFilters, type InboxItem } from '../api.ts'
 import { systemQuery } from '../queries.ts'
 import { keepList } from './list-keeper.ts'
@@ -45,6 +46,8 @@ function watchInbox(queries: QueryClient, filters: InboxFilters, onState: (state
   }
   const open = () => {
     if (document.hidden || stream !== undefined || stopped) return
+    // An event stream of a browser has no headers, so it would be of the session's own account.
+    if (actingFor !== undefined) return lose()
     stream = new EventSource(INBOX_STREAM_PATH)
     stream.addEventListener('arrival', onArrival)
     stream.onopen = () => {

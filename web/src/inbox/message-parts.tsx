@@ -5,6 +5,7 @@ import { CopyButton } from '../copy-button.tsx'
 import { formatBytes } from '../format.ts'
 import { Icon } from '../icons.tsx'
 import { valueOrThrow } from '../queries.ts'
+import { downloadLink } from '../shared/download.ts'
 import type { MessageLink } from './safe-html.ts'
 
 /** Enough for every header and the start of the parts; the rest can be downloaded. */
@@ -58,9 +59,7 @@ export function RawSource({ id }: { id: string }) {
       {!source.data.whole && (
         <PanelNote>
           This is the first {formatBytes(SOURCE_SHOWN_MAX_BYTES)}.{' '}
-          <a href={path} download={`${id}.eml`}>
-            Download all of it
-          </a>
+          <a {...downloadLink(path, `${id}.eml`)}>Download all of it</a>
         </PanelNote>
       )}
     </div>
@@ -86,8 +85,7 @@ export function AttachmentList(props: { messageId: string; attachments: readonly
               component="a"
               variant="default"
               size="lg"
-              href={attachmentPath(props.messageId, part.n)}
-              download={name}
+              {...downloadLink(attachmentPath(props.messageId, part.n), name)}
               aria-label={`Download ${name}`}
               title="Download"
             >

@@ -1,0 +1,123 @@
+/** The frame of the dashboard in a real browser: navigation, keyboard, palette, rights, subaccounts, weight. */
+import assert from 'node:assert/strict'
+import { before, type TestContext, test } from 'node:test'
+import { type Dashboard, DESK, PHONE, press, startDashboard } from '../support/dashboard.ts'
+
+/** Compressed bytes of scripts and styles until the first page stands. */
+const FIRST_LOAD_MAX_BYTES = 250_000
+
+let dashboard: Dashboard
+before(async (t) => {
+  dashboard = await startDashboard(t as TestContext)
+})
+
+test('sections open by keyboard alone: by letters, by the palette, and the help lists both', async () => {
+  const page = await dashboard.open('/')
+  await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()
+  await press(page, 'g', 'd')
+  await page.getByRole('heading', { level: 1, name: 'Domains' }).waitFor()
+  await press(page, 'Control+k')
+  await page.getByRole('combobox', { name: 'Search or jump' }).waitFor()
+  await page.keyboard.type('add dom')
+  await page.getByRole('option', { name: /Add a domain/ }).waitFor()
+  await dashboard.sound(page)
+  await press(page, 'Enter')
+  await page.getByLabel('Domain name').waitFor()
+  assert.match(page.url(), /\/domains\?add=yes$/)
+  await press(page, 'Escape', '?')
+  const help = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+  await help.getByText('Domains').waitFor()
+  await dashboard.sound(page)
+  await press(page, 'Escape')
+  await help.waitFor({ state: 'detached' })
+  await press(page, 'j')
+  const focused = () => page.evaluate<string>('document.activeElement.textContent')
+  assert.match(await focused(), /sandbox/)
+  await press(page, 'Enter')
+  await page.getByText('needs no DNS records').waitFor()
+})
+
+test('single keys can be switched off, and do nothing in an input', async () => {
+  const page = await dashboard.open('/domains')
+  await page.getByLabel('Search domains').waitFor()
+  await press(page, '/', 'g', 'i', 'x')
+  assert.equal(await page.getByLabel('Search domains').inputValue(), 'gix')
+  await page.getByRole('button', { name: 'Keyboard shortcuts' }).click()
+  await page.getByLabel('Shortcuts of a single key').press('Space')
+  await press(page, 'Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await page.getByRole('heading', { level: 1 }).click()
+  await press(page, 'g', 'i', '/')
+  assert.equal(new URL(page.url()).pathname, '/domains')
+  await press(page, 'Control+k')
+  await page.getByRole('combobox').waitFor()
+})
+
+test('on a phone the menu opens the sections by touch, and nothing scrolls sideways', async () => {
+  const page = await dashboard.open('/', { look: PHONE })
+  await page.getByRole('button', { name: 'Menu' }).tap()
+  await page.getByRole('dialog').getByRole('link', { name: 'Domains' }).waitFor()
+  await dashboard.sound(page)
+  await page.getByRole('dialog').getByRole('link', { name: 'Domains' }).tap()
+  await page.getByRole('heading', { level: 1, name: 'Domains' }).waitFor()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await dashboard.sound(page)
+})
+
+test('a role sees only what it may do', async () => {
+  const { body } = await dashboard.service.call('POST', '/v1/keys', { form: { role: 'basic' } })
+  const page = await dashboard.open('/domains', { key: body.key.secret })
+  await page.getByText(dashboard.service.domain).waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Add a domain' }).count(), 0)
+  await press(page, 'Control+k')
+  await page.keyboard.type('domain')
+  await page.getByRole('option', { name: /^Domains/ }).waitFor()
+  assert.equal(await page.getByRole('option', { name: /Add a domain/ }).count(), 0)
+})
+
+test('acting for a subaccount: every link keeps it, its data is shown, and the way back', async () => {
+  const { service } = dashboard
+  const created = await service.call('POST', '/v5/accounts/subaccounts', { form: { name: 'Branch' } })
+  const { id } = created.body.subaccount
+  const headers = { 'x-service-on-behalf-of': id }
+  await service.call('POST', '/v4/domains', { form: { name: 'branch.example' }, headers })
+  const page = await dashboard.open('/domains')
+  await page.getByText(service.domain).waitFor()
+  await page.getByRole('button', { name: 'Own account' }).click()
+  await page.getByRole('button', { name: 'Branch' }).click()
+  await page.getByRole('button', { name: 'Acting for Branch' }).waitFor()
+  await press(page, 'g', 'd')
+  await page.getByText('branch.example').waitFor()
+  assert.equal(await page.getByText(service.domain).count(), 0)
+  assert.equal(new URL(page.url()).searchParams.get('account'), id)
+  await page.getByRole('link', { name: /branch\.example/ }).click()
+  await page.getByRole('heading', { level: 1, name: 'branch.example' }).waitFor()
+  const download = page.waitForEvent('download')
+  await page.getByRole('link', { name: 'Download' }).click()
+  assert.equal((await download).suggestedFilename(), 'branch.example.zone')
+  await dashboard.sound(page)
+  await page.getByRole('button', { name: 'Acting for Branch' }).click()
+  await page.getByRole('button', { name: 'Back to the own account' }).click()
+  await page.getByRole('button', { name: 'Own account' }).waitFor()
+  assert.equal(new URL(page.url()).searchParams.get('account'), null)
+})
+
+test('the first load is small, and other sections are loaded on demand', async () => {
+  const context = await dashboard.signedIn({ look: DESK })
+  const page = await context.newPage()
+  const bytes = new Map<string, number>()
+  page.on('response', (response) => {
+    const { pathname } = new URL(response.url())
+    if (!pathname.startsWith('/assets/')) return
+    bytes.set(pathname, Number(response.headers()['content-length']))
+  })
+  await page.goto(dashboard.service.url)
+  await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()
+  const first = [...bytes.values()].reduce((sum, size) => sum + size, 0)
+  assert.ok(first > 50_000 && first <= FIRST_LOAD_MAX_BYTES, `${first} bytes`)
+  const files = bytes.size
+  await page.getByRole('link', { name: 'Domains' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Domains' }).waitFor()
+  assert.ok(bytes.size > files)
+  await context.close()
+})

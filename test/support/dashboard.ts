@@ -1,0 +1,139 @@
+/**
+ * Tests of dashboard pages: the running service in a real browser. A page opened here is watched: it must write no error to
+ * the console, break no rule of its Content-Security-Policy, ask no other host, and call only operations of
+ * `/openapi.json`. `sound` checks that, and WCAG 2.2 AA by axe-core.
+ *
+ *     const dashboard = await startDashboard(t)
+ *     for (const look of LOOKS) {
+ *       const page = await dashboard.open('/activity', { look })
+ *       await page.getByRole('heading', { level: 1, name: 'Activity' }).waitFor()
+ *       await dashboard.sound(page)
+ *     }
+ */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import axe from 'axe-core'
+import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import { launchBrowser } from './browser.ts'
+import { startTestService, type TestService } from './service.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const WAIT_MS = 20_000 // a step takes a fraction of it, even on a busy machine
+
+/** A desk in light colours, and a phone of the smallest common width in dark ones. */
+export const DESK: BrowserContextOptions = { viewport: { width: 1280, height: 860 }, colorScheme: 'light' }
+export const PHONE: BrowserContextOptions = {
+  viewport: { width: 360, height: 740 },
+  colorScheme: 'dark',
+  hasTouch: true,
+  isMobile: true,
+}
+export const LOOKS: readonly BrowserContextOptions[] = [DESK, PHONE]
+
+export interface OpenOptions {
+  /** Default `DESK`. */
+  look?: BrowserContextOptions
+  /** API key to sign in with; default the service's admin key. */
+  key?: string
+}
+
+export interface Dashboard {
+  service: TestService
+  /** A browser context with a session; closed when the test ends. */
+  signedIn(options?: OpenOptions): Promise<BrowserContext>
+  /** Opens a page with a session, watched. */
+  open(path: string, options?: OpenOptions): Promise<Page>
+  /** Asserts that nothing forbidden has happened on the page so far, and that axe-core finds no violation. */
+  sound(page: Page): Promise<void>
+}
+
+/** Starts a service with the built dashboard, and a browser; both end with the test. `env`: settings of the service. */
+export async function startDashboard(t: TestContext, env: Record<string, string> = {}): Promise<Dashboard> {
+  // Fast if the dashboard is built already, as after an install.
+  const built = spawnSync(process.execPath, [join(ROOT, 'scripts/build-web.mjs')], { encoding: 'utf8' })
+  assert.equal(built.status, 0, built.stderr)
+  const [browser, service] = await Promise.all([launchBrowser(), startTestService(t, env)])
+  t.after(() => browser.close())
+  const operations = await publicOperations(service)
+  const faults = new WeakMap<Page, string[]>()
+
+  const signedIn: Dashboard['signedIn'] = async ({ look = DESK, key } = {}) => {
+    const context = await browser.newContext({ reducedMotion: 'reduce', ...look })
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+    context.setDefaultTimeout(WAIT_MS)
+    const answer = await context.request.post(`${service.url}/sendwright/v1/session`, {
+      data: { key: key ?? service.key },
+    })
+    assert.equal(answer.status(), 200, await answer.text())
+    return context
+  }
+  return {
+    service,
+    signedIn,
+    async open(path, options = {}) {
+      const context = await signedIn(options)
+      t.after(() => context.close())
+      const page = await context.newPage()
+      faults.set(page, watch(page, service.url, operations))
+      await page.goto(service.url + path)
+      return page
+    },
+    async sound(page) {
+      assert.deepEqual(faults.get(page), [])
+      assert.deepEqual(await violations(page), [])
+      const sideways = await page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth')
+      assert.ok(sideways <= 0, `the page is ${sideways} pixels too wide`)
+    },
+  }
+}
+
+/** Notes what a page must not do. */
+function watch(page: Page, origin: string, operations: readonly RegExp[]): string[] {
+  const faults: string[] = []
+  page.on('pageerror', (error) => faults.push(`exception: ${error.message}`))
+  page.on('console', (message) => {
+    // Responses with an error status are noted by the browser; pages show them.
+    const isRefusal = /^Failed to load resource: the server responded with a status/.test(message.text())
+    if (message.type() === 'error' && !isRefusal) faults.push(`console: ${message.text()}`)
+  })
+  page.on('request', (request) => {
+    const url = new URL(request.url())
+    if (url.protocol === 'data:' || url.protocol === 'blob:') return
+    if (url.origin !== origin) faults.push(`foreign request: ${request.url()}`)
+    if (!['fetch', 'xhr', 'eventsource'].includes(request.resourceType())) return
+    const call = `${request.method()} ${url.pathname}`
+    if (!operations.some((pattern) => pattern.test(call))) faults.push(`no public operation: ${call}`)
+  })
+  return faults
+}
+
+/** Templates of the published description as patterns of "METHOD /path". */
+async function publicOperations(service: TestService): Promise<RegExp[]> {
+  const { body } = await service.call('GET', '/openapi.json')
+  return Object.entries(body.paths as Record<string, object>).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => {
+      const pattern = path.replaceAll('.', '\\.').replaceAll(/\{[^}]+\}/g, '[^/]+')
+      return new RegExp(`^${method.toUpperCase()} ${pattern}$`)
+    }),
+  )
+}
+
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+
+/** What axe-core finds, one line each. Frames are left out: what is in them is somebody else's mail. */
+async function violations(page: Page): Promise<string[]> {
+  // By the browser's protocol, which a Content-Security-Policy does not concern.
+  await page.evaluate(axe.source)
+  const options = JSON.stringify({ runOnly: RULES, iframes: false })
+  const { violations: found } = await page.evaluate<axe.AxeResults>(`axe.run(document, ${options})`)
+  return found.flatMap(({ id, nodes }) =>
+    nodes.map((node) => `${id}: ${node.target.join(' ')}: ${node.any[0]?.message ?? node.html}`),
+  )
+}
+
+/** Presses keys one after another, as a keyboard user does. */
+export async function press(page: Page, ...keys: readonly string[]): Promise<void> {
+  for (const key of keys) await page.keyboard.press(key)
+}

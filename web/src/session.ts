@@ -1,0 +1,47 @@
+/** Who is signed in, and what it may do: the dashboard shows only what the rights table allows. */
+import { queryOptions, useQuery } from '@tanstack/react-query'
+import type { Access, Area, Right, Role } from '../../src/http/rights.ts'
+import { getJson } from './api.ts'
+import { valueOrThrow } from './queries.ts'
+
+export interface Session {
+  kind: string
+  role: Role
+  rights: Record<Area, Right>
+  user_id: string | null
+  /** The account acted for. */
+  account: { id: string; name: string; parent_id: string | null; is_first: boolean }
+  /** The account of the session itself. */
+  acting_account_id: string
+}
+
+/** What a page, an entry or a button takes. */
+export interface Need {
+  area: Area
+  /** Default `read`. */
+  access?: Access
+  /** `parent`: accounts that are no subaccount; `first`: the operator's account. */
+  only?: 'parent' | 'first'
+}
+
+export const sessionQuery = queryOptions({
+  queryKey: ['session'],
+  queryFn: async ({ signal }) => valueOrThrow(await getJson<Session>('/sendwright/v1/session', signal)),
+})
+
+export function may(session: Session, need: Need | undefined): boolean {
+  if (need === undefined) return true
+  if (need.only === 'first' && !session.account.is_first) return false
+  if (need.only === 'parent' && session.account.parent_id !== null) return false
+  return session.rights[need.area].includes(need.access === 'write' ? 'W' : 'R')
+}
+
+/** The session, which is known wherever pages are shown (session-gate.tsx). */
+export function useSession(): Session {
+  const { data } = useQuery(sessionQuery)
+  if (data === undefined) throw new Error('Cannot read the session: no page is shown without one')
+  return data
+}
+
+/** Whether the caller may do this. */
+export const useMay = (need: Need) => may(useSession(), need)

@@ -1,0 +1,167 @@
+import { Button, Group, Skeleton } from '@mantine/core'
+import type { ReactNode } from 'react'
+import { Icon } from '../icons.tsx'
+import type { PageLinks } from './paging.ts'
+import { Failure } from './states.tsx'
+import { TEXT } from './text.ts'
+
+export interface Column<Row> {
+  /** Heading of the column, and its label on a phone. */
+  header: string
+  cell: (row: Row) => ReactNode
+  /** Default `start`; numbers: `end`. */
+  align?: 'start' | 'end'
+  /** CSS width; default: as its content needs. */
+  width?: string
+  /** Left out on a phone. */
+  wideOnly?: boolean
+  /** Sorts by this column; undefined: it cannot be sorted by. */
+  onSort?: () => void
+  sorted?: 'ascending' | 'descending'
+}
+
+interface DataTableProps<Row> {
+  /** What the rows are; read by screen readers. */
+  label: string
+  columns: readonly Column<Row>[]
+  /** Undefined while they are loaded. */
+  rows: readonly Row[] | undefined
+  rowKey: (row: Row) => string
+  error?: Error | null
+  retry?: () => unknown
+  /** The rows shown are those of the page before; the new ones are on their way. */
+  isStale?: boolean
+  /** Shown instead of rows; says what to do. */
+  empty: ReactNode
+  links?: PageLinks | undefined
+  /** A link of `links` was chosen. */
+  onPage?: (link: string) => void
+  /** Rows to keep space for while loading. */
+  expectedRows?: number
+}
+
+const EXPECTED_ROWS = 8
+
+/**
+ * Rows of a list. While the first page is loaded, grey rows take its space; while another is loaded, the old rows stay. A
+ * row's main link has the class `row-link`: it takes the focus of j and k, and a click anywhere in the row opens it. On a
+ * phone each row is a card.
+ */
+export function DataTable<Row>(props: DataTableProps<Row>) {
+  const { label, columns, rows, rowKey, error = null, retry, isStale, empty, links, onPage } = props
+  if (rows === undefined && error !== null)
+    return <Failure title={`${label}: cannot be read`} error={error} {...(retry && { retry })} />
+  if (rows?.length === 0 && !links?.previous && !links?.next)
+    return <div className="table-empty">{empty}</div>
+  return (
+    <>
+      {error !== null && (
+        <Failure title={`${label}: cannot be read`} error={error} {...(retry && { retry })} />
+      )}
+      <div className="table-scroll" data-stale={isStale || undefined}>
+        <table className="data-table" aria-label={label} aria-busy={rows === undefined || isStale === true}>
+          <thead>
+            <tr>
+              {columns.map((column) => (
+                <HeaderCell key={column.header} column={column} />
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows === undefined ? (
+              <LoadingRows count={props.expectedRows ?? EXPECTED_ROWS} columns={columns.length} />
+            ) : (
+              rows.map((row) => (
+                <tr key={rowKey(row)}>
+                  {columns.map(({ header, cell, align, wideOnly }) => (
+                    <td
+                      key={header}
+                      data-label={header}
+                      data-align={align}
+                      data-wide-only={wideOnly || undefined}
+                    >
+                      {cell(row)}
+                    </td>
+                  ))}
+                </tr>
+              ))
+            )}
+          </tbody>
+        </table>
+      </div>
+      {onPage && <PageButtons links={links} onPage={onPage} isBusy={isStale === true} />}
+    </>
+  )
+}
+
+function HeaderCell<Row>({ column }: { column: Column<Row> }) {
+  const { header, align, width, wideOnly, onSort, sorted } = column
+  return (
+    <th
+      scope="col"
+      data-align={align}
+      data-wide-only={wideOnly || undefined}
+      {...(width !== undefined && { style: { width } })}
+      {...(sorted && { 'aria-sort': sorted })}
+    >
+      {onSort ? (
+        <button type="button" className="sort-button" onClick={onSort}>
+          {header}
+          {sorted && <span aria-hidden="true">{sorted === 'ascending' ? ' ↑' : ' ↓'}</span>}
+        </button>
+      ) : (
+        header
+      )}
+    </th>
+  )
+}
+
+function LoadingRows({ count, columns }: { count: number; columns: number }) {
+  return Array.from({ length: count }, (_, row) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: grey rows without content
+    <tr key={row}>
+      {Array.from({ length: columns }, (_, column) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: grey rows without content
+        <td key={column}>
+          <Skeleton height={14} width={`${45 + ((row * 7 + column * 13) % 40)}%`} />
+        </td>
+      ))}
+    </tr>
+  ))
+}
+
+/** Previous and next page; nothing if the list has one page. */
+export function PageButtons(props: {
+  links: PageLinks | undefined
+  onPage: (link: string) => void
+  isBusy: boolean
+}) {
+  const { links, onPage, isBusy } = props
+  const { previous, next } = links ?? {}
+  if (!previous && !next) return null
+  return (
+    <nav aria-label={TEXT.pages}>
+      <Group justify="center" gap="xs" className="page-buttons">
+        <Button
+          variant="default"
+          size="sm"
+          disabled={!previous}
+          leftSection={<Icon name="back" size={16} />}
+          onClick={() => previous && onPage(previous)}
+        >
+          {TEXT.previous}
+        </Button>
+        <Button
+          variant="default"
+          size="sm"
+          disabled={!next}
+          loading={isBusy}
+          rightSection={<Icon name="forward" size={16} />}
+          onClick={() => next && onPage(next)}
+        >
+          {TEXT.next}
+        </Button>
+      </Group>
+    </nav>
+  )
+}

@@ -1,0 +1,35 @@
+import { clockTime, exactTime, shortAge, shortDate, shortDateTime } from '../format.ts'
+import { useNow } from '../use-now.ts'
+
+/**
+ * A time in the reader's zone, with UTC on hover. `at`: RFC 3339, RFC 2822 or Unix milliseconds.
+ * `as`: `age` ("5 min ago", the date after a week), `date`, `time` (with seconds) or `full` (date and time).
+ */
+export function Time({ at, as = 'full' }: { at: string | number; as?: 'age' | 'date' | 'time' | 'full' }) {
+  const ms = typeof at === 'number' ? at : Date.parse(at)
+  const now = useNow()
+  if (!Number.isFinite(ms)) return <span>–</span>
+  const iso = new Date(ms).toISOString()
+  const shown =
+    as === 'age'
+      ? ageWords(ms, Math.max(now, Date.now()))
+      : as === 'date'
+        ? shortDate(ms)
+        : as === 'time'
+          ? clockTime(ms)
+          : shortDateTime(ms)
+  return (
+    <time dateTime={iso} title={`${exactTime(ms)}\n${iso.replace('T', ' ').replace(/\.\d+Z$/, '')} UTC`}>
+      {shown}
+    </time>
+  )
+}
+
+/** "just now", "5 min ago", "in 5 min", or the date. */
+export function ageWords(thenMs: number, nowMs: number): string {
+  const isAhead = thenMs > nowMs + 30_000
+  const age = isAhead ? shortAge(nowMs, thenMs) : shortAge(thenMs, nowMs)
+  if (age === 'now') return isAhead ? 'in a moment' : 'just now'
+  if (!/^\d+ (?:min|h|d)$/.test(age)) return shortDate(thenMs)
+  return isAhead ? `in ${age}` : `${age} ago`
+}
