@@ -60,6 +60,11 @@ const CASES: [name: string, event: EventRecord, counters: Counter[]][] = [
   ['accepted by a route', changed(accepted, { flags: { 'is-routed': true } }), ['accepted_incoming']],
   ['delivered', delivered, ['delivered_first', 'delivered_smtp']],
   [
+    'delivered in test mode',
+    changed(delivered, { flags: { 'is-test-mode': true } }),
+    ['delivered_first', 'delivered_smtp', 'test_delivered'],
+  ],
+  [
     'delivered later',
     deliveredEvent(own, to, { ...DELIVERED, status: { ...DELIVERED.status, 'attempt-no': 2 } }, NOW_MS),
     ['delivered_later', 'delivered_smtp'],

@@ -41,6 +41,7 @@ export const COUNTERS = [
   'unsubscribed',
   'complained',
   'accepted_listed',
+  'test_delivered',
 ] as const satisfies readonly Counter[]
 
 export type Payload = Readonly<Record<string, unknown>>
@@ -111,8 +112,13 @@ function acceptedAs(payload: Payload): Counter[] {
 
 const isOptimized = (payload: Payload) => payload['i-delivery-optimizer'] !== undefined
 
-/** Rule 1: `optimized` is a part of `smtp`. */
+/** Rule 1: `optimized` is a part of `smtp`. Test mail counts in both, and apart for those who leave it out. */
 function deliveredAs(payload: Payload): Counter[] {
+  const isTest = within(payload, 'flags')['is-test-mode'] === true
+  return isTest ? [...deliveredBy(payload), 'test_delivered'] : deliveredBy(payload)
+}
+
+function deliveredBy(payload: Payload): Counter[] {
   const attempt = Number(within(payload, 'delivery-status')['attempt-no'])
   const counters: Counter[] = attempt === 1 ? ['delivered_first'] : attempt > 1 ? ['delivered_later'] : []
   if (within(payload, 'envelope')['transport'] === 'http') return [...counters, 'delivered_http']

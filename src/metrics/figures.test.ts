@@ -34,6 +34,7 @@ const COUNTS: Counts = {
   unsubscribed: 2 ** 26,
   complained: 2 ** 27,
   accepted_listed: 2 ** 28,
+  test_delivered: 2 ** 29,
 }
 const NONE = Object.fromEntries(Object.keys(COUNTS).map((name) => [name, 0])) as unknown as Counts
 

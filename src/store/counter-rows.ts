@@ -39,6 +39,7 @@ export interface Counts {
   unsubscribed: number
   complained: number
   accepted_listed: number
+  test_delivered: number
 }
 
 /** Empty: the row is not split by this value, or its events have none. */
