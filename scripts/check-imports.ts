@@ -26,7 +26,7 @@ const LAYERS = [
   ['messages'],
   ['tracking'],
   ['bounces', 'queue-api', 'logs', 'routes'],
-  ['alerts', 'domain-reports'],
+  ['alerts', 'domain-reports', 'dynamic-pools'],
   ['system', 'backup', 'prometheus'],
   ['open-core', 'areas', 'listeners', 'service', 'main', 'cli'],
 ]

@@ -17,6 +17,7 @@ import { type CertificatesArea, certificatesArea } from './certificates/area.ts'
 import type { Core } from './core.ts'
 import { domainReportsArea } from './domain-reports/area.ts'
 import { type DomainsArea, domainsArea } from './domains/area.ts'
+import { dynamicPoolsArea } from './dynamic-pools/area.ts'
 import { eventsArea } from './events/area.ts'
 import { inboxArea } from './inbox/area.ts'
 import { ipsArea } from './ips/area.ts'
@@ -125,6 +126,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(queueApiArea(core, messages))
   add(routesArea(core, { messages, signingKeys, queue: webhooks.posts }))
   add(domainReportsArea(core))
+  add(dynamicPoolsArea(core, { known: addresses, figures: metrics.figures, assigned: ips.assigned }))
   add(logsArea(core, { ...bounces, figures: metrics.figures }))
   add(backupArea(core, parts.secret))
   const alerts = add(

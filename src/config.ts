@@ -64,6 +64,7 @@ export interface Config {
   warmupPlan: readonly number[]
   /** Addresses that accounts request are put on warm-up. */
   autoWarmup: boolean
+  dynamicPools: DynamicPoolsConfig
   dnsServers: readonly Address[] | null
   mxPort: number
   allowNetworks: readonly string[]
@@ -143,6 +144,21 @@ export interface Config {
   oidc: OidcConfig | null
   /** Tests only: `name:count` of base/fail-point.ts. */
   testFailPoint: string | null
+}
+
+/** Bands of domains in dynamic pools (dynamic-pools.md section 3). Rates are millionths. */
+export interface DynamicPoolsConfig {
+  /** Between two checks of a domain, and the time that a check looks back. */
+  intervalMs: number
+  windowMs: number
+  /** The highest rates that are not poor. */
+  bouncePpm: number
+  complaintPpm: number
+  /** Processed messages from which a domain is not new, and from which it may be poor. */
+  goodVolume: number
+  poorVolume: number
+  /** Checks in a row without a poor result after which a domain leaves the poor band. */
+  recoverChecks: number
 }
 
 export interface OidcConfig {
@@ -272,6 +288,19 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     requireFcrdns: setting('REQUIRE_FCRDNS', flag, () => false),
     warmupPlan: setting('WARMUP_PLAN', list(wholeNumber(1, 1_000_000_000, 'messages')), () => WARMUP_PLAN),
     autoWarmup: setting('AUTO_WARMUP', flag, () => false),
+    dynamicPools: {
+      intervalMs: setting('DYNAMIC_POOLS_INTERVAL', countedTime, () => 24 * 60 * MINUTE_MS),
+      windowMs: setting('DYNAMIC_POOLS_WINDOW', countedTime, () => 7 * 24 * 60 * MINUTE_MS),
+      bouncePpm: setting('DYNAMIC_POOLS_BOUNCE_RATE', millionths, () => 50_000),
+      complaintPpm: setting('DYNAMIC_POOLS_COMPLAINT_RATE', millionths, () => 1_000),
+      goodVolume: setting(
+        'DYNAMIC_POOLS_GOOD_VOLUME',
+        wholeNumber(1, 1_000_000_000, 'messages'),
+        () => 1_000,
+      ),
+      poorVolume: setting('DYNAMIC_POOLS_POOR_VOLUME', wholeNumber(1, 1_000_000_000, 'messages'), () => 100),
+      recoverChecks: setting('DYNAMIC_POOLS_RECOVER_CHECKS', wholeNumber(1, 1_000, 'checks'), () => 2),
+    },
     dnsServers: optional('DNS', list(serverAddress(53))),
     mxPort: setting('MX_PORT', portNumber, () => 25),
     allowNetworks: setting('ALLOW_NETWORKS', list(network), () => []),
@@ -594,6 +623,21 @@ function duration(text: string): number {
   if (!match || Number(match[1]) === 0)
     throw new Error(`${quoted(text)} is not a time such as 30s, 10m or 4h`)
   return Number(match[1]) * (UNITS_MS[match[2] as string] as number)
+}
+
+/** At least an hour, which figures are counted by; at most as long as those of hours are kept. */
+function countedTime(text: string): number {
+  const ms = duration(text)
+  if (ms < 60 * MINUTE_MS || ms > 60 * 24 * 60 * MINUTE_MS)
+    throw new Error(`${quoted(text)} is not a time from 1h to 1440h`)
+  return ms
+}
+
+/** A fraction with at most six decimals. */
+function millionths(text: string): number {
+  if (!/^(?:0(?:\.\d{1,6})?|1)$/.test(text))
+    throw new Error(`${quoted(text)} is not a fraction from 0 to 1 such as 0.05`)
+  return Math.round(Number(text) * 1_000_000)
 }
 
 const wholeNumber = (min: number, max: number, unit: string) => (text: string) => {

@@ -115,6 +115,7 @@ async function setUp(store: Store, events: EventRecord[]): Promise<void> {
         tracking_valid: 0,
         sending_ips_json: null,
         sending_pool_id: null,
+        dynamic_pool_id: null,
       })
       .execute()
   }

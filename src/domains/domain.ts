@@ -34,6 +34,8 @@ export interface Domain {
   /** Addresses and pool chosen when the domain was created; null: all of the account. */
   sendingIps: readonly string[] | null
   sendingPoolId: string | null
+  /** Where the domain is enrolled in dynamic pools: that of its band. */
+  dynamicPoolId: string | null
   createdAt: number
 }
 
@@ -75,6 +77,7 @@ export function domainOfRow(row: DomainRow, now: number): Domain {
     trackingValid: row.tracking_valid === 1,
     sendingIps: row.sending_ips_json ? (JSON.parse(row.sending_ips_json) as string[]) : null,
     sendingPoolId: row.sending_pool_id,
+    dynamicPoolId: row.dynamic_pool_id,
     createdAt: row.created_at,
   }
 }
@@ -109,5 +112,6 @@ export function newDomainRow(
     tracking_valid: 0,
     sending_ips_json: null,
     sending_pool_id: null,
+    dynamic_pool_id: null,
   }
 }

@@ -1,6 +1,14 @@
 /** Every address with what decides who may send from it, as one value that is replaced at each change. Pure. */
 import type { SourceAddress } from '../config.ts'
-import type { IpPoolDelegationRow, IpPoolMemberRow, IpPoolRow, IpRow, IpWarmupRow } from '../store/schema.ts'
+import type {
+  DynamicPoolMemberRow,
+  DynamicPoolRow,
+  IpPoolDelegationRow,
+  IpPoolMemberRow,
+  IpPoolRow,
+  IpRow,
+  IpWarmupRow,
+} from '../store/schema.ts'
 
 /** The contract's name for the shared addresses, wherever it takes a pool or an address (ips-pools.md section 2). */
 export const SHARED = 'shared'
@@ -18,6 +26,7 @@ export interface Address {
   helo: string | null
   /** The confirmed reverse name, or ''. */
   rdns: string
+  /** Of either kind of pool: an address is in one at most. */
   poolId: string | null
   isWarming: boolean
 }
@@ -38,6 +47,8 @@ export interface AddressBook {
   dedicatedOf: ReadonlyMap<string, readonly Address[]>
   /** Those with addresses. */
   pools: ReadonlyMap<string, Pool>
+  /** All of them; `name` is the band. Domains are enrolled in them, and neither linked nor does a message request one. */
+  dynamicPools: ReadonlyMap<string, Pool>
   /** The pool that a subaccount has inherited. */
   inherited: ReadonlyMap<string, string>
   withoutShared: ReadonlySet<string>
@@ -49,6 +60,8 @@ export interface BookRows {
   ips: readonly IpRow[]
   pools: readonly Pick<IpPoolRow, 'id' | 'account_id' | 'name'>[]
   members: readonly IpPoolMemberRow[]
+  dynamicPools: readonly DynamicPoolRow[]
+  dynamicMembers: readonly DynamicPoolMemberRow[]
   delegations: readonly IpPoolDelegationRow[]
   exclusions: readonly { account_id: string }[]
   warmups: readonly IpWarmupRow[]
@@ -63,7 +76,8 @@ export interface BookSettings {
 
 export function createBook(rows: BookRows, settings: BookSettings): AddressBook {
   const local = new Map(settings.configured.map((address) => [address.ip, address]))
-  const poolOf = new Map(rows.members.map((member) => [member.ip, member.pool_id]))
+  const members = [...rows.members, ...rows.dynamicMembers]
+  const poolOf = new Map(members.map((member) => [member.ip, member.pool_id]))
   const warmups = new Map(rows.warmups.map((row) => [row.ip, row]))
   const addresses = rows.ips.map((row): Address => {
     const isSeen = local.has(row.ip) || Number(row.seen_at) >= settings.seenSince
@@ -84,18 +98,18 @@ export function createBook(rows: BookRows, settings: BookSettings): AddressBook 
   const dedicated = addresses.filter(({ isDedicated, accountId }) => isDedicated && accountId !== null)
   const inPools = addresses.filter(({ poolId }) => poolId !== null)
   const byPool = Map.groupBy(inPools, ({ poolId }) => poolId as string)
+  const poolOfRow = (id: string, accountId: string, name: string): [string, Pool] => [
+    id,
+    { id, accountId, name, addresses: byPool.get(id) ?? [] },
+  ]
   return {
     version: rows.version,
     addresses,
     byIp,
     shared: addresses.filter(({ isDedicated }) => !isDedicated),
     dedicatedOf: Map.groupBy(dedicated, ({ accountId }) => accountId as string),
-    pools: new Map(
-      rows.pools.map(({ id, account_id: accountId, name }) => [
-        id,
-        { id, accountId, name, addresses: byPool.get(id) ?? [] },
-      ]),
-    ),
+    pools: new Map(rows.pools.map((row) => poolOfRow(row.id, row.account_id, row.name))),
+    dynamicPools: new Map(rows.dynamicPools.map((row) => poolOfRow(row.id, row.account_id, row.band))),
     inherited: new Map(rows.delegations.map((row) => [row.subaccount_id, row.pool_id])),
     withoutShared: new Set(rows.exclusions.map((row) => row.account_id)),
     warmups,

@@ -23,11 +23,12 @@ import { createSources, type Sources } from './source-addresses.ts'
 import { createIpTasks } from './tasks.ts'
 import { createAllowances, type WarmupAllowances } from './warmup/allowances.ts'
 import { warmupRoutes } from './warmup/routes.ts'
-import { createWarmups } from './warmup/warmups.ts'
+import { createWarmups, type Warmups } from './warmup/warmups.ts'
 
 export interface IpsArea extends Area {
   sources: Sources
   allowances: WarmupAllowances
+  assigned: Warmups['assigned']
 }
 
 /** A change in another process takes effect after at most this time. */
@@ -54,6 +55,7 @@ export function ipsArea(core: Core, uses: { known: KnownAddresses; figures: Figu
   return {
     sources,
     allowances,
+    assigned: warmups.assigned,
     operations: [
       ...ipRoutes({ store, known, tasks, requests }),
       ...domainIpRoutes({ known, domains, changes: createDomainAddresses(common) }),

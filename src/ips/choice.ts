@@ -1,8 +1,8 @@
 /**
  * Which addresses mail may leave from, and which of them one delivery does (ips-pools.md section 1). Pure.
  *
- * 1. The set: the requested address; the requested pool; the linked pool of the domain; the domain's own addresses; the
- *    dedicated addresses of the account; the shared ones. The first that exists is the set, even if nothing in it can
+ * 1. The set: the requested address; the requested pool; the domain's dynamic pool; its linked pool; its own addresses;
+ *    the dedicated addresses of the account; the shared ones. The first that exists is the set, even if nothing in it can
  *    be used now: mail never leaves from an address that its sender did not choose.
  * 2. Addresses that are switched off, of another machine, or of a family that the destination does not have are left out.
  * 3. A delivery has a share of the set. An address on warm-up whose allowance is used gives its share to the others.
@@ -14,6 +14,7 @@ export interface SenderSettings {
   accountId: string
   sendingIps: readonly string[] | null
   sendingPoolId: string | null
+  dynamicPoolId: string | null
 }
 
 /** What a message requested; both null: nothing. */
@@ -24,7 +25,10 @@ export interface Requested {
 
 /** The set of a domain without a request, in the order of the text. */
 export function ownSet(book: AddressBook, sender: SenderSettings): readonly Address[] {
-  const { accountId, sendingIps, sendingPoolId } = sender
+  const { accountId, sendingIps, sendingPoolId, dynamicPoolId } = sender
+  // A subaccount's domain sends from a pool of its parent.
+  const dynamic = dynamicPoolId === null ? undefined : book.dynamicPools.get(dynamicPoolId)
+  if (dynamic !== undefined && dynamic.addresses.length > 0) return dynamic.addresses
   const linked = sendingPoolId === null ? null : poolFor(book, accountId, sendingPoolId)
   if (linked !== null) return linked
   if (sendingIps !== null) {

@@ -49,6 +49,7 @@ async function noteOne(
     .execute()
   if (!isChanged) return
   await tx.deleteFrom('ip_pool_members').where('ip', '=', ip).execute()
+  await tx.deleteFrom('dynamic_pool_members').where('ip', '=', ip).execute()
   await tx.deleteFrom('ip_warmups').where('ip', '=', ip).execute()
 }
 

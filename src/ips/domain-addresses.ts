@@ -9,6 +9,7 @@ import { ownSet } from './choice.ts'
 import { type DomainAddresses, presentDomain, setDomainAddresses } from './domain-settings.ts'
 import type { KnownAddresses } from './known-addresses.ts'
 import {
+  isEnrolled,
   isLinked,
   leastUsedShared,
   ownAddress,
@@ -61,6 +62,7 @@ export function createDomainAddresses(parts: DomainAddressParts): DomainAddressC
     // A new warm-up changes the book.
     await known.change(async (tx) => {
       const present = await presentDomain(tx, domain)
+      if (present.dynamicPoolId !== null) throw isEnrolled()
       const settings = await settingsFor(tx, present, known.book())
       if (settings === null) return
       await setDomainAddresses(tx, present, settings)

@@ -96,17 +96,20 @@ async function readVersion(db: Kysely<Schema>): Promise<string> {
 /** Reads the version first: a change made meanwhile is read again. */
 async function readRows(db: Kysely<Schema>): Promise<BookRows> {
   const version = await readVersion(db)
-  const [ips, pools, members, delegations, exclusions, warmups] = await Promise.all([
-    db.selectFrom('ips').selectAll().orderBy('ip').execute(),
-    db
-      .selectFrom('ip_pools')
-      .select(['id', 'account_id', 'name'])
-      .where('id', 'in', db.selectFrom('ip_pool_members').select('pool_id'))
-      .execute(),
-    db.selectFrom('ip_pool_members').selectAll().execute(),
-    db.selectFrom('ip_pool_delegations').selectAll().execute(),
-    db.selectFrom('shared_ip_exclusions').selectAll().execute(),
-    db.selectFrom('ip_warmups').selectAll().execute(),
-  ])
-  return { version, ips, pools, members, delegations, exclusions, warmups }
+  const [ips, pools, members, dynamicPools, dynamicMembers, delegations, exclusions, warmups] =
+    await Promise.all([
+      db.selectFrom('ips').selectAll().orderBy('ip').execute(),
+      db
+        .selectFrom('ip_pools')
+        .select(['id', 'account_id', 'name'])
+        .where('id', 'in', db.selectFrom('ip_pool_members').select('pool_id'))
+        .execute(),
+      db.selectFrom('ip_pool_members').selectAll().execute(),
+      db.selectFrom('dynamic_pools').selectAll().execute(),
+      db.selectFrom('dynamic_pool_members').selectAll().execute(),
+      db.selectFrom('ip_pool_delegations').selectAll().execute(),
+      db.selectFrom('shared_ip_exclusions').selectAll().execute(),
+      db.selectFrom('ip_warmups').selectAll().execute(),
+    ])
+  return { version, ips, pools, members, dynamicPools, dynamicMembers, delegations, exclusions, warmups }
 }

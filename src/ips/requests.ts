@@ -44,6 +44,7 @@ export function createAddressRequests({ known, warms, assigned }: RequestParts):
           .where('account_id', '=', accountId)
           .where('sending_pool_id', 'is', null)
           .where('sending_ips_json', 'is', null)
+          .where('dynamic_pool_id', 'is', null)
           .limit(1)
           .executeTakeFirst()
         if (user !== undefined) await assigned(tx, accountId, [first.ip])

@@ -15,7 +15,6 @@ export const TAG = 'IPs'
 export const READ = { area: 'ips', access: 'read' } as const
 export const WRITE = { area: 'ips', access: 'write' } as const
 const ONE = '/v3/ips/{ip}' as const
-const BANDS = ['dynamic_good', 'dynamic_poor', 'dynamic_new', 'none'] as const
 const STARTED = {
   200: { description: 'Begun in the background; `reference_id` names it in the log' },
 } as const
@@ -166,23 +165,6 @@ function requestRoutes({ known, requests }: IpRouteParts): Operation[] {
         return { message: 'success' }
       },
     }),
-    operation({
-      method: 'POST',
-      path: '/v3/ips/{addr}/ip_band',
-      id: 'setIpBand',
-      audit: { given: ['ip_band'] },
-      tag: TAG,
-      summary: 'Move an address into a dynamic pool',
-      auth: WRITE,
-      params: [{ name: 'ip_band', type: 'string', required: true, description: 'Band', values: BANDS }],
-      responses: { 400: { description: 'Dynamic pools are not configured' } },
-      async handler({ params, path, caller }) {
-        ownAddress(known.book(), caller.accountId, path.addr)
-        params.required('ip_band')
-        params.oneOf('ip_band', BANDS)
-        throw new BadRequest('dynamic IP pools are not configured')
-      },
-    }),
   ]
 }
 
@@ -194,7 +176,7 @@ function domainTaskRoutes({ known, tasks }: IpRouteParts): Operation[] {
       id: 'assignIpToDomains',
       audit: { made: ['reference_id'] },
       tag: TAG,
-      summary: 'Assign an address to all domains without a linked pool',
+      summary: 'Assign an address to all domains without a linked or dynamic pool',
       auth: WRITE,
       params: [],
       responses: STARTED,

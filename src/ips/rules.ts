@@ -10,7 +10,13 @@ export const poolNotFound = () => new NotFound('pool not found')
 export const notOwned = () => new BadRequest('ip must be dedicated and belong to the account')
 export const notEligible = () => new BadRequest('account is not eligible for shared IPs')
 export const isLinked = () => new BadRequest('domain has a linked IP pool')
+/** Its addresses are those of its band, until it leaves the dynamic pools. */
+export const isEnrolled = () => new BadRequest('domain is enrolled in dynamic IP pools')
 export const inherited = () => new Forbidden()
+
+/** Mail of a band must not have to wait for the allowances of warm-ups. */
+export const noWarmAddress = (band: string) =>
+  new BadRequest(`${band} must have at least one IP that is not on warmup`)
 
 /** An address that the account may send from. @throws NotFound, also for that of another account */
 export function visibleAddress(book: AddressBook, accountId: string, text: string): Address {

@@ -8,7 +8,7 @@ import { type AddressBook, type BookRows, createBook } from './address-book.ts'
 import { createSources } from './source-addresses.ts'
 import { newWarmup } from './warmup/plan.ts'
 
-const [FIRST, CHILD, POOL] = ['first', 'child', 'a'.repeat(24)]
+const [FIRST, CHILD, POOL, BAND] = ['first', 'child', 'a'.repeat(24), 'b'.repeat(24)]
 
 const ipRow = (ip: string, more: Partial<IpRow> = {}): IpRow => ({
   ...{ ip, is_dedicated: 1, account_id: FIRST, is_enabled: 1, warms_when_assigned: 0 },
@@ -21,8 +21,13 @@ const OWN = [ipRow('192.0.2.1'), ipRow('192.0.2.2')]
 const SHARED = [shared('192.0.2.8'), shared('192.0.2.9')]
 
 const NO_ROWS: BookRows = {
-  ...{ version: '1', ips: [], pools: [], members: [], delegations: [], exclusions: [], warmups: [] },
+  ...{ version: '1', ips: [], pools: [], members: [], dynamicPools: [], dynamicMembers: [] },
+  ...{ delegations: [], exclusions: [], warmups: [] },
 }
+const inBand = (...ips: string[]): Partial<BookRows> => ({
+  dynamicPools: [{ id: BAND, account_id: FIRST, band: 'dynamic_poor' }],
+  dynamicMembers: ips.map((ip) => ({ ip, pool_id: BAND, added_at: 0 })),
+})
 const inPool = (...ips: string[]): Partial<BookRows> => ({
   pools: [{ id: POOL, account_id: FIRST, name: 'Bulk' }],
   members: ips.map((ip) => ({ ip, pool_id: POOL, linked_at: 0 })),
@@ -35,8 +40,10 @@ function bookOf(ips: readonly IpRow[], more: Partial<BookRows> = {}): AddressBoo
   return createBook({ ...NO_ROWS, ips, ...more }, { configured, requireFcrdns: false, seenSince: 0 })
 }
 
+const NO_SETTINGS = { sendingIps: null, sendingPoolId: null, dynamicPoolId: null }
+
 interface Settings {
-  domain?: Partial<Pick<Domain, 'sendingIps' | 'sendingPoolId'>>
+  domain?: Partial<Pick<Domain, 'sendingIps' | 'sendingPoolId' | 'dynamicPoolId'>>
   /** Addresses on warm-up that have room. */
   room?: readonly string[]
   diverted?: string[]
@@ -45,7 +52,7 @@ interface Settings {
 const sourcesOf = (book: AddressBook, { domain = {}, room = [], diverted = [] }: Settings = {}) =>
   createSources({
     book: () => book,
-    domains: { byId: () => ({ sendingIps: null, sendingPoolId: null, ...domain }) as Domain },
+    domains: { byId: () => ({ ...NO_SETTINGS, ...domain }) as Domain },
     hostAddresses: ['198.51.100.1'],
     isConfigured: book.addresses.length > 0,
     firstAccountId: FIRST,
@@ -59,7 +66,7 @@ type Sources = ReturnType<typeof sourcesOf>
 const NOTHING = { ip: null, pool: null }
 type Asked = { ip: string | null; pool: string | null }
 const senderOf = (accountId: string, domain: Settings['domain'] = {}) => ({
-  ...{ accountId, sendingIps: null, sendingPoolId: null },
+  ...{ accountId, ...NO_SETTINGS },
   ...domain,
 })
 const everywhere = () => true
@@ -137,6 +144,38 @@ test('the first set that exists is chosen, and shared out evenly', () => {
       CHILD,
       {},
       ['192.0.2.2'],
+    ],
+    [
+      'dynamic pool, also of a parent, before linked and own ones',
+      bookOf([...OWN, third, ...SHARED], { ...inBand('192.0.2.3'), ...inPool('192.0.2.2') }),
+      { domain: { dynamicPoolId: BAND, sendingPoolId: POOL, sendingIps: ['192.0.2.8'] } },
+      CHILD,
+      {},
+      ['192.0.2.3'],
+    ],
+    [
+      'asked before dynamic',
+      bookOf([...OWN, third], inBand('192.0.2.3')),
+      { domain: { dynamicPoolId: BAND } },
+      FIRST,
+      { ip: '192.0.2.1' },
+      ['192.0.2.1'],
+    ],
+    [
+      'a dynamic pool that has lost its address',
+      bookOf([...OWN], inBand()),
+      { domain: { dynamicPoolId: BAND } },
+      FIRST,
+      {},
+      ['192.0.2.1', '192.0.2.2'],
+    ],
+    [
+      'a dynamic pool cannot be asked for',
+      bookOf([...OWN, third], inBand('192.0.2.3')),
+      {},
+      FIRST,
+      { pool: BAND },
+      ['192.0.2.1', '192.0.2.2', '192.0.2.3'],
     ],
     [
       "another account's pool",

@@ -13,6 +13,7 @@
  */
 import { type MaybePromise, whenKnown } from '../base/cache.ts'
 import { canonicalIp } from '../base/ip.ts'
+import { spread } from '../base/spread.ts'
 import type { Routed } from '../delivery/contract.ts'
 import { NO_SOURCE, type Source } from '../delivery/lanes.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
@@ -97,12 +98,14 @@ export function createSources(parts: SourceParts): Sources {
       if (!isConfigured) return hostSource(delivery)
       const accountId = ownerOf(delivery.account_id)
       return whenKnown(parts.domains.byId(delivery.domain_id), (domain) => {
-        const { sendingIps = null, sendingPoolId = null } = domain ?? {}
-        return chosen(delivery, { accountId, sendingIps, sendingPoolId }, reaches)
+        const { sendingIps = null, sendingPoolId = null, dynamicPoolId = null } = domain ?? {}
+        return chosen(delivery, { accountId, sendingIps, sendingPoolId, dynamicPoolId }, reaches)
       })
     },
     poolOf(ip) {
-      const pool = book().pools.get(book().byIp.get(ip)?.poolId ?? '')
+      const { byIp, pools, dynamicPools } = book()
+      const poolId = byIp.get(ip)?.poolId ?? ''
+      const pool = pools.get(poolId) ?? dynamicPools.get(poolId)
       return pool ? { id: pool.id, name: pool.name } : null
     },
   }
@@ -116,11 +119,4 @@ function readKey(key: string): { requested: Requested; share: number | null } {
     return { requested: { ip: key.slice(REQUESTED.length), pool: null }, share: null }
   const [, pool, share] = SHARE.exec(key) ?? []
   return { requested: { ip: null, pool: pool || null }, share: share === undefined ? null : Number(share) }
-}
-
-/** Evenly distributed (FNV-1a), and the same for the same text: a retry leaves from the same address. */
-function spread(text: string): number {
-  let hash = 0x811c9dc5
-  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
-  return hash >>> 0
 }

@@ -56,7 +56,7 @@ export function steps(parts: StepParts, task: Task, context: StepContext): Promi
   }
 }
 
-/** In the order of names; those with a linked pool are left out. */
+/** In the order of names; those with a linked pool or in dynamic pools are left out. */
 async function eachDomain(
   parts: StepParts,
   { tx, accountId, position, changed, skipped }: StepContext,
@@ -72,7 +72,7 @@ async function eachDomain(
     .execute()
   for (const row of rows) {
     const domain = settingsOfRow(row)
-    if (linkedPool(parts.known.book(), domain) !== null) continue
+    if (domain.dynamicPoolId !== null || linkedPool(parts.known.book(), domain) !== null) continue
     const settings = await settingsFor(domain)
     if (settings === 'skipped') skipped.push(domain.name)
     else if (settings !== null) await apply(parts, tx, domain, settings, changed)

@@ -13,7 +13,7 @@ export async function domainCounts(
 ): Promise<(ip: string) => number> {
   const count = sql<number>`count(*)`.as('count')
   const ofAccount = store.db.selectFrom('domains').where('account_id', '=', accountId)
-  const [own, linked, rest] = await Promise.all([
+  const [own, linked, enrolled, rest] = await Promise.all([
     store.db
       .selectFrom('domain_ips')
       .select(['ip', count])
@@ -26,13 +26,22 @@ export async function domainCounts(
       .groupBy('sending_pool_id')
       .execute(),
     ofAccount
+      .select(['dynamic_pool_id', count])
+      .where('dynamic_pool_id', 'is not', null)
+      .groupBy('dynamic_pool_id')
+      .execute(),
+    ofAccount
       .select(count)
       .where('sending_pool_id', 'is', null)
       .where('sending_ips_json', 'is', null)
+      .where('dynamic_pool_id', 'is', null)
       .executeTakeFirstOrThrow(),
   ])
   const byIp = new Map(own.map((row) => [row.ip, Number(row.count)]))
-  const byPool = new Map(linked.map((row) => [row.sending_pool_id, Number(row.count)]))
+  const byPool = new Map([
+    ...linked.map((row) => [row.sending_pool_id, Number(row.count)] as const),
+    ...enrolled.map((row) => [row.dynamic_pool_id, Number(row.count)] as const),
+  ])
   const byDefault = new Set(defaultIps(book, accountId))
   return (ip) =>
     (byIp.get(ip) ?? 0) +
@@ -77,9 +86,15 @@ export async function domainsOfAddress(
             .where('domain_ips.ip', '=', ip)
             .where('domain_ips.account_id', '=', accountId),
         ),
-        ...(poolId === null ? [] : [eb('sending_pool_id', '=', poolId)]),
+        ...(poolId === null ? [] : [eb('sending_pool_id', '=', poolId), eb('dynamic_pool_id', '=', poolId)]),
         ...(isDefault
-          ? [eb.and([eb('sending_pool_id', 'is', null), eb('sending_ips_json', 'is', null)])]
+          ? [
+              eb.and([
+                eb('sending_pool_id', 'is', null),
+                eb('sending_ips_json', 'is', null),
+                eb('dynamic_pool_id', 'is', null),
+              ]),
+            ]
           : []),
       ]),
     )

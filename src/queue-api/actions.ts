@@ -203,7 +203,7 @@ function valuesOf(
   now: number,
 ): SqlValue[] {
   if (order.action === 'move') {
-    const sender = { accountId, sendingIps: null, sendingPoolId: null }
+    const sender = { accountId, sendingIps: null, sendingPoolId: null, dynamicPoolId: null }
     return [sources.keysFor(sender, { ip: null, pool: order.pool })(id), now]
   }
   return order.action === 'pause' || order.action === 'resume' ? [now] : [now, now]

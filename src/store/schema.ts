@@ -226,6 +226,7 @@ export interface DomainRow {
   tracking_valid: Flag
   sending_ips_json: string | null
   sending_pool_id: string | null
+  dynamic_pool_id: string | null
 }
 
 export interface DomainDnsRow {
@@ -991,6 +992,59 @@ export interface IpWarmupRow {
   history_json: string
 }
 
+export interface DynamicPoolRow {
+  id: string
+  account_id: string
+  band: string
+}
+
+export interface DynamicPoolMemberRow {
+  ip: string
+  pool_id: string
+  added_at: number
+}
+
+/** Rates are millionths. */
+export interface DynamicPoolDomainRow {
+  domain_id: string
+  account_id: string
+  owner_id: string
+  name: string
+  band: string
+  registered_at: number
+  is_pinned: Flag
+  next_check_at: number
+  clean_checks: number
+  processed: number
+  bounce_ppm: number | null
+  complaint_ppm: number | null
+}
+
+export interface DynamicPoolHistoryRow {
+  id: string
+  owner_id: string
+  account_id: string
+  account_name: string
+  domain_id: string
+  domain_name: string
+  new_band: string
+  prev_band: string
+  reason: string
+  processed: number | null
+  bounce_ppm: number | null
+  complaint_ppm: number | null
+  initiated_by: string
+  at: number
+}
+
+export interface DynamicPoolTaskRow {
+  account_id: string
+  with_subaccounts: Flag
+  initiated_by: string
+  position: string
+  updated_at: number
+}
+
 export interface InstallationRow {
   name: string
   value: Uint8Array
@@ -1094,6 +1148,11 @@ export interface Schema {
   ip_pool_members: IpPoolMemberRow
   ip_pool_delegations: IpPoolDelegationRow
   ip_warmups: IpWarmupRow
+  dynamic_pools: DynamicPoolRow
+  dynamic_pool_members: DynamicPoolMemberRow
+  dynamic_pool_domains: DynamicPoolDomainRow
+  dynamic_pool_history: DynamicPoolHistoryRow
+  dynamic_pool_tasks: DynamicPoolTaskRow
   size_samples: SizeSampleRow
   mta_sts_policies: MtaStsPolicyRow
   tls_results: TlsResultRow

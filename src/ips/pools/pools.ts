@@ -10,7 +10,14 @@ import type { Store } from '../../store/store.ts'
 import type { Address } from '../address-book.ts'
 import { setDomainAddresses, settingsOfRow } from '../domain-settings.ts'
 import type { KnownAddresses } from '../known-addresses.ts'
-import { inherited, leastUsedShared, ownAddress, poolNotFound, replacementAddress } from '../rules.ts'
+import {
+  inherited,
+  isEnrolled,
+  leastUsedShared,
+  ownAddress,
+  poolNotFound,
+  replacementAddress,
+} from '../rules.ts'
 import type { Replacement } from '../task-steps.ts'
 import { type IpTasks, newReference } from '../tasks.ts'
 import { linkedDomains, type PoolRow, poolOf, poolsOf } from './pool-store.ts'
@@ -135,6 +142,7 @@ export function createPools(parts: PoolParts): Pools {
   }
 
   async function linkDomains(tx: Tx, id: string, linked: readonly Domain[]): Promise<void> {
+    if (linked.some(({ dynamicPoolId }) => dynamicPoolId !== null)) throw isEnrolled()
     for (const domain of linked) await setDomainAddresses(tx, domain, { ips: null, poolId: id })
   }
 

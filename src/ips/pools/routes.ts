@@ -256,8 +256,8 @@ function memberRoutes({ pools }: PoolRouteParts): Operation[] {
   ]
 }
 
-/** Repeated, or with commas between. */
-function ipsOf(params: Params, names: readonly string[]): string[] {
+/** Repeated, or with commas between. @throws BadRequest for more than one call may name */
+export function ipsOf(params: Params, names: readonly string[]): string[] {
   const ips = names
     .flatMap((name) => params.texts(name))
     .flatMap((text) => text.split(',', IPS_MAX + 1))

@@ -8,8 +8,9 @@ import { createJob, type Job } from '../../jobs/job.ts'
 import { countOf, type FigureRow, type Figures, rateOf } from '../../metrics/figures.ts'
 import type { IpWarmupRow, Schema } from '../../store/schema.ts'
 import type { Store } from '../../store/store.ts'
+import type { Address, AddressBook } from '../address-book.ts'
 import type { KnownAddresses } from '../known-addresses.ts'
-import { ownAddress } from '../rules.ts'
+import { noWarmAddress, ownAddress } from '../rules.ts'
 import { advanced, isCompleted, limitOf, newWarmup, type Reputation, repeated, WINDOW_MS } from './plan.ts'
 
 type Tx = Transaction<Schema>
@@ -71,6 +72,7 @@ export function createWarmups(parts: WarmupParts): Warmups {
       await known.change(async (tx) => {
         const address = ownAddress(known.book(), accountId, ip)
         if (address.isWarming) throw new BadRequest('warmup is already in progress')
+        checkPoolStaysWarm(known.book(), address)
         await tx
           .insertInto('ip_warmups')
           .values(newWarmup(ip, accountId, volume, now()))
@@ -102,6 +104,13 @@ export function createWarmups(parts: WarmupParts): Warmups {
     },
     job: stagesJob(parts),
   }
+}
+
+/** dynamic-pools.md rule 16. @throws BadRequest */
+function checkPoolStaysWarm(book: AddressBook, { ip, poolId }: Address): void {
+  const pool = book.dynamicPools.get(poolId ?? '')
+  if (pool !== undefined && !pool.addresses.some((other) => other.ip !== ip && !other.isWarming))
+    throw noWarmAddress(pool.name)
 }
 
 /** Judges stages whose window has ended. */

@@ -70,9 +70,9 @@ export function sourceKeys(
   { accountId, options }: MessageRecord,
   domain: SourceOwner | null,
 ): SourceKeys {
-  const { sendingIps = null, sendingPoolId = null } = domain ?? {}
+  const { sendingIps = null, sendingPoolId = null, dynamicPoolId = null } = domain ?? {}
   const requested = { ip: options.sendingIp, pool: options.sendingIpPool }
-  return sources.keysFor({ accountId, sendingIps, sendingPoolId }, requested)
+  return sources.keysFor({ accountId, sendingIps, sendingPoolId, dynamicPoolId }, requested)
 }
 
 export function deliveryRows(

@@ -111,7 +111,7 @@ export const NO_HABITS: RecipientHabits = {
 }
 
 /** What says which addresses a message without a request leaves from. */
-export type SourceOwner = Pick<Domain, 'accountId' | 'sendingIps' | 'sendingPoolId'>
+export type SourceOwner = Pick<Domain, 'accountId' | 'sendingIps' | 'sendingPoolId' | 'dynamicPoolId'>
 
 /** Source keys by the ids of deliveries. */
 export type SourceKeys = (deliveryId: string) => string

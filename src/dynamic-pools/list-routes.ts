@@ -1,0 +1,254 @@
+/** Enrolled domains and the history of bands over HTTP (dynamic-pools.md section 2, operations 10, 12 and 15). */
+import { formatRfc3339 } from '../base/dates.ts'
+import { BadRequest } from '../base/errors.ts'
+import { invalidChoice, invalidFormat } from '../base/values.ts'
+import type { Caller } from '../http/auth.ts'
+import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
+import type { Params } from '../http/params.ts'
+import type { DynamicPoolDomainRow } from '../store/schema.ts'
+import type { Store } from '../store/store.ts'
+import { BANDS, type Band, fractionOf, isBand } from './bands.ts'
+import { type LookupParts, reachableDomain } from './domain-lookup.ts'
+import { HISTORY_ORDER, type HistoryQuery, readHistory, recordView } from './history.ts'
+import { listOf, type PageLinks, type PageOrder, pagePlace, readPage } from './pages.ts'
+import { READ, TAG } from './pool-routes.ts'
+import { ownerOf } from './pool-rules.ts'
+
+const DOMAINS = '/v1/dynamic_pools/domains' as const
+const HISTORY = '/v1/dynamic_pools/history' as const
+const SORTS = ['name', 'bounce_rate', 'complaint_rate'] as const
+const DIRECTIONS = ['ascending', 'descending'] as const
+/** Accounts named by one call. */
+const ACCOUNTS_MAX = 1_000
+/** In place of a rate that is not known: last in both directions. A rate is at most that of all mail ever sent. */
+const BEYOND = 1_000_000_000_000_000
+
+export interface ListRouteParts extends LookupParts {
+  store: Store
+  baseUrl: string
+}
+
+const LIMIT: ParamDoc = { name: 'limit', type: 'integer', description: '1 to 100', default: 10 }
+const PAGE: ParamDoc = { name: 'page', type: 'string', description: 'Token of a page' }
+const TIMES: ParamDoc[] = [
+  { name: 'before', type: 'date', description: 'Only records before this time' },
+  { name: 'after', type: 'date', description: 'Only records after this time' },
+]
+
+export function listRoutes(parts: ListRouteParts): Operation[] {
+  return [domainList(parts), ...historyRoutes(parts)]
+}
+
+/** @throws BadRequest in the form of section 6 */
+function readLimit(params: Params, names: readonly string[] = ['limit']): number {
+  const name = names.find((one) => params.text(one) !== undefined) ?? 'limit'
+  const tooLarge = invalidFormat(name, params.text(name) ?? '').message
+  return params.integer(name, { min: 1, max: 100, default: 10, tooLarge })
+}
+
+/** Of a list that a caller sees: a parent sees the domains of its subaccounts. */
+async function scopeOf({ accounts }: ListRouteParts, { accountId }: Caller) {
+  const ownerId = await ownerOf(accounts, accountId)
+  return { ownerId, accountId: ownerId === accountId ? null : accountId }
+}
+
+function domainOrder(sort: (typeof SORTS)[number], descending: boolean): PageOrder {
+  const name = { sql: 'e.name', type: 'string' } as const
+  if (sort === 'name') return { keys: [name], descending }
+  const column = sort === 'bounce_rate' ? 'e.bounce_ppm' : 'e.complaint_ppm'
+  const rate = { sql: `coalesce(${column}, ${descending ? -1 : BEYOND})`, type: 'number' } as const
+  return { keys: [rate, name], descending }
+}
+
+function domainList(parts: ListRouteParts): Operation {
+  return operation({
+    method: 'GET',
+    path: DOMAINS,
+    id: 'listEnrolledDomains',
+    tag: TAG,
+    summary: 'List domains in dynamic pools, those of subaccounts as well',
+    auth: READ,
+    params: [
+      LIMIT,
+      PAGE,
+      { name: 'account', type: 'string', repeated: true, description: 'Only domains of these accounts' },
+      { name: 'pool', type: 'string', repeated: true, description: 'Only these bands', values: BANDS },
+      { name: 'sort_by', type: 'string', description: 'What to sort by', values: SORTS, default: 'name' },
+      {
+        name: 'sort_order',
+        type: 'string',
+        description: 'Direction; domains without the rate are last in both',
+        values: DIRECTIONS,
+        default: 'ascending',
+      },
+    ],
+    responses: { 200: { description: 'A page of domains' } },
+    async handler({ params, caller }) {
+      const limit = readLimit(params)
+      const sort = params.oneOf('sort_by', SORTS) ?? 'name'
+      const direction = params.oneOf('sort_order', DIRECTIONS) ?? 'ascending'
+      const order = domainOrder(sort, direction === 'descending')
+      const [accountIds, bands] = [readAccounts(params), readBands(params)]
+      const scope = await scopeOf(parts, caller)
+      const oneOf = (column: string, values: readonly string[]) =>
+        values.length === 0 ? [] : [`${column} IN (${values.map(() => '?').join(', ')})`]
+      const page = await readPage(parts.store, {
+        from: `dynamic_pool_domains e INNER JOIN domains d ON d.id = e.domain_id
+          LEFT JOIN accounts a ON a.id = e.account_id`,
+        where: [
+          'e.owner_id = ?',
+          ...(scope.accountId === null ? [] : ['e.account_id = ?']),
+          ...oneOf('e.account_id', accountIds),
+          ...oneOf('e.band', bands),
+        ],
+        values: [
+          scope.ownerId,
+          ...(scope.accountId === null ? [] : [scope.accountId]),
+          ...accountIds,
+          ...bands,
+        ],
+        columns: 'e.*, a.name AS account_name',
+        ...{ order, place: pagePlace(params, order), limit },
+      })
+      return listOf(page.rows.map(domainView), page, {
+        ...{ baseUrl: parts.baseUrl, path: DOMAINS },
+        carry: [
+          ['limit', limit],
+          ...accountIds.map((id) => ['account', id] as const),
+          ...bands.map((band) => ['pool', band] as const),
+          ['sort_by', sort],
+          ['sort_order', direction],
+        ],
+      })
+    },
+  })
+}
+
+function readAccounts(params: Params): string[] {
+  const ids = [...new Set(params.texts('account'))]
+  if (ids.length > ACCOUNTS_MAX) throw new BadRequest(`at most ${ACCOUNTS_MAX} accounts may be given`)
+  return ids
+}
+
+function readBands(params: Params): Band[] {
+  const bands = [...new Set(params.texts('pool'))]
+  return bands.map((band) => {
+    if (!isBand(band)) throw invalidChoice('pool', band)
+    return band
+  })
+}
+
+function domainView(found: Record<string, unknown>) {
+  const row = found as unknown as DynamicPoolDomainRow & { account_name: string | null }
+  return {
+    id: row.domain_id,
+    account_id: row.account_id,
+    account_name: row.account_name ?? '',
+    name: row.name,
+    registered_at: formatRfc3339(new Date(Number(row.registered_at))),
+    pool: row.band,
+    override: Number(row.is_pinned) === 1,
+    bounce_rate: fractionOf(row.bounce_ppm),
+    complaint_rate: fractionOf(row.complaint_ppm),
+    processed_count: Number(row.processed),
+  }
+}
+
+function historyRoutes(parts: ListRouteParts): Operation[] {
+  return [
+    operation({
+      method: 'GET',
+      path: `${DOMAINS}/{name}/history`,
+      id: 'listDomainBands',
+      tag: TAG,
+      summary: 'List the changes of the band of a domain',
+      auth: READ,
+      params: [LIMIT, PAGE, ...TIMES],
+      responses: { 200: { description: 'A page, newest first; the newest record at top level as well' } },
+      async handler({ params, path, caller }) {
+        const limit = readLimit(params)
+        const { accountId, name } = await reachableDomain(parts, caller, path.name)
+        const scope = { ownerId: await ownerOf(parts.accounts, accountId), accountId, domainName: name }
+        const query: HistoryQuery = {
+          ...readTimes(params),
+          ...scope,
+          ...NO_MOVES,
+          limit,
+          place: historyPlace(params),
+        }
+        const first = { ...query, place: { way: 'first' } as const, limit: 1 }
+        const [newest, list] = await Promise.all([
+          readHistory(parts.store, first),
+          historyList(parts, query, {
+            ...{ baseUrl: parts.baseUrl, path: `${DOMAINS}/${encodeURIComponent(name)}/history` },
+            carry: carried(params, limit, TIME_NAMES),
+          }),
+        ])
+        return { ...newest.rows.map(recordView)[0], ...list }
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: HISTORY,
+      id: 'listBands',
+      tag: TAG,
+      summary: 'List the changes of the bands of all domains',
+      auth: READ,
+      params: [
+        { ...LIMIT, name: 'Limit', description: '1 to 100; `limit` is accepted too' },
+        PAGE,
+        {
+          name: 'include_subaccounts',
+          type: 'boolean',
+          description: 'Those of domains of subaccounts as well',
+          default: false,
+        },
+        { name: 'domain', type: 'string', description: 'Only those of this domain; it may be deleted' },
+        ...TIMES,
+        { name: 'moved_to', type: 'string', description: 'Only changes to this band', values: BANDS },
+        { name: 'moved_from', type: 'string', description: 'Only changes from this band', values: BANDS },
+      ],
+      responses: { 200: { description: 'A page, newest first' } },
+      async handler({ params, caller }) {
+        const limit = readLimit(params, ['Limit', 'limit'])
+        const includes = params.boolean('include_subaccounts') ?? false
+        const { ownerId, accountId } = await scopeOf(parts, caller)
+        const query: HistoryQuery = {
+          ...{ ownerId, accountId: includes ? accountId : caller.accountId },
+          domainName: params.text('domain')?.toLowerCase(),
+          ...readTimes(params),
+          movedTo: params.oneOf('moved_to', BANDS),
+          movedFrom: params.oneOf('moved_from', BANDS),
+          ...{ limit, place: historyPlace(params) },
+        }
+        const names = [...TIME_NAMES, 'include_subaccounts', 'domain', 'moved_to', 'moved_from']
+        return historyList(parts, query, {
+          ...{ baseUrl: parts.baseUrl, path: HISTORY, carry: carried(params, limit, names, 'Limit') },
+        })
+      },
+    }),
+  ]
+}
+
+const NO_MOVES = { movedTo: undefined, movedFrom: undefined }
+const TIME_NAMES = ['before', 'after']
+
+const historyPlace = (params: Params) => pagePlace(params, HISTORY_ORDER)
+
+const readTimes = (params: Params) => ({
+  before: params.date('before')?.getTime(),
+  after: params.date('after')?.getTime(),
+})
+
+/** What links repeat, as it was given. */
+const carried = (
+  params: Params,
+  limit: number,
+  names: readonly string[],
+  limitName = 'limit',
+): PageLinks['carry'] => [[limitName, limit], ...names.map((name) => [name, params.text(name)] as const)]
+
+async function historyList({ store }: ListRouteParts, query: HistoryQuery, links: PageLinks) {
+  const page = await readHistory(store, query)
+  return listOf(page.rows.map(recordView), page, links)
+}
