@@ -367,8 +367,8 @@ function subaccountCalls(): Planned[] {
 }
 
 /** `/me` is for sessions of users only, which have a test below. */
-const [IP, OTHER_IP, SHARED_IP] = ['127.0.73.1', '127.0.73.2', '127.0.73.8'] as const
-const IPS = `${IP},${OTHER_IP},127.0.73.3=spare,${SHARED_IP}=shared`
+const [IP, OTHER_IP, SPARE_IP, SHARED_IP] = ['127.0.73.1', '127.0.73.2', '127.0.73.3', '127.0.73.8'] as const
+const IPS = `${IP},${OTHER_IP},${SPARE_IP}=spare,${SHARED_IP}=shared`
 
 /** After those of domains and subaccounts. */
 function ipCalls(): Planned[] {
@@ -385,6 +385,47 @@ function ipCalls(): Planned[] {
   const ofChild = '/v5/accounts/subaccounts/{subaccount}/ip_pool'
   return [
     done('requestIp', 'POST /v3/ips/request/new', 'ip.request', ''),
+    given('setDynamicPools', 'POST /v3/dynamic_pools/all', ['dynamic-pools.set', ''], {
+      ...{ good_reputation: IP, poor_reputation: OTHER_IP, new_senders: SPARE_IP },
+    }),
+    done(
+      'addDynamicPoolIp',
+      `POST /v3/dynamic_pools/dynamic_good/${IP}`,
+      'dynamic-pool-ip.add',
+      `dynamic_good/${IP}`,
+    ),
+    given(
+      'updateDynamicPool',
+      'PATCH /v3/dynamic_pools/dynamic_poor',
+      ['dynamic-pool.update', 'dynamic_poor'],
+      { add_ip: OTHER_IP },
+    ),
+    done('enrollDomain', `POST /v3/domains/${NAME}/dynamic_pools`, 'dynamic-pool-domain.enroll', NAME),
+    given(
+      'setDomainBand',
+      `PUT /v1/dynamic_pools/domains/${NAME}/override`,
+      ['dynamic-pool-override.set', NAME],
+      { pool: 'dynamic_poor' },
+    ),
+    done(
+      'deleteDomainBand',
+      `DELETE /v1/dynamic_pools/domains/${NAME}/override`,
+      'dynamic-pool-override.delete',
+      NAME,
+    ),
+    given(
+      'replaceDomainIps',
+      `DELETE /v3/domains/${NAME}/dynamic_pools`,
+      ['dynamic-pool-domain.remove', NAME],
+      { replacement_ip: 'shared' },
+    ),
+    done('deleteDynamicPools', 'DELETE /v3/dynamic_pools/all', 'dynamic-pools.delete', ''),
+    plan(
+      'enrollAllDomains',
+      'POST /v3/domains/all/dynamic_pools/enroll',
+      { action: 'dynamic-pool-domain.enroll-all', subject: '', status: 400 },
+      form({ include_subaccounts: 'no' }),
+    ),
     done('assignIpToDomains', `POST /v3/ips/${IP}/domains`, 'ip-to-domains.assign', IP),
     done('removeIpFromDomains', `DELETE /v3/ips/${IP}/domains`, 'ip-from-domains.remove', IP),
     plan(

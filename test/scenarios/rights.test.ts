@@ -97,6 +97,13 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
   readMessageLimit: [404, 'none is set'],
   readSubaccountLimit: [404, 'as above'],
   setIpBand: [400, 'there are no dynamic pools'],
+  setDynamicPools: [400, 'the only address is in a pool'],
+  addDynamicPoolIp: [400, 'there are no dynamic pools'],
+  updateDynamicPool: [400, 'as above'],
+  enrollDomain: [400, 'as above'],
+  enrollAllDomains: [400, 'as above'],
+  replaceDomainIps: [400, 'it is not enrolled'],
+  setDomainBand: [400, 'as above'],
   startIpWarmup: [400, 'it is in progress'],
   readTrackingCertificate: [404, 'none was requested'],
   requestTrackingCertificate: [400, 'the service has no HTTPS'],
@@ -132,6 +139,12 @@ const REACHES_SUBACCOUNTS: Record<string, string> = {
   readAlert: 'alerts.md rule 13',
   replaceAlert: 'as above',
   deleteAlert: 'as above',
+  enrollDomain: 'dynamic-pools.md section 2',
+  replaceDomainIps: 'as above',
+  previewDomainBand: 'as above',
+  setDomainBand: 'as above',
+  deleteDomainBand: 'as above',
+  listDomainBands: 'as above',
 }
 
 /** The description must have more; fewer mean that it was not understood. */
@@ -271,7 +284,7 @@ function rankOf({ id, method, path, rights }: Guarded): number {
 
 /** What they read changes by itself. */
 const VOLATILE =
-  /^(listAudit|readAvailableIps|listSessions|readSystem|readPrometheusMetrics|runChecks|explainDomainDns|streamInbox|readTrackingCertificate)$/
+  /^(listAudit|readAvailableIps|listSessions|readSystem|readPrometheusMetrics|runChecks|explainDomainDns|streamInbox|readTrackingCertificate|previewDomainBand)$/
 
 /** Everything that the account's admin reads. */
 async function stateOf(

@@ -58,6 +58,23 @@ const rowsFor = (accountId: string, domainId: string, domain: string) => ({
     ...{ recipient: 'a@b.example', content_json: '{}', due_at: Date.now() + DAY_MS, created_at: Date.now() },
   },
   ip_pool_delegations: { subaccount_id: accountId, pool_id: 'unknown', created_at: 1 },
+  dynamic_pools: { id: `p-${accountId}`, account_id: accountId, band: 'dynamic_good' },
+  dynamic_pool_members: { ip: `i-${accountId}`, pool_id: `p-${accountId}`, added_at: 1 },
+  dynamic_pool_domains: {
+    ...{ domain_id: domainId, account_id: accountId, owner_id: 'parent', name: domain, band: 'dynamic_new' },
+    ...{ registered_at: 1, is_pinned: 1, next_check_at: 1, clean_checks: 0, processed: 0 },
+  },
+  dynamic_pool_history: {
+    ...{ id: `dh-${accountId}`, owner_id: 'parent', account_id: accountId, account_name: 'n' },
+    ...{
+      domain_id: domainId,
+      domain_name: domain,
+      new_band: 'dynamic_new',
+      prev_band: '',
+      reason: 'enrolled',
+    },
+    ...{ initiated_by: 'k', at: Date.now() },
+  },
   ip_warmups: newWarmup(`w-${accountId}`, accountId, 0, 1),
   domain_reports: {
     ...{
@@ -199,7 +216,13 @@ async function isQuiet(store: Store): Promise<boolean> {
 }
 
 /** Rows of work in progress, which may have been done before the look. */
-const PASSING = new Set(['suppression_imports', 'domain_deletions', 'list_expansions', 'ip_tasks'])
+const PASSING = new Set([
+  'suppression_imports',
+  'domain_deletions',
+  'list_expansions',
+  'ip_tasks',
+  'dynamic_pool_tasks',
+])
 
 /** What names a row, without what the background changes: attempts, due times, counters. */
 function identities(rows: ReadonlyMap<string, readonly Record<string, unknown>[]>): [string, string[]][] {

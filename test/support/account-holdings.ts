@@ -125,7 +125,7 @@ export async function plantHoldings(
       entity_id: `entity-${word}`,
     },
     ...{
-      ...{ ip, addr: ip, pool_id: pool },
+      ...{ ip, addr: ip, pool_id: pool, pool_name: 'dynamic_good' },
       account: id,
       account_id: id,
       subaccount_id: subaccountId,
