@@ -9,10 +9,10 @@ import { BadRequest } from '../base/errors.ts'
 import type { DynamicPoolsConfig } from '../config.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
-import { type AddressBook, poolFor, SHARED } from '../ips/address-book.ts'
+import { type AddressBook, SHARED } from '../ips/address-book.ts'
 import { type DomainAddresses, presentDomain, setDomainAddresses } from '../ips/domain-settings.ts'
 import type { KnownAddresses } from '../ips/known-addresses.ts'
-import { addressInNoPool, leastUsedShared, poolNotFound } from '../ips/rules.ts'
+import { addressInNoPool, checkLinkable, leastUsedShared } from '../ips/rules.ts'
 import type { Figures } from '../metrics/figures.ts'
 import type { DynamicPoolDomainRow, Schema } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
@@ -249,7 +249,7 @@ async function replacementFor(
   { ips, poolId }: Replacement,
 ): Promise<DomainAddresses> {
   if (poolId !== undefined) {
-    if (poolId === SHARED || poolFor(book, accountId, poolId) === null) throw poolNotFound()
+    await checkLinkable(tx, book, accountId, poolId)
     return { ips: null, poolId }
   }
   if (!ips.includes(SHARED)) {

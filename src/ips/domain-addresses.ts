@@ -9,11 +9,11 @@ import { ownSet } from './choice.ts'
 import { type DomainAddresses, presentDomain, setDomainAddresses } from './domain-settings.ts'
 import type { KnownAddresses } from './known-addresses.ts'
 import {
+  checkLinkable,
   isEnrolled,
   isLinked,
   leastUsedShared,
   ownAddress,
-  poolNotFound,
   replacementAddress,
   visibleAddress,
 } from './rules.ts'
@@ -35,8 +35,8 @@ export interface PoolReplacement {
 
 export interface DomainAddressChanges {
   assign(domain: Domain, ip: string): Promise<void>
-  /** An address, or `all`. */
-  remove(domain: Domain, ip: string): Promise<void>
+  /** An address, whose place another one may take, or `all`. */
+  remove(domain: Domain, ip: string, replacement: string | undefined): Promise<void>
   link(domain: Domain, poolId: string): Promise<void>
   unlink(domain: Domain, replacement: PoolReplacement): Promise<void>
 }
@@ -80,27 +80,24 @@ export function createDomainAddresses(parts: DomainAddressParts): DomainAddressC
           text === SHARED ? await leastUsedShared(tx, book, accountId) : ownAddress(book, accountId, text).ip
         return withAddress(book, present, ip)
       }),
-    remove: (domain, text) =>
+    remove: (domain, text, replacement) =>
       change(domain, async (tx, present, book) => {
         if (linkedPool(book, present) !== null) throw isLinked()
         if (text === ALL) return { ips: [], poolId: null }
         const { ip } = visibleAddress(book, present.accountId, text)
         const ips = addressesOf(book, present)
         if (!ips.includes(ip)) return null
-        return {
-          ips: await completed(
-            tx,
-            book,
-            present.accountId,
-            ips.filter((one) => one !== ip),
-          ),
-          poolId: null,
-        }
+        const left = ips.filter((one) => one !== ip)
+        const { accountId } = present
+        const added =
+          replacement === undefined ? [] : [await replacementAddress(tx, book, accountId, replacement)]
+        const all = [...new Set([...left, ...added])]
+        if (all.includes(ip)) throw new BadRequest('replacement must be another IP')
+        return { ips: await completed(tx, book, accountId, all), poolId: null }
       }),
     link: (domain, poolId) =>
-      change(domain, async (_, { accountId }, book) => {
-        const pool = poolId === SHARED ? null : poolFor(book, accountId, poolId)
-        if (pool === null) throw poolNotFound()
+      change(domain, async (tx, { accountId }, book) => {
+        await checkLinkable(tx, book, accountId, poolId)
         return { ips: null, poolId }
       }),
     unlink: (domain, { ip, poolId }) =>
@@ -111,8 +108,7 @@ export function createDomainAddresses(parts: DomainAddressParts): DomainAddressC
         if (linkedPool(book, present) === null) throw new BadRequest('domain has no linked IP pool')
         if (ip !== undefined)
           return { ips: [await replacementAddress(tx, book, accountId, ip)], poolId: null }
-        const pool = poolFor(book, accountId, poolId as string)
-        if (pool === null || poolId === SHARED) throw poolNotFound()
+        await checkLinkable(tx, book, accountId, poolId as string)
         return { ips: null, poolId: poolId as string }
       }),
   }

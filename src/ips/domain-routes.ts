@@ -71,14 +71,14 @@ export function domainIpRoutes({ known, domains, changes }: DomainIpRouteParts):
           name: 'ip',
           in: 'query',
           type: 'string',
-          description: `With \`${POOL}\`: address or \`shared\` to use instead`,
+          description: 'Address in no pool, or `shared`, to use instead',
         },
         { name: 'pool_id', type: 'string', description: `With \`${POOL}\`: pool to use instead` },
       ],
       responses: { 200: { description: 'Done' } },
       async handler({ params, path, caller }) {
         const domain = await ownDomain(domains, caller, path.name)
-        if (path.ip !== POOL) await changes.remove(domain, path.ip)
+        if (path.ip !== POOL) await changes.remove(domain, path.ip, params.text('ip'))
         else await changes.unlink(domain, { ip: params.text('ip'), poolId: params.text('pool_id') })
         return SUCCESS
       },

@@ -3,7 +3,7 @@ import type { Transaction } from 'kysely'
 import { BadRequest, Forbidden, NotFound } from '../base/errors.ts'
 import { canonicalIp } from '../base/ip.ts'
 import type { Schema } from '../store/schema.ts'
-import { type Address, type AddressBook, mayUse, SHARED, sharedFor } from './address-book.ts'
+import { type Address, type AddressBook, mayUse, poolFor, SHARED, sharedFor } from './address-book.ts'
 
 export const ipNotFound = () => new NotFound('ip not found')
 export const poolNotFound = () => new NotFound('pool not found')
@@ -37,6 +37,20 @@ export function addressInNoPool(book: AddressBook, accountId: string, text: stri
   const address = ownAddress(book, accountId, text)
   if (address.poolId !== null) throw new BadRequest('ip is already in an IP pool')
   return address
+}
+
+/** Checks that domains of an account can be linked to a pool. @throws NotFound; BadRequest for one without an address */
+export async function checkLinkable(
+  tx: Transaction<Schema>,
+  book: AddressBook,
+  accountId: string,
+  id: string,
+): Promise<void> {
+  if (id !== SHARED && poolFor(book, accountId, id) !== null) return
+  const inherited = book.inherited.get(accountId) === id
+  const row = await tx.selectFrom('ip_pools').select('account_id').where('id', '=', id).executeTakeFirst()
+  if (row === undefined || (row.account_id !== accountId && !inherited)) throw poolNotFound()
+  throw new BadRequest('pool must have at least one IP')
 }
 
 /** The shared address with the fewest domains of its own. @throws BadRequest when the account has none */
