@@ -27,7 +27,7 @@ export function createDomainDirectory(store: Store, clock: Clock): DomainDirecto
   const ids: Cache<Domain | null> = createCache({ ...common, load: find('id') })
   return {
     byName: (name) => {
-      const ascii = asciiName(name)
+      const ascii = storedName(name)
       return ascii === null ? null : names.get(ascii)
     },
     byId: (id) => ids.get(id),
@@ -41,7 +41,7 @@ export function createDomainDirectory(store: Store, clock: Clock): DomainDirecto
 const STORED_NAME = /^[a-z0-9.-]{1,253}$/
 
 /** The stored form: lower case, an internationalised name as A-labels. Null: no domain can have such a name. */
-function asciiName(name: string): string | null {
+export function storedName(name: string): string | null {
   if (STORED_NAME.test(name)) return name
   const ascii = /^[\x20-\x7e]*$/.test(name) ? name.toLowerCase() : domainToASCII(name)
   return STORED_NAME.test(ascii) ? ascii : null

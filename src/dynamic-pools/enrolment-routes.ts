@@ -1,5 +1,6 @@
 /** How domains enter and leave dynamic pools, over HTTP (dynamic-pools.md section 2, operations 1 to 4, 11, 13 and 14). */
 
+import { ACCOUNT_ID } from '../accounts/account-directory.ts'
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
 import { quotable } from '../base/values.ts'
@@ -94,7 +95,7 @@ function allRoutes(parts: EnrolmentRouteParts): Operation[] {
 
   async function accountOf(caller: Caller, subaccountId: string | undefined): Promise<string> {
     if (subaccountId === undefined) return caller.accountId
-    const account = await accounts.byId(subaccountId)
+    const account = ACCOUNT_ID.test(subaccountId) ? await accounts.byId(subaccountId) : null
     if (account?.parentId !== caller.accountId || account.status === 'closed')
       throw new NotFound('subaccount not found')
     return account.id

@@ -1,7 +1,9 @@
 /** Enrolled domains and the history of bands over HTTP (dynamic-pools.md section 2, operations 10, 12 and 15). */
+import { ACCOUNT_ID } from '../accounts/account-directory.ts'
 import { formatRfc3339 } from '../base/dates.ts'
 import { BadRequest } from '../base/errors.ts'
 import { invalidChoice, invalidFormat } from '../base/values.ts'
+import { storedName } from '../domains/directory.ts'
 import type { Caller } from '../http/auth.ts'
 import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
@@ -127,7 +129,18 @@ function domainList(parts: ListRouteParts): Operation {
 function readAccounts(params: Params): string[] {
   const ids = [...new Set(params.texts('account'))]
   if (ids.length > ACCOUNTS_MAX) throw new BadRequest(`at most ${ACCOUNTS_MAX} accounts may be given`)
+  const wrong = ids.find((id) => !ACCOUNT_ID.test(id))
+  if (wrong !== undefined) throw invalidFormat('account', wrong)
   return ids
+}
+
+/** As it is stored; there is no such domain if the text is no name. @throws BadRequest */
+function readDomainName(params: Params): string | undefined {
+  const text = params.text('domain')
+  if (text === undefined) return undefined
+  const name = storedName(text)
+  if (name === null) throw invalidFormat('domain', text)
+  return name
 }
 
 function readBands(params: Params): Band[] {
@@ -215,7 +228,7 @@ function historyRoutes(parts: ListRouteParts): Operation[] {
         const { ownerId, accountId } = await scopeOf(parts, caller)
         const query: HistoryQuery = {
           ...{ ownerId, accountId: includes ? accountId : caller.accountId },
-          domainName: params.text('domain')?.toLowerCase(),
+          domainName: readDomainName(params),
           ...readTimes(params),
           movedTo: params.oneOf('moved_to', BANDS),
           movedFrom: params.oneOf('moved_from', BANDS),

@@ -51,10 +51,14 @@ export function pagePlace(params: Params, { keys }: PageOrder): PagePlace {
   if (token === undefined) return { way: 'first' }
   if (token === LAST) return { way: 'last' }
   const [way, ...key] = TOKEN.test(token) ? partsOf(token) : []
-  const isFitting = key.length === keys.length && keys.every(({ type }, at) => typeof key[at] === type)
+  const isFitting = key.length === keys.length && keys.every(({ type }, at) => isKey(type, key[at]))
   if ((way !== 'n' && way !== 'p') || !isFitting) throw invalidFormat('page', token)
   return { way: WAYS[way], key: key as Key }
 }
+
+/** Whatever else a token holds, the database must not have to refuse it. */
+const isKey = (type: 'number' | 'string', value: unknown) =>
+  type === 'number' ? Number.isSafeInteger(value) : typeof value === 'string' && /^[\x20-\x7e]+$/.test(value)
 
 function partsOf(token: string): unknown[] {
   try {

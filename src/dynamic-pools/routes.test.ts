@@ -312,6 +312,8 @@ for (const database of ['sqlite', 'postgres'] as const) {
       await refused('DELETE', path, undefined, 400, one)
       await refused('DELETE', path, { replacement_ip: FOUR, replacement_pool_id: 'x' }, 400, one)
       await refused('DELETE', path, { replacement_pool_id: 'x' }, 404, 'pool not found')
+      await refused('DELETE', path, { replacement_pool_id: 'x\0' }, 404, 'pool not found')
+      await refused('DELETE', path, { replacement_pool_id: 'a'.repeat(24) }, 404, 'pool not found')
       await refused('DELETE', path, { replacement_ip: THREE }, 400, IN_POOL)
       await refused('DELETE', path, { replacement_ip: FIVE }, 400, IN_POOL)
       await refused('DELETE', path, { replacement_ip: SHARED }, 400, NOT_OWNED)
@@ -394,6 +396,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
         400,
         'Invalid format for parameter domain: (x{1,500}){400}',
       )
+      await refused('GET', `${path}?subaccount_id=x%00`, undefined, 404, 'subaccount not found')
       await refused('GET', `${path}?subaccount_id=unknown`, undefined, 404, 'subaccount not found')
       await its.refused('GET', `${path}?subaccount_id=${child}`, undefined, 404, 'subaccount not found')
     })
@@ -492,6 +495,16 @@ for (const database of ['sqlite', 'postgres'] as const) {
         ['limit=0', 'Invalid format for parameter limit: 0'],
         ['limit=101', 'Invalid format for parameter limit: 101'],
         ['page=x', 'Invalid format for parameter page: x'],
+        ['account=x%00', 'Invalid format for parameter account: x\0'],
+        ...[
+          ['n', 'a\0'],
+          ['n', 'a', 'b'],
+          ['x', 'a'],
+          ['n', 1],
+        ].map((parts) => {
+          const token = Buffer.from(JSON.stringify(parts)).toString('base64url')
+          return [`page=${token}`, `Invalid format for parameter page: ${token}`] as const
+        }),
       ] as const)
         await refused('GET', `${DOMAINS}?${query}`, undefined, 400, text)
     })
@@ -546,6 +559,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       for (const [query, text] of [
         ['before=yesterday', 'Invalid format for parameter before: yesterday'],
         ['after=Mon, 02 Jan 2006', 'Invalid format for parameter after: Mon, 02 Jan 2006'],
+        ['domain=x%00', 'Invalid format for parameter domain: x\0'],
         ['Limit=101', 'Invalid format for parameter Limit: 101'],
         ['Limit=0', 'Invalid format for parameter Limit: 0'],
         ['limit=101', 'Invalid format for parameter limit: 101'],

@@ -39,6 +39,8 @@ export function addressInNoPool(book: AddressBook, accountId: string, text: stri
   return address
 }
 
+const POOL_ID = /^[0-9a-f]{24}$/
+
 /** Checks that domains of an account can be linked to a pool. @throws NotFound; BadRequest for one without an address */
 export async function checkLinkable(
   tx: Transaction<Schema>,
@@ -48,6 +50,7 @@ export async function checkLinkable(
 ): Promise<void> {
   if (id !== SHARED && poolFor(book, accountId, id) !== null) return
   const inherited = book.inherited.get(accountId) === id
+  if (!POOL_ID.test(id)) throw poolNotFound()
   const row = await tx.selectFrom('ip_pools').select('account_id').where('id', '=', id).executeTakeFirst()
   if (row === undefined || (row.account_id !== accountId && !inherited)) throw poolNotFound()
   throw new BadRequest('pool must have at least one IP')
