@@ -124,7 +124,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     }),
   )
   add(queueApiArea(core, messages))
-  add(routesArea(core, { messages, signingKeys, queue: webhooks.posts }))
+  add(routesArea(core, { messages, lists, signingKeys, queue: webhooks.posts }))
   add(domainReportsArea(core))
   add(dynamicPoolsArea(core, { known: addresses, figures: metrics.figures, assigned: ips.assigned }))
   add(logsArea(core, { ...bounces, figures: metrics.figures }))

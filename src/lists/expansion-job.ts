@@ -46,9 +46,14 @@ export interface AcceptedPost {
   headers: ListHeaders
   /** Addresses that get their copy otherwise: direct recipients of the call. */
   exclude: readonly string[]
+  /** The same for every transmission of one mail; a list distributes it once. Null: the post is not recognised. */
+  postKey?: string | null
 }
 
-/** The row that makes the post's distribution durable: must be committed together with the message. */
+/**
+ * The row that makes the post's distribution durable: must be committed together with the message, and after it. Touches no
+ * row if the list has distributed a post with the same key.
+ */
 export function expansionStatement(post: AcceptedPost, nowMs: number): Statement {
   const { list } = post
   const now = Math.floor(nowMs)
@@ -61,7 +66,9 @@ export function expansionStatement(post: AcceptedPost, nowMs: number): Statement
     list_address: list.address,
     list_header_id: list.headerId,
     headers_json: JSON.stringify(post.headers),
-    exclude_json: JSON.stringify(post.exclude.map((address) => addressKey(address))),
+    // A list that is its own member would get a copy only to drop it.
+    exclude_json: JSON.stringify([...post.exclude, list.address].map((address) => addressKey(address))),
+    post_key: post.postKey ?? null,
     position: '',
     copies: 0,
     state: 'running',
@@ -70,7 +77,8 @@ export function expansionStatement(post: AcceptedPost, nowMs: number): Statement
     created_at: now,
     updated_at: now,
   }
-  return insert('list_expansions', row)
+  const { sql, values } = insert('list_expansions', row)
+  return { sql: `${sql} ON CONFLICT (list_id, post_key) DO NOTHING`, values, expectRows: 1 }
 }
 
 /**

@@ -157,6 +157,8 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
       sources,
       storageUrl,
       engine: engine.delivery,
+      limits: uses.limits,
+      lists: sending.accept.lists,
     }),
     delivery: engine.delivery,
     sending,

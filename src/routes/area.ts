@@ -3,8 +3,10 @@ import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
 import type { SigningKeys } from '../domains/keys/signing-keys.ts'
 import type { PostQueue } from '../http-posts/post-queue.ts'
+import type { ListsArea } from '../lists/area.ts'
 import type { MessagesArea } from '../messages/area.ts'
 import { createGreylist } from './greylist.ts'
+import { createListPosts } from './list-posts.ts'
 import { createMailCheck } from './mail-check.ts'
 import { createRoutePosts } from './posts.ts'
 import { createRouteReception } from './reception.ts'
@@ -15,11 +17,12 @@ import { createKnownRoutes, createRouteStore } from './store.ts'
 
 export interface RoutesUses {
   messages: Pick<MessagesArea, 'received' | 'sending' | 'largeTexts'>
+  lists: Pick<ListsArea, 'store' | 'listDomains'>
   signingKeys: SigningKeys
   queue: PostQueue
 }
 
-export function routesArea(core: Core, { messages, signingKeys, queue }: RoutesUses): Area {
+export function routesArea(core: Core, { messages, lists, signingKeys, queue }: RoutesUses): Area {
   const { config, store, sealer, clock, log, httpClient: client } = core
   const { hostname, headerPrefix, headerPrefixAliases, acceptUnrouted, storageUrl } = config
   const table = createRouteStore(store, sealer)
@@ -47,6 +50,12 @@ export function routesArea(core: Core, { messages, signingKeys, queue }: RoutesU
       headerPrefix,
       headerPrefixAliases,
       acceptUnrouted,
+      lists: createListPosts({
+        ...core,
+        ...{ lists: lists.store, listDomains: lists.listDomains, headerPrefix },
+        queueLimits: messages.sending.accept.queueLimits,
+        unlimited: config.rateLimit === null,
+      }),
       greylist: config.greylist ? greylist : null,
     }),
     jobs: [greylist.job],

@@ -8,6 +8,7 @@ import type { Clock } from '../base/clock.ts'
 import { type Chunk, readChunks } from '../base/mime-message.ts'
 import type { SigningKey } from '../dkim/sign.ts'
 import type { DnsAnswer, Resolver } from '../dns/resolver.ts'
+import { rootDomainOf } from '../domains/domain-names.ts'
 import type { RawHeader } from '../mime/split.ts'
 import { unverifiableReason } from '../mime/verifiable.ts'
 
@@ -29,10 +30,28 @@ export interface MailVerdict {
   dkim: 'pass' | 'fail' | null
   /** Domains that SPF or DKIM proved, in lower case. */
   provenDomains: readonly string[]
+  author: AuthorCheck
   /** Raw field. */
   authenticationResults: string
   /** Raw fields of a new ARC set (RFC 8617); empty: none. */
   arcFields: readonly string[]
+}
+
+/** The author as From names them, and what SPF, DKIM and the domain's DMARC record say of them. */
+export interface AuthorCheck {
+  /** In lower case; null: From does not name exactly one domain. */
+  domain: string | null
+  /**
+   * The domain has sent the mail: DMARC passes, or SPF or DKIM passes for a domain of the same owner where there is no
+   * record. A signature that leaves a part of the body out proves nothing.
+   */
+  isProven: boolean
+  /** A look-up failed: another attempt may prove more. */
+  isUnsure: boolean
+  /** What the domain asks receivers to do with mail that it has not sent (RFC 7489 §6.3); null: unknown. */
+  policy: 'none' | 'quarantine' | 'reject' | null
+  /** A signature counts only if it is of exactly that domain, `adkim=s`. */
+  isStrict: boolean
 }
 
 export type MailCheck = (mail: CheckedMail) => Promise<MailVerdict>
@@ -52,14 +71,14 @@ export function createMailCheck(parts: {
 }): MailCheck {
   return async (mail) => {
     const reason = (await unverifiableReason(mail.chunk)) ?? tooManySignatures(mail.headers)
-    if (reason !== null) return unchecked(parts.hostname, mail.headers, reason)
+    if (reason !== null) return unchecked(parts.hostname, mail.headers, reason, false)
     const limit = new AbortController()
     const timer = parts.clock.setTimer(TIME_MAX_MS, () => limit.abort(new Error('timeout')))
     try {
       return await check(parts, mail, limit.signal)
     } catch (error) {
       parts.log.warn({ err: error }, 'cannot check the origin of a mail')
-      return unchecked(parts.hostname, mail.headers, 'the check failed')
+      return unchecked(parts.hostname, mail.headers, 'the check failed', true)
     } finally {
       timer.cancel()
     }
@@ -100,10 +119,54 @@ async function check(
     provenDomains: [...bySpf, ...signers.map(({ signingDomain }) => signingDomain ?? '')].map((name) =>
       name.toLowerCase(),
     ),
+    author: authorOf(result),
     authenticationResults: results ?? noResults(hostname, 'no result'),
     arcFields: fields.filter((field) => /^ARC-/i.test(field)),
   }
 }
+
+type Result = Awaited<ReturnType<typeof import('mailauth').authenticate>>
+
+function authorOf({ dmarc, spf, dkim }: Result): AuthorCheck {
+  if (!dmarc) return { ...NO_AUTHOR, isUnsure: false }
+  const domain = (dmarc.status.header?.from ?? '').toLowerCase() || null
+  const found = dmarc.status.result
+  const whole = dkim.results.filter(({ status }) => status.result === 'pass' && !status.underSized)
+  const passed = [
+    ...(spf && spf.status.result === 'pass' ? [spf.domain] : []),
+    ...whole.map(({ signingDomain }) => signingDomain ?? ''),
+  ].map((name) => name.toLowerCase())
+  const byRecord =
+    found === 'pass' &&
+    (dmarc.alignment.spf.result !== undefined ||
+      (dmarc.alignment.dkim.result !== undefined && !dmarc.alignment.dkim.underSized))
+  const withoutRecord =
+    found === 'none' &&
+    domain !== null &&
+    passed.some((name) => name !== '' && rootDomainOf(name) === rootDomainOf(domain))
+  return {
+    domain,
+    isProven: byRecord || withoutRecord,
+    isUnsure: [
+      found,
+      spf ? spf.status.result : 'none',
+      ...dkim.results.map(({ status }) => status.result),
+    ].includes('temperror'),
+    policy: policyOf(dmarc),
+    // Without a record there is no alignment, whatever the type says.
+    isStrict: found !== 'none' && (dmarc.alignment?.dkim.strict ?? false),
+  }
+}
+
+/** A policy under test (RFC 9989 §4.7) counts as one: older receivers apply it. */
+function policyOf({ status, policy, testMode }: Exclude<Result['dmarc'], false>): AuthorCheck['policy'] {
+  if (status.result === 'none') return 'none'
+  if (status.result !== 'pass' && status.result !== 'fail') return null
+  if (testMode) return 'quarantine'
+  return policy === 'none' || policy === 'quarantine' || policy === 'reject' ? policy : null
+}
+
+const NO_AUTHOR = { domain: null, isProven: false, policy: null, isStrict: false } as const
 
 const isSigned = (headers: readonly RawHeader[]) =>
   headers.some(({ name }) => name.toLowerCase() === 'dkim-signature')
@@ -116,10 +179,16 @@ function tooManySignatures(headers: readonly RawHeader[]): string | null {
 const noResults = (hostname: string, reason: string) =>
   `Authentication-Results: ${hostname}; none (${reason})`
 
-const unchecked = (hostname: string, headers: readonly RawHeader[], reason: string): MailVerdict => ({
+const unchecked = (
+  hostname: string,
+  headers: readonly RawHeader[],
+  reason: string,
+  isUnsure: boolean,
+): MailVerdict => ({
   spf: 'none',
   dkim: isSigned(headers) ? 'fail' : null,
   provenDomains: [],
+  author: { ...NO_AUTHOR, isUnsure },
   authenticationResults: noResults(hostname, reason),
   arcFields: [],
 })

@@ -1,26 +1,38 @@
 /**
  * Mail for the domains of accounts, from the recipient to the rows (routes-inbound.md section 5):
  *
- * 1. `place`: a recipient is accepted if some route of the account could want the mail.
- * 2. `receive`: the mail is read, its origin is checked, and the routes of each recipient are evaluated on it.
- * 3. One transaction stores the message, its events, a delivery per address and a POST per URL to forward it to.
+ * 1. `place`: a recipient is accepted if it is a mailing list, or some route of the account could want the mail. Each list
+ *    has a transaction of its own, since the reply to a post is only about that list.
+ * 2. `receive`: the mail is read, its origin is checked, a list judges it (list-posts.ts), and the routes of each recipient
+ *    are evaluated on it.
+ * 3. One transaction stores the message, its events, a delivery per address and a POST per URL to forward it to, and the
+ *    expansion of the list.
  *
  * Nothing here sends a bounce: mail is refused in the dialogue, or it is taken.
  */
 import type { Logger } from 'pino'
 import type { AccountDirectory } from '../accounts/account-directory.ts'
 import type { Clock } from '../base/clock.ts'
+import { Forbidden } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { SigningKeys } from '../domains/keys/signing-keys.ts'
 import type { MailReader, WholeMail } from '../inbound/reception.ts'
 import { Refusal } from '../inbound/replies.ts'
-import { type ReadMail, type ReceivedMail, readMail } from '../messages/received/received-mail.ts'
-import { bareAddress } from '../mime/address.ts'
+import type { List } from '../lists/list.ts'
+import {
+  type ReadMail,
+  type ReceivedMail,
+  type ReceivedMessage,
+  type ReceivedPost,
+  readMail,
+} from '../messages/received/received-mail.ts'
+import { addressKey, bareAddress, type Mailbox } from '../mime/address.ts'
 import { MimeSyntaxError } from '../mime/split.ts'
 import { firstRouteFor } from './evaluate.ts'
 import type { Greylist } from './greylist.ts'
+import { type ListPosts, NOT_ALLOWED, type PostVerdict } from './list-posts.ts'
 import type { MailCheck, MailVerdict } from './mail-check.ts'
 import { type Plan, type PlanParts, planFor } from './plan.ts'
 import {
@@ -48,6 +60,7 @@ export interface RouteReceptionParts extends Pick<PlanParts, 'posts' | 'recorder
   headerPrefix: string
   headerPrefixAliases: readonly string[]
   acceptUnrouted: boolean
+  lists: ListPosts
   /** Null: off. */
   greylist: Pick<Greylist, 'check'> | null
 }
@@ -63,17 +76,20 @@ export function createRouteReception(parts: RouteReceptionParts): MailReader {
       if (domain.state === 'unverified') return 'unwanted'
       await checkOpen(parts, domain)
       const routes = await known.of(domain.accountId)
-      const wanted =
-        parts.acceptUnrouted || (await firstRouteFor(routes, bareAddress(mailbox), true)) !== null
-      if (!wanted) return 'unwanted'
+      const list = await parts.lists.listOf(domain, mailbox)
+      const isRouted = (await firstRouteFor(routes, bareAddress(mailbox), true)) !== null
+      if (list?.accessLevel === 'readonly' && !isRouted) throw new Refusal(NOT_ALLOWED)
+      if (!list && !isRouted && !parts.acceptUnrouted) return 'unwanted'
       await parts.greylist?.check({ remoteAddress, sender, recipient: mailbox })
-      return { owner: domain.id }
+      return { owner: list ? `${domain.id} ${list.id}` : domain.id }
     },
     async receive(mail) {
-      const domain = await domains.byId(mail.owner)
+      const [domainId = '', listId] = mail.owner.split(' ')
+      const domain = await domains.byId(domainId)
       if (!domain) throw new Refusal(NOT_FOUND)
       await checkOpen(parts, domain)
-      await receive(parts, domain, mail, await read(mail))
+      const list = listId === undefined ? null : await parts.lists.byId(listId)
+      await receive(parts, domain, list, mail, await read(mail))
     },
   }
 }
@@ -97,6 +113,7 @@ async function read({ raw }: WholeMail): Promise<ReadMail> {
 async function receive(
   parts: RouteReceptionParts,
   domain: Domain,
+  list: List | null,
   { raw, recipients, sender, remoteAddress, helo, protocol }: WholeMail,
   mail: ReadMail,
 ): Promise<void> {
@@ -113,6 +130,10 @@ async function receive(
     helo,
     sealingKey: forwards ? await sealingKeyOf(parts, domain) : null,
   })
+  const trace = traceOf(mail.headers, { hostname: parts.hostname, prefix: parts.headerPrefix })
+  const posted = { headers: mail.headers, sender, author: verdict.author, ownHops: trace.ownHops }
+  const post = list ? await parts.lists.judge(domain, list, posted) : null
+  await refuseEarly(post, routes, recipients)
   const session: SessionFacts = {
     sender,
     remoteAddress,
@@ -131,10 +152,41 @@ async function receive(
     spam,
   }
   const headers = keptFields(mail.headers, facts, verdict)
-  const trace = traceOf(mail.headers, facts)
   const plan = await planFor(parts, { domain, routes, recipients, headers, trace })
-  if (plan.recipients.length === 0) return unrouted(parts, domain, recipients.length)
-  await store(parts, { domain, mail, headers, sender, remoteAddress, plan, verdict })
+  if (post?.kind === 'dropped')
+    parts.log.info(
+      { list: list?.address, sender, remoteAddress, reason: post.reason },
+      'post not distributed',
+    )
+  if (plan.recipients.length === 0 && post?.kind !== 'allowed')
+    return unwanted(parts, domain, post, recipients.length)
+  const accepted = post?.kind === 'allowed' ? post.post : null
+  await store(parts, {
+    domain,
+    mail,
+    headers,
+    sender,
+    remoteAddress,
+    recipients,
+    plan,
+    post: accepted,
+    verdict,
+  })
+}
+
+/** A post that the list refuses, and no route wants. @throws Refusal */
+async function refuseEarly(
+  post: PostVerdict | null,
+  routes: Awaited<ReturnType<KnownRoutes['of']>>,
+  recipients: readonly Mailbox[],
+): Promise<void> {
+  if (post?.kind !== 'refused') return
+  // The client sends all of it again, so that the routes get it then.
+  if (post.refusal.reply.startsWith('4')) throw post.refusal
+  for (const mailbox of recipients) {
+    if ((await firstRouteFor(routes, bareAddress(mailbox), true)) !== null) return
+  }
+  throw post.refusal
 }
 
 /** Null: the domain wants none, or there is none. @throws Refusal of spam, if the domain wants that */
@@ -157,8 +209,15 @@ async function spamScoreOf(
   throw new Refusal('550 5.7.1 Message refused as spam')
 }
 
-/** Headers were decisive, and no route wanted them. */
-function unrouted({ acceptUnrouted, log }: RouteReceptionParts, domain: Domain, recipients: number): void {
+/** Headers were decisive, and no route wanted them, nor does a list. */
+function unwanted(
+  { acceptUnrouted, log }: RouteReceptionParts,
+  domain: Domain,
+  post: PostVerdict | null,
+  recipients: number,
+): void {
+  if (post?.kind === 'refused') throw post.refusal
+  if (post?.kind === 'dropped') return
   if (!acceptUnrouted) throw new Refusal(NOT_FOUND)
   log.info({ domain: domain.name, recipients }, 'received mail dropped: no route wants it')
 }
@@ -171,29 +230,43 @@ async function store(
     headers: ReturnType<typeof keptFields>
     sender: string
     remoteAddress: string
+    recipients: readonly Mailbox[]
     plan: Plan
+    post: ReceivedPost | null
     verdict: MailVerdict
   },
 ): Promise<void> {
-  const { domain, mail, headers, sender, remoteAddress, plan, verdict } = facts
-  const record = await received.store(
-    {
-      domain,
-      mail,
-      headers,
-      envelopeSender: sender,
-      remoteAddress,
-      recipients: plan.recipients,
-      forwards: plan.forwards,
-      forwardFields: verdict.arcFields,
-    },
-    plan.statements,
-  )
+  const { domain, mail, headers, sender, remoteAddress, plan, post, verdict } = facts
+  const message: ReceivedMessage = {
+    domain,
+    mail,
+    headers,
+    envelopeSender: sender,
+    remoteAddress,
+    // All of a post are the list's address; the routes of each show in its event.
+    recipients: post
+      ? facts.recipients.map((mailbox) => routedAs(plan, mailbox) ?? { mailbox, routes: [] })
+      : plan.recipients,
+    forwards: plan.forwards,
+    forwardFields: verdict.arcFields,
+    post,
+  }
+  const record = await received.store(message, plan.statements).catch((error: unknown) => {
+    // A limit of the account, which may be raised: the sender keeps the mail.
+    throw error instanceof Forbidden
+      ? new Refusal('451 4.7.1 The list takes no posts now, try again later')
+      : error
+  })
+  if (record === null) {
+    log.info({ list: post?.list.address, sender, remoteAddress }, 'post distributed already')
+    return
+  }
   log.info(
     {
       message: record.id,
       domain: domain.name,
-      recipients: plan.recipients.length,
+      recipients: message.recipients.length,
+      list: post?.list.address,
       forwards: plan.forwards.length,
       remoteAddress,
       spf: verdict.spf,
@@ -202,6 +275,9 @@ async function store(
     'mail received',
   )
 }
+
+const routedAs = (plan: Plan, mailbox: Mailbox) =>
+  plan.recipients.find((one) => addressKey(one.mailbox) === addressKey(mailbox))
 
 /** An RSA key, which every verifier knows. */
 async function sealingKeyOf({ signingKeys }: RouteReceptionParts, domain: Domain) {

@@ -645,6 +645,8 @@ export interface ListExpansionRow extends ListTaskRow {
   list_header_id: string
   headers_json: string
   exclude_json: string
+  /** Of a post from outside: the same for each transmission of a mail. */
+  post_key: string | null
   position: string
   copies: number
 }

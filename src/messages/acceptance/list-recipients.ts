@@ -142,7 +142,10 @@ export async function memberStatements(
   return copyStatements(record, parts, copies, deliveryRows(record, keyOf, copies, now), now)
 }
 
-/** Variables of the call override those of the member, key by key (mailing-lists.md rule 25). */
+/**
+ * Variables of the call override those of the member, key by key (mailing-lists.md rule 25). A post from outside has none
+ * (rule 26).
+ */
 function memberCopy(
   record: MessageRecord,
   expansion: Expansion,
@@ -152,7 +155,7 @@ function memberCopy(
   const own = record.content.listVariables?.[addressKey(member.address)] ?? {}
   return {
     recipient: { ...parseMailbox(member.address), name: member.name },
-    variables: { ...member.vars, ...own },
+    variables: record.content.incoming ? null : { ...member.vars, ...own },
     due,
     list: {
       address: expansion.listAddress,

@@ -8,6 +8,7 @@
  * 5. composing. Unchanged texts are composed once for all copies.
  */
 import { allKnown, Lazy, type MaybePromise, whenKnown } from '../../base/cache.ts'
+import { formatRfc2822 } from '../../base/dates.ts'
 import { ForeignJsonError, parseForeignJson } from '../../base/foreign-json.ts'
 import type { MimeMessage } from '../../base/mime-message.ts'
 import { isPlainObject } from '../../base/values.ts'
@@ -149,7 +150,10 @@ export function composeCopy(
     : null
   return whenKnown(rendering, (rendered) =>
     whenKnown(trackingOf(parts.tracker, frame, record, domain, target, rendered), (tracking) => {
-      const inputs = { values, variables, rendered, tracking, lookup: lookupOf(values, tracking) }
+      const fieldLookup = lookupOf(values, tracking)
+      // A stranger's text is not searched: it could show the data of members (mailing-lists.md rule 26).
+      const lookup = content.incoming ? null : fieldLookup
+      const inputs = { values, variables, rendered, tracking, lookup, fieldLookup }
       return whenKnown(bodyOf(frame, content, inputs), (body) =>
         withHeaders(parts.headerPrefix, record, target, frame, inputs, body),
       )
@@ -167,6 +171,8 @@ interface CopyInputs {
   tracking: Tracking | null
   /** All variables of texts and header fields; null: there are none. */
   lookup: Lookup | null
+  /** Those of the fields that a list adds. */
+  fieldLookup: Lookup | null
 }
 
 interface CopyBody {
@@ -176,7 +182,7 @@ interface CopyBody {
 }
 
 function bodyOf(frame: Frame, content: MessageContent, inputs: CopyInputs): MaybePromise<CopyBody> {
-  return inputs.lookup || inputs.rendered
+  return inputs.lookup || inputs.rendered || inputs.tracking
     ? ownBody(frame, content, inputs)
     : whenKnown(frame.plain(), (composed) => ({ composed, changed: null }))
 }
@@ -208,7 +214,7 @@ function withHeaders(
       variables,
       templateName: content.template?.chosen.name ?? null,
       deliverBy: (options.deliveryTime ?? 0) > record.createdAt ? options.deliveryTime : null,
-      sid: content.incoming ? null : (target.delivery?.sid ?? null),
+      sid: isForward(record, target) ? null : (target.delivery?.sid ?? null),
     },
     target.delivery ? options.suppressHeaders : [],
   )
@@ -217,7 +223,7 @@ function withHeaders(
       headers: withinLimits(
         [
           ...traceFields(prefix, content, target),
-          ...rawFields(frame, headers.concat(own), composed, utf8, content),
+          ...rawFields(frame, headers.concat(own), composed, utf8, isForward(record, target)),
         ],
         target,
       ),
@@ -363,7 +369,14 @@ function attach<V>(object: object, key: symbol, value: V): V {
 type Delivered = CopyTarget & { delivery: NonNullable<CopyTarget['delivery']>; recipient: Mailbox }
 
 const tracks = (record: MessageRecord, target: CopyTarget): target is Delivered =>
-  target.delivery !== null && target.recipient !== null && !record.content.resent && !record.content.incoming
+  target.delivery !== null &&
+  target.recipient !== null &&
+  !record.content.resent &&
+  !isForward(record, target)
+
+/** Received mail as it came: every copy of it but those of a mailing list's members. */
+export const isForward = ({ content }: Pick<MessageRecord, 'content'>, { list }: Pick<CopyTarget, 'list'>) =>
+  content.incoming !== undefined && list === null
 
 function trackingOf(
   tracker: Tracker,
@@ -374,7 +387,7 @@ function trackingOf(
   rendered: RenderedTemplate | null,
 ): MaybePromise<Tracking | null> {
   if (!tracks(record, target)) return null
-  return whenKnown(frame.usesVariable(), (written) =>
+  return whenKnown(!record.content.incoming && frame.usesVariable(), (written) =>
     tracker.trackingOf({
       accountId: record.accountId,
       domain,
@@ -449,7 +462,8 @@ async function changedTexts(
   const cuts = lookup && !rendered ? frame.cuts(given) : null
   if (lookup && cuts && !tracking) return filledTexts(frame, given, cuts, lookup)
   const filled = rendered ? fillIn(given, content, rendered) : given
-  const usesVariable = tracking !== null && filled.some(({ value }) => usesUnsubscribe(value))
+  const usesVariable =
+    tracking !== null && lookup !== null && filled.some(({ value }) => usesUnsubscribe(value))
   let texts = filled
   if (cuts && lookup) texts = joined(given, cuts, valuesFor(cuts, lookup))
   else if (lookup) texts = await substituted(filled, lookup)
@@ -557,7 +571,7 @@ function ownMessageId(record: MessageRecord, target: CopyTarget, lookup: Lookup)
 function copyHeaders(
   record: MessageRecord,
   target: CopyTarget,
-  { lookup, rendered, tracking }: CopyInputs,
+  { lookup, fieldLookup, rendered, tracking }: CopyInputs,
   usesVariable: boolean,
   ownId: string | null,
 ): StoredHeader[] {
@@ -574,13 +588,20 @@ function copyHeaders(
     const shown = lookup ? substitute(value, lookup) : value
     if (headerText(headers, name.toLowerCase()).trim() === '') setHeader(headers, [name, shown])
   }
-  if (content.incoming) return headers
+  if (isForward(record, target)) return headers
   if (headerText(headers, 'from').trim() === '') setHeader(headers, ['From', `postmaster@${domainName}`])
-  if (target.list) setListHeaders(headers, target.list, lookup)
+  if (content.incoming) addMissing(headers, record)
+  if (target.list) setListHeaders(headers, target.list, fieldLookup)
   if (tracking && !findHeader(headers, 'list-unsubscribe')) {
     headers.push(...tracking.headers(usesVariable).map(([name, value]): StoredHeader => [name, value]))
   }
   return headers
+}
+
+/** Fields that a stranger's mail may lack, and that every mail must have or should have (RFC 5322 §3.6). */
+function addMissing(headers: StoredHeader[], { createdAt, messageId }: MessageRecord): void {
+  if (!findHeader(headers, 'date')) headers.push(['Date', formatRfc2822(new Date(createdAt))])
+  if (!findHeader(headers, 'message-id')) headers.push(['Message-Id', `<${messageId}>`])
 }
 
 /** mailing-lists.md rules 17 to 19. */
@@ -618,11 +639,11 @@ function rawFields(
   headers: readonly StoredHeader[],
   composed: Composed,
   utf8: boolean,
-  content: MessageContent,
+  asItCame: boolean,
 ): string[] {
   const own = composed.fields ?? []
   const raw: string[] = []
-  let versioned = content.incoming !== undefined || own.some((field) => MIME_VERSION.test(field))
+  let versioned = asItCame || own.some((field) => MIME_VERSION.test(field))
   for (const field of headers) {
     if (composed.fields !== null && CONTENT_FIELD.test(field[0])) continue
     raw.push(utf8 ? sendableField(field, utf8) : frame.rawField(field))
@@ -640,9 +661,9 @@ export const FORWARDED_SUFFIX = 'Forwarded'
 function traceFields(
   prefix: string,
   { incoming }: MessageContent,
-  { delivery, recipient }: CopyTarget,
+  { delivery, recipient, list }: CopyTarget,
 ): string[] {
-  if (!incoming || !delivery || !recipient) return []
+  if (!incoming || !delivery || !recipient || list) return []
   const routes = incoming.forwardedBy[addressKey(recipient)] ?? []
   return [...routes.map((id) => `${prefix}${FORWARDED_SUFFIX}: ${id}`), ...incoming.forwardFields]
 }
@@ -693,7 +714,7 @@ function aboutCopy(
     subject: headerText(headers, 'subject'),
     ...(record.content.batch && target.recipient && { recipients: [bareAddress(target.recipient)] }),
     userVariables: eventVariables(variables),
-    mailingList: mailingListOf(target.list),
+    ...listMembers(target.list),
   }
   return eventMessage(record, storageUrl, storageKeyOf(record, target), summary, messageId)
 }
@@ -701,6 +722,10 @@ function aboutCopy(
 /** The member `mailing-list` of the events of a copy (mailing-lists.md rule 22). */
 const mailingListOf = (list: ListCopy | null): NonNullable<MessageSummary['mailingList']> | null =>
   list && { address: list.address, 'list-id': list.listId, sid: list.sid }
+
+/** What events of a list's copy say besides: it is mail that the list sends, whoever wrote it. */
+const listMembers = (list: ListCopy | null): Pick<MessageSummary, 'mailingList' | 'incoming' | 'routes'> =>
+  list ? { mailingList: mailingListOf(list), incoming: undefined, routes: null } : { mailingList: null }
 
 /** What events need of a message. */
 export type NamedMessage = Pick<
@@ -740,7 +765,10 @@ export function acceptedMessage(
   variables: RecipientVariables | null,
   list: ListCopy | null,
 ): EventMessage {
-  if (!variables) return eventMessage(record, storageUrl, record.id, shownSummary(record.summary))
+  if (!variables) {
+    const shown = shownSummary(record.summary)
+    return eventMessage(record, storageUrl, record.id, list ? { ...shown, ...listMembers(list) } : shown)
+  }
   const lookup = bounded(recipientLookup(recipient, variables), EVENT_VALUES_CHARS_MAX)
   const { summary, content } = record
   const own = content.batch ? delivery.id : record.id
@@ -751,7 +779,7 @@ export function acceptedMessage(
     ...(content.batch && { to: formatMailbox(recipient), recipients: [bareAddress(recipient)] }),
     subject: substitute(summary.subject, lookup),
     userVariables: eventVariables(substituteMembers(summary.userVariables, lookup)),
-    mailingList: mailingListOf(list),
+    ...listMembers(list),
   }
   return eventMessage(record, storageUrl, own, about, messageId)
 }

@@ -31,7 +31,15 @@ import type { ArchiveNotes } from '../stored/archive.ts'
 import type { AttemptsInProgress } from '../stored/in-progress.ts'
 import type { MessageRecords } from '../stored/message-records.ts'
 import type { MessageRecord } from './content.ts'
-import { type Copy, type CopyParts, type CopyTarget, knownMessage, type ListCopy, makeCopy } from './copy.ts'
+import {
+  type Copy,
+  type CopyParts,
+  type CopyTarget,
+  isForward,
+  knownMessage,
+  type ListCopy,
+  makeCopy,
+} from './copy.ts'
 import { isSuppressed } from './headers.ts'
 import { type SecondaryKeys, secondaryKey } from './secondary-keys.ts'
 import { isSignature } from './texts.ts'
@@ -145,7 +153,7 @@ async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<
     domain.id,
     delivery.recipient,
     tags,
-    listsAgainst(record),
+    listsAgainst(record, target),
   )
   if (suppressed) return decided(suppressed)
   let copy: Copy
@@ -157,7 +165,7 @@ async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<
     throw error
   }
   if (record.options.testMode) return { kind: 'decided', about: copy.about, outcome: TEST_MODE }
-  return signedDelivery(parts, record, domain, delivery, copy, target.delivery.sid)
+  return signedDelivery(parts, record, domain, delivery, copy, target)
 }
 
 /** Mail of the service itself is not the domain's, whatever domain it is sent from (decision 59). */
@@ -167,8 +175,11 @@ const isServiceMail = ({ accountId }: MessageRecord) => accountId === SYSTEM_ACC
  * Undefined: all lists. Unsubscribes do not apply to mail of the service itself, nor do complaints to forwarded mail,
  * which others wrote (suppressions.md section 7 rules 6 and 10).
  */
-function listsAgainst(record: MessageRecord): readonly StoppingList[] | undefined {
-  if (record.content.incoming !== undefined) return ['bounces']
+function listsAgainst(
+  record: MessageRecord,
+  target: Pick<CopyTarget, 'list'>,
+): readonly StoppingList[] | undefined {
+  if (isForward(record, target)) return ['bounces']
   return isServiceMail(record) ? ['bounces', 'complaints'] : undefined
 }
 
@@ -178,10 +189,12 @@ async function signedDelivery(
   domain: Domain,
   delivery: ClaimedDelivery,
   copy: Copy,
-  token: string,
+  target: ReturnType<typeof targetOf>,
 ): Promise<Prepared> {
   const { options } = record
-  const signing = await keysFor(parts, record, domain).catch((error: unknown) => {
+  const asItCame = isForward(record, target)
+  // A signature of ours would vouch for a stranger's mail; a list vouches for what it distributes.
+  const signing = await (asItCame ? NO_KEYS : keysFor(parts, record, domain)).catch((error: unknown) => {
     throw unreadableKey(error)
   })
   const signed = async (plain: MimeMessage): Promise<MimeMessage> => {
@@ -189,17 +202,16 @@ async function signedDelivery(
     return { ...plain, headers: [...signatures, ...plain.headers] }
   }
   const message = await signed(copy.message)
-  const isForward = record.content.incoming !== undefined
-  const hidden = isForward || isSuppressed('Sending-Ip', options.suppressHeaders)
+  const hidden = asItCame || isSuppressed('Sending-Ip', options.suppressHeaders)
   const sourceHeader = hidden ? null : `${parts.headerPrefix}Sending-Ip`
   // The links of the service's own mail are secrets of the recipient (decision 59).
-  const archiveTo = isServiceMail(record) || isForward ? null : (options.archiveTo ?? domain.archiveTo)
+  const archiveTo = isServiceMail(record) || asItCame ? null : (options.archiveTo ?? domain.archiveTo)
   if (archiveTo !== null)
     parts.archive.note(delivery, { url: archiveTo, headers: message.headers, sourceHeader })
   return {
     kind: 'send',
     about: copy.about,
-    returnPath: returnPathOf(token, domain.mailfromHost),
+    returnPath: returnPathOf(target.delivery.sid, domain.mailfromHost),
     message,
     sizeBytes: messageSize(message),
     utf8: copy.utf8 || /[^\x00-\x7f]/.test(delivery.recipient),
@@ -213,6 +225,8 @@ async function signedDelivery(
     ...(!message.composed && { toSevenBit: () => sevenBit(copy.message, message, signed) }),
   }
 }
+
+const NO_KEYS: Promise<SigningKey[]> = Promise.resolve([])
 
 /** Temporary faults of the database or the machine are passed on; any other fault is the key's. */
 function unreadableKey(error: unknown): unknown {
@@ -262,8 +276,7 @@ const rejected = (reason: string, description = ''): Outcome => ({ kind: 'reject
  * on the message's time, so that a retry is signed by the same key. The message's secondary key is last.
  */
 async function keysFor(parts: PrepareParts, record: MessageRecord, domain: Domain): Promise<SigningKey[]> {
-  // A signature of ours would vouch for a stranger's mail.
-  if (!record.options.dkim || record.content.incoming) return []
+  if (!record.options.dkim) return []
   const keys = await parts.signingKeys.active(domain.dkimAuthority)
   const rsa = keys.filter((key) => key.algorithm === 'rsa')
   const turn = rsa[Math.floor(record.createdAt) % Math.max(rsa.length, 1)]

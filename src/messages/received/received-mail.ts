@@ -1,6 +1,7 @@
 /**
  * Received mail in the tables of sent mail: a message of the receiving domain, kept and shown like any other (messages.md
- * rule 49), and a delivery for each address that it is forwarded to. All of it is one transaction with its events.
+ * rule 49), a delivery for each address that it is forwarded to, and the expansion of a mailing list that it is posted to.
+ * All of it is one transaction with its events.
  */
 import type { Clock } from '../../base/clock.ts'
 import { newId } from '../../base/ids.ts'
@@ -9,14 +10,16 @@ import type { Delivery } from '../../delivery/contract.ts'
 import type { Domain } from '../../domains/domain.ts'
 import { acceptedEvent, type EventMessage, type MessageSummary } from '../../events/event.ts'
 import type { EventRecorder } from '../../events/event-recorder.ts'
-import { addressKey, bareAddress, type Mailbox } from '../../mime/address.ts'
+import { type AcceptedPost, expansionStatement } from '../../lists/expansion-job.ts'
+import type { MessageLimits } from '../../message-limits/limits.ts'
+import { addressKey, bareAddress, type Mailbox, parseMailbox } from '../../mime/address.ts'
 import { readStructured } from '../../mime/parameters.ts'
 import { findLeaves, type MimeLeaf } from '../../mime/part-map.ts'
 import { type RawHeader, splitMessage, unfoldedValue } from '../../mime/split.ts'
 import type { BlobStore } from '../../store/blobs.ts'
-import { insertMany, type Statement, type Store } from '../../store/store.ts'
+import { insertMany, StaleWrite, type Statement, type Store } from '../../store/store.ts'
 import { deliveryRows, sourceKeys } from '../acceptance/acceptance-rows.ts'
-import type { SourceChooser } from '../acceptance/collaborators.ts'
+import type { ListExpander, SourceChooser } from '../acceptance/collaborators.ts'
 import { attachmentsOf } from '../acceptance/new-record.ts'
 import { messageStatement, storeBody } from '../acceptance/stored-content.ts'
 import { dueTime } from '../acceptance/timing.ts'
@@ -67,6 +70,13 @@ export interface ReceivedMessage {
   forwards: readonly { mailbox: Mailbox; routeId: string }[]
   /** Raw fields of forwarded copies. */
   forwardFields: readonly string[]
+  /** The list that distributes it; null: none. */
+  post: ReceivedPost | null
+}
+
+export interface ReceivedPost extends Pick<AcceptedPost, 'list' | 'headers'> {
+  /** The same for every transmission of one mail; null: it cannot be recognised. */
+  key: string | null
 }
 
 export interface ReceivedMailParts {
@@ -78,18 +88,21 @@ export interface ReceivedMailParts {
   sources: Pick<SourceChooser, 'keysFor'>
   storageUrl: string
   engine: Pick<Delivery, 'wake'>
+  limits: MessageLimits
+  lists: Pick<ListExpander, 'countMembers' | 'wake'>
 }
 
 export interface ReceivedMail {
   /**
    * Stores the message durably, with an accepted event per recipient and what `also` returns for it. A spooled mail has
-   * then been kept.
-   * @throws StoreFull, StoreUnavailable, InsufficientStorage; nothing was stored then
+   * then been kept. Null: the list has distributed this mail already; nothing was stored.
+   * @throws Forbidden if the members would pass a monthly limit, StoreFull, StoreUnavailable, InsufficientStorage; nothing
+   * was stored then
    */
   store(
     message: ReceivedMessage,
     also: (about: EventMessage, record: MessageRecord) => Statement[],
-  ): Promise<MessageRecord>
+  ): Promise<MessageRecord | null>
 }
 
 export function createReceivedMail(parts: ReceivedMailParts): ReceivedMail {
@@ -113,16 +126,44 @@ export function createReceivedMail(parts: ReceivedMailParts): ReceivedMail {
         list: null,
       }))
       const keyOf = sourceKeys(parts, record, message.domain)
-      await store.commit([
+      const expansion = message.post ? expansionOf(record, message.post, now) : null
+      const unit = [
         await messageStatement(blobs, record),
+        ...(expansion ? [expansion] : []),
         ...insertMany('deliveries', deliveryRows(record, keyOf, copies, now), store.leaseTimes),
         ...recorder.statements(accepted),
         ...also(about, record),
-      ])
+      ]
+      try {
+        if (message.post) await commitPost(parts, record, message.post, unit)
+        else await store.commit(unit)
+      } catch (error) {
+        if (expansion && error instanceof StaleWrite && error.statement === expansion) return null
+        throw error
+      }
       if (copies.length > 0) parts.engine.wake()
+      if (expansion) parts.lists.wake()
       return record
     },
   }
+}
+
+const expansionOf = (record: MessageRecord, { key, ...post }: ReceivedPost, now: number): Statement =>
+  expansionStatement(
+    { ...post, domainId: record.domainId, messagePk: record.id, exclude: [], postKey: key },
+    now,
+  )
+
+/** The members count when their copies are made; a post to more than are left of a limit is refused now. */
+async function commitPost(
+  { store, limits, lists }: ReceivedMailParts,
+  { accountId, domainName }: MessageRecord,
+  { list }: ReceivedPost,
+  unit: readonly Statement[],
+): Promise<void> {
+  const later = (upTo: number) => lists.countMembers(accountId, [parseMailbox(list.address)], upTo)
+  const mail = { accountId, domainName, recipients: 0, later }
+  await limits.commit(mail, unit, (all) => store.commit(all))
 }
 
 async function recordOf(message: ReceivedMessage, blobs: BlobStore, now: number): Promise<MessageRecord> {
