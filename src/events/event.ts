@@ -292,17 +292,20 @@ export function failedEvent(
   return record(payload, message, to.recipient)
 }
 
-/** The message was accepted, and rejected before delivery; names no recipient. */
+/** The message was accepted, and rejected before delivery; names no recipient. `isStored`: its content can be read. */
 export function rejectedEvent(
   message: EventMessage,
   reason: string,
   description: string,
   nowMs: number,
+  isStored = true,
 ): EventRecord {
+  const { storage, ...shown } = content(message)
   const payload = {
     ...head('rejected', nowMs, 'warn'),
     ...labels(message),
-    ...content(message),
+    ...shown,
+    ...(isStored && { storage }),
     reject: { reason, description },
     flags: { 'is-test-mode': message.summary.testMode },
   }

@@ -22,6 +22,7 @@ import type { MailReader, WholeMail } from '../inbound/reception.ts'
 import { Refusal } from '../inbound/replies.ts'
 import type { List } from '../lists/list.ts'
 import {
+  type DroppedMessage,
   type ReadMail,
   type ReceivedMail,
   type ReceivedMessage,
@@ -152,6 +153,8 @@ async function receive(
     spam,
   }
   const headers = keptFields(mail.headers, facts, verdict)
+  if (spam?.isSpam && domain.spamAction === 'block')
+    return dropSpam(parts, { domain, mail, headers, envelopeSender: sender, remoteAddress, recipients }, spam)
   const plan = await planFor(parts, { domain, routes, recipients, headers, trace })
   if (post?.kind === 'dropped')
     parts.log.info(
@@ -189,9 +192,9 @@ async function refuseEarly(
   throw post.refusal
 }
 
-/** Null: the domain wants none, or there is none. @throws Refusal of spam, if the domain wants that */
+/** Null: the domain wants none, or there is none. */
 async function spamScoreOf(
-  { score, log }: RouteReceptionParts,
+  { score }: RouteReceptionParts,
   domain: Domain,
   mail: Pick<WholeMail, 'raw' | 'recipients'> & Pick<ReadMail, 'headers'> & { session: SessionFacts },
   verdict: MailVerdict,
@@ -199,14 +202,19 @@ async function spamScoreOf(
   if (domain.spamAction === 'disabled') return null
   const { session, recipients } = mail
   const received = receivedField(session)
-  const found = await score(
-    { ...session, ...mail, recipients: recipients.map(bareAddress), received },
-    verdict,
-  )
-  if (!found?.isSpam || domain.spamAction !== 'block') return found
-  const { remoteAddress } = session
-  log.info({ domain: domain.name, remoteAddress, score: found.score }, 'received mail refused as spam')
-  throw new Refusal('550 5.7.1 Message refused as spam')
+  return score({ ...session, ...mail, recipients: recipients.map(bareAddress), received }, verdict)
+}
+
+/** The sender learns nothing; the account does, by an event (decision 85). */
+async function dropSpam(
+  { received, log }: RouteReceptionParts,
+  message: Omit<DroppedMessage, 'recipients'> & { recipients: readonly Mailbox[] },
+  { score }: SpamScore,
+): Promise<void> {
+  const { domain, remoteAddress } = message
+  const recipients = message.recipients.map((mailbox) => ({ mailbox, routes: [] }))
+  await received.reject({ ...message, recipients }, 'Message is spam', `score ${Math.round(score * 10) / 10}`)
+  log.info({ domain: domain.name, remoteAddress, score }, 'received mail dropped as spam')
 }
 
 /** Headers were decisive, and no route wanted them, nor does a list. */

@@ -1,140 +1,21 @@
-/** Posts to mailing lists by mail from outside: a real client sends them in, members' servers get the copies. */
+/** Posts to mailing lists by mail from outside: who may post, and what the copies are. */
 import assert from 'node:assert/strict'
-import { generateKeyPairSync } from 'node:crypto'
-import { type TestContext, test } from 'node:test'
-import { authenticate } from 'mailauth'
-import { createTransport } from 'nodemailer'
-import { splitMessage } from '../../src/mime/split.ts'
+import { test } from 'node:test'
 import { createReceiver, type ReceivedPost } from '../support/http-receiver.ts'
-import { createInternet, type Internet } from '../support/internet.ts'
+import {
+  eventsOf,
+  fieldsOf,
+  judged,
+  type Mail,
+  NOT_ALLOWED,
+  RECEIVED,
+  recipientsOf,
+  SUES_DKIM,
+  startScene,
+} from '../support/list-mail.ts'
 import { postedForm } from '../support/posted-form.ts'
-import { eventually, ownAddress, startTestService, type TestService } from '../support/service.ts'
-import type { Sink, SinkMessage } from '../support/smtp-sink.ts'
-
-type Event = Record<string, unknown> & { event: string; recipient: string; storage: { key: string } }
-
-/** A mail of a stranger. */
-interface Mail {
-  to: string
-  /** Whole From field; also the envelope sender, unless there is one. */
-  from?: string
-  sender?: string
-  /** Further fields. */
-  fields?: readonly string[]
-  id?: string
-  text?: string
-  dkim?: { domainName: string; keySelector: string; privateKey: string }
-}
-
-interface Scene {
-  internet: Internet
-  service: TestService
-  sink: Sink
-  newList(name: string, fields: Record<string, string>, members: readonly unknown[]): Promise<string>
-  /** The reply to the final dot, or to what was refused before. */
-  post(mail: Mail): Promise<string>
-}
-
-const KEY = generateKeyPairSync('rsa', { modulusLength: 2048 })
-const PRIVATE = KEY.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
-const PUBLIC = KEY.publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
-
-/** A string of a TXT record has at most 255 bytes. */
-const inStrings = (text: string): string[] => text.match(/.{1,250}/g) ?? []
-
-/** Authors at `good.example` are proven by SPF; its policy is to reject. `plain.example` is proven, and asks for nothing. */
-async function startScene(
-  t: TestContext,
-  database: 'sqlite' | 'postgres' = 'sqlite',
-  env: Record<string, string> = {},
-): Promise<Scene> {
-  const internet = await createInternet(t)
-  const { dns } = internet
-  const spf = 'v=spf1 ip4:127.0.0.0/8 -all'
-  for (const name of ['good.example', 'plain.example', 'evil.example']) dns.set(name, 'TXT', [spf])
-  for (const name of ['good.example', 'signed.example'])
-    dns.set(`_dmarc.${name}`, 'TXT', ['v=DMARC1; p=reject'])
-  dns.set('k1._domainkey.signed.example', 'TXT', [inStrings(`v=DKIM1; k=rsa; p=${PUBLIC}`)])
-  const sink = await internet.site(['members.example'])
-  const settings = { ...internet.env, SENDWRIGHT_SMTP_PORT: String(internet.port), ...env }
-  const service = await startTestService(t, settings, { database })
-  internet.host(service.domain, 'mx.lists.example', service.config.smtpHost)
-  return {
-    internet,
-    service,
-    sink,
-    async newList(name, fields, members) {
-      const address = `${name}@${service.domain}`
-      const made = await service.call('POST', '/v3/lists', { form: { address, ...fields } })
-      assert.equal(made.status, 200, made.text)
-      const form = { members: JSON.stringify(members) }
-      const added = await service.call('POST', `/v3/lists/${address}/members.json`, { form })
-      assert.equal(added.status, 200, added.text)
-      return address
-    },
-    post: (mail) => post(service, mail),
-  }
-}
-
-let posted = 0
-
-async function post(service: TestService, mail: Mail): Promise<string> {
-  const { to, from = 'Ann Lee <ann@good.example>', id = `<post-${++posted}@client.example>` } = mail
-  const sender = mail.sender ?? /<([^>]*)>/.exec(from)?.[1] ?? from
-  const fields = [`From: ${from}`, `To: ${to}`, 'Subject: lunch', `Message-Id: ${id}`, ...(mail.fields ?? [])]
-  const raw = [...fields, 'Date: Mon, 1 Jun 2026 12:00:00 +0000', '', mail.text ?? 'At one?', ''].join('\r\n')
-  const transport = createTransport({
-    host: service.config.smtpHost,
-    port: service.service.smtp.port,
-    name: 'client.example',
-    tls: { rejectUnauthorized: false },
-    ...(mail.dkim && { dkim: mail.dkim }),
-  })
-  try {
-    const envelope = { from: sender, to: [to] }
-    return String((await transport.sendMail({ envelope, raw })).response)
-  } catch (error) {
-    return (error as { response?: string }).response ?? String(error)
-  } finally {
-    transport.close()
-  }
-}
-
-const RECEIVED = '250 2.0.0 Received'
-const NOT_ALLOWED = '550 5.7.1 posting to this list is not allowed'
-
-const fieldsOf = ({ raw }: SinkMessage, name: string) =>
-  splitMessage(raw)
-    .headers.filter((field) => field.name.toLowerCase() === name)
-    .map(({ value }) => value)
-
-const recipientsOf = (messages: readonly SinkMessage[]) =>
-  messages.flatMap(({ envelope }) => envelope.to).sort()
-
-const eventsOf = async ({ service }: Scene, query: string, count: number): Promise<Event[]> =>
-  eventually(`${count} events ${query}`, async () => {
-    const found = (await service.events(query)) as Event[]
-    return found.length === count && found
-  })
-
-/** What a receiver of the copy says of it. */
-async function judged({ internet: { dns }, service }: Scene, copy: SinkMessage) {
-  const { body } = await service.call('GET', `/v4/domains/${service.domain}`)
-  for (const { name, value } of body.sending_dns_records as { name: string; value: string }[])
-    if (name.includes('_domainkey')) dns.set(name, 'TXT', [inStrings(value)])
-  const { Resolver } = await import('node:dns/promises')
-  const resolver = new Resolver()
-  resolver.setServers([`${dns.host}:${dns.port}`])
-  const { dmarc, dkim } = await authenticate(copy.raw, {
-    ...{ ip: '127.9.9.9', helo: 'x.example', sender: copy.envelope.from, mta: 'mx.members.example' },
-    ...{ disableBimi: true, disableArc: true },
-    resolver: ((name: string, type: string) => resolver.resolve(name, type)) as never,
-  })
-  return {
-    dmarc: dmarc ? dmarc.status.result : null,
-    dkim: dkim.results.map(({ signingDomain, status }) => `${signingDomain} ${status.result}`),
-  }
-}
+import { eventually, ownAddress } from '../support/service.ts'
+import type { SinkMessage } from '../support/smtp-sink.ts'
 
 for (const database of ['sqlite', 'postgres'] as const) {
   test(`a member's mail is a post: each subscribed member gets one copy of the list (${database})`, async (t) => {
@@ -236,7 +117,7 @@ test('who may post is judged by an author that the domain in From has proven', a
   ])
   internet.dns.misbehave('broken.example', 'servfail')
   internet.dns.misbehave('_dmarc.broken.example', 'servfail')
-  const dkim = { domainName: 'signed.example', keySelector: 'k1', privateKey: PRIVATE }
+  const dkim = SUES_DKIM
   const sue = 'Sue <sue@signed.example>'
   const cases: [what: string, mail: Mail, reply: string | RegExp][] = [
     ['readonly, to a member', { to: readonly }, NOT_ALLOWED],
@@ -347,115 +228,6 @@ test('From of a copy passes DMARC: rewritten for strict policies, and for author
   }
 })
 
-test('automatic mail, reports and mail of lists are taken and dropped', async (t) => {
-  const scene = await startScene(t)
-  const { newList, sink, service } = scene
-  const list = await newList('open', { access_level: 'everyone' }, ['bob@members.example'])
-  await newList('other', { access_level: 'everyone' }, [])
-  const automatic: [what: string, mail: Omit<Mail, 'to'>][] = [
-    ['null sender', { sender: '' }],
-    ['vacation', { fields: ['Auto-Submitted: auto-replied'] }],
-    ['an old robot', { fields: ['Precedence: bulk'] }],
-    ['another', { fields: ['X-Autoreply: yes'] }],
-    [
-      'a bounce with a sender',
-      { fields: ['Content-Type: multipart/report; report-type=delivery-status; boundary=b'] },
-    ],
-    ['from a daemon', { from: 'Mail <MAILER-DAEMON@good.example>' }],
-    ['its own List-Id', { fields: [`List-Id: <open.${service.domain}>`] }],
-    ["another list's", { fields: [`List-Id: Words <OTHER.${service.domain}>`] }],
-    ['its own X-Loop', { fields: [`X-Loop: ${list.toUpperCase()}`] }],
-    [
-      'many passes',
-      { fields: Array.from({ length: 6 }, (_, n) => `Received: from a by mail.test.example id ${n};`) },
-    ],
-  ]
-  for (const [what, mail] of automatic) assert.equal(await scene.post({ to: list, ...mail }), RECEIVED, what)
-  assert.equal(
-    await scene.post({ to: list, fields: ['List-Id: <foreign.example>', 'Auto-Submitted: no'] }),
-    RECEIVED,
-  )
-  await sink.waitFor(1)
-  await eventsOf(scene, '?event=delivered', 1)
-  assert.equal((await eventsOf(scene, '?event=accepted', 2)).length, 2)
-  assert.equal(sink.messages.length, 1)
-})
-
-test('lists that are members of each other and of themselves make no loop, and a robot that answers none', async (t) => {
-  const scene = await startScene(t)
-  const { newList, sink, service } = scene
-  const [first, second] = [`first@${service.domain}`, `second@${service.domain}`]
-  const open = { access_level: 'everyone' }
-  await newList('first', open, [second, first, 'bob@members.example'])
-  await newList('second', open, [first, second, 'cleo@members.example'])
-  assert.equal(await scene.post({ to: first }), RECEIVED)
-  await sink.waitFor(1)
-  // The copy to the other list came in, and was taken.
-  const delivered = await eventsOf(scene, '?event=delivered', 2)
-  assert.deepEqual(delivered.map(({ recipient }) => recipient).sort(), ['bob@members.example', second])
-  // A robot of a member answers the return path, then the list, in the ways that robots do.
-  const [copy] = sink.messages as [SinkMessage]
-  const robot = {
-    from: 'Bob <bob@good.example>',
-    fields: ['Auto-Submitted: auto-replied', 'In-Reply-To: <x@y>'],
-  }
-  assert.equal(await scene.post({ ...robot, to: copy.envelope.from, sender: '' }), RECEIVED)
-  assert.equal(await scene.post({ ...robot, to: first }), RECEIVED)
-  assert.equal(await scene.post({ to: second, text: 'marker' }), RECEIVED)
-  await sink.waitFor(2)
-  assert.deepEqual(recipientsOf(sink.messages), ['bob@members.example', 'cleo@members.example'])
-  await eventsOf(scene, '?event=accepted', 6)
-})
-
-test('a bounce of a copy is a bounce of its member in the domain of the list', async (t) => {
-  const scene = await startScene(t)
-  const { newList, sink, service } = scene
-  const list = await newList('open', { access_level: 'everyone' }, [
-    'bob@members.example',
-    'cleo@members.example',
-  ])
-  sink.on('RCPT TO:<bob@members.example>', '550 5.1.1 no such user')
-  assert.equal(await scene.post({ to: list }), RECEIVED)
-  const [cleo] = (await sink.waitFor(1)) as [SinkMessage]
-  const [failed] = (await eventsOf(scene, '?event=failed', 1)) as [Event]
-  assert.deepEqual([failed.recipient, failed['severity']], ['bob@members.example', 'permanent'])
-  assert.equal((failed['mailing-list'] as Record<string, unknown>)['address'], list)
-  await eventually('suppression', async () => {
-    const { status } = await service.call('GET', `/v3/${service.domain}/bounces/bob@members.example`)
-    return status === 200
-  })
-  // A late bounce, to the return path of the copy.
-  const report = [
-    '--b',
-    'Content-Type: text/plain',
-    '',
-    'Failed.',
-    '--b',
-    'Content-Type: message/delivery-status',
-    '',
-    'Reporting-MTA: dns; mx.members.example',
-    '',
-    'Final-Recipient: rfc822; cleo@members.example',
-    'Action: failed',
-    'Status: 5.1.1',
-    '',
-    '--b--',
-  ]
-  const bounce = {
-    to: cleo.envelope.from,
-    from: 'MAILER-DAEMON@members.example',
-    sender: '',
-    fields: ['Content-Type: multipart/report; report-type=delivery-status; boundary=b'],
-    text: report.join('\r\n'),
-  }
-  assert.equal(await scene.post(bounce), RECEIVED)
-  const late = await eventsOf(scene, '?event=failed', 2)
-  assert.ok(late.some(({ recipient }) => recipient === 'cleo@members.example'))
-  assert.equal(await scene.post({ to: list, text: 'again' }), RECEIVED)
-  const stopped = await eventsOf(scene, '?event=failed', 4)
-  assert.equal(stopped.filter(({ reason }) => reason === 'suppress-bounce').length, 2)
-})
-
 test('a list and a route share an address: both get the mail, and a route gets what the list refuses', async (t) => {
   const scene = await startScene(t)
   const { newList, sink, service } = scene
@@ -500,53 +272,4 @@ test('a list and a route share an address: both get the mail, and a route gets w
     sink.messages.slice(3).map(({ envelope }) => envelope.to),
     [['copy@members.example']],
   )
-})
-
-test('the limit of the account and those of a list hold for posts', async (t) => {
-  const scene = await startScene(t, 'sqlite', { SENDWRIGHT_RATE_LIMIT: '100' })
-  const { newList, service, sink } = scene
-  const members = Array.from({ length: 1_001 }, (_, n) => `m${n}@members.example`)
-  const list = await newList('open', { access_level: 'everyone' }, members.slice(1))
-  await service.call('POST', `/v3/lists/${list}/members`, { form: { address: members[0] as string } })
-  await eventually('all members', async () => {
-    const { body } = await service.call('GET', `/v3/lists/${list}`)
-    return body.list.members_count === members.length
-  })
-  const setLimit = async (limit: string) => {
-    const set = await service.call('PUT', '/v5/accounts/limit/custom/monthly', { form: { limit } })
-    assert.equal(set.status, 200, set.text)
-  }
-  await setLimit('1000')
-  assert.equal(await scene.post({ to: list }), '451 4.7.1 The list takes no posts now, try again later')
-  await setLimit('2000')
-  const id = '<limited@client.example>'
-  assert.equal(await scene.post({ to: list, id }), RECEIVED)
-  const current = async () => (await service.call('GET', '/v5/accounts/limit/custom/monthly')).body.current
-  await eventually('the copies count', async () => (await current()) === members.length)
-  await sink.waitFor(members.length)
-  const empty = await newList('empty', { access_level: 'everyone' }, [])
-  for (let count = 0; count < 60; count++) assert.equal(await scene.post({ to: empty }), RECEIVED)
-  assert.equal(await scene.post({ to: empty }), '451 4.7.1 Too many posts to this list, try again later')
-  assert.equal(await scene.post({ to: empty, from: 'Pat <pat@plain.example>' }), RECEIVED, 'another author')
-  assert.equal(sink.messages.length, members.length)
-})
-
-test('hostile headers: 1 MB of them, a name that is a header, no Message-Id and Date', async (t) => {
-  const scene = await startScene(t)
-  const { newList, sink } = scene
-  const list = await newList('open', { access_level: 'everyone', name: 'Open "list", <all>' }, [
-    'bob@members.example',
-  ])
-  const large = (bytes: number) =>
-    Array.from({ length: Math.ceil(bytes / 1_000) }, (_, n) => `X-F${n}: ${'x'.repeat(990)}`)
-  assert.match(await scene.post({ to: list, fields: large(1_100_000) }), /^554 5\.6\.0 /)
-  assert.equal(await scene.post({ to: list, fields: large(900_000) }), RECEIVED)
-  await sink.waitFor(1)
-  assert.ok((sink.messages[0] as SinkMessage).raw.length > 900_000)
-  const name = `=?utf-8?q?a=0D=0ABcc:_x=40y.example?= <ann@good.example>`
-  assert.equal(await scene.post({ to: list, from: name }), RECEIVED)
-  const [, copy] = (await sink.waitFor(2)) as [SinkMessage, SinkMessage]
-  assert.deepEqual(fieldsOf(copy, 'bcc'), [])
-  assert.equal(fieldsOf(copy, 'from').length, 1)
-  assert.match(fieldsOf(copy, 'from')[0] ?? '', new RegExp(`<${list}>$`))
 })

@@ -8,7 +8,7 @@ import { newId } from '../../base/ids.ts'
 import { type Chunk, chunkSize, sliceChunk } from '../../base/mime-message.ts'
 import type { Delivery } from '../../delivery/contract.ts'
 import type { Domain } from '../../domains/domain.ts'
-import { acceptedEvent, type EventMessage, type MessageSummary } from '../../events/event.ts'
+import { acceptedEvent, type EventMessage, type MessageSummary, rejectedEvent } from '../../events/event.ts'
 import type { EventRecorder } from '../../events/event-recorder.ts'
 import { type AcceptedPost, expansionStatement } from '../../lists/expansion-job.ts'
 import type { MessageLimits } from '../../message-limits/limits.ts'
@@ -92,6 +92,9 @@ export interface ReceivedMailParts {
   lists: Pick<ListExpander, 'countMembers' | 'wake'>
 }
 
+/** What is known of a mail that is not kept. */
+export type DroppedMessage = Omit<ReceivedMessage, 'forwards' | 'forwardFields' | 'post'>
+
 export interface ReceivedMail {
   /**
    * Stores the message durably, with an accepted event per recipient and what `also` returns for it. A spooled mail has
@@ -103,6 +106,8 @@ export interface ReceivedMail {
     message: ReceivedMessage,
     also: (about: EventMessage, record: MessageRecord) => Statement[],
   ): Promise<MessageRecord | null>
+  /** Writes a rejected event of a mail that was accepted and is dropped. @throws StoreFull, StoreUnavailable */
+  reject(message: DroppedMessage, reason: string, description: string): Promise<void>
 }
 
 export function createReceivedMail(parts: ReceivedMailParts): ReceivedMail {
@@ -144,6 +149,19 @@ export function createReceivedMail(parts: ReceivedMailParts): ReceivedMail {
       if (copies.length > 0) parts.engine.wake()
       if (expansion) parts.lists.wake()
       return record
+    },
+    async reject({ domain, ...message }, reason, description) {
+      const now = clock.now()
+      const { headers, mail } = message
+      const about = {
+        accountId: domain.accountId,
+        domainName: domain.name,
+        messageId: messageIdOf(headers, domain, now),
+        storageKey: '',
+        storageUrl: '',
+        summary: summaryOf(message, filesOf(mail.leaves), headers),
+      }
+      await store.commit(recorder.statements([rejectedEvent(about, reason, description, now, false)]))
     },
   }
 }
@@ -189,13 +207,24 @@ async function recordOf(message: ReceivedMessage, blobs: BlobStore, now: number)
     accountId: domain.accountId,
     domainId: domain.id,
     domainName: domain.name,
-    messageId: readMessageId(headerText(headers, 'message-id')) ?? newMessageId(now, domain.name),
-    summary: summaryOf(message, content, headers),
+    messageId: messageIdOf(headers, domain, now),
+    summary: summaryOf(message, attachmentsOf(content), headers),
     options: DEFAULT_OPTIONS,
     content,
     createdAt: now,
   }
 }
+
+const messageIdOf = (headers: readonly StoredHeader[], domain: Domain, now: number): string =>
+  readMessageId(headerText(headers, 'message-id')) ?? newMessageId(now, domain.name)
+
+/** Attachments of a mail that has no content. */
+const filesOf = (leaves: MimeLeaf[]) =>
+  attachmentsOf({
+    ...{ kind: 'mime', headers: [], template: null, batch: false, leaves },
+    body: { base64: '', sizeBytes: 0 },
+    incoming: { forwardFields: [], forwardedBy: {} },
+  })
 
 function incomingOf({ forwards, forwardFields }: ReceivedMessage): IncomingContent {
   const forwardedBy: Record<string, string[]> = Object.create(null)
@@ -210,8 +239,8 @@ function incomingOf({ forwards, forwardFields }: ReceivedMessage): IncomingConte
 const SHOWN_CHARS_MAX = 4_096
 
 function summaryOf(
-  { envelopeSender, remoteAddress, recipients, mail }: ReceivedMessage,
-  content: MessageContent,
+  { envelopeSender, remoteAddress, recipients, mail }: Omit<DroppedMessage, 'domain'>,
+  attachments: MessageSummary['attachments'],
   headers: readonly StoredHeader[],
 ): MessageSummary {
   const shown = (name: string) => headerText(headers, name).slice(0, SHOWN_CHARS_MAX).toWellFormed()
@@ -222,7 +251,7 @@ function summaryOf(
     subject: shown('subject'),
     sender: envelopeSender,
     recipients: recipients.map(({ mailbox }) => bareAddress(mailbox)),
-    attachments: attachmentsOf(content),
+    attachments,
     sizeBytes: added + chunkSize(mail.chunk) - mail.bodyStart,
     tags: [],
     userVariables: {},

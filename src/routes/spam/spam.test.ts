@@ -103,7 +103,19 @@ async function scores(service: TestService, count: number): Promise<(string | un
   return Promise.all(read)
 }
 
-test('rspamd scores: fields with tag, refusal with block', async (t) => {
+/** Rejected events, oldest first; each names no stored message. */
+async function rejections(service: TestService, count: number): Promise<[string, string][]> {
+  const events: Json[] = await eventually('rejected', async () => {
+    const found = await service.events('?event=rejected')
+    return found.length === count && found
+  })
+  return events.toReversed().map(({ reject, storage, recipient }) => {
+    assert.deepEqual([storage, recipient], [undefined, undefined])
+    return [reject.reason, reject.description]
+  })
+}
+
+test('rspamd scores: fields with tag, an event instead of the mail with block', async (t) => {
   const rspamd = await startRspamd(t)
   const { service } = await start(t, 'tag', { SENDWRIGHT_SPAM_SCORER: rspamd.url })
   assert.equal(await say(t, service, SPAM), '250 2.0.0 Received')
@@ -118,20 +130,27 @@ test('rspamd scores: fields with tag, refusal with block', async (t) => {
   assert.match(String(asked?.['ip']), /^127\./)
 
   await service.call('PUT', `/v4/domains/${service.domain}`, { form: { spam_action: 'block' } })
-  await eventually('block', async () => (await say(t, service, SPAM)) === '550 5.7.1 Message refused as spam')
+  assert.equal(await say(t, service, SPAM), '250 2.0.0 Received')
+  assert.deepEqual(await rejections(service, 1), [['Message is spam', 'score 15.3']])
   assert.equal(await say(t, service, HAM), '250 2.0.0 Received')
+  assert.equal((await scores(service, 3)).length, 3)
+  const [rejected] = (await service.events('?event=rejected')) as [Json]
+  const { headers } = rejected.message
+  assert.deepEqual([headers.from, headers.subject], ['<a@sender.example>', 'BUY NOW'])
   const before = rspamd.asked.length
   await service.call('PUT', `/v4/domains/${service.domain}`, { form: { spam_action: 'disabled' } })
-  await eventually('no check', async () => (await say(t, service, SPAM)) === '250 2.0.0 Received')
+  assert.equal(await say(t, service, SPAM), '250 2.0.0 Received')
+  assert.equal((await scores(service, 4)).length, 4)
   assert.equal(rspamd.asked.length, before)
 })
 
 test('SpamAssassin scores, and mail is taken without a score when it does not answer', async (t) => {
   const spamd = await startSpamd(t)
   const { service } = await start(t, 'block', { SENDWRIGHT_SPAM_SCORER: spamd.url })
-  assert.equal(await say(t, service, SPAM), '550 5.7.1 Message refused as spam')
+  assert.equal(await say(t, service, SPAM), '250 2.0.0 Received')
   assert.equal(await say(t, service, HAM), '250 2.0.0 Received')
   assert.deepEqual(await scores(service, 1), [['No', '0.3']])
+  assert.equal((await rejections(service, 1)).length, 1)
   const silent = await start(t, 'block', { SENDWRIGHT_SPAM_SCORER: `spamd://${ownAddress()}:9` })
   assert.equal(await say(t, silent.service, SPAM), '250 2.0.0 Received')
   assert.deepEqual(await scores(silent.service, 1), [[undefined, undefined]])
@@ -145,11 +164,13 @@ test('without a scorer the origin of a mail counts', async (t) => {
   assert.equal(await say(t, service, HAM), '250 2.0.0 Received')
   assert.deepEqual(await scores(service, 1), [['No', '4.5']])
   const forged = HAM.replace('sender.example', 'forged.example')
-  assert.equal(await say(t, service, forged), '550 5.7.1 Message refused as spam')
+  assert.equal(await say(t, service, forged), '250 2.0.0 Received')
+  assert.deepEqual(await rejections(service, 1), [['Message is spam', 'score 7.5']])
 
   const listing = await start(t, 'block', { SENDWRIGHT_SPAM_DNSBL_ZONES: 'list.example' })
   listing.dns.set('1.0.0.127.list.example', 'A', ['127.0.0.2'])
-  assert.equal(await say(t, listing.service, HAM), '550 5.7.1 Message refused as spam', '2 points, 4 more')
+  assert.equal(await say(t, listing.service, HAM), '250 2.0.0 Received')
+  assert.deepEqual(await rejections(listing.service, 1), [['Message is spam', 'score 6']], '2 points, 4 more')
 })
 
 test('points of what a mail says', () => {
