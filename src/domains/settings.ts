@@ -86,7 +86,12 @@ export const CREATE_DOCS: ParamDoc[] = [
   { name: 'dkim_selector', type: 'string', description: 'Atom without dots', default: 'k1' },
   { name: 'ips', type: 'string', description: 'Addresses to send from, separated by commas' },
   { name: 'pool_id', type: 'string', description: 'IP pool to send from' },
-  { name: 'encrypt_incoming_message', type: 'boolean', description: 'Cannot be undone', default: false },
+  {
+    name: 'encrypt_incoming_message',
+    type: 'boolean',
+    description: 'Is stored and has no effect; cannot be undone',
+    default: false,
+  },
 ]
 
 /** @throws BadRequest with the texts of domains.md section 3 */
