@@ -2,8 +2,9 @@
  * Takes quoted text and the signature off a reply, for stripped-text, stripped-signature, stripped-html.
  *
  * Text: lines that begin with ">" are removed, with the "On ... wrote:" before them. A separator that is not followed
- * by ">" lines (Outlook, or "wrote:" over unmarked text) takes all that follows. Forwarded messages stay:
- * they are what the sender wants to show. What is left is searched from its end for a signature.
+ * by ">" lines (Outlook, or "wrote:" over unmarked text) takes all that follows, and so does the rule over a forwarded
+ * message. What is left is searched from its end for a signature. If nothing is left, as of a forwarded message alone, the
+ * whole text stays.
  *
  * These are habits of mail programs, not a standard (only "-- " is one, RFC 3676 §4.3): a guess that may
  * fail either way, so the whole text is always kept too.
@@ -66,7 +67,9 @@ const SENT_FROM =
  */
 export function stripReply(text: string): { text: string; signature: string } {
   if (text.length > TEXT_MAX) return { text, signature: '' }
-  const lines = withoutQuotes(text.replace(/\r\n?/g, '\n').split('\n'))
+  const given = text.replace(/\r\n?/g, '\n').split('\n')
+  const unquoted = withoutQuotes(given)
+  const lines = unquoted.every(isBlank) ? given : unquoted
   while (lines.length > 0 && isBlank(lines.at(-1) as string)) lines.pop()
   const start = signatureStart(lines)
   return { text: trimLines(lines.slice(0, start)), signature: trimLines(lines.slice(start)) }
@@ -88,7 +91,7 @@ function withoutQuotes(lines: readonly string[]): string[] {
   const kept: string[] = []
   for (let index = 0; index < lines.length; index++) {
     const line = lines[index] as string
-    if (isForwardMark(line)) return [...kept, ...lines.slice(index)]
+    if (isForwardMark(line)) return kept
     if (isQuoted(line)) continue
     const separatorLines = separatorAt(lines, index)
     if (separatorLines === 0) {
@@ -175,8 +178,7 @@ const OUTLOOK_RULE = /border-top:\s*solid\s+#(e1e1e1|b5c4df)/i
 const VOID = new Set(['hr', 'br', 'img', 'input', 'meta', 'link', 'area', 'base', 'col', 'embed', 'wbr'])
 
 /**
- * HTML without the quotations of mail programs; the rest stays as it is, character by character. Forwarded
- * messages stay. If nothing readable would be left, or the HTML is too long or too deep: unchanged.
+ * HTML without the quotations of mail programs; the rest stays as it is, character by character. If nothing readable would be left, or the HTML is too long or too deep: unchanged.
  */
 export function stripReplyHtml(html: string): string {
   if (html.length > HTML_MAX || isTooDeep(html)) return html
@@ -192,7 +194,7 @@ class QuoteCutter {
   /** Where the part that is to be kept next begins. */
   #from = 0
   /** The open cut: `depth` of its element, 0 if it extends to the end of the body. */
-  #cut: { start: number; depth: number; hasText: boolean; closers: string } | null = null
+  #cut: { start: number; depth: number; closers: string } | null = null
   #ended = false
   #readable = false
 
@@ -221,7 +223,7 @@ class QuoteCutter {
       if (kind !== null) {
         const depth = kind === 'element' ? this.#open.length : 0
         const closers = kind === 'tail' ? closingTags(this.#open.slice(0, -1)) : ''
-        this.#cut = { start: this.#parser.startIndex, depth, hasText: false, closers }
+        this.#cut = { start: this.#parser.startIndex, depth, closers }
       }
     }
     if (name === 'img' && !this.#cut) this.#readable = true
@@ -230,13 +232,6 @@ class QuoteCutter {
   #onText(text: string): void {
     if (text.trim() === '' || ['style', 'script', 'title'].includes(this.#open.at(-1) ?? '')) return
     if (!this.#cut) this.#readable = true
-    else if (!this.#cut.hasText) {
-      // A forwarded message is in the same element as a quotation, but begins with a line of dashes.
-      if (this.#cut.depth > 0 && text.trim().startsWith('-----')) {
-        this.#cut = null
-        this.#readable = true
-      } else this.#cut.hasText = true
-    }
   }
 
   #onClose(name: string, implied: boolean): void {
