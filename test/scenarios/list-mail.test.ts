@@ -273,3 +273,28 @@ test('a list and a route share an address: both get the mail, and a route gets w
     [['copy@members.example']],
   )
 })
+
+test('a post is tracked as the domain says, without its text being searched for variables; a long one is not', async (t) => {
+  const scene = await startScene(t)
+  const { newList, sink, service } = scene
+  const list = await newList('open', { access_level: 'everyone' }, ['bob@members.example'])
+  for (const kind of ['click', 'open', 'unsubscribe']) {
+    const path = `/v3/domains/${service.domain}/tracking/${kind}`
+    assert.equal((await service.call('PUT', path, { form: { active: 'yes' } })).status, 200)
+  }
+  const fields = ['Mime-Version: 1.0', 'Content-Type: text/html; charset=utf-8']
+  const link = '<p>%recipient_email%</p><a href="https://shop.example/a">a</a>'
+  assert.equal(await scene.post({ to: list, fields, text: link }), RECEIVED)
+  const [short] = (await sink.waitFor(1)) as [SinkMessage]
+  // Quoted-printable breaks lines within words.
+  const shown = short.raw.toString().replaceAll('=\r\n', '')
+  assert.match(shown, /%recipient_email%/)
+  assert.doesNotMatch(shown, /https:\/\/shop\.example/)
+  assert.match(shown, /<img /)
+
+  const long = `${`<p>${'x'.repeat(70)}</p>\r\n`.repeat(14_000)}${link}`
+  assert.equal(await scene.post({ to: list, fields, text: long }), RECEIVED)
+  const [, copy] = (await sink.waitFor(2)) as [SinkMessage, SinkMessage]
+  assert.ok(copy.raw.toString().endsWith(`${long}\r\n`))
+  assert.match(fieldsOf(copy, 'list-unsubscribe')[0] ?? '', /^<https?:/)
+})

@@ -36,6 +36,7 @@ import {
   composeParts,
   type EncodedFiles,
   encodeFiles,
+  kindOfLeaf,
   type TextPart,
   textsOf,
 } from './texts.ts'
@@ -182,9 +183,22 @@ interface CopyBody {
 }
 
 function bodyOf(frame: Frame, content: MessageContent, inputs: CopyInputs): MaybePromise<CopyBody> {
-  return inputs.lookup || inputs.rendered || inputs.tracking
+  const tracks = inputs.tracking && !isLongPost(content)
+  return inputs.lookup || inputs.rendered || tracks
     ? ownBody(frame, content, inputs)
     : whenKnown(frame.plain(), (composed) => ({ composed, changed: null }))
+}
+
+/**
+ * Texts of a post from outside that are rewritten for each copy. Longer ones stay as they are, and are read from disk: a
+ * stranger's 20 MB of HTML would take gigabytes.
+ */
+const POST_TEXT_BYTES_MAX = 1_048_576
+
+function isLongPost(content: MessageContent): boolean {
+  if (content.incoming === undefined || content.kind !== 'mime') return false
+  const texts = content.leaves.filter((leaf) => kindOfLeaf(leaf) !== null)
+  return texts.reduce((sum, { start, end }) => sum + end - start, 0) > POST_TEXT_BYTES_MAX
 }
 
 async function ownBody(frame: Frame, content: MessageContent, inputs: CopyInputs): Promise<CopyBody> {
