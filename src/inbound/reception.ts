@@ -80,10 +80,10 @@ export interface MailReader {
   /** Domains in lower case. `unwanted`: nobody wants mail there. Null: not a domain of the service. @throws Refusal */
   place(mailbox: Mailbox, opening: ReceptionOpening): Promise<MailPlace | 'unwanted' | null>
   /**
-   * Resolves when the mail is stored; a spooled `raw` has been kept then.
+   * Resolves when the mail is stored, and a spooled `raw` kept; or when it is dropped, and `raw` is of no use any more.
    * @throws Refusal, StoreFull, StoreUnavailable; nothing was stored then
    */
-  receive(mail: WholeMail): Promise<void>
+  receive(mail: WholeMail): Promise<'stored' | 'dropped'>
 }
 
 export interface ReceptionParts {
@@ -153,6 +153,7 @@ export function createReception(
     const taken = new Map<string, ServiceAddress>()
     const mailboxes = new Map<string, Mailbox>()
     let owner: string | null = null
+    let dropped = false
     const hasLarge = () => [...taken.values()].some(({ keptBytes }) => keptBytes !== undefined)
 
     async function takePlace(mailbox: Mailbox): Promise<void> {
@@ -182,6 +183,9 @@ export function createReception(
         if (owner !== null) return undefined
         return Math.max(HEAD_BYTES_MAX, ...[...taken.values()].map(({ keptBytes = 0 }) => keptBytes))
       },
+      get dropped() {
+        return dropped
+      },
       async recipient(mailbox) {
         const folded = { ...mailbox, domain: mailbox.domain.toLowerCase() }
         if (await parts.isSuspended?.(folded.domain))
@@ -197,7 +201,8 @@ export function createReception(
         if (owner === null) await receiveReports(raw)
         else {
           if (!limits.mails(network)) throw tooMany()
-          await parts.mailReader?.receive({ ...opening, owner, raw, recipients: [...mailboxes.values()] })
+          const mail = { ...opening, owner, raw, recipients: [...mailboxes.values()] }
+          dropped = (await parts.mailReader?.receive(mail)) === 'dropped'
         }
         return '250 2.0.0 Received'
       },

@@ -57,6 +57,8 @@ export interface MailTransaction {
   recipient?(mailbox: Mailbox): Promise<void>
   /** Keep only the head of the content, which the caller discards afterwards. Absent: all of it. */
   readonly keepBytesMax?: number | undefined
+  /** After `finish`: nothing of the content is kept, so that the caller discards it. Absent: it is. */
+  readonly dropped?: boolean
   /** Accepts or refuses the DATA command; absent: it is accepted. */
   data?(): Promise<void>
   /** Stores the message durably; resolves with the reply, a 250. If it throws, the caller discards `raw`. */
@@ -327,7 +329,7 @@ class Session {
       let stored = false
       try {
         const answer = await handler.finish(content.chunk, recipients)
-        stored = handler.keepBytesMax === undefined
+        stored = handler.keepBytesMax === undefined && handler.dropped !== true
         return answer
       } finally {
         if (!stored) await content.discard()

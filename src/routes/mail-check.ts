@@ -3,6 +3,7 @@
  * bounded. A check that cannot be made is no reason to refuse the mail: its result says so.
  */
 import { Readable } from 'node:stream'
+import { domainToASCII } from 'node:url'
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import { type Chunk, readChunks } from '../base/mime-message.ts'
@@ -39,7 +40,7 @@ export interface MailVerdict {
 
 /** The author as From names them, and what SPF, DKIM and the domain's DMARC record say of them. */
 export interface AuthorCheck {
-  /** In lower case; null: From does not name exactly one domain. */
+  /** In lower case and ASCII; null: From does not name exactly one domain. */
   domain: string | null
   /**
    * The domain has sent the mail: DMARC passes, or SPF or DKIM passes for a domain of the same owner where there is no
@@ -129,7 +130,7 @@ type Result = Awaited<ReturnType<typeof import('mailauth').authenticate>>
 
 function authorOf({ dmarc, spf, dkim }: Result): AuthorCheck {
   if (!dmarc) return { ...NO_AUTHOR, isUnsure: false }
-  const domain = (dmarc.status.header?.from ?? '').toLowerCase() || null
+  const domain = domainToASCII(dmarc.status.header?.from ?? '') || null
   const found = dmarc.status.result
   const whole = dkim.results.filter(({ status }) => status.result === 'pass' && !status.underSized)
   const passed = [

@@ -90,7 +90,7 @@ export function createRouteReception(parts: RouteReceptionParts): MailReader {
       if (!domain) throw new Refusal(NOT_FOUND)
       await checkOpen(parts, domain)
       const list = listId === undefined ? null : await parts.lists.byId(listId)
-      await receive(parts, domain, list, mail, await read(mail))
+      return receive(parts, domain, list, mail, await read(mail))
     },
   }
 }
@@ -117,7 +117,7 @@ async function receive(
   list: List | null,
   { raw, recipients, sender, remoteAddress, helo, protocol }: WholeMail,
   mail: ReadMail,
-): Promise<void> {
+): Promise<'stored' | 'dropped'> {
   const now = parts.clock.now()
   const routes = await parts.known.of(domain.accountId)
   const forwards = routes.some(({ actions }) =>
@@ -164,7 +164,7 @@ async function receive(
   if (plan.recipients.length === 0 && post?.kind !== 'allowed')
     return unwanted(parts, domain, post, recipients.length)
   const accepted = post?.kind === 'allowed' ? post.post : null
-  await store(parts, {
+  return store(parts, {
     domain,
     mail,
     headers,
@@ -210,11 +210,12 @@ async function dropSpam(
   { received, log }: RouteReceptionParts,
   message: Omit<DroppedMessage, 'recipients'> & { recipients: readonly Mailbox[] },
   { score }: SpamScore,
-): Promise<void> {
+): Promise<'dropped'> {
   const { domain, remoteAddress } = message
   const recipients = message.recipients.map((mailbox) => ({ mailbox, routes: [] }))
   await received.reject({ ...message, recipients }, 'Message is spam', `score ${Math.round(score * 10) / 10}`)
   log.info({ domain: domain.name, remoteAddress, score }, 'received mail dropped as spam')
+  return 'dropped'
 }
 
 /** Headers were decisive, and no route wanted them, nor does a list. */
@@ -223,11 +224,12 @@ function unwanted(
   domain: Domain,
   post: PostVerdict | null,
   recipients: number,
-): void {
+): 'dropped' {
   if (post?.kind === 'refused') throw post.refusal
-  if (post?.kind === 'dropped') return
+  if (post?.kind === 'dropped') return 'dropped'
   if (!acceptUnrouted) throw new Refusal(NOT_FOUND)
   log.info({ domain: domain.name, recipients }, 'received mail dropped: no route wants it')
+  return 'dropped'
 }
 
 async function store(
@@ -243,7 +245,7 @@ async function store(
     post: ReceivedPost | null
     verdict: MailVerdict
   },
-): Promise<void> {
+): Promise<'stored' | 'dropped'> {
   const { domain, mail, headers, sender, remoteAddress, plan, post, verdict } = facts
   const message: ReceivedMessage = {
     domain,
@@ -267,7 +269,7 @@ async function store(
   })
   if (record === null) {
     log.info({ list: post?.list.address, sender, remoteAddress }, 'post distributed already')
-    return
+    return 'dropped'
   }
   log.info(
     {
@@ -282,6 +284,7 @@ async function store(
     },
     'mail received',
   )
+  return 'stored'
 }
 
 const routedAs = (plan: Plan, mailbox: Mailbox) =>

@@ -1,5 +1,6 @@
 /** Posts to mailing lists by mail that must not be distributed, or not as often: robots, loops, bounces, hostile headers. */
 import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
 import { test } from 'node:test'
 import {
   type Event,
@@ -140,4 +141,35 @@ test('hostile headers: 1 MB of them, a name that is a header, no Message-Id and 
   assert.deepEqual(fieldsOf(copy, 'bcc'), [])
   assert.equal(fieldsOf(copy, 'from').length, 1)
   assert.match(fieldsOf(copy, 'from')[0] ?? '', new RegExp(`<${list}>$`))
+})
+
+test('what is dropped, and what is sent again, leaves nothing on the disk', async (t) => {
+  const scene = await startScene(t)
+  const { newList, sink, service } = scene
+  const list = await newList('open', { access_level: 'everyone' }, ['bob@members.example'])
+  const files = async () => {
+    const all = await readdir(service.config.dataFolder, { recursive: true, withFileTypes: true })
+    return all.filter((file) => file.isFile() && /\/(?:spool|blobs)(?:\/|$)/.test(file.parentPath)).length
+  }
+  const text = `${'x'.repeat(76)}\r\n`.repeat(40_000)
+  assert.equal(await scene.post({ to: list, text, fields: ['Auto-Submitted: auto-replied'] }), RECEIVED)
+  assert.equal(await files(), 0)
+  const id = '<large@client.example>'
+  assert.equal(await scene.post({ to: list, text, id }), RECEIVED)
+  await sink.waitFor(1)
+  assert.equal(await files(), 1)
+  assert.equal(await scene.post({ to: list, text, id }), RECEIVED)
+  // In memory as it comes in, then a file.
+  assert.equal(await scene.post({ to: list, text: text.slice(0, 400_000), id }), RECEIVED)
+  assert.equal(await files(), 1)
+  assert.equal(
+    (await service.call('PUT', `/v4/domains/${service.domain}`, { form: { spam_action: 'block' } })).status,
+    200,
+  )
+  const spam = { from: 'Pat <pat@spam.example>', fields: ['Date: twice'] }
+  scene.internet.dns.set('_dmarc.spam.example', 'TXT', ['v=DMARC1; p=reject'])
+  scene.internet.dns.set('spam.example', 'TXT', ['v=spf1 -all'])
+  assert.equal(await scene.post({ to: list, text, ...spam }), RECEIVED)
+  await eventsOf(scene, '?event=rejected', 1)
+  assert.equal(await files(), 1)
 })

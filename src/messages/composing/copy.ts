@@ -622,7 +622,11 @@ function addMissing(headers: StoredHeader[], { createdAt, messageId }: MessageRe
 function setListHeaders(headers: StoredHeader[], { remove, add }: ListCopy, lookup: Lookup | null): void {
   const removed = new Set(remove)
   const kept = headers.filter(([name]) => !removed.has(name.toLowerCase()))
-  const own = add.map(([name, value]): StoredHeader => [name, lookup ? substitute(value, lookup) : value])
+  // Only this one has variables: others may show what a stranger has written.
+  const isVariable = (name: string) => name === 'List-Unsubscribe'
+  const own = add.map(
+    ([name, value]): StoredHeader => [name, lookup && isVariable(name) ? substitute(value, lookup) : value],
+  )
   headers.splice(0, headers.length, ...kept, ...own)
 }
 

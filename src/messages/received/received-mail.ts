@@ -4,6 +4,7 @@
  * All of it is one transaction with its events.
  */
 import type { Clock } from '../../base/clock.ts'
+import { Forbidden } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
 import { type Chunk, chunkSize, sliceChunk } from '../../base/mime-message.ts'
 import type { Delivery } from '../../delivery/contract.ts'
@@ -111,10 +112,12 @@ export interface ReceivedMail {
 }
 
 export function createReceivedMail(parts: ReceivedMailParts): ReceivedMail {
-  const { store, blobs, clock, recorder } = parts
+  const { store, clock, recorder } = parts
   return {
     async store(message, also) {
       const now = clock.now()
+      const kept = notingBlobs(parts.blobs)
+      const { blobs } = kept
       const record = await recordOf(message, blobs, now)
       const about = eventMessage(record, parts.storageUrl, record.id, record.summary)
       const accepted = message.recipients.map(({ mailbox, routes }) => {
@@ -143,7 +146,10 @@ export function createReceivedMail(parts: ReceivedMailParts): ReceivedMail {
         if (message.post) await commitPost(parts, record, message.post, unit)
         else await store.commit(unit)
       } catch (error) {
-        if (expansion && error instanceof StaleWrite && error.statement === expansion) return null
+        const isRepeated = expansion !== null && error instanceof StaleWrite && error.statement === expansion
+        // Of other errors it is unknown whether the rows that name the blobs have been written.
+        if (isRepeated || error instanceof Forbidden) await kept.remove()
+        if (isRepeated) return null
         throw error
       }
       if (copies.length > 0) parts.engine.wake()
@@ -162,6 +168,24 @@ export function createReceivedMail(parts: ReceivedMailParts): ReceivedMail {
         summary: summaryOf(message, filesOf(mail.leaves), headers),
       }
       await store.commit(recorder.statements([rejectedEvent(about, reason, description, now, false)]))
+    },
+  }
+}
+
+/** The blobs, and those of them that are kept through it. */
+function notingBlobs(blobs: BlobStore): { blobs: BlobStore; remove(): Promise<void> } {
+  const names: string[] = []
+  return {
+    blobs: {
+      ...blobs,
+      async keep(chunk) {
+        const name = await blobs.keep(chunk)
+        names.push(name)
+        return name
+      },
+    },
+    async remove() {
+      for (const name of names) await blobs.remove(name)
     },
   }
 }
