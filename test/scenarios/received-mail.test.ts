@@ -211,7 +211,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
         `/v3/${service.domain}/stats/total?event=accepted&event=delivered&event=stored`,
       )
       const [all] = [body.stats?.at(-1)]
-      return all?.stored?.total === 1 && all
+      return all?.stored?.total === 1 && all.delivered.http === 1 && all
     })
     assert.deepEqual([stats.accepted.incoming, stats.accepted.outgoing, stats.delivered.http], [1, 0, 1])
   })
