@@ -100,7 +100,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const { tracker } = add(await trackingArea(core, { ...certificates, known, lists: lists.store }))
   const { judge } = bounces
   const messages = add(
-    messagesArea(
+    await messagesArea(
       core,
       { signingKeys, tags, templates, lists, suppressions, tracker, judge, capture, limits, ips },
       parts.sending,

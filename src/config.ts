@@ -140,6 +140,8 @@ export interface Config {
   geoDatabase: string | null
   /** The operator's rules for classifying replies, applied before ours; null: none. */
   bounceRulesFile: string | null
+  /** The operator's limits per provider, over ours; null: none. */
+  shapingFile: string | null
   /** Sign-in to the dashboard with an OpenID Connect provider; null: none. */
   oidc: OidcConfig | null
   /** Tests only: `name:count` of base/fail-point.ts. */
@@ -357,6 +359,8 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
       checks.bounceRules?.(file)
       return file
     }),
+    // Not checked here: a fault in it must not keep the service from sending.
+    shapingFile: optional('SHAPING', path),
     oidc: oidcConfig({ setting, optional, faults }),
     testFailPoint: optional('TEST_FAIL_POINT', (text) => text),
   }

@@ -40,7 +40,7 @@ import {
   REASON_WARMUP,
   unprepared,
 } from './outcome.ts'
-import { asksToSlowDown } from './pacing.ts'
+import { asksFor } from './pacing.ts'
 import type { ClaimedDelivery, Settlement } from './queue.ts'
 import { isOver } from './schedule.ts'
 
@@ -260,7 +260,9 @@ export class Attempting {
     lane.endRest()
     if (outcome.kind !== 'deferred') return
     const { code, message } = outcome.failure
-    if (!asksToSlowDown(code, message) || !lane.pace.slowDown(now, message)) return
+    const asked = asksFor(lane.info.limits, code, message)
+    if (asked !== 'slow-down' && asked !== 'fewer-connections') return
+    if (!lane.pace.slowDown(now, message, asked)) return
     log.warn({ lane: lane.info.name, reply: message, ...lane.pace.state(now) }, 'lane slowed down')
   }
 

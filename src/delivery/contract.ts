@@ -9,6 +9,7 @@ import type { Statement } from '../store/store.ts'
 import type { LaneInfo } from './lanes.ts'
 import type { Judge, Outcome } from './outcome.ts'
 import type { ClaimedDelivery, DueGroup, Queue } from './queue.ts'
+import type { LaneLimits } from './shaping/shaping-table.ts'
 import type { Transcript } from './transcript.ts'
 
 /** A delivery prepared for sending, or decided without a server (test mode, suppression, render error). */
@@ -72,6 +73,10 @@ export type Routed = DueGroup & Pick<DeliveryRow, 'account_id'>
 export interface Transport {
   /** The lane of a delivery; may query DNS. Never rejects. */
   laneOf(delivery: Routed): Promise<LaneInfo>
+  /** The limits of a lane by the shaping in force; absent: they never change. */
+  limitsOf?(lane: LaneInfo): LaneLimits
+  /** Sites and limits are looked up anew. */
+  shapingChanged?(): void
   /** @param beforeFinalDot awaited before anything goes out after which the server may have the message; may throw */
   deliver(
     lane: LaneInfo,
@@ -146,6 +151,8 @@ export interface Delivery {
   laneOfGroup(group: DueGroup): LaneState | null
   /** Progress of a delivery that this process holds; null: it does not. */
   progressOf(id: string): { lane: LaneState | null; begun: boolean } | null
+  /** Limits of the shaping have changed: lanes get theirs at once. */
+  shapingChanged(): void
   /** The lane that a delivery would use now; may query DNS. Never rejects. */
   laneFor(delivery: Routed): Promise<LaneInfo>
   /** Gives back what has not begun, and begins nothing until `run` has ended. Attempts in progress go on. */

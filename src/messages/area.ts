@@ -9,6 +9,7 @@ import { failPoint } from '../base/fail-point.ts'
 import { newId } from '../base/ids.ts'
 import type { Core } from '../core.ts'
 import type { Delivery, DeliveryParts } from '../delivery/contract.ts'
+import { openShaping, type Shaping } from '../delivery/shaping/shaping.ts'
 import { transcriptRetention } from '../delivery/transcript-retention.ts'
 import { createSigners } from '../dkim/signing-pool/signers.ts'
 import type { SigningKeys } from '../domains/keys/signing-keys.ts'
@@ -46,6 +47,7 @@ import { createSystemMail } from './system-mail.ts'
 
 export interface MessagesArea extends Area {
   delivery: Delivery
+  shaping: Shaping
   sending: Sending
   sources: Sources
   /** For SMTP submission. */
@@ -74,7 +76,11 @@ export type SendingOverrides = Partial<
   Pick<SendingParts, 'templates' | 'renderer' | 'tracker' | 'habits' | 'lists' | 'queuedMax' | 'accepted'>
 >
 
-export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingOverrides): MessagesArea {
+export async function messagesArea(
+  core: Core,
+  uses: MessagesUses,
+  overrides: SendingOverrides,
+): Promise<MessagesArea> {
   const { config, log, clock, store, blobs, space, domains, recorder } = core
   const { headerPrefix, headerPrefixAliases, storageUrl } = config
   const signers = createSigners({ onError: (err) => log.error({ err }, 'a signing thread has failed') })
@@ -126,7 +132,11 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
     },
     ...overrides,
   })
-  const engine = startEngine(core, { sending, sources, allowances, judge: uses.judge, capture: uses.capture })
+  const shaping = await openShaping({ ...config, file: config.shapingFile, clock, log })
+  const engine = startEngine(core, {
+    ...{ sending, sources, allowances, shaping },
+    ...{ judge: uses.judge, capture: uses.capture },
+  })
   const expansions = expansionsOf(core, uses.lists, sending)
   const archive = createArchiveSender({
     store,
@@ -159,6 +169,7 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
       engine: engine.delivery,
     }),
     delivery: engine.delivery,
+    shaping,
     sending,
     sources,
     accept,
@@ -167,7 +178,10 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
       ...messageRoutes({ ...accept, limiter: core.limiter }),
       ...scheduledRoutes({ ...sending.scheduled, domains, baseUrl: config.publicUrl }),
     ],
-    jobs: [expansions, archive.job, sending.retention.job, transcriptRetention(store, clock)],
+    jobs: [
+      ...[expansions, archive.job, sending.retention.job, transcriptRetention(store, clock)],
+      ...(shaping.job ? [shaping.job] : []),
+    ],
     async domainDeleted(domain) {
       // First, so that no copy of a post is made after the removal of the mail. The lists stay, for the day the domain is
       // made again (domains.md rule 24).

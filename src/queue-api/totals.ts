@@ -3,6 +3,7 @@ import { type Cache, createCache } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Delivery, LaneState } from '../delivery/contract.ts'
 import type { Store } from '../store/store.ts'
+import { limitsView } from './shaping-routes.ts'
 
 /** Waiting deliveries of one sending domain to one recipient domain from one source. */
 export interface GroupTotal {
@@ -143,6 +144,7 @@ function laneView(
       messages_per_connection: state?.info.limits.messagesPerConnection ?? null,
       messages_per_second: state?.messagesPerSecond ?? null,
     },
+    set_limits: state ? limitsView(state.info.limits) : null,
     backed_off_until: state?.backedOffUntil ? new Date(state.backedOffUntil).toISOString() : null,
     backed_off_why: state?.why ?? null,
     oldest_due: oldest(dueGroups, ({ oldestDueAt }) => oldestDueAt),
