@@ -134,6 +134,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
       ...{ webhooks, certificates, bounces, figures: parts.figures ?? metrics.figures },
       userDirectory: accounts.userDirectory,
       delivery: messages.delivery,
+      blocks: ips.blocks,
       sendMail: messages.sendSystemMail,
     }),
   )

@@ -9,6 +9,7 @@ import type { BouncesArea } from '../bounces/area.ts'
 import type { CertificatesArea } from '../certificates/area.ts'
 import type { Core } from '../core.ts'
 import type { Delivery } from '../delivery/contract.ts'
+import type { Blocks } from '../ips/blocks/blocks.ts'
 import type { Figures } from '../metrics/figures.ts'
 import type { AlertHitRow } from '../store/schema.ts'
 import type { WebhooksArea } from '../webhooks/area.ts'
@@ -18,6 +19,7 @@ import { accountStatements, createAlertStore } from './alert-store.ts'
 import { createHits } from './hits.ts'
 import { createMailNotices } from './mail-notices.ts'
 import { POST_KINDS } from './notices.ts'
+import { blockedAddressesCheck } from './own/blocked-addresses.ts'
 import { blocklistCheck } from './own/blocklists.ts'
 import { certificateEndsCheck } from './own/certificate-ends.ts'
 import { diskSpaceCheck } from './own/disk-space.ts'
@@ -43,6 +45,7 @@ export interface AlertsUses {
   certificates: Pick<CertificatesArea, 'endingSoon'>
   bounces: Pick<BouncesArea, 'refusalsByProvider'>
   delivery: Pick<Delivery, 'progressOf'>
+  blocks: Pick<Blocks, 'list'>
   sendMail: SystemMail
   /** Null: alerts on rates are not judged. */
   figures: Figures | null
@@ -101,6 +104,7 @@ function ownChecks({ config, store, space, resolver }: Core, uses: AlertsUses): 
     dueMailCheck(store, uses.delivery),
     diskSpaceCheck(space, config.freeSpaceMinBytes, config.hostname),
     providerRefusalsCheck(uses.bounces),
+    blockedAddressesCheck(uses.blocks),
     ...(blocklists ? [blocklists] : []),
     certificateEndsCheck(uses.certificates, config),
     failingEndpointsCheck(uses.webhooks),

@@ -101,11 +101,25 @@ export interface Allowances {
   nextFree(ip: string, until: number): number
 }
 
+/** An address that a provider blocks is not used for it (ips-pools.md section 6). */
+export interface AddressBlocks {
+  /** Whether no mail may go from the address to the site now. In memory: asked for each attempt. */
+  isClosed(ip: string, site: string): boolean
+  /** A server of the site has answered a message from the address; `blocked`: that it takes none from there. */
+  answered(ip: string, lane: LaneInfo, answer: SiteAnswer): void
+  /** When a message that waits for the address is to be looked at again, in Unix milliseconds. */
+  nextFree(ip: string, site: string): number
+}
+
+export type SiteAnswer = { kind: 'accepted' | 'other' } | { kind: 'blocked'; code: number; reply: string }
+
 export interface Allowed {
   giveBack(): void
 }
 
 export interface DeliveryParts {
+  /** Default: no address is ever blocked. */
+  blocks?: AddressBlocks
   /** Default: no address is on warm-up. */
   allowances?: Allowances
   /** The pool of an address, for events. */

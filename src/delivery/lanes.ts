@@ -142,6 +142,10 @@ export class Lane {
     this.connectionWaits.shift()?.resolve(true)
   }
 
+  get hasConnectionWaits(): boolean {
+    return this.connectionWaits.length > 0
+  }
+
   /** Ends all waits for a connection. @returns the deliveries that waited */
   cancelConnectionWaits(): HeldDelivery[] {
     const waits = this.connectionWaits

@@ -49,6 +49,7 @@ export interface RouteParts {
   sourceOf?(
     delivery: Routed,
     reaches: (ip: string) => boolean,
+    site: string,
   ): MaybePromise<Source | null | typeof NO_SOURCE>
   /** Limits by provider. Default: those of the shipped file. */
   shaping?(): ShapingTable
@@ -113,9 +114,10 @@ export class Routes {
 
   async laneOf(delivery: Routed): Promise<LaneInfo> {
     const destination = (await this.destinations?.get(delivery.recipient_domain)) ?? null
-    const source = (await this.#parts.sourceOf?.(delivery, (ip) => this.#reaches(ip, destination))) ?? null
     // One of the two, by the kind of routing.
     const { site, provider, limits } = (destination ?? this.#relay) as ReturnType<typeof relaySite>
+    const reaches = (ip: string) => this.#reaches(ip, destination)
+    const source = (await this.#parts.sourceOf?.(delivery, reaches, site)) ?? null
     const from = source === NO_SOURCE ? NO_SOURCE : (source?.ip ?? 'any')
     return { name: `${from}/${site}`, source, site, provider, limits }
   }

@@ -50,6 +50,7 @@ export interface MessagesArea extends Area {
   shaping: Shaping
   sending: Sending
   sources: Sources
+  blocks: IpsArea['blocks']
   /** For SMTP submission. */
   accept: AcceptParts & { headerPrefixes: readonly string[] }
   sendSystemMail: SystemMail
@@ -68,7 +69,7 @@ export interface MessagesUses {
   judge: DeliveryParts['judge']
   capture: CaptureListener | null
   limits: MessageLimits
-  ips: Pick<IpsArea, 'sources' | 'allowances'>
+  ips: Pick<IpsArea, 'sources' | 'allowances' | 'blocks'>
 }
 
 /** Areas as sending sees them, which tests replace. */
@@ -86,7 +87,7 @@ export async function messagesArea(
   const signers = createSigners({ onError: (err) => log.error({ err }, 'a signing thread has failed') })
   const largeTexts = createLargeTexts()
   const past = createPastDeliveries({ store, clock, keepDays: config.eventRetentionDays })
-  const { sources, allowances } = uses.ips
+  const { sources, allowances, blocks } = uses.ips
   const sending = createSending({
     ...core,
     largeTexts,
@@ -134,7 +135,7 @@ export async function messagesArea(
   })
   const shaping = await openShaping({ ...config, file: config.shapingFile, clock, log })
   const engine = startEngine(core, {
-    ...{ sending, sources, allowances, shaping },
+    ...{ sending, sources, allowances, blocks, shaping },
     ...{ judge: uses.judge, capture: uses.capture },
   })
   const expansions = expansionsOf(core, uses.lists, sending)
@@ -172,6 +173,7 @@ export async function messagesArea(
     shaping,
     sending,
     sources,
+    blocks,
     accept,
     sendSystemMail: createSystemMail(core, accept),
     operations: [

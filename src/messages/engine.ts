@@ -19,6 +19,7 @@ export interface EngineUses {
   sending: Sending
   sources: Sources
   allowances: NonNullable<DeliveryParts['allowances']>
+  blocks: NonNullable<DeliveryParts['blocks']>
   judge: DeliveryParts['judge']
   capture: CaptureListener | null
   shaping: Shaping
@@ -30,7 +31,7 @@ const DRAIN_MS = 20_000
 /** `stop` waits for the attempts in flight. */
 export function startEngine(
   core: Core,
-  { sending, sources, allowances, judge, capture, shaping }: EngineUses,
+  { sending, sources, allowances, blocks, judge, capture, shaping }: EngineUses,
 ): { delivery: Delivery; stop(): Promise<void> } {
   const { config, clock, random, log, store, space, recorder, leaseOwner } = core
   const tlsResults = createTlsResults(store, clock)
@@ -47,6 +48,7 @@ export function startEngine(
     queue: createQueue(store, leaseOwner, recorder),
     transport: withMemoryBound(core.bodiesOut, capture !== null, transport),
     allowances,
+    blocks,
     poolOf: sources.poolOf,
     prepare: sending.prepare,
     describe: sending.describe,

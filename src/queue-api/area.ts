@@ -7,7 +7,10 @@ import { queueRoutes } from './routes.ts'
 import { shapingRoutes } from './shaping-routes.ts'
 import { createQueueTotals } from './totals.ts'
 
-export function queueApiArea(core: Core, { delivery, sending, sources, shaping }: MessagesArea): Area {
+export function queueApiArea(
+  core: Core,
+  { delivery, sending, sources, shaping, blocks }: MessagesArea,
+): Area {
   const { config, store, clock, recorder } = core
   return {
     operations: [
@@ -17,7 +20,7 @@ export function queueApiArea(core: Core, { delivery, sending, sources, shaping }
         delivery,
         clock,
         recorder,
-        totals: createQueueTotals(store, delivery, clock),
+        totals: createQueueTotals(store, delivery, clock, blocks),
         messageOf: async (id) => {
           const record = await sending.records.byId(id)
           return record && eventMessage(record, config.storageUrl, record.id, record.summary)

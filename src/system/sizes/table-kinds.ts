@@ -89,6 +89,7 @@ export const TABLE_KINDS = {
     greylist: 'age',
     idempotency_keys: 'age',
     installation: 'fixed',
+    ip_blocks: 'age',
     ip_changes: 'fixed',
     ip_pool_delegations: 'owned',
     ip_pool_members: 'owned',
