@@ -134,6 +134,8 @@ export interface Config {
   dnsblZones: readonly string[]
   /** Blocklists that are queried every hour, for alerts; public ones refuse public resolvers. */
   alertDnsblZones: readonly string[]
+  /** Blocklists of domains that are queried every hour, for alerts. */
+  alertDomainZones: readonly string[]
   /** Messages that a rate must be of for an alert to judge it. */
   alertMinVolume: number
   /** MaxMind DB file with the locations of addresses; null: none. */
@@ -352,6 +354,7 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     maxDomains: setting('MAX_DOMAINS', wholeNumber(0, 1_000_000_000, 'domains'), () => 0),
     dnsblZones: setting('DNSBL_ZONES', zonesOrOff, () => DEFAULT_DNSBL_ZONES),
     alertDnsblZones: setting('ALERT_DNSBL_ZONES', zonesOrOff, () => []),
+    alertDomainZones: setting('ALERT_DOMAIN_ZONES', zonesOrOff, () => []),
     alertMinVolume: setting('ALERT_MIN_VOLUME', wholeNumber(1, 1_000_000, 'messages'), () => 50),
     geoDatabase: optional('GEO_DATABASE', path),
     bounceRulesFile: optional('BOUNCE_RULES', (text) => {

@@ -19,12 +19,14 @@ import { accountStatements, createAlertStore } from './alert-store.ts'
 import { createHits } from './hits.ts'
 import { createMailNotices } from './mail-notices.ts'
 import { POST_KINDS } from './notices.ts'
+import { addressNamesCheck } from './own/address-names.ts'
 import { blockedAddressesCheck } from './own/blocked-addresses.ts'
 import { blocklistCheck } from './own/blocklists.ts'
 import { certificateEndsCheck } from './own/certificate-ends.ts'
 import { diskSpaceCheck } from './own/disk-space.ts'
 import { dueMailCheck } from './own/due-mail.ts'
 import { failingEndpointsCheck } from './own/failing-endpoints.ts'
+import { listedDomainsCheck } from './own/listed-domains.ts'
 import { type OwnCheck, ownCheckJob } from './own/own-check.ts'
 import { providerRefusalsCheck } from './own/provider-refusals.ts'
 import { ownCheckRoutes } from './own/routes.ts'
@@ -99,13 +101,17 @@ export function alertsArea(core: Core, uses: AlertsUses): AlertsArea {
 
 /** In the order in which a person should look at them. */
 function ownChecks({ config, store, space, resolver }: Core, uses: AlertsUses): OwnCheck[] {
-  const blocklists = blocklistCheck(config, resolver)
+  const watched = [
+    blocklistCheck(config, resolver),
+    listedDomainsCheck(config, store, resolver),
+    addressNamesCheck(config, store, resolver),
+  ]
   return [
     dueMailCheck(store, uses.delivery),
     diskSpaceCheck(space, config.freeSpaceMinBytes, config.hostname),
     providerRefusalsCheck(uses.bounces),
     blockedAddressesCheck(uses.blocks),
-    ...(blocklists ? [blocklists] : []),
+    ...watched.filter((check) => check !== null),
     certificateEndsCheck(uses.certificates, config),
     failingEndpointsCheck(uses.webhooks),
   ]

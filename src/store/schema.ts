@@ -1166,6 +1166,7 @@ export interface Schema {
   dynamic_pool_history: DynamicPoolHistoryRow
   dynamic_pool_tasks: DynamicPoolTaskRow
   ip_blocks: IpBlockRow
+  ip_names: { ip: string; good_at: number }
   size_samples: SizeSampleRow
   mta_sts_policies: MtaStsPolicyRow
   tls_results: TlsResultRow

@@ -91,6 +91,7 @@ export const TABLE_KINDS = {
     installation: 'fixed',
     ip_blocks: 'age',
     ip_changes: 'fixed',
+    ip_names: 'fixed',
     ip_pool_delegations: 'owned',
     ip_pool_members: 'owned',
     ip_pools: 'owned',
