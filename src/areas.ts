@@ -100,7 +100,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const { tracker } = add(await trackingArea(core, { ...certificates, known, lists: lists.store }))
   const { judge } = bounces
   const messages = add(
-    messagesArea(
+    await messagesArea(
       core,
       { signingKeys, tags, templates, lists, suppressions, tracker, judge, capture, limits, ips },
       parts.sending,
@@ -134,6 +134,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
       ...{ webhooks, certificates, bounces, figures: parts.figures ?? metrics.figures },
       userDirectory: accounts.userDirectory,
       delivery: messages.delivery,
+      blocks: ips.blocks,
       sendMail: messages.sendSystemMail,
     }),
   )

@@ -134,12 +134,16 @@ export interface Config {
   dnsblZones: readonly string[]
   /** Blocklists that are queried every hour, for alerts; public ones refuse public resolvers. */
   alertDnsblZones: readonly string[]
+  /** Blocklists of domains that are queried every hour, for alerts. */
+  alertDomainZones: readonly string[]
   /** Messages that a rate must be of for an alert to judge it. */
   alertMinVolume: number
   /** MaxMind DB file with the locations of addresses; null: none. */
   geoDatabase: string | null
   /** The operator's rules for classifying replies, applied before ours; null: none. */
   bounceRulesFile: string | null
+  /** The operator's limits per provider, over ours; null: none. */
+  shapingFile: string | null
   /** Sign-in to the dashboard with an OpenID Connect provider; null: none. */
   oidc: OidcConfig | null
   /** Tests only: `name:count` of base/fail-point.ts. */
@@ -350,6 +354,7 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     maxDomains: setting('MAX_DOMAINS', wholeNumber(0, 1_000_000_000, 'domains'), () => 0),
     dnsblZones: setting('DNSBL_ZONES', zonesOrOff, () => DEFAULT_DNSBL_ZONES),
     alertDnsblZones: setting('ALERT_DNSBL_ZONES', zonesOrOff, () => []),
+    alertDomainZones: setting('ALERT_DOMAIN_ZONES', zonesOrOff, () => []),
     alertMinVolume: setting('ALERT_MIN_VOLUME', wholeNumber(1, 1_000_000, 'messages'), () => 50),
     geoDatabase: optional('GEO_DATABASE', path),
     bounceRulesFile: optional('BOUNCE_RULES', (text) => {
@@ -357,6 +362,8 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
       checks.bounceRules?.(file)
       return file
     }),
+    // Not checked here: a fault in it must not keep the service from sending.
+    shapingFile: optional('SHAPING', path),
     oidc: oidcConfig({ setting, optional, faults }),
     testFailPoint: optional('TEST_FAIL_POINT', (text) => text),
   }

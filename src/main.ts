@@ -64,6 +64,13 @@ const COMMANDS: Record<string, Command> = {
       return { usage, run }
     },
   },
+  shaping: {
+    summary: 'check a file of limits per provider, or show what is in force',
+    load: async () => {
+      const { SHAPING_USAGE: usage, shapingCommand: run } = await import('./cli/shaping.ts')
+      return { usage, run }
+    },
+  },
   'login-link': {
     summary: 'a one-time link that signs a browser in',
     load: async () => {

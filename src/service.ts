@@ -23,6 +23,8 @@ export interface Service {
   smtp: { port: number; implicitTlsPort: number | null }
   first: FirstAccount
   sessions: Sessions
+  /** Reads the files again that may change while the service runs. */
+  reload(): Promise<void>
   /** Finishes what is running, within about 30 seconds, and closes everything. */
   stop(): Promise<void>
 }
@@ -95,7 +97,8 @@ export async function startService(
     for (const area of areas) await area.start?.()
     // After the listeners: a certificate authority looks for its challenge there.
     runner.start()
-    return { port, httpsPort: tlsPort, smtp, first, sessions: accounts.sessions, stop }
+    const reload = () => named.messages.shaping.reload()
+    return { port, httpsPort: tlsPort, smtp, first, sessions: accounts.sessions, reload, stop }
   } catch (error) {
     await stop()
     throw error

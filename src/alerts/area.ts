@@ -9,6 +9,7 @@ import type { BouncesArea } from '../bounces/area.ts'
 import type { CertificatesArea } from '../certificates/area.ts'
 import type { Core } from '../core.ts'
 import type { Delivery } from '../delivery/contract.ts'
+import type { Blocks } from '../ips/blocks/blocks.ts'
 import type { Figures } from '../metrics/figures.ts'
 import type { AlertHitRow } from '../store/schema.ts'
 import type { WebhooksArea } from '../webhooks/area.ts'
@@ -18,11 +19,14 @@ import { accountStatements, createAlertStore } from './alert-store.ts'
 import { createHits } from './hits.ts'
 import { createMailNotices } from './mail-notices.ts'
 import { POST_KINDS } from './notices.ts'
+import { addressNamesCheck } from './own/address-names.ts'
+import { blockedAddressesCheck } from './own/blocked-addresses.ts'
 import { blocklistCheck } from './own/blocklists.ts'
 import { certificateEndsCheck } from './own/certificate-ends.ts'
 import { diskSpaceCheck } from './own/disk-space.ts'
 import { dueMailCheck } from './own/due-mail.ts'
 import { failingEndpointsCheck } from './own/failing-endpoints.ts'
+import { listedDomainsCheck } from './own/listed-domains.ts'
 import { type OwnCheck, ownCheckJob } from './own/own-check.ts'
 import { providerRefusalsCheck } from './own/provider-refusals.ts'
 import { ownCheckRoutes } from './own/routes.ts'
@@ -43,6 +47,7 @@ export interface AlertsUses {
   certificates: Pick<CertificatesArea, 'endingSoon'>
   bounces: Pick<BouncesArea, 'refusalsByProvider'>
   delivery: Pick<Delivery, 'progressOf'>
+  blocks: Pick<Blocks, 'list'>
   sendMail: SystemMail
   /** Null: alerts on rates are not judged. */
   figures: Figures | null
@@ -96,12 +101,17 @@ export function alertsArea(core: Core, uses: AlertsUses): AlertsArea {
 
 /** In the order in which a person should look at them. */
 function ownChecks({ config, store, space, resolver }: Core, uses: AlertsUses): OwnCheck[] {
-  const blocklists = blocklistCheck(config, resolver)
+  const watched = [
+    blocklistCheck(config, resolver),
+    listedDomainsCheck(config, store, resolver),
+    addressNamesCheck(config, store, resolver),
+  ]
   return [
     dueMailCheck(store, uses.delivery),
     diskSpaceCheck(space, config.freeSpaceMinBytes, config.hostname),
     providerRefusalsCheck(uses.bounces),
-    ...(blocklists ? [blocklists] : []),
+    blockedAddressesCheck(uses.blocks),
+    ...watched.filter((check) => check !== null),
     certificateEndsCheck(uses.certificates, config),
     failingEndpointsCheck(uses.webhooks),
   ]

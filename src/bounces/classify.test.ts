@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { compilePattern, PatternSyntaxError } from '../base/reply-pattern.ts'
 import { classify, classifyLate, type FailureText, maskedSample, matchText, reasonOf } from './classify.ts'
-import { compilePattern, PatternSyntaxError } from './pattern.ts'
 import { loadRules } from './rules.ts'
 
 const rules = loadRules(null)

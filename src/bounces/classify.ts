@@ -3,7 +3,7 @@
  *
  * 1. The text is built: code, enhanced code, all lines joined by blanks; the addresses of the envelope become
  *    `addr`, IP addresses `ip`, so that neither looks like a word or a code of a rule.
- * 2. Rules are tried in order, each of its patterns over the whole text (pattern.ts).
+ * 2. Rules are tried in order, each of its patterns over the whole text (base/reply-pattern.ts).
  *
  * Measured (Node 24, CPU of one core, all 86 rules), microseconds a reply: the 110 samples 15, a reply no rule knows 19,
  * 5,000 hostile texts 97 in the mean and 300 to 1,000 for the worst. JavaScript's own expressions take 10, 12, 55 and

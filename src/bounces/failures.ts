@@ -6,13 +6,15 @@ import type { Failure, Judge } from '../delivery/outcome.ts'
 import { type EventRecord, tagsJson } from '../events/event.ts'
 import { insertMany, type Statement } from '../store/store.ts'
 import { classify, maskedSample, reasonOf } from './classify.ts'
+import { blocksAddress } from './refusals.ts'
 import { type RuleSet, UNCLASSIFIED } from './rules.ts'
 
 /** For the delivery engine: rule and reason of the event of an immediate failure. */
 export function createJudge(rules: RuleSet): Judge {
   return ({ code, enhanced, message }: Failure, envelope, permanent) => {
     const found = classify(rules, { code, enhanced, text: message, envelope, permanent })
-    return { ruleId: found.ruleId, reason: reasonOf(found) }
+    const { ruleId } = found
+    return { ruleId, reason: reasonOf(found), blocksAddress: blocksAddress(ruleId, message) }
   }
 }
 

@@ -28,6 +28,41 @@ const ABOUT_THE_HOST = new Set([
   'generic-reputation',
 ])
 
+/**
+ * Rules whose replies say that the server takes nothing from the address: with another one the same message may be taken.
+ * Not those about domains, content or rate, and not those that may mean either.
+ */
+const BLOCKS_THE_ADDRESS = new Set([
+  'spamcop',
+  'barracuda-list',
+  'invaluement',
+  'cloudmark',
+  'proofpoint-list',
+  'trendmicro-list',
+  'abusix',
+  'uceprotect',
+  'cisco-reputation',
+  'symantec-block',
+  'outlook-blocklist',
+  'outlook-policy',
+  'm365-banned-ip',
+  'm365-no-traffic',
+  'yahoo-blocked',
+  'att-blocked',
+  'comcast-blocked',
+  'tonline-block',
+  'orange-refused',
+  'generic-blocklist',
+  'generic-reputation',
+])
+
+/** Of Spamhaus there are lists of addresses and of domains, which one rule knows. */
+const ABOUT_A_DOMAIN = /\bdbl\b|\bdomain|\burl/i
+
+/** Whether a reply that the rule matches is about the address that a message comes from. */
+export const blocksAddress = (ruleId: string, reply: string): boolean =>
+  BLOCKS_THE_ADDRESS.has(ruleId) || (ruleId === 'spamhaus' && !ABOUT_A_DOMAIN.test(reply))
+
 export function isOperatorsMatter({ id, category, critical }: Rule): boolean {
   return critical && (category === 'BLACKLISTED' || category === 'AUTHENTICATION' || ABOUT_THE_HOST.has(id))
 }

@@ -3,7 +3,7 @@
  * it is critical. Ours are in rules.json; an operator's file may put rules before them and switch rules off.
  */
 import { readFileSync } from 'node:fs'
-import { compilePattern, type Pattern } from './pattern.ts'
+import { compilePattern, type Pattern } from '../base/reply-pattern.ts'
 
 export const CATEGORIES = [
   'BOUNCE',

@@ -1,4 +1,4 @@
-/** `sendwright serve`: starts the service, prints its address, stops it on SIGTERM and SIGINT. */
+/** `sendwright serve`: starts the service, prints its address; SIGHUP reads files again, SIGTERM and SIGINT stop it. */
 import { setFlagsFromString } from 'node:v8'
 import pino, { type Logger } from 'pino'
 import { systemClock } from '../base/clock.ts'
@@ -32,6 +32,7 @@ export async function serveCommand(): Promise<void> {
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
+  process.on('SIGHUP', () => void service.reload())
   // After the handlers: readers of it may stop the service at once.
   process.stdout.write(await welcome(config, service))
 }

@@ -26,6 +26,7 @@ import {
   type DeliveryParts,
   type NotTried,
   type Prepared,
+  type SiteAnswer,
   Unprepared,
 } from './contract.ts'
 import { createFinalDots, type FinalDot, type FinalDots } from './final-dots.ts'
@@ -36,13 +37,15 @@ import {
   isAnswered,
   type Outcome,
   REASON_ACCOUNT_HELD,
+  REASON_BLOCKED,
   REASON_LOCAL_FAULT,
   REASON_WARMUP,
   unprepared,
 } from './outcome.ts'
-import { asksToSlowDown } from './pacing.ts'
+import { asksFor } from './pacing.ts'
 import type { ClaimedDelivery, Settlement } from './queue.ts'
 import { isOver } from './schedule.ts'
+import type { ReplyAction } from './shaping/shaping-file.ts'
 
 /**
  * Deliveries of a lane that are prefetched. With 50 connections that is 7 % more messages a second (decision 27); a lane
@@ -146,6 +149,7 @@ export class Attempting {
   /** An address on warm-up sends as many messages as its allowance has. */
   async #attempt(lane: Lane, held: HeldDelivery, dot: FinalDot): Promise<void> {
     const ip = sourceIp(lane.info)
+    if (this.#isBlocked(lane)) return this.#leaveBlocked(lane, held)
     const taken = ip === null ? undefined : this.#parts.delivery.allowances?.take(ip)
     if (ip === null || taken === undefined) {
       await this.#tryToSend(lane, held, dot)
@@ -187,13 +191,16 @@ export class Attempting {
       about = prepared.about
       if (prepared.kind === 'decided') result = decided(held, prepared.outcome)
       else if (isOver(delivery, clock.now())) result = decided(held, lastFailure(delivery))
-      else {
+      else if (this.#isBlocked(lane)) {
+        await this.#leaveBlocked(lane, held)
+        return false
+      } else {
         facts = { primaryDkim: prepared.primaryDkim, windowIsSenders: prepared.windowIsSenders ?? false }
         failPoint('attempt-before')
         result = await transport.deliver(lane.info, delivery, prepared, () => this.#beforeFinalDot(held, dot))
         dot.answered()
         failPoint('attempt-after')
-        if (!('localFault' in result)) this.#learn(lane, result)
+        if (!('localFault' in result)) this.#learn(lane, delivery, result)
       }
     } catch (error) {
       if (error instanceof LeaseLost) return false
@@ -209,17 +216,41 @@ export class Attempting {
     return result.attempted && isAnswered(result.outcome)
   }
 
-  /** Until the next hour of its address with room, or for another address that has some; at its window's end it ends. */
-  async #waitForAllowance(lane: Lane, held: HeldDelivery, ip: string): Promise<void> {
-    const { transport, allowances, clock, describe } = this.#parts.delivery
+  #isBlocked({ info }: Lane): boolean {
+    const ip = sourceIp(info)
+    return ip !== null && this.#parts.delivery.blocks?.isClosed(ip, info.site) === true
+  }
+
+  /** The lane's provider has blocked its address: all that waits there goes to others. */
+  async #leaveBlocked(lane: Lane, held: HeldDelivery): Promise<void> {
+    const { clock, blocks } = this.#parts.delivery
+    const ip = sourceIp(lane.info) ?? ''
+    await this.#parts.holding.giveBackLane(lane)
+    await this.#putOff(lane, held, REASON_BLOCKED, () => blocks?.nextFree(ip, lane.info.site) ?? clock.now())
+  }
+
+  /** Until the next hour of its address with room. */
+  #waitForAllowance(lane: Lane, held: HeldDelivery, ip: string): Promise<void> {
+    const { allowances, clock } = this.#parts.delivery
+    return this.#putOff(lane, held, REASON_WARMUP, (until) => allowances?.nextFree(ip, until) ?? clock.now())
+  }
+
+  /** For another address if there is one by now, else until `nextFree`; at its window's end the delivery ends. */
+  async #putOff(
+    lane: Lane,
+    held: HeldDelivery,
+    reason: string,
+    nextFree: (until: number) => number,
+  ): Promise<void> {
+    const { transport, clock, describe } = this.#parts.delivery
     const { delivery } = held
     if (clock.now() >= delivery.expires_at)
       return this.#settle(delivery, await describe(delivery), decided(held, lastFailure(delivery)), NO_FACTS)
     const isElsewhere = (await transport.laneOf(delivery)).name !== lane.info.name
     const now = clock.now()
-    const nextAt = isElsewhere ? now : (allowances?.nextFree(ip, delivery.expires_at) ?? now)
+    const nextAt = isElsewhere ? now : nextFree(delivery.expires_at)
     const dueAt = Math.ceil(Math.min(nextAt, delivery.expires_at))
-    await this.#wait(delivery, dueAt, REASON_WARMUP)
+    await this.#wait(delivery, dueAt, reason)
     this.#parts.onRequeued(dueAt)
   }
 
@@ -251,17 +282,47 @@ export class Attempting {
       throw new LeaseLost('The lease ran out before the message was sent')
   }
 
-  #learn(lane: Lane, { outcome }: AttemptResult): void {
+  #learn(lane: Lane, delivery: ClaimedDelivery, { outcome }: AttemptResult): void {
     // No server has said anything.
     if (lane.info.source === NO_SOURCE) return
     const { clock, log } = this.#parts.delivery
     const now = clock.monotonic()
     lane.pace.finished(now)
     lane.endRest()
-    if (outcome.kind !== 'deferred') return
+    if (outcome.kind === 'delivered') this.#blocks(lane)?.({ kind: 'accepted' })
+    if (outcome.kind !== 'deferred' && outcome.kind !== 'bounced') return
     const { code, message } = outcome.failure
-    if (!asksToSlowDown(code, message) || !lane.pace.slowDown(now, message)) return
+    const asked = asksFor(lane.info.limits, code, message)
+    this.#learnBlock(lane, delivery, outcome, asked)
+    if (outcome.kind !== 'deferred') return
+    if (asked !== 'slow-down' && asked !== 'fewer-connections') return
+    if (!lane.pace.slowDown(now, message, asked)) return
     log.warn({ lane: lane.info.name, reply: message, ...lane.pace.state(now) }, 'lane slowed down')
+  }
+
+  /** What a failure says of the address that the message came from. */
+  #learnBlock(
+    lane: Lane,
+    delivery: ClaimedDelivery,
+    outcome: Extract<Outcome, { kind: 'deferred' | 'bounced' }>,
+    asked: ReplyAction | null,
+  ): void {
+    const answered = this.#blocks(lane)
+    if (answered === null || !isAnswered(outcome)) return
+    const { failure, kind } = outcome
+    const isBlocked =
+      asked === 'block' ||
+      (asked !== 'ignore' &&
+        this.#parts.delivery.judge(failure, [delivery.recipient], kind === 'bounced').blocksAddress === true)
+    const { code, message: reply } = failure
+    answered(isBlocked ? { kind: 'blocked', code, reply } : { kind: 'other' })
+  }
+
+  /** Reports an answer about the lane's address; null: nobody wants to know. */
+  #blocks({ info }: Lane): ((answer: SiteAnswer) => void) | null {
+    const { blocks } = this.#parts.delivery
+    const ip = sourceIp(info)
+    return ip === null || !blocks ? null : (answer) => blocks.answered(ip, info, answer)
   }
 
   /** An attempt failed in our own code or data: counted and reported like any other, unless it is a passing shortage. */

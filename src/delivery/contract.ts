@@ -9,6 +9,7 @@ import type { Statement } from '../store/store.ts'
 import type { LaneInfo } from './lanes.ts'
 import type { Judge, Outcome } from './outcome.ts'
 import type { ClaimedDelivery, DueGroup, Queue } from './queue.ts'
+import type { LaneLimits } from './shaping/shaping-table.ts'
 import type { Transcript } from './transcript.ts'
 
 /** A delivery prepared for sending, or decided without a server (test mode, suppression, render error). */
@@ -72,6 +73,10 @@ export type Routed = DueGroup & Pick<DeliveryRow, 'account_id'>
 export interface Transport {
   /** The lane of a delivery; may query DNS. Never rejects. */
   laneOf(delivery: Routed): Promise<LaneInfo>
+  /** The limits of a lane by the shaping in force; absent: they never change. */
+  limitsOf?(lane: LaneInfo): LaneLimits
+  /** Sites and limits are looked up anew. */
+  shapingChanged?(): void
   /** @param beforeFinalDot awaited before anything goes out after which the server may have the message; may throw */
   deliver(
     lane: LaneInfo,
@@ -96,11 +101,25 @@ export interface Allowances {
   nextFree(ip: string, until: number): number
 }
 
+/** An address that a provider blocks is not used for it (ips-pools.md section 6). */
+export interface AddressBlocks {
+  /** Whether no mail may go from the address to the site now. In memory: asked for each attempt. */
+  isClosed(ip: string, site: string): boolean
+  /** A server of the site has answered a message from the address; `blocked`: that it takes none from there. */
+  answered(ip: string, lane: LaneInfo, answer: SiteAnswer): void
+  /** When a message that waits for the address is to be looked at again, in Unix milliseconds. */
+  nextFree(ip: string, site: string): number
+}
+
+export type SiteAnswer = { kind: 'accepted' | 'other' } | { kind: 'blocked'; code: number; reply: string }
+
 export interface Allowed {
   giveBack(): void
 }
 
 export interface DeliveryParts {
+  /** Default: no address is ever blocked. */
+  blocks?: AddressBlocks
   /** Default: no address is on warm-up. */
   allowances?: Allowances
   /** The pool of an address, for events. */
@@ -146,6 +165,8 @@ export interface Delivery {
   laneOfGroup(group: DueGroup): LaneState | null
   /** Progress of a delivery that this process holds; null: it does not. */
   progressOf(id: string): { lane: LaneState | null; begun: boolean } | null
+  /** Limits of the shaping have changed: lanes get theirs at once. */
+  shapingChanged(): void
   /** The lane that a delivery would use now; may query DNS. Never rejects. */
   laneFor(delivery: Routed): Promise<LaneInfo>
   /** Gives back what has not begun, and begins nothing until `run` has ended. Attempts in progress go on. */

@@ -7,7 +7,8 @@ import type { Clock } from '../base/clock.ts'
 import type { Cidr } from '../base/ip.ts'
 import { findMailHosts, type MailHost, type MxResult } from '../dns/mx.ts'
 import type { Resolver } from '../dns/resolver.ts'
-import { DEFAULT_LIMITS, type LaneLimits, type Provider, providerOf, siteOfHosts } from './providers.ts'
+import type { LaneLimits, ShapingTable } from './shaping/shaping-table.ts'
+import { siteOfHosts } from './site-of-hosts.ts'
 import type { HostTlsResult } from './tls-policy.ts'
 
 export interface Destination {
@@ -28,31 +29,31 @@ export function createDestinations(options: {
   clock: Clock
   random(): number
   allow: readonly Cidr[]
-  providers: readonly Provider[]
+  shaping(): ShapingTable
 }): Cache<Destination> {
-  const { resolver, clock, random, allow, providers } = options
+  const { resolver, clock, random, allow, shaping } = options
   return createCache({
     clock,
     ttlMs: REMEMBER_MS,
     entriesMax: DOMAINS_MAX,
     load: async (domain) =>
-      destinationOf(domain, await findMailHosts(resolver, domain, { random, allow }), providers),
+      destinationOf(domain, await findMailHosts(resolver, domain, { random, allow }), shaping()),
   })
 }
 
-function destinationOf(domain: string, found: MxResult, providers: readonly Provider[]): Destination {
+function destinationOf(domain: string, found: MxResult, shaping: ShapingTable): Destination {
   const tls: Destination['tls'] = new Map()
   if (found.kind !== 'hosts') {
-    return { found, site: domain, provider: 'Other', limits: DEFAULT_LIMITS, tls }
+    return { found, site: domain, provider: 'Other', limits: shaping.limitsOf(domain), tls }
   }
   const names = preferred(found.hosts).map(({ exchange }) => exchange.toLowerCase())
   const [first = domain] = names
-  const known = providerOf(first, providers)
+  const known = shaping.siteOf(first)
   return {
     found,
     site: known?.site ?? siteOfHosts(names),
     provider: known?.displayName(domain, first) ?? 'Other',
-    limits: known?.limits ?? DEFAULT_LIMITS,
+    limits: known?.limits ?? shaping.default,
     tls,
   }
 }

@@ -89,6 +89,14 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     lanes: () => holding.laneStates(),
     laneOfGroup: (group) => holding.laneStateOf(group),
     progressOf: (id) => holding.progressOf(id),
+    shapingChanged() {
+      transport.shapingChanged?.()
+      for (const lane of holding.lanes.all()) {
+        lane.setLimits(transport.limitsOf?.(lane.info) ?? lane.info.limits)
+        attempting.advance(lane)
+      }
+      claiming.wake()
+    },
     laneFor: (delivery) => transport.laneOf(delivery),
     async whileIdle(run) {
       admission.pause()

@@ -217,7 +217,6 @@ export class Holding {
 
   /** Gives back everything that has not begun; resolves when all that was ever given back is in the queue. */
   async giveBack(): Promise<void> {
-    const { queue, clock, log } = this.#parts
     const notBegun = [...this.#held.values()].filter(({ lane }) => lane === null)
     for (const lane of this.lanes.all()) {
       lane.timer?.cancel()
@@ -226,6 +225,21 @@ export class Holding {
     for (const held of notBegun) this.remove(held)
     // Those that wait for a connection are removed as their attempts end.
     for (const lane of this.lanes.all()) notBegun.push(...lane.cancelConnectionWaits())
+    await this.#release(notBegun)
+  }
+
+  /** Gives back what waits in one lane; it is claimed again at once, for the lane that it has then. */
+  async giveBackLane(lane: Lane): Promise<void> {
+    if (lane.waiting.size === 0 && !lane.hasConnectionWaits) return
+    const notBegun = lane.waiting.drain()
+    for (const held of notBegun) this.remove(held)
+    notBegun.push(...lane.cancelConnectionWaits())
+    await this.#release(notBegun)
+    this.#parts.onGivenBack()
+  }
+
+  async #release(notBegun: readonly HeldDelivery[]): Promise<void> {
+    const { queue, clock, log } = this.#parts
     const ids = notBegun.map(({ delivery }) => delivery.id)
     const release = queue.release(ids, clock.now()).catch((error) => {
       log.error({ err: error }, 'cannot release deliveries; their leases will run out')

@@ -17,8 +17,8 @@ import type { Clock, Timer } from '../base/clock.ts'
 import { PassingMap } from '../base/passing.ts'
 import { FairQueue } from './fair-queue.ts'
 import { Pace } from './pacing.ts'
-import type { LaneLimits } from './providers.ts'
 import type { ClaimedDelivery, DueDelivery, DueGroup } from './queue.ts'
+import type { LaneLimits } from './shaping/shaping-table.ts'
 
 /** An address that mail is sent from. */
 export interface Source {
@@ -91,7 +91,8 @@ export const sourceHelo = ({ source }: Pick<LaneInfo, 'source'>): string | null 
   source === null || source === NO_SOURCE ? null : source.helo
 
 export class Lane {
-  readonly info: LaneInfo
+  /** Another object after the shaping has changed. */
+  info: LaneInfo
   readonly pace: Pace
   readonly waiting = new FairQueue<HeldDelivery>()
   /** Deliveries being prepared, sent or settled. */
@@ -115,6 +116,14 @@ export class Lane {
     this.pace = new Pace(info.limits)
   }
 
+  setLimits(limits: LaneLimits): void {
+    if (limits === this.info.limits) return
+    this.info = { ...this.info, limits }
+    this.pace.setLimits(limits)
+    // There may be more connections now; who finds none waits again, in the same order.
+    for (const { resolve } of this.connectionWaits.splice(0)) resolve(true)
+  }
+
   /**
    * Waits until a connection is free, of as many as the pace allows at that moment. True: `releaseConnection` must
    * follow; false: the delivery was given back to the queue meanwhile.
@@ -131,6 +140,10 @@ export class Lane {
   releaseConnection(): void {
     this.connected--
     this.connectionWaits.shift()?.resolve(true)
+  }
+
+  get hasConnectionWaits(): boolean {
+    return this.connectionWaits.length > 0
   }
 
   /** Ends all waits for a connection. @returns the deliveries that waited */
@@ -230,7 +243,10 @@ export class Lanes {
 
   lane(info: LaneInfo): Lane {
     const known = this.lanes.get(info.name)
-    if (known) return known
+    if (known) {
+      known.setLimits(info.limits)
+      return known
+    }
     const lane = new Lane(info)
     this.lanes.set(info.name, lane)
     return lane

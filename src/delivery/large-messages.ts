@@ -12,8 +12,7 @@ const CAPTURE_FACTOR = 4
 /** The transport with a bound on memory. `isCaptured`: mail goes to the inbox of this process. */
 export function withMemoryBound(memory: ByteBudget, isCaptured: boolean, transport: Transport): Transport {
   return {
-    laneOf: (delivery) => transport.laneOf(delivery),
-    close: () => transport.close(),
+    ...transport,
     async deliver(lane, delivery, prepared, beforeFinalDot) {
       const { sizeBytes } = prepared
       if (sizeBytes <= SMALL_MAX_BYTES) return transport.deliver(lane, delivery, prepared, beforeFinalDot)

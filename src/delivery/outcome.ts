@@ -37,6 +37,9 @@ export const REASON_LOCAL_FAULT = 'local-fault'
 /** `reason` of a delivery that waits for the allowance of an address on warm-up. */
 export const REASON_WARMUP = 'warm-up'
 
+/** `reason` of a delivery that waits because the provider blocks every address that it may leave from. */
+export const REASON_BLOCKED = 'address-blocked'
+
 /** `reason` of a delivery that waits because its account may not send; migration 0032 has an index of such. */
 export const REASON_ACCOUNT_HELD = 'account-held'
 
@@ -45,6 +48,8 @@ export interface Verdict {
   /** Of the rule that matches the reply. */
   ruleId: string
   reason: string
+  /** The reply says that the server takes no mail from the address that this came from. Absent: no. */
+  blocksAddress?: boolean
 }
 
 /** Classifies a failure; handed in, because the meaning of replies is not the engine's concern. */

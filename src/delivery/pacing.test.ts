@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { asksToSlowDown, Pace, RECOVERY_MS } from './pacing.ts'
-import { DEFAULT_LIMITS, providerOf, siteOfHosts } from './providers.ts'
+import { asksFor, Pace } from './pacing.ts'
+import { shippedShaping } from './shaping/shaping-table.ts'
+import { siteOfHosts } from './site-of-hosts.ts'
+
+/** Of the shipped file. */
+const RECOVERY_MS = 15 * 60_000
 
 const limits = (messagesPerSecond: number | null) => ({
   connections: 20,
@@ -62,7 +66,7 @@ test('a lane without a rate gets half of what it did', () => {
 test('too many connections: fewer of them, no lower rate, until a complaint about the rate comes', () => {
   const why = '421 4.7.0 relay.example Error: too many connections from 192.0.2.1'
   const free = new Pace(limits(null))
-  assert.equal(free.slowDown(0, why), true)
+  assert.equal(free.slowDown(0, why, 'fewer-connections'), true)
   assert.deepEqual(free.state(0), {
     connections: 10,
     messagesPerSecond: null,
@@ -70,7 +74,7 @@ test('too many connections: fewer of them, no lower rate, until a complaint abou
     why,
   })
   const paced = new Pace(limits(10))
-  paced.slowDown(0, '421 4.7.0 Too many concurrent SMTP connections')
+  paced.slowDown(0, '421 4.7.0 Too many concurrent SMTP connections', 'fewer-connections')
   assert.deepEqual([paced.state(0).connections, paced.state(0).messagesPerSecond], [10, 10])
   for (let now = 0; now < 6_000; now += 10) free.finished(now)
   free.slowDown(6_000, '421 4.7.0 Connection rate limit exceeded')
@@ -78,18 +82,22 @@ test('too many connections: fewer of them, no lower rate, until a complaint abou
   assert.ok(connections <= 6 && messagesPerSecond !== null, `${connections}, ${messagesPerSecond}`)
 })
 
-test('which replies ask to slow down', () => {
-  const cases: [number, string, boolean][] = [
-    [421, '4.7.28 Gmail has detected an unusual rate of unsolicited mail', true],
-    [421, 'Service not available, closing transmission channel', true],
-    [451, '4.7.500 Server busy. Please try again later', true],
-    [450, '4.2.1 The user is receiving mail too quickly: rate limit', true],
-    [421, '4.7.0 [TSS04] Messages from 1.2.3.4 temporarily deferred due to unexpected volume', true],
-    [450, '4.2.0 Greylisted, too many new senders', false],
-    [452, '4.2.2 Mailbox full', false],
-    [550, '5.7.1 rate limit', false],
+test('what replies ask for, by the shipped file', () => {
+  const cases: [number, string, string | null][] = [
+    [421, '4.7.28 Gmail has detected an unusual rate of unsolicited mail', 'slow-down'],
+    [421, 'Service not available, closing transmission channel', 'slow-down'],
+    [451, '4.7.500 Server busy. Please try again later', 'slow-down'],
+    [450, '4.2.1 The user is receiving mail too quickly: Rate Limit', 'slow-down'],
+    [421, '4.7.0 [TSS04] Messages from 1.2.3.4 temporarily deferred due to unexpected volume', 'slow-down'],
+    [421, '4.7.0 relay.example Error: too many connections from 192.0.2.1', 'fewer-connections'],
+    [421, '4.7.0 Connection rate limit exceeded', 'slow-down'],
+    [450, '4.2.0 Greylisted, too many new senders', 'ignore'],
+    [421, '4.2.0 Greylisted', 'ignore'],
+    [452, '4.2.2 Mailbox full', null],
+    [550, '5.7.1 rate limit', null],
   ]
-  for (const [code, text, expected] of cases) assert.equal(asksToSlowDown(code, text), expected, text)
+  for (const [code, text, expected] of cases)
+    assert.equal(asksFor(shippedShaping().default, code, text), expected, text)
 })
 
 test('providers by their MX hosts', () => {
@@ -111,12 +119,12 @@ test('providers by their MX hosts', () => {
     ['qq.com', 'mx3.qq.com', 'qq', 'Chinese'],
   ]
   for (const [domain, mx, site, name] of cases) {
-    const provider = providerOf(mx)
+    const provider = shippedShaping().siteOf(mx)
     assert.equal(provider?.site, site, mx)
     assert.equal(provider?.displayName(domain, mx), name, domain)
   }
-  assert.equal(providerOf('notgoogle.com'), null)
-  assert.equal(providerOf('google.com.evil.example'), null)
+  assert.equal(shippedShaping().siteOf('notgoogle.com'), null)
+  assert.equal(shippedShaping().siteOf('google.com.evil.example'), null)
   assert.equal(siteOfHosts(['b.example', 'a.example']), 'a.example,b.example')
-  assert.equal(DEFAULT_LIMITS.connections, 10)
+  assert.equal(shippedShaping().default.connections, 10)
 })

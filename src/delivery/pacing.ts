@@ -2,15 +2,14 @@
  * How fast one lane may send now. Pure: times are handed in, on the monotonic clock.
  *
  * 1. A rate is kept by spacing: attempts begin at even intervals, never in a burst at the start of a window.
- * 2. A reply about rate (421, or 4xx with such words) halves rate and connections at once; a lane without a set rate
- *    gets half of its rate of the last seconds. A reply about too many connections halves only these: it says nothing
+ * 2. What a reply asks for is in the shaping file. One about rate halves rate and connections at once; a lane without a
+ *    set rate gets half of its rate of the last seconds. One about too many connections halves only these: it says nothing
  *    about the rate over those that are left.
- * 3. The lane recovers evenly over 15 minutes of success, then the set limits apply again.
+ * 3. The lane recovers evenly over the time that the shaping file gives, then the set limits apply again.
  */
-import type { LaneLimits } from './providers.ts'
+import type { ReplyAction } from './shaping/shaping-file.ts'
+import { actionOf, backOffOf, type LaneLimits } from './shaping/shaping-table.ts'
 
-/** From a cut to full speed. */
-export const RECOVERY_MS = 15 * 60_000
 /** Replies to attempts that were in flight at the first complaint have the same cause: they count once. */
 const CUT_EVERY_MS = 5_000
 /** However often a provider complains, some attempts are made: only they can find out that it accepts more again. */
@@ -29,7 +28,7 @@ export interface PaceState {
 }
 
 export class Pace {
-  private readonly limits: LaneLimits
+  private limits: LaneLimits
   /** `baseRate` null: only connections were cut so far. */
   private cut: { factor: number; at: number; baseRate: number | null; why: string } | null = null
   /** When the next attempt may begin. */
@@ -39,6 +38,15 @@ export class Pace {
 
   constructor(limits: LaneLimits) {
     this.limits = limits
+  }
+
+  /** The shaping has changed; what the lane has learnt stays. */
+  setLimits(limits: LaneLimits): void {
+    this.limits = limits
+  }
+
+  private get recoveryMs(): number {
+    return backOffOf(this.limits).recoveryMs
   }
 
   connections(now: number): number {
@@ -75,11 +83,11 @@ export class Pace {
   }
 
   /** The server asked for less. @returns whether the lane was slowed down */
-  slowDown(now: number, why: string): boolean {
+  slowDown(now: number, why: string, how: 'slow-down' | 'fewer-connections' = 'slow-down'): boolean {
     if (this.cut && now - this.cut.at < CUT_EVERY_MS) return false
     const factor = Math.max(FACTOR_MIN, this.factor(now) / 2)
     const known = this.cut?.baseRate ?? null
-    const baseRate = known === null && !CONNECTION_WORDS.test(why) ? Math.max(this.throughput(now), 1) : known
+    const baseRate = known === null && how === 'slow-down' ? Math.max(this.throughput(now), 1) : known
     this.cut = { factor, at: now, baseRate, why }
     this.nextSlotAt = Math.max(this.nextSlotAt, now)
     return true
@@ -90,7 +98,7 @@ export class Pace {
     return {
       connections: this.connections(now),
       messagesPerSecond: this.rate(now),
-      backedOffMs: recovering && this.cut ? this.cut.at + RECOVERY_MS - now : 0,
+      backedOffMs: recovering && this.cut ? this.cut.at + this.recoveryMs - now : 0,
       why: recovering ? (this.cut?.why ?? null) : null,
     }
   }
@@ -105,22 +113,13 @@ export class Pace {
   private factor(now: number): number {
     if (!this.cut) return 1
     const { factor, at } = this.cut
-    const grown = factor + (1 - factor) * ((now - at) / RECOVERY_MS)
+    const grown = factor + (1 - factor) * ((now - at) / this.recoveryMs)
     if (grown < 1) return grown
     this.cut = null
     return 1
   }
 }
 
-const RATE_WORDS =
-  /rate.?limit|too (many|much|fast)|throttl|slow(ing)? down|exceed(ed|s)? .{0,40}(rate|limit|quota|connections|messages)|(connection|message|sending) (rate|limit)|concurren|unusual rate|temporarily (deferred|rate)|try again (later|in).{0,40}(volume|rate)|deferred due to (user complaints|unexpected volume)|RP-00[123]|TSS?0[0-9]|4\.7\.28|4\.7\.500/i
-/** Too many at a time; a "connection rate" is something else. */
-const CONNECTION_WORDS =
-  /too many (concurrent |simultaneous |open |parallel )?(smtp )?(connections|sessions)|(concurrent|simultaneous) (smtp )?(connection|session)/i
-const GREYLIST_WORDS = /gr[ea]y-?list/i
-
-/** Whether a temporary reply asks us to slow down; 421 always does (RFC 5321 §4.2.3: the server closes). */
-export function asksToSlowDown(code: number, text: string): boolean {
-  if (code < 400 || code >= 500 || GREYLIST_WORDS.test(text)) return false
-  return code === 421 || RATE_WORDS.test(text)
-}
+/** What a reply that does not accept the message asks for, by the rules of the lane; null: nothing. */
+export const asksFor = (limits: LaneLimits, code: number, text: string): ReplyAction | null =>
+  actionOf(backOffOf(limits).replies, code, text)

@@ -15,7 +15,7 @@ import type { StsPolicies } from '../mta-sts/policies.ts'
 import type { Prepared, Routed } from './contract.ts'
 import { createDestinations, type Destination, DownHosts, preferred } from './destinations.ts'
 import { type LaneInfo, NO_SOURCE, type Source, sourceIp } from './lanes.ts'
-import { PROVIDERS, type Provider } from './providers.ts'
+import { type LaneLimits, type ShapingTable, shippedShaping } from './shaping/shaping-table.ts'
 import { type HostTls, type HostTlsResult, hostTls, senderTls } from './tls-policy.ts'
 import type { TlsResults } from './tls-results.ts'
 
@@ -49,9 +49,10 @@ export interface RouteParts {
   sourceOf?(
     delivery: Routed,
     reaches: (ip: string) => boolean,
+    site: string,
   ): MaybePromise<Source | null | typeof NO_SOURCE>
-  /** Default PROVIDERS. */
-  providers?: readonly Provider[]
+  /** Limits by provider. Default: those of the shipped file. */
+  shaping?(): ShapingTable
   tlsResults?: TlsResults
 }
 
@@ -95,7 +96,7 @@ export class Routes {
   readonly #down: DownHosts
 
   constructor(parts: RouteParts) {
-    const { routing, clock, random, providers = PROVIDERS } = parts
+    const { routing, clock, random, shaping = shippedShaping } = parts
     this.#parts = parts
     this.#down = new DownHosts(clock)
     this.#relay = routing.kind === 'relay' ? relaySite(routing.connections) : null
@@ -106,18 +107,24 @@ export class Routes {
             clock,
             random,
             allow: routing.allow,
-            providers,
+            shaping,
           })
         : null
   }
 
   async laneOf(delivery: Routed): Promise<LaneInfo> {
     const destination = (await this.destinations?.get(delivery.recipient_domain)) ?? null
-    const source = (await this.#parts.sourceOf?.(delivery, (ip) => this.#reaches(ip, destination))) ?? null
     // One of the two, by the kind of routing.
     const { site, provider, limits } = (destination ?? this.#relay) as ReturnType<typeof relaySite>
+    const reaches = (ip: string) => this.#reaches(ip, destination)
+    const source = (await this.#parts.sourceOf?.(delivery, reaches, site)) ?? null
     const from = source === NO_SOURCE ? NO_SOURCE : (source?.ip ?? 'any')
     return { name: `${from}/${site}`, source, site, provider, limits }
+  }
+
+  /** The limits of a lane as they are now. */
+  limitsOf({ site }: LaneInfo): LaneLimits {
+    return this.#relay?.limits ?? (this.#parts.shaping ?? shippedShaping)().limitsOf(site)
   }
 
   #reaches(ip: string, destination: Destination | null): boolean {

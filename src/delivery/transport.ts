@@ -110,6 +110,8 @@ export function createTransport(parts: TransportParts): Transport {
 
   return {
     laneOf: (delivery) => routes.laneOf(delivery),
+    limitsOf: (lane) => routes.limitsOf(lane),
+    shapingChanged: () => routes.destinations?.forget(),
     async deliver(lane, delivery, prepared, beforeFinalDot) {
       const startedAt = clock.monotonic()
       const destination = (await routes.destinations?.get(delivery.recipient_domain)) ?? null

@@ -3,6 +3,7 @@ import type { SourceAddress } from '../config.ts'
 import type {
   DynamicPoolMemberRow,
   DynamicPoolRow,
+  IpBlockRow,
   IpPoolDelegationRow,
   IpPoolMemberRow,
   IpPoolRow,
@@ -53,6 +54,8 @@ export interface AddressBook {
   inherited: ReadonlyMap<string, string>
   withoutShared: ReadonlySet<string>
   warmups: ReadonlyMap<string, IpWarmupRow>
+  /** Addresses that a provider blocks, by `blockKey`. */
+  blocks: ReadonlyMap<string, IpBlockRow>
 }
 
 export interface BookRows {
@@ -65,6 +68,7 @@ export interface BookRows {
   delegations: readonly IpPoolDelegationRow[]
   exclusions: readonly { account_id: string }[]
   warmups: readonly IpWarmupRow[]
+  blocks: readonly IpBlockRow[]
 }
 
 export interface BookSettings {
@@ -113,8 +117,11 @@ export function createBook(rows: BookRows, settings: BookSettings): AddressBook 
     inherited: new Map(rows.delegations.map((row) => [row.subaccount_id, row.pool_id])),
     withoutShared: new Set(rows.exclusions.map((row) => row.account_id)),
     warmups,
+    blocks: new Map(rows.blocks.map((row) => [blockKey(row.ip, row.site), row])),
   }
 }
+
+export const blockKey = (ip: string, site: string): string => `${ip}/${site}`
 
 /** The shared addresses, if the account may send from them. */
 export const sharedFor = (book: AddressBook, accountId: string): readonly Address[] =>

@@ -8,6 +8,7 @@ import type { Core } from '../core.ts'
 import { createJob } from '../jobs/job.ts'
 import type { Figures } from '../metrics/figures.ts'
 import { accountRemoval } from './account-removal.ts'
+import { type Blocks, createBlocks } from './blocks/blocks.ts'
 import { createAddressChecks } from './checks.ts'
 import { createDomainAddresses } from './domain-addresses.ts'
 import { domainIpRoutes } from './domain-routes.ts'
@@ -29,6 +30,7 @@ export interface IpsArea extends Area {
   sources: Sources
   allowances: WarmupAllowances
   assigned: Warmups['assigned']
+  blocks: Blocks
 }
 
 /** A change in another process takes effect after at most this time. */
@@ -39,6 +41,7 @@ export function ipsArea(core: Core, uses: { known: KnownAddresses; figures: Figu
   const { known } = uses
   const plan = config.warmupPlan
   const allowances = createAllowances({ store, clock, plan, book: known.book })
+  const blocks = createBlocks({ ...core, known })
   const warmups = createWarmups({ ...core, ...uses, plan })
   const common = { ...core, known, assigned: warmups.assigned }
   const tasks = createIpTasks(common)
@@ -49,6 +52,7 @@ export function ipsArea(core: Core, uses: { known: KnownAddresses; figures: Figu
     isConfigured: config.sourceAddresses.length > 0,
     firstAccountId,
     allowance: allowances,
+    blocks,
   })
   const requests = createAddressRequests({ ...common, warms: config.autoWarmup })
   const baseUrl = config.publicUrl
@@ -56,18 +60,20 @@ export function ipsArea(core: Core, uses: { known: KnownAddresses; figures: Figu
     sources,
     allowances,
     assigned: warmups.assigned,
+    blocks,
     operations: [
       ...ipRoutes({ store, known, tasks, requests }),
       ...domainIpRoutes({ known, domains, changes: createDomainAddresses(common) }),
       ...poolRoutes({ pools: createPools({ ...common, tasks }), baseUrl }),
       ...delegationRoutes(createDelegations({ ...common, tasks })),
       ...warmupRoutes({ warmups, plan, clock, baseUrl }),
-      ...operatorRoutes({ store, known, accounts, firstAccountId }),
+      ...operatorRoutes({ store, known, accounts, firstAccountId, blocks }),
     ],
     jobs: [
       createAddressChecks({ ...core, known, hostAddresses }),
       tasks.job,
       warmups.job,
+      blocks.job,
       createJob({
         name: 'ip-refresh',
         everyMs: REFRESH_MS,
@@ -83,6 +89,9 @@ export function ipsArea(core: Core, uses: { known: KnownAddresses; figures: Figu
       await store.commit([{ sql: 'DELETE FROM domain_ips WHERE domain_id = ?', values: [id] }])
     },
     accountDeleted: accountRemoval(known),
-    stop: () => allowances.close(),
+    async stop() {
+      await blocks.written()
+      await allowances.close()
+    },
   }
 }

@@ -5,7 +5,8 @@
  *    the dedicated addresses of the account; the shared ones. The first that exists is the set, even if nothing in it can
  *    be used now: mail never leaves from an address that its sender did not choose.
  * 2. Addresses that are switched off, of another machine, or of a family that the destination does not have are left out.
- * 3. A delivery has a share of the set. An address on warm-up whose allowance is used gives its share to the others.
+ * 3. A delivery has a share of the set. An address on warm-up whose allowance is used, and one that the provider blocks,
+ *    give their shares to the others. The shares of the others stay where they are.
  */
 import { type Address, type AddressBook, dedicatedTo, mayUse, poolFor, sharedFor } from './address-book.ts'
 
@@ -50,23 +51,36 @@ export function setFor(book: AddressBook, sender: SenderSettings, requested: Req
 
 export const isUsable = ({ isEnabled, isLocal }: Address): boolean => isEnabled && isLocal
 
+/** What the choice depends on besides the set. */
+export interface Conditions {
+  /** Whether the destination can be reached from an address. */
+  reaches(ip: string): boolean
+  /** Whether an address on warm-up may send more in this hour. */
+  hasRoom(ip: string): boolean
+  /** Whether the provider does not block an address. */
+  isOpen(ip: string): boolean
+  /** Whether this delivery may try if an address is open again. */
+  mayProbe(ip: string): boolean
+}
+
 /**
- * The address for a share of the set; null: none can be used. `hasRoom`: whether one on warm-up may send more in this
- * hour. `spread`: a number that differs between deliveries, for what others take over. One without room is the choice
- * only where every other is on warm-up and without room too.
+ * The address for a share of the set; null: none can be used. `spread`: a number that differs between deliveries, for what
+ * others take over. A blocked one, or one without room, is the choice only where no other is better.
  */
 export function choose(
   set: readonly Address[],
   share: number,
   spread: number,
-  reaches: (ip: string) => boolean,
-  hasRoom: (ip: string) => boolean,
+  { reaches, hasRoom, isOpen, mayProbe }: Conditions,
 ): Address | null {
   const usable = set.filter((address) => isUsable(address) && reaches(address.ip))
   const first = usable[share % usable.length]
   if (first === undefined) return null
-  if (!first.isWarming || hasRoom(first.ip)) return first
-  const warm = usable.filter(({ isWarming }) => !isWarming)
-  const others = warm.length > 0 ? warm : usable.filter(({ ip }) => hasRoom(ip))
-  return others[spread % others.length] ?? first
+  const isFirstOpen = isOpen(first.ip) || mayProbe(first.ip)
+  if (isFirstOpen && (!first.isWarming || hasRoom(first.ip))) return first
+  const open = usable.filter(({ ip }) => isOpen(ip))
+  const warm = open.filter(({ isWarming }) => !isWarming)
+  const others = warm.length > 0 ? warm : open.filter(({ ip }) => hasRoom(ip))
+  const other = others[spread % others.length]
+  return other ?? (isFirstOpen ? first : (open[spread % open.length] ?? first))
 }

@@ -96,7 +96,7 @@ async function readVersion(db: Kysely<Schema>): Promise<string> {
 /** Reads the version first: a change made meanwhile is read again. */
 async function readRows(db: Kysely<Schema>): Promise<BookRows> {
   const version = await readVersion(db)
-  const [ips, pools, members, dynamicPools, dynamicMembers, delegations, exclusions, warmups] =
+  const [ips, pools, members, dynamicPools, dynamicMembers, delegations, exclusions, warmups, blocks] =
     await Promise.all([
       db.selectFrom('ips').selectAll().orderBy('ip').execute(),
       db
@@ -110,6 +110,18 @@ async function readRows(db: Kysely<Schema>): Promise<BookRows> {
       db.selectFrom('ip_pool_delegations').selectAll().execute(),
       db.selectFrom('shared_ip_exclusions').selectAll().execute(),
       db.selectFrom('ip_warmups').selectAll().execute(),
+      db.selectFrom('ip_blocks').selectAll().where('cleared_at', 'is', null).execute(),
     ])
-  return { version, ips, pools, members, dynamicPools, dynamicMembers, delegations, exclusions, warmups }
+  return {
+    version,
+    ips,
+    pools,
+    members,
+    dynamicPools,
+    dynamicMembers,
+    delegations,
+    exclusions,
+    warmups,
+    blocks,
+  }
 }

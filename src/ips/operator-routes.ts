@@ -6,6 +6,7 @@ import type { Caller } from '../http/auth.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { IpRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
+import type { Block, Blocks } from './blocks/blocks.ts'
 import type { KnownAddresses } from './known-addresses.ts'
 import { TAG } from './routes.ts'
 import { ipNotFound } from './rules.ts'
@@ -22,10 +23,11 @@ export interface OperatorRouteParts {
   known: KnownAddresses
   accounts: AccountDirectory
   firstAccountId: string
+  blocks: Blocks
 }
 
 export function operatorRoutes(parts: OperatorRouteParts): Operation[] {
-  const { store, known } = parts
+  const { store, known, blocks } = parts
 
   /** @throws Forbidden for anyone but the operator */
   function checkOperator(caller: Caller): void {
@@ -41,7 +43,7 @@ export function operatorRoutes(parts: OperatorRouteParts): Operation[] {
 
   const viewOf = async (ip: string) => {
     const row = await store.db.selectFrom('ips').selectAll().where('ip', '=', ip).executeTakeFirstOrThrow()
-    return view(row, known)
+    return view(row, known, blocks.list())
   }
 
   async function update(ip: string, enabled: boolean | undefined, owner: string | undefined): Promise<void> {
@@ -83,7 +85,8 @@ export function operatorRoutes(parts: OperatorRouteParts): Operation[] {
       async handler({ caller }) {
         checkOperator(caller)
         const rows = await store.db.selectFrom('ips').selectAll().orderBy('ip').execute()
-        return { items: rows.map((row) => view(row, known)) }
+        const blocked = blocks.list()
+        return { items: rows.map((row) => view(row, known, blocked)) }
       },
     }),
     operation({
@@ -104,6 +107,26 @@ export function operatorRoutes(parts: OperatorRouteParts): Operation[] {
         const ip = canonicalIp(path.ip) ?? ''
         await update(ip, params.boolean('enabled'), params.text('account_id'))
         return viewOf(ip)
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: `${PATH}/{ip}/blocks/{site}`,
+      id: 'clearIpBlock',
+      tag: TAG,
+      summary: 'Use an address again for a provider that blocked it',
+      auth: WRITE,
+      params: [],
+      responses: {
+        200: { description: 'It is used again' },
+        404: { description: 'It is not blocked there' },
+      },
+      async handler({ path, caller }) {
+        checkOperator(caller)
+        const ip = canonicalIp(path.ip) ?? ''
+        if (blocks.find(ip, path.site) === null) throw new NotFound('the IP is not blocked by that provider')
+        await blocks.clear(ip, path.site)
+        return { message: 'success' }
       },
     }),
     operation({
@@ -131,7 +154,7 @@ export function operatorRoutes(parts: OperatorRouteParts): Operation[] {
   ]
 }
 
-function view(row: IpRow, known: KnownAddresses) {
+function view(row: IpRow, known: KnownAddresses, blocked: readonly Block[]) {
   const {
     isEnabled = false,
     isLocal = false,
@@ -149,6 +172,7 @@ function view(row: IpRow, known: KnownAddresses) {
     configured_here: isLocal,
     pool_id: poolId,
     is_on_warmup: isWarming,
+    blocked_by: blocked.filter(({ ip }) => ip === row.ip).map(blockView),
     check: {
       checked_at: row.checked_at === null ? null : new Date(Number(row.checked_at)).toISOString(),
       bound: flag(row.is_bound),
@@ -158,3 +182,10 @@ function view(row: IpRow, known: KnownAddresses) {
     },
   }
 }
+
+/** As the operator sees it. */
+export const blockView = ({ site, provider, state, reply, since_at, until_at, times }: Block) => ({
+  ...{ site, provider, state, reply, times },
+  since: new Date(since_at).toISOString(),
+  until: new Date(until_at).toISOString(),
+})

@@ -22,7 +22,7 @@ const SHARED = [shared('192.0.2.8'), shared('192.0.2.9')]
 
 const NO_ROWS: BookRows = {
   ...{ version: '1', ips: [], pools: [], members: [], dynamicPools: [], dynamicMembers: [] },
-  ...{ delegations: [], exclusions: [], warmups: [] },
+  ...{ delegations: [], exclusions: [], warmups: [], blocks: [] },
 }
 const inBand = (...ips: string[]): Partial<BookRows> => ({
   dynamicPools: [{ id: BAND, account_id: FIRST, band: 'dynamic_poor' }],
@@ -47,9 +47,16 @@ interface Settings {
   /** Addresses on warm-up that have room. */
   room?: readonly string[]
   diverted?: string[]
+  /** What the provider does with an address; default: it takes its mail. */
+  blocked?: Readonly<Record<string, 'closed' | 'probing'>>
+  /** Those whose probe is in progress. */
+  probed?: readonly string[]
 }
 
-const sourcesOf = (book: AddressBook, { domain = {}, room = [], diverted = [] }: Settings = {}) =>
+const sourcesOf = (
+  book: AddressBook,
+  { domain = {}, room = [], diverted = [], blocked = {}, probed = [] }: Settings = {},
+) =>
   createSources({
     book: () => book,
     domains: { byId: () => ({ ...NO_SETTINGS, ...domain }) as Domain },
@@ -59,6 +66,10 @@ const sourcesOf = (book: AddressBook, { domain = {}, room = [], diverted = [] }:
     allowance: {
       hasRoom: (ip) => !book.warmups.has(ip) || room.includes(ip),
       diverted: (ip) => diverted.push(ip),
+    },
+    blocks: {
+      stateOf: (ip, site) => (site === SITE ? blocked[ip] : undefined) ?? 'open',
+      mayProbe: (ip) => blocked[ip] === 'probing' && !probed.includes(ip),
     },
   })
 type Sources = ReturnType<typeof sourcesOf>
@@ -70,6 +81,7 @@ const senderOf = (accountId: string, domain: Settings['domain'] = {}) => ({
   ...domain,
 })
 const everywhere = () => true
+const SITE = 'provider'
 
 /** The address, null for the system's choice, 'none' where nothing can be used. */
 function ipOf(
@@ -79,7 +91,7 @@ function ipOf(
   reaches = everywhere as (ip: string) => boolean,
 ) {
   const about = { account_id: accountId, domain_id: 'd', recipient_domain: 'x.example', source_key: key }
-  const source = sources.sourceOf(about, reaches)
+  const source = sources.sourceOf(about, reaches, SITE)
   assert.ok(!(source instanceof Promise), 'known at once')
   return source === null || source === 'none' ? source : source.ip
 }
@@ -312,4 +324,28 @@ test('an address on warm-up without room gives its share to warm ones of the set
   const all = bookOf([...OWN, ...SHARED], warming('192.0.2.1', '192.0.2.2'))
   assert.equal(ipOf(sourcesOf(all, { room: ['192.0.2.2'] }), '#0'), '192.0.2.2')
   assert.equal(ipOf(sourcesOf(all), '#0'), '192.0.2.1', 'not from shared ones: they are not of the set')
+})
+
+test('a blocked address gives its share to the others of the set, which keep theirs; it takes single probes after the pause', () => {
+  const IPS = ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4']
+  const book = bookOf(IPS.map((ip) => ipRow(ip)))
+  const shares = (sources: Sources) => ['#0', '#1', '#2', '#3'].map((key) => ipOf(sources, key))
+  const closed = { '192.0.2.2': 'closed' } as const
+  const [one, two, three, four] = shares(sourcesOf(book, { blocked: closed }))
+  assert.deepEqual([one, three, four], [IPS[0], IPS[2], IPS[3]])
+  assert.ok(two !== IPS[1] && IPS.includes(String(two)))
+  const probing = { '192.0.2.2': 'probing' } as const
+  assert.deepEqual(shares(sourcesOf(book, { blocked: probing })), IPS)
+  assert.equal(shares(sourcesOf(book, { blocked: probing, probed: ['192.0.2.2'] }))[1], two)
+
+  const warming = { warmups: [newWarmup('192.0.2.3', FIRST, 0, 0), newWarmup('192.0.2.4', FIRST, 0, 0)] }
+  const cold = bookOf(
+    IPS.map((ip) => ipRow(ip)),
+    warming,
+  )
+  assert.equal(ipOf(sourcesOf(cold, { blocked: closed }), '#1'), IPS[0], 'the warm one')
+  const both = { '192.0.2.1': 'closed', '192.0.2.2': 'closed' } as const
+  assert.equal(ipOf(sourcesOf(cold, { blocked: both, room: ['192.0.2.4'] }), '#0'), IPS[3], 'with room')
+  const all = { ...both, '192.0.2.3': 'closed', '192.0.2.4': 'closed' } as const
+  assert.deepEqual(shares(sourcesOf(book, { blocked: all })), IPS, 'nobody takes over: the mail waits there')
 })

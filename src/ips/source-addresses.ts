@@ -4,7 +4,7 @@
  * A delivery's address is chosen in two steps. At acceptance its row gets a *source key*, which names a request of the
  * message and a share. At each attempt the address book of that time maps key and domain to an address (ips-pools.md
  * section 3 rule 10). All deliveries of one domain and key leave from one address, so the key names a lane without reading
- * the message; only what an address on warm-up gives away goes to others. Keys:
+ * the message; only what an address on warm-up or a blocked one gives away goes to others. Keys:
  *
  * - `''`: the addresses of the domain, where there are fewer than two
  * - `#2`: the third share of them
@@ -19,6 +19,7 @@ import { NO_SOURCE, type Source } from '../delivery/lanes.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import { SYSTEM_ACCOUNT_ID } from '../store/system-account.ts'
 import { type AddressBook, mayUse, poolFor } from './address-book.ts'
+import type { BlockStates } from './blocks/blocks.ts'
 import { choose, isUsable, type Requested, type SenderSettings, setFor } from './choice.ts'
 
 export interface Sources {
@@ -30,9 +31,13 @@ export interface Sources {
   keysFor(sender: SenderSettings, requested: Requested): (deliveryId: string) => string
   /**
    * What a delivery leaves from now; null leaves it to the system. `reaches`: whether the destination can be reached from
-   * an address.
+   * an address. `site`: of the destination, as in the names of lanes.
    */
-  sourceOf(delivery: Routed, reaches: (ip: string) => boolean): MaybePromise<Source | null | typeof NO_SOURCE>
+  sourceOf(
+    delivery: Routed,
+    reaches: (ip: string) => boolean,
+    site: string,
+  ): MaybePromise<Source | null | typeof NO_SOURCE>
   /** The pool that an address is in, as events name it. */
   poolOf(ip: string): { id: string; name: string } | null
 }
@@ -46,15 +51,16 @@ export interface SourceParts {
   firstAccountId: string
   /** Addresses on warm-up. */
   allowance: { hasRoom(ip: string): boolean; diverted(ip: string): void }
+  blocks: BlockStates
 }
 
 export function createSources(parts: SourceParts): Sources {
-  const { book, isConfigured, firstAccountId, allowance } = parts
+  const { book, isConfigured, firstAccountId, allowance, blocks } = parts
   const host = new Set(parts.hostAddresses)
   /** Mail of the service itself is the operator's. */
   const ownerOf = (accountId: string) => (accountId === SYSTEM_ACCOUNT_ID ? firstAccountId : accountId)
 
-  function chosen(delivery: Routed, sender: SenderSettings, reaches: (ip: string) => boolean) {
+  function chosen(delivery: Routed, sender: SenderSettings, reaches: (ip: string) => boolean, site: string) {
     const { source_key: key = '', recipient_domain: recipientDomain } = delivery
     const { requested, share } = readKey(key)
     const set = setFor(book(), sender, requested)
@@ -66,7 +72,12 @@ export function createSources(parts: SourceParts): Sources {
       return false
     }
     // Without a share: accepted when there was no choice, or the requested address is gone.
-    const address = choose(set, share ?? other, other, reaches, hasRoom)
+    const address = choose(set, share ?? other, other, {
+      reaches,
+      hasRoom,
+      isOpen: (ip) => blocks.stateOf(ip, site) === 'open',
+      mayProbe: (ip) => blocks.mayProbe(ip, site),
+    })
     if (refused !== null) allowance.diverted(refused)
     return address === null ? NO_SOURCE : { ip: address.ip, helo: address.helo }
   }
@@ -94,12 +105,12 @@ export function createSources(parts: SourceParts): Sources {
       const pool = requested.pool ?? ''
       return (deliveryId) => `${pool}#${length < 2 ? 0 : spread(deliveryId) % length}`
     },
-    sourceOf(delivery, reaches) {
+    sourceOf(delivery, reaches, site) {
       if (!isConfigured) return hostSource(delivery)
       const accountId = ownerOf(delivery.account_id)
       return whenKnown(parts.domains.byId(delivery.domain_id), (domain) => {
         const { sendingIps = null, sendingPoolId = null, dynamicPoolId = null } = domain ?? {}
-        return chosen(delivery, { accountId, sendingIps, sendingPoolId, dynamicPoolId }, reaches)
+        return chosen(delivery, { accountId, sendingIps, sendingPoolId, dynamicPoolId }, reaches, site)
       })
     },
     poolOf(ip) {

@@ -9,6 +9,7 @@ import { failPoint } from '../base/fail-point.ts'
 import { newId } from '../base/ids.ts'
 import type { Core } from '../core.ts'
 import type { Delivery, DeliveryParts } from '../delivery/contract.ts'
+import { openShaping, type Shaping } from '../delivery/shaping/shaping.ts'
 import { transcriptRetention } from '../delivery/transcript-retention.ts'
 import { createSigners } from '../dkim/signing-pool/signers.ts'
 import type { SigningKeys } from '../domains/keys/signing-keys.ts'
@@ -46,8 +47,10 @@ import { createSystemMail } from './system-mail.ts'
 
 export interface MessagesArea extends Area {
   delivery: Delivery
+  shaping: Shaping
   sending: Sending
   sources: Sources
+  blocks: IpsArea['blocks']
   /** For SMTP submission. */
   accept: AcceptParts & { headerPrefixes: readonly string[] }
   sendSystemMail: SystemMail
@@ -66,7 +69,7 @@ export interface MessagesUses {
   judge: DeliveryParts['judge']
   capture: CaptureListener | null
   limits: MessageLimits
-  ips: Pick<IpsArea, 'sources' | 'allowances'>
+  ips: Pick<IpsArea, 'sources' | 'allowances' | 'blocks'>
 }
 
 /** Areas as sending sees them, which tests replace. */
@@ -74,13 +77,17 @@ export type SendingOverrides = Partial<
   Pick<SendingParts, 'templates' | 'renderer' | 'tracker' | 'habits' | 'lists' | 'queuedMax' | 'accepted'>
 >
 
-export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingOverrides): MessagesArea {
+export async function messagesArea(
+  core: Core,
+  uses: MessagesUses,
+  overrides: SendingOverrides,
+): Promise<MessagesArea> {
   const { config, log, clock, store, blobs, space, domains, recorder } = core
   const { headerPrefix, headerPrefixAliases, storageUrl } = config
   const signers = createSigners({ onError: (err) => log.error({ err }, 'a signing thread has failed') })
   const largeTexts = createLargeTexts()
   const past = createPastDeliveries({ store, clock, keepDays: config.eventRetentionDays })
-  const { sources, allowances } = uses.ips
+  const { sources, allowances, blocks } = uses.ips
   const sending = createSending({
     ...core,
     largeTexts,
@@ -126,7 +133,11 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
     },
     ...overrides,
   })
-  const engine = startEngine(core, { sending, sources, allowances, judge: uses.judge, capture: uses.capture })
+  const shaping = await openShaping({ ...config, file: config.shapingFile, clock, log })
+  const engine = startEngine(core, {
+    ...{ sending, sources, allowances, blocks, shaping },
+    ...{ judge: uses.judge, capture: uses.capture },
+  })
   const expansions = expansionsOf(core, uses.lists, sending)
   const archive = createArchiveSender({
     store,
@@ -161,15 +172,20 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
       lists: sending.accept.lists,
     }),
     delivery: engine.delivery,
+    shaping,
     sending,
     sources,
+    blocks,
     accept,
     sendSystemMail: createSystemMail(core, accept),
     operations: [
       ...messageRoutes({ ...accept, limiter: core.limiter }),
       ...scheduledRoutes({ ...sending.scheduled, domains, baseUrl: config.publicUrl }),
     ],
-    jobs: [expansions, archive.job, sending.retention.job, transcriptRetention(store, clock)],
+    jobs: [
+      ...[expansions, archive.job, sending.retention.job, transcriptRetention(store, clock)],
+      ...(shaping.job ? [shaping.job] : []),
+    ],
     async domainDeleted(domain) {
       // First, so that no copy of a post is made after the removal of the mail. The lists stay, for the day the domain is
       // made again (domains.md rule 24).

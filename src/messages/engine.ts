@@ -5,6 +5,7 @@ import { createDelivery } from '../delivery/engine.ts'
 import { withMemoryBound } from '../delivery/large-messages.ts'
 import { createQueue } from '../delivery/queue.ts'
 import type { Routing } from '../delivery/routes.ts'
+import type { Shaping } from '../delivery/shaping/shaping.ts'
 import { createStoredPolicies } from '../delivery/stored-policies.ts'
 import { createTlsResults } from '../delivery/tls-results.ts'
 import { transcriptStatement } from '../delivery/transcript.ts'
@@ -18,8 +19,10 @@ export interface EngineUses {
   sending: Sending
   sources: Sources
   allowances: NonNullable<DeliveryParts['allowances']>
+  blocks: NonNullable<DeliveryParts['blocks']>
   judge: DeliveryParts['judge']
   capture: CaptureListener | null
+  shaping: Shaping
 }
 
 /** Attempts get this long to end on a stop; R12 allows 30 s for all of it. */
@@ -28,7 +31,7 @@ const DRAIN_MS = 20_000
 /** `stop` waits for the attempts in flight. */
 export function startEngine(
   core: Core,
-  { sending, sources, allowances, judge, capture }: EngineUses,
+  { sending, sources, allowances, blocks, judge, capture, shaping }: EngineUses,
 ): { delivery: Delivery; stop(): Promise<void> } {
   const { config, clock, random, log, store, space, recorder, leaseOwner } = core
   const tlsResults = createTlsResults(store, clock)
@@ -38,12 +41,14 @@ export function startEngine(
     clock,
     random,
     sourceOf: sources.sourceOf,
+    shaping: shaping.current,
     tlsResults,
   })
   const delivery = createDelivery({
     queue: createQueue(store, leaseOwner, recorder),
     transport: withMemoryBound(core.bodiesOut, capture !== null, transport),
     allowances,
+    blocks,
     poolOf: sources.poolOf,
     prepare: sending.prepare,
     describe: sending.describe,
@@ -60,6 +65,7 @@ export function startEngine(
     retryScheduleMs: config.retryScheduleMs,
     judge,
   })
+  shaping.onChange(delivery.shapingChanged)
   return {
     delivery,
     async stop() {

@@ -4,24 +4,31 @@ import type { Core } from '../core.ts'
 import type { MessagesArea } from '../messages/area.ts'
 import { eventMessage } from '../messages/composing/copy.ts'
 import { queueRoutes } from './routes.ts'
+import { shapingRoutes } from './shaping-routes.ts'
 import { createQueueTotals } from './totals.ts'
 
-export function queueApiArea(core: Core, { delivery, sending, sources }: MessagesArea): Area {
+export function queueApiArea(
+  core: Core,
+  { delivery, sending, sources, shaping, blocks }: MessagesArea,
+): Area {
   const { config, store, clock, recorder } = core
   return {
-    operations: queueRoutes({
-      store,
-      delivery,
-      clock,
-      recorder,
-      totals: createQueueTotals(store, delivery, clock),
-      messageOf: async (id) => {
-        const record = await sending.records.byId(id)
-        return record && eventMessage(record, config.storageUrl, record.id, record.summary)
-      },
-      sources,
-      baseUrl: config.publicUrl,
-      firstAccountId: core.firstAccountId,
-    }),
+    operations: [
+      ...shapingRoutes({ shaping, firstAccountId: core.firstAccountId }),
+      ...queueRoutes({
+        store,
+        delivery,
+        clock,
+        recorder,
+        totals: createQueueTotals(store, delivery, clock, blocks),
+        messageOf: async (id) => {
+          const record = await sending.records.byId(id)
+          return record && eventMessage(record, config.storageUrl, record.id, record.summary)
+        },
+        sources,
+        baseUrl: config.publicUrl,
+        firstAccountId: core.firstAccountId,
+      }),
+    ],
   }
 }

@@ -1,6 +1,11 @@
 /** Why a delivery has not been sent yet, or how it ended, as a stable code and a sentence. Pure. */
 import type { LaneState } from '../delivery/contract.ts'
-import { REASON_ACCOUNT_HELD, REASON_LOCAL_FAULT, REASON_WARMUP } from '../delivery/outcome.ts'
+import {
+  REASON_ACCOUNT_HELD,
+  REASON_BLOCKED,
+  REASON_LOCAL_FAULT,
+  REASON_WARMUP,
+} from '../delivery/outcome.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 
 export interface Reason {
@@ -62,6 +67,10 @@ function waiting(row: DeliveryRow, lane: LaneState | null, now: number, answer: 
   if (row.due_at > now && row.reason === REASON_WARMUP) {
     const sentence = `Its sending address is on warm-up and has no room before ${at(row.due_at)}; no attempt is counted.`
     return { code: REASON_WARMUP, sentence }
+  }
+  if (row.due_at > now && row.reason === REASON_BLOCKED) {
+    const sentence = `The provider blocks every address that it may leave from. It is looked at again at ${at(row.due_at)}; no attempt is counted.`
+    return { code: REASON_BLOCKED, sentence }
   }
   if (row.due_at > now && row.attempts > 0) {
     if (row.due_at >= row.expires_at) {

@@ -2,7 +2,10 @@
 import { type Cache, createCache } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Delivery, LaneState } from '../delivery/contract.ts'
+import type { Blocks } from '../ips/blocks/blocks.ts'
+import { blockView } from '../ips/operator-routes.ts'
 import type { Store } from '../store/store.ts'
+import { limitsView } from './shaping-routes.ts'
 
 /** Waiting deliveries of one sending domain to one recipient domain from one source. */
 export interface GroupTotal {
@@ -42,7 +45,12 @@ const ACCOUNTS_MAX = 100
 /** Parallel look-ups of lanes whose sites are not known yet. */
 const LOOK_UPS_AT_A_TIME = 50
 
-export function createQueueTotals(store: Store, delivery: Delivery, clock: Clock): QueueTotals {
+export function createQueueTotals(
+  store: Store,
+  delivery: Delivery,
+  clock: Clock,
+  blocks: Pick<Blocks, 'find'>,
+): QueueTotals {
   const remembered: Cache<GroupTotal[]> = createCache({
     clock,
     ttlMs: REMEMBER_MS,
@@ -63,7 +71,7 @@ export function createQueueTotals(store: Store, delivery: Delivery, clock: Clock
       return [...byLane].map(([name, laneGroups]) => {
         const [first] = laneGroups
         const { site = '', provider = '' } = (first && names.get(first)) ?? {}
-        return laneView(name, site, provider, laneGroups, known.get(name))
+        return laneView({ name, site, provider }, laneGroups, known.get(name), blocks)
       })
     },
     async domains(accountId) {
@@ -122,16 +130,17 @@ const oldest = (groups: readonly GroupTotal[], time: (group: GroupTotal) => numb
   groups.length === 0 ? null : new Date(Math.min(...groups.map(time))).toISOString()
 
 function laneView(
-  name: string,
-  site: string,
-  provider: string,
+  { name, site, provider }: { name: string; site: string; provider: string },
   groups: readonly GroupTotal[],
   state: LaneState | undefined,
+  blocks: Pick<Blocks, 'find'>,
 ): Record<string, unknown> {
+  const source = name.slice(0, name.indexOf('/'))
+  const block = blocks.find(source, state?.info.site ?? site)
   const dueGroups = groups.filter(({ due }) => due > 0)
   return {
     lane: name,
-    source: name.slice(0, name.indexOf('/')),
+    source,
     site: state?.info.site ?? site,
     provider: state?.info.provider ?? provider,
     queued: sum(groups, ({ queued }) => queued) + (state?.waiting ?? 0),
@@ -143,8 +152,10 @@ function laneView(
       messages_per_connection: state?.info.limits.messagesPerConnection ?? null,
       messages_per_second: state?.messagesPerSecond ?? null,
     },
+    set_limits: state ? limitsView(state.info.limits) : null,
     backed_off_until: state?.backedOffUntil ? new Date(state.backedOffUntil).toISOString() : null,
     backed_off_why: state?.why ?? null,
+    blocked: block && blockView(block),
     oldest_due: oldest(dueGroups, ({ oldestDueAt }) => oldestDueAt),
   }
 }

@@ -1047,6 +1047,18 @@ export interface DynamicPoolTaskRow {
   updated_at: number
 }
 
+export interface IpBlockRow {
+  ip: string
+  site: string
+  provider: string
+  reply: string
+  since_at: number
+  until_at: number
+  pause_ms: number
+  times: number
+  cleared_at: number | null
+}
+
 export interface InstallationRow {
   name: string
   value: Uint8Array
@@ -1155,6 +1167,8 @@ export interface Schema {
   dynamic_pool_domains: DynamicPoolDomainRow
   dynamic_pool_history: DynamicPoolHistoryRow
   dynamic_pool_tasks: DynamicPoolTaskRow
+  ip_blocks: IpBlockRow
+  ip_names: { ip: string; good_at: number }
   size_samples: SizeSampleRow
   mta_sts_policies: MtaStsPolicyRow
   tls_results: TlsResultRow

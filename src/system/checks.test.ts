@@ -87,12 +87,33 @@ test('in capture and relay mode no query is sent about this host', async (t) => 
   const sink = await internet.site(['probe.example'])
   for (const delivery of ['capture', 'smtp://127.0.0.1:2599']) {
     const check = await checksIn(t, internet, { SENDWRIGHT_DELIVERY: delivery, SENDWRIGHT_IPS: ADDRESS })
-    for (const name of ['outbound-port-25', 'reverse-names', 'blocklists']) {
+    for (const name of ['outbound-port-25', 'reverse-names', 'helo-names', 'sender-policy', 'blocklists']) {
       assert.match(check(name).sentence, /^Not needed: /)
     }
   }
   assert.equal(sink.connections.total, 0)
   assert.ok(internet.dns.queries.every(({ type }) => type === 'MX'))
+})
+
+test('names in EHLO have addresses, and the SPF record permits the sending addresses', async (t) => {
+  const internet = await createInternet(t)
+  const env = {
+    SENDWRIGHT_IPS: `${ADDRESS}@mail.sender.example,192.0.2.26`,
+    SENDWRIGHT_HOSTNAME: 'host.sender.example',
+    SENDWRIGHT_SPF_INCLUDE_HOST: 'spf.sender.example',
+  }
+  const look = () => checksIn(t, internet, env, { probeDomains: [] })
+  const bad = await look()
+  for (const name of ['helo-names', 'sender-policy']) assert.equal(bad(name).state, 'warning', name)
+  assert.match(bad('helo-names').sentence, /mail\.sender\.example, which 192\.0\.2\.25 names itself/)
+  assert.match(bad('helo-names').sentence, /host\.sender\.example, which 192\.0\.2\.26 names itself/)
+  assert.match(bad('sender-policy').sentence, /spf\.sender\.example has no usable SPF record/)
+  setUpAddress(internet)
+  internet.dns.set('host.sender.example', 'A', ['192.0.2.99'])
+  internet.dns.set('spf.sender.example', 'TXT', ['v=spf1 ip4:192.0.2.24/30 -all'])
+  const good = await look()
+  for (const name of ['helo-names', 'sender-policy'])
+    assert.equal(good(name).state, 'ok', good(name).sentence)
 })
 
 test('a reverse name must resolve back to its address', async (t) => {

@@ -17,6 +17,7 @@ import { confirmName } from '../dns/confirmed-name.ts'
 import { findMailHosts } from '../dns/mx.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import type { LostReturnPaths } from '../domains/return-paths.ts'
+import { heloFaults, type NamedAddress, type NameFaults, spfFaults } from '../ips/address-names.ts'
 import { exposedFiles, exposureSentence, readableByAll } from '../store/private-files.ts'
 import { openFilesFault } from './open-files.ts'
 
@@ -44,6 +45,7 @@ export interface CheckParts {
     | 'dnsblZones'
     | 'allowNetworks'
     | 'dnsTargets'
+    | 'hostname'
   >
   resolver: Resolver
   /** Addresses of this host, for mail whose source address the system chooses. */
@@ -99,6 +101,8 @@ export async function runChecks(parts: CheckParts): Promise<CheckResult[]> {
     ['return-paths', checkReturnPaths],
     ['outbound-port-25', checkPort],
     ['reverse-names', checkReverseNames],
+    ['helo-names', checkHeloNames],
+    ['sender-policy', checkSenderPolicy],
     ['blocklists', checkBlocklists],
     ['refusals', checkRefusals],
   ]
@@ -309,6 +313,45 @@ async function checkReverseNames(parts: CheckParts): Promise<Finding> {
     )
   }
   return failed(`${faults.join('; ')}. Ask the owner of the address to set its reverse name (PTR).`)
+}
+
+/** The names in EHLO, which receivers look up (RFC 5321 §4.1.4). */
+function checkHeloNames(parts: CheckParts): Promise<Finding> {
+  const { resolver, config } = parts
+  return checkAddresses(
+    parts,
+    (address) => heloFaults({ resolver, hostname: config.hostname }, address),
+    'Every sending address names itself in EHLO by a name that has an address.',
+  )
+}
+
+/** The SPF record that those of all sending domains include. */
+function checkSenderPolicy(parts: CheckParts): Promise<Finding> {
+  const { resolver, config } = parts
+  const spfHost = config.dnsTargets.spfIncludeHost
+  return checkAddresses(
+    parts,
+    (address) => spfFaults({ resolver, spfHost }, address),
+    `The SPF record of ${spfHost} permits every sending address.`,
+  )
+}
+
+/** Warnings: some receivers do not look. */
+async function checkAddresses(
+  parts: CheckParts,
+  faultsOf: (address: NamedAddress) => Promise<NameFaults>,
+  good: string,
+): Promise<Finding> {
+  const idle = notNeeded(parts)
+  if (idle) return idle
+  const addresses = sendingAddresses(parts)
+  if (addresses.length === 0) return UNKNOWN_ADDRESSES
+  const { sourceAddresses } = parts.config
+  const heloOf = (ip: string) => sourceAddresses.find((address) => address.ip === ip)?.helo ?? null
+  const found = await Promise.all(addresses.map((ip) => faultsOf({ ip, helo: heloOf(ip) })))
+  const faults = new Set(found.flatMap((of) => of ?? []))
+  if (faults.size > 0) return warning([...faults].join(' '))
+  return found.includes(null) ? warning('DNS did not answer for every address.') : ok(good)
 }
 
 async function checkBlocklists(parts: CheckParts): Promise<Finding> {

@@ -274,14 +274,18 @@ for (const database of ['sqlite', 'postgres'] as const) {
     await t.test('mail that is due and not sent', () => mailWaits(scene, internet))
     const told = scene.hooks()
     assert.deepEqual(
-      told.filter(({ triggered }) => triggered).map(({ name }) => name),
+      told
+        .filter(({ triggered }) => triggered)
+        .map(({ name }) => name)
+        .sort(),
       [
-        'certificate-ends',
+        'blocked-addresses',
         'blocklists',
+        'certificate-ends',
         'disk-space',
+        'oldest-due-mail',
         'provider-refusals',
         'webhook-endpoint',
-        'oldest-due-mail',
       ].map((name) => `sendwright:${name}`),
       'and nothing else',
     )

@@ -105,6 +105,7 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
   replaceDomainIps: [400, 'it is not enrolled'],
   setDomainBand: [400, 'as above'],
   startIpWarmup: [400, 'it is in progress'],
+  clearIpBlock: [404, 'no provider blocks it'],
   readTrackingCertificate: [404, 'none was requested'],
   requestTrackingCertificate: [400, 'the service has no HTTPS'],
   renewTrackingCertificate: [404, 'none was requested'],

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Clock } from '../../src/base/clock.ts'
 import { parseCidr } from '../../src/base/ip.ts'
 import type { AttemptResult, Delivery, Transport } from '../../src/delivery/contract.ts'
-import type { LaneLimits, Provider } from '../../src/delivery/providers.ts'
+import { type LaneLimits, shippedShaping, tableOf } from '../../src/delivery/shaping/shaping-table.ts'
 import { createTransport } from '../../src/delivery/transport.ts'
 import { createResolver } from '../../src/dns/resolver.ts'
 import { openSqlite } from '../../src/store/sqlite.ts'
@@ -75,12 +75,16 @@ export async function withSites<T>(
     dns.set(`mx.${name}.example`, 'A', [sink.host])
     for (const domain of domains) dns.set(domain, 'MX', [[10, `mx.${name}.example`]])
   }
-  const providers: Provider[] = sites.map(({ name, limits }) => ({
-    site: name,
-    mx: new RegExp(`^mx\\.${name}\\.example$`),
-    limits,
-    displayName: () => name,
-  }))
+  const table = tableOf(
+    'drill',
+    shippedShaping().default,
+    sites.map(({ name, limits }) => ({
+      site: name,
+      mx: [`mx.${name}.example`],
+      limits,
+      displayName: () => name,
+    })),
+  )
   const resolver = createResolver({ servers: [{ host: dns.host, port: dns.port }], clock })
   const allow = [parseCidr('127.0.0.0/8')].filter((cidr) => cidr !== null)
   const transport = createTransport({
@@ -88,7 +92,7 @@ export async function withSites<T>(
     heloName: 'mail.test.example',
     clock,
     random: Math.random,
-    providers,
+    shaping: () => table,
   })
   try {
     return await withStore(async (store) => {

@@ -30,11 +30,11 @@ export function blocklistCheck(config: Config, resolver: Resolver): OwnCheck | n
         addresses.slice(0, Math.floor(QUERIES_MAX / zones.length)),
         zones,
       )
-      const isListed = ({ kind, ip, zone }: (typeof answers)[number]) =>
-        kind === 'listed' || (kind === 'silent' && listed.has(`${ip} ${zone}`))
+      const isListed = ({ kind, subject, zone }: (typeof answers)[number]) =>
+        kind === 'listed' || (kind === 'silent' && listed.has(`${subject} ${zone}`))
       const found = answers.filter(isListed)
-      listed = new Set(found.map(({ ip, zone }) => `${ip} ${zone}`))
-      return [...Map.groupBy(found, ({ ip }) => ip)].map(([ip, ofAddress]) => {
+      listed = new Set(found.map(({ subject, zone }) => `${subject} ${zone}`))
+      return [...Map.groupBy(found, ({ subject }) => subject)].map(([ip, ofAddress]) => {
         const names = ofAddress.map(({ zone }) => zone).join(', ')
         return {
           value: ip,

@@ -14,6 +14,8 @@ export class PatternSyntaxError extends Error {
 }
 
 export interface Pattern {
+  /** As it was given. */
+  readonly source: string
   /** Whether it occurs anywhere in `text`, which is in lower case. */
   isIn(text: string): boolean
 }
@@ -33,13 +35,13 @@ export function compilePattern(source: string): Pattern {
     found.length === 1 ? found.toLowerCase() : found,
   )
   const literal = literalOf(lowered)
-  if (literal !== null) return { isIn: (text) => text.includes(literal) }
+  if (literal !== null) return { source, isIn: (text) => text.includes(literal) }
   const compiled = compile(lowered)
   if (compiled.programSize() > PROGRAM_MAX) throw new PatternSyntaxError('the pattern is too large')
   if (EMPTY_MATCH_PROBES.some((text) => matchesNothing(compiled, text))) {
     throw new PatternSyntaxError('matches the empty text, so every reply')
   }
-  return { isIn: (text) => compiled.test(text) }
+  return { source, isIn: (text) => compiled.test(text) }
 }
 
 /** The text that a pattern without operators stands for, else null. Half of ours are such; `includes` is quicker. */

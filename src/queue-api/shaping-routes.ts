@@ -1,0 +1,64 @@
+/** The limits per provider that are in force in this process (own-operations.md section 3). */
+import { Forbidden } from '../base/errors.ts'
+import type { Shaping } from '../delivery/shaping/shaping.ts'
+import { backOffOf, type LaneLimits } from '../delivery/shaping/shaping-table.ts'
+import { type Operation, operation } from '../http/operation.ts'
+
+export interface ShapingRouteParts {
+  shaping: Shaping
+  firstAccountId: string
+}
+
+export function shapingRoutes({ shaping, firstAccountId }: ShapingRouteParts): Operation[] {
+  return [
+    operation({
+      method: 'GET',
+      path: '/sendwright/v1/shaping',
+      id: 'readShaping',
+      tag: 'Queue',
+      summary: 'The limits per provider in force, and the faults of a file that is not',
+      description: 'For the first account only.',
+      auth: { area: 'account', access: 'read', only: 'first' },
+      params: [],
+      responses: { 200: { description: 'Limits by provider' } },
+      async handler({ caller }) {
+        if (caller.accountId !== firstAccountId) throw new Forbidden()
+        return shapingView(shaping)
+      },
+    }),
+  ]
+}
+
+function shapingView(shaping: Shaping): Record<string, unknown> {
+  const table = shaping.current()
+  const { file, loadedAt, faults } = shaping.state()
+  return {
+    version: table.version,
+    file,
+    loaded_at: new Date(loadedAt).toISOString(),
+    faults,
+    default: siteView(table.default),
+    providers: table.sites.map(({ site, mx, limits }) => ({ site, mx, ...siteView(limits) })),
+  }
+}
+
+export const limitsView = ({ connections, messagesPerConnection, messagesPerSecond }: LaneLimits) => ({
+  connections,
+  messages_per_connection: messagesPerConnection,
+  messages_per_second: messagesPerSecond,
+})
+
+function siteView(limits: LaneLimits) {
+  const { recoveryMs, blockedPauseMs, blockedPauseMaxMs, replies } = backOffOf(limits)
+  return {
+    ...limitsView(limits),
+    recovery_seconds: recoveryMs / 1_000,
+    blocked_pause_seconds: blockedPauseMs / 1_000,
+    blocked_pause_max_seconds: blockedPauseMaxMs / 1_000,
+    replies: replies.map(({ code, patterns, action }) => ({
+      code,
+      patterns: patterns.map(({ source }) => source),
+      action,
+    })),
+  }
+}

@@ -1,0 +1,101 @@
+/** Sending addresses in an engine without HTTP: their choice, warm-up and blocks are the service's, providers are SMTP sinks. */
+import pino from 'pino'
+import type { Clock } from '../../src/base/clock.ts'
+import { parseCidr } from '../../src/base/ip.ts'
+import type { Delivery, DeliveryParts } from '../../src/delivery/contract.ts'
+import { type LaneLimits, shippedShaping, tableOf } from '../../src/delivery/shaping/shaping-table.ts'
+import { createTransport } from '../../src/delivery/transport.ts'
+import { createResolver } from '../../src/dns/resolver.ts'
+import { type Blocks, createBlocks } from '../../src/ips/blocks/blocks.ts'
+import { type KnownAddresses, openAddresses } from '../../src/ips/known-addresses.ts'
+import { createSources, type Sources } from '../../src/ips/source-addresses.ts'
+import { createAllowances, type WarmupAllowances } from '../../src/ips/warmup/allowances.ts'
+import type { Store } from '../../src/store/store.ts'
+import { createDnsServer } from './dns-server.ts'
+import { seededEngine } from './seed-queue.ts'
+import { ownAddress } from './service.ts'
+import { createSink, type Sink } from './smtp-sink.ts'
+
+const PORT = 2500
+
+export interface AddressRigOptions {
+  store: Store
+  clock: Clock
+  accountId: string
+  ips: readonly string[]
+  plan: readonly number[]
+  sites: readonly { name: string; domains: readonly string[]; limits: LaneLimits }[]
+  engine: Partial<DeliveryParts>
+}
+
+export interface AddressRig {
+  known: KnownAddresses
+  allowances: WarmupAllowances
+  blocks: Blocks
+  sources: Sources
+  /** By the name of their site. */
+  sinks: ReadonlyMap<string, Sink>
+  /** Not started yet. */
+  engine: Delivery
+  close(): Promise<void>
+}
+
+export async function createAddressRig(options: AddressRigOptions): Promise<AddressRig> {
+  const { store, clock, accountId, ips, plan, sites } = options
+  const dns = await createDnsServer()
+  const sinks = new Map<string, Sink>()
+  for (const { name, domains } of sites) {
+    const sink = await createSink({ host: ownAddress(), port: PORT })
+    sinks.set(name, sink)
+    dns.set(`mx.${name}.example`, 'A', [sink.host])
+    for (const domain of domains) dns.set(domain, 'MX', [[10, `mx.${name}.example`]])
+  }
+  const config = {
+    sourceAddresses: ips.map((ip) => ({ ip, shared: false, helo: null })),
+    requireFcrdns: false,
+    delivery: { kind: 'direct' as const },
+  }
+  const known = await openAddresses(store, clock, config, accountId)
+  const allowances = createAllowances({ store, clock, plan, book: known.book })
+  const log = pino({ level: 'silent' })
+  const blocks = createBlocks({ store, known, clock, log, random: Math.random })
+  const sources = createSources({
+    book: known.book,
+    domains: { byId: () => null },
+    hostAddresses: [],
+    isConfigured: true,
+    firstAccountId: accountId,
+    allowance: allowances,
+    blocks,
+  })
+  const shaping = tableOf(
+    'rig',
+    shippedShaping().default,
+    sites.map(({ name, limits }) => ({
+      ...{ site: name, mx: [`mx.${name}.example`], limits },
+      displayName: () => name,
+    })),
+  )
+  const resolver = createResolver({ servers: [{ host: dns.host, port: dns.port }], clock })
+  const allow = [parseCidr('127.0.0.0/8')].filter((cidr) => cidr !== null)
+  const transport = createTransport({
+    routing: { kind: 'direct', port: PORT, resolver, allow, policies: null },
+    heloName: 'mail.test.example',
+    clock,
+    random: Math.random,
+    shaping: () => shaping,
+    sourceOf: sources.sourceOf,
+  })
+  const engine = seededEngine(store, clock, transport, { allowances, blocks, ...options.engine })
+  return {
+    ...{ known, allowances, blocks, sources, sinks, engine },
+    async close() {
+      await engine.stop(5_000)
+      await blocks.written()
+      await allowances.close()
+      resolver.close()
+      for (const sink of sinks.values()) await sink.close()
+      await dns.close()
+    },
+  }
+}
