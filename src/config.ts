@@ -8,6 +8,7 @@ import { resolve } from 'node:path'
 import { canonicalIp } from './base/ip.ts'
 import { USER_ROLES, type UserRole } from './http/rights.ts'
 import { addressKey, parseMailbox, toAsciiDomain } from './mime/address.ts'
+import { ROLES, type Role } from './nodes/node.ts'
 
 /** Where mail goes once it leaves the queue. */
 export type DeliveryMode =
@@ -40,6 +41,8 @@ export interface Config {
   httpsPort: number | null
   /** The certificate authority for tracking hosts; null: no certificates are ordered. */
   acme: { directory: string; email: string | null } | null
+  /** What this process does for the installation. */
+  roles: readonly Role[]
   dataFolder: string
   databaseUrl: string | null
   apiKey: string | null
@@ -273,6 +276,7 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     ),
     httpsPort: optional('HTTPS_PORT', portNumber),
     acme: acmeDirectory === null ? null : { directory: acmeDirectory, email: acmeEmail },
+    roles: setting<readonly Role[]>('ROLES', roles, () => ROLES),
     dataFolder: setting('DATA', path, () => resolve('data')),
     databaseUrl: optional('DATABASE_URL', databaseUrl),
     apiKey: optional('API_KEY', secretText(16)),
@@ -363,6 +367,11 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
   if (config.dkimZoneListen !== null && config.dnsTargets.dkimZone === null) {
     faults.push('SENDWRIGHT_DKIM_ZONE_LISTEN needs SENDWRIGHT_DKIM_ZONE')
   }
+  if (config.databaseUrl === null && config.roles.length < ROLES.length) {
+    faults.push(
+      'SENDWRIGHT_ROLES needs SENDWRIGHT_DATABASE_URL: SQLite has one process, which does everything',
+    )
+  }
   if (config.acme !== null && config.httpsPort === null) {
     faults.push(
       'SENDWRIGHT_ACME_DIRECTORY needs SENDWRIGHT_HTTPS_PORT: nothing else would use the certificates',
@@ -431,6 +440,11 @@ const quoted = (text: string) =>
     .replace(/[?#].*$/s, '?***')}"`
 
 const path = (text: string) => resolve(text)
+
+function roles(text: string): Role[] {
+  const named = new Set(list(oneOf(ROLES))(text))
+  return ROLES.filter((role) => named.has(role))
+}
 
 function portNumber(text: string): number {
   const port = Number(text)

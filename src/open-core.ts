@@ -1,15 +1,17 @@
 /** Opens what every area is built from: files, database, DNS, the first account. */
-import { uptime } from 'node:os'
+import { hostname, uptime } from 'node:os'
 import type { Logger } from 'pino'
 import { createAccountDirectory } from './accounts/account-directory.ts'
 import { createKeys, type Keys } from './accounts/api-keys.ts'
 import { ensureFirstAccount, type FirstAccount } from './accounts/first-start.ts'
 import { createByteBudget } from './base/byte-budget.ts'
 import { type Clock, systemClock } from './base/clock.ts'
+import { hostAddresses } from './base/host-addresses.ts'
 import { newId } from './base/ids.ts'
 import { parseCidr } from './base/ip.ts'
 import { bodiesBytes, memoryBytes } from './base/memory.ts'
 import { createSteadyClock } from './base/steady-clock.ts'
+import { VERSION } from './base/version.ts'
 import type { Config } from './config.ts'
 import type { Core } from './core.ts'
 import { createResolver } from './dns/resolver.ts'
@@ -23,6 +25,9 @@ import { createSharedRateLimiter } from './http/shared-rate-limit.ts'
 import { createTokenLeases } from './http/token-leases.ts'
 import { createHostNames } from './http-posts/host-names.ts'
 import { createHttpClient } from './http-posts/http-client.ts'
+import { aloneNode } from './nodes/alone.ts'
+import type { Nodes } from './nodes/node.ts'
+import { openNodes } from './nodes/nodes.ts'
 import { openBlobs } from './store/blobs.ts'
 import { type FreeSpace, watchFreeSpace } from './store/free-space.ts'
 import { openInstallation } from './store/installation.ts'
@@ -72,6 +77,8 @@ export async function openCore(
     onFault: (fault) => log.error({ err: fault }, fault.detail),
   })
   open.push(() => store.close())
+  const nodes = await joinNodes(config, log, store)
+  open.push(() => nodes.close())
   const blobs = await openBlobs(config.dataFolder)
   const space = await watchSpace(config, log, { clock, store, freeBytes: overrides.freeBytes })
   open.push(() => space.close())
@@ -109,11 +116,28 @@ export async function openCore(
     accountLimits,
     limiter: limiterOf(config, { store, clock, accountLimits }, open),
     firstAccountId: first.accountId,
-    leaseOwner: newId(),
+    nodes,
+    leaseOwner: nodes.id,
     bodiesIn: createByteBudget(bodiesBytes(memory), clock),
     bodiesOut: createByteBudget(bodiesBytes(memory), clock),
   }
   return { core, interests, keys, first, secret }
+}
+
+/** Before anything of the database is cached here: from then on this process is told of changes. */
+async function joinNodes(config: Config, log: Logger, store: Store): Promise<Nodes> {
+  const ownAddresses = new Set(hostAddresses())
+  const facts = {
+    id: newId(),
+    host: hostname(),
+    roles: config.roles,
+    addresses: config.sourceAddresses.map(({ ip }) => ip).filter((ip) => ownAddresses.has(ip)),
+    version: VERSION,
+  }
+  // In real time, also where a test sets the clock: it is about processes that are gone.
+  return config.databaseUrl === null
+    ? aloneNode(facts, systemClock.now)
+    : openNodes({ store, url: config.databaseUrl, facts, log })
 }
 
 function steadyClock(log: Logger, given: Clock | undefined): Clock {

@@ -196,7 +196,12 @@ export class Attempting {
         if (!('localFault' in result)) this.#learn(lane, result)
       }
     } catch (error) {
-      if (error instanceof LeaseLost) return false
+      if (error instanceof LeaseLost) {
+        // Back to the queue, unless it is there already: the write is refused then.
+        await this.#wait(delivery, Math.floor(clock.now()), delivery.reason)
+        this.#parts.onRequeued(clock.now())
+        return false
+      }
       const failure = await this.#internalFailure(held, about, error)
       if ('localFault' in failure) result = failure
       else ({ about, result } = failure)

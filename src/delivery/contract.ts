@@ -117,6 +117,10 @@ export interface DeliveryParts {
   requeued?(delivery: ClaimedDelivery): void
   /** The row that keeps an attempt's dialogue, or null if it is not kept. */
   keepTranscript?(delivery: ClaimedDelivery, result: AttemptResult): Statement | null
+  /** False: other processes may take over what this one holds, so nothing may be handed over. Default: never. */
+  isCurrent?(): boolean
+  /** Takes in nothing, ever: other processes deliver. */
+  isOff?: boolean
   /** False while nothing may be claimed, because outcomes could not be written (disk full, disk failed). */
   mayClaim?(): boolean
   clock: Clock
@@ -150,6 +154,8 @@ export interface Delivery {
   laneFor(delivery: Routed): Promise<LaneInfo>
   /** Gives back what has not begun, and begins nothing until `run` has ended. Attempts in progress go on. */
   whileIdle<T>(run: () => Promise<T>): Promise<T>
+  /** Other processes have taken over all that this one held. */
+  leasesLost(): Promise<void>
   /** Stops claiming, gives back what has not begun, waits for running attempts up to `drainMs`. */
   stop(drainMs: number): Promise<void>
 }

@@ -20,10 +20,13 @@ const RECLAIM_EVERY_MS = LEASE_MS / 4
 export function createDelivery(parts: DeliveryParts): Delivery {
   const { queue, transport, clock, log } = parts
   const admission = new Admission(parts.mayClaim)
+  // For good: nothing resumes it.
+  if (parts.isOff) admission.pause()
   const holding: Holding = new Holding({
     queue,
     transport,
     admission,
+    isCurrent: parts.isCurrent,
     clock,
     log,
     onWaiting(lane, group) {
@@ -75,6 +78,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
 
   return {
     async start() {
+      if (parts.isOff) return
       const unsettled = await queue.reclaim(clock.now())
       attempting.started(unsettled > 0)
       failPoint('start-after-reclaim')
@@ -100,6 +104,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
         claiming.wake()
       }
     },
+    leasesLost: () => holding.leasesLost(),
     async stop(drainMs) {
       admission.stop()
       claiming.stop()

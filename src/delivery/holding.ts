@@ -90,6 +90,8 @@ export interface HoldingParts {
   queue: Queue
   transport: Transport
   admission: Admission
+  /** False: others may take over what this process holds. */
+  isCurrent?: (() => boolean) | undefined
   clock: Clock
   log: Logger
   /** A delivery waits in its lane now. */
@@ -170,7 +172,15 @@ export class Holding {
   }
 
   #add(delivery: ClaimedDelivery, group: Group, leasedUntil: number): void {
-    const held: HeldDelivery = { delivery, group, lane: null, provider: 'Other', leasedUntil, begun: false }
+    const held: HeldDelivery = {
+      delivery,
+      group,
+      lane: null,
+      provider: 'Other',
+      leasedUntil,
+      begun: false,
+      lost: false,
+    }
     this.#held.set(delivery.id, held)
     group.held++
     void this.#route(held)
@@ -239,8 +249,19 @@ export class Holding {
     await this.#routing.ended()
   }
 
-  isLeased({ leasedUntil }: HeldDelivery): boolean {
-    return this.#parts.clock.monotonic() < Math.max(leasedUntil, this.#renewedUntil)
+  /** False: another process may have it, so it must not be handed over. */
+  isLeased(held: HeldDelivery): boolean {
+    if (held.lost || !this.#isHeld(held) || this.#parts.isCurrent?.() === false) return false
+    return this.#parts.clock.monotonic() < Math.max(held.leasedUntil, this.#renewedUntil)
+  }
+
+  /**
+   * Others have returned all that this process held to the queue: what has not begun is forgotten, and what has is not
+   * handed over.
+   */
+  async leasesLost(): Promise<void> {
+    for (const held of this.#held.values()) held.lost = true
+    await this.giveBack()
   }
 
   async renewLeases(): Promise<void> {

@@ -53,6 +53,8 @@ export interface HeldDelivery {
   readonly leasedUntil: number
   /** It uses a connection. */
   begun: boolean
+  /** Others have it by now: it must not be handed over. */
+  lost: boolean
 }
 
 /** Deliveries of one sending domain to one recipient domain from one source. */

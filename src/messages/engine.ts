@@ -12,6 +12,7 @@ import { createTransport } from '../delivery/transport.ts'
 import type { CaptureListener } from '../inbox/capture-listener.ts'
 import type { Sources } from '../ips/source-addresses.ts'
 import { bounceConsequences } from '../suppressions/automatic.ts'
+import { acrossNodes } from './across-nodes.ts'
 import type { Sending } from './sending.ts'
 
 export interface EngineUses {
@@ -30,7 +31,7 @@ export function startEngine(
   core: Core,
   { sending, sources, allowances, judge, capture }: EngineUses,
 ): { delivery: Delivery; stop(): Promise<void> } {
-  const { config, clock, random, log, store, space, recorder, leaseOwner } = core
+  const { config, clock, random, log, store, space, recorder, leaseOwner, nodes } = core
   const tlsResults = createTlsResults(store, clock)
   const transport = createTransport({
     routing: routingOf(core, capture),
@@ -53,6 +54,8 @@ export function startEngine(
       ...bounceConsequences(claimed, events, outcome),
     ],
     keepTranscript: (claimed, result) => transcriptStatement(config.transcripts, claimed, result),
+    isCurrent: () => nodes.isCurrent(),
+    isOff: !config.roles.includes('delivery'),
     mayClaim: () => space.mayClaim && store.fault() === null,
     clock,
     log,
@@ -60,8 +63,10 @@ export function startEngine(
     retryScheduleMs: config.retryScheduleMs,
     judge,
   })
+  nodes.onTakenOver(() => delivery.leasesLost())
+  nodes.onReturned(() => delivery.wake())
   return {
-    delivery,
+    delivery: acrossNodes(delivery, store.changes, clock),
     async stop() {
       await delivery.stop(DRAIN_MS)
       await tlsResults.close()

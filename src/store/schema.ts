@@ -1045,6 +1045,17 @@ export interface DynamicPoolTaskRow {
   updated_at: number
 }
 
+export interface NodeRow {
+  id: string
+  host: string
+  roles_json: string
+  addresses_json: string
+  version: string
+  state: string
+  started_at: number
+  last_seen_at: number
+}
+
 export interface InstallationRow {
   name: string
   value: Uint8Array
@@ -1077,6 +1088,7 @@ export interface Schema {
   public_keys: PublicKeyRow
   caller_addresses: CallerAddressRow
   jobs: JobRow
+  nodes: NodeRow
   login_links: LoginLinkRow
   sessions: SessionRow
   login_places: LoginPlaceRow
