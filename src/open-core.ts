@@ -6,7 +6,7 @@ import { createKeys, type Keys } from './accounts/api-keys.ts'
 import { ensureFirstAccount, type FirstAccount } from './accounts/first-start.ts'
 import { createByteBudget } from './base/byte-budget.ts'
 import { type Clock, systemClock } from './base/clock.ts'
-import { hostAddresses } from './base/host-addresses.ts'
+import { bindable } from './base/host-addresses.ts'
 import { newId } from './base/ids.ts'
 import { parseCidr } from './base/ip.ts'
 import { bodiesBytes, memoryBytes } from './base/memory.ts'
@@ -126,12 +126,11 @@ export async function openCore(
 
 /** Before anything of the database is cached here: from then on this process is told of changes. */
 async function joinNodes(config: Config, log: Logger, store: Store): Promise<Nodes> {
-  const ownAddresses = new Set(hostAddresses())
   const facts = {
     id: newId(),
     host: hostname(),
     roles: config.roles,
-    addresses: config.sourceAddresses.map(({ ip }) => ip).filter((ip) => ownAddresses.has(ip)),
+    addresses: await bindable(config.sourceAddresses.map(({ ip }) => ip)),
     version: VERSION,
   }
   // In real time, also where a test sets the clock: it is about processes that are gone.

@@ -259,7 +259,7 @@ export class Attempting {
   #learn(lane: Lane, { outcome }: AttemptResult): void {
     // No server has said anything.
     if (lane.info.source === NO_SOURCE) return
-    const { clock, log } = this.#parts.delivery
+    const { clock, log, slowedDown } = this.#parts.delivery
     const now = clock.monotonic()
     lane.pace.finished(now)
     lane.endRest()
@@ -267,6 +267,7 @@ export class Attempting {
     const { code, message } = outcome.failure
     if (!asksToSlowDown(code, message) || !lane.pace.slowDown(now, message)) return
     log.warn({ lane: lane.info.name, reply: message, ...lane.pace.state(now) }, 'lane slowed down')
+    slowedDown?.(lane.info.name, message)
   }
 
   /** An attempt failed in our own code or data: counted and reported like any other, unless it is a passing shortage. */

@@ -27,6 +27,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     transport,
     admission,
     isCurrent: parts.isCurrent,
+    share: parts.share,
     clock,
     log,
     onWaiting(lane, group) {
@@ -36,7 +37,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     onFree: (lane) => claiming.refill(lane),
     onGivenBack: () => claiming.wake(),
   })
-  const claiming = new Claiming({ queue, holding, admission, clock, log })
+  const claiming = new Claiming({ queue, holding, admission, isElsewhere: parts.isElsewhere, clock, log })
   const attempting = new Attempting({
     delivery: parts,
     holding,
@@ -104,6 +105,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
         claiming.wake()
       }
     },
+    slowDown: (lane, why) => holding.lanes.slowDown(lane, clock.monotonic(), why),
     leasesLost: () => holding.leasesLost(),
     async stop(drainMs) {
       admission.stop()

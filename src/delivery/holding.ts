@@ -18,6 +18,7 @@ import type { DeliveryRow } from '../store/schema.ts'
 import type { DeliveryParts, LaneState, Reservation, Transport } from './contract.ts'
 import { InFlight } from './in-flight.ts'
 import { type Group, type HeldDelivery, type Lane, Lanes } from './lanes.ts'
+import type { LimitShare } from './pacing.ts'
 import { type ClaimedDelivery, type DueGroup, LEASE_MS, type Queue } from './queue.ts'
 
 /** Deliveries held in memory; the rest waits in the database. */
@@ -92,6 +93,8 @@ export interface HoldingParts {
   admission: Admission
   /** False: others may take over what this process holds. */
   isCurrent?: (() => boolean) | undefined
+  /** Of the limits of lanes. */
+  share?: (() => LimitShare) | undefined
   clock: Clock
   log: Logger
   /** A delivery waits in its lane now. */
@@ -103,7 +106,7 @@ export interface HoldingParts {
 }
 
 export class Holding {
-  readonly lanes = new Lanes(() => this.size > CROWDED_ABOVE)
+  readonly lanes: Lanes
   readonly #parts: HoldingParts
   readonly #held = new PassingMap<string, HeldDelivery>()
   /** Slots of deliveries that are being inserted or claimed. */
@@ -117,6 +120,7 @@ export class Holding {
 
   constructor(parts: HoldingParts) {
     this.#parts = parts
+    this.lanes = new Lanes(() => this.size > CROWDED_ABOVE, parts.share)
   }
 
   get size(): number {

@@ -53,7 +53,7 @@ export const isUsable = ({ isEnabled, isLocal }: Address): boolean => isEnabled 
 /**
  * The address for a share of the set; null: none can be used. `hasRoom`: whether one on warm-up may send more in this
  * hour. `spread`: a number that differs between deliveries, for what others take over. One without room is the choice
- * only where every other is on warm-up and without room too.
+ * only where every other is on warm-up and without room too. `mayChoose`: default, those of this process.
  */
 export function choose(
   set: readonly Address[],
@@ -61,8 +61,9 @@ export function choose(
   spread: number,
   reaches: (ip: string) => boolean,
   hasRoom: (ip: string) => boolean,
+  mayChoose: (address: Address) => boolean = isUsable,
 ): Address | null {
-  const usable = set.filter((address) => isUsable(address) && reaches(address.ip))
+  const usable = set.filter((address) => mayChoose(address) && reaches(address.ip))
   const first = usable[share % usable.length]
   if (first === undefined) return null
   if (!first.isWarming || hasRoom(first.ip)) return first

@@ -17,13 +17,11 @@ const WOKEN = 'job-woken'
 /** `runsJobs` false: jobs that other processes can do as well are left to them. */
 export function createJobRunner(context: JobContext, runsJobs = true): JobRunner {
   const jobs = new Map<string, Job>()
-  const { changes } = context.store
   let isStarted = false
   const start = (job: Job) => {
     if (runsJobs || job.scope === 'process') job.start(context)
-    else job.runElsewhere(() => changes.hint(WOKEN, job.name))
+    else job.runElsewhere(() => context.store.changes.hint(WOKEN, job.name))
   }
-  if (runsJobs) changes.follow(WOKEN, (name) => jobs.get(name ?? '')?.wake())
   return {
     add(more) {
       for (const job of more) {
@@ -34,6 +32,7 @@ export function createJobRunner(context: JobContext, runsJobs = true): JobRunner
     },
     start() {
       isStarted = true
+      if (runsJobs) context.store.changes.follow(WOKEN, (name) => jobs.get(name ?? '')?.wake())
       for (const job of jobs.values()) start(job)
     },
     async stop() {

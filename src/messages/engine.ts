@@ -25,6 +25,7 @@ export interface EngineUses {
 
 /** Attempts get this long to end on a stop; R12 allows 30 s for all of it. */
 const DRAIN_MS = 20_000
+const SLOWED = 'lane-slowed'
 
 /** `stop` waits for the attempts in flight. */
 export function startEngine(
@@ -55,6 +56,9 @@ export function startEngine(
     ],
     keepTranscript: (claimed, result) => transcriptStatement(config.transcripts, claimed, result),
     isCurrent: () => nodes.isCurrent(),
+    share: () => nodes.deliveryShare(),
+    slowedDown: (lane, why) => store.changes.hint(SLOWED, JSON.stringify({ lane, why })),
+    isElsewhere: sources.isElsewhere,
     isOff: !config.roles.includes('delivery'),
     mayClaim: () => space.mayClaim && store.fault() === null,
     clock,
@@ -62,6 +66,11 @@ export function startEngine(
     random,
     retryScheduleMs: config.retryScheduleMs,
     judge,
+  })
+  store.changes.follow(SLOWED, (text) => {
+    if (text === null) return
+    const { lane, why } = JSON.parse(text) as { lane: string; why: string }
+    delivery.slowDown(lane, why)
   })
   nodes.onTakenOver(() => delivery.leasesLost())
   nodes.onReturned(() => delivery.wake())

@@ -11,7 +11,7 @@ export interface NodeFacts {
   id: string
   host: string
   roles: readonly Role[]
-  /** IP addresses that it can send from. */
+  /** IP addresses that it can send from: configured ones that it could bind at its start. */
   addresses: readonly string[]
   version: string
 }
@@ -28,12 +28,16 @@ export interface NodeReport extends NodeFacts {
 export interface Nodes {
   /** Names this process in leases. */
   readonly id: string
+  /** Configured ones that it could bind at its start. */
+  readonly addresses: readonly string[]
   /** False: others may consider this process dead and take over what it holds, so nothing may be handed over. */
   isCurrent(): boolean
   /** All that are known, this one among them, by start. */
   list(): Promise<NodeReport[]>
   /** The others that are alive, as of the last beat. */
   others(): readonly NodeReport[]
+  /** This process among those that deliver, by start. One that has not been heard of counts until it is dead. */
+  deliveryShare(): { index: number; count: number }
   /**
    * Calls `run` when others have taken over what this process held, before it goes on under the same id; a rejection is
    * logged.

@@ -53,6 +53,7 @@ class SharedNodes implements Nodes {
   #lastBeatAt = Number.NEGATIVE_INFINITY
   #lastAskAt = 0
   #others: readonly NodeReport[] = []
+  #share = { index: 0, count: 1 }
   /** The last sign of life of each other process, and since when this one has seen it unchanged. */
   readonly #seen = new Map<string, { lastSeenAt: number; since: number }>()
   readonly #takenOver: (() => Promise<void> | void)[] = []
@@ -68,6 +69,10 @@ class SharedNodes implements Nodes {
       others: () => this.#others.filter(({ silentMs }) => silentMs < HEARD_MS).map(({ id }) => id),
       notify: async (notes) => this.#link?.notify(notes),
     })
+  }
+
+  get addresses(): readonly string[] {
+    return this.#parts.facts.addresses
   }
 
   get id(): string {
@@ -90,6 +95,9 @@ class SharedNodes implements Nodes {
       await this.#beat()
       store.changes.attach(this.#announcements)
       store.changes.follow(RETURNED_TOPIC, () => this.#tellReturned())
+      store.changes.follow(JOINED_TOPIC, () => this.#beat())
+      // They reduce their shares of limits before this one uses any.
+      if (this.#others.length > 0) await store.changes.announce(JOINED_TOPIC, this.id)
     } catch (error) {
       await this.#link.close()
       throw error
@@ -107,6 +115,10 @@ class SharedNodes implements Nodes {
 
   others(): readonly NodeReport[] {
     return this.#others
+  }
+
+  deliveryShare(): { index: number; count: number } {
+    return this.#share
   }
 
   onTakenOver(run: () => Promise<void> | void): void {
@@ -146,13 +158,16 @@ class SharedNodes implements Nodes {
   }
 
   async #beat(): Promise<void> {
+    if (this.#closed) return
     const link = this.#link as Link
     const sentAt = performance.now()
     const rows = await link.query(BEAT, [this.id])
     const isKnown = rows.some((row) => Number(row['is_known']) === 1)
     if (isKnown) this.#lastBeatAt = sentAt
     else await this.#registerAgain(link)
-    this.#noteOthers(rows.map(reportOf).filter(({ id }) => id !== this.id))
+    const all = rows.map(reportOf)
+    this.#noteShare(all)
+    this.#noteOthers(all.filter(({ id }) => id !== this.id))
     await this.#removeDead()
     if (!link.hears() && sentAt - this.#lastAskAt > ASK_EVERY_MS) {
       this.#lastAskAt = sentAt
@@ -171,6 +186,14 @@ class SharedNodes implements Nodes {
     const sentAt = performance.now()
     await link.query(REGISTER, registerValues(facts, this.#state))
     this.#lastBeatAt = sentAt
+  }
+
+  /** In the order of their starts, which is the same for all. A row of one's own that is not there yet is the last. */
+  #noteShare(all: readonly NodeReport[]): void {
+    const delivering = all.filter(({ id, roles }) => id !== this.id && roles.includes('delivery'))
+    const own = all.findIndex(({ id }) => id === this.id)
+    const before = own < 0 ? delivering.length : delivering.filter((node) => all.indexOf(node) < own).length
+    this.#share = { index: before, count: delivering.length + 1 }
   }
 
   #noteOthers(reports: readonly NodeReport[]): void {
@@ -219,3 +242,4 @@ class SharedNodes implements Nodes {
 }
 
 const RETURNED_TOPIC = 'leases-returned'
+const JOINED_TOPIC = 'node-joined'

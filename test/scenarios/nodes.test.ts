@@ -1,13 +1,9 @@
 /** Processes on one PostgreSQL: each knows the others, and what a dead one held goes to them. */
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { judge, post, queueTotals } from '../support/crash-rig.ts'
-import { createReceiver } from '../support/http-receiver.ts'
-import { call, listNodes, type TestNode, testNodes } from '../support/nodes.ts'
+import { listNodes, type TestNode, testNodes } from '../support/nodes.ts'
 import { eventually } from '../support/service.ts'
-import { AUTHORIZATION } from '../support/service-process.ts'
 import { createSink, type Sink } from '../support/smtp-sink.ts'
 
 async function sinkOf(t: TestContext): Promise<Sink> {
@@ -25,11 +21,6 @@ async function postAll(node: TestNode, count: number, prefix: string): Promise<S
     ids.add(answer.id)
   }
   return ids
-}
-
-async function connected(host: string, port: number): Promise<void> {
-  const socket = connect(port, host)
-  await once(socket, 'connect').finally(() => socket.destroy())
 }
 
 /** As if they had just been renewed: only the death of their owner can return them. */
@@ -107,25 +98,4 @@ test('a frozen node loses its writes and hands over nothing more; one message pe
   assert.match(frozen.output(), /other nodes took this one for dead/)
   const [row] = await nodes.query(`SELECT count(*) AS count FROM events WHERE event = 'delivered'`)
   assert.equal(Number(row?.['count']), ids.size)
-})
-
-test('roles: one node takes mail in, another sends it at once and posts its webhooks', async (t) => {
-  const sink = await sinkOf(t)
-  const receiver = await createReceiver()
-  t.after(() => receiver.close())
-  const nodes = await testNodes(t, { SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}` })
-  const api = await nodes.start({ SENDWRIGHT_ROLES: 'api' })
-  const sender = await nodes.startSilent(api, { SENDWRIGHT_ROLES: 'delivery,jobs' })
-  assert.equal(
-    (await fetch(`${sender.url}/v4/domains`, { headers: { authorization: AUTHORIZATION } })).status,
-    404,
-  )
-  await call(api, 'POST', `/v3/domains/${api.domain}/webhooks`, { id: 'delivered', url: receiver.url })
-  const ids = await postAll(api, 3, 'user')
-  await sink.waitFor(3)
-  assert.deepEqual(judge(ids, sink), { lost: [], repeated: [] })
-  await eventually('the webhooks', async () => receiver.posts.length === 3)
-  const owners = await nodes.query('SELECT DISTINCT owner FROM outgoing_leases')
-  assert.ok(!owners.some(({ owner }) => owner === api.id))
-  await assert.rejects(connected(api.url.replace('http://', '').replace(':8080', ''), 2525), /ECONNREFUSED/)
 })
