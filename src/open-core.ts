@@ -26,13 +26,15 @@ import { createTokenLeases } from './http/token-leases.ts'
 import { createHostNames } from './http-posts/host-names.ts'
 import { createHttpClient } from './http-posts/http-client.ts'
 import { aloneNode } from './nodes/alone.ts'
-import type { Nodes } from './nodes/node.ts'
+import { type Nodes, OWN_BLOBS } from './nodes/node.ts'
 import { openNodes } from './nodes/nodes.ts'
-import { openBlobs } from './store/blobs.ts'
+import { type BlobStore, openBlobs } from './store/blobs.ts'
 import { type FreeSpace, watchFreeSpace } from './store/free-space.ts'
 import { openInstallation } from './store/installation.ts'
 import { ownLeaseTimes } from './store/lease-times.ts'
 import { exposureSentence, makePrivate } from './store/private-files.ts'
+import { createS3Client } from './store/s3-client.ts'
+import { createSharedBlobs } from './store/shared-blobs.ts'
 import { boundedSpool, spaceOf } from './store/spool-space.ts'
 import type { Store } from './store/store.ts'
 
@@ -79,7 +81,8 @@ export async function openCore(
   open.push(() => store.close())
   const nodes = await joinNodes(config, log, store)
   open.push(() => nodes.close())
-  const blobs = await openBlobs(config.dataFolder)
+  const blobs = await openBlobStore(config, log, open)
+  warnOfOwnBlobs(config, nodes, log)
   const space = await watchSpace(config, log, { clock, store, freeBytes: overrides.freeBytes })
   open.push(() => space.close())
   const keys = createKeys(store, sealer, clock)
@@ -122,6 +125,25 @@ export async function openCore(
     bodiesOut: createByteBudget(bodiesBytes(memory), clock),
   }
   return { core, interests, keys, first, secret }
+}
+
+const TRIM_EVERY_MS = 600_000
+
+async function openBlobStore(config: Config, log: Logger, open: Closers): Promise<BlobStore> {
+  const files = await openBlobs(config.dataFolder)
+  if (config.blobs === null) return files
+  const { prefix, ...options } = config.blobs
+  const folder = config.dataFolder
+  const shared = createSharedBlobs({ files, folder, client: createS3Client(options), prefix, log })
+  const trimming = setInterval(() => {
+    shared.trim().catch((err: unknown) => log.warn({ err }, 'cannot remove copies of blobs'))
+  }, TRIM_EVERY_MS)
+  open.push(() => clearInterval(trimming))
+  return shared
+}
+
+function warnOfOwnBlobs(config: Config, nodes: Nodes, log: Logger): void {
+  if (config.blobs === null && nodes.others().length > 0) log.warn(OWN_BLOBS)
 }
 
 /** Before anything of the database is cached here: from then on this process is told of changes. */

@@ -50,3 +50,7 @@ export interface Nodes {
   /** Removes its row: nothing is held any more. */
   close(): Promise<void>
 }
+
+/** For the log and for the checks. */
+export const OWN_BLOBS =
+  'Several nodes share the database, but large files lie in the data folder of the node that accepted them: the others can neither send nor show such mail. Set SENDWRIGHT_BLOBS to S3-compatible storage on every node'

@@ -17,6 +17,7 @@ import { confirmName } from '../dns/confirmed-name.ts'
 import { findMailHosts } from '../dns/mx.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import type { LostReturnPaths } from '../domains/return-paths.ts'
+import { OWN_BLOBS } from '../nodes/node.ts'
 import { exposedFiles, exposureSentence, readableByAll } from '../store/private-files.ts'
 import { openFilesFault } from './open-files.ts'
 
@@ -44,6 +45,7 @@ export interface CheckParts {
     | 'dnsblZones'
     | 'allowNetworks'
     | 'dnsTargets'
+    | 'blobs'
   >
   resolver: Resolver
   /** Addresses of this host, for mail whose source address the system chooses. */
@@ -62,6 +64,8 @@ export interface CheckParts {
   recentRefusals(): Promise<Refusal[] | null>
   /** Of the running service; absent, or null: unknown. */
   openFiles?(): Promise<{ limit: number; open: number; needed: number } | null>
+  /** Of the running service: how many other processes share the database; absent: unknown. */
+  otherNodes?(): number
   /** Unix milliseconds. */
   now(): number
 }
@@ -91,6 +95,7 @@ export async function runChecks(parts: CheckParts): Promise<CheckResult[]> {
     ['disk', checkDisk],
     ['files', checkFiles],
     ['database', checkDatabase],
+    ['nodes', checkNodes],
     ['clock', checkClock],
     ['open-files', checkOpenFiles],
     ['resolver', checkResolver],
@@ -155,6 +160,13 @@ async function checkDatabase({ tryDatabase }: CheckParts): Promise<Finding> {
   return tryDatabase().then(ok, (error: Error & { detail?: string }) =>
     failed(`The database cannot be written: ${error.detail ?? error.message}.`),
   )
+}
+
+async function checkNodes({ config, otherNodes }: CheckParts): Promise<Finding> {
+  const count = otherNodes?.() ?? 0
+  if (count === 0) return ok('No other node uses the database.')
+  if (config.blobs === null) return warning(`${OWN_BLOBS}.`)
+  return ok(`${count} other nodes use the database, and all share large files.`)
 }
 
 async function checkClock({ clockStepMs, now }: CheckParts): Promise<Finding> {
