@@ -1,16 +1,19 @@
 /**
- * R8, R9: three processes on one PostgreSQL. First without a crash: each message is delivered exactly once. Then one of
- * them is killed every five seconds and started again: none is lost, and at most the open connections of the killed are
- * repeated. At the end the events are as many as the deliveries.
+ * R8, R9: processes on one PostgreSQL. First one, then three without a crash: each message is delivered exactly once, and
+ * the CPU of nodes and database per message is reported. Then one of three is killed every five seconds and started again:
+ * none is lost, and at most the open connections of the killed are repeated. At the end the events are as many as the
+ * deliveries.
  *
  * PostgreSQL syncs to disk, as it must where its commits are promises. NODES_MESSAGES sets another number of messages.
  */
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { cpuSeconds } from '../../bench/support/processes.ts'
 import type { DrillReport } from '../../scripts/drill.ts'
 import { judge, post } from '../support/crash-rig.ts'
 import { startPostgres } from '../support/postgres.ts'
@@ -33,9 +36,12 @@ interface Rig {
   nodes: ServiceProcess[]
   ledger: Set<string>
   sink: Sink
+  /** Process id of PostgreSQL's first process. */
+  postmaster: number
   restart(at: number): Promise<void>
   waiting(): Promise<number>
   events(): Promise<number>
+  delivered(): Promise<number>
 }
 
 export async function run(report: DrillReport): Promise<void> {
@@ -59,19 +65,23 @@ export async function run(report: DrillReport): Promise<void> {
     nodes: [],
     ledger: new Set(),
     sink,
+    postmaster: parentOf(Number((await database.query('SELECT pg_backend_pid() AS pid')).rows[0].pid)),
     async restart(at) {
       await rig.nodes[at]?.end('SIGKILL')
       rig.nodes[at] = await start(folders[at] as string)
     },
     waiting: () => count(`SELECT count(*) FROM deliveries WHERE state IN ('scheduled', 'queued', 'sending')`),
     events: () => count(`SELECT count(*) FROM events WHERE event = 'delivered'`),
+    delivered: () => count(`SELECT count(*) FROM deliveries WHERE state = 'delivered'`),
   }
   try {
-    for (const folder of folders) rig.nodes.push(await start(folder))
-    await withoutCrash(rig, report)
+    for (const count of [1, NODES]) {
+      for (const folder of folders.slice(rig.nodes.length, count)) rig.nodes.push(await start(folder))
+      await withoutCrash(rig, report)
+    }
     await withKills(rig, report)
     report.figure('delivered events', await rig.events(), 'messages')
-    assert.equal(await rig.events(), rig.ledger.size, 'one delivered event for each message')
+    assert.equal(await rig.events(), await rig.delivered(), 'one event for each delivery')
   } finally {
     for (const node of rig.nodes) await node.end('SIGKILL')
     await database.end()
@@ -82,15 +92,35 @@ export async function run(report: DrillReport): Promise<void> {
 }
 
 async function withoutCrash(rig: Rig, report: DrillReport): Promise<void> {
-  const begun = performance.now()
+  const { nodes, ledger, sink, postmaster } = rig
+  const before = ledger.size
+  const cpu = () =>
+    [cpuSeconds(nodes.map(({ child }) => child.pid as number)), cpuSeconds([postmaster])] as const
+  const [nodesBefore, databaseBefore] = cpu()
   await sendAll(rig, MESSAGES)
   await drained(rig)
-  const seconds = (performance.now() - begun) / 1000
-  const { lost, repeated } = judge(rig.ledger, rig.sink)
-  report.figure('without a crash', rig.ledger.size, 'messages')
-  report.figure('without a crash, lost and repeated', `${lost.length} and ${repeated.length}`)
-  report.figure('without a crash, rate', Math.round(rig.ledger.size / seconds), '/s')
+  const [ofNodes, ofDatabase] = cpu()
+  const sent = ledger.size - before
+  const { lost, repeated } = judge(ledger, sink)
+  const phase = nodes.length === 1 ? 'one node' : `${nodes.length} nodes`
+  report.figure(`${phase}, messages`, sent)
+  report.figure(`${phase}, lost and repeated`, `${lost.length} and ${repeated.length}`)
+  report.figure(`${phase}, CPU of nodes`, perMessage(ofNodes - nodesBefore, sent), 'ms per message')
+  report.figure(
+    `${phase}, CPU of PostgreSQL`,
+    perMessage(ofDatabase - databaseBefore, sent),
+    'ms per message',
+  )
   assert.deepEqual({ lost: lost.length, repeated: repeated.length }, { lost: 0, repeated: 0 })
+}
+
+const perMessage = (seconds: number, messages: number) => ((1000 * seconds) / messages).toFixed(3)
+
+function parentOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ')
+  return Number(fields[1])
 }
 
 async function withKills(rig: Rig, report: DrillReport): Promise<void> {
@@ -123,7 +153,7 @@ async function sendAll(rig: Rig, count: number): Promise<void> {
   let next = rig.ledger.size
   const client = async (number: number) => {
     for (let at = number; rig.ledger.size < target && next < 2 * target; at++) {
-      const node = rig.nodes[at % NODES] as ServiceProcess
+      const node = rig.nodes[at % rig.nodes.length] as ServiceProcess
       const answer = await post(node, { to: `user${next++}@example.org`, subject: 'drill', text: 'Hi.' })
       if ('id' in answer) rig.ledger.add(answer.id)
       else await sleep(PAUSE_MS)

@@ -1,7 +1,7 @@
 /** Several processes of the service on one PostgreSQL database. */
 import type { TestContext } from 'node:test'
 import pg from 'pg'
-import { createTestDatabase } from './postgres.ts'
+import { createTestDatabase, type TestDatabase } from './postgres.ts'
 import { ownAddress } from './service.ts'
 import { AUTHORIZATION, type ServiceProcess, startProcess } from './service-process.ts'
 import { temporaryFolder } from './stores.ts'
@@ -21,13 +21,19 @@ export interface TestNodes {
 
 const SECRET = 'secret-of-all-processes-0123456789'
 
-/** A database for processes that `env` applies to; all end with the test. */
-export async function testNodes(t: TestContext, env: Record<string, string> = {}): Promise<TestNodes> {
-  const database = await createTestDatabase()
+/** A database for processes that `env` applies to; all end with the test. `own`: instead of one of the test run's server. */
+export async function testNodes(
+  t: TestContext,
+  env: Record<string, string> = {},
+  own?: TestDatabase,
+): Promise<TestNodes> {
+  const database = own ?? (await createTestDatabase())
   const client = new pg.Client({ connectionString: database.url })
+  // A test may stop the server.
+  client.on('error', () => {})
   await client.connect()
   t.after(async () => {
-    await client.end()
+    await client.end().catch(() => {})
     await database.drop()
   })
   const launch = async (more: Record<string, string>, options: { domain?: string } = {}) => {
