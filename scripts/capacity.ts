@@ -17,16 +17,16 @@ const INPUTS = {
   'message-days': [1, 'days that messages are kept'],
   'node-ms': [
     0.92,
-    'CPU milliseconds of a node per message, end to end with one signature (bench/results.md, e2e)',
+    'CPU milliseconds of a node per message (bench/results.md, e2e; with its database, so too much)',
   ],
-  'db-ms': [0.45, 'CPU milliseconds of PostgreSQL per message, all statements'],
-  'row-bytes': [2_400, 'bytes of rows and indexes per message in PostgreSQL, without its content'],
-  'event-bytes': [900, 'bytes of an event with its indexes'],
-  'log-factor': [2.2, 'bytes written to the database log per byte of rows'],
+  'db-ms': [0.45, 'CPU milliseconds of PostgreSQL per message (estimated; npm run drill -- R8 measures it)'],
+  'row-bytes': [2_400, 'bytes of rows and indexes per message, without its content (estimated)'],
+  'event-bytes': [900, 'bytes of an event with its indexes (estimated)'],
+  'log-factor': [2.2, 'bytes written to the database log per byte of rows (estimated)'],
   peak: [4, 'rate of the busiest hour against the average of the day'],
   use: [0.6, 'share of a processor that may be in use at the peak'],
   'node-cores': [2, 'processors of a node'],
-  'session-s': [1.5, 'seconds that a delivery holds a connection'],
+  'session-s': [1.5, 'seconds that a delivery holds a connection (assumed)'],
 } as const
 
 type Input = keyof typeof INPUTS
