@@ -371,14 +371,7 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
   if (config.dkimZoneListen !== null && config.dnsTargets.dkimZone === null) {
     faults.push('SENDWRIGHT_DKIM_ZONE_LISTEN needs SENDWRIGHT_DKIM_ZONE')
   }
-  if (config.databaseUrl === null && config.roles.length < ROLES.length) {
-    faults.push(
-      'SENDWRIGHT_ROLES needs SENDWRIGHT_DATABASE_URL: SQLite has one process, which does everything',
-    )
-  }
-  if (config.databaseUrl === null && config.blobs !== null) {
-    faults.push('SENDWRIGHT_BLOBS needs SENDWRIGHT_DATABASE_URL: with SQLite, files stay in the data folder')
-  }
+  faults.push(...sqliteFaults(config))
   if (config.acme !== null && config.httpsPort === null) {
     faults.push(
       'SENDWRIGHT_ACME_DIRECTORY needs SENDWRIGHT_HTTPS_PORT: nothing else would use the certificates',
@@ -391,6 +384,19 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
   }
   if (faults.length > 0) throw new ConfigError(faults)
   return config
+}
+
+/** What needs several processes, which SQLite does not have. */
+function sqliteFaults({ databaseUrl, roles, blobs }: Config): string[] {
+  if (databaseUrl !== null) return []
+  const faults: string[] = []
+  if (roles.length < ROLES.length)
+    faults.push(
+      'SENDWRIGHT_ROLES needs SENDWRIGHT_DATABASE_URL: SQLite has one process, which does everything',
+    )
+  if (blobs !== null)
+    faults.push('SENDWRIGHT_BLOBS needs SENDWRIGHT_DATABASE_URL: with SQLite, files stay in the data folder')
+  return faults
 }
 
 interface Readers {

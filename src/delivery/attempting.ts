@@ -198,8 +198,9 @@ export class Attempting {
     } catch (error) {
       if (error instanceof LeaseLost) {
         // Back to the queue, unless it is there already: the write is refused then.
-        await this.#wait(delivery, Math.floor(clock.now()), delivery.reason)
-        this.#parts.onRequeued(clock.now())
+        const dueAt = Math.floor(clock.now()) + STORE_RETRY_MS
+        await this.#wait(delivery, dueAt, delivery.reason)
+        this.#parts.onRequeued(dueAt)
         return false
       }
       const failure = await this.#internalFailure(held, about, error)

@@ -115,6 +115,8 @@ export class Holding {
   readonly #routing = new InFlight()
   /** Until when, on the monotonic clock, all leases have been renewed. */
   #renewedUntil = 0
+  /** How often all leases were lost: what was claimed before the last time is lost as well. */
+  #losses = 0
   /** Everything that was given back so far is on disk. */
   #givenBack = Promise.resolve()
 
@@ -135,6 +137,7 @@ export class Holding {
   /** Runs a claim of `count` rows and takes in what it returns. @returns how many */
   async addClaimed(count: number, claim: () => Promise<ClaimedDelivery[]>): Promise<number> {
     const leasedUntil = this.#parts.clock.monotonic() + LEASE_MS
+    const losses = this.#losses
     this.#reserved += count
     let claimed: ClaimedDelivery[]
     try {
@@ -142,7 +145,8 @@ export class Holding {
     } finally {
       this.#reserved -= count
     }
-    for (const delivery of claimed) this.#add(delivery, this.lanes.group(delivery), leasedUntil)
+    for (const delivery of claimed)
+      this.#add(delivery, this.lanes.group(delivery), { leasedUntil, lost: losses !== this.#losses })
     return claimed.length
   }
 
@@ -154,12 +158,16 @@ export class Holding {
     const { lane } = group
     const now = clock.monotonic()
     if (!lane || !this.lanes.hasRoomForFresh(group, now)) return null
+    const losses = this.#losses
     this.#countReserved(group, lane, 1)
     return {
       lease: queue.lease(clock.now()),
       enter: (row) => {
         this.#countReserved(group, lane, -1)
-        this.#add(row as ClaimedDelivery, group, now + LEASE_MS)
+        this.#add(row as ClaimedDelivery, group, {
+          leasedUntil: now + LEASE_MS,
+          lost: losses !== this.#losses,
+        })
       },
       cancel: () => {
         this.#countReserved(group, lane, -1)
@@ -175,15 +183,14 @@ export class Holding {
     lane.count(group.key.domain_id, change)
   }
 
-  #add(delivery: ClaimedDelivery, group: Group, leasedUntil: number): void {
+  #add(delivery: ClaimedDelivery, group: Group, lease: Pick<HeldDelivery, 'leasedUntil' | 'lost'>): void {
     const held: HeldDelivery = {
       delivery,
       group,
       lane: null,
       provider: 'Other',
-      leasedUntil,
       begun: false,
-      lost: false,
+      ...lease,
     }
     this.#held.set(delivery.id, held)
     group.held++
@@ -264,6 +271,7 @@ export class Holding {
    * handed over.
    */
   async leasesLost(): Promise<void> {
+    this.#losses++
     for (const held of this.#held.values()) held.lost = true
     await this.giveBack()
   }

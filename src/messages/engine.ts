@@ -58,7 +58,8 @@ export function startEngine(
     isCurrent: () => nodes.isCurrent(),
     share: () => nodes.deliveryShare(),
     slowedDown: (lane, why) => store.changes.hint(SLOWED, JSON.stringify({ lane, why })),
-    isElsewhere: sources.isElsewhere,
+    ...(store.kind === 'postgres' &&
+      config.sourceAddresses.length > 0 && { isElsewhere: sources.isElsewhere }),
     isOff: !config.roles.includes('delivery'),
     mayClaim: () => space.mayClaim && store.fault() === null,
     clock,

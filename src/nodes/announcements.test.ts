@@ -109,3 +109,9 @@ test('a hint costs nothing without others', async () => {
   net.of('a').hub.hint('topic', 'x')
   assert.equal(sent, 0)
 })
+
+test('notes of others on the channel are ignored', () => {
+  const { announcements } = network(['a', 'b']).of('a')
+  for (const payload of ['', 'null', '{', '7', '{"kind":"say"}', '{"kind":"done","numbers":7}', '[]'])
+    announcements.received(payload)
+})

@@ -109,8 +109,8 @@ export function createAnnouncements({ id, hub, log, others, notify }: Announceme
     },
     hasOthers: () => others().length > 0,
     received(payload) {
-      const message = JSON.parse(payload) as Message
-      if (message.from === id) return
+      const message = messageOf(payload)
+      if (message === null || message.from === id) return
       if (message.kind === 'say') return void apply(message)
       for (const number of message.numbers) {
         const wait = waiting.get(number)
@@ -129,3 +129,15 @@ export function createAnnouncements({ id, hub, log, others, notify }: Announceme
 
 /** Null, as if it had been missed, for a text that no notification can hold. */
 const fitting = (text: string) => (Buffer.byteLength(JSON.stringify(text)) > TEXT_MAX_BYTES ? null : text)
+
+/** Null: it is none of ours; whoever may connect to the database may notify. */
+function messageOf(payload: string): Message | null {
+  try {
+    const message = JSON.parse(payload) as Partial<Extract<Message, { kind: 'say' }>> & { numbers?: unknown }
+    const isSaid = message.kind === 'say' && typeof message.topic === 'string'
+    const isDone = (message as { kind?: string }).kind === 'done' && Array.isArray(message.numbers)
+    return isSaid || isDone ? (message as Message) : null
+  } catch {
+    return null
+  }
+}
