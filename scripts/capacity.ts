@@ -19,7 +19,7 @@ const INPUTS = {
     0.92,
     'CPU milliseconds of a node per message (bench/results.md, e2e; with its database, so too much)',
   ],
-  'db-ms': [0.45, 'CPU milliseconds of PostgreSQL per message (estimated; npm run drill -- R8 measures it)'],
+  'db-ms': [0.9, 'CPU milliseconds of PostgreSQL per message (npm run drill -- R8, three nodes)'],
   'row-bytes': [2_400, 'bytes of rows and indexes per message, without its content (estimated)'],
   'event-bytes': [900, 'bytes of an event with its indexes (estimated)'],
   'log-factor': [2.2, 'bytes written to the database log per byte of rows (estimated)'],
