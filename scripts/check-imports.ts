@@ -17,7 +17,7 @@ const CONTRACTS = ['core', 'area']
 const LAYERS = [
   ['base'],
   ['smtp', 'mime', 'dkim', 'dsn', 'arf', 'dmarc', 'tls-rpt', 'dns', 'mta-sts', 'acme'],
-  ['config', 'store', 'http', 'http-posts', 'jobs'],
+  ['config', 'store', 'nodes', 'http', 'http-posts', 'jobs'],
   ['delivery', 'inbound', 'events', ...CONTRACTS],
   ['domains', 'inbox'],
   ['accounts', 'certificates', 'lists', 'metrics', 'templates', 'webhooks'],

@@ -97,3 +97,27 @@ test('settings that are on or off take the same words, in any case', () => {
     (error: unknown) => error instanceof ConfigError && /"maybe" is neither yes nor no/.test(error.message),
   )
 })
+
+test('roles and shared blobs need PostgreSQL, their words are checked, and blobs need keys', () => {
+  const postgres = { SENDWRIGHT_DATABASE_URL: 'postgres://u:p@127.0.0.1/d' }
+  assert.match(
+    faultsOf({ SENDWRIGHT_ROLES: 'api' })[0] ?? '',
+    /SENDWRIGHT_ROLES needs SENDWRIGHT_DATABASE_URL/,
+  )
+  assert.match(
+    faultsOf({ ...postgres, SENDWRIGHT_ROLES: 'api,mail' })[0] ?? '',
+    /"mail" is not one of api, smtp/,
+  )
+  assert.deepEqual(readConfig({ ...postgres, SENDWRIGHT_ROLES: 'jobs,api,jobs' }).roles, ['api', 'jobs'])
+  const s3 = { SENDWRIGHT_BLOBS: 's3://bucket/a/b/', AWS_ACCESS_KEY_ID: 'k', AWS_SECRET_ACCESS_KEY: 's' }
+  assert.match(faultsOf(s3)[0] ?? '', /SENDWRIGHT_BLOBS needs SENDWRIGHT_DATABASE_URL/)
+  const { blobs } = readConfig({ ...postgres, ...s3, AWS_REGION: 'eu-central-1' })
+  assert.deepEqual(blobs, {
+    ...{ bucket: 'bucket', prefix: 'a/b/', endpoint: 'https://s3.eu-central-1.amazonaws.com' },
+    ...{ region: 'eu-central-1', accessKeyId: 'k', secretAccessKey: 's', sessionToken: null },
+  })
+  const faults = (more: Record<string, string>) => faultsOf({ ...postgres, ...s3, ...more })[0] ?? ''
+  assert.match(faults({ SENDWRIGHT_BLOBS: '/var/blobs' }), /is not s3:\/\/bucket/)
+  assert.match(faults({ AWS_SECRET_ACCESS_KEY: '' }), /needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/)
+  assert.match(faults({ SENDWRIGHT_BLOBS_ENDPOINT: 'http://h/path' }), /is not a server/)
+})

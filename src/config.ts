@@ -8,6 +8,8 @@ import { resolve } from 'node:path'
 import { canonicalIp } from './base/ip.ts'
 import { USER_ROLES, type UserRole } from './http/rights.ts'
 import { addressKey, parseMailbox, toAsciiDomain } from './mime/address.ts'
+import { ROLES, type Role } from './nodes/node.ts'
+import type { S3Options } from './store/s3-client.ts'
 
 /** Where mail goes once it leaves the queue. */
 export type DeliveryMode =
@@ -40,8 +42,12 @@ export interface Config {
   httpsPort: number | null
   /** The certificate authority for tracking hosts; null: no certificates are ordered. */
   acme: { directory: string; email: string | null } | null
+  /** What this process does for the installation. */
+  roles: readonly Role[]
   dataFolder: string
   databaseUrl: string | null
+  /** Where blobs are; null: in the data folder. */
+  blobs: (S3Options & { prefix: string }) | null
   apiKey: string | null
   secret: string | null
   publicUrl: string
@@ -277,8 +283,10 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     ),
     httpsPort: optional('HTTPS_PORT', portNumber),
     acme: acmeDirectory === null ? null : { directory: acmeDirectory, email: acmeEmail },
+    roles: setting<readonly Role[]>('ROLES', roles, () => ROLES),
     dataFolder: setting('DATA', path, () => resolve('data')),
     databaseUrl: optional('DATABASE_URL', databaseUrl),
+    blobs: blobsConfig({ setting, optional, faults }, env),
     apiKey: optional('API_KEY', secretText(16)),
     secret: optional('SECRET', secretText(32)),
     headerPrefix: setting('HEADER_PREFIX', headerPrefix, () => 'X-Service-'),
@@ -370,6 +378,7 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
   if (config.dkimZoneListen !== null && config.dnsTargets.dkimZone === null) {
     faults.push('SENDWRIGHT_DKIM_ZONE_LISTEN needs SENDWRIGHT_DKIM_ZONE')
   }
+  faults.push(...sqliteFaults(config))
   if (config.acme !== null && config.httpsPort === null) {
     faults.push(
       'SENDWRIGHT_ACME_DIRECTORY needs SENDWRIGHT_HTTPS_PORT: nothing else would use the certificates',
@@ -384,10 +393,62 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
   return config
 }
 
+/** What needs several processes, which SQLite does not have. */
+function sqliteFaults({ databaseUrl, roles, blobs }: Config): string[] {
+  if (databaseUrl !== null) return []
+  const faults: string[] = []
+  if (roles.length < ROLES.length)
+    faults.push(
+      'SENDWRIGHT_ROLES needs SENDWRIGHT_DATABASE_URL: SQLite has one process, which does everything',
+    )
+  if (blobs !== null)
+    faults.push('SENDWRIGHT_BLOBS needs SENDWRIGHT_DATABASE_URL: with SQLite, files stay in the data folder')
+  return faults
+}
+
 interface Readers {
   setting<T>(name: string, parse: (text: string) => T, otherwise: () => T): T
   optional<T>(name: string, parse: (text: string) => T): T | null
   faults: string[]
+}
+
+/** `s3://bucket/prefix`, with the usual variables of S3 clients beside it. */
+function blobsConfig({ optional, faults }: Readers, env: Environment): Config['blobs'] {
+  const place = optional('BLOBS', s3Place)
+  const endpoint = optional('BLOBS_ENDPOINT', serverUrl)
+  if (place === null) {
+    if (endpoint !== null) faults.push('SENDWRIGHT_BLOBS_ENDPOINT needs SENDWRIGHT_BLOBS')
+    return null
+  }
+  const accessKeyId = env['AWS_ACCESS_KEY_ID']?.trim() ?? ''
+  const secretAccessKey = env['AWS_SECRET_ACCESS_KEY']?.trim() ?? ''
+  if (accessKeyId === '' || secretAccessKey === '')
+    faults.push('SENDWRIGHT_BLOBS needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY')
+  const region = env['AWS_REGION']?.trim() || 'us-east-1'
+  return {
+    ...place,
+    endpoint: endpoint ?? `https://s3.${region}.amazonaws.com`,
+    region,
+    accessKeyId,
+    secretAccessKey,
+    sessionToken: env['AWS_SESSION_TOKEN']?.trim() || null,
+  }
+}
+
+function s3Place(text: string): { bucket: string; prefix: string } {
+  const [, bucket, rest = ''] =
+    /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([\w./-]{0,200}))?$/.exec(text) ?? []
+  if (bucket === undefined) throw new Error(`${quoted(text)} is not s3://bucket or s3://bucket/prefix`)
+  const prefix = rest.replace(/^\/+|\/+$/g, '')
+  return { bucket, prefix: prefix === '' ? '' : `${prefix}/` }
+}
+
+function serverUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null
+  const isBare = url?.pathname === '/' && !url.search && !url.hash && !url.username
+  if (!url || !/^https?:$/.test(url.protocol) || !isBare)
+    throw new Error(`${quoted(text)} is not a server such as https://s3.example.com`)
+  return url.origin
 }
 
 function oidcConfig({ setting, optional, faults }: Readers): OidcConfig | null {
@@ -438,6 +499,11 @@ const quoted = (text: string) =>
     .replace(/[?#].*$/s, '?***')}"`
 
 const path = (text: string) => resolve(text)
+
+function roles(text: string): Role[] {
+  const named = new Set(list(oneOf(ROLES))(text))
+  return ROLES.filter((role) => named.has(role))
+}
 
 function portNumber(text: string): number {
   const port = Number(text)

@@ -11,6 +11,7 @@ import type { EventRecorder } from './events/event-recorder.ts'
 import type { AccountLimits } from './http/account-limits.ts'
 import type { Limiter } from './http/rate-limit.ts'
 import type { HttpClient } from './http-posts/http-client.ts'
+import type { Nodes } from './nodes/node.ts'
 import type { BlobStore } from './store/blobs.ts'
 import type { FreeSpace } from './store/free-space.ts'
 import type { Sealer } from './store/sealing.ts'
@@ -39,7 +40,9 @@ export interface Core {
   limiter: Limiter
   accountLimits: AccountLimits
   firstAccountId: string
-  /** Names this process in leases. */
+  /** The processes on this database. */
+  nodes: Nodes
+  /** Names this process in leases; `nodes.id`. */
   leaseOwner: string
   /** Memory for large bodies on their way in, and for those on their way out. */
   bodiesIn: ByteBudget

@@ -1,15 +1,17 @@
 /** Opens what every area is built from: files, database, DNS, the first account. */
-import { uptime } from 'node:os'
+import { hostname, uptime } from 'node:os'
 import type { Logger } from 'pino'
 import { createAccountDirectory } from './accounts/account-directory.ts'
 import { createKeys, type Keys } from './accounts/api-keys.ts'
 import { ensureFirstAccount, type FirstAccount } from './accounts/first-start.ts'
 import { createByteBudget } from './base/byte-budget.ts'
 import { type Clock, systemClock } from './base/clock.ts'
+import { bindable } from './base/host-addresses.ts'
 import { newId } from './base/ids.ts'
 import { parseCidr } from './base/ip.ts'
 import { bodiesBytes, memoryBytes } from './base/memory.ts'
 import { createSteadyClock } from './base/steady-clock.ts'
+import { VERSION } from './base/version.ts'
 import type { Config } from './config.ts'
 import type { Core } from './core.ts'
 import { createResolver } from './dns/resolver.ts'
@@ -23,11 +25,16 @@ import { createSharedRateLimiter } from './http/shared-rate-limit.ts'
 import { createTokenLeases } from './http/token-leases.ts'
 import { createHostNames } from './http-posts/host-names.ts'
 import { createHttpClient } from './http-posts/http-client.ts'
-import { openBlobs } from './store/blobs.ts'
+import { aloneNode } from './nodes/alone.ts'
+import { type Nodes, OWN_BLOBS } from './nodes/node.ts'
+import { openNodes } from './nodes/nodes.ts'
+import { type BlobStore, openBlobs } from './store/blobs.ts'
 import { type FreeSpace, watchFreeSpace } from './store/free-space.ts'
 import { openInstallation } from './store/installation.ts'
 import { ownLeaseTimes } from './store/lease-times.ts'
 import { exposureSentence, makePrivate } from './store/private-files.ts'
+import { createS3Client } from './store/s3-client.ts'
+import { createSharedBlobs } from './store/shared-blobs.ts'
 import { boundedSpool, spaceOf } from './store/spool-space.ts'
 import type { Store } from './store/store.ts'
 
@@ -72,7 +79,10 @@ export async function openCore(
     onFault: (fault) => log.error({ err: fault }, fault.detail),
   })
   open.push(() => store.close())
-  const blobs = await openBlobs(config.dataFolder)
+  const nodes = await joinNodes(config, log, store)
+  open.push(() => nodes.close())
+  const blobs = await openBlobStore(config, log, open)
+  warnOfOwnBlobs(config, nodes, log)
   const space = await watchSpace(config, log, { clock, store, freeBytes: overrides.freeBytes })
   open.push(() => space.close())
   const keys = createKeys(store, sealer, clock)
@@ -109,11 +119,46 @@ export async function openCore(
     accountLimits,
     limiter: limiterOf(config, { store, clock, accountLimits }, open),
     firstAccountId: first.accountId,
-    leaseOwner: newId(),
+    nodes,
+    leaseOwner: nodes.id,
     bodiesIn: createByteBudget(bodiesBytes(memory), clock),
     bodiesOut: createByteBudget(bodiesBytes(memory), clock),
   }
   return { core, interests, keys, first, secret }
+}
+
+const TRIM_EVERY_MS = 600_000
+
+async function openBlobStore(config: Config, log: Logger, open: Closers): Promise<BlobStore> {
+  const files = await openBlobs(config.dataFolder)
+  if (config.blobs === null) return files
+  const { prefix, ...options } = config.blobs
+  const folder = config.dataFolder
+  const shared = createSharedBlobs({ files, folder, client: createS3Client(options), prefix, log })
+  const trimming = setInterval(() => {
+    shared.trim().catch((err: unknown) => log.warn({ err }, 'cannot remove copies of blobs'))
+  }, TRIM_EVERY_MS)
+  open.push(() => clearInterval(trimming))
+  return shared
+}
+
+function warnOfOwnBlobs(config: Config, nodes: Nodes, log: Logger): void {
+  if (config.blobs === null && nodes.others().length > 0) log.warn(OWN_BLOBS)
+}
+
+/** Before anything of the database is cached here: from then on this process is told of changes. */
+async function joinNodes(config: Config, log: Logger, store: Store): Promise<Nodes> {
+  const facts = {
+    id: newId(),
+    host: hostname(),
+    roles: config.roles,
+    addresses: await bindable(config.sourceAddresses.map(({ ip }) => ip)),
+    version: VERSION,
+  }
+  // In real time, also where a test sets the clock: it is about processes that are gone.
+  return config.databaseUrl === null
+    ? aloneNode(facts, systemClock.now)
+    : openNodes({ store, url: config.databaseUrl, facts, log })
 }
 
 function steadyClock(log: Logger, given: Clock | undefined): Clock {

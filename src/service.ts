@@ -12,6 +12,7 @@ import { createHttp } from './listeners/http.ts'
 import { startSmtp } from './listeners/smtp.ts'
 import type { SendingOverrides } from './messages/area.ts'
 import type { Figures } from './metrics/figures.ts'
+import type { Role } from './nodes/node.ts'
 import { type Closers, type CoreOverrides, openCore } from './open-core.ts'
 
 export interface Service {
@@ -19,7 +20,7 @@ export interface Service {
   port: number
   /** Of the HTTPS listener; null where that is off. */
   httpsPort: number | null
-  /** Of the SMTP listener; with TLS from the first byte null where that is off. */
+  /** Of the SMTP listener, 0 without the role `smtp`; with TLS from the first byte null where that is off. */
   smtp: { port: number; implicitTlsPort: number | null }
   first: FirstAccount
   sessions: Sessions
@@ -60,7 +61,7 @@ export async function startService(
   }
   try {
     const { core, interests, keys, first, secret } = await openCore(config, log, overrides, open)
-    const runner = createJobRunner({ ...core, owner: core.leaseOwner })
+    const runner = createJobRunner({ ...core, owner: core.leaseOwner }, config.roles.includes('jobs'))
     const areas: Area[] = []
     open.push(() => stopAreas(areas, log))
     const named = await buildAreas(
@@ -82,21 +83,28 @@ export async function startService(
     const sandbox = await core.domains.byName(first.sandboxDomain)
     if (sandbox) await accounts.credentials.setSystem(sandbox, null)
     const { http, jobs } = createHttp(core, named)
-    http.register(areas.flatMap(({ operations }) => operations ?? []))
+    const does = (role: Role) => config.roles.includes(role)
+    // Without the role only /health is answered.
+    if (does('api')) http.register(areas.flatMap(({ operations }) => operations ?? []))
     runner.add([...areas.flatMap((area) => area.jobs ?? []), ...jobs])
     open.push(() => runner.stop())
     const { port, tlsPort = null } = await http.listen()
     open.push(() => http.close())
-    const smtp = await startSmtp(core, {
-      ...named,
-      readers: areas.flatMap(({ addresses }) => addresses ?? []),
-      mailReader: areas.find(({ mailReader }) => mailReader)?.mailReader,
-      ...domains,
-    })
-    open.push(() => smtp.close(DRAIN_MS))
+    let smtp: Service['smtp'] = { port: 0, implicitTlsPort: null }
+    if (does('smtp')) {
+      const listener = await startSmtp(core, {
+        ...named,
+        readers: areas.flatMap(({ addresses }) => addresses ?? []),
+        mailReader: areas.find(({ mailReader }) => mailReader)?.mailReader,
+        ...domains,
+      })
+      open.push(() => listener.close(DRAIN_MS))
+      smtp = listener
+    }
     for (const area of areas) await area.start?.()
     // After the listeners: a certificate authority looks for its challenge there.
     runner.start()
+    open.push(() => core.nodes.stopping())
     const reload = () => named.messages.shaping.reload()
     return { port, httpsPort: tlsPort, smtp, first, sessions: accounts.sessions, reload, stop }
   } catch (error) {

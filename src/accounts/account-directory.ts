@@ -61,6 +61,7 @@ export function createAccountDirectory(store: Store, clock: Clock): AccountDirec
     clock,
     ttlMs: REMEMBER_MS,
     entriesMax: ACCOUNTS_MAX,
+    shared: { changes: store.changes, topic: 'accounts' },
     load: async (id) => {
       const row = await store.db.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirst()
       return row ? accountOfRow(row) : null

@@ -66,6 +66,7 @@ export function createKeys(store: Store, sealer: Sealer, clock: Clock): Keys {
     clock,
     ttlMs: CACHED_MS,
     entriesMax: CACHED_MAX,
+    shared: { changes: store.changes, topic: 'api-keys' },
     load: async (hmac) =>
       (await store.db
         .selectFrom('api_keys')

@@ -75,7 +75,7 @@ export function accountsArea(
   const removeKeys = removeSendingKeys(store)
   const publicKeys = createPublicKeys(store, sealer, clock)
   const callerAddresses = createCallerAddressStore(store)
-  const allowedCallers = createAllowedCallers(callerAddresses, accounts, clock)
+  const allowedCallers = createAllowedCallers(callerAddresses, accounts, clock, store.changes)
   const settings = createAccountSettings(core)
   return {
     sessions,

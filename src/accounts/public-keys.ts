@@ -33,6 +33,7 @@ export function createPublicKeys(store: Store, sealer: Sealer, clock: Clock): Pu
     clock,
     ttlMs: CACHED_MS,
     entriesMax: CACHED_MAX,
+    shared: { changes: store.changes, topic: 'public-keys' },
     load: async (hmac) =>
       (await store.db
         .selectFrom('public_keys')

@@ -1,3 +1,4 @@
+import type { Changes } from './changes.ts'
 import type { Clock } from './clock.ts'
 
 /** Values that are usually in memory: those are returned as they are, others as a promise. */
@@ -64,8 +65,14 @@ export class Lazy<T> {
  */
 export interface Cache<V> {
   get(key: string): MaybePromise<V>
-  /** Drops one key, or all. */
+  /** Drops one key, or all; where the cache is `shared`, in the other processes too. */
   forget(key?: string): void
+}
+
+/** Connects the caches of a topic in all processes. */
+export interface SharedCache {
+  changes: Pick<Changes, 'announce' | 'follow'>
+  topic: string
 }
 
 export function createCache<V>(options: {
@@ -73,8 +80,12 @@ export function createCache<V>(options: {
   ttlMs: number
   entriesMax: number
   load(key: string): Promise<V>
+  shared?: SharedCache
 }): Cache<V> {
   const entries = new Map<string, { value: MaybePromise<V>; until: number }>()
+  const { shared } = options
+  const drop = (key: string) => void (key === ALL_KEYS ? entries.clear() : entries.delete(key))
+  shared?.changes.follow(shared.topic, (key) => drop(key ?? ALL_KEYS))
   return {
     get(key) {
       const now = options.clock.monotonic()
@@ -96,9 +107,12 @@ export function createCache<V>(options: {
       if (entries.size > options.entriesMax && !oldest.done) entries.delete(oldest.value)
       return loading
     },
-    forget(key) {
-      if (key === undefined) entries.clear()
-      else entries.delete(key)
+    forget(key = ALL_KEYS) {
+      drop(key)
+      void shared?.changes.announce(shared.topic, key)
     },
   }
 }
+
+/** As the text of an announcement; no shared cache has an empty key. */
+const ALL_KEYS = ''

@@ -1,3 +1,4 @@
+import { createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { isPublicAddress } from './ip.ts'
 
@@ -9,4 +10,18 @@ export function hostAddresses(): string[] {
 /** The addresses that receivers see: those configured, else the public ones of the host. Behind NAT they are unknown here. */
 export function seenAddresses(configured: readonly { ip: string }[], ofHost: readonly string[]): string[] {
   return configured.length > 0 ? configured.map(({ ip }) => ip) : ofHost.filter(isPublicAddress)
+}
+
+/** Those of the addresses that a socket of this host can be bound to. */
+export async function bindable(addresses: readonly string[]): Promise<string[]> {
+  const results = await Promise.all(addresses.map(canBind))
+  return addresses.filter((_, at) => results[at])
+}
+
+function canBind(host: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen({ host, port: 0, exclusive: true }, () => server.close(() => resolve(true)))
+  })
 }

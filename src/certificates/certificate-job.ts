@@ -46,7 +46,7 @@ export function createCertificateJob(parts: CertificateJobParts): Job {
     name: 'certificates',
     everyMs: LOOK_EVERY_MS,
     // Each process claims orders of its own.
-    scope: 'process',
+    scope: 'claims',
     async work(signal) {
       stopping = signal
       const free = CONCURRENT - inProgress.size
@@ -141,6 +141,8 @@ export function createCertificateJob(parts: CertificateJobParts): Job {
 
   return {
     name: job.name,
+    scope: job.scope,
+    runElsewhere: (wake) => job.runElsewhere(wake),
     wake: () => job.wake(),
     start: (context) => job.start(context),
     report: () => job.report(),

@@ -203,7 +203,13 @@ export class Attempting {
         if (!('localFault' in result)) this.#learn(lane, delivery, result)
       }
     } catch (error) {
-      if (error instanceof LeaseLost) return false
+      if (error instanceof LeaseLost) {
+        // Back to the queue, unless it is there already: the write is refused then.
+        const dueAt = Math.floor(clock.now()) + STORE_RETRY_MS
+        await this.#wait(delivery, dueAt, delivery.reason)
+        this.#parts.onRequeued(dueAt)
+        return false
+      }
       const failure = await this.#internalFailure(held, about, error)
       if ('localFault' in failure) result = failure
       else ({ about, result } = failure)
@@ -285,7 +291,7 @@ export class Attempting {
   #learn(lane: Lane, delivery: ClaimedDelivery, { outcome }: AttemptResult): void {
     // No server has said anything.
     if (lane.info.source === NO_SOURCE) return
-    const { clock, log } = this.#parts.delivery
+    const { clock, log, slowedDown } = this.#parts.delivery
     const now = clock.monotonic()
     lane.pace.finished(now)
     lane.endRest()
@@ -298,6 +304,7 @@ export class Attempting {
     if (asked !== 'slow-down' && asked !== 'fewer-connections') return
     if (!lane.pace.slowDown(now, message, asked)) return
     log.warn({ lane: lane.info.name, reply: message, ...lane.pace.state(now) }, 'lane slowed down')
+    slowedDown?.(lane.info.name, message)
   }
 
   /** What a failure says of the address that the message came from. */

@@ -13,6 +13,7 @@
 import type { Logger } from 'pino'
 import type { Clock, Timer } from '../base/clock.ts'
 import { failPoint } from '../base/fail-point.ts'
+import type { DeliveryParts } from './contract.ts'
 import { type Admission, type Holding, STORE_RETRY_MS } from './holding.ts'
 import type { Group, Lane } from './lanes.ts'
 import { CLAIM_MAX, type DueDelivery, type DueGroup, type Queue } from './queue.ts'
@@ -38,12 +39,16 @@ interface Round {
   polledAt: number
   /** More could have been chosen than one round takes. */
   cut: boolean
+  /** Some of what is due is for other processes. */
+  left: boolean
 }
 
 export interface ClaimingParts {
   queue: Queue
   holding: Holding
   admission: Admission
+  /** Another process has the address that the delivery leaves from. */
+  isElsewhere?: DeliveryParts['isElsewhere'] | undefined
   clock: Clock
   log: Logger
 }
@@ -169,7 +174,7 @@ export class Claiming {
         if (admission.closed) return
         if (round.claimed > 0 && (round.cut || this.#someNeedRefill())) continue
         if (!round.sawAll) return this.#sleep(SCAN_EVERY_MS)
-        return this.#sleep(await this.#untilNextDue(round.polledAt))
+        return this.#sleep(await this.#untilNextDue(round))
       }
     } catch (error) {
       log.error({ err: error }, 'cannot claim deliveries')
@@ -177,10 +182,10 @@ export class Claiming {
     }
   }
 
-  async #untilNextDue(polledAt: number): Promise<number> {
+  async #untilNextDue({ polledAt, left }: Round): Promise<number> {
     const { queue, holding, clock } = this.#parts
-    // What was due at the poll and is still there waits for room in its lane, which wakes us.
-    const nextDue = await queue.nextDueAt(holding.lanes.someHaveBacklog() ? polledAt : 0)
+    // What was due at the poll and is still there waits for room in its lane, which wakes us, or for another process.
+    const nextDue = await queue.nextDueAt(left || holding.lanes.someHaveBacklog() ? polledAt : 0)
     const wait = nextDue === null ? IDLE_MAX_MS : Math.max(nextDue - clock.now(), 1)
     // Another process was quicker with what was chosen for a lane; there may be more.
     return Math.min(wait, this.#someNeedRefill() ? SCAN_EVERY_MS : IDLE_MAX_MS)
@@ -199,21 +204,42 @@ export class Claiming {
     const room = Math.min(holding.room, CLAIM_MAX)
     const now = clock.now()
     this.#full = room <= 0
-    if (this.#full) return { sawAll: false, claimed: 0, polledAt: now, cut: false }
+    if (this.#full) return { sawAll: false, claimed: 0, polledAt: now, cut: false, left: false }
     this.#insertedDuringPoll.clear()
     const due = await queue.due(OLDEST_MAX, now, 'oldest')
     const sawAll = due.length < OLDEST_MAX
     if (sawAll) lanes.keepBacklogs(this.#insertedDuringPoll)
     else due.push(...(await this.#pollFurther(due, now)))
-    const chosen = lanes.choose(distinct(due), room, clock.monotonic(), sawAll)
-    if (chosen.length === 0) return { sawAll, claimed: 0, polledAt: now, cut: false }
+    const own = await this.#withoutForeign(distinct(due))
+    const left = own.length < due.length
+    const chosen = lanes.choose(own, room, clock.monotonic(), sawAll)
+    if (chosen.length === 0) return { sawAll, claimed: 0, polledAt: now, cut: false, left }
     const claimed = await holding.addClaimed(chosen.length, async () => {
       failPoint('claim-before-commit')
       const deliveries = await queue.claim(chosen, clock.now())
       failPoint('claim-after-commit')
       return deliveries
     })
-    return { sawAll, claimed, polledAt: now, cut: chosen.length === room }
+    return { sawAll, claimed, polledAt: now, cut: chosen.length === room, left }
+  }
+
+  /** Deliveries of a group leave from one address: the first of each is asked about. */
+  async #withoutForeign(due: readonly DueDelivery[]): Promise<readonly DueDelivery[]> {
+    const { holding, isElsewhere } = this.#parts
+    if (!isElsewhere) return due
+    const known = new Map<Group, boolean>()
+    const own: DueDelivery[] = []
+    for (const row of due) {
+      const group = holding.lanes.group(row)
+      let foreign = known.get(group)
+      if (foreign === undefined) {
+        const asked = isElsewhere(row)
+        foreign = asked instanceof Promise ? await asked : asked
+        known.set(group, foreign)
+      }
+      if (!foreign) own.push(row)
+    }
+    return own
   }
 
   /** More is due than the poll has read, `seen`. */

@@ -8,6 +8,7 @@ import type { DeliveryRow } from '../store/schema.ts'
 import type { Statement } from '../store/store.ts'
 import type { LaneInfo } from './lanes.ts'
 import type { Judge, Outcome } from './outcome.ts'
+import type { LimitShare } from './pacing.ts'
 import type { ClaimedDelivery, DueGroup, Queue } from './queue.ts'
 import type { LaneLimits } from './shaping/shaping-table.ts'
 import type { Transcript } from './transcript.ts'
@@ -136,6 +137,16 @@ export interface DeliveryParts {
   requeued?(delivery: ClaimedDelivery): void
   /** The row that keeps an attempt's dialogue, or null if it is not kept. */
   keepTranscript?(delivery: ClaimedDelivery, result: AttemptResult): Statement | null
+  /** False: other processes may take over what this one holds, so nothing may be handed over. Default: never. */
+  isCurrent?(): boolean
+  /** Of the limits of lanes; default: all. */
+  share?(): LimitShare
+  /** A receiver has asked a lane to slow down. */
+  slowedDown?(lane: string, why: string): void
+  /** Another process has the address that the delivery leaves from. Default: never. */
+  isElsewhere?(delivery: Routed): MaybePromise<boolean>
+  /** Takes in nothing, ever: other processes deliver. */
+  isOff?: boolean
   /** False while nothing may be claimed, because outcomes could not be written (disk full, disk failed). */
   mayClaim?(): boolean
   clock: Clock
@@ -171,6 +182,10 @@ export interface Delivery {
   laneFor(delivery: Routed): Promise<LaneInfo>
   /** Gives back what has not begun, and begins nothing until `run` has ended. Attempts in progress go on. */
   whileIdle<T>(run: () => Promise<T>): Promise<T>
+  /** Another process was asked to slow the lane down. */
+  slowDown(lane: string, why: string): void
+  /** Other processes have taken over all that this one held. */
+  leasesLost(): Promise<void>
   /** Stops claiming, gives back what has not begun, waits for running attempts up to `drainMs`. */
   stop(drainMs: number): Promise<void>
 }

@@ -20,10 +20,14 @@ const RECLAIM_EVERY_MS = LEASE_MS / 4
 export function createDelivery(parts: DeliveryParts): Delivery {
   const { queue, transport, clock, log } = parts
   const admission = new Admission(parts.mayClaim)
+  // For good: nothing resumes it.
+  if (parts.isOff) admission.pause()
   const holding: Holding = new Holding({
     queue,
     transport,
     admission,
+    isCurrent: parts.isCurrent,
+    share: parts.share,
     clock,
     log,
     onWaiting(lane, group) {
@@ -33,7 +37,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     onFree: (lane) => claiming.refill(lane),
     onGivenBack: () => claiming.wake(),
   })
-  const claiming = new Claiming({ queue, holding, admission, clock, log })
+  const claiming = new Claiming({ queue, holding, admission, isElsewhere: parts.isElsewhere, clock, log })
   const attempting = new Attempting({
     delivery: parts,
     holding,
@@ -75,6 +79,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
 
   return {
     async start() {
+      if (parts.isOff) return
       const unsettled = await queue.reclaim(clock.now())
       attempting.started(unsettled > 0)
       failPoint('start-after-reclaim')
@@ -108,6 +113,8 @@ export function createDelivery(parts: DeliveryParts): Delivery {
         claiming.wake()
       }
     },
+    slowDown: (lane, why) => holding.lanes.slowDown(lane, clock.monotonic(), why),
+    leasesLost: () => holding.leasesLost(),
     async stop(drainMs) {
       admission.stop()
       claiming.stop()

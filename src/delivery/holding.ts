@@ -18,6 +18,7 @@ import type { DeliveryRow } from '../store/schema.ts'
 import type { DeliveryParts, LaneState, Reservation, Transport } from './contract.ts'
 import { InFlight } from './in-flight.ts'
 import { type Group, type HeldDelivery, type Lane, Lanes } from './lanes.ts'
+import type { LimitShare } from './pacing.ts'
 import { type ClaimedDelivery, type DueGroup, LEASE_MS, type Queue } from './queue.ts'
 
 /** Deliveries held in memory; the rest waits in the database. */
@@ -90,6 +91,10 @@ export interface HoldingParts {
   queue: Queue
   transport: Transport
   admission: Admission
+  /** False: others may take over what this process holds. */
+  isCurrent?: (() => boolean) | undefined
+  /** Of the limits of lanes. */
+  share?: (() => LimitShare) | undefined
   clock: Clock
   log: Logger
   /** A delivery waits in its lane now. */
@@ -101,7 +106,7 @@ export interface HoldingParts {
 }
 
 export class Holding {
-  readonly lanes = new Lanes(() => this.size > CROWDED_ABOVE)
+  readonly lanes: Lanes
   readonly #parts: HoldingParts
   readonly #held = new PassingMap<string, HeldDelivery>()
   /** Slots of deliveries that are being inserted or claimed. */
@@ -110,11 +115,14 @@ export class Holding {
   readonly #routing = new InFlight()
   /** Until when, on the monotonic clock, all leases have been renewed. */
   #renewedUntil = 0
+  /** How often all leases were lost: what was claimed before the last time is lost as well. */
+  #losses = 0
   /** Everything that was given back so far is on disk. */
   #givenBack = Promise.resolve()
 
   constructor(parts: HoldingParts) {
     this.#parts = parts
+    this.lanes = new Lanes(() => this.size > CROWDED_ABOVE, parts.share)
   }
 
   get size(): number {
@@ -129,6 +137,7 @@ export class Holding {
   /** Runs a claim of `count` rows and takes in what it returns. @returns how many */
   async addClaimed(count: number, claim: () => Promise<ClaimedDelivery[]>): Promise<number> {
     const leasedUntil = this.#parts.clock.monotonic() + LEASE_MS
+    const losses = this.#losses
     this.#reserved += count
     let claimed: ClaimedDelivery[]
     try {
@@ -136,7 +145,8 @@ export class Holding {
     } finally {
       this.#reserved -= count
     }
-    for (const delivery of claimed) this.#add(delivery, this.lanes.group(delivery), leasedUntil)
+    for (const delivery of claimed)
+      this.#add(delivery, this.lanes.group(delivery), { leasedUntil, lost: losses !== this.#losses })
     return claimed.length
   }
 
@@ -148,12 +158,16 @@ export class Holding {
     const { lane } = group
     const now = clock.monotonic()
     if (!lane || !this.lanes.hasRoomForFresh(group, now)) return null
+    const losses = this.#losses
     this.#countReserved(group, lane, 1)
     return {
       lease: queue.lease(clock.now()),
       enter: (row) => {
         this.#countReserved(group, lane, -1)
-        this.#add(row as ClaimedDelivery, group, now + LEASE_MS)
+        this.#add(row as ClaimedDelivery, group, {
+          leasedUntil: now + LEASE_MS,
+          lost: losses !== this.#losses,
+        })
       },
       cancel: () => {
         this.#countReserved(group, lane, -1)
@@ -169,8 +183,15 @@ export class Holding {
     lane.count(group.key.domain_id, change)
   }
 
-  #add(delivery: ClaimedDelivery, group: Group, leasedUntil: number): void {
-    const held: HeldDelivery = { delivery, group, lane: null, provider: 'Other', leasedUntil, begun: false }
+  #add(delivery: ClaimedDelivery, group: Group, lease: Pick<HeldDelivery, 'leasedUntil' | 'lost'>): void {
+    const held: HeldDelivery = {
+      delivery,
+      group,
+      lane: null,
+      provider: 'Other',
+      begun: false,
+      ...lease,
+    }
     this.#held.set(delivery.id, held)
     group.held++
     void this.#route(held)
@@ -253,8 +274,20 @@ export class Holding {
     await this.#routing.ended()
   }
 
-  isLeased({ leasedUntil }: HeldDelivery): boolean {
-    return this.#parts.clock.monotonic() < Math.max(leasedUntil, this.#renewedUntil)
+  /** False: another process may have it, so it must not be handed over. */
+  isLeased(held: HeldDelivery): boolean {
+    if (held.lost || !this.#isHeld(held) || this.#parts.isCurrent?.() === false) return false
+    return this.#parts.clock.monotonic() < Math.max(held.leasedUntil, this.#renewedUntil)
+  }
+
+  /**
+   * Others have returned all that this process held to the queue: what has not begun is forgotten, and what has is not
+   * handed over.
+   */
+  async leasesLost(): Promise<void> {
+    this.#losses++
+    for (const held of this.#held.values()) held.lost = true
+    await this.giveBack()
   }
 
   async renewLeases(): Promise<void> {

@@ -15,8 +15,9 @@
 
 import type { Clock, Timer } from '../base/clock.ts'
 import { PassingMap } from '../base/passing.ts'
+import { remember } from '../base/remember.ts'
 import { FairQueue } from './fair-queue.ts'
-import { Pace } from './pacing.ts'
+import { type LimitShare, Pace } from './pacing.ts'
 import type { ClaimedDelivery, DueDelivery, DueGroup } from './queue.ts'
 import type { LaneLimits } from './shaping/shaping-table.ts'
 
@@ -53,6 +54,8 @@ export interface HeldDelivery {
   readonly leasedUntil: number
   /** It uses a connection. */
   begun: boolean
+  /** Others have it by now: it must not be handed over. */
+  lost: boolean
 }
 
 /** Deliveries of one sending domain to one recipient domain from one source. */
@@ -81,6 +84,7 @@ const REST_MAX_MS = 4_000
 /** Groups and lanes remembered, a few hundred bytes each; beyond that idle ones are dropped, oldest first. */
 const GROUPS_MAX = 20_000
 const LANES_MAX = 10_000
+const SLOWED_MAX = 1_000
 
 /** Null: the system chooses it, or there is none. */
 export const sourceIp = ({ source }: Pick<LaneInfo, 'source'>): string | null =>
@@ -111,9 +115,9 @@ export class Lane {
   private lastRestMs = 0
   private readonly heldBySender = new PassingMap<string, number>()
 
-  constructor(info: LaneInfo) {
+  constructor(info: LaneInfo, share?: () => LimitShare) {
     this.info = info
-    this.pace = new Pace(info.limits)
+    this.pace = new Pace(info.limits, share)
   }
 
   setLimits(limits: LaneLimits): void {
@@ -231,10 +235,14 @@ export class Lanes {
   /** Groups known to have more due in the database than was claimed; the one refilled longest ago first. */
   private readonly backlog = new Set<Group>()
   private readonly crowded: () => boolean
+  private readonly share: (() => LimitShare) | undefined
+  /** Lanes that other processes slowed down and that are not known here yet. */
+  private readonly slowedElsewhere = new Map<string, { at: number; why: string }>()
 
   /** `crowded`: whether so much is held in all that stalled lanes must hold little. */
-  constructor(crowded: () => boolean) {
+  constructor(crowded: () => boolean, share?: () => LimitShare) {
     this.crowded = crowded
+    this.share = share
   }
 
   all(): Lane[] {
@@ -247,9 +255,19 @@ export class Lanes {
       known.setLimits(info.limits)
       return known
     }
-    const lane = new Lane(info)
+    const lane = new Lane(info, this.share)
     this.lanes.set(info.name, lane)
+    const slowed = this.slowedElsewhere.get(info.name)
+    if (slowed) lane.pace.slowDown(slowed.at, slowed.why)
+    this.slowedElsewhere.delete(info.name)
     return lane
+  }
+
+  /** Another process was asked to slow down. */
+  slowDown(name: string, now: number, why: string): void {
+    const lane = this.lanes.get(name)
+    if (lane) lane.pace.slowDown(now, why)
+    else remember(this.slowedElsewhere, SLOWED_MAX, name, { at: now, why })
   }
 
   group({ domain_id, recipient_domain, source_key = '' }: DueGroup): Group {

@@ -6,6 +6,7 @@
  *    set rate gets half of its rate of the last seconds. One about too many connections halves only these: it says nothing
  *    about the rate over those that are left.
  * 3. The lane recovers evenly over the time that the shaping file gives, then the set limits apply again.
+ * 4. Of several processes that deliver, each has its share of the limits (decision 95).
  */
 import type { ReplyAction } from './shaping/shaping-file.ts'
 import { actionOf, backOffOf, type LaneLimits } from './shaping/shaping-table.ts'
@@ -27,8 +28,17 @@ export interface PaceState {
   why: string | null
 }
 
+/** This process as one of `count` that deliver; `index` from 0 differs between them. */
+export interface LimitShare {
+  index: number
+  count: number
+}
+
+const WHOLE: LimitShare = { index: 0, count: 1 }
+
 export class Pace {
   private limits: LaneLimits
+  private readonly share: () => LimitShare
   /** `baseRate` null: only connections were cut so far. */
   private cut: { factor: number; at: number; baseRate: number | null; why: string } | null = null
   /** When the next attempt may begin. */
@@ -36,8 +46,9 @@ export class Pace {
   private measured = 0
   private measuredAt = Number.NEGATIVE_INFINITY
 
-  constructor(limits: LaneLimits) {
+  constructor(limits: LaneLimits, share: () => LimitShare = () => WHOLE) {
     this.limits = limits
+    this.share = share
   }
 
   /** The shaping has changed; what the lane has learnt stays. */
@@ -49,9 +60,11 @@ export class Pace {
     return backOffOf(this.limits).recoveryMs
   }
 
+  /** The first processes have what does not divide evenly; each has at least one. */
   connections(now: number): number {
-    const { connections } = this.limits
-    return Math.max(1, Math.ceil(connections * this.factor(now)))
+    const { index, count } = this.share()
+    const all = Math.max(1, Math.ceil(this.limits.connections * this.factor(now)))
+    return count === 1 ? all : Math.max(1, Math.floor(all / count) + (index < all % count ? 1 : 0))
   }
 
   /** Milliseconds until the next attempt may begin. */
@@ -106,7 +119,10 @@ export class Pace {
   private rate(now: number): number | null {
     const factor = this.factor(now)
     const cutRate = factor < 1 ? (this.cut?.baseRate ?? null) : null
-    const base = this.limits.messagesPerSecond ?? cutRate
+    // The measured rate of a cut is this process's own already.
+    const set =
+      this.limits.messagesPerSecond === null ? null : this.limits.messagesPerSecond / this.share().count
+    const base = set ?? cutRate
     return base === null ? null : Math.max(RATE_MIN_PER_SECOND, cutRate === null ? base : base * factor)
   }
 

@@ -24,7 +24,7 @@ export function createDnsChecks(parts: VerificationParts & { log: Logger }): Job
     name: 'dns-checks',
     everyMs: LOOK_EVERY_MS,
     // Each process claims rows of its own.
-    scope: 'process',
+    scope: 'claims',
     async work(signal) {
       await endDisablements(store, domains, clock.now())
       for (let more = true; more && !signal.aborted; ) {

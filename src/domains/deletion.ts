@@ -126,7 +126,7 @@ export function createDeletionJob(parts: DeletionParts): Job {
     name: 'domain-deletion',
     everyMs: LOOK_EVERY_MS,
     // Each process claims rows of its own.
-    scope: 'process',
+    scope: 'claims',
     async work(signal) {
       const due = await store.db
         .selectFrom('domain_deletions')

@@ -23,8 +23,17 @@ export function createDomainDirectory(store: Store, clock: Clock): DomainDirecto
     return row ? domainOfRow(row, clock.now()) : null
   }
   const common = { clock, ttlMs: REMEMBER_MS, entriesMax: DOMAINS_MAX }
-  const names: Cache<Domain | null> = createCache({ ...common, load: find('name') })
-  const ids: Cache<Domain | null> = createCache({ ...common, load: find('id') })
+  const { changes } = store
+  const names: Cache<Domain | null> = createCache({
+    ...common,
+    load: find('name'),
+    shared: { changes, topic: 'domain-names' },
+  })
+  const ids: Cache<Domain | null> = createCache({
+    ...common,
+    load: find('id'),
+    shared: { changes, topic: 'domain-ids' },
+  })
   return {
     byName: (name) => {
       const ascii = storedName(name)

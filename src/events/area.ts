@@ -27,7 +27,7 @@ export async function eventsArea(core: Core, followers: readonly EventFollower[]
   const index = createJob({
     name: 'event-index',
     everyMs: INDEX_EVERY_MS,
-    scope: 'process',
+    scope: 'claims',
     work: (signal) => indexEvents(store, signal),
   })
   return {

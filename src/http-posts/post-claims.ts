@@ -40,6 +40,10 @@ export interface PostClaimParts {
 export interface PostClaims {
   /** Rows for this lane are about to be committed. */
   expectRows(laneName: string): void
+  /** Rows for these lanes are in the database; `leased`: only lanes whose lease is here need them. */
+  foundRows(laneNames: readonly string[], leased: boolean): void
+  /** Leases of other processes are free. */
+  lookNow(): void
   /** Serves the lane after `waitMs`, unless discovery finds it soon enough. */
   wakeIn(lane: Lane, waitMs: number): void
   /** Serves a lane that has a free slot. */
@@ -80,6 +84,7 @@ export function createPostClaims({ rows, lanes, clock, log, signal }: PostClaimP
 
   async function discover(): Promise<void> {
     const startedAt = clock.monotonic()
+    timers.discover = null
     try {
       const horizon = clock.now() + DISCOVER_EVERY_MS
       for (const { lane: name, due_at } of await rows.dueLanes(horizon)) {
@@ -168,6 +173,14 @@ export function createPostClaims({ rows, lanes, clock, log, signal }: PostClaimP
 
   return {
     expectRows: (laneName) => wakeSoon(lanes.named(laneName), 0),
+    foundRows(names, leased) {
+      for (const name of names) if (!leased || lanes.has(name)) wakeSoon(lanes.named(name), 0)
+    },
+    lookNow() {
+      if (timers.discover === null || signal.aborted) return
+      timers.discover.cancel()
+      void discover()
+    },
     wakeIn(lane, waitMs) {
       if (waitMs < DISCOVER_EVERY_MS && !signal.aborted) wake(lane, Math.max(waitMs, 0), ONCE)
     },

@@ -44,6 +44,8 @@ export interface PostLaneParts {
 
 export interface PostLanes {
   named(name: string): Lane
+  /** Whether the lane is in use here. */
+  has(name: string): boolean
   all(): Lane[]
   hasSlot(lane: Lane): boolean
   /** Starts waiting rows while there are slots. */
@@ -116,6 +118,7 @@ export function createPostLanes({ attempt, refill, signal }: PostLaneParts): Pos
       }
       return lane
     },
+    has: (name) => lanes.has(name),
     all: () => [...lanes.values()],
     hasSlot,
     startWaiting,

@@ -9,7 +9,7 @@
  * A process that dies between the POST and its record repeats the POST: at least once, never lost.
  */
 import type { Logger } from 'pino'
-import type { Clock } from '../base/clock.ts'
+import type { Clock, Timer } from '../base/clock.ts'
 import type { Statement, Store } from '../store/store.ts'
 import type { HttpClient } from './http-client.ts'
 import { createPostAttempts, type PostKind } from './post-attempts.ts'
@@ -24,6 +24,8 @@ export interface PostQueueParts {
   log: Logger
   /** Identifies this process among those that share the database. */
   owner: string
+  /** Other processes make the POSTs. */
+  isOff?: boolean
 }
 
 export interface PostQueue {
@@ -32,11 +34,21 @@ export interface PostQueue {
   /** Inserts new POSTs, due at once. The statements must be committed right away or not at all. */
   statements(posts: readonly NewPost[]): Statement[]
   start(): Promise<void>
+  /** Leases of other processes were returned. */
+  leasesReturned(): void
   /** Starts nothing new, waits up to `drainMs` for attempts in flight, releases the leases. */
   stop(drainMs: number): Promise<void>
 }
 
-export function createPostQueue({ store, client, clock, log, owner }: PostQueueParts): PostQueue {
+const ROWS = 'posts-due'
+/** Lanes that get rows within this time are named to the other processes together. */
+const HINT_MS = 100
+/** Further lanes are found by the discovery of the others. */
+const LANES_IN_HINT_MAX = 100
+
+export function createPostQueue(parts: PostQueueParts): PostQueue {
+  const { store, client, clock, log, owner, isOff = false } = parts
+  const { changes } = store
   const kinds = new Map<string, PostKind>()
   const stopping = new AbortController()
   const { signal } = stopping
@@ -50,16 +62,41 @@ export function createPostQueue({ store, client, clock, log, owner }: PostQueueP
   const retryIn = claims.wakeIn
   const attempt = createPostAttempts({ store, client, clock, log, kinds, rows, retryIn, signal })
 
+  /** Rows that wait for a process that has the lane's lease, or for any if this one makes no POSTs. */
+  const hinted = new Set<string>()
+  let hintTimer: Timer | null = null
+  function hintLater(lane: string): void {
+    if (hinted.size < LANES_IN_HINT_MAX) hinted.add(lane)
+    hintTimer ??= clock.setTimer(HINT_MS, () => {
+      hintTimer = null
+      changes.hint(ROWS, JSON.stringify({ lanes: [...hinted], leased: !isOff }))
+      hinted.clear()
+    })
+  }
+  if (!isOff)
+    changes.follow(ROWS, (text) => {
+      if (text === null) return claims.lookNow()
+      const found = JSON.parse(text) as { lanes: string[]; leased: boolean }
+      claims.foundRows(found.lanes, found.leased)
+    })
+
   return {
     addKind: (name, kind) => void kinds.set(name, kind),
     statements(posts) {
       if (posts.length === 0) return []
-      for (const lane of new Set(posts.map((post) => post.lane))) claims.expectRows(lane)
+      for (const lane of new Set(posts.map((post) => post.lane))) {
+        if (!isOff) claims.expectRows(lane)
+        if (store.kind === 'postgres') hintLater(lane)
+      }
       return postStatements(posts, clock.now())
     },
-    start: () => claims.start(),
+    start: async () => {
+      if (!isOff) await claims.start()
+    },
+    leasesReturned: () => claims.lookNow(),
     async stop(drainMs) {
       stopping.abort()
+      hintTimer?.cancel()
       claims.stop()
       const drain = Promise.withResolvers<void>()
       const timer = clock.setTimer(drainMs, drain.resolve)

@@ -24,6 +24,7 @@ export interface AccountLimits {
 }
 
 const REFRESH_MS = 5_000
+const TOPIC = 'account-rate-limits'
 /** 2 MB in memory. */
 const LIMITS_MAX = 10_000
 
@@ -43,6 +44,7 @@ export async function openAccountLimits(store: Store): Promise<AccountLimits> {
     counts = new Map(rows.map((row) => [keyOf(row.name as LimitName, row.account_id), Number(row.count)]))
   }
 
+  store.changes.follow(TOPIC, load)
   await load()
   return {
     countOf: (name, accountId) => counts.get(keyOf(name, accountId)),
@@ -62,6 +64,7 @@ export async function openAccountLimits(store: Store): Promise<AccountLimits> {
             },
       ])
       await load()
+      void store.changes.announce(TOPIC, '')
     },
     refresh: createJob({ name: 'account-rate-limits', everyMs: REFRESH_MS, scope: 'process', work: load }),
   }

@@ -16,15 +16,18 @@ export interface HandlingParts {
   idempotency?: Idempotency | undefined
   /** Undefined: changes are not recorded. */
   audit?: AuditLog | undefined
+  /** Resolves when other processes have applied the changes that were made here. Default: at once. */
+  applied?: (() => Promise<void>) | undefined
 }
 
 /** Runs the handler, or repeats the answer of the first call under the same Idempotency-Key. */
 export type Handle = (context: RequestContext, spec: Operation, exchange: Exchange) => Promise<object>
 
-export function createHandling({ clock, idempotency, audit }: HandlingParts): Handle {
+export function createHandling({ clock, idempotency, audit, applied }: HandlingParts): Handle {
   /**
    * A change has its row in the audit log before it begins, so that neither a crash nor a full disk leaves a change
-   * without one; its outcome is noted before the answer.
+   * without one; its outcome is noted before the answer. The answer waits for the other processes too, so that a change
+   * is in force everywhere when it is answered.
    */
   function perform(context: RequestContext, spec: Operation): Promise<object> {
     const { caller } = context
@@ -43,6 +46,7 @@ export function createHandling({ clock, idempotency, audit }: HandlingParts): Ha
     try {
       const result = await spec.handler(context)
       await settle(outcomeOf(call, result))
+      await applied?.()
       return result
     } catch (error) {
       await settle({ status: answerTo(error, clock.now()).status, made: {} })

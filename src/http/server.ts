@@ -46,6 +46,8 @@ export interface HttpServerOptions extends ListenersOptions {
   largeBodies?: ByteBudget
   /** Where changes are recorded; without it they are not. */
   audit?: AuditLog
+  /** Resolves when other processes have applied the changes that were made here. */
+  applied?: () => Promise<void>
   /** The dashboard, from `readPages`. */
   pages?: ReadonlyMap<string, FixedAnswer>
   /** GET of these paths and of all below them answers with the dashboard's index: its own routes, such as `/app`. */
@@ -103,6 +105,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     idempotency: options.idempotency,
     largeBodies: options.largeBodies,
     audit: options.audit,
+    applied: options.applied,
   })
   const router = createRouter({
     clock,

@@ -7,6 +7,7 @@ import { hostAddresses } from '../base/host-addresses.ts'
 import type { Core } from '../core.ts'
 import { createJob } from '../jobs/job.ts'
 import type { Figures } from '../metrics/figures.ts'
+import type { NodeReport, Nodes } from '../nodes/node.ts'
 import { accountRemoval } from './account-removal.ts'
 import { type Blocks, createBlocks } from './blocks/blocks.ts'
 import { createAddressChecks } from './checks.ts'
@@ -37,7 +38,7 @@ export interface IpsArea extends Area {
 const REFRESH_MS = 2_000
 
 export function ipsArea(core: Core, uses: { known: KnownAddresses; figures: Figures }): IpsArea {
-  const { config, store, domains, accounts, clock, firstAccountId } = core
+  const { config, store, domains, accounts, clock, firstAccountId, nodes } = core
   const { known } = uses
   const plan = config.warmupPlan
   const allowances = createAllowances({ store, clock, plan, book: known.book })
@@ -51,6 +52,10 @@ export function ipsArea(core: Core, uses: { known: KnownAddresses; figures: Figu
     hostAddresses: hostAddresses(),
     isConfigured: config.sourceAddresses.length > 0,
     firstAccountId,
+    ...(store.kind === 'postgres' && {
+      othersHave: addressesOfOthers(nodes),
+      isBound: (ip: string) => nodes.addresses.includes(ip),
+    }),
     allowance: allowances,
     blocks,
   })
@@ -93,5 +98,22 @@ export function ipsArea(core: Core, uses: { known: KnownAddresses; figures: Figu
       await blocks.written()
       await allowances.close()
     },
+  }
+}
+
+/** Asked for each delivery: the set is made once for each beat. */
+function addressesOfOthers(nodes: Nodes): (ip: string) => boolean {
+  let seen: readonly NodeReport[] = []
+  let addresses: ReadonlySet<string> = new Set()
+  return (ip) => {
+    const others = nodes.others()
+    if (others !== seen) {
+      seen = others
+      const delivering = others.filter(
+        ({ roles, state }) => roles.includes('delivery') && state === 'running',
+      )
+      addresses = new Set(delivering.flatMap((node) => node.addresses))
+    }
+    return addresses.has(ip)
   }
 }

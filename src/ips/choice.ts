@@ -65,15 +65,17 @@ export interface Conditions {
 
 /**
  * The address for a share of the set; null: none can be used. `spread`: a number that differs between deliveries, for what
- * others take over. A blocked one, or one without room, is the choice only where no other is better.
+ * others take over. A blocked one, or one without room, is the choice only where no other is better. `mayChoose`: default,
+ * those of this process.
  */
 export function choose(
   set: readonly Address[],
   share: number,
   spread: number,
   { reaches, hasRoom, isOpen, mayProbe }: Conditions,
+  mayChoose: (address: Address) => boolean = isUsable,
 ): Address | null {
-  const usable = set.filter((address) => isUsable(address) && reaches(address.ip))
+  const usable = set.filter((address) => mayChoose(address) && reaches(address.ip))
   const first = usable[share % usable.length]
   if (first === undefined) return null
   const isFirstOpen = isOpen(first.ip) || mayProbe(first.ip)

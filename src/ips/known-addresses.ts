@@ -13,6 +13,7 @@ import { noteConfigured } from './configured.ts'
 
 /** A process notes every hour what its configuration names (checks.ts). */
 const UNSEEN_MS = 3 * 3_600_000
+const TOPIC = 'addresses'
 
 export interface KnownAddresses {
   book(): AddressBook
@@ -70,6 +71,7 @@ export async function openAddresses(
         return run(tx)
       })
       await reload()
+      void store.changes.announce(TOPIC, '')
       return result
     },
     async refresh() {
@@ -77,6 +79,7 @@ export async function openAddresses(
     },
     reload: async () => void (await reload()),
   }
+  store.changes.follow(TOPIC, known.refresh)
   await noteConfigured(known.change, config.sourceAddresses, firstAccountId, clock.now())
   return known
 }

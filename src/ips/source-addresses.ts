@@ -18,7 +18,7 @@ import type { Routed } from '../delivery/contract.ts'
 import { NO_SOURCE, type Source } from '../delivery/lanes.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import { SYSTEM_ACCOUNT_ID } from '../store/system-account.ts'
-import { type AddressBook, mayUse, poolFor } from './address-book.ts'
+import { type Address, type AddressBook, mayUse, poolFor } from './address-book.ts'
 import type { BlockStates } from './blocks/blocks.ts'
 import { choose, isUsable, type Requested, type SenderSettings, setFor } from './choice.ts'
 
@@ -38,6 +38,11 @@ export interface Sources {
     reaches: (ip: string) => boolean,
     site: string,
   ): MaybePromise<Source | null | typeof NO_SOURCE>
+  /**
+   * Whether another process has the address that a delivery leaves from, so that one should send it. Destinations that
+   * cannot be reached from it, or block it, are not considered.
+   */
+  isElsewhere(delivery: Routed): MaybePromise<boolean>
   /** The pool that an address is in, as events name it. */
   poolOf(ip: string): { id: string; name: string } | null
 }
@@ -49,6 +54,10 @@ export interface SourceParts {
   hostAddresses: readonly string[]
   isConfigured: boolean
   firstAccountId: string
+  /** Whether another live process that delivers has the address. Default: none has. */
+  othersHave?(ip: string): boolean
+  /** Whether this host could bind the address. Default: it could. */
+  isBound?(ip: string): boolean
   /** Addresses on warm-up. */
   allowance: { hasRoom(ip: string): boolean; diverted(ip: string): void }
   blocks: BlockStates
@@ -60,7 +69,19 @@ export function createSources(parts: SourceParts): Sources {
   /** Mail of the service itself is the operator's. */
   const ownerOf = (accountId: string) => (accountId === SYSTEM_ACCOUNT_ID ? firstAccountId : accountId)
 
-  function chosen(delivery: Routed, sender: SenderSettings, reaches: (ip: string) => boolean, site: string) {
+  const othersHave = (ip: string) => parts.othersHave?.(ip) === true
+  const isLive = ({ ip, isEnabled, isLocal }: Address) => isEnabled && (isLocal || othersHave(ip))
+  /** One that no process could bind is tried here: that says what is wrong with it. */
+  const isOwn = (address: Address) =>
+    isUsable(address) && (parts.isBound?.(address.ip) !== false || !othersHave(address.ip))
+
+  /** Of all processes, so that each of them has the same choice; else of this one. `site` null: any. */
+  function addressOf(
+    delivery: Routed,
+    sender: SenderSettings,
+    reaches: (ip: string) => boolean,
+    site: string | null,
+  ) {
     const { source_key: key = '', recipient_domain: recipientDomain } = delivery
     const { requested, share } = readKey(key)
     const set = setFor(book(), sender, requested)
@@ -72,14 +93,34 @@ export function createSources(parts: SourceParts): Sources {
       return false
     }
     // Without a share: accepted when there was no choice, or the requested address is gone.
-    const address = choose(set, share ?? other, other, {
+    const conditions = {
       reaches,
       hasRoom,
-      isOpen: (ip) => blocks.stateOf(ip, site) === 'open',
-      mayProbe: (ip) => blocks.mayProbe(ip, site),
-    })
+      isOpen: (ip: string) => site === null || blocks.stateOf(ip, site) === 'open',
+      mayProbe: (ip: string) => site !== null && blocks.mayProbe(ip, site),
+    }
+    const pick = (mayChoose: (address: Address) => boolean) =>
+      choose(set, share ?? other, other, conditions, mayChoose)
+    const best = pick(isLive)
+    const own = best === null || isOwn(best) ? best : pick(isOwn)
+    return { best, own, refused }
+  }
+
+  function chosen(delivery: Routed, sender: SenderSettings, reaches: (ip: string) => boolean, site: string) {
+    const { own, refused } = addressOf(delivery, sender, reaches, site)
     if (refused !== null) allowance.diverted(refused)
-    return address === null ? NO_SOURCE : { ip: address.ip, helo: address.helo }
+    return own === null ? NO_SOURCE : { ip: own.ip, helo: own.helo }
+  }
+
+  function withSender<T>(
+    delivery: Routed,
+    use: (sender: SenderSettings) => MaybePromise<T>,
+  ): MaybePromise<T> {
+    const accountId = ownerOf(delivery.account_id)
+    return whenKnown(parts.domains.byId(delivery.domain_id), (domain) => {
+      const { sendingIps = null, sendingPoolId = null, dynamicPoolId = null } = domain ?? {}
+      return use({ accountId, sendingIps, sendingPoolId, dynamicPoolId })
+    })
   }
 
   function hostSource({ account_id: accountId, source_key: key = '' }: Routed): Source | null {
@@ -91,7 +132,7 @@ export function createSources(parts: SourceParts): Sources {
     mayUse(accountId, ip) {
       if (!isConfigured) return ownerOf(accountId) === firstAccountId && host.has(ip)
       const address = book().byIp.get(canonicalIp(ip) ?? '')
-      return address !== undefined && isUsable(address) && mayUse(book(), ownerOf(accountId), address.ip)
+      return address !== undefined && isLive(address) && mayUse(book(), ownerOf(accountId), address.ip)
     },
     hasPool: (accountId, id) => (poolFor(book(), ownerOf(accountId), id) ?? []).length > 0,
     keysFor(sender, requested) {
@@ -100,17 +141,20 @@ export function createSources(parts: SourceParts): Sources {
         return () => key
       }
       const own = { ...sender, accountId: ownerOf(sender.accountId) }
-      const { length } = setFor(book(), own, requested).filter(isUsable)
+      const { length } = setFor(book(), own, requested).filter(isLive)
       if (requested.pool === null && length < 2) return () => ''
       const pool = requested.pool ?? ''
       return (deliveryId) => `${pool}#${length < 2 ? 0 : spread(deliveryId) % length}`
     },
     sourceOf(delivery, reaches, site) {
       if (!isConfigured) return hostSource(delivery)
-      const accountId = ownerOf(delivery.account_id)
-      return whenKnown(parts.domains.byId(delivery.domain_id), (domain) => {
-        const { sendingIps = null, sendingPoolId = null, dynamicPoolId = null } = domain ?? {}
-        return chosen(delivery, { accountId, sendingIps, sendingPoolId, dynamicPoolId }, reaches, site)
+      return withSender(delivery, (sender) => chosen(delivery, sender, reaches, site))
+    },
+    isElsewhere(delivery) {
+      if (!isConfigured || parts.othersHave === undefined) return false
+      return withSender(delivery, (sender) => {
+        const { best } = addressOf(delivery, sender, () => true, null)
+        return best !== null && !isOwn(best)
       })
     },
     poolOf(ip) {

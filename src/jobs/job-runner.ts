@@ -12,20 +12,28 @@ export interface JobRunner {
   report(): Promise<JobReport[]>
 }
 
-export function createJobRunner(context: JobContext): JobRunner {
+const WOKEN = 'job-woken'
+
+/** `runsJobs` false: jobs that other processes can do as well are left to them. */
+export function createJobRunner(context: JobContext, runsJobs = true): JobRunner {
   const jobs = new Map<string, Job>()
   let isStarted = false
+  const start = (job: Job) => {
+    if (runsJobs || job.scope === 'process') job.start(context)
+    else job.runElsewhere(() => context.store.changes.hint(WOKEN, job.name))
+  }
   return {
     add(more) {
       for (const job of more) {
         if (jobs.has(job.name)) throw new Error(`there are two jobs named "${job.name}"`)
         jobs.set(job.name, job)
-        if (isStarted) job.start(context)
+        if (isStarted) start(job)
       }
     },
     start() {
       isStarted = true
-      for (const job of jobs.values()) job.start(context)
+      if (runsJobs) context.store.changes.follow(WOKEN, (name) => jobs.get(name ?? '')?.wake())
+      for (const job of jobs.values()) start(job)
     },
     async stop() {
       await Promise.all([...jobs.values()].map((job) => job.stop()))

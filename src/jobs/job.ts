@@ -2,8 +2,8 @@
  * A periodic job: work that an area repeats at an interval, one run at a time in a process.
  *
  * Most jobs are for the database as a whole, such as removing old rows. Those run in one process at a time, under a
- * lease (job-lease.ts), and the time of the next run survives restarts. Other jobs run in every process: because they
- * claim the rows that they work on, or because they look after the memory of their process.
+ * lease (job-lease.ts), and the time of the next run survives restarts. Other jobs run in several: because they claim
+ * the rows that they work on, or because they look after the memory of their process.
  *
  * The area makes the job and keeps it to wake it; the runner (job-runner.ts) starts and stops all of them.
  */
@@ -17,8 +17,11 @@ export interface JobSpec {
   name: string
   /** From the end of a run to the next one. */
   everyMs: number
-  /** `database`: one process at a time runs it. `process`: each process does. */
-  scope: 'database' | 'process'
+  /**
+   * `database`: one process at a time runs it. `claims`: several may at once, since each claims what it works on.
+   * `process`: each process does, for itself. Those of the first two run only where the process has the role `jobs`.
+   */
+  scope: 'database' | 'claims' | 'process'
   /** Wait after a run that failed. Default: `everyMs`, at most a minute. */
   retryMs?: number
   /** Does the work of one run, or a step of it. `signal` aborts when the service stops or the lease is lost. */
@@ -57,8 +60,11 @@ export interface Job {
   readonly name: string
   /** Runs now, or once more after the run in progress. Does nothing unless the job is started. */
   wake(): void
+  readonly scope: JobSpec['scope']
   /** Runs as soon as it is due. */
   start(context: JobContext): void
+  /** Other processes run it: `wake` calls this instead. */
+  runElsewhere(wake: () => void): void
   /** Aborts the signal of the run in progress and waits for its end. */
   stop(): Promise<void>
   report(): Promise<JobReport>
@@ -77,9 +83,11 @@ export function createJob(spec: JobSpec): Job {
 
 class PeriodicJob implements Job {
   readonly name: string
+  readonly scope: JobSpec['scope']
   readonly #spec: JobSpec
   readonly #stopping = new AbortController()
   #context: JobContext | null = null
+  #wakeElsewhere: (() => void) | null = null
   #lease: JobLease | null = null
   #timer: Timer | null = null
   #running: Promise<void> | null = null
@@ -94,6 +102,7 @@ class PeriodicJob implements Job {
 
   constructor(spec: JobSpec) {
     this.name = spec.name
+    this.scope = spec.scope
     this.#spec = spec
   }
 
@@ -105,7 +114,12 @@ class PeriodicJob implements Job {
     this.#begin(context)
   }
 
+  runElsewhere(wake: () => void): void {
+    this.#wakeElsewhere = wake
+  }
+
   wake(): void {
+    this.#wakeElsewhere?.()
     this.#woken = true
     if (this.#context) this.#begin(this.#context)
   }

@@ -51,6 +51,7 @@ export function createHttp(
     idempotency,
     largeBodies: bodiesIn,
     audit: accounts.audit,
+    applied: () => store.changes.applied(),
     spool,
     observe: prometheus.answered,
     pages: readPages(join(import.meta.dirname, '../../web/dist')),

@@ -22,6 +22,7 @@ export function createListDomains(store: Store, clock: Clock): ListDomains {
     clock,
     ttlMs: REMEMBER_MS,
     entriesMax: ACCOUNTS_MAX,
+    shared: { changes: store.changes, topic: 'list-domains' },
     async load(accountId) {
       const rows = await store.db
         .selectFrom('lists')

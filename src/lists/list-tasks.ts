@@ -57,7 +57,7 @@ export const taskJob = (name: string, runOne: () => Promise<boolean>): Job =>
     everyMs: IDLE_MS,
     retryMs: FAULT_WAIT_MS,
     // Each process claims tasks of its own.
-    scope: 'process',
+    scope: 'claims',
     async work() {
       try {
         return (await runOne()) ? 'more' : undefined

@@ -19,6 +19,7 @@ import { countStatement, limitsOver, stateOf } from './store.ts'
 /** A change in another process takes effect after at most this time. */
 export const REMEMBER_MS = 5_000
 const ACCOUNTS_MAX = 10_000
+const TOPIC = 'message-limits'
 /** Each further try means that others were accepted in between. */
 const TRIES_MAX = 10
 
@@ -67,6 +68,8 @@ export function createMessageLimits(parts: {
     load: async (accountId) =>
       (await limitsOver(store, accountId)).map((row) => ({ accountId: row.account_id, state: stateOf(row) })),
   })
+  // Not the cache itself: it also forgets on the way of each message that finds a limit full.
+  store.changes.follow(TOPIC, () => known.forget())
   const month = () => monthOf(clock.now())
   const haveRoom = (limits: readonly KnownLimit[], count: number) =>
     limits.every(({ state }) => roomOf(state, month()) >= count)
@@ -127,7 +130,10 @@ export function createMessageLimits(parts: {
       whenKnown(known.get(accountId), (limits) =>
         haveRoom(limits, recipients) ? countStatements(limits, recipients) : null,
       ),
-    changed: () => known.forget(),
+    changed() {
+      known.forget()
+      void store.changes.announce(TOPIC, '')
+    },
   }
 }
 

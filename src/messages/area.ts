@@ -6,7 +6,6 @@ import { haveAgreed } from '../accounts/sandbox/recipients.ts'
 import type { SystemMail } from '../accounts/users/mails.ts'
 import type { Area } from '../area.ts'
 import { failPoint } from '../base/fail-point.ts'
-import { newId } from '../base/ids.ts'
 import type { Core } from '../core.ts'
 import type { Delivery, DeliveryParts } from '../delivery/contract.ts'
 import { openShaping, type Shaping } from '../delivery/shaping/shaping.ts'
@@ -43,6 +42,7 @@ import { createSending, type Sending, type SendingParts } from './sending.ts'
 import { createArchiveSender } from './stored/archive.ts'
 import { removeMail } from './stored/on-domain-deleted.ts'
 import { createPastDeliveries } from './stored/past-deliveries.ts'
+import { followDroppedQueues } from './stored/scheduled.ts'
 import { createSystemMail } from './system-mail.ts'
 
 export interface MessagesArea extends Area {
@@ -139,6 +139,7 @@ export async function messagesArea(
     ...{ judge: uses.judge, capture: uses.capture },
   })
   const expansions = expansionsOf(core, uses.lists, sending)
+  followDroppedQueues(sending.scheduled)
   const archive = createArchiveSender({
     store,
     poster: createPoster(core.httpClient),
@@ -208,12 +209,12 @@ export async function messagesArea(
 }
 
 /** Makes the copies of posts to lists. */
-function expansionsOf({ store, clock }: Core, lists: ListsArea, { accept }: Sending) {
+function expansionsOf({ store, clock, leaseOwner }: Core, lists: ListsArea, { accept }: Sending) {
   const job = createExpansionJob({
     store,
     lists: lists.store,
     clock,
-    owner: newId(),
+    owner: leaseOwner,
     async insertDeliveries(expansion, members) {
       const counting = await accept.limits.statements(expansion.accountId, members.length)
       if (counting === null) return null

@@ -13,6 +13,7 @@ import { createTransport } from '../delivery/transport.ts'
 import type { CaptureListener } from '../inbox/capture-listener.ts'
 import type { Sources } from '../ips/source-addresses.ts'
 import { bounceConsequences } from '../suppressions/automatic.ts'
+import { acrossNodes } from './across-nodes.ts'
 import type { Sending } from './sending.ts'
 
 export interface EngineUses {
@@ -27,13 +28,14 @@ export interface EngineUses {
 
 /** Attempts get this long to end on a stop; R12 allows 30 s for all of it. */
 const DRAIN_MS = 20_000
+const SLOWED = 'lane-slowed'
 
 /** `stop` waits for the attempts in flight. */
 export function startEngine(
   core: Core,
   { sending, sources, allowances, blocks, judge, capture, shaping }: EngineUses,
 ): { delivery: Delivery; stop(): Promise<void> } {
-  const { config, clock, random, log, store, space, recorder, leaseOwner } = core
+  const { config, clock, random, log, store, space, recorder, leaseOwner, nodes } = core
   const tlsResults = createTlsResults(store, clock)
   const transport = createTransport({
     routing: routingOf(core, capture),
@@ -58,6 +60,12 @@ export function startEngine(
       ...bounceConsequences(claimed, events, outcome),
     ],
     keepTranscript: (claimed, result) => transcriptStatement(config.transcripts, claimed, result),
+    isCurrent: () => nodes.isCurrent(),
+    share: () => nodes.deliveryShare(),
+    slowedDown: (lane, why) => store.changes.hint(SLOWED, JSON.stringify({ lane, why })),
+    ...(store.kind === 'postgres' &&
+      config.sourceAddresses.length > 0 && { isElsewhere: sources.isElsewhere }),
+    isOff: !config.roles.includes('delivery'),
     mayClaim: () => space.mayClaim && store.fault() === null,
     clock,
     log,
@@ -66,8 +74,15 @@ export function startEngine(
     judge,
   })
   shaping.onChange(delivery.shapingChanged)
+  store.changes.follow(SLOWED, (text) => {
+    if (text === null) return
+    const { lane, why } = JSON.parse(text) as { lane: string; why: string }
+    delivery.slowDown(lane, why)
+  })
+  nodes.onTakenOver(() => delivery.leasesLost())
+  nodes.onReturned(() => delivery.wake())
   return {
-    delivery,
+    delivery: acrossNodes(delivery, store.changes, clock),
     async stop() {
       await delivery.stop(DRAIN_MS)
       await tlsResults.close()

@@ -39,7 +39,7 @@ export function metricsArea(
         name: 'counters',
         everyMs: COUNT_EVERY_MS,
         // A step names the position it began at, so that of several processes one takes it.
-        scope: 'process',
+        scope: 'claims',
         work: (signal) => counting.run(signal),
       }),
       createJob({

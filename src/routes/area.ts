@@ -26,7 +26,7 @@ export function routesArea(core: Core, { messages, lists, signingKeys, queue }: 
   const { config, store, sealer, clock, log, httpClient: client } = core
   const { hostname, headerPrefix, headerPrefixAliases, acceptUnrouted, storageUrl } = config
   const table = createRouteStore(store, sealer)
-  const known = createKnownRoutes(table, clock)
+  const known = createKnownRoutes(table, clock, core.store.changes)
   const greylist = createGreylist(store, clock)
   const posts = createRoutePosts({
     ...core,

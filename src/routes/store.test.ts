@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestClock } from '../../test/support/clock.ts'
 import { eachStore } from '../../test/support/stores.ts'
+import { ChangeHub } from '../base/changes.ts'
 import { createSealer } from '../store/sealing.ts'
 import type { Route } from './route.ts'
 import { createRoutes } from './service.ts'
@@ -44,7 +45,7 @@ test('an account has a limited number of routes, also when they are made at once
       inserted.push(route)
     },
   } as unknown as Parameters<typeof createRoutes>[0]['table']
-  const known = createKnownRoutes(table, clock)
+  const known = createKnownRoutes(table, clock, new ChangeHub())
   const routes = createRoutes({ table, known, clock, client: { fault: async () => null } })
   const given = { priority: 0, description: '', expression: 'catch_all()', actions: ['stop()'] }
   const results = await Promise.allSettled(Array.from({ length: 5 }, () => routes.create('one', given)))

@@ -1,5 +1,5 @@
 /** The table of routes. Actions are sealed: their URLs may hold passwords. */
-import { type Cache, createCache, type MaybePromise } from '../base/cache.ts'
+import { type Cache, createCache, type MaybePromise, type SharedCache } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import type { RouteRow } from '../store/schema.ts'
 import type { Sealer } from '../store/sealing.ts'
@@ -95,11 +95,16 @@ export interface KnownRoutes {
 const REMEMBER_MS = 5_000
 const ACCOUNTS_MAX = 500
 
-export function createKnownRoutes(routes: RouteStore, clock: Clock): KnownRoutes {
+export function createKnownRoutes(
+  routes: RouteStore,
+  clock: Clock,
+  changes: SharedCache['changes'],
+): KnownRoutes {
   const known: Cache<readonly CompiledRoute[]> = createCache({
     clock,
     ttlMs: REMEMBER_MS,
     entriesMax: ACCOUNTS_MAX,
+    shared: { changes: changes, topic: 'routes' },
     load: async (accountId) =>
       (await routes.list(accountId, { limit: ROUTES_MAX, skip: 0 })).routes.map(compileRoute),
   })

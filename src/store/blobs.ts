@@ -58,7 +58,7 @@ export async function openBlobs(folder: string): Promise<BlobStore> {
     async spool(content) {
       const name = newId()
       const file = join(spoolFolder, name)
-      const sizeBytes = await write(file, content)
+      const sizeBytes = await writeFileSynced(file, content)
       const blob = { name, file }
       const chunk = chunkOf(() => blob.file, 0, sizeBytes)
       spooled.set(chunk, blob)
@@ -104,7 +104,7 @@ export async function openBlobs(folder: string): Promise<BlobStore> {
 }
 
 /** Bytes `start` (inclusive) to `end` (exclusive) of a file, which may move between reads. */
-function chunkOf(currentFile: () => string, start: number, end: number): LazyChunk {
+export function chunkOf(currentFile: () => string, start: number, end: number): LazyChunk {
   return {
     sizeBytes: end - start,
     open: () => (end > start ? createReadStream(currentFile(), { start, end: end - 1 }) : Readable.from([])),
@@ -133,7 +133,7 @@ async function* scanFile(file: string, start: number, end: number): AsyncGenerat
 }
 
 /** Writes and syncs; removes the file if anything fails. */
-async function write(file: string, content: AsyncIterable<Uint8Array>): Promise<number> {
+export async function writeFileSynced(file: string, content: AsyncIterable<Uint8Array>): Promise<number> {
   const handle = await open(file, 'wx', 0o600)
   let sizeBytes = 0
   try {

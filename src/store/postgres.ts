@@ -8,6 +8,7 @@ import {
   PostgresDriver,
 } from 'kysely'
 import pg from 'pg'
+import { ChangeHub } from '../base/changes.ts'
 import { remember } from '../base/remember.ts'
 import { databaseLeaseTimes, type LeaseTimes } from './lease-times.ts'
 import { type BeforeMigrations, migrate, unmigrated } from './migrate.ts'
@@ -76,6 +77,7 @@ export async function openPostgres(
   return {
     kind: 'postgres',
     leaseTimes: options.leaseTimes ?? databaseLeaseTimes,
+    changes: new ChangeHub(),
     db,
     commit: createGroupCommit({
       connect: () => connect(pool),

@@ -1059,6 +1059,17 @@ export interface IpBlockRow {
   cleared_at: number | null
 }
 
+export interface NodeRow {
+  id: string
+  host: string
+  roles_json: string
+  addresses_json: string
+  version: string
+  state: string
+  started_at: number
+  last_seen_at: number
+}
+
 export interface InstallationRow {
   name: string
   value: Uint8Array
@@ -1091,6 +1102,7 @@ export interface Schema {
   public_keys: PublicKeyRow
   caller_addresses: CallerAddressRow
   jobs: JobRow
+  nodes: NodeRow
   login_links: LoginLinkRow
   sessions: SessionRow
   login_places: LoginPlaceRow

@@ -20,6 +20,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
+import { ChangeHub } from '../base/changes.ts'
 import { PassingMap } from '../base/passing.ts'
 import { AUTOCHECKPOINT_PAGES, type Checkpoints, createCheckpoints } from './checkpoints.ts'
 import { damaged, describeFinding } from './damage.ts'
@@ -362,6 +363,7 @@ function createSqliteStore(parts: StoreParts): Store {
   return {
     kind: 'sqlite',
     leaseTimes: ownLeaseTimes,
+    changes: new ChangeHub(),
     db,
     // Outcomes are still written if possible: a lost one is a message sent twice.
     commit: (unit, order) =>

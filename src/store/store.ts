@@ -1,5 +1,6 @@
 /** The service's interface to its database; `openStore` provides it for SQLite and PostgreSQL. */
 import type { Compilable, Kysely, Transaction } from 'kysely'
+import type { ChangeHub } from '../base/changes.ts'
 import { InsufficientStorage, Unavailable } from '../base/errors.ts'
 import type { LeaseTimes } from './lease-times.ts'
 import type { Schema } from './schema.ts'
@@ -84,6 +85,8 @@ export interface DatabaseFiles {
 export interface Store {
   readonly kind: 'sqlite' | 'postgres'
   readonly leaseTimes: LeaseTimes
+  /** Tells the other processes on this database. */
+  readonly changes: ChangeHub
   /** Queries outside a transaction. On SQLite reads do not wait for the writer. */
   readonly db: Kysely<Schema>
   /**

@@ -13,8 +13,9 @@ export interface SuppressionsArea extends Area {
   check: SuppressionCheck
 }
 
-export function suppressionsArea({ config, store, blobs, domains, clock, log }: Core): SuppressionsArea {
-  const imports = createImports({ store, blobs, clock, log })
+export function suppressionsArea(core: Core): SuppressionsArea {
+  const { config, store, blobs, domains, clock, log } = core
+  const imports = createImports({ store, blobs, clock, log, owner: core.leaseOwner })
   return {
     check: createSuppressionCheck(store, clock),
     operations: [

@@ -37,6 +37,8 @@ export interface ImportParts {
   blobs: BlobStore
   clock: Clock
   log: Logger
+  /** Names this process in leases. */
+  owner?: string
   /** Default 250 MiB. */
   unpackedBytesMax?: number
 }
@@ -48,14 +50,14 @@ const ATTEMPTS_MAX = 5
 
 export function createImports(parts: ImportParts): Imports {
   const { store, blobs, clock, log, unpackedBytesMax = UNPACKED_BYTES_MAX } = parts
-  const owner = newId()
+  const owner = parts.owner ?? newId()
   const steps = { store, blobs, clock, unpackedBytesMax }
   const claim = () => claimImport(steps, owner)
   const job = createJob({
     name: 'suppression-imports',
     everyMs: LOOK_EVERY_MS,
     // Each process claims imports of its own.
-    scope: 'process',
+    scope: 'claims',
     async work(signal) {
       for (let task = await claim(); task && !signal.aborted; task = await claim()) await run(task, signal)
     },

@@ -47,6 +47,7 @@ export function systemArea(
         const found = await readOpenFiles()
         return found && { ...found, needed: openFilesNeeded(config) }
       },
+      otherNodes: () => core.nodes.others().length,
       now: () => systemClock.now(),
     })
   const sizes = createSizes(core)

@@ -18,6 +18,7 @@ import { findMailHosts } from '../dns/mx.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import type { LostReturnPaths } from '../domains/return-paths.ts'
 import { heloFaults, type NamedAddress, type NameFaults, spfFaults } from '../ips/address-names.ts'
+import { OWN_BLOBS } from '../nodes/node.ts'
 import { exposedFiles, exposureSentence, readableByAll } from '../store/private-files.ts'
 import { openFilesFault } from './open-files.ts'
 
@@ -46,6 +47,7 @@ export interface CheckParts {
     | 'allowNetworks'
     | 'dnsTargets'
     | 'hostname'
+    | 'blobs'
   >
   resolver: Resolver
   /** Addresses of this host, for mail whose source address the system chooses. */
@@ -64,6 +66,8 @@ export interface CheckParts {
   recentRefusals(): Promise<Refusal[] | null>
   /** Of the running service; absent, or null: unknown. */
   openFiles?(): Promise<{ limit: number; open: number; needed: number } | null>
+  /** Of the running service: how many other processes share the database; absent: unknown. */
+  otherNodes?(): number
   /** Unix milliseconds. */
   now(): number
 }
@@ -93,6 +97,7 @@ export async function runChecks(parts: CheckParts): Promise<CheckResult[]> {
     ['disk', checkDisk],
     ['files', checkFiles],
     ['database', checkDatabase],
+    ['nodes', checkNodes],
     ['clock', checkClock],
     ['open-files', checkOpenFiles],
     ['resolver', checkResolver],
@@ -159,6 +164,13 @@ async function checkDatabase({ tryDatabase }: CheckParts): Promise<Finding> {
   return tryDatabase().then(ok, (error: Error & { detail?: string }) =>
     failed(`The database cannot be written: ${error.detail ?? error.message}.`),
   )
+}
+
+async function checkNodes({ config, otherNodes }: CheckParts): Promise<Finding> {
+  const count = otherNodes?.() ?? 0
+  if (count === 0) return ok('No other node uses the database.')
+  if (config.blobs === null) return warning(`${OWN_BLOBS}.`)
+  return ok(`${count} other nodes use the database, and all share large files.`)
 }
 
 async function checkClock({ clockStepMs, now }: CheckParts): Promise<Finding> {

@@ -4,6 +4,7 @@ import type { Config } from '../config.ts'
 import type { Core } from '../core.ts'
 import type { Caller } from '../http/auth.ts'
 import type { JobReport } from '../jobs/job.ts'
+import type { NodeReport } from '../nodes/node.ts'
 import type { AlertHitRow } from '../store/schema.ts'
 import type { SizesReport } from './sizes/sizes.ts'
 import type { SizeKind } from './sizes/table-kinds.ts'
@@ -17,7 +18,7 @@ export interface SystemParts {
 }
 
 export async function describeSystem(
-  { config, store, firstAccountId }: Pick<Core, 'config' | 'store' | 'firstAccountId'>,
+  { config, store, firstAccountId, nodes }: Pick<Core, 'config' | 'store' | 'firstAccountId' | 'nodes'>,
   { jobs, alerts, sizes }: SystemParts,
   caller: Pick<Caller, 'accountId' | 'role'>,
 ): Promise<Record<string, unknown>> {
@@ -35,11 +36,12 @@ export async function describeSystem(
     uptime_seconds: Math.floor((Date.now() - STARTED_AT) / 1000),
     queue: { scheduled: count('scheduled'), queued: count('queued'), sending: count('sending') },
     ...(caller.accountId === firstAccountId && { alerts: (await alerts()).map(alertView) }),
-    // Errors of jobs may name files and hosts.
+    // Errors of jobs and nodes may name files and hosts.
     ...(caller.accountId === firstAccountId &&
       caller.role === 'admin' && {
         storage: storageView(config, await sizes()),
         jobs: (await jobs()).map(jobView),
+        nodes: (await nodes.list()).map((node) => nodeView(node, nodes.id)),
       }),
   }
 }
@@ -88,6 +90,21 @@ function limitBytes(config: Config, kind: SizeKind): number | null {
   if (kind === 'events') return config.eventRetentionBytes
   if (kind === 'messages') return config.messageRetentionBytes
   return kind === 'inbox' ? config.inboxRetentionBytes : null
+}
+
+function nodeView(node: NodeReport, ownId: string) {
+  return {
+    id: node.id,
+    answers: node.id === ownId,
+    host: node.host,
+    roles: node.roles,
+    addresses: node.addresses,
+    version: node.version,
+    state: node.state,
+    started_at: isoTime(node.startedAt),
+    last_seen_at: isoTime(node.lastSeenAt),
+    silent_seconds: Math.round(node.silentMs / 100) / 10,
+  }
 }
 
 function jobView({ name, everyMs, running, lastStartedAt, lastEndedAt, lastError }: JobReport) {

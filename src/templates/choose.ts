@@ -78,7 +78,13 @@ export function createTemplateChoice(parts: {
     }
   }
 
-  const cache = createCache({ clock, ttlMs: REMEMBER_MS, entriesMax: CHOICES_MAX, load })
+  const cache = createCache({
+    clock,
+    ttlMs: REMEMBER_MS,
+    entriesMax: CHOICES_MAX,
+    load,
+    shared: { changes: store.changes, topic: 'templates' },
+  })
   return {
     choose: async (accountId, domainName, nameOrId, tag) =>
       cache.get(JSON.stringify([accountId, domainName, nameOrId, tag ?? null])),

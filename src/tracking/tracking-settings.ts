@@ -47,6 +47,7 @@ export function createTrackingDirectory(store: Store, clock: Clock): TrackingDir
     clock,
     ttlMs: REMEMBER_MS,
     entriesMax: DOMAINS_MAX,
+    shared: { changes: store.changes, topic: 'tracking-settings' },
     load: async (domainId) => settingsOf(await read(store.db, domainId)),
   })
   return {

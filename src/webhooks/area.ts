@@ -38,7 +38,8 @@ export async function webhooksArea(core: Core): Promise<WebhooksArea> {
     scheduleMs: config.webhookScheduleMs,
     retryDelivered: config.webhookRetryDelivered,
   })
-  const posts = createPostQueue({ store, client, clock, log, owner })
+  const posts = createPostQueue({ store, client, clock, log, owner, isOff: !config.roles.includes('jobs') })
+  core.nodes.onReturned(() => posts.leasesReturned())
   posts.addKind(WEBHOOK, kind)
   const attempts = createAttemptLog(store, clock)
   const webhooks = createWebhooks({ ...common, queue: posts, client, storageUrl })

@@ -1,7 +1,7 @@
 /**
  * The URLs that each event is sent to. Every event looks them up, on the hot path of every message, so all registrations
- * are kept in memory (a few hundred bytes each). They are read again after every change in this process, and within
- * POLL_MS after one on another node.
+ * are kept in memory (a few hundred bytes each). They are read again after every change, on all nodes before it is answered;
+ * a node that cannot be told learns of it within POLL_MS.
  */
 import type { Kysely, Transaction } from 'kysely'
 import type { Logger } from 'pino'
@@ -31,7 +31,7 @@ export interface Registry {
   target(accountId: string, domainName: string, type: WebhookType, url: string): Promise<Target | null>
   /**
    * Changes registrations, or adds a subaccount, whose parent's webhooks get its first event. One change at a time in
-   * the whole cluster; effective here when it resolves (rule 7), and on other nodes within POLL_MS.
+   * the whole cluster; effective when it resolves (rule 7), on nodes that do not answer within POLL_MS.
    */
   change<T>(run: (tx: Transaction<Schema>) => Promise<T>): Promise<T>
   /** Reads everything again. */
@@ -42,6 +42,7 @@ export interface Registry {
 
 /** How long a change on another node takes to become effective here. */
 const POLL_MS = 3_000
+const TOPIC = 'webhooks'
 
 interface Snapshot {
   /** By account, domain and type, separated by spaces, which none of them contains. */
@@ -96,6 +97,8 @@ export function createRegistry(store: Store, sealer: Sealer, clock: Clock, log: 
     return [...distinct.values()]
   }
 
+  store.changes.follow(TOPIC, refresh)
+
   const find = (accountId: string, domainName: string, type: WebhookType, url: string) =>
     targets(accountId, domainName, type).find((target) => target.url === url)
 
@@ -119,6 +122,7 @@ export function createRegistry(store: Store, sealer: Sealer, clock: Clock, log: 
         return run(tx)
       })
       await refresh()
+      await store.changes.announce(TOPIC, '')
       return result
     },
     refresh,

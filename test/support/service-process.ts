@@ -31,12 +31,19 @@ const OUTPUT_MAX = 1_000_000
 /**
  * Starts `sendwright serve` on `host`:8080 with the test key and resolves once it is ready.
  * @param options `probe`: file for the longest block of its main thread (block-probe.ts); `flags`: of node;
- *   `memoryGroup`: folder of the control group that it starts in (memory-group.ts); `openFiles`: limit of open files
+ *   `memoryGroup`: folder of the control group that it starts in (memory-group.ts); `openFiles`: limit of open files;
+ *   `domain`: its sandbox domain, for a process without an API to ask
  */
 export async function startProcess(
   host: string,
   env: Record<string, string>,
-  options: { probe?: string; flags?: readonly string[]; memoryGroup?: string; openFiles?: number } = {},
+  options: {
+    probe?: string
+    flags?: readonly string[]
+    memoryGroup?: string
+    openFiles?: number
+    domain?: string
+  } = {},
 ): Promise<ServiceProcess> {
   const main = join(import.meta.dirname, '../../src/main.ts')
   const probing = options.probe === undefined ? [] : ['--import', join(import.meta.dirname, 'block-probe.ts')]
@@ -76,11 +83,13 @@ export async function startProcess(
     }
     await sleep(10)
   }
-  const domain = await sandboxOf(url).catch((error: unknown) => {
-    // A fail point may end it as soon as the service is ready.
-    child.kill('SIGKILL')
-    throw new EndedAtStart(`${error}\n${output}`)
-  })
+  const domain =
+    options.domain ??
+    (await sandboxOf(url).catch((error: unknown) => {
+      // A fail point may end it as soon as the service is ready.
+      child.kill('SIGKILL')
+      throw new EndedAtStart(`${error}\n${output}`)
+    }))
   return {
     url,
     domain,

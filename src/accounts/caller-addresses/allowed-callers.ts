@@ -4,7 +4,7 @@
  * An account without a list of its own uses that of its parent; without any list every address may call. Lists are in
  * memory: a change takes effect at once in this process, in others when theirs are too old.
  */
-import { type Cache, createCache, type MaybePromise, whenKnown } from '../../base/cache.ts'
+import { type Cache, createCache, type MaybePromise, type SharedCache, whenKnown } from '../../base/cache.ts'
 import type { Clock } from '../../base/clock.ts'
 import { anyCidrContains, type Cidr, parseCidr } from '../../base/ip.ts'
 import { remember } from '../../base/remember.ts'
@@ -31,11 +31,13 @@ export function createAllowedCallers(
   store: Pick<CallerAddressStore, 'list'>,
   accounts: Pick<AccountDirectory, 'byId'>,
   clock: Clock,
+  changes: SharedCache['changes'],
 ): AllowedCallers {
   const lists: Cache<List> = createCache({
     clock,
     ttlMs: REMEMBER_MS,
     entriesMax: ACCOUNTS_MAX,
+    shared: { changes: changes, topic: 'caller-addresses' },
     load: effectiveList,
   })
 

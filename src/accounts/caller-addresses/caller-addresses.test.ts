@@ -164,7 +164,8 @@ eachStore('200 entries at most; another process follows within five seconds', as
     await store.db.insertInto('accounts').values(account).execute()
   }
   const stored = createCallerAddressStore(store)
-  const process = () => createAllowedCallers(stored, createAccountDirectory(store, clock), clock)
+  const process = () =>
+    createAllowedCallers(stored, createAccountDirectory(store, clock), clock, store.changes)
   const [first, second] = [process(), process()]
   assert.equal(await second.allows('one', '192.0.2.1'), true)
   assert.equal(second.allows('one', '192.0.2.1'), true, 'known without waiting')

@@ -50,6 +50,7 @@ export function createSigningKeys(store: Store, sealer: Sealer, clock: Clock): S
     clock,
     ttlMs: REMEMBER_MS,
     entriesMax: AUTHORITIES_MAX,
+    shared: { changes: store.changes, topic: 'signing-keys' },
     async load(authority: string) {
       const rows = await store.db
         .selectFrom('dkim_keys')

@@ -148,7 +148,7 @@ export function createArchiveSender(parts: ArchiveSenderParts): ArchiveSender {
       name: 'archive-posts',
       everyMs: LOOK_EVERY_MS,
       // Each process claims rows of its own.
-      scope: 'process',
+      scope: 'claims',
       work: async (signal) => void (await run(signal)),
     }),
   }

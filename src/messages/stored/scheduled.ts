@@ -235,37 +235,61 @@ export async function cancelScheduled(
 
 /** Ids in one statement. */
 const IDS_MAX = 500
+const DROPPED = 'queue-dropped'
+const SET_DROPPED = `UPDATE deliveries SET state = 'cancelled', reason = 'queue-dropped', due_at = ?, updated_at = ?,
+    lease_owner = NULL, lease_token = NULL, lease_until = NULL`
 
 /**
- * Drops what the domain has in both queues and has not been handed over, without events (M7). Attempts in progress in
- * this process continue.
+ * Drops what the domain has in both queues and has not been handed over, without events (M7), in all processes. Attempts
+ * in progress continue.
  */
 export async function dropQueue(parts: ScheduledParts, domain: Domain): Promise<void> {
-  const now = Math.floor(parts.clock.now())
-  const inProgress = parts.inProgress.cancel(domain.id, now)
-  const set = `UPDATE deliveries SET state = 'cancelled', reason = 'queue-dropped', due_at = ?, updated_at = ?,
-    lease_owner = NULL, lease_token = NULL, lease_until = NULL`
-  const statements: Statement[] = [
+  const { store, clock } = parts
+  const now = Math.floor(clock.now())
+  const held = await dropHeld(parts, domain.id, now)
+  await store.commit([
     ...cancelExpansions(domain.id),
-    { sql: `${set} WHERE domain_id = ? AND state IN ('scheduled', 'queued')`, values: [now, now, domain.id] },
-  ]
+    {
+      sql: `${SET_DROPPED} WHERE domain_id = ? AND state IN ('scheduled', 'queued')`,
+      values: [now, now, domain.id],
+    },
+    ...held,
+  ])
+  await store.changes.announce(DROPPED, JSON.stringify({ domainId: domain.id, upTo: now }))
+  await parts.queueLimits.emptied(domain.id)
+}
+
+/** Has this process drop what it holds when another one drops a domain's queue. */
+export function followDroppedQueues(parts: ScheduledParts): void {
+  parts.store.changes.follow(DROPPED, async (text) => {
+    if (text === null) return
+    const { domainId, upTo } = JSON.parse(text) as { domainId: string; upTo: number }
+    const statements = await dropHeld(parts, domainId, upTo)
+    if (statements.length > 0) await parts.store.commit(statements)
+  })
+}
+
+/** No attempt begins any more for what the domain queued up to `now`; the statements end what this process holds of it. */
+async function dropHeld(parts: ScheduledParts, domainId: string, now: number): Promise<Statement[]> {
+  const inProgress = parts.inProgress.cancel(domainId, now)
   const claimed = await parts.store.db
     .selectFrom('deliveries')
     .select('id')
-    .where('domain_id', '=', domain.id)
+    .where('domain_id', '=', domainId)
+    .where('created_at', '<=', now)
     .where(sql<boolean>`state = 'sending'`)
     .where('lease_owner', '=', parts.leaseOwner)
     .execute()
   const attempted = new Set(inProgress)
   const waiting = claimed.map(({ id }) => id).filter((id) => !attempted.has(id))
+  const statements: Statement[] = []
   for (let at = 0; at < waiting.length; at += IDS_MAX) {
     const some = waiting.slice(at, at + IDS_MAX)
     const marks = some.map(() => '?').join(', ')
     statements.push({
-      sql: `${set} WHERE state = 'sending' AND id IN (${marks})`,
+      sql: `${SET_DROPPED} WHERE state = 'sending' AND id IN (${marks})`,
       values: [now, now, ...some],
     })
   }
-  await parts.store.commit(statements)
-  await parts.queueLimits.emptied(domain.id)
+  return statements
 }

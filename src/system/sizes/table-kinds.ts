@@ -103,6 +103,7 @@ export const TABLE_KINDS = {
     login_places: 'age',
     message_limits: 'owned',
     mta_sts_policies: 'age',
+    nodes: 'work',
     oidc_sign_ins: 'age',
     public_keys: 'owned',
     rate_buckets: 'work',
