@@ -39,6 +39,7 @@ import { systemArea } from './system/area.ts'
 import { tagsArea } from './tags/area.ts'
 import { templatesArea } from './templates/area.ts'
 import { trackingArea } from './tracking/area.ts'
+import { validationArea } from './validation/area.ts'
 import { webhooksArea } from './webhooks/area.ts'
 
 export interface AreaParts {
@@ -137,6 +138,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
       sendMail: messages.sendSystemMail,
     }),
   )
+  add(validationArea(core, { lists: lists.store, judge, events: alerts.events }))
   add(systemArea(core, { ...parts, bounces, certificates, alerts }))
   const prometheus = add(prometheusArea(core, { delivery: messages.delivery, alerts, jobs: parts.jobs }))
   for (const build of parts.further) add(await build(core))

@@ -82,6 +82,8 @@ export interface Config {
   spamThreshold: number
   /** With the own checks: DNS blocklists that clients are looked up in. */
   spamDnsblZones: readonly string[]
+  /** Validation asks receiving servers about recipients. */
+  validationSmtpProbe: boolean
   /** Unknown networks have to send their first mail to routes twice. */
   greylist: boolean
   /** Webhooks of type `delivered` are retried like the others. */
@@ -310,6 +312,8 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     webhookScheduleMs: setting('WEBHOOK_SCHEDULE', list(duration), () => DEFAULT_WEBHOOK_SCHEDULE_MS),
     inboundScheduleMs: setting('INBOUND_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
     greylist: setting('GREYLIST', flag, () => false),
+    // Many networks forbid outgoing connections to port 25, and receivers dislike being asked.
+    validationSmtpProbe: setting('VALIDATION_SMTP_PROBE', flag, () => false),
     spamScorer: optional('SPAM_SCORER', spamScorer),
     spamThreshold: setting('SPAM_THRESHOLD', spamPoints, () => 5),
     spamDnsblZones: setting('SPAM_DNSBL_ZONES', zonesOrOff, () => []),

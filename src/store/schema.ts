@@ -1055,7 +1055,58 @@ type WithDefaults<Row, Names extends keyof Row> = {
   [Name in keyof Row]: Name extends Names ? Generated<Row[Name]> : Row[Name]
 }
 
+/** A list of addresses that is validated, or was; migration 0110. */
+export interface ValidationJobRow {
+  id: string
+  account_id: string
+  kind: string
+  list_id: string
+  mailing_list_id: string | null
+  blob: string | null
+  status: string
+  dropping: Flag
+  quantity: number
+  read_up_to: string
+  addresses: number
+  done: number
+  done_up_to: number
+  tries: number
+  counts_json: string
+  lease_token: string | null
+  lease_owner: string | null
+  lease_until: number
+  stepped_at: number
+  created_at: number
+  ended_at: number | null
+}
+
+export interface ValidationAddressRow {
+  job_id: string
+  no: number
+  hash: string
+  address: string
+  result_json: string | null
+}
+
+export interface ValidationProbeRow {
+  key: string
+  result: string
+  until_at: number
+}
+
+/** How often an account has used what is no mail, by day. */
+export interface FeatureUsageRow {
+  account_id: string
+  day_at: number
+  metric: string
+  count: number
+}
+
 export interface Schema {
+  validation_jobs: ValidationJobRow
+  validation_addresses: ValidationAddressRow
+  validation_probes: ValidationProbeRow
+  feature_usage: FeatureUsageRow
   installation: InstallationRow
   classified_failures: ClassifiedFailureRow
   delivery_reports: DeliveryReportRow

@@ -37,6 +37,7 @@ export const TABLE_KINDS = {
     tags: 'owned',
     account_tags: 'owned',
     removed_usage: 'age',
+    feature_usage: 'owned',
   },
   webhooks: {
     outgoing_posts: 'work',
@@ -56,6 +57,11 @@ export const TABLE_KINDS = {
     suppression_policies: 'owned',
     counted_bounces: 'age',
     suppression_imports: 'work',
+  },
+  validation: {
+    validation_jobs: 'age',
+    validation_addresses: 'age',
+    validation_probes: 'age',
   },
   reports: { domain_reports: 'age', domain_report_totals: 'age' },
   lists: { lists: 'owned', list_members: 'owned', list_uploads: 'age' },
