@@ -96,6 +96,10 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
   listBounceEvents: [410, 'is no longer served'],
   readMessageLimit: [404, 'none is set'],
   readSubaccountLimit: [404, 'as above'],
+  createValidationJob: [400, 'the name is taken'],
+  createValidationPreview: [400, 'as above'],
+  promoteValidationPreview: [400, 'as above'],
+  readListValidation: [404, 'none was made'],
   setIpBand: [400, 'there are no dynamic pools'],
   setDynamicPools: [400, 'the only address is in a pool'],
   addDynamicPoolIp: [400, 'there are no dynamic pools'],
@@ -276,6 +280,8 @@ async function allowedCalls(world: World, matrix: Matrix, operation: Guarded): P
 /** Reads first, then changes, then those of the own user, then what removes a part, and last what removes the whole. */
 function rankOf({ id, method, path, rights }: Guarded): number {
   if (id === NAMED_BY_HEADER) return 2_000
+  // The public key of the actor ends with it.
+  if (id === 'regeneratePublicKey') return 50
   if (['endSessions', 'deleteDomain'].includes(id)) return 1_000
   if (method === 'GET') return 0
   if (rights.area === 'own-user') return id === 'signOutEverywhere' ? 900 : 2
@@ -284,7 +290,7 @@ function rankOf({ id, method, path, rights }: Guarded): number {
 
 /** What they read changes by itself. */
 const VOLATILE =
-  /^(listAudit|readAvailableIps|listSessions|readSystem|readPrometheusMetrics|runChecks|explainDomainDns|streamInbox|readTrackingCertificate|previewDomainBand)$/
+  /^(listAudit|readAvailableIps|listSessions|readSystem|readPrometheusMetrics|runChecks|explainDomainDns|streamInbox|readTrackingCertificate|previewDomainBand|listValidationJobs|readValidationJob)$/
 
 /** Everything that the account's admin reads. */
 async function stateOf(

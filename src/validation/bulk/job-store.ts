@@ -28,9 +28,8 @@ export async function createJobRow(
   const { account_id: account } = row
   const running = RUNNING.map((status) => `'${status}'`).join(', ')
   // PostgreSQL takes values in a SELECT for text.
-  const marks = Object.values(row).map((value) =>
-    typeof value === 'number' ? 'CAST(? AS BIGINT)' : 'CAST(? AS TEXT)',
-  )
+  const isNumber = ([name, value]: [string, unknown]) => typeof value === 'number' || name === 'ended_at'
+  const marks = Object.entries(row).map((entry) => `CAST(? AS ${isNumber(entry) ? 'BIGINT' : 'TEXT'})`)
   const statement: Statement = {
     sql: `INSERT INTO validation_jobs (${Object.keys(row).join(', ')}) SELECT ${marks.join(', ')}
       WHERE (SELECT count(*) FROM validation_jobs WHERE account_id = ? AND status IN (${running})) < ${RUNNING_MAX}
