@@ -30,6 +30,7 @@ import { type MessagesArea, messagesArea, type SendingOverrides } from './messag
 import { createKnownDeliveries } from './messages/stored/known-deliveries.ts'
 import { metricsArea } from './metrics/area.ts'
 import type { Figures } from './metrics/figures.ts'
+import { placementArea } from './placement/area.ts'
 import { type PrometheusArea, prometheusArea } from './prometheus/area.ts'
 import { queueApiArea } from './queue-api/area.ts'
 import { rateLimitsArea } from './rate-limits/area.ts'
@@ -139,6 +140,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     }),
   )
   add(validationArea(core, { lists: lists.store, judge, events: alerts.events }))
+  add(placementArea(core, messages))
   add(systemArea(core, { ...parts, bounces, certificates, alerts }))
   const prometheus = add(prometheusArea(core, { delivery: messages.delivery, alerts, jobs: parts.jobs }))
   for (const build of parts.further) add(await build(core))

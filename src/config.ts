@@ -84,6 +84,10 @@ export interface Config {
   spamDnsblZones: readonly string[]
   /** Validation asks receiving servers about recipients. */
   validationSmtpProbe: boolean
+  /** The operator's test mailboxes (placement/seeds.ts); null: none. */
+  placementSeedsFile: string | null
+  /** A copy that a test mailbox does not have after this time is missing. */
+  placementWaitMs: number
   /** Unknown networks have to send their first mail to routes twice. */
   greylist: boolean
   /** Webhooks of type `delivered` are retried like the others. */
@@ -312,6 +316,8 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     webhookScheduleMs: setting('WEBHOOK_SCHEDULE', list(duration), () => DEFAULT_WEBHOOK_SCHEDULE_MS),
     inboundScheduleMs: setting('INBOUND_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
     greylist: setting('GREYLIST', flag, () => false),
+    placementSeedsFile: optional('PLACEMENT_SEEDS', path),
+    placementWaitMs: setting('PLACEMENT_WAIT', duration, () => 60 * MINUTE_MS),
     // Many networks forbid outgoing connections to port 25, and receivers dislike being asked.
     validationSmtpProbe: setting('VALIDATION_SMTP_PROBE', flag, () => false),
     spamScorer: optional('SPAM_SCORER', spamScorer),

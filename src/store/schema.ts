@@ -1102,7 +1102,55 @@ export interface FeatureUsageRow {
   count: number
 }
 
+/** Test mailboxes that messages are sent to together; migration 0111. */
+export interface SeedListRow {
+  id: string
+  account_id: string
+  name: string
+  target_email: string
+  sending_domains_json: string
+  seed_filter: string
+  provider_filter: string
+  remote_id: string
+  is_auto: Flag
+  created_at: number
+  updated_at: number
+  last_result_at: number | null
+}
+
+/** A message sent to seeds. */
+export interface PlacementTestRow {
+  id: string
+  account_id: string
+  list_id: string
+  sender: string
+  subject: string
+  message_id: string | null
+  status: string
+  created_at: number
+  updated_at: number
+  share_id: string
+  shared: Flag
+  share_until: number
+}
+
+/** What became of one seed's copy. */
+export interface PlacementSeedRow {
+  test_id: string
+  address: string
+  account_id: string
+  provider: string
+  state: string
+  destination: string
+  category: string
+  seconds: number | null
+  facts_json: string
+}
+
 export interface Schema {
+  seed_lists: SeedListRow
+  placement_tests: PlacementTestRow
+  placement_seeds: PlacementSeedRow
   validation_jobs: ValidationJobRow
   validation_addresses: ValidationAddressRow
   validation_probes: ValidationProbeRow

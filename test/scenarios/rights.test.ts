@@ -67,6 +67,9 @@ const GIVEN: Given = {
   revokeIpPool: ({ subaccount_id = '' }) => ({ subaccount_id }),
   revokeIpPoolFromSubaccount: ({ pool_id = '' }) => ({ pool_id }),
   runQueueAction: ({ domain }) => ({ action: 'pause', filter: { domain }, dry_run: true }),
+  runPlacementTest: ({ domain, seed_list }) => ({
+    body: { from: `a@${domain}`, subject: 'Hello', html: 'Hello', seed_list },
+  }),
   sendMessage: ({ domain }) => ({ from: `a@${domain}`, subject: 'Hello', text: 'Hello' }),
   sendMimeMessage: ({ domain }) => ({
     message: mimeFile(`From: a@${domain}\r\nTo: ${RECIPIENT}\r\n\r\nHello`),

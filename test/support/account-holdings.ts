@@ -74,6 +74,10 @@ export async function plantHoldings(
     const path = `/v4/address/validate/preview/validation-${word}`
     return (await call('GET', path)).preview.status === 'preview_complete'
   })
+  const seeds = await post('/v4/inbox/seedlists', { name: `seeds-${word}` })
+  const placement = await call('POST', '/v4/inbox/tests', {
+    json: { from: `a@${domain}`, subject: word, html: word },
+  })
   const email = `sandbox-${word}@example.org`
   await post('/v5/sandbox/auth_recipients', { email })
   const user = await post('/v5/users', { email: `user@${domain}`, name: word, role: 'basic' })
@@ -110,6 +114,9 @@ export async function plantHoldings(
     ...{
       list: `list@${domain}`,
       list_id: `validation-${word}`,
+      seed_list: seeds.kid,
+      result: placement.result_id,
+      attribute: 'name',
       preview: `validation-${word}`,
       member,
       address: suppressed,
@@ -167,6 +174,8 @@ const other = (value: string) =>
 const ABSENT_SHAPES: Record<string, (value: string) => string> = Object.fromEntries(
   [
     'webhook_id',
+    'seed_list',
+    'result',
     'attempt',
     'key_id',
     'user_id',

@@ -125,6 +125,8 @@ async function fillLists(
     await form('POST', `/v4/address/validate/${kind}/of-${domain}`, { file })
   }
   await ok('GET', '/v4/address/validate?address=nobody')
+  await form('POST', '/v4/inbox/seedlists', { name: domain })
+  await ok('POST', '/v4/inbox/tests', { json: { from: `a@${domain}`, subject: 'Hello', html: 'Hi.' } })
 }
 
 async function fillSuppressions(
