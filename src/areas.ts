@@ -39,6 +39,7 @@ import { suppressionsArea } from './suppressions/area.ts'
 import { systemArea } from './system/area.ts'
 import { tagsArea } from './tags/area.ts'
 import { templatesArea } from './templates/area.ts'
+import { tlsReportsArea } from './tls-reports/area.ts'
 import { trackingArea } from './tracking/area.ts'
 import { validationArea } from './validation/area.ts'
 import { webhooksArea } from './webhooks/area.ts'
@@ -141,6 +142,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   )
   add(validationArea(core, { lists: lists.store, judge, events: alerts.events }))
   add(placementArea(core, messages))
+  add(tlsReportsArea(core, { sendMime: messages.sendSystemMime, posts: webhooks.posts }))
   add(systemArea(core, { ...parts, bounces, certificates, alerts }))
   const prometheus = add(prometheusArea(core, { delivery: messages.delivery, alerts, jobs: parts.jobs }))
   for (const build of parts.further) add(await build(core))

@@ -88,6 +88,8 @@ export interface Config {
   placementSeedsFile: string | null
   /** A copy that a test mailbox does not have after this time is missing. */
   placementWaitMs: number
+  /** Domains that ask for them get reports about the TLS of mail to them. */
+  tlsReports: boolean
   /** Unknown networks have to send their first mail to routes twice. */
   greylist: boolean
   /** Webhooks of type `delivered` are retried like the others. */
@@ -316,6 +318,7 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     webhookScheduleMs: setting('WEBHOOK_SCHEDULE', list(duration), () => DEFAULT_WEBHOOK_SCHEDULE_MS),
     inboundScheduleMs: setting('INBOUND_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
     greylist: setting('GREYLIST', flag, () => false),
+    tlsReports: setting('TLS_REPORTS', flag, () => true),
     placementSeedsFile: optional('PLACEMENT_SEEDS', path),
     placementWaitMs: setting('PLACEMENT_WAIT', duration, () => 60 * MINUTE_MS),
     // Many networks forbid outgoing connections to port 25, and receivers dislike being asked.

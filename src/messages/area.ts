@@ -42,7 +42,7 @@ import { createSending, type Sending, type SendingParts } from './sending.ts'
 import { createArchiveSender } from './stored/archive.ts'
 import { removeMail } from './stored/on-domain-deleted.ts'
 import { createPastDeliveries } from './stored/past-deliveries.ts'
-import { createSystemMail } from './system-mail.ts'
+import { createSystemMail, createSystemMime, type SystemMime } from './system-mail.ts'
 
 export interface MessagesArea extends Area {
   delivery: Delivery
@@ -51,6 +51,7 @@ export interface MessagesArea extends Area {
   /** For SMTP submission. */
   accept: AcceptParts & { headerPrefixes: readonly string[] }
   sendSystemMail: SystemMail
+  sendSystemMime: SystemMime
   /** For mail that is received for routes. */
   received: ReceivedMail
   largeTexts: LargeTexts
@@ -163,6 +164,7 @@ export function messagesArea(core: Core, uses: MessagesUses, overrides: SendingO
     sources,
     accept,
     sendSystemMail: createSystemMail(core, accept),
+    sendSystemMime: createSystemMime(core, accept),
     operations: [
       ...messageRoutes({ ...accept, limiter: core.limiter }),
       ...scheduledRoutes({ ...sending.scheduled, domains, baseUrl: config.publicUrl }),

@@ -382,11 +382,12 @@ function describing(parts: PlacementRouteParts, place: Place, attributes: readon
 }
 
 async function valuesOf(store: Store, place: Place, attribute: string, accountId: string): Promise<string[]> {
-  const table =
-    place === 'seedlists' ? 'seed_lists' : attribute === 'provider' ? 'placement_seeds' : 'placement_tests'
-  // Both names are constants of this file.
+  const isProvider = place === 'results' && attribute === 'provider'
+  const table = place === 'seedlists' ? 'seed_lists' : 'placement_tests'
+  const from = isProvider ? `${table} JOIN placement_seeds ON test_id = placement_tests.id` : table
+  // All names are constants of this file.
   const rows = await store.read({
-    sql: `SELECT DISTINCT ${attribute} AS value FROM ${table} WHERE account_id = ? ORDER BY value LIMIT ${VALUES_MAX}`,
+    sql: `SELECT DISTINCT ${attribute} AS value FROM ${from} WHERE account_id = ? ORDER BY value LIMIT ${VALUES_MAX}`,
     values: [accountId],
   })
   return rows.map(({ value }) => String(value))

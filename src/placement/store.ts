@@ -86,12 +86,13 @@ export async function findTests(
   if (sender !== undefined) query = query.where('sender', '=', sender)
   if (subject !== undefined) query = query.where('subject', '=', subject)
   if (provider !== undefined)
-    query = query.where('id', 'in', (of) =>
-      of
-        .selectFrom('placement_seeds')
-        .select('test_id')
-        .where('account_id', '=', accountId)
-        .where('provider', '=', provider.toLowerCase()),
+    query = query.where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('placement_seeds')
+          .select('address')
+          .whereRef('placement_seeds.test_id', '=', 'placement_tests.id')
+          .where('placement_seeds.provider', '=', provider.toLowerCase()),
+      ),
     )
   if (targetEmail !== undefined)
     query = query.where('list_id', 'in', (of) =>

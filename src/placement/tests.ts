@@ -128,7 +128,7 @@ function newTest(
 
 function statementsOf(row: PlacementTestRow, seeds: readonly Seed[], messageId: string | null): Statement[] {
   const rows = seeds.map(({ address, provider }) => ({
-    ...{ test_id: row.id, address, account_id: row.account_id, provider },
+    ...{ test_id: row.id, address, provider },
     ...{ state: 'pending', destination: '', category: '', seconds: null },
     facts_json: JSON.stringify(NO_FACTS),
   }))

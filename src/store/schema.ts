@@ -739,8 +739,20 @@ export interface MtaStsPolicyRow {
   expires_at: number
 }
 
+/** A TLS report by its receiver; migration 0112. */
+export interface TlsReportRow {
+  day: string
+  domain: string
+  uri: string
+  id: string
+  content: Uint8Array | null
+  created_at: number
+}
+
 export interface TlsResultRow {
   day: string
+  recipient_domain: string
+  sending_ip: string
   policy_domain: string
   policy_type: string
   mx_host: string
@@ -1138,7 +1150,6 @@ export interface PlacementTestRow {
 export interface PlacementSeedRow {
   test_id: string
   address: string
-  account_id: string
   provider: string
   state: string
   destination: string
@@ -1148,6 +1159,7 @@ export interface PlacementSeedRow {
 }
 
 export interface Schema {
+  tls_reports: TlsReportRow
   seed_lists: SeedListRow
   placement_tests: PlacementTestRow
   placement_seeds: PlacementSeedRow

@@ -44,7 +44,6 @@ CREATE UNIQUE INDEX placement_tests_share ON placement_tests (share_id);
 CREATE TABLE placement_seeds (
   test_id TEXT NOT NULL,
   address TEXT NOT NULL,
-  account_id TEXT NOT NULL,
   provider TEXT NOT NULL,
   -- pending, delivered, missing
   state TEXT NOT NULL,

@@ -66,7 +66,7 @@ export const TABLE_KINDS = {
     placement_tests: 'age',
     placement_seeds: 'age',
   },
-  reports: { domain_reports: 'age', domain_report_totals: 'age' },
+  reports: { domain_reports: 'age', domain_report_totals: 'age', tls_reports: 'age' },
   lists: { lists: 'owned', list_members: 'owned', list_uploads: 'age' },
   templates: { templates: 'owned', template_versions: 'owned' },
   settings: {
