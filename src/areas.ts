@@ -30,6 +30,7 @@ import { type MessagesArea, messagesArea, type SendingOverrides } from './messag
 import { createKnownDeliveries } from './messages/stored/known-deliveries.ts'
 import { metricsArea } from './metrics/area.ts'
 import type { Figures } from './metrics/figures.ts'
+import { placementArea } from './placement/area.ts'
 import { type PrometheusArea, prometheusArea } from './prometheus/area.ts'
 import { queueApiArea } from './queue-api/area.ts'
 import { rateLimitsArea } from './rate-limits/area.ts'
@@ -38,7 +39,9 @@ import { suppressionsArea } from './suppressions/area.ts'
 import { systemArea } from './system/area.ts'
 import { tagsArea } from './tags/area.ts'
 import { templatesArea } from './templates/area.ts'
+import { tlsReportsArea } from './tls-reports/area.ts'
 import { trackingArea } from './tracking/area.ts'
+import { validationArea } from './validation/area.ts'
 import { webhooksArea } from './webhooks/area.ts'
 
 export interface AreaParts {
@@ -138,6 +141,9 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
       sendMail: messages.sendSystemMail,
     }),
   )
+  add(validationArea(core, { lists: lists.store, judge, events: alerts.events }))
+  add(placementArea(core, messages))
+  add(tlsReportsArea(core, { sendMime: messages.sendSystemMime, posts: webhooks.posts }))
   add(systemArea(core, { ...parts, bounces, certificates, alerts }))
   const prometheus = add(prometheusArea(core, { delivery: messages.delivery, alerts, jobs: parts.jobs }))
   for (const build of parts.further) add(await build(core))

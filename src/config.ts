@@ -88,6 +88,14 @@ export interface Config {
   spamThreshold: number
   /** With the own checks: DNS blocklists that clients are looked up in. */
   spamDnsblZones: readonly string[]
+  /** Validation asks receiving servers about recipients. */
+  validationSmtpProbe: boolean
+  /** The operator's test mailboxes (placement/seeds.ts); null: none. */
+  placementSeedsFile: string | null
+  /** A copy that a test mailbox does not have after this time is missing. */
+  placementWaitMs: number
+  /** Domains that ask for them get reports about the TLS of mail to them. */
+  tlsReports: boolean
   /** Unknown networks have to send their first mail to routes twice. */
   greylist: boolean
   /** Webhooks of type `delivered` are retried like the others. */
@@ -300,19 +308,7 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     requireFcrdns: setting('REQUIRE_FCRDNS', flag, () => false),
     warmupPlan: setting('WARMUP_PLAN', list(wholeNumber(1, 1_000_000_000, 'messages')), () => WARMUP_PLAN),
     autoWarmup: setting('AUTO_WARMUP', flag, () => false),
-    dynamicPools: {
-      intervalMs: setting('DYNAMIC_POOLS_INTERVAL', countedTime, () => 24 * 60 * MINUTE_MS),
-      windowMs: setting('DYNAMIC_POOLS_WINDOW', countedTime, () => 7 * 24 * 60 * MINUTE_MS),
-      bouncePpm: setting('DYNAMIC_POOLS_BOUNCE_RATE', millionths, () => 50_000),
-      complaintPpm: setting('DYNAMIC_POOLS_COMPLAINT_RATE', millionths, () => 1_000),
-      goodVolume: setting(
-        'DYNAMIC_POOLS_GOOD_VOLUME',
-        wholeNumber(1, 1_000_000_000, 'messages'),
-        () => 1_000,
-      ),
-      poorVolume: setting('DYNAMIC_POOLS_POOR_VOLUME', wholeNumber(1, 1_000_000_000, 'messages'), () => 100),
-      recoverChecks: setting('DYNAMIC_POOLS_RECOVER_CHECKS', wholeNumber(1, 1_000, 'checks'), () => 2),
-    },
+    dynamicPools: dynamicPoolsConfig({ setting }),
     dnsServers: optional('DNS', list(serverAddress(53))),
     mxPort: setting('MX_PORT', portNumber, () => 25),
     allowNetworks: setting('ALLOW_NETWORKS', list(network), () => []),
@@ -322,6 +318,11 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     webhookScheduleMs: setting('WEBHOOK_SCHEDULE', list(duration), () => DEFAULT_WEBHOOK_SCHEDULE_MS),
     inboundScheduleMs: setting('INBOUND_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
     greylist: setting('GREYLIST', flag, () => false),
+    tlsReports: setting('TLS_REPORTS', flag, () => true),
+    placementSeedsFile: optional('PLACEMENT_SEEDS', path),
+    placementWaitMs: setting('PLACEMENT_WAIT', duration, () => 60 * MINUTE_MS),
+    // Many networks forbid outgoing connections to port 25, and receivers dislike being asked.
+    validationSmtpProbe: setting('VALIDATION_SMTP_PROBE', flag, () => false),
     spamScorer: optional('SPAM_SCORER', spamScorer),
     spamThreshold: setting('SPAM_THRESHOLD', spamPoints, () => 5),
     spamDnsblZones: setting('SPAM_DNSBL_ZONES', zonesOrOff, () => []),
@@ -391,6 +392,19 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
   }
   if (faults.length > 0) throw new ConfigError(faults)
   return config
+}
+
+/** Limits and times of the contract (dynamic-pools.md section 3). */
+function dynamicPoolsConfig({ setting }: Pick<Readers, 'setting'>): DynamicPoolsConfig {
+  return {
+    intervalMs: setting('DYNAMIC_POOLS_INTERVAL', countedTime, () => 24 * 60 * MINUTE_MS),
+    windowMs: setting('DYNAMIC_POOLS_WINDOW', countedTime, () => 7 * 24 * 60 * MINUTE_MS),
+    bouncePpm: setting('DYNAMIC_POOLS_BOUNCE_RATE', millionths, () => 50_000),
+    complaintPpm: setting('DYNAMIC_POOLS_COMPLAINT_RATE', millionths, () => 1_000),
+    goodVolume: setting('DYNAMIC_POOLS_GOOD_VOLUME', wholeNumber(1, 1_000_000_000, 'messages'), () => 1_000),
+    poorVolume: setting('DYNAMIC_POOLS_POOR_VOLUME', wholeNumber(1, 1_000_000_000, 'messages'), () => 100),
+    recoverChecks: setting('DYNAMIC_POOLS_RECOVER_CHECKS', wholeNumber(1, 1_000, 'checks'), () => 2),
+  }
 }
 
 /** What needs several processes, which SQLite does not have. */

@@ -5,8 +5,6 @@ import { createTestClock } from '../../test/support/clock.ts'
 import { eventually, startTestService, type TestService } from '../../test/support/service.ts'
 import { eachStore } from '../../test/support/stores.ts'
 import { activeUser, as } from '../../test/support/users.ts'
-import type { Area } from '../area.ts'
-import { operation } from '../http/operation.ts'
 import { createSealer } from '../store/sealing.ts'
 import { createKeys } from './api-keys.ts'
 import { keyRetention } from './key-retention.ts'
@@ -119,40 +117,29 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.deepEqual(answers.map((answer) => answer.status).toSorted(), [200, 400])
   })
 
-  test(`the public key authenticates validation only, and is replaced at once (${database})`, async (t) => {
-    const service = await startTestService(t, {}, { database, areas: [() => VALIDATION] })
+  test(`the public key validates addresses only, and is replaced at once (${database})`, async (t) => {
+    const service = await startTestService(t, {}, { database })
     const regenerate = async () => (await service.call('POST', '/v1/keys/public')).body
     const { key: former } = await regenerate()
     const status = async (path: string, key: string) => (await service.call('GET', path, { key })).status
-    assert.equal(await status('/test/validation', former), 200)
-    for (const path of ['/v4/domains', '/v1/keys', '/v5/accounts/http_signing_key'])
+    const VALIDATE = '/v4/address/validate?address=nobody'
+    assert.equal(await status(VALIDATE, former), 200)
+    for (const path of [
+      '/v4/domains',
+      '/v1/keys',
+      '/v5/accounts/http_signing_key',
+      '/v4/address/validate/bulk',
+    ])
       assert.equal(await status(path, former), 401, path)
     const signIn = await service.call('POST', '/sendwright/v1/session', { key: null, form: { key: former } })
     assert.equal(signIn.status, 401)
     const { key, message } = await regenerate()
     assert.match(key, /^pubkey-[0-9a-f]{32}$/)
     assert.equal(message, 'The public API key has been successfully regenerated.')
-    assert.equal(await status('/test/validation', former), 401)
-    assert.equal(await status('/test/validation', key), 200)
+    assert.equal(await status(VALIDATE, former), 401)
+    assert.equal(await status(VALIDATE, key), 200)
     assert.equal((await service.call('GET', '/v1/keys')).body.total_count, 1)
   })
-}
-
-/** The API has no operation of this area yet. */
-const VALIDATION: Area = {
-  operations: [
-    operation({
-      method: 'GET',
-      path: '/test/validation',
-      id: 'testValidation',
-      tag: 'Test',
-      summary: 'Reads nothing',
-      auth: { area: 'validation', access: 'read' },
-      params: [],
-      responses: { 200: { description: 'Nothing' } },
-      handler: async () => ({}),
-    }),
-  ],
 }
 
 test('web keys stop with their user', async (t) => {

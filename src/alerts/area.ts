@@ -16,6 +16,7 @@ import type { WebhooksArea } from '../webhooks/area.ts'
 import { readSigningKey } from '../webhooks/signing-key.ts'
 import { OWN_PREFIX } from './alert.ts'
 import { accountStatements, createAlertStore } from './alert-store.ts'
+import { createEventNotices, type EventNotices } from './event-notices.ts'
 import { createHits } from './hits.ts'
 import { createMailNotices } from './mail-notices.ts'
 import { POST_KINDS } from './notices.ts'
@@ -39,6 +40,7 @@ import { createThresholdChecks } from './threshold-checks.ts'
 export interface AlertsArea extends Area {
   /** Hits of the service's own checks that last, oldest first. */
   triggeredOwn(): Promise<AlertHitRow[]>
+  events: EventNotices
 }
 
 export interface AlertsUses {
@@ -78,6 +80,7 @@ export function alertsArea(core: Core, uses: AlertsUses): AlertsArea {
   const triggeredOwn = () => hits.triggered(firstAccountId, OWN_PREFIX)
   return {
     triggeredOwn,
+    events: createEventNotices(notices),
     operations: [
       ...alertRoutes({ alerts, hits, accounts, clock }),
       ...alertSettingRoutes({

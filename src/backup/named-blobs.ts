@@ -7,7 +7,8 @@ export function* namedBlobs(database: DatabaseSync): Generator<string> {
   const names = database
     .prepare(
       `SELECT raw_blob AS blob FROM inbox WHERE raw_blob IS NOT NULL
-       UNION ALL SELECT blob FROM suppression_imports`,
+       UNION ALL SELECT blob FROM suppression_imports
+       UNION ALL SELECT blob FROM validation_jobs WHERE blob IS NOT NULL`,
     )
     .iterate()
   for (const row of names) yield String(row['blob'])

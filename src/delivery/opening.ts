@@ -131,10 +131,12 @@ export class Opener {
     else this.#routes.refused(job, target, failure.message)
   }
 
-  #report({ domain }: Job, { name }: Target, { policy }: HostTls, result: string): void {
+  #report({ domain, lane }: Job, { name }: Target, { policy }: HostTls, result: string): void {
     if (policy === 'none') return
     const isTlsa = policy === 'tlsa'
     this.#parts.tlsResults?.record({
+      recipientDomain: domain,
+      sendingIp: sourceIp(lane) ?? '',
       policyDomain: isTlsa ? name : domain,
       policyType: isTlsa ? 'tlsa' : 'sts',
       mxHost: name,

@@ -203,7 +203,9 @@ export class Routes {
     { policy, result }: Extract<HostTlsResult, { refused: string }>,
   ): void {
     const policyDomain = policy === 'tlsa' ? exchange : domain
-    this.#parts.tlsResults?.record({ policyDomain, policyType: policy, mxHost: exchange, result })
+    // No connection was tried, so that no address was chosen.
+    const about = { recipientDomain: domain, sendingIp: '', policyDomain, policyType: policy }
+    this.#parts.tlsResults?.record({ ...about, mxHost: exchange, result })
   }
 
   /** Why the address is not tried from this source now; null: it is tried. */

@@ -6,11 +6,15 @@ import type { Clock, Timer } from '../base/clock.ts'
 import type { Store } from '../store/store.ts'
 
 export interface TlsResult {
+  /** Which may ask for reports, at `_smtp._tls`. */
+  recipientDomain: string
   policyDomain: string
   policyType: 'tlsa' | 'sts'
   mxHost: string
   /** `success`, or a result type of RFC 8460 §4.3. */
   result: string
+  /** '' where the system chooses the address. */
+  sendingIp: string
 }
 
 export interface TlsResults {
@@ -22,9 +26,8 @@ const WRITE_EVERY_MS = 60_000
 /** Combinations counted between two writes; further ones are not counted. */
 const KEYS_MAX = 10_000
 
-const ADD = `INSERT INTO tls_results (day, policy_domain, policy_type, mx_host, result_type, sessions)
-  VALUES (?, ?, ?, ?, ?, ?)
-  ON CONFLICT (day, policy_domain, policy_type, mx_host, result_type)
+const KEY = 'day, recipient_domain, policy_domain, policy_type, mx_host, result_type, sending_ip'
+const ADD = `INSERT INTO tls_results (${KEY}, sessions) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (${KEY})
   DO UPDATE SET sessions = tls_results.sessions + excluded.sessions`
 
 export function createTlsResults(store: Store, clock: Clock): TlsResults {
@@ -39,7 +42,7 @@ export function createTlsResults(store: Store, clock: Clock): TlsResults {
     await store.commit(
       batch.map(({ result, day, sessions }) => ({
         sql: ADD,
-        values: [day, result.policyDomain, result.policyType, result.mxHost, result.result, sessions],
+        values: [day, ...valuesOf(result), sessions],
       })),
     )
   }
@@ -47,7 +50,7 @@ export function createTlsResults(store: Store, clock: Clock): TlsResults {
   return {
     record(result) {
       const day = new Date(clock.now()).toISOString().slice(0, 10)
-      const key = [day, result.policyDomain, result.policyType, result.mxHost, result.result].join(' ')
+      const key = [day, ...valuesOf(result)].join(' ')
       const known = counts.get(key)
       if (known) known.sessions++
       else if (counts.size < KEYS_MAX) counts.set(key, { result, day, sessions: 1 })
@@ -59,3 +62,7 @@ export function createTlsResults(store: Store, clock: Clock): TlsResults {
     },
   }
 }
+
+const valuesOf = (of: TlsResult) => [
+  ...[of.recipientDomain, of.policyDomain, of.policyType, of.mxHost, of.result, of.sendingIp],
+]

@@ -21,7 +21,8 @@ eachStore('old dialogues and counts go, young ones stay', async (store) => {
     })
   await store.commit([transcript('old', 15), transcript('young', 13)])
   const results = createTlsResults(store, clock)
-  const success = { policyDomain: 'a.example', policyType: 'sts', mxHost: 'mx', result: 'success' } as const
+  const about = { recipientDomain: 'a.example', sendingIp: '', policyDomain: 'a.example' }
+  const success = { ...about, policyType: 'sts', mxHost: 'mx', result: 'success' } as const
   results.record(success)
   results.record(success)
   await results.close()

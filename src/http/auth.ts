@@ -90,8 +90,8 @@ export function cookieValue(headers: IncomingHttpHeaders, name: string): string 
 }
 
 /**
- * @throws Unauthenticated for a domain key outside its own domain's sending, and for the public key outside
- *   validation: to such an operation these keys do not exist. Forbidden where the role lacks the right.
+ * @throws Unauthenticated for a domain key outside its own domain's sending, and for the public key where
+ *   it is not accepted: to such an operation these keys do not exist. Forbidden where the role lacks the right.
  */
 export function authorize(
   caller: Caller,
@@ -99,7 +99,7 @@ export function authorize(
   path: Readonly<Record<string, string>>,
 ): void {
   const { area, access } = requirement
-  if (caller.kind === 'public' && area !== 'validation') throw new Unauthenticated()
+  if (caller.kind === 'public' && requirement.publicKey !== true) throw new Unauthenticated()
   if (caller.role === 'sending' || caller.kind === 'domain') {
     const domain = requirement.domain === undefined ? undefined : path[requirement.domain]
     const isOwn = domain !== undefined && caller.domain !== undefined && sameDomain(domain, caller.domain)

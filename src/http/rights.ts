@@ -61,6 +61,8 @@ export interface Requirement {
   domain?: string
   /** Default: everybody with the right. */
   only?: Only
+  /** The public key may call it too (decision 100). */
+  publicKey?: true
 }
 
 /** Whether the role has the right; `sending` has one right only, and `authorize` ties it to its domain. */
@@ -88,7 +90,7 @@ export interface DescribedRights {
   public_key?: true
 }
 
-export function describeRights({ area, access, domain, only }: Requirement): DescribedRights {
+export function describeRights({ area, access, domain, only, publicKey }: Requirement): DescribedRights {
   // Sending keys are tied to the domain in the path, so without one they have no right.
   const hasRight = (role: Role) =>
     mayAccess(role, area, access) && (role !== 'sending' || domain !== undefined)
@@ -97,6 +99,6 @@ export function describeRights({ area, access, domain, only }: Requirement): Des
     access,
     roles: ROLES.filter(hasRight),
     ...(only !== undefined && { only }),
-    ...(area === 'validation' && access === 'read' && { public_key: true as const }),
+    ...(publicKey && { public_key: true as const }),
   }
 }

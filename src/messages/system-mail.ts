@@ -10,9 +10,11 @@ import { Unavailable } from '../base/errors.ts'
 import type { Core } from '../core.ts'
 import type { Domain } from '../domains/domain.ts'
 import { parseMailbox } from '../mime/address.ts'
+import type { Statement } from '../store/store.ts'
 import { SYSTEM_ACCOUNT_ID } from '../store/system-account.ts'
 import { type AcceptParts, acceptMessage } from './acceptance/accept.ts'
 import type { Draft } from './request/draft.ts'
+import { readMimeSource } from './request/mime-source.ts'
 import { DEFAULT_OPTIONS } from './request/options.ts'
 
 const FROM_NAME = 'Sendwright'
@@ -24,6 +26,38 @@ export function createSystemMail(core: Senders, accept: AcceptParts): SystemMail
   return async (mail, statements) => {
     const domain = await senderOf(core)
     await acceptMessage(accept, draftOf(mail, domain.name), {
+      domain: { ...domain, accountId: SYSTEM_ACCOUNT_ID },
+      method: 'http',
+      originatingIp: null,
+      keyId: null,
+      also: () => statements,
+    })
+  }
+}
+
+/**
+ * The same for a whole MIME message. `write` gets the address of the author, in the domain that sends it.
+ * @throws as SystemMail
+ */
+export type SystemMime = (
+  to: string,
+  write: (from: string) => Uint8Array,
+  statements: readonly Statement[],
+) => Promise<void>
+
+export function createSystemMime(core: Senders, accept: AcceptParts): SystemMime {
+  return async (to, write, statements) => {
+    const domain = await senderOf(core)
+    const from = `${FROM_LOCAL}@${domain.name}`
+    const { source } = await readMimeSource(write(from), [])
+    const recipients = [parseMailbox(to)]
+    const draft: Draft = {
+      ...{ from: [parseMailbox(from)], to: [], cc: [], recipients, subject: null },
+      body: { kind: 'mime', source },
+      ...{ headers: [], userVariables: {}, tags: [], template: null, recipientVariables: null },
+      options: { ...DEFAULT_OPTIONS, trackClicks: false, trackOpens: false },
+    }
+    await acceptMessage(accept, draft, {
       domain: { ...domain, accountId: SYSTEM_ACCOUNT_ID },
       method: 'http',
       originatingIp: null,

@@ -55,6 +55,9 @@ export function metricsArea(
     ],
     follower: counting.follower,
     domainDeleted: (domain) => removeFiguresOf(store, domain),
-    accountDeleted: (accountId) => removeFiguresOf(store, { accountId }),
+    async accountDeleted(accountId) {
+      await removeFiguresOf(store, { accountId })
+      await store.db.deleteFrom('feature_usage').where('account_id', '=', accountId).execute()
+    },
   }
 }

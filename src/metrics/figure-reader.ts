@@ -168,7 +168,7 @@ function nextWidth(width: number, read: number): number {
 }
 
 /** Section 2: without regard to case. */
-function matches({ comparator, values }: FilterEntry, value: string): boolean {
+export function matches({ comparator, values }: FilterEntry, value: string): boolean {
   const text = value.toLowerCase()
   const isPart = comparator === 'contains' || comparator === 'not contains'
   const found = values.some((one) => (isPart ? text.includes(one.toLowerCase()) : text === one.toLowerCase()))

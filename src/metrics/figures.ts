@@ -54,6 +54,8 @@ export interface FigureRow {
    */
   values: readonly string[]
   counts: Counts
+  /** Of usage: counts of what is no event, by name of metric. */
+  usage?: Readonly<Record<string, number>>
 }
 
 export interface Figures {

@@ -5,7 +5,7 @@ import { countOf, DIMENSIONS, type Dimension, isRate, METRICS, type Metric, rate
 export interface MetricSet {
   names: readonly string[]
   dimensions: readonly Dimension[]
-  /** What the value of a name is computed from; null: it is always 0. */
+  /** The figure that a name stands for; null: its value is a count of usage (usage.ts), 0 without one. */
   metricOf(name: string): Metric | null
 }
 
@@ -47,11 +47,10 @@ export const USAGE_METRICS: MetricSet = {
 
 /** Rule 8: rates with four decimals, rounded half up. Null: mail has no address when it is accepted. */
 export function metricValue(
-  metric: Metric | null,
+  metric: Metric,
   counts: Counts,
   dimensions: readonly Dimension[],
 ): number | string | null {
-  if (metric === null) return 0
   if (isRate(metric)) return rateText(rateOf(metric, counts))
   const isAccepted = metric.startsWith('accepted_')
   const byAddress = dimensions.some((name) => name === 'ip' || name === 'ip_pool')
@@ -63,7 +62,6 @@ const rateText = (rate: number) =>
   (Math.floor(Number((rate * 10_000).toPrecision(15)) + 0.5) / 10_000).toFixed(4)
 
 /** For sorting. */
-export function numberOf(metric: Metric | null, counts: Counts): number {
-  if (metric === null) return 0
+export function numberOf(metric: Metric, counts: Counts): number {
   return isRate(metric) ? rateOf(metric, counts) : countOf(metric, counts)
 }

@@ -1,6 +1,5 @@
 /** The result of the metrics operations (metrics-logs.md section 1, rules 6 to 14). */
 import { formatRfc2822 } from '../base/dates.ts'
-import type { Counts } from '../store/counter-rows.ts'
 import { COUNTERS, noCounts } from './counters.ts'
 import type { Dimension, FigureRow } from './figures.ts'
 import { type MetricSet, metricValue, numberOf } from './metric-sets.ts'
@@ -30,14 +29,16 @@ export async function metricsAnswer(
   nameOf: (dimension: Dimension, value: string) => Promise<string>,
 ): Promise<MetricsResult> {
   const { dimensions, sort, skip, limit, start, end, resolution, duration } = request
-  const metricsOf = (counts: Counts) =>
-    Object.fromEntries(
-      request.metrics.map((name) => [name, metricValue(set.metricOf(name), counts, dimensions)]),
-    )
+  const figureOf = (name: string, { counts, usage }: Values) => {
+    const metric = set.metricOf(name)
+    return metric === null ? (usage?.[name] ?? 0) : metricValue(metric, counts, dimensions)
+  }
+  const metricsOf = (row: Values) =>
+    Object.fromEntries(request.metrics.map((name) => [name, figureOf(name, row)]))
   const page = rows.sort(comparing(request, set)).slice(skip, skip + limit)
   const items: MetricsItem[] = []
-  for (const { values, counts } of page)
-    items.push({ dimensions: await itemValues(dimensions, values, nameOf), metrics: metricsOf(counts) })
+  for (const row of page)
+    items.push({ dimensions: await itemValues(dimensions, row.values, nameOf), metrics: metricsOf(row) })
   return {
     start: formatRfc2822(new Date(start)),
     end: formatRfc2822(new Date(end)),
@@ -66,16 +67,24 @@ async function itemValues(
   return shown
 }
 
-function sumOf(rows: readonly FigureRow[]): Counts {
+type Values = Pick<FigureRow, 'counts' | 'usage'>
+
+function sumOf(rows: readonly FigureRow[]): Values {
   const sum = noCounts()
-  for (const { counts } of rows) for (const name of COUNTERS) sum[name] += counts[name]
-  return sum
+  const usage: Record<string, number> = {}
+  for (const row of rows) {
+    for (const name of COUNTERS) sum[name] += row.counts[name]
+    for (const [name, count] of Object.entries(row.usage ?? {})) usage[name] = (usage[name] ?? 0) + count
+  }
+  return { counts: sum, usage }
 }
 
 /** Rule 12. */
 function comparing({ dimensions, sort }: MetricsRequest, set: MetricSet) {
   const at = (dimensions as readonly string[]).indexOf(sort.column)
   const metric = at < 0 ? set.metricOf(sort.column) : null
+  const numberAt = ({ counts, usage }: Values) =>
+    metric === null ? (usage?.[sort.column] ?? 0) : numberOf(metric, counts)
   const sign = sort.descending ? -1 : 1
   const isTime = dimensions.map((name) => name === 'time')
   const compareAt = (a: FigureRow, b: FigureRow, index: number) => {
@@ -84,7 +93,7 @@ function comparing({ dimensions, sort }: MetricsRequest, set: MetricSet) {
     return one < two ? -1 : one > two ? 1 : 0
   }
   return (a: FigureRow, b: FigureRow): number => {
-    const first = at < 0 ? numberOf(metric, a.counts) - numberOf(metric, b.counts) : compareAt(a, b, at)
+    const first = at < 0 ? numberAt(a) - numberAt(b) : compareAt(a, b, at)
     if (first !== 0) return sign * first
     for (const index of dimensions.keys()) {
       const next = compareAt(a, b, index)

@@ -5,16 +5,19 @@ import type { Caller } from '../http/auth.ts'
 import { csvReply, prefersCsv } from '../http/csv-reply.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { Reply } from '../http/reply.ts'
+import type { Store } from '../store/store.ts'
 import { COMPARATORS, type Dimension, type Figures } from './figures.ts'
 import { after, UNITS } from './intervals.ts'
 import { ACCOUNT_METRICS, type MetricSet, USAGE_METRICS } from './metric-sets.ts'
 import { type MetricsResult, metricsAnswer } from './metrics-answer.ts'
 import { ATTRIBUTES, type MetricsRequest, readMetricsRequest } from './metrics-request.ts'
+import { addUsage } from './usage.ts'
 
 export interface MetricsRouteParts {
   figures: Figures
   accounts: Core['accounts']
   clock: Clock
+  store: Store
 }
 
 const COMMON = {
@@ -102,23 +105,25 @@ export function metricsRoutes(parts: MetricsRouteParts): Operation[] {
 }
 
 async function answer(
-  { figures, accounts }: MetricsRouteParts,
+  { store, figures, accounts }: MetricsRouteParts,
   set: MetricSet,
   request: MetricsRequest,
   { accountId }: Caller,
 ): Promise<MetricsResult> {
   const { start, end, resolution, dimensions, filter, metrics } = request
   const children = request.includeSubaccounts ? await accounts.childrenOf(accountId) : []
-  const rows = await figures.rows({
+  const query = {
     accountIds: [accountId, ...children],
     startMs: start,
     endMs: after(resolution, end),
     // Usage is kept by day.
-    resolution: set === USAGE_METRICS && resolution === 'hour' ? 'day' : resolution,
+    resolution: set === USAGE_METRICS && resolution === 'hour' ? ('day' as const) : resolution,
     dimensions,
     filter,
     metrics: metrics.map(set.metricOf).filter((metric) => metric !== null),
-  })
+  }
+  const rows = await figures.rows(query)
+  if (set === USAGE_METRICS) await addUsage(store, query, rows)
   const nameOf = async (dimension: Dimension, value: string) =>
     dimension === 'subaccount' ? ((await accounts.byId(value))?.name ?? value) : value
   return metricsAnswer(request, set, rows, nameOf)

@@ -18,7 +18,7 @@ import assert from 'node:assert/strict'
 import type { Clock } from '../base/clock.ts'
 import { type Chunk, type MimeMessage, messageSize, readChunks } from '../base/mime-message.ts'
 import type { Channel } from './channel.ts'
-import { checkTransaction, needs8bit } from './envelope.ts'
+import { checkTransaction, isSendableAddress, needs8bit, unsendable } from './envelope.ts'
 import { refusedBy, SmtpFailure, type SmtpStage } from './failure.ts'
 import { replyText, type SmtpReply } from './reply.ts'
 import type { SmtpTimeouts } from './timeouts.ts'
@@ -80,6 +80,12 @@ export interface Connection extends PeerState {
    * only that the server had left meanwhile: try a new one at once. The error of the hook passes through, and closes the connection.
    */
   send(transaction: Transaction): Promise<TransactionResult>
+  /**
+   * What the server says to each recipient after an empty return path; nothing is sent. Ends before all recipients where one
+   * is refused. Not to be called while a transaction is in progress.
+   * @throws SmtpFailure as `send`
+   */
+  tryRecipients(addresses: readonly string[]): Promise<SmtpReply[]>
   /** Sends QUIT and closes; never rejects. */
   quit(): Promise<void>
   /** Closes at once; a `send` in progress is rejected. */
@@ -160,6 +166,35 @@ class OpenConnection implements Connection {
     } finally {
       this.#busy = false
     }
+  }
+
+  async tryRecipients(addresses: readonly string[]): Promise<SmtpReply[]> {
+    assert(!this.#busy, 'a transaction is in progress')
+    const bad = addresses.find((address) => !isSendableAddress(address, false))
+    if (bad !== undefined) throw new SmtpFailure('rcpt', unsendable('recipient', bad))
+    this.#busy = true
+    try {
+      if (this.#needsReset) await this.#single('rset', 'RSET')
+      this.#needsReset = true
+      const mail = await this.#single('mail', 'MAIL FROM:<>')
+      if (!isPositive(mail)) throw new SmtpFailure('mail', refusedBy(mail))
+      const replies: SmtpReply[] = []
+      for (const address of addresses) {
+        const reply = await this.#single('rcpt', `RCPT TO:<${address}>`)
+        replies.push(reply)
+        if (!isPositive(reply)) break
+      }
+      return replies
+    } finally {
+      this.#busy = false
+    }
+  }
+
+  /** One command that is not pipelined. */
+  async #single(stage: 'rset' | 'mail' | 'rcpt', line: string): Promise<SmtpReply> {
+    this.#channel.check(stage)
+    this.#channel.write(`${line}\r\n`, 1)
+    return this.#channel.reply(stage, this.#timeouts[stage === 'rset' ? 'mail' : stage])
   }
 
   async quit(): Promise<void> {

@@ -63,7 +63,7 @@ function isSendableField(field: string): boolean {
   return !/[\r\n\0]/.test(field) || !/\r(?!\n)|(?<!\r)\n|\r\n(?![ \t])|\0/.test(field)
 }
 
-function unsendable(what: string, address: string) {
+export function unsendable(what: string, address: string) {
   return {
     reason: 'address',
     message: `Cannot send with ${what} ${JSON.stringify(address.slice(0, 80))}`,

@@ -741,8 +741,20 @@ export interface MtaStsPolicyRow {
   expires_at: number
 }
 
+/** A TLS report by its receiver; migration 0112. */
+export interface TlsReportRow {
+  day: string
+  domain: string
+  uri: string
+  id: string
+  content: Uint8Array | null
+  created_at: number
+}
+
 export interface TlsResultRow {
   day: string
+  recipient_domain: string
+  sending_ip: string
   policy_domain: string
   policy_type: string
   mx_host: string
@@ -1080,7 +1092,106 @@ type WithDefaults<Row, Names extends keyof Row> = {
   [Name in keyof Row]: Name extends Names ? Generated<Row[Name]> : Row[Name]
 }
 
+/** A list of addresses that is validated, or was; migration 0110. */
+export interface ValidationJobRow {
+  id: string
+  account_id: string
+  kind: string
+  list_id: string
+  mailing_list_id: string | null
+  blob: string | null
+  status: string
+  dropping: Flag
+  quantity: number
+  read_up_to: string
+  addresses: number
+  done: number
+  done_up_to: number
+  tries: number
+  counts_json: string
+  lease_token: string | null
+  lease_owner: string | null
+  lease_until: number
+  stepped_at: number
+  created_at: number
+  ended_at: number | null
+}
+
+export interface ValidationAddressRow {
+  job_id: string
+  no: number
+  hash: string
+  address: string
+  result_json: string | null
+}
+
+export interface ValidationProbeRow {
+  key: string
+  result: string
+  until_at: number
+}
+
+/** How often an account has used what is no mail, by day. */
+export interface FeatureUsageRow {
+  account_id: string
+  day_at: number
+  metric: string
+  count: number
+}
+
+/** Test mailboxes that messages are sent to together; migration 0111. */
+export interface SeedListRow {
+  id: string
+  account_id: string
+  name: string
+  target_email: string
+  sending_domains_json: string
+  seed_filter: string
+  provider_filter: string
+  remote_id: string
+  is_auto: Flag
+  created_at: number
+  updated_at: number
+  last_result_at: number | null
+}
+
+/** A message sent to seeds. */
+export interface PlacementTestRow {
+  id: string
+  account_id: string
+  list_id: string
+  sender: string
+  subject: string
+  message_id: string | null
+  status: string
+  created_at: number
+  updated_at: number
+  share_id: string
+  shared: Flag
+  share_until: number
+}
+
+/** What became of one seed's copy. */
+export interface PlacementSeedRow {
+  test_id: string
+  address: string
+  provider: string
+  state: string
+  destination: string
+  category: string
+  seconds: number | null
+  facts_json: string
+}
+
 export interface Schema {
+  tls_reports: TlsReportRow
+  seed_lists: SeedListRow
+  placement_tests: PlacementTestRow
+  placement_seeds: PlacementSeedRow
+  validation_jobs: ValidationJobRow
+  validation_addresses: ValidationAddressRow
+  validation_probes: ValidationProbeRow
+  feature_usage: FeatureUsageRow
   installation: InstallationRow
   classified_failures: ClassifiedFailureRow
   delivery_reports: DeliveryReportRow

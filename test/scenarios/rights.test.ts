@@ -67,6 +67,9 @@ const GIVEN: Given = {
   revokeIpPool: ({ subaccount_id = '' }) => ({ subaccount_id }),
   revokeIpPoolFromSubaccount: ({ pool_id = '' }) => ({ pool_id }),
   runQueueAction: ({ domain }) => ({ action: 'pause', filter: { domain }, dry_run: true }),
+  runPlacementTest: ({ domain, seed_list }) => ({
+    body: { from: `a@${domain}`, subject: 'Hello', html: 'Hello', seed_list },
+  }),
   sendMessage: ({ domain }) => ({ from: `a@${domain}`, subject: 'Hello', text: 'Hello' }),
   sendMimeMessage: ({ domain }) => ({
     message: mimeFile(`From: a@${domain}\r\nTo: ${RECIPIENT}\r\n\r\nHello`),
@@ -96,6 +99,10 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
   listBounceEvents: [410, 'is no longer served'],
   readMessageLimit: [404, 'none is set'],
   readSubaccountLimit: [404, 'as above'],
+  createValidationJob: [400, 'the name is taken'],
+  createValidationPreview: [400, 'as above'],
+  promoteValidationPreview: [400, 'as above'],
+  readListValidation: [404, 'none was made'],
   setIpBand: [400, 'there are no dynamic pools'],
   setDynamicPools: [400, 'the only address is in a pool'],
   addDynamicPoolIp: [400, 'there are no dynamic pools'],
@@ -277,6 +284,8 @@ async function allowedCalls(world: World, matrix: Matrix, operation: Guarded): P
 /** Reads first, then changes, then those of the own user, then what removes a part, and last what removes the whole. */
 function rankOf({ id, method, path, rights }: Guarded): number {
   if (id === NAMED_BY_HEADER) return 2_000
+  // The public key of the actor ends with it.
+  if (id === 'regeneratePublicKey') return 50
   if (['endSessions', 'deleteDomain'].includes(id)) return 1_000
   if (method === 'GET') return 0
   if (rights.area === 'own-user') return id === 'signOutEverywhere' ? 900 : 2
@@ -285,7 +294,7 @@ function rankOf({ id, method, path, rights }: Guarded): number {
 
 /** What they read changes by itself. */
 const VOLATILE =
-  /^(listAudit|readAvailableIps|listSessions|readSystem|readPrometheusMetrics|runChecks|explainDomainDns|streamInbox|readTrackingCertificate|previewDomainBand)$/
+  /^(listAudit|readAvailableIps|listSessions|readSystem|readPrometheusMetrics|runChecks|explainDomainDns|streamInbox|readTrackingCertificate|previewDomainBand|listValidationJobs|readValidationJob)$/
 
 /** Everything that the account's admin reads. */
 async function stateOf(

@@ -76,6 +76,7 @@ function holdingOf(name: string, { path }: DescribedOperation): string {
   if (path.includes('/alerts/send/') && name === 'name') return 'alert'
   if (path.includes('/aggregates/') && name === 'type') return 'aggregate'
   if (path.includes('/rate-limits/') && name === 'name') return 'rate_limit'
+  if (path.includes('/validate/preview/')) return 'preview'
   if (name !== 'id') return name
   if (path.includes('/alerts/settings/')) return 'setting'
   const [place] = ['inbox', 'attempt', 'deliver', 'backup'].filter((word) => path.includes(word))
@@ -103,9 +104,12 @@ const REFERENCES: Record<string, readonly string[]> = {
   listScheduled: ['domain'],
 }
 
+/** They make what their path names, whatever it is called in other accounts. */
+const NAMED_BY_CALLER: readonly string[] = ['createValidationJob', 'createValidationPreview']
+
 /** Whether the call names something that belongs to an account. */
-export const isReferring = (operation: DescribedOperation) =>
-  pathNames(operation.path).length > 0 || REFERENCES[operation.id] !== undefined
+export const isReferring = ({ id, path }: DescribedOperation) =>
+  (pathNames(path).length > 0 && !NAMED_BY_CALLER.includes(id)) || REFERENCES[id] !== undefined
 
 /** Whether it names something inside another thing, and the two accounts have different ones. */
 export function isNested(operation: DescribedOperation, own: Holdings, foreign: Holdings): boolean {

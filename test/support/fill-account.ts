@@ -66,6 +66,12 @@ export async function fillAccount(
       names.includes(name),
     )
   })
+  await eventually('all validations', async () => {
+    const { jobs } = (await call('GET', '/v4/address/validate/bulk')).body
+    const { previews } = (await call('GET', '/v4/address/validate/preview')).body
+    const isOver = ({ status }: { status: string }) => ['uploaded', 'preview_complete'].includes(status)
+    return [...jobs, ...previews].every(isOver)
+  })
   return { domain, domainId: made.body.domain.id }
 }
 
@@ -113,6 +119,14 @@ async function fillLists(
   await form('POST', `${path}/members.json`, { members: JSON.stringify(members) })
   await form('POST', `/v3/${domain}/messages`, { ...mail(domain), to: `news@${domain}` })
   await ok('GET', path)
+  await form('POST', `${path}/validate`, {})
+  for (const kind of ['bulk', 'preview']) {
+    const file = new File([`nobody-at-${domain}\n`], 'addresses.csv')
+    await form('POST', `/v4/address/validate/${kind}/of-${domain}`, { file })
+  }
+  await ok('GET', '/v4/address/validate?address=nobody')
+  await form('POST', '/v4/inbox/seedlists', { name: domain })
+  await ok('POST', '/v4/inbox/tests', { json: { from: `a@${domain}`, subject: 'Hello', html: 'Hi.' } })
 }
 
 async function fillSuppressions(

@@ -25,7 +25,7 @@ export function verdictOf(
   { isOwn, isFirst, isItself = isFirst }: { isOwn: boolean; isFirst: boolean; isItself?: boolean },
 ): Verdict {
   if (role === 'none') return 401
-  if (role === 'public') return rights.public_key === true ? 'allowed' : 401
+  if (role === 'public') return rights.public_key !== true ? 401 : isItself ? 'allowed' : 403
   const hasRight = rights.roles.includes(role)
   if (role === 'sending') return hasRight && isOwn ? 'allowed' : 401
   if (!hasRight) return 403

@@ -37,6 +37,7 @@ export const TABLE_KINDS = {
     tags: 'owned',
     account_tags: 'owned',
     removed_usage: 'age',
+    feature_usage: 'owned',
   },
   webhooks: {
     outgoing_posts: 'work',
@@ -57,7 +58,15 @@ export const TABLE_KINDS = {
     counted_bounces: 'age',
     suppression_imports: 'work',
   },
-  reports: { domain_reports: 'age', domain_report_totals: 'age' },
+  validation: {
+    validation_jobs: 'age',
+    validation_addresses: 'age',
+    validation_probes: 'age',
+    seed_lists: 'owned',
+    placement_tests: 'age',
+    placement_seeds: 'age',
+  },
+  reports: { domain_reports: 'age', domain_report_totals: 'age', tls_reports: 'age' },
   lists: { lists: 'owned', list_members: 'owned', list_uploads: 'age' },
   templates: { templates: 'owned', template_versions: 'owned' },
   settings: {

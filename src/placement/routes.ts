@@ -1,0 +1,490 @@
+/** Inbox placement over HTTP (validation.md section 6). */
+
+import type { Clock } from '../base/clock.ts'
+import { formatRfc3339, parseDate } from '../base/dates.ts'
+import { NotFound } from '../base/errors.ts'
+import { booleanOf, invalidFormat } from '../base/values.ts'
+import { type JsonSchema, type Operation, operation, type ParamDoc } from '../http/operation.ts'
+import { limitOf, type Paging, pageUrl } from '../http/paging.ts'
+import type { Params } from '../http/params.ts'
+import type { PlacementTestRow, SeedListRow } from '../store/schema.ts'
+import type { Store } from '../store/store.ts'
+import type { SeedListFields, SeedLists } from './lists.ts'
+import { chosenSeeds, type Seeds } from './seeds.ts'
+import {
+  findLists,
+  findTest,
+  findTests,
+  type Listing,
+  newestTestOf,
+  removeTestStatements,
+  seedsOf,
+  sharedTest,
+} from './store.ts'
+import { runTest, type TestParts } from './tests.ts'
+import { listView, sharingView, testView } from './view.ts'
+
+export interface PlacementRouteParts extends TestParts {
+  store: Store
+  clock: Clock
+  seeds: Seeds
+  lists: SeedLists
+  /** The public address, without a final slash. */
+  baseUrl: string
+}
+
+const TAG = 'Inbox placement'
+const READ = { area: 'validation', access: 'read' } as const
+const WRITE = { area: 'validation', access: 'write' } as const
+const PAGE = { default: 100, max: 1000 }
+const SHARE_MS = 30 * 86_400_000
+/** Newest distinct values of an attribute. */
+const VALUES_MAX = 1_000
+
+const LIST_FIELDS: readonly ParamDoc[] = [
+  { name: 'sending_domains', type: 'string', description: 'Domains that send to the list', repeated: true },
+  { name: 'name', type: 'string', description: 'Shown name' },
+  { name: 'seed_filter', type: 'string', description: 'Addresses of seeds, separated by commas; empty: all' },
+  {
+    name: 'provider_filter',
+    type: 'string',
+    description: 'Providers of seeds, separated by commas; empty: all',
+  },
+]
+const PAGE_PARAMS: readonly ParamDoc[] = [
+  { name: 'limit', type: 'integer', description: '1 to 1000', default: PAGE.default },
+  { name: 'offset', type: 'integer', description: 'Number of items to skip', default: 0 },
+  { name: 'cursor', type: 'string', description: 'The same as offset' },
+  { name: 'sort', type: 'string', description: 'Only created_at', values: ['created_at'] },
+  { name: 'ascending', type: 'boolean', description: 'Oldest first', default: false },
+  { name: 'time_after', type: 'string', description: 'RFC 3339, RFC 2822 or Unix seconds' },
+  { name: 'time_before', type: 'string', description: 'As time_after' },
+]
+
+/** Filters by place: name and meaning. */
+const FILTERS = {
+  seedlists: { name: 'Name of the list', time_after: 'Created after', time_before: 'Created before' },
+  results: {
+    sender: 'Address of the author',
+    subject: 'The whole subject',
+    provider: 'Provider of a seed',
+    target_email: 'Address of the seed list',
+    time_after: 'Created after',
+    time_before: 'Created before',
+  },
+} as const
+type Place = keyof typeof FILTERS
+
+export function placementRoutes(parts: PlacementRouteParts): Operation[] {
+  return [
+    ...listOperations(parts),
+    ...resultOperations(parts),
+    ...sharingOperations(parts),
+    ...describing(parts, 'seedlists', ['name', 'target_email']),
+    ...describing(parts, 'results', ['sender', 'subject', 'provider']),
+  ]
+}
+
+function listOperations(parts: PlacementRouteParts): Operation[] {
+  const { lists, store, seeds, baseUrl } = parts
+  const path = '/v4/inbox/seedlists/{seed_list}'
+  return [
+    operation({
+      method: 'GET',
+      path: '/v4/inbox/providers',
+      id: 'listSeedProviders',
+      tag: TAG,
+      summary: 'List the providers that have seeds',
+      auth: READ,
+      params: [],
+      responses: { 200: { description: 'All providers' } },
+      handler: async () => ({ items: providersOf(seeds) }),
+    }),
+    operation({
+      method: 'POST',
+      path: '/v4/inbox/seedlists',
+      id: 'createSeedList',
+      tag: TAG,
+      summary: 'Create a seed list',
+      auth: WRITE,
+      params: [...LIST_FIELDS, { name: 'remote_id', type: 'string', description: 'Id in another system' }],
+      responses: { 200: { description: 'The list' } },
+      handler: async ({ params, caller }) =>
+        viewOf(parts, await lists.create(caller.accountId, fieldsOf(params))),
+    }),
+    operation({
+      method: 'GET',
+      path: '/v4/inbox/seedlists',
+      id: 'listSeedLists',
+      tag: TAG,
+      summary: 'List seed lists',
+      auth: READ,
+      params: [...PAGE_PARAMS, { name: 'name', type: 'string', description: 'Only lists of this name' }],
+      responses: { 200: { description: 'A page' } },
+      async handler({ params, caller }) {
+        const listing = listingOf(params)
+        const filter = { ...listing, name: params.text('name') }
+        const { rows, total } = await findLists(store, caller.accountId, filter)
+        const items = await Promise.all(rows.map((row) => viewOf(parts, row)))
+        return { items, paging: pagingOf(baseUrl, '/v4/inbox/seedlists', params, listing, total), total }
+      },
+    }),
+    operation({
+      method: 'GET',
+      path,
+      id: 'readSeedList',
+      tag: TAG,
+      summary: 'Read a seed list by its id or address',
+      auth: READ,
+      params: [],
+      responses: { 200: { description: 'The list' } },
+      handler: async ({ path: { seed_list }, caller }) => ({
+        seedlist: await viewOf(parts, await lists.own(caller.accountId, seed_list)),
+      }),
+    }),
+    operation({
+      method: 'PUT',
+      path,
+      id: 'updateSeedList',
+      tag: TAG,
+      summary: 'Change a seed list',
+      auth: WRITE,
+      params: [...LIST_FIELDS, { name: 'shuffle', type: 'boolean', description: 'Without effect' }],
+      responses: { 200: { description: 'The list' } },
+      async handler({ path: { seed_list }, params, caller }) {
+        const row = await lists.own(caller.accountId, seed_list)
+        return viewOf(parts, await lists.change(row, fieldsOf(params)))
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path,
+      id: 'deleteSeedList',
+      tag: TAG,
+      summary: 'Delete a seed list; its results stay',
+      auth: WRITE,
+      params: [],
+      responses: { 200: { description: 'Deleted' } },
+      async handler({ path: { seed_list }, caller }) {
+        await lists.remove(await lists.own(caller.accountId, seed_list))
+        return { message: 'seed list deleted' }
+      },
+    }),
+  ]
+}
+
+const TEST_BODY: JsonSchema = {
+  type: 'object',
+  required: ['from', 'subject'],
+  properties: {
+    from: { type: 'string', description: 'Author, in a domain of the account' },
+    subject: { type: 'string' },
+    html: { type: 'string' },
+    template_name: { type: 'string', description: 'In place of html' },
+    variables: { type: 'object', description: 'Of the template' },
+    seed_list: { type: 'string', description: 'Id or address; default: all seeds' },
+    provider_filter: { type: 'array', items: { type: 'string' } },
+  },
+}
+
+function resultOperations(parts: PlacementRouteParts): Operation[] {
+  const { store, baseUrl } = parts
+  const path = '/v4/inbox/results/{result}'
+  return [
+    operation({
+      method: 'POST',
+      path: '/v4/inbox/tests',
+      id: 'runPlacementTest',
+      tag: TAG,
+      summary: 'Send a message to the seeds of a list',
+      auth: WRITE,
+      params: [],
+      body: { description: 'The message', schema: TEST_BODY },
+      responses: { 200: { description: 'Where the result will be' } },
+      async handler({ params, caller, remoteAddress }) {
+        const { id } = await runTest(parts, caller, params.json(), remoteAddress)
+        return { result_id: id, links: { results: `${baseUrl}/v4/inbox/results/${id}` } }
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: '/v4/inbox/results',
+      id: 'listPlacementResults',
+      tag: TAG,
+      summary: 'List results',
+      auth: READ,
+      params: [
+        ...PAGE_PARAMS,
+        { name: 'sender', type: 'string', description: FILTERS.results.sender },
+        { name: 'subject', type: 'string', description: FILTERS.results.subject },
+        { name: 'provider', type: 'string', description: FILTERS.results.provider },
+        { name: 'target_email', type: 'string', description: FILTERS.results.target_email },
+      ],
+      responses: { 200: { description: 'A page' } },
+      async handler({ params, caller }) {
+        const listing = listingOf(params)
+        const { rows, total } = await findTests(store, caller.accountId, {
+          ...listing,
+          sender: params.text('sender'),
+          subject: params.text('subject'),
+          provider: params.text('provider'),
+          targetEmail: params.text('target_email'),
+        })
+        const items = await Promise.all(rows.map((row) => resultOf(parts, row)))
+        return { items, paging: pagingOf(baseUrl, '/v4/inbox/results', params, listing, total), total }
+      },
+    }),
+    operation({
+      method: 'GET',
+      path,
+      id: 'readPlacementResult',
+      tag: TAG,
+      summary: 'Read a result',
+      auth: READ,
+      params: [{ name: 'provider', type: 'string', description: 'Only seeds of this provider' }],
+      responses: { 200: { description: 'The result' } },
+      handler: async ({ path: { result }, params, caller }) => ({
+        result: await resultOf(
+          parts,
+          await ownTest(store, caller.accountId, result),
+          params.text('provider'),
+        ),
+      }),
+    }),
+    operation({
+      method: 'DELETE',
+      path,
+      id: 'deletePlacementResult',
+      tag: TAG,
+      summary: 'Delete a result',
+      auth: WRITE,
+      params: [],
+      responses: { 200: { description: 'Deleted' } },
+      async handler({ path: { result }, caller }) {
+        const { id } = await ownTest(store, caller.accountId, result)
+        await store.commit(removeTestStatements(id))
+        return { Message: 'result deleted' }
+      },
+    }),
+  ]
+}
+
+function sharingOperations(parts: PlacementRouteParts): Operation[] {
+  const { store, clock, baseUrl } = parts
+  const path = '/v4/inbox/sharing/{result}'
+  return [
+    operation({
+      method: 'GET',
+      path,
+      id: 'readPlacementSharing',
+      tag: TAG,
+      summary: 'Read whether a result can be seen without a key',
+      auth: READ,
+      params: [],
+      responses: { 200: { description: 'The link' } },
+      handler: async ({ path: { result }, caller }) => ({
+        sharing: sharingView(await ownTest(store, caller.accountId, result), baseUrl),
+      }),
+    }),
+    operation({
+      method: 'PUT',
+      path,
+      id: 'updatePlacementSharing',
+      tag: TAG,
+      summary: 'Let a result be seen without a key, for 30 days, or end that',
+      auth: WRITE,
+      params: [{ name: 'enabled', type: 'boolean', description: 'Shared or not', required: true }],
+      responses: { 200: { description: 'The link' } },
+      async handler({ path: { result }, params, caller }) {
+        const text = params.required('enabled')
+        const enabled = booleanOf(text)
+        if (enabled === undefined) throw invalidFormat('enabled', text)
+        const row = await ownTest(store, caller.accountId, result)
+        const change = {
+          shared: enabled ? (1 as const) : (0 as const),
+          share_until: Math.floor(clock.now()) + SHARE_MS,
+        }
+        await store.db.updateTable('placement_tests').set(change).where('id', '=', row.id).execute()
+        return { sharing: sharingView({ ...row, ...change }, baseUrl) }
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: '/v4/inbox/sharing/public/{share_id}',
+      id: 'readSharedPlacementResult',
+      tag: TAG,
+      summary: 'Read a shared result',
+      auth: 'public',
+      params: [],
+      responses: { 200: { description: 'The result' }, 404: { description: 'Not shared, or no longer' } },
+      async handler({ path: { share_id } }) {
+        const row = await sharedTest(store, share_id, clock.now())
+        if (!row) throw new NotFound(UNKNOWN_RESULT)
+        return { result: await resultOf(parts, row) }
+      },
+    }),
+  ]
+}
+
+/** The attributes and filters of lists or results. */
+function describing(parts: PlacementRouteParts, place: Place, attributes: readonly string[]): Operation[] {
+  const noun = place === 'seedlists' ? 'seed lists' : 'results'
+  const name = place === 'seedlists' ? 'SeedList' : 'PlacementResult'
+  return [
+    operation({
+      method: 'GET',
+      path: `/v4/inbox/${place}/a`,
+      id: `list${name}Attributes`,
+      tag: TAG,
+      summary: `List the attributes of ${noun}`,
+      auth: READ,
+      params: [],
+      responses: { 200: { description: 'Names' } },
+      handler: async () => ({ items: { attribute: 'attributes', values: attributes } }),
+    }),
+    operation({
+      method: 'GET',
+      path: `/v4/inbox/${place}/a/{attribute}`,
+      id: `list${name}Values`,
+      tag: TAG,
+      summary: `List the values of an attribute of ${noun}`,
+      auth: READ,
+      params: [],
+      responses: { 200: { description: 'Distinct values' } },
+      handler: async ({ path: { attribute }, caller }) => ({
+        items: {
+          attribute,
+          values: attributes.includes(attribute)
+            ? await valuesOf(parts.store, place, attribute, caller.accountId)
+            : [],
+        },
+      }),
+    }),
+    operation({
+      method: 'GET',
+      path: `/v4/inbox/${place}/_filters`,
+      id: `list${name}Filters`,
+      tag: TAG,
+      summary: `List the filters of ${noun}`,
+      auth: READ,
+      params: [],
+      responses: { 200: { description: 'Parameters' } },
+      handler: async () => ({
+        supported_filters: {
+          filters: Object.entries(FILTERS[place]).map(([parameter, description]) => ({
+            parameter,
+            description,
+          })),
+        },
+      }),
+    }),
+  ]
+}
+
+async function valuesOf(store: Store, place: Place, attribute: string, accountId: string): Promise<string[]> {
+  const isProvider = place === 'results' && attribute === 'provider'
+  const table = place === 'seedlists' ? 'seed_lists' : 'placement_tests'
+  const from = isProvider ? `${table} JOIN placement_seeds ON test_id = placement_tests.id` : table
+  // All names are constants of this file.
+  const rows = await store.read({
+    sql: `SELECT DISTINCT ${attribute} AS value FROM ${from} WHERE account_id = ? ORDER BY value LIMIT ${VALUES_MAX}`,
+    values: [accountId],
+  })
+  return rows.map(({ value }) => String(value))
+}
+
+const UNKNOWN_RESULT = 'inbox placement result not found'
+
+async function ownTest(store: Store, accountId: string, id: string): Promise<PlacementTestRow> {
+  const row = await findTest(store, accountId, id)
+  if (!row) throw new NotFound(UNKNOWN_RESULT)
+  return row
+}
+
+async function viewOf(
+  { store, seeds }: PlacementRouteParts,
+  row: SeedListRow,
+): Promise<Record<string, unknown>> {
+  const test = await newestTestOf(store, row.id)
+  const latest = test ? ((await seedsOf(store, [test.id])).get(test.id) ?? []) : []
+  return listView(row, chosenSeeds(seeds, row.seed_filter, row.provider_filter), seeds, latest)
+}
+
+async function resultOf(
+  parts: PlacementRouteParts,
+  row: PlacementTestRow,
+  provider?: string,
+): Promise<Record<string, unknown>> {
+  const { lists, store } = parts
+  const list = (await lists.find(row.account_id, row.list_id)) ?? null
+  const all = (await seedsOf(store, [row.id])).get(row.id) ?? []
+  const shown = provider === undefined ? all : all.filter((seed) => seed.provider === provider.toLowerCase())
+  return testView(row, shown, { row: list, view: list ? await viewOf(parts, list) : goneList(row) })
+}
+
+/** Of a result whose list was deleted: clients read these dates. */
+function goneList({ list_id, created_at }: PlacementTestRow): Record<string, unknown> {
+  const at = formatRfc3339(new Date(Number(created_at)))
+  return { Id: list_id, kid: list_id, created_at: at, updated_at: at, last_result_at: at, Seeds: null }
+}
+
+function providersOf({ all, changedAt }: Seeds): Record<string, unknown>[] {
+  const at = formatRfc3339(new Date(changedAt))
+  const first = new Map(all.toReversed().map((seed) => [seed.provider, seed]))
+  return [...first.values()].toReversed().map(({ provider, name, region }) => ({
+    ...{ domain: provider, display_name: name, region },
+    ...{ created_at: at, updated_at: at },
+  }))
+}
+
+function fieldsOf(params: Params): SeedListFields {
+  const domains = params.texts('sending_domains').flatMap((text) => text.split(','))
+  return {
+    sendingDomains:
+      params.given('sending_domains') === undefined
+        ? undefined
+        : domains.map((domain) => domain.trim()).filter(Boolean),
+    name: params.text('name'),
+    seedFilter: params.given('seed_filter'),
+    providerFilter: params.given('provider_filter'),
+    remoteId: params.text('remote_id'),
+  }
+}
+
+function listingOf(params: Params): Listing {
+  params.oneOf('sort', ['created_at'])
+  const offset = params.integer(params.text('offset') === undefined ? 'cursor' : 'offset', {
+    min: 0,
+    default: 0,
+  })
+  return {
+    limit: limitOf(params, PAGE),
+    offset,
+    ascending: params.boolean('ascending') ?? false,
+    from: timeOf(params, 'time_after') ?? 0,
+    to: timeOf(params, 'time_before') ?? Number.MAX_SAFE_INTEGER,
+  }
+}
+
+/** The clients of this area write RFC 3339. */
+function timeOf(params: Params, name: string): number | undefined {
+  const text = params.text(name)
+  if (text === undefined) return undefined
+  const time = parseDate(text)?.getTime() ?? (/^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN)
+  if (Number.isNaN(time)) throw invalidFormat(name, text)
+  return time
+}
+
+/** Pages by number of items; every link is present. */
+function pagingOf(baseUrl: string, path: string, params: Params, listing: Listing, total: number): Paging {
+  const { limit, offset } = listing
+  const carried = params.names().filter((name) => !['limit', 'offset', 'cursor'].includes(name))
+  const link = (at: number) =>
+    pageUrl(baseUrl, path, [
+      ['limit', limit],
+      ['offset', Math.max(0, at)],
+      ...carried.map((name) => [name, params.given(name)] as const),
+    ])
+  const last = Math.floor(Math.max(0, total - 1) / limit) * limit
+  return { previous: link(offset - limit), first: link(0), next: link(offset + limit), last: link(last) }
+}

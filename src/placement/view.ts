@@ -1,0 +1,138 @@
+/** Seed lists and results as the API shows them (validation.md section 6). */
+import { formatRfc3339 } from '../base/dates.ts'
+import type { PlacementSeedRow, PlacementTestRow, SeedListRow } from '../store/schema.ts'
+import type { CopyFacts } from './received-copy.ts'
+import type { Seed, Seeds } from './seeds.ts'
+
+export interface Counts {
+  delivered: number
+  missing: number
+  pending: number
+  spam: number
+  inbox: number
+  total: number
+  provider: string
+  categories: Record<string, number>
+}
+
+const date = (ms: number) => formatRfc3339(new Date(Number(ms)))
+
+export function countsOf(provider: string, seeds: readonly PlacementSeedRow[]): Counts {
+  const number = (matches: (seed: PlacementSeedRow) => boolean) => seeds.filter(matches).length
+  const categories: Record<string, number> = { primary: 0, promotions: 0, updates: 0 }
+  for (const { category } of seeds)
+    if (category !== '') categories[category] = (categories[category] ?? 0) + 1
+  return {
+    delivered: number(({ state }) => state === 'delivered'),
+    missing: number(({ state }) => state === 'missing'),
+    pending: number(({ state }) => state === 'pending'),
+    spam: number(({ destination }) => destination === 'spam'),
+    inbox: number(({ state, destination }) => state === 'delivered' && destination !== 'spam'),
+    total: seeds.length,
+    provider,
+    categories,
+  }
+}
+
+/** `latest`: the seeds of the list's newest test. */
+export function listView(
+  row: SeedListRow,
+  chosen: readonly Seed[],
+  seeds: Seeds,
+  latest: readonly PlacementSeedRow[],
+): Record<string, unknown> {
+  return {
+    Id: row.id,
+    kid: row.id,
+    ID: row.id,
+    AccountID: row.account_id,
+    name: row.name,
+    target_email: row.target_email,
+    sending_domains: JSON.parse(row.sending_domains_json) as string[],
+    seed_filter: row.seed_filter,
+    provider_filter: row.provider_filter,
+    mailing_list: '',
+    created_at: date(row.created_at),
+    updated_at: date(row.updated_at),
+    last_result_at: date(row.last_result_at ?? row.created_at),
+    has_results: row.last_result_at !== null,
+    Seeds: chosen.length === 0 ? null : chosen.map((seed) => seedView(row, seed, seeds, latest)),
+    tags: row.remote_id === '' ? {} : { remote_id: row.remote_id },
+    delivery_stats: { all: countsOf('all', latest) },
+    SeedQuality: chosen.length,
+    is_auto_generated: row.is_auto === 1,
+  }
+}
+
+/** Never with its password. */
+function seedView(
+  list: SeedListRow,
+  seed: Seed,
+  { changedAt }: Seeds,
+  latest: readonly PlacementSeedRow[],
+): Record<string, unknown> {
+  const last = latest.find(({ address }) => address === seed.address)
+  const at = date(changedAt)
+  const sentAt = list.last_result_at === null ? at : date(list.last_result_at)
+  return {
+    ...{ AccountID: list.account_id, id: seed.key, email: seed.address, provider: seed.provider },
+    ...{ created_at: at, updated_at: at, max_email_count_hit_at: at, attributes: { region: seed.region } },
+    ...{ last_sent_to_at: sentAt, last_delivered_at: sentAt },
+    ...(last && { sync_state: last.state }),
+  }
+}
+
+export function testView(
+  row: PlacementTestRow,
+  seeds: readonly PlacementSeedRow[],
+  list: { row: SeedListRow | null; view: Record<string, unknown> },
+): Record<string, unknown> {
+  const byProvider = [...Map.groupBy(seeds, ({ provider }) => provider)]
+  return {
+    Id: row.id,
+    rid: row.id,
+    result_id: row.id,
+    AccountID: row.account_id,
+    KeyBoxID: row.list_id,
+    keybox_email: list.row?.target_email ?? '',
+    subject: row.subject,
+    sender: row.sender,
+    seedlist_name: list.row?.name ?? '',
+    status: row.status,
+    created_at: date(row.created_at),
+    updated_at: date(row.updated_at),
+    attributes: {},
+    campaign_id: '',
+    sharing_enabled: row.shared === 1,
+    sharing_id: row.share_id,
+    sharing_expires_at: date(row.share_until),
+    Box: list.view,
+    seed_results: seeds.map(seedResult),
+    delivery_stats: Object.fromEntries(
+      byProvider.map(([provider, some]) => [provider, countsOf(provider, some)]),
+    ),
+  }
+}
+
+function seedResult(seed: PlacementSeedRow): Record<string, unknown> {
+  const { originating_ip, dkim, spf, dmarc, headers } = JSON.parse(seed.facts_json) as CopyFacts
+  return {
+    email: seed.address,
+    provider: seed.provider,
+    destination: seed.destination,
+    state: seed.state,
+    ...{ originating_ip, tags: [], dkim, spf, dmarc, headers },
+    extensions: { category: seed.category, ...(seed.seconds !== null && { seconds: Number(seed.seconds) }) },
+  }
+}
+
+export const sharingView = (row: PlacementTestRow, baseUrl: string): Record<string, unknown> => {
+  const url = `${baseUrl}/v4/inbox/sharing/public/${row.share_id}`
+  return {
+    result_id: row.id,
+    expires_at: date(row.share_until),
+    enabled: row.shared === 1,
+    url_id: row.share_id,
+    ...{ url, api_url: url },
+  }
+}

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { createDnsServer } from '../../test/support/dns-server.ts'
+import { systemClock } from '../base/clock.ts'
+import { createResolver } from '../dns/resolver.ts'
+import { ManualClock } from '../http/testing.ts'
+import { createDomainMailLookup } from './domain-mail.ts'
+
+async function setUp(t: TestContext) {
+  const dns = await createDnsServer()
+  const resolver = createResolver({ servers: [dns], clock: systemClock, timeoutMs: 200 })
+  t.after(async () => {
+    resolver.close()
+    await dns.close()
+  })
+  return { dns, resolver }
+}
+
+test('MX, address without MX, null MX, nothing, no such domain, no answer', async (t) => {
+  const { dns, resolver } = await setUp(t)
+  dns.set('mx.example', 'MX', [[10, 'mail.mx.example']])
+  dns.set('v4.example', 'A', ['192.0.2.1'])
+  dns.set('v6.example', 'AAAA', ['2001:db8::1'])
+  dns.set('null.example', 'MX', [[0, '']])
+  dns.set('null.example', 'A', ['192.0.2.1'])
+  dns.set('text.example', 'TXT', ['nothing else'])
+  dns.misbehave('broken.example', 'servfail')
+  const lookup = createDomainMailLookup(resolver, systemClock)
+  const cases = {
+    'mx.example': 'accepts',
+    'v4.example': 'accepts',
+    'v6.example': 'accepts',
+    'null.example': 'refuses',
+    'text.example': 'refuses',
+    'absent.example': 'refuses',
+    'broken.example': 'unknown',
+  }
+  for (const [domain, expected] of Object.entries(cases))
+    assert.equal(await lookup.of(domain), expected, domain)
+})
+
+test('an answer is asked for once and kept, for an hour at most', async (t) => {
+  const { dns, resolver } = await setUp(t)
+  dns.set('mx.example', 'MX', [[10, 'mail.mx.example']], 86_400)
+  const clock = new ManualClock()
+  const lookup = createDomainMailLookup(resolver, clock)
+  const asked = () => dns.queries.filter(({ name }) => name === 'mx.example').length
+  await Promise.all(Array.from({ length: 20 }, () => lookup.of('mx.example')))
+  assert.equal(asked(), 1)
+  clock.advance(3_599_000)
+  await lookup.of('mx.example')
+  assert.equal(asked(), 1)
+  clock.advance(2_000)
+  await lookup.of('mx.example')
+  assert.equal(asked(), 2, 'not from the cache of the resolver either')
+})
+
+test('names below one registered domain take turns; others do not wait for them', async (t) => {
+  const { dns, resolver } = await setUp(t)
+  const clock = new ManualClock()
+  const lookup = createDomainMailLookup(resolver, clock)
+  const victims = Array.from({ length: 200 }, (_, n) => lookup.of(`n${n}.victim.example`))
+  assert.equal(await lookup.of('other.example'), 'refuses')
+  await Promise.all(victims.slice(0, 20))
+  const asked = () => dns.queries.filter(({ name }) => name.endsWith('.victim.example')).length
+  assert.equal(asked(), 21, 'a burst of 20 and the first turn')
+  clock.advance(1_000)
+  await Promise.all(victims.slice(21, 31))
+  assert.equal(asked(), 31, 'ten a second')
+  // The last ones would have waited longer than anybody does.
+  assert.deepEqual(await Promise.all(victims.slice(150)), Array(50).fill('unknown'))
+  assert.equal(asked(), 31)
+})
