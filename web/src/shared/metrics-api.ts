@@ -17,6 +17,7 @@ export interface MetricsQuery {
   metrics: readonly string[]
   filter?: { AND: MetricsFilter[] }
   include_aggregates?: boolean
+  include_subaccounts?: boolean
   pagination?: { sort?: string; skip?: number; limit?: number }
 }
 
