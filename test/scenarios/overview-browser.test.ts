@@ -29,7 +29,7 @@ test('the first steps tick themselves off, by keyboard alone from the first to t
   await press(page, 'g', 'o')
   await steps.getByText('1 of 4 done').waitFor()
   const hand = page.getByRole('region', { name: 'Needs a hand' })
-  await hand.getByText('mail.first.example cannot send yet').waitFor()
+  await hand.getByText('DNS records of mail.first.example are missing or wrong').waitFor()
   await hand.getByRole('link', { name: 'Show the records: mail.first.example' }).waitFor()
 
   await service.send({ to: 'alice@example.org' })

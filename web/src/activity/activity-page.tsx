@@ -199,7 +199,6 @@ const COLUMNS: readonly Column<LogItem>[] = [
   },
   {
     header: TEXT.columns.detail,
-    wideOnly: true,
     cell: (item) => <span className="activity-detail dimmed">{detailOf(item)}</span>,
   },
   {

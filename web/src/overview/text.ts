@@ -28,7 +28,7 @@ export const TEXT = {
 
   hand: 'Needs a hand',
   allWell: 'Nothing needs a hand now.',
-  records: (name: string) => `${name} cannot send yet: its DNS records are missing or wrong`,
+  records: (name: string) => `DNS records of ${name} are missing or wrong`,
   disabled: (name: string) => `${name} is disabled and cannot send`,
   openRecords: 'Show the records',
   open: 'Open',
