@@ -18,6 +18,12 @@ const NOT_READY: Record<StoreFault['kind'], string> = {
   disk: 'The disk of the database failed; restart the service once it works',
 }
 
+/** First parts of the paths of the dashboard's pages (web/src/sections.ts): any path below them is its page. */
+const PAGES = [
+  ...['/overview', '/activity', '/statistics', '/sending', '/domains', '/webhooks', '/routes', '/delivery'],
+  ...['/settings', '/inbox', '/docs'],
+]
+
 export interface HttpUses {
   accounts: AccountsArea
   certificates: CertificatesArea
@@ -40,7 +46,8 @@ export function createHttp(
     baseUrl: config.publicUrl,
     otherBaseUrls: [config.storageUrl, config.trackingUrl].filter((url) => url !== null),
     headerPrefix: config.headerPrefix,
-    headerPrefixAliases: config.headerPrefixAliases,
+    // The dashboard uses our own name, whatever the configured one is.
+    headerPrefixAliases: [...config.headerPrefixAliases, 'X-Service-'],
     authRealm: config.authRealm,
     corsOrigins: config.corsOrigins,
     connectionsPerClientMax: config.httpConnectionsPerIpMax,
@@ -55,7 +62,7 @@ export function createHttp(
     spool,
     observe: prometheus.answered,
     pages: readPages(join(import.meta.dirname, '../../web/dist')),
-    pagesPrefixes: ['/inbox', '/domains'],
+    pagesPrefixes: PAGES,
     async isReady() {
       const fault = store.fault()
       if (fault) return { ready: false, reason: NOT_READY[fault.kind] }

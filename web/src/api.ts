@@ -264,6 +264,21 @@ export const sendJson = <T>(method: string, path: string, body?: object) =>
     }),
   )
 
+/** A question that takes a body. */
+export const askJson = <T>(path: string, body: object, signal?: AbortSignal) =>
+  json<T>(
+    request(path, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'Content-Type': 'application/json' },
+      ...(signal && { signal }),
+    }),
+  )
+
+/** In the form that `accept` names. */
+export const getJsonAs = <T>(path: string, accept: string, signal?: AbortSignal) =>
+  json<T>(request(path, { headers: { Accept: accept }, ...(signal && { signal }) }))
+
 export async function getText(path: string, signal?: AbortSignal): Promise<Answer<string>> {
   const answer = await request(path, signal ? { signal } : {})
   if (!answer.ok) return answer

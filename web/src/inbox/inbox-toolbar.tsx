@@ -9,7 +9,7 @@ import { Icon } from '../icons.tsx'
 import { domainsQuery, valueOrThrow } from '../queries.ts'
 import { useTyped } from '../use-typed.ts'
 import { INBOX_KEY } from './inbox-queries.ts'
-import { FILTER_FIELDS, withFilter } from './inbox-search.ts'
+import { FILTER_FIELDS, readInboxSearch, withFilter } from './inbox-search.ts'
 import type { LiveState } from './live-inbox.ts'
 
 const route = getRouteApi('/captured')
@@ -77,7 +77,11 @@ function FilterInput(props: {
   const applied = route.useSearch()[field] ?? ''
   const navigate = useNavigate()
   const [typed, change] = useTyped(applied, (value) => {
-    void navigate({ to: '.', replace: true, search: (search) => withFilter(search, field, value) })
+    void navigate({
+      to: '.',
+      replace: true,
+      search: (search) => withFilter(readInboxSearch(search), field, value),
+    })
   })
   return (
     <TextInput

@@ -2,8 +2,9 @@ import { Loader, Timeline } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { CapturedMessage, MailEvent } from '../api.ts'
 import { clockTime, exactTime } from '../format.ts'
-import { Icon, type IconName } from '../icons.tsx'
+import { Icon } from '../icons.tsx'
 import { eventsQuery } from '../queries.ts'
+import { lookOf } from '../shared/event-look.ts'
 import { PanelNote } from './message-parts.tsx'
 
 /** The events of this message, oldest first. */
@@ -35,24 +36,6 @@ function eventsOf(events: readonly MailEvent[], recipients: readonly string[]): 
   return events
     .filter(({ recipient }) => recipient === undefined || own.has(recipient.toLowerCase()))
     .sort((a, b) => a.timestamp - b.timestamp)
-}
-
-function lookOf(event: MailEvent): { icon: IconName; color: string; title: string } {
-  const kind = event.event === 'failed' ? `failed ${event.severity}` : event.event
-  return LOOKS[kind] ?? { icon: 'mail', color: 'gray', title: event.event.replaceAll('_', ' ') }
-}
-
-const LOOKS: Record<string, { icon: IconName; color: string; title: string }> = {
-  accepted: { icon: 'arrowIn', color: 'gray', title: 'Accepted' },
-  delivered: { icon: 'check', color: 'teal', title: 'Delivered' },
-  'failed temporary': { icon: 'clock', color: 'orange', title: 'Deferred, will be tried again' },
-  'failed permanent': { icon: 'cross', color: 'red', title: 'Failed for good' },
-  rejected: { icon: 'cross', color: 'red', title: 'Rejected before delivery' },
-  opened: { icon: 'eye', color: 'petrol', title: 'Opened' },
-  clicked: { icon: 'link', color: 'petrol', title: 'Link clicked' },
-  unsubscribed: { icon: 'cross', color: 'orange', title: 'Unsubscribed' },
-  complained: { icon: 'cross', color: 'red', title: 'Reported as spam' },
-  stored: { icon: 'arrowIn', color: 'gray', title: 'Stored' },
 }
 
 function EventText({ event }: { event: MailEvent }) {

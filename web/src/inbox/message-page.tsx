@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { Icon } from '../icons.tsx'
 import { messageQuery, RefusedRequest } from '../queries.ts'
+import { readInboxSearch } from './inbox-search.ts'
 import { MessageHeading } from './message-heading.tsx'
 import { MessageTabs } from './message-tabs.tsx'
 import { useMarkRead } from './read-marks.ts'
@@ -15,7 +16,7 @@ export function MessagePage() {
   useMarkRead(id)
   return (
     <article className="message">
-      <Link to="/" search={(search) => search} className="message-back">
+      <Link to="/" search={readInboxSearch} className="message-back">
         <Icon name="back" size={16} /> Inbox
       </Link>
       {message.data !== undefined ? (

@@ -6,7 +6,7 @@ import { formatBytes } from '../format.ts'
 import { Icon } from '../icons.tsx'
 import { valueOrThrow } from '../queries.ts'
 import { downloadLink } from '../shared/download.ts'
-import type { MessageLink } from './safe-html.ts'
+import type { MessageLink } from '../shared/safe-html.ts'
 
 /** Enough for every header and the start of the parts; the rest can be downloaded. */
 const SOURCE_SHOWN_MAX_BYTES = 256 * 1024

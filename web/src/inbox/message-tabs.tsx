@@ -1,12 +1,13 @@
 import { Tabs, Text } from '@mantine/core'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useMemo } from 'react'
-import type { CapturedMessage } from '../api.ts'
-import { HtmlPreview } from './html-preview.tsx'
+import { attachmentPath, type CapturedMessage } from '../api.ts'
+import { bareId } from '../shared/inline-images.ts'
+import { MailHtml } from '../shared/mail-html.tsx'
+import { readHtml } from '../shared/safe-html.ts'
 import { MESSAGE_TABS, type MessageTab } from './inbox-search.ts'
 import { MessageEvents } from './message-events.tsx'
 import { AttachmentList, HeaderTable, LinkList, PlainText, RawSource } from './message-parts.tsx'
-import { readHtml } from './safe-html.ts'
 
 const route = getRouteApi('/captured/inbox/$id')
 
@@ -62,7 +63,7 @@ function useTabs(message: CapturedMessage): Partial<Record<MessageTab, Tab>> {
     ...(html && {
       html: {
         label: 'HTML',
-        show: () => (content ? <HtmlPreview message={message} content={content} /> : <TooLarge />),
+        show: () => (content ? <MailHtml files={inlineFiles(message)} content={content} /> : <TooLarge />),
       },
     }),
     ...(text && { text: { label: 'Text', show: () => <PlainText text={text} /> } }),
@@ -85,6 +86,20 @@ function useTabs(message: CapturedMessage): Partial<Record<MessageTab, Tab>> {
     events: { label: 'Events', show: () => <MessageEvents message={message} /> },
   }
 }
+
+const inlineFiles = ({ id, attachments }: CapturedMessage) =>
+  attachments.flatMap((part) =>
+    part['content-id'] === undefined
+      ? []
+      : [
+          {
+            id: bareId(part['content-id']),
+            type: part['content-type'],
+            size: part.size,
+            path: attachmentPath(id, part.n),
+          },
+        ],
+  )
 
 function TooLarge() {
   return (

@@ -17,7 +17,7 @@ const indexRoute = createRoute({
   path: '/',
   beforeLoad: ({ context }) => {
     const system = context.queries.getQueryData(systemQuery.queryKey)
-    if (system !== undefined && system.mode !== 'capture') throw redirect({ to: '/domains' })
+    if (system !== undefined && system.mode !== 'capture') throw redirect({ to: '/overview' })
   },
   component: lazyRouteComponent(() => import('./nothing-open.tsx'), 'NothingOpen'),
 })

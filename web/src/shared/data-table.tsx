@@ -36,6 +36,8 @@ interface DataTableProps<Row> {
   links?: PageLinks | undefined
   /** A link of `links` was chosen. */
   onPage?: (link: string) => void
+  /** Class of the table, for a layout of its own on a phone. */
+  className?: string
   /** Rows to keep space for while loading. */
   expectedRows?: number
 }
@@ -59,7 +61,11 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         <Failure title={`${label}: cannot be read`} error={error} {...(retry && { retry })} />
       )}
       <div className="table-scroll" data-stale={isStale || undefined}>
-        <table className="data-table" aria-label={label} aria-busy={rows === undefined || isStale === true}>
+        <table
+          className={`data-table ${props.className ?? ''}`}
+          aria-label={label}
+          aria-busy={rows === undefined || isStale === true}
+        >
           <thead>
             <tr>
               {columns.map((column) => (

@@ -3,6 +3,7 @@
  * the arrow keys, and what it stands on is read out; the same numbers are there as a table.
  */
 import { useEffect, useId, useRef, useState } from 'react'
+import { LEFT, niceTop, RIGHT, ticks } from './chart-scale.ts'
 import { TEXT } from './text.ts'
 
 export interface Series {
@@ -32,9 +33,6 @@ interface LineChartProps {
 const HEIGHT = 220
 const TOP = 10
 const BOTTOM = 22
-const LEFT = 44
-const RIGHT = 8
-const LABEL_WIDTH = 74
 
 const plain = (value: number) => value.toLocaleString('en', { maximumFractionDigits: 2 })
 
@@ -119,7 +117,7 @@ export function LineChart({ label, points, series, height = HEIGHT, format = pla
                   className="chart-axis"
                   x={x(index)}
                   y={height - 5}
-                  textAnchor={index === 0 ? 'start' : index === last ? 'end' : 'middle'}
+                  textAnchor={index === last ? 'end' : index === 0 ? 'start' : 'middle'}
                 >
                   {points[index]}
                 </text>
@@ -226,24 +224,9 @@ function ChartTable({ label, points, series, format }: Omit<Required<LineChartPr
 const valueText = (value: number | null | undefined, format: (value: number) => string) =>
   value == null ? '–' : format(value)
 
-/** The smallest of 1, 2 and 5 times a power of ten that is not below `max`, and at least 2, so that half of it is whole. */
-export function niceTop(max: number): number {
-  if (max <= 2) return max > 0 && max <= 1 ? 1 : 2
-  const power = 10 ** Math.floor(Math.log10(max))
-  return ([1, 2, 5, 10].find((step) => step * power >= max) ?? 10) * power
-}
-
 /** "950", "1.2k", "3M". */
 function short(value: number): string {
   return value.toLocaleString('en', { notation: 'compact', maximumFractionDigits: 1 })
-}
-
-/** Indexes of the points that have a label: as many as fit, first and last among them. */
-function ticks(count: number, width: number): number[] {
-  const fits = Math.max(1, Math.floor((width - LEFT - RIGHT) / LABEL_WIDTH))
-  if (count <= 1) return count === 1 ? [0] : []
-  const steps = Math.min(fits, count - 1)
-  return Array.from({ length: steps + 1 }, (_, step) => Math.round((step / steps) * (count - 1)))
 }
 
 /** Width of an element in pixels, kept up to date. */

@@ -1,27 +1,37 @@
 import { useQueries } from '@tanstack/react-query'
-import { type Attachment, attachmentPath, type CapturedMessage, readBytes } from '../api.ts'
+import { readBytes } from '../api.ts'
 import { valueOrThrow } from '../queries.ts'
 
 const INLINE_IMAGES_MAX = 40 // a mail with more inline images than this is malicious
 const INLINE_IMAGE_MAX_BYTES = 5_000_000 // base64 in the frame's text takes a third more
 
+/** A file of a message that its HTML may show. */
+export interface InlinePart {
+  /** Content-ID without angle brackets. */
+  id: string
+  type: string
+  /** Bytes. */
+  size: number
+  /** Path of the operation that returns its bytes. */
+  path: string
+}
+
 /**
- * The parts of a message that its HTML shows by content-id, as data: URLs; `undefined` until all of them
- * are loaded. One that fails to load is omitted.
+ * The files that the HTML shows by content-id, as data: URLs; `undefined` until all of them are loaded. One that fails to
+ * load is omitted.
  */
 export function useInlineImages(
-  message: CapturedMessage,
+  files: readonly InlinePart[],
   contentIds: readonly string[],
 ): ReadonlyMap<string, string> | undefined {
   const parts = contentIds
-    .map((id) => ({ id, part: message.attachments.find((part) => bareId(part) === id) }))
-    .filter((found): found is { id: string; part: Attachment } => isShownInline(found.part))
+    .map((id) => ({ id, part: files.find((part) => part.id === id) }))
+    .filter((found): found is { id: string; part: InlinePart } => isShownInline(found.part))
     .slice(0, INLINE_IMAGES_MAX)
   return useQueries({
     queries: parts.map(({ id, part }) => ({
-      queryKey: ['inline-image', message.id, part.n],
-      queryFn: async ({ signal }: { signal: AbortSignal }) =>
-        [id, await loadDataUrl(message.id, part, signal)] as const,
+      queryKey: ['inline-image', part.path],
+      queryFn: async ({ signal }: { signal: AbortSignal }) => [id, await loadDataUrl(part, signal)] as const,
       staleTime: Number.POSITIVE_INFINITY,
       gcTime: 0,
     })),
@@ -35,17 +45,17 @@ function collectImages(results: { isPending: boolean; data: readonly [string, st
   return new Map(results.flatMap((result) => (result.data ? [result.data] : [])))
 }
 
-const bareId = (part: Attachment) => part['content-id']?.replace(/^\s*<|>\s*$/g, '')
+/** A Content-ID without angle brackets. */
+export const bareId = (id: string) => id.replace(/^\s*<|>\s*$/g, '')
 
-const isShownInline = (part: Attachment | undefined) =>
-  part !== undefined && IMAGE_TYPE.test(part['content-type']) && part.size <= INLINE_IMAGE_MAX_BYTES
+const isShownInline = (part: InlinePart | undefined) =>
+  part !== undefined && IMAGE_TYPE.test(part.type) && part.size <= INLINE_IMAGE_MAX_BYTES
 
 const IMAGE_TYPE = /^image\/[\w.+-]+/i
 
-async function loadDataUrl(messageId: string, part: Attachment, signal: AbortSignal): Promise<string> {
-  const path = attachmentPath(messageId, part.n)
-  const { bytes } = valueOrThrow(await readBytes(path, Math.max(part.size, 1), signal))
-  const type = IMAGE_TYPE.exec(part['content-type'])?.[0] ?? 'image/png'
+async function loadDataUrl(part: InlinePart, signal: AbortSignal): Promise<string> {
+  const { bytes } = valueOrThrow(await readBytes(part.path, Math.max(part.size, 1), signal))
+  const type = IMAGE_TYPE.exec(part.type)?.[0] ?? 'image/png'
   return dataUrl(new Blob([bytes], { type }))
 }
 

@@ -1,20 +1,21 @@
 import { Button, SegmentedControl } from '@mantine/core'
 import { useMemo, useState } from 'react'
-import type { CapturedMessage } from '../api.ts'
 import { countOf } from '../format.ts'
 import { Icon } from '../icons.tsx'
-import { useInlineImages } from './inline-images.ts'
+import { type InlinePart, useInlineImages } from './inline-images.ts'
 import { frameDocument, type HtmlContent } from './safe-html.ts'
+import './mail-html.css'
 
 const WIDTHS = [
   { value: 'full', label: 'Full width' },
   { value: 'phone', label: 'Phone' },
 ]
 
-export function HtmlPreview({ message, content }: { message: CapturedMessage; content: HtmlContent }) {
+/** The HTML of somebody's mail in a sandboxed frame (safe-html.ts). `files`: what it may show by content-id. */
+export function MailHtml({ files, content }: { files: readonly InlinePart[]; content: HtmlContent }) {
   const [remoteShown, setRemoteShown] = useState(false)
   const [width, setWidth] = useState('full')
-  const images = useInlineImages(message, content.contentIds)
+  const images = useInlineImages(files, content.contentIds)
   const srcDoc = useMemo(
     () => images && frameDocument(content, images, remoteShown),
     [content, images, remoteShown],

@@ -1,0 +1,154 @@
+/** Activity in a real browser: why a mail did not arrive, and what is done about it, by keyboard and by touch. */
+import assert from 'node:assert/strict'
+import { before, type TestContext, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { type Dashboard, PHONE, press, startDashboard } from '../support/dashboard.ts'
+import { FILLED_ENV, setFaults } from '../support/fill-account.ts'
+import { eventually } from '../support/service.ts'
+
+let dashboard: Dashboard
+before(async (t) => {
+  dashboard = await startDashboard(t as TestContext, FILLED_ENV)
+  await setFaults(dashboard.service)
+})
+
+/** Sends, and waits until all recipients have as many events as named. Returns the message id. */
+async function sent(form: Record<string, string>, events: number): Promise<string> {
+  const { body } = await dashboard.service.send(form)
+  const id = (body.id as string).slice(1, -1)
+  await eventually(`the events of ${id}`, async () => {
+    const found = await dashboard.service.events(`?message-id=${encodeURIComponent(id)}`)
+    return found.length >= events
+  })
+  return id
+}
+
+const card = (page: Page, recipient: string) => page.getByRole('article', { name: recipient })
+const pathOf = (page: Page) => decodeURIComponent(new URL(page.url()).pathname)
+
+test('why did bob not get it, by keyboard alone: search, open, reply with its meaning, dialogue, retry', async () => {
+  const id = await sent({ to: 'bob@slow.example.org, alice@example.org', subject: 'Order 1' }, 4)
+  await sent({ to: 'carol@example.org', subject: 'Other' }, 2)
+  const page = await dashboard.open('/activity')
+  await page.getByRole('heading', { level: 1, name: 'Activity' }).waitFor()
+  await page.getByText('carol@example.org').first().waitFor()
+  await dashboard.sound(page)
+  await press(page, '/')
+  await page.keyboard.type('bob@slow.example.org')
+  await page.waitForURL('**/activity?q=bob%40slow.example.org')
+  await page.getByText('carol@example.org').first().waitFor({ state: 'detached' })
+  await page.getByRole('table').getByText('Deferred').waitFor()
+  await press(page, 'Tab')
+  await page.getByRole('heading', { level: 1 }).click()
+  await press(page, 'j', 'Enter')
+  await page.getByRole('heading', { level: 1, name: 'Order 1' }).waitFor()
+  assert.equal(pathOf(page), `/activity/${id}`)
+  const bob = card(page, 'bob@slow.example.org')
+  await bob.getByText(/The last attempt got 451 "4\.3\.0 not now"; the next one follows at/).waitFor()
+  await bob.getByText('What it means:').waitFor()
+  await bob.getByText('Next attempt').waitFor()
+  await bob.getByRole('button', { name: 'SMTP dialogue' }).focus()
+  await press(page, 'Enter')
+  await bob.getByText('RCPT TO:<bob@slow.example.org>').first().waitFor()
+  await bob.getByText('451 4.3.0 not now', { exact: true }).last().waitFor()
+  await dashboard.sound(page)
+
+  await page.getByRole('button', { name: 'Retry now' }).focus()
+  await press(page, 'Enter')
+  await page.getByText('1 delivery is tried again now').waitFor()
+  await bob.getByRole('region', { name: 'Attempt 2' }).waitFor()
+})
+
+test('cancelling asks first, and the page shows the end without a reload', async () => {
+  const id = await sent({ to: 'eve@slow.example.org', subject: 'Not any more' }, 2)
+  const page = await dashboard.open(`/activity/${id}`)
+  const eve = card(page, 'eve@slow.example.org')
+  await eve.getByText('Waiting').waitFor()
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await eve.getByText('It is paused until somebody resumes it.').waitFor()
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await page.getByRole('button', { name: 'Retry now' }).waitFor()
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByRole('dialog').getByText('This cannot be undone').waitFor()
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).last().click()
+  await eve.getByText('Cancelled', { exact: true }).waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Retry now' }).count(), 0)
+  const { body } = await dashboard.service.call('GET', `/sendwright/v1/messages/${id}/deliveries`)
+  assert.equal(body.items[0].state, 'cancelled')
+})
+
+test('on a phone by touch: find the bounce, read the message in all forms, send it again', async () => {
+  const html =
+    '<h1>Hello</h1><script>document.title = "hacked"</script><img src="http://elsewhere.example/x.png">'
+  const id = await sent({ to: 'zoe@refusing.example.org', subject: 'Order 2', html }, 2)
+  const page = await dashboard.open('/activity', { look: PHONE })
+  await page.getByRole('combobox', { name: 'Event' }).selectOption('bounced')
+  await page.waitForURL('**/activity?event=bounced')
+  await dashboard.sound(page)
+  await page.getByRole('link', { name: 'zoe@refusing.example.org' }).first().tap()
+  await card(page, 'zoe@refusing.example.org')
+    .getByText('It failed for good: 550 "5.1.1 no such user".')
+    .waitFor()
+  await page.frameLocator('iframe').getByText('Hello').waitFor()
+  await dashboard.sound(page)
+  await page.getByRole('tab', { name: 'Text' }).tap()
+  await page.getByText('Hi.', { exact: true }).waitFor()
+  await page.getByRole('tab', { name: 'Headers' }).tap()
+  await page.getByText(`<${id}>`).waitFor()
+  await page.getByRole('tab', { name: 'Source' }).tap()
+  await page.getByText('Content-Type: multipart/alternative').waitFor()
+  await dashboard.sound(page)
+  assert.match(page.url(), /tab=source/)
+  assert.notEqual(await page.title(), 'hacked')
+
+  await page.getByRole('button', { name: 'Send again' }).tap()
+  await page.getByLabel('To', { exact: true }).fill('not an address')
+  await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).tap()
+  await page.getByText(/to parameter is not a valid address/i).waitFor()
+  await page.getByLabel('To', { exact: true }).fill('zoe@example.org')
+  await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).tap()
+  await page.getByText('Sent again to zoe@example.org').waitFor()
+  await card(page, 'zoe@example.org').getByText('Delivered', { exact: true }).first().waitFor()
+  await dashboard.sound(page)
+})
+
+test('the list follows new mail, its pages are in the URL, and a role without rights gets no buttons', async () => {
+  const page = await dashboard.open('/activity?by=tag&q=many')
+  await page.getByText('Nothing matches').waitFor()
+  for (let n = 0; n < 30; n += 1)
+    await dashboard.service.send({ to: `p${n}@example.org`, subject: `Page ${n}`, 'o:tag': 'many' })
+  await page.getByText('p29@example.org').first().waitFor()
+  await page.getByRole('button', { name: 'Live' }).waitFor()
+  await page.getByRole('button', { name: 'Next' }).click()
+  await page.waitForURL(/[?&]at=/)
+  await page.getByText('p0@example.org').first().waitFor()
+  await page.reload()
+  await page.getByText('p0@example.org').first().waitFor()
+  await page.goBack()
+  await page.getByText('p29@example.org').first().waitFor()
+  await dashboard.sound(page)
+
+  const id = await sent({ to: 'kim@slow.example.org', subject: 'For readers' }, 2)
+  const { body } = await dashboard.service.call('POST', '/v1/keys', { form: { role: 'basic' } })
+  const reader = await dashboard.open(`/activity/${id}`, { key: body.key.secret })
+  await card(reader, 'kim@slow.example.org').getByText('Waiting').waitFor()
+  for (const name of ['Retry now', 'Send again', 'Pause', 'Cancel'])
+    assert.equal(await reader.getByRole('button', { name }).count(), 0, name)
+  await dashboard.sound(reader)
+})
+
+test('an unknown message says so, and every section opens by its own address', async () => {
+  const page = await dashboard.open('/activity/nothing%40example.org')
+  await page.getByText('No events of this message').waitFor()
+  await dashboard.sound(page)
+  const paths = await page
+    .getByRole('navigation', { name: 'Sections' })
+    .getByRole('link')
+    .evaluateAll((links) => links.map((link) => link.getAttribute('href') ?? ''))
+  assert.ok(paths.length >= 3)
+  for (const path of paths) {
+    const answer = await page.goto(dashboard.service.url + path)
+    assert.equal(answer?.status(), 200, path)
+    await page.getByRole('heading', { level: 1 }).first().waitFor()
+  }
+})

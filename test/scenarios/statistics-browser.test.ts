@@ -1,0 +1,119 @@
+/** Metrics in a real browser: curves and tables by any dimension, compared, filtered, shared and exported. */
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { before, type TestContext, test } from 'node:test'
+import { type Dashboard, PHONE, press, startDashboard } from '../support/dashboard.ts'
+import { FILLED_ENV, setFaults } from '../support/fill-account.ts'
+import { eventually } from '../support/service.ts'
+
+const DELIVERED = 6
+const BOUNCED = 3
+
+let dashboard: Dashboard
+before(async (t) => {
+  dashboard = await startDashboard(t as TestContext, FILLED_ENV)
+  const { service } = dashboard
+  await setFaults(service)
+  for (let n = 0; n < DELIVERED; n += 1)
+    await service.send({ to: `p${n}@example.org`, 'o:tag': n % 2 === 0 ? 'even' : 'odd' })
+  for (let n = 0; n < BOUNCED; n += 1)
+    await service.send({ to: `p${n}@refusing.example.org`, 'o:tag': 'bad' })
+  await eventually('all of it is counted', async () => {
+    const json = { duration: '1d', metrics: ['delivered_count', 'bounced_count'] }
+    const { body } = await service.call('POST', '/v1/analytics/metrics', { json })
+    const { delivered_count, bounced_count } = body.items[0].metrics
+    return delivered_count === DELIVERED && bounced_count === BOUNCED
+  })
+})
+
+test('by keyboard alone: another dimension, another curve, a tag, and the same view by its address', async () => {
+  const page = await dashboard.open('/overview')
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+  await press(page, 'g', 'm')
+  await page.getByRole('heading', { level: 1, name: 'Metrics' }).waitFor()
+  const table = page.getByRole('table', { name: 'Figures' })
+  await table.getByRole('row', { name: /^Other 9 6/ }).waitFor()
+  await dashboard.sound(page)
+  // Letters choose in a select, as everywhere.
+  await page.getByRole('combobox', { name: 'By', exact: true }).focus()
+  await page.keyboard.type('Tag')
+  await press(page, 'Enter')
+  await page.waitForURL('**/statistics?by=tag')
+  await table.getByRole('row', { name: /^bad 3 0 0\.0% 0 3/ }).waitFor()
+  await table.getByRole('row', { name: /^Total 9 6/ }).waitFor()
+  await table.getByRole('button', { name: 'Bounced' }).focus()
+  await press(page, 'Enter')
+  await page.waitForURL(/sort=bounced_count/)
+  await table.getByRole('columnheader', { name: /Bounced/, exact: false }).waitFor()
+  assert.equal(await table.locator('th[aria-sort=descending]').innerText(), 'Bounced ↓')
+  const curves = page.getByRole('group', { name: 'Curves' })
+  await curves.getByRole('button', { name: 'Bounce rate' }).focus()
+  await press(page, 'Enter')
+  const curve = page.getByRole('slider', { name: /^Bounce rate over time/ })
+  await curve.focus()
+  await press(page, 'End')
+  assert.match((await curve.getAttribute('aria-valuetext')) ?? '', /Bounce rate 33\.3%$/)
+  await page.getByRole('heading', { level: 1 }).click()
+  await press(page, '/')
+  await page.keyboard.type('even')
+  await page.waitForURL(/tag=even/)
+  await table.getByRole('row', { name: /^even 3 3/ }).waitFor()
+  await dashboard.sound(page)
+  const other = await dashboard.open(new URL(page.url()).pathname + new URL(page.url()).search)
+  await other
+    .getByRole('table', { name: 'Figures' })
+    .getByRole('row', { name: /^even 3 3/ })
+    .waitFor()
+  await other.getByRole('slider', { name: /^Bounce rate over time/ }).waitFor()
+  assert.equal(await other.getByLabel('Tag', { exact: true }).inputValue(), 'even')
+})
+
+test('on a phone by touch: compare, without machines, the classes of replies, and the file', async () => {
+  const page = await dashboard.open('/statistics?by=domain&span=7d', { look: PHONE })
+  await page.getByRole('switch', { name: 'Compare with the span before' }).tap()
+  await page.getByRole('switch', { name: 'Without machines' }).tap()
+  await page.waitForURL(/compare=yes&people=yes|people=yes&compare=yes/)
+  const curve = page.getByRole('slider')
+  await curve.waitFor()
+  await curve.focus()
+  await press(page, 'End')
+  await page.getByText('Delivered before').waitFor()
+  assert.match(
+    (await curve.getAttribute('aria-valuetext')) ?? '',
+    /: Delivered 6, Delivered before 0, Bounced 3, Bounced before 0/,
+  )
+  const why = page.getByRole('table', { name: 'Why mail failed' })
+  await why.getByText('550 5.1.1 no such user').waitFor()
+  await dashboard.sound(page)
+  const download = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'CSV file' }).tap()
+  const file = await download
+  assert.match(file.suggestedFilename(), /^metrics-domain-\d{4}-\d\d-\d\d-\d{4}-\d\d-\d\d\.csv$/)
+  const lines = (await readFile(await file.path(), 'utf8')).trim().split(/\r?\n/)
+  assert.match(lines[0] ?? '', /^\W*domain,.*delivered_count/)
+  assert.ok(lines[1]?.startsWith(`${dashboard.service.domain},`), lines[1] ?? '')
+  assert.equal(lines.length, 2)
+  await why
+    .getByRole('link', { name: /^Open an example/ })
+    .first()
+    .tap()
+  await page.getByText('It failed for good: 550 "5.1.1 no such user".').waitFor()
+  await dashboard.sound(page)
+})
+
+test('a span of its own, copied numbers, and a span without mail says what to do', async () => {
+  const page = await dashboard.open('/statistics')
+  await page.getByRole('combobox', { name: 'Time span' }).selectOption('own')
+  await page.getByLabel('From').fill('2020-01-01')
+  await page.getByLabel('To', { exact: true }).fill('2020-02-01')
+  await page.getByText('No mail in this span').waitFor()
+  await page.getByText('Nothing failed in this span.').waitFor()
+  await dashboard.sound(page)
+  await page.getByRole('combobox', { name: 'Time span' }).selectOption('24h')
+  await page.getByRole('button', { name: '9', exact: true }).first().click()
+  await page.getByText('Copied 9').waitFor()
+  assert.equal(await page.evaluate('navigator.clipboard.readText()'), '9')
+  await page.getByRole('button', { name: 'Copy link' }).click()
+  await page.getByText('The link is copied').waitFor()
+  assert.equal(await page.evaluate('navigator.clipboard.readText()'), page.url())
+})

@@ -1,0 +1,36 @@
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
+import { rootRoute } from '../root-route.ts'
+import { section as defineSection } from '../section.ts'
+import { readActivitySearch } from './activity-search.ts'
+import { readMessageSearch } from './message-search.ts'
+
+const listRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/activity',
+  validateSearch: readActivitySearch,
+  component: lazyRouteComponent(() => import('./activity-page.tsx'), 'ActivityPage'),
+})
+const messageRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/activity/$id',
+  validateSearch: readMessageSearch,
+  component: lazyRouteComponent(() => import('./message-page.tsx'), 'MessagePage'),
+})
+
+export const section = defineSection({
+  label: 'Activity',
+  icon: 'list',
+  to: '/activity',
+  letter: 'a',
+  need: { area: 'events' },
+  commands: [
+    { label: 'Bounced mail', words: 'failed errors', href: '/activity?event=bounced' },
+    { label: 'Deferred mail', words: 'waiting temporary', href: '/activity?event=deferred' },
+    { label: 'Spam complaints', href: '/activity?event=complained&span=30d' },
+    { label: 'Who clicked', words: 'clicks links', href: '/activity?event=clicked' },
+  ],
+  find: (text) => [
+    { label: `Mail of “${text}”`, words: text, href: `/activity?span=30d&q=${encodeURIComponent(text)}` },
+  ],
+  routes: [listRoute, messageRoute],
+})

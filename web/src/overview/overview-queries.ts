@@ -1,0 +1,115 @@
+import { queryOptions } from '@tanstack/react-query'
+import { valueOrThrow } from '../queries.ts'
+import { readMetrics } from '../shared/metrics-api.ts'
+import { readReasons } from '../shared/reasons-api.ts'
+import { DAY_MS, floorTo } from '../shared/spans.ts'
+import {
+  listDomainsIn,
+  readAccountWebhooks,
+  readAttempts,
+  readDomainWebhooks,
+  readHits,
+  readLanes,
+  readSystemAlerts,
+} from './overview-api.ts'
+import { COUNTS } from './overview-search.ts'
+
+const KEY = 'overview'
+const FIGURES_REFRESH_MS = 30_000
+const HAND_REFRESH_MS = 15_000
+export const SPAN_DAYS = 30
+const DOMAINS_SHOWN = 5
+const REASONS_DAYS = 7
+
+const METRICS = [...COUNTS.map(({ metric }) => metric as string), 'permanent_failed_count']
+
+/** By day, of the last 60 days with today. */
+export const daysQuery = queryOptions({
+  queryKey: [KEY, 'days'],
+  queryFn: async ({ signal }) => {
+    const nowMs = Date.now()
+    const startMs = floorTo(nowMs, 'day') - (2 * SPAN_DAYS - 1) * DAY_MS
+    const query = {
+      start: seconds(startMs),
+      end: seconds(nowMs),
+      dimensions: ['time'],
+      resolution: 'day',
+      metrics: METRICS,
+    } as const
+    return { startMs, nowMs, items: valueOrThrow(await readMetrics(query, signal)).items }
+  },
+  refetchInterval: FIGURES_REFRESH_MS,
+})
+
+/** By hour, of the last day: "today" is that of the reader's zone. */
+export const todayQuery = queryOptions({
+  queryKey: [KEY, 'today'],
+  queryFn: async ({ signal }) => {
+    const midnight = new Date()
+    midnight.setHours(0, 0, 0, 0)
+    const query = {
+      start: seconds(midnight.getTime()),
+      end: seconds(Date.now()),
+      resolution: 'hour',
+      metrics: METRICS,
+    } as const
+    return valueOrThrow(await readMetrics(query, signal)).items[0]?.metrics ?? {}
+  },
+  refetchInterval: FIGURES_REFRESH_MS,
+})
+
+export const reasonsQuery = queryOptions({
+  queryKey: [KEY, 'reasons'],
+  queryFn: async ({ signal }) => {
+    const nowMs = Date.now()
+    return valueOrThrow(await readReasons(nowMs - REASONS_DAYS * DAY_MS, nowMs, undefined, signal))
+  },
+  refetchInterval: 2 * FIGURES_REFRESH_MS,
+})
+
+export const blockedDomainsQuery = queryOptions({
+  queryKey: [KEY, 'domains'],
+  queryFn: async ({ signal }) => {
+    const [unverified, disabled] = await Promise.all([
+      listDomainsIn('unverified', DOMAINS_SHOWN, signal),
+      listDomainsIn('disabled', DOMAINS_SHOWN, signal),
+    ])
+    return { unverified: valueOrThrow(unverified), disabled: valueOrThrow(disabled) }
+  },
+  refetchInterval: HAND_REFRESH_MS,
+})
+
+export const alertsQuery = queryOptions({
+  queryKey: [KEY, 'alerts'],
+  queryFn: async ({ signal }) => {
+    const [system, hits] = await Promise.all([readSystemAlerts(signal), readHits(signal)])
+    return { system: valueOrThrow(system).alerts ?? [], hits: valueOrThrow(hits).items ?? [] }
+  },
+  refetchInterval: HAND_REFRESH_MS,
+})
+
+export const attemptsQuery = queryOptions({
+  queryKey: [KEY, 'webhooks'],
+  queryFn: async ({ signal }) => valueOrThrow(await readAttempts(signal)).items,
+  refetchInterval: HAND_REFRESH_MS,
+})
+
+export const lanesQuery = queryOptions({
+  queryKey: [KEY, 'lanes'],
+  queryFn: async ({ signal }) => valueOrThrow(await readLanes(signal)).items,
+  refetchInterval: HAND_REFRESH_MS,
+})
+
+/** Whether the account or the domain has a webhook. */
+export const anyWebhookQuery = (domain: string | undefined) =>
+  queryOptions({
+    queryKey: [KEY, 'any-webhook', domain ?? ''],
+    queryFn: async ({ signal }) => {
+      const own = valueOrThrow(await readAccountWebhooks(signal)).webhooks ?? []
+      if (own.length > 0 || domain === undefined) return own.length > 0
+      return Object.keys(valueOrThrow(await readDomainWebhooks(domain, signal)).webhooks).length > 0
+    },
+    refetchInterval: HAND_REFRESH_MS,
+  })
+
+const seconds = (ms: number) => String(Math.floor(ms / 1000))

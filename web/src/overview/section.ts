@@ -1,0 +1,20 @@
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
+import { rootRoute } from '../root-route.ts'
+import { section as defineSection } from '../section.ts'
+import { readOverviewSearch } from './overview-search.ts'
+
+const route = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/overview',
+  validateSearch: readOverviewSearch,
+  component: lazyRouteComponent(() => import('./overview-page.tsx'), 'OverviewPage'),
+})
+
+export const section = defineSection({
+  label: 'Overview',
+  icon: 'home',
+  to: '/overview',
+  letter: 'o',
+  need: { area: 'events' },
+  routes: [route],
+})

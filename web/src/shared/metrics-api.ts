@@ -1,0 +1,46 @@
+/** Figures of the public API (metrics-logs.md), for all sections that show some. */
+import { askJson } from '../api.ts'
+
+export interface MetricsFilter {
+  attribute: string
+  comparator: '=' | '!=' | 'contains' | 'not contains'
+  values: { value: string; label: string }[]
+}
+
+export interface MetricsQuery {
+  /** RFC 2822 or Unix seconds as text. */
+  start?: string
+  end?: string
+  duration?: string
+  resolution?: 'hour' | 'day' | 'month'
+  dimensions?: readonly string[]
+  metrics: readonly string[]
+  filter?: { AND: MetricsFilter[] }
+  include_aggregates?: boolean
+  include_subaccounts?: boolean
+  pagination?: { sort?: string; skip?: number; limit?: number }
+}
+
+export type Figures = Record<string, number | string | null>
+
+export interface MetricsItem {
+  dimensions: { dimension: string; value: string; display_value: string }[]
+  metrics: Figures
+}
+
+export interface MetricsPage {
+  start: string
+  end: string
+  resolution: string
+  pagination: { total: number; skip: number; limit: number }
+  items: MetricsItem[]
+  aggregates: { metrics: Figures }
+}
+
+export const METRICS_PATH = '/v1/analytics/metrics'
+
+export const readMetrics = (query: MetricsQuery, signal?: AbortSignal) =>
+  askJson<MetricsPage>(METRICS_PATH, query, signal)
+
+/** Counts are numbers, rates are decimal texts; null: not known by these dimensions. */
+export const figure = (figures: Figures, name: string): number => Number(figures[name] ?? 0)

@@ -1,0 +1,200 @@
+import { Button, NativeSelect, Switch, TextInput } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { useMemo, useState } from 'react'
+import { saveFile } from '../api.ts'
+import { copyText } from '../clipboard.ts'
+import { Icon } from '../icons.tsx'
+import { domainsQuery } from '../queries.ts'
+import { METRICS_PATH } from '../shared/metrics-api.ts'
+import { notify } from '../shared/notices.tsx'
+import { Page, PageHeader } from '../shared/page.tsx'
+import { floorTo } from '../shared/spans.ts'
+import { useNow } from '../use-now.ts'
+import { useTyped } from '../use-typed.ts'
+import { Classes } from './classes.tsx'
+import { Curves } from './curves.tsx'
+import { DimensionTable } from './dimension-table.tsx'
+import {
+  type Change,
+  PROVIDERS,
+  ROWS_MAX,
+  SPANS,
+  type Span,
+  type SpanName,
+  type StatisticsSearch,
+  spanOf,
+  tableQuery,
+} from './statistics-search.ts'
+import { SPAN_LABELS, TEXT } from './text.ts'
+import './statistics.css'
+
+const route = getRouteApi('/statistics')
+
+export function StatisticsPage() {
+  const search = route.useSearch()
+  const navigate = useNavigate({ from: '/statistics' })
+  const minute = floorTo(useNow(), 'hour')
+  // A new hour is another span; within it the queries stay the same.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the time is read when one of these changes
+  const span = useMemo(() => spanOf(search, Date.now()), [search.span, search.from, search.to, minute])
+  /** Another view begins at the first row. */
+  const change: Change = (changed) => {
+    const { at: _, ...kept } = search
+    const next = Object.entries({ ...kept, ...changed }).filter(([, value]) => value !== undefined)
+    void navigate({ search: Object.fromEntries(next), replace: true })
+  }
+  return (
+    <Page wide>
+      <PageHeader
+        title={TEXT.title}
+        lead={TEXT.lead}
+        actions={
+          <>
+            <CopyLink />
+            <CsvFile span={span} search={search} />
+          </>
+        }
+      />
+      <Filters search={search} change={change} />
+      <Curves span={span} search={search} change={change} />
+      <DimensionTable span={span} search={search} change={change} />
+      <Classes span={span} search={search} />
+    </Page>
+  )
+}
+
+function CopyLink() {
+  const copy = async () => {
+    const isCopied = await copyText(window.location.href)
+    notify({ text: isCopied ? TEXT.copied : TEXT.notCopied, tone: isCopied ? 'ok' : 'bad' })
+  }
+  return (
+    <Button
+      variant="default"
+      size="sm"
+      leftSection={<Icon name="link" size={16} />}
+      onClick={() => void copy()}
+    >
+      {TEXT.copyLink}
+    </Button>
+  )
+}
+
+/** All rows of the table, with rates. */
+function CsvFile({ span, search }: { span: Span; search: StatisticsSearch }) {
+  const [isBusy, setBusy] = useState(false)
+  const save = async () => {
+    setBusy(true)
+    const answer = await saveFile(METRICS_PATH, fileName(span, search), {
+      method: 'POST',
+      headers: { Accept: 'text/csv', 'Content-Type': 'application/json' },
+      body: JSON.stringify(tableQuery(span, search, ROWS_MAX)),
+    })
+    setBusy(false)
+    if (!answer.ok) notify({ text: answer.failure.message, tone: 'bad' })
+  }
+  return (
+    <Button
+      variant="default"
+      size="sm"
+      loading={isBusy}
+      leftSection={<Icon name="download" size={16} />}
+      onClick={() => void save()}
+    >
+      {TEXT.export}
+    </Button>
+  )
+}
+
+const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10)
+const fileName = ({ startMs, endMs }: Span, { by = 'recipient_provider' }: StatisticsSearch) =>
+  `metrics-${by}-${dayOf(startMs)}-${dayOf(endMs)}.csv`
+
+const OWN_SPAN = 'own'
+
+function Filters({ search, change }: { search: StatisticsSearch; change: Change }) {
+  const { data: domains = [] } = useQuery(domainsQuery)
+  const isOwn = search.from !== undefined && search.to !== undefined
+  const [tag, typeTag] = useTyped(search.tag ?? '', (value) => change({ tag: value || undefined }))
+  const chooseSpan = (value: string) => {
+    if (value !== OWN_SPAN) change({ span: value as SpanName, from: undefined, to: undefined })
+    else {
+      const { startMs, endMs } = spanOf(search, Date.now())
+      change({ span: undefined, from: dayOf(startMs), to: dayOf(endMs) })
+    }
+  }
+  return (
+    <search className="filter-bar statistics-filters">
+      <NativeSelect
+        size="sm"
+        aria-label={TEXT.span}
+        value={isOwn ? OWN_SPAN : (search.span ?? '30d')}
+        data={[
+          ...SPANS.map((value) => ({ value: value as string, label: SPAN_LABELS[value] })),
+          { value: OWN_SPAN, label: TEXT.ownSpan },
+        ]}
+        onChange={(event) => chooseSpan(event.currentTarget.value)}
+      />
+      {isOwn && (
+        <>
+          <TextInput
+            size="sm"
+            type="date"
+            aria-label={TEXT.from}
+            value={search.from ?? ''}
+            max={search.to ?? ''}
+            onChange={(event) => event.currentTarget.value && change({ from: event.currentTarget.value })}
+          />
+          <TextInput
+            size="sm"
+            type="date"
+            aria-label={TEXT.to}
+            value={search.to ?? ''}
+            min={search.from ?? ''}
+            onChange={(event) => event.currentTarget.value && change({ to: event.currentTarget.value })}
+          />
+        </>
+      )}
+      <NativeSelect
+        size="sm"
+        aria-label={TEXT.domain}
+        value={search.domain ?? ''}
+        data={[
+          { value: '', label: TEXT.allDomains },
+          ...domains.map(({ name }) => ({ value: name, label: name })),
+        ]}
+        onChange={(event) => change({ domain: event.currentTarget.value || undefined })}
+      />
+      <NativeSelect
+        size="sm"
+        aria-label={TEXT.provider}
+        value={search.provider ?? ''}
+        data={[{ value: '', label: TEXT.allProviders }, ...PROVIDERS]}
+        onChange={(event) => change({ provider: event.currentTarget.value || undefined })}
+      />
+      <TextInput
+        size="sm"
+        className="filter-text"
+        aria-label={TEXT.tag}
+        placeholder={TEXT.tag}
+        data-search
+        value={tag}
+        onChange={(event) => typeTag(event.currentTarget.value)}
+      />
+      <Switch
+        className="statistics-switch"
+        label={TEXT.people}
+        title={TEXT.peopleWhy}
+        checked={search.people === 'yes'}
+        onChange={(event) => change({ people: event.currentTarget.checked ? 'yes' : undefined })}
+      />
+      <Switch
+        className="statistics-switch"
+        label={TEXT.compare}
+        checked={search.compare === 'yes'}
+        onChange={(event) => change({ compare: event.currentTarget.checked ? 'yes' : undefined })}
+      />
+    </search>
+  )
+}
