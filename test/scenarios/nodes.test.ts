@@ -67,35 +67,3 @@ test('what a killed node held is delivered by another one, whatever its leases s
   )
   assert.match(other.output(), /a node is dead/)
 })
-
-test('a frozen node loses its writes and hands over nothing more; one message per connection may be repeated', async (t) => {
-  const sink = await sinkOf(t)
-  const nodes = await testNodes(t, {
-    SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`,
-    SENDWRIGHT_RELAY_CONNECTIONS: '2',
-  })
-  const frozen = await nodes.start()
-  const handedOver = sink.hold('DATA-DOT')
-  const ids = await postAll(frozen, 1, 'first')
-  await handedOver.reached
-  const begun = sink.hold('MAIL FROM')
-  for (const id of await postAll(frozen, 7, 'user')) ids.add(id)
-  await begun.reached
-  const other = await nodes.start()
-  await nodes.query(HOLD_LEASES)
-  frozen.child.kill('SIGSTOP')
-  await eventually('everything delivered', async () => (await queueTotals(other)) === 0)
-  handedOver.release()
-  begun.release()
-  frozen.child.kill('SIGCONT')
-  await eventually('two nodes', async () => (await listNodes(other)).length === 2)
-  for (const id of await postAll(frozen, 1, 'later')) ids.add(id)
-  await eventually('the later one delivered', async () => (await queueTotals(frozen)) === 0)
-  await eventually('the refusal', async () => /outcome refused/.test(frozen.output()))
-  const { lost, repeated } = judge(ids, sink)
-  assert.deepEqual(lost, [])
-  assert.equal(repeated.length, 1)
-  assert.match(frozen.output(), /other nodes took this one for dead/)
-  const [row] = await nodes.query(`SELECT count(*) AS count FROM events WHERE event = 'delivered'`)
-  assert.equal(Number(row?.['count']), ids.size)
-})
