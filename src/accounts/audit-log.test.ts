@@ -478,6 +478,12 @@ function ipCalls(): Planned[] {
       { action: 'ip-pool-from-subaccount.revoke', subject: '{subaccount}', status: 404 },
       {},
     ),
+    plan(
+      'clearIpBlock',
+      `DELETE /sendwright/v1/ips/${IP}/blocks/mx.example`,
+      { action: 'ip-block.clear', subject: `${IP}/mx.example`, status: 404 },
+      {},
+    ),
     done('startIpWarmup', `POST /v3/ip_warmups/${IP}`, 'ip-warmup.start', IP),
     done('cancelIpWarmup', `DELETE /v3/ip_warmups/${IP}`, 'ip-warmup.cancel', IP),
     done('deleteIpPool', `DELETE ${pool}?ip=shared`, 'ip-pool.delete', '{pool}'),
