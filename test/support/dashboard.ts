@@ -1,7 +1,7 @@
 /**
  * Tests of dashboard pages: the running service in a real browser. A page opened here is watched: it must write no error to
  * the console, break no rule of its Content-Security-Policy, ask no other host, and call only operations of
- * `/openapi.json`. `sound` checks that, and WCAG 2.2 AA by axe-core.
+ * `/openapi.json`. `sound` checks that, WCAG 2.2 AA by axe-core, and that nothing jumps.
  *
  *     const dashboard = await startDashboard(t)
  *     for (const look of LOOKS) {
@@ -77,12 +77,15 @@ export async function startDashboard(t: TestContext, env: Record<string, string>
       t.after(() => context.close())
       const page = await context.newPage()
       faults.set(page, watch(page, service.url, operations))
+      await page.addInitScript(OBSERVE_SHIFTS)
       await page.goto(service.url + path)
       return page
     },
     async sound(page) {
       assert.deepEqual(faults.get(page), [])
       assert.deepEqual(await violations(page), [])
+      const shift = await page.evaluate<number>('globalThis.layoutShift ?? 0')
+      assert.ok(shift <= SHIFT_MAX, `the page has jumped while it was loaded: ${shift.toFixed(3)}`)
       const sideways = await page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth')
       assert.ok(sideways <= 0, `the page is ${sideways} pixels too wide`)
     },
@@ -126,6 +129,22 @@ async function publicOperations(service: TestService): Promise<RegExp[]> {
     }),
   )
 }
+
+/**
+ * Sums up what moves while the page is loaded, up to the first input (Layout Instability of the W3C): the share of the window
+ * that moved, times how far. What follows an input moves because of it, on a busy machine later than browsers allow for.
+ */
+const OBSERVE_SHIFTS = `if (window === window.top) {
+  globalThis.layoutShift = 0
+  const observer = new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) globalThis.layoutShift += entry.value
+  })
+  observer.observe({ type: 'layout-shift', buffered: true })
+  for (const name of ['pointerdown', 'keydown', 'input'])
+    window.addEventListener(name, () => observer.disconnect(), { capture: true, once: true })
+}`
+/** What browsers' makers call good. */
+const SHIFT_MAX = 0.1
 
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
 

@@ -19,7 +19,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
   if (error === null) {
     return (
       <main className="centered">
-        <Loader aria-label="Loading" />
+        <Loader role="status" aria-label="Loading" />
       </main>
     )
   }

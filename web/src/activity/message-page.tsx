@@ -89,7 +89,7 @@ function Found({ id, head }: { id: string; head: LogItem }) {
           isBusy={deliveries.isPlaceholderData}
         />
       </section>
-      {mayReadContent && head.storage && (
+      {mayReadContent && head.storage && deliveries.data !== undefined && (
         <StoredContent domain={head.domain.name} storageKey={head.storage.key} />
       )}
     </>

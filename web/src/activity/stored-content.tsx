@@ -39,7 +39,7 @@ export function StoredContent({ domain, storageKey }: { domain: string; storageK
           ) : stored.data === null ? (
             <p className="dimmed">{TEXT.gone}</p>
           ) : (
-            <Loader size="sm" aria-label="Loading" />
+            <Loader size="sm" role="status" aria-label="Loading" />
           )}
         </div>
       )}
@@ -126,7 +126,7 @@ const HeaderLine = ({ name, value }: { name: string; value: string }) => (
 function Source({ domain, storageKey }: { domain: string; storageKey: string }) {
   const { data, error, refetch } = useQuery(sourceQuery(domain, storageKey))
   if (error) return <Failure title={TEXT.source} error={error} retry={() => refetch()} />
-  if (data === undefined) return <Loader m="md" size="sm" aria-label="Loading" />
+  if (data === undefined) return <Loader m="md" size="sm" role="status" aria-label="Loading" />
   return (
     <div className="with-corner">
       <div className="corner">

@@ -8,7 +8,7 @@ import { Icon } from '../icons.tsx'
 import { domainsQuery } from '../queries.ts'
 import { useMay } from '../session.ts'
 import { figure } from '../shared/metrics-api.ts'
-import { anyWebhookQuery, daysQuery } from './overview-queries.ts'
+import { anyWebhookQuery, daysQuery, firstOwnDomain } from './overview-queries.ts'
 import { TEXT } from './text.ts'
 
 const HIDDEN_NAME = 'sendwright-first-steps'
@@ -21,7 +21,7 @@ export function FirstSteps() {
   const domains = useQuery({ ...domainsQuery, enabled: isAsked })
   const days = useQuery({ ...daysQuery, enabled: isAsked })
   const own = domains.data?.filter(({ type }) => type !== 'sandbox') ?? []
-  const first = own[0]?.name
+  const first = firstOwnDomain(own)
   const webhook = useQuery({ ...anyWebhookQuery(first), enabled: isAsked && domains.data !== undefined })
   if (!isAsked || domains.data === undefined || days.data === undefined || webhook.data === undefined)
     return null

@@ -1,8 +1,19 @@
+import { Skeleton } from '@mantine/core'
+import { useQueries, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { domainsQuery } from '../queries.ts'
 import { Page, PageHeader } from '../shared/page.tsx'
 import { Counts } from './counts.tsx'
 import { FirstSteps } from './first-steps.tsx'
 import { NeedsHand } from './needs-hand.tsx'
+import {
+  anyWebhookQuery,
+  attemptsQuery,
+  blockedDomainsQuery,
+  daysQuery,
+  firstOwnDomain,
+  lanesQuery,
+} from './overview-queries.ts'
 import { Providers } from './providers.tsx'
 import { TEXT } from './text.ts'
 import './overview.css'
@@ -12,13 +23,37 @@ const route = getRouteApi('/overview')
 export function OverviewPage() {
   const { curve = 'delivered' } = route.useSearch()
   const navigate = useNavigate({ from: '/overview' })
+  const isReady = useReady()
   return (
     <Page wide>
       <PageHeader title={TEXT.title} lead={TEXT.lead} />
-      <FirstSteps />
-      <NeedsHand />
-      <Counts curve={curve} onCurve={(id) => void navigate({ search: { curve: id }, replace: true })} />
-      <Providers />
+      {isReady ? (
+        <>
+          <FirstSteps />
+          <NeedsHand />
+          <Counts curve={curve} onCurve={(id) => void navigate({ search: { curve: id }, replace: true })} />
+          <Providers />
+        </>
+      ) : (
+        <Skeleton height={560} radius="lg" role="status" aria-label="Loading" />
+      )}
     </Page>
   )
+}
+
+/**
+ * Whether what decides the height of the upper parts is known (or refused). They are shown together: one after another
+ * they would push each other down while somebody reads.
+ */
+function useReady(): boolean {
+  const domains = useQuery(domainsQuery)
+  const webhook = useQuery({
+    ...anyWebhookQuery(firstOwnDomain(domains.data ?? [])),
+    enabled: domains.data !== undefined,
+  })
+  const others = useQueries({
+    queries: [daysQuery, blockedDomainsQuery, attemptsQuery, lanesQuery] as const,
+    combine: (results) => results.every(({ isPending }) => !isPending),
+  })
+  return others && (domains.error !== null || !webhook.isPending)
 }

@@ -100,6 +100,10 @@ export const lanesQuery = queryOptions({
   refetchInterval: HAND_REFRESH_MS,
 })
 
+/** The newest domain that is not the sandbox, which is there from the start. */
+export const firstOwnDomain = (domains: readonly { name: string; type: string }[]) =>
+  domains.find(({ type }) => type !== 'sandbox')?.name
+
 /** Whether the account or the domain has a webhook. */
 export const anyWebhookQuery = (domain: string | undefined) =>
   queryOptions({
