@@ -27,7 +27,7 @@ const LAYERS = [
   ['tracking'],
   ['bounces', 'queue-api', 'logs', 'routes'],
   ['alerts', 'domain-reports', 'dynamic-pools'],
-  ['system', 'backup', 'prometheus', 'validation', 'placement', 'tls-reports'],
+  ['system', 'backup', 'prometheus', 'validation', 'placement', 'tls-reports', 'sender-rules'],
   ['open-core', 'areas', 'listeners', 'service', 'main', 'cli'],
 ]
 /** Layers whose folders may import each other. */

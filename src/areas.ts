@@ -35,6 +35,7 @@ import { type PrometheusArea, prometheusArea } from './prometheus/area.ts'
 import { queueApiArea } from './queue-api/area.ts'
 import { rateLimitsArea } from './rate-limits/area.ts'
 import { routesArea } from './routes/area.ts'
+import { senderRulesArea } from './sender-rules/area.ts'
 import { suppressionsArea } from './suppressions/area.ts'
 import { systemArea } from './system/area.ts'
 import { tagsArea } from './tags/area.ts'
@@ -143,6 +144,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   )
   add(validationArea(core, { lists: lists.store, judge, events: alerts.events }))
   add(placementArea(core, messages))
+  add(senderRulesArea(core, metrics))
   add(tlsReportsArea(core, { sendMime: messages.sendSystemMime, posts: webhooks.posts }))
   add(systemArea(core, { ...parts, bounces, certificates, alerts }))
   const prometheus = add(prometheusArea(core, { delivery: messages.delivery, alerts, jobs: parts.jobs }))

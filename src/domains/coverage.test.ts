@@ -16,6 +16,7 @@ const STATES = 'src/domains/verification.test.ts'
 const KEYS = 'src/domains/keys/domain-keys.test.ts'
 const SECURITY = 'src/domains/keys/sender-security.test.ts'
 const SETTINGS = 'src/tracking/settings-routes.test.ts'
+const SENDER_RULES = 'src/sender-rules/sender-rules.test.ts'
 const REPORTS = 'src/domain-reports/reports.test.ts'
 const CERTIFICATES = 'src/certificates/certificates.test.ts'
 
@@ -123,6 +124,11 @@ const TABLE: Record<string, Covered> = {
   },
   explainDomainDns: {
     success: [DOMAINS, 'each record is explained: query, server, answer, sentence; with advice about DMARC'],
+    errors: [],
+    unknown: NO_DOMAIN,
+  },
+  readSenderRules: {
+    success: [SENDER_RULES, 'the rules of a domain over HTTP'],
     errors: [],
     unknown: NO_DOMAIN,
   },

@@ -20,7 +20,7 @@ export interface BulkOutcome {
   queriesMax: number
   /** Domains that were asked for twice. */
   repeated: number
-  /** Resident set after a tenth of the job, and the highest after that, of the last process. */
+  /** Highest resident set of the last process until most of the job is done, and after that. */
   restBytes: number
   peakBytes: number
   results: { address: string; result: string }[]
@@ -29,6 +29,8 @@ export interface BulkOutcome {
   job: Job
 }
 
+/** Far enough after the last kill. */
+const WARM_SHARE = 0.75
 const PATH = '/v4/address/validate/bulk/drill'
 /** Every address has a domain of its own; each tenth domain has no mail host. */
 export const addressOf = (n: number) => `user${n}@${domainOf(n)}`
@@ -63,8 +65,9 @@ export async function runBulk({ addresses, kills, dataFolder, dns, note }: BulkR
         peakBytes = 0
       } else if (left.length === 0 && service.child.pid !== undefined && job.status === 'processing') {
         const bytes = await residentBytes(service.child.pid)
-        if (restBytes === 0) restBytes = bytes
-        peakBytes = Math.max(peakBytes, bytes)
+        // A process that has just begun grows to its working size.
+        if (share < WARM_SHARE) restBytes = Math.max(restBytes, bytes)
+        else peakBytes = Math.max(peakBytes, bytes)
       }
       await sleep(20)
     }

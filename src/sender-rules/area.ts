@@ -1,0 +1,95 @@
+/** Gmail's and Yahoo's rules for senders, as a list of checks for each domain. */
+import type { Area } from '../area.ts'
+import type { Core } from '../core.ts'
+import type { Domain } from '../domains/domain.ts'
+import { ownDomain } from '../domains/routes.ts'
+import { readDnsState } from '../domains/verification.ts'
+import { recordStates } from '../domains/view.ts'
+import { DAY_MS } from '../events/event-retention.ts'
+import { operation } from '../http/operation.ts'
+import { countOf, type Figures } from '../metrics/figures.ts'
+import type { Counts } from '../store/counter-rows.ts'
+import { createTrackingDirectory } from '../tracking/tracking-settings.ts'
+import { judgeSender, type SenderFacts } from './rules.ts'
+
+const DAYS = 30
+/** Names of metrics-logs.md section 2. */
+const PROVIDERS = ['Gmail', 'Google Workspace', 'Yahoo US', 'Yahoo EU']
+
+export function senderRulesArea(core: Core, { figures }: { figures: Figures }): Area {
+  return {
+    operations: [
+      operation({
+        method: 'GET',
+        path: '/sendwright/v1/domains/{name}/sender-rules',
+        id: 'readSenderRules',
+        tag: 'Domains',
+        summary:
+          'Whether a domain follows the rules of Gmail and Yahoo for senders, with figures and what to change',
+        auth: { area: 'domains', access: 'read' },
+        rateLimit: 'domains',
+        params: [],
+        responses: { 200: { description: 'A finding for each rule' } },
+        async handler({ path, caller }) {
+          const domain = await ownDomain(core.domains, caller, path.name)
+          return judgeSender(await factsOf(core, figures, domain))
+        },
+      }),
+    ],
+  }
+}
+
+async function factsOf(core: Core, figures: Figures, domain: Domain): Promise<SenderFacts> {
+  const { store, clock, resolver, config } = core
+  const now = clock.now()
+  const query = {
+    accountIds: [domain.accountId],
+    startMs: now - DAYS * DAY_MS,
+    endMs: now,
+    resolution: 'day',
+    filter: [{ attribute: 'domain', comparator: '=', values: [domain.name] }],
+    metrics: ['delivered_count', 'accepted_outgoing_count', 'complained_count'],
+  } as const
+  const [dns, totals, days, settings, bimi] = await Promise.all([
+    readDnsState(store, domain),
+    figures.rows({ ...query, dimensions: [] }),
+    figures.rows({
+      ...query,
+      dimensions: ['time'],
+      filter: [...query.filter, { attribute: 'recipient_provider', comparator: '=', values: PROVIDERS }],
+    }),
+    createTrackingDirectory(store, clock).get(domain.id),
+    resolver.query(`default._bimi.${domain.name}`, 'TXT'),
+  ])
+  const states = recordStates(domain, dns, config.dnsTargets)
+  const valid = (purpose: string): boolean | null => {
+    const some = states.filter(({ wanted }) => wanted.purpose === purpose)
+    const checked = some.filter(({ check }) => check?.answered)
+    // A key that does not sign says nothing for the mail.
+    return checked.length === 0
+      ? null
+      : checked.some(({ check, isActive }) => isActive && check?.valid === true)
+  }
+  const dmarc = dns.checks.find(({ purpose }) => purpose === 'dmarc')
+  const counts = totals[0]?.counts
+  const isAnswer = ['records', 'nodata', 'nxdomain'].includes(bimi.kind)
+  return {
+    domain: domain.name,
+    spf: valid('spf'),
+    dkim: valid('dkim'),
+    dmarc: {
+      valid: dmarc?.answered ? dmarc.valid : null,
+      record: dmarc?.found.find((text) => text.startsWith('v=DMARC1')) ?? '',
+      sentence: dmarc?.sentence ?? '',
+    },
+    delivered: counts ? countOf('delivered_count', counts) : 0,
+    complaints: counts ? countOf('complained_count', counts) : 0,
+    busiestDay: days.reduce((most, { counts: day }) => Math.max(most, volumeOf(day)), 0),
+    addsUnsubscribe: settings.unsubscribe,
+    bimi: isAnswer ? bimi.records : null,
+  }
+}
+
+/** Mail through a relay is delivered to no provider, and accepted mail has one by the recipients' domains only. */
+const volumeOf = (counts: Counts): number =>
+  Math.max(countOf('delivered_count', counts), countOf('accepted_outgoing_count', counts))

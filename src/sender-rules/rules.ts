@@ -1,0 +1,129 @@
+/** What Gmail and Yahoo require of senders, judged for one domain (own-operations.md section 13). Pure. */
+import { type BimiFinding, judgeBimi } from './bimi.ts'
+
+export interface SenderFacts {
+  domain: string
+  /** Of the last checks in DNS; null: not looked up, or no answer. */
+  spf: boolean | null
+  dkim: boolean | null
+  dmarc: { valid: boolean | null; record: string; sentence: string }
+  /** Of the last 30 days. */
+  delivered: number
+  complaints: number
+  /** Deliveries to Gmail and to Yahoo on the busiest of these days. */
+  busiestDay: number
+  /** Unsubscribe fields are added to the domain's mail. */
+  addsUnsubscribe: boolean
+  /** TXT at `default._bimi`; null: no answer. */
+  bimi: readonly string[] | null
+}
+
+export interface RuleFinding {
+  rule: 'spf' | 'dkim' | 'dmarc' | 'spam-rate' | 'one-click-unsubscribe' | 'bimi'
+  /** Who requires it of whom. */
+  required_of: 'everybody' | 'bulk senders' | 'nobody'
+  /** Null: it cannot be said. */
+  passed: boolean | null
+  sentence: string
+  /** What was measured, and the most that is allowed; both as text with four decimals. */
+  figure?: string
+  limit?: string
+}
+
+export interface SenderRules {
+  /** More than this to one provider in a day makes a bulk sender, by Gmail's definition. */
+  is_bulk_sender: boolean
+  busiest_day: number
+  rules: RuleFinding[]
+}
+
+const BULK_PER_DAY = 5_000
+/** Gmail asks for less than 0.1 %, and limits senders from 0.3 %. */
+const SPAM_RATE_GOOD = 0.001
+const SPAM_RATE_MAX = 0.003
+/** Fewer say nothing about a rate of one in a thousand. */
+const DELIVERED_MIN = 1_000
+
+export function judgeSender(facts: SenderFacts): SenderRules {
+  const bimi: BimiFinding =
+    facts.bimi === null
+      ? { passed: null, sentence: 'DNS gave no answer about the BIMI record.' }
+      : judgeBimi(facts.domain, facts.bimi, facts.dmarc.record)
+  return {
+    is_bulk_sender: facts.busiestDay > BULK_PER_DAY,
+    busiest_day: facts.busiestDay,
+    rules: [
+      {
+        rule: 'spf',
+        required_of: 'everybody',
+        passed: facts.spf,
+        sentence: recordSentence('SPF', facts.spf),
+      },
+      {
+        rule: 'dkim',
+        required_of: 'everybody',
+        passed: facts.dkim,
+        sentence: recordSentence('DKIM', facts.dkim),
+      },
+      {
+        rule: 'dmarc',
+        required_of: 'bulk senders',
+        passed: facts.dmarc.valid,
+        sentence: facts.dmarc.sentence || 'The DMARC record was not looked up yet.',
+      },
+      spamRate(facts),
+      {
+        rule: 'one-click-unsubscribe',
+        required_of: 'bulk senders',
+        passed: facts.addsUnsubscribe,
+        sentence: facts.addsUnsubscribe
+          ? 'List-Unsubscribe and List-Unsubscribe-Post are added to mail of this domain.'
+          : 'Subscribed mail needs one-click unsubscribe (RFC 8058): switch on unsubscribe tracking for this domain, or write both fields yourself.',
+      },
+      { rule: 'bimi', required_of: 'nobody', ...bimi },
+    ],
+  }
+}
+
+function recordSentence(name: string, valid: boolean | null): string {
+  if (valid === null) return `The ${name} record was not looked up yet, or DNS gave no answer.`
+  return valid
+    ? `The ${name} record is valid.`
+    : `The ${name} record is missing or wrong: /sendwright/v1/domains/{name}/dns says what to publish.`
+}
+
+function spamRate({ delivered, complaints }: SenderFacts): RuleFinding {
+  const rate = delivered === 0 ? 0 : complaints / delivered
+  const common = {
+    rule: 'spam-rate',
+    required_of: 'everybody',
+    figure: rate.toFixed(4),
+    limit: SPAM_RATE_MAX.toFixed(4),
+  } as const
+  if (delivered < DELIVERED_MIN)
+    return {
+      ...common,
+      passed: null,
+      sentence: `Fewer than ${DELIVERED_MIN} deliveries in 30 days say nothing about the rate of complaints.`,
+    }
+  if (rate >= SPAM_RATE_MAX)
+    return {
+      ...common,
+      passed: false,
+      sentence:
+        'Three in a thousand recipients or more call the mail spam: write only to those who asked for it, and remove those who do not open it.',
+    }
+  if (rate >= SPAM_RATE_GOOD)
+    return {
+      ...common,
+      passed: true,
+      sentence:
+        'More than one in a thousand recipients call the mail spam: receivers still take it, but watch the lists it is sent to.',
+    }
+  return {
+    ...common,
+    passed: true,
+    sentence:
+      'Fewer than one in a thousand recipients call the mail spam. Gmail reports no complaints to senders: look at its Postmaster Tools too.',
+  }
+}
