@@ -304,7 +304,7 @@ export class Attempting {
     if (asked !== 'slow-down' && asked !== 'fewer-connections') return
     if (!lane.pace.slowDown(now, message, asked)) return
     log.warn({ lane: lane.info.name, reply: message, ...lane.pace.state(now) }, 'lane slowed down')
-    slowedDown?.(lane.info.name, message)
+    slowedDown?.(lane.info.name, message, asked)
   }
 
   /** What a failure says of the address that the message came from. */

@@ -8,7 +8,7 @@ import type { DeliveryRow } from '../store/schema.ts'
 import type { Statement } from '../store/store.ts'
 import type { LaneInfo } from './lanes.ts'
 import type { Judge, Outcome } from './outcome.ts'
-import type { LimitShare } from './pacing.ts'
+import type { LimitShare, SlowDown } from './pacing.ts'
 import type { ClaimedDelivery, DueGroup, Queue } from './queue.ts'
 import type { LaneLimits } from './shaping/shaping-table.ts'
 import type { Transcript } from './transcript.ts'
@@ -142,7 +142,7 @@ export interface DeliveryParts {
   /** Of the limits of lanes; default: all. */
   share?(): LimitShare
   /** A receiver has asked a lane to slow down. */
-  slowedDown?(lane: string, why: string): void
+  slowedDown?(lane: string, why: string, how: SlowDown): void
   /** Another process has the address that the delivery leaves from. Default: never. */
   isElsewhere?(delivery: Routed): MaybePromise<boolean>
   /** Takes in nothing, ever: other processes deliver. */
@@ -183,7 +183,7 @@ export interface Delivery {
   /** Gives back what has not begun, and begins nothing until `run` has ended. Attempts in progress go on. */
   whileIdle<T>(run: () => Promise<T>): Promise<T>
   /** Another process was asked to slow the lane down. */
-  slowDown(lane: string, why: string): void
+  slowDown(lane: string, why: string, how: SlowDown): void
   /** Other processes have taken over all that this one held. */
   leasesLost(): Promise<void>
   /** Stops claiming, gives back what has not begun, waits for running attempts up to `drainMs`. */

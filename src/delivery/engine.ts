@@ -113,7 +113,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
         claiming.wake()
       }
     },
-    slowDown: (lane, why) => holding.lanes.slowDown(lane, clock.monotonic(), why),
+    slowDown: (lane, why, how) => holding.lanes.slowDown(lane, { at: clock.monotonic(), why, how }),
     leasesLost: () => holding.leasesLost(),
     async stop(drainMs) {
       admission.stop()

@@ -17,7 +17,7 @@ import type { Clock, Timer } from '../base/clock.ts'
 import { PassingMap } from '../base/passing.ts'
 import { remember } from '../base/remember.ts'
 import { FairQueue } from './fair-queue.ts'
-import { type LimitShare, Pace } from './pacing.ts'
+import { type LimitShare, Pace, type SlowDown } from './pacing.ts'
 import type { ClaimedDelivery, DueDelivery, DueGroup } from './queue.ts'
 import type { LaneLimits } from './shaping/shaping-table.ts'
 
@@ -229,6 +229,13 @@ export class Lane {
   }
 }
 
+/** `at`: on the monotonic clock. */
+interface SlowedElsewhere {
+  at: number
+  why: string
+  how: SlowDown
+}
+
 export class Lanes {
   private readonly lanes = new Map<string, Lane>()
   private readonly groups = new Map<string, Group>()
@@ -237,7 +244,7 @@ export class Lanes {
   private readonly crowded: () => boolean
   private readonly share: (() => LimitShare) | undefined
   /** Lanes that other processes slowed down and that are not known here yet. */
-  private readonly slowedElsewhere = new Map<string, { at: number; why: string }>()
+  private readonly slowedElsewhere = new Map<string, SlowedElsewhere>()
 
   /** `crowded`: whether so much is held in all that stalled lanes must hold little. */
   constructor(crowded: () => boolean, share?: () => LimitShare) {
@@ -258,16 +265,16 @@ export class Lanes {
     const lane = new Lane(info, this.share)
     this.lanes.set(info.name, lane)
     const slowed = this.slowedElsewhere.get(info.name)
-    if (slowed) lane.pace.slowDown(slowed.at, slowed.why)
+    if (slowed) lane.pace.slowDown(slowed.at, slowed.why, slowed.how)
     this.slowedElsewhere.delete(info.name)
     return lane
   }
 
   /** Another process was asked to slow down. */
-  slowDown(name: string, now: number, why: string): void {
+  slowDown(name: string, slowed: SlowedElsewhere): void {
     const lane = this.lanes.get(name)
-    if (lane) lane.pace.slowDown(now, why)
-    else remember(this.slowedElsewhere, SLOWED_MAX, name, { at: now, why })
+    if (lane) lane.pace.slowDown(slowed.at, slowed.why, slowed.how)
+    else remember(this.slowedElsewhere, SLOWED_MAX, name, slowed)
   }
 
   group({ domain_id, recipient_domain, source_key = '' }: DueGroup): Group {

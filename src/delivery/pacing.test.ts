@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Lanes } from './lanes.ts'
 import { asksFor, Pace } from './pacing.ts'
 import { shippedShaping } from './shaping/shaping-table.ts'
 import { siteOfHosts } from './site-of-hosts.ts'
@@ -127,4 +128,36 @@ test('providers by their MX hosts', () => {
   assert.equal(shippedShaping().siteOf('google.com.evil.example'), null)
   assert.equal(siteOfHosts(['b.example', 'a.example']), 'a.example,b.example')
   assert.equal(shippedShaping().default.connections, 10)
+})
+
+test('processes divide the limits of a lane, the first ones have the remainder, and each has a connection', () => {
+  const limits = { connections: 8, messagesPerConnection: 100, messagesPerSecond: 9 }
+  const paces = [0, 1, 2].map((index) => new Pace(limits, () => ({ index, count: 3 })))
+  assert.deepEqual(
+    paces.map((pace) => pace.connections(0)),
+    [3, 3, 2],
+  )
+  assert.equal(
+    paces.reduce((sum, pace) => sum + (pace.state(0).messagesPerSecond ?? 0), 0),
+    9,
+  )
+  const small = [0, 1, 2].map((index) => new Pace({ ...limits, connections: 2 }, () => ({ index, count: 3 })))
+  assert.deepEqual(
+    small.map((pace) => pace.connections(0)),
+    [1, 1, 1],
+  )
+})
+
+test('a lane that another process slowed down is slow here too, also before it is known', () => {
+  const lanes = new Lanes(() => false)
+  const info = (site: string) => ({
+    ...{ name: `any/${site}`, source: null, site, provider: 'Other' },
+    limits: { connections: 8, messagesPerConnection: 100, messagesPerSecond: null },
+  })
+  const known = lanes.lane(info('known'))
+  for (const name of ['any/known', 'any/later'])
+    lanes.slowDown(name, { at: 0, why: 'too many connections', how: 'fewer-connections' })
+  const later = lanes.lane(info('later'))
+  for (const lane of [known, later]) assert.equal(lane.pace.state(1).connections, 5)
+  assert.equal(lanes.lane(info('other')).pace.state(1).connections, 8)
 })

@@ -34,6 +34,9 @@ export interface LimitShare {
   count: number
 }
 
+/** What a receiver asks for. */
+export type SlowDown = 'slow-down' | 'fewer-connections'
+
 const WHOLE: LimitShare = { index: 0, count: 1 }
 
 export class Pace {
@@ -96,7 +99,7 @@ export class Pace {
   }
 
   /** The server asked for less. @returns whether the lane was slowed down */
-  slowDown(now: number, why: string, how: 'slow-down' | 'fewer-connections' = 'slow-down'): boolean {
+  slowDown(now: number, why: string, how: SlowDown = 'slow-down'): boolean {
     if (this.cut && now - this.cut.at < CUT_EVERY_MS) return false
     const factor = Math.max(FACTOR_MIN, this.factor(now) / 2)
     const known = this.cut?.baseRate ?? null

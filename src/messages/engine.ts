@@ -3,6 +3,7 @@ import type { Core } from '../core.ts'
 import type { Delivery, DeliveryParts } from '../delivery/contract.ts'
 import { createDelivery } from '../delivery/engine.ts'
 import { withMemoryBound } from '../delivery/large-messages.ts'
+import type { SlowDown } from '../delivery/pacing.ts'
 import { createQueue } from '../delivery/queue.ts'
 import type { Routing } from '../delivery/routes.ts'
 import type { Shaping } from '../delivery/shaping/shaping.ts'
@@ -62,7 +63,7 @@ export function startEngine(
     keepTranscript: (claimed, result) => transcriptStatement(config.transcripts, claimed, result),
     isCurrent: () => nodes.isCurrent(),
     share: () => nodes.deliveryShare(),
-    slowedDown: (lane, why) => store.changes.hint(SLOWED, JSON.stringify({ lane, why })),
+    slowedDown: (lane, why, how) => store.changes.hint(SLOWED, JSON.stringify({ lane, why, how })),
     ...(store.kind === 'postgres' &&
       config.sourceAddresses.length > 0 && { isElsewhere: sources.isElsewhere }),
     isOff: !config.roles.includes('delivery'),
@@ -76,8 +77,8 @@ export function startEngine(
   shaping.onChange(delivery.shapingChanged)
   store.changes.follow(SLOWED, (text) => {
     if (text === null) return
-    const { lane, why } = JSON.parse(text) as { lane: string; why: string }
-    delivery.slowDown(lane, why)
+    const { lane, why, how } = JSON.parse(text) as { lane: string; why: string; how: SlowDown }
+    delivery.slowDown(lane, why, how)
   })
   nodes.onTakenOver(() => delivery.leasesLost())
   nodes.onReturned(() => delivery.wake())
