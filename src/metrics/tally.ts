@@ -31,8 +31,11 @@ interface TallyRow extends RowOfCounts {
   name: string
 }
 
-/** `places`: events of intervals before them are added to rows of longer units too (roll-up.ts). */
-export function createTally(places: Written): Tally {
+/**
+ * `places`: events of intervals before them are added to rows of longer units too (roll-up.ts). `splits`: those that have
+ * what is counted.
+ */
+export function createTally(places: Written, splits: readonly Split[] = SPLITS): Tally {
   const rows = new Map<string, TallyRow>()
   /** Rows by everything that decides which they are: many events of a step share such a set. */
   const sets = new Map<string, TallyRow[]>()
@@ -55,7 +58,7 @@ export function createTally(places: Written): Tally {
       const name = `${accountId}\n${domainName}\n${startOf('hour', at)}\n${path}\n${tags.join('\n')}`
       let set = sets.get(name)
       if (!set) {
-        set = keysOf(addition, places).map(rowOf)
+        set = keysOf(addition, places, splits).map(rowOf)
         sets.set(name, set)
       }
       for (const { counts } of set) for (const counter of counters) counts[counter]++
@@ -85,10 +88,10 @@ const NO_VALUES: FigureValues = {
   bot: '',
 }
 
-function keysOf(addition: Addition, places: Written): FigureKey[] {
+function keysOf(addition: Addition, places: Written, splits: readonly Split[]): FigureKey[] {
   const { accountId, domainName, at } = addition
   const keys: FigureKey[] = []
-  for (const split of SPLITS) {
+  for (const split of splits) {
     const values = valuesIn(split, addition)
     for (const [domain, units] of [
       [domainName, split.ofDomain],
