@@ -239,7 +239,7 @@ async function rowsOf(figures: Figures, query: FigureQuery): Promise<number> {
   }
 }
 
-function queryOf(kind: FigureKind, days: number): FigureQuery {
+export function queryOf(kind: FigureKind, days: number): FigureQuery {
   return {
     accountIds: kind.withSubaccounts ? [ACCOUNT, ...SUBACCOUNT_IDS] : [ACCOUNT],
     startMs: END_MS - days * DAY_MS,
