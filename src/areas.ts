@@ -103,10 +103,14 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const { known: tags } = add(tagsArea(core, metrics))
   const { tracker } = add(await trackingArea(core, { ...certificates, known, lists: lists.store }))
   const { judge } = bounces
+  const { countArchived } = metrics
   const messages = add(
     await messagesArea(
       core,
-      { signingKeys, tags, templates, lists, suppressions, tracker, judge, capture, limits, ips },
+      {
+        ...{ signingKeys, tags, templates, lists, suppressions, tracker },
+        ...{ judge, capture, limits, ips, countArchived },
+      },
       parts.sending,
     ),
   )

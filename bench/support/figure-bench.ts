@@ -1,11 +1,13 @@
 /** Figures of the bench's traffic: filling their tables, and every kind of query. */
 import { BadRequest } from '../../src/base/errors.ts'
 import type { EventRecord } from '../../src/events/event.ts'
+import { compactFigures } from '../../src/metrics/compaction.ts'
 import { COUNTERS, type Counter, countersOf } from '../../src/metrics/counters.ts'
 import { valuesOfEvent } from '../../src/metrics/event-values.ts'
 import { createFigures } from '../../src/metrics/figure-reader.ts'
 import type { Dimension, FigureQuery, Figures, FilterEntry, Metric } from '../../src/metrics/figures.ts'
 import { startOf, type Unit } from '../../src/metrics/intervals.ts'
+import { removeOldCounters } from '../../src/metrics/removal.ts'
 import { rollUp } from '../../src/metrics/roll-up.ts'
 import { SPLIT_NUMBERS, UNIT_NUMBERS } from '../../src/metrics/splits.ts'
 import { createTally } from '../../src/metrics/tally.ts'
@@ -21,12 +23,15 @@ import {
   DOMAINS,
   domainName,
   END_MS,
+  START_MS,
   SUBACCOUNT_IDS,
   tagOf,
   zipf,
 } from './traffic.ts'
 
 const STATEMENTS_PER_COMMIT = 300
+/** When figures are read: the last day's rows are made by then. */
+export const FINISHED_MS = END_MS + DAY_MS / 2
 
 export const isRateLimit = (rule: string) => rule === 'rate-limit'
 
@@ -41,6 +46,7 @@ export class FigureFill {
   readonly #store: Store
   readonly #visits = new Map<string, number>()
   #day = 0
+  #retained = START_MS
   #tally = createTally(PLACES)
 
   constructor(store: Store) {
@@ -71,8 +77,19 @@ export class FigureFill {
     this.#tally.add({ accountId, domainName, tags, values, at, counters })
   }
 
-  /** Writes what was added. */
+  /** Writes what was added. Every ten days it does what the service does each hour. */
   async end(): Promise<void> {
+    await this.#write()
+    // Events of a day may follow those of the day after the next.
+    if (this.#day - this.#retained > 10 * DAY_MS) await this.#retain(this.#day - 3 * DAY_MS)
+  }
+
+  async #retain(now: number): Promise<void> {
+    this.#retained = now
+    await retain(this.#store, now)
+  }
+
+  async #write(): Promise<void> {
     const statements = this.#tally.statements()
     this.#tally = createTally(PLACES)
     for (let at = 0; at < statements.length; at += STATEMENTS_PER_COMMIT)
@@ -80,12 +97,19 @@ export class FigureFill {
     if (this.#visits.size > 1_000_000) this.#visits.clear()
   }
 
-  /** Makes the rows of days and months, as the service does each hour. */
+  /** Writes the rest and brings the tables to the state that they have half a day after the last event. */
   async finish(): Promise<void> {
-    await this.end()
-    await rollUp(this.#store, END_MS + DAY_MS / 2)
+    await this.#write()
+    await this.#retain(FINISHED_MS)
     if (this.#store.kind === 'postgres') await this.#store.commit([{ sql: 'ANALYZE figures', values: [] }])
   }
+}
+
+/** Makes longer rows of shorter ones, and removes what is older than it is kept. */
+export async function retain(store: Store, now: number): Promise<void> {
+  await rollUp(store, now)
+  await removeOldCounters(store, now)
+  await compactFigures(store, now)
 }
 
 /** The sums of everything that is counted by the hour: equal for equal events, however they were counted. */

@@ -10,6 +10,7 @@ import type { AttemptResult, DeliveryParts } from './contract.ts'
 import { CODE_TOO_OLD, type Failure, type Outcome, REASON_DEAD_MAILBOX } from './outcome.ts'
 import type { ClaimedDelivery, Settlement } from './queue.ts'
 import { nextStep } from './schedule.ts'
+import { providerOfDomain } from './well-known-domains.ts'
 
 /** Facts from the preparation that the outcome needs. */
 export interface AttemptFacts {
@@ -28,12 +29,13 @@ export function conclude(
   rules: Pick<DeliveryParts, 'retryScheduleMs' | 'random' | 'judge' | 'poolOf'>,
 ): { end: Settlement; events: EventRecord[] } {
   const to = { recipient: delivery.recipient, recipientDomain: delivery.recipient_domain }
+  const domain = delivery.recipient_domain.toLowerCase()
   const attempts = delivery.attempts + (result.attempted ? 1 : 0)
   const facts = (code: number, message: string, description: string, enhanced: string | null) => ({
     sendingIp: result.sendingIp,
     sendingPool: result.sendingIp === null ? null : (rules.poolOf?.(result.sendingIp) ?? null),
     primaryDkim,
-    recipientProvider: result.provider,
+    recipientProvider: result.provider === 'Other' ? providerOfDomain(domain) : result.provider,
     status: {
       code,
       'attempt-no': attempts,

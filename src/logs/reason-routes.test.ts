@@ -97,7 +97,12 @@ for (const database of ['sqlite', 'postgres'] as const) {
     const put = await service.call('PUT', '/sendwright/v1/inbox/faults', { json: [fault] })
     assert.equal(put.status, 200, put.text)
     assert.equal((await service.send({ to: ['ann@gmail.com', 'nobody@gmail.com'] })).status, 200)
-    type Provider = { delivered: number; permanent_failed: number; failures: Record<string, unknown>[] }
+    type Provider = {
+      provider: string
+      delivered: number
+      permanent_failed: number
+      failures: Record<string, unknown>[]
+    }
     let providers: Provider[] = []
     const sum = (name: 'delivered' | 'permanent_failed') =>
       providers.reduce((all, provider) => all + (provider[name] ?? 0), 0)
@@ -105,6 +110,11 @@ for (const database of ['sqlite', 'postgres'] as const) {
       providers = (await read(`?domain=${service.domain}`)).body.providers
       return sum('delivered') === 1 && sum('permanent_failed') === 1
     })
+    // The listener that captures mail says nothing about the provider; the domain does.
+    assert.deepEqual(
+      providers.map(({ provider }) => provider),
+      ['Gmail'],
+    )
     const [failure, ...more] = providers.flatMap(({ failures }) => failures)
     assert.deepEqual(more, [])
     assert.deepEqual([failure?.['class'], failure?.['temporary'], failure?.['permanent']], ['BOUNCE', 0, 1])

@@ -39,7 +39,7 @@ import { createReceivedMail, type ReceivedMail } from './received/received-mail.
 import { messageRoutes } from './routes.ts'
 import { scheduledRoutes } from './scheduled-routes.ts'
 import { createSending, type Sending, type SendingParts } from './sending.ts'
-import { createArchiveSender } from './stored/archive.ts'
+import { type ArchiveSenderParts, createArchiveSender } from './stored/archive.ts'
 import { removeMail } from './stored/on-domain-deleted.ts'
 import { createPastDeliveries } from './stored/past-deliveries.ts'
 import { followDroppedQueues } from './stored/scheduled.ts'
@@ -71,6 +71,7 @@ export interface MessagesUses {
   capture: CaptureListener | null
   limits: MessageLimits
   ips: Pick<IpsArea, 'sources' | 'allowances' | 'blocks'>
+  countArchived: ArchiveSenderParts['countTaken']
 }
 
 /** Areas as sending sees them, which tests replace. */
@@ -145,6 +146,7 @@ export async function messagesArea(
     store,
     poster: createPoster(core.httpClient),
     bodyOf: sending.bodyOf,
+    countTaken: uses.countArchived,
     clock,
     log,
     scheduleMs: config.webhookScheduleMs,

@@ -58,7 +58,18 @@ export type Aggregate = (typeof AGGREGATES)[number]
 
 const DAYS = 30
 
-type Sums = Record<string, number>
+/** In the order of the response's members. */
+export const SUM_NAMES = [
+  'accepted',
+  'delivered',
+  'opened',
+  'clicked',
+  'unique_opened',
+  'unique_clicked',
+  'unsubscribed',
+  'complained',
+] as const
+export type Sums = Record<(typeof SUM_NAMES)[number], number>
 
 /** @throws BadRequest when there is too much to read */
 export async function readAggregate(

@@ -2,6 +2,8 @@
 import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
 import { createJob } from '../jobs/job.ts'
+import type { Statement } from '../store/store.ts'
+import { type ArchivedCopy, countArchived } from './archived.ts'
 import { compactFigures } from './compaction.ts'
 import type { IsRateLimit } from './counters.ts'
 import { createCounting } from './counting.ts'
@@ -22,6 +24,8 @@ const REMOVE_EVERY_MS = 3_600_000
 
 export interface MetricsArea extends Area {
   figures: Figures
+  /** See archived.ts. */
+  countArchived(copy: ArchivedCopy, removal: Statement): Promise<void>
 }
 
 export function metricsArea(
@@ -33,6 +37,7 @@ export function metricsArea(
   const parts = { store, figures, domains, accounts, clock }
   return {
     figures,
+    countArchived: (copy, removal) => countArchived(store, copy, removal),
     operations: [...metricsRoutes(parts), ...statsRoutes(parts), ...groupRoutes(parts)],
     jobs: [
       createJob({

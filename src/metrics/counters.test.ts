@@ -175,11 +175,11 @@ test('each metric counts the events that the logs select for it', () => {
   }
 })
 
-test('every counter except those of unique visits has a case; other events count as nothing', () => {
+test('every counter except those of unique visits and of archived copies has a case; other events count as nothing', () => {
   const counted = new Set(CASES.flatMap(([, , counters]) => counters))
   assert.deepEqual(
     COUNTERS.filter((counter) => !counted.has(counter)),
-    ['opened_unique', 'clicked_unique'],
+    ['opened_unique', 'clicked_unique', 'archived'],
   )
   assert.deepEqual(Object.keys(noCounts()), [...COUNTERS])
   const silent = EVENT_NAMES.filter((name) => !(COUNTED_EVENTS as readonly string[]).includes(name))

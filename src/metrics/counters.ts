@@ -10,7 +10,10 @@ import type { Store } from '../store/store.ts'
 
 export type Counter = keyof Counts
 
-/** In the order of the columns. `unique-visits.ts` determines `opened_unique` and `clicked_unique`. */
+/**
+ * In the order of the columns. `unique-visits.ts` determines `opened_unique` and `clicked_unique`; `archived` is no event
+ * (`archived.ts`).
+ */
 export const COUNTERS = [
   'accepted_incoming',
   'accepted_outgoing',
@@ -42,6 +45,7 @@ export const COUNTERS = [
   'complained',
   'accepted_listed',
   'test_delivered',
+  'archived',
 ] as const satisfies readonly Counter[]
 
 export type Payload = Readonly<Record<string, unknown>>

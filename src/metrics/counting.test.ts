@@ -14,7 +14,7 @@ import { followedPosition } from '../events/follower.ts'
 import { clickedEvent, openedEvent, unsubscribedEvent, type Visit } from '../events/later-events.ts'
 import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../events/testing.ts'
 import type { Statement, Store } from '../store/store.ts'
-import { createCounting, EVENTS_PER_STEP } from './counting.ts'
+import { createCounting, STEP_LIMITS } from './counting.ts'
 import { removeFiguresOf, removeOldCounters } from './removal.ts'
 import { rollUp } from './roll-up.ts'
 import { SPLIT_NUMBERS, UNIT_NUMBERS } from './splits.ts'
@@ -193,7 +193,17 @@ eachStore('more rows than one transaction may hold are counted in several', asyn
   await addDomain(store)
   const tags = (index: number) => Array.from({ length: 10 }, (_, at) => `t${index}-${at}`)
   const events = Array.from({ length: 60 }, (_, index) => accepted(about(tags(index)), NOW_MS + index * HOUR))
-  await count(store, events)
+  await store.commit(eventStatements(events))
+  let commits = 0
+  const watching: Store = {
+    ...store,
+    commit(unit) {
+      commits++
+      return store.commit(unit)
+    },
+  }
+  await countAll(store, createCounting(watching, systemClock, NO_RATE_LIMIT, { events: 60, rows: 200 }))
+  assert.ok(commits > 5, `${commits}`)
   assert.deepEqual(await countedOf(store), { accepted_outgoing: 60 })
   assert.deepEqual(await countedOf(store, { tag: 't59-9', unit: 'day' }), { accepted_outgoing: 1 })
 })
@@ -257,7 +267,8 @@ eachStore('hours are kept for 60 days, days for a year, months for ever', async 
 
 eachStore('a backlog is counted with pauses, which a stop ends', async (store) => {
   await addDomain(store)
-  const events = Array.from({ length: 2 * EVENTS_PER_STEP }, () => accepted())
+  const { events: most } = STEP_LIMITS[store.kind]
+  const events = Array.from({ length: 2 * most }, () => accepted())
   await store.commit(eventStatements(events))
   const stopping = new AbortController()
   const clock = {
@@ -272,7 +283,7 @@ eachStore('a backlog is counted with pauses, which a stop ends', async (store) =
     await counting.run(stopping.signal)
     return stopping.signal.aborted
   })
-  assert.deepEqual(await countedOf(store), { accepted_outgoing: EVENTS_PER_STEP })
+  assert.deepEqual(await countedOf(store), { accepted_outgoing: most })
 })
 
 eachStore('unique visits are kept until all events of their seven days are counted', async (store) => {

@@ -68,7 +68,9 @@ function existing(split: Split, level: Segment['level'], range: Range, until: Un
   return segments
 }
 
-const isValue = (name: Dimension | Attribute): name is keyof typeof VALUE_OF => Object.hasOwn(VALUE_OF, name)
+/** Whether it is a column of figures. */
+export const isValue = (name: Dimension | Attribute): name is keyof typeof VALUE_OF =>
+  Object.hasOwn(VALUE_OF, name)
 
 /**
  * Without the dimension tag a message counts once, whichever of its tags matches: rows of tags tell that only if exactly one

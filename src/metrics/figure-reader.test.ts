@@ -14,7 +14,7 @@ import {
 } from '../events/later-events.ts'
 import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../events/testing.ts'
 import type { Counts } from '../store/counter-rows.ts'
-import type { Store } from '../store/store.ts'
+import type { Statement, Store } from '../store/store.ts'
 import { compactFigures } from './compaction.ts'
 import { COUNTERS, type Counter, countersOf, noCounts } from './counters.ts'
 import { createCounting } from './counting.ts'
@@ -302,6 +302,40 @@ eachStore('after the time of hours and days is over, longer units have the same 
   ] as Dimension[][])
     await check(store, plain({ dimensions, resolution: 'month', endMs: after('month', NOW_MS) }), events)
   assert.deepEqual(await createFigures(store).rows(plain({ dimensions: ['time'] })), [])
+})
+
+eachStore('figures of more domains than one read covers are of each domain once', async (store) => {
+  const names = Array.from({ length: 40 }, (_, at) => `d${at}.example`)
+  for (const [at, name] of names.entries()) await addDomain(store, name, at % 2 === 0 ? 'parent' : 'child')
+  const to = { recipient: 'ann@gmail.com', recipientDomain: 'gmail.com' }
+  const about = (at: number) =>
+    testMessage(
+      { tags: ['news'] },
+      { accountId: at % 2 === 0 ? 'parent' : 'child', domainName: names[at] as string },
+    )
+  await store.commit(
+    eventStatements(names.flatMap((_, at) => [0, 1].map(() => acceptedEvent(about(at), to, NOW_MS, null)))),
+  )
+  await createCounting(store, systemClock, isRateLimit).follower.stepToEnd()
+  await rollUp(store, NOW_MS + 2 * DAY)
+  const reads: Statement[] = []
+  const watching: Store = {
+    ...store,
+    read(statement) {
+      reads.push(statement)
+      return store.read(statement)
+    },
+  }
+  const found = async (more: Partial<FigureQuery>) => {
+    const dimensions: Dimension[] = ['domain', 'tag']
+    const rows = await createFigures(watching).rows(plain({ dimensions, ...more }))
+    return rows.map(({ values, counts }) => `${values} ${counts.accepted_outgoing}`).sort()
+  }
+  assert.deepEqual(await found({}), names.map((name) => `${name},news 2`).sort())
+  assert.ok(reads.filter(({ sql }) => sql.includes('s.no >= ?')).length >= 2)
+  const filter = [{ attribute: 'domain', comparator: '=', values: ['D7.example', 'd8.example'] } as const]
+  assert.deepEqual(await found({ filter }), ['d7.example,news 2', 'd8.example,news 2'])
+  assert.deepEqual(await found({ filter, accountIds: ['child'] }), ['d7.example,news 2'])
 })
 
 eachStore('a query that reads or finds too much is refused', async (store) => {

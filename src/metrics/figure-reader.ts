@@ -8,7 +8,7 @@ import { DAY_MS } from '../events/event-retention.ts'
 import type { Counts } from '../store/counter-rows.ts'
 import type { SqlValue, Statement, Store } from '../store/store.ts'
 import { COUNTERS, type Counter, noCounts } from './counters.ts'
-import { planOf, type Segment, VALUE_OF } from './figure-plan.ts'
+import { isValue, planOf, type Segment, VALUE_OF } from './figure-plan.ts'
 import {
   countersFor,
   type Dimension,
@@ -26,6 +26,8 @@ import { SPLIT_NUMBERS, UNIT_NUMBERS } from './splits.ts'
  * rows: at 10,000 all pairs of domain and provider in 30 days took four times as long.
  */
 const ROWS_PER_READ = 40_000
+/** Domains in the first read of a query that is read by domains. */
+const SCOPES_FIRST = 16
 /** Rows of figures per query: a second or two in all. */
 const ROWS_MAX = 1_000_000
 /** Rows of an answer, which are held in memory: up to 40 MB. */
@@ -82,43 +84,85 @@ class Reading {
     return rows.length === 0 && dimensions.length === 0 ? [{ values: [], counts: noCounts() }] : rows
   }
 
-  /** In slices of time. */
   async #segment(segment: Segment): Promise<void> {
+    const { dimensions } = this.#query
+    const isByDomain = segment.level === 'domain' && dimensions.includes('domain')
+    // Slices of time would find each pair of domain and value again and again. A domain's hours may be too much for one read.
+    if (isByDomain && !dimensions.includes('time') && segment.split.name !== 'all')
+      await this.#slicesOfDomains(segment)
+    else await this.#slicesOfTime(segment)
+  }
+
+  async #slicesOfDomains(segment: Segment): Promise<void> {
+    const scopes = await this.#domainScopes()
+    let width = SCOPES_FIRST
+    for (let at = 0; at < scopes.length; ) {
+      const slice = scopes.slice(at, at + width)
+      const limits = [slice[0], slice.at(-1)] as [number, number]
+      const read = await this.#read(segment, this.#statement(segment, segment.start, segment.end, limits))
+      at += slice.length
+      width = nextWidth(width, read)
+    }
+  }
+
+  /** Of the domains that the query is about, in ascending order. */
+  async #domainScopes(): Promise<number[]> {
+    const conditions = this.#query.filter
+      .filter(({ attribute }) => attribute === 'domain')
+      .map((entry) => conditionOf(entry, this.#store.kind))
+    const rows = await this.#store.read({
+      sql: `SELECT s.no FROM figure_scopes s
+        WHERE s.account_id IN (${this.#accountIds.map(() => '?')}) AND s.domain_name <> ''
+          ${conditions.map(({ sql }) => `AND ${sql}`).join(' ')} ORDER BY s.no`,
+      values: [...this.#accountIds, ...conditions.flatMap(({ values }) => values)],
+    })
+    return rows.map(({ no }) => Number(no))
+  }
+
+  async #slicesOfTime(segment: Segment): Promise<void> {
     // A month of all values may be too much for one read.
     const step = segment.split.name === 'all' && segment.unit === 'month' ? 'day' : segment.unit
     let width = 1
     for (let from = segment.start; from < segment.end; ) {
       const to = Math.min(after(step, from, width), segment.end)
-      const rows = await this.#store.read(this.#statement(segment, from, to))
-      let read = 0
-      for (const row of rows) {
-        read += Number(row['n'])
-        // Without dimensions there is one row, even of nothing.
-        if (row['n'] !== 0) this.#add(row, segment)
-      }
-      this.#rowsRead += read
-      if (this.#rowsRead > ROWS_MAX) throw tooMuch('the query reads too many counters')
+      const read = await this.#read(segment, this.#statement(segment, from, to))
       from = to
       width = nextWidth(width, read)
     }
   }
 
-  #statement(segment: Segment, from: number, to: number): Statement {
+  /** Returns how many rows of figures were read. */
+  async #read(segment: Segment, statement: Statement): Promise<number> {
+    let read = 0
+    for (const row of await this.#store.read(statement)) {
+      read += Number(row['n'])
+      // Without dimensions there is one row, even of nothing.
+      if (row['n'] !== 0) this.#add(row, segment)
+    }
+    this.#rowsRead += read
+    if (this.#rowsRead > ROWS_MAX) throw tooMuch('the query reads too many counters')
+    return read
+  }
+
+  /** `scopes`: of the domains from the first to the last number only. */
+  #statement(segment: Segment, from: number, to: number, scopes?: [number, number]): Statement {
     const { split, level, units } = segment
     const names = groupedBy(this.#query, segment)
     const columns = names.map((name) => `${columnOf(name, this.#query.resolution)} AS d_${name}`)
-    const sums = this.#counters.map((name) => `sum(f.${name}) AS ${name}`)
+    const isDistinct = areDistinct(this.#query, segment)
+    const sums = this.#counters.map((name) => (isDistinct ? `f.${name}` : `sum(f.${name}) AS ${name}`))
     const conditions = this.#query.filter
       .filter(({ attribute }) => attribute !== 'subaccount' && !(attribute === 'tag' && split.name === 'all'))
       .map((entry) => conditionOf(entry, this.#store.kind))
-    const sql = `SELECT ${[...columns, 'count(*) AS n', ...sums].join(', ')}
+    const sql = `SELECT ${[...columns, `${isDistinct ? 1 : 'count(*)'} AS n`, ...sums].join(', ')}
       FROM figure_scopes s CROSS JOIN figures f
       WHERE s.account_id IN (${this.#accountIds.map(() => '?')}) AND s.domain_name ${level === 'account' ? '=' : '<>'} ''
-        AND f.scope = s.no AND f.split = ${SPLIT_NUMBERS[split.name]}
+        ${scopes ? 'AND s.no >= ? AND s.no <= ?' : ''} AND f.scope = s.no AND f.split = ${SPLIT_NUMBERS[split.name]}
         AND f.unit IN (${units.map((unit) => UNIT_NUMBERS[unit])}) AND f.start_at >= ? AND f.start_at < ?
         ${conditions.map((condition) => `AND ${condition.sql}`).join(' ')}
-      ${names.length > 0 ? `GROUP BY ${names.map((_, at) => at + 1)}` : ''}`
-    return { sql, values: [...this.#accountIds, from, to, ...conditions.flatMap(({ values }) => values)] }
+      ${names.length > 0 && !isDistinct ? `GROUP BY ${names.map((_, at) => at + 1)}` : ''}`
+    const given = conditions.flatMap(({ values }) => values)
+    return { sql, values: [...this.#accountIds, ...(scopes ?? []), from, to, ...given] }
   }
 
   #add(row: Record<string, unknown>, segment: Segment): void {
@@ -132,7 +176,10 @@ class Reading {
         if (this.#found.size > ANSWER_ROWS_MAX) throw tooMuch(`more than ${ANSWER_ROWS_MAX} items`)
       }
       const counts: Counts = found.counts
-      for (const name of this.#counters) counts[name] += Number(row[name] ?? 0)
+      for (const name of this.#counters) {
+        const count = row[name]
+        if (count) counts[name] += Number(count)
+      }
     }
   }
 
@@ -181,6 +228,19 @@ function matchesAny(entry: FilterEntry, values: readonly string[]): boolean {
   return isDenied
     ? values.every((value) => matches(entry, value))
     : values.some((value) => matches(entry, value))
+}
+
+/** Whether no two rows of the segment belong to one item, so that the database need not sort them into groups. */
+function areDistinct(query: FigureQuery, { split, level, unit }: Segment): boolean {
+  const { accountIds, dimensions, resolution } = query
+  const ofOne = level === 'account' && (accountIds.length === 1 || dimensions.includes('subaccount'))
+  return (
+    split.name !== 'all' &&
+    unit === resolution &&
+    dimensions.includes('time') &&
+    (ofOne || dimensions.includes('domain')) &&
+    split.values.every((value) => dimensions.some((name) => isValue(name) && VALUE_OF[name] === value))
+  )
 }
 
 /** The dimensions, and the lists of tags where those are filtered afterwards. */

@@ -28,7 +28,7 @@ export const WAIT_FOR_COUNTING = `UPDATE event_followers SET seq = seq WHERE nam
  * A deleted domain and a closed account get no scope, and without a scope no rows: their last events arrive after they
  * were deleted.
  */
-export function createScope({ account_id: account, domain_name: domain }: FigureKey): Statement {
+export function createScope(account: string, domain: string): Statement {
   const exists = 'EXISTS (SELECT 1 FROM figure_scopes WHERE account_id = ? AND domain_name = ?)'
   if (domain === '')
     return {

@@ -35,6 +35,7 @@ const COUNTS: Counts = {
   complained: 2 ** 27,
   accepted_listed: 2 ** 28,
   test_delivered: 2 ** 29,
+  archived: 2 ** 30,
 }
 const NONE = Object.fromEntries(Object.keys(COUNTS).map((name) => [name, 0])) as unknown as Counts
 
@@ -43,7 +44,7 @@ const SUPPRESSED = 512 + 1024 + 2048
 const PROCESSED = DELIVERED + 65_536 - 16_384 - 8192
 const SENT = DELIVERED + 65_536 - SUPPRESSED
 
-const COUNT_CASES: Record<CountMetric, number> = {
+const COUNT_CASES: Record<Exclude<CountMetric, 'archived_count'>, number> = {
   accepted_incoming_count: 1,
   accepted_outgoing_count: 2,
   accepted_count: 3,
@@ -108,6 +109,7 @@ test('every count and every rate follows its formula', () => {
     assert.equal(volumeOf(metric as RateMetric, COUNTS), denominator, metric)
     assert.equal(rateOf(metric as RateMetric, NONE), 0, `${metric} of nothing`)
   }
+  assert.equal(countOf('archived_count', COUNTS), 2 ** 30)
   assert.deepEqual(METRICS, [...Object.keys(COUNT_CASES), ...Object.keys(RATE_CASES)])
   assert.deepEqual(METRICS.filter(isRate), Object.keys(RATE_CASES))
 })

@@ -111,7 +111,14 @@ export const COUNT_METRICS = {
   delivered_subsequent_count: (c) => c.delivered_later,
   delayed_first_attempt_count: (c) => c.delivered_later + c.failed_old,
 } as const satisfies Record<string, Formula>
-export type CountMetric = keyof typeof COUNT_METRICS
+
+/** Of usage metrics only. */
+const USAGE_COUNTS = {
+  archived_count: (c) => c.archived,
+} as const satisfies Record<string, Formula>
+
+const COUNTS = { ...COUNT_METRICS, ...USAGE_COUNTS }
+export type CountMetric = keyof typeof COUNTS
 
 /** Numerator and denominator. */
 const RATES = {
@@ -134,6 +141,7 @@ const RATES = {
 export type RateMetric = keyof typeof RATES
 
 export type Metric = CountMetric | RateMetric
+/** Of account metrics. */
 export const METRICS = [...Object.keys(COUNT_METRICS), ...Object.keys(RATES)] as Metric[]
 
 export const isRate = (metric: Metric): metric is RateMetric => Object.hasOwn(RATES, metric)
@@ -152,7 +160,7 @@ export function countersFor(metrics: readonly Metric[]): (keyof Counts)[] {
   return [...read]
 }
 
-export const countOf = (metric: CountMetric, counts: Counts): number => COUNT_METRICS[metric](counts)
+export const countOf = (metric: CountMetric, counts: Counts): number => COUNTS[metric](counts)
 
 /** A fraction, not rounded; above 1 for openings of mail delivered before the range. 0 where there is nothing to divide by. */
 export function rateOf(metric: RateMetric, counts: Counts): number {

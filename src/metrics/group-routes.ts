@@ -3,6 +3,7 @@ import { BadRequest } from '../base/errors.ts'
 import { invalidChoice, invalidFormat } from '../base/values.ts'
 import { ownDomain } from '../domains/routes.ts'
 import type { Caller } from '../http/auth.ts'
+import { csvReply, prefersCsv } from '../http/csv-reply.ts'
 import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import { limitAndSkip } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
@@ -17,6 +18,8 @@ import {
   providerFilter,
   providerOfGroup,
   readAggregate,
+  SUM_NAMES,
+  type Sums,
 } from './aggregates.ts'
 import type { Dimension, FilterEntry } from './figures.ts'
 import {
@@ -146,18 +149,23 @@ function filtersOf(params: Params): FilterEntry[] {
 }
 
 const AGGREGATED = {
-  200: { description: 'Sums of the last 30 days' },
+  200: { description: 'Sums of the last 30 days; CSV for `Accept: text/csv`' },
   400: { description: 'An unknown type' },
   404: { description: 'Domain or tag not found' },
 } as const
 
 function aggregateRoutes(parts: StatsRouteParts): Operation[] {
   const { figures, domains, clock } = parts
-  const ofTag = async (caller: Caller, name: string, tag: string, aggregate: Aggregate) => {
+  const ofTag = async (
+    { caller, headers }: { caller: Caller; headers: { accept?: string | undefined } },
+    name: string,
+    tag: string,
+    aggregate: Aggregate,
+  ) => {
     const domain = await ownDomain(domains, caller, name)
     const { tag: known } = await knownTag(parts.store, domain, tag)
     const sums = await readAggregate(figures, clock, scopeOf(domain, equal('tag', tag)), aggregate)
-    return { tag: known, [aggregate]: sums }
+    return prefersCsv(headers.accept) ? aggregateCsv(aggregate, sums) : { tag: known, [aggregate]: sums }
   }
   const ofDomain = AGGREGATES.map((aggregate) =>
     operation({
@@ -169,9 +177,10 @@ function aggregateRoutes(parts: StatsRouteParts): Operation[] {
       auth: READ_DOMAIN,
       params: [],
       responses: AGGREGATED,
-      async handler({ path, caller }) {
+      async handler({ path, caller, headers }) {
         const scope = scopeOf(await ownDomain(domains, caller, path.domain))
-        return { [PLURALS[aggregate]]: await readAggregate(figures, clock, scope, aggregate) }
+        const sums = await readAggregate(figures, clock, scope, aggregate)
+        return prefersCsv(headers.accept) ? aggregateCsv(aggregate, sums) : { [PLURALS[aggregate]]: sums }
       },
     }),
   )
@@ -193,8 +202,8 @@ function aggregateRoutes(parts: StatsRouteParts): Operation[] {
       auth: READ_DOMAIN,
       params: [TAG, type],
       responses: AGGREGATED,
-      handler: ({ params, path, caller }) =>
-        ofTag(caller, path.domain, params.required('tag'), aggregateOf(params.required('type'))),
+      handler: ({ params, path, ...request }) =>
+        ofTag(request, path.domain, params.required('tag'), aggregateOf(params.required('type'))),
     }),
     operation({
       ...COMMON,
@@ -205,10 +214,18 @@ function aggregateRoutes(parts: StatsRouteParts): Operation[] {
       auth: READ_DOMAIN,
       params: [],
       responses: AGGREGATED,
-      handler: ({ path, caller }) => ofTag(caller, path.domain, path.tag, aggregateOf(path.type)),
+      handler: ({ path, ...request }) => ofTag(request, path.domain, path.tag, aggregateOf(path.type)),
     }),
   ]
 }
+
+/** A line for each value, a column for each count. */
+const aggregateCsv = (aggregate: Aggregate, sums: Readonly<Record<string, Sums>>) =>
+  csvReply(
+    `${PLURALS[aggregate]}.csv`,
+    [aggregate, ...SUM_NAMES],
+    Object.entries(sums).map(([value, counts]) => [value, ...SUM_NAMES.map((name) => counts[name])]),
+  )
 
 function knownRoutes({ domains }: StatsRouteParts): Operation[] {
   const lists = { devices: DEVICES, providers: PROVIDERS, countries: COUNTRIES }

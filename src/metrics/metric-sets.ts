@@ -42,7 +42,7 @@ export const USAGE_METRICS: MetricSet = {
     'seed_test_count',
   ],
   dimensions: ['subaccount', 'time'],
-  metricOf: (name) => (name === 'processed_count' ? name : null),
+  metricOf: (name) => (name === 'processed_count' || name === 'archived_count' ? name : null),
 }
 
 /** Rule 8: rates with four decimals, rounded half up. Null: mail has no address when it is accepted. */

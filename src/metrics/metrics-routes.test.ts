@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import MailgunModule from 'mailgun.js'
+import { createReceiver } from '../../test/support/http-receiver.ts'
 import { eventually, startTestService } from '../../test/support/service.ts'
 import { METRICS } from './figures.ts'
 
@@ -14,7 +15,7 @@ interface Item {
 }
 
 test('metrics follow the contract', async (t) => {
-  const service = await startTestService(t)
+  const service = await startTestService(t, { SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8' })
   const { domain } = service
   const post = (json?: unknown, path = PATH) => service.call('POST', path, json === undefined ? {} : { json })
   const itemsOf = async (json: unknown): Promise<Item[]> => {
@@ -154,6 +155,21 @@ test('metrics follow the contract', async (t) => {
     assert.deepEqual([processed, seeds], [3, 0])
   })
 
+  await t.test('copies that an archive took are usage, and no account metric', async () => {
+    const receiver = await createReceiver()
+    t.after(() => receiver.close())
+    const to = ['kim@one.example', 'lee@two.example']
+    assert.equal((await service.send({ to, 'o:archive-to': receiver.url })).status, 200)
+    const asked = { dimensions: ['time'], metrics: ['archived_count', 'processed_count'] }
+    await eventually('both copies and their deliveries are counted', async () => {
+      const { archived_count: copies, processed_count: processed } = (await post(asked, USAGE)).body.items[0]
+        .metrics
+      return copies === 2 && processed === 5
+    })
+    assert.equal(receiver.posts.length, 2)
+    assert.deepEqual((await post(asked)).body, { message: 'invalid metric: archived_count' })
+  })
+
   await t.test('errors', async () => {
     const cases: [json: unknown, message: string, path?: string][] = [
       [{ dimensions: ['foo'] }, 'invalid dimension: foo'],
@@ -188,11 +204,11 @@ test('metrics follow the contract', async (t) => {
       end: new Date(),
     })
     assert.ok(metrics.start instanceof Date && metrics.end instanceof Date)
-    assert.equal(metrics.aggregates.metrics.delivered_count, 3)
+    assert.equal(metrics.aggregates.metrics.delivered_count, 5)
     const usage = await client.metrics.getAccountUsage({ dimensions: ['time'] })
     assert.deepEqual(
       usage.items.map(({ metrics: counts }) => counts.processed_count),
-      [3],
+      [5],
     )
   })
 })

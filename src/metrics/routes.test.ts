@@ -186,6 +186,13 @@ test('the operations follow the contract', async (t) => {
       'time,delivered.smtp,delivered.http,delivered.optimized,delivered.total,type.type,type.key',
     )
     assert.match(lines.at(-1) ?? '', /^"[A-Z][a-z]{2}, \d\d .* UTC",1,0,0,1,tag,summer sale$/)
+    const columns = 'accepted,delivered,opened,clicked,unique_opened,unique_clicked,unsubscribed,complained'
+    for (const path of ['aggregates/providers', 'tag/stats/aggregates?tag=grouped&type=provider']) {
+      const found = await service.call('GET', `/v3/${domain}/${path}`, { headers: { accept: 'text/csv' } })
+      const rows = found.text.trimEnd().split('\r\n')
+      assert.equal(rows[0], `provider,${columns}`, path)
+      assert.match(rows[1] ?? '', /^gmail\.com,1,1,0,0,0,0,0,0$/, path)
+    }
   })
 
   await t.test("a deleted domain's own figures are removed", async () => {

@@ -41,7 +41,7 @@ export const SPLITS: readonly Split[] = [
   { name: 'none', values: [], ofDomain: EACH, ofAccount: EACH },
   { name: 'path', values: ['provider', 'ip', 'pool'], ofDomain: LONG, ofAccount: EACH },
   { name: 'visit', values: ['country', 'device', 'bot'], ofDomain: LONG, ofAccount: EACH },
-  { name: 'tag', values: ['tag'], ofDomain: EACH, ofAccount: LONG },
+  { name: 'tag', values: ['tag'], ofDomain: LONG, ofAccount: LONG },
   { name: 'recipient', values: ['recipient_domain', 'provider'], ofDomain: [], ofAccount: LONG },
   // Rows of an hour become rows of a day, and those a row of a month, when their time has passed (compaction.ts).
   { name: 'all', values: VALUE_NAMES, ofDomain: ['hour'], ofAccount: [] },

@@ -3,8 +3,8 @@ import type { FigureValues } from '../store/counter-rows.ts'
 import type { Statement } from '../store/store.ts'
 import { type Counter, noCounts } from './counters.ts'
 import type { PlainValues } from './event-values.ts'
-import { addStatements, createScope, type FigureKey, type RowOfCounts } from './figure-rows.ts'
-import { startOf } from './intervals.ts'
+import { addStatements, createScope, type RowOfCounts } from './figure-rows.ts'
+import { startOf, type Unit } from './intervals.ts'
 import type { LongUnit, Written } from './places.ts'
 import { SPLIT_NUMBERS, SPLITS, type Split, UNIT_NUMBERS } from './splits.ts'
 
@@ -27,52 +27,105 @@ export interface Tally {
   statements(): Statement[]
 }
 
-interface TallyRow extends RowOfCounts {
-  name: string
+/** The rows of a domain, or of an account as a whole, by split, unit, interval and values. */
+interface ScopeRows {
+  accountId: string
+  domainName: string
+  rows: Map<string, RowOfCounts>
 }
 
-/** `places`: events of intervals before them are added to rows of longer units too (roll-up.ts). */
-export function createTally(places: Written): Tally {
-  const rows = new Map<string, TallyRow>()
-  /** Rows by everything that decides which they are: many events of a step share such a set. */
-  const sets = new Map<string, TallyRow[]>()
+/** Starts of the intervals that contain a time: each is used by several splits. */
+type Starts = Readonly<Record<Unit, number>>
 
-  function rowOf(key: FigureKey): TallyRow {
-    const name = nameOf(key)
-    let row = rows.get(name)
+/**
+ * `places`: events of intervals before them are added to rows of longer units too (roll-up.ts). `splits`: those that have
+ * what is counted.
+ *
+ * Nearly every event of much mail has a row of its own among those of all values, so the work for each is kept small: names
+ * are short, values are read once per split, and keys are made for new rows only.
+ */
+export function createTally(places: Written, splits: readonly Split[] = SPLITS): Tally {
+  const scopes = new Map<string, ScopeRows>()
+  let size = 0
+
+  function scopeOf(accountId: string, domainName: string): ScopeRows {
+    const name = `${accountId}\n${domainName}`
+    let scope = scopes.get(name)
+    if (!scope) {
+      scope = { accountId, domainName, rows: new Map() }
+      scopes.set(name, scope)
+    }
+    return scope
+  }
+
+  function rowOf(scope: ScopeRows, split: number, unit: number, at: number, of: Combination): RowOfCounts {
+    const name = `${split} ${unit} ${at} ${of.name}`
+    let row = scope.rows.get(name)
     if (!row) {
-      row = { name, key, counts: noCounts() }
-      rows.set(name, row)
+      const { accountId: account_id, domainName: domain_name } = scope
+      row = {
+        key: { account_id, domain_name, split, unit, start_at: at, ...of.values() },
+        counts: noCounts(),
+      }
+      scope.rows.set(name, row)
+      size++
     }
     return row
   }
 
+  function addTo(scope: ScopeRows, split: Split, units: readonly Unit[], of: Combination, entry: Entry) {
+    for (const [index, unit] of units.entries()) {
+      const start = entry.starts[unit]
+      if (index > 0 && start >= places[unit as LongUnit]) continue
+      const { counts } = rowOf(scope, SPLIT_NUMBERS[split.name], UNIT_NUMBERS[unit], start, of)
+      for (const counter of entry.counters) counts[counter]++
+    }
+  }
+
   return {
     add(addition) {
-      const { accountId, domainName, tags, values, at, counters } = addition
-      const { recipient_domain, provider, ip, pool, country, device, bot } = values
-      const path = `${recipient_domain}\n${provider}\n${ip}\n${pool}\n${country}\n${device}\n${bot}`
-      const name = `${accountId}\n${domainName}\n${startOf('hour', at)}\n${path}\n${tags.join('\n')}`
-      let set = sets.get(name)
-      if (!set) {
-        set = keysOf(addition, places).map(rowOf)
-        sets.set(name, set)
+      const { accountId, domainName, at, counters } = addition
+      const domain = scopeOf(accountId, domainName)
+      const account = scopeOf(accountId, '')
+      const entry = { starts: startsOf(at), counters }
+      for (const split of splits) {
+        for (const combination of combinationsIn(split, addition)) {
+          addTo(domain, split, split.ofDomain, combination, entry)
+          addTo(account, split, split.ofAccount, combination, entry)
+        }
       }
-      for (const { counts } of set) for (const counter of counters) counts[counter]++
     },
     get size() {
-      return rows.size
+      return size
     },
     statements() {
-      const sorted = [...rows.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
-      const scopes = new Map(sorted.map(({ key }) => [`${key.account_id}\n${key.domain_name}`, key]))
-      return [...[...scopes.values()].map(createScope), ...addStatements(sorted)]
+      const sorted = [...scopes].filter(([, { rows }]) => rows.size > 0).sort(byName)
+      const rows = sorted.flatMap(([, scope]) => [...scope.rows].sort(byName).map(([, row]) => row))
+      const created = sorted.map(([, scope]) => createScope(scope.accountId, scope.domainName))
+      return [...created, ...addStatements(rows)]
     },
   }
 }
 
-const nameOf = (key: FigureKey): string =>
-  `${key.account_id}\n${key.domain_name}\n${key.split}\n${key.unit}\n${key.start_at}\n${key.tag}\n${key.recipient_domain}\n${key.provider}\n${key.ip}\n${key.pool}\n${key.country}\n${key.device}\n${key.bot}`
+interface Entry {
+  starts: Starts
+  counters: readonly Counter[]
+}
+
+const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]) => (a < b ? -1 : 1)
+
+const startsOf = (at: number): Starts => ({
+  hour: startOf('hour', at),
+  day: startOf('day', at),
+  month: startOf('month', at),
+})
+
+/** The values of a row in a split. */
+interface Combination {
+  /** Different for different values of one split. */
+  name: string
+  values(): FigureValues
+}
 
 const NO_VALUES: FigureValues = {
   tag: '',
@@ -84,41 +137,38 @@ const NO_VALUES: FigureValues = {
   device: '',
   bot: '',
 }
-
-function keysOf(addition: Addition, places: Written): FigureKey[] {
-  const { accountId, domainName, at } = addition
-  const keys: FigureKey[] = []
-  for (const split of SPLITS) {
-    const values = valuesIn(split, addition)
-    for (const [domain, units] of [
-      [domainName, split.ofDomain],
-      ['', split.ofAccount],
-    ] as const) {
-      for (const [index, unit] of units.entries()) {
-        const start = startOf(unit, at)
-        if (index > 0 && start >= places[unit as LongUnit]) continue
-        for (const { tag, recipient_domain, provider, ip, pool, country, device, bot } of values) {
-          keys.push({
-            account_id: accountId,
-            domain_name: domain,
-            split: SPLIT_NUMBERS[split.name],
-            unit: UNIT_NUMBERS[unit],
-            start_at: start,
-            ...{ tag, recipient_domain, provider, ip, pool, country, device, bot },
-          })
-        }
-      }
-    }
-  }
-  return keys
-}
+const WHOLE: readonly Combination[] = [{ name: '', values: () => NO_VALUES }]
 
 /** The rows of a split that an event belongs to: one, or one for each tag. */
-function valuesIn(split: Split, { tags, values }: Addition): FigureValues[] {
-  if (split.name === 'tag') return tags.map((tag) => ({ ...NO_VALUES, tag }))
-  if (split.name === 'all') return [{ tag: tagList(tags), ...values }]
-  const kept = split.values.map((name) => [name, name === 'tag' ? '' : values[name]])
-  return [{ ...NO_VALUES, ...Object.fromEntries(kept) }]
+function combinationsIn(split: Split, { tags, values }: Addition): readonly Combination[] {
+  switch (split.name) {
+    case 'none':
+      return WHOLE
+    case 'tag':
+      return tags.map((tag) => ({ name: tag, values: () => ({ ...NO_VALUES, tag }) }))
+    case 'all':
+      return [combination(tagList(tags), values)]
+    case 'path': {
+      const { provider, ip, pool } = values
+      return [combination('', { ...NO_VALUES, provider, ip, pool })]
+    }
+    case 'visit': {
+      const { country, device, bot } = values
+      return [combination('', { ...NO_VALUES, country, device, bot })]
+    }
+    case 'recipient': {
+      const { recipient_domain, provider } = values
+      return [combination('', { ...NO_VALUES, recipient_domain, provider })]
+    }
+  }
+}
+
+function combination(tag: string, values: PlainValues): Combination {
+  const { recipient_domain, provider, ip, pool, country, device, bot } = values
+  return {
+    name: `${tag}\n${recipient_domain}\n${provider}\n${ip}\n${pool}\n${country}\n${device}\n${bot}`,
+    values: () => ({ tag, recipient_domain, provider, ip, pool, country, device, bot }),
+  }
 }
 
 const tagList = (tags: readonly string[]) => (tags.length === 0 ? '' : JSON.stringify([...tags].sort()))

@@ -44,7 +44,10 @@ export const NO_RATE_LIMIT = () => false
 
 const ALL_OVER = Date.UTC(2100, 0, 1)
 
-/** Makes the rows of the unit. The sums of all its intervals, of mail as a whole or with a tag; zeros are left out. */
+/**
+ * Makes the rows of the unit. The sums of all its intervals, of mail as a whole or with a tag; zeros are left out. The default
+ * unit is the shortest.
+ */
 export async function countedOf(
   store: Store,
   scope: { domain?: string; tag?: string; unit?: Unit } = {},
@@ -57,7 +60,7 @@ export async function countedOf(
     .where('domain_name', '=', scope.domain ?? DOMAIN)
     .where('split', '=', scope.tag === undefined ? SPLIT_NUMBERS.none : SPLIT_NUMBERS.tag)
     .where('tag', '=', scope.tag ?? '')
-    .where('unit', '=', UNIT_NUMBERS[scope.unit ?? 'hour'])
+    .where('unit', '=', UNIT_NUMBERS[scope.unit ?? (scope.tag === undefined ? 'hour' : 'day')])
     .execute()
   const found: Partial<Record<Counter, number>> = {}
   for (const counter of COUNTERS) {

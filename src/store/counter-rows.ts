@@ -1,4 +1,4 @@
-/** Row types of the tables of migrations 0019, 0039 and 0040; schema.ts lists them with the others. */
+/** Row types of the tables of migrations 0019, 0039, 0040 and 0070; schema.ts lists them with the others. */
 import type { Generated } from 'kysely'
 
 /** A follower's cursor in commit order; all events up to and including it are processed. */
@@ -40,6 +40,7 @@ export interface Counts {
   complained: number
   accepted_listed: number
   test_delivered: number
+  archived: number
 }
 
 /** Empty: the row is not split by this value, or its events have none. */

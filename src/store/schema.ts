@@ -530,6 +530,7 @@ export interface InboxRow {
 export interface ArchiveOutboxRow {
   id: string
   account_id: string
+  domain_name: string
   delivery_id: string
   url: string
   head: string

@@ -2,11 +2,17 @@
 import type { Clock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
 import { booleanOf, invalidFormat, isPlainObject, jsonText, quotable } from '../base/values.ts'
+import { csvReply, prefersCsv } from '../http/csv-reply.ts'
 import { type JsonSchema, type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
 import { METRICS, type Metric } from '../metrics/figures.ts'
 import { numberOf, pageLimitOf } from '../metrics/request-fields.ts'
-import { type AccountTagParts, type AccountTagQuery, accountTagPage } from './account-tags.ts'
+import {
+  type AccountTagPage,
+  type AccountTagParts,
+  type AccountTagQuery,
+  accountTagPage,
+} from './account-tags.ts'
 import type { KnownTags, TagLimits } from './known-tags.ts'
 import { descriptionOf } from './routes.ts'
 import type { AccountTagOrder } from './tag-store.ts'
@@ -36,6 +42,8 @@ const COLUMNS: Readonly<Record<string, AccountTagOrder>> = {
   firstseen: 'first_seen',
   tag: 'tag_key',
 }
+
+const CSV_COLUMNS = ['account_id', 'account_name', 'tag', 'description', 'first_seen', 'last_seen'] as const
 
 const LIST_SCHEMA: JsonSchema = {
   type: 'object',
@@ -75,11 +83,14 @@ export function accountTagRoutes(parts: AccountTagRouteParts): Operation[] {
       params: [],
       body: { description: 'What to list; every member may be left out', schema: LIST_SCHEMA },
       responses: {
-        200: { description: 'A page' },
+        200: { description: 'A page; CSV for `Accept: text/csv`' },
         400: { description: 'A bad sort, limit or skip' },
       },
-      handler: ({ params, caller }) =>
-        accountTagPage(parts, readQuery(params, caller.accountId), clock.now()),
+      async handler({ params, caller, headers }) {
+        const query = readQuery(params, caller.accountId)
+        const page = await accountTagPage(parts, query, clock.now())
+        return prefersCsv(headers.accept) ? accountTagsCsv(page, query) : page
+      },
     }),
     operation({
       ...COMMON,
@@ -132,6 +143,19 @@ export function accountTagRoutes(parts: AccountTagRouteParts): Operation[] {
       },
     }),
   ]
+}
+
+/** The columns of the items, and of the metrics if they are asked for. */
+function accountTagsCsv({ items }: AccountTagPage, { includeMetrics }: AccountTagQuery) {
+  const metrics = includeMetrics ? METRICS : []
+  return csvReply(
+    'tags.csv',
+    [...CSV_COLUMNS, ...metrics],
+    items.map((item) => [
+      ...CSV_COLUMNS.map((name) => item[name] ?? null),
+      ...metrics.map((name) => item.metrics[name] ?? null),
+    ]),
+  )
 }
 
 /** @throws BadRequest naming what is not understood */

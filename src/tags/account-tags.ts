@@ -36,12 +36,28 @@ const FIGURES_MS = 30 * DAY_MS
 const SORTED_MAX = 200_000
 const ORDERS: readonly string[] = ['last_seen', 'first_seen', 'tag_key'] satisfies AccountTagOrder[]
 
+export interface AccountTagItem {
+  account_id: string
+  parent_account_id: string
+  account_name: string
+  tag: string
+  description: string
+  first_seen?: string
+  last_seen?: string
+  metrics: Partial<Record<Metric, number | string | null>>
+}
+
+export interface AccountTagPage {
+  items: AccountTagItem[]
+  pagination: { sort: string; skip: number; limit: number; total?: number }
+}
+
 /** @throws BadRequest where the subaccounts have too many tags to sort */
 export async function accountTagPage(
   parts: AccountTagParts,
   query: AccountTagQuery,
   now: number,
-): Promise<object> {
+): Promise<AccountTagPage> {
   const { tags, accounts } = parts
   const { accountId, prefix, includeSubaccounts, includeTotal, sort, skip, limit } = query
   const children = includeSubaccounts ? await accounts.childrenOf(accountId) : []
@@ -55,7 +71,7 @@ export async function accountTagPage(
   const { rows, counts } = metric
     ? await byMetric(parts, { ...query, column: metric }, accountIds, now)
     : await byColumn(parts, query, accountIds, now)
-  const items: object[] = []
+  const items: AccountTagItem[] = []
   for (const row of rows) items.push(await itemOf(parts, row, counts?.get(keyOf(row)) ?? null, query))
   return { items, pagination: { sort, skip, limit, ...(includeTotal && { total }) } }
 }
@@ -132,7 +148,7 @@ async function itemOf(
   row: AccountTagRow,
   counts: Counts | null,
   { includeMetrics }: AccountTagQuery,
-): Promise<object> {
+): Promise<AccountTagItem> {
   const account = await accounts.byId(row.account_id)
   const figureOf = (name: Metric) => metricValue(name, counts ?? noCounts(), ['tag'])
   return {

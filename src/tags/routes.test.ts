@@ -57,6 +57,12 @@ for (const database of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(tagsIn(await get(`${root}/tags?page=next&p=BETA`)), ['gamma ray'])
     })
 
+    await t.test('a page as CSV', async () => {
+      const headers = { accept: 'text/csv' }
+      const { text } = await service.call('GET', `${root}/tags?prefix=al`, { headers })
+      assert.match(text, /^tag,description,first_seen,last_seen\r\nAlpha,,\d{4}-[^,]+Z,\d{4}-[^,]+Z\r\n$/)
+    })
+
     await t.test('read and described, in the query or in the path', async () => {
       assert.equal((await get(`${root}/tag?tag=GAMMA+ray`)).body.tag, 'gamma ray')
       assert.equal((await get(`${root}/tags/gamma+ray`)).body.tag, 'gamma ray')
@@ -138,6 +144,20 @@ for (const database of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(tagsIn(page), ['twelve'])
       assert.deepEqual(page.body.pagination, { sort: 'tag:desc', skip: 1, limit: 1, total: 3 })
       assert.equal((await list({ pagination: { limit: 0, sort: '' } })).body.items.length, 3)
+    })
+
+    await t.test('a page as CSV, with metrics if they are asked for', async () => {
+      const file = async (json: object) =>
+        (await service.call('POST', '/v1/analytics/tags', { json, headers: { accept: 'text/csv' } })).text
+      const plain = (await file({ tag: 'tw', pagination: { sort: 'tag:asc' } })).split('\r\n')
+      assert.equal(plain[0], 'account_id,account_name,tag,description,first_seen,last_seen')
+      assert.deepEqual(
+        plain.slice(1).map((line) => line.split(',')[2]),
+        ['twelve', 'Two', undefined],
+      )
+      const [head, line] = (await file({ tag: 'two', include_metrics: true })).split('\r\n')
+      assert.match(head ?? '', /last_seen,accepted_incoming_count,.*delayed_first_attempt_rate$/)
+      assert.match(line ?? '', /,0\.0000$/)
     })
 
     await t.test('one item for a tag of two domains; descriptions of their own', async () => {

@@ -4,6 +4,7 @@ import { BadRequest, NotFound } from '../base/errors.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import { ownDomain } from '../domains/routes.ts'
+import { csvReply, prefersCsv } from '../http/csv-reply.ts'
 import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import { limitOf, type PageName, pageName, pageUrl } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
@@ -60,8 +61,8 @@ function listRoute({ tags, domains, baseUrl }: TagRouteParts): Operation {
     summary: 'List the tags of a domain by name',
     auth: READ,
     params: LIST_PARAMS,
-    responses: { 200: { description: 'A page' }, ...NO_DOMAIN },
-    async handler({ params, path, caller }) {
+    responses: { 200: { description: 'A page; CSV for `Accept: text/csv`' }, ...NO_DOMAIN },
+    async handler({ params, path, caller, headers }) {
       const domain = await ownDomain(domains, caller, path.domain)
       const limit = limitOf(params, LIMIT)
       const prefix = params.text('prefix')
@@ -72,6 +73,7 @@ function listRoute({ tags, domains, baseUrl }: TagRouteParts): Operation {
         prefix: prefix?.toLowerCase() ?? null,
         limit,
       })
+      if (prefersCsv(headers.accept)) return csvReply('tags.csv', CSV_HEADER, rows.map(csvRow))
       const link = (page: string, tag: string | undefined) =>
         pageUrl(baseUrl, `/v3/${encodeURIComponent(domain.name)}/tags`, [
           ['limit', limit],
@@ -96,6 +98,12 @@ const tagView = ({ tag, description, first_seen, last_seen }: TagRow) => ({
   ...(first_seen > 0 && { 'first-seen': formatRfc3339(new Date(first_seen)) }),
   ...(last_seen > 0 && { 'last-seen': formatRfc3339(new Date(last_seen)) }),
 })
+
+const CSV_HEADER = ['tag', 'description', 'first_seen', 'last_seen']
+const csvRow = ({ tag, description, first_seen: first, last_seen: last }: TagRow) => [
+  ...[tag, description],
+  ...[first, last].map((time) => (time > 0 ? formatRfc3339(new Date(time)) : null)),
+]
 
 function queryRoutes(parts: TagRouteParts): Operation[] {
   const path = '/v3/{domain}/tag'

@@ -163,6 +163,7 @@ async function archiveCopies(store: Store, slow: number, fast: number): Promise<
       clock: createTestClock(now),
       log: pino({ level: 'silent' }),
       scheduleMs: [],
+      countTaken: (_, removal) => store.commit([removal]).then(() => {}),
       bodyOf: async () => [Buffer.from('Body\r\n')],
       poster: { post },
     })

@@ -11,6 +11,8 @@ import { createArchiveNotes, createArchiveSender, type PostResult } from './arch
 const delivery = { id: 'd', account_id: 'a' } as ClaimedDelivery
 const delivered = {
   event: 'delivered',
+  domainName: 'mg.example.com',
+  timestampUs: 5_000_999,
   payload: { envelope: { 'sending-ip': '192.0.2.7' } },
 } as unknown as EventRecord
 
@@ -35,11 +37,16 @@ eachStore('copies are posted whole, tried again while that helps, and then given
   const clock = createTestClock()
   const results: PostResult[] = ['retry', 'taken', 'retry', 'retry', 'gone']
   const posted: string[] = []
+  const counted: object[] = []
   const sender = createArchiveSender({
     store,
     clock,
     log: pino({ level: 'silent' }),
     scheduleMs: [1000],
+    async countTaken(copy, removal) {
+      counted.push(copy)
+      await store.commit([removal])
+    },
     bodyOf: async () => [Buffer.from('Body\r\n')],
     poster: {
       async post(url, contentType, body) {
@@ -72,6 +79,7 @@ eachStore('copies are posted whole, tried again while that helps, and then given
   await add()
   await sender.run()
   assert.equal(await waiting(), 0)
+  assert.deepEqual(counted, [{ accountId: 'a', domainName: 'mg.example.com', at: 5000 }])
 })
 
 eachStore('a copy that is given up is logged without what is secret in its address', async (store) => {
@@ -87,6 +95,7 @@ eachStore('a copy that is given up is logged without what is secret in its addre
     clock,
     log: pino({ level: 'trace' }, stream),
     scheduleMs: [],
+    countTaken: () => assert.fail('not taken'),
     bodyOf: async () => [Buffer.from('Body')],
     poster: { post: async () => 'gone' },
   })

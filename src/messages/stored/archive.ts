@@ -4,6 +4,7 @@
  * 1. Before an attempt `note` remembers the URL for its copy and the header block that is sent.
  * 2. With the outcome `statements` returns the outbox row, for the transaction that records the delivery.
  * 3. The sender posts what is due: the stored header block and the body, which is composed again to the same bytes.
+ * 4. A copy that was taken is counted in the transaction that removes its row.
  */
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
@@ -14,6 +15,7 @@ import { chunkSize, readChunks } from '../../base/mime-message.ts'
 import type { ClaimedDelivery } from '../../delivery/queue.ts'
 import type { EventRecord } from '../../events/event.ts'
 import { createJob, type Job } from '../../jobs/job.ts'
+import type { ArchivedCopy } from '../../metrics/archived.ts'
 import type { ArchiveOutboxRow } from '../../store/schema.ts'
 import { insert, type Statement, type Store } from '../../store/store.ts'
 
@@ -44,13 +46,15 @@ export function createArchiveNotes(): ArchiveNotes {
       const row: ArchiveOutboxRow = {
         id: newId(now),
         account_id: delivery.account_id,
+        domain_name: delivered.domainName,
         delivery_id: delivery.id,
         url: note.url,
         head: [...note.headers, ...added].map((field) => `${field}\r\n`).join(''),
         state: 'waiting',
         attempts: 0,
         due_at: Math.floor(now),
-        created_at: Math.floor(now),
+        // The copy counts in the interval that has the delivery.
+        created_at: Math.floor(delivered.timestampUs / 1000),
       }
       return [insert('archive_outbox', row)]
     },
@@ -70,6 +74,8 @@ export interface ArchiveSenderParts {
   poster: ArchivePoster
   /** The body of a delivery as it was sent; null when the message is gone. */
   bodyOf(deliveryId: string): Promise<MimeMessage['body'] | null>
+  /** Commits the removal of the row with the count of a copy that was taken. */
+  countTaken(copy: ArchivedCopy, removal: Statement): Promise<void>
   clock: Clock
   log: Logger
   /** Delays between attempts; after the last one the copy is given up. */
@@ -123,9 +129,15 @@ export function createArchiveSender(parts: ArchiveSenderParts): ArchiveSender {
       await store.db.updateTable('archive_outbox').set({ due_at: due }).where('id', '=', row.id).execute()
       return
     }
-    if (result !== 'taken')
-      log.warn({ delivery: row.delivery_id, url: loggableUrl(row.url) }, 'archive copy given up')
-    await store.db.deleteFrom('archive_outbox').where('id', '=', row.id).execute()
+    const removal = { sql: 'DELETE FROM archive_outbox WHERE id = ?', values: [row.id] }
+    if (result === 'taken') {
+      const copy = { accountId: row.account_id, domainName: row.domain_name, at: Number(row.created_at) }
+      // A slow post may have been repeated by another process, which then counts or has counted it.
+      await parts.countTaken(copy, { ...removal, expectRows: 1 })
+      return
+    }
+    log.warn({ delivery: row.delivery_id, url: loggableUrl(row.url) }, 'archive copy given up')
+    await store.commit([removal])
   }
 
   async function run(signal?: AbortSignal): Promise<number> {

@@ -1,6 +1,6 @@
 /**
- * Mailbox providers that a recipient's domain tells, for events without an MX host: `accepted`, above all. Names are those
- * of metrics-logs.md section 2.
+ * Mailbox providers that a recipient's domain tells, for events without an MX host of that domain: accepted mail, and mail
+ * that leaves through a relay. Names are those of metrics-logs.md section 2.
  */
 const DOMAINS: Readonly<Record<string, string>> = {
   Gmail: 'gmail.com googlemail.com',
