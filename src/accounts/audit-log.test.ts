@@ -44,6 +44,7 @@ const NOT_RECORDED = {
   readUsageMetrics: 'reads only',
   listLogs: 'reads only',
   listAccountTags: 'reads only',
+  validateAddressOfForm: 'reads only',
 }
 
 /** What no row may contain; the passwords, URLs, keys and contents below include parts of it. */
@@ -725,6 +726,54 @@ function templateCalls(scope: 'domain' | 'account'): Planned[] {
   ]
 }
 
+/** Of validation and inbox placement. */
+function validationCalls(): Planned[] {
+  const file = new File([`email\n${PLANTED}@example.org\n`], 'addresses.csv', { type: 'text/csv' })
+  const bulk = '/v4/address/validate/bulk/audited'
+  const preview = '/v4/address/validate/preview/audited-too'
+  const list = `/v3/lists/checked@${NAME}/validate`
+  const made = (id: string, request: string, action: string, status: number, form?: CallOptions['form']) =>
+    plan(
+      id,
+      request,
+      { action, subject: /audited\S*?(?=\/|$)/.exec(request)?.[0] ?? '', status },
+      form ? { form } : {},
+    )
+  return [
+    made('createValidationJob', `POST ${bulk}`, 'validation-job.create', 202, { file }),
+    made('deleteValidationJob', `DELETE ${bulk}`, 'validation-job.delete', 200),
+    made('createValidationPreview', `POST ${preview}`, 'validation-preview.create', 202, { file }),
+    made('promoteValidationPreview', `PUT ${preview}`, 'validation-preview.promote', 200),
+    made('deleteValidationPreview', `DELETE ${preview}`, 'validation-preview.delete', 404),
+    plan('validateList', `POST ${list}`, {
+      action: 'list.validate',
+      subject: `checked@${NAME}`,
+      status: 404,
+    }),
+    plan('deleteListValidation', `DELETE ${list}`, {
+      ...{ action: 'list-validation.delete', subject: `checked@${NAME}`, status: 404 },
+    }),
+    plan(
+      'createSeedList',
+      'POST /v4/inbox/seedlists',
+      { action: 'seed-list.create', subject: '' },
+      { form: { name: 'audited' } },
+    ),
+    made('updateSeedList', 'PUT /v4/inbox/seedlists/audited', 'seed-list.update', 404),
+    made('deleteSeedList', 'DELETE /v4/inbox/seedlists/audited', 'seed-list.delete', 404),
+    plan(
+      'runPlacementTest',
+      'POST /v4/inbox/tests',
+      { action: 'placement-test.run', subject: '' },
+      { json: { from: `a@${NAME}`, subject: PLANTED } },
+    ),
+    made('deletePlacementResult', 'DELETE /v4/inbox/results/audited', 'placement-result.delete', 404),
+    made('updatePlacementSharing', 'PUT /v4/inbox/sharing/audited', 'placement-sharing.update', 404, {
+      enabled: 'yes',
+    }),
+  ]
+}
+
 function listCalls(): Planned[] {
   const list = `staff@${NAME}`
   const path = `/v3/lists/${list}`
@@ -1002,6 +1051,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       ...templateCalls('account'),
       ...listCalls(),
       ...routeCalls(),
+      ...validationCalls(),
       ...['bounces', 'complaints', 'unsubscribes', 'whitelists'].flatMap(suppressionCalls),
       ...otherCalls(),
     ]
@@ -1039,6 +1089,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     const { paths } = (await service.call('GET', '/openapi.json')).body
     const operations = Object.values(paths as Record<string, Record<string, never>>).flatMap(Object.entries)
     const unrecorded: Record<string, string> = {}
+    const untried: string[] = []
     for (const [method, { operationId, 'x-audit': note }] of operations as [
       string,
       { operationId?: string; 'x-audit'?: { recorded: boolean; reason: string } },
@@ -1046,8 +1097,9 @@ for (const database of ['sqlite', 'postgres'] as const) {
       if (operationId === undefined || SESSION_OPERATIONS.has(operationId)) continue
       assert.equal(note !== undefined, method !== 'get', `${operationId} says whether it is recorded`)
       if (note?.recorded === false) unrecorded[operationId] = note.reason
-      if (note?.recorded) assert.ok(called.has(operationId), `${operationId} is tried above`)
+      if (note?.recorded && !called.has(operationId)) untried.push(operationId)
     }
+    assert.deepEqual(untried, [], 'these are to be tried above')
     assert.deepEqual(unrecorded, NOT_RECORDED)
   })
 
