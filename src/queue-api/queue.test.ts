@@ -55,6 +55,12 @@ for (const database of ['sqlite', 'postgres'] as const) {
     const codes = async () => (await items(service, id)).map(({ reason }) => reason.code)
     assert.deepEqual((await codes()).sort(), ['deferred', 'paused', 'paused'])
     assert.deepEqual((await act(service, { action: 'pause', filter })).body, { matched: 0, changed: 0 })
+    const { recipient } = (await service.call('GET', `${BASE}/queue/domains`)).body
+    const paused = recipient.map((row: { domain: string; paused: number }) => [row.domain, row.paused])
+    assert.deepEqual(paused.sort(), [
+      ['one.example', 0],
+      ['two.example', 2],
+    ])
 
     const byTag = await act(service, { action: 'resume', filter: { tag: 'news' } })
     assert.deepEqual(byTag.body, { matched: 2, changed: 2 })

@@ -17,6 +17,7 @@ export interface GroupTotal {
   queued: number
   due: number
   deferred: number
+  paused: number
   /** Unix milliseconds. */
   oldestCreatedAt: number
   oldestDueAt: number
@@ -35,6 +36,7 @@ const GROUPS = (account: string) => `SELECT d.account_id, d.domain_id, d.recipie
     count(*) AS queued,
     sum(CASE WHEN d.due_at <= ? THEN 1 ELSE 0 END) AS due,
     sum(CASE WHEN d.attempts > 0 THEN 1 ELSE 0 END) AS deferred,
+    sum(CASE WHEN d.reason = 'paused' THEN 1 ELSE 0 END) AS paused,
     min(d.created_at) AS oldest_created_at, min(d.due_at) AS oldest_due_at
   FROM deliveries d WHERE d.state IN ('scheduled', 'queued') ${account}
   GROUP BY d.account_id, d.domain_id, d.recipient_domain, d.source_key`
@@ -101,6 +103,7 @@ async function loadGroups(store: Store, clock: Clock, accountId: string | null):
     queued: Number(row['queued']),
     due: Number(row['due']),
     deferred: Number(row['deferred']),
+    paused: Number(row['paused']),
     oldestCreatedAt: Number(row['oldest_created_at']),
     oldestDueAt: Number(row['oldest_due_at']),
   }))
@@ -146,6 +149,7 @@ function laneView(
     queued: sum(groups, ({ queued }) => queued) + (state?.waiting ?? 0),
     due: sum(groups, ({ due }) => due) + (state?.waiting ?? 0),
     deferred: sum(groups, ({ deferred }) => deferred),
+    paused: sum(groups, ({ paused }) => paused),
     connections: state?.running ?? 0,
     limits: {
       connections: state?.connectionsMax ?? null,
@@ -166,6 +170,7 @@ function domainViews(groups: readonly GroupTotal[], nameOf: (group: GroupTotal) 
       domain,
       queued: sum(ofDomain, ({ queued }) => queued),
       deferred: sum(ofDomain, ({ deferred }) => deferred),
+      paused: sum(ofDomain, ({ paused }) => paused),
       oldest: oldest(ofDomain, ({ oldestCreatedAt }) => oldestCreatedAt),
     }))
     .sort((a, b) => b.queued - a.queued || (a.domain < b.domain ? -1 : 1))

@@ -72,6 +72,21 @@ export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
     }),
     operation({
       ...common,
+      method: 'GET',
+      path: `${ATTEMPTS}/{id}`,
+      id: 'readWebhookAttempt',
+      summary: 'Read an attempt, with what was posted about the event',
+      auth: { area: 'domains', access: 'read' },
+      params: [],
+      responses: { 200: { description: 'The attempt' } },
+      async handler({ path, caller }) {
+        const attempt = await attempts.read(caller.accountId, path.id)
+        if (!attempt) throw new NotFound('Attempt not found')
+        return { ...view(attempt), 'event-data': await webhooks.eventData(attempt.event_id) }
+      },
+    }),
+    operation({
+      ...common,
       method: 'POST',
       path: `${ATTEMPTS}/{id}/replay`,
       id: 'replayWebhookAttempt',

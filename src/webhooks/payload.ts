@@ -39,6 +39,13 @@ export function signToken(key: string, timestamp: string, token: string): Signat
 
 const newToken = () => randomHex(TOKEN_BYTES)
 
+/** `event-data` of a webhook (rule 13). */
+export const eventDataOf = (event: WebhookEvent) => ({
+  ...event.payload,
+  account: { id: event.accountId, ...(event.parentId && { 'parent-id': event.parentId }) },
+  domain: { name: event.domainName },
+})
+
 /** Body and headers of one attempt at `nowMs`; every attempt has its own token (rule 19). */
 export function webhookRequest(
   event: WebhookEvent,
@@ -46,12 +53,7 @@ export function webhookRequest(
   headerPrefix: string,
   nowMs: number,
 ): SignedRequest {
-  const eventData = {
-    ...event.payload,
-    account: { id: event.accountId, ...(event.parentId && { 'parent-id': event.parentId }) },
-    domain: { name: event.domainName },
-  }
-  return signedRequest(eventData, keys, headerPrefix, nowMs)
+  return signedRequest(eventDataOf(event), keys, headerPrefix, nowMs)
 }
 
 export interface SignedRequest {

@@ -17,7 +17,7 @@ import type { WebhookAttemptRow } from '../store/schema.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { attemptStatement } from './attempts.ts'
-import { type SigningKeys, type WebhookEvent, webhookRequest } from './payload.ts'
+import { eventDataOf, type SigningKeys, type WebhookEvent, webhookRequest } from './payload.ts'
 import { redacted } from './redaction.ts'
 import type { Registry, Target } from './registry.ts'
 import { samplePayload } from './sample.ts'
@@ -64,7 +64,7 @@ export function createWebhookKind(parts: SenderParts): PostKind {
 }
 
 /** The stored event with the current keys; null: retention has deleted it. */
-async function readEvent({ store, sealer }: SenderParts, id: string) {
+async function readEvent({ store, sealer }: Pick<SenderParts, 'store' | 'sealer'>, id: string) {
   const row = await store.db
     .selectFrom('events')
     .innerJoin('accounts', 'accounts.id', 'events.account_id')
@@ -124,6 +124,8 @@ export interface Webhooks {
   outboxStatements(events: readonly EventRecord[]): Statement[]
   /** Sends one sample of a type (W6); nothing is stored. */
   test(domain: { accountId: string; name: string }, type: WebhookType, url: string): Promise<HttpOutcome>
+  /** What a webhook about the event says, as it would be sent now; null: the event is no longer stored. */
+  eventData(eventId: string): Promise<Record<string, unknown> | null>
   /** Queues the event of an attempt again. @throws NotFound if its webhook or event no longer exists */
   replayAttempt(attempt: WebhookAttemptRow): Promise<void>
   /** Queues all events of a time span again. @throws BadRequest over REPLAY_MAX */
@@ -163,6 +165,10 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
       const request = webhookRequest(event, keys, parts.headerPrefix, now)
       const headers = { ...request.headers, ...authorization(userInfoOf(url)) }
       return client.send({ url: bareUrl(url), headers, body: request.body })
+    },
+    async eventData(eventId) {
+      const found = await readEvent({ store, sealer }, eventId)
+      return found && eventDataOf(found.event)
     },
     async replayAttempt(attempt) {
       const event = await store.db

@@ -179,6 +179,10 @@ test('webhooks: retries, replay and deletion, in one service', async (t) => {
   await t.test('replay of an attempt and of a span: new attempts with the same event ids', async () => {
     receiver.answer = 200
     const [stopped] = await attempts(`?status=given-up&url=${encodeURIComponent(`${receiver.url}/stop`)}`)
+    const { body: one } = await service.call('GET', `/sendwright/v1/webhooks/attempts/${stopped.id}`)
+    const sent = receiver.posts.find(({ body }) => body['event-data'].id === stopped.event_id)
+    assert.deepEqual(one, { ...stopped, 'event-data': sent?.body['event-data'] })
+    assert.equal((await service.call('GET', '/sendwright/v1/webhooks/attempts/none')).status, 404)
     const replayed = await service.call('POST', `/sendwright/v1/webhooks/attempts/${stopped.id}/replay`)
     assert.equal(replayed.status, 200, replayed.text)
     const again = (await posted(receiver, '/stop', 2)).at(-1)

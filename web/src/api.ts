@@ -233,8 +233,11 @@ export const getOwnJson = <T>(path: string, signal?: AbortSignal) =>
   json<T>(request(path, signal ? { signal } : {}, {}))
 
 /** With a form, for the operations that take one. */
-export const sendForm = <T>(method: string, path: string, fields: Readonly<Record<string, string>>) =>
-  json<T>(request(path, { method, body: new URLSearchParams(fields) }))
+export const sendForm = <T>(
+  method: string,
+  path: string,
+  fields: Readonly<Record<string, string>> | URLSearchParams,
+) => json<T>(request(path, { method, body: new URLSearchParams(fields) }))
 
 /**
  * Saves what a request returns as a file. A link with `download` would do for the own account, but a browser cannot add the
@@ -312,6 +315,8 @@ async function request(
 async function json<T>(answer: Promise<Answer<Response>>): Promise<Answer<T>> {
   const response = await answer
   if (!response.ok) return response
+  // Operations that answer so have no body, and no caller reads a value.
+  if (response.value.status === 204) return { ok: true, value: undefined as T }
   try {
     // The contract defines the type, and the same service served this page.
     return { ok: true, value: (await response.value.json()) as T }
@@ -328,18 +333,30 @@ async function refusal(response: Response): Promise<ApiFailure> {
   const text = await response.text().catch(() => '')
   try {
     const body: unknown = JSON.parse(text)
-    if (typeof body === 'object' && body !== null && 'message' in body)
+    const sentence = typeof body === 'object' && body !== null ? sentenceOf(body) : undefined
+    if (sentence !== undefined)
       return {
         status,
-        message: String(body.message),
+        message: sentence,
         ...wait,
-        ...('tfa_required' in body && { codeNeeded: body.tfa_required === true }),
+        ...(isCodeNeeded(body) && { codeNeeded: true }),
       }
   } catch {
     // Not JSON, for example a proxy's page: only its status can be shown.
   }
   return { status, message: `The service answered ${status} ${statusText}`.trim(), ...wait }
 }
+
+/** Some operations, such as those of webhooks, name the sentence otherwise. */
+function sentenceOf(body: object): string | undefined {
+  if ('message' in body) return String(body.message)
+  if ('Reason' in body) return String(body.Reason)
+  if ('Description' in body) return String(body.Description)
+  return undefined
+}
+
+const isCodeNeeded = (body: unknown) =>
+  typeof body === 'object' && body !== null && 'tfa_required' in body && body.tfa_required === true
 
 const noAnswer = (cause: unknown): { ok: false; failure: ApiFailure } => ({
   ok: false,

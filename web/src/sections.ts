@@ -1,13 +1,27 @@
 import { section as activity } from './activity/section.ts'
+import { section as delivery } from './delivery/section.ts'
 import { section as domains } from './domains/section.ts'
 import { section as inbox } from './inbox/section.ts'
 import { section as overview } from './overview/section.ts'
+import { section as routes } from './routes/section.ts'
 import type { Section } from './section.ts'
 import { may, type Session } from './session.ts'
+import { section as settings } from './settings/section.ts'
 import { section as statistics } from './statistics/section.ts'
+import { section as webhooks } from './webhooks/section.ts'
 
 /** All sections in the order of the navigation. A new one is one line here (docs/dashboard.md). */
-export const SECTIONS = [overview, inbox, activity, statistics, domains] as const
+export const SECTIONS = [
+  overview,
+  inbox,
+  activity,
+  statistics,
+  delivery,
+  domains,
+  webhooks,
+  routes,
+  settings,
+] as const
 
 /** Sections that the caller may open in this delivery mode. */
 export const sectionsFor = (session: Session, mode: string | undefined): readonly Section[] =>

@@ -8,6 +8,7 @@ export const TEXT = {
   pages: 'Pages',
   undo: 'Undo',
   dismiss: 'Dismiss',
+  cancel: 'Cancel',
   clearFilters: 'Clear filters',
   any: 'Any',
   notices: 'Notices',

@@ -1,0 +1,115 @@
+/** The page of the queue in a real browser: what waits, and actions that count first. */
+import assert from 'node:assert/strict'
+import { before, type TestContext, test } from 'node:test'
+import { type Dashboard, LOOKS, PHONE, press, startDashboard } from '../support/dashboard.ts'
+import { eventually } from '../support/service.ts'
+import { createSink, type Sink } from '../support/smtp-sink.ts'
+
+let dashboard: Dashboard
+let sink: Sink
+before(async (t) => {
+  sink = await createSink()
+  ;(t as TestContext).after(() => sink.close())
+  sink.on('RCPT TO', '451 4.3.0 not now')
+  dashboard = await startDashboard(t as TestContext, {
+    SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`,
+  })
+})
+
+interface Waiting {
+  domain: string
+  queued: number
+  deferred: number
+  paused: number
+}
+
+const destinations = async () =>
+  (await dashboard.service.call('GET', '/sendwright/v1/queue/domains')).body.recipient as Waiting[]
+
+const destination = async (domain: string) => (await destinations()).find((each) => each.domain === domain)
+
+/** Sends to these addresses, and waits until each has been refused for now. */
+async function deferMail(domain: string, count: number) {
+  const to = Array.from({ length: count }, (_, n) => `reader${n}@${domain}`)
+  assert.equal((await dashboard.service.send({ to })).status, 200)
+  await eventually('deferred', async () => (await destination(domain))?.deferred === count || null)
+}
+
+test('what waits by lane, destination and sending domain; nothing is found with another name', async () => {
+  await deferMail('shown.example', 2)
+  for (const look of LOOKS) {
+    const page = await dashboard.open('/delivery', { look })
+    await page.getByRole('heading', { level: 1, name: 'Delivery' }).waitFor()
+    await page.getByText('from any address').waitFor()
+    await dashboard.sound(page)
+    await page.getByText('Destinations').click()
+    await page.getByRole('link', { name: 'shown.example' }).waitFor()
+    assert.equal(new URL(page.url()).searchParams.get('view'), 'destinations')
+    await dashboard.sound(page)
+    await page.getByText('Sending domains').click()
+    await page.getByRole('link', { name: dashboard.service.domain }).waitFor()
+    await page.getByLabel('Find a lane, provider or domain').fill('nowhere')
+    await page.getByText('Nothing here has “nowhere” in its name').waitFor()
+    await dashboard.sound(page)
+  }
+})
+
+test('by keyboard: pause the mail of a destination, with its number first, and take that back', async () => {
+  await deferMail('paused.example', 3)
+  const page = await dashboard.open('/delivery?view=destinations&q=paused.example')
+  await page.getByRole('link', { name: 'paused.example' }).waitFor()
+  await press(page, 'j', 'Enter')
+  const dialog = page.getByRole('dialog', { name: 'Act on the queue' })
+  await dialog.getByText('Stops 3 messages to paused.example.').waitFor()
+  await dashboard.sound(page)
+  assert.equal((await destination('paused.example'))?.paused, 0, 'counting changes nothing')
+  await dialog.getByRole('button', { name: 'Pause: 3 messages' }).press('Enter')
+  await page.getByText('Paused 3 messages').waitFor()
+  await eventually('paused', async () => (await destination('paused.example'))?.paused === 3 || null)
+  await page.getByRole('button', { name: 'Undo' }).press('Enter')
+  await page.getByText('Resumed 3 messages').waitFor()
+  await eventually('resumed', async () => (await destination('paused.example'))?.paused === 0 || null)
+})
+
+test('by touch on a phone: drop the mail of a destination, once the number is typed', async () => {
+  await deferMail('dropped.example', 2)
+  const page = await dashboard.open('/delivery?view=destinations&q=dropped.example', { look: PHONE })
+  await page.getByRole('link', { name: 'dropped.example' }).tap()
+  const dialog = page.getByRole('dialog', { name: 'Act on the queue' })
+  await dialog.getByRole('radio', { name: /^Drop/ }).tap()
+  await dialog.getByText('Cancels 2 messages to dropped.example. This cannot be undone.').waitFor()
+  const button = dialog.getByRole('button', { name: 'Drop: 2 messages' })
+  assert.equal(await button.isDisabled(), true)
+  await dialog.getByLabel('Type drop 2 to confirm').fill('drop 2')
+  await dashboard.sound(page)
+  await button.tap()
+  await page.getByText('Dropped 2 messages').waitFor()
+  await page.getByText('Nothing here has “dropped.example” in its name').waitFor()
+  assert.equal(await destination('dropped.example'), undefined)
+})
+
+test('retry and move: what is refused says why, and what is retried arrives', async () => {
+  await deferMail('later.example', 1)
+  const page = await dashboard.open('/delivery?act=move&recipient_domain=later.example')
+  const dialog = page.getByRole('dialog', { name: 'Act on the queue' })
+  await dialog.getByText('Choose the pool.').waitFor()
+  await dialog.getByLabel('To the pool').selectOption('shared')
+  await dialog.getByText('shared is not a valid IP pool').waitFor()
+  sink.clearRules()
+  await dialog.getByRole('radio', { name: /^Retry now/ }).check()
+  await dialog.getByRole('button', { name: 'Retry now: 1 message' }).click()
+  await page.getByText('1 message due now').waitFor()
+  const arrived = await sink.waitFor(1)
+  assert.ok(arrived.some(({ envelope }) => envelope.to.includes('reader0@later.example')))
+  sink.on('RCPT TO', '451 4.3.0 not now')
+})
+
+test('a reader sees the queue and no action', async () => {
+  await deferMail('read.example', 1)
+  const { body } = await dashboard.service.call('POST', '/v1/keys', { form: { role: 'basic' } })
+  const page = await dashboard.open('/delivery?view=destinations&act=drop', { key: body.key.secret })
+  await page.getByText('read.example').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Act on the queue' }).count(), 0)
+  assert.equal(await page.getByRole('dialog').count(), 0)
+  assert.equal(await page.getByRole('link', { name: 'read.example' }).count(), 0)
+})

@@ -1,0 +1,300 @@
+import { Badge, Button, SegmentedControl } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import { Icon } from '../icons.tsx'
+import { useMay } from '../session.ts'
+import { Count } from '../shared/copyable.tsx'
+import { type Column, DataTable } from '../shared/data-table.tsx'
+import { FilterBar } from '../shared/filter-bar.tsx'
+import { Page, PageHeader, Panel } from '../shared/page.tsx'
+import { EmptyState } from '../shared/states.tsx'
+import { Time } from '../shared/time.tsx'
+import {
+  type Lane,
+  lanesQuery,
+  type QueueDomain,
+  type QueueFilter,
+  queueDomainsQuery,
+} from './delivery-api.ts'
+import { type DeliverySearch, VIEWS, type View } from './delivery-search.ts'
+import { QueueActionWindow } from './queue-action.tsx'
+import { TEXT } from './text.ts'
+import './delivery.css'
+
+const route = getRouteApi('/delivery')
+const SHOWN_MAX = 200 // more rows are slow to draw; the search finds the others
+
+export function DeliveryPage() {
+  const search = route.useSearch()
+  const { view = 'lanes', q = '' } = search
+  const navigate = useNavigate()
+  const mayAct = useMay({ area: 'domains', access: 'write' })
+  const go = (next: DeliverySearch) => void navigate({ to: '/delivery', replace: true, search: next })
+  const setView = (value: string) => {
+    const chosen = VIEWS.find((each) => each === value && each !== 'lanes')
+    go({ ...(q !== '' && { q }), ...(chosen && { view: chosen }) })
+  }
+  const setQuery = (value: string | undefined) =>
+    go({ ...(view !== 'lanes' && { view }), ...(value !== undefined && { q: value }) })
+  return (
+    <Page wide>
+      <PageHeader
+        title={TEXT.title}
+        lead={TEXT.lead}
+        actions={
+          mayAct && (
+            <Button
+              leftSection={<Icon name="truck" size={16} />}
+              onClick={() => go({ ...search, act: 'pause' })}
+            >
+              {TEXT.act}
+            </Button>
+          )
+        }
+      />
+      <Totals />
+      <FilterBar
+        fields={[{ name: 'q', kind: 'search', label: TEXT.find }]}
+        values={{ q }}
+        onChange={(_, value) => setQuery(value)}
+        onClear={() => setQuery(undefined)}
+      >
+        <SegmentedControl
+          aria-label={TEXT.view}
+          size="sm"
+          value={view}
+          onChange={setView}
+          data={VIEWS.map((value) => ({ value, label: TEXT.views[value] }))}
+        />
+      </FilterBar>
+      <Panel title={TEXT.views[view]} flush>
+        {view === 'lanes' ? <Lanes q={q} mayAct={mayAct} /> : <Domains view={view} q={q} mayAct={mayAct} />}
+      </Panel>
+      {mayAct && search.act && (
+        <QueueActionWindow
+          search={{ ...search, act: search.act }}
+          onChange={go}
+          onClose={() => go({ ...(q !== '' && { q }), ...(view !== 'lanes' && { view }) })}
+        />
+      )}
+    </Page>
+  )
+}
+
+function Totals() {
+  const { data } = useQuery(lanesQuery)
+  const sum = (of: (lane: Lane) => number) => data?.reduce((total, lane) => total + of(lane), 0)
+  const totals: [string, number | undefined][] = [
+    [TEXT.waiting, sum(({ queued }) => queued)],
+    [TEXT.due, sum(({ due }) => due)],
+    [TEXT.deferred, sum(({ deferred }) => deferred)],
+    [TEXT.paused, sum(({ paused }) => paused)],
+    [TEXT.lanesHeld, data?.filter(({ backed_off_until }) => backed_off_until !== null).length],
+  ]
+  return (
+    <dl className="queue-totals panel">
+      {totals.map(([label, value]) => (
+        <div key={label}>
+          <dt>{label}</dt>
+          <dd>{value === undefined ? '–' : <Count value={value} />}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+/** Opens the window for an action on what the row stands for. */
+function RowLink(props: { filter: QueueFilter; label: string; mayAct: boolean; children: ReactNode }) {
+  const { filter, label, mayAct, children } = props
+  const search = route.useSearch()
+  if (!mayAct) return <strong className="breakable">{children}</strong>
+  const { q, view } = search
+  return (
+    <Link
+      to="/delivery"
+      replace
+      search={{ ...(q && { q }), ...(view && { view }), act: 'pause', ...filter }}
+      className="row-link breakable"
+      title={TEXT.actOn(label)}
+    >
+      {children}
+    </Link>
+  )
+}
+
+function Lanes({ q, mayAct }: { q: string; mayAct: boolean }) {
+  const { data, error, refetch } = useQuery(lanesQuery)
+  const found = data
+    ?.filter(({ lane, site, provider }) => includes(q, lane, site, provider))
+    .sort((a, b) => b.queued - a.queued || (a.lane < b.lane ? -1 : 1))
+  const columns: Column<Lane>[] = [
+    {
+      header: TEXT.lane,
+      width: '24%',
+      cell: ({ lane, provider, site, source }) => (
+        <div>
+          <RowLink filter={{ lane }} label={lane} mayAct={mayAct}>
+            {isNamed(provider) ? provider : site || lane}
+          </RowLink>
+          <div className="dimmed queue-small breakable">
+            {isNamed(provider) && site !== '' && `${site}, `}
+            {TEXT.from(source)}
+          </div>
+        </div>
+      ),
+    },
+    { header: TEXT.state, cell: (lane) => <LaneStateCell lane={lane} />, width: '26%' },
+    { header: TEXT.waiting, align: 'end', cell: ({ queued }) => <Count value={queued} /> },
+    { header: TEXT.due, align: 'end', cell: ({ due }) => <Count value={due} /> },
+    {
+      header: TEXT.deferred,
+      align: 'end',
+      wideOnly: true,
+      cell: ({ deferred }) => <Count value={deferred} />,
+    },
+    { header: TEXT.paused, align: 'end', cell: ({ paused }) => <Count value={paused} /> },
+    {
+      header: TEXT.connections,
+      align: 'end',
+      cell: ({ connections, limits }) => TEXT.connectionsOf(connections, limits.connections),
+    },
+    { header: TEXT.rate, cell: ({ limits }) => rateWords(limits) },
+    {
+      header: TEXT.oldestDue,
+      cell: ({ oldest_due }) => (oldest_due === null ? '–' : <Time at={oldest_due} as="age" />),
+    },
+  ]
+  return (
+    <>
+      <DataTable
+        label={TEXT.views.lanes}
+        columns={columns}
+        rows={found?.slice(0, SHOWN_MAX)}
+        rowKey={({ lane }) => lane}
+        error={error}
+        retry={refetch}
+        empty={<Nothing q={q} />}
+      />
+      <More count={(found?.length ?? 0) - SHOWN_MAX} />
+    </>
+  )
+}
+
+const rateWords = ({ messages_per_second, messages_per_connection }: Lane['limits']) =>
+  [
+    messages_per_second !== null && TEXT.perSecond(messages_per_second),
+    messages_per_connection !== null && TEXT.perConnection(messages_per_connection),
+  ]
+    .filter(Boolean)
+    .join(', ') || TEXT.noLimit
+
+/** Sites of no known provider are all `Other`. */
+const isNamed = (provider: string) => provider !== '' && provider !== 'Other'
+
+const LOOK = { variant: 'light', tt: 'none', fw: 550 } as const
+
+function LaneStateCell({ lane }: { lane: Lane }) {
+  const { blocked, backed_off_until, backed_off_why, connections, queued, paused } = lane
+  if (blocked !== null)
+    return (
+      <HeldLane
+        color="red"
+        label={blocked.state === 'closed' ? TEXT.blocked : TEXT.probing}
+        until={blocked.state === 'closed' ? blocked.until : null}
+        why={blocked.reply}
+      />
+    )
+  if (backed_off_until !== null)
+    return <HeldLane color="orange" label={TEXT.backedOff} until={backed_off_until} why={backed_off_why} />
+  if (connections > 0)
+    return (
+      <Badge {...LOOK} color="teal">
+        {TEXT.delivering}
+      </Badge>
+    )
+  return (
+    <Badge {...LOOK} color="gray">
+      {queued > 0 && paused >= queued ? TEXT.allPaused : TEXT.idle}
+    </Badge>
+  )
+}
+
+function HeldLane(props: { color: string; label: string; until: string | null; why: string | null }) {
+  const { color, label, until, why } = props
+  return (
+    <div>
+      <Badge {...LOOK} color={color}>
+        {label}
+      </Badge>{' '}
+      {until !== null && (
+        <span className="queue-nowrap">
+          {TEXT.until} <Time at={until} as="time" />
+        </span>
+      )}
+      {why && <div className="dimmed queue-small breakable">{why}</div>}
+    </div>
+  )
+}
+
+function Domains({ view, q, mayAct }: { view: Exclude<View, 'lanes'>; q: string; mayAct: boolean }) {
+  const { data, error, refetch } = useQuery(queueDomainsQuery)
+  const isDestinations = view === 'destinations'
+  const found = (isDestinations ? data?.recipient : data?.sending)?.filter(({ domain }) =>
+    includes(q, domain),
+  )
+  const columns: Column<QueueDomain>[] = [
+    {
+      header: isDestinations ? TEXT.recipientDomain : TEXT.sendingDomain,
+      cell: ({ domain }) => (
+        <RowLink
+          filter={isDestinations ? { recipient_domain: domain } : { domain }}
+          label={domain}
+          mayAct={mayAct}
+        >
+          {domain}
+        </RowLink>
+      ),
+    },
+    { header: TEXT.waiting, align: 'end', cell: ({ queued }) => <Count value={queued} /> },
+    { header: TEXT.deferred, align: 'end', cell: ({ deferred }) => <Count value={deferred} /> },
+    { header: TEXT.paused, align: 'end', cell: ({ paused }) => <Count value={paused} /> },
+    {
+      header: TEXT.oldest,
+      align: 'end',
+      cell: ({ oldest }) => (oldest === null ? '–' : <Time at={oldest} as="age" />),
+    },
+  ]
+  return (
+    <>
+      <DataTable
+        label={TEXT.views[view]}
+        columns={columns}
+        rows={found?.slice(0, SHOWN_MAX)}
+        rowKey={({ domain }) => domain}
+        error={error}
+        retry={refetch}
+        empty={<Nothing q={q} />}
+      />
+      <More count={(found?.length ?? 0) - SHOWN_MAX} />
+    </>
+  )
+}
+
+const includes = (q: string, ...texts: readonly string[]) =>
+  texts.some((text) => text.toLowerCase().includes(q.toLowerCase()))
+
+const More = ({ count }: { count: number }) =>
+  count > 0 ? <p className="dimmed queue-more">{TEXT.more(count)}</p> : null
+
+function Nothing({ q }: { q: string }) {
+  return q === '' ? (
+    <EmptyState icon="check" title={TEXT.nothing}>
+      {TEXT.nothingWhy}
+    </EmptyState>
+  ) : (
+    <EmptyState icon="search" title={TEXT.nothingFound(q)}>
+      {TEXT.nothingFoundWhy}
+    </EmptyState>
+  )
+}

@@ -1,0 +1,149 @@
+import { countOf } from '../format.ts'
+import type { FilterName, QueueAction, QueueFilter } from './delivery-api.ts'
+import type { View } from './delivery-search.ts'
+
+const messages = (count: number) => countOf(count, 'message')
+
+export const TEXT = {
+  title: 'Delivery',
+  lead: 'What waits to be delivered, how fast it goes now, and what holds it. Counts are of recipients and are renewed every few seconds.',
+  act: 'Act on the queue',
+  actShort: 'Act',
+  actOn: (what: string) => `Act on mail of ${what}`,
+  find: 'Find a lane, provider or domain',
+  view: 'Show by',
+  views: { lanes: 'Lanes', destinations: 'Destinations', senders: 'Sending domains' } satisfies Record<
+    View,
+    string
+  >,
+  waiting: 'Waiting',
+  due: 'Due now',
+  deferred: 'Deferred',
+  paused: 'Paused',
+  lanesHeld: 'Lanes backed off',
+  lane: 'Lane',
+  recipientDomain: 'Destination',
+  sendingDomain: 'Sending domain',
+  connections: 'Connections',
+  rate: 'Limit',
+  state: 'State',
+  oldestDue: 'Oldest due',
+  oldest: 'Oldest',
+  connectionsOf: (now: number, max: number | null) => (max === null ? String(now) : `${now} of ${max}`),
+  perSecond: (count: number) => `${count.toLocaleString('en', { maximumFractionDigits: 2 })} a second`,
+  perConnection: (count: number) => `${count} a connection`,
+  noLimit: 'none',
+  from: (source: string) => (source === 'any' ? 'from any address' : `from ${source}`),
+  backedOff: 'Backed off',
+  blocked: 'Address blocked',
+  probing: 'Blocked address is tried',
+  until: 'until',
+  delivering: 'Delivering',
+  idle: 'Waiting',
+  allPaused: 'Paused',
+  nothing: 'Nothing waits',
+  nothingWhy:
+    'All accepted mail has been delivered or has failed for good. New mail shows here while it is on its way.',
+  nothingFound: (q: string) => `Nothing here has “${q}” in its name`,
+  nothingFoundWhy: 'Clear the search to see all.',
+  more: (count: number) => `${count.toLocaleString('en')} more; the search finds them.`,
+} as const
+
+export const ACTION_TEXT = {
+  title: 'Act on the queue',
+  what: 'What to do',
+  labels: {
+    pause: 'Pause',
+    resume: 'Resume',
+    retry: 'Retry now',
+    move: 'Move',
+    drop: 'Drop',
+  } satisfies Record<QueueAction, string>,
+  meanings: {
+    pause: 'Keeps it in the queue until it is resumed, or until its delivery window ends',
+    resume: 'Delivers it when it was due before the pause',
+    retry: 'Makes it due now, also what is deferred or paused',
+    move: 'Sends it from another pool of addresses',
+    drop: 'Cancels it for good, with an event “rejected”',
+  } satisfies Record<QueueAction, string>,
+  which: 'Which mail',
+  narrow: 'Narrow down',
+  filters: {
+    recipient_domain: 'Destination (domain)',
+    provider: 'Provider',
+    lane: 'Lane',
+    domain: 'Sending domain',
+    tag: 'Tag',
+    message_id: 'Message id',
+    older_than: 'Older than',
+  } satisfies Record<FilterName, string>,
+  placeholders: {
+    recipient_domain: 'gmail.com',
+    provider: 'Gmail',
+    lane: '',
+    domain: 'mail.example.com',
+    tag: 'newsletter',
+    message_id: '',
+    older_than: '',
+  } satisfies Record<FilterName, string>,
+  ages: [
+    ['', 'any age'],
+    ['10m', '10 minutes'],
+    ['1h', '1 hour'],
+    ['6h', '6 hours'],
+    ['1d', '1 day'],
+    ['3d', '3 days'],
+  ] as const,
+  pool: 'To the pool',
+  choosePool: 'Choose a pool',
+  sharedPool: 'Shared addresses',
+  needsFilter: 'Say which mail: one field at least.',
+  needsPool: 'Choose the pool.',
+  counting: 'Counting…',
+  sentence: {
+    pause: (count: number, to: string) => `Stops ${messages(count)}${to}.`,
+    resume: (count: number, to: string) => `Resumes ${messages(count)}${to}.`,
+    retry: (count: number, to: string) => `Delivers ${messages(count)}${to} as soon as their lanes allow.`,
+    move: (count: number, to: string) => `Moves ${messages(count)}${to}.`,
+    drop: (count: number, to: string) => `Cancels ${messages(count)}${to}. This cannot be undone.`,
+  } satisfies Record<QueueAction, (count: number, to: string) => string>,
+  none: {
+    pause: 'No mail to pause matches.',
+    resume: 'No paused mail matches.',
+    retry: 'No mail that waits matches.',
+    move: 'No mail that waits matches.',
+    drop: 'No mail that waits matches.',
+  } satisfies Record<QueueAction, string>,
+  later: 'Only mail that waits now; what is accepted later is not affected.',
+  done: {
+    pause: (count: number) => `Paused ${messages(count)}`,
+    resume: (count: number) => `Resumed ${messages(count)}`,
+    retry: (count: number) => `${messages(count)} due now`,
+    move: (count: number) => `Moved ${messages(count)}`,
+    drop: (count: number) => `Dropped ${messages(count)}`,
+  } satisfies Record<QueueAction, (count: number) => string>,
+  button: (action: QueueAction, count: number | undefined) =>
+    count === undefined || count === 0
+      ? ACTION_TEXT.labels[action]
+      : `${ACTION_TEXT.labels[action]}: ${messages(count)}`,
+  typeToDrop: (count: number) => `drop ${count}`,
+  typeLabel: 'to confirm',
+  type: 'Type',
+  cancel: 'Cancel',
+} as const
+
+/** " to gmail.com of mail.example.com with the tag news": what a filter means, after "12 messages". */
+export function filterWords(filter: QueueFilter): string {
+  const { recipient_domain, provider, lane, domain, tag, message_id, older_than } = filter
+  return [
+    recipient_domain && ` to ${recipient_domain}`,
+    provider && ` to ${provider}`,
+    lane && ` in the lane ${lane}`,
+    domain && ` from ${domain}`,
+    tag && ` with the tag ${tag}`,
+    message_id && ' of this message',
+    older_than && ` older than ${older_than}`,
+  ]
+    .filter(Boolean)
+    .join('')
+}

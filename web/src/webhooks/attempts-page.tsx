@@ -1,0 +1,245 @@
+import { Badge, Button, NativeSelect, Text, TextInput } from '@mantine/core'
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { Icon } from '../icons.tsx'
+import { domainsQuery } from '../queries.ts'
+import { useMay } from '../session.ts'
+import { type Column, DataTable } from '../shared/data-table.tsx'
+import { FilterBar, type FilterField } from '../shared/filter-bar.tsx'
+import { FormWindow } from '../shared/form-window.tsx'
+import { notify } from '../shared/notices.tsx'
+import { Page, PageHeader, Panel } from '../shared/page.tsx'
+import { placeOf, placePath } from '../shared/paging.ts'
+import { EmptyState } from '../shared/states.tsx'
+import { Time } from '../shared/time.tsx'
+import { EVENT_WORDS, eventWords, TEXT as SHARED, ATTEMPT_TEXT as TEXT } from './text.ts'
+import {
+  ATTEMPTS_PAGE_SIZE,
+  type Attempt,
+  type AttemptStatus,
+  attemptsPath,
+  attemptsQuery,
+  EVENT_TYPES,
+  replaySpan,
+  STATUSES,
+  WEBHOOKS_KEY,
+} from './webhooks-api.ts'
+import type { AttemptFilter, AttemptsSearch } from './webhooks-search.ts'
+import './webhooks.css'
+
+const route = getRouteApi('/webhooks/attempts')
+
+export function AttemptsPage() {
+  const { at, replay, ...filters } = route.useSearch()
+  const navigate = useNavigate()
+  const mayReplay = useMay({ area: 'domains', access: 'write' })
+  const list = useQuery({
+    ...attemptsQuery(placePath(attemptsPath(filters), at)),
+    placeholderData: keepPreviousData,
+  })
+  const domains = useQuery(domainsQuery)
+  const go = (search: AttemptsSearch, replace = true) =>
+    void navigate({ to: '/webhooks/attempts', replace, search })
+  const here: AttemptsSearch = { ...filters, ...(at !== undefined && { at }) }
+  const rows = list.data?.items
+  // Lists of the API always have all links.
+  const links = list.data && {
+    ...(at !== undefined && { previous: list.data.paging.previous }),
+    ...((rows?.length ?? 0) >= ATTEMPTS_PAGE_SIZE && { next: list.data.paging.next }),
+  }
+  const fields: FilterField<AttemptFilter>[] = [
+    { name: 'url', kind: 'search', label: TEXT.filters.url },
+    {
+      name: 'status',
+      kind: 'choice',
+      label: TEXT.filters.status,
+      options: STATUSES.map((status) => [status, TEXT.statuses[status]] as const),
+    },
+    {
+      name: 'event',
+      kind: 'choice',
+      label: TEXT.filters.event,
+      options: EVENT_TYPES.map((type) => [type, EVENT_WORDS[type]] as const),
+    },
+    {
+      name: 'domain',
+      kind: 'choice',
+      label: TEXT.filters.domain,
+      options: (domains.data ?? []).map(({ name }) => [name, name] as const),
+    },
+  ]
+  const columns: Column<Attempt>[] = [
+    {
+      header: TEXT.event,
+      cell: ({ id, event }) => (
+        <Link to="/webhooks/attempts/$id" params={{ id }} className="row-link">
+          {eventWords(event)}
+        </Link>
+      ),
+    },
+    { header: TEXT.url, cell: ({ url }) => <span className="breakable">{url}</span> },
+    { header: TEXT.status, cell: ({ status }) => <StatusBadge status={status} /> },
+    {
+      header: TEXT.answer,
+      cell: ({ status_code, error }) => <span className="breakable">{error ?? status_code}</span>,
+    },
+    { header: TEXT.when, cell: ({ created_at }) => <Time at={created_at} as="age" /> },
+    {
+      header: TEXT.next,
+      cell: ({ next_attempt_at }) => (next_attempt_at ? <Time at={next_attempt_at} as="age" /> : '–'),
+    },
+  ]
+  const isFiltered = Object.keys(filters).length > 0
+  return (
+    <Page wide>
+      <PageHeader
+        title={TEXT.title}
+        lead={TEXT.lead}
+        back={{ to: '/webhooks', label: SHARED.title }}
+        actions={
+          mayReplay && (
+            <Button
+              leftSection={<Icon name="refresh" size={16} />}
+              onClick={() => go({ ...here, replay: 'yes' })}
+            >
+              {TEXT.replaySpan}
+            </Button>
+          )
+        }
+      />
+      <FilterBar
+        fields={fields}
+        values={filters}
+        onChange={(name, value) => {
+          const { [name]: _, ...rest } = filters
+          go(value === undefined ? rest : { ...rest, [name]: value })
+        }}
+        onClear={() => go({})}
+      />
+      <Panel flush>
+        <DataTable
+          label={TEXT.title}
+          columns={columns}
+          rows={rows}
+          rowKey={({ id }) => id}
+          error={list.error}
+          retry={list.refetch}
+          isStale={list.isPlaceholderData}
+          links={links}
+          onPage={(link) => {
+            const place = placeOf(link)
+            go({ ...filters, ...(place !== undefined && { at: place }) }, false)
+          }}
+          empty={
+            <EmptyState icon="hook" title={isFiltered ? TEXT.none : TEXT.noneAtAll}>
+              {isFiltered ? TEXT.noneWhy : TEXT.noneAtAllWhy}
+            </EmptyState>
+          }
+        />
+      </Panel>
+      {mayReplay && replay === 'yes' && (
+        <ReplaySpanForm
+          domains={(domains.data ?? []).map(({ name }) => name)}
+          initial={filters}
+          onClose={() => go(here)}
+        />
+      )}
+    </Page>
+  )
+}
+
+const COLORS: Record<AttemptStatus, string> = { ok: 'teal', failing: 'orange', 'given-up': 'red' }
+
+export const StatusBadge = ({ status }: { status: AttemptStatus }) => (
+  <Badge variant="light" tt="none" fw={550} color={COLORS[status]}>
+    {TEXT.statuses[status]}
+  </Badge>
+)
+
+const DAY_MS = 86_400_000
+
+/** The value of an input of type datetime-local, in the reader's zone. */
+function localTime(ms: number): string {
+  const zoneMs = new Date(ms).getTimezoneOffset() * 60_000
+  return new Date(ms - zoneMs).toISOString().slice(0, 16)
+}
+
+function ReplaySpanForm(props: {
+  domains: readonly string[]
+  initial: Partial<Record<AttemptFilter, string>>
+  onClose: () => void
+}) {
+  const { domains, initial, onClose } = props
+  const [span, setSpan] = useState({
+    domain: initial.domain ?? '',
+    url: initial.url ?? '',
+    event: initial.event ?? '',
+    from: localTime(Date.now() - DAY_MS),
+    to: localTime(Date.now() + 60_000),
+  })
+  const queries = useQueryClient()
+  const replay = useMutation({
+    mutationFn: () =>
+      replaySpan({ ...span, from: new Date(span.from).toISOString(), to: new Date(span.to).toISOString() }),
+    onSuccess({ events, queued }) {
+      void queries.invalidateQueries({ queryKey: [WEBHOOKS_KEY] })
+      notify({ text: TEXT.spanDone(events, queued) })
+      onClose()
+    },
+  })
+  const set = (part: Partial<typeof span>) => {
+    replay.reset()
+    setSpan({ ...span, ...part })
+  }
+  return (
+    <FormWindow
+      title={TEXT.replaySpan}
+      submit={TEXT.start}
+      busy={replay.isPending}
+      isComplete={span.from !== '' && span.to !== ''}
+      error={replay.error}
+      onSubmit={() => replay.mutate()}
+      onClose={onClose}
+    >
+      <Text size="sm">{TEXT.replayWhy}</Text>
+      <TextInput
+        label={TEXT.from}
+        type="datetime-local"
+        value={span.from}
+        onChange={(event) => set({ from: event.currentTarget.value })}
+        data-autofocus
+      />
+      <TextInput
+        label={TEXT.to}
+        type="datetime-local"
+        value={span.to}
+        onChange={(event) => set({ to: event.currentTarget.value })}
+      />
+      <NativeSelect
+        label={TEXT.domain}
+        value={span.domain}
+        data={[
+          { value: '', label: TEXT.anyDomain },
+          ...domains.map((name) => ({ value: name, label: name })),
+        ]}
+        onChange={(event) => set({ domain: event.currentTarget.value })}
+      />
+      <NativeSelect
+        label={TEXT.event}
+        value={span.event}
+        data={[
+          { value: '', label: TEXT.anyEvent },
+          ...EVENT_TYPES.map((type) => ({ value: type, label: EVENT_WORDS[type] })),
+        ]}
+        onChange={(event) => set({ event: event.currentTarget.value })}
+      />
+      <TextInput
+        label={TEXT.url}
+        autoComplete="off"
+        value={span.url}
+        onChange={(event) => set({ url: event.currentTarget.value })}
+      />
+    </FormWindow>
+  )
+}
