@@ -3,11 +3,12 @@ import { section as domains } from './domains/section.ts'
 import { section as inbox } from './inbox/section.ts'
 import { section as overview } from './overview/section.ts'
 import type { Section } from './section.ts'
+import { section as sending } from './sending/section.ts'
 import { may, type Session } from './session.ts'
 import { section as statistics } from './statistics/section.ts'
 
 /** All sections in the order of the navigation. A new one is one line here (docs/dashboard.md). */
-export const SECTIONS = [overview, inbox, activity, statistics, domains] as const
+export const SECTIONS = [overview, inbox, activity, statistics, sending, domains] as const
 
 /** Sections that the caller may open in this delivery mode. */
 export const sectionsFor = (session: Session, mode: string | undefined): readonly Section[] =>

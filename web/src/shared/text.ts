@@ -18,6 +18,7 @@ export const TEXT = {
   showCurve: 'Show as curve',
   chartHelp: 'Left and right arrow keys move along the curve',
   total: 'Total',
+  domain: 'Domain',
 } as const
 
 export const SHELL_TEXT = {
