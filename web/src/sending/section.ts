@@ -1,6 +1,8 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { rootRoute } from '../root-route.ts'
 import { section as defineSection } from '../section.ts'
+import { readListSearch, readListsSearch } from './lists/lists-search.ts'
+import { readScheduledSearch } from './scheduled/scheduled-search.ts'
 import { readSuppressionsSearch } from './suppressions/suppressions-search.ts'
 import { readTemplateSearch, readTemplatesSearch } from './templates/templates-search.ts'
 
@@ -24,6 +26,25 @@ const suppressionsRoute = createRoute({
   component: lazyRouteComponent(() => import('./suppressions/suppressions-page.tsx'), 'SuppressionsPage'),
 })
 
+const listsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/sending/lists',
+  validateSearch: readListsSearch,
+  component: lazyRouteComponent(() => import('./lists/lists-page.tsx'), 'ListsPage'),
+})
+const listRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/sending/lists/$address',
+  validateSearch: readListSearch,
+  component: lazyRouteComponent(() => import('./lists/list-page.tsx'), 'ListPage'),
+})
+const scheduledRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/sending/scheduled',
+  validateSearch: readScheduledSearch,
+  component: lazyRouteComponent(() => import('./scheduled/scheduled-page.tsx'), 'ScheduledPage'),
+})
+
 export const section = defineSection({
   label: 'Sending',
   icon: 'send',
@@ -33,6 +54,8 @@ export const section = defineSection({
   need: { area: 'templates' },
   pages: [
     { label: 'Templates', to: '/sending/templates', need: { area: 'templates' } },
+    { label: 'Mailing lists', to: '/sending/lists', need: { area: 'lists' } },
+    { label: 'Scheduled', to: '/sending/scheduled', need: { area: 'messages:stored' } },
     { label: 'Suppressions', to: '/sending/suppressions', need: { area: 'allowlist' } },
   ],
   commands: [
@@ -41,6 +64,12 @@ export const section = defineSection({
       words: 'add create mjml html handlebars',
       href: '/sending/templates?add=yes',
       need: { area: 'templates', access: 'write' },
+    },
+    {
+      label: 'New mailing list',
+      words: 'add create members',
+      href: '/sending/lists?add=yes',
+      need: { area: 'lists', access: 'write' },
     },
     {
       label: 'Import suppressions',
@@ -61,5 +90,5 @@ export const section = defineSection({
       need: { area: 'allowlist' },
     },
   ],
-  routes: [templatesRoute, templateRoute, suppressionsRoute],
+  routes: [templatesRoute, templateRoute, listsRoute, listRoute, scheduledRoute, suppressionsRoute],
 })

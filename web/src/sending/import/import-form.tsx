@@ -24,6 +24,8 @@ interface ImportFormProps {
   /** Records of one request. */
   size: number
   send: (records: readonly ImportRecord[]) => Promise<Answer<unknown>>
+  /** Why a record cannot be stored, if the service passes over such ones without a word. */
+  check?: (record: ImportRecord) => string | undefined
   /** Something was stored; called at the end. */
   onStored: () => void
   onClose: () => void
@@ -31,7 +33,7 @@ interface ImportFormProps {
 
 /** Choose or paste, see how much it is, watch it go in, read what was left out. */
 export function ImportForm(props: ImportFormProps) {
-  const { what, many = `${what}s`, columns, example, hint, size, send, onStored, onClose } = props
+  const { what, many = `${what}s`, columns, example, hint, size, send, check, onStored, onClose } = props
   const [text, setText] = useState('')
   const [fileName, setFileName] = useState<string>()
   const [fileFault, setFileFault] = useState<string>()
@@ -66,6 +68,7 @@ export function ImportForm(props: ImportFormProps) {
       records,
       size,
       send,
+      check,
       onProgress: setState,
       isStopped: () => isStopped.current,
     })

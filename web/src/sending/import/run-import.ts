@@ -24,6 +24,8 @@ export interface ImportSteps {
   records: readonly ImportRecord[]
   size: number
   send: (records: readonly ImportRecord[]) => Promise<Answer<unknown>>
+  /** Why a record cannot be stored; for operations that pass over bad ones without a word. */
+  check?: ((record: ImportRecord) => string | undefined) | undefined
   onProgress: (state: ImportState) => void
   /** Stops before the next step. */
   isStopped: () => boolean
@@ -34,7 +36,7 @@ const sleep = (ms: number) => new Promise<void>((resolve) => window.setTimeout(r
 
 /** Resolves with the final state. A step that the service refuses for one record is sent again without it. */
 export async function runImport(steps: ImportSteps): Promise<ImportState> {
-  const { records, size, send, onProgress, isStopped, wait = sleep } = steps
+  const { records, size, send, check, onProgress, isStopped, wait = sleep } = steps
   const state: ImportState = { done: 0, bad: [] }
   let waits = 0
   while (state.done < records.length && state.fault === undefined && !isStopped()) {
@@ -42,6 +44,12 @@ export async function runImport(steps: ImportSteps): Promise<ImportState> {
       .slice(state.done, state.done + size)
       .map((record, at) => ({ record, number: state.done + at + 1 }))
     const end = state.done + step.length
+    if (check !== undefined)
+      step = step.filter(({ record, number }) => {
+        const why = check(record)
+        if (why !== undefined) state.bad.push({ number, why })
+        return why === undefined
+      })
     while (step.length > 0) {
       const answer = await send(step.map(({ record }) => record))
       if (answer.ok) break
