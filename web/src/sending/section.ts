@@ -1,6 +1,7 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { rootRoute } from '../root-route.ts'
 import { section as defineSection } from '../section.ts'
+import { readComposeSearch } from './compose/compose-search.ts'
 import { readListSearch, readListsSearch } from './lists/lists-search.ts'
 import { readScheduledSearch } from './scheduled/scheduled-search.ts'
 import { readSuppressionsSearch } from './suppressions/suppressions-search.ts'
@@ -26,6 +27,12 @@ const suppressionsRoute = createRoute({
   component: lazyRouteComponent(() => import('./suppressions/suppressions-page.tsx'), 'SuppressionsPage'),
 })
 
+const composeRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/sending/compose',
+  validateSearch: readComposeSearch,
+  component: lazyRouteComponent(() => import('./compose/compose-page.tsx'), 'ComposePage'),
+})
 const listsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/sending/lists',
@@ -53,12 +60,23 @@ export const section = defineSection({
   letter: 's',
   need: { area: 'templates' },
   pages: [
+    {
+      label: 'Compose',
+      to: '/sending/compose',
+      need: { area: 'messages:send', access: 'write' },
+    },
     { label: 'Templates', to: '/sending/templates', need: { area: 'templates' } },
     { label: 'Mailing lists', to: '/sending/lists', need: { area: 'lists' } },
     { label: 'Scheduled', to: '/sending/scheduled', need: { area: 'messages:stored' } },
     { label: 'Suppressions', to: '/sending/suppressions', need: { area: 'allowlist' } },
   ],
   commands: [
+    {
+      label: 'Send a test message',
+      words: 'compose new mail write',
+      href: '/sending/compose',
+      need: { area: 'messages:send', access: 'write' },
+    },
     {
       label: 'New template',
       words: 'add create mjml html handlebars',
@@ -90,5 +108,13 @@ export const section = defineSection({
       need: { area: 'allowlist' },
     },
   ],
-  routes: [templatesRoute, templateRoute, listsRoute, listRoute, scheduledRoute, suppressionsRoute],
+  routes: [
+    composeRoute,
+    templatesRoute,
+    templateRoute,
+    listsRoute,
+    listRoute,
+    scheduledRoute,
+    suppressionsRoute,
+  ],
 })
