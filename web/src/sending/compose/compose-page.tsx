@@ -23,7 +23,6 @@ const route = getRouteApi('/sending/compose')
 
 interface Sent {
   id: string
-  to: string
 }
 
 export function ComposePage() {
@@ -53,7 +52,7 @@ export function ComposePage() {
   )
 }
 
-function SentNotice({ sent: { id, to }, onAnother }: { sent: Sent; onAnother: () => void }) {
+function SentNotice({ sent: { id }, onAnother }: { sent: Sent; onAnother: () => void }) {
   const messageHref = useMessageHref()
   return (
     <Panel>
@@ -62,7 +61,7 @@ function SentNotice({ sent: { id, to }, onAnother }: { sent: Sent; onAnother: ()
         <Copyable text={id} what={TEXT.messageId} />
       </Alert>
       <Group mt="md">
-        <Button component="a" href={messageHref(id, to)}>
+        <Button component="a" href={messageHref(id)}>
           {TEXT.open}
         </Button>
         <Button variant="default" onClick={onAnother}>
@@ -111,15 +110,7 @@ function ComposeForm({ domain, onSent }: { domain: string; onSent: (sent: Sent) 
       const path = `/v3/${encodeURIComponent(domain)}/messages`
       return valueOrThrow(await sendFiles<{ id: string }>('POST', path, form))
     },
-    onSuccess: ({ id }) =>
-      onSent({
-        id,
-        to:
-          fields.to
-            .split(/[,;]/)[0]
-            ?.replace(/^.*<(.*)>.*$/, '$1')
-            .trim() ?? '',
-      }),
+    onSuccess: onSent,
   })
   const hasBody = body === 'template' ? template !== '' && 'value' in variables : fields[body] !== ''
   return (

@@ -10,7 +10,7 @@ import { Choice } from '../../shared/choice.tsx'
 import { notify } from '../../shared/notices.tsx'
 import { Panel } from '../../shared/page.tsx'
 import { CodeInput } from './code-input.tsx'
-import { Preview } from './preview.tsx'
+import { MissingVariables, Preview } from './preview.tsx'
 import {
   createVersion,
   type Draft,
@@ -222,15 +222,10 @@ function LivePreview(props: { draft: Draft; variables: string; onVariables: (tex
   const [shownVariables] = useDebouncedValue(variables, RENDER_PAUSE_MS)
   const read = readVariables(shownVariables)
   const now = readVariables(variables)
+  const given = 'value' in read ? read.value : undefined
   return (
     <div className="editor-side">
-      <Preview
-        draft={shownDraft}
-        variables={'value' in read ? read.value : undefined}
-        onAddMissing={(names) => {
-          if ('value' in now) onVariables(JSON.stringify(withExamples(now.value, names), null, 2))
-        }}
-      />
+      <Preview draft={shownDraft} variables={given} />
       <Panel title={TEXT.variables}>
         <Textarea
           aria-label={TEXT.variables}
@@ -243,6 +238,13 @@ function LivePreview(props: { draft: Draft; variables: string; onVariables: (tex
           value={variables}
           onChange={(event) => onVariables(event.currentTarget.value)}
           error={'fault' in now ? now.fault : undefined}
+        />
+        <MissingVariables
+          draft={shownDraft}
+          variables={given}
+          onAdd={(names) => {
+            if ('value' in now) onVariables(JSON.stringify(withExamples(now.value, names), null, 2))
+          }}
         />
       </Panel>
     </div>

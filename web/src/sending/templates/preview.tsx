@@ -18,11 +18,10 @@ interface PreviewProps {
   draft: Draft
   /** Undefined: they cannot be read, and the last picture stays. */
   variables: Record<string, unknown> | undefined
-  onAddMissing: (names: readonly string[]) => void
 }
 
 /** The draft as a recipient would see it, made by the service that sends it. */
-export function Preview({ draft, variables, onAddMissing }: PreviewProps) {
+export function Preview({ draft, variables }: PreviewProps) {
   const { show = 'desk' } = route.useSearch()
   const navigate = useNavigate({ from: '/sending/templates/$name' })
   const { data, error, refetch } = useQuery(renderQuery(draft, variables))
@@ -41,22 +40,46 @@ export function Preview({ draft, variables, onAddMissing }: PreviewProps) {
       flush
     >
       {error !== null && <Failure title={TEXT.preview} error={error} retry={refetch} />}
-      {data === undefined && error === null && <Skeleton height={380} radius={0} />}
+      {data === undefined && error === null && <Loading show={show} />}
       {data && <Picture rendered={data} show={show} />}
-      {data && data.missing.length > 0 && (
-        <div className="preview-missing" role="status">
-          <span>{TEXT.missing}:</span>
-          {data.missing.map((name) => (
-            <code key={name} className="tag">
-              {name}
-            </code>
-          ))}
-          <Button size="compact-xs" variant="light" onClick={() => onAddMissing(data.missing)}>
-            {TEXT.addMissing}
-          </Button>
-        </div>
-      )}
     </Panel>
+  )
+}
+
+/** Of the size that the picture will have, so that nothing below it jumps. */
+function Loading({ show }: { show: PreviewKind }) {
+  return (
+    <>
+      <div className="preview-subject">
+        <Skeleton height={22} width="40%" />
+      </div>
+      <div className="template-stage">
+        <Skeleton className="template-frame" data-show={show} />
+      </div>
+    </>
+  )
+}
+
+/** Names that the draft uses and the variables lack, with a button that adds examples. */
+export function MissingVariables({
+  draft,
+  variables,
+  onAdd,
+}: PreviewProps & { onAdd: (names: readonly string[]) => void }) {
+  const { data } = useQuery(renderQuery(draft, variables))
+  if (data === undefined || data.missing.length === 0) return null
+  return (
+    <div className="preview-missing" role="status">
+      <span>{TEXT.missing}:</span>
+      {data.missing.map((name) => (
+        <code key={name} className="tag">
+          {name}
+        </code>
+      ))}
+      <Button size="compact-xs" variant="light" onClick={() => onAdd(data.missing)}>
+        {TEXT.addMissing}
+      </Button>
+    </div>
   )
 }
 

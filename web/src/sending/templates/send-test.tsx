@@ -55,7 +55,7 @@ function TestForm({ template, domain, tag, onClose }: SendTestProps) {
     return (
       <>
         <Alert color="teal" title={TEXT.sent} role="status">
-          <Anchor href={messageHref(sending.data.id, to.trim())}>{TEXT.openMessage}</Anchor>
+          <Anchor href={messageHref(sending.data.id)}>{TEXT.openMessage}</Anchor>
         </Alert>
         <Group justify="flex-end" mt="lg">
           <Button variant="default" onClick={() => sending.reset()}>
