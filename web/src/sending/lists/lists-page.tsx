@@ -1,7 +1,6 @@
 import { Button, Modal } from '@mantine/core'
 import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { countOf } from '../../format.ts'
 import { Icon } from '../../icons.tsx'
 import { valueOrThrow } from '../../queries.ts'
 import { useMay } from '../../session.ts'
@@ -40,12 +39,7 @@ export function ListsPage() {
   )
   return (
     <Page wide>
-      <PageHeader
-        title={TEXT.title}
-        lead={TEXT.lead}
-        beside={list.data && <span className="dimmed">{countOf(list.data.total_count, 'list')}</span>}
-        actions={addButton}
-      />
+      <PageHeader title={TEXT.title} lead={TEXT.lead} actions={addButton} />
       <FilterBar
         fields={[{ name: 'q', kind: 'search', label: TEXT.search }]}
         values={{ q }}

@@ -62,12 +62,16 @@ export function SuppressionsPage() {
   })
   const change = (changes: { [Name in keyof SuppressionsSearch]?: SuppressionsSearch[Name] | undefined }) =>
     void navigate({ replace: 'open' in changes, search: (old) => withSearch(old, changes) })
-  const actions = mayWrite && domain !== '' && (
+  const actions = mayWrite && (
     <>
-      <Button variant="default" onClick={() => change({ open: 'import' })}>
+      <Button variant="default" disabled={domain === ''} onClick={() => change({ open: 'import' })}>
         {TEXT.import}
       </Button>
-      <Button leftSection={<Icon name="plus" size={16} />} onClick={() => change({ open: 'add' })}>
+      <Button
+        leftSection={<Icon name="plus" size={16} />}
+        disabled={domain === ''}
+        onClick={() => change({ open: 'add' })}
+      >
         {TEXT.add}
       </Button>
     </>
@@ -133,7 +137,7 @@ export function SuppressionsPage() {
         </>
       )}
       <Modal
-        opened={form === 'add' && mayWrite}
+        opened={form === 'add' && mayWrite && domain !== ''}
         onClose={() => change({ open: undefined })}
         title={<strong>{TEXT.addTitle[kind]}</strong>}
         centered
@@ -141,7 +145,7 @@ export function SuppressionsPage() {
         <AddForm domain={domain} kind={kind} onClose={() => change({ open: undefined })} />
       </Modal>
       <Modal
-        opened={form === 'import' && mayWrite}
+        opened={form === 'import' && mayWrite && domain !== ''}
         onClose={() => change({ open: undefined })}
         title={<strong>{TEXT.importTitle(TEXT.kinds[kind])}</strong>}
         centered

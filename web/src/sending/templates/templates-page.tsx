@@ -2,7 +2,6 @@ import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { countOf } from '../../format.ts'
 import { Icon } from '../../icons.tsx'
 import { valueOrThrow } from '../../queries.ts'
 import { useMay } from '../../session.ts'
@@ -38,12 +37,7 @@ export function TemplatesPage() {
   )
   return (
     <Page wide>
-      <PageHeader
-        title={TEXT.templates}
-        lead={TEXT.lead}
-        beside={list.data && <span className="dimmed">{countOf(list.data.length, 'template')}</span>}
-        actions={addButton}
-      />
+      <PageHeader title={TEXT.templates} lead={TEXT.lead} actions={addButton} />
       <FilterBar
         fields={[{ name: 'q', kind: 'search', label: TEXT.search }]}
         values={{ q }}
