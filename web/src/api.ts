@@ -239,6 +239,10 @@ export const sendForm = <T>(
   fields: Readonly<Record<string, string>> | URLSearchParams,
 ) => json<T>(request(path, { method, body: new URLSearchParams(fields) }))
 
+/** With a form that has files. */
+export const sendFiles = <T>(method: string, path: string, body: FormData) =>
+  json<T>(request(path, { method, body }, actingHeaders, SAVE_TIMEOUT_MS))
+
 /**
  * Saves what a request returns as a file. A link with `download` would do for the own account, but a browser cannot add the
  * header of a subaccount to it, nor send a body.

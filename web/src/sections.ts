@@ -5,6 +5,7 @@ import { section as inbox } from './inbox/section.ts'
 import { section as overview } from './overview/section.ts'
 import { section as routes } from './routes/section.ts'
 import type { Section } from './section.ts'
+import { section as sending } from './sending/section.ts'
 import { may, type Session } from './session.ts'
 import { section as settings } from './settings/section.ts'
 import { section as statistics } from './statistics/section.ts'
@@ -16,6 +17,7 @@ export const SECTIONS = [
   inbox,
   activity,
   statistics,
+  sending,
   delivery,
   domains,
   webhooks,

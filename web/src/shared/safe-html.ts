@@ -36,6 +36,8 @@ const REMOVED = [
 ].join(',')
 const URL_ATTRIBUTES = ['src', 'background', 'poster', 'href', 'xlink:href'] as const
 const CSS_URL = /url\(\s*(?:"([^"]*)"|'([^']*)'|([^'")]*))\s*\)/gi
+/** The policy blocks these anyway, and the browser would note each as an error. The address may have a `;` in it. */
+const IMPORT = /@import\s+(?:url\(\s*(?:"[^"]*"|'[^']*'|[^'")]*)\s*\)|"[^"]*"|'[^']*')[^;{}]*;?/gi
 const REMOTE = /^\s*(?:https?:)?\/\//i
 
 export function readHtml(html: string): HtmlContent {
@@ -65,7 +67,7 @@ export function frameDocument(
   }
   for (const element of document.querySelectorAll('*')) inlineAttributes(element, resolve)
   for (const style of document.querySelectorAll('style'))
-    style.textContent = inlineCss(style.textContent, resolve)
+    style.textContent = inlineCss(style.textContent, resolve).replaceAll(IMPORT, '')
   for (const link of document.querySelectorAll('a, area')) link.setAttribute('target', '_blank')
   document.head.prepend(
     meta(document, 'http-equiv', 'Content-Security-Policy', framePolicy(remoteImages)),

@@ -19,6 +19,7 @@ export const TEXT = {
   showCurve: 'Show as curve',
   chartHelp: 'Left and right arrow keys move along the curve',
   total: 'Total',
+  domain: 'Domain',
 } as const
 
 export const SHELL_TEXT = {

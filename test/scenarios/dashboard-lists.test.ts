@@ -1,0 +1,128 @@
+/** The pages of mailing lists and of scheduled mail in a real browser, by keyboard and by touch. */
+import assert from 'node:assert/strict'
+import { before, type TestContext, test } from 'node:test'
+import { type Dashboard, PHONE, press, startDashboard } from '../support/dashboard.ts'
+
+let dashboard: Dashboard
+before(async (t) => {
+  dashboard = await startDashboard(t as TestContext)
+})
+
+test('by keyboard: a list is made, and a member added, changed, removed and put back', async () => {
+  const { service } = dashboard
+  const address = `news@${service.domain}`
+  const page = await dashboard.open('/sending/lists')
+  await page.getByText('No mailing lists yet').waitFor()
+  await dashboard.sound(page)
+  await page.getByRole('button', { name: 'New list' }).first().press('Enter')
+  await page.getByRole('dialog').getByLabel('Address').waitFor()
+  await page.keyboard.type(address)
+  await press(page, 'Enter')
+  await page.getByText('No members yet').waitFor()
+  await dashboard.sound(page)
+  await page.getByRole('button', { name: 'Add a member' }).first().press('Enter')
+  await page.getByRole('dialog').getByLabel('Address').waitFor()
+  await page.keyboard.type('bob@example.com')
+  await page.getByRole('dialog').getByLabel('Variables').fill('{"plan": "gold"}')
+  await page.getByRole('dialog').getByLabel('Name').press('Enter')
+  await page.getByText('bob@example.com added').waitFor()
+  await page.getByRole('button', { name: 'Edit bob@example.com' }).press('Enter')
+  await page.getByRole('dialog').getByLabel('Name').fill('Bob')
+  await dashboard.sound(page)
+  await page.getByRole('dialog').getByLabel('Name').press('Enter')
+  await page.getByRole('cell', { name: 'Bob', exact: true }).waitFor()
+  const members = async () => (await service.call('GET', `/v3/lists/${address}/members`)).body.items
+  const bob = { address: 'bob@example.com', name: 'Bob', vars: { plan: 'gold' }, subscribed: true }
+  assert.deepEqual(await members(), [bob])
+  await page.getByRole('button', { name: 'Remove bob@example.com' }).press('Enter')
+  await page.getByText('No members yet').waitFor()
+  assert.deepEqual(await members(), [])
+  await page.getByRole('button', { name: 'Undo' }).press('Enter')
+  await page.getByRole('cell', { name: 'Bob', exact: true }).waitFor()
+  assert.deepEqual(await members(), [bob])
+})
+
+test('on a phone: members are imported with progress, paged, searched for, and the list is deleted', async () => {
+  const { service } = dashboard
+  const address = `team@${service.domain}`
+  await service.call('POST', '/v3/lists', { form: { address } })
+  const page = await dashboard.open(`/sending/lists/${address}`, { look: PHONE })
+  await page.getByRole('button', { name: 'Import' }).first().tap()
+  const rows = Array.from(
+    { length: 130 },
+    (_, at) => `user${String(at).padStart(3, '0')}@example.com,User ${at},no`,
+  )
+  const csv = ['address,name,subscribed', ...rows, 'nobody,x,yes'].join('\n')
+  await page
+    .getByLabel('File (CSV or JSON)')
+    .setInputFiles({ name: 'members.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) })
+  await page.getByRole('button', { name: 'Import 131 members' }).tap()
+  await page.getByText('130 members imported').waitFor()
+  await page.getByText('No. 131').waitFor()
+  await dashboard.sound(page)
+  await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().tap()
+  await page.getByText('user000@example.com').waitFor()
+  await page.getByRole('cell', { name: 'Unsubscribed' }).first().waitFor()
+  await dashboard.sound(page)
+  await page.getByRole('button', { name: 'Next' }).tap()
+  await page.getByText('user050@example.com').waitFor()
+  await page.getByLabel('Whole address of a member').fill('user129@example.com')
+  await page.getByText('User 129').waitFor()
+  await page.getByRole('button', { name: 'Delete this list' }).tap()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel(`Type ${address} to confirm`).fill(address)
+  await dialog.getByRole('button', { name: 'Delete this list' }).tap()
+  await page.getByText(`List ${address} deleted`).waitFor()
+  assert.equal((await service.call('GET', `/v3/lists/${address}`)).status, 404)
+})
+
+const HOUR_MS = 3_600_000
+const schedule = async (subject: string, inMs: number) => {
+  const time = new Date(Date.now() + inMs).toUTCString()
+  const form = { from: 'a@example.com', to: 'bob@example.com', subject, text: 'x', 'o:deliverytime': time }
+  assert.equal((await dashboard.service.send(form)).status, 200)
+}
+const waiting = async () =>
+  (await dashboard.service.call('GET', '/sendwright/v1/scheduled')).body.items as {
+    subject: string
+    deliverytime: string
+  }[]
+
+test('by keyboard: scheduled mail is moved, moved back, and cancelled', async () => {
+  const page = await dashboard.open('/sending/scheduled')
+  await page.getByText('Nothing is scheduled').waitFor()
+  await dashboard.sound(page)
+  await schedule('Offer', 2 * HOUR_MS)
+  await page.reload()
+  const before = (await waiting())[0]?.deliverytime
+  await page.getByRole('button', { name: 'Move “Offer”' }).press('Enter')
+  await page.getByRole('button', { name: 'Tomorrow, same time' }).press('Enter')
+  await dashboard.sound(page)
+  await page.getByLabel('New delivery time').press('Enter')
+  await page.getByText('Moved to', { exact: false }).waitFor()
+  const moved = Date.parse((await waiting())[0]?.deliverytime ?? '') - Date.parse(before ?? '')
+  assert.ok(Math.abs(moved - 24 * HOUR_MS) < 60_000, String(moved))
+  await page.getByRole('button', { name: 'Undo' }).press('Enter')
+  await page.getByText('(in 1 h)').or(page.getByText('(in 2 h)')).waitFor()
+  await page.getByRole('button', { name: 'Cancel “Offer”' }).press('Enter')
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel the message' }).press('Enter')
+  await page.getByText('Message cancelled').waitFor()
+  assert.deepEqual(await waiting(), [])
+})
+
+test('on a phone: a time that the service refuses is answered with its sentence, and a filter is in the URL', async () => {
+  await schedule('Later', 3 * HOUR_MS)
+  const page = await dashboard.open('/sending/scheduled', { look: PHONE })
+  await page.getByRole('button', { name: 'Move “Later”' }).tap()
+  await page.getByLabel('New delivery time').fill('2099-01-01T10:00')
+  await page.getByRole('dialog').getByRole('button', { name: 'Move', exact: true }).tap()
+  await page.getByRole('dialog').getByText('deliverytime', { exact: false }).waitFor()
+  await dashboard.sound(page)
+  await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().tap()
+  await page.getByLabel('Recipient address').fill('nobody@example.com')
+  await page.getByText('No scheduled message matches.').waitFor()
+  assert.match(page.url(), /recipient=nobody/)
+  await page.getByRole('button', { name: 'Clear filters' }).tap()
+  await page.getByText('Later').waitFor()
+  await dashboard.sound(page)
+})

@@ -1,0 +1,129 @@
+/** The pages of templates in a real browser: make one, see it, send a test, versions side by side, by keyboard and by touch. */
+import assert from 'node:assert/strict'
+import { before, type TestContext, test } from 'node:test'
+import { type Dashboard, PHONE, press, startDashboard } from '../support/dashboard.ts'
+
+let dashboard: Dashboard
+before(async (t) => {
+  dashboard = await startDashboard(t as TestContext)
+})
+
+const frameText = "document.querySelector('iframe').srcdoc"
+
+test('make a template and send a test, by keyboard alone', async () => {
+  const page = await dashboard.open('/sending/templates')
+  await page.getByText('No templates yet').waitFor()
+  await dashboard.sound(page)
+  await press(page, 'Control+k')
+  await page.keyboard.type('new templ')
+  await press(page, 'Enter')
+  await page.getByLabel('Name', { exact: true }).waitFor()
+  await page.keyboard.type('welcome')
+  await press(page, 'Enter')
+  await page.getByRole('heading', { level: 1, name: 'welcome' }).waitFor()
+  await page.getByLabel('Subject').focus()
+  await page.keyboard.type('Hi {{name}}')
+  await page.getByRole('button', { name: 'Add them' }).press('Enter')
+  await page.getByText('Hi name', { exact: true }).waitFor()
+  assert.match(await page.evaluate<string>(frameText), /Hello name<\/h1>/)
+  await page.getByLabel('Subject').press('Enter')
+  await page.getByText('Version initial saved', { exact: false }).waitFor()
+  await dashboard.sound(page)
+  await page.getByRole('button', { name: 'Send a test' }).press('Enter')
+  await page.getByLabel('To', { exact: true }).waitFor()
+  await page.keyboard.type('bob@example.com')
+  await press(page, 'Enter')
+  await page.getByRole('link', { name: 'Open the message' }).waitFor()
+  await dashboard.sound(page)
+  const { body } = await dashboard.service.call('GET', '/v4/templates/welcome?active=yes')
+  assert.deepEqual(body.template.version.headers, { Subject: 'Hi {{name}}' })
+  const [accepted] = await dashboard.service.events('?event=accepted')
+  assert.equal(accepted?.['recipient'], 'bob@example.com')
+})
+
+test('on a phone: versions, compared, activated with a way back, and deleted after the name is typed', async () => {
+  const { service } = dashboard
+  const path = `/v3/${service.domain}/templates`
+  await service.call('POST', path, { form: { name: 'order', template: '<p>one</p>\n<p>same</p>' } })
+  await service.call('POST', `${path}/order/versions`, {
+    form: { tag: 'v2', template: '<p>two {{x}}</p>\n<p>same</p>', comment: 'Other words' },
+  })
+  const page = await dashboard.open(`/sending/templates?domain=${service.domain}`, { look: PHONE })
+  await page.getByRole('link', { name: 'order' }).tap()
+  await page.getByText('Edit', { exact: true }).waitFor()
+  await page
+    .getByRole('group', { name: 'Preview' })
+    .or(page.getByRole('radiogroup', { name: 'Preview' }))
+    .getByText('Phone')
+    .tap()
+  await page.getByTitle('The template as it is sent').waitFor()
+  await dashboard.sound(page)
+  await page.getByText('Versions', { exact: true }).tap()
+  await page.getByText('Other words').waitFor()
+  await dashboard.sound(page)
+  await page.getByRole('link', { name: 'Compare' }).tap()
+  await page.getByRole('heading', { name: '1 line differs' }).waitFor()
+  assert.match(page.url(), /view=compare/)
+  await dashboard.sound(page)
+  await page.goBack()
+  await page.getByRole('button', { name: 'Activate' }).tap()
+  await page.getByText('Version v2 is active').waitFor()
+  const activeTag = async () =>
+    (await service.call('GET', `${path}/order?active=yes`)).body.template.version.tag
+  assert.equal(await activeTag(), 'v2')
+  await page.getByRole('button', { name: 'Undo' }).tap()
+  await page.getByText('Version initial is active').waitFor()
+  assert.equal(await activeTag(), 'initial')
+  await page.getByRole('button', { name: 'Delete this template' }).tap()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Type order to confirm').fill('order')
+  await dialog.getByRole('button', { name: 'Delete this template' }).tap()
+  await page.getByText('Template order deleted').waitFor()
+  assert.equal((await service.call('GET', `${path}/order`)).status, 404)
+})
+
+test('MJML, errors that name the line, and changes that are not lost by a slip', async () => {
+  const { service } = dashboard
+  await service.call('POST', '/v4/templates', { form: { name: 'letter', template: 'Hello {{name}}' } })
+  const page = await dashboard.open('/sending/templates/letter')
+  const content = page.getByLabel('Content', { exact: true })
+  await content.fill('Hello\n{{#if name}}')
+  await page.getByText('line 2', { exact: false }).waitFor()
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page
+    .getByRole('form')
+    .getByRole('alert')
+    .getByText('Invalid parameter: template', { exact: false })
+    .waitFor()
+  await page.getByText('MJML', { exact: true }).click()
+  await content.fill(
+    '<mjml><mj-body><mj-section><mj-column><mj-text>Dear {{name}}</mj-text></mj-column></mj-section></mj-body></mjml>',
+  )
+  await page.getByTitle('The template as it is sent').waitFor()
+  await page.getByRole('textbox', { name: 'Variables for the preview' }).fill('{"name": ')
+  await page.getByText('Not valid JSON', { exact: false }).waitFor()
+  await page.getByRole('textbox', { name: 'Variables for the preview' }).fill('{"name": "Ada"}')
+  await page.frameLocator('iframe').getByText('Dear Ada').waitFor()
+  await dashboard.sound(page)
+  await page.getByRole('link', { name: 'Templates' }).first().click()
+  await page.getByRole('dialog').getByText('What you changed').waitFor()
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByRole('button', { name: 'Save as a new version' }).click()
+  await page.getByRole('dialog').getByLabel('Make it the active version').check()
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Active: v2').waitFor()
+  const { body } = await service.call('GET', '/v4/templates/letter?active=yes')
+  assert.match(body.template.version.mjml, /Dear/)
+})
+
+test('a role that may only read sees templates and cannot change them', async () => {
+  const { service } = dashboard
+  await service.call('POST', '/v4/templates', { form: { name: 'readable', template: 'Hello {{name}}' } })
+  const { body } = await service.call('POST', '/v1/keys', { form: { role: 'basic' } })
+  const page = await dashboard.open('/sending/templates', { key: body.key.secret })
+  await page.getByRole('link', { name: 'readable' }).click()
+  await page.getByTitle('The template as it is sent').waitFor()
+  for (const name of ['Save', 'Send a test', 'Delete this template'])
+    assert.equal(await page.getByRole('button', { name }).count(), 0, name)
+  await dashboard.sound(page)
+})

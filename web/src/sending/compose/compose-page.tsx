@@ -1,0 +1,349 @@
+import { Alert, Button, Group, NativeSelect, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { useRef, useState } from 'react'
+import { sendFiles } from '../../api.ts'
+import { formatBytes } from '../../format.ts'
+import { Icon } from '../../icons.tsx'
+import { domainsQuery, systemQuery, valueOrThrow } from '../../queries.ts'
+import { Choice } from '../../shared/choice.tsx'
+import { Copyable } from '../../shared/copyable.tsx'
+import { DomainChoice, useChosenDomain } from '../../shared/domain-choice.tsx'
+import { useMessageHref } from '../../shared/message-link.ts'
+import { Page, PageHeader, Panel } from '../../shared/page.tsx'
+import { withSearch } from '../../shared/search.ts'
+import { EmptyState } from '../../shared/states.tsx'
+import { templatesQuery } from '../templates/templates-queries.ts'
+import { readVariables } from '../templates/variables.ts'
+import { BODIES, type Body, type ComposeSearch } from './compose-search.ts'
+import { TEXT } from './text.ts'
+import './compose.css'
+
+const route = getRouteApi('/sending/compose')
+
+interface Sent {
+  id: string
+}
+
+export function ComposePage() {
+  const search = route.useSearch()
+  const domains = useQuery(domainsQuery)
+  const domain = useChosenDomain(search.domain)
+  const [sent, setSent] = useState<Sent>()
+  return (
+    <Page>
+      <PageHeader title={TEXT.title} lead={TEXT.lead} />
+      {domains.data?.length === 0 ? (
+        <Panel>
+          <EmptyState icon="globe" title={TEXT.noDomain}>
+            {TEXT.noDomainWhy}
+          </EmptyState>
+        </Panel>
+      ) : (
+        <>
+          {sent && <SentNotice sent={sent} onAnother={() => setSent(undefined)} />}
+          {/* Kept while the notice shows, so that another can differ in one word only. */}
+          <div hidden={sent !== undefined}>
+            <ComposeForm domain={domain} onSent={setSent} />
+          </div>
+        </>
+      )}
+    </Page>
+  )
+}
+
+function SentNotice({ sent: { id }, onAnother }: { sent: Sent; onAnother: () => void }) {
+  const messageHref = useMessageHref()
+  return (
+    <Panel>
+      <Alert color="teal" title={TEXT.sent} role="status">
+        <Text size="sm">{TEXT.sentWhy}</Text>
+        <Copyable text={id} what={TEXT.messageId} />
+      </Alert>
+      <Group mt="md">
+        <Button component="a" href={messageHref(id)}>
+          {TEXT.open}
+        </Button>
+        <Button variant="default" onClick={onAnother}>
+          {TEXT.another}
+        </Button>
+      </Group>
+    </Panel>
+  )
+}
+
+function ComposeForm({ domain, onSent }: { domain: string; onSent: (sent: Sent) => void }) {
+  const { body = 'text', template = '', to: firstTo = '', subject: firstSubject = '' } = route.useSearch()
+  const navigate = useNavigate({ from: '/sending/compose' })
+  const [fields, setFields] = useState({
+    from: '',
+    to: firstTo,
+    cc: '',
+    subject: firstSubject,
+    text: '',
+    html: '',
+    variables: '{}',
+    tag: '',
+    deliverAt: '',
+  })
+  const [files, setFiles] = useState<readonly File[]>([])
+  const [isTest, setTest] = useState(false)
+  const { data: system } = useQuery(systemQuery)
+  const isCapture = system?.mode === 'capture'
+  const variables = readVariables(fields.variables)
+  const change = (changes: { [Name in keyof ComposeSearch]?: ComposeSearch[Name] | undefined }) =>
+    void navigate({ replace: true, search: (old) => withSearch(old, changes) })
+  const set = (name: keyof typeof fields) => (event: { currentTarget: { value: string } }) => {
+    const { value } = event.currentTarget
+    setFields((old) => ({ ...old, [name]: value }))
+  }
+  const sending = useMutation({
+    mutationFn: async () => {
+      const form = messageForm({
+        ...fields,
+        body,
+        template,
+        files,
+        isTest,
+        from: fields.from || `postmaster@${domain}`,
+      })
+      const path = `/v3/${encodeURIComponent(domain)}/messages`
+      return valueOrThrow(await sendFiles<{ id: string }>('POST', path, form))
+    },
+    onSuccess: onSent,
+  })
+  const hasBody = body === 'template' ? template !== '' && 'value' in variables : fields[body] !== ''
+  return (
+    <form
+      className="panel compose"
+      aria-label={TEXT.title}
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (hasBody && !sending.isPending) sending.mutate()
+      }}
+    >
+      <Alert
+        color={isCapture ? 'petrol' : 'orange'}
+        variant="light"
+        icon={<Icon name={isCapture ? 'shield' : 'send'} />}
+      >
+        {isCapture ? TEXT.capture : TEXT.live}
+      </Alert>
+      <div className="compose-pair">
+        <DomainChoice label={TEXT.domain} value={domain} onChange={(chosen) => change({ domain: chosen })} />
+        <TextInput
+          label={TEXT.from}
+          placeholder={`postmaster@${domain}`}
+          autoComplete="off"
+          value={fields.from}
+          onChange={set('from')}
+        />
+        <TextInput
+          label={TEXT.to}
+          description={TEXT.toHint}
+          inputWrapperOrder={['label', 'input', 'description']}
+          placeholder="bob@example.com"
+          autoComplete="off"
+          autoCapitalize="none"
+          inputMode="email"
+          value={fields.to}
+          onChange={set('to')}
+        />
+        <TextInput
+          label={TEXT.cc}
+          autoComplete="off"
+          inputMode="email"
+          value={fields.cc}
+          onChange={set('cc')}
+        />
+      </div>
+      <TextInput
+        label={TEXT.subject}
+        value={fields.subject}
+        onChange={set('subject')}
+        {...(body === 'template' && { placeholder: TEXT.subjectOfTemplate })}
+      />
+      <div>
+        <Choice<Body>
+          label={TEXT.body}
+          options={BODIES.map((each) => [each, TEXT.bodies[each]] as const)}
+          value={body}
+          onChange={(chosen) => change({ body: chosen })}
+        />
+      </div>
+      {body === 'template' ? (
+        <Stack gap="md">
+          <TemplateChoice
+            domain={domain}
+            value={template}
+            onChange={(chosen) => change({ template: chosen || undefined })}
+          />
+          <Textarea
+            label={TEXT.variables}
+            className="compose-code"
+            autosize
+            minRows={3}
+            maxRows={12}
+            spellCheck={false}
+            value={fields.variables}
+            error={'fault' in variables ? variables.fault : undefined}
+            onChange={set('variables')}
+          />
+        </Stack>
+      ) : (
+        <Textarea
+          key={body}
+          aria-label={TEXT.bodies[body]}
+          {...(body === 'html' && { className: 'compose-code', spellCheck: false })}
+          autosize
+          minRows={8}
+          maxRows={24}
+          value={fields[body]}
+          onChange={set(body)}
+        />
+      )}
+      <Attachments files={files} onChange={setFiles} />
+      <div className="compose-pair">
+        <TextInput label={TEXT.tag} autoComplete="off" value={fields.tag} onChange={set('tag')} />
+        <TextInput
+          type="datetime-local"
+          label={TEXT.deliverAt}
+          description={TEXT.deliverAtHint}
+          inputWrapperOrder={['label', 'input', 'description']}
+          value={fields.deliverAt}
+          onChange={set('deliverAt')}
+        />
+      </div>
+      <Switch
+        label={TEXT.testMode}
+        checked={isTest}
+        onChange={(event) => setTest(event.currentTarget.checked)}
+      />
+      {sending.error && (
+        <Text size="sm" c="red" role="alert" className="breakable">
+          {sending.error.message}
+        </Text>
+      )}
+      <Group justify="flex-end">
+        <Button
+          type="submit"
+          leftSection={<Icon name="send" size={16} />}
+          loading={sending.isPending}
+          disabled={domain === '' || fields.to.trim() === '' || !hasBody}
+        >
+          {TEXT.send}
+        </Button>
+      </Group>
+    </form>
+  )
+}
+
+interface GivenMessage {
+  from: string
+  to: string
+  cc: string
+  subject: string
+  text: string
+  html: string
+  variables: string
+  tag: string
+  deliverAt: string
+  body: Body
+  template: string
+  files: readonly File[]
+  isTest: boolean
+}
+
+/** The fields of messages.md M1. */
+function messageForm(given: GivenMessage): FormData {
+  const form = new FormData()
+  const add = (name: string, value: string) => {
+    if (value.trim() !== '') form.append(name, value)
+  }
+  add('from', given.from)
+  add('to', given.to)
+  add('cc', given.cc)
+  if (given.body === 'template') {
+    add('subject', given.subject)
+    add('template', given.template)
+    add('t:variables', given.variables)
+    form.append('t:text', 'yes')
+  } else {
+    form.append('subject', given.subject)
+    form.append(given.body, given[given.body])
+  }
+  add('o:tag', given.tag)
+  const deliverAt = Date.parse(given.deliverAt)
+  if (Number.isFinite(deliverAt)) form.append('o:deliverytime', String(Math.round(deliverAt / 1000)))
+  if (given.isTest) form.append('o:testmode', 'yes')
+  for (const file of given.files) form.append('attachment', file)
+  return form
+}
+
+function TemplateChoice(props: { domain: string; value: string; onChange: (name: string) => void }) {
+  const { domain, value, onChange } = props
+  const own = useQuery({ ...templatesQuery(domain), enabled: domain !== '' })
+  const shared = useQuery(templatesQuery(''))
+  const ownNames = own.data?.map(({ name }) => name) ?? []
+  // A template of the domain hides one of the account with the same name, as it does at sending.
+  const sharedNames = (shared.data ?? []).map(({ name }) => name).filter((name) => !ownNames.includes(name))
+  const isEmpty = own.data?.length === 0 && shared.data?.length === 0
+  return (
+    <NativeSelect
+      label={TEXT.template}
+      value={value}
+      {...(isEmpty && { description: TEXT.noTemplates })}
+      data={[
+        { value: '', label: TEXT.chooseTemplate },
+        ...ownNames.map((name) => ({ value: name, label: name })),
+        ...sharedNames.map((name) => ({ value: name, label: TEXT.ofAccount(name) })),
+      ]}
+      onChange={(event) => onChange(event.currentTarget.value)}
+    />
+  )
+}
+
+function Attachments(props: { files: readonly File[]; onChange: (files: readonly File[]) => void }) {
+  const { files, onChange } = props
+  const picker = useRef<HTMLInputElement>(null)
+  return (
+    <div className="compose-files">
+      <input
+        ref={picker}
+        type="file"
+        multiple
+        className="visually-hidden"
+        tabIndex={-1}
+        aria-label={TEXT.attachments}
+        onChange={(event) => {
+          onChange([...files, ...(event.currentTarget.files ?? [])])
+          event.currentTarget.value = ''
+        }}
+      />
+      <Button
+        variant="default"
+        size="sm"
+        leftSection={<Icon name="plus" size={16} />}
+        onClick={() => picker.current?.click()}
+      >
+        {TEXT.addFiles}
+      </Button>
+      {files.map((file, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the same file may be there twice
+        <span key={at} className="compose-file">
+          <Icon name="file" size={15} />
+          <span className="breakable">{file.name}</span>
+          <span className="dimmed">{formatBytes(file.size)}</span>
+          <button
+            type="button"
+            className="plain-button"
+            aria-label={TEXT.removeFile(file.name)}
+            onClick={() => onChange(files.filter((_, other) => other !== at))}
+          >
+            <Icon name="cross" size={14} />
+          </button>
+        </span>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,73 @@
+import type { Kind } from './suppressions-search.ts'
+
+/** Texts of the page of suppressions. */
+export const TEXT = {
+  title: 'Suppressions',
+  lead: 'Addresses that a domain does not send to. Mail to them ends at once, without a connection.',
+  kinds: {
+    bounces: 'Bounces',
+    complaints: 'Complaints',
+    unsubscribes: 'Unsubscribes',
+    whitelists: 'Allowlist',
+  } satisfies Record<Kind, string>,
+  kindsLabel: 'Lists',
+  why: {
+    bounces:
+      'The mailbox does not exist or is closed for good. Remove an address when its owner says it works again.',
+    complaints: 'The recipient marked a message as spam. Sending again harms your reputation.',
+    unsubscribes: 'The recipient asked for no more mail, all of it or that of some tags.',
+    whitelists:
+      'Bounces of these addresses and domains are not recorded. It removes nothing, and stops neither complaints nor unsubscribes.',
+  } satisfies Record<Kind, string>,
+  search: 'Address begins with…',
+  address: 'Address',
+  addressOrDomain: 'Address or domain',
+  reason: 'Reason',
+  code: 'Code',
+  error: 'Reason',
+  tags: 'Stops',
+  allMail: 'all mail',
+  added: 'Since',
+  history: 'History',
+  historyOf: (address: string) => `History of ${address}`,
+  remove: 'Remove',
+  removeOf: (address: string) => `Remove ${address}`,
+  removed: (address: string) => `${address} removed`,
+  restored: (address: string) => `${address} is back on the list`,
+  add: 'Add',
+  addTitle: {
+    bounces: 'Add a bounce',
+    complaints: 'Add a complaint',
+    unsubscribes: 'Add an unsubscribe',
+    whitelists: 'Add to the allowlist',
+  } satisfies Record<Kind, string>,
+  tag: 'Tags',
+  tagHint: 'Separated by commas. Empty: all mail of the domain.',
+  import: 'Import',
+  importTitle: (kind: string) => `Import: ${kind}`,
+  importHint: 'CSV with a header line, JSON, or one address per line.',
+  export: 'Export CSV',
+  exporting: (count: string) => `Reading: ${count}`,
+  clear: 'Clear the list',
+  clearTitle: (kind: string, domain: string) => `Clear the list: ${kind} of ${domain}`,
+  clearWhy:
+    'All addresses on this list are removed, and mail is sent to them again. This cannot be taken back: export the list first.',
+  cleared: (kind: string) => `${kind}: list cleared`,
+  cancel: 'Cancel',
+  none: {
+    bounces: 'No bounces',
+    complaints: 'No complaints',
+    unsubscribes: 'No unsubscribes',
+    whitelists: 'The allowlist is empty',
+  } satisfies Record<Kind, string>,
+  noneFound: (q: string) => `No address on this list begins with “${q}”.`,
+  addedNow: (address: string) => `${address} added`,
+  noDomain: 'No domain yet',
+  noDomainWhy: 'Lists belong to a sending domain. Add one first.',
+  examples: {
+    bounces: 'address,code,error\nbob@example.com,550,no such user',
+    complaints: 'address\nbob@example.com',
+    unsubscribes: 'address,tags\nbob@example.com,"news,offers"',
+    whitelists: 'address,domain,reason\n,example.com,own staff',
+  } satisfies Record<Kind, string>,
+} as const

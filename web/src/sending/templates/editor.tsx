@@ -1,0 +1,342 @@
+import { Button, Group, Modal, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useBlocker, useNavigate } from '@tanstack/react-router'
+import { type FormEvent, useState } from 'react'
+import { Confirm } from '../../confirm.tsx'
+import { valueOrThrow } from '../../queries.ts'
+import { useMay } from '../../session.ts'
+import { Choice } from '../../shared/choice.tsx'
+import { notify } from '../../shared/notices.tsx'
+import { Panel } from '../../shared/page.tsx'
+import { CodeInput } from './code-input.tsx'
+import { MissingVariables, Preview } from './preview.tsx'
+import {
+  createVersion,
+  type Draft,
+  type Engine,
+  saveVersion,
+  type Template,
+  type TemplateHeaders,
+  type VersionSummary,
+} from './templates-api.ts'
+import { TEMPLATES_KEY } from './templates-queries.ts'
+import { readTemplateSearch } from './templates-search.ts'
+import { TEXT } from './text.ts'
+import { keepVariables, keptVariables, readVariables, withExamples } from './variables.ts'
+
+const RENDER_PAUSE_MS = 300 // after the last key
+
+interface EditorProps {
+  template: Template & { versions: VersionSummary[] }
+  domain: string
+  /** Undefined: the first one is written. */
+  version: VersionSummary | undefined
+  stored: Draft
+}
+
+const isSame = (a: Draft, b: Draft) => JSON.stringify(a) === JSON.stringify(b)
+
+/** What this editor belongs to; other parts of the URL may change while it is open. */
+function placeOf({ pathname, search }: { pathname: string; search: object }): string {
+  const { domain, version, view } = readTemplateSearch({ ...search })
+  return JSON.stringify([pathname, domain, version, view ?? 'edit'])
+}
+
+/** One version: its content on the left, what becomes of it on the right. */
+export function Editor({ template, domain, version, stored }: EditorProps) {
+  const mayWrite = useMay({ area: 'templates', access: 'write' })
+  const [draft, setDraft] = useState(stored)
+  const [variables, setVariables] = useState(() => keptVariables(domain, template.name))
+  const [naming, setNaming] = useState(version === undefined)
+  const isChanged = !isSame(draft, stored)
+  const save = useSave({ template, domain, version, stored })
+  const changeVariables = (text: string) => {
+    setVariables(text)
+    keepVariables(domain, template.name, text)
+  }
+  const leaving = useBlocker({
+    shouldBlockFn: ({ current, next }) => isChanged && placeOf(current) !== placeOf(next),
+    enableBeforeUnload: isChanged,
+    withResolver: true,
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    if (isChanged && version !== undefined && !save.isPending) save.mutate(draft)
+  }
+  return (
+    <div className="editor">
+      <form className="editor-side" onSubmit={submit} aria-label={TEXT.views.edit}>
+        <HeaderFields
+          headers={draft.headers}
+          disabled={!mayWrite}
+          onChange={(headers) => setDraft({ ...draft, headers })}
+        />
+        <CodeInput
+          label={TEXT.content}
+          description={TEXT.contentHint}
+          value={draft.content}
+          disabled={!mayWrite}
+          onChange={(content) => setDraft({ ...draft, content })}
+          beside={
+            <Choice<Engine>
+              label={TEXT.engine}
+              size="xs"
+              options={Object.entries(TEXT.engines) as [Engine, string][]}
+              value={draft.engine}
+              onChange={(engine) => setDraft({ ...draft, engine })}
+            />
+          }
+        />
+        {save.error && (
+          <Text size="sm" c="red" role="alert" className="breakable">
+            {save.error.message}
+          </Text>
+        )}
+        {mayWrite && (
+          <div className="editor-actions">
+            {isChanged && (
+              <span className="tag" role="status">
+                {TEXT.unsaved}
+              </span>
+            )}
+            <span className="grow" />
+            {isChanged && version && (
+              <Button variant="subtle" size="sm" onClick={() => setDraft(stored)}>
+                {TEXT.discard}
+              </Button>
+            )}
+            <Button
+              variant="default"
+              size="sm"
+              onClick={() => setNaming(true)}
+              disabled={draft.content === ''}
+            >
+              {TEXT.saveNew}
+            </Button>
+            {version && (
+              <Button
+                type="submit"
+                size="sm"
+                loading={save.isPending}
+                disabled={!isChanged}
+                {...(version.active && { title: TEXT.saveLive })}
+              >
+                {TEXT.save}
+              </Button>
+            )}
+          </div>
+        )}
+      </form>
+      <LivePreview draft={draft} variables={variables} onVariables={changeVariables} />
+      <Modal
+        opened={naming && mayWrite && draft.content !== ''}
+        onClose={() => setNaming(false)}
+        title={<strong>{TEXT.newVersion}</strong>}
+        centered
+      >
+        <NewVersion
+          template={template}
+          domain={domain}
+          draft={draft}
+          onClose={() => setNaming(false)}
+          onStored={() => setDraft(stored)}
+        />
+      </Modal>
+      <Confirm
+        opened={leaving.status === 'blocked'}
+        title={TEXT.leave}
+        consequence={TEXT.leaveWhy}
+        action={TEXT.leaveAction}
+        busy={false}
+        failure={undefined}
+        onConfirm={() => leaving.proceed?.()}
+        onClose={() => leaving.reset?.()}
+      />
+    </div>
+  )
+}
+
+/** Saves the version's content; the notice takes it back. */
+function useSave({ template, domain, version, stored }: EditorProps) {
+  const queries = useQueryClient()
+  const store = async (tag: string, draft: Draft) => {
+    const answer = await saveVersion(domain, template.name, tag, draft)
+    await queries.invalidateQueries({ queryKey: [TEMPLATES_KEY, domain, template.name] })
+    return answer
+  }
+  return useMutation({
+    mutationFn: async (draft: Draft) => valueOrThrow(await store(version?.tag ?? '', draft)),
+    onSuccess() {
+      const tag = version?.tag ?? ''
+      notify({
+        text: version?.active ? `${TEXT.saved(tag)}. ${TEXT.saveLive}` : TEXT.saved(tag),
+        undo: () =>
+          void store(tag, stored).then((answer) => {
+            if (!answer.ok) notify({ text: answer.failure.message, tone: 'bad' })
+          }),
+      })
+    },
+  })
+}
+
+const HEADERS = [
+  ['Subject', TEXT.subject, 'Welcome, {{name}}'],
+  ['From', TEXT.from, 'Shop <hello@example.com>'],
+  ['Reply-To', TEXT.replyTo, ''],
+] as const
+
+function HeaderFields(props: {
+  headers: TemplateHeaders
+  disabled: boolean
+  onChange: (headers: TemplateHeaders) => void
+}) {
+  const { headers, disabled, onChange } = props
+  const change = (name: keyof TemplateHeaders, text: string) => {
+    const { [name]: _, ...others } = headers
+    onChange(text === '' ? others : { ...others, [name]: text })
+  }
+  return (
+    <div className="editor-headers">
+      {HEADERS.map(([name, label, example]) => (
+        <TextInput
+          key={name}
+          label={label}
+          size="sm"
+          placeholder={example}
+          autoComplete="off"
+          spellCheck={name === 'Subject'}
+          maxLength={998}
+          readOnly={disabled}
+          value={headers[name] ?? ''}
+          onChange={(event) => change(name, event.currentTarget.value)}
+        />
+      ))}
+    </div>
+  )
+}
+
+function LivePreview(props: { draft: Draft; variables: string; onVariables: (text: string) => void }) {
+  const { draft, variables, onVariables } = props
+  const [shownDraft] = useDebouncedValue(draft, RENDER_PAUSE_MS)
+  const [shownVariables] = useDebouncedValue(variables, RENDER_PAUSE_MS)
+  const read = readVariables(shownVariables)
+  const now = readVariables(variables)
+  const given = 'value' in read ? read.value : undefined
+  return (
+    <div className="editor-side">
+      <Preview draft={shownDraft} variables={given} />
+      <Panel title={TEXT.variables}>
+        <Textarea
+          aria-label={TEXT.variables}
+          className="code-area"
+          autosize
+          minRows={4}
+          maxRows={14}
+          spellCheck={false}
+          autoCapitalize="none"
+          value={variables}
+          onChange={(event) => onVariables(event.currentTarget.value)}
+          error={'fault' in now ? now.fault : undefined}
+        />
+        <MissingVariables
+          draft={shownDraft}
+          variables={given}
+          onAdd={(names) => {
+            if ('value' in now) onVariables(JSON.stringify(withExamples(now.value, names), null, 2))
+          }}
+        />
+      </Panel>
+    </div>
+  )
+}
+
+function NewVersion(props: {
+  template: Template & { versions: VersionSummary[] }
+  domain: string
+  draft: Draft
+  onClose: () => void
+  onStored: () => void
+}) {
+  const { template, domain, draft, onClose, onStored } = props
+  const [tag, setTag] = useState(() => nextTag(template.versions))
+  const [comment, setComment] = useState('')
+  const [active, setActive] = useState(false)
+  const queries = useQueryClient()
+  const navigate = useNavigate({ from: '/sending/templates/$name' })
+  const creation = useMutation({
+    mutationFn: async () =>
+      valueOrThrow(
+        await createVersion(
+          domain,
+          template.name,
+          { tag: tag.trim(), comment: comment.trim(), active },
+          draft,
+        ),
+      ),
+    async onSuccess() {
+      notify({ text: TEXT.versionSaved(tag.trim().toLowerCase()) })
+      onStored() // nothing is unsaved any more
+      await queries.invalidateQueries({ queryKey: [TEMPLATES_KEY, domain, template.name] })
+      onClose()
+      await navigate({
+        search: (old) => ({ ...old, version: tag.trim().toLowerCase() }),
+        ignoreBlocker: true,
+      })
+    },
+  })
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (!creation.isPending) creation.mutate()
+      }}
+    >
+      <Stack gap="md">
+        <TextInput
+          label={TEXT.tag}
+          autoComplete="off"
+          autoCapitalize="none"
+          spellCheck={false}
+          value={tag}
+          error={creation.error?.message}
+          onChange={(event) => {
+            setTag(event.currentTarget.value)
+            creation.reset()
+          }}
+          data-autofocus
+        />
+        <TextInput
+          label={TEXT.comment}
+          description={TEXT.commentHint}
+          value={comment}
+          onChange={(event) => setComment(event.currentTarget.value)}
+        />
+        {template.versions.length > 0 && (
+          <Switch
+            label={TEXT.activateNow}
+            checked={active}
+            onChange={(event) => setActive(event.currentTarget.checked)}
+          />
+        )}
+      </Stack>
+      <Group justify="flex-end" mt="lg">
+        <Button variant="default" onClick={onClose}>
+          {TEXT.cancel}
+        </Button>
+        <Button type="submit" loading={creation.isPending} disabled={tag.trim() === ''}>
+          {TEXT.save}
+        </Button>
+      </Group>
+    </form>
+  )
+}
+
+/** "initial", then v2, v3 and so on: the first that is free. */
+function nextTag(versions: readonly VersionSummary[]): string {
+  if (versions.length === 0) return 'initial'
+  const taken = new Set(versions.map(({ tag }) => tag))
+  let number = versions.length + 1
+  while (taken.has(`v${number}`)) number += 1
+  return `v${number}`
+}

@@ -1,0 +1,125 @@
+import { Alert, Button, Skeleton } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { useMemo } from 'react'
+import { Choice } from '../../shared/choice.tsx'
+import { Panel } from '../../shared/page.tsx'
+import { frameDocument, readHtml } from '../../shared/safe-html.ts'
+import { Failure } from '../../shared/states.tsx'
+import type { Draft, Rendered } from './templates-api.ts'
+import { renderQuery } from './templates-queries.ts'
+import type { PreviewKind } from './templates-search.ts'
+import { TEXT } from './text.ts'
+
+const route = getRouteApi('/sending/templates/$name')
+const NO_IMAGES: ReadonlyMap<string, string> = new Map()
+
+interface PreviewProps {
+  draft: Draft
+  /** Undefined: they cannot be read, and the last picture stays. */
+  variables: Record<string, unknown> | undefined
+}
+
+/** The draft as a recipient would see it, made by the service that sends it. */
+export function Preview({ draft, variables }: PreviewProps) {
+  const { show = 'desk' } = route.useSearch()
+  const navigate = useNavigate({ from: '/sending/templates/$name' })
+  const { data, error, refetch } = useQuery(renderQuery(draft, variables))
+  return (
+    <Panel
+      title={TEXT.preview}
+      beside={
+        <Choice<PreviewKind>
+          label={TEXT.preview}
+          size="xs"
+          options={Object.entries(TEXT.previewKinds) as [PreviewKind, string][]}
+          value={show}
+          onChange={(chosen) => void navigate({ replace: true, search: (old) => ({ ...old, show: chosen }) })}
+        />
+      }
+      flush
+    >
+      {error !== null && <Failure title={TEXT.preview} error={error} retry={refetch} />}
+      {data === undefined && error === null && <Loading show={show} />}
+      {data && <Picture rendered={data} show={show} />}
+    </Panel>
+  )
+}
+
+/** Of the size that the picture will have, so that nothing below it jumps. */
+function Loading({ show }: { show: PreviewKind }) {
+  return (
+    <>
+      <div className="preview-subject">
+        <Skeleton height={22} width="40%" />
+      </div>
+      <div className="template-stage">
+        <Skeleton className="template-frame" data-show={show} />
+      </div>
+    </>
+  )
+}
+
+/** Names that the draft uses and the variables lack, with a button that adds examples. */
+export function MissingVariables({
+  draft,
+  variables,
+  onAdd,
+}: PreviewProps & { onAdd: (names: readonly string[]) => void }) {
+  const { data } = useQuery(renderQuery(draft, variables))
+  if (data === undefined || data.missing.length === 0) return null
+  return (
+    <div className="preview-missing" role="status">
+      <span>{TEXT.missing}:</span>
+      {data.missing.map((name) => (
+        <code key={name} className="tag">
+          {name}
+        </code>
+      ))}
+      <Button size="compact-xs" variant="light" onClick={() => onAdd(data.missing)}>
+        {TEXT.addMissing}
+      </Button>
+    </div>
+  )
+}
+
+function Picture({ rendered, show }: { rendered: Rendered; show: PreviewKind }) {
+  const { html, text, subject, headers, errors } = rendered
+  // Images of other hosts are loaded: they are the author's own.
+  const srcDoc = useMemo(() => frameDocument(readHtml(html), NO_IMAGES, true), [html])
+  if (errors.length > 0)
+    return (
+      <Alert color="red" title={TEXT.cannotRender} role="alert" m="md">
+        {errors.map((error) => (
+          <div key={error} className="breakable">
+            {error}
+          </div>
+        ))}
+      </Alert>
+    )
+  return (
+    <>
+      <div className="preview-subject">
+        <strong className="breakable">{subject || TEXT.noSubject}</strong>
+        {headers['From'] && <span className="dimmed breakable">{headers['From']}</span>}
+      </div>
+      {show === 'text' ? (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+        <section className="template-text" tabIndex={0} aria-label={TEXT.previewKinds.text}>
+          {text}
+        </section>
+      ) : (
+        <div className="template-stage">
+          <iframe
+            className="template-frame"
+            data-show={show}
+            title={TEXT.previewOf}
+            sandbox=""
+            referrerPolicy="no-referrer"
+            srcDoc={srcDoc}
+          />
+        </div>
+      )}
+    </>
+  )
+}
