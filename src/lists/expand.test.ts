@@ -45,7 +45,6 @@ test('who may post, by access level', () => {
     ['outside, subscribed', inbound, true, ['members', 'everyone']],
     ['outside, no member', inbound, false, ['everyone']],
     ['outside, a forged member', { ...inbound, origin: 'unproven' }, true, ['everyone']],
-    ['outside, unsure of no member', { ...inbound, origin: 'unsure' }, false, ['everyone']],
   ]
   for (const accessLevel of ACCESS_LEVELS) {
     for (const [what, post, authorIsSubscribed, allowed] of posts) {
@@ -64,10 +63,13 @@ test('who may post, by access level', () => {
   })
 })
 
-test('a member whose domain cannot be checked now may come again', () => {
+test('an author whose domain cannot be checked now may come again, member or not', () => {
   const member = { ...nothing, authorIsSubscribed: true }
   const unsure: InboundPost = { ...inbound, origin: 'unsure' }
   assert.equal(judgePost(list, unsure, member).kind, 'unsure')
+  assert.equal(judgePost(list, unsure, nothing).kind, 'unsure', 'the answer does not tell who is a member')
+  assert.equal(judgePost({ ...list, accessLevel: 'everyone' }, unsure, nothing).kind, 'allowed')
+  assert.equal(judgePost({ ...list, accessLevel: 'readonly' }, unsure, member).kind, 'refused')
   assert.equal(judgePost(list, { ...unsure, envelopeSender: '' }, member).kind, 'loop', 'no reason to wait')
 })
 

@@ -43,7 +43,7 @@ export async function decidePost(
   list: List,
   post: Post,
 ): Promise<Verdict> {
-  const asksMember = list.accessLevel === 'members' && post.way === 'inbound' && post.origin !== 'unproven'
+  const asksMember = list.accessLevel === 'members' && post.way === 'inbound' && post.origin === 'proven'
   const author = asksMember ? await lists.member(list.id, addressKey(post.author)) : null
   return judgePost(list, post, {
     authorIsSubscribed: author?.subscribed ?? false,
@@ -64,7 +64,10 @@ export function judgePost(
   return { kind: allowed === 'unsure' ? 'unsure' : 'allowed' }
 }
 
-/** The author's address counts only if its domain is proven: anyone can write it. */
+/**
+ * The author's address counts only if its domain is proven: anyone can write it. Until that is known the answer is the same
+ * for members and others, so nobody learns who is a member.
+ */
 function isAllowed(
   list: Pick<List, 'accountId' | 'accessLevel'>,
   post: Post,
@@ -72,8 +75,8 @@ function isAllowed(
 ): boolean | 'unsure' {
   if (list.accessLevel === 'everyone') return true
   if (post.way !== 'inbound') return post.accountId === list.accountId
-  if (list.accessLevel === 'readonly' || !authorIsSubscribed || post.origin === 'unproven') return false
-  return post.origin === 'proven' || 'unsure'
+  if (list.accessLevel === 'readonly' || post.origin === 'unproven') return false
+  return post.origin === 'unsure' ? 'unsure' : authorIsSubscribed
 }
 
 type Why = Extract<Verdict, { kind: 'loop' }>['why']

@@ -137,6 +137,15 @@ function authorOf({ dmarc, spf, dkim }: Result): AuthorCheck {
     ...(spf && spf.status.result === 'pass' ? [spf.domain] : []),
     ...whole.map(({ signingDomain }) => signingDomain ?? ''),
   ].map((name) => name.toLowerCase())
+  const failed = [
+    ...(spf && spf.status.result === 'temperror' ? [spf.domain] : []),
+    ...dkim.results
+      .filter(({ status }) => status.result === 'temperror')
+      .map((one) => one.signingDomain ?? ''),
+  ]
+  // A look-up that fails in a domain of somebody else could prove nothing about the author.
+  const isOfAuthor = (name: string) =>
+    domain !== null && rootDomainOf(name.toLowerCase()) === rootDomainOf(domain)
   const byRecord =
     found === 'pass' &&
     (dmarc.alignment.spf.result !== undefined ||
@@ -148,11 +157,7 @@ function authorOf({ dmarc, spf, dkim }: Result): AuthorCheck {
   return {
     domain,
     isProven: byRecord || withoutRecord,
-    isUnsure: [
-      found,
-      spf ? spf.status.result : 'none',
-      ...dkim.results.map(({ status }) => status.result),
-    ].includes('temperror'),
+    isUnsure: found === 'temperror' || failed.some(isOfAuthor),
     policy: policyOf(dmarc),
     // Without a record there is no alignment, whatever the type says.
     isStrict: found !== 'none' && (dmarc.alignment?.dkim.strict ?? false),

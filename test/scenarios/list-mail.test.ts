@@ -167,6 +167,13 @@ test('who may post is judged by an author that the domain in From has proven', a
       '554 5.6.0 cannot parse from address',
     ],
     ['DNS fails', { to: list, from: 'ivo@broken.example' }, /^451 4\.7\.24 /],
+    // Nobody learns who is a member, neither from the author's domain nor by a domain of the client's own that fails.
+    ['DNS fails, no member', { to: list, from: 'nobody@broken.example' }, /^451 4\.7\.24 /],
+    [
+      'DNS of the sender alone fails',
+      { to: list, from: 'ann@good.example', sender: 'eve@broken.example' },
+      NOT_ALLOWED,
+    ],
   ]
   for (const [what, mail, reply] of cases) {
     const got = await scene.post(mail)
