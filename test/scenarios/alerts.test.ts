@@ -367,9 +367,14 @@ async function diskFills(scene: Scene, disk: { free: number }): Promise<void> {
 
 async function providerRefuses(scene: Scene, internet: Internet): Promise<void> {
   const sink = await internet.site(['refusing.example'])
+  // All attempts have begun when the first one is refused: after the third the address would be left for this provider.
+  const gate = Promise.withResolvers<string>()
+  sink.on('MAIL FROM', () => gate.promise)
   sink.on('RCPT TO', '550 5.7.1 Service unavailable; client host blocked using zen.spamhaus.org')
   const to = Array.from({ length: 5 }, (_, at) => `r${at}@refusing.example`)
   assert.equal((await scene.service.send({ to })).status, 200)
+  await scene.until('all connections', async () => sink.connections.open === to.length)
+  gate.resolve('250 2.1.0 Ok')
   await scene.until('the refusals', async () => (await scene.service.events('?event=failed')).length === 5)
   const { hit, text } = await begins(scene, 'provider-refusals', 5 * MINUTE_MS)
   assert.deepEqual([hit.dimension, hit.latest_value, hit.limit], ['recipient_provider', '5', '5'])
