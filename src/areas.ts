@@ -31,6 +31,7 @@ import { createKnownDeliveries } from './messages/stored/known-deliveries.ts'
 import { metricsArea } from './metrics/area.ts'
 import type { Figures } from './metrics/figures.ts'
 import { placementArea } from './placement/area.ts'
+import { preflightArea } from './preflight/area.ts'
 import { type PrometheusArea, prometheusArea } from './prometheus/area.ts'
 import { queueApiArea } from './queue-api/area.ts'
 import { rateLimitsArea } from './rate-limits/area.ts'
@@ -101,7 +102,9 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(rateLimitsArea(core))
   const ips = add(ipsArea(core, { known: addresses, figures: metrics.figures }))
   const { known: tags } = add(tagsArea(core, metrics))
-  const { tracker } = add(await trackingArea(core, { ...certificates, known, lists: lists.store }))
+  const { tracker, previewTracker } = add(
+    await trackingArea(core, { ...certificates, known, lists: lists.store }),
+  )
   const { judge } = bounces
   const { countArchived } = metrics
   const messages = add(
@@ -149,6 +152,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(validationArea(core, { lists: lists.store, judge, events: alerts.events }))
   add(placementArea(core, messages))
   add(senderRulesArea(core, metrics))
+  add(preflightArea(core, { accept: messages.accept, tracker: previewTracker }))
   add(tlsReportsArea(core, { sendMime: messages.sendSystemMime, posts: webhooks.posts }))
   add(systemArea(core, { ...parts, bounces, certificates, alerts }))
   const prometheus = add(prometheusArea(core, { delivery: messages.delivery, alerts, jobs: parts.jobs }))

@@ -39,6 +39,8 @@ const NOT_RECORDED = {
   resendMessage: 'each message is an event',
   unsubscribe: 'what recipients do is an event',
   renderTemplate: 'reads only',
+  checkMessage: 'sends and changes nothing',
+  checkDomainMessage: 'sends and changes nothing',
   readBounceMetrics: 'reads only',
   readMetrics: 'reads only',
   readUsageMetrics: 'reads only',

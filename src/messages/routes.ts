@@ -94,7 +94,7 @@ const MIME_PARAMS: ParamDoc[] = [
   ...OPTION_PARAMS,
 ]
 
-const SEND_PARAMS: ParamDoc[] = [
+export const SEND_PARAMS: readonly ParamDoc[] = [
   {
     name: 'from',
     type: 'string',

@@ -3,13 +3,12 @@ import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
 import type { Domain } from '../domains/domain.ts'
 import { ownDomain } from '../domains/routes.ts'
-import { readDnsState } from '../domains/verification.ts'
-import { recordStates } from '../domains/view.ts'
 import { DAY_MS } from '../events/event-retention.ts'
 import { operation } from '../http/operation.ts'
 import { countOf, type Figures } from '../metrics/figures.ts'
 import type { Counts } from '../store/counter-rows.ts'
 import { createTrackingDirectory } from '../tracking/tracking-settings.ts'
+import { readAuthentication, readBimi } from './authentication.ts'
 import { judgeSender, type SenderFacts } from './rules.ts'
 
 const DAYS = 30
@@ -40,7 +39,7 @@ export function senderRulesArea(core: Core, { figures }: { figures: Figures }): 
 }
 
 async function factsOf(core: Core, figures: Figures, domain: Domain): Promise<SenderFacts> {
-  const { store, clock, resolver, config } = core
+  const { store, clock } = core
   const now = clock.now()
   const query = {
     accountIds: [domain.accountId],
@@ -50,8 +49,8 @@ async function factsOf(core: Core, figures: Figures, domain: Domain): Promise<Se
     filter: [{ attribute: 'domain', comparator: '=', values: [domain.name] }],
     metrics: ['delivered_count', 'accepted_outgoing_count', 'complained_count'],
   } as const
-  const [dns, totals, days, settings, bimi] = await Promise.all([
-    readDnsState(store, domain),
+  const [authentication, totals, days, settings, bimi] = await Promise.all([
+    readAuthentication(core, domain),
     figures.rows({ ...query, dimensions: [] }),
     figures.rows({
       ...query,
@@ -59,34 +58,17 @@ async function factsOf(core: Core, figures: Figures, domain: Domain): Promise<Se
       filter: [...query.filter, { attribute: 'recipient_provider', comparator: '=', values: PROVIDERS }],
     }),
     createTrackingDirectory(store, clock).get(domain.id),
-    resolver.query(`default._bimi.${domain.name}`, 'TXT'),
+    readBimi(core, domain.name),
   ])
-  const states = recordStates(domain, dns, config.dnsTargets)
-  const valid = (purpose: string): boolean | null => {
-    const some = states.filter(({ wanted }) => wanted.purpose === purpose)
-    const checked = some.filter(({ check }) => check?.answered)
-    // A key that does not sign says nothing for the mail.
-    return checked.length === 0
-      ? null
-      : checked.some(({ check, isActive }) => isActive && check?.valid === true)
-  }
-  const dmarc = dns.checks.find(({ purpose }) => purpose === 'dmarc')
   const counts = totals[0]?.counts
-  const isAnswer = ['records', 'nodata', 'nxdomain'].includes(bimi.kind)
   return {
     domain: domain.name,
-    spf: valid('spf'),
-    dkim: valid('dkim'),
-    dmarc: {
-      valid: dmarc?.answered ? dmarc.valid : null,
-      record: dmarc?.found.find((text) => text.startsWith('v=DMARC1')) ?? '',
-      sentence: dmarc?.sentence ?? '',
-    },
+    ...authentication,
     delivered: counts ? countOf('delivered_count', counts) : 0,
     complaints: counts ? countOf('complained_count', counts) : 0,
     busiestDay: days.reduce((most, { counts: day }) => Math.max(most, volumeOf(day)), 0),
     addsUnsubscribe: settings.unsubscribe,
-    bimi: isAnswer ? bimi.records : null,
+    bimi,
   }
 }
 

@@ -52,7 +52,8 @@ export function judgeBimi(domain: string, records: readonly string[], dmarc: str
     : { passed: true, sentence: 'The BIMI record is complete.' }
 }
 
-function tagsOf(record: string): Map<string, string> {
+/** `name=value` parts of a record, by name in lower case. */
+export function tagsOf(record: string): Map<string, string> {
   return new Map(
     record.split(';').flatMap((part) => {
       const equals = part.indexOf('=')

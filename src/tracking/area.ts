@@ -8,7 +8,7 @@ import type { Tracker } from '../messages/acceptance/collaborators.ts'
 import type { KnownDeliveries } from '../messages/stored/known-deliveries.ts'
 import { removeRowsInPass } from '../store/account-rows.ts'
 import { NO_GEO, openGeo } from './geo.ts'
-import { createStoredLinks } from './links.ts'
+import { createStoredLinks, linkIdOf } from './links.ts'
 import { trackingSettingsRoutes } from './settings-routes.ts'
 import { createTokens } from './tokens.ts'
 import { createTracker } from './tracker.ts'
@@ -20,6 +20,8 @@ import { createVisits } from './visits.ts'
 
 export interface TrackingArea extends Area {
   tracker: Tracker
+  /** Makes the same copies and stores nothing: their links lead nowhere. */
+  previewTracker: Tracker
 }
 
 export interface TrackingUses {
@@ -42,14 +44,18 @@ export async function trackingArea(
   const geo = config.geoDatabase === null ? NO_GEO : await openGeo(config.geoDatabase, clock, log)
   const unsubscriber = createUnsubscriber({ store, domains, lists, known, clock, recorder })
   const visits = createVisits({ store, known, geo, clock, log, recorder })
+  const trackerParts = {
+    settings,
+    tokens,
+    fallbackUrl: config.trackingUrl,
+    tlsExternal: config.trackingTlsExternal,
+    certificateActive,
+  }
   return {
-    tracker: createTracker({
-      settings,
-      tokens,
-      links,
-      fallbackUrl: config.trackingUrl,
-      tlsExternal: config.trackingTlsExternal,
-      certificateActive,
+    tracker: createTracker({ ...trackerParts, links }),
+    previewTracker: createTracker({
+      ...trackerParts,
+      links: { keep: async (accountId, urls) => urls.map((url) => linkIdOf(accountId, url)) },
     }),
     operations: [
       ...trackingSettingsRoutes({ domains, tracking: settings }),

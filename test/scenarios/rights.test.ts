@@ -40,6 +40,8 @@ const GIVEN: Given = {
   changeAlertSetting: ({ domain }) => ({ body: alertSetting(`changed.${domain}`) }),
   changeCallerAddress: () => ({ address: '127.0.0.0/8' }),
   changeUser: () => ({ name: 'Changed' }),
+  checkDomainMessage: ({ domain }) => ({ from: `a@${domain}`, subject: 'Hello', text: 'Hello' }),
+  checkMessage: ({ domain = '' }) => ({ domain, from: `a@${domain}`, subject: 'Hello', text: 'Hello' }),
   copyAccountTemplate: ({ account = '' }) => ({ requests: [{ account_id: account, name: 'copied' }] }),
   createAlert: ({ alert }) => ({ body: alertOf(`new-${alert}`) }),
   createAccountTemplateVersion: () => ({ template: 'Hello' }),

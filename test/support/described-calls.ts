@@ -91,6 +91,7 @@ const REFERENCES: Record<string, readonly string[]> = {
   deleteDomainKey: ['signing_domain', 'selector'],
   listDomainKeys: ['signing_domain'],
   renderTemplate: ['domain'],
+  checkMessage: ['domain'],
   replayWebhooks: ['domain'],
   listWebhookAttempts: ['domain'],
   listInbox: ['domain'],

@@ -145,7 +145,7 @@ function countedMail(
 
 const isDue = (copies: Accepted['direct'], now: number) => copies.some(({ due }) => due.dueAt <= now)
 
-const MESSAGE_BYTES_MAX = 25 * 1024 * 1024
+export const MESSAGE_BYTES_MAX = 25 * 1024 * 1024
 
 /** The message as its sender wrote it. */
 const WHOLE: CopyTarget = { delivery: null, recipient: null, variables: null, list: null }

@@ -43,7 +43,11 @@ export interface RequestFacts {
   scheduleMaxMs: number
   /** Media type of the request. */
   contentType: string
+  /** What the draft holds of an upload; default: bytes that outlive the request. */
+  hold?: (file: UploadedFile) => Chunk
 }
+
+const keepFile = (file: UploadedFile): Chunk => file.keep()
 
 /** M1. @throws BadRequest with the text of messages.md section 3 */
 export function readSendRequest(params: Params, facts: RequestFacts): Draft {
@@ -56,7 +60,7 @@ export function readSendRequest(params: Params, facts: RequestFacts): Draft {
   const recipients = recipientsOf([...to, ...cc, ...bcc])
   const subject = params.given('subject') ?? null
   if (subject === null && !hasTemplate) throw new BadRequest('subject parameter is missing')
-  const body = readParts(params, hasTemplate)
+  const body = readParts(params, hasTemplate, facts.hold)
   const { mail, variables, read } = readFieldOptions(params, facts, NO_MIME)
   return {
     from,
@@ -74,7 +78,7 @@ export function readSendRequest(params: Params, facts: RequestFacts): Draft {
 /** M2. @throws BadRequest with the text of messages.md section 3 */
 export async function readMimeRequest(params: Params, facts: RequestFacts): Promise<Draft> {
   const recipients = readRecipients(params)
-  const mime = await readMimeSource(messageChunk(params), facts.prefixes)
+  const mime = await readMimeSource(messageChunk(params, facts.hold), facts.prefixes)
   const { mail, variables, read } = readFieldOptions(params, facts, mime)
   const from = mimeAuthors(mime, mail, read.template !== null)
   const body: DraftBody = { kind: 'mime', source: mime.source }
@@ -169,7 +173,7 @@ function recipientsOf(mailboxes: readonly Mailbox[]): Mailbox[] {
   return [...seen.values()]
 }
 
-function readParts(params: Params, hasTemplate: boolean): DraftBody {
+function readParts(params: Params, hasTemplate: boolean, hold = keepFile): DraftBody {
   const text = params.text('text') ?? null
   const html = params.text('html') ?? null
   const amp = params.text('amp-html') ?? null
@@ -179,25 +183,26 @@ function readParts(params: Params, hasTemplate: boolean): DraftBody {
   if (text === null && html === null && amp === null && !hasTemplate) {
     throw new BadRequest("Need at least one of 'text', 'html', 'amp-html' or 'template' parameters specified")
   }
-  const attachments = params.files('attachment').map((file) => draftFile(file, 'attachment'))
-  const files = attachments.concat(params.files('inline').map((file) => draftFile(file, 'inline')))
+  const filesOf = (name: DraftFile['disposition']) =>
+    params.files(name).map((file) => draftFile(file, name, hold(file)))
+  const files = filesOf('attachment').concat(filesOf('inline'))
   return { kind: 'parts', text, html, amp, files }
 }
 
-function draftFile(file: UploadedFile, disposition: DraftFile['disposition']): DraftFile {
+function draftFile(file: UploadedFile, disposition: DraftFile['disposition'], chunk: Chunk): DraftFile {
   const filename = file.filename || 'attachment'
   return {
     disposition,
     filename,
     contentType: fileType(file.contentType, filename),
-    chunk: file.keep(),
+    chunk,
   }
 }
 
 /** The MIME message: a file part, or text, as one client sends it. */
-function messageChunk(params: Params): Chunk {
+function messageChunk(params: Params, hold = keepFile): Chunk {
   const [file] = params.files('message')
-  if (file) return file.keep()
+  if (file) return hold(file)
   const text = params.given('message')
   if (text === undefined) throw new BadRequest('message parameter is missing')
   if (text === '') throw new BadRequest("'message' parameter is not a file")

@@ -38,23 +38,22 @@ export type AskScorer = (
 ) => Promise<SpamScore>
 
 /** Spam is short: larger mail is not scored, as `spamc` does. */
-const SCORED_BYTES_MAX = 1024 * 1024
+export const SCORED_BYTES_MAX = 1024 * 1024
 /** The client waits for its reply meanwhile. */
 const ANSWER_MS_MAX = 10_000
 
 const ASK: Record<'rspamd' | 'spamd', AskScorer> = { rspamd: askRspamd, spamd: askSpamd }
 
-export function createSpamScorer({
-  config: { spamScorer, spamThreshold: threshold, spamDnsblZones: zones },
-  resolver,
+/** Asks the configured scorer; null: none is set. The function resolves to null as a `SpamScorer` does, and never rejects. */
+export function createScorerClient({
+  config: { spamScorer },
   log,
 }: {
-  config: Pick<Config, 'spamScorer' | 'spamThreshold' | 'spamDnsblZones'>
-  resolver: Pick<Resolver, 'query'>
+  config: Pick<Config, 'spamScorer'>
   log: Logger
-}): SpamScorer {
-  return async (mail, verdict) => {
-    if (!spamScorer) return ownScore(mail, verdict, { resolver, zones, threshold })
+}): ((mail: ScoredMail) => Promise<SpamScore | null>) | null {
+  if (!spamScorer) return null
+  return async (mail) => {
     if (chunkSize(mail.raw) > SCORED_BYTES_MAX) return null
     try {
       const bytes = await readChunk(mail.raw)
@@ -67,4 +66,19 @@ export function createSpamScorer({
       return null
     }
   }
+}
+
+export function createSpamScorer({
+  config,
+  resolver,
+  log,
+}: {
+  config: Pick<Config, 'spamScorer' | 'spamThreshold' | 'spamDnsblZones'>
+  resolver: Pick<Resolver, 'query'>
+  log: Logger
+}): SpamScorer {
+  const { spamThreshold: threshold, spamDnsblZones: zones } = config
+  const ask = createScorerClient({ config, log })
+  return async (mail, verdict) =>
+    ask === null ? ownScore(mail, verdict, { resolver, zones, threshold }) : ask(mail)
 }

@@ -1,0 +1,221 @@
+/** Checks of a message before it is sent: nothing is sent, stored or fetched. */
+import type { Area } from '../area.ts'
+import { NotFound } from '../base/errors.ts'
+import { messageBytes, messageSize } from '../base/mime-message.ts'
+import { Turns } from '../base/turns.ts'
+import type { Core } from '../core.ts'
+import type { Domain } from '../domains/domain.ts'
+import { rootDomainOf } from '../domains/domain-names.ts'
+import type { Caller } from '../http/auth.ts'
+import { mediaTypeOf, SENDING_BODY_LIMIT } from '../http/body.ts'
+import { type Context, operation } from '../http/operation.ts'
+import { MESSAGE_BYTES_MAX } from '../messages/acceptance/accept.ts'
+import type { Tracker } from '../messages/acceptance/collaborators.ts'
+import { type PreviewedCopy, type PreviewParts, previewMessage } from '../messages/acceptance/preview.ts'
+import { scheduleMaxMs } from '../messages/acceptance/timing.ts'
+import { type MessageContent, mimeFiles } from '../messages/composing/content.ts'
+import { headerText } from '../messages/composing/headers.ts'
+import type { Draft } from '../messages/request/draft.ts'
+import { readMimeRequest, readSendRequest } from '../messages/request/send-request.ts'
+import { SEND_PARAMS } from '../messages/routes.ts'
+import { AddressSyntaxError, bareAddress, parseAddressList } from '../mime/address.ts'
+import { createScorerClient, SCORED_BYTES_MAX } from '../routes/spam/scoring.ts'
+import { readAuthentication, readBimi } from '../sender-rules/authentication.ts'
+import { type AuthenticationFacts, type ContentFacts, judgeMessage, type SpamFacts } from './checks.ts'
+import { noLinks, placeholdersIn, readHtml, readPlain } from './read-texts.ts'
+
+export interface PreflightUses {
+  accept: PreviewParts & { headerPrefixes: readonly string[] }
+  /** Stores nothing. */
+  tracker: Tracker
+}
+
+/** An account's checks that wait while one runs: each may hold 25 MB and wait for a scorer. */
+const WAITING_MAX = 4
+
+const CHECK = {
+  type: 'object',
+  required: ['name', 'state', 'sentence', 'figures'],
+  properties: {
+    name: { type: 'string' },
+    state: { type: 'string', enum: ['ok', 'warning', 'failed'] },
+    sentence: { type: 'string', description: 'What is so, and what to change' },
+    figures: { type: 'object' },
+  },
+}
+
+const RESULT = {
+  type: 'object',
+  required: ['state', 'checks'],
+  properties: {
+    state: { type: 'string', enum: ['ok', 'warning', 'failed'], description: 'The worst of the checks' },
+    checks: { type: 'array', items: CHECK },
+  },
+}
+
+const CHECKING = {
+  method: 'POST',
+  tag: 'Messages',
+  bodyLimit: SENDING_BODY_LIMIT,
+  audit: { exempt: 'sends and changes nothing' },
+  responses: { 200: { description: 'The checks and the worst of their states', schema: RESULT } },
+} as const
+
+const PARAMS = [
+  ...SEND_PARAMS,
+  { name: 'message', type: 'file', description: 'A MIME message in place of the parts' },
+] as const
+
+export function preflightArea(core: Core, { accept, tracker }: PreflightUses): Area {
+  const parts = { ...accept, tracker }
+  const score = createScorerClient(core)
+  const turns = new Turns(WAITING_MAX)
+
+  async function check(context: Context<never, Caller>, domainName: string): Promise<object> {
+    const { caller, params, headers } = context
+    const domain = await core.domains.byName(domainName)
+    if (!domain || domain.accountId !== caller.accountId)
+      throw new NotFound(`Domain not found: ${domainName}`)
+    const now = core.clock.now()
+    const isMime = params.files('message').length > 0 || params.given('message') !== undefined
+    const draft = await (isMime ? readMimeRequest : readSendRequest)(params, {
+      prefixes: accept.headerPrefixes,
+      now,
+      scheduleMaxMs: scheduleMaxMs(domain),
+      contentType: mediaTypeOf(headers['content-type'] ?? ''),
+      // It ends with the request.
+      hold: ({ chunk }) => chunk,
+    })
+    return turns.run(caller.accountId, async () => {
+      const { refusal, copy } = await previewMessage(parts, draft, domain, now)
+      const authors = copy ? authorsOf(copy) : []
+      const [authentication, content, spam] = await Promise.all([
+        authenticationOf(core, domain, draft, authors),
+        copy && contentOf(parts, copy),
+        copy && score ? spamOf(core, score, domain, draft, copy) : undefined,
+      ])
+      return judgeMessage({ refusal, authentication, content, spam })
+    })
+  }
+
+  return {
+    operations: [
+      operation({
+        ...CHECKING,
+        path: '/sendwright/v1/messages/check',
+        id: 'checkMessage',
+        summary: 'Check a message before it is sent; sends nothing',
+        auth: { area: 'messages:send', access: 'write' },
+        params: [
+          { name: 'domain', type: 'string', required: true, description: 'Domain to send from' },
+          ...PARAMS,
+        ],
+        handler: (context) => check(context, context.params.required('domain')),
+      }),
+      operation({
+        ...CHECKING,
+        path: '/sendwright/v1/domains/{domain_name}/messages/check',
+        id: 'checkDomainMessage',
+        summary: 'The same for the domain in the path, which sending keys may call too',
+        auth: { area: 'messages:send', access: 'write', domain: 'domain_name' },
+        params: PARAMS,
+        handler: (context) => check(context, context.path.domain_name),
+      }),
+    ],
+  }
+}
+
+/** Each domain in From once, in lower case; none if the field cannot be read. */
+function authorsOf({ sent }: PreviewedCopy): string[] {
+  try {
+    const authors = parseAddressList(headerText(sent.headers, 'from'))
+    return [...new Set(authors.map(({ domain }) => domain.toLowerCase()))]
+  } catch (error) {
+    if (!(error instanceof AddressSyntaxError)) throw error
+    return []
+  }
+}
+
+async function authenticationOf(
+  core: Core,
+  domain: Domain,
+  { options }: Draft,
+  authors: readonly string[],
+): Promise<AuthenticationFacts> {
+  const [author] = authors
+  // Only below the sender's own name: a check must not be a way to look up any name.
+  const isOwn = author !== undefined && rootDomainOf(author) === rootDomainOf(domain.name)
+  const [known, bimi] = await Promise.all([
+    readAuthentication(core, domain),
+    isOwn && authors.length === 1 ? readBimi(core, author) : null,
+  ])
+  return {
+    ...known,
+    domain: domain.name,
+    isSandbox: domain.type === 'sandbox',
+    authors,
+    returnPath: domain.mailfromHost,
+    signer: options.dkim ? domain.dkimAuthority : null,
+    bimi,
+  }
+}
+
+async function contentOf(
+  { largeTexts }: PreflightUses['accept'],
+  { texts, sent, sentTexts, content }: PreviewedCopy,
+): Promise<ContentFacts> {
+  const links = noLinks()
+  const html = texts.find(({ kind }) => kind === 'html')?.value
+  const text = texts.find(({ kind }) => kind === 'text')?.value ?? ''
+  const subject = headerText(sent.headers, 'subject')
+  const sentHtml = sentTexts.find(({ kind }) => kind === 'html')?.value ?? ''
+  const read = html === undefined ? null : await readHtml(html, links)
+  await readPlain(text, links)
+  return {
+    subject,
+    listUnsubscribe: headerText(sent.headers, 'list-unsubscribe'),
+    listUnsubscribePost: headerText(sent.headers, 'list-unsubscribe-post'),
+    hasText: text.trim() !== '',
+    html: read && {
+      ...read,
+      bytes: Buffer.byteLength(sentHtml),
+      encodedBytes: (await largeTexts.encode(sentHtml)).content.length,
+    },
+    links,
+    placeholders: placeholdersIn([subject, text, html ?? '']),
+    imageFiles: imageFilesOf(content),
+    sizeBytes: messageSize(sent.message),
+    sizeBytesMax: MESSAGE_BYTES_MAX,
+  }
+}
+
+function imageFilesOf(content: MessageContent): ContentFacts['imageFiles'] {
+  const files =
+    content.kind === 'parts'
+      ? content.files.map(({ contentType: type, sizeBytes }) => ({ type, sizeBytes }))
+      : mimeFiles(content)
+  const images = files.filter(({ type }) => type.startsWith('image/'))
+  return { count: images.length, bytes: images.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) }
+}
+
+/** As from a client of the scorer's own host: the message is judged, not the address that it will leave from. */
+async function spamOf(
+  { config }: Core,
+  score: NonNullable<ReturnType<typeof createScorerClient>>,
+  domain: Domain,
+  draft: Draft,
+  { sent: { message } }: PreviewedCopy,
+): Promise<SpamFacts> {
+  if (messageSize(message) > SCORED_BYTES_MAX) return null
+  const helo = config.hostname
+  return score({
+    raw: await messageBytes(message),
+    headers: [],
+    received: `Received: from ${helo} (${helo} [127.0.0.1])\r\n by ${helo} with ESMTP`,
+    sender: `postmaster@${domain.mailfromHost}`,
+    // One is enough for a score.
+    recipients: draft.recipients.slice(0, 1).map(bareAddress),
+    remoteAddress: '127.0.0.1',
+    helo,
+  })
+}
