@@ -59,6 +59,12 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.deepEqual([delivered.risk, delivered.reason], ['low', []])
     assert.ok(Math.abs(delivered.last_seen - Date.now() / 1000) < 600, 'in seconds')
 
+    const { key: publicKey } = (await service.call('POST', '/v1/keys/public')).body
+    const shown = await service.call('GET', '/v4/address/validate?address=ann@example.org', {
+      key: publicKey,
+    })
+    assert.deepEqual([shown.body.result, 'last_seen' in shown.body], ['deliverable', false])
+
     const other = await subaccount(service)
     const foreign = await other.validate('ann@example.org')
     assert.equal(foreign.body.result, 'unknown', "another account's deliveries are its own")

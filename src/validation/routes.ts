@@ -85,11 +85,18 @@ function createSingle({ store, clock, validator, lookupsMax }: SingleRouteParts)
       const ways = ['single', ...(caller.kind === 'public' ? (['public'] as const) : [])] as const
       const counts = usageOf([result as ValidationResult], ways)
       await store.commit(usageStatements(accountId, clock.now(), counts))
-      return result as ValidationResult
+      return caller.kind === 'public'
+        ? withoutHistory(result as ValidationResult)
+        : (result as ValidationResult)
     } finally {
       const left = (running.get(accountId) ?? 1) - 1
       if (left > 0) running.set(accountId, left)
       else running.delete(accountId)
     }
   }
+}
+
+/** For whoever reads the key in a web page: not when a person was mailed, and what they opened (decision 100). */
+function withoutHistory({ last_seen: _, engagement: __, ...shown }: ValidationResult): ValidationResult {
+  return shown
 }
