@@ -26,6 +26,7 @@ const UNIT = 'usr/lib/systemd/system/sendwright.service'
 export async function run(report: DrillReport): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-drill-'))
   const root = join(folder, 'debian')
+  const running: { stop(): Promise<void> }[] = []
   const inside = async (...command: string[]) => {
     const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' }
     return (await exec('chroot', [root, ...command], { env, maxBuffer: 64e6 })).stdout
@@ -60,6 +61,7 @@ export async function run(report: DrillReport): Promise<void> {
 
     const host = ownAddress()
     const first = await start(root, unit, host)
+    running.push(first)
     const domain = await sandboxOf(first.url)
     await send(first.url, domain, {})
     const later = new Date(Date.now() + 3_600_000).toUTCString().replace('GMT', '+0000')
@@ -74,6 +76,7 @@ export async function run(report: DrillReport): Promise<void> {
     assert.equal((await call(first.url, '/health/ready')).status, 200, 'it runs on while it is upgraded')
     await first.stop()
     const second = await start(root, unit, host)
+    running.push(second)
     assert.equal((await items(second.url, '/sendwright/v1/scheduled')).length, SCHEDULED)
     await send(second.url, domain, {})
     await eventually(
@@ -95,6 +98,7 @@ export async function run(report: DrillReport): Promise<void> {
     assert.doesNotMatch(readFileSync(join(root, 'etc/passwd'), 'utf8'), /^sendwright:/m)
     report.figure('after remove, after purge', 'data kept, data gone')
   } finally {
+    for (const service of running) await service.stop()
     for (const name of ['proc', 'dev']) await exec('umount', ['-l', join(root, name)]).catch(() => {})
     await rm(folder, { recursive: true, force: true })
   }
@@ -121,6 +125,7 @@ async function start(root: string, unit: string, host: string) {
   return {
     url,
     async stop() {
+      if (child.exitCode !== null) return
       const ended = once(child, 'exit')
       child.kill('SIGTERM')
       await ended
