@@ -2,7 +2,7 @@
 import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
 import { createJob } from '../jobs/job.ts'
-import type { SystemMime } from '../messages/system-mail.ts'
+import type { TlsReportMail } from '../messages/system-mail.ts'
 import type { WebhooksArea } from '../webhooks/area.ts'
 import { createReportProgress, POST_KIND, removeOldReports, reportPosts, sendReports } from './reports.ts'
 
@@ -10,7 +10,7 @@ const EVERY_MS = 10 * 60_000
 
 export function tlsReportsArea(
   core: Core,
-  { sendMime, posts }: { sendMime: SystemMime; posts: WebhooksArea['posts'] },
+  { sendMime, posts }: { sendMime: TlsReportMail; posts: WebhooksArea['posts'] },
 ): Area {
   const { config, store, clock } = core
   const hostname = config.hostname.toLowerCase()

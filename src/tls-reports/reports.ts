@@ -22,7 +22,7 @@ import { DAY_MS } from '../events/event-retention.ts'
 import type { PostKind } from '../http-posts/post-attempts.ts'
 import type { PostQueue } from '../http-posts/post-queue.ts'
 import { laneOf } from '../http-posts/post-rows.ts'
-import type { SystemMime } from '../messages/system-mail.ts'
+import type { TlsReportMail } from '../messages/system-mail.ts'
 import { AddressSyntaxError, bareAddress, parseMailbox } from '../mime/address.ts'
 import { insert, StaleWrite, type Statement, type Store } from '../store/store.ts'
 import { type ReportReceiver, reportReceivers } from '../tls-rpt/record.ts'
@@ -33,7 +33,7 @@ export interface ReportParts {
   resolver: Pick<Resolver, 'query'>
   clock: Clock
   log: Logger
-  sendMime: SystemMime
+  sendMime: TlsReportMail
   posts: Pick<PostQueue, 'statements'>
   firstAccountId: string
   /** Names who reports. */
