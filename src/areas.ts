@@ -153,7 +153,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   add(placementArea(core, messages))
   add(senderRulesArea(core, metrics))
   add(preflightArea(core, { accept: messages.accept, tracker: previewTracker }))
-  add(tlsReportsArea(core, { sendMime: messages.sendSystemMime, posts: webhooks.posts }))
+  add(tlsReportsArea(core, { sendMime: messages.sendTlsReport, posts: webhooks.posts }))
   add(systemArea(core, { ...parts, bounces, certificates, alerts }))
   const prometheus = add(prometheusArea(core, { delivery: messages.delivery, alerts, jobs: parts.jobs }))
   for (const build of parts.further) add(await build(core))

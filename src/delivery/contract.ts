@@ -43,9 +43,15 @@ export class Unprepared extends Error {
   override name = 'Unprepared'
 }
 
+/** What the sender asks for. */
 export interface TlsPolicy {
   required: boolean
   verify: boolean
+  /**
+   * The message is a TLS report: servers of its recipients get it despite TLS failures, and its sessions are not
+   * reported (RFC 8460 §3 and §5.3).
+   */
+  isTlsReport?: boolean
 }
 
 /** The outcome of an attempt, with the facts that its events report. */

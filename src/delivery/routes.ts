@@ -16,7 +16,7 @@ import type { Prepared, Routed } from './contract.ts'
 import { createDestinations, type Destination, DownHosts, preferred } from './destinations.ts'
 import { type LaneInfo, NO_SOURCE, type Source, sourceIp } from './lanes.ts'
 import { type LaneLimits, type ShapingTable, shippedShaping } from './shaping/shaping-table.ts'
-import { type HostTls, type HostTlsResult, hostTls, senderTls } from './tls-policy.ts'
+import { type HostTls, type HostTlsResult, hostTls, REPORT_TLS, senderTls } from './tls-policy.ts'
 import type { TlsResults } from './tls-results.ts'
 
 /** Where mail goes: to one server, or to the recipients' own. */
@@ -182,6 +182,7 @@ export class Routes {
   #rulesOf({ destination, domain, prepared }: Job, host: MailHost): HostTls | Promise<HostTlsResult> {
     const { routing, clock } = this.#parts
     if (routing.kind === 'relay' || !destination) return senderTls(prepared.tls)
+    if (prepared.tls.isTlsReport) return REPORT_TLS
     const key = `${host.exchange} ${prepared.tls.required} ${prepared.tls.verify}`
     const known = destination.tls.get(key)
     if (known) return known

@@ -32,6 +32,8 @@ interface Column {
   tlsa?: 'match' | 'mismatch'
   /** In the order of PEERS. */
   cells: readonly [Cell, Cell, Cell, Cell, Cell]
+  /** Default: where there is a policy of the receiver. */
+  reported?: boolean
 }
 
 const PEERS: readonly PeerName[] = ['none', 'good', 'broken', 'expired', 'wrong name']
@@ -60,6 +62,24 @@ const COLUMNS: Record<string, Column> = {
   },
   'DANE, records fit': { wish: DEFAULT, tlsa: 'match', cells: ['no', 'TLS', 'no', 'TLS', 'TLS'] },
   'DANE, records of another key': { wish: DEFAULT, tlsa: 'mismatch', cells: ['no', 'no', 'no', 'no', 'no'] },
+  'a TLS report, MTA-STS enforce': {
+    wish: { ...DEFAULT, isTlsReport: true },
+    sts: 'enforce',
+    cells: ['plain', 'TLS', 'plain', 'TLS', 'TLS'],
+    reported: false,
+  },
+  'a TLS report, MTA-STS testing': {
+    wish: { ...DEFAULT, isTlsReport: true },
+    sts: 'testing',
+    cells: ['plain', 'TLS', 'plain', 'TLS', 'TLS'],
+    reported: false,
+  },
+  'a TLS report, require-tls, DANE, records of another key': {
+    wish: { required: true, verify: true, isTlsReport: true },
+    tlsa: 'mismatch',
+    cells: ['plain', 'TLS', 'plain', 'TLS', 'TLS'],
+    reported: false,
+  },
 }
 
 interface Rig {
@@ -153,7 +173,7 @@ for (const [name, column] of Object.entries(COLUMNS)) {
       const { got, code } = await deliver(column.wish)
       assert.equal(got, expected)
       assert.equal(code, expected === 'no' ? 680 : null)
-      const reported = column.sts !== undefined || column.tlsa !== undefined
+      const reported = column.reported ?? (column.sts !== undefined || column.tlsa !== undefined)
       assert.equal(results.length, reported ? 1 : 0)
       if (reported)
         assert.equal(
@@ -179,6 +199,28 @@ test('a host that an enforced MTA-STS policy does not name is not used', async (
     maxAgeSeconds: 86_400,
   })
   assert.deepEqual(await deliver(DEFAULT), { got: 'no', code: 680 })
+})
+
+test('a host that the policies of its domain rule out gets TLS reports, and no report about them', async (t) => {
+  const { sink } = await sinkOf('good')
+  const policy = { mode: 'enforce', mx: ['*.elsewhere.example'], maxAgeSeconds: 86_400 } as const
+  const { dns, deliver, results } = await rig(t, sink, policy)
+  dns.misbehave(`_${sink.port}._tcp.${HOST}`, 'servfail')
+  assert.deepEqual(await deliver({ ...DEFAULT, isTlsReport: true }), { got: 'TLS', code: null })
+  assert.deepEqual(results, [])
+})
+
+test('TLS reports and other mail do not share connections', async (t) => {
+  for (const wish of [DEFAULT, { required: false, verify: false }]) {
+    const { sink } = await sinkOf('good')
+    const { deliver, results } = await rig(t, sink, { mode: 'testing', mx: [HOST], maxAgeSeconds: 86_400 })
+    const report = { ...wish, isTlsReport: true }
+    for (const tls of [wish, report, report]) await deliver(tls)
+    assert.equal(sink.messages.length, 3)
+    assert.equal(sink.connections.total, 2, 'the second report uses the connection of the first')
+    await deliver(wish)
+    assert.equal(results.length, sink.connections.total - 1, 'of each session for other mail')
+  }
 })
 
 test('DANE with the authority as trust anchor: the chain and the name must fit', async (t) => {

@@ -6,6 +6,7 @@
  * 2. Else MTA-STS: in `enforce`, hosts that the policy does not name are skipped, and the certificate must verify; in
  *    `testing` the same is only reported (RFC 8461 §5).
  * 3. A receiver's policy can demand more than the sender's, never less: skip-verification does not switch it off.
+ * 4. TLS reports are about failures of these rules, and are sent under none of them.
  */
 import type { Clock } from '../base/clock.ts'
 import type { MailHost } from '../dns/mx.ts'
@@ -47,6 +48,18 @@ export interface TlsPolicyParts {
 /** The sender's policy alone. */
 export function senderTls({ required, verify }: TlsPolicy): HostTls {
   return { required, verify, judge: null, policy: 'none', key: `${required} ${verify}` }
+}
+
+/**
+ * For TLS reports, whatever anybody's policy. The key is their own: sessions are reported when they are opened, and so
+ * other mail may not use one that was opened for a report, nor a report one that was opened for other mail.
+ */
+export const REPORT_TLS: HostTls = {
+  required: false,
+  verify: false,
+  judge: null,
+  policy: 'none',
+  key: 'report',
 }
 
 /** The rules for connecting to `host` with mail for `domain`, or why it must not be used. */

@@ -43,7 +43,7 @@ import { type ArchiveSenderParts, createArchiveSender } from './stored/archive.t
 import { removeMail } from './stored/on-domain-deleted.ts'
 import { createPastDeliveries } from './stored/past-deliveries.ts'
 import { followDroppedQueues } from './stored/scheduled.ts'
-import { createSystemMail, createSystemMime, type SystemMime } from './system-mail.ts'
+import { createSystemMail, createTlsReportMail, type TlsReportMail } from './system-mail.ts'
 
 export interface MessagesArea extends Area {
   delivery: Delivery
@@ -54,7 +54,7 @@ export interface MessagesArea extends Area {
   /** For SMTP submission. */
   accept: AcceptParts & { headerPrefixes: readonly string[] }
   sendSystemMail: SystemMail
-  sendSystemMime: SystemMime
+  sendTlsReport: TlsReportMail
   /** For mail that is received for routes. */
   received: ReceivedMail
   largeTexts: LargeTexts
@@ -182,7 +182,7 @@ export async function messagesArea(
     blocks,
     accept,
     sendSystemMail: createSystemMail(core, accept),
-    sendSystemMime: createSystemMime(core, accept),
+    sendTlsReport: createTlsReportMail(core, accept),
     operations: [
       ...messageRoutes({ ...accept, limiter: core.limiter }),
       ...scheduledRoutes({ ...sending.scheduled, domains, baseUrl: config.publicUrl }),

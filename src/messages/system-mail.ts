@@ -36,16 +36,16 @@ export function createSystemMail(core: Senders, accept: AcceptParts): SystemMail
 }
 
 /**
- * The same for a whole MIME message. `write` gets the address of the author, in the domain that sends it.
+ * The same for a TLS report, a whole MIME message. `write` gets the address of the author, in the domain that sends it.
  * @throws as SystemMail
  */
-export type SystemMime = (
+export type TlsReportMail = (
   to: string,
   write: (from: string) => Uint8Array,
   statements: readonly Statement[],
 ) => Promise<void>
 
-export function createSystemMime(core: Senders, accept: AcceptParts): SystemMime {
+export function createTlsReportMail(core: Senders, accept: AcceptParts): TlsReportMail {
   return async (to, write, statements) => {
     const domain = await senderOf(core)
     const from = `${FROM_LOCAL}@${domain.name}`
@@ -55,7 +55,7 @@ export function createSystemMime(core: Senders, accept: AcceptParts): SystemMime
       ...{ from: [parseMailbox(from)], to: [], cc: [], recipients, subject: null },
       body: { kind: 'mime', source },
       ...{ headers: [], userVariables: {}, tags: [], template: null, recipientVariables: null },
-      options: { ...DEFAULT_OPTIONS, trackClicks: false, trackOpens: false },
+      options: { ...DEFAULT_OPTIONS, trackClicks: false, trackOpens: false, isTlsReport: true },
     }
     await acceptMessage(accept, draft, {
       domain: { ...domain, accountId: SYSTEM_ACCOUNT_ID },

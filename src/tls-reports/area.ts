@@ -2,20 +2,21 @@
 import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
 import { createJob } from '../jobs/job.ts'
-import type { SystemMime } from '../messages/system-mail.ts'
+import type { TlsReportMail } from '../messages/system-mail.ts'
 import type { WebhooksArea } from '../webhooks/area.ts'
-import { POST_KIND, removeOldReports, reportPosts, sendReports } from './reports.ts'
+import { createReportProgress, POST_KIND, removeOldReports, reportPosts, sendReports } from './reports.ts'
 
 const EVERY_MS = 10 * 60_000
 
 export function tlsReportsArea(
   core: Core,
-  { sendMime, posts }: { sendMime: SystemMime; posts: WebhooksArea['posts'] },
+  { sendMime, posts }: { sendMime: TlsReportMail; posts: WebhooksArea['posts'] },
 ): Area {
   const { config, store, clock } = core
   const hostname = config.hostname.toLowerCase()
   // Also with reports switched off: some may wait from before.
   posts.addKind(POST_KIND, reportPosts({ store, hostname }, config.webhookScheduleMs))
+  const parts = { ...core, sendMime, posts, hostname, progress: createReportProgress() }
   return {
     jobs: [
       createJob({
@@ -24,8 +25,7 @@ export function tlsReportsArea(
         scope: 'database',
         async work(signal) {
           await removeOldReports(store, clock.now())
-          if (config.tlsReports && (await sendReports({ ...core, sendMime, posts, hostname }, signal)))
-            return 'more'
+          if (config.tlsReports && (await sendReports(parts, signal))) return 'more'
           return undefined
         },
       }),

@@ -7,6 +7,10 @@
  * 3. Each receiver gets it in a transaction of its own, which writes the row that stands for it: a mail is accepted into
  *    the queue, a POST is put into the queue of POSTs. After a crash receivers that have a row are left out.
  * 4. A row without a receiver says that the domain is done.
+ *
+ * Who receives mail chooses these names, and many of them may not answer. So a pass goes through all that is due once,
+ * in order and in steps, and the next pass begins with the next run of the job: a domain that gets no row holds up none
+ * that come after it.
  */
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -18,7 +22,7 @@ import { DAY_MS } from '../events/event-retention.ts'
 import type { PostKind } from '../http-posts/post-attempts.ts'
 import type { PostQueue } from '../http-posts/post-queue.ts'
 import { laneOf } from '../http-posts/post-rows.ts'
-import type { SystemMime } from '../messages/system-mail.ts'
+import type { TlsReportMail } from '../messages/system-mail.ts'
 import { AddressSyntaxError, bareAddress, parseMailbox } from '../mime/address.ts'
 import { insert, StaleWrite, type Statement, type Store } from '../store/store.ts'
 import { type ReportReceiver, reportReceivers } from '../tls-rpt/record.ts'
@@ -29,11 +33,25 @@ export interface ReportParts {
   resolver: Pick<Resolver, 'query'>
   clock: Clock
   log: Logger
-  sendMime: SystemMime
+  sendMime: TlsReportMail
   posts: Pick<PostQueue, 'statements'>
   firstAccountId: string
   /** Names who reports. */
   hostname: string
+  progress: ReportProgress
+}
+
+/** What one process remembers between steps. A restart begins a new pass. */
+export interface ReportProgress {
+  /** The last day and domain of the pass so far, in the order of `dueDomains`; empty: a new pass. */
+  after: DayDomain
+  /** When a domain whose report failed may be tried again, in Unix milliseconds; the longest known first. */
+  readonly tryAgainAt: Map<string, number>
+}
+
+interface DayDomain {
+  day: string
+  domain: string
 }
 
 /** The kind of these POSTs in the queue. */
@@ -43,7 +61,14 @@ const DAYS_BACK = 7
 /** Counts of a day are written a minute late at most. */
 const SETTLED_MS = 10 * 60_000
 const SPREAD_MS = 4 * 3_600_000
-const DOMAINS_PER_RUN = 100
+/** Rows read in a step, and domains of them that are worked on. */
+const DOMAINS_PER_PAGE = 1_000
+const DOMAINS_PER_STEP = 100
+/** Names that do not answer take seconds each. */
+const LOOKUPS_AT_ONCE = 10
+const TRY_AGAIN_MS = 3_600_000
+/** Domains put off that are remembered, some 100 bytes each. One that is forgotten is tried with the next pass. */
+export const PUT_OFF_MAX = 10_000
 /** Policies and failures of a report, those with the most sessions. */
 const POLICIES_MAX = 100
 const FAILURES_MAX = 500
@@ -51,14 +76,62 @@ const ROWS_MAX = 20_000
 const KEPT_DAYS = 60
 const pack = promisify(gzip)
 
-/** Reports what is due. Ends early when `signal` aborts. Resolves to whether more is due. */
+const START: DayDomain = { day: '', domain: '' }
+
+export const createReportProgress = (): ReportProgress => ({ after: START, tryAgainAt: new Map() })
+
+/**
+ * One step of a pass: reports up to 100 domains that are due. Ends early when `signal` aborts. Resolves to whether the
+ * pass goes on. Each step begins after the last one, so that a pass ends also if no domain can be reported.
+ */
 export async function sendReports(parts: ReportParts, signal: AbortSignal): Promise<boolean> {
-  const due = await dueDomains(parts)
-  for (const { day, domain } of due.slice(0, DOMAINS_PER_RUN)) {
-    if (signal.aborted) return false
-    await reportDomain(parts, day, domain)
+  const { progress, clock } = parts
+  const page = await unreported(parts, progress.after)
+  const now = clock.now()
+  const due = page.filter(
+    ({ day, domain }) => reportTime(day, domain) <= now && (progress.tryAgainAt.get(domain) ?? 0) <= now,
+  )
+  const chosen = due.slice(0, DOMAINS_PER_STEP)
+  for (let at = 0; at < chosen.length; at += LOOKUPS_AT_ONCE) {
+    const some = chosen.slice(at, at + LOOKUPS_AT_ONCE)
+    const receivers = await Promise.all(some.map(({ domain }) => receiversOf(parts, domain)))
+    for (const [n, about] of some.entries()) {
+      if (signal.aborted) return false
+      await tryReport(parts, about, receivers[n] ?? null)
+      progress.after = about
+    }
   }
-  return due.length > DOMAINS_PER_RUN
+  const goesOn = due.length > chosen.length || page.length === DOMAINS_PER_PAGE
+  if (!goesOn) progress.after = START
+  else if (due.length === chosen.length) progress.after = page.at(-1) ?? START
+  return goesOn
+}
+
+/** A domain that fails is put off and stops no other. `receivers`: null if there was no answer. */
+async function tryReport(
+  parts: ReportParts,
+  { day, domain }: DayDomain,
+  receivers: ReportReceiver[] | null,
+): Promise<void> {
+  const { progress, clock, log } = parts
+  try {
+    if (receivers) {
+      await reportDomain(parts, day, domain, receivers)
+      progress.tryAgainAt.delete(domain)
+      return
+    }
+    log.info({ day, domain }, 'no answer to who wants the TLS report')
+  } catch (error) {
+    log.warn({ err: error, day, domain }, 'a TLS report cannot be sent yet')
+  }
+  putOff(progress.tryAgainAt, domain, clock.now())
+}
+
+function putOff(tryAgainAt: Map<string, number>, domain: string, now: number): void {
+  tryAgainAt.delete(domain)
+  const [oldest] = tryAgainAt.keys()
+  if (tryAgainAt.size >= PUT_OFF_MAX && oldest !== undefined) tryAgainAt.delete(oldest)
+  tryAgainAt.set(domain, now + TRY_AGAIN_MS)
 }
 
 const dayText = (ms: number) => new Date(ms).toISOString().slice(0, 10)
@@ -69,27 +142,34 @@ export function reportTime(day: string, domain: string): number {
   return Date.parse(`${day}T00:00:00Z`) + DAY_MS + SETTLED_MS + Math.floor(part * SPREAD_MS)
 }
 
-async function dueDomains({ store, clock }: ReportParts): Promise<{ day: string; domain: string }[]> {
+/** Domains of days that are over without a row that says they are done, in order, after one of them. */
+async function unreported({ store, clock }: ReportParts, after: DayDomain): Promise<DayDomain[]> {
   const now = clock.now()
   const rows = await store.read({
     sql: `SELECT DISTINCT r.day, r.recipient_domain FROM tls_results r
-      WHERE r.day < ? AND r.day >= ? AND NOT EXISTS (SELECT 1 FROM tls_reports t
-        WHERE t.day = r.day AND t.domain = r.recipient_domain AND t.uri = '')
-      ORDER BY r.day, r.recipient_domain LIMIT ${10 * DOMAINS_PER_RUN}`,
-    values: [dayText(now), dayText(now - DAYS_BACK * DAY_MS)],
+      WHERE r.day < ? AND r.day >= ? AND (r.day, r.recipient_domain) > (?, ?)
+        AND NOT EXISTS (SELECT 1 FROM tls_reports t
+          WHERE t.day = r.day AND t.domain = r.recipient_domain AND t.uri = '')
+      ORDER BY r.day, r.recipient_domain LIMIT ${DOMAINS_PER_PAGE}`,
+    values: [dayText(now), dayText(now - DAYS_BACK * DAY_MS), after.day, after.domain],
   })
-  return rows
-    .map((row) => ({ day: String(row['day']), domain: String(row['recipient_domain']) }))
-    .filter(({ day, domain }) => reportTime(day, domain) <= now)
+  return rows.map((row) => ({ day: String(row['day']), domain: String(row['recipient_domain']) }))
 }
 
-async function reportDomain(parts: ReportParts, day: string, domain: string): Promise<void> {
-  const { store, resolver, clock, log, hostname } = parts
+/** Who wants reports about a domain; null: its name does not answer. */
+async function receiversOf({ resolver }: ReportParts, domain: string): Promise<ReportReceiver[] | null> {
   const answer = await resolver.query(`_smtp._tls.${domain}`, 'TXT')
   const isAnswer = answer.kind === 'records' || answer.kind === 'nodata' || answer.kind === 'nxdomain'
-  // Asked again with the next run, until the counts are gone.
-  if (!isAnswer) return
-  const receivers = reportReceivers(answer.records)
+  return isAnswer ? reportReceivers(answer.records) : null
+}
+
+async function reportDomain(
+  parts: ReportParts,
+  day: string,
+  domain: string,
+  receivers: readonly ReportReceiver[],
+): Promise<void> {
+  const { store, clock, log, hostname } = parts
   const id = createHash('sha256').update(`${hostname} ${day} ${domain}`).digest('hex').slice(0, 32)
   if (receivers.length > 0) {
     const policies = await policiesOf(parts, day, domain)
@@ -133,7 +213,7 @@ async function handOver(
   parts: ReportParts,
   { day, domain, id, content, receiver, at }: HandOver,
 ): Promise<void> {
-  const { store, clock, log, sendMime, posts, hostname, firstAccountId } = parts
+  const { store, clock, sendMime, posts, hostname, firstAccountId } = parts
   const known = await store.db
     .selectFrom('tls_reports')
     .select('id')
@@ -159,9 +239,7 @@ async function handOver(
     ])
   } catch (error) {
     // Another process was faster.
-    if (error instanceof StaleWrite) return
-    log.warn({ err: error, domain, day }, 'a TLS report cannot be sent yet')
-    throw error
+    if (!(error instanceof StaleWrite)) throw error
   }
 }
 

@@ -218,6 +218,7 @@ async function signedDelivery(
     tls: {
       required: options.requireTls ?? domain.requireTls,
       verify: !(options.skipVerification ?? domain.skipVerification),
+      ...(options.isTlsReport && { isTlsReport: true }),
     },
     primaryDkim: signing[0] ? `${signing[0].selector}._domainkey.${signing[0].domain}` : null,
     windowIsSenders: options.deliverWithinMs !== null,

@@ -34,6 +34,8 @@ export interface MessageOptions {
   archiveTo: string | null
   /** Lower-case names without the prefix, or all of them. */
   suppressHeaders: 'all' | readonly string[]
+  /** Only of the service's own mail, see `TlsPolicy`. */
+  isTlsReport?: true
 }
 
 /** A DKIM key as callers name it: `domain/selector`. */
