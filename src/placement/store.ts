@@ -1,4 +1,5 @@
 /** The rows of seed lists, tests and seeds. */
+import { randomHex } from '../base/ids.ts'
 import type { PlacementSeedRow, PlacementTestRow, SeedListRow } from '../store/schema.ts'
 import type { Statement, Store } from '../store/store.ts'
 
@@ -149,6 +150,16 @@ export const sharedTest = (
     .where('shared', '=', 1)
     .where('share_until', '>', Math.floor(now))
     .executeTakeFirst()
+
+/** From when a share is switched on. */
+export const SHARE_MS = 30 * 86_400_000
+
+/** Switches a share on or off. Whoever knows the link of a share that was switched off does not see the next one. */
+export const sharingStatement = (id: string, enabled: boolean, now: number): Statement => ({
+  sql: `UPDATE placement_tests SET share_id = CASE WHEN ${enabled ? 'shared = 0' : '1 = 0'} THEN ? ELSE share_id END,
+    shared = ?, share_until = ? WHERE id = ?`,
+  values: [randomHex(16), enabled ? 1 : 0, Math.floor(now) + SHARE_MS, id],
+})
 
 /** In the order of their addresses. */
 export async function seedsOf(

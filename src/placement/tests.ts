@@ -16,6 +16,7 @@ import { insert, insertMany, type Statement, type Store } from '../store/store.t
 import type { SeedLists } from './lists.ts'
 import { NO_FACTS } from './received-copy.ts'
 import { chosenSeeds, type Seed, type Seeds } from './seeds.ts'
+import { SHARE_MS } from './store.ts'
 
 export interface TestParts {
   store: Store
@@ -32,7 +33,6 @@ export interface TestParts {
 const OPEN_MAX = 10
 /** Of an account; results are kept for 90 days. */
 const TESTS_MAX = 2_000
-const SHARE_MS = 30 * 86_400_000
 const SUBJECT_LENGTH_MAX = 998
 
 /** Resolves to the test's row. @throws BadRequest, NotFound, and as acceptMessage */
