@@ -64,14 +64,21 @@ export const findList = (store: Store, accountId: string, id: string): Promise<S
     .where((eb) => eb.or([eb('id', '=', id), eb('target_email', '=', id.toLowerCase())]))
     .executeTakeFirst()
 
-export const countLists = async (store: Store, accountId: string): Promise<number> => {
-  const { total } = await store.db
-    .selectFrom('seed_lists')
-    .select((eb) => eb.fn.countAll<number>().as('total'))
-    .where('account_id', '=', accountId)
-    .executeTakeFirstOrThrow()
-  return Number(total)
-}
+/** Rolls its unit back unless the account has fewer; belongs behind `accountLockStatements`. */
+export const fewerStatement = (
+  what: 'lists' | 'tests' | 'open tests',
+  accountId: string,
+  max: number,
+): Statement => ({
+  sql: `SELECT 1 AS fewer WHERE (SELECT count(*) FROM ${COUNTED[what]} AND account_id = ?) < ${max}`,
+  values: [accountId],
+  expectRows: 1,
+})
+const COUNTED = {
+  lists: 'seed_lists WHERE true',
+  tests: 'placement_tests WHERE true',
+  'open tests': "placement_tests WHERE status = 'processing'",
+} as const
 
 export async function findTests(
   store: Store,
