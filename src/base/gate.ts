@@ -1,7 +1,10 @@
 /** Lets at most `openMax` tasks run at once; others wait in order, at most `waitingMax` of them. */
 export interface Gate {
-  /** Resolves when the caller may run; false at once when too many wait already. */
-  enter(): Promise<boolean>
+  /**
+   * Resolves when the caller may run; false at once when too many wait already, and when `signal` aborts while the caller
+   * waits, who then leaves the queue.
+   */
+  enter(signal?: AbortSignal): Promise<boolean>
   /** Must follow every `enter` that resolved to true. */
   leave(): void
 }
@@ -10,13 +13,25 @@ export function createGate(openMax: number, waitingMax: number): Gate {
   let open = 0
   const waiting: ((entered: boolean) => void)[] = []
   return {
-    enter() {
+    enter(signal) {
+      if (signal?.aborted) return Promise.resolve(false)
       if (open < openMax) {
         open += 1
         return Promise.resolve(true)
       }
       if (waiting.length >= waitingMax) return Promise.resolve(false)
-      return new Promise((resolve) => waiting.push(resolve))
+      return new Promise((resolve) => {
+        const end = (entered: boolean) => {
+          signal?.removeEventListener('abort', giveUp)
+          resolve(entered)
+        }
+        const giveUp = () => {
+          waiting.splice(waiting.indexOf(end), 1)
+          end(false)
+        }
+        waiting.push(end)
+        signal?.addEventListener('abort', giveUp)
+      })
     },
     leave() {
       const next = waiting.shift()

@@ -3,9 +3,10 @@
 import type { Clock } from '../base/clock.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
 import { newId, randomHex } from '../base/ids.ts'
+import { accountLockStatements } from '../store/account-lock.ts'
 import type { SeedListRow } from '../store/schema.ts'
-import { insert, type Store } from '../store/store.ts'
-import { countLists, findList } from './store.ts'
+import { insert, StaleWrite, type Store } from '../store/store.ts'
+import { fewerStatement, findList } from './store.ts'
 
 /** Fields as given; absent ones get the default, or stay unchanged. */
 export interface SeedListFields {
@@ -66,7 +67,16 @@ export function createSeedLists({
       last_result_at: null,
     }
     const { sql, values } = insert('seed_lists', row)
-    await store.commit([{ sql: `${sql} ON CONFLICT (account_id, target_email) DO NOTHING`, values }])
+    const added = { sql: `${sql} ON CONFLICT (account_id, target_email) DO NOTHING`, values }
+    const limit = isAuto
+      ? []
+      : [...accountLockStatements(store, accountId), fewerStatement('lists', accountId, LISTS_MAX)]
+    try {
+      await store.commit([...limit, added])
+    } catch (error) {
+      if (error instanceof StaleWrite) throw new BadRequest(`more than ${LISTS_MAX} seed lists`)
+      throw error
+    }
     return (await findList(store, accountId, target)) as SeedListRow
   }
 
@@ -79,8 +89,6 @@ export function createSeedLists({
     },
     async create(accountId, fields) {
       checkFields(fields)
-      if ((await countLists(store, accountId)) >= LISTS_MAX)
-        throw new BadRequest(`more than ${LISTS_MAX} seed lists`)
       return add(accountId, fields, `seeds-${randomHex(8)}@${host}`, false)
     },
     async change(row, fields) {

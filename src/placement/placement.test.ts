@@ -93,6 +93,20 @@ test('a test finds its copies in inbox and spam, and one nowhere', async (t) => 
   assert.ok(first.extensions.seconds >= 0 && first.extensions.seconds < 120)
   assert.equal(result.delivery_stats['provider1.example'].spam, 1)
   assert.equal(result.Box.delivery_stats.all.total, 3)
+  const { items } = (await service.call('GET', '/v4/inbox/results?limit=100')).body
+  const { Box, seed_results: listed, ...members } = items[0]
+  const { Box: wholeBox, seed_results: whole, ...wholeMembers } = result
+  assert.deepEqual(members, wholeMembers)
+  assert.deepEqual(Box, { ...wholeBox, Seeds: null }, 'the short form')
+  assert.equal(wholeBox.Seeds.length, 3)
+  assert.deepEqual(
+    listed,
+    whole.map((seed: object) => ({ ...seed, headers: [] })),
+  )
+  const link = (await service.call('PUT', `/v4/inbox/sharing/${id}?enabled=true`)).body.sharing.url
+  const shared = (await (await fetch(link)).json()) as { result: typeof result }
+  assert.deepEqual(shared.result.seed_results, whole)
+  assert.deepEqual([shared.result.Box.Seeds, shared.result.Box.delivery_stats], [null, undefined])
   const one = await service.call('GET', `/v4/inbox/results/${id}?provider=provider2.example`)
   assert.equal(one.body.result.seed_results.length, 1)
   const usage = await service.call('POST', '/v1/analytics/usage/metrics', {
@@ -177,6 +191,8 @@ async function pages(service: TestService, kid: string): Promise<void> {
   const next = await get(first.paging.next.replace(service.url, ''))
   assert.equal(next.items[1].kid, kid)
   assert.deepEqual((await get(next.paging.next.replace(service.url, ''))).items, [])
+  for (const place of ['seedlists', 'results'])
+    assert.equal((await service.call('GET', `/v4/inbox/${place}?limit=101`)).status, 400)
   assert.equal((await get('/v4/inbox/seedlists?name=list1')).total, 1)
   assert.equal((await get('/v4/inbox/results?subject=Hello')).total, 1)
   assert.equal((await get('/v4/inbox/results?subject=Other')).total, 0)
@@ -198,8 +214,19 @@ async function sharing(service: TestService, id: string): Promise<void> {
   assert.ok(shared.enabled && days > 29.9 && days < 30.1)
   const read = await fetch(shared.url)
   assert.equal(read.status, 200)
-  const { result } = (await read.json()) as { result: { rid: string } }
+  const text = await read.text()
+  const { result } = JSON.parse(text) as { result: { rid: string } }
   assert.equal(result.rid, id)
+  const own = (await service.call('GET', `/v4/inbox/results/${id}`)).body.result
+  assert.ok(own.AccountID && own.Box.delivery_stats)
+  assert.equal(text.includes(own.AccountID), false, 'nothing of the account')
+  assert.equal(text.includes('"all"'), false, 'nothing of the list')
+  const again = await service.call('PUT', `${path}?enabled=true`)
+  assert.equal(again.body.sharing.url, shared.url, 'a share that is on keeps its link')
   await service.call('PUT', `${path}?enabled=false`)
   assert.equal((await fetch(shared.url)).status, 404)
+  const next = await service.call('PUT', `${path}?enabled=true`)
+  assert.notEqual(next.body.sharing.url_id, shared.url_id)
+  assert.equal((await fetch(shared.url)).status, 404, 'the old link stays dead')
+  assert.equal((await fetch(next.body.sharing.url)).status, 200)
 }

@@ -22,7 +22,10 @@ export const NO_FACTS: CopyFacts = { originating_ip: '', dkim: '', spf: '', dmar
 const SHOWN =
   /^(authentication-results|arc-authentication-results|received-spf|received|x-spam.*|x-forefront-antispam-report|x-microsoft-antispam.*|x-ymail.*|x-apple-.*|list-unsubscribe|feedback-id|message-id)$/i
 const SHOWN_MAX = 20
-const VALUE_LENGTH_MAX = 2_000
+/** Of a field as it is kept: a result has those of up to 100 copies. */
+const VALUE_LENGTH_MAX = 500
+/** Of a field that is read. */
+const READ_LENGTH_MAX = 2_000
 
 /** The fields of a header in their order, unfolded. */
 export function fieldsOf(header: string): HeaderField[] {
@@ -52,7 +55,7 @@ export function factsOf(header: string): CopyFacts {
   }
 }
 
-const withoutComments = (text: string) => text.slice(0, VALUE_LENGTH_MAX).replace(/\([^()]*\)/g, ' ')
+const withoutComments = (text: string) => text.slice(0, READ_LENGTH_MAX).replace(/\([^()]*\)/g, ' ')
 
 /**
  * The client's address in the first trace field that has one from outside (RFC 5321 §4.4): receivers pass mail on among their
@@ -61,7 +64,7 @@ const withoutComments = (text: string) => text.slice(0, VALUE_LENGTH_MAX).replac
 function clientOf(fields: readonly HeaderField[]): string {
   for (const { name, value } of fields) {
     if (name.toLowerCase() !== 'received') continue
-    for (const [, literal = ''] of value.slice(0, VALUE_LENGTH_MAX).matchAll(/\[(?:IPv6:)?([0-9a-f.:]+)\]/gi))
+    for (const [, literal = ''] of value.slice(0, READ_LENGTH_MAX).matchAll(/\[(?:IPv6:)?([0-9a-f.:]+)\]/gi))
       if (isIP(literal) !== 0 && !INSIDE.has(classifyAddress(literal))) return literal
   }
   return ''

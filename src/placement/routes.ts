@@ -20,9 +20,10 @@ import {
   removeTestStatements,
   seedsOf,
   sharedTest,
+  sharingStatement,
 } from './store.ts'
 import { runTest, type TestParts } from './tests.ts'
-import { listView, sharingView, testView } from './view.ts'
+import { listView, type ResultList, sharingView, testView } from './view.ts'
 
 export interface PlacementRouteParts extends TestParts {
   store: Store
@@ -36,8 +37,8 @@ export interface PlacementRouteParts extends TestParts {
 const TAG = 'Inbox placement'
 const READ = { area: 'validation', access: 'read' } as const
 const WRITE = { area: 'validation', access: 'write' } as const
-const PAGE = { default: 100, max: 1000 }
-const SHARE_MS = 30 * 86_400_000
+/** An item carries up to 100 seeds, and a result a list besides. */
+const PAGE = { default: 100, max: 100 }
 /** Newest distinct values of an attribute. */
 const VALUES_MAX = 1_000
 
@@ -52,7 +53,7 @@ const LIST_FIELDS: readonly ParamDoc[] = [
   },
 ]
 const PAGE_PARAMS: readonly ParamDoc[] = [
-  { name: 'limit', type: 'integer', description: '1 to 1000', default: PAGE.default },
+  { name: 'limit', type: 'integer', description: '1 to 100', default: PAGE.default },
   { name: 'offset', type: 'integer', description: 'Number of items to skip', default: 0 },
   { name: 'cursor', type: 'string', description: 'The same as offset' },
   { name: 'sort', type: 'string', description: 'Only created_at', values: ['created_at'] },
@@ -125,7 +126,8 @@ function listOperations(parts: PlacementRouteParts): Operation[] {
         const listing = listingOf(params)
         const filter = { ...listing, name: params.text('name') }
         const { rows, total } = await findLists(store, caller.accountId, filter)
-        const items = await Promise.all(rows.map((row) => viewOf(parts, row)))
+        const items: Record<string, unknown>[] = []
+        for (const row of rows) items.push(await viewOf(parts, row))
         return { items, paging: pagingOf(baseUrl, '/v4/inbox/seedlists', params, listing, total), total }
       },
     }),
@@ -230,7 +232,7 @@ function resultOperations(parts: PlacementRouteParts): Operation[] {
           provider: params.text('provider'),
           targetEmail: params.text('target_email'),
         })
-        const items = await Promise.all(rows.map((row) => resultOf(parts, row)))
+        const items = await resultItems(parts, rows)
         return { items, paging: pagingOf(baseUrl, '/v4/inbox/results', params, listing, total), total }
       },
     }),
@@ -299,13 +301,9 @@ function sharingOperations(parts: PlacementRouteParts): Operation[] {
         const text = params.required('enabled')
         const enabled = booleanOf(text)
         if (enabled === undefined) throw invalidFormat('enabled', text)
-        const row = await ownTest(store, caller.accountId, result)
-        const change = {
-          shared: enabled ? (1 as const) : (0 as const),
-          share_until: Math.floor(clock.now()) + SHARE_MS,
-        }
-        await store.db.updateTable('placement_tests').set(change).where('id', '=', row.id).execute()
-        return { sharing: sharingView({ ...row, ...change }, baseUrl) }
+        const { id } = await ownTest(store, caller.accountId, result)
+        await store.commit([sharingStatement(id, enabled, clock.now())])
+        return { sharing: sharingView(await ownTest(store, caller.accountId, id), baseUrl) }
       },
     }),
     operation({
@@ -320,7 +318,7 @@ function sharingOperations(parts: PlacementRouteParts): Operation[] {
       async handler({ path: { share_id } }) {
         const row = await sharedTest(store, share_id, clock.now())
         if (!row) throw new NotFound(UNKNOWN_RESULT)
-        return { result: await resultOf(parts, row) }
+        return { result: await sharedView(parts, row) }
       },
     }),
   ]
@@ -413,7 +411,7 @@ async function viewOf(
 async function resultOf(
   parts: PlacementRouteParts,
   row: PlacementTestRow,
-  provider?: string,
+  provider: string | undefined,
 ): Promise<Record<string, unknown>> {
   const { lists, store } = parts
   const list = (await lists.find(row.account_id, row.list_id)) ?? null
@@ -422,7 +420,41 @@ async function resultOf(
   return testView(row, shown, { row: list, view: list ? await viewOf(parts, list) : goneList(row) })
 }
 
-/** Of a result whose list was deleted: clients read these dates. */
+/**
+ * Results of a page, one after another: their seeds without headers, their lists without seeds. A list of many results is
+ * read once.
+ */
+async function resultItems(
+  parts: PlacementRouteParts,
+  rows: readonly PlacementTestRow[],
+): Promise<Record<string, unknown>[]> {
+  const { lists, store } = parts
+  const known = new Map<string, ResultList | null>()
+  const items: Record<string, unknown>[] = []
+  for (const row of rows) {
+    let list = known.get(row.list_id)
+    if (list === undefined) {
+      const found = await lists.find(row.account_id, row.list_id)
+      list = found ? { row: found, view: { ...(await viewOf(parts, found)), Seeds: null } } : null
+      known.set(row.list_id, list)
+    }
+    const seeds = (await seedsOf(store, [row.id])).get(row.id) ?? []
+    items.push(testView(row, seeds, list ?? { row: null, view: goneList(row) }, 'without-headers'))
+  }
+  return items
+}
+
+/** What the holder of a link may see: the result; neither its account nor the list with the seeds of other tests. */
+async function sharedView(
+  { lists, store }: PlacementRouteParts,
+  row: PlacementTestRow,
+): Promise<Record<string, unknown>> {
+  const list = (await lists.find(row.account_id, row.list_id)) ?? null
+  const seeds = (await seedsOf(store, [row.id])).get(row.id) ?? []
+  return { ...testView(row, seeds, { row: list, view: goneList(row) }), AccountID: '' }
+}
+
+/** Of a result whose list was deleted or is not shown: clients read these dates. */
 function goneList({ list_id, created_at }: PlacementTestRow): Record<string, unknown> {
   const at = formatRfc3339(new Date(Number(created_at)))
   return { Id: list_id, kid: list_id, created_at: at, updated_at: at, last_result_at: at, Seeds: null }

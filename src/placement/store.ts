@@ -1,4 +1,5 @@
 /** The rows of seed lists, tests and seeds. */
+import { randomHex } from '../base/ids.ts'
 import type { PlacementSeedRow, PlacementTestRow, SeedListRow } from '../store/schema.ts'
 import type { Statement, Store } from '../store/store.ts'
 
@@ -63,14 +64,21 @@ export const findList = (store: Store, accountId: string, id: string): Promise<S
     .where((eb) => eb.or([eb('id', '=', id), eb('target_email', '=', id.toLowerCase())]))
     .executeTakeFirst()
 
-export const countLists = async (store: Store, accountId: string): Promise<number> => {
-  const { total } = await store.db
-    .selectFrom('seed_lists')
-    .select((eb) => eb.fn.countAll<number>().as('total'))
-    .where('account_id', '=', accountId)
-    .executeTakeFirstOrThrow()
-  return Number(total)
-}
+/** Rolls its unit back unless the account has fewer; belongs behind `accountLockStatements`. */
+export const fewerStatement = (
+  what: 'lists' | 'tests' | 'open tests',
+  accountId: string,
+  max: number,
+): Statement => ({
+  sql: `SELECT 1 AS fewer WHERE (SELECT count(*) FROM ${COUNTED[what]} AND account_id = ?) < ${max}`,
+  values: [accountId],
+  expectRows: 1,
+})
+const COUNTED = {
+  lists: 'seed_lists WHERE true',
+  tests: 'placement_tests WHERE true',
+  'open tests': "placement_tests WHERE status = 'processing'",
+} as const
 
 export async function findTests(
   store: Store,
@@ -149,6 +157,16 @@ export const sharedTest = (
     .where('shared', '=', 1)
     .where('share_until', '>', Math.floor(now))
     .executeTakeFirst()
+
+/** From when a share is switched on. */
+export const SHARE_MS = 30 * 86_400_000
+
+/** Switches a share on or off. Whoever knows the link of a share that was switched off does not see the next one. */
+export const sharingStatement = (id: string, enabled: boolean, now: number): Statement => ({
+  sql: `UPDATE placement_tests SET share_id = CASE WHEN ${enabled ? 'shared = 0' : '1 = 0'} THEN ? ELSE share_id END,
+    shared = ?, share_until = ? WHERE id = ?`,
+  values: [randomHex(16), enabled ? 1 : 0, Math.floor(now) + SHARE_MS, id],
+})
 
 /** In the order of their addresses. */
 export async function seedsOf(

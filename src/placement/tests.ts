@@ -11,11 +11,13 @@ import type { Draft } from '../messages/request/draft.ts'
 import { DEFAULT_OPTIONS } from '../messages/request/options.ts'
 import { usageStatements } from '../metrics/usage.ts'
 import { AddressSyntaxError, addressKey, bareAddress, type Mailbox, parseMailbox } from '../mime/address.ts'
+import { accountLockStatements } from '../store/account-lock.ts'
 import type { PlacementTestRow, SeedListRow } from '../store/schema.ts'
-import { insert, insertMany, type Statement, type Store } from '../store/store.ts'
+import { insert, insertMany, StaleWrite, type Statement, type Store } from '../store/store.ts'
 import type { SeedLists } from './lists.ts'
 import { NO_FACTS } from './received-copy.ts'
 import { chosenSeeds, type Seed, type Seeds } from './seeds.ts'
+import { fewerStatement, SHARE_MS } from './store.ts'
 
 export interface TestParts {
   store: Store
@@ -32,7 +34,6 @@ export interface TestParts {
 const OPEN_MAX = 10
 /** Of an account; results are kept for 90 days. */
 const TESTS_MAX = 2_000
-const SHARE_MS = 30 * 86_400_000
 const SUBJECT_LENGTH_MAX = 998
 
 /** Resolves to the test's row. @throws BadRequest, NotFound, and as acceptMessage */
@@ -56,20 +57,24 @@ export async function runTest(
     '',
     filter,
   )
-  await checkLimits(parts.store, accountId)
+  const limits = limitsOf(parts.store, accountId)
+  // Before the message is stored; the transaction decides.
+  await limits.checked(() => parts.store.commit(limits.statements))
   const row = newTest(parts.clock.now(), accountId, list, bareAddress(from), subject, seeds.length)
   if (seeds.length === 0) {
-    await parts.store.commit(statementsOf(row, seeds, null))
+    await limits.checked(() => parts.store.commit([...limits.statements, ...statementsOf(row, seeds, null)]))
     return row
   }
   const draft = draftOf(given, from, subject, seeds, row.id)
-  await acceptMessage(parts.accept, draft, {
-    domain,
-    method: 'http',
-    originatingIp: remoteAddress,
-    keyId: caller.keyId,
-    also: ({ id }) => statementsOf(row, seeds, id),
-  })
+  await limits.checked(() =>
+    acceptMessage(parts.accept, draft, {
+      domain,
+      method: 'http',
+      originatingIp: remoteAddress,
+      keyId: caller.keyId,
+      also: ({ id }) => [...limits.statements, ...statementsOf(row, seeds, id)],
+    }),
+  )
   parts.wake()
   return row
 }
@@ -96,18 +101,24 @@ async function listOf({ lists }: TestParts, accountId: string, name: unknown): P
   return list
 }
 
-async function checkLimits(store: Store, accountId: string): Promise<void> {
-  const count = async (open: boolean) => {
-    let query = store.db.selectFrom('placement_tests').where('account_id', '=', accountId)
-    if (open) query = query.where('status', '=', 'processing')
-    const { total } = await query
-      .select((eb) => eb.fn.countAll<number>().as('total'))
-      .executeTakeFirstOrThrow()
-    return Number(total)
+/** Commits of tests go through it, so that tests which begin at the same time cannot pass the limits. */
+function limitsOf(store: Store, accountId: string) {
+  const open = fewerStatement('open tests', accountId, OPEN_MAX)
+  const all = fewerStatement('tests', accountId, TESTS_MAX)
+  return {
+    statements: [...accountLockStatements(store, accountId), open, all],
+    /** @throws BadRequest if a limit is reached; else as `commit` */
+    async checked<T>(commit: () => Promise<T>): Promise<T> {
+      try {
+        return await commit()
+      } catch (error) {
+        const failed = error instanceof StaleWrite ? error.statement : null
+        if (failed === open) throw new BadRequest('Too many inbox placement tests in progress')
+        if (failed === all) throw new BadRequest('Too many inbox placement results: delete some first')
+        throw error
+      }
+    },
   }
-  if ((await count(true)) >= OPEN_MAX) throw new BadRequest('Too many inbox placement tests in progress')
-  if ((await count(false)) >= TESTS_MAX)
-    throw new BadRequest('Too many inbox placement results: delete some first')
 }
 
 function newTest(

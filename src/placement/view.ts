@@ -82,10 +82,17 @@ function seedView(
   }
 }
 
+/** `row`: null if the list was deleted. */
+export interface ResultList {
+  row: SeedListRow | null
+  view: Record<string, unknown>
+}
+
 export function testView(
   row: PlacementTestRow,
   seeds: readonly PlacementSeedRow[],
-  list: { row: SeedListRow | null; view: Record<string, unknown> },
+  list: ResultList,
+  detail: 'whole' | 'without-headers' = 'whole',
 ): Record<string, unknown> {
   const byProvider = [...Map.groupBy(seeds, ({ provider }) => provider)]
   return {
@@ -107,21 +114,21 @@ export function testView(
     sharing_id: row.share_id,
     sharing_expires_at: date(row.share_until),
     Box: list.view,
-    seed_results: seeds.map(seedResult),
+    seed_results: seeds.map((seed) => seedResult(seed, detail === 'whole')),
     delivery_stats: Object.fromEntries(
       byProvider.map(([provider, some]) => [provider, countsOf(provider, some)]),
     ),
   }
 }
 
-function seedResult(seed: PlacementSeedRow): Record<string, unknown> {
+function seedResult(seed: PlacementSeedRow, withHeaders: boolean): Record<string, unknown> {
   const { originating_ip, dkim, spf, dmarc, headers } = JSON.parse(seed.facts_json) as CopyFacts
   return {
     email: seed.address,
     provider: seed.provider,
     destination: seed.destination,
     state: seed.state,
-    ...{ originating_ip, tags: [], dkim, spf, dmarc, headers },
+    ...{ originating_ip, tags: [], dkim, spf, dmarc, headers: withHeaders ? headers : [] },
     extensions: { category: seed.category, ...(seed.seconds !== null && { seconds: Number(seed.seconds) }) },
   }
 }

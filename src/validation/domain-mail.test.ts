@@ -36,7 +36,7 @@ test('MX, address without MX, null MX, nothing, no such domain, no answer', asyn
     'broken.example': 'unknown',
   }
   for (const [domain, expected] of Object.entries(cases))
-    assert.equal(await lookup.of(domain), expected, domain)
+    assert.equal(await lookup.of('account', domain), expected, domain)
 })
 
 test('an answer is asked for once and kept, for an hour at most', async (t) => {
@@ -45,13 +45,13 @@ test('an answer is asked for once and kept, for an hour at most', async (t) => {
   const clock = new ManualClock()
   const lookup = createDomainMailLookup(resolver, clock)
   const asked = () => dns.queries.filter(({ name }) => name === 'mx.example').length
-  await Promise.all(Array.from({ length: 20 }, () => lookup.of('mx.example')))
+  await Promise.all(Array.from({ length: 20 }, () => lookup.of('account', 'mx.example')))
   assert.equal(asked(), 1)
   clock.advance(3_599_000)
-  await lookup.of('mx.example')
+  await lookup.of('account', 'mx.example')
   assert.equal(asked(), 1)
   clock.advance(2_000)
-  await lookup.of('mx.example')
+  await lookup.of('account', 'mx.example')
   assert.equal(asked(), 2, 'not from the cache of the resolver either')
 })
 
@@ -59,8 +59,8 @@ test('names below one registered domain take turns; others do not wait for them'
   const { dns, resolver } = await setUp(t)
   const clock = new ManualClock()
   const lookup = createDomainMailLookup(resolver, clock)
-  const victims = Array.from({ length: 200 }, (_, n) => lookup.of(`n${n}.victim.example`))
-  assert.equal(await lookup.of('other.example'), 'refuses')
+  const victims = Array.from({ length: 200 }, (_, n) => lookup.of('account', `n${n}.victim.example`))
+  assert.equal(await lookup.of('account', 'other.example'), 'refuses')
   await Promise.all(victims.slice(0, 20))
   const asked = () => dns.queries.filter(({ name }) => name.endsWith('.victim.example')).length
   assert.equal(asked(), 21, 'a burst of 20 and the first turn')
@@ -70,4 +70,32 @@ test('names below one registered domain take turns; others do not wait for them'
   // The last ones would have waited longer than anybody does.
   assert.deepEqual(await Promise.all(victims.slice(150)), Array(50).fill('unknown'))
   assert.equal(asked(), 31)
+})
+
+test('domains that never answer leave room for other accounts, and end at the deadline', async (t) => {
+  const dns = await createDnsServer()
+  const resolver = createResolver({ servers: [dns], clock: systemClock, timeoutMs: 30_000 })
+  t.after(async () => {
+    resolver.close()
+    await dns.close()
+  })
+  const clock = new ManualClock()
+  const lookup = createDomainMailLookup(resolver, clock)
+  const names = Array.from({ length: 50 }, (_, n) => `silent${n}.example`)
+  for (const name of names) dns.misbehave(name, 'drop')
+  const silent = names.map((name) => lookup.of('busy', name))
+  dns.set('shared.example', 'MX', [[10, 'mx.shared.example']])
+  const behind = lookup.of('busy', 'shared.example')
+  // Also for a domain that the busy account waits for.
+  assert.equal(await lookup.of('other', 'shared.example'), 'accepts')
+  const asked = () =>
+    new Set(dns.queries.map(({ name }) => name).filter((name) => name.startsWith('silent'))).size
+  assert.ok(asked() <= 8, `${asked()} slots of one account`)
+  clock.advance(15_000)
+  assert.deepEqual(await Promise.all(silent), Array(50).fill('unknown'))
+  assert.notEqual(await behind, 'refuses')
+  assert.ok(asked() <= 8, 'those that waited are not asked after the deadline')
+  assert.equal(clock.waiting, 0)
+  dns.set('later.example', 'MX', [[10, 'mx.later.example']])
+  assert.equal(await lookup.of('busy', 'later.example'), 'accepts', 'the slots are free again')
 })

@@ -3,12 +3,13 @@
  * means that none is accepted (RFC 7505 §3). One query for most domains, three at most.
  *
  * Anybody with a key names the domains, so that the number of queries is bounded in all directions: answers are
- * remembered, equal questions are asked once, few are open at a time, and names below one registered domain take turns.
- * That keeps a list of made-up subdomains from becoming a flood at one foreign server.
+ * remembered, equal questions of an account are asked once, few are open at a time, fewer of one account, and names below
+ * one registered domain take turns. That keeps a list of made-up subdomains from becoming a flood at one foreign server, and
+ * a list of domains whose servers do not answer from delaying other accounts.
  */
 import { getDomain } from 'tldts'
 import type { Clock } from '../base/clock.ts'
-import { createGate } from '../base/gate.ts'
+import { createGate, type Gate } from '../base/gate.ts'
 import { pause } from '../base/pause.ts'
 import { createTtlCache } from '../dns/cache.ts'
 import type { DnsAnswer, Resolver } from '../dns/resolver.ts'
@@ -16,7 +17,7 @@ import type { DomainMail } from './verdict.ts'
 
 export interface DomainMailLookup {
   /** Rejects only when `signal` is aborted. */
-  of(domain: string, signal?: AbortSignal): Promise<DomainMail>
+  of(accountId: string, domain: string, signal?: AbortSignal): Promise<DomainMail>
 }
 
 /** About 10 MB. */
@@ -27,6 +28,8 @@ const REMEMBER_SECONDS_MAX = 3_600
 const REMEMBER_SECONDS_MIN = 60
 /** A few of the resolver's 256: sending has priority. */
 const OPEN_MAX = 32
+/** Of an account, whose further ones wait outside the common queue. */
+const ACCOUNT_OPEN_MAX = 8
 const WAITING_MAX = 2_000
 /** Waiting for its turn included. */
 const DEADLINE_MS = 15_000
@@ -39,41 +42,82 @@ const ZONES_MAX = 10_000
 export function createDomainMailLookup(resolver: Pick<Resolver, 'query'>, clock: Clock): DomainMailLookup {
   const known = createTtlCache<DomainMail>(REMEMBERED_MAX, clock)
   const pending = new Map<string, Promise<DomainMail>>()
-  const gate = createGate(OPEN_MAX, WAITING_MAX)
+  const gates = createAccountGates()
   const turns = createZoneTurns(clock)
 
-  async function lookUp(domain: string): Promise<DomainMail> {
-    const waitMs = turns.waitMs(getDomain(domain, { allowPrivateDomains: false }) ?? domain)
-    if (waitMs === null) return 'unknown'
-    if (waitMs > 0) await pause(clock, waitMs)
-    if (!(await gate.enter())) return 'unknown'
+  async function lookUp(accountId: string, domain: string): Promise<DomainMail> {
     const deadline = new AbortController()
     const timer = clock.setTimer(DEADLINE_MS, () => deadline.abort())
+    const { signal } = deadline
     try {
-      const { mail, ttlSeconds } = await query(resolver, domain, deadline.signal)
+      const waitMs = turns.waitMs(getDomain(domain, { allowPrivateDomains: false }) ?? domain)
+      if (waitMs === null) return 'unknown'
+      if (waitMs > 0) await pause(clock, waitMs, signal)
+      return (await gates.run(accountId, signal, () => ask(domain, signal))) ?? 'unknown'
+    } finally {
+      timer.cancel()
+    }
+  }
+
+  async function ask(domain: string, signal: AbortSignal): Promise<DomainMail> {
+    // Another account may have asked meanwhile.
+    const hit = known.get(domain)
+    if (hit) return hit.value
+    const begunAt = clock.monotonic()
+    try {
+      const { mail, ttlSeconds } = await query(resolver, domain, signal)
       known.set(domain, mail, Math.min(REMEMBER_SECONDS_MAX, Math.max(REMEMBER_SECONDS_MIN, ttlSeconds)))
       return mail
     } catch (error) {
-      if (!deadline.signal.aborted) throw error
-      known.set(domain, 'unknown', REMEMBER_SECONDS_MIN)
+      if (!signal.aborted) throw error
+      // Not for other accounts if most of the time was spent in the queue of this one.
+      if (clock.monotonic() - begunAt >= DEADLINE_MS / 2) known.set(domain, 'unknown', REMEMBER_SECONDS_MIN)
       return 'unknown'
+    }
+  }
+
+  return {
+    async of(accountId, domain, signal) {
+      signal?.throwIfAborted()
+      const hit = known.get(domain)
+      if (hit) return hit.value
+      const key = `${accountId} ${domain}`
+      let lookup = pending.get(key)
+      if (!lookup) {
+        lookup = lookUp(accountId, domain).finally(() => pending.delete(key))
+        pending.set(key, lookup)
+      }
+      return signal ? untilAborted(lookup, signal) : lookup
+    },
+  }
+}
+
+/** One gate for all, and before it one for each account that has lookups. */
+function createAccountGates() {
+  const common = createGate(OPEN_MAX, WAITING_MAX)
+  const ofAccounts = new Map<string, { gate: Gate; users: number }>()
+
+  async function within<T>(gate: Gate, signal: AbortSignal, task: () => Promise<T>): Promise<T | null> {
+    if (!(await gate.enter(signal))) return null
+    try {
+      return await task()
     } finally {
-      timer.cancel()
       gate.leave()
     }
   }
 
   return {
-    async of(domain, signal) {
-      signal?.throwIfAborted()
-      const hit = known.get(domain)
-      if (hit) return hit.value
-      let lookup = pending.get(domain)
-      if (!lookup) {
-        lookup = lookUp(domain).finally(() => pending.delete(domain))
-        pending.set(domain, lookup)
+    /** Null: `signal` aborted before the task began, or too many wait. */
+    async run<T>(accountId: string, signal: AbortSignal, task: () => Promise<T>): Promise<T | null> {
+      const own = ofAccounts.get(accountId) ?? { gate: createGate(ACCOUNT_OPEN_MAX, WAITING_MAX), users: 0 }
+      ofAccounts.set(accountId, own)
+      own.users += 1
+      try {
+        return await within(own.gate, signal, () => within(common, signal, task))
+      } finally {
+        own.users -= 1
+        if (own.users === 0) ofAccounts.delete(accountId)
       }
-      return signal ? untilAborted(lookup, signal) : lookup
     },
   }
 }

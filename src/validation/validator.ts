@@ -45,11 +45,12 @@ export function createValidator(parts: {
   const { ownData, domainMail, probe } = parts
 
   async function resultFor(
+    accountId: string,
     address: ValidAddress,
     history: History,
     { network, providerLookup, asksServers, signal }: ValidateOptions,
   ): Promise<ValidationResult> {
-    const mail = network ? await domainMail.of(address.domain, signal) : 'unknown'
+    const mail = network ? await domainMail.of(accountId, address.domain, signal) : 'unknown'
     const facts: Omit<Facts, 'probe'> = { mail, history, providerLookup }
     const asks = probe !== null && network && asksServers && needsProbe(address, facts)
     return resultOf(address, { ...facts, probe: asks ? await probe.ask(address) : 'unknown' })
@@ -65,7 +66,7 @@ export function createValidator(parts: {
           if (one.kind === 'malformed') return malformedResult(given, one.reason)
           const history = histories.get(one.address.key) ?? NO_HISTORY
           try {
-            return await resultFor(one.address, history, options)
+            return await resultFor(accountId, one.address, history, options)
           } catch (error) {
             if (options.signal?.aborted) return null
             throw error

@@ -17,7 +17,8 @@ const RUNNING_MAX = 10
 const JOBS_MAX = 1_000
 const ADDRESSES_MAX = 10_000_000
 
-export type Creation = 'created' | 'taken' | 'too-many-running' | 'too-many'
+/** `changed`: a statement of `also` did not find its row as expected. */
+export type Creation = 'created' | 'taken' | 'changed' | 'too-many-running' | 'too-many'
 
 /** Inserts the job unless its name is taken or the account has enough. `also`: in the same transaction, before it. */
 export async function createJobRow(
@@ -39,13 +40,16 @@ export async function createJobRow(
     values: [...(Object.values(row) as SqlValue[]), account, account, account],
     expectRows: 1,
   }
+  let stale: StaleWrite
   try {
     await store.commit([...also, statement])
     return 'created'
   } catch (error) {
     if (!(error instanceof StaleWrite)) throw error
+    stale = error
   }
   if (await findJob(store, account, row.kind as JobKind, row.list_id)) return 'taken'
+  if (stale.statement !== statement) return 'changed'
   const busy = await store.db
     .selectFrom('validation_jobs')
     .select('id')

@@ -53,8 +53,14 @@ const NOT_FOUND: Readonly<Record<JobKind, string>> = {
 export function createJobs(parts: JobsParts): Jobs {
   const { store, blobs, clock } = parts
 
-  async function insertJob(row: ValidationJobRow, also: readonly Statement[] = []): Promise<void> {
+  /** `also`: of another job; `changed`: thrown if that is not what it was when it was read. */
+  async function insertJob(
+    row: ValidationJobRow,
+    also: readonly Statement[] = [],
+    changed: Error = new BadRequest(TAKEN),
+  ): Promise<void> {
     const creation = await createJobRow(store, row, also)
+    if (creation === 'changed') throw changed
     if (creation === 'taken') throw new BadRequest(TAKEN)
     if (creation === 'too-many-running') throw new BadRequest('Too many validation jobs in progress')
     if (creation === 'too-many') throw new BadRequest('Too many validation jobs: delete some first')
@@ -114,14 +120,15 @@ export function createJobs(parts: JobsParts): Jobs {
       if (preview.blob === null) throw new NotFound(NOT_FOUND.preview)
       const row = { ...newRow(clock.now(), accountId, 'bulk', listId), blob: preview.blob }
       const now = Math.floor(clock.now())
-      // The file changes its owner with the transaction.
+      // The file changes its owner with the transaction, unless its removal has begun.
       const given: Statement = {
-        sql: 'UPDATE validation_jobs SET blob = NULL WHERE id = ? AND blob = ?',
+        sql: 'UPDATE validation_jobs SET blob = NULL WHERE id = ? AND blob = ? AND dropping = 0',
         values: [preview.id, preview.blob],
         expectRows: 1,
       }
       const ended = isRunning(preview) ? [canceledStatement(preview.id, now)] : []
-      await insertJob(row, [given, ...ended, deletedStatement(preview.id, now)])
+      const steps = [given, ...ended, deletedStatement(preview.id, now)]
+      await insertJob(row, steps, new NotFound(NOT_FOUND.preview))
       parts.wakeRemoval()
     },
   }
