@@ -137,6 +137,8 @@ async function runFile(
     // Shared by all files: without it loading the sources takes half a second of processor time in each.
     NODE_COMPILE_CACHE: join(scratch, 'compile-cache'),
     NODE_TEST_CONTEXT: undefined,
+    // Databases with today's schema, for all files (test/support/migrated.ts).
+    SENDWRIGHT_TEST_TEMPLATES: scratch,
   }
   const begun = performance.now()
   const child = spawn(process.execPath, [...flags, file], {

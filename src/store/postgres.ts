@@ -90,7 +90,11 @@ export async function openPostgres(
     statement: toPostgresStatement,
     fault: () => null,
     ping: async () => (await pool.query('SELECT 1')).rowCount === 1,
-    close: () => db.destroy(),
+    async close() {
+      await db.destroy()
+      // Kysely leaves the pool open if nothing was asked through it.
+      if (!pool.ending) await pool.end()
+    },
   }
 }
 

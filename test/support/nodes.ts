@@ -1,7 +1,8 @@
 /** Several processes of the service on one PostgreSQL database. */
 import type { TestContext } from 'node:test'
 import pg from 'pg'
-import { createTestDatabase, type TestDatabase } from './postgres.ts'
+import { createMigratedDatabase } from './migrated.ts'
+import type { TestDatabase } from './postgres.ts'
 import { ownAddress } from './service.ts'
 import { AUTHORIZATION, type ServiceProcess, startProcess } from './service-process.ts'
 import { temporaryFolder } from './stores.ts'
@@ -27,7 +28,7 @@ export async function testNodes(
   env: Record<string, string> = {},
   own?: TestDatabase,
 ): Promise<TestNodes> {
-  const database = own ?? (await createTestDatabase())
+  const database = own ?? (await createMigratedDatabase())
   const client = new pg.Client({ connectionString: database.url })
   // A test may stop the server.
   client.on('error', () => {})

@@ -157,31 +157,34 @@ let ownCluster: Promise<PostgresCluster> | undefined
 
 /**
  * Creates an empty database for one test, in the cluster of the test run, or in one started for this process
- * when a test file runs alone. `label` (lower-case letters, digits, underscores) only makes it recognisable.
+ * when a test file runs alone. `label` (lower-case letters, digits, underscores) only makes it recognisable;
+ * `template` names a database of the cluster to copy instead.
  */
-export async function createTestDatabase(label = 'test'): Promise<TestDatabase> {
+export async function createTestDatabase(label = 'test', template?: string): Promise<TestDatabase> {
   if (!DATABASE_LABEL_PATTERN.test(label)) throw new Error(`Cannot name a test database "${label}"`)
-  const clusterUrl = process.env['SENDWRIGHT_TEST_POSTGRES'] || (await sharedCluster()).url
   const name = `${label}_${randomBytes(6).toString('hex')}`
-  await execute(clusterUrl, `CREATE DATABASE ${name}`)
-  const url = new URL(clusterUrl)
+  await execute(`CREATE DATABASE ${name}${template === undefined ? '' : ` TEMPLATE ${template}`}`)
+  const url = new URL(await clusterUrl())
   url.pathname = `/${name}`
   return {
     url: url.href,
-    drop: () => execute(clusterUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+    drop: async () => void (await execute(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)),
   }
 }
 
-function sharedCluster(): Promise<PostgresCluster> {
+async function clusterUrl(): Promise<string> {
+  const ofRun = process.env['SENDWRIGHT_TEST_POSTGRES']
+  if (ofRun) return ofRun
   ownCluster ??= startPostgres()
-  return ownCluster
+  return (await ownCluster).url
 }
 
-async function execute(url: string, statement: string): Promise<void> {
-  const client = new Client({ connectionString: url })
+/** Runs one statement in the cluster that holds the test databases, as its superuser; returns the rows. */
+export async function execute(statement: string): Promise<unknown[]> {
+  const client = new Client({ connectionString: await clusterUrl() })
   await client.connect()
   try {
-    await client.query(statement)
+    return (await client.query(statement)).rows
   } finally {
     await client.end()
   }

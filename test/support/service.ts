@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pino, { type Logger } from 'pino'
 import { type Config, readConfig } from '../../src/config.ts'
 import { type Service, type ServiceOverrides, startService } from '../../src/service.ts'
-import { createTestDatabase } from './postgres.ts'
+import { createMigratedDatabase, prepareDataFolder } from './migrated.ts'
 import { temporaryFolder } from './stores.ts'
 
 export interface Answer {
@@ -60,11 +60,13 @@ export async function startTestService(
   overrides: ServiceOverrides & { database?: 'sqlite' | 'postgres'; log?: Logger } = {},
 ): Promise<TestService> {
   const host = ownAddress()
-  const database = overrides.database === 'postgres' ? await createTestDatabase() : null
+  const database = overrides.database === 'postgres' ? await createMigratedDatabase() : null
+  const dataFolder = await temporaryFolder(t)
+  if (database === null) await prepareDataFolder(dataFolder)
   const config = readConfig({
     SENDWRIGHT_HOST: host,
     SENDWRIGHT_PORT: '8080',
-    SENDWRIGHT_DATA: await temporaryFolder(t),
+    SENDWRIGHT_DATA: dataFolder,
     SENDWRIGHT_API_KEY: TEST_KEY,
     SENDWRIGHT_HOSTNAME: 'mail.test.example',
     SENDWRIGHT_RATE_LIMIT: 'off',

@@ -7,7 +7,7 @@ import { ownLeaseTimes } from '../../src/store/lease-times.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
 import { openSqlite } from '../../src/store/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
-import { createTestDatabase } from './postgres.ts'
+import { createMigratedDatabase, prepareDataFolder } from './migrated.ts'
 
 /** A new folder that is removed when the test ends. */
 export async function temporaryFolder(t: TestContext): Promise<string> {
@@ -17,10 +17,12 @@ export async function temporaryFolder(t: TestContext): Promise<string> {
   return folder
 }
 
-/** The same test twice, each time with a new, empty database. */
+/** The same test twice, each time with a new database without data. */
 export function eachStore(name: string, run: (store: Store, t: TestContext) => Promise<void>): void {
   test(`${name} (sqlite)`, async (t) => {
-    const store = await openSqlite(await temporaryFolder(t))
+    const folder = await temporaryFolder(t)
+    await prepareDataFolder(folder)
+    const store = await openSqlite(folder)
     try {
       await run(store, t)
     } finally {
@@ -28,7 +30,7 @@ export function eachStore(name: string, run: (store: Store, t: TestContext) => P
     }
   })
   test(`${name} (postgres)`, async (t) => {
-    const database = await createTestDatabase()
+    const database = await createMigratedDatabase()
     // Tests pass their own times.
     const store = await openPostgres(database.url, { leaseTimes: ownLeaseTimes })
     try {
