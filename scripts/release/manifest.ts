@@ -3,14 +3,13 @@
 interface Manifest {
   name: string
   version: string
+  dependencies?: Record<string, string>
   [name: string]: unknown
 }
 
 interface LockedPackage {
-  dev?: boolean
-  /** Needed by development, and by nothing else that is not optional. */
-  devOptional?: boolean
-  peer?: boolean
+  dependencies?: Record<string, string>
+  optionalDependencies?: Record<string, string>
   devDependencies?: unknown
   [name: string]: unknown
 }
@@ -26,18 +25,40 @@ const KEPT = [
   'optionalDependencies',
 ]
 
-/** The manifest of the package: nothing that is for development, nothing that runs at the installation. */
-export const releaseManifest = (manifest: Manifest): Manifest =>
-  Object.fromEntries(Object.entries(manifest).filter(([name]) => KEPT.includes(name))) as Manifest
+/** The manifest of the package: nothing that is for development or within the program, nothing that runs at the installation. */
+export const releaseManifest = (manifest: Manifest, libraries: readonly string[]): Manifest => ({
+  ...(Object.fromEntries(Object.entries(manifest).filter(([name]) => KEPT.includes(name))) as Manifest),
+  dependencies: only(manifest.dependencies, libraries),
+})
 
-/** The project's lock file without what only development needs, as `npm-shrinkwrap.json`. */
-export function releaseLock(lock: Lock): Lock {
-  const kept = Object.entries(lock.packages).filter(([, entry]) => !entry.dev && !entry.devOptional)
-  const names = new Set(kept.map(([name]) => name))
-  // Platform packages of a dropped package are not marked as its own.
-  const isOrphan = (name: string) =>
-    name.startsWith('node_modules/@typescript/') && !names.has('node_modules/typescript')
-  const packages = Object.fromEntries(kept.filter(([name]) => !isOrphan(name)))
-  const { devDependencies: _, ...root } = packages[''] ?? {}
-  return { ...lock, packages: { ...packages, '': root } }
+/** The project's lock file with `libraries`, the runtime and what these need, as `npm-shrinkwrap.json`. */
+export function releaseLock(lock: Lock, libraries: readonly string[]): Lock {
+  const { devDependencies: _, dependencies, ...root } = lock.packages[''] ?? {}
+  const packages: Record<string, LockedPackage> = {
+    '': { ...root, dependencies: only(dependencies, libraries) },
+  }
+  const add = (folder: string) => {
+    const entry = packages[folder] ?? lock.packages[folder]
+    if (!entry) return
+    packages[folder] = entry
+    for (const name of Object.keys({ ...entry.dependencies, ...entry.optionalDependencies })) {
+      const found = foundFrom(lock, folder, name)
+      if (found !== undefined && !Object.hasOwn(packages, found)) add(found)
+    }
+  }
+  add('')
+  const sorted = Object.keys(lock.packages).filter((folder) => Object.hasOwn(packages, folder))
+  return { ...lock, packages: Object.fromEntries(sorted.map((folder) => [folder, packages[folder] ?? {}])) }
 }
+
+/** The folder that Node finds for library `name` when a package in `folder` asks for it. */
+function foundFrom(lock: Lock, folder: string, name: string): string | undefined {
+  for (let base = folder; ; base = base.slice(0, Math.max(0, base.lastIndexOf('/node_modules/')))) {
+    const path = `${base}${base === '' ? '' : '/'}node_modules/${name}`
+    if (Object.hasOwn(lock.packages, path)) return path
+    if (base === '') return undefined
+  }
+}
+
+const only = (versions: Record<string, string> = {}, names: readonly string[]) =>
+  Object.fromEntries(Object.entries(versions).filter(([name]) => names.includes(name)))

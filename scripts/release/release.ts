@@ -29,14 +29,21 @@ export interface ReleaseOptions {
 }
 
 /** Makes the packages and returns their paths. @throws Error when a step fails */
-export function makeRelease({ root, folder, kinds, processor, quick, version }: ReleaseOptions): string[] {
+export async function makeRelease({
+  root,
+  folder,
+  kinds,
+  processor,
+  quick,
+  version,
+}: ReleaseOptions): Promise<string[]> {
   mkdirSync(folder, { recursive: true })
   // In the same file system, so that the tree can be moved.
   const work = mkdtempSync(join(folder, '.work-'))
   try {
     const made: string[] = []
     const tree = join(work, 'tree')
-    buildTree(root, tree)
+    await buildTree(root, tree)
     if (kinds.includes('npm')) {
       const { name, version: packed } = JSON.parse(readFileSync(join(tree, 'package.json'), 'utf8')) as {
         name: string
@@ -62,7 +69,7 @@ export function makeRelease({ root, folder, kinds, processor, quick, version }: 
   }
 }
 
-function main(): void {
+async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       out: { type: 'string', default: 'release' },
@@ -75,7 +82,7 @@ function main(): void {
   if (values.only !== undefined && !kind) throw new Error(`--only is one of ${KINDS.join(', ')}`)
   const { processor } = values
   if (processor !== 'x64' && processor !== 'arm64') throw new Error('--processor is x64 or arm64')
-  const made = makeRelease({
+  const made = await makeRelease({
     root: resolve(import.meta.dirname, '../..'),
     folder: resolve(values.out),
     kinds: kind ? [kind] : ['npm', 'deb'],
@@ -85,4 +92,4 @@ function main(): void {
   for (const path of made) console.log(path)
 }
 
-if (import.meta.main) main()
+if (import.meta.main) await main()

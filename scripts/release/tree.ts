@@ -2,8 +2,8 @@
 import { spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { bundleSources } from './bundle.ts'
 import { type Lock, releaseLock, releaseManifest } from './manifest.ts'
-import { buildSources } from './sources.ts'
 
 /** Files and folders that are taken as they are. */
 const COPIED = ['bin', 'web/dist', 'README.md', 'CHANGELOG.md', 'SECURITY.md', 'LICENSE', 'docs/api']
@@ -19,22 +19,22 @@ export function run(command: string, args: readonly string[], cwd: string): void
 }
 
 /**
- * Writes the program to the folder `to`, without its libraries: `bin`, `dist` (JavaScript), the built dashboard, the
+ * Writes the program to the folder `to`, without the few libraries outside it: `bin`, `dist` (JavaScript), the built dashboard, the
  * manifest and `npm-shrinkwrap.json`. @throws Error when the dashboard is not built
  */
-export function buildTree(root: string, to: string): void {
+export async function buildTree(root: string, to: string): Promise<void> {
   if (!existsSync(join(root, 'web/dist/index.html')))
     throw new Error('The dashboard is not built: run npm run prepare')
   rmSync(to, { recursive: true, force: true })
   mkdirSync(to, { recursive: true })
   for (const name of COPIED) cpSync(join(root, name), join(to, name), { recursive: true })
   chmodSync(join(to, 'bin/sendwright'), 0o755)
-  buildSources(join(root, 'src'), join(to, 'dist'))
+  const libraries = await bundleSources(join(root, 'src'), join(to, 'dist'))
   const read = (name: string) => JSON.parse(readFileSync(join(root, name), 'utf8'))
   const write = (name: string, value: unknown) =>
     writeFileSync(join(to, name), `${JSON.stringify(value, null, 2)}\n`)
-  write('package.json', releaseManifest(read('package.json')))
-  write('npm-shrinkwrap.json', releaseLock(read('package-lock.json') as Lock))
+  write('package.json', releaseManifest(read('package.json'), libraries))
+  write('npm-shrinkwrap.json', releaseLock(read('package-lock.json') as Lock, libraries))
 }
 
 export type Processor = 'x64' | 'arm64'

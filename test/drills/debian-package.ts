@@ -33,14 +33,14 @@ export async function run(report: DrillReport): Promise<void> {
   }
   try {
     report.note('making two versions of the package')
-    const make = (version: string) => {
-      const [file] = makeRelease({
+    const make = async (version: string) => {
+      const [file] = await makeRelease({
         ...{ root: resolve(import.meta.dirname, '../..'), folder, kinds: ['deb'], version, quick: true },
         processor: process.arch === 'arm64' ? 'arm64' : 'x64',
       })
       return file as string
     }
-    const [older, newer] = [make('0.0.1'), make('0.0.2')]
+    const [older, newer] = [await make('0.0.1'), await make('0.0.2')]
     report.figure('size of the package', Math.round((await stat(newer)).size / 1e6), 'MB, quickly compressed')
     report.note('making a fresh Debian 12')
     await exec('debootstrap', ['--variant=minbase', 'bookworm', root], { maxBuffer: 64e6 })
