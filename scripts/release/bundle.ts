@@ -51,6 +51,7 @@ export async function bundleSources(from: string, to: string): Promise<readonly 
     format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: '[name]-[hash].js',
+    comments: false,
   })
   await build.close()
   const chunks = output.filter((file) => file.type === 'chunk')

@@ -1,6 +1,6 @@
 /** Parsing of domain names, host names and selectors from callers. */
 import { isIP } from 'node:net'
-import { getAlignment } from 'mailauth/lib/tools.js'
+import { getDomain } from 'tldts'
 
 const LABEL = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?'
 const HOST_NAME = new RegExp(`^${LABEL}(?:\\.${LABEL})+$`)
@@ -9,6 +9,8 @@ const ATOM = /^[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?$/
 /** Leaves room for the longest prefix of our records, `<selector>._domainkey.`, within the 253 characters of DNS. */
 const DOMAIN_LENGTH_MAX = 180
 const SELECTOR_LENGTH_MAX = 63
+/** Owners in the list's private part (`github.io`) give names to others, as registries do. Callers have checked the name. */
+const LIST_OPTIONS = { allowPrivateDomains: true, validateHostname: false, extractHostname: false }
 
 /** A host name of at least two labels in lower case, or null: addresses, Unicode, blanks, over-long labels. */
 export function hostNameOf(text: string): string | null {
@@ -32,14 +34,7 @@ export function selectorOf(text: string): string | null {
 }
 
 /** The registrable domain of a name by the public suffix list: `example.co.uk` for `a.example.co.uk`. */
-export function rootDomainOf(name: string): string {
-  const labels = name.split('.')
-  for (let from = labels.length - 2; from > 0; from--) {
-    const ancestor = labels.slice(from).join('.')
-    if (getAlignment(name, [{ domain: ancestor }], false)) return ancestor
-  }
-  return name
-}
+export const rootDomainOf = (name: string): string => getDomain(name, LIST_OPTIONS) ?? name
 
 /** The ancestors of a name, nearest first, without the top-level domain. */
 export function ancestorsOf(name: string): string[] {

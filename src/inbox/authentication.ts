@@ -1,5 +1,4 @@
 /** Verifies our own signatures on captured mail, with our own public keys instead of DNS. */
-import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { type RawHeader, unfoldedValue } from '../mime/split.ts'
 import { unverifiableReason } from '../mime/verifiable.ts'
 import type { Store } from '../store/store.ts'
@@ -48,6 +47,8 @@ function tagOf(signature: string, name: string): string[] {
 export async function verifyOwnSignatures(raw: Buffer, keys: PublicKeys): Promise<Authentication> {
   const reason = await unverifiableReason(raw)
   if (reason !== null) return unverified(reason)
+  // Loaded when it is first needed: with its libraries it takes 10 MB.
+  const { dkimVerify } = await import('mailauth/lib/dkim/verify.js')
   const { results } = await dkimVerify(raw, {
     async resolver(name: string) {
       const record = Object.hasOwn(keys, name) ? keys[name] : undefined
