@@ -17,6 +17,7 @@ const SCENARIOS: Record<string, () => Promise<Scenario>> = {
   backlog: () => import('./scenarios/backlog.ts'),
   events: () => import('./scenarios/events.ts'),
   metrics: () => import('./scenarios/metrics.ts'),
+  pages: () => import('./scenarios/pages.ts'),
   memory: () => import('./scenarios/memory.ts'),
   peers: () => import('./scenarios/peers.ts'),
   reception: () => import('./scenarios/reception.ts'),

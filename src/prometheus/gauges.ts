@@ -3,6 +3,7 @@ import { Gauge, type Registry } from 'prom-client'
 import { VERSION } from '../base/version.ts'
 import type { Core } from '../core.ts'
 import type { Delivery, LaneState } from '../delivery/contract.ts'
+import { countQueue, type QueueCounts } from '../delivery/queue-counts.ts'
 import type { JobReport } from '../jobs/job.ts'
 import type { AlertHitRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
@@ -47,8 +48,8 @@ export function createGauges(registry: Registry, parts: GaugeParts): ReadGauges 
   const alerts = gauge('alerts_active', "The operator's own alerts that last.", ['name'])
 
   async function readQueue(): Promise<void> {
-    const { states, oldestDueAt, kinds } = await queueOf(store)
-    for (const state of WAITING_STATES) queue.labels(state).set(states.get(state) ?? 0)
+    const { counts, oldestDueAt, kinds } = await queueOf(store)
+    for (const [state, count] of Object.entries(counts)) queue.labels(state).set(count)
     oldestDue.set(oldestDueAt === null ? 0 : Math.max(0, clock.now() - oldestDueAt) / 1000)
     posts.reset()
     for (const [kind, count] of kinds) posts.labels(kind).set(count)
@@ -85,28 +86,24 @@ export function createGauges(registry: Registry, parts: GaugeParts): ReadGauges 
   }
 }
 
-const WAITING_STATES = ['scheduled', 'queued', 'sending'] as const
-
-interface QueueCounts {
-  states: Map<string, number>
+interface Waiting {
+  counts: QueueCounts
   /** Unix milliseconds; null: nothing waits. */
   oldestDueAt: number | null
   kinds: Map<string, number>
 }
 
 /** The conditions on `state` are literals, so that the partial indexes are used. */
-async function queueOf(store: Store): Promise<QueueCounts> {
+async function queueOf(store: Store): Promise<Waiting> {
   const read = (sql: string) => store.read({ sql, values: [] })
-  const [states, oldest, kinds] = await Promise.all([
-    read(
-      `SELECT state, count(*) AS count FROM deliveries WHERE state IN ('scheduled', 'queued', 'sending') GROUP BY state`,
-    ),
+  const [counts, oldest, kinds] = await Promise.all([
+    countQueue(store),
     read(`SELECT due_at FROM deliveries WHERE state IN ('scheduled', 'queued') ORDER BY due_at, id LIMIT 1`),
     read('SELECT kind, count(*) AS count FROM outgoing_posts GROUP BY kind'),
   ])
   const due = oldest[0]?.['due_at']
   return {
-    states: new Map(states.map((row) => [String(row['state']), Number(row['count'])])),
+    counts,
     oldestDueAt: due === undefined ? null : Number(due),
     kinds: new Map(kinds.map((row) => [String(row['kind']), Number(row['count'])])),
   }

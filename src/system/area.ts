@@ -6,6 +6,7 @@ import { hostAddresses } from '../base/host-addresses.ts'
 import type { BouncesArea } from '../bounces/area.ts'
 import type { CertificatesArea } from '../certificates/area.ts'
 import type { Core } from '../core.ts'
+import { createQueueCounts } from '../delivery/queue-counts.ts'
 import { lostReturnPaths } from '../domains/return-paths.ts'
 import type { JobReport } from '../jobs/job.ts'
 import { PROBE_DOMAINS, runChecks } from './checks.ts'
@@ -51,12 +52,13 @@ export function systemArea(
       now: () => systemClock.now(),
     })
   const sizes = createSizes(core)
+  const queue = createQueueCounts(store, clock)
   return {
     jobs: [sizes.job],
     stop: () => sizes.close(),
     operations: systemRoutes({
       describe: (caller) =>
-        describeSystem(core, { jobs, alerts: alerts.triggeredOwn, sizes: sizes.read }, caller),
+        describeSystem(core, { jobs, alerts: alerts.triggeredOwn, sizes: sizes.read, queue }, caller),
       check,
       clock,
     }),

@@ -2,6 +2,7 @@
 import { VERSION } from '../base/version.ts'
 import type { Config } from '../config.ts'
 import type { Core } from '../core.ts'
+import type { QueueCounts } from '../delivery/queue-counts.ts'
 import type { Caller } from '../http/auth.ts'
 import type { JobReport } from '../jobs/job.ts'
 import type { NodeReport } from '../nodes/node.ts'
@@ -15,26 +16,20 @@ export interface SystemParts {
   jobs(): Promise<JobReport[]>
   alerts(): Promise<AlertHitRow[]>
   sizes(): Promise<SizesReport | null>
+  queue(): Promise<QueueCounts>
 }
 
 export async function describeSystem(
   { config, store, firstAccountId, nodes }: Pick<Core, 'config' | 'store' | 'firstAccountId' | 'nodes'>,
-  { jobs, alerts, sizes }: SystemParts,
+  { jobs, alerts, sizes, queue }: SystemParts,
   caller: Pick<Caller, 'accountId' | 'role'>,
 ): Promise<Record<string, unknown>> {
-  const rows = await store.db
-    .selectFrom('deliveries')
-    .select(['state', (of) => of.fn.countAll<number>().as('count')])
-    .where('state', 'in', ['scheduled', 'queued', 'sending'])
-    .groupBy('state')
-    .execute()
-  const count = (state: string) => Number(rows.find((row) => row.state === state)?.count ?? 0)
   return {
     version: VERSION,
     mode: config.delivery.kind,
     database: store.kind,
     uptime_seconds: Math.floor((Date.now() - STARTED_AT) / 1000),
-    queue: { scheduled: count('scheduled'), queued: count('queued'), sending: count('sending') },
+    queue: await queue(),
     ...(caller.accountId === firstAccountId && { alerts: (await alerts()).map(alertView) }),
     // Errors of jobs and nodes may name files and hosts.
     ...(caller.accountId === firstAccountId &&

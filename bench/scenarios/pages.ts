@@ -1,0 +1,318 @@
+/**
+ * What the pages of the dashboard ask for, on a service with a million events and a long queue.
+ *
+ * 1. The database is filled while the service is stopped: events of the last 90 days as `support/traffic.ts` makes them,
+ *    indexed and counted by the service's own functions, all of one account, and waiting deliveries that are due later.
+ * 2. A browser signs in and follows every link of the dashboard, one page of each kind. The calls of each page and how far
+ *    it jumps while it loads are noted.
+ * 3. Every call is repeated over HTTP, all of them in turns, so that answers the service keeps for a moment are not used.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { BrowserContext, Page } from 'playwright-core'
+import { systemClock } from '../../src/base/clock.ts'
+import { newId } from '../../src/base/ids.ts'
+import { indexEvents } from '../../src/events/indexing.ts'
+import { eventStatement } from '../../src/events/testing.ts'
+import { createCounting } from '../../src/metrics/counting.ts'
+import { addDomain } from '../../src/metrics/testing.ts'
+import { openPostgres } from '../../src/store/postgres.ts'
+import { openSqlite } from '../../src/store/sqlite.ts'
+import { insert, type Statement } from '../../src/store/store.ts'
+import { launchBrowser } from '../../test/support/browser.ts'
+import { createDnsServer } from '../../test/support/dns-server.ts'
+import { isRateLimit, retain } from '../support/figure-bench.ts'
+import type { Options } from '../support/options.ts'
+import type { Section } from '../support/results.ts'
+import { type Rig, withRig } from '../support/rig.ts'
+import { type BenchService, type Database, startBenchPostgres, startService } from '../support/service.ts'
+import { formatNumber, monotonicMs, percentile } from '../support/stats.ts'
+import { fill, queryOne } from '../support/stored-data.ts'
+import { DOMAINS, domainName, END_MS, traffic } from '../support/traffic.ts'
+import { ourName } from './e2e.ts'
+
+const EVENTS = 1_000_000
+const EVENTS_SHORT = 5_000
+const QUEUED = 100_000
+const QUEUED_SHORT = 500
+const MESSAGES_QUEUED = 100
+const RECIPIENT_DOMAINS = 200
+const TIMES = 20
+const TIMES_SHORT = 2
+const P95_MAX_MS = 300
+/** A page has shown its data when it has asked nothing for this long. */
+const QUIET_MS = 700
+const PAGE_LIMIT_MS = 60_000
+const PAGES_MAX = 100
+const HOUR_MS = 3_600_000
+
+interface Call {
+  method: string
+  path: string
+  body: string | null
+  times: number[]
+}
+
+interface PageVisit {
+  /** Path and query; ids as they were. */
+  path: string
+  calls: Call[]
+  shift: number
+}
+
+interface Measured {
+  database: Database
+  pages: { path: string; calls: number; slowest: string; p50: number; p95: number; shift: number }[]
+}
+
+export async function run(options: Options): Promise<Section> {
+  const measured: Measured[] = []
+  for (const database of options.databases)
+    measured.push(await withRig(options.folder, (rig) => measure(rig, database, options)))
+  return {
+    title: 'The data of the dashboard’s pages',
+    notes: [
+      'A million events of 1,000 domains over 90 days and 100,000 waiting deliveries to 200 domains, all of one account. One page of each kind; the figures are those of its slowest call.',
+    ],
+    bars: measured.map(({ database, pages }) => {
+      const worst = Math.max(...pages.map(({ p95 }) => p95))
+      return {
+        what: `the slowest call of any page, p95, ${ourName(database)}`,
+        bar: `under ${P95_MAX_MS} ms`,
+        seen: `${formatNumber(worst)} ms`,
+        held: worst < P95_MAX_MS,
+      }
+    }),
+    tables: [
+      {
+        head: ['System', 'Page', 'Calls', 'Slowest', 'p50 ms', 'p95 ms', 'Jumps by'],
+        rows: measured.flatMap(({ database, pages }) =>
+          pages.map(({ path, calls, slowest, p50, p95, shift }) => [
+            ourName(database),
+            path,
+            String(calls),
+            slowest,
+            ...[p50, p95].map((value) => formatNumber(value)),
+            formatNumber(shift, 3),
+          ]),
+        ),
+      },
+    ],
+    raw: measured,
+  }
+}
+
+async function measure(rig: Rig, database: Database, { short, count }: Options): Promise<Measured> {
+  const dns = await createDnsServer()
+  rig.defer('DNS', () => dns.close())
+  for (let at = 0; at < RECIPIENT_DOMAINS; at++)
+    dns.set(recipientDomain(at), 'MX', [[10, `mx${at % 50}.example`]])
+  const postgres = database === 'postgres' ? await startBenchPostgres(rig) : undefined
+  const options = {
+    database,
+    env: {
+      SENDWRIGHT_DELIVERY: 'direct',
+      SENDWRIGHT_DNS: `${dns.host}:${dns.port}`,
+      SENDWRIGHT_LOG_LEVEL: 'warn',
+      SENDWRIGHT_EVENT_RETENTION_DAYS: '100',
+    },
+    ...(postgres && { postgres }),
+  }
+  const first = await startService(rig, options)
+  await first.stop()
+  await fillAll(first, count ?? (short ? EVENTS_SHORT : EVENTS), short ? QUEUED_SHORT : QUEUED)
+  const service = await startService(rig, { ...options, dataFolder: first.dataFolder })
+  const visits = await visitAll(rig, service)
+  await repeat(service, visits, short ? TIMES_SHORT : TIMES)
+  const pages = visits.map(({ path, calls, shift }) => {
+    const figures = calls.map((call) => ({ call, p95: percentile(call.times, 0.95) }))
+    const slowest = figures.toSorted((a, b) => b.p95 - a.p95)[0]
+    return {
+      path,
+      calls: calls.length,
+      slowest: slowest ? `${slowest.call.method} ${slowest.call.path.split('?')[0]}` : '',
+      p50: slowest ? percentile(slowest.call.times, 0.5) : 0,
+      p95: slowest?.p95 ?? 0,
+      shift,
+    }
+  })
+  return { database, pages }
+}
+
+const recipientDomain = (at: number) => `to${at}.example`
+
+async function fillAll(service: BenchService, events: number, queued: number): Promise<void> {
+  const { account_id } = await queryOne(service, `SELECT account_id FROM domains WHERE type = 'sandbox'`)
+  const accountId = String(account_id)
+  const open = () =>
+    service.databaseUrl === null ? openSqlite(service.dataFolder) : openPostgres(service.databaseUrl)
+  const before = await open()
+  for (let at = 0; at < DOMAINS; at++) await addDomain(before, domainName(at), accountId)
+  const domains = await before.db.selectFrom('domains').select(['id', 'name']).limit(DOMAINS).execute()
+  await before.close()
+  await fill(service, eventRows(accountId, events))
+  await fill(service, messageRows(accountId, domains))
+  await fill(service, deliveryRows(accountId, domains, queued))
+  const store = await open()
+  try {
+    await indexEvents(store)
+    await createCounting(store, systemClock, isRateLimit).follower.stepToEnd()
+    await retain(store, Date.now())
+    if (store.kind === 'postgres') await store.commit([{ sql: 'ANALYZE', values: [] }])
+  } finally {
+    await store.close()
+  }
+}
+
+function* eventRows(accountId: string, count: number): Generator<Statement> {
+  const shiftUs = (Date.now() - HOUR_MS - END_MS) * 1000
+  for (const event of traffic(count))
+    yield eventStatement({ ...event, accountId, timestampUs: event.timestampUs + shiftUs })
+}
+
+type DomainRow = { id: string; name: string }
+
+const messageOf = (at: number) => `bench-message-${String(at).padStart(4, '0')}`
+
+function* messageRows(accountId: string, domains: readonly DomainRow[]): Generator<Statement> {
+  for (let at = 0; at < MESSAGES_QUEUED; at++) {
+    const { id, name } = domains[at % domains.length] as DomainRow
+    yield insert('messages', {
+      id: messageOf(at),
+      account_id: accountId,
+      domain_id: id,
+      domain_name: name,
+      message_id: `${messageOf(at)}@${name}`,
+      summary_json: '{}',
+      options_json: '{}',
+      content_kind: 'parts',
+      content: Buffer.from('{}'),
+      content_blob: null,
+      blobs_json: '[]',
+      created_at: Date.now() - HOUR_MS,
+    })
+  }
+}
+
+/** Due in an hour and later: nothing is sent while pages are asked for. */
+function* deliveryRows(
+  accountId: string,
+  domains: readonly DomainRow[],
+  count: number,
+): Generator<Statement> {
+  const now = Date.now()
+  for (let at = 0; at < count; at++) {
+    const message = at % MESSAGES_QUEUED
+    const domain = recipientDomain(at % RECIPIENT_DOMAINS)
+    yield insert('deliveries', {
+      id: newId(),
+      account_id: accountId,
+      domain_id: (domains[message % domains.length] as DomainRow).id,
+      message_pk: messageOf(message),
+      recipient: `user${at}@${domain}`,
+      recipient_domain: domain,
+      recipient_header: `user${at}@${domain}`,
+      state: 'queued',
+      due_at: now + HOUR_MS + (at % 5_000) * 1_000,
+      expires_at: now + 100 * HOUR_MS,
+      attempts: at % 3,
+      reason: at % 3 === 0 ? 'new' : 'retry',
+      source_key: '',
+      created_at: now - (at % 3_600) * 1_000,
+      updated_at: now,
+    })
+  }
+}
+
+/** Every page that links lead to, one of each kind: parts of a path with digits, dots or signs are names. */
+async function visitAll(rig: Rig, service: BenchService): Promise<PageVisit[]> {
+  const browser = await launchBrowser()
+  rig.defer('the browser', () => browser.close())
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 860 },
+    reducedMotion: 'reduce',
+  })
+  const [, key] = Buffer.from(service.authorization.slice('Basic '.length), 'base64').toString().split(':')
+  const answer = await context.request.post(`${service.url}/sendwright/v1/session`, { data: { key } })
+  if (!answer.ok()) throw new Error(`no session: ${await answer.text()}`)
+  const visits: PageVisit[] = []
+  const seen = new Set<string>()
+  const waiting = ['/']
+  for (let path = waiting.shift(); path !== undefined && visits.length < PAGES_MAX; path = waiting.shift()) {
+    if (seen.has(kindOf(path))) continue
+    seen.add(kindOf(path))
+    const { visit, links } = await visitPage(context, service, path)
+    visits.push(visit)
+    waiting.push(...links)
+  }
+  return visits
+}
+
+const kindOf = (path: string) =>
+  (path.split(/[?#]/)[0] ?? '')
+    .split('/')
+    .map((part) => (/[\d.@%]/.test(part) ? '*' : part))
+    .join('/')
+
+async function visitPage(
+  context: BrowserContext,
+  { url }: BenchService,
+  path: string,
+): Promise<{ visit: PageVisit; links: string[] }> {
+  const page = await context.newPage()
+  await page.addInitScript(
+    'globalThis.shift = 0; new PerformanceObserver((list) => { for (const entry of list.getEntries()) globalThis.shift += entry.value }).observe({ type: "layout-shift", buffered: true })',
+  )
+  const calls = new Map<string, Call>()
+  page.on('requestfinished', (request) => {
+    const { pathname, search } = new URL(request.url())
+    if (!['fetch', 'xhr'].includes(request.resourceType())) return
+    const method = request.method()
+    const body = request.postData()
+    calls.set(`${method} ${pathname}${search} ${body ?? ''}`, {
+      method,
+      path: pathname + search,
+      body,
+      times: [],
+    })
+  })
+  await page.goto(url + path)
+  await untilQuiet(page)
+  const shift = await page.evaluate<number>('globalThis.shift')
+  const links = await page.evaluate<string[]>(
+    `[...document.querySelectorAll('a[href^="/"]')].filter((link) => link.target !== '_blank').map((link) => link.getAttribute('href'))`,
+  )
+  await page.close()
+  return { visit: { path, calls: [...calls.values()], shift }, links }
+}
+
+/** Streams of live pages stay open; only what ends is waited for. */
+async function untilQuiet(page: Page): Promise<void> {
+  let last = monotonicMs()
+  const note = () => {
+    last = monotonicMs()
+  }
+  page.on('request', note)
+  page.on('requestfinished', note)
+  const end = monotonicMs() + PAGE_LIMIT_MS
+  while (monotonicMs() - last < QUIET_MS && monotonicMs() < end) await sleep(50)
+}
+
+async function repeat(service: BenchService, visits: readonly PageVisit[], times: number): Promise<void> {
+  for (let round = 0; round < times; round++)
+    for (const { calls } of visits)
+      for (const call of calls) {
+        const begun = monotonicMs()
+        const response = await fetch(service.url + call.path, {
+          method: call.method,
+          headers: {
+            authorization: service.authorization,
+            ...(call.body !== null && { 'content-type': 'application/json' }),
+          },
+          body: call.body,
+        })
+        await response.arrayBuffer()
+        // Signing in belongs to the browser's session.
+        if (response.status >= 500) throw new Error(`${call.method} ${call.path}: ${response.status}`)
+        call.times.push(monotonicMs() - begun)
+      }
+}
