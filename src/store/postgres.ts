@@ -34,7 +34,7 @@ export const MIGRATION_LOCK = 7_309_453
 /** Held by `sendwright migrate` while it copies this database or into it; processes that start ask for it. */
 export const COPY_LOCK = 7_309_454
 
-const DISK_FULL = '53100'
+export const DISK_FULL = '53100'
 const TOO_MANY_CONNECTIONS = '53300'
 
 /** bigint columns hold milliseconds and counts, far below 2^53. */

@@ -4,8 +4,8 @@
  */
 import pg from 'pg'
 import { migrate } from '../store/migrate.ts'
-import { COPY_LOCK, isConnectionFault, MIGRATION_LOCK } from '../store/postgres.ts'
-import { StoreUnavailable } from '../store/store.ts'
+import { COPY_LOCK, DISK_FULL, isConnectionFault, MIGRATION_LOCK } from '../store/postgres.ts'
+import { StoreFull, StoreUnavailable } from '../store/store.ts'
 import type { Catalog, Column, Table, TablePlan } from './catalog.ts'
 import type { Side, Source, Target, Writer } from './side.ts'
 import { type ColumnType, type Row, TransferError, type Value } from './values.ts'
@@ -59,14 +59,19 @@ export async function openPostgresTarget(url: string): Promise<Target> {
   const { client, ...side } = await connect(url)
   return {
     ...side,
-    async prepare() {
+    async prepare(only) {
       await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
-      await migrate({
-        kind: 'postgres',
-        run: async (sql) => void (await client.query(sql)),
-        applied: async () =>
-          (await client.query('SELECT version FROM schema_versions')).rows.map((row) => Number(row.version)),
-      })
+      await migrate(
+        {
+          kind: 'postgres',
+          run: async (sql) => void (await client.query(sql)),
+          applied: async () =>
+            (await client.query('SELECT version FROM schema_versions')).rows.map((row) =>
+              Number(row.version),
+            ),
+        },
+        only,
+      )
       await client.query('SELECT pg_advisory_unlock($1)', [MIGRATION_LOCK])
     },
     async write(run) {
@@ -76,7 +81,7 @@ export async function openPostgresTarget(url: string): Promise<Target> {
         await client.query('COMMIT')
       } catch (error) {
         await client.query('ROLLBACK').catch(() => {})
-        throw error
+        throw translated(error, side.name)
       }
     },
     async finish(plan, onStep) {
@@ -119,8 +124,7 @@ async function connect(url: string): Promise<Connection> {
     const { rows } = await client
       .query<Value[]>({ text, values: [...values], rowMode: 'array' })
       .catch((error: unknown) => {
-        if (!isConnectionFault(error)) throw error
-        throw new StoreUnavailable(`${name} went away: ${(error as Error).message}`, { cause: error })
+        throw translated(error, name)
       })
     return rows
   }
@@ -133,6 +137,14 @@ async function connect(url: string): Promise<Connection> {
     usedBy: () => nodeAlive(name, query),
     close: () => client.end(),
   }
+}
+
+/** Errors with a sentence for the operator. */
+function translated(error: unknown, name: string): unknown {
+  const { code = '', message } = error as { code?: string; message: string }
+  if (code === DISK_FULL) return new StoreFull(`${name} has no space left`, { cause: error })
+  if (isConnectionFault(error)) return new StoreUnavailable(`${name} went away: ${message}`, { cause: error })
+  return error
 }
 
 /** `host/database`; without user and password. */
@@ -211,10 +223,18 @@ function writing(client: pg.Client): Writer {
     async insert({ name, columns }: TablePlan, rows: readonly Row[]) {
       const names = columns.map((column) => column.name).join(', ')
       const arrays = columns.map(({ type }, at) => `$${at + 1}::${ARRAYS[type]}`).join(', ')
-      await client.query(
-        `INSERT INTO ${name} (${names}) OVERRIDING SYSTEM VALUE SELECT * FROM unnest(${arrays})`,
-        columns.map((_, at) => rows.map((row) => row[at])),
-      )
+      await client
+        .query(
+          `INSERT INTO ${name} (${names}) OVERRIDING SYSTEM VALUE SELECT * FROM unnest(${arrays})`,
+          columns.map((_, at) => rows.map((row) => row[at])),
+        )
+        .catch((error: Error & { code?: string }) => {
+          // Data exceptions, and violated constraints.
+          if (!/^2[23]/.test(error.code ?? '')) throw error
+          throw new TransferError(`Cannot copy rows of table ${name}: PostgreSQL says "${error.message}".`, {
+            cause: error,
+          })
+        })
     },
   }
 }

@@ -19,8 +19,8 @@ export interface Side {
 export type Source = Side
 
 export interface Target extends Side {
-  /** Creates it if need be, and brings it to the program's schema. @throws UnknownSchema */
-  prepare(): Promise<void>
+  /** Creates it if need be, and brings it to the program's schema, or that of `only` these migrations. @throws UnknownSchema */
+  prepare(only?: readonly number[]): Promise<void>
   /** Runs all as one transaction. */
   write(run: (writer: Writer) => Promise<void>): Promise<void>
   /** What the database keeps beside the rows: numbers for new rows, indexes, statistics. */

@@ -7,7 +7,7 @@ import { DATABASE_FILE, refuseHalfRestored } from '../store/data-folder.ts'
 import { checkLog } from '../store/log-check.ts'
 import { migrate } from '../store/migrate.ts'
 import { lockFolder } from '../store/sqlite.ts'
-import type { SqlValue, Statement, StatementResult } from '../store/store.ts'
+import { type SqlValue, type Statement, type StatementResult, StoreFull } from '../store/store.ts'
 import type { Catalog, Column, Table } from './catalog.ts'
 import type { Source, Target, Writer } from './side.ts'
 import { type ColumnType, type Row, TransferError, type Value } from './values.ts'
@@ -55,7 +55,7 @@ export function openSqliteTarget(folder: string): Target {
   const execute = (sql: string) => database.exec(sql)
   return {
     ...reading(folder, () => database),
-    async prepare() {
+    async prepare(only) {
       if (!lock) {
         mkdirSync(folder, { recursive: true, mode: 0o700 })
         lock = lockFolder(folder)
@@ -69,15 +69,18 @@ export function openSqliteTarget(folder: string): Target {
       execute('PRAGMA journal_mode = WAL')
       execute('PRAGMA synchronous = NORMAL')
       execute('PRAGMA foreign_keys = OFF')
-      await migrate({
-        kind: 'sqlite',
-        run: async (sql) => execute(sql),
-        applied: async () =>
-          database
-            .prepare('SELECT version FROM schema_versions')
-            .all()
-            .map((row) => Number(row['version'])),
-      })
+      await migrate(
+        {
+          kind: 'sqlite',
+          run: async (sql) => execute(sql),
+          applied: async () =>
+            database
+              .prepare('SELECT version FROM schema_versions')
+              .all()
+              .map((row) => Number(row['version'])),
+        },
+        only,
+      )
     },
     async write(run) {
       execute('BEGIN IMMEDIATE')
@@ -86,7 +89,8 @@ export function openSqliteTarget(folder: string): Target {
         execute('COMMIT')
       } catch (error) {
         if (database.isTransaction) execute('ROLLBACK')
-        throw error
+        const { errcode, message } = error as Error & { errcode?: number }
+        throw errcode === SQLITE_FULL ? new StoreFull(`"${folder}": ${message}`, { cause: error }) : error
       }
     },
     async finish(_, onStep) {
@@ -110,6 +114,7 @@ export function openSqliteTarget(folder: string): Target {
   }
 }
 
+const SQLITE_FULL = 13
 const CACHE_KB = 64_000
 
 function openFile(file: string): DatabaseSync {

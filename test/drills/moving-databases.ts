@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { DrillReport } from '../../scripts/drill.ts'
+import { openSqliteTarget } from '../../src/transfer/sqlite-side.ts'
 import { runCommand } from '../support/command.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { ownAddress } from '../support/service.ts'
@@ -26,7 +27,7 @@ export async function run(report: DrillReport): Promise<void> {
   try {
     const env = { SENDWRIGHT_DATA: join(folder, 'data'), SENDWRIGHT_HOST: ownAddress() }
     await (await startProcess(env.SENDWRIGHT_HOST, env)).end('SIGTERM')
-    fill(env.SENDWRIGHT_DATA)
+    await fill(env.SENDWRIGHT_DATA)
     const there = await move(env, database.url)
     report.note(`to PostgreSQL: ${JSON.stringify(there)}`)
     const back = join(folder, 'back')
@@ -59,7 +60,7 @@ async function move(env: Record<string, string>, to: string) {
   return { rows: copiedRows as number, copySeconds: copySeconds as number, compareSeconds, seconds }
 }
 
-function fill(folder: string): void {
+async function fill(folder: string): Promise<void> {
   const database = new DatabaseSync(join(folder, 'sendwright.db'))
   database.exec(`INSERT INTO events (id, account_id, domain_name, event, timestamp_us, recipient, message_id, payload_json,
       tags_json, recipient_hash)
@@ -67,9 +68,14 @@ function fill(folder: string): void {
     SELECT 'event-' || n, 'account', 'moved.example.org', 'delivered', 1700000000000000 + n,
       'user' || n || '@example.net', 'message-' || n,
       '{"event":"delivered","n":' || n || ',"text":"' || hex(zeroblob(${PAYLOAD_CHARS / 2})) || '"}',
-      CASE WHEN n % 2 = 0 THEN '["news","week-' || n % 50 || '"]' END, n % 1000003
+      CASE WHEN n % 2 = 0 THEN '["news","week-' || (n % 50) || '"]' END, n % 1000003
     FROM numbers`)
   database.close()
+  // As the service leaves them.
+  const side = openSqliteTarget(folder)
+  await side.prepare()
+  await side.finish([], () => {})
+  await side.close()
 }
 
 function digestOfEvents(folder: string): string {
