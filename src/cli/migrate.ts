@@ -54,7 +54,6 @@ export async function migrateCommand(args: string[]): Promise<void> {
       if (mode === 'dry-run') return print(json, await preview(request), previewLines(request, to))
       const run = mode === 'check' ? compareAll : copyAll
       const result = await run(request, (progress) => bar?.show(progress))
-      if (result.ok && mode === 'copy' && 'folder' in to) await copySecret(config, to.folder)
       bar?.clear()
       print(json, result, () => resultLines(result, mode, request, config, to))
       if (!result.ok) throw new CommandError(json ? '' : failure(mode, request))
@@ -127,7 +126,12 @@ async function open(config: Config, to: Arguments['to']): Promise<TransferReques
   try {
     const target: Target =
       'folder' in to ? openSqliteTarget(to.folder) : await openPostgresTarget(to.postgres)
-    return { source, target, blobs: { from, to: wanted.name === from.name ? null : wanted } }
+    return {
+      source,
+      target,
+      blobs: { from, to: wanted.name === from.name ? null : wanted },
+      ...('folder' in to && { beforeUse: () => copySecret(config, to.folder) }),
+    }
   } catch (error) {
     await source.close()
     throw error

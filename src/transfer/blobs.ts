@@ -48,6 +48,7 @@ export function folderPlace(dataFolder: string): BlobPlace {
       })
       await rename(partial, file)
       await syncFolder(dirname(file))
+      await syncFolder(join(dataFolder, BLOB_FOLDER))
     },
   }
   return place

@@ -90,6 +90,13 @@ test('rows in every table go to PostgreSQL and back without a loss', async (t) =
     if (!Object.hasOwn(MADE_ANEW, name)) assert.deepEqual(after.get(name), rows, name)
   assert.equal(after.get('event_index')?.length, before.get('events')?.length, 'the index is made anew')
   assert.equal(after.get('event_tags')?.length, 3)
+  const database = new DatabaseSync(join(back, 'sendwright.db'), { readOnly: true })
+  assert.equal(
+    database.prepare('PRAGMA auto_vacuum').get()?.['auto_vacuum'],
+    2,
+    'it can return space to the disk',
+  )
+  database.close()
 
   await t.test('PostgreSQL numbers new rows above the copied ones', async () => {
     const side = await openPostgresTarget(url)

@@ -36,8 +36,7 @@ interface Connection extends Side {
 /** Reads as of the moment of its opening. @throws TransferError if the database is being copied, StoreUnavailable */
 export async function openPostgresSource(url: string): Promise<Source> {
   const { client, ...side } = await connect(url)
-  const isNew = (await side.catalog().catch(() => null)) === null
-  if (isNew) {
+  if ((await side.catalog()) === null) {
     await client.end()
     throw new TransferError(`There is nothing to copy: ${side.name} holds no tables.`)
   }

@@ -1,8 +1,9 @@
 /** SQLite's side of a copy. The data folder is locked for as long, as the service locks it. */
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { indexEvents } from '../events/indexing.ts'
+import { syncFolder } from '../store/blobs.ts'
 import { DATABASE_FILE, refuseHalfRestored } from '../store/data-folder.ts'
 import { checkLog } from '../store/log-check.ts'
 import { migrate } from '../store/migrate.ts'
@@ -106,6 +107,9 @@ export function openSqliteTarget(folder: string): Target {
         )
       execute('PRAGMA synchronous = FULL')
       execute('PRAGMA wal_checkpoint(TRUNCATE)')
+      await syncFolder(folder)
+      // Which may belong to somebody else.
+      await syncFolder(dirname(folder)).catch(() => {})
     },
     async close() {
       database.close()

@@ -23,6 +23,8 @@ export interface TransferRequest {
   target: Target
   /** `to` null: files stay where they are, and the copy uses them there. */
   blobs: { from: BlobPlace; to: BlobPlace | null }
+  /** Runs when both are equal, before a service may use the copy. */
+  beforeUse?(): Promise<void>
 }
 
 /** `compare` goes over the rows a second time. */
@@ -73,7 +75,10 @@ export async function copyAll(request: TransferRequest, onProgress: OnProgress):
     )
   await target.finish(plan, (what) => onProgress({ step: 'finish', what, done: 0, total: 0 }))
   const compared = await compare(request, plan, onProgress)
-  if (compared.ok) await target.write(removeMark)
+  if (compared.ok) {
+    await request.beforeUse?.()
+    await target.write(removeMark)
+  }
   return { ...compared, copiedRows, copySeconds }
 }
 
