@@ -81,6 +81,8 @@ test('rows in every table go to PostgreSQL and back without a loss', async (t) =
   const url = await testUrl(t)
   const there = await move(openSqliteSource(folder), await openPostgresTarget(url), folder)
   assert.deepEqual(there.differences, [])
+  const repeated = move(openSqliteSource(folder), await openPostgresTarget(url), folder)
+  await assert.rejects(repeated, /it is not empty, table \w+ has rows/)
   const back = join(await temporaryFolder(t), 'back')
   const again = await move(await openPostgresSource(url), openSqliteTarget(back), folder)
   assert.deepEqual(again.differences, [])
@@ -143,4 +145,41 @@ test('every column that names blobs is known', async (t) => {
   const known = BLOB_COLUMNS.map(({ table, column }) => `${table}.${column}`)
   // Also in blobs_json of its row.
   assert.deepEqual(named.toSorted(), [...known, 'messages.content_blob'].toSorted())
+})
+
+test('what cannot be copied is refused with the reason, and nothing is written', async (t) => {
+  const folder = join(await temporaryFolder(t), 'data')
+  const url = await testUrl(t)
+  const tryMove = async () => move(openSqliteSource(folder), await openPostgresTarget(url), folder)
+  await assert.rejects(tryMove(), /holds no database/)
+  const side = openSqliteTarget(folder)
+  await side.prepare()
+  assert.throws(() => openSqliteSource(folder), { detail: /another process is using it/ })
+  await side.close()
+  await assert.rejects(tryMove(), /no service has used/)
+  const change = (sql: string) => {
+    const database = new DatabaseSync(join(folder, 'sendwright.db'))
+    database.exec(sql)
+    database.close()
+  }
+  change("INSERT INTO installation VALUES ('secret-mark', x'00')")
+  const other = await openPostgresTarget(url)
+  await other.query('CREATE TABLE others (id text)')
+  await other.close()
+  await assert.rejects(tryMove(), /it holds other tables, such as "others"/)
+  const cleared = await openPostgresTarget(url)
+  await cleared.query('DROP TABLE others')
+  await assert.rejects(openPostgresSource(url), /Another process is copying/)
+  await assert.rejects(
+    openInstallation({ databaseUrl: url, dataFolder: join(folder, 'node'), secret: null }),
+    { detail: /is copying it. Start again/ },
+  )
+  await cleared.close()
+  change("INSERT INTO schema_versions VALUES (9999, 'future', 'now')")
+  await assert.rejects(tryMove(), /has schema version 9999, this program has \d+\. Use the version/)
+  change('DELETE FROM schema_versions WHERE version > 90')
+  await assert.rejects(tryMove(), /Start and stop the service of this version once/)
+  const after = await openPostgresTarget(url)
+  assert.equal(await after.catalog(), null)
+  await after.close()
 })

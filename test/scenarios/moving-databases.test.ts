@@ -7,13 +7,15 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
+import { openInstallation } from '../../src/store/installation.ts'
+import type { StoreUnavailable } from '../../src/store/store.ts'
 import { openSqliteTarget } from '../../src/transfer/sqlite-side.ts'
 import { runCommand } from '../support/command.ts'
 import { fillTables } from '../support/fill-tables.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { startS3 } from '../support/s3-server.ts'
 import { eventually, ownAddress } from '../support/service.ts'
-import { AUTHORIZATION, EndedAtStart, type ServiceProcess, startProcess } from '../support/service-process.ts'
+import { AUTHORIZATION, type ServiceProcess, startProcess } from '../support/service-process.ts'
 import { createSink } from '../support/smtp-sink.ts'
 import { temporaryFolder } from '../support/stores.ts'
 
@@ -49,13 +51,6 @@ function onFolder(folder: string, sql: string): void {
   const database = new DatabaseSync(join(folder, 'sendwright.db'))
   database.exec(sql)
   database.close()
-}
-
-/** Why the service does not start. */
-async function startFault(env: Record<string, string>): Promise<string> {
-  const error = await startProcess(ownAddress(), env).catch((reason: unknown) => reason)
-  assert.ok(error instanceof EndedAtStart, String(error))
-  return error.message
 }
 
 test('a service moves to PostgreSQL with its queue and files, and back', async (t) => {
@@ -94,7 +89,6 @@ test('a service moves to PostgreSQL with its queue and files, and back', async (
   assert.equal(moved.code, 0, moved.err)
   assert.match(moved.out, /are equal: \d+ rows of \d+ tables and 1 files/)
   assert.equal((await move(settings, url, '--check', '--json')).code, 0)
-  assert.match((await move(settings, url)).err, /it is not empty/)
 
   const secret = (await readFile(join(old.SENDWRIGHT_DATA, 'secret'), 'utf8')).trim()
   const node = { ...common, ...s3.env, SENDWRIGHT_DATA: join(folder, 'node'), SENDWRIGHT_SECRET: secret }
@@ -136,8 +130,9 @@ test('a service moves to PostgreSQL with its queue and files, and back', async (
 test('a copy that is killed continues, and no service starts on it before its end', async (t) => {
   const folder = join(await temporaryFolder(t), 'data')
   const { url, query } = await postgres(t)
-  const env = { SENDWRIGHT_DATA: folder, SENDWRIGHT_HOST: ownAddress() }
-  await (await startProcess(env.SENDWRIGHT_HOST, env)).end('SIGTERM')
+  const env = { SENDWRIGHT_DATA: folder }
+  const config = { databaseUrl: null, dataFolder: folder, secret: null }
+  await (await openInstallation(config)).store.close()
   const side = openSqliteTarget(folder)
   await side.prepare()
   const [mark] = await side.query("SELECT value FROM installation WHERE name = 'secret-mark'")
@@ -153,7 +148,7 @@ test('a copy that is killed continues, and no service starts on it before its en
     return row ? (JSON.parse(String(row['value'])) as { table: string | null; done: string[] }) : null
   }
   let before = -1
-  for (const at of ['accounts', 'events', 'events']) {
+  for (const at of ['accounts', 'events']) {
     const child = spawn(process.execPath, [main, 'migrate', '--to', url], {
       env: { PATH: process.env['PATH'], ...env },
       stdio: 'inherit',
@@ -172,10 +167,10 @@ test('a copy that is killed continues, and no service starts on it before its en
     before = Number(row?.['count'])
   }
   assert.ok(before > 0 && before < 20_004, `it was cut off in the middle, at ${before}`)
-  assert.match(
-    await startFault({ ...env, SENDWRIGHT_DATABASE_URL: url }),
-    /a copy into it did not end. Run the same/,
-  )
+  await assert.rejects(openInstallation({ ...config, databaseUrl: url }), (error: StoreUnavailable) => {
+    assert.match(error.detail, /a copy into it did not end. Run the same/)
+    return true
+  })
   onFolder(folder, "UPDATE alerts SET name = name || '!' WHERE id LIKE '%-1'")
   const rest = await runCommand(env, 'migrate', '--to', url, '--json')
   assert.equal(rest.code, 1)
@@ -190,30 +185,15 @@ test('a copy that is killed continues, and no service starts on it before its en
   assert.equal(await marked(), null)
 })
 
-test('what cannot be moved is refused with the reason', async (t) => {
-  const folder = await temporaryFolder(t)
-  const { url, query } = await postgres(t)
-  const env = { SENDWRIGHT_DATA: join(folder, 'data') }
+test('wrong arguments are refused before anything is opened', async (t) => {
+  const env = { SENDWRIGHT_DATA: join(await temporaryFolder(t), 'data') }
   const run = (...args: string[]) => runCommand(env, 'migrate', ...args)
   for (const args of [
-    [],
-    ['--to', 'mysql://x/y'],
     ['--to', 'sqlite:data'],
-    ['--to', url, '--check', '--dry-run'],
+    ['--to', 'postgres://x/y', '--check', '--dry-run'],
   ])
     assert.equal((await run(...args)).code, 2, args.join(' '))
-  assert.match((await run('--to', url)).err, /There is nothing to copy/)
-  const side = openSqliteTarget(env.SENDWRIGHT_DATA)
-  await side.prepare()
-  assert.match((await run('--to', url)).err, /another process is using it/)
-  await side.write((writer) => writer.run("INSERT INTO installation VALUES ('secret-mark', x'00')"))
-  await side.close()
-  await query('CREATE TABLE others (id text)')
-  assert.match((await run('--to', url)).err, /it holds other tables, such as "others"/)
-  await query('DROP TABLE others')
-  onFolder(env.SENDWRIGHT_DATA, "INSERT INTO schema_versions VALUES (9999, 'future', 'now')")
-  const { code, out } = await run('--to', url, '--json')
+  const { code, out } = await run('--to', 'postgres://x/y', '--json')
   assert.equal(code, 1)
-  assert.match(JSON.parse(out).error, /has schema version 9999, this program has \d+/)
-  assert.deepEqual(await query("SELECT * FROM pg_tables WHERE schemaname = 'public'"), [])
+  assert.match(JSON.parse(out).error, /There is nothing to copy/)
 })

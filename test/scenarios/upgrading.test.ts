@@ -1,4 +1,4 @@
-/** Data folders of earlier releases are brought up to date without a loss; nodes of the release before go on meanwhile. */
+/** Data folders of earlier releases are brought up to date without a loss. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -9,11 +9,10 @@ import { type Catalog, planOf } from '../../src/transfer/catalog.ts'
 import { openPostgresTarget } from '../../src/transfer/postgres-side.ts'
 import { batches, createReader } from '../../src/transfer/reading.ts'
 import { openSqliteSource } from '../../src/transfer/sqlite-side.ts'
-import { call, testNodes } from '../support/nodes.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { countRows, fixtureNames, type ReleaseFixture, unpackFixture } from '../support/release-fixture.ts'
 import { eventually, ownAddress } from '../support/service.ts'
-import { AUTHORIZATION, EndedAtStart, startProcess } from '../support/service-process.ts'
+import { AUTHORIZATION, startProcess } from '../support/service-process.ts'
 import { createSink } from '../support/smtp-sink.ts'
 import { temporaryFolder } from '../support/stores.ts'
 
@@ -135,42 +134,4 @@ async function loadInto(url: string, folder: string): Promise<[secret: string, t
     await source.close()
     await target.close()
   }
-}
-
-test('a node goes on when a newer one has added to the schema, and none of its version starts any more', async (t) => {
-  const sink = await createSink({ host: ownAddress() })
-  t.after(() => sink.close())
-  const nodes = await testNodes(t, { SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}` })
-  const node = await nodes.start()
-  const send = (to: string) =>
-    call(node, 'POST', `/v3/${node.domain}/messages`, {
-      ...{ from: `sender@${node.domain}`, to, subject: to, text: 'Hi.', 'o:tag': 'one' },
-      ...{ 'o:tracking': 'yes', html: '<a href="https://example.org">x</a>' },
-    })
-  // Statements are prepared, and know the columns.
-  for (let at = 0; at < 10; at++) await send(`before${at}@example.org`)
-  await sink.waitFor(10)
-  await growSchema(nodes.query)
-  for (let at = 0; at < 10; at++) await send(`after${at}@example.org`)
-  await sink.waitFor(20)
-  const events = async () =>
-    ((await call(node, 'GET', `/v3/${node.domain}/events?event=delivered&limit=100`))['items'] as unknown[])
-      .length
-  await eventually('an event for each', async () => (await events()) === 20)
-  assert.equal(Number((await nodes.query('SELECT count(*) FROM installation'))[0]?.['count']), 1)
-  const second = await nodes.start().catch((error: unknown) => error)
-  assert.ok(second instanceof EndedAtStart)
-  assert.match(second.message, /has schema version 9999, this program knows up to \d+/)
-})
-
-/** What the next release may do: new columns everywhere, and a new table. */
-async function growSchema(query: (sql: string) => Promise<Record<string, unknown>[]>): Promise<void> {
-  const tables = await query(
-    `SELECT table_name AS name FROM information_schema.tables
-      WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' AND table_name <> 'schema_versions'`,
-  )
-  for (const { name } of tables)
-    await query(`ALTER TABLE ${name} ADD COLUMN of_the_next_release TEXT NOT NULL DEFAULT 'x'`)
-  await query('CREATE TABLE the_next_table (id TEXT PRIMARY KEY)')
-  await query("INSERT INTO schema_versions (version, name, applied_at) VALUES (9999, 'next', 'now')")
 }
