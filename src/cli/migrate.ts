@@ -183,7 +183,11 @@ const largest = (tables: Preview['tables']): string =>
     .join(', ')
 
 const lost = ({ missing }: TransferResult['files']): string[] =>
-  missing.length > 0 ? [`${missing.length} files that rows name are not there: they were lost before.`] : []
+  missing.length > 0
+    ? [
+        `${missing.length} files that rows name are not there: they were lost before, or are in the data folder of another node.`,
+      ]
+    : []
 
 function resultLines(
   result: TransferResult,

@@ -108,7 +108,7 @@ export async function* namedBlobs(side: Side): AsyncGenerator<string> {
 export interface BlobResult {
   files: number
   bytes: number
-  /** Named by rows, but not in the source: lost before. */
+  /** Named by rows, but not there: lost before, or on another node. */
   missing: string[]
 }
 

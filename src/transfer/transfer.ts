@@ -47,6 +47,8 @@ export interface TransferResult {
   copySeconds: number
   compareSeconds: number
   tables: TableResult[]
+  /** Of events, which the target makes from the rows. */
+  tags: TableResult
   files: BlobResult
   /** One sentence each. */
   differences: string[]
@@ -206,11 +208,11 @@ async function compare(
       }),
     )
   onProgress({ step: 'compare', what: 'tags of events', done, total })
-  comparisons.push(await compareTags(source, target))
+  const tags = await compareTags(source, target)
   const files = await compareBlobs(source, blobs.from, blobs.to, (result) =>
     onProgress({ step: 'compare-files', what: 'files', done: result.files, total: 0 }),
   )
-  const differences = [...comparisons.flatMap((one) => one.differences), ...files.differences]
+  const differences = [...comparisons, tags, files].flatMap((one) => one.differences)
   for (const side of [source, target]) {
     const reason = await side.usedBy()
     if (reason !== null) differences.push(`Meanwhile ${reason}`)
@@ -222,6 +224,7 @@ async function compare(
     copySeconds: 0,
     compareSeconds: (performance.now() - startedAt) / 1000,
     tables: comparisons.map(({ result }) => result),
+    tags: tags.result,
     files: files.result,
     differences,
     notes: comparisons.flatMap(({ notes }) => notes),
