@@ -7,7 +7,7 @@ import { syncFolder } from '../store/blobs.ts'
 import { DATABASE_FILE, refuseHalfRestored } from '../store/data-folder.ts'
 import { checkLog } from '../store/log-check.ts'
 import { migrate } from '../store/migrate.ts'
-import { lockFolder } from '../store/sqlite.ts'
+import { LOCK_NAME, lockFolder } from '../store/sqlite.ts'
 import { type SqlValue, type Statement, type StatementResult, StoreFull } from '../store/store.ts'
 import type { Catalog, Column, Table } from './catalog.ts'
 import type { Source, Target, Writer } from './side.ts'
@@ -47,7 +47,8 @@ export function openSqliteSource(folder: string): Source {
 export function openSqliteTarget(folder: string): Target {
   const file = join(folder, DATABASE_FILE)
   const exists = existsSync(file)
-  if (!exists && existsSync(folder) && readdirSync(folder).length > 0)
+  // A copy that was killed at its very beginning leaves the lock's file.
+  if (!exists && existsSync(folder) && readdirSync(folder).some((name) => !name.startsWith(LOCK_NAME)))
     throw new TransferError(`Cannot copy to "${folder}": the folder is not empty.`)
   refuseHalfRestored(folder)
   let lock = exists ? lockFolder(folder) : null
