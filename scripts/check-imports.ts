@@ -28,7 +28,7 @@ const LAYERS = [
   ['bounces', 'queue-api', 'logs', 'routes'],
   ['alerts', 'domain-reports', 'dynamic-pools'],
   ['system', 'backup', 'prometheus', 'validation', 'placement', 'tls-reports', 'sender-rules'],
-  ['preflight'],
+  ['preflight', 'transfer'],
   ['open-core', 'areas', 'listeners', 'service', 'main', 'cli'],
 ]
 /** Layers whose folders may import each other. */

@@ -50,6 +50,13 @@ const COMMANDS: Record<string, Command> = {
       return { usage, run }
     },
   },
+  migrate: {
+    summary: 'copy everything from SQLite to PostgreSQL or back, or compare a copy',
+    load: async () => {
+      const { MIGRATE_USAGE: usage, migrateCommand: run } = await import('./cli/migrate.ts')
+      return { usage, run }
+    },
+  },
   doctor: {
     summary: 'check whether this machine is fit to send mail',
     load: async () => {

@@ -7,8 +7,10 @@
  *     npm run release -- --quick               compressed quickly instead of well
  *
  * `tree` is the program with its libraries as a folder; the container image is a copy of it.
+ *
+ * All kinds together are a release, which also keeps a data folder for the tests of later upgrades (fixture.ts).
  */
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { buildDebian } from './debian.ts'
@@ -90,6 +92,19 @@ async function main(): Promise<void> {
     quick: values.quick,
   })
   for (const path of made) console.log(path)
+  if (!kind) keepFixture(resolve(import.meta.dirname, '../..'))
+}
+
+/** To be committed with the release. One that is there was made by this version, and stays as it is. */
+function keepFixture(root: string): void {
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
+  const folder = join(root, 'test/fixtures/releases')
+  const schema = Math.max(
+    ...readdirSync(join(root, 'src/store/migrations')).map((name) => Number.parseInt(name, 10)),
+  )
+  const file = join(folder, `${version}-schema-${schema}.br`)
+  if (!existsSync(file)) run(process.execPath, ['scripts/release/fixture.ts'], root)
+  console.log(file)
 }
 
 if (import.meta.main) await main()

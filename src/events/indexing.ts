@@ -17,7 +17,10 @@ export const indexedUpTo = sql<number>`(SELECT seq FROM event_index_place)`
 const PROGRESS = 'SELECT seq AS indexed, (SELECT max(seq) FROM events) AS newest FROM event_index_place'
 
 /** Indexes all new events; does nothing on PostgreSQL. Stops early when `signal` aborts; the next run continues. */
-export async function indexEvents(store: Store, signal?: AbortSignal): Promise<void> {
+export async function indexEvents(
+  store: Pick<Store, 'kind' | 'read' | 'commit'>,
+  signal?: AbortSignal,
+): Promise<void> {
   while (store.kind === 'sqlite' && !signal?.aborted) {
     const [progress] = await store.read({ sql: PROGRESS, values: [] })
     const indexed = Number(progress?.['indexed'])

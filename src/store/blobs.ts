@@ -153,7 +153,7 @@ export async function writeFileSynced(file: string, content: AsyncIterable<Uint8
 }
 
 /** A renamed file survives a power loss only once its folder is synced. */
-async function syncFolder(folder: string): Promise<void> {
+export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {
     await handle.sync()

@@ -16,7 +16,7 @@ import type { UnmigratedDatabase } from './migrate.ts'
 import { type OpenOptions, openStore } from './open-store.ts'
 import { createSealer, type Sealer } from './sealing.ts'
 import { makeSecret, readSecret, SecretFault, secretFile } from './secret-file.ts'
-import { insert, type Store } from './store.ts'
+import { insert, type Store, StoreUnavailable } from './store.ts'
 
 export interface Installation {
   store: Store
@@ -36,6 +36,7 @@ export async function openInstallation(
   const store = await openStore(config, {
     ...options,
     async beforeMigrations(database) {
+      await refuseUnfinishedCopy(database)
       const secret = readSecret(config.secret, config.dataFolder)
       const samples = await samplesIn(database)
       if (secret === null && samples.length > 0) throw missing(config)
@@ -68,6 +69,8 @@ interface Sample {
 
 /** Name of the mark in table `installation`, and the purpose it is sealed under. */
 export const SECRET_MARK = 'secret-mark'
+/** Name of the row in table `installation` that `sendwright migrate` keeps in a database until its copy is complete. */
+export const COPY_MARK = 'unfinished-copy'
 const MARK_BYTES = 32
 
 /** Keys tried per table in a database without a mark; one that opens proves the secret. */
@@ -85,6 +88,16 @@ const SAMPLES: readonly { table: string; purpose: string; query: string }[] = [
     query: `SELECT private_key_sealed AS sealed FROM dkim_keys ORDER BY created_at LIMIT ${SAMPLES_MAX}`,
   },
 ]
+
+/** @throws StoreUnavailable */
+async function refuseUnfinishedCopy({ hasTable, rows }: UnmigratedDatabase): Promise<void> {
+  if (!(await hasTable('installation'))) return
+  const marks = await rows(`SELECT name FROM installation WHERE name = '${COPY_MARK}'`)
+  if (marks.length > 0)
+    throw new StoreUnavailable(
+      'Cannot open the database: a copy into it did not end. Run the same `sendwright migrate` again, or empty the database.',
+    )
+}
 
 /** Sealed values to verify the secret against: the mark alone if there is one. */
 async function samplesIn({ hasTable, rows }: UnmigratedDatabase): Promise<Sample[]> {

@@ -87,14 +87,17 @@ export const unmigrated = (
 
 /**
  * Brings a database to the newest version. `run` executes SQL of one or more statements;
- * `applied` lists the versions that the database already has.
+ * `applied` lists the versions that the database already has. `only`: not to the newest, but with these.
  * @throws UnknownSchema if the database has a version that this program does not know.
  */
-export async function migrate(database: {
-  kind: 'sqlite' | 'postgres'
-  run(sql: string): Promise<void>
-  applied(): Promise<number[]>
-}): Promise<void> {
+export async function migrate(
+  database: {
+    kind: 'sqlite' | 'postgres'
+    run(sql: string): Promise<void>
+    applied(): Promise<number[]>
+  },
+  only?: readonly number[],
+): Promise<void> {
   await database.run(VERSION_TABLE)
   const migrations = readMigrations(database.kind)
   const applied = await database.applied()
@@ -106,7 +109,7 @@ export async function migrate(database: {
     )
   }
   for (const { version, name, sql } of migrations.filter(
-    (migration) => !applied.includes(migration.version),
+    ({ version }) => !applied.includes(version) && (only?.includes(version) ?? true),
   )) {
     const record = `INSERT INTO schema_versions VALUES (${version}, '${name}', '${new Date().toISOString()}')`
     await database.run(`BEGIN;\n${sql};\n${record};\nCOMMIT;`)

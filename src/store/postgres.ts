@@ -30,9 +30,11 @@ const CONNECTIONS_MAX = 16
 const CONNECT_LIMIT_MS = 30_000
 
 /** Serialises migrations of processes that start together. */
-const MIGRATION_LOCK = 7_309_453
+export const MIGRATION_LOCK = 7_309_453
+/** Held by `sendwright migrate` while it copies this database or into it; processes that start ask for it. */
+export const COPY_LOCK = 7_309_454
 
-const DISK_FULL = '53100'
+export const DISK_FULL = '53100'
 const TOO_MANY_CONNECTIONS = '53300'
 
 /** bigint columns hold milliseconds and counts, far below 2^53. */
@@ -157,6 +159,7 @@ async function migratePostgres(pool: pg.Pool, before?: BeforeMigrations): Promis
   const client = await pool.connect()
   try {
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
+    await refuseDuringCopy(client)
     await before?.(unmigrated('postgres', async (sql) => (await client.query(sql)).rows))
     await migrate({
       kind: 'postgres',
@@ -168,6 +171,16 @@ async function migratePostgres(pool: pg.Pool, before?: BeforeMigrations): Promis
   } finally {
     client.release()
   }
+}
+
+/** @throws StoreUnavailable */
+async function refuseDuringCopy(client: pg.PoolClient): Promise<void> {
+  const { rows } = await client.query('SELECT pg_try_advisory_lock_shared($1) AS free', [COPY_LOCK])
+  if (rows[0].free !== true)
+    throw new StoreUnavailable(
+      'Cannot open the database: `sendwright migrate` is copying it. Start again when that has ended.',
+    )
+  await client.query('SELECT pg_advisory_unlock_shared($1)', [COPY_LOCK])
 }
 
 const connect = (pool: pg.Pool): Promise<pg.PoolClient> => pool.connect().catch(cannotReach)
@@ -212,7 +225,7 @@ function toPostgresStatement(query: Compilable, expectRows?: number): Statement 
   return expectRows === undefined ? statement : { ...statement, expectRows }
 }
 
-function isConnectionFault(error: unknown): boolean {
+export function isConnectionFault(error: unknown): boolean {
   const code = (error as { code?: string }).code ?? ''
   // Class 08 and 57P: connection lost, server shutting down or starting. Node's codes are words; the pool's errors have
   // no code.

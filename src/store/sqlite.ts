@@ -52,7 +52,7 @@ import {
 } from './store.ts'
 import { type UnitJob, WriterQueue } from './writer-queue.ts'
 
-const LOCK_NAME = 'lock.db'
+export const LOCK_NAME = 'lock.db'
 const SQLITE_FULL = 13
 const SQLITE_BUSY = 5
 const SQLITE_IOERR = 10

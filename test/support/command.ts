@@ -1,5 +1,6 @@
 /** The command line as a separate process. */
 import { execFile } from 'node:child_process'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 export interface CommandResult {
@@ -12,7 +13,9 @@ export interface CommandResult {
 export function runCommand(env: Record<string, string>, ...args: string[]): Promise<CommandResult> {
   const main = join(import.meta.dirname, '../../src/main.ts')
   return new Promise((resolve) => {
-    const options = { env: { PATH: process.env['PATH'], ...env } }
+    // Shared with the processes of the service (service-process.ts).
+    const cache = process.env['NODE_COMPILE_CACHE'] ?? join(tmpdir(), 'sendwright-compile-cache')
+    const options = { env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: cache, ...env } }
     execFile(process.execPath, [main, ...args], options, (error, out, err) => {
       const code = typeof error?.code === 'number' ? error.code : error ? -1 : 0
       resolve({ code, out, err })
