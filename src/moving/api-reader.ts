@@ -59,7 +59,7 @@ export function createApiReader(client: ApiClient): ApiReader {
         let query = cursor ?? `?limit=${limit}`
         for (let page = 0; page < PAGES_MAX; page++) {
           const answer = await client.call('GET', path + query)
-          if (answer.status !== 200) return yield* unreadable(kind, path, answer, query)
+          if (!isList(answer, 'items')) return yield* unreadable(kind, path, answer, query)
           const found = objectsOf(answer.body?.['items'])
           const next = queryOf((answer.body?.['paging'] as Record<string, unknown> | undefined)?.['next'])
           if (found.length === 0) return
@@ -78,8 +78,8 @@ export function createApiReader(client: ApiClient): ApiReader {
       id,
       async *pages(): AsyncGenerator<Page> {
         const answer = await client.call('GET', path)
-        if (answer.status !== 200) yield* unreadable(kind, path, answer, '')
-        else yield { items: read(answer), cursor: '' }
+        if (answer.status !== 200 || !answer.body) return yield* unreadable(kind, path, answer, '')
+        yield { items: itemsOrReason(() => read(answer), kind, path), cursor: '' }
       },
     }
   }
@@ -95,10 +95,24 @@ export const refused = (kind: Kind, place: string, name: string, reason: string)
   reason,
 })
 
+function itemsOrReason(read: () => Item[], kind: Kind, path: string): Item[] {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    return [refused(kind, `GET ${path}`, path, error.message)]
+  }
+}
+
+/** An answer that has the list. One of another form, or over the limits of foreign JSON, must not pass for an empty list. */
+export function isList({ status, body }: ApiAnswer, name: string): boolean {
+  return status === 200 && (Array.isArray(body?.[name]) || body?.[name] === null)
+}
+
 /** Credentials that are refused end the run; a list that is not there is reported. */
 export function* unreadable(kind: Kind, path: string, answer: ApiAnswer, cursor: string): Generator<Page> {
   if (answer.status === 401) throw new ApiUnavailable(`GET ${path}: ${errorText(answer)}`)
-  const reason = `cannot be read: ${answer.status} ${errorText(answer)}`
+  const reason = `cannot be read: ${answer.status === 200 ? 'not the expected JSON' : `${answer.status} ${errorText(answer)}`}`
   yield { items: [refused(kind, `GET ${path}`, path, reason)], cursor }
 }
 

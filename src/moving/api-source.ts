@@ -17,12 +17,11 @@ import {
   webhookEntry,
   webhooksByUrl,
 } from './api-entries.ts'
-import { createApiReader, objectsOf, PAGES_MAX, queryOf, refused, unreadable } from './api-reader.ts'
+import { createApiReader, isList, objectsOf, PAGES_MAX, queryOf, refused, unreadable } from './api-reader.ts'
 import {
   type Item,
   itemOf,
   type Kind,
-  neededText,
   objectOf,
   SUPPRESSION_PATHS,
   type SuppressionEntryKind,
@@ -58,7 +57,7 @@ export function createApiSource(client: ApiClient, { domains, kinds }: ApiSource
   async function* domainNames(): AsyncGenerator<Record<string, unknown>[]> {
     for (let skip = 0; skip < DOMAINS_MAX; ) {
       const answer = await client.call('GET', `/v4/domains?limit=${DOMAINS_PER_PAGE}&skip=${skip}&sort=name`)
-      if (answer.status !== 200)
+      if (!isList(answer, 'items'))
         throw new ApiUnavailable(
           `${client.origin} does not list its domains: ${answer.status} ${errorText(answer)}`,
         )
@@ -185,7 +184,7 @@ export function createApiSource(client: ApiClient, { domains, kinds }: ApiSource
       for (let skip = Number(cursor ?? 0); ; ) {
         const path = `/v3/routes?limit=${RECORDS_PER_PAGE}&skip=${skip}`
         const answer = await client.call('GET', path)
-        if (answer.status !== 200) return yield* unreadable('route', path, answer, String(skip))
+        if (!isList(answer, 'items')) return yield* unreadable('route', path, answer, String(skip))
         const found = objectsOf(answer.body?.['items'])
         if (found.length === 0) return
         skip += found.length
@@ -201,7 +200,7 @@ export function createApiSource(client: ApiClient, { domains, kinds }: ApiSource
     const names: string[] = []
     for await (const found of domainNames())
       for (const one of found)
-        if (one['type'] !== 'sandbox' && isWanted(textOf(one['name']))) names.push(neededText(one, 'name'))
+        if (one['type'] !== 'sandbox' && isWanted(textOf(one['name']))) names.push(textOf(one['name']))
     knownSections = names.length * SECTIONS_OF_DOMAIN + OTHER_SECTIONS
     yield domainSection
     for (const name of names) yield* sectionsOf(name)

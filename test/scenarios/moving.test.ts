@@ -62,7 +62,7 @@ async function workFolder(
   return { folder, key: at('key'), at }
 }
 
-/** Waits a moment now and then: the second request is refused for a while, others fail, one in seven is cut. */
+/** Refuses one request in seven and fails one in eleven. */
 const now = { 'retry-after': '0' }
 const faults = (count: number): Fault =>
   count % 7 === 3 ? { status: 429, headers: now } : count % 11 === 5 ? { status: 503, headers: now } : 'pass'
@@ -161,8 +161,13 @@ test('an export is imported into another service as it was', async (t) => {
   )
 })
 
-test('a source gets the key once only: redirects, foreign links and endless lists lead nowhere', async (t) => {
-  const target = await startTestService(t, ENV)
+test('one service takes from a hostile source and from files', async (t) => {
+  const service = await startTestService(t, ENV)
+  await t.test('no other host gets the key of the source', (t) => hostileSource(t, service))
+  await t.test('files of other services become suppressions, members and templates', (t) => files(t, service))
+})
+
+async function hostileSource(t: TestContext, target: TestService): Promise<void> {
   const seen: string[] = []
   const other = await createFaultyProxy(target.url, ownAddress(), (_, path) => {
     seen.push(path)
@@ -188,7 +193,7 @@ test('a source gets the key once only: redirects, foreign links and endless list
   const wrong = await within(importCommand, ...args(target.url), '--source-key-file', at('other-key'))
   assert.equal(wrong.code, 1, wrong.err)
   assert.match(wrong.err, /401 Invalid private key/)
-})
+}
 
 interface FileCase {
   args: string[]
@@ -198,8 +203,7 @@ interface FileCase {
 
 const json = (value: unknown) => JSON.stringify(value, null, 1)
 
-test('files of other services become suppressions, members and templates', async (t) => {
-  const service = await startTestService(t, ENV)
+async function files(t: TestContext, service: TestService): Promise<void> {
   const domain = 'files.example'
   await service.call('POST', '/v4/domains', { form: { name: domain } })
   await service.call('POST', '/v3/lists', { form: { address: `all@${domain}` } })
@@ -388,4 +392,4 @@ test('files of other services become suppressions, members and templates', async
     const { template } = (await service.call('GET', `/v3/${domain}/templates/${name}?active=yes`)).body
     assert.equal(template.version.template, content)
   }
-})
+}

@@ -20,6 +20,8 @@ export function createListWriter({ client, isDryRun, hasDomain }: WriterParts): 
   let known: Promise<Set<string>> | null = null
   /** Of a dry run: members of the list that was last asked for. */
   let held: { list: string; members: Set<string> } | null = null
+  /** Members of the list that was written last, as the service counts them. */
+  let counted: { list: string; count: number } | null = null
   /** Lists that only a dry run has made. */
   const planned = new Set<string>()
 
@@ -68,28 +70,36 @@ export function createListWriter({ client, isDryRun, hasDomain }: WriterParts): 
       vars,
       subscribed,
     }))
-    const before = await countOf(list)
-    const call = (given: readonly object[], upsert: boolean) =>
-      client.call('POST', `${pathOf(list)}/members.json`, {
-        form: { members: JSON.stringify(given), upsert: String(upsert) },
-      })
-    const answer = await call(members, false)
+    const before = counted?.list === list ? counted.count : await countOf(list)
+    const answer = await postMembers(list, members, false)
+    if (answer.status === 413 && entries.length > 1) {
+      const half = Math.ceil(entries.length / 2)
+      return [
+        ...(await addMembers(list, entries.slice(0, half))),
+        ...(await addMembers(list, entries.slice(half))),
+      ]
+    }
     if (answer.status !== 200) return entries.map(() => refused(errorText(answer)))
-    const added = Math.max(0, Math.min(entries.length, (await countOf(list)) - before))
+    const count = membersCount(answer.body)
+    counted = { list, count }
+    const added = Math.max(0, Math.min(entries.length, count - before))
     // Who has unsubscribed at the former service since an earlier import is unsubscribed here too.
     const gone = members.filter(({ subscribed }) => !subscribed)
     if (added < entries.length && gone.length > 0)
-      await call(
+      await postMembers(
+        list,
         gone.map(({ address }) => ({ address, subscribed: false })),
         true,
       )
     return entries.map((_, index) => (index < added ? made : existing))
   }
 
-  async function countOf(list: string): Promise<number> {
-    const { list: found } = await readOrFail(client, pathOf(list))
-    return (found as { members_count: number }).members_count
-  }
+  const postMembers = (list: string, members: readonly object[], upsert: boolean) =>
+    client.call('POST', `${pathOf(list)}/members.json`, {
+      form: { members: JSON.stringify(members), upsert: String(upsert) },
+    })
+
+  const countOf = async (list: string) => membersCount(await readOrFail(client, pathOf(list)))
 
   async function writeMembers(entries: readonly MemberEntry[]): Promise<Result[]> {
     const list = entries[0]?.list.toLowerCase() ?? ''
@@ -138,3 +148,8 @@ export function createListWriter({ client, isDryRun, hasDomain }: WriterParts): 
 }
 
 const pathOf = (list: string) => `/v3/lists/${pathPart(list)}`
+
+function membersCount(body: Record<string, unknown> | null): number {
+  const list = body?.['list'] as { members_count: number } | undefined
+  return list?.members_count ?? 0
+}

@@ -42,6 +42,16 @@ export function createSuppressionWriter({
     return records
   }
 
+  /** One fault or null for each record. What is too large for one call, or has a record that is refused, is halved. */
+  async function post(path: string, records: readonly object[]): Promise<(string | null)[]> {
+    const answer = await client.call('POST', path, { json: records })
+    if (answer.status === 200) return records.map(() => null)
+    if (records.length === 1 || ![400, 413].includes(answer.status))
+      return records.map(() => errorText(answer))
+    const half = Math.ceil(records.length / 2)
+    return [...(await post(path, records.slice(0, half))), ...(await post(path, records.slice(half)))]
+  }
+
   return async (entries) => {
     const [{ domain, kind }] = entries as [SuppressionEntry]
     if (!(await hasDomain(domain))) return entries.map(() => refused(`the service has no domain ${domain}`))
@@ -60,11 +70,14 @@ export function createSuppressionWriter({
     })
     for (let at = 0; at < wanted.length && !isDryRun; at += RECORDS_PER_CALL_MAX) {
       const some = wanted.slice(at, at + RECORDS_PER_CALL_MAX)
-      const json = some.map(({ record }) => asJson(kind, record))
-      const answer = await client.call('POST', pathOf(domain, kind), { json })
-      if (answer.status === 200) continue
-      // The records were read by the service's own rules before, so this concerns all of them: a missing right, a full disk.
-      for (const { index } of some) results[index] = refused(errorText(answer))
+      const faults = await post(
+        pathOf(domain, kind),
+        some.map(({ record }) => asJson(kind, record)),
+      )
+      some.forEach(({ index }, place) => {
+        const fault = faults[place]
+        if (fault !== null && fault !== undefined) results[index] = refused(fault)
+      })
     }
     return results.map((result) => result ?? made)
   }
