@@ -1,6 +1,6 @@
 /** `sendwright import`: takes what another service has, from its API or from its files, into the running service. */
 import { parseArgs } from 'node:util'
-import { ApiUnavailable, createApiClient } from '../moving/api-client.ts'
+import { ApiUnavailable } from '../moving/api-client.ts'
 import { createApiSource } from '../moving/api-source.ts'
 import { KINDS, type Kind, Unreadable } from '../moving/entry.ts'
 import { createFileSource, createFolderSource, type GivenFile } from '../moving/file-source.ts'
@@ -16,7 +16,7 @@ import type { Shape } from '../moving/shapes/shape.ts'
 import type { Source } from '../moving/source.ts'
 import { createTarget } from '../moving/target/target.ts'
 import { createProgressBar, type ProgressBar } from './progress-bar.ts'
-import { keyIn, serviceApi } from './service-api.ts'
+import { apiClient, keyIn, serviceApi } from './service-api.ts'
 import { CommandError } from './usage.ts'
 
 export const IMPORT_USAGE = `sendwright import mailgun --source-key-file FILE [--source URL] [--domain NAME...] [--only KIND,...]
@@ -120,10 +120,11 @@ async function run(
   bar.end()
   print(values.json ? `${json(totals, journal, isDryRun, remarks)}\n` : text(totals, journal, remarks))
   const count = remarkCount(totals)
-  if (count > 0) throw new CommandError(`${count} entries were not taken as they are${whereIs(journal)}.`, 3)
+  if (count > 0)
+    throw new CommandError(`Entries that were not taken as they are: ${count}${whereIs(journal)}`, 3)
 }
 
-const whereIs = (journal: Journal | null) => (journal ? `: see ${journal.reportFile}` : '')
+const whereIs = (journal: Journal | null) => (journal ? `; see ${journal.reportFile}` : '')
 
 async function sourceOf(
   values: Values,
@@ -134,7 +135,7 @@ async function sourceOf(
   const kinds = kindsOf(values.only)
   const domains = (values.domain ?? []).map((name) => name.toLowerCase())
   if (from === 'mailgun' && given.length === 0) {
-    const client = createApiClient({ url: values.source ?? MAILGUN_URL, key: sourceKey(values), onWait })
+    const client = apiClient({ url: values.source ?? MAILGUN_URL, key: sourceKey(values), onWait })
     return createApiSource(client, { domains, kinds })
   }
   if (from === 'folder' && given.length === 1) return createFolderSource(given[0] as string, kinds)

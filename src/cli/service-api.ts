@@ -2,7 +2,12 @@
 import { readFileSync } from 'node:fs'
 import { localKeySecret } from '../accounts/local-key.ts'
 import { readConfig } from '../config.ts'
-import { type ApiClient, createApiClient } from '../moving/api-client.ts'
+import {
+  type ApiClient,
+  type ApiClientOptions,
+  ApiUnavailable,
+  createApiClient,
+} from '../moving/api-client.ts'
 import { createSealer } from '../store/sealing.ts'
 import { readSecret } from '../store/secret-file.ts'
 import { localUrl } from './client.ts'
@@ -23,14 +28,24 @@ export function serviceApi(
   if (url !== undefined) {
     if (keyFile === undefined)
       throw new CommandError('--service needs --key-file with an API key of that service', 2)
-    return createApiClient({ url, key: keyIn(keyFile), onWait })
+    return apiClient({ url, key: keyIn(keyFile), onWait })
   }
   const config = readConfig(process.env)
   const secret = readSecret(config.secret, config.dataFolder)
   if (secret === null)
     throw new CommandError('There is no service on this machine; name one with --service and --key-file', 2)
   const key = keyFile === undefined ? localKeySecret(createSealer(secret)) : keyIn(keyFile)
-  return createApiClient({ url: localUrl(config), key, onWait })
+  return apiClient({ url: localUrl(config), key, onWait })
+}
+
+/** @throws CommandError for a URL that no API can have */
+export function apiClient(options: ApiClientOptions): ApiClient {
+  try {
+    return createApiClient(options)
+  } catch (error) {
+    if (error instanceof ApiUnavailable) throw new CommandError(error.message, 2)
+    throw error
+  }
 }
 
 /** The key in a file: in an argument, other users of the machine would see it. @throws CommandError */

@@ -37,6 +37,8 @@ const DOMAINS_PER_PAGE = 20
 const TEMPLATES_PER_PAGE = 10
 /** All names are held. */
 const DOMAINS_MAX = 100_000
+/** A hundred times what an account may have. */
+const ROUTES_MAX = 100_000
 /** Sections of one domain, and those that are not of a domain, for the progress. */
 const SECTIONS_OF_DOMAIN = 6
 const OTHER_SECTIONS = 5
@@ -181,7 +183,7 @@ export function createApiSource(client: ApiClient, { domains, kinds }: ApiSource
   const routeSection: Section = {
     id: 'route',
     async *pages(cursor) {
-      for (let skip = Number(cursor ?? 0); ; ) {
+      for (let skip = Number(cursor ?? 0); skip < ROUTES_MAX; ) {
         const path = `/v3/routes?limit=${RECORDS_PER_PAGE}&skip=${skip}`
         const answer = await client.call('GET', path)
         if (!isList(answer, 'items')) return yield* unreadable('route', path, answer, String(skip))

@@ -50,11 +50,17 @@ export async function createFileSource(
     id: JSON.stringify([service, context, described]),
     async *sections() {
       for (const { file, context: own } of files)
-        yield fileSection(file.path, 'bounce', file, shape.lists, bytes, (record) => shape.items(record, own))
+        yield fileSection(file.path, mainKind(own.content), file, shape.lists, bytes, (record) =>
+          shape.items(record, own),
+        )
     },
     progress: () => (bytes.all === 0 ? 1 : Math.min(1, bytes.read / bytes.all)),
   }
 }
+
+/** What a file that cannot be read is counted as. */
+const mainKind = (content: string): Kind =>
+  content === 'templates' ? 'template' : content === 'contacts' ? 'member' : 'bounce'
 
 /** The file of each kind in an export. The name is fixed: names of entries never become part of a path. */
 export const exportFile = (folder: string, kind: Kind) => join(folder, `${kind}.jsonl`)

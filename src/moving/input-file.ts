@@ -11,8 +11,6 @@ import { JsonFileError, readJsonRecords } from './json-records.ts'
 /** Unpacked; a file of ten million contacts is about a gigabyte. Gzip packs zeros a thousandfold. */
 const UNPACKED_BYTES_MAX = 8 * 2 ** 30
 const PIECE_BYTES = 64 * 1024
-/** Columns of a CSV file; those of contacts have a column for each of up to 500 custom fields. */
-const COLUMNS_MAX = 1_000
 
 /** The file cannot be read; the message names it. */
 export class InputFileError extends Error {}
@@ -141,8 +139,6 @@ async function* csvRecords(path: string, onRead?: (bytes: number) => void): Asyn
     row++
     if (header === null) {
       header = fields
-      if (header.length > COLUMNS_MAX)
-        throw new InputFileError(`${path} has more than ${COLUMNS_MAX} columns`)
       continue
     }
     const place = `row ${row}`
@@ -157,11 +153,11 @@ async function* csvRecords(path: string, onRead?: (bytes: number) => void): Asyn
   }
 }
 
-/** By column name as given, and by its short form; a column that is empty is absent. */
+/** By column name as given. */
 function valuesOf(header: readonly string[], fields: readonly string[]): Record<string, string> {
   const values: Record<string, string> = Object.create(null)
   fields.forEach((text, index) => {
-    if (text !== '') values[header[index] as string] = text
+    values[header[index] as string] = text
   })
   return values
 }

@@ -70,10 +70,13 @@ function contact(value: unknown, context: ShapeContext): Entry[] {
   ]
 }
 
-/** @throws Unreadable for a word that may mean either */
+/** Empty is no. @throws Unreadable for a word that may mean either, and if nothing says it */
 function isBlocklisted(columns: Columns, column: string | null): boolean {
   if (column === NO_COLUMN) return false
-  const names = column === null ? BLOCKLIST_COLUMNS : [columnName(column)]
+  const names = (column === null ? BLOCKLIST_COLUMNS : [columnName(column)]).filter((name) =>
+    columns.has(name),
+  )
+  if (names.length === 0) throw new Unreadable('does not say whether it is blocklisted')
   for (const name of names) {
     const value = columns.get(name)
     if (typeof value === 'boolean') return value

@@ -2,13 +2,14 @@
  * Postmark: `GET /message-streams/{stream}/suppressions/dump` and `GET /templates/{id or alias}`, as JSON. The reason
  * ManualSuppression is an unsubscribe, by the recipient or by the customer in their place.
  */
-import { type Item, textOf, Unreadable } from '../entry.ts'
+import { type Item, neededText, textOf, Unreadable } from '../entry.ts'
 import type { InputRecord } from '../input-file.ts'
 import { fromPostmark } from '../template-syntax.ts'
 import {
   addressIn,
   columnsOf,
   itemsOf,
+  itemsOrReason,
   type Shape,
   type ShapeContext,
   suppression,
@@ -21,7 +22,8 @@ export const POSTMARK: Shape = {
   lists: ['Suppressions', 'Templates'],
   items(record, context) {
     const value = (record.value ?? {}) as Record<string, unknown>
-    if ('TemplateId' in value) return templates(record, context)
+    if ('TemplateId' in value)
+      return itemsOrReason(record, 'template', value['TemplateId'], () => templates(record, context))
     return itemsOf(record, 'bounce', value['EmailAddress'], () => {
       const columns = columnsOf(value)
       const address = addressIn(columns, 'emailaddress', 'email')
@@ -46,7 +48,7 @@ export const POSTMARK: Shape = {
 /** Applications name a template by its alias, else by its number. */
 function templates(record: InputRecord, context: ShapeContext): Item[] {
   const value = record.value as Record<string, unknown>
-  const name = textOf(value['Alias']) || textOf(value['TemplateId'])
+  const name = textOf(value['Alias']) || neededText(value, 'TemplateId')
   const refused = (reason: string): Item[] => [
     { place: record.place, entry: null, kind: 'template', name, reason },
   ]

@@ -2,7 +2,7 @@
  * SendGrid: the lists of suppressions as CSV from its pages or as JSON from its API, contacts as CSV, and templates as JSON
  * (`GET /v3/templates/{id}`). A list does not say which one it is, so the caller does.
  */
-import { type Entry, type Item, objectOf, textOf, Unreadable } from '../entry.ts'
+import { type Entry, type Item, neededText, objectOf, textOf, Unreadable } from '../entry.ts'
 import type { InputRecord } from '../input-file.ts'
 import { fromSendgrid } from '../template-syntax.ts'
 import { contactEntries } from './contacts.ts'
@@ -10,6 +10,7 @@ import {
   addressIn,
   columnsOf,
   itemsOf,
+  itemsOrReason,
   replyCode,
   type Shape,
   type ShapeContext,
@@ -23,11 +24,12 @@ export const SENDGRID: Shape = {
   lists: ['result', 'templates', 'suppressions'],
   items(record, context) {
     const { content } = context
-    if (content === 'templates') return templates(record, context)
+    const { id, email } = (record.value ?? {}) as Record<string, unknown>
+    if (content === 'templates')
+      return itemsOrReason(record, 'template', id, () => templates(record, context))
     const kind =
       content === 'spam' ? 'complaint' : ['bounces', 'invalid'].includes(content) ? 'bounce' : 'unsubscribe'
-    const name = (record.value as Record<string, unknown> | null)?.['email']
-    return itemsOf(record, content === 'contacts' ? 'member' : kind, name, () =>
+    return itemsOf(record, content === 'contacts' ? 'member' : kind, email, () =>
       entries(record.value, context),
     )
   },
@@ -59,7 +61,7 @@ function entries(value: unknown, context: ShapeContext): Entry[] {
 /** Applications name a template by its id, so that becomes the name; the title becomes the description. */
 function templates(record: InputRecord, context: ShapeContext): Item[] {
   const value = (record.value ?? {}) as Record<string, unknown>
-  const name = textOf(value['id'])
+  const name = neededText(value, 'id')
   const given = Array.isArray(value['versions']) ? value['versions'].map(objectOf) : []
   const versions = given.map((version) => ({
     tag: textOf(version['id']) || textOf(version['name']),

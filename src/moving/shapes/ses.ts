@@ -2,10 +2,10 @@
  * Amazon SES: the JSON that `aws sesv2 list-suppressed-destinations`, `list-contacts` and `get-email-template` (or `aws ses
  * get-template`) print.
  */
-import { type Entry, type Item, objectOf, textOf, Unreadable } from '../entry.ts'
+import { type Entry, type Item, neededText, objectOf, textOf, Unreadable } from '../entry.ts'
 import type { InputRecord } from '../input-file.ts'
 import { fromSes } from '../template-syntax.ts'
-import { itemsOf, type Shape, type ShapeContext, suppression, templateItem } from './shape.ts'
+import { itemsOf, itemsOrReason, type Shape, type ShapeContext, suppression, templateItem } from './shape.ts'
 
 const REASONS: Readonly<Record<string, 'bounce' | 'complaint'>> = { BOUNCE: 'bounce', COMPLAINT: 'complaint' }
 
@@ -14,7 +14,8 @@ export const SES: Shape = {
   lists: ['SuppressedDestinationSummaries', 'Contacts'],
   items(record, context) {
     const value = (record.value ?? {}) as Record<string, unknown>
-    if ('TemplateName' in value || 'Template' in value) return templates(record, context)
+    if ('TemplateName' in value || 'Template' in value)
+      return itemsOrReason(record, 'template', value['TemplateName'], () => templates(record, context))
     const address = value['EmailAddress']
     if (record.member === 'Contacts')
       return itemsOf(record, 'unsubscribe', address, () => contactEntries(value, context))
@@ -48,9 +49,9 @@ function contactEntries(value: Record<string, unknown>, context: ShapeContext): 
 
 function templates(record: InputRecord, context: ShapeContext): Item[] {
   const value = objectOf(record.value)
-  const template = typeof value['Template'] === 'object' ? objectOf(value['Template'] ?? {}) : value
-  const content = (template['TemplateContent'] ?? {}) as Record<string, unknown>
-  const name = textOf(template['TemplateName'])
+  const template = 'Template' in value ? objectOf(value['Template']) : value
+  const content = objectOf(template['TemplateContent'] ?? {})
+  const name = neededText(template, 'TemplateName')
   const version = {
     tag: 'initial',
     comment: '',

@@ -2,7 +2,6 @@
 import {
   type Entry,
   type Item,
-  itemOf,
   type Kind,
   objectOf,
   type SuppressionEntryKind,
@@ -11,6 +10,9 @@ import {
 } from '../entry.ts'
 import { columnName, type InputRecord } from '../input-file.ts'
 import type { Converted } from '../template-syntax.ts'
+
+/** An address has at most 320 characters; a report repeats no more of a name. */
+const NAME_SHOWN_MAX = 320
 
 /** What the caller says about a file. */
 export interface ShapeContext {
@@ -64,7 +66,9 @@ export function secondsOf(value: unknown): number | undefined {
   const text = textOf(value).trim()
   if (text === '') return undefined
   const number = Number(text)
-  const seconds = Number.isNaN(number) ? Date.parse(dated(text)) / 1_000 : number
+  // Other orders of day and month are ambiguous: such a record is one of now.
+  const isDate = /^\d{4}-\d\d-\d\d|[a-z]{3} \d{4}/i.test(text)
+  const seconds = Number.isNaN(number) && isDate ? Date.parse(dated(text)) / 1_000 : number
   if (Number.isNaN(seconds) || seconds <= 0) return undefined
   // Milliseconds would be a date after the year 5000.
   return Math.floor(seconds > 1e11 ? seconds / 1_000 : seconds)
@@ -89,17 +93,20 @@ export const replyCode = (text: string): string | undefined => /\b([45]\d\d)\b/.
 
 /** The entries that `read` returns, or one item with the reason why there are none. */
 export function itemsOf(record: InputRecord, kind: Kind, name: unknown, read: () => Entry[]): Item[] {
+  return itemsOrReason(record, kind, name, () => read().map((entry) => ({ place: record.place, entry })))
+}
+
+export function itemsOrReason(record: InputRecord, kind: Kind, name: unknown, read: () => Item[]): Item[] {
   const { place, fault } = record
-  if (fault !== null) return [{ place, entry: null, kind, name: '', reason: fault }]
+  const refused = (reason: string): Item[] => [
+    { place, entry: null, kind, name: textOf(name).slice(0, NAME_SHOWN_MAX), reason },
+  ]
+  if (fault !== null) return refused(fault)
   try {
-    return read().map((entry) => ({ place, entry }))
+    return read()
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
-    return [
-      itemOf(kind, place, name, () => {
-        throw error
-      }),
-    ]
+    return refused(error.message)
   }
 }
 
