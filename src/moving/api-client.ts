@@ -127,7 +127,9 @@ async function tryOnce(url: string, init: RequestInit): Promise<ApiAnswer | Post
     const signal = AbortSignal.timeout(ANSWER_MAX_MS)
     const response = await fetch(url, { ...init, redirect: 'manual', signal })
     const { status } = response
-    if (status === 429 || status >= 500) {
+    // 409 with a wait: the first try of this POST is still being carried out.
+    const isRunning = status === 409 && response.headers.has('retry-after')
+    if (status === 429 || status >= 500 || isRunning) {
       await response.body?.cancel()
       return { reason: `status ${status}`, askedMs: askedWait(response.headers) }
     }

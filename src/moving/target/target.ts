@@ -4,7 +4,19 @@
  * added to what exists, because nobody may get mail again by an import.
  */
 import type { ApiClient } from '../api-client.ts'
-import { type Entry, type Item, type Kind, nameOf, type SuppressionEntry } from '../entry.ts'
+import {
+  type DomainEntry,
+  type Entry,
+  type Item,
+  type Kind,
+  type ListEntry,
+  type MemberEntry,
+  nameOf,
+  type RouteEntry,
+  type SuppressionEntry,
+  type TemplateEntry,
+  type WebhookEntry,
+} from '../entry.ts'
 import type { Remark } from '../journal.ts'
 import { createDomainWriter } from './domains.ts'
 import { createListWriter } from './lists.ts'
@@ -35,23 +47,24 @@ export function createTarget(client: ApiClient, isDryRun: boolean): Target {
   const suppressions = createSuppressionWriter(parts)
   const routes = createRouteWriter(parts)
 
-  function write(entries: readonly [Entry, ...Entry[]]): Promise<Result[]> {
+  /** Entries of one group, which are all of the same kind. */
+  function write(entries: [Entry, ...Entry[]]): Promise<Result[]> {
     const [first] = entries
     switch (first.kind) {
       case 'domain':
-        return domains.write(entries as never)
+        return domains.write(entries as DomainEntry[])
       case 'webhook':
-        return webhooks(entries as never)
+        return webhooks(entries as WebhookEntry[])
       case 'template':
-        return templates(entries as never)
+        return templates(entries as TemplateEntry[])
       case 'list':
-        return lists.write(entries as never)
+        return lists.write(entries as ListEntry[])
       case 'member':
-        return lists.writeMembers(entries as never)
+        return lists.writeMembers(entries as MemberEntry[])
       case 'route':
-        return routes(entries as never)
+        return routes(entries as RouteEntry[])
       default:
-        return suppressions(entries as never)
+        return suppressions(entries as SuppressionEntry[])
     }
   }
 
