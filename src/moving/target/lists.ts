@@ -123,7 +123,7 @@ export function createListWriter({ client, isDryRun, hasDomain }: WriterParts): 
       for (const entry of good) {
         const key = entry.address.toLowerCase()
         results.set(entry, members.has(key) ? existing : made)
-        members.add(key)
+        if (members.size < HELD_MAX) members.add(key)
       }
     } else {
       for (let at = 0; at < good.length; at += MEMBERS_PER_CALL) {

@@ -65,7 +65,8 @@ export function createSuppressionWriter({
       if (typeof record === 'string') return
       const has = list.get(record.address)
       if (has !== undefined && isCovered(kind, record.tags, has)) return
-      list.set(record.address, [...(has ?? []), ...record.tags])
+      if (has !== undefined || list.size < HELD_MAX)
+        list.set(record.address, [...(has ?? []), ...record.tags])
       wanted.push({ record, index })
     })
     for (let at = 0; at < wanted.length && !isDryRun; at += RECORDS_PER_CALL_MAX) {
