@@ -29,6 +29,7 @@ const LAYERS = [
   ['alerts', 'domain-reports', 'dynamic-pools'],
   ['system', 'backup', 'prometheus', 'validation', 'placement', 'tls-reports', 'sender-rules'],
   ['preflight', 'transfer'],
+  ['moving'],
   ['open-core', 'areas', 'listeners', 'service', 'main', 'cli'],
 ]
 /** Layers whose folders may import each other. */

@@ -57,6 +57,20 @@ const COMMANDS: Record<string, Command> = {
       return { usage, run }
     },
   },
+  import: {
+    summary: 'take over what another service has, from its API or its files',
+    load: async () => {
+      const { IMPORT_USAGE: usage, importCommand: run } = await import('./cli/import.ts')
+      return { usage, run }
+    },
+  },
+  export: {
+    summary: 'write everything that can be imported into a folder',
+    load: async () => {
+      const { EXPORT_USAGE: usage, exportCommand: run } = await import('./cli/export.ts')
+      return { usage, run }
+    },
+  },
   doctor: {
     summary: 'check whether this machine is fit to send mail',
     load: async () => {

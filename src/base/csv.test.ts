@@ -67,6 +67,18 @@ test('any records come back as they were written', async () => {
   )
 })
 
+test('other programs separate fields by semicolons or tabs', async () => {
+  for (const separator of [';', '\t'] as const) {
+    const text = ['a,b', '"c;\td"', 'e'].join(separator)
+    const source = (async function* () {
+      yield Buffer.from(`${text}\n`)
+    })()
+    const records: string[][] = []
+    for await (const record of readCsv(source, separator)) records.push(record)
+    assert.deepEqual(records, [['a,b', 'c;\td', 'e']])
+  }
+})
+
 const WRITTEN: [value: CsvValue, text: string][] = [
   ['plain', 'plain'],
   ['a,b', '"a,b"'],

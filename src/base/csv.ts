@@ -18,16 +18,22 @@ const FIELDS_PER_RECORD_MAX = 1000
 
 /**
  * Yields the records in order, each a list of its fields.
+ * @param separator between fields: a comma, or what another program writes in its place
  * @throws CsvSyntaxError for a quoted field that does not end and a record over the limits; and whatever
  *   `source` throws.
  */
-export async function* readCsv(source: AsyncIterable<Uint8Array>): AsyncGenerator<string[]> {
+export async function* readCsv(
+  source: AsyncIterable<Uint8Array>,
+  separator: Separator = ',',
+): AsyncGenerator<string[]> {
   const decoder = new TextDecoder('utf-8')
-  const reader = new CsvReader()
+  const reader = new CsvReader(separator)
   for await (const bytes of source) yield* reader.take(decoder.decode(bytes, { stream: true }))
   yield* reader.take(decoder.decode())
   yield* reader.end()
 }
+
+export type Separator = ',' | ';' | '\t'
 
 /** The position of the reader within a record. */
 type Place = 'start' | 'plain' | 'quoted' | 'closed'
@@ -38,10 +44,18 @@ class CsvReader {
   private record: string[] = []
   private length = 0
   private afterReturn = false
+  private readonly separator: Separator
+  private readonly patterns: Patterns
+
+  constructor(separator: Separator) {
+    this.separator = separator
+    this.patterns = PATTERNS[separator]
+  }
 
   /** The end of the plain characters from `at`: the next character that is special in this state. */
   private endOfRun(text: string, at: number): number {
-    const special = this.place === 'quoted' ? QUOTE : this.place === 'plain' ? SEPARATOR : ANY
+    const { afterPlain, any } = this.patterns
+    const special = this.place === 'quoted' ? QUOTE : this.place === 'plain' ? afterPlain : any
     special.lastIndex = at
     const found = special.exec(text)
     return this.place === 'closed' ? at : (found?.index ?? text.length)
@@ -94,7 +108,7 @@ class CsvReader {
       this.place = 'quoted'
       return null
     }
-    if (char === ',') {
+    if (char === this.separator) {
       this.endField()
       return null
     }
@@ -126,9 +140,18 @@ class CsvReader {
 }
 
 const QUOTE = /"/g
-/** Ends a field that did not begin with a quote. */
-const SEPARATOR = /[,\r\n]/g
-const ANY = /[",\r\n]/g
+
+/** `afterPlain` ends a field that did not begin with a quote. */
+interface Patterns {
+  afterPlain: RegExp
+  any: RegExp
+}
+
+const PATTERNS: Readonly<Record<Separator, Patterns>> = {
+  ',': { afterPlain: /[,\r\n]/g, any: /[",\r\n]/g },
+  ';': { afterPlain: /[;\r\n]/g, any: /[";\r\n]/g },
+  '\t': { afterPlain: /[\t\r\n]/g, any: /["\t\r\n]/g },
+}
 
 export type CsvValue = string | number | boolean | null | undefined
 

@@ -30,6 +30,6 @@ ${lines.join('\n')}
   sendwright --version        the version
 
 Settings come from the environment (SENDWRIGHT_...) or from the file that SENDWRIGHT_ENV_FILE names; the README lists
-them. Exit codes: 0 done, 1 failed, 2 wrong arguments.
+them. Exit codes: 0 done, 1 failed, 2 wrong arguments, 3 done in part (import, export).
 `
 }

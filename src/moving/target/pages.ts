@@ -1,0 +1,26 @@
+import { type ApiClient, ApiUnavailable, errorText } from '../api-client.ts'
+
+/** A service whose list does not end is no service. */
+const PAGES_MAX = 100_000
+
+/** @throws ApiUnavailable for anything but 200 */
+export async function readOrFail(client: ApiClient, path: string): Promise<Record<string, unknown>> {
+  const answer = await client.call('GET', path)
+  if (answer.status === 200 && answer.body) return answer.body
+  throw new ApiUnavailable(`${client.origin} refuses GET ${path}: ${answer.status} ${errorText(answer)}`)
+}
+
+/** All items of a list with linked pages; of the links only the query is used. @throws ApiUnavailable */
+export async function* linkedItems(
+  client: ApiClient,
+  path: string,
+  limit: number,
+): AsyncGenerator<Record<string, unknown>> {
+  let query = `?limit=${limit}`
+  for (let page = 0; page < PAGES_MAX; page++) {
+    const { items, paging } = await readOrFail(client, path + query)
+    if (!Array.isArray(items) || items.length === 0) return
+    yield* items as Record<string, unknown>[]
+    query = new URL(String((paging as Record<string, unknown>)['next'])).search
+  }
+}
