@@ -17,13 +17,15 @@ interface ActionButtonProps<Result> extends Pick<ButtonProps, 'size' | 'variant'
   undone?: string
   /** Prefix of the queries that it concerns: they are asked again. */
   changes: string
+  /** Beside the notice. */
+  onDone?: (result: Result) => void
   /** Asks first; for what cannot be taken back. */
   ask?: { title: string; consequence: string; mustType?: string }
 }
 
 /** A button of a row or page: does something, says so, and shows the server's refusal below itself. */
 export function ActionButton<Result>(props: ActionButtonProps<Result>) {
-  const { label, name, run, done, undo, undone, changes, ask, ...look } = props
+  const { label, name, run, done, undo, undone, changes, onDone, ask, ...look } = props
   const [asking, setAsking] = useState(false)
   const queries = useQueryClient()
   const changed = () => void queries.invalidateQueries({ queryKey: [changes] })
@@ -42,6 +44,7 @@ export function ActionButton<Result>(props: ActionButtonProps<Result>) {
         ...(undo && { undo: () => void takeBack(undo) }),
       })
       changed()
+      onDone?.(result)
     },
   })
   return (
