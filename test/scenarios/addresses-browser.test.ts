@@ -122,6 +122,54 @@ test('a pool is made, gets a domain and a subaccount, and is deleted by its name
   await eventually('gone', async () => (await call('/v3/ip_pools')).ip_pools.length === 0)
 })
 
+test('dynamic pools are set up, a domain is enrolled, kept in a set and taken out, and all of it is in the history', async () => {
+  const { service } = dashboard
+  const { domain } = service
+  const page = await dashboard.open('/delivery/dynamic-pools', { look: DESK })
+  await page.getByText('Dynamic pools are not set up').waitFor()
+  await dashboard.sound(page)
+  await page.getByRole('button', { name: 'Set up the sets' }).press('Enter')
+  const sets = page.getByRole('dialog', { name: 'Set up the sets' })
+  for (const [ip, band] of [
+    [TWO, 'Good'],
+    [THREE, 'New'],
+    [ONE, 'Poor'],
+  ] as const)
+    await sets.getByLabel(`Set of ${ip}`).selectOption(band)
+  await dashboard.sound(page)
+  await sets.getByRole('button', { name: 'Save' }).press('Enter')
+  await page.getByText('The sets are saved').waitFor()
+  await page.getByText('No domain is enrolled').waitFor()
+  await page.getByRole('button', { name: 'Enroll a domain' }).press('Enter')
+  const form = page.getByRole('dialog', { name: 'Enroll a domain' })
+  await form.getByLabel('Domain').selectOption(domain)
+  await form.getByRole('button', { name: 'Enroll' }).press('Enter')
+  await page.getByText(`${domain} is enrolled`).waitFor()
+  await page.getByLabel(`Who chooses the set of ${domain}`).selectOption('always Good')
+  await page.getByText(`${domain} stays in the set Good`).waitFor()
+  await dashboard.sound(page)
+  const enrolled = async () => (await call('/v1/dynamic_pools/domains')).items[0]
+  assert.deepEqual([(await enrolled()).pool, (await enrolled()).override], ['dynamic_good', true])
+
+  const phone = await dashboard.open('/delivery/dynamic-pools', { look: PHONE })
+  await phone.getByRole('radiogroup', { name: 'Show' }).getByText('History').tap()
+  await phone.getByText('override set').waitFor()
+  await dashboard.sound(phone)
+  await phone.getByRole('radiogroup', { name: 'Show' }).getByText('Domains').tap()
+  await phone.getByRole('button', { name: `Take out ${domain}` }).tap()
+  const leaving = phone.getByRole('dialog', { name: `Take out ${domain}` })
+  await dashboard.sound(phone)
+  await leaving.getByRole('button', { name: 'Take out' }).tap()
+  await phone.getByText(`${domain} is taken out`).waitFor()
+  await phone.getByText('No domain is enrolled').waitFor()
+  await phone.getByRole('radiogroup', { name: 'Show' }).getByText('Sets').tap()
+  await phone.getByText(TWO).waitFor()
+  await dashboard.sound(phone)
+  await phone.getByRole('button', { name: 'Remove the sets' }).tap()
+  await phone.getByRole('dialog').getByRole('button', { name: 'Remove the sets' }).tap()
+  await phone.getByText('Dynamic pools are not set up').waitFor()
+})
+
 test('a reader sees addresses and pools, and changes nothing', async () => {
   const { body } = await dashboard.service.call('POST', '/v1/keys', { form: { role: 'basic' } })
   const page = await dashboard.open(`/delivery/ips/${ONE}?add=yes`, { key: body.key.secret })

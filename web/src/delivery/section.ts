@@ -2,6 +2,7 @@ import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { rootRoute } from '../root-route.ts'
 import { section as defineSection } from '../section.ts'
 import { readAddSearch, readDeliverySearch, readIpSearch, readProvidersSearch } from './delivery-search.ts'
+import { readDynamicSearch } from './dynamic/dynamic-search.ts'
 import { PAGES } from './pages.ts'
 import { readPoolSearch } from './pools/pools-search.ts'
 
@@ -47,6 +48,13 @@ const poolRoute = createRoute({
   path: '/delivery/pools/$id',
   validateSearch: readPoolSearch,
   component: lazyRouteComponent(() => import('./pools/pool-page.tsx'), 'PoolPage'),
+})
+
+const dynamicRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/delivery/dynamic-pools',
+  validateSearch: readDynamicSearch,
+  component: lazyRouteComponent(() => import('./dynamic/dynamic-page.tsx'), 'DynamicPage'),
 })
 
 const write = { area: 'domains', access: 'write' } as const
@@ -96,5 +104,5 @@ export const section = defineSection({
           },
         ]
       : [],
-  routes: [pageRoute, providersRoute, ipsRoute, ipRoute, warmupsRoute, poolsRoute, poolRoute],
+  routes: [pageRoute, providersRoute, ipsRoute, ipRoute, warmupsRoute, poolsRoute, poolRoute, dynamicRoute],
 })

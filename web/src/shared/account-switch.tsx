@@ -72,7 +72,7 @@ export function ActingStrip() {
         <strong>{TEXT.acting(account.name)}.</strong> {TEXT.actingWhy}
       </span>
       <button type="button" onClick={() => actFor(undefined)}>
-        {TEXT.backToOwn}
+        {TEXT.stopActing}
       </button>
     </aside>
   )

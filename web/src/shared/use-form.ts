@@ -20,9 +20,10 @@ export function useForm<Values extends object, Result>(options: FormOptions<Valu
   const queries = useQueryClient()
   const sending = useMutation({
     mutationFn: () => send(values),
-    onSuccess(result) {
+    async onSuccess(result) {
+      // First: it may leave the page of what is no longer there.
+      await onDone(result, values)
       if (changes !== undefined) void queries.invalidateQueries({ queryKey: [changes] })
-      return onDone(result, values)
     },
   })
   const set = (part: Partial<Values>) => {
