@@ -104,15 +104,38 @@ export async function openOverrides({ store, clock, log, random }: OverrideParts
   let releasing = Promise.resolve()
   const now = () => Math.floor(clock.now())
 
-  async function refresh(): Promise<void> {
+  let reading = Promise.resolve()
+  /** One at a time: an older answer must not replace a newer one. */
+  function refresh(): Promise<void> {
+    const read = reading.then(readRows)
+    reading = read.catch(() => {})
+    return read
+  }
+
+  async function readRows(): Promise<void> {
     const rows = await store.db.selectFrom('delivery_overrides').selectAll().orderBy('site').execute()
     const current = rows.flatMap((row) => overrideOf(row, now()) ?? [])
+    if (current.length < rows.length) await removeEnded()
     const next = JSON.stringify(current)
     if (next === signature) return
     signature = next
     inForce = new Map(current.map((override) => [override.site, override]))
     known.clear()
     for (const listener of listeners) listener()
+  }
+
+  /** Judged by the database: a row may have been ordered anew since it was read. */
+  async function removeEnded(): Promise<void> {
+    await store.db
+      .deleteFrom('delivery_overrides')
+      .where((eb) => eb.or([eb('paused_at', 'is', null), eb('pause_until', '<=', now())]))
+      .where((eb) =>
+        eb.or([
+          eb('limits_until', '<=', now()),
+          eb.and([eb('connections', 'is', null), eb('rate', 'is', null)]),
+        ]),
+      )
+      .execute()
   }
 
   /** Writes one row, which is removed when it orders nothing. */
