@@ -212,7 +212,7 @@ export async function messagesArea(
     start: () => engine.delivery.start(),
     async stop() {
       await engine.stop()
-      await siteOverrides.released()
+      await siteOverrides.stop()
       await largeTexts.close()
       await signers.close()
     },

@@ -65,8 +65,8 @@ export interface Overrides extends SitePauses {
   onChange(listener: () => void): void
   /** Calls `listener` when mail that a pause kept is due. */
   onReleased(listener: () => void): void
-  /** Resolves when the mail of pauses that were ended here is due. */
-  released(): Promise<void>
+  /** Ends what makes the mail of an ended pause due; the rest of it is looked at within the hour. */
+  stop(): Promise<void>
   readonly job: Job
 }
 
@@ -102,6 +102,9 @@ export async function openOverrides({ store, clock, log, random }: OverrideParts
   let signature = '[]'
   const known = new Map<string, { shaped: LaneLimits; limits: LaneLimits }>()
   let releasing = Promise.resolve()
+  /** What an attempt was putting off while the pause ended is made due a little later. */
+  let hasLateOnes = false
+  let isStopping = false
   const now = () => Math.floor(clock.now())
 
   let reading = Promise.resolve()
@@ -151,14 +154,27 @@ export async function openOverrides({ store, clock, log, random }: OverrideParts
           .executeTakeFirstOrThrow()
         if (Number(count) >= OVERRIDES_MAX) throw new BadRequest(`at most ${OVERRIDES_MAX} sites`)
       }
-      await tx.deleteFrom(table).where('site', '=', site).execute()
-      if (overrideOf(row, now()) !== null) await tx.insertInto(table).values(row).execute()
+      if (overrideOf(row, now()) === null) await tx.deleteFrom(table).where('site', '=', site).execute()
+      // What somebody else orders at the same time stays.
+      else
+        await tx
+          .insertInto(table)
+          .values(row)
+          .onConflict((conflict) => conflict.column('site').doUpdateSet(part))
+          .execute()
     })
     await refresh()
     await store.changes.announce(TOPIC, '')
   }
 
   /** Mail that the pause kept is due. */
+  function releaseAll(): Promise<void> {
+    releasing = releasing.then(release).catch((error) => {
+      log.error({ err: error }, 'mail of an ended pause could not be made due; it is within an hour')
+    })
+    return releasing
+  }
+
   async function release(): Promise<void> {
     const begun = now()
     for (;;) {
@@ -166,7 +182,7 @@ export async function openOverrides({ store, clock, log, random }: OverrideParts
       const [result] = await store.commit([{ sql: RELEASE, values }])
       // Each portion at once: else the first of a million would wait for the last.
       if ((result?.affected ?? 0) > 0) onReleased()
-      if ((result?.affected ?? 0) < PORTION) return
+      if (isStopping || (result?.affected ?? 0) < PORTION) return
     }
   }
 
@@ -204,9 +220,8 @@ export async function openOverrides({ store, clock, log, random }: OverrideParts
     async resume(site) {
       if (!inForce.get(site)?.pause) return false
       await change(site, { paused_at: null, pause_until: null, pause_reason: '' })
-      releasing = releasing.then(release).catch((error) => {
-        log.error({ err: error, site }, 'mail of an ended pause could not be made due; it is within an hour')
-      })
+      void releaseAll()
+      hasLateOnes = true
       return true
     },
     async setLimits(site, { connections, rate, until }) {
@@ -222,13 +237,21 @@ export async function openOverrides({ store, clock, log, random }: OverrideParts
     onReleased(listener) {
       onReleased = listener
     },
-    released: () => releasing,
+    stop() {
+      isStopping = true
+      return releasing
+    },
     job: createJob({
       name: 'delivery-overrides',
       everyMs: READ_EVERY_MS,
       // Each process has a copy in memory.
       scope: 'process',
-      work: refresh,
+      async work() {
+        await refresh()
+        if (!hasLateOnes) return
+        hasLateOnes = false
+        await releaseAll()
+      },
     }),
   }
 }
