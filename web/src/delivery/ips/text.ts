@@ -38,7 +38,7 @@ export const TEXT = {
   switchedOn: (ip: string) => `${ip} is in use`,
   blocks: 'Providers that block it',
   blocksWhy:
-    'Its share goes to your other addresses. After the pause single messages find out whether the block is over.',
+    'When one does, its share goes to your other addresses, and single messages find out when it is over.',
   provider: 'Provider',
   state: 'State',
   states: { closed: 'Closed', probing: 'Being tried' },
