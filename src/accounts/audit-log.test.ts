@@ -487,9 +487,22 @@ function ipCalls(): Planned[] {
       { action: 'ip-block.clear', subject: `${IP}/mx.example`, status: 404 },
       {},
     ),
+    ...siteCalls(),
     done('startIpWarmup', `POST /v3/ip_warmups/${IP}`, 'ip-warmup.start', IP),
     done('cancelIpWarmup', `DELETE /v3/ip_warmups/${IP}`, 'ip-warmup.cancel', IP),
     done('deleteIpPool', `DELETE ${pool}?ip=shared`, 'ip-pool.delete', '{pool}'),
+  ]
+}
+
+function siteCalls(): Planned[] {
+  const site = '/sendwright/v1/shaping/mx.example'
+  const call = (id: string, request: string, action: string, form: Record<string, string> = {}) =>
+    plan(id, request, { action, subject: 'mx.example', given: form }, { form })
+  return [
+    call('pauseSite', `PUT ${site}/pause`, 'site.pause', { reason: 'They asked us to' }),
+    call('resumeSite', `DELETE ${site}/pause`, 'site.resume'),
+    call('setSiteLimits', `PUT ${site}/limits`, 'site-limits.set', { connections: '20', rate: '300/1m' }),
+    call('resetSiteLimits', `DELETE ${site}/limits`, 'site-limits.reset'),
   ]
 }
 

@@ -39,6 +39,7 @@ import {
   REASON_ACCOUNT_HELD,
   REASON_BLOCKED,
   REASON_LOCAL_FAULT,
+  REASON_PROVIDER_PAUSED,
   REASON_WARMUP,
   unprepared,
 } from './outcome.ts'
@@ -149,6 +150,7 @@ export class Attempting {
   /** An address on warm-up sends as many messages as its allowance has. */
   async #attempt(lane: Lane, held: HeldDelivery, dot: FinalDot): Promise<void> {
     const ip = sourceIp(lane.info)
+    if (this.#isPaused(lane, held)) return this.#leavePaused(lane, held)
     if (this.#isBlocked(lane)) return this.#leaveBlocked(lane, held)
     const taken = ip === null ? undefined : this.#parts.delivery.allowances?.take(ip)
     if (ip === null || taken === undefined) {
@@ -191,7 +193,10 @@ export class Attempting {
       about = prepared.about
       if (prepared.kind === 'decided') result = decided(held, prepared.outcome)
       else if (isOver(delivery, clock.now())) result = decided(held, lastFailure(delivery))
-      else if (this.#isBlocked(lane)) {
+      else if (this.#isPaused(lane, held)) {
+        await this.#leavePaused(lane, held)
+        return false
+      } else if (this.#isBlocked(lane)) {
         await this.#leaveBlocked(lane, held)
         return false
       } else {
@@ -220,6 +225,23 @@ export class Attempting {
     }
     await this.#settle(delivery, about as EventMessage, result, facts)
     return result.attempted && isAnswered(result.outcome)
+  }
+
+  #isPaused({ info }: Lane, { delivery }: HeldDelivery): boolean {
+    const { pauses } = this.#parts.delivery
+    return (pauses?.pauseOf(info.site, delivery.recipient_domain) ?? null) !== null
+  }
+
+  /** An operator has paused mail to the site, or to the domain. */
+  async #leavePaused(lane: Lane, held: HeldDelivery): Promise<void> {
+    const { clock, pauses } = this.#parts.delivery
+    const { recipient_domain } = held.delivery
+    await this.#putOff(
+      lane,
+      held,
+      REASON_PROVIDER_PAUSED,
+      () => pauses?.nextLook(lane.info.site, recipient_domain) ?? clock.now(),
+    )
   }
 
   #isBlocked({ info }: Lane): boolean {

@@ -8,6 +8,7 @@ import type { DeliveryRow } from '../store/schema.ts'
 import type { Statement } from '../store/store.ts'
 import type { LaneInfo } from './lanes.ts'
 import type { Judge, Outcome } from './outcome.ts'
+import type { SitePauses } from './overrides/overrides.ts'
 import type { LimitShare, SlowDown } from './pacing.ts'
 import type { ClaimedDelivery, DueGroup, Queue } from './queue.ts'
 import type { LaneLimits } from './shaping/shaping-table.ts'
@@ -125,6 +126,8 @@ export interface Allowed {
 }
 
 export interface DeliveryParts {
+  /** Default: no site is ever paused. */
+  pauses?: SitePauses
   /** Default: no address is ever blocked. */
   blocks?: AddressBlocks
   /** Default: no address is on warm-up. */

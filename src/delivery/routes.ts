@@ -53,6 +53,8 @@ export interface RouteParts {
   ): MaybePromise<Source | null | typeof NO_SOURCE>
   /** Limits by provider. Default: those of the shipped file. */
   shaping?(): ShapingTable
+  /** The limits of a site with an operator's orders over them; default: as they are. */
+  limitsOf?(site: string, limits: LaneLimits): LaneLimits
   tlsResults?: TlsResults
 }
 
@@ -119,12 +121,17 @@ export class Routes {
     const reaches = (ip: string) => this.#reaches(ip, destination)
     const source = (await this.#parts.sourceOf?.(delivery, reaches, site)) ?? null
     const from = source === NO_SOURCE ? NO_SOURCE : (source?.ip ?? 'any')
-    return { name: `${from}/${site}`, source, site, provider, limits }
+    return { name: `${from}/${site}`, source, site, provider, limits: this.#ordered(site, limits) }
   }
 
   /** The limits of a lane as they are now. */
   limitsOf({ site }: LaneInfo): LaneLimits {
-    return this.#relay?.limits ?? (this.#parts.shaping ?? shippedShaping)().limitsOf(site)
+    const limits = this.#relay?.limits ?? (this.#parts.shaping ?? shippedShaping)().limitsOf(site)
+    return this.#ordered(site, limits)
+  }
+
+  #ordered(site: string, limits: LaneLimits): LaneLimits {
+    return this.#parts.limitsOf?.(site, limits) ?? limits
   }
 
   #reaches(ip: string, destination: Destination | null): boolean {

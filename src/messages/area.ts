@@ -8,6 +8,7 @@ import type { Area } from '../area.ts'
 import { failPoint } from '../base/fail-point.ts'
 import type { Core } from '../core.ts'
 import type { Delivery, DeliveryParts } from '../delivery/contract.ts'
+import { type Overrides, openOverrides } from '../delivery/overrides/overrides.ts'
 import { openShaping, type Shaping } from '../delivery/shaping/shaping.ts'
 import { transcriptRetention } from '../delivery/transcript-retention.ts'
 import { createSigners } from '../dkim/signing-pool/signers.ts'
@@ -48,6 +49,7 @@ import { createSystemMail, createTlsReportMail, type TlsReportMail } from './sys
 export interface MessagesArea extends Area {
   delivery: Delivery
   shaping: Shaping
+  siteOverrides: Overrides
   sending: Sending
   sources: Sources
   blocks: IpsArea['blocks']
@@ -136,10 +138,12 @@ export async function messagesArea(
     ...overrides,
   })
   const shaping = await openShaping({ ...config, file: config.shapingFile, clock, log })
+  const siteOverrides = await openOverrides(core)
   const engine = startEngine(core, {
-    ...{ sending, sources, allowances, blocks, shaping },
+    ...{ sending, sources, allowances, blocks, shaping, overrides: siteOverrides },
     ...{ judge: uses.judge, capture: uses.capture },
   })
+  siteOverrides.onReleased(() => engine.delivery.wake())
   const expansions = expansionsOf(core, uses.lists, sending)
   followDroppedQueues(sending.scheduled)
   const archive = createArchiveSender({
@@ -177,6 +181,7 @@ export async function messagesArea(
     }),
     delivery: engine.delivery,
     shaping,
+    siteOverrides,
     sending,
     sources,
     blocks,
@@ -190,6 +195,7 @@ export async function messagesArea(
     jobs: [
       ...[expansions, archive.job, sending.retention.job, transcriptRetention(store, clock)],
       ...(shaping.job ? [shaping.job] : []),
+      siteOverrides.job,
     ],
     async domainDeleted(domain) {
       // First, so that no copy of a post is made after the removal of the mail. The lists stay, for the day the domain is
@@ -206,6 +212,7 @@ export async function messagesArea(
     start: () => engine.delivery.start(),
     async stop() {
       await engine.stop()
+      await siteOverrides.stop()
       await largeTexts.close()
       await signers.close()
     },

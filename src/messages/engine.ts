@@ -3,6 +3,7 @@ import type { Core } from '../core.ts'
 import type { Delivery, DeliveryParts } from '../delivery/contract.ts'
 import { createDelivery } from '../delivery/engine.ts'
 import { withMemoryBound } from '../delivery/large-messages.ts'
+import type { Overrides } from '../delivery/overrides/overrides.ts'
 import type { SlowDown } from '../delivery/pacing.ts'
 import { createQueue } from '../delivery/queue.ts'
 import type { Routing } from '../delivery/routes.ts'
@@ -25,6 +26,7 @@ export interface EngineUses {
   judge: DeliveryParts['judge']
   capture: CaptureListener | null
   shaping: Shaping
+  overrides: Overrides
 }
 
 /** Attempts get this long to end on a stop; R12 allows 30 s for all of it. */
@@ -34,7 +36,7 @@ const SLOWED = 'lane-slowed'
 /** `stop` waits for the attempts in flight. */
 export function startEngine(
   core: Core,
-  { sending, sources, allowances, blocks, judge, capture, shaping }: EngineUses,
+  { sending, sources, allowances, blocks, judge, capture, shaping, overrides }: EngineUses,
 ): { delivery: Delivery; stop(): Promise<void> } {
   const { config, clock, random, log, store, space, recorder, leaseOwner, nodes } = core
   const tlsResults = createTlsResults(store, clock)
@@ -45,6 +47,7 @@ export function startEngine(
     random,
     sourceOf: sources.sourceOf,
     shaping: shaping.current,
+    limitsOf: overrides.limitsOf,
     tlsResults,
   })
   const delivery = createDelivery({
@@ -52,6 +55,7 @@ export function startEngine(
     transport: withMemoryBound(core.bodiesOut, capture !== null, transport),
     allowances,
     blocks,
+    pauses: overrides,
     poolOf: sources.poolOf,
     prepare: sending.prepare,
     describe: sending.describe,
@@ -75,6 +79,7 @@ export function startEngine(
     judge,
   })
   shaping.onChange(delivery.shapingChanged)
+  overrides.onChange(delivery.shapingChanged)
   store.changes.follow(SLOWED, (text) => {
     if (text === null) return
     const { lane, why, how } = JSON.parse(text) as { lane: string; why: string; how: SlowDown }

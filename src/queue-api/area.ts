@@ -3,24 +3,26 @@ import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
 import type { MessagesArea } from '../messages/area.ts'
 import { eventMessage } from '../messages/composing/copy.ts'
+import { overrideRoutes } from './override-routes.ts'
 import { queueRoutes } from './routes.ts'
 import { shapingRoutes } from './shaping-routes.ts'
 import { createQueueTotals } from './totals.ts'
 
 export function queueApiArea(
   core: Core,
-  { delivery, sending, sources, shaping, blocks }: MessagesArea,
+  { delivery, sending, sources, shaping, siteOverrides: overrides, blocks }: MessagesArea,
 ): Area {
   const { config, store, clock, recorder } = core
   return {
     operations: [
-      ...shapingRoutes({ shaping, firstAccountId: core.firstAccountId }),
+      ...shapingRoutes({ shaping, overrides, firstAccountId: core.firstAccountId }),
+      ...overrideRoutes({ overrides, clock, firstAccountId: core.firstAccountId }),
       ...queueRoutes({
         store,
         delivery,
         clock,
         recorder,
-        totals: createQueueTotals(store, delivery, clock, blocks),
+        totals: createQueueTotals(store, delivery, clock, blocks, overrides),
         messageOf: async (id) => {
           const record = await sending.records.byId(id)
           return record && eventMessage(record, config.storageUrl, record.id, record.summary)

@@ -4,6 +4,7 @@ import {
   REASON_ACCOUNT_HELD,
   REASON_BLOCKED,
   REASON_LOCAL_FAULT,
+  REASON_PROVIDER_PAUSED,
   REASON_WARMUP,
 } from '../delivery/outcome.ts'
 import type { DeliveryRow } from '../store/schema.ts'
@@ -71,6 +72,10 @@ function waiting(row: DeliveryRow, lane: LaneState | null, now: number, answer: 
   if (row.due_at > now && row.reason === REASON_BLOCKED) {
     const sentence = `The provider blocks every address that it may leave from. It is looked at again at ${at(row.due_at)}; no attempt is counted.`
     return { code: REASON_BLOCKED, sentence }
+  }
+  if (row.due_at > now && row.reason === REASON_PROVIDER_PAUSED) {
+    const sentence = `The operator has paused mail to its destination. It is looked at again at ${at(row.due_at)}, or as soon as the pause ends; no attempt is counted.`
+    return { code: REASON_PROVIDER_PAUSED, sentence }
   }
   if (row.due_at > now && row.attempts > 0) {
     if (row.due_at >= row.expires_at) {

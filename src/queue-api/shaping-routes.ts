@@ -1,15 +1,18 @@
 /** The limits per provider that are in force in this process (own-operations.md section 3). */
 import { Forbidden } from '../base/errors.ts'
+import type { Overrides } from '../delivery/overrides/overrides.ts'
 import type { Shaping } from '../delivery/shaping/shaping.ts'
 import { backOffOf, type LaneLimits } from '../delivery/shaping/shaping-table.ts'
 import { type Operation, operation } from '../http/operation.ts'
+import { overrideView } from './override-routes.ts'
 
 export interface ShapingRouteParts {
   shaping: Shaping
+  overrides: Pick<Overrides, 'list'>
   firstAccountId: string
 }
 
-export function shapingRoutes({ shaping, firstAccountId }: ShapingRouteParts): Operation[] {
+export function shapingRoutes({ shaping, overrides, firstAccountId }: ShapingRouteParts): Operation[] {
   return [
     operation({
       method: 'GET',
@@ -23,7 +26,7 @@ export function shapingRoutes({ shaping, firstAccountId }: ShapingRouteParts): O
       responses: { 200: { description: 'Limits by provider' } },
       async handler({ caller }) {
         if (caller.accountId !== firstAccountId) throw new Forbidden()
-        return shapingView(shaping)
+        return { ...shapingView(shaping), overrides: overrides.list().map(overrideView) }
       },
     }),
   ]

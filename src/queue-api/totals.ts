@@ -2,9 +2,11 @@
 import { type Cache, createCache } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Delivery, LaneState } from '../delivery/contract.ts'
+import type { Overrides } from '../delivery/overrides/overrides.ts'
 import type { Blocks } from '../ips/blocks/blocks.ts'
 import { blockView } from '../ips/operator-routes.ts'
 import type { Store } from '../store/store.ts'
+import { overrideView } from './override-routes.ts'
 import { limitsView } from './shaping-routes.ts'
 
 /** Waiting deliveries of one sending domain to one recipient domain from one source. */
@@ -52,6 +54,7 @@ export function createQueueTotals(
   delivery: Delivery,
   clock: Clock,
   blocks: Pick<Blocks, 'find'>,
+  overrides: Pick<Overrides, 'find'>,
 ): QueueTotals {
   const remembered: Cache<GroupTotal[]> = createCache({
     clock,
@@ -73,7 +76,7 @@ export function createQueueTotals(
       return [...byLane].map(([name, laneGroups]) => {
         const [first] = laneGroups
         const { site = '', provider = '' } = (first && names.get(first)) ?? {}
-        return laneView({ name, site, provider }, laneGroups, known.get(name), blocks)
+        return laneView({ name, site, provider }, laneGroups, known.get(name), { blocks, overrides })
       })
     },
     async domains(accountId) {
@@ -136,10 +139,11 @@ function laneView(
   { name, site, provider }: { name: string; site: string; provider: string },
   groups: readonly GroupTotal[],
   state: LaneState | undefined,
-  blocks: Pick<Blocks, 'find'>,
+  { blocks, overrides }: { blocks: Pick<Blocks, 'find'>; overrides: Pick<Overrides, 'find'> },
 ): Record<string, unknown> {
   const source = name.slice(0, name.indexOf('/'))
   const block = blocks.find(source, state?.info.site ?? site)
+  const override = overrides.find(state?.info.site ?? site)
   const dueGroups = groups.filter(({ due }) => due > 0)
   return {
     lane: name,
@@ -160,6 +164,7 @@ function laneView(
     backed_off_until: state?.backedOffUntil ? new Date(state.backedOffUntil).toISOString() : null,
     backed_off_why: state?.why ?? null,
     blocked: block && blockView(block),
+    override: override && overrideView(override),
     oldest_due: oldest(dueGroups, ({ oldestDueAt }) => oldestDueAt),
   }
 }

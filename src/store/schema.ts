@@ -1072,6 +1072,16 @@ export interface IpBlockRow {
   cleared_at: number | null
 }
 
+export interface DeliveryOverrideRow {
+  site: string
+  paused_at: number | null
+  pause_reason: string
+  pause_until: number | null
+  connections: number | null
+  rate: string | null
+  limits_until: number | null
+}
+
 export interface NodeRow {
   id: string
   host: string
@@ -1291,6 +1301,7 @@ export interface Schema {
   dynamic_pool_domains: DynamicPoolDomainRow
   dynamic_pool_history: DynamicPoolHistoryRow
   dynamic_pool_tasks: DynamicPoolTaskRow
+  delivery_overrides: DeliveryOverrideRow
   ip_blocks: IpBlockRow
   ip_names: { ip: string; good_at: number }
   size_samples: SizeSampleRow

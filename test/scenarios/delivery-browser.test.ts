@@ -113,3 +113,84 @@ test('a reader sees the queue and no action', async () => {
   assert.equal(await page.getByRole('dialog').count(), 0)
   assert.equal(await page.getByRole('link', { name: 'read.example' }).count(), 0)
 })
+
+const laneNow = async () =>
+  (await dashboard.service.call('GET', '/sendwright/v1/queue/lanes')).body.items.find(
+    ({ site }: { site: string }) => site === 'relay',
+  )
+
+test('by keyboard: all mail to a destination is stopped, also what comes later, and resumed', async () => {
+  await deferMail('held.example', 1)
+  const page = await dashboard.open('/delivery')
+  await page.getByRole('button', { name: 'Stop mail to any/relay' }).press('Enter')
+  const form = page.getByRole('dialog', { name: 'Stop all mail to relay' })
+  await form.getByLabel('Reason, for your colleagues').fill('They asked us to')
+  await dashboard.sound(page)
+  await press(page, 'Enter')
+  await page.getByText('Mail to relay is stopped').waitFor()
+  await page.getByText('They asked us to').waitFor()
+  await dashboard.sound(page)
+  const { id } = (await dashboard.service.send({ to: 'later@held.example' })).body
+  await eventually('kept', async () => {
+    const path = `/sendwright/v1/messages/${encodeURIComponent(id)}/deliveries`
+    const { items } = (await dashboard.service.call('GET', path)).body
+    return items[0]?.reason.code === 'provider-paused'
+  })
+  await page.getByRole('button', { name: 'Resume mail to any/relay' }).press('Enter')
+  await page.getByText('Mail to relay leaves again').waitFor()
+  assert.equal((await laneNow()).override, null)
+})
+
+test('by touch on a phone: a lane gets another rate, which is seen and reset', async () => {
+  await deferMail('fast.example', 1)
+  const page = await dashboard.open('/delivery', { look: PHONE })
+  await page.getByRole('button', { name: 'Change the limits of any/relay' }).tap()
+  const form = page.getByRole('dialog', { name: 'Limits of relay' })
+  await form.getByLabel('Messages').fill('6000')
+  await dashboard.sound(page)
+  await form.getByRole('button', { name: 'Save' }).tap()
+  await page.getByText('Limits of relay changed').waitFor()
+  assert.equal((await laneNow()).set_limits.messages_per_second, 100)
+  await page.getByRole('button', { name: 'Reset the limits of any/relay' }).tap()
+  await page.getByText('relay has the set limits again').waitFor()
+  assert.equal((await laneNow()).override, null)
+})
+
+test('the providers: limits in force, one is stopped for a while, and a domain that has none', async () => {
+  const phone = await dashboard.open('/delivery/providers?q=google', { look: PHONE })
+  await phone.getByRole('button', { name: 'Stop mail to google' }).waitFor()
+  await dashboard.sound(phone)
+  const page = await dashboard.open('/delivery/providers?q=google')
+  await page.getByRole('button', { name: 'Stop mail to google' }).press('Enter')
+  const form = page.getByRole('dialog', { name: 'Stop all mail to google' })
+  await form.getByLabel('Until').selectOption('3600')
+  await form.getByRole('button', { name: 'Stop all mail' }).press('Enter')
+  await page.getByText('Mail to google is stopped').waitFor()
+  await page.getByText('until', { exact: false }).first().waitFor()
+  await page.getByRole('button', { name: 'Change the limits of google' }).press('Enter')
+  const limits = page.getByRole('dialog', { name: 'Limits of google' })
+  await limits
+    .getByText(/Empty: as set, /)
+    .first()
+    .waitFor()
+  await limits.getByLabel('Connections at a time').fill('2000')
+  await limits.getByRole('button', { name: 'Save' }).press('Enter')
+  await limits.getByRole('alert').waitFor()
+  await limits.getByLabel('Connections at a time').fill('40')
+  await limits.getByRole('button', { name: 'Save' }).press('Enter')
+  await page.getByText('Limits of google changed').waitFor()
+  await page.getByText('ordered').waitFor()
+  await dashboard.sound(page)
+  await page.getByRole('button', { name: 'Resume mail to google' }).press('Enter')
+  await page.getByText('Mail to google leaves again').waitFor()
+  await page.getByRole('button', { name: 'Reset the limits of google' }).press('Enter')
+  await page.getByText('google has the set limits again').waitFor()
+  await page.getByRole('button', { name: 'Stop a provider or domain' }).press('Enter')
+  await page.getByLabel('Site or domain').fill('slow.example')
+  await press(page, 'Enter')
+  await page.getByText('Mail to slow.example is stopped').waitFor()
+  await page.getByRole('textbox', { name: 'Find a provider' }).fill('slow')
+  await page.getByRole('button', { name: 'Resume mail to slow.example' }).press('Enter')
+  await page.getByText('No provider has “slow” in its name').waitFor()
+  await dashboard.sound(page)
+})

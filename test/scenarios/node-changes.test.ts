@@ -51,6 +51,27 @@ test('webhooks, keys, templates and settings that one node changes count on the 
     assert.match(await send('c@example.org'), /new text/)
   })
 
+  await t.test(
+    'mail to a provider that is paused on one stays on both, and leaves when the other resumes it',
+    async () => {
+      await eventually('an empty queue', async () => (await queueTotals(two)) === 0)
+      const before = sink.messages.length
+      const path = '/sendwright/v1/shaping/relay/pause'
+      await call(one, 'PUT', path)
+      const { id } = (await post(two, { to: 'p@example.org', subject: 'paused', text: 'Hi.' })) as {
+        id: string
+      }
+      const deliveries = `/sendwright/v1/messages/${encodeURIComponent(id)}/deliveries`
+      await eventually('kept', async () => {
+        const { items } = (await call(two, 'GET', deliveries)) as { items: { reason: { code: string } }[] }
+        return items[0]?.reason.code === 'provider-paused'
+      })
+      assert.equal(sink.messages.length, before)
+      await call(two, 'DELETE', path)
+      await sink.waitFor(before + 1)
+    },
+  )
+
   await t.test('a disabled domain is refused there', async () => {
     const fields = { to: 'd@example.org', subject: 'x', text: 'Hi.' }
     assert.ok('id' in (await post(two, fields)))

@@ -77,6 +77,7 @@ const GIVEN: Given = {
     message: mimeFile(`From: a@${domain}\r\nTo: ${RECIPIENT}\r\n\r\nHello`),
   }),
   setMessageLimit: () => ({ limit: '5000' }),
+  setSiteLimits: () => ({ connections: '5' }),
   setSubaccountLimit: () => ({ limit: '5000' }),
   setAccountRateLimit: () => ({ count: '100000' }),
   testDomainWebhook: ({ hook = '' }) => ({ url: `${hook}/test` }),
@@ -133,6 +134,8 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
 const REACHES_ALL = [
   ...['listAccountRateLimits', 'setAccountRateLimit', 'deleteAccountRateLimit'],
   ...['updateIp', 'setSharedIps'],
+  // Sites are nobody's.
+  ...['pauseSite', 'resumeSite', 'setSiteLimits', 'resetSiteLimits'],
 ]
 
 /** Operations that remove what another one removes, by their ids. */

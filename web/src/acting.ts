@@ -13,9 +13,11 @@ const idIn = (search: string) => {
 /** Undefined: the account of the session itself. */
 export const actingFor = typeof window === 'undefined' ? undefined : idIn(window.location.search)
 
+export const ACTING_HEADER = 'X-Service-On-Behalf-Of'
+
 /** Headers that a request for that account needs; a browser cannot add them to a link or to an event stream. */
 export const actingHeaders: Readonly<Record<string, string>> =
-  actingFor === undefined ? {} : { 'X-Service-On-Behalf-Of': actingFor }
+  actingFor === undefined ? {} : { [ACTING_HEADER]: actingFor }
 
 /** Search parameters of a page, without the account; values are texts. */
 export function readSearch(text: string): Record<string, string> {

@@ -1,4 +1,4 @@
-import { actingHeaders } from './acting.ts'
+import { ACTING_HEADER, actingHeaders } from './acting.ts'
 
 /**
  * The dashboard's only access to the service: its public HTTP API, same origin, session cookie. A failure is
@@ -238,6 +238,10 @@ export const sendForm = <T>(
   path: string,
   fields: Readonly<Record<string, string>> | URLSearchParams,
 ) => json<T>(request(path, { method, body: new URLSearchParams(fields) }))
+
+/** As a subaccount, whatever account the pages act for. */
+export const sendAs = <T>(accountId: string, method: string, path: string) =>
+  json<T>(request(path, { method }, { [ACTING_HEADER]: accountId }))
 
 /** With a form that has files. */
 export const sendFiles = <T>(method: string, path: string, body: FormData) =>

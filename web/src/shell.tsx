@@ -9,7 +9,7 @@ import { systemQuery } from './queries.ts'
 import { holds, type Section } from './section.ts'
 import { sectionsFor } from './sections.ts'
 import { may, useSession } from './session.ts'
-import { AccountSwitch } from './shared/account-switch.tsx'
+import { AccountSwitch, ActingStrip } from './shared/account-switch.tsx'
 import { Notices } from './shared/notices.tsx'
 import { Palette } from './shared/palette.tsx'
 import { ShortcutHelp, useShortcuts } from './shared/shortcuts.tsx'
@@ -69,6 +69,7 @@ export function Shell() {
         <ColorSchemeButton />
         <SignOutButton />
       </header>
+      <ActingStrip />
       <div className="shell-body">
         <nav className="shell-side" aria-label={TEXT.sections}>
           <SectionLinks sections={sections} />

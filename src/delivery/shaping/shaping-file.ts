@@ -68,7 +68,7 @@ const REPLIES_MAX = 50
 const PATTERNS_MAX = 50
 /** A file that is not meant for this has a fault in each line. */
 const FAULTS_MAX = 50
-const CONNECTIONS_MAX = 1_000
+export const CONNECTIONS_MAX = 1_000
 const MESSAGES_MAX = 1_000_000
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
@@ -275,10 +275,8 @@ class Reader {
   /** `300/1m` in messages per second; null: no rate. */
   #rate(path: string, value: unknown): number | null | undefined {
     if (value === null) return null
-    const [, count = '', span = ''] =
-      typeof value === 'string' ? (/^(\d{1,9})\/(\d{1,6}[smhd])$/.exec(value) ?? []) : []
-    const ms = msOf(span)
-    if (Number(count) >= 1 && ms >= 1_000 && ms <= DAY_MS) return Number(count) / (ms / 1_000)
+    const rate = typeof value === 'string' ? rateOf(value) : undefined
+    if (rate !== undefined) return rate
     this.fault(path, 'must be messages in a time of up to a day, such as "300/1m", or null')
     return undefined
   }
@@ -309,6 +307,13 @@ class Reader {
     this.fault(path, `must be a list of ${min} to ${max} entries`)
     return []
   }
+}
+
+/** `300/1m` in messages per second; undefined: it is no rate. */
+export function rateOf(text: string): number | undefined {
+  const [, count = '', span = ''] = /^(\d{1,9})\/(\d{1,6}[smhd])$/.exec(text) ?? []
+  const ms = msOf(span)
+  return Number(count) >= 1 && ms >= 1_000 && ms <= DAY_MS ? Number(count) / (ms / 1_000) : undefined
 }
 
 /** NaN for what is no time. */

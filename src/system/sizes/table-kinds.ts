@@ -84,6 +84,7 @@ export const TABLE_KINDS = {
     caller_addresses: 'owned',
     certificates: 'owned',
     credentials: 'owned',
+    delivery_overrides: 'owned',
     disabled_queues: 'owned',
     dkim_keys: 'owned',
     domain_deletions: 'work',

@@ -2,6 +2,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import { getJson, sendJson } from '../api.ts'
 import { valueOrThrow } from '../queries.ts'
+import type { Override } from './orders/orders-api.ts'
 
 export interface Lane {
   lane: string
@@ -26,6 +27,8 @@ export interface Lane {
   backed_off_why: string | null
   /** The provider refuses the address: `closed` until `until`, then one message at a time tries it. */
   blocked: { state: 'closed' | 'probing'; reply: string; until: string } | null
+  /** What the operator has ordered for the site. */
+  override: Override | null
   oldest_due: string | null
 }
 

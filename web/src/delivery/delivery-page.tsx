@@ -18,6 +18,7 @@ import {
   queueDomainsQuery,
 } from './delivery-api.ts'
 import { type DeliverySearch, VIEWS, type View } from './delivery-search.ts'
+import { LimitsWindow, OrderButtons, StoppedState, StopWindow, useMayOrder } from './orders/order-windows.tsx'
 import { QueueActionWindow } from './queue-action.tsx'
 import { TEXT } from './text.ts'
 import './delivery.css'
@@ -31,6 +32,7 @@ export function DeliveryPage() {
   const navigate = useNavigate()
   const mayAct = useMay({ area: 'domains', access: 'write' })
   const go = (next: DeliverySearch) => void navigate({ to: '/delivery', replace: true, search: next })
+  const here: DeliverySearch = { ...(q !== '' && { q }), ...(view !== 'lanes' && { view }) }
   const setView = (value: string) => {
     const chosen = VIEWS.find((each) => each === value && each !== 'lanes')
     go({ ...(q !== '' && { q }), ...(chosen && { view: chosen }) })
@@ -69,17 +71,35 @@ export function DeliveryPage() {
         />
       </FilterBar>
       <Panel title={TEXT.views[view]} flush>
-        {view === 'lanes' ? <Lanes q={q} mayAct={mayAct} /> : <Domains view={view} q={q} mayAct={mayAct} />}
+        {view === 'lanes' ? (
+          <Lanes q={q} mayAct={mayAct} onOrder={(order) => go({ ...here, ...order })} />
+        ) : (
+          <Domains view={view} q={q} mayAct={mayAct} />
+        )}
       </Panel>
       {mayAct && search.act && (
-        <QueueActionWindow
-          search={{ ...search, act: search.act }}
-          onChange={go}
-          onClose={() => go({ ...(q !== '' && { q }), ...(view !== 'lanes' && { view }) })}
-        />
+        <QueueActionWindow search={{ ...search, act: search.act }} onChange={go} onClose={() => go(here)} />
       )}
+      <OrderWindows search={search} onClose={() => go(here)} />
     </Page>
   )
+}
+
+/** The windows of orders for a site, named as its lane. */
+function OrderWindows({ search, onClose }: { search: DeliverySearch; onClose: () => void }) {
+  const mayOrder = useMayOrder()
+  const { stop, limits } = search
+  const { data } = useQuery({ ...lanesQuery, enabled: mayOrder && (stop ?? limits) !== undefined })
+  if (!mayOrder || data === undefined) return null
+  const laneOf = (site: string) => data.find((lane) => lane.site === site)
+  const nameOf = (site: string) => {
+    const provider = laneOf(site)?.provider ?? ''
+    return isNamed(provider) ? provider : site
+  }
+  if (stop !== undefined) return <StopWindow site={stop} name={nameOf(stop)} onClose={onClose} />
+  if (limits === undefined) return null
+  const override = laneOf(limits)?.override ?? null
+  return <LimitsWindow site={limits} name={nameOf(limits)} override={override} onClose={onClose} />
 }
 
 function Totals() {
@@ -123,7 +143,13 @@ function RowLink(props: { filter: QueueFilter; label: string; mayAct: boolean; c
   )
 }
 
-function Lanes({ q, mayAct }: { q: string; mayAct: boolean }) {
+function Lanes(props: {
+  q: string
+  mayAct: boolean
+  onOrder: (order: Pick<DeliverySearch, 'stop' | 'limits'>) => void
+}) {
+  const { q, mayAct, onOrder } = props
+  const mayOrder = useMayOrder()
   const { data, error, refetch } = useQuery(lanesQuery)
   const found = data
     ?.filter(({ lane, site, provider }) => includes(q, lane, site, provider))
@@ -162,8 +188,26 @@ function Lanes({ q, mayAct }: { q: string; mayAct: boolean }) {
     { header: TEXT.rate, cell: ({ limits }) => rateWords(limits) },
     {
       header: TEXT.oldestDue,
+      wideOnly: true,
       cell: ({ oldest_due }) => (oldest_due === null ? '–' : <Time at={oldest_due} as="age" />),
     },
+    ...(mayOrder
+      ? [
+          {
+            header: TEXT.orders,
+            align: 'end' as const,
+            cell: (lane: Lane) => (
+              <OrderButtons
+                site={lane.site}
+                name={lane.lane}
+                override={lane.override}
+                onStop={() => onOrder({ stop: lane.site })}
+                onLimits={() => onOrder({ limits: lane.site })}
+              />
+            ),
+          },
+        ]
+      : []),
   ]
   return (
     <>
@@ -195,7 +239,8 @@ const isNamed = (provider: string) => provider !== '' && provider !== 'Other'
 const LOOK = { variant: 'light', tt: 'none', fw: 550 } as const
 
 function LaneStateCell({ lane }: { lane: Lane }) {
-  const { blocked, backed_off_until, backed_off_why, connections, queued, paused } = lane
+  const { override, blocked, backed_off_until, backed_off_why, connections, queued, paused } = lane
+  if (override?.pause) return <StoppedState pause={override.pause} />
   if (blocked !== null)
     return (
       <HeldLane

@@ -28,6 +28,7 @@ export const TEXT = {
   rate: 'Limit',
   state: 'State',
   oldestDue: 'Oldest due',
+  orders: 'Provider',
   oldest: 'Oldest',
   connectionsOf: (now: number, max: number | null) => (max === null ? String(now) : `${now} of ${max}`),
   perSecond: (count: number) => `${count.toLocaleString('en', { maximumFractionDigits: 2 })} a second`,

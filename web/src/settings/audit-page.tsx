@@ -1,10 +1,11 @@
 import { Badge } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { type Column, DataTable } from '../shared/data-table.tsx'
+import type { Column } from '../shared/data-table.tsx'
 import { FilterBar } from '../shared/filter-bar.tsx'
-import { Page, PageHeader, Panel } from '../shared/page.tsx'
-import { placeOf, placePath } from '../shared/paging.ts'
+import { ListPage } from '../shared/list-page.tsx'
+import { pageLinks, placeOf, placePath } from '../shared/paging.ts'
+import { withSearch } from '../shared/search.ts'
 import { EmptyState } from '../shared/states.tsx'
 import { Time } from '../shared/time.tsx'
 import { AUDIT_PAGE_SIZE, type AuditEntry, auditPath, auditQuery, usersQuery } from './settings-api.ts'
@@ -26,12 +27,6 @@ export function AuditPage() {
   const isFiltered = Object.keys(filters).length > 0
   const go = (search: AuditSearch, replace = true) =>
     void navigate({ to: '/settings/audit', replace, search })
-  const rows = list.data?.items
-  // The API's lists have all links always: a short page is the last one, and only a page behind a link has one before it.
-  const links = list.data && {
-    ...(at !== undefined && { previous: list.data.paging.previous }),
-    ...((rows?.length ?? 0) >= AUDIT_PAGE_SIZE && { next: list.data.paging.next }),
-  }
   const columns: Column<AuditEntry>[] = [
     { header: TEXT.when, cell: ({ created_at }) => <Time at={created_at} /> },
     { header: TEXT.action, cell: ({ action }) => <strong className="breakable">{action}</strong> },
@@ -61,47 +56,38 @@ export function AuditPage() {
     },
   ]
   return (
-    <Page wide>
-      <PageHeader title={TEXT.title} lead={TEXT.lead} back={{ to: '/settings', label: SHARED.title }} />
-      <FilterBar
-        fields={AUDIT_FILTERS.map((name) => ({
-          name,
-          kind: name === 'subject' ? 'search' : 'text',
-          label: TEXT.filters[name],
-        }))}
-        values={filters}
-        onChange={(name, value) => {
-          const { [name]: _, ...rest } = filters
-          go(value === undefined ? rest : { ...rest, [name]: value })
-        }}
-        onClear={() => go({})}
-      />
-      <Panel flush>
-        <DataTable
-          label={TEXT.title}
-          columns={columns}
-          rows={rows}
-          rowKey={({ id }) => id}
-          error={list.error}
-          retry={list.refetch}
-          isStale={list.isPlaceholderData}
-          links={links}
-          onPage={(link) => {
-            const place = placeOf(link)
-            go({ ...filters, ...(place !== undefined && { at: place }) }, false)
-          }}
-          empty={
-            isFiltered ? (
-              <EmptyState icon="search" title={TEXT.none}>
-                {TEXT.noneWhy}
-              </EmptyState>
-            ) : (
-              <EmptyState icon="list" title={TEXT.noneAtAll} />
-            )
-          }
+    <ListPage
+      title={TEXT.title}
+      lead={TEXT.lead}
+      back={{ to: '/settings', label: SHARED.title }}
+      above={
+        <FilterBar
+          fields={AUDIT_FILTERS.map((name) => ({
+            name,
+            kind: name === 'subject' ? 'search' : 'text',
+            label: TEXT.filters[name],
+          }))}
+          values={filters}
+          onChange={(name, value) => go(withSearch<AuditSearch>(filters, { [name]: value }))}
+          onClear={() => go({})}
         />
-      </Panel>
-    </Page>
+      }
+      list={list}
+      rows={list.data?.items}
+      rowKey={({ id }) => id}
+      columns={columns}
+      links={pageLinks(list.data, at, AUDIT_PAGE_SIZE)}
+      onPage={(link) => go(withSearch<AuditSearch>(filters, { at: placeOf(link) }), false)}
+      empty={
+        isFiltered ? (
+          <EmptyState icon="search" title={TEXT.none}>
+            {TEXT.noneWhy}
+          </EmptyState>
+        ) : (
+          <EmptyState icon="list" title={TEXT.noneAtAll} />
+        )
+      }
+    />
   )
 }
 

@@ -1,18 +1,18 @@
 import { Badge, Button, Modal, NativeSelect, Text, TextInput } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { Confirm } from '../confirm.tsx'
 import { Icon } from '../icons.tsx'
 import { domainsQuery } from '../queries.ts'
 import { useMay } from '../session.ts'
+import { ActionButton } from '../shared/action-button.tsx'
 import { Copyable } from '../shared/copyable.tsx'
-import { type Column, DataTable } from '../shared/data-table.tsx'
+import type { Column } from '../shared/data-table.tsx'
 import { FormWindow } from '../shared/form-window.tsx'
-import { notify } from '../shared/notices.tsx'
-import { Page, PageHeader, Panel } from '../shared/page.tsx'
+import { ListPage } from '../shared/list-page.tsx'
 import { EmptyState } from '../shared/states.tsx'
 import { Time } from '../shared/time.tsx'
+import { useForm } from '../shared/use-form.ts'
 import {
   type ApiKey,
   createKey,
@@ -80,23 +80,21 @@ export function KeysPage() {
       : []),
   ]
   return (
-    <Page wide>
-      <PageHeader title={TEXT.title} lead={TEXT.lead} back={back} actions={button} />
-      <Panel flush>
-        <DataTable
-          label={TEXT.title}
-          columns={columns}
-          rows={list.data}
-          rowKey={({ id }) => id}
-          error={list.error}
-          retry={list.refetch}
-          empty={
-            <EmptyState icon="key" title={TEXT.none} action={button}>
-              {TEXT.noneWhy}
-            </EmptyState>
-          }
-        />
-      </Panel>
+    <ListPage
+      title={TEXT.title}
+      lead={TEXT.lead}
+      back={back}
+      actions={button}
+      list={list}
+      rows={list.data}
+      rowKey={({ id }) => id}
+      columns={columns}
+      empty={
+        <EmptyState icon="key" title={TEXT.none} action={button}>
+          {TEXT.noneWhy}
+        </EmptyState>
+      }
+    >
       {mayChange && add === 'yes' && (
         <CreateKey
           onClose={() => setAdding(false)}
@@ -121,33 +119,25 @@ export function KeysPage() {
           <Button onClick={() => setSecret(undefined)}>{TEXT.done}</Button>
         </div>
       </Modal>
-    </Page>
+    </ListPage>
   )
 }
 
 function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: (secret: string) => void }) {
-  const [key, setKey] = useState<NewKey>({ role: 'developer', description: '', domain: '', expiration: '' })
   const domains = useQuery(domainsQuery)
-  const queries = useQueryClient()
-  const creation = useMutation({
-    mutationFn: () => createKey(key),
-    onSuccess({ secret }) {
-      void queries.invalidateQueries({ queryKey: [KEYS_KEY] })
-      onCreated(secret)
-    },
+  const form = useForm<NewKey, Awaited<ReturnType<typeof createKey>>>({
+    initial: { role: 'developer', description: '', domain: '', expiration: '' },
+    send: createKey,
+    changes: KEYS_KEY,
+    onDone: ({ secret }) => onCreated(secret),
   })
-  const set = (part: Partial<NewKey>) => {
-    creation.reset()
-    setKey({ ...key, ...part })
-  }
+  const key = form.values
   return (
     <FormWindow
       title={TEXT.add}
       submit={TEXT.create}
-      busy={creation.isPending}
       isComplete={key.role !== 'sending' || key.domain !== ''}
-      error={creation.error}
-      onSubmit={() => creation.mutate()}
+      {...form.window}
       onClose={onClose}
     >
       <TextInput
@@ -155,8 +145,7 @@ function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: (se
         placeholder={TEXT.descriptionPlaceholder}
         autoComplete="off"
         maxLength={255}
-        value={key.description}
-        onChange={(event) => set({ description: event.currentTarget.value })}
+        {...form.field('description')}
         data-autofocus
       />
       <NativeSelect
@@ -166,57 +155,35 @@ function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: (se
         data={KEY_ROLES}
         onChange={(event) => {
           const role = KEY_ROLES.find((each) => each === event.currentTarget.value)
-          if (role) set({ role })
+          if (role) form.set({ role })
         }}
       />
       {key.role === 'sending' && (
         <NativeSelect
           label={TEXT.domain}
-          value={key.domain}
           data={['', ...(domains.data ?? []).map(({ name }) => name)]}
-          onChange={(event) => set({ domain: event.currentTarget.value })}
+          {...form.field('domain')}
         />
       )}
       <NativeSelect
         label={TEXT.ends}
-        value={key.expiration}
         data={TEXT.lifetimes.map(([value, label]) => ({ value, label }))}
-        onChange={(event) => set({ expiration: event.currentTarget.value })}
+        {...form.field('expiration')}
       />
     </FormWindow>
   )
 }
 
 function DeleteKey({ apiKey: { id, description } }: { apiKey: ApiKey }) {
-  const [asking, setAsking] = useState(false)
-  const queries = useQueryClient()
-  const removal = useMutation({
-    mutationFn: () => deleteKey(id),
-    onSuccess() {
-      setAsking(false)
-      notify({ text: TEXT.removed })
-      void queries.invalidateQueries({ queryKey: [KEYS_KEY] })
-    },
-  })
   const name = description || id
   return (
-    <>
-      <Button variant="default" size="xs" aria-label={TEXT.removeOf(name)} onClick={() => setAsking(true)}>
-        {TEXT.remove}
-      </Button>
-      <Confirm
-        opened={asking}
-        title={TEXT.removeTitle}
-        consequence={TEXT.removeWhy(name)}
-        action={TEXT.remove}
-        busy={removal.isPending}
-        failure={removal.error?.message}
-        onConfirm={() => removal.mutate()}
-        onClose={() => {
-          setAsking(false)
-          removal.reset()
-        }}
-      />
-    </>
+    <ActionButton
+      label={TEXT.remove}
+      name={TEXT.removeOf(name)}
+      run={() => deleteKey(id)}
+      done={TEXT.removed}
+      changes={KEYS_KEY}
+      ask={{ title: TEXT.removeTitle, consequence: TEXT.removeWhy(name) }}
+    />
   )
 }

@@ -4,6 +4,10 @@ import type { SectionPage } from '../section.ts'
 export const PAGES: readonly SectionPage[] = [
   { label: 'API keys', to: '/settings/keys', need: { area: 'keys' } },
   { label: 'Users', to: '/settings/users', need: { area: 'account' } },
+  { label: 'Subaccounts', to: '/settings/subaccounts', need: { area: 'subaccounts', only: 'parent' } },
+  { label: 'Limits', to: '/settings/limits', need: { area: 'message-limits' } },
+  { label: 'Allowed addresses', to: '/settings/addresses', need: { area: 'keys' } },
+  { label: 'Alerts', to: '/settings/alerts', need: { area: 'alerts' } },
   { label: 'Audit log', to: '/settings/audit', need: { area: 'account' } },
   { label: 'System', to: '/settings/system', need: { area: 'account', access: 'write', only: 'first' } },
 ]

@@ -1,8 +1,15 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { rootRoute } from '../root-route.ts'
 import { section as defineSection } from '../section.ts'
+import { readAlertsSearch } from './alerts/alerts-search.ts'
 import { PAGES } from './pages.ts'
-import { readAuditSearch, readListSearch } from './settings-search.ts'
+import {
+  readAuditSearch,
+  readEditSearch,
+  readListSearch,
+  readSubaccountSearch,
+  readSubaccountsSearch,
+} from './settings-search.ts'
 
 const indexRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -26,6 +33,35 @@ const auditRoute = createRoute({
   path: '/settings/audit',
   validateSearch: readAuditSearch,
   component: lazyRouteComponent(() => import('./audit-page.tsx'), 'AuditPage'),
+})
+const subaccountsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/settings/subaccounts',
+  validateSearch: readSubaccountsSearch,
+  component: lazyRouteComponent(() => import('./subaccounts/subaccounts-page.tsx'), 'SubaccountsPage'),
+})
+const subaccountRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/settings/subaccounts/$id',
+  validateSearch: readSubaccountSearch,
+  component: lazyRouteComponent(() => import('./subaccounts/subaccount-page.tsx'), 'SubaccountPage'),
+})
+const limitsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/settings/limits',
+  component: lazyRouteComponent(() => import('./limits/limits-page.tsx'), 'LimitsPage'),
+})
+const addressesRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/settings/addresses',
+  validateSearch: readEditSearch,
+  component: lazyRouteComponent(() => import('./addresses/addresses-page.tsx'), 'AddressesPage'),
+})
+const alertsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/settings/alerts',
+  validateSearch: readAlertsSearch,
+  component: lazyRouteComponent(() => import('./alerts/alerts-page.tsx'), 'AlertsPage'),
 })
 const systemRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -52,6 +88,29 @@ export const section = defineSection({
       href: '/settings/users?add=yes',
       need: { area: 'account', access: 'write' },
     },
+    {
+      label: 'Create a subaccount',
+      words: 'new customer tenant',
+      href: '/settings/subaccounts?add=yes',
+      need: { area: 'subaccounts', access: 'write', only: 'parent' },
+    },
+    {
+      label: 'Create an alert',
+      words: 'new notice threshold',
+      href: '/settings/alerts?view=alerts&add=yes',
+      need: { area: 'alerts', access: 'write' },
+    },
   ],
-  routes: [indexRoute, keysRoute, usersRoute, auditRoute, systemRoute],
+  routes: [
+    indexRoute,
+    keysRoute,
+    usersRoute,
+    subaccountsRoute,
+    subaccountRoute,
+    limitsRoute,
+    addressesRoute,
+    alertsRoute,
+    auditRoute,
+    systemRoute,
+  ],
 })

@@ -18,3 +18,35 @@ export interface AuditSearch extends Partial<Record<AuditFilter, string>> {
 
 export const readAuditSearch = (search: Record<string, unknown>): AuditSearch =>
   searchTexts(search, [...AUDIT_FILTERS, 'at'])
+
+/** Search parameters of the page of subaccounts. */
+export interface SubaccountsSearch extends ListSearch {
+  /** Part of a name. */
+  q?: string
+  state?: string
+  at?: string
+}
+
+export const readSubaccountsSearch = (search: Record<string, unknown>): SubaccountsSearch => ({
+  ...searchTexts(search, ['q', 'state', 'at']),
+  ...readListSearch(search),
+})
+
+/** Search parameters of the page of one subaccount. */
+export interface SubaccountSearch {
+  /** The form to disable it is open. */
+  disable?: 'yes'
+}
+
+export const readSubaccountSearch = ({ disable }: Record<string, unknown>): SubaccountSearch =>
+  disable === 'yes' ? { disable } : {}
+
+/** Search parameters of a list with a form, also for one of its items. */
+export interface EditSearch extends ListSearch {
+  edit?: string
+}
+
+export const readEditSearch = (search: Record<string, unknown>): EditSearch => ({
+  ...searchTexts(search, ['edit']),
+  ...readListSearch(search),
+})

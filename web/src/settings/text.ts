@@ -15,6 +15,10 @@ export const TEXT = {
   leads: {
     '/settings/keys': 'What programs sign in with: create and delete',
     '/settings/users': 'Who may sign in here, and with which rights',
+    '/settings/subaccounts': 'Accounts within this one: create, disable, delete, act for one',
+    '/settings/limits': 'Messages a month, and calls in a time',
+    '/settings/addresses': 'Where keys and SMTP logins work from',
+    '/settings/alerts': 'What is wrong now, alerts on rates, and where notices go',
     '/settings/audit': 'Who changed what, when and from where',
     '/settings/system': 'Checks, space and its forecast, periodic jobs',
   } as Readonly<Record<string, string>>,

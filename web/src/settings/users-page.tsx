@@ -1,16 +1,16 @@
-import { Badge, Button, Group, NativeSelect, Text, TextInput } from '@mantine/core'
+import { Badge, Button, Group, NativeSelect, TextInput } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
 import { USER_ROLES, type UserRole } from '../../../src/http/rights.ts'
-import { Confirm } from '../confirm.tsx'
 import { Icon } from '../icons.tsx'
 import { useMay } from '../session.ts'
-import { type Column, DataTable } from '../shared/data-table.tsx'
+import { ActionButton, Refusal } from '../shared/action-button.tsx'
+import type { Column } from '../shared/data-table.tsx'
 import { FormWindow } from '../shared/form-window.tsx'
+import { ListPage } from '../shared/list-page.tsx'
 import { notify } from '../shared/notices.tsx'
-import { Page, PageHeader, Panel } from '../shared/page.tsx'
 import { EmptyState } from '../shared/states.tsx'
+import { EXACT, useForm } from '../shared/use-form.ts'
 import {
   inviteAgain,
   inviteUser,
@@ -63,30 +63,23 @@ export function UsersPage() {
       : []),
   ]
   return (
-    <Page wide>
-      <PageHeader
-        title={TEXT.title}
-        lead={TEXT.lead}
-        back={{ to: '/settings', label: SHARED.title }}
-        actions={button}
-      />
-      <Panel flush>
-        <DataTable
-          label={TEXT.title}
-          columns={columns}
-          rows={list.data}
-          rowKey={({ id }) => id}
-          error={list.error}
-          retry={list.refetch}
-          empty={
-            <EmptyState icon="users" title={TEXT.none} action={button}>
-              {TEXT.noneWhy}
-            </EmptyState>
-          }
-        />
-      </Panel>
+    <ListPage
+      title={TEXT.title}
+      lead={TEXT.lead}
+      back={{ to: '/settings', label: SHARED.title }}
+      actions={button}
+      list={list}
+      rows={list.data}
+      rowKey={({ id }) => id}
+      columns={columns}
+      empty={
+        <EmptyState icon="users" title={TEXT.none} action={button}>
+          {TEXT.noneWhy}
+        </EmptyState>
+      }
+    >
       {mayChange && add === 'yes' && <InviteUser onClose={() => setAdding(false)} />}
-    </Page>
+    </ListPage>
   )
 }
 
@@ -138,109 +131,52 @@ function RoleChoice({ user: { id, email, role } }: { user: User }) {
   )
 }
 
-const Refusal = ({ error }: { error: Error }) => (
-  <Text size="xs" c="red" role="alert" className="breakable">
-    {error.message}
-  </Text>
-)
-
 function UserButtons({ user: { id, email, activated, is_master } }: { user: User }) {
-  const [asking, setAsking] = useState(false)
-  const changed = useChanged()
-  const invitation = useMutation({
-    mutationFn: () => inviteAgain(id),
-    onSuccess: () => notify({ text: TEXT.invited(email) }),
-  })
-  const removal = useMutation({
-    mutationFn: () => removeUser(id),
-    onSuccess() {
-      setAsking(false)
-      notify({ text: TEXT.removed(email) })
-      changed()
-    },
-  })
   if (is_master) return null
   return (
-    <>
-      <Group gap="xs" justify="flex-end">
-        {!activated && (
-          <Button
-            variant="default"
-            size="xs"
-            aria-label={TEXT.againOf(email)}
-            loading={invitation.isPending}
-            onClick={() => invitation.mutate()}
-          >
-            {TEXT.again}
-          </Button>
-        )}
-        <Button variant="default" size="xs" aria-label={TEXT.removeOf(email)} onClick={() => setAsking(true)}>
-          {TEXT.remove}
-        </Button>
-      </Group>
-      {invitation.error && <Refusal error={invitation.error} />}
-      <Confirm
-        opened={asking}
-        title={TEXT.removeTitle}
-        consequence={TEXT.removeWhy(email)}
-        action={TEXT.remove}
-        busy={removal.isPending}
-        failure={removal.error?.message}
-        onConfirm={() => removal.mutate()}
-        onClose={() => {
-          setAsking(false)
-          removal.reset()
-        }}
+    <Group gap="xs" justify="flex-end">
+      {!activated && (
+        <ActionButton
+          label={TEXT.again}
+          name={TEXT.againOf(email)}
+          run={() => inviteAgain(id)}
+          done={TEXT.invited(email)}
+          changes={USERS_KEY}
+        />
+      )}
+      <ActionButton
+        label={TEXT.remove}
+        name={TEXT.removeOf(email)}
+        run={() => removeUser(id)}
+        done={TEXT.removed(email)}
+        changes={USERS_KEY}
+        ask={{ title: TEXT.removeTitle, consequence: TEXT.removeWhy(email) }}
       />
-    </>
+    </Group>
   )
 }
 
 function InviteUser({ onClose }: { onClose: () => void }) {
-  const [user, setUser] = useState<{ email: string; name: string; role: UserRole }>({
-    email: '',
-    name: '',
-    role: 'basic',
-  })
-  const changed = useChanged()
-  const invitation = useMutation({
-    mutationFn: () => inviteUser(user),
-    onSuccess() {
-      changed()
-      notify({ text: TEXT.invited(user.email) })
+  const form = useForm<{ email: string; name: string; role: UserRole }, User>({
+    initial: { email: '', name: '', role: 'basic' },
+    send: inviteUser,
+    changes: USERS_KEY,
+    onDone(_, { email }) {
+      notify({ text: TEXT.invited(email) })
       onClose()
     },
   })
-  const set = (part: Partial<typeof user>) => {
-    invitation.reset()
-    setUser({ ...user, ...part })
-  }
+  const user = form.values
   return (
     <FormWindow
       title={TEXT.add}
       submit={TEXT.invite}
-      busy={invitation.isPending}
       isComplete={user.email.trim() !== '' && user.name.trim() !== ''}
-      error={invitation.error}
-      onSubmit={() => invitation.mutate()}
+      {...form.window}
       onClose={onClose}
     >
-      <TextInput
-        label={TEXT.email}
-        inputMode="email"
-        autoCapitalize="none"
-        spellCheck={false}
-        autoComplete="off"
-        value={user.email}
-        onChange={(event) => set({ email: event.currentTarget.value })}
-        data-autofocus
-      />
-      <TextInput
-        label={TEXT.name}
-        autoComplete="off"
-        value={user.name}
-        onChange={(event) => set({ name: event.currentTarget.value })}
-      />
+      <TextInput label={TEXT.email} inputMode="email" {...EXACT} {...form.field('email')} data-autofocus />
+      <TextInput label={TEXT.name} autoComplete="off" {...form.field('name')} />
       <NativeSelect
         label={TEXT.role}
         description={TEXT.roles[user.role]}
@@ -248,7 +184,7 @@ function InviteUser({ onClose }: { onClose: () => void }) {
         data={USER_ROLES}
         onChange={(event) => {
           const role = roleOf(event.currentTarget.value)
-          if (role) set({ role })
+          if (role) form.set({ role })
         }}
       />
     </FormWindow>

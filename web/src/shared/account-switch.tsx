@@ -62,6 +62,22 @@ export function AccountSwitch() {
   )
 }
 
+/** Says over every page that it is of a subaccount. */
+export function ActingStrip() {
+  const { account } = useSession()
+  if (actingFor === undefined) return null
+  return (
+    <aside className="acting-strip" aria-label={TEXT.account}>
+      <span className="breakable">
+        <strong>{TEXT.acting(account.name)}.</strong> {TEXT.actingWhy}
+      </span>
+      <button type="button" onClick={() => actFor(undefined)}>
+        {TEXT.stopActing}
+      </button>
+    </aside>
+  )
+}
+
 function AccountList() {
   const [filter, setFilter] = useState('')
   const list = useQuery(subaccountsQuery(filter.trim()))

@@ -11,7 +11,7 @@ export function Page({ children, wide = false }: { children: ReactNode; wide?: b
   )
 }
 
-interface PageHeaderProps {
+export interface PageHeaderProps {
   title: string
   /** Beside the title: a state, a count. */
   beside?: ReactNode

@@ -24,6 +24,20 @@ export function placeOf(link: string): string | undefined {
   return query === undefined || query === '' ? undefined : query
 }
 
+/**
+ * Links of a page of the API's lists, which have all links always: a short page is the last one, and only a page behind a
+ * link has one before it.
+ */
+export const pageLinks = (
+  page: { items: readonly unknown[]; paging: { previous: string; next: string } } | undefined,
+  at: string | undefined,
+  pageSize: number,
+): PageLinks | undefined =>
+  page && {
+    ...(at !== undefined && { previous: page.paging.previous }),
+    ...(page.items.length >= pageSize && { next: page.paging.next }),
+  }
+
 /** Links of a list with `skip` and `limit`, as query strings that `placeOf` understands. */
 export function skipLinks(path: string, skip: number, limit: number, total: number): PageLinks {
   const link = (to: number) => {

@@ -34,6 +34,7 @@ export const SHELL_TEXT = {
   acting: (name: string) => `Acting for ${name}`,
   actingWhy: 'Everything on these pages belongs to this subaccount.',
   backToOwn: 'Back to the own account',
+  stopActing: 'Stop acting for it',
   findSubaccount: 'Find a subaccount',
   noSubaccount: 'No subaccount has this name.',
 } as const

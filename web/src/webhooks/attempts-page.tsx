@@ -1,18 +1,19 @@
 import { Badge, Button, NativeSelect, Text, TextInput } from '@mantine/core'
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
 import { Icon } from '../icons.tsx'
 import { domainsQuery } from '../queries.ts'
 import { useMay } from '../session.ts'
-import { type Column, DataTable } from '../shared/data-table.tsx'
+import type { Column } from '../shared/data-table.tsx'
 import { FilterBar, type FilterField } from '../shared/filter-bar.tsx'
 import { FormWindow } from '../shared/form-window.tsx'
+import { ListPage } from '../shared/list-page.tsx'
 import { notify } from '../shared/notices.tsx'
-import { Page, PageHeader, Panel } from '../shared/page.tsx'
-import { placeOf, placePath } from '../shared/paging.ts'
+import { pageLinks, placeOf, placePath } from '../shared/paging.ts'
+import { withSearch } from '../shared/search.ts'
 import { EmptyState } from '../shared/states.tsx'
 import { Time } from '../shared/time.tsx'
+import { useForm } from '../shared/use-form.ts'
 import { EVENT_WORDS, eventWords, TEXT as SHARED, ATTEMPT_TEXT as TEXT } from './text.ts'
 import {
   ATTEMPTS_PAGE_SIZE,
@@ -42,12 +43,6 @@ export function AttemptsPage() {
   const go = (search: AttemptsSearch, replace = true) =>
     void navigate({ to: '/webhooks/attempts', replace, search })
   const here: AttemptsSearch = { ...filters, ...(at !== undefined && { at }) }
-  const rows = list.data?.items
-  // Lists of the API always have all links.
-  const links = list.data && {
-    ...(at !== undefined && { previous: list.data.paging.previous }),
-    ...((rows?.length ?? 0) >= ATTEMPTS_PAGE_SIZE && { next: list.data.paging.next }),
-  }
   const fields: FilterField<AttemptFilter>[] = [
     { name: 'url', kind: 'search', label: TEXT.filters.url },
     {
@@ -92,52 +87,40 @@ export function AttemptsPage() {
   ]
   const isFiltered = Object.keys(filters).length > 0
   return (
-    <Page wide>
-      <PageHeader
-        title={TEXT.title}
-        lead={TEXT.lead}
-        back={{ to: '/webhooks', label: SHARED.title }}
-        actions={
-          mayReplay && (
-            <Button
-              leftSection={<Icon name="refresh" size={16} />}
-              onClick={() => go({ ...here, replay: 'yes' })}
-            >
-              {TEXT.replaySpan}
-            </Button>
-          )
-        }
-      />
-      <FilterBar
-        fields={fields}
-        values={filters}
-        onChange={(name, value) => {
-          const { [name]: _, ...rest } = filters
-          go(value === undefined ? rest : { ...rest, [name]: value })
-        }}
-        onClear={() => go({})}
-      />
-      <Panel flush>
-        <DataTable
-          label={TEXT.title}
-          columns={columns}
-          rows={rows}
-          rowKey={({ id }) => id}
-          error={list.error}
-          retry={list.refetch}
-          isStale={list.isPlaceholderData}
-          links={links}
-          onPage={(link) => {
-            const place = placeOf(link)
-            go({ ...filters, ...(place !== undefined && { at: place }) }, false)
-          }}
-          empty={
-            <EmptyState icon="hook" title={isFiltered ? TEXT.none : TEXT.noneAtAll}>
-              {isFiltered ? TEXT.noneWhy : TEXT.noneAtAllWhy}
-            </EmptyState>
-          }
+    <ListPage
+      title={TEXT.title}
+      lead={TEXT.lead}
+      back={{ to: '/webhooks', label: SHARED.title }}
+      actions={
+        mayReplay && (
+          <Button
+            leftSection={<Icon name="refresh" size={16} />}
+            onClick={() => go({ ...here, replay: 'yes' })}
+          >
+            {TEXT.replaySpan}
+          </Button>
+        )
+      }
+      above={
+        <FilterBar
+          fields={fields}
+          values={filters}
+          onChange={(name, value) => go(withSearch<AttemptsSearch>(filters, { [name]: value }))}
+          onClear={() => go({})}
         />
-      </Panel>
+      }
+      list={list}
+      rows={list.data?.items}
+      rowKey={({ id }) => id}
+      columns={columns}
+      links={pageLinks(list.data, at, ATTEMPTS_PAGE_SIZE)}
+      onPage={(link) => go(withSearch<AttemptsSearch>(filters, { at: placeOf(link) }), false)}
+      empty={
+        <EmptyState icon="hook" title={isFiltered ? TEXT.none : TEXT.noneAtAll}>
+          {isFiltered ? TEXT.noneWhy : TEXT.noneAtAllWhy}
+        </EmptyState>
+      }
+    >
       {mayReplay && replay === 'yes' && (
         <ReplaySpanForm
           domains={(domains.data ?? []).map(({ name }) => name)}
@@ -145,7 +128,7 @@ export function AttemptsPage() {
           onClose={() => go(here)}
         />
       )}
-    </Page>
+    </ListPage>
   )
 }
 
@@ -171,75 +154,50 @@ function ReplaySpanForm(props: {
   onClose: () => void
 }) {
   const { domains, initial, onClose } = props
-  const [span, setSpan] = useState({
-    domain: initial.domain ?? '',
-    url: initial.url ?? '',
-    event: initial.event ?? '',
-    from: localTime(Date.now() - DAY_MS),
-    to: localTime(Date.now() + 60_000),
-  })
-  const queries = useQueryClient()
-  const replay = useMutation({
-    mutationFn: () =>
+  const form = useForm({
+    initial: {
+      domain: initial.domain ?? '',
+      url: initial.url ?? '',
+      event: initial.event ?? '',
+      from: localTime(Date.now() - DAY_MS),
+      to: localTime(Date.now() + 60_000),
+    },
+    send: (span) =>
       replaySpan({ ...span, from: new Date(span.from).toISOString(), to: new Date(span.to).toISOString() }),
-    onSuccess({ events, queued }) {
-      void queries.invalidateQueries({ queryKey: [WEBHOOKS_KEY] })
+    changes: WEBHOOKS_KEY,
+    onDone({ events, queued }) {
       notify({ text: TEXT.spanDone(events, queued) })
       onClose()
     },
   })
-  const set = (part: Partial<typeof span>) => {
-    replay.reset()
-    setSpan({ ...span, ...part })
-  }
   return (
     <FormWindow
       title={TEXT.replaySpan}
       submit={TEXT.start}
-      busy={replay.isPending}
-      isComplete={span.from !== '' && span.to !== ''}
-      error={replay.error}
-      onSubmit={() => replay.mutate()}
+      isComplete={form.values.from !== '' && form.values.to !== ''}
+      {...form.window}
       onClose={onClose}
     >
       <Text size="sm">{TEXT.replayWhy}</Text>
-      <TextInput
-        label={TEXT.from}
-        type="datetime-local"
-        value={span.from}
-        onChange={(event) => set({ from: event.currentTarget.value })}
-        data-autofocus
-      />
-      <TextInput
-        label={TEXT.to}
-        type="datetime-local"
-        value={span.to}
-        onChange={(event) => set({ to: event.currentTarget.value })}
-      />
+      <TextInput label={TEXT.from} type="datetime-local" {...form.field('from')} data-autofocus />
+      <TextInput label={TEXT.to} type="datetime-local" {...form.field('to')} />
       <NativeSelect
         label={TEXT.domain}
-        value={span.domain}
         data={[
           { value: '', label: TEXT.anyDomain },
           ...domains.map((name) => ({ value: name, label: name })),
         ]}
-        onChange={(event) => set({ domain: event.currentTarget.value })}
+        {...form.field('domain')}
       />
       <NativeSelect
         label={TEXT.event}
-        value={span.event}
         data={[
           { value: '', label: TEXT.anyEvent },
           ...EVENT_TYPES.map((type) => ({ value: type, label: EVENT_WORDS[type] })),
         ]}
-        onChange={(event) => set({ event: event.currentTarget.value })}
+        {...form.field('event')}
       />
-      <TextInput
-        label={TEXT.url}
-        autoComplete="off"
-        value={span.url}
-        onChange={(event) => set({ url: event.currentTarget.value })}
-      />
+      <TextInput label={TEXT.url} autoComplete="off" {...form.field('url')} />
     </FormWindow>
   )
 }

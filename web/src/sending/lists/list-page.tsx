@@ -22,6 +22,7 @@ import {
   addMember,
   deleteList,
   deleteMember,
+  LISTS_KEY,
   type MailingList,
   type Member,
   membersPath,
@@ -30,7 +31,6 @@ import {
   readMembers,
   uploadMembers,
 } from './lists-api.ts'
-import { LISTS_KEY } from './lists-page.tsx'
 import type { ListSearch } from './lists-search.ts'
 import { MemberForm, readObject } from './member-form.tsx'
 import { TEXT } from './text.ts'
@@ -158,41 +158,27 @@ function Found({ list }: { list: MailingList }) {
           }
         />
       </Panel>
-      <Modal
-        opened={mayWrite && form === 'add'}
-        onClose={close}
-        title={<strong>{TEXT.addMember}</strong>}
-        centered
-      >
+      {mayWrite && form === 'add' && (
         <MemberForm
           list={list.address}
           onClose={close}
-          onSaved={async ({ address }) => {
+          onSaved={({ address }) => {
             notify({ text: TEXT.memberAdded(address) })
-            await refresh()
             close()
           }}
         />
-      </Modal>
-      <Modal
-        opened={edited !== undefined}
-        onClose={() => setEdited(undefined)}
-        title={<strong>{TEXT.editMember}</strong>}
-        centered
-      >
-        {edited && (
-          <MemberForm
-            list={list.address}
-            member={edited}
-            onClose={() => setEdited(undefined)}
-            onSaved={async ({ address }) => {
-              notify({ text: TEXT.memberSaved(address) })
-              await refresh()
-              setEdited(undefined)
-            }}
-          />
-        )}
-      </Modal>
+      )}
+      {edited && (
+        <MemberForm
+          list={list.address}
+          member={edited}
+          onClose={() => setEdited(undefined)}
+          onSaved={({ address }) => {
+            notify({ text: TEXT.memberSaved(address) })
+            setEdited(undefined)
+          }}
+        />
+      )}
       <Modal
         opened={mayWrite && form === 'import'}
         onClose={close}
@@ -211,22 +197,16 @@ function Found({ list }: { list: MailingList }) {
           onClose={close}
         />
       </Modal>
-      <Modal
-        opened={mayWrite && form === 'edit'}
-        onClose={close}
-        title={<strong>{TEXT.editTitle}</strong>}
-        centered
-      >
+      {mayWrite && form === 'edit' && (
         <ListForm
           list={list}
           onClose={close}
           onSaved={async ({ address }) => {
             notify({ text: TEXT.saved })
-            await refresh()
             await navigate({ params: { address }, search: {}, replace: true })
           }}
         />
-      </Modal>
+      )}
     </>
   )
 }

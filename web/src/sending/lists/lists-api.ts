@@ -22,6 +22,9 @@ export interface Member {
   subscribed: boolean
 }
 
+/** Prefix of every query about lists. */
+export const LISTS_KEY = 'mailing-lists'
+
 export const PAGE_SIZE = 50 // about three screens
 
 const segment = encodeURIComponent

@@ -1,8 +1,8 @@
-import { Button, Group, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core'
-import { useMutation } from '@tanstack/react-query'
-import { useState } from 'react'
+import { Switch, Textarea, TextInput } from '@mantine/core'
 import { valueOrThrow } from '../../queries.ts'
-import { addMember, type Member, updateMember } from './lists-api.ts'
+import { FormWindow } from '../../shared/form-window.tsx'
+import { EXACT, useForm } from '../../shared/use-form.ts'
+import { addMember, LISTS_KEY, type Member, updateMember } from './lists-api.ts'
 import { TEXT } from './text.ts'
 
 /** The object that the text is; undefined if it is none. */
@@ -25,73 +25,54 @@ export function MemberForm(props: {
   onClose: () => void
 }) {
   const { list, member, onSaved, onClose } = props
-  const [address, setAddress] = useState(member?.address ?? '')
-  const [name, setName] = useState(member?.name ?? '')
-  const [vars, setVars] = useState(JSON.stringify(member?.vars ?? {}, null, 2))
-  const [subscribed, setSubscribed] = useState(member?.subscribed ?? true)
-  const object = readObject(vars)
-  const saving = useMutation({
-    mutationFn: async () => {
-      const given = { address: address.trim(), name: name.trim(), vars: object ?? {}, subscribed }
+  const form = useForm({
+    initial: {
+      address: member?.address ?? '',
+      name: member?.name ?? '',
+      vars: JSON.stringify(member?.vars ?? {}, null, 2),
+      subscribed: member?.subscribed ?? true,
+    },
+    async send({ address, name, vars, subscribed }) {
+      const given = { address: address.trim(), name: name.trim(), vars: readObject(vars) ?? {}, subscribed }
       valueOrThrow(await (member ? updateMember(list, member.address, given) : addMember(list, given)))
       return given
     },
-    onSuccess: onSaved,
+    changes: LISTS_KEY,
+    onDone: onSaved,
   })
+  const isObject = readObject(form.values.vars) !== undefined
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        if (!saving.isPending && object !== undefined) saving.mutate()
-      }}
+    <FormWindow
+      title={member ? TEXT.editMember : TEXT.addMember}
+      submit={TEXT.save}
+      isComplete={form.values.address.trim() !== '' && isObject}
+      {...form.window}
+      onClose={onClose}
     >
-      <Stack gap="md">
-        <TextInput
-          label={TEXT.address}
-          placeholder="bob@example.com"
-          autoComplete="off"
-          autoCapitalize="none"
-          spellCheck={false}
-          inputMode="email"
-          value={address}
-          onChange={(event) => setAddress(event.currentTarget.value)}
-          data-autofocus
-        />
-        <TextInput label={TEXT.name} value={name} onChange={(event) => setName(event.currentTarget.value)} />
-        <Textarea
-          label={TEXT.vars}
-          description={TEXT.varsHint}
-          autosize
-          minRows={2}
-          maxRows={8}
-          spellCheck={false}
-          value={vars}
-          error={object === undefined ? TEXT.badVars : undefined}
-          onChange={(event) => setVars(event.currentTarget.value)}
-        />
-        <Switch
-          label={TEXT.subscribed}
-          checked={subscribed}
-          onChange={(event) => setSubscribed(event.currentTarget.checked)}
-        />
-        {saving.error && (
-          <Text size="sm" c="red" role="alert" className="breakable">
-            {saving.error.message}
-          </Text>
-        )}
-      </Stack>
-      <Group justify="flex-end" mt="lg">
-        <Button variant="default" onClick={onClose}>
-          {TEXT.cancel}
-        </Button>
-        <Button
-          type="submit"
-          loading={saving.isPending}
-          disabled={address.trim() === '' || object === undefined}
-        >
-          {TEXT.save}
-        </Button>
-      </Group>
-    </form>
+      <TextInput
+        label={TEXT.address}
+        placeholder="bob@example.com"
+        inputMode="email"
+        {...EXACT}
+        {...form.field('address')}
+        data-autofocus
+      />
+      <TextInput label={TEXT.name} {...form.field('name')} />
+      <Textarea
+        label={TEXT.vars}
+        description={TEXT.varsHint}
+        autosize
+        minRows={2}
+        maxRows={8}
+        spellCheck={false}
+        error={isObject ? undefined : TEXT.badVars}
+        {...form.field('vars')}
+      />
+      <Switch
+        label={TEXT.subscribed}
+        checked={form.values.subscribed}
+        onChange={(event) => form.set({ subscribed: event.currentTarget.checked })}
+      />
+    </FormWindow>
   )
 }

@@ -11,6 +11,7 @@ import { Failure } from '../../shared/states.tsx'
 import { Compare } from './compare.tsx'
 import { DeleteTemplate } from './delete-template.tsx'
 import { Editor } from './editor.tsx'
+import { RenameTemplate } from './rename-template.tsx'
 import { SendTest } from './send-test.tsx'
 import { draftOf, type Template, type VersionSummary } from './templates-api.ts'
 import { versionQuery, versionsQuery } from './templates-queries.ts'
@@ -58,6 +59,12 @@ function Found({
   const search = route.useSearch()
   const navigate = useNavigate({ from: '/sending/templates/$name' })
   const maySend = useMay({ area: 'messages:send', access: 'write' })
+  const mayWrite = useMay({ area: 'templates', access: 'write' })
+  const setRenaming = (renaming: boolean) =>
+    void navigate({
+      replace: true,
+      search: (old) => withSearch(old, { rename: renaming ? 'yes' : undefined }),
+    })
   const { versions } = template
   const active = versions.find((version) => version.active)
   const open = versions.find(({ tag }) => tag === search.version) ?? active
@@ -83,6 +90,11 @@ function Found({
         actions={
           <>
             <DeleteTemplate name={template.name} domain={domain} />
+            {mayWrite && (
+              <Button variant="default" onClick={() => setRenaming(true)}>
+                {TEXT.rename}
+              </Button>
+            )}
             {maySend && open && (
               <Button
                 variant="default"
@@ -121,6 +133,9 @@ function Found({
       {view === 'versions' && <Versions template={template} domain={domain} />}
       {view === 'compare' && <Compare template={template} domain={domain} />}
       {view === 'edit' && <OpenVersion template={template} domain={domain} version={open} />}
+      {mayWrite && search.rename === 'yes' && (
+        <RenameTemplate template={template} domain={domain} onClose={() => setRenaming(false)} />
+      )}
       {open && (
         <SendTest
           opened={search.test === 'yes' && maySend}

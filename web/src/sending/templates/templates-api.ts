@@ -87,6 +87,9 @@ export const createTemplate = (domain: string, name: string, description: string
 export const describeTemplate = (domain: string, name: string, description: string) =>
   sendForm<{ message: string }>('PUT', onePath(domain, name), { description })
 
+export const renameTemplate = (domain: string, name: string, newName: string) =>
+  sendForm<{ template: { name: string } }>('PUT', `${onePath(domain, name)}/rename/${segment(newName)}`, {})
+
 export const deleteTemplate = (domain: string, name: string) =>
   sendJson<{ message: string }>('DELETE', onePath(domain, name))
 

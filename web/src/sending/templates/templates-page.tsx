@@ -1,18 +1,19 @@
-import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Button, Text, TextInput } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
 import { Icon } from '../../icons.tsx'
 import { valueOrThrow } from '../../queries.ts'
 import { useMay } from '../../session.ts'
 import { Choice } from '../../shared/choice.tsx'
-import { type Column, DataTable } from '../../shared/data-table.tsx'
+import type { Column } from '../../shared/data-table.tsx'
 import { DomainChoice } from '../../shared/domain-choice.tsx'
 import { FilterBar } from '../../shared/filter-bar.tsx'
-import { Page, PageHeader, Panel } from '../../shared/page.tsx'
+import { FormWindow } from '../../shared/form-window.tsx'
+import { ListPage } from '../../shared/list-page.tsx'
 import { withSearch } from '../../shared/search.ts'
 import { EmptyState } from '../../shared/states.tsx'
 import { Time } from '../../shared/time.tsx'
+import { EXACT, useForm } from '../../shared/use-form.ts'
 import { createTemplate, type Template } from './templates-api.ts'
 import { TEMPLATES_KEY, templatesQuery } from './templates-queries.ts'
 import { STARTS, TEXT } from './text.ts'
@@ -36,58 +37,50 @@ export function TemplatesPage() {
     </Button>
   )
   return (
-    <Page wide>
-      <PageHeader title={TEXT.templates} lead={TEXT.lead} actions={addButton} />
-      <FilterBar
-        fields={[{ name: 'q', kind: 'search', label: TEXT.search }]}
-        values={{ q }}
-        onChange={(name, value) =>
-          void navigate({ replace: true, search: (old) => withSearch(old, { [name]: value }) })
-        }
-        onClear={() => void navigate({ replace: true, search: (old) => withSearch(old, { q: undefined }) })}
-      >
-        <DomainChoice
-          value={domain}
-          none={TEXT.ofAccount}
-          onChange={(chosen) =>
-            void navigate({
-              search: (old) => withSearch(old, { domain: chosen === '' ? undefined : chosen }),
-            })
+    <ListPage
+      title={TEXT.templates}
+      lead={TEXT.lead}
+      actions={addButton}
+      above={
+        <FilterBar
+          fields={[{ name: 'q', kind: 'search', label: TEXT.search }]}
+          values={{ q }}
+          onChange={(name, value) =>
+            void navigate({ replace: true, search: (old) => withSearch(old, { [name]: value }) })
           }
-        />
-      </FilterBar>
-      <Panel flush>
-        <DataTable
-          label={TEXT.templates}
-          columns={columnsOf(domain)}
-          rows={found}
-          rowKey={({ id }) => id}
-          error={list.error}
-          retry={list.refetch}
-          empty={
-            q !== '' && list.data?.length !== 0 ? (
-              <EmptyState icon="search" title={TEXT.noneFound(q)} />
-            ) : (
-              <EmptyState
-                icon="file"
-                title={domain === '' ? TEXT.none : TEXT.noneHere(domain)}
-                action={addButton}
-              >
-                {TEXT.noneWhy}
-              </EmptyState>
-            )
-          }
-        />
-      </Panel>
-      <Modal
-        opened={add === 'yes' && mayWrite}
-        onClose={() => setAdding(false)}
-        title={<strong>{TEXT.newTemplate}</strong>}
-        centered
-      >
-        <NewTemplate domain={domain} onClose={() => setAdding(false)} />
-      </Modal>
-    </Page>
+          onClear={() => void navigate({ replace: true, search: (old) => withSearch(old, { q: undefined }) })}
+        >
+          <DomainChoice
+            value={domain}
+            none={TEXT.ofAccount}
+            onChange={(chosen) =>
+              void navigate({
+                search: (old) => withSearch(old, { domain: chosen === '' ? undefined : chosen }),
+              })
+            }
+          />
+        </FilterBar>
+      }
+      list={list}
+      rows={found}
+      rowKey={({ id }) => id}
+      columns={columnsOf(domain)}
+      empty={
+        q !== '' && list.data?.length !== 0 ? (
+          <EmptyState icon="search" title={TEXT.noneFound(q)} />
+        ) : (
+          <EmptyState
+            icon="file"
+            title={domain === '' ? TEXT.none : TEXT.noneHere(domain)}
+            action={addButton}
+          >
+            {TEXT.noneWhy}
+          </EmptyState>
+        )
+      }
+    >
+      {add === 'yes' && mayWrite && <NewTemplate domain={domain} onClose={() => setAdding(false)} />}
+    </ListPage>
   )
 }
 
@@ -120,77 +113,54 @@ const columnsOf = (domain: string): Column<Template>[] => [
 type Start = keyof typeof STARTS
 
 function NewTemplate({ domain, onClose }: { domain: string; onClose: () => void }) {
-  const [name, setName] = useState('')
-  const [description, setDescription] = useState('')
-  const [start, setStart] = useState<Start>('html')
-  const queries = useQueryClient()
   const navigate = useNavigate()
-  const creation = useMutation({
-    mutationFn: async () => {
+  const form = useForm({
+    initial: { name: '', description: '', start: 'html' as Start },
+    async send({ name, description, start }) {
       const engine = start === 'mjml' ? 'mjml' : 'handlebars'
       const draft = { engine, content: STARTS[start], headers: {} } as const
       return valueOrThrow(await createTemplate(domain, name.trim(), description.trim(), draft)).template
     },
-    async onSuccess(template) {
-      await queries.invalidateQueries({ queryKey: [TEMPLATES_KEY] })
-      await navigate({
+    changes: TEMPLATES_KEY,
+    onDone: ({ name }) =>
+      navigate({
         to: '/sending/templates/$name',
-        params: { name: template.name },
+        params: { name },
         search: domain === '' ? {} : { domain },
-      })
-    },
+      }),
   })
+  const { start } = form.values
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        if (!creation.isPending) creation.mutate()
-      }}
+    <FormWindow
+      title={TEXT.newTemplate}
+      submit={TEXT.create}
+      isComplete={form.values.name.trim() !== ''}
+      {...form.window}
+      onClose={onClose}
     >
-      <Stack gap="md">
-        <TextInput
-          label={TEXT.name}
-          description={TEXT.nameHint}
-          placeholder="welcome"
-          autoComplete="off"
-          autoCapitalize="none"
-          spellCheck={false}
-          value={name}
-          error={creation.error?.message}
-          onChange={(event) => {
-            setName(event.currentTarget.value)
-            creation.reset()
-          }}
-          data-autofocus
+      <TextInput
+        label={TEXT.name}
+        description={TEXT.nameHint}
+        placeholder="welcome"
+        {...EXACT}
+        {...form.field('name')}
+        data-autofocus
+      />
+      <TextInput label={TEXT.description} {...form.field('description')} />
+      <div>
+        <Text size="sm" fw={500} mb={4}>
+          {TEXT.startWith}
+        </Text>
+        <Choice
+          label={TEXT.startWith}
+          options={Object.entries(TEXT.starts) as [Start, string][]}
+          value={start}
+          onChange={(chosen) => form.set({ start: chosen })}
         />
-        <TextInput
-          label={TEXT.description}
-          value={description}
-          onChange={(event) => setDescription(event.currentTarget.value)}
-        />
-        <div>
-          <Text size="sm" fw={500} mb={4}>
-            {TEXT.startWith}
-          </Text>
-          <Choice
-            label={TEXT.startWith}
-            options={Object.entries(TEXT.starts) as [Start, string][]}
-            value={start}
-            onChange={setStart}
-          />
-          <Text size="sm" c="dimmed" mt={6}>
-            {TEXT.startHints[start]}
-          </Text>
-        </div>
-      </Stack>
-      <Group justify="flex-end" mt="lg">
-        <Button variant="default" onClick={onClose}>
-          {TEXT.cancel}
-        </Button>
-        <Button type="submit" loading={creation.isPending} disabled={name.trim() === ''}>
-          {TEXT.create}
-        </Button>
-      </Group>
-    </form>
+        <Text size="sm" c="dimmed" mt={6}>
+          {TEXT.startHints[start]}
+        </Text>
+      </div>
+    </FormWindow>
   )
 }

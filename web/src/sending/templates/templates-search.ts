@@ -25,6 +25,8 @@ export interface TemplateSearch {
   show?: PreviewKind
   /** The form for a test is open. */
   test?: 'yes'
+  /** The form for name and description is open. */
+  rename?: 'yes'
 }
 
 export const PREVIEW_KINDS = ['desk', 'phone', 'text'] as const
@@ -54,5 +56,6 @@ export function readTemplateSearch(search: Record<string, unknown>): TemplateSea
     ...(other !== undefined && { with: other }),
     ...(show !== undefined && { show }),
     ...(search['test'] === 'yes' && { test: 'yes' }),
+    ...(search['rename'] === 'yes' && { rename: 'yes' }),
   }
 }

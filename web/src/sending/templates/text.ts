@@ -18,6 +18,10 @@ export const TEXT = {
   },
   create: 'Create',
   cancel: 'Cancel',
+  rename: 'Rename',
+  renameTitle: 'Name and description',
+  renameWhy: 'Mail that names the template by its old name is refused then. What is queued is not affected.',
+  renamed: (name: string) => `Template ${name} saved`,
   none: 'No templates yet',
   noneHere: (domain: string) => `${domain} has no templates of its own`,
   noneWhy:

@@ -1,0 +1,158 @@
+/** An operator's orders for mail to a site: a pause, and other limits than those of the shaping (own-operations.md section 3). */
+import type { Clock } from '../base/clock.ts'
+import { BadRequest, Forbidden, NotFound } from '../base/errors.ts'
+import { invalidFormat } from '../base/values.ts'
+import { NO_RATE, type Override, type Overrides } from '../delivery/overrides/overrides.ts'
+import { CONNECTIONS_MAX, rateOf } from '../delivery/shaping/shaping-file.ts'
+import type { Caller } from '../http/auth.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import type { Params } from '../http/params.ts'
+
+export interface OverrideRouteParts {
+  overrides: Overrides
+  clock: Clock
+  firstAccountId: string
+}
+
+const PATH = '/sendwright/v1/shaping/{site}'
+const TAG = 'Queue'
+const WRITE = { area: 'domains', access: 'write', only: 'first' } as const
+/** The name of a site has up to three host names. */
+const SITE_LENGTH_MAX = 800
+const REASON_LENGTH_MAX = 1_000
+/** An order for longer than this has no end. */
+const UNTIL_MAX_MS = 366 * 24 * 3_600_000
+const UNTIL = {
+  name: 'until',
+  type: 'date',
+  description: 'When it ends by itself, within a year; without it somebody ends it',
+} as const
+const ORDER = { 200: { description: 'What is ordered for the site' } } as const
+const ENDED = { 200: { description: 'Ended' }, 404: { description: 'There is no such order' } } as const
+
+export function overrideRoutes({ overrides, clock, firstAccountId }: OverrideRouteParts): Operation[] {
+  /** @throws Forbidden for anyone but the operator @throws BadRequest */
+  function siteFor(caller: Caller, site: string): string {
+    if (caller.accountId !== firstAccountId) throw new Forbidden()
+    const name = site.toLowerCase()
+    if (name === '' || name.length > SITE_LENGTH_MAX || /[\p{Cc}\s]/u.test(name))
+      throw invalidFormat('site', site.slice(0, SITE_LENGTH_MAX))
+    return name
+  }
+
+  /** @throws BadRequest */
+  function untilOf(params: Params): number | null {
+    const until = params.date('until')?.getTime() ?? null
+    if (until === null) return null
+    const now = clock.now()
+    if (until <= now || until > now + UNTIL_MAX_MS)
+      throw new BadRequest('until must be in the future, and within a year')
+    return until
+  }
+
+  return [
+    operation({
+      method: 'PUT',
+      path: `${PATH}/pause`,
+      id: 'pauseSite',
+      audit: { given: ['reason', 'until'] },
+      tag: TAG,
+      summary: 'Send nothing to a provider, now and later, until that is ended',
+      description:
+        'What is accepted meanwhile waits, too. `site` is as in the lanes, or the domain of recipients. For the first account only.',
+      auth: WRITE,
+      params: [
+        { name: 'reason', type: 'string', description: 'For the others; at most 1000 characters' },
+        UNTIL,
+      ],
+      responses: ORDER,
+      async handler({ params, path, caller, log }) {
+        const site = siteFor(caller, path.site)
+        const reason = params.text('reason') ?? ''
+        if (reason.length > REASON_LENGTH_MAX) throw invalidFormat('reason', reason)
+        const override = await overrides.pause(site, { reason, until: untilOf(params) })
+        log.info({ site, reason }, 'mail to a site is paused')
+        return overrideView(override)
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: `${PATH}/pause`,
+      id: 'resumeSite',
+      tag: TAG,
+      summary: 'Send to a provider again, at once',
+      description: 'For the first account only.',
+      auth: WRITE,
+      params: [],
+      responses: ENDED,
+      async handler({ path, caller }) {
+        const site = siteFor(caller, path.site)
+        if (!(await overrides.resume(site))) throw new NotFound('mail to this site is not paused')
+        return { message: 'success' }
+      },
+    }),
+    operation({
+      method: 'PUT',
+      path: `${PATH}/limits`,
+      id: 'setSiteLimits',
+      audit: { given: ['connections', 'rate', 'until'] },
+      tag: TAG,
+      summary: 'Order other limits for a provider than those of the shaping',
+      description:
+        'They hold for each source address at once, over a changed shaping file and a restart. For the first account only.',
+      auth: WRITE,
+      params: [
+        {
+          name: 'connections',
+          type: 'integer',
+          description: `At a time from one address, 1 to ${CONNECTIONS_MAX}; without it as shaped`,
+        },
+        {
+          name: 'rate',
+          type: 'string',
+          description: `Messages in a time, such as \`300/1m\`, or \`${NO_RATE}\`; without it as shaped`,
+        },
+        UNTIL,
+      ],
+      responses: ORDER,
+      async handler({ params, path, caller, log }) {
+        const site = siteFor(caller, path.site)
+        const connections = params.integer('connections', { min: 1, max: CONNECTIONS_MAX }) ?? null
+        const rate = params.text('rate') ?? null
+        if (connections === null && rate === null) throw new BadRequest('give connections, rate, or both')
+        if (rate !== null && rate !== NO_RATE && rateOf(rate) === undefined) throw invalidFormat('rate', rate)
+        const override = await overrides.setLimits(site, { connections, rate, until: untilOf(params) })
+        log.info({ site, connections, rate }, 'limits of a site are ordered')
+        return overrideView(override)
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: `${PATH}/limits`,
+      id: 'resetSiteLimits',
+      tag: TAG,
+      summary: 'Return to the limits of the shaping',
+      description: 'For the first account only.',
+      auth: WRITE,
+      params: [],
+      responses: ENDED,
+      async handler({ path, caller }) {
+        const site = siteFor(caller, path.site)
+        if (!(await overrides.resetLimits(site))) throw new NotFound('no limits are ordered for this site')
+        return { message: 'success' }
+      },
+    }),
+  ]
+}
+
+const timeView = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
+
+export const overrideView = ({ site, pause, limits }: Override): Record<string, unknown> => ({
+  site,
+  pause: pause && { reason: pause.reason, since: timeView(pause.since), until: timeView(pause.until) },
+  limits: limits && {
+    connections: limits.connections,
+    rate: limits.rate,
+    until: timeView(limits.until),
+  },
+})

@@ -1,0 +1,118 @@
+import { Button, NativeSelect, Progress, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
+import { Icon } from '../../icons.tsx'
+import { useMay } from '../../session.ts'
+import type { Column } from '../../shared/data-table.tsx'
+import { FormWindow } from '../../shared/form-window.tsx'
+import { ListPage } from '../../shared/list-page.tsx'
+import { notify } from '../../shared/notices.tsx'
+import { EmptyState } from '../../shared/states.tsx'
+import { Time } from '../../shared/time.tsx'
+import { useForm } from '../../shared/use-form.ts'
+import { TEXT as SECTION } from '../text.ts'
+import { IPS_KEY, ipsQuery, startWarmup, type Warmup, warmupsQuery } from './ips-api.ts'
+import { TEXT } from './text.ts'
+import { CancelWarmup } from './warmup-panel.tsx'
+import '../delivery.css'
+
+const route = getRouteApi('/delivery/warmups')
+
+export function WarmupsPage() {
+  const { add } = route.useSearch()
+  const navigate = useNavigate({ from: '/delivery/warmups' })
+  const mayChange = useMay({ area: 'ips', access: 'write' })
+  const list = useQuery(warmupsQuery)
+  const setAdding = (adding: boolean) =>
+    void navigate({ replace: true, search: adding ? { add: 'yes' } : {} })
+  const button = mayChange && (
+    <Button leftSection={<Icon name="play" size={16} />} onClick={() => setAdding(true)}>
+      {TEXT.start}
+    </Button>
+  )
+  const columns: Column<Warmup>[] = [
+    {
+      header: TEXT.ip,
+      cell: ({ ip }) => (
+        <Link to="/delivery/ips/$ip" params={{ ip }} className="row-link breakable">
+          {ip}
+        </Link>
+      ),
+    },
+    { header: TEXT.stage, align: 'end', cell: ({ stage_number }) => stage_number },
+    {
+      header: TEXT.sent,
+      width: '34%',
+      cell: ({ ip, sent_within_stage: share, stage_volume_limit }) => (
+        <div>
+          <Progress value={Number.parseInt(share, 10)} aria-label={`${TEXT.sent}: ${ip}`} />
+          <div className="dimmed queue-small">{TEXT.today(share, stage_volume_limit)}</div>
+        </div>
+      ),
+    },
+    { header: TEXT.throttle, align: 'end', wideOnly: true, cell: ({ throttle }) => `${throttle} %` },
+    {
+      header: TEXT.since,
+      cell: ({ stage_start_time }) => <Time at={stage_start_time} as="age" />,
+    },
+    ...(mayChange
+      ? [
+          {
+            header: TEXT.actions,
+            align: 'end' as const,
+            cell: ({ ip }: Warmup) => <CancelWarmup ip={ip} />,
+          },
+        ]
+      : []),
+  ]
+  return (
+    <ListPage
+      title={TEXT.warmups}
+      lead={TEXT.warmupsLead}
+      back={{ to: '/delivery', label: SECTION.title }}
+      actions={button}
+      list={list}
+      rows={list.data}
+      rowKey={({ ip }) => ip}
+      columns={columns}
+      empty={
+        <EmptyState icon="chart" title={TEXT.noWarmups} action={button}>
+          {TEXT.noWarmupsWhy}
+        </EmptyState>
+      }
+    >
+      {mayChange && add === 'yes' && <StartForm onClose={() => setAdding(false)} />}
+    </ListPage>
+  )
+}
+
+function StartForm({ onClose }: { onClose: () => void }) {
+  const ips = useQuery(ipsQuery)
+  const form = useForm({
+    initial: { ip: '' },
+    send: ({ ip }) => startWarmup(ip),
+    changes: IPS_KEY,
+    onDone(_, { ip }) {
+      notify({ text: TEXT.startedWarmup(ip) })
+      onClose()
+    },
+  })
+  const cold = (ips.data ?? []).filter(({ dedicated, is_on_warmup }) => dedicated && !is_on_warmup)
+  return (
+    <FormWindow
+      title={TEXT.start}
+      submit={TEXT.startIt}
+      isComplete={form.values.ip !== ''}
+      {...form.window}
+      onClose={onClose}
+    >
+      <Text size="sm">{TEXT.warmupWhy}</Text>
+      <NativeSelect
+        label={TEXT.ip}
+        data={[{ value: '', label: TEXT.chooseIp }, ...cold.map(({ ip }) => ({ value: ip, label: ip }))]}
+        {...form.field('ip')}
+        data-autofocus
+      />
+    </FormWindow>
+  )
+}

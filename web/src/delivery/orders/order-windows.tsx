@@ -1,0 +1,202 @@
+import { Badge, Button, Group, NativeSelect, Text, TextInput } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useMay } from '../../session.ts'
+import { ActionButton } from '../../shared/action-button.tsx'
+import { FormWindow } from '../../shared/form-window.tsx'
+import { notify } from '../../shared/notices.tsx'
+import { Time } from '../../shared/time.tsx'
+import { EXACT, useForm } from '../../shared/use-form.ts'
+import {
+  ORDERS_KEY,
+  type Override,
+  orderLimits,
+  pauseSite,
+  resetLimits,
+  resumeSite,
+  shapingQuery,
+} from './orders-api.ts'
+import { rateWords, TEXT } from './text.ts'
+
+/** Whether the caller may give orders. */
+export const useMayOrder = () => useMay({ area: 'domains', access: 'write', only: 'first' })
+
+const options = (untils: readonly (readonly [string, string])[]) =>
+  untils.map(([value, label]) => ({ value, label }))
+
+/** `site` '': asks for one. `name`: as people know it. */
+export function StopWindow(props: { site: string; name?: string; onClose: () => void }) {
+  const { site, name = site, onClose } = props
+  const form = useForm({
+    initial: { site, reason: '', until: '' },
+    send: (given) => pauseSite(given.site.trim(), given.reason.trim(), given.until),
+    changes: ORDERS_KEY,
+    onDone(_, given) {
+      const stopped = given.site.trim()
+      notify({ text: TEXT.stoppedNow(stopped) })
+      onClose()
+    },
+  })
+  return (
+    <FormWindow
+      title={site === '' ? TEXT.stopTitle : TEXT.stopTitleOf(name)}
+      submit={TEXT.stopSubmit}
+      isComplete={form.values.site.trim() !== ''}
+      {...form.window}
+      onClose={onClose}
+    >
+      <Text size="sm">{TEXT.stopWhy}</Text>
+      {site === '' && (
+        <TextInput
+          label={TEXT.site}
+          placeholder={TEXT.sitePlaceholder}
+          {...EXACT}
+          {...form.field('site')}
+          data-autofocus
+        />
+      )}
+      <TextInput
+        label={TEXT.reason}
+        autoComplete="off"
+        maxLength={1000}
+        {...form.field('reason')}
+        {...(site !== '' && { 'data-autofocus': true })}
+      />
+      <NativeSelect label={TEXT.until} data={options(TEXT.untils)} {...form.field('until')} />
+    </FormWindow>
+  )
+}
+
+/** What is ordered now, and what the shaping says, stand in the fields. */
+export function LimitsWindow(props: {
+  site: string
+  name?: string
+  override: Override | null
+  onClose: () => void
+}) {
+  const { site, name = site, override, onClose } = props
+  const mayRead = useMay({ area: 'account', only: 'first' })
+  const { data } = useQuery({ ...shapingQuery, enabled: mayRead })
+  const shaped = data && (data.providers.find((each) => each.site === site) ?? data.default)
+  const [count = '', span = '1m'] = override?.limits?.rate?.split('/') ?? []
+  const isNone = override?.limits?.rate === 'none'
+  const form = useForm({
+    initial: {
+      connections: String(override?.limits?.connections ?? ''),
+      count: isNone ? '' : count,
+      unit: isNone ? 'none' : span,
+      until: '',
+    },
+    send({ connections, count: messages, unit, until }) {
+      const rate = unit === 'none' ? 'none' : messages.trim() === '' ? '' : `${messages.trim()}/${unit}`
+      return orderLimits(site, connections.trim(), rate, until)
+    },
+    changes: ORDERS_KEY,
+    onDone() {
+      notify({ text: TEXT.saved(site) })
+      onClose()
+    },
+  })
+  const { connections, count: messages, unit } = form.values
+  const units = [
+    ...options(TEXT.units),
+    ...(TEXT.units.some(([value]) => value === unit) ? [] : [{ value: unit, label: unit }]),
+  ]
+  return (
+    <FormWindow
+      title={TEXT.limitsTitle(name)}
+      submit={TEXT.save}
+      isComplete={connections.trim() !== '' || messages.trim() !== '' || unit === 'none'}
+      {...form.window}
+      onClose={onClose}
+    >
+      <Text size="sm">{TEXT.limitsWhy}</Text>
+      <Group grow align="flex-start">
+        <TextInput
+          label={TEXT.rateLabel}
+          description={shaped ? TEXT.asShaped(rateWords(shaped.messages_per_second)) : '\u00a0'}
+          inputMode="numeric"
+          autoComplete="off"
+          disabled={unit === 'none'}
+          {...form.field('count')}
+          data-autofocus
+        />
+        <NativeSelect label={TEXT.rateUnit} description={'\u00a0'} data={units} {...form.field('unit')} />
+      </Group>
+      <TextInput
+        label={TEXT.connectionsLabel}
+        description={shaped ? TEXT.asShaped(String(shaped.connections)) : '\u00a0'}
+        inputMode="numeric"
+        autoComplete="off"
+        {...form.field('connections')}
+      />
+      <NativeSelect label={TEXT.until} data={options(TEXT.limitsUntils)} {...form.field('until')} />
+    </FormWindow>
+  )
+}
+
+/** Stops or resumes a site, and changes or resets its limits. */
+export function OrderButtons(props: {
+  site: string
+  name: string
+  override: Override | null
+  onStop: () => void
+  onLimits: () => void
+}) {
+  const { site, name, override, onStop, onLimits } = props
+  const { pause = null, limits = null } = override ?? {}
+  return (
+    <Group gap="xs" justify="flex-end" wrap="nowrap">
+      {pause === null ? (
+        <Button variant="default" size="xs" aria-label={TEXT.stopOf(name)} onClick={onStop}>
+          {TEXT.stop}
+        </Button>
+      ) : (
+        <ActionButton
+          label={TEXT.resume}
+          name={TEXT.resumeOf(name)}
+          run={() => resumeSite(site)}
+          done={TEXT.resumed(site)}
+          undo={() => pauseSite(site, pause.reason, secondsTo(pause.until))}
+          undone={TEXT.stoppedNow(site)}
+          changes={ORDERS_KEY}
+        />
+      )}
+      <Button variant="default" size="xs" aria-label={TEXT.limitsOf(name)} onClick={onLimits}>
+        {TEXT.limits}
+      </Button>
+      {limits !== null && (
+        <ActionButton
+          label={TEXT.reset}
+          name={TEXT.resetOf(name)}
+          run={() => resetLimits(site)}
+          done={TEXT.resetDone(site)}
+          undo={() =>
+            orderLimits(site, String(limits.connections ?? ''), limits.rate ?? '', secondsTo(limits.until))
+          }
+          undone={TEXT.restored}
+          changes={ORDERS_KEY}
+        />
+      )}
+    </Group>
+  )
+}
+
+const secondsTo = (until: string | null) =>
+  until === null ? '' : String(Math.max(1, Math.ceil((Date.parse(until) - Date.now()) / 1000)))
+
+/** That a site is stopped, until when and why. */
+export function StoppedState({ pause }: { pause: NonNullable<Override['pause']> }) {
+  return (
+    <div>
+      <Badge variant="light" tt="none" fw={550} color="red">
+        {TEXT.stopped}
+      </Badge>{' '}
+      {pause.until !== null && (
+        <span className="queue-nowrap">
+          {TEXT.stoppedUntil} <Time at={pause.until} />
+        </span>
+      )}
+      {pause.reason !== '' && <div className="dimmed queue-small breakable">{pause.reason}</div>}
+    </div>
+  )
+}

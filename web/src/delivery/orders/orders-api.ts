@@ -1,0 +1,67 @@
+/** Limits per provider, and the operator's orders over them (docs/api/own-operations.md section 3). */
+import { queryOptions } from '@tanstack/react-query'
+import { getJson, sendForm, sendJson } from '../../api.ts'
+import { valueOrThrow } from '../../queries.ts'
+
+export interface Override {
+  site: string
+  /** Null times: until somebody ends it. */
+  pause: { reason: string; since: string; until: string | null } | null
+  /** Null members: as the shaping says. */
+  limits: { connections: number | null; rate: string | null; until: string | null } | null
+}
+
+export interface SiteLimits {
+  connections: number
+  messages_per_connection: number
+  messages_per_second: number | null
+  recovery_seconds: number
+}
+
+export interface Shaping {
+  version: string
+  file: string | null
+  loaded_at: string
+  faults: string[]
+  default: SiteLimits
+  providers: (SiteLimits & { site: string; mx: string[] })[]
+  overrides: Override[]
+}
+
+const BASE = '/sendwright/v1/shaping'
+const pathOf = (site: string) => `${BASE}/${encodeURIComponent(site)}`
+/** Lanes show orders as well, so that both are asked again by one prefix. */
+export const ORDERS_KEY = 'queue'
+
+export const shapingQuery = queryOptions({
+  queryKey: [ORDERS_KEY, 'shaping'],
+  queryFn: async ({ signal }) => valueOrThrow(await getJson<Shaping>(BASE, signal)),
+})
+
+/** `seconds` '': until somebody ends it. */
+const untilIn = (seconds: string): Record<string, string> =>
+  seconds === '' ? {} : { until: String(Math.ceil(Date.now() / 1000) + Number(seconds)) }
+
+export const pauseSite = async (site: string, reason: string, seconds: string) =>
+  valueOrThrow(
+    await sendForm<Override>('PUT', `${pathOf(site)}/pause`, {
+      ...(reason !== '' && { reason }),
+      ...untilIn(seconds),
+    }),
+  )
+
+export const resumeSite = async (site: string) =>
+  valueOrThrow(await sendJson<unknown>('DELETE', `${pathOf(site)}/pause`))
+
+/** '': as the shaping says. */
+export const orderLimits = async (site: string, connections: string, rate: string, seconds: string) =>
+  valueOrThrow(
+    await sendForm<Override>('PUT', `${pathOf(site)}/limits`, {
+      ...(connections !== '' && { connections }),
+      ...(rate !== '' && { rate }),
+      ...untilIn(seconds),
+    }),
+  )
+
+export const resetLimits = async (site: string) =>
+  valueOrThrow(await sendJson<unknown>('DELETE', `${pathOf(site)}/limits`))

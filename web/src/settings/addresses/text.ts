@@ -1,0 +1,32 @@
+/** Texts of the page of addresses of callers. */
+export const TEXT = {
+  title: 'Allowed addresses',
+  lead: 'With entries, API keys and SMTP logins work only from these addresses. Without any, from everywhere. People who are signed in here stay signed in.',
+  add: 'Allow an address',
+  allow: 'Allow it',
+  address: 'Address or network',
+  addressPlaceholder: '192.0.2.1 or 192.0.2.0/24',
+  description: 'What is there',
+  descriptionPlaceholder: 'Office, shop server',
+  change: 'Change',
+  changeOf: (address: string) => `Change ${address}`,
+  save: 'Save',
+  saved: 'Saved',
+  added: (address: string) => `${address} allowed`,
+  remove: 'Remove',
+  removeOf: (address: string) => `Remove ${address}`,
+  removed: (address: string) => `${address} removed`,
+  restored: (address: string) => `${address} is allowed again`,
+  removeTitle: 'Remove this address?',
+  actions: 'Change',
+  none: 'Every address may call',
+  noneWhy: 'Add the addresses of your servers, and a stolen key is of no use elsewhere.',
+  here: 'You are here',
+  firstWarning:
+    'This is the first entry: keys and SMTP logins stop working from all other addresses at once.',
+  outWarning: (own: string) =>
+    `Your own address ${own} would not be in the list: your keys stop working from here, and nobody can sign in here with a key.`,
+  outUnknown: 'Keys and SMTP logins stop working from there at once.',
+  understood: 'I know that, do it',
+  lastWhy: 'It is the last one: then every address may call.',
+} as const

@@ -1,0 +1,103 @@
+/** Alerts, their hits and where notices go (docs/api/alerts.md). */
+import { queryOptions } from '@tanstack/react-query'
+import { getJson, sendJson } from '../../api.ts'
+import { valueOrThrow } from '../../queries.ts'
+
+export const METRICS = [
+  'hard_bounce_rate',
+  'temporary_fail_rate',
+  'complained_rate',
+  'delivered_rate',
+] as const
+export const COMPARATORS = ['>', '>=', '<', '<=', '=', '!='] as const
+export const DIMENSIONS = ['domain', 'recipient_provider', 'ip', 'ip_pool', 'subaccount'] as const
+export const CHANNELS = ['email', 'slack', 'webhook'] as const
+export type Channel = (typeof CHANNELS)[number]
+export type Metric = (typeof METRICS)[number]
+
+export interface Alert {
+  name: string
+  description: string
+  metric: Metric
+  comparator: (typeof COMPARATORS)[number]
+  /** Decimal text, 0 to 1. */
+  limit: string
+  dimension: (typeof DIMENSIONS)[number]
+  alert_channels: Channel[]
+  period: string
+  filters: unknown[]
+  account_group?: string
+  subaccount_id?: string
+  last_checked?: string
+}
+
+export interface Hit {
+  id: string
+  name: string
+  triggered: boolean
+  created_at: string
+  updated_at: string
+  latest_value: string
+  limit: string
+  comparator: string
+  metric: string
+  dimension_value?: string
+  advice?: string
+}
+
+export interface Setting {
+  id: string
+  event_type: string
+  channel: Channel
+  settings: { emails?: string[]; url?: string; channel_ids?: string[] }
+}
+
+export const ALERTS_KEY = 'alerts'
+const ALERTS = '/v1/thresholds/alerts/send'
+const SETTINGS = '/v1/alerts/settings'
+const HITS_REFRESH_MS = 30_000 // the checks run every five minutes, some of the service's own every minute
+const segment = encodeURIComponent
+
+export const alertsQuery = queryOptions({
+  queryKey: [ALERTS_KEY, 'alerts'],
+  queryFn: async ({ signal }) => valueOrThrow(await getJson<{ items: Alert[] }>(ALERTS, signal)).items,
+})
+
+export const hitsQuery = queryOptions({
+  queryKey: [ALERTS_KEY, 'hits'],
+  queryFn: async ({ signal }) =>
+    valueOrThrow(await getJson<{ items: Hit[] }>('/v1/thresholds/hits', signal)).items,
+  refetchInterval: HITS_REFRESH_MS,
+})
+
+export const settingsQuery = queryOptions({
+  queryKey: [ALERTS_KEY, 'settings'],
+  queryFn: async ({ signal }) => valueOrThrow(await getJson<{ events: Setting[] }>(SETTINGS, signal)).events,
+})
+
+export const eventTypesQuery = queryOptions({
+  queryKey: [ALERTS_KEY, 'event-types'],
+  queryFn: async ({ signal }) =>
+    valueOrThrow(await getJson<{ events: string[] }>('/v1/alerts', signal)).events,
+})
+
+/** `name`: of the one that is replaced; undefined: a new one. */
+export const saveAlert = async (name: string | undefined, alert: Partial<Alert>) =>
+  valueOrThrow(
+    await (name === undefined
+      ? sendJson<unknown>('POST', ALERTS, alert)
+      : sendJson<unknown>('PUT', `${ALERTS}/${segment(name)}`, alert)),
+  )
+
+export const deleteAlert = async (name: string) =>
+  valueOrThrow(await sendJson<unknown>('DELETE', `${ALERTS}/${segment(name)}`))
+
+export const saveSetting = async ({ id, ...setting }: Omit<Setting, 'id'> & { id?: string | undefined }) =>
+  valueOrThrow(
+    await (id === undefined
+      ? sendJson<Setting>('POST', `${SETTINGS}/events`, setting)
+      : sendJson<Setting>('PUT', `${SETTINGS}/events/${segment(id)}`, setting)),
+  )
+
+export const deleteSetting = async (id: string) =>
+  valueOrThrow(await sendJson<unknown>('DELETE', `${SETTINGS}/events/${segment(id)}`))

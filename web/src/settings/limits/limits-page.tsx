@@ -1,0 +1,19 @@
+import { useMay, useSession } from '../../session.ts'
+import { Page, PageHeader } from '../../shared/page.tsx'
+import { TEXT as SHARED } from '../text.ts'
+import { MonthlyLimit } from './monthly-limit.tsx'
+import { RateLimits } from './rate-limits.tsx'
+import { TEXT } from './text.ts'
+import '../settings.css'
+
+export function LimitsPage() {
+  const { account } = useSession()
+  const mayRate = useMay({ area: 'account', access: 'write', only: 'first' })
+  return (
+    <Page>
+      <PageHeader title={TEXT.title} lead={TEXT.lead} back={{ to: '/settings', label: SHARED.title }} />
+      <MonthlyLimit />
+      {mayRate && <RateLimits accountId={account.id} />}
+    </Page>
+  )
+}

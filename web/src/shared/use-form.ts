@@ -1,0 +1,46 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+
+interface FormOptions<Values, Result> {
+  initial: Values
+  send: (values: Values) => Promise<Result>
+  /** Prefix of the queries that the change concerns: they are asked again. */
+  changes?: string
+  /** It was accepted. */
+  onDone: (result: Result, values: Values) => unknown
+}
+
+/**
+ * The values of a form and its sending. `field(name)` binds an input of text; `window` are the properties of a
+ * `FormWindow`. The server's refusal goes away when something is changed.
+ */
+export function useForm<Values extends object, Result>(options: FormOptions<Values, Result>) {
+  const { initial, send, changes, onDone } = options
+  const [values, setValues] = useState(initial)
+  const queries = useQueryClient()
+  const sending = useMutation({
+    mutationFn: () => send(values),
+    async onSuccess(result) {
+      // First: it may leave the page of what is no longer there.
+      await onDone(result, values)
+      if (changes !== undefined) void queries.invalidateQueries({ queryKey: [changes] })
+    },
+  })
+  const set = (part: Partial<Values>) => {
+    sending.reset()
+    setValues((old) => ({ ...old, ...part }))
+  }
+  return {
+    values,
+    set,
+    field: <Name extends keyof Values>(name: Name) => ({
+      value: values[name],
+      onChange: (event: { currentTarget: { value: string } }) =>
+        set({ [name]: event.currentTarget.value } as unknown as Partial<Values>),
+    }),
+    window: { busy: sending.isPending, error: sending.error, onSubmit: () => sending.mutate() },
+  }
+}
+
+/** Properties of an input for an address, a name or a word: no help of the browser changes what is typed. */
+export const EXACT = { autoComplete: 'off', autoCapitalize: 'none', spellCheck: false } as const
