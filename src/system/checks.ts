@@ -11,6 +11,7 @@ import { connect, isIP } from 'node:net'
 import { seenAddresses } from '../base/host-addresses.ts'
 import { parseCidr } from '../base/ip.ts'
 import { REFUSALS_HOURS, type Refusal } from '../bounces/refusals.ts'
+import type { OwnCertificateState } from '../certificates/own-certificates.ts'
 import type { Config } from '../config.ts'
 import { queryBlocklists } from '../dns/blocklist.ts'
 import { confirmName } from '../dns/confirmed-name.ts'
@@ -40,6 +41,7 @@ export interface CheckParts {
     | 'delivery'
     | 'sourceAddresses'
     | 'smtpTls'
+    | 'acme'
     | 'dataFolder'
     | 'freeSpaceMinBytes'
     | 'mxPort'
@@ -58,6 +60,8 @@ export interface CheckParts {
   tryDatabase(): Promise<string>
   /** Problems of tracking hosts' certificates, present or near, one sentence each; absent: not checked. */
   trackingCertificates?(): Promise<{ count: number; faults: readonly string[] }>
+  /** State of the certificates that were ordered for the service's own names; absent: not looked at. */
+  ownCertificates?(): Promise<OwnCertificateState[]>
   /** Return-path hosts whose MX points elsewhere, by the last DNS check; absent: not checked. */
   lostReturnPaths?(): Promise<LostReturnPaths>
   /** How far the system clock has moved ahead of a monotonic one since the start, in milliseconds; null: unknown. */
@@ -217,10 +221,12 @@ async function checkResolver(parts: CheckParts): Promise<Finding> {
   return failed(`${fault} No mail can be sent; set SENDWRIGHT_DNS.`)
 }
 
-async function checkCertificate({ config, now }: CheckParts): Promise<Finding> {
+async function checkCertificate(parts: CheckParts): Promise<Finding> {
+  const { config, now } = parts
+  if (config.acme !== null && config.acme.ownHosts.length > 0) return checkOrderedCertificates(parts)
   if (!config.smtpTls) {
     return ok(
-      'The SMTP port uses a certificate of its own making: set SENDWRIGHT_TLS_CERT for one others trust.',
+      'The SMTP port uses a certificate of its own making: set SENDWRIGHT_ACME, or SENDWRIGHT_TLS_CERT, for one others trust.',
     )
   }
   const { certificateFile } = config.smtpTls
@@ -236,6 +242,30 @@ async function checkCertificate({ config, now }: CheckParts): Promise<Finding> {
   if (days < 0) return failed(`${until} ended on ${certificate.validTo}. Renew it.`)
   const left = `${until} is valid for ${days} more days`
   return days < CERTIFICATE_WARN_DAYS ? warning(`${left}. Renew it.`) : ok(`${left}.`)
+}
+
+/** Of the service's own names, ordered by ACME. */
+async function checkOrderedCertificates({ config, ownCertificates, now }: CheckParts): Promise<Finding> {
+  const names = config.acme?.ownHosts.join(', ')
+  const states = await ownCertificates?.()
+  if (!states) return ok(`A running service orders the certificate of ${names}, and knows its state.`)
+  const sentences: string[] = []
+  let worst: Finding['state'] = 'ok'
+  for (const { host, expiresAt, error } of states) {
+    const days = expiresAt === null ? -1 : Math.floor((expiresAt - now()) / DAY_MS)
+    const why = error === null ? '' : ` The last order failed: ${error}`
+    if (expiresAt === null || expiresAt <= now()) {
+      const fact = expiresAt === null ? 'There is no certificate yet' : 'The certificate has ended'
+      sentences.push(
+        `${fact} for ${host}.${why || ' It is being ordered.'} The authority must reach http://${host}/ on port 80.`,
+      )
+      worst = 'failed'
+      continue
+    }
+    sentences.push(`The certificate of ${host} is valid for ${days} more days and renewed by itself.${why}`)
+    if (days < CERTIFICATE_WARN_DAYS && worst === 'ok') worst = 'warning'
+  }
+  return { state: worst, sentence: sentences.join(' ') }
 }
 
 async function checkTrackingCertificates({ trackingCertificates }: CheckParts): Promise<Finding> {
