@@ -17,6 +17,7 @@ import { queryBlocklists } from '../dns/blocklist.ts'
 import { confirmName } from '../dns/confirmed-name.ts'
 import { findMailHosts } from '../dns/mx.ts'
 import type { Resolver } from '../dns/resolver.ts'
+import { checkOwnRecords, publicHost } from '../domains/own-records.ts'
 import type { LostReturnPaths } from '../domains/return-paths.ts'
 import { heloFaults, type NamedAddress, type NameFaults, spfFaults } from '../ips/address-names.ts'
 import { OWN_BLOBS } from '../nodes/node.ts'
@@ -42,6 +43,7 @@ export interface CheckParts {
     | 'sourceAddresses'
     | 'smtpTls'
     | 'acme'
+    | 'publicUrl'
     | 'dataFolder'
     | 'freeSpaceMinBytes'
     | 'mxPort'
@@ -107,6 +109,7 @@ export async function runChecks(parts: CheckParts): Promise<CheckResult[]> {
     ['resolver', checkResolver],
     ['tls-certificate', checkCertificate],
     ['tracking-certificates', checkTrackingCertificates],
+    ['own-records', checkOwn],
     ['return-paths', checkReturnPaths],
     ['outbound-port-25', checkPort],
     ['reverse-names', checkReverseNames],
@@ -277,6 +280,23 @@ async function checkTrackingCertificates({ trackingCertificates }: CheckParts): 
   return warning(
     `Links of these tracking hosts use http, or soon will: ${found.faults.join('; ')}.${rest} GET /v2/x509/{host}/status shows details.`,
   )
+}
+
+/** What the records of every sending domain refer to. */
+async function checkOwn(parts: CheckParts): Promise<Finding> {
+  const { config, resolver, hostAddresses } = parts
+  if (config.delivery.kind === 'capture')
+    return ok('Not needed: mail is captured, and domains send without DNS.')
+  if (publicHost(config) === null)
+    return warning(
+      `The public address ${config.publicUrl} has no name that others know, so the records of sending domains lead nowhere. Set SENDWRIGHT_PUBLIC_URL; "sendwright setup" does.`,
+    )
+  const checks = await checkOwnRecords({ resolver, config, hostAddresses, fresh: true })
+  const faults = checks.filter(({ state }) => state !== 'valid')
+  const names = checks.map(({ records: [first] }) => first.name).join(', ')
+  if (faults.length === 0) return ok(`The records that those of sending domains refer to exist: ${names}.`)
+  const isSerious = faults.some(({ state }) => state === 'missing')
+  return (isSerious ? failed : warning)(faults.map(({ sentence }) => sentence).join(' '))
 }
 
 /** Without it late bounces are lost silently: the mail counts as delivered, and the address is never suppressed. */
