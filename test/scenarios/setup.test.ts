@@ -77,9 +77,14 @@ const line = ({ name, type, value }: { name: string; type: string; value: string
 test('setup before the first start, then beside the running service', async (t) => {
   const world = await createWorld(t)
   const { file, env, run } = world
-  writeFileSync(file, '# mine\nSENDWRIGHT_LOG_LEVEL=warn\n#SENDWRIGHT_HOSTNAME=mail.example.com\n', {
-    mode: 0o640,
-  })
+  // What is there is faulty: ACME needs a name.
+  writeFileSync(
+    file,
+    '# mine\nSENDWRIGHT_LOG_LEVEL=warn\nSENDWRIGHT_ACME=yes\n#SENDWRIGHT_HOSTNAME=mail.example.com\n',
+    {
+      mode: 0o640,
+    },
+  )
 
   const first = await run(
     [...FLAGS, '--admin', 'boss@own.example', '--password-stdin', '--domain', 'news.example'],
@@ -91,7 +96,7 @@ test('setup before the first start, then beside the running service', async (t) 
   const text = readFileSync(file, 'utf8')
   assert.match(
     text,
-    /^# mine\nSENDWRIGHT_LOG_LEVEL=warn\n#SENDWRIGHT_HOSTNAME=mail\.example\.com\nSENDWRIGHT_HOSTNAME=mail\.own/,
+    /^# mine\nSENDWRIGHT_LOG_LEVEL=warn\n#SENDWRIGHT_ACME=yes\n#SENDWRIGHT_HOSTNAME=mail\.example\.com\nSENDWRIGHT_HOSTNAME=mail\.own/,
   )
   assert.equal(statSync(file).mode & 0o777, 0o640)
   assert.equal((text + first.out + first.err).includes(PASSWORD), false)

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import pino from 'pino'
-import { type Config, readConfig } from '../../config.ts'
+import { type Config, ConfigError, readConfig } from '../../config.ts'
 import { createClient, NotReached, type ServiceClient } from '../client.ts'
 
 export interface ServiceAccess {
@@ -24,12 +24,20 @@ type Environment = NodeJS.ProcessEnv
  */
 export async function openAccess(before: Environment, after: Environment): Promise<ServiceAccess> {
   const config = readConfig(after)
-  return (isSameData(readConfig(before), config) ? await running(before) : null) ?? startHere(config, after)
+  return (isSameData(before, config) ? await running(before) : null) ?? startHere(config, after)
 }
 
 /** A running service with another database is not the one that is set up. */
-const isSameData = (one: Config, other: Config) =>
-  one.dataFolder === other.dataFolder && one.databaseUrl === other.databaseUrl
+function isSameData(before: Environment, after: Config): boolean {
+  try {
+    const { dataFolder, databaseUrl } = readConfig(before)
+    return dataFolder === after.dataFolder && databaseUrl === after.databaseUrl
+  } catch (error) {
+    // No service starts with faulty settings; this run may have mended them.
+    if (error instanceof ConfigError) return false
+    throw error
+  }
+}
 
 async function running(env: Environment): Promise<ServiceAccess | null> {
   const config = readConfig(env)
