@@ -92,7 +92,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const lists = add(listsArea(core))
   const { check: suppressions } = add(suppressionsArea(core))
   const webhooks = add(await webhooksArea(core))
-  const certificates = add(certificatesArea(core))
+  const certificates = add(await certificatesArea(core))
   const { capture } = add(await inboxArea(core))
   const bounces = add(bouncesArea(core, { known, isOwnHost: domains.isMailHost }))
   const metrics = add(metricsArea(core, bounces))

@@ -121,3 +121,43 @@ test('roles and shared blobs need PostgreSQL, their words are checked, and blobs
   assert.match(faults({ AWS_SECRET_ACCESS_KEY: '' }), /needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/)
   assert.match(faults({ SENDWRIGHT_BLOBS_ENDPOINT: 'http://h/path' }), /is not a server/)
 })
+
+test('SENDWRIGHT_ACME beside the host name is all that HTTPS needs', () => {
+  const { host, port, httpsPort, smtpHost, publicUrl, hostname, acme, smtpTls } = readConfig({
+    SENDWRIGHT_ACME: 'yes',
+    SENDWRIGHT_HOSTNAME: 'mail.example.com',
+  })
+  assert.deepEqual([host, port, httpsPort, smtpHost], ['0.0.0.0', 80, 443, '0.0.0.0'])
+  assert.deepEqual([publicUrl, hostname, smtpTls], ['https://mail.example.com', 'mail.example.com', null])
+  assert.deepEqual(acme, {
+    directory: 'https://acme-v02.api.letsencrypt.org/directory',
+    email: null,
+    ownHosts: ['mail.example.com'],
+  })
+})
+
+test('certificates are ordered for own names of https addresses only, and not beside own files', () => {
+  const ownHosts = (env: Record<string, string>) => readConfig(env).acme?.ownHosts
+  const url = (publicUrl: string) => ({ SENDWRIGHT_ACME: 'yes', SENDWRIGHT_PUBLIC_URL: publicUrl })
+  const several = {
+    SENDWRIGHT_STORAGE_URL: 'https://s.example.com',
+    SENDWRIGHT_TRACKING_URL: 'http://t.example.com',
+  }
+  assert.deepEqual(ownHosts({ ...url('https://a.example.com:8443'), ...several }), [
+    'a.example.com',
+    's.example.com',
+  ])
+  const files = { SENDWRIGHT_TLS_CERT: '/a.crt', SENDWRIGHT_TLS_KEY: '/a.key' }
+  assert.deepEqual(ownHosts({ ...url('https://a.example.com'), ...files }), [])
+  const tracking = { SENDWRIGHT_ACME_DIRECTORY: 'https://ca.example/dir', SENDWRIGHT_HTTPS_PORT: '8443' }
+  assert.deepEqual(ownHosts({ ...tracking, SENDWRIGHT_PUBLIC_URL: 'https://a.example.com' }), [])
+  for (const bad of [
+    'http://a.example.com',
+    'https://192.0.2.1',
+    'https://localhost',
+    'https://mail',
+    'https://[2001:db8::1]',
+  ])
+    assert.match(faultsOf(url(bad)).join(), /SENDWRIGHT_ACME needs a name that the internet knows/, bad)
+  assert.equal(faultsOf({ SENDWRIGHT_ACME: 'yes' }).length, 2)
+})

@@ -40,8 +40,13 @@ export interface Config {
   httpConnectionsPerIpMax: number
   /** Second listener, with TLS; null: none. */
   httpsPort: number | null
-  /** The certificate authority for tracking hosts; null: no certificates are ordered. */
-  acme: { directory: string; email: string | null } | null
+  /** The certificate authority; null: no certificates are ordered. */
+  acme: {
+    directory: string
+    email: string | null
+    /** Host names of the service itself that certificates are ordered for; empty: tracking hosts only. */
+    ownHosts: readonly string[]
+  } | null
   /** What this process does for the installation. */
   roles: readonly Role[]
   dataFolder: string
@@ -246,29 +251,13 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
   }
   const optional = <T>(name: string, parse: (text: string) => T) => setting<T | null>(name, parse, () => null)
 
-  const host = setting('HOST', hostName, () => '127.0.0.1')
-  const port = setting('PORT', portNumber, () => 8080)
-  const publicUrl = setting('PUBLIC_URL', baseUrl, () => `http://${urlHost(host)}:${port}`)
-  const certificateFile = optional('TLS_CERT', path)
-  const keyFile = optional('TLS_KEY', path)
-  if ((certificateFile === null) !== (keyFile === null)) {
-    faults.push('SENDWRIGHT_TLS_CERT and SENDWRIGHT_TLS_KEY must be set together')
-  }
-  const acmeDirectory = optional('ACME_DIRECTORY', acmeUrl)
-  const acmeEmail = optional('ACME_EMAIL', mailAddress)
+  const addresses = addressesConfig({ setting, optional, faults }, env)
+  const { host, publicUrl } = addresses
   const config: Config = {
-    host,
-    port,
-    publicUrl,
-    storageUrl: setting('STORAGE_URL', baseUrl, () => publicUrl),
-    // Unlike other settings, an empty one is not absent.
-    trackingUrl: setting<string | null>('TRACKING_URL', baseUrl, () =>
-      env['SENDWRIGHT_TRACKING_URL'] === undefined ? publicUrl : null,
-    ),
+    ...addresses,
     trackingTlsExternal: setting('TRACKING_TLS_EXTERNAL', flag, () => false),
     smtpHost: setting('SMTP_HOST', hostName, () => host),
     smtpPort: setting('SMTP_PORT', portNumber, () => 2525),
-    smtpTls: certificateFile !== null && keyFile !== null ? { certificateFile, keyFile } : null,
     smtpsPort: optional('SMTPS_PORT', portNumber),
     smtpTlsMinVersion: setting('SMTP_TLS_MIN_VERSION', tlsVersion, () => 'TLSv1.2'),
     smtpAuthWithoutTls: setting('SMTP_AUTH_WITHOUT_TLS', authWithoutTls, () => 'loopback'),
@@ -289,8 +278,6 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
       wholeNumber(1, 100_000, 'connections'),
       () => 1_000,
     ),
-    httpsPort: optional('HTTPS_PORT', portNumber),
-    acme: acmeDirectory === null ? null : { directory: acmeDirectory, email: acmeEmail },
     roles: setting<readonly Role[]>('ROLES', roles, () => ROLES),
     dataFolder: setting('DATA', path, () => resolve('data')),
     databaseUrl: optional('DATABASE_URL', databaseUrl),
@@ -313,7 +300,6 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     mxPort: setting('MX_PORT', portNumber, () => 25),
     allowNetworks: setting('ALLOW_NETWORKS', list(network), () => []),
     trustedProxies: setting('TRUSTED_PROXIES', list(network), () => []),
-    hostname: setting('HOSTNAME', hostName, () => hostname().toLowerCase()),
     retryScheduleMs: setting('RETRY_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
     webhookScheduleMs: setting('WEBHOOK_SCHEDULE', list(duration), () => DEFAULT_WEBHOOK_SCHEDULE_MS),
     inboundScheduleMs: setting('INBOUND_SCHEDULE', list(duration), () => DEFAULT_RETRY_SCHEDULE_MS),
@@ -392,6 +378,61 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
   }
   if (faults.length > 0) throw new ConfigError(faults)
   return config
+}
+
+/** Where the service listens, what it is called, and its certificates. */
+function addressesConfig(
+  { setting, optional, faults }: Readers,
+  env: Environment,
+): Pick<
+  Config,
+  'host' | 'port' | 'httpsPort' | 'hostname' | 'publicUrl' | 'storageUrl' | 'trackingUrl' | 'smtpTls' | 'acme'
+> {
+  // It says that the internet reaches this process directly, hence other defaults for the listeners.
+  const isAcme = setting('ACME', flag, () => false)
+  const host = setting('HOST', hostName, () => (isAcme ? '0.0.0.0' : '127.0.0.1'))
+  const port = setting('PORT', portNumber, () => (isAcme ? 80 : 8080))
+  const ownName = optional('HOSTNAME', hostName)
+  const publicUrl = setting('PUBLIC_URL', baseUrl, () =>
+    isAcme && ownName !== null ? `https://${ownName}` : `http://${urlHost(host)}:${port}`,
+  )
+  const certificateFile = optional('TLS_CERT', path)
+  const keyFile = optional('TLS_KEY', path)
+  if ((certificateFile === null) !== (keyFile === null))
+    faults.push('SENDWRIGHT_TLS_CERT and SENDWRIGHT_TLS_KEY must be set together')
+  const smtpTls = certificateFile !== null && keyFile !== null ? { certificateFile, keyFile } : null
+  const storageUrl = setting('STORAGE_URL', baseUrl, () => publicUrl)
+  // Unlike other settings, an empty one is not absent.
+  const trackingUrl = setting<string | null>('TRACKING_URL', baseUrl, () =>
+    env['SENDWRIGHT_TRACKING_URL'] === undefined ? publicUrl : null,
+  )
+  const directory = setting('ACME_DIRECTORY', acmeUrl, () => (isAcme ? LETS_ENCRYPT : null))
+  const email = optional('ACME_EMAIL', mailAddress)
+  const urls = [publicUrl, storageUrl, ...(trackingUrl === null ? [] : [trackingUrl])]
+  const named = certifiableHosts(urls)
+  if (isAcme && !named.includes(new URL(publicUrl).hostname))
+    faults.push(
+      `SENDWRIGHT_ACME needs a name that the internet knows: set SENDWRIGHT_HOSTNAME, or SENDWRIGHT_PUBLIC_URL with https and a host name (it is ${quoted(publicUrl)})`,
+    )
+  // The operator's own files come first; tracking hosts then still have certificates of the authority.
+  const ownHosts = isAcme && smtpTls === null ? named : []
+  return {
+    host,
+    port,
+    httpsPort: setting<number | null>('HTTPS_PORT', portNumber, () => (isAcme ? 443 : null)),
+    hostname: ownName ?? hostname().toLowerCase(),
+    publicUrl,
+    storageUrl,
+    trackingUrl,
+    smtpTls,
+    acme: directory === null ? null : { directory, email, ownHosts },
+  }
+}
+
+/** Hosts of the https addresses that an authority can certify, once each. */
+function certifiableHosts(urls: readonly string[]): string[] {
+  const secure = urls.map((url) => new URL(url)).filter(({ protocol }) => protocol === 'https:')
+  return [...new Set(secure.map((url) => url.hostname))].filter(isInternetName)
 }
 
 /** Limits and times of the contract (dynamic-pools.md section 3). */
@@ -499,6 +540,8 @@ const WARMUP_PLAN = [
   450_000, 650_000,
 ]
 
+const LETS_ENCRYPT = 'https://acme-v02.api.letsencrypt.org/directory'
+
 /** The blocklists that large receivers use. */
 const DEFAULT_DNSBL_ZONES = ['zen.spamhaus.org', 'bl.spamcop.net']
 
@@ -536,6 +579,10 @@ function dnsName(text: string): string {
   if (isIP(text) !== 0) throw new Error(`${quoted(text)} is an address; a host name is needed`)
   return hostName(text)
 }
+
+/** Whether the name can be looked up from elsewhere: no address, no single label, none of this machine (RFC 6761 §6.3). */
+export const isInternetName = (name: string): boolean =>
+  isIP(name.replace(/^\[|\]$/g, '')) === 0 && /\.[a-z][a-z0-9-]*$/i.test(name) && !name.endsWith('.localhost')
 
 /** The default parent of the records' targets: never an address (domains.md rule 1). */
 function dnsHost(url: string): string {

@@ -15,6 +15,13 @@ const COMMANDS: Record<string, Command> = {
       return { usage, run: serveCommand }
     },
   },
+  setup: {
+    summary: 'set the service up: host name, https, first domain, admin; asks, or takes flags',
+    load: async () => {
+      const { SETUP_USAGE: usage, setupCommand: run } = await import('./cli/setup/setup.ts')
+      return { usage, run }
+    },
+  },
   send: {
     summary: 'send one message through the running service',
     load: async () => {

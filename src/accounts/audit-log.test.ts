@@ -243,6 +243,17 @@ function accountCalls(): Planned[] {
       subject: '',
     }),
     plan(
+      'createAdmin',
+      'POST /sendwright/v1/admins',
+      {
+        action: 'admin.create',
+        subject: '',
+        given: { email: 'boss@example.com', name: HIDDEN, password: HIDDEN },
+        status: 403,
+      },
+      { form: { email: 'boss@example.com', name: PLANTED, password: PASSWORD } },
+    ),
+    plan(
       'startBackup',
       'POST /sendwright/v1/backups',
       {

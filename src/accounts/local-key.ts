@@ -2,6 +2,8 @@
  * Access for the command line: whoever can read the sealing secret on this machine administers the service, so a
  * key derived from it needs no database row and no set-up.
  */
+import { Forbidden } from '../base/errors.ts'
+import type { Caller } from '../http/auth.ts'
 import { equalSecrets, type Sealer } from '../store/sealing.ts'
 
 const PURPOSE = 'local-administration'
@@ -17,4 +19,9 @@ export function localKeySecret(sealer: Sealer): string {
 export function localKey(sealer: Sealer): (secret: string) => boolean {
   const expected = localKeySecret(sealer)
   return (secret) => equalSecrets(secret, expected)
+}
+
+/** For what proves access to this machine, never an API key or a session. @throws Forbidden */
+export function requireLocalKey(caller: Caller): void {
+  if (caller.keyId !== LOCAL_KEY_ID) throw new Forbidden()
 }

@@ -1,8 +1,10 @@
-/** Operations through which `sendwright backup` controls the running service. */
+/**
+ * Operations through which `sendwright backup` controls the running service. A backup is written to any folder of the machine
+ * and contains the data of all accounts, so it requires the local key.
+ */
 import { isAbsolute } from 'node:path'
-import { LOCAL_KEY_ID } from '../accounts/local-key.ts'
-import { BadRequest, Forbidden, NotFound } from '../base/errors.ts'
-import type { Caller } from '../http/auth.ts'
+import { requireLocalKey } from '../accounts/local-key.ts'
+import { BadRequest, NotFound } from '../base/errors.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { jsonReply } from '../http/reply.ts'
 import type { Backups } from './backups.ts'
@@ -59,11 +61,3 @@ export function backupRoutes(backups: Backups | null): Operation[] {
 
 export const WITH_POSTGRES =
   'The database is PostgreSQL: back it up with pg_dump, and copy the blobs folder and the secret from the data folder.'
-
-/**
- * A backup is written to any folder of the machine and contains the data of all accounts. So it requires the local key,
- * which proves access to this machine's secret (accounts/local-key.ts), never an API key or a session.
- */
-function requireLocalKey(caller: Caller): void {
-  if (caller.keyId !== LOCAL_KEY_ID) throw new Forbidden()
-}

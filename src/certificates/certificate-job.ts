@@ -12,7 +12,7 @@ import type { Domain } from '../domains/domain.ts'
 import { createJob, type Job } from '../jobs/job.ts'
 import type { CertificateRow, Flag } from '../store/schema.ts'
 import { isValid, nextOrderAt, recordOrder, renewAt, retryAt } from './certificate-state.ts'
-import type { CertificateStore, OrderResult } from './certificate-store.ts'
+import { type CertificateStore, isOwnRow, type OrderResult } from './certificate-store.ts'
 import type { LeadsHere } from './certificates.ts'
 
 export interface CertificateJobParts {
@@ -20,6 +20,10 @@ export interface CertificateJobParts {
   issuer: Issuer
   domains: DomainDirectory
   leadsHere: LeadsHere
+  /** Names of the service that certificates are ordered for. */
+  ownHosts: ReadonlySet<string>
+  /** Why an order for a name of the service can only fail, by DNS; null: it may succeed. */
+  ownHostFault(host: string): Promise<string | null>
   /** Called when another certificate is in use. */
   changed(host: string): void
   clock: Clock
@@ -50,7 +54,7 @@ export function createCertificateJob(parts: CertificateJobParts): Job {
     async work(signal) {
       stopping = signal
       const free = CONCURRENT - inProgress.size
-      for (const row of free > 0 ? await certificates.due(now(), free) : []) {
+      for (const row of free > 0 ? await certificates.due(now(), free, [...parts.ownHosts]) : []) {
         if (signal.aborted) return
         await start(row, signal)
       }
@@ -76,7 +80,8 @@ export function createCertificateJob(parts: CertificateJobParts): Job {
   async function run(row: CertificateRow, claim: string, signal: AbortSignal): Promise<void> {
     const { host } = row
     const domain = await domains.byId(row.domain_id)
-    if (domain === null) return certificates.remove(host, claim)
+    const isOwn = isOwnRow(row)
+    if (domain === null && !isOwn) return certificates.remove(host, claim)
     const outcome = await attempt(row, domain, signal)
     await certificates.withdraw(host, now())
     if (outcome === null) {
@@ -85,7 +90,7 @@ export function createCertificateJob(parts: CertificateJobParts): Job {
       return
     }
     // A former tracking host that points elsewhere now is no longer needed.
-    const isFormer = domain.webPrefix !== host.slice(0, host.indexOf('.'))
+    const isFormer = domain !== null && domain.webPrefix !== host.slice(0, host.indexOf('.'))
     if (outcome.kind === 'failed' && isFormer && !isValid(row, now())) return certificates.remove(host, claim)
     const result = outcome.kind === 'issued' ? issued(outcome) : failed(row, outcome)
     if (!(await certificates.settle(host, claim, result))) return
@@ -97,16 +102,21 @@ export function createCertificateJob(parts: CertificateJobParts): Job {
     }
   }
 
+  /** Without an answer from DNS nothing is known: the authority will check for itself. `domain` null: an own name. */
+  async function dnsFault(host: string, domain: Domain | null): Promise<string | null> {
+    if (domain === null) return parts.ownHostFault(host)
+    return (await parts.leadsHere(domain, host)) === 'no' ? DNS_FAULT : null
+  }
+
   /** Null: the service is stopping. */
   async function attempt(
     { host }: CertificateRow,
-    domain: Domain,
+    domain: Domain | null,
     signal: AbortSignal,
   ): Promise<IssueOutcome | null> {
     try {
-      // Without an answer nothing is known: the authority will check for itself.
-      if ((await parts.leadsHere(domain, host)) === 'no')
-        return { kind: 'failed', why: DNS_FAULT, retryAfterMs: 0 }
+      const fault = await dnsFault(host, domain)
+      if (fault !== null) return { kind: 'failed', why: fault, retryAfterMs: 0 }
       const publish = (token: string, answer: string) =>
         certificates.publish({ token, host, answer, endsAt: now() + CHALLENGE_MS })
       return await issuer.issue(host, publish, signal)
@@ -135,7 +145,8 @@ export function createCertificateJob(parts: CertificateJobParts): Job {
     { why, retryAfterMs }: Extract<IssueOutcome, { kind: 'failed' }>,
   ): OrderResult {
     const attempts = row.attempts + 1
-    const dueAt = retryAt(row, { attempts, retryAfterMs, now: now(), random: random() })
+    const isOwn = isOwnRow(row)
+    const dueAt = retryAt(row, { attempts, retryAfterMs, now: now(), random: random(), isOwn })
     return { error: why, due_at: dueAt, attempts, requested: 0 as Flag }
   }
 

@@ -15,6 +15,8 @@ const RENEW_SHARE = 1 / 3
 const RENEW_SPREAD = 1 / 30
 const RETRY_MIN_MS = 10 * MINUTE_MS
 const RETRY_MAX_MS = DAY_MS
+/** Of the service's own names: without a certificate nobody can use it, and an hour is within every authority's limits. */
+const OWN_RETRY_MAX_MS = HOUR_MS
 /**
  * A wait is randomised by this much around its middle, so that hosts that failed together are not retried together.
  */
@@ -52,16 +54,17 @@ export function renewAt(issuedAt: number, expiresAt: number, random: number): nu
 
 /**
  * When to retry after `attempts` consecutive failures, or null: not automatically. `retryAfterMs`: what the
- * authority asked for, 0 if nothing.
+ * authority asked for, 0 if nothing. `isOwn`: a name of the service itself, which is never given up.
  */
 export function retryAt(
   row: Pick<CertificateRow, 'chain' | 'expires_at'>,
-  failure: { attempts: number; retryAfterMs: number; now: number; random: number },
+  failure: { attempts: number; retryAfterMs: number; now: number; random: number; isOwn?: boolean },
 ): number | null {
-  const { attempts, retryAfterMs, now, random } = failure
-  if (row.chain === null && attempts >= FIRST_ATTEMPTS_MAX) return null
-  if (row.expires_at !== null && now > row.expires_at + GIVE_UP_AFTER_EXPIRY_MS) return null
-  const backOff = Math.min(RETRY_MIN_MS * 2 ** (attempts - 1), RETRY_MAX_MS)
+  const { attempts, retryAfterMs, now, random, isOwn = false } = failure
+  if (!isOwn && row.chain === null && attempts >= FIRST_ATTEMPTS_MAX) return null
+  if (!isOwn && row.expires_at !== null && now > row.expires_at + GIVE_UP_AFTER_EXPIRY_MS) return null
+  const waitMax = isOwn && !isValid(row, now) ? OWN_RETRY_MAX_MS : RETRY_MAX_MS
+  const backOff = Math.min(RETRY_MIN_MS * 2 ** (attempts - 1), waitMax)
   const asked = Math.min(retryAfterMs, RETRY_AFTER_MAX_MS)
   const jittered = backOff * (1 - RETRY_JITTER + 2 * RETRY_JITTER * random)
   // What the authority asked for is a minimum: the jitter only adds to it.

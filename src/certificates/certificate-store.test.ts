@@ -13,17 +13,17 @@ eachStore('an order is claimed by one node, and only that node can end it', asyn
   const certificates = createCertificateStore(store, sealer)
   assert.equal(await certificates.add(HOST), true)
   assert.equal(await certificates.add(HOST), false)
-  const [row] = (await certificates.due(NOW, 10)) as [CertificateRow]
+  const [row] = (await certificates.due(NOW, 10, [])) as [CertificateRow]
   const taken = (claim: string, now: number, claimMs: number) => ({ claim, now, claimMs, orders: [NOW] })
   const claims = await Promise.all(
     ['one', 'two'].map((claim) => certificates.claim(row, taken(claim, NOW, 1000))),
   )
   assert.deepEqual(claims.sort(), [false, true])
   const claim = (await certificates.find(HOST.host))?.claim as string
-  assert.deepEqual(await certificates.due(NOW, 10), [], 'nobody else is offered it')
+  assert.deepEqual(await certificates.due(NOW, 10, []), [], 'nobody else is offered it')
 
   // Its process died: after the claim's end another one takes over, and the first is too late.
-  const [again] = (await certificates.due(NOW + 1000, 10)) as [CertificateRow]
+  const [again] = (await certificates.due(NOW + 1000, 10, [])) as [CertificateRow]
   assert.equal(await certificates.claim(again, taken('three', NOW + 1000, 4000)), true)
   assert.equal(await certificates.settle(HOST.host, claim, { error: 'too late' }), false)
   assert.equal(await certificates.settle(HOST.host, 'three', { error: 'no', requested: 0 }), true)
@@ -35,7 +35,7 @@ eachStore('an order is claimed by one node, and only that node can end it', asyn
 eachStore('keys are sealed, and a removed domain leaves neither keys nor challenges', async (store) => {
   const certificates = createCertificateStore(store, sealer)
   await certificates.add(HOST)
-  const [row] = (await certificates.due(NOW, 10)) as [CertificateRow]
+  const [row] = (await certificates.due(NOW, 10, [])) as [CertificateRow]
   await certificates.claim(row, { claim: 'c', now: NOW, claimMs: 1000, orders: [] })
   const key_sealed = certificates.sealKey('the private key')
   await certificates.settle(HOST.host, 'c', { chain: 'PEM', key_sealed, expires_at: NOW, issued_at: NOW })

@@ -1,9 +1,14 @@
-/** Certificates of tracking hosts and the challenges of their orders, in the database. */
+/** Certificates of tracking hosts and of the service itself, and the challenges of their orders, in the database. */
 import type { CertificateRow } from '../store/schema.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Store } from '../store/store.ts'
 
 const SEALED_AS = 'certificate-key'
+
+/** Account and domain of the rows of the service's own names. */
+const SERVICE = ''
+
+export const isOwnRow = (row: Pick<CertificateRow, 'domain_id'>): boolean => row.domain_id === SERVICE
 
 export interface CertificatePair {
   /** PEM, the host's certificate first. */
@@ -49,11 +54,12 @@ function certificateRows({ db }: Store, sealer: Sealer) {
       return { chain: row.chain, key: sealer.open(SEALED_AS, row.key_sealed).toString('utf8') }
     },
 
-    /** Hosts whose last order failed or whose certificate expires by `before`; at most `limit`, ordered by expiry. */
+    /** Tracking hosts whose last order failed or whose certificate expires by `before`; at most `limit`, ordered by expiry. */
     faults(before: number, limit: number) {
       return db
         .selectFrom('certificates')
         .select(['host', 'error', 'chain', 'expires_at', 'requested'])
+        .where('domain_id', '<>', SERVICE)
         .where((eb) => eb.or([eb('error', 'is not', null), eb('expires_at', '<=', before)]))
         .orderBy('expires_at')
         .orderBy('host')
@@ -65,7 +71,7 @@ function certificateRows({ db }: Store, sealer: Sealer) {
     ending(from: number, to: number, limit: number) {
       return db
         .selectFrom('certificates')
-        .select(['host', 'error', 'expires_at'])
+        .select(['host', 'domain_id', 'error', 'expires_at'])
         .where('expires_at', '>', from)
         .where('expires_at', '<=', to)
         .orderBy('expires_at')
@@ -89,6 +95,22 @@ function certificateRows({ db }: Store, sealer: Sealer) {
   }
 }
 
+const newRow = (host: string, now: number) => ({
+  host,
+  chain: null,
+  key_sealed: null,
+  expires_at: null,
+  issued_at: null,
+  requested: 0 as const,
+  error: null,
+  due_at: now,
+  attempts: 0,
+  orders_json: '[]',
+  claim: null,
+  claimed_until: null,
+  created_at: now,
+})
+
 /** Orders: requested, claimed by one node, settled. */
 function orderRows({ db, leaseTimes }: Store) {
   return {
@@ -97,26 +119,31 @@ function orderRows({ db, leaseTimes }: Store) {
       const { host, accountId, domainId, now } = row
       const added = await db
         .insertInto('certificates')
-        .values({
-          host,
-          account_id: accountId,
-          domain_id: domainId,
-          chain: null,
-          key_sealed: null,
-          expires_at: null,
-          issued_at: null,
-          requested: 1,
-          error: null,
-          due_at: now,
-          attempts: 0,
-          orders_json: '[]',
-          claim: null,
-          claimed_until: null,
-          created_at: now,
-        })
+        .values({ ...newRow(host, now), account_id: accountId, domain_id: domainId, requested: 1 })
         .onConflict((conflict) => conflict.column('host').doNothing())
         .executeTakeFirst()
       return Number(added.numInsertedOrUpdatedRows ?? 0) === 1
+    },
+
+    /**
+     * Inserts a name of the service, due now; a tracking host that became one is taken over with its certificate. Where
+     * there is no valid certificate the next attempt is due now, whatever failed before.
+     */
+    async addOwn(host: string, now: number): Promise<void> {
+      const owner = { account_id: SERVICE, domain_id: SERVICE }
+      await db
+        .insertInto('certificates')
+        .values({ ...newRow(host, now), ...owner })
+        .onConflict((conflict) => conflict.column('host').doUpdateSet(owner))
+        .execute()
+      await db
+        .updateTable('certificates')
+        .set({ due_at: now, attempts: 0 })
+        .where('host', '=', host)
+        .where((eb) =>
+          eb.or([eb('chain', 'is', null), eb('due_at', 'is', null), eb('expires_at', '<=', now)]),
+        )
+        .execute()
     },
 
     /** Requests an order now; false: one was already requested or is in progress. */
@@ -133,11 +160,17 @@ function orderRows({ db, leaseTimes }: Store) {
       return Number(changed.numUpdatedRows) === 1
     },
 
-    due(now: number, limit: number): Promise<CertificateRow[]> {
+    /** `ownHosts`: names of the service that this process orders for; others belong to nodes with other settings. */
+    due(now: number, limit: number, ownHosts: readonly string[]): Promise<CertificateRow[]> {
       return db
         .selectFrom('certificates')
         .selectAll()
         .where('due_at', '<=', now)
+        .where((eb) =>
+          ownHosts.length === 0
+            ? eb('domain_id', '<>', SERVICE)
+            : eb.or([eb('domain_id', '<>', SERVICE), eb('host', 'in', ownHosts)]),
+        )
         .where((eb) =>
           eb.or([eb('claimed_until', 'is', null), eb('claimed_until', '<=', leaseTimes.expression(now, 0))]),
         )

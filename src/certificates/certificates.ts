@@ -5,7 +5,7 @@ import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { CertificateRow } from '../store/schema.ts'
 import { type CertificateStatus, isClaimed, isValid, statusOf } from './certificate-state.ts'
-import type { CertificateStore } from './certificate-store.ts'
+import { type CertificateStore, isOwnRow } from './certificate-store.ts'
 
 export interface CertificateParts {
   certificates: CertificateStore
@@ -120,7 +120,8 @@ async function knownHost(
   const domain = dot > 0 ? await parts.domains.byName(name.slice(dot + 1)) : null
   if (domain === null || domain.accountId !== accountId || domain.name !== name.slice(dot + 1))
     throw notFound()
-  const row = await parts.certificates.find(name)
+  const found = await parts.certificates.find(name)
+  const row = found !== null && isOwnRow(found) ? null : found
   if (row === null && domain.webPrefix !== name.slice(0, dot)) throw notFound()
   return { domain, row: row?.domain_id === domain.id ? row : null, name }
 }
@@ -142,16 +143,23 @@ export interface EndingCertificate {
   expiresAt: number
   /** Why the last renewal failed; null: it did not. */
   error: string | null
+  /** Of the service itself, not of a tracking host. */
+  isOwn: boolean
 }
 
-/** Tracking hosts whose certificate ends soon, or ended a while ago; the next to end first. */
+/** Hosts whose certificate ends soon, or ended a while ago; the next to end first. */
 export async function endingCertificates(
   certificates: CertificateStore,
   now: number,
 ): Promise<EndingCertificate[]> {
   const [from, to] = [Math.floor(now) - ENDED_SHOWN_MS, Math.floor(now) + ENDS_SOON_MS]
   const rows = await certificates.ending(from, to, FAULTS_COUNTED_MAX)
-  return rows.map(({ host, error, expires_at }) => ({ host, error, expiresAt: expires_at as number }))
+  return rows.map((row) => ({
+    host: row.host,
+    error: row.error,
+    expiresAt: row.expires_at as number,
+    isOwn: isOwnRow(row),
+  }))
 }
 
 /** Problems of certificates, one sentence each for the operator; `count` is at most a thousand. */

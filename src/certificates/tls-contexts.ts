@@ -1,6 +1,6 @@
 /**
- * Chooses the certificate for a TLS client by the name it requests (SNI, RFC 6066 §3): a tracking host's own, else
- * that of the service. Loaded from the database on first use and again after a renewal on any node, without a
+ * Chooses the certificate for a TLS client by the name it requests (SNI, RFC 6066 §3): a tracking host's own, one that
+ * was ordered for a name of the service (own-certificates.ts), else that of the service. Loaded from the database on first use and again after a renewal on any node, without a
  * restart.
  */
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls'
@@ -9,6 +9,7 @@ import { createCache } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { isValid } from './certificate-state.ts'
 import type { CertificateStore } from './certificate-store.ts'
+import type { OwnCertificates } from './own-certificates.ts'
 
 /** Common to all contexts of the HTTPS listener: only forward secrecy and authenticated encryption. */
 export const MODERN_TLS = {
@@ -53,10 +54,11 @@ export function createTlsContexts(options: {
   fallback: () => SecureContext
   /** Names of the service, in lower case: a tracking host's certificate is never used for them. */
   ownHosts: ReadonlySet<string>
+  own: OwnCertificates
   clock: Clock
   log: Logger
 }): TlsContexts {
-  const { certificates, fallback, ownHosts, clock, log } = options
+  const { certificates, fallback, ownHosts, own, clock, log } = options
   const contexts = new Map<string, { issuedAt: number; context: SecureContext }>()
   const versions = createCache<Version | null>({
     clock,
@@ -76,6 +78,11 @@ export function createTlsContexts(options: {
     return version && version.expiresAt > clock.now() ? version : null
   }
 
+  const ownContexts = new Map(
+    [...own.hosts].map((host) => [host, own.contextsOf(host, MODERN_TLS, fallback)] as const),
+  )
+  const ownContext = (host: string): SecureContext => (ownContexts.get(host) ?? fallback)()
+
   async function load(host: string, { issuedAt }: Version): Promise<SecureContext | null> {
     const known = contexts.get(host)
     contexts.delete(host)
@@ -94,8 +101,8 @@ export function createTlsContexts(options: {
     async contextFor(name) {
       try {
         const version = await versionOf(name)
-        const own = version && (await load(name.toLowerCase(), version))
-        return own ?? fallback()
+        const context = version && (await load(name.toLowerCase(), version))
+        return context ?? ownContext(name.toLowerCase())
       } catch (error) {
         log.error({ err: error, host: name }, "cannot load a tracking host's certificate")
         return fallback()
@@ -103,10 +110,10 @@ export function createTlsContexts(options: {
     },
     certificateActive: async (host) => (await versionOf(host)) !== null,
     async strictTransport(host) {
-      const version = await versionOf(host)
-      if (!version) return null
+      const expiresAt = own.trustedUntil(host) ?? (await versionOf(host))?.expiresAt
+      if (expiresAt === undefined) return null
       // Never longer than the certificate: after it links fall back to http (rule 12), which a browser must accept.
-      const left = Math.floor((version.expiresAt - clock.now()) / 1000)
+      const left = Math.floor((expiresAt - clock.now()) / 1000)
       return `max-age=${Math.min(left, STRICT_MAX_SECONDS)}`
     },
     changed(host) {

@@ -8,8 +8,17 @@ import { CommandError } from './usage.ts'
 /** No service answers at the configured address. */
 export class NotReached extends CommandError {}
 
+/** The service refused; the message has its own words. */
+export class Refused extends CommandError {
+  readonly status: number
+  constructor(message: string, status: number) {
+    super(message)
+    this.status = status
+  }
+}
+
 export interface ServiceClient {
-  /** @throws CommandError with the service's own words when it refuses, or when it cannot be reached */
+  /** @throws Refused, NotReached */
   call(method: string, path: string, form?: FormData): Promise<Record<string, unknown>>
 }
 
@@ -19,7 +28,8 @@ export function localUrl({ host, port }: Pick<Config, 'host' | 'port'>): string 
   return `http://${local}:${port}`
 }
 
-export function createClient(env: NodeJS.ProcessEnv = process.env): ServiceClient {
+/** `base`: where the service listens, if not where `env` says. */
+export function createClient(env: NodeJS.ProcessEnv = process.env, base?: string): ServiceClient {
   const config = readConfig(env)
   const secret = readSecret(config.secret, config.dataFolder)
   if (secret === null) {
@@ -29,21 +39,22 @@ export function createClient(env: NodeJS.ProcessEnv = process.env): ServiceClien
     )
   }
   const key = localKeySecret(createSealer(secret))
-  const base = localUrl(config)
+  const address = base ?? localUrl(config)
   const authorization = `Basic ${Buffer.from(`api:${key}`).toString('base64')}`
   return {
     async call(method, path, form) {
-      const response = await fetch(base + path, {
+      const response = await fetch(address + path, {
         method,
         headers: { authorization },
         ...(form && { body: form }),
       }).catch((error: unknown) => {
         throw new NotReached(
-          `Cannot reach the service at ${base}: is it running? (${(error as Error).message})`,
+          `Cannot reach the service at ${address}: is it running? (${(error as Error).message})`,
         )
       })
       const text = await response.text()
-      if (!response.ok) throw new CommandError(`The service answered ${response.status}: ${messageOf(text)}`)
+      if (!response.ok)
+        throw new Refused(`The service answered ${response.status}: ${messageOf(text)}`, response.status)
       return JSON.parse(text) as Record<string, unknown>
     },
   }

@@ -76,5 +76,5 @@ test('a failed check gives exit status 1', async (t) => {
   const { code, out, err } = await doctor({ ...env, SENDWRIGHT_FREE_SPACE_MIN: '900000g' })
   assert.equal(code, 1)
   assert.match(out, /FAILED +disk/)
-  assert.match(err, /1 of 16 checks failed/)
+  assert.match(err, /1 of 17 checks failed/)
 })

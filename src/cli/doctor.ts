@@ -38,15 +38,16 @@ export async function doctorCommand(args: string[]): Promise<void> {
   const asked = await askService(config)
   const results = asked ?? (await checkHere(config))
   const who = asked ? 'The running service says:' : 'The service is not running; looked from here:'
-  const lines = results.map(
-    ({ name, state, sentence }) => `  ${SIGNS[state]}  ${name.padEnd(16)}  ${sentence}`,
-  )
   process.stdout.write(
-    json ? `${JSON.stringify({ items: results })}\n` : `${[who, '', ...lines, ''].join('\n')}\n`,
+    json ? `${JSON.stringify({ items: results })}\n` : `${who}\n\n${checksText(results)}\n`,
   )
   const failures = results.filter(({ state }) => state === 'failed').length
   if (failures > 0) throw new CommandError(`${failures} of ${results.length} checks failed.`)
 }
+
+/** A line for each check. */
+export const checksText = (results: readonly CheckResult[]): string =>
+  results.map(({ name, state, sentence }) => `  ${SIGNS[state]}  ${name.padEnd(16)}  ${sentence}\n`).join('')
 
 function wantsJson(args: string[]): boolean {
   try {
@@ -70,7 +71,8 @@ async function askService(config: Config): Promise<CheckResult[] | null> {
   }
 }
 
-async function checkHere(config: Config): Promise<CheckResult[]> {
+/** The checks that need no running service. */
+export async function checkHere(config: Config): Promise<CheckResult[]> {
   const servers = config.dnsServers ?? systemServers()
   const resolver = createResolver({
     servers: servers.length > 0 ? servers : [{ host: '127.0.0.1', port: 53 }],

@@ -15,6 +15,7 @@ import { rotationRoutes } from './keys/rotation-routes.ts'
 import { domainKeyRoutes } from './keys/routes.ts'
 import { createSigningKeys, type SigningKeys } from './keys/signing-keys.ts'
 import { ownHostsOf } from './own-hosts.ts'
+import { createOwnRecordLooks } from './own-record-looks.ts'
 import { type DomainRouteParts, domainRoutes } from './routes.ts'
 
 export interface DomainsArea extends Area {
@@ -44,9 +45,11 @@ export async function domainsArea(
   const dns = { resolver, allow, targets, spfIncludeHost: targets.spfIncludeHost }
   const common = { ...dns, store, sealer, clock, log, domains, signingKeys }
   const deletion = createDeletionJob({ store, domains, clock, log, removeAll })
+  const ownRecords = createOwnRecordLooks(core)
   const parts = {
     ...common,
     limiter,
+    ownRecords,
     removeAll,
     maxDomains: config.maxDomains,
     maxMessageTtlSeconds: config.maxMessageTtlSeconds,
@@ -73,7 +76,7 @@ export async function domainsArea(
       ...domainKeyRoutes({ ...common, baseUrl: config.publicUrl }),
       ...rotationRoutes(common),
     ],
-    jobs: [deletion, createDnsChecks(common), createRotations(common)],
+    jobs: [deletion, createDnsChecks(common), createRotations(common), ownRecords.job],
     domainDeleted: removeKeys(store, signingKeys),
     // Those of authorities that never became a domain.
     accountDeleted: (accountId, signal) =>

@@ -59,8 +59,11 @@ export interface RecordView {
 
 const MX_PRIORITY = 10
 
+/** What the records of a domain follow from. */
+export type RecordNames = Pick<Domain, 'name' | 'mailfromHost' | 'webPrefix'>
+
 /** All records of a domain except those of its DKIM keys. */
-export function wantedRecords(domain: Domain, targets: DnsTargets): WantedRecord[] {
+export function wantedRecords(domain: RecordNames, targets: DnsTargets): WantedRecord[] {
   const { name, mailfromHost } = domain
   const spf = `v=spf1 include:${targets.spfIncludeHost} ~all`
   const mx = (purpose: RecordPurpose, host: string): WantedRecord[] =>
@@ -79,7 +82,7 @@ export function wantedRecords(domain: Domain, targets: DnsTargets): WantedRecord
   ]
 }
 
-function trackingRecord(domain: Domain, { tracking }: DnsTargets): WantedRecord {
+function trackingRecord(domain: RecordNames, { tracking }: DnsTargets): WantedRecord {
   const type = { 0: 'CNAME', 4: 'A', 6: 'AAAA' }[isIP(tracking) as 0 | 4 | 6] as 'CNAME' | 'A' | 'AAAA'
   return { purpose: 'tracking', name: trackingHost(domain), type, value: tracking }
 }

@@ -11,14 +11,23 @@ import { type DeletionParts, deleteDomain } from './deletion.ts'
 import type { DomainDirectory } from './directory.ts'
 import type { Domain } from './domain.ts'
 import { listDomains } from './domain-list.ts'
+import type { OwnRecordLooks } from './own-record-looks.ts'
 import { CREATE_DOCS, readChanges, readNewDomain, readPassword, UPDATE_DOCS } from './settings.ts'
 import { type UpdateParts, updateDomain } from './update-domain.ts'
 import { readDnsState, type VerificationParts, verifyDomain } from './verification.ts'
-import { domainView, explainedRecords, extendedView, recordStates, recordViews } from './view.ts'
+import {
+  domainView,
+  explainedRecords,
+  extendedView,
+  recordStates,
+  recordViews,
+  serviceFaults,
+} from './view.ts'
 import { zoneText } from './zone.ts'
 
 export interface DomainRouteParts extends UpdateParts, VerificationParts, DeletionParts {
   limiter: Limiter
+  ownRecords: Pick<OwnRecordLooks, 'last' | 'look'>
   maxMessageTtlSeconds: number
   /** Starts the job that removes what belonged to a deleted domain. */
   wakeDeletion(): void
@@ -176,7 +185,7 @@ function writeRoutes(parts: DomainRouteParts): Operation[] {
         const domain = await ownDomain(parts.domains, caller, path.name)
         const grant = await parts.limiter.take('domain-verify', domain.id)
         if (grant && !grant.allowed) throw limitExceeded('domain-verify', grant.retrySeconds, domain.name)
-        const after = await verifyDomain(parts, domain, 'by-caller')
+        const [after] = await Promise.all([verifyDomain(parts, domain, 'by-caller'), parts.ownRecords.look()])
         if (!after) throw new NotFound('Domain not found')
         return answerWith(parts, after, 'Domain DNS records have been updated')
       },
@@ -225,11 +234,18 @@ function ownRoutes(parts: DomainRouteParts): Operation[] {
       summary: 'What DNS returned for each record at the last check, and what to change',
       auth: READ,
       params: [],
-      responses: { 200: { description: 'Records with sentences, and advice about DMARC' } },
+      responses: {
+        200: {
+          description: "Records with sentences, advice about DMARC, and faults of the service's own records",
+        },
+      },
       async handler({ path, caller }) {
         const domain = await ownDomain(parts.domains, caller, path.name)
         const dns = await readDnsState(parts.store, domain)
-        return explainedRecords(recordStates(domain, dns, parts.targets), dns, parts.targets)
+        return {
+          ...explainedRecords(recordStates(domain, dns, parts.targets), dns, parts.targets),
+          service: serviceFaults(parts.ownRecords.last()),
+        }
       },
     }),
   ]

@@ -15,6 +15,7 @@ import {
 } from './dns-records.ts'
 import type { Domain } from './domain.ts'
 import { DMARC_ADVICE } from './lookups.ts'
+import type { OwnRecordCheck } from './own-records.ts'
 import type { DnsState } from './verification.ts'
 
 /** A domain as every domain operation returns it. `isSubaccounts`: its account is a subaccount. */
@@ -120,6 +121,12 @@ export function explainedRecords(
     },
   }
 }
+
+/** What is wrong with the operator's own records, which those of the domain refer to; empty: nothing. */
+export const serviceFaults = (checks: readonly OwnRecordCheck[]): object[] =>
+  checks
+    .filter(({ state }) => state !== 'valid')
+    .map(({ records, state, found, sentence }) => ({ records, state, found, sentence }))
 
 function explained(check: StoredCheck | undefined): object {
   if (!check) return { asked: '', server: '', found: [], valid: 'unknown', sentence: 'Not looked up yet.' }

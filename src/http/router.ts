@@ -24,6 +24,8 @@ export interface RouterParts {
   pagesPrefixes: readonly string[]
   /** Aborted: every request is refused. */
   closing: AbortSignal
+  /** Where the visitor of a page belongs instead, over https; null: here. Default: always here. */
+  secureAddress?: (exchange: Exchange) => string | null
 }
 
 export interface Router {
@@ -32,7 +34,8 @@ export interface Router {
   answer(exchange: Exchange): void
 }
 
-export function createRouter({ clock, faults, origin, pages, pagesPrefixes, closing }: RouterParts): Router {
+export function createRouter(parts: RouterParts): Router {
+  const { clock, faults, origin, pages, pagesPrefixes, closing } = parts
   const routes = new PathTable<Route>()
 
   function add(method: string, path: string, route: Route): void {
@@ -59,6 +62,21 @@ export function createRouter({ clock, faults, origin, pages, pagesPrefixes, clos
     }
   }
 
+  /**
+   * Pages are for browsers, which follow a redirect; operations are not redirected: clients would lose the body, and have
+   * sent their key already.
+   */
+  function sendPage(page: FixedAnswer, exchange: Exchange): void {
+    const secure = parts.secureAddress?.(exchange) ?? null
+    if (secure === null) {
+      sendFixed(page, exchange)
+      return
+    }
+    exchange.status = 308
+    exchange.setHeader('location', secure)
+    exchange.send(undefined)
+  }
+
   /** Neither operation nor page: a preflight, a route of the dashboard itself, 405 or 404. */
   function answerUnrouted(exchange: Exchange, path: string): void {
     const { method } = exchange
@@ -72,7 +90,7 @@ export function createRouter({ clock, faults, origin, pages, pagesPrefixes, clos
     const index = pages.get('/')
     const isPageRoute = pagesPrefixes.some((prefix) => path === prefix || path.startsWith(`${prefix}/`))
     if (index !== undefined && isPageRoute && method === 'GET') {
-      sendFixed(index, exchange)
+      sendPage(index, exchange)
       return
     }
     const allowed = routes.methodsOf(path)
@@ -93,7 +111,7 @@ export function createRouter({ clock, faults, origin, pages, pagesPrefixes, clos
     exchange.sendJson(body)
   }
 
-  for (const [path, page] of pages) add('GET', path, (exchange) => sendFixed(page, exchange))
+  for (const [path, page] of pages) add('GET', path, (exchange) => sendPage(page, exchange))
 
   return {
     add,

@@ -54,6 +54,8 @@ export interface HttpServerOptions extends ListenersOptions {
   pagesPrefixes?: readonly string[]
   /** Strict-Transport-Security for a request over TLS to this host name (RFC 6797); null: none. */
   strictTransport?: (host: string) => Promise<string | null>
+  /** The origin that visitors of a page at this host are sent to from plain HTTP; null: none. */
+  httpsOrigin?: (host: string) => string | null
   /** Whether the service can do its work now; `reason` goes into the answer of `/health/ready`. */
   isReady?: () => Promise<{ ready: boolean; reason?: string }>
   /** Called once per answered request, for metrics. */
@@ -114,6 +116,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     pages: options.pages ?? new Map(),
     pagesPrefixes: options.pagesPrefixes ?? [],
     closing: closing.signal,
+    secureAddress: createSecureAddress(options, remote),
   })
   const exchangeParts = {
     logger,
@@ -165,6 +168,26 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     },
   }
 }
+
+/**
+ * Null where the visitor speaks TLS already, and for what a proxy passes on: it may terminate TLS itself without saying so,
+ * and a redirect would lead the visitor in a circle.
+ */
+function createSecureAddress(
+  { httpsOrigin }: HttpServerOptions,
+  remote: RemoteAddresses,
+): (exchange: Exchange) => string | null {
+  return ({ arrival, headers, url }) => {
+    if (httpsOrigin === undefined || remote.isSecure(arrival)) return null
+    if (PROXY_FIELDS.some((name) => headers[name] !== undefined)) return null
+    const host = hostName(headers.host)
+    const origin = host === undefined ? null : httpsOrigin(host)
+    return origin === null ? null : `${origin}${url.startsWith('/') ? url : '/'}`
+  }
+}
+
+/** Fields that proxies add (RFC 9110 §7.6.3, RFC 7239). */
+const PROXY_FIELDS = ['via', 'forwarded', 'x-forwarded-for', 'x-forwarded-proto'] as const
 
 /** Logs and observes each answer, and adds Strict-Transport-Security. */
 function createBeforeSend(

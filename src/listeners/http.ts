@@ -41,6 +41,7 @@ export function createHttp(
     port: config.port,
     ...(certificates.tls !== null && { tls: certificates.tls }),
     strictTransport: certificates.strictTransport,
+    httpsOrigin: certificates.httpsOrigin,
     logger: log,
     clock,
     baseUrl: config.publicUrl,

@@ -4,6 +4,7 @@ import type { AccountsArea } from '../accounts/area.ts'
 import { createLoginPlaces } from '../accounts/login-places.ts'
 import { createFaultLog } from '../base/fault-log.ts'
 import { classifyAddress } from '../base/ip.ts'
+import type { CertificatesArea } from '../certificates/area.ts'
 import type { Core } from '../core.ts'
 import { createLoginGuard } from '../inbound/login-guard.ts'
 import { type AddressReader, createReception, type MailReader } from '../inbound/reception.ts'
@@ -17,6 +18,7 @@ import type { MessagesArea } from '../messages/area.ts'
 
 export interface SmtpUses {
   accounts: AccountsArea
+  certificates: Pick<CertificatesArea, 'mailContexts'>
   messages: MessagesArea
   /** Of all areas. */
   readers: readonly AddressReader[]
@@ -27,11 +29,10 @@ export interface SmtpUses {
   accountOfMailHost(host: string): Promise<string | null>
 }
 
-export function startSmtp(
-  core: Core,
-  { accounts, messages: { accept }, readers, mailReader, isMailHost, accountOfMailHost }: SmtpUses,
-): Promise<SmtpListener> {
+export function startSmtp(core: Core, uses: SmtpUses): Promise<SmtpListener> {
   const { config, log, clock, store, spool, bodiesIn, limiter } = core
+  const { accounts, certificates, readers, mailReader, isMailHost, accountOfMailHost } = uses
+  const { accept } = uses.messages
   return startSmtpListener({
     host: config.smtpHost,
     port: config.smtpPort,
@@ -47,14 +48,17 @@ export function startSmtp(
       authWithoutTls: (address) =>
         config.smtpAuthWithoutTls === 'anyone' ||
         (config.smtpAuthWithoutTls === 'loopback' && classifyAddress(address) === 'loopback'),
-      secureContext: createTlsIdentity({
-        files: config.smtpTls,
-        dataFolder: config.dataFolder,
-        hostname: config.hostname,
-        minVersion: config.smtpTlsMinVersion,
-        clock,
-        log,
-      }),
+      secureContext: certificates.mailContexts(
+        { minVersion: config.smtpTlsMinVersion },
+        createTlsIdentity({
+          files: config.smtpTls,
+          dataFolder: config.dataFolder,
+          hostname: config.hostname,
+          minVersion: config.smtpTlsMinVersion,
+          clock,
+          log,
+        }),
+      ),
       ...createLoginGuard({
         attempts: accounts.failedAttempts,
         places: createLoginPlaces(store, clock),

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { eventually, startTestService } from '../../test/support/service.ts'
+import { temporaryFolder } from '../../test/support/stores.ts'
+import { selfSignedCertificate } from '../base/certificate.ts'
 
 /** Values by name with labels, as the text has them. */
 function samplesOf(text: string): Map<string, number> {
@@ -70,24 +74,104 @@ test('keys that may read the domains of the first account, no others', async (t)
   assert.match(found.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/)
 })
 
+const DEPLOY = join(import.meta.dirname, '../../deploy')
+const FIGURE = /\b((?:sendwright|process|nodejs)_\w+)(?:\{([^}]*)\})?/g
+/** Added by Prometheus when it scrapes. */
+const SCRAPED = ['job', 'instance']
+
+interface Rule {
+  alert: string
+  expr: string
+  severity: string
+  texts: string
+}
+
+/** The rules, read by the form that the file has; a line that has another one fails. */
+function rulesOf(text: string): Rule[] {
+  const [head = '', ...parts] = text.split(/^ {6}- alert: /m)
+  assert.match(head, /^(?:#.*\n)*groups:\n {2}- name: sendwright\n {4}rules:\n$/)
+  return parts.map((part) => {
+    const found =
+      /^(\w+)\n {8}expr: (?:\|\n((?: {10}.+\n)+)|(.+)\n)(?: {8}for: \d+[mh]\n)? {8}labels: \{ severity: (critical|warning) \}\n {8}annotations:\n {10}summary: (.+)\n {10}description: (.+)\n$/.exec(
+        part,
+      )
+    assert.ok(found, `a rule of another form: ${part}`)
+    const [, alert = '', long, short, severity = '', summary, description] = found
+    return { alert, expr: long ?? short ?? '', severity, texts: `${summary} ${description}` }
+  })
+}
+
+/** Labels that an expression selects or groups by, for each figure that it names. */
+function usedLabels(expr: string): [figure: string, labels: string[]][] {
+  const grouped = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(/,\s*/))
+  return [...expr.matchAll(FIGURE)].map(([, figure = '', selector = '']) => {
+    const selected = [...selector.matchAll(/(\w+)\s*(?:=~|!~|!=|=)/g)].map(([, label = '']) => label)
+    return [figure, [...selected, ...grouped]]
+  })
+}
+
 test('the files for Prometheus and Grafana name figures and labels that are there', async (t) => {
-  const { call, send } = await startTestService(t)
-  assert.equal((await send({})).status, 200)
-  const deploy = join(import.meta.dirname, '../../deploy')
-  const rules = readFileSync(join(deploy, 'prometheus/alerts.yml'), 'utf8')
-  const board = readFileSync(join(deploy, 'grafana/sendwright.json'), 'utf8')
-  const { panels } = JSON.parse(board) as { panels: { targets: { expr: string }[] }[] }
-  const expressions = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)).join('\n')
-  const named = new Set(`${rules}${expressions}`.match(/\b(?:sendwright|process|nodejs)_\w+/g))
-  assert.ok(named.size > 12)
-  const text = (await call('GET', '/metrics')).text
-  const known = new Set(
-    [...text.matchAll(/^# TYPE (\w+) (\w+)/gm)].flatMap(([, name = '', type]) =>
-      type === 'histogram' ? [`${name}_bucket`, `${name}_count`, `${name}_sum`] : [name],
+  const folder = await temporaryFolder(t)
+  const to = new Date(Date.now() + 5 * 86_400_000)
+  const { cert, key } = selfSignedCertificate(['mail.test.example'], { from: new Date(0), to })
+  await writeFile(join(folder, 'a.crt'), cert)
+  await writeFile(join(folder, 'a.key'), key)
+  // An alert and a POST that waits: without them those figures have no series.
+  const { call, send, domain } = await startTestService(t, {
+    SENDWRIGHT_TLS_CERT: join(folder, 'a.crt'),
+    SENDWRIGHT_TLS_KEY: join(folder, 'a.key'),
+    SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8',
+  })
+  const hook = { id: 'accepted', url: 'http://127.0.0.1:9/' }
+  assert.equal((await call('POST', `/v3/domains/${domain}/webhooks`, { form: hook })).status, 200)
+  const known = new Map<string, Set<string>>()
+  const series = await eventually('every figure has a series', async () => {
+    // The lane of a message is gone soon after it: what was seen once counts.
+    assert.equal((await send({})).status, 200)
+    const { text } = await call('GET', '/metrics')
+    for (const [, name = '', labels = ''] of text.matchAll(/^(\w+)(?:\{(.*)\})? \S+$/gm)) {
+      const names = [...labels.matchAll(/(\w+)="/g)].map(([, label = '']) => label)
+      known.set(name, new Set([...(known.get(name) ?? []), ...names]))
+    }
+    return (
+      [
+        'alerts_active',
+        'posts_waiting',
+        'job_failed',
+        'lane_connections',
+        'smtp_attempt_duration_seconds_bucket',
+      ].every((name) => known.get(`sendwright_${name}`)?.size) && known
+    )
+  })
+
+  const rules = rulesOf(readFileSync(join(DEPLOY, 'prometheus/alerts.yml'), 'utf8'))
+  const board = JSON.parse(readFileSync(join(DEPLOY, 'grafana/sendwright.json'), 'utf8')) as {
+    panels: { id: number; targets: { expr: string; legendFormat?: string }[] }[]
+  }
+  assert.equal(new Set(board.panels.map(({ id }) => id)).size, board.panels.length)
+  assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length)
+  const shown = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, label = '']) => label)
+  const uses = [
+    ...rules.map(({ expr, texts }) => ({ expr, named: shown(texts, /\{\{ \$labels\.(\w+)/g) })),
+    ...board.panels.flatMap(({ targets }) =>
+      targets.map(({ expr, legendFormat = '' }) => ({ expr, named: shown(legendFormat, /\{\{\s*(\w+)/g) })),
     ),
-  )
-  assert.deepEqual(
-    [...named].filter((name) => !known.has(name)),
-    [],
-  )
+  ]
+  assert.ok(uses.length > 20)
+  for (const { expr, named } of uses) {
+    assert.equal(expr.split('(').length, expr.split(')').length, expr)
+    for (const [figure, labels] of usedLabels(expr)) {
+      const known = series.get(figure)
+      assert.ok(known, `${figure} of ${expr}`)
+      for (const label of [...labels, ...named])
+        assert.ok(known.has(label) || SCRAPED.includes(label), `${label} of ${figure} in ${expr}`)
+    }
+  }
+  const promtool = (...args: string[]) => spawnSync('promtool', ['check', ...args], { encoding: 'utf8' })
+  // Of Debian's package prometheus; without it the checks above have to do.
+  for (const checked of [
+    promtool('rules', join(DEPLOY, 'prometheus/alerts.yml')),
+    promtool('config', '--syntax-only', join(DEPLOY, 'prometheus/scrape.yml')),
+  ])
+    if (checked.error === undefined) assert.equal(checked.status, 0, checked.stdout + checked.stderr)
 })

@@ -41,6 +41,7 @@ export function systemArea(
         return `The database (${store.kind}) can be written.`
       },
       trackingCertificates: certificates.faults,
+      ownCertificates: certificates.ownStates,
       lostReturnPaths: () => lostReturnPaths(store, [config.hostname, ...config.dnsTargets.mxHosts]),
       clockStepMs: () => systemClock.now() - clock.now(),
       recentRefusals: bounces.recentRefusals,

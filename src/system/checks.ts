@@ -11,11 +11,13 @@ import { connect, isIP } from 'node:net'
 import { seenAddresses } from '../base/host-addresses.ts'
 import { parseCidr } from '../base/ip.ts'
 import { REFUSALS_HOURS, type Refusal } from '../bounces/refusals.ts'
+import type { OwnCertificateState } from '../certificates/own-certificates.ts'
 import type { Config } from '../config.ts'
 import { queryBlocklists } from '../dns/blocklist.ts'
 import { confirmName } from '../dns/confirmed-name.ts'
 import { findMailHosts } from '../dns/mx.ts'
 import type { Resolver } from '../dns/resolver.ts'
+import { checkOwnRecords, publicHost } from '../domains/own-records.ts'
 import type { LostReturnPaths } from '../domains/return-paths.ts'
 import { heloFaults, type NamedAddress, type NameFaults, spfFaults } from '../ips/address-names.ts'
 import { OWN_BLOBS } from '../nodes/node.ts'
@@ -40,6 +42,8 @@ export interface CheckParts {
     | 'delivery'
     | 'sourceAddresses'
     | 'smtpTls'
+    | 'acme'
+    | 'publicUrl'
     | 'dataFolder'
     | 'freeSpaceMinBytes'
     | 'mxPort'
@@ -58,6 +62,8 @@ export interface CheckParts {
   tryDatabase(): Promise<string>
   /** Problems of tracking hosts' certificates, present or near, one sentence each; absent: not checked. */
   trackingCertificates?(): Promise<{ count: number; faults: readonly string[] }>
+  /** State of the certificates that were ordered for the service's own names; absent: not looked at. */
+  ownCertificates?(): Promise<OwnCertificateState[]>
   /** Return-path hosts whose MX points elsewhere, by the last DNS check; absent: not checked. */
   lostReturnPaths?(): Promise<LostReturnPaths>
   /** How far the system clock has moved ahead of a monotonic one since the start, in milliseconds; null: unknown. */
@@ -103,6 +109,7 @@ export async function runChecks(parts: CheckParts): Promise<CheckResult[]> {
     ['resolver', checkResolver],
     ['tls-certificate', checkCertificate],
     ['tracking-certificates', checkTrackingCertificates],
+    ['own-records', checkOwn],
     ['return-paths', checkReturnPaths],
     ['outbound-port-25', checkPort],
     ['reverse-names', checkReverseNames],
@@ -217,10 +224,12 @@ async function checkResolver(parts: CheckParts): Promise<Finding> {
   return failed(`${fault} No mail can be sent; set SENDWRIGHT_DNS.`)
 }
 
-async function checkCertificate({ config, now }: CheckParts): Promise<Finding> {
+async function checkCertificate(parts: CheckParts): Promise<Finding> {
+  const { config, now } = parts
+  if (config.acme !== null && config.acme.ownHosts.length > 0) return checkOrderedCertificates(parts)
   if (!config.smtpTls) {
     return ok(
-      'The SMTP port uses a certificate of its own making: set SENDWRIGHT_TLS_CERT for one others trust.',
+      'The SMTP port uses a certificate of its own making: set SENDWRIGHT_ACME, or SENDWRIGHT_TLS_CERT, for one others trust.',
     )
   }
   const { certificateFile } = config.smtpTls
@@ -238,6 +247,30 @@ async function checkCertificate({ config, now }: CheckParts): Promise<Finding> {
   return days < CERTIFICATE_WARN_DAYS ? warning(`${left}. Renew it.`) : ok(`${left}.`)
 }
 
+/** Of the service's own names, ordered by ACME. */
+async function checkOrderedCertificates({ config, ownCertificates, now }: CheckParts): Promise<Finding> {
+  const names = config.acme?.ownHosts.join(', ')
+  const states = await ownCertificates?.()
+  if (!states) return ok(`A running service orders the certificate of ${names}, and knows its state.`)
+  const sentences: string[] = []
+  let worst: Finding['state'] = 'ok'
+  for (const { host, expiresAt, error } of states) {
+    const days = expiresAt === null ? -1 : Math.floor((expiresAt - now()) / DAY_MS)
+    const why = error === null ? '' : ` The last order failed: ${error}`
+    if (expiresAt === null || expiresAt <= now()) {
+      const fact = expiresAt === null ? 'There is no certificate yet' : 'The certificate has ended'
+      sentences.push(
+        `${fact} for ${host}.${why || ' It is being ordered.'} The authority must reach http://${host}/ on port 80.`,
+      )
+      worst = 'failed'
+      continue
+    }
+    sentences.push(`The certificate of ${host} is valid for ${days} more days and renewed by itself.${why}`)
+    if (days < CERTIFICATE_WARN_DAYS && worst === 'ok') worst = 'warning'
+  }
+  return { state: worst, sentence: sentences.join(' ') }
+}
+
 async function checkTrackingCertificates({ trackingCertificates }: CheckParts): Promise<Finding> {
   const found = await trackingCertificates?.()
   if (!found) return ok('Not looked at: only a running service knows its tracking hosts.')
@@ -247,6 +280,23 @@ async function checkTrackingCertificates({ trackingCertificates }: CheckParts): 
   return warning(
     `Links of these tracking hosts use http, or soon will: ${found.faults.join('; ')}.${rest} GET /v2/x509/{host}/status shows details.`,
   )
+}
+
+/** What the records of every sending domain refer to. */
+async function checkOwn(parts: CheckParts): Promise<Finding> {
+  const { config, resolver, hostAddresses } = parts
+  if (config.delivery.kind === 'capture')
+    return ok('Not needed: mail is captured, and domains send without DNS.')
+  if (publicHost(config) === null)
+    return warning(
+      `The public address ${config.publicUrl} has no name that others know, so the records of sending domains lead nowhere. Set SENDWRIGHT_PUBLIC_URL; "sendwright setup" does.`,
+    )
+  const checks = await checkOwnRecords({ resolver, config, hostAddresses, fresh: true })
+  const faults = checks.filter(({ state }) => state !== 'valid')
+  const names = checks.map(({ records: [first] }) => first.name).join(', ')
+  if (faults.length === 0) return ok(`The records that those of sending domains refer to exist: ${names}.`)
+  const isSerious = faults.some(({ state }) => state === 'missing')
+  return (isSerious ? failed : warning)(faults.map(({ sentence }) => sentence).join(' '))
 }
 
 /** Without it late bounces are lost silently: the mail counts as delivered, and the address is never suppressed. */

@@ -94,9 +94,9 @@ test('a lease set by a slow clock is not expired for a fast one', async (t) => {
   await t.test('certificates', async () => {
     const certificates = createCertificateStore(store, sealer)
     await certificates.add({ host: 'h.example', accountId: 'a', domainId: 'd', now: slow })
-    const [row] = (await certificates.due(slow, 1)) as [CertificateRow]
+    const [row] = (await certificates.due(slow, 1, [])) as [CertificateRow]
     await certificates.claim(row, { claim: 'one', now: slow, claimMs: 60_000, orders: [] })
-    assert.deepEqual(await certificates.due(fast, 1), [])
+    assert.deepEqual(await certificates.due(fast, 1, []), [])
   })
   await t.test('calls under an Idempotency-Key', async () => {
     const call = { accountId: 'a', key: 'k', digest: 'd', joins: false }

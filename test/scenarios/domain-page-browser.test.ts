@@ -15,6 +15,7 @@ const ROOT = join(import.meta.dirname, '../..')
 const WAIT_MS = 20_000 // a step takes a fraction of it, even on a busy machine
 const PHONE = { viewport: { width: 375, height: 700 } }
 const REFRESH_MS = 10_000
+const OWN_ADDRESS = '192.0.2.7'
 const VERIFICATIONS_PER_MINUTE = 10
 
 let browser: Browser
@@ -33,6 +34,7 @@ before(async (t) => {
     SENDWRIGHT_SPF_INCLUDE_HOST: 'spf.service.example',
     SENDWRIGHT_MX_HOSTS: 'mxa.service.example,mxb.service.example',
     SENDWRIGHT_TRACKING_CNAME_TARGET: 'track.service.example',
+    SENDWRIGHT_IPS: OWN_ADDRESS,
     SENDWRIGHT_RATE_LIMIT: '100', // on, so that the limit of checks applies
   })
 })
@@ -123,6 +125,10 @@ test('a domain is added, each record copied and published, and everything turns 
   await page.waitForURL('**/domains/mail.example.com')
   await page.getByText('Unverified', { exact: true }).waitFor()
   await page.getByText('Still needed: DKIM and SPF').waitFor()
+  const alert = page.getByRole('alert').filter({ hasText: 'Records of this service are missing' })
+  await alert
+    .getByText('mxb.service.example, which the MX records of sending domains name, has no address.')
+    .waitFor()
 
   // The name has an SPF record of another mail service, and the tracking host points elsewhere.
   dns.set('mail.example.com', 'TXT', ['v=spf1 include:_spf.mailboxes.example -all'])
@@ -140,6 +146,10 @@ test('a domain is added, each record copied and published, and everything turns 
   const dkim = page.getByRole('article', { name: 'TXT k1._domainkey.mail.example.com' })
   await dkim.getByText('Not found yet').waitFor()
   await page.getByText('Does not sign').waitFor()
+
+  for (const name of ['mxa', 'mxb', 'track']) dns.set(`${name}.service.example`, 'A', [OWN_ADDRESS])
+  await check(page)
+  await alert.waitFor({ state: 'detached' })
 
   // Now as the page instructs: key and SPF, the tracking host, two mail hosts, and the advice about DMARC.
   assert.equal(await cards(page).count(), 6)

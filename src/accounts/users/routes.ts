@@ -3,6 +3,7 @@ import { Forbidden } from '../../base/errors.ts'
 import { type Operation, operation } from '../../http/operation.ts'
 import { limitAndSkip } from '../../http/paging.ts'
 import { USER_ROLES, type UserRole } from '../../http/rights.ts'
+import { requireLocalKey } from '../local-key.ts'
 import type { UserDirectory } from './directory.ts'
 import type { SecondFactor } from './second-factor.ts'
 import type { Users } from './users.ts'
@@ -95,6 +96,7 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
         return userView(await users.invite(caller.accountId, { email, name, role }))
       },
     }),
+    adminRoute(users),
     operation({
       method: 'PUT',
       path: `${PATH}/{user_id}`,
@@ -193,4 +195,30 @@ export function userRoutes({ userDirectory, users, secondFactor }: UserRoutePart
       },
     }),
   ]
+}
+
+/** The first user needs no mail and nobody who invites; whoever administers the machine makes it. */
+function adminRoute(users: Users): Operation {
+  return operation({
+    method: 'POST',
+    path: '/sendwright/v1/admins',
+    id: 'createAdmin',
+    audit: { action: 'admin.create', given: ['email'], made: ['id'] },
+    tag: TAG,
+    summary: 'Create an admin with a password; for the command line only',
+    auth: { area: 'account', access: 'write', only: 'machine' },
+    params: [
+      { name: 'email', type: 'string', required: true, description: 'Signs in with it' },
+      { name: 'name', type: 'string', required: true, description: 'Shown in the list' },
+      { name: 'password', type: 'string', required: true, description: '12 to 256 characters' },
+    ],
+    responses: { 200: { description: 'The user' } },
+    async handler({ params, caller }) {
+      requireLocalKey(caller)
+      const email = params.required('email')
+      const name = params.required('name')
+      const password = params.required('password')
+      return userView(await users.createAdmin(caller.accountId, { email, name, password }))
+    },
+  })
 }

@@ -42,6 +42,8 @@ export interface UserChanges {
 export interface Users {
   /** @throws BadRequest for an invalid or used address, Forbidden over the limit of users, and as sending does */
   invite(accountId: string, user: NewUser): Promise<User>
+  /** An admin with a password, without an invitation. @throws BadRequest, Forbidden as `invite` does */
+  createAdmin(accountId: string, admin: Omit<NewUser, 'role'> & { password: string }): Promise<User>
   /** Sends a new link and voids the older one. @throws NotFound, BadRequest when the user is active */
   inviteAgain(accountId: string, id: string): Promise<User>
   /** Sends the invitation of the oldest admin again while the account has no active user; else does nothing. */
@@ -82,13 +84,38 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
   const { read, byId } = userDirectory
   const nowMs = () => Math.floor(clock.now())
 
-  async function invite(accountId: string, { email: given, name, role }: NewUser): Promise<User> {
+  /** The address in its form for comparison. @throws BadRequest, Forbidden */
+  async function checkNew(accountId: string, { email: given, name }: NewUser): Promise<string> {
     const email = emailOf(given)
     if (email === null) throw invalidFormat('email', given)
     checkName(name)
     const { count, isTaken } = await userDirectory.room(accountId, email)
     if (isTaken) throw taken(email)
     if (count >= USERS_PER_ACCOUNT_MAX) throw new Forbidden('could not create user, account limit reached')
+    return email
+  }
+
+  async function createAdmin(
+    accountId: string,
+    { email: given, name, password }: Omit<NewUser, 'role'> & { password: string },
+  ): Promise<User> {
+    const email = await checkNew(accountId, { email: given, name, role: 'admin' })
+    checkChosen(password, email)
+    const now = nowMs()
+    const row = {
+      ...newUser({ accountId, email, name, role: 'admin' as const }, now),
+      password_hash: await hashChosen(password),
+      password_updated_at: now,
+    }
+    await store.commit([insertUser(row), becomeMaster(row)]).catch((error: unknown) => {
+      throw error instanceof StaleWrite ? taken(email) : error
+    })
+    return (await byId(row.id)) ?? row
+  }
+
+  async function invite(accountId: string, user: NewUser): Promise<User> {
+    const { name, role } = user
+    const email = await checkNew(accountId, user)
     const row = newUser({ accountId, email, name, role }, nowMs())
     const made = tokens.make('invitation', row.id)
     await sendMail(invitationMail(email, linkTo('invitation', made.token), tokens.invitationDays), [
@@ -151,6 +178,7 @@ export function createUsers({ store, clock, userDirectory, tokens, sendMail, pub
 
   return {
     invite,
+    createAdmin,
     async inviteAgain(accountId, id) {
       const user = await read(accountId, id)
       if (isActive(user)) throw new BadRequest('The user is active already')

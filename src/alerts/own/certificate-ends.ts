@@ -1,4 +1,4 @@
-/** Certificates near their end: those of tracking hosts, and the one of the listeners. */
+/** Certificates near their end: those of tracking hosts and of the service itself, and the file of the listeners. */
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { CertificatesArea } from '../../certificates/area.ts'
@@ -17,7 +17,7 @@ export function certificateEndsCheck(
     if (smtpTls === null) return []
     const { validTo } = new X509Certificate(await readFile(smtpTls.certificateFile))
     const expiresAt = Date.parse(validTo)
-    return expiresAt <= now + ENDS_SOON_MS ? [{ host: hostname, expiresAt, error: null }] : []
+    return expiresAt <= now + ENDS_SOON_MS ? [{ host: hostname, expiresAt, error: null, isOwn: true }] : []
   }
 
   return {
@@ -33,18 +33,22 @@ export function certificateEndsCheck(
         ...one,
         where: `file ${smtpTls?.certificateFile}`,
       }))
-      const tracking = (await endingSoon()).map((one) => ({ ...one, where: 'tracking links' }))
-      return [...own, ...tracking].map(({ host, expiresAt, error, where }) => {
+      const ordered = (await endingSoon()).map((one) => ({
+        ...one,
+        where: one.isOwn ? 'this service' : 'tracking links',
+      }))
+      return [...own, ...ordered].map(({ host, expiresAt, error, where }) => {
         const end = new Date(expiresAt).toISOString()
-        const todo =
-          where === 'tracking links'
-            ? `It is renewed by itself; ${error === null ? 'that has not happened' : `the last attempt failed: ${error}`}. See that the host still leads here and that port 80 is open. GET /v2/x509/${host}/status shows details.`
-            : 'Renew it, and put the new files in the same place: they are read again by themselves.'
+        const renewed = `It is renewed by itself; ${error === null ? 'that has not happened' : `the last attempt failed: ${error}`}. See that the host still leads here and that port 80 is open.`
+        const todo = {
+          'tracking links': `${renewed} GET /v2/x509/${host}/status shows details.`,
+          'this service': `${renewed} "sendwright doctor" shows details.`,
+        }[where]
         return {
           value: host,
           figure: String(Math.floor((expiresAt - now) / DAY_MS)),
           since: expiresAt - ENDS_SOON_MS,
-          advice: `The certificate of ${host} (${where}) ends at ${end}. ${todo}`,
+          advice: `The certificate of ${host} (${where}) ends at ${end}. ${todo ?? 'Renew it, and put the new files in the same place: they are read again by themselves.'}`,
         }
       })
     },

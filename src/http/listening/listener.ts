@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createServer as createHttpsServer, type ServerOptions } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
+import type { SecureContextOptions } from 'node:tls'
 import { admitConnections, type ConnectionLimits } from './admission.ts'
 import { JSON_TYPE } from './arrival.ts'
 import { createRequestIntake, type DirectArrival, type RequestIntake } from './direct-arrival.ts'
@@ -55,9 +56,15 @@ export interface ListenerOptions {
   connections?: ConnectionLimits | undefined
 }
 
+export interface TlsOptions {
+  options: ServerOptions
+  /** Calls `apply` with each new certificate for clients that name no host. */
+  follow?(apply: (options: SecureContextOptions) => void): void
+}
+
 /** A listener on this thread, with `tls` over TLS. */
 export function createListener(
-  options: ListenerOptions & { tls?: ServerOptions | undefined },
+  options: ListenerOptions & { tls?: TlsOptions | undefined },
   handle: (arrival: DirectArrival) => void,
 ): Listener {
   const { deadlines = {}, connections = {}, tls } = options
@@ -70,10 +77,14 @@ export function createListener(
     insecureHTTPParser: false,
   }
   const intake = createRequestIntake(handle, deadlines.stalledMs)
-  const server =
-    tls === undefined
-      ? createServer(limits, intake.add)
-      : createHttpsServer({ ...limits, handshakeTimeout: TLS_HANDSHAKE_MS, ...tls }, intake.add)
+  const server = tls === undefined ? createServer(limits, intake.add) : secureServer(tls)
+
+  function secureServer({ options: own, follow }: TlsOptions) {
+    const made = createHttpsServer({ ...limits, handshakeTimeout: TLS_HANDSHAKE_MS, ...own }, intake.add)
+    follow?.((renewed) => made.setSecureContext(renewed))
+    return made
+  }
+
   server.on('clientError', (error, socket) => answerUnparsable(error, socket as Socket, intake))
   const admission = admitConnections(server, connections, tls === undefined)
   return {

@@ -1,21 +1,25 @@
 /** The service's HTTP listeners: one without TLS, in a thread of its own where that pays, and one with TLS if wanted. */
-import type { ServerOptions } from 'node:https'
 import { availableParallelism } from 'node:os'
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import type { Arrival } from './arrival.ts'
-import { createListener, type Deadlines, type Listener } from './listener.ts'
+import { createListener, type Deadlines, type Listener, type TlsOptions } from './listener.ts'
 import { createThreadedListener } from './threaded-listener.ts'
 
 /** Time for running requests to end once the listeners close. */
 const CLOSE_GRACE_MS = 10_000
+
+export interface TlsListening extends TlsOptions {
+  /** 0: any free one. */
+  port: number
+}
 
 export interface ListenersOptions {
   host: string
   /** 0: any free one. */
   port: number
   /** A second listener with TLS for the same routes. */
-  tls?: { port: number; options: ServerOptions }
+  tls?: TlsListening
   /** The listener without TLS has a thread of its own; default: where there is more than one processor. */
   thread?: boolean
   deadlines?: Deadlines
@@ -45,7 +49,7 @@ export function createListeners(options: ListenersOptions, handle: (arrival: Arr
   const plain = thread
     ? createThreadedListener({ ...listening, onFailure }, handle)
     : createListener(listening, handle)
-  const secure = tls && createListener({ ...listening, tls: tls.options }, handle)
+  const secure = tls && createListener({ ...listening, tls }, handle)
   const all: Listener[] = secure ? [plain, secure] : [plain]
 
   return {

@@ -10,6 +10,7 @@ import { domainDnsQuery, domainQuery } from './domain-queries.ts'
 import { DomainRecords } from './domain-records.tsx'
 import { DomainState } from './domain-state.tsx'
 import type { DomainDetails } from './domains-api.ts'
+import { ServiceFaults } from './service-faults.tsx'
 import { DomainStateBadge } from './state-badge.tsx'
 import './domains.css'
 
@@ -87,6 +88,7 @@ function WithDns({ domain }: { domain: DomainDetails }) {
   return (
     <>
       <DomainState domain={domain} dns={dns.data} />
+      <ServiceFaults faults={dns.data.service} />
       <DomainRecords dns={dns.data} />
       <DomainKeys domain={domain} />
     </>

@@ -56,8 +56,17 @@ export interface ExplainedRecord extends DnsLook {
   record: RecordToPublish
 }
 
+/** A fault of a record that the operator of the service publishes, and that those of the domain refer to. */
+export interface ServiceFault {
+  records: { name: string; type: string; value: string | null }[]
+  state: 'missing' | 'elsewhere' | 'unanswered'
+  sentence: string
+}
+
 export interface DomainDns {
   records: ExplainedRecord[]
+  /** Empty: nothing is wrong with them. */
+  service: ServiceFault[]
   dmarc: DnsLook & { record?: RecordToPublish }
 }
 

@@ -1,0 +1,315 @@
+/** The answers of `sendwright setup`: from flags, from questions, and from the present settings. */
+import { parseArgs } from 'node:util'
+import { readConfig } from '../../config.ts'
+import { CommandError } from '../usage.ts'
+import { type Answers, checkHost, HTTPS_WAYS, type HttpsWay, presentHost, presentWay } from './plan.ts'
+import { openTerminal, type Terminal } from './terminal.ts'
+
+export const SETUP_USAGE = `sendwright setup [--host NAME] [--https acme|files|proxy|off] [--acme-email ADDRESS]
+                 [--tls-cert FILE --tls-key FILE] [--trusted-proxies NETWORKS]
+                 [--delivery capture|direct|relay] [--smtp-port PORT]
+                 [--storage sqlite|postgres] [--data FOLDER]
+                 [--domain NAME] [--admin ADDRESS [--password-stdin]] [--test-to ADDRESS]
+                 [--file FILE] [--yes] [--json]
+
+Asks on a terminal for what no flag says, with the present settings as defaults, and writes the settings to the file that
+SENDWRIGHT_ENV_FILE or --file names, else to sendwright.env. Creates the admin and the domain unless they exist, prints the
+DNS records to publish, and runs the checks of doctor. May be repeated.
+
+--https   acme: a certificate by ACME (Let's Encrypt, accepting its terms); files: your own; proxy: a proxy terminates TLS;
+          off: plain HTTP
+--yes     asks nothing: present settings and defaults are the answers
+Secrets are never arguments: the admin's password comes from a question, from standard input with --password-stdin or from
+SENDWRIGHT_SETUP_PASSWORD; the address of PostgreSQL from SENDWRIGHT_DATABASE_URL, that of a relay from SENDWRIGHT_DELIVERY.
+`
+
+const OPTIONS = {
+  host: { type: 'string' },
+  https: { type: 'string' },
+  'acme-email': { type: 'string' },
+  'tls-cert': { type: 'string' },
+  'tls-key': { type: 'string' },
+  'trusted-proxies': { type: 'string' },
+  delivery: { type: 'string' },
+  'smtp-port': { type: 'string' },
+  storage: { type: 'string' },
+  data: { type: 'string' },
+  domain: { type: 'string' },
+  admin: { type: 'string' },
+  'password-stdin': { type: 'boolean' },
+  'test-to': { type: 'string' },
+  file: { type: 'string' },
+  yes: { type: 'boolean' },
+  json: { type: 'boolean' },
+} as const
+
+export type Flags = ReturnType<typeof readFlags>
+
+/** @throws CommandError for arguments that are wrong by themselves */
+export function readFlags(args: string[]) {
+  const { values } = parsed(args)
+  oneOf('https', values.https, HTTPS_WAYS)
+  oneOf('delivery', values.delivery, ['capture', 'direct', 'relay'])
+  oneOf('storage', values.storage, ['sqlite', 'postgres'])
+  if (!values.yes && !process.stdin.isTTY)
+    throw new CommandError('Standard input is not a terminal: give the answers as flags, with --yes.', 2)
+  if (values.json && !values.yes)
+    throw new CommandError('--json needs --yes: questions would be in between.', 2)
+  return values
+}
+
+function parsed(args: string[]) {
+  try {
+    return parseArgs({ args, options: OPTIONS })
+  } catch (error) {
+    throw new CommandError(`${(error as Error).message}\n\n${SETUP_USAGE}`, 2)
+  }
+}
+
+function oneOf(name: string, value: string | undefined, words: readonly string[]): void {
+  if (value !== undefined && !words.includes(value))
+    throw new CommandError(`--${name}: "${value}" is not one of ${words.join(', ')}`, 2)
+}
+
+export interface GivenAnswers {
+  answers: Answers
+  /** Null: none is wanted. */
+  adminEmail(hasUsers: boolean): Promise<string | null>
+  password(): Promise<string>
+  domainName(present: string | null): Promise<string | null>
+  testRecipient(): Promise<string | null>
+  testTo: string | undefined
+  say(text: string): void
+  close(): void
+}
+
+type Values = Readonly<Record<string, string | undefined>>
+
+/** @throws CommandError for what is missing without a terminal */
+export async function gatherAnswers(
+  flags: Flags,
+  present: Values,
+  { portIsFree }: { portIsFree(port: number): Promise<boolean> },
+): Promise<GivenAnswers> {
+  const terminal = flags.yes ? null : openTerminal()
+  try {
+    const answers = await settingsAnswers(flags, present, terminal, portIsFree)
+    return { answers, ...laterAnswers(flags, terminal) }
+  } catch (error) {
+    terminal?.close()
+    throw error
+  }
+}
+
+async function settingsAnswers(
+  flags: Flags,
+  present: Values,
+  terminal: Terminal | null,
+  portIsFree: (port: number) => Promise<boolean>,
+): Promise<Answers> {
+  const asked = asking(terminal)
+  terminal?.say('Enter keeps what stands in brackets.\n')
+  const host = await asked('Public host name', flags.host, presentHost(present) ?? '', '--host', checkHost)
+  checkFlag('--host', () => checkHost(host))
+  const ways = HTTPS_WAYS.join(', ')
+  const https = (await asked(
+    `HTTPS by (${ways})`,
+    flags.https,
+    presentWay(present) ?? 'acme',
+    '--https',
+    (word) => mustBeOneOf(word, HTTPS_WAYS),
+  )) as HttpsWay
+  if (https === 'acme' && presentWay(present) !== 'acme') await warnOfPorts(terminal, portIsFree)
+  const acmeEmail =
+    https === 'acme'
+      ? (await asked(
+          'Mail address for notices of the authority (may be empty)',
+          flags['acme-email'],
+          present['SENDWRIGHT_ACME_EMAIL'] ?? '',
+          null,
+        )) || null
+      : null
+  const tls = https === 'files' ? await tlsFiles(flags, present, asked) : null
+  const trustedProxies =
+    https === 'proxy'
+      ? await asked(
+          'Addresses of the proxy',
+          flags['trusted-proxies'],
+          present['SENDWRIGHT_TRUSTED_PROXIES'] ?? '127.0.0.1/32',
+          null,
+        )
+      : ''
+  const delivery = await deliveryAnswer(flags, present, terminal)
+  const smtpPort = await smtpPortAnswer(flags, present, delivery, asked, portIsFree)
+  const storage = await storageAnswers(flags, present, terminal, asked)
+  return { host: host.toLowerCase(), https, acmeEmail, tls, trustedProxies, delivery, smtpPort, ...storage }
+}
+
+type Asked = (
+  question: string,
+  flag: string | undefined,
+  present: string,
+  /** The flag to name when there is no answer; null: it may be empty. */
+  needed: string | null,
+  check?: (answer: string) => void,
+) => Promise<string>
+
+/** A flag is the answer; else the terminal gives it; else the present value. */
+function asking(terminal: Terminal | null): Asked {
+  return async (question, flag, present, needed, check) => {
+    if (flag !== undefined) return flag
+    const must = (answer: string) => {
+      if (needed !== null && answer === '') throw new Error('An answer is needed.')
+      if (answer !== '') check?.(answer)
+    }
+    const answer = terminal === null ? present : await terminal.ask(question, present, must)
+    if (needed !== null && answer === '') throw new CommandError(`${needed} is missing.`, 2)
+    return answer
+  }
+}
+
+function checkFlag(flag: string, check: () => void): void {
+  try {
+    check()
+  } catch (error) {
+    throw new CommandError(`${flag}: ${(error as Error).message}`, 2)
+  }
+}
+
+function mustBeOneOf(word: string, words: readonly string[]): void {
+  if (!words.includes(word)) throw new Error(`One of ${words.join(', ')}, please.`)
+}
+
+/** Where they are taken the service would not start. */
+async function warnOfPorts(
+  terminal: Terminal | null,
+  portIsFree: (port: number) => Promise<boolean>,
+): Promise<void> {
+  const taken: number[] = []
+  for (const port of [80, 443]) if (!(await portIsFree(port))) taken.push(port)
+  if (taken.length > 0)
+    terminal?.say(`  Port ${taken.join(' and ')}: another program listens there. Stop it, or choose "proxy".`)
+}
+
+async function tlsFiles(flags: Flags, present: Values, asked: Asked): Promise<Answers['tls']> {
+  const [cert, key] = [present['SENDWRIGHT_TLS_CERT'] ?? '', present['SENDWRIGHT_TLS_KEY'] ?? '']
+  return {
+    certificate: await asked('File with the certificate chain (PEM)', flags['tls-cert'], cert, '--tls-cert'),
+    key: await asked('File with its key (PEM)', flags['tls-key'], key, '--tls-key'),
+  }
+}
+
+/** The setting's value. A relay's address holds a password, so it is not shown as a default. */
+async function deliveryAnswer(flags: Flags, present: Values, terminal: Terminal | null): Promise<string> {
+  const now = present['SENDWRIGHT_DELIVERY'] || 'capture'
+  const kind = now.startsWith('smtp:') ? 'relay' : now
+  const kinds = ['capture', 'direct', 'relay']
+  const wanted =
+    flags.delivery ??
+    (terminal === null
+      ? kind
+      : await terminal.ask(`Mail goes (${kinds.join(', ')})`, kind, (word) => mustBeOneOf(word, kinds)))
+  if (wanted !== 'relay') return wanted
+  if (kind === 'relay') return now
+  if (terminal === null)
+    throw new CommandError('--delivery relay needs SENDWRIGHT_DELIVERY=smtp://user:password@host:port.', 2)
+  return terminal.askHidden('Address of the relay, smtp://user:password@host:port (not shown)')
+}
+
+async function smtpPortAnswer(
+  flags: Flags,
+  present: Values,
+  delivery: string,
+  asked: Asked,
+  portIsFree: (port: number) => Promise<boolean>,
+): Promise<number> {
+  const now = present['SENDWRIGHT_SMTP_PORT']
+  if (delivery === 'capture' && flags['smtp-port'] === undefined) return Number(now ?? 2525)
+  const fallback = now ?? ((await portIsFree(25)) ? '25' : '2525')
+  const port = await asked(
+    'Port for SMTP; bounces need 25, or a forward from it',
+    flags['smtp-port'],
+    fallback,
+    '--smtp-port',
+  )
+  checkFlag('--smtp-port', () => {
+    if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) throw new Error(`"${port}" is not a port`)
+  })
+  return Number(port)
+}
+
+async function storageAnswers(
+  flags: Flags,
+  present: Values,
+  terminal: Terminal | null,
+  asked: Asked,
+): Promise<Pick<Answers, 'databaseUrl' | 'dataFolder'>> {
+  const url = present['SENDWRIGHT_DATABASE_URL'] || null
+  const kinds = ['sqlite', 'postgres']
+  const storage = await asked(
+    `Database (${kinds.join(', ')})`,
+    flags.storage,
+    url === null ? 'sqlite' : 'postgres',
+    '--storage',
+    (word) => mustBeOneOf(word, kinds),
+  )
+  const { dataFolder: folder } = readConfig({ SENDWRIGHT_DATA: present['SENDWRIGHT_DATA'] })
+  const data = await asked('Folder for the data', flags.data, folder, '--data')
+  const dataFolder = data === folder ? null : data
+  if (storage === 'sqlite') return { databaseUrl: null, dataFolder }
+  const known =
+    url ?? (terminal === null ? '' : await terminal.askHidden('Address of PostgreSQL (not shown)'))
+  if (known === '')
+    throw new CommandError(
+      '--storage postgres needs SENDWRIGHT_DATABASE_URL=postgres://user:password@host/database.',
+      2,
+    )
+  return { databaseUrl: known, dataFolder }
+}
+
+function laterAnswers(flags: Flags, terminal: Terminal | null): Omit<GivenAnswers, 'answers'> {
+  const asked = asking(terminal)
+  const optional = async (question: string, flag: string | undefined, present: string) =>
+    (await asked(question, flag, present, null)) || null
+  let admin: string | null = null
+  return {
+    async adminEmail(hasUsers) {
+      const words = hasUsers
+        ? 'Mail address of a further admin (empty: none)'
+        : 'Mail address of the admin (empty: none)'
+      admin = await optional(words, flags.admin, '')
+      return admin
+    },
+    password: () => choosePassword(flags, terminal),
+    domainName: (present) => optional('First sending domain (empty: none)', flags.domain, present ?? ''),
+    testRecipient: () => optional('Send a test message to (empty: none)', flags['test-to'], ''),
+    testTo: flags['test-to'],
+    say: (text) => void process.stdout.write(`${text}\n`),
+    close: () => terminal?.close(),
+  }
+}
+
+/** The service checks it. @throws CommandError without one */
+async function choosePassword(flags: Flags, terminal: Terminal | null): Promise<string> {
+  if (flags['password-stdin']) return firstLine()
+  const configured = process.env['SENDWRIGHT_SETUP_PASSWORD']
+  if (configured) return configured
+  if (terminal === null)
+    throw new CommandError('--admin needs a password: --password-stdin, or SENDWRIGHT_SETUP_PASSWORD.', 2)
+  for (;;) {
+    const password = await terminal.askHidden('Password, at least 12 characters')
+    if ((await terminal.askHidden('Again')) === password) return password
+    terminal.say('  They differ.')
+  }
+}
+
+const PASSWORD_MAX_BYTES = 4_096
+
+async function firstLine(): Promise<string> {
+  let text = ''
+  for await (const chunk of process.stdin) {
+    text += String(chunk)
+    if (text.length > PASSWORD_MAX_BYTES || text.includes('\n')) break
+  }
+  return text.split(/\r?\n/, 1)[0] ?? ''
+}

@@ -1,0 +1,69 @@
+/**
+ * The API for `sendwright setup`: of the running service, else of one that is started for the length of the setup, on
+ * loopback, without jobs, mail and SMTP.
+ */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import pino from 'pino'
+import { type Config, ConfigError, readConfig } from '../../config.ts'
+import { createClient, NotReached, type ServiceClient } from '../client.ts'
+
+export interface ServiceAccess {
+  client: ServiceClient
+  isRunning: boolean
+  /** Made by the first start, which this was; shown once. */
+  newApiKey: string | null
+  stop(): Promise<void>
+}
+
+type Environment = NodeJS.ProcessEnv
+
+/**
+ * `before`: the settings that a running service has; `after`: those that were just written.
+ * @throws StoreUnavailable when the database cannot be opened
+ */
+export async function openAccess(before: Environment, after: Environment): Promise<ServiceAccess> {
+  const config = readConfig(after)
+  return (isSameData(before, config) ? await running(before) : null) ?? startHere(config, after)
+}
+
+/** A running service with another database is not the one that is set up. */
+function isSameData(before: Environment, after: Config): boolean {
+  try {
+    const { dataFolder, databaseUrl } = readConfig(before)
+    return dataFolder === after.dataFolder && databaseUrl === after.databaseUrl
+  } catch (error) {
+    // No service starts with faulty settings; this run may have mended them.
+    if (error instanceof ConfigError) return false
+    throw error
+  }
+}
+
+async function running(env: Environment): Promise<ServiceAccess | null> {
+  const config = readConfig(env)
+  if (config.secret === null && !existsSync(join(config.dataFolder, 'secret'))) return null
+  const client = createClient(env)
+  try {
+    await client.call('GET', '/sendwright/v1/system')
+  } catch (error) {
+    if (error instanceof NotReached) return null
+    throw error
+  }
+  return { client, isRunning: true, newApiKey: null, stop: async () => {} }
+}
+
+async function startHere(config: Config, env: Environment): Promise<ServiceAccess> {
+  const { startService } = await import('../../service.ts')
+  const quiet = {
+    ...config,
+    ...{ host: '127.0.0.1', port: 0, httpsPort: null, smtpsPort: null, acme: null, dkimZoneListen: null },
+    roles: ['api'] as const,
+  }
+  const service = await startService(quiet, pino({ level: 'silent' }))
+  return {
+    client: createClient(env, `http://127.0.0.1:${service.port}`),
+    isRunning: false,
+    newApiKey: service.first.newApiKey ?? null,
+    stop: () => service.stop(),
+  }
+}

@@ -1,0 +1,58 @@
+/** Questions on a terminal. */
+import { createInterface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
+import { CommandError } from '../usage.ts'
+
+export interface Terminal {
+  /** The answer, `present` for an empty one. Asks again while `check` throws, with its message. */
+  ask(question: string, present: string, check?: (answer: string) => void): Promise<string>
+  /** Without showing what is typed. */
+  askHidden(question: string): Promise<string>
+  say(text: string): void
+  close(): void
+}
+
+/** @throws CommandError from a question when the input ends */
+export function openTerminal(): Terminal {
+  let isHidden = false
+  const output = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      if (!isHidden) process.stdout.write(chunk)
+      done()
+    },
+  })
+  const ended = new AbortController()
+  const lines = createInterface({ input: process.stdin, output, terminal: true })
+  lines.once('close', () => ended.abort())
+  lines.on('SIGINT', () => lines.close())
+  const read = (prompt: string) =>
+    lines.question(prompt, { signal: ended.signal }).catch(() => {
+      throw new CommandError('Ended without an answer: nothing further was changed.')
+    })
+  return {
+    async ask(question, present, check) {
+      for (;;) {
+        const given = (await read(present === '' ? `${question}: ` : `${question} [${present}]: `)).trim()
+        const answer = given === '' ? present : given
+        try {
+          check?.(answer)
+          return answer
+        } catch (error) {
+          process.stdout.write(`  ${(error as Error).message}\n`)
+        }
+      }
+    },
+    async askHidden(question) {
+      process.stdout.write(`${question}: `)
+      isHidden = true
+      try {
+        return await read('')
+      } finally {
+        isHidden = false
+        process.stdout.write('\n')
+      }
+    },
+    say: (text) => void process.stdout.write(`${text}\n`),
+    close: () => lines.close(),
+  }
+}
