@@ -317,7 +317,7 @@ export class Attempting {
     const now = clock.monotonic()
     lane.pace.finished(now)
     lane.endRest()
-    if (outcome.kind === 'delivered') this.#blocks(lane)?.({ kind: 'accepted' })
+    if (outcome.kind === 'delivered') this.#blocks(lane, delivery)?.({ kind: 'accepted' })
     if (outcome.kind !== 'deferred' && outcome.kind !== 'bounced') return
     const { code, message } = outcome.failure
     const asked = asksFor(lane.info.limits, code, message)
@@ -336,7 +336,7 @@ export class Attempting {
     outcome: Extract<Outcome, { kind: 'deferred' | 'bounced' }>,
     asked: ReplyAction | null,
   ): void {
-    const answered = this.#blocks(lane)
+    const answered = this.#blocks(lane, delivery)
     if (answered === null || !isAnswered(outcome)) return
     const { failure, kind } = outcome
     const isBlocked =
@@ -348,10 +348,13 @@ export class Attempting {
   }
 
   /** Reports an answer about the lane's address; null: nobody wants to know. */
-  #blocks({ info }: Lane): ((answer: SiteAnswer) => void) | null {
+  #blocks(
+    { info }: Lane,
+    { recipient_domain: domain }: ClaimedDelivery,
+  ): ((answer: SiteAnswer) => void) | null {
     const { blocks } = this.#parts.delivery
     const ip = sourceIp(info)
-    return ip === null || !blocks ? null : (answer) => blocks.answered(ip, info, answer)
+    return ip === null || !blocks ? null : (answer) => blocks.answered(ip, info, domain, answer)
   }
 
   /** An attempt failed in our own code or data: counted and reported like any other, unless it is a passing shortage. */

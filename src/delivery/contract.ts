@@ -113,8 +113,11 @@ export interface Allowances {
 export interface AddressBlocks {
   /** Whether no mail may go from the address to the site now. In memory: asked for each attempt. */
   isClosed(ip: string, site: string): boolean
-  /** A server of the site has answered a message from the address; `blocked`: that it takes none from there. */
-  answered(ip: string, lane: LaneInfo, answer: SiteAnswer): void
+  /**
+   * A server of the site has answered a message from the address to a recipient of `domain`; `blocked`: that it takes none
+   * from there.
+   */
+  answered(ip: string, lane: LaneInfo, domain: string, answer: SiteAnswer): void
   /** When a message that waits for the address is to be looked at again, in Unix milliseconds. */
   nextFree(ip: string, site: string): number
 }

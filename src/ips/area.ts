@@ -5,6 +5,7 @@
 import type { Area } from '../area.ts'
 import { hostAddresses } from '../base/host-addresses.ts'
 import type { Core } from '../core.ts'
+import type { ShapingTable } from '../delivery/shaping/shaping-table.ts'
 import { createJob } from '../jobs/job.ts'
 import type { Figures } from '../metrics/figures.ts'
 import type { NodeReport, Nodes } from '../nodes/node.ts'
@@ -37,12 +38,18 @@ export interface IpsArea extends Area {
 /** A change in another process takes effect after at most this time. */
 const REFRESH_MS = 2_000
 
-export function ipsArea(core: Core, uses: { known: KnownAddresses; figures: Figures }): IpsArea {
+export interface IpsUses {
+  known: KnownAddresses
+  figures: Figures
+  shaping(): ShapingTable
+}
+
+export function ipsArea(core: Core, uses: IpsUses): IpsArea {
   const { config, store, domains, accounts, clock, firstAccountId, nodes } = core
-  const { known } = uses
+  const { known, shaping } = uses
   const plan = config.warmupPlan
   const allowances = createAllowances({ store, clock, plan, book: known.book })
-  const blocks = createBlocks({ ...core, known })
+  const blocks = createBlocks({ ...core, known, shaping })
   const warmups = createWarmups({ ...core, ...uses, plan })
   const common = { ...core, known, assigned: warmups.assigned }
   const tasks = createIpTasks(common)
