@@ -152,7 +152,7 @@ export class Attempting {
     const ip = sourceIp(lane.info)
     if (this.#isPaused(lane, held)) return this.#leavePaused(lane, held)
     if (this.#isBlocked(lane)) return this.#leaveBlocked(lane, held)
-    const taken = ip === null ? undefined : this.#parts.delivery.allowances?.take(ip)
+    const taken = ip === null ? undefined : this.#parts.delivery.allowances?.take(ip, lane.info.site)
     if (ip === null || taken === undefined) {
       await this.#tryToSend(lane, held, dot)
       return
@@ -260,7 +260,12 @@ export class Attempting {
   /** Until the next hour of its address with room. */
   #waitForAllowance(lane: Lane, held: HeldDelivery, ip: string): Promise<void> {
     const { allowances, clock } = this.#parts.delivery
-    return this.#putOff(lane, held, REASON_WARMUP, (until) => allowances?.nextFree(ip, until) ?? clock.now())
+    return this.#putOff(
+      lane,
+      held,
+      REASON_WARMUP,
+      (until) => allowances?.nextFree(ip, lane.info.site, until) ?? clock.now(),
+    )
   }
 
   /** For another address if there is one by now, else until `nextFree`; at its window's end the delivery ends. */

@@ -98,15 +98,15 @@ export interface Transport {
 /** Addresses on warm-up send a limited number of messages. */
 export interface Allowances {
   /**
-   * A message that an address may send in this hour; null: none. Undefined: it is not on warm-up. Must be given back
-   * if no server has got it.
+   * A message that an address may send to a site in this hour; null: none. Undefined: it is not on warm-up. Must be given
+   * back if no server has got it.
    */
-  take(ip: string): MaybePromise<Allowed | null> | undefined
+  take(ip: string, site: string): MaybePromise<Allowed | null> | undefined
   /**
-   * When the address is expected to have room for one more that waits: the start of an hour, in Unix milliseconds. The
-   * room is taken, unless that is after `until`.
+   * When the address is expected to have room for one more that waits for the site: the start of an hour, in Unix
+   * milliseconds. The room is taken, unless that is after `until`.
    */
-  nextFree(ip: string, until: number): number
+  nextFree(ip: string, site: string, until: number): number
 }
 
 /** An address that a provider blocks is not used for it (ips-pools.md section 6). */

@@ -24,7 +24,7 @@ import { createAddressRequests } from './requests.ts'
 import { ipRoutes } from './routes.ts'
 import { createSources, type Sources } from './source-addresses.ts'
 import { createIpTasks } from './tasks.ts'
-import { createAllowances, type WarmupAllowances } from './warmup/allowances.ts'
+import { createAllowances, OTHERS, type WarmupAllowances } from './warmup/allowances.ts'
 import { warmupRoutes } from './warmup/routes.ts'
 import { createWarmups, type Warmups } from './warmup/warmups.ts'
 
@@ -48,7 +48,10 @@ export function ipsArea(core: Core, uses: IpsUses): IpsArea {
   const { config, store, domains, accounts, clock, firstAccountId, nodes } = core
   const { known, shaping } = uses
   const plan = config.warmupPlan
-  const allowances = createAllowances({ store, clock, plan, book: known.book })
+  const allowances = createAllowances({
+    ...{ store, clock, plan, book: known.book },
+    providerOf: (site) => (shaping().isNamed(site) ? site : OTHERS),
+  })
   const blocks = createBlocks({ ...core, known, shaping })
   const warmups = createWarmups({ ...core, ...uses, plan })
   const common = { ...core, known, assigned: warmups.assigned }

@@ -64,7 +64,7 @@ export async function createAddressRig(options: AddressRigOptions): Promise<Addr
     })),
   )
   const known = await openAddresses(store, clock, config, accountId)
-  const allowances = createAllowances({ store, clock, plan, book: known.book })
+  const allowances = createAllowances({ store, clock, plan, book: known.book, providerOf: (site) => site })
   const log = pino({ level: 'silent' })
   const blocks = createBlocks({ store, known, clock, log, random: Math.random, shaping: () => shaping })
   const sources = createSources({

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAddressRig } from '../../../test/support/address-rig.ts'
 import { createTestClock } from '../../../test/support/clock.ts'
-import { withStore } from '../../../test/support/engine-rig.ts'
+import { watched, withStore } from '../../../test/support/engine-rig.ts'
 import { seedQueue } from '../../../test/support/seed-queue.ts'
 import { ownAddress } from '../../../test/support/service.ts'
 import { settle } from '../../../test/support/warmup-month.ts'
@@ -38,7 +38,9 @@ async function withBlockedAddress(
     untilOf(ip: string): number
   }) => Promise<void>,
 ) {
-  await withStore(async (store) => {
+  await withStore(async (opened) => {
+    const idle = watched(opened)
+    const { store } = idle
     const clock = createTestClock()
     const ips = Array.from({ length: 4 }, ownAddress)
     let failed = 0
@@ -81,7 +83,7 @@ async function withBlockedAddress(
             for (const id of ids) shareOf.set(id, `${site} ${share}`)
           }
       rig.engine.wake()
-      await settle(clock, store)
+      await settle(clock, idle)
       await rig.blocks.written()
       const counts: Counts = new Map()
       const add = (key: string) => counts.set(key, (counts.get(key) ?? 0) + 1)
