@@ -1,7 +1,7 @@
 /**
  * Thirty days of two cold addresses beside two warm ones, with 200,000 messages a day to four strict providers, at a scale.
  * Writes the table and the picture of docs/warm-up.md if DRILL_WRITE is set. DRILL_SCALE=1 is the full size, which takes
- * most of a day.
+ * hours.
  */
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -13,7 +13,7 @@ import { monthPicture } from '../support/warmup-picture.ts'
 
 export const title = 'Warm-up: a simulated month keeps every budget, and all is delivered in time'
 
-/** Ends within a quarter of an hour. */
+/** Ends within a few minutes. */
 const DEFAULT_SCALE = 1 / 100
 const DAYS = 30
 const DOCS = join(import.meta.dirname, '../../docs')

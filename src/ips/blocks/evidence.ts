@@ -8,6 +8,7 @@
  *    are enough.
  */
 import type { Clock } from '../../base/clock.ts'
+import { remember } from '../../base/remember.ts'
 import type { ShapingTable } from '../../delivery/shaping/shaping-table.ts'
 import { providerOfDomain } from '../../delivery/well-known-domains.ts'
 import { rootDomainOf } from '../../domains/domain-names.ts'
@@ -16,6 +17,7 @@ import { rootDomainOf } from '../../domains/domain-names.ts'
 export const REPLIES_TO_CLOSE = 3
 /** Pairs of address and site that are remembered. */
 const PAIRS_MAX = 10_000
+const ROOTS_MAX = 10_000
 const ANSWERED_WITHIN_MS = 24 * 3_600_000
 
 export interface Evidence {
@@ -54,15 +56,19 @@ interface Answered {
 export function createEvidence({ clock, shaping }: EvidenceParts): Evidence {
   const rows = new Map<string, Row>()
   const answeredAt = new Map<string, Answered>()
+  /** Looking one up takes longer than all else here. */
+  const roots = new Map<string, string>()
+  const rootOf = (domain: string) =>
+    roots.get(domain) ?? remember(roots, ROOTS_MAX, domain, rootDomainOf(domain))
 
-  /** Asked after each answer of a site without a name: the same domain as before costs no look-up of its root. */
+  /** Asked after each answer of a site without a name. */
   function note(key: string, domain: string): Answered {
     const known = answeredAt.get(key)
     if (known?.domain === domain) {
       known.roots.set(known.root, clock.monotonic())
       return known
     }
-    const noted: Answered = { domain, root: rootDomainOf(domain), roots: known?.roots ?? new Map() }
+    const noted: Answered = { domain, root: rootOf(domain), roots: known?.roots ?? new Map() }
     noted.roots.delete(noted.root)
     noted.roots.set(noted.root, clock.monotonic())
     dropOldest(noted.roots, REPLIES_TO_CLOSE)
@@ -93,7 +99,7 @@ export function createEvidence({ clock, shaping }: EvidenceParts): Evidence {
       if (shaping().isNamed(site)) {
         const isSure = isOwn(site, domain)
         if (isSure) row.own++
-        else row.roots.add(rootDomainOf(domain))
+        else row.roots.add(rootOf(domain))
         return { isEnough: row.own + row.roots.size >= REPLIES_TO_CLOSE, isSure }
       }
       const lately = note(key, domain)
