@@ -15,6 +15,7 @@ import type { Clock } from './base/clock.ts'
 import { bouncesArea } from './bounces/area.ts'
 import { type CertificatesArea, certificatesArea } from './certificates/area.ts'
 import type { Core } from './core.ts'
+import { openShaping } from './delivery/shaping/shaping.ts'
 import { domainReportsArea } from './domain-reports/area.ts'
 import { type DomainsArea, domainsArea } from './domains/area.ts'
 import { dynamicPoolsArea } from './dynamic-pools/area.ts'
@@ -100,7 +101,11 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   const messageLimits = add(messageLimitsArea(core))
   const { limits } = messageLimits
   add(rateLimitsArea(core))
-  const ips = add(ipsArea(core, { known: addresses, figures: metrics.figures }))
+  const shaping = await openShaping({
+    ...{ file: core.config.shapingFile, dataFolder: core.config.dataFolder },
+    ...{ clock: core.clock, log: core.log },
+  })
+  const ips = add(ipsArea(core, { known: addresses, figures: metrics.figures, shaping: shaping.current }))
   const { known: tags } = add(tagsArea(core, metrics))
   const { tracker, previewTracker } = add(
     await trackingArea(core, { ...certificates, known, lists: lists.store }),
@@ -112,7 +117,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
       core,
       {
         ...{ signingKeys, tags, templates, lists, suppressions, tracker },
-        ...{ judge, capture, limits, ips, countArchived },
+        ...{ judge, capture, limits, ips, shaping, countArchived },
       },
       parts.sending,
     ),

@@ -500,6 +500,8 @@ function ipCalls(): Planned[] {
     ),
     ...siteCalls(),
     done('startIpWarmup', `POST /v3/ip_warmups/${IP}`, 'ip-warmup.start', IP),
+    done('pauseIpWarmup', `POST /sendwright/v1/ip-warmups/${IP}/pause`, 'ip-warmup.pause', IP),
+    done('resumeIpWarmup', `POST /sendwright/v1/ip-warmups/${IP}/resume`, 'ip-warmup.resume', IP),
     done('cancelIpWarmup', `DELETE /v3/ip_warmups/${IP}`, 'ip-warmup.cancel', IP),
     done('deleteIpPool', `DELETE ${pool}?ip=shared`, 'ip-pool.delete', '{pool}'),
   ]

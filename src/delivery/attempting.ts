@@ -152,7 +152,7 @@ export class Attempting {
     const ip = sourceIp(lane.info)
     if (this.#isPaused(lane, held)) return this.#leavePaused(lane, held)
     if (this.#isBlocked(lane)) return this.#leaveBlocked(lane, held)
-    const taken = ip === null ? undefined : this.#parts.delivery.allowances?.take(ip)
+    const taken = ip === null ? undefined : this.#parts.delivery.allowances?.take(ip, lane.info.site)
     if (ip === null || taken === undefined) {
       await this.#tryToSend(lane, held, dot)
       return
@@ -260,7 +260,12 @@ export class Attempting {
   /** Until the next hour of its address with room. */
   #waitForAllowance(lane: Lane, held: HeldDelivery, ip: string): Promise<void> {
     const { allowances, clock } = this.#parts.delivery
-    return this.#putOff(lane, held, REASON_WARMUP, (until) => allowances?.nextFree(ip, until) ?? clock.now())
+    return this.#putOff(
+      lane,
+      held,
+      REASON_WARMUP,
+      (until) => allowances?.nextFree(ip, lane.info.site, until) ?? clock.now(),
+    )
   }
 
   /** For another address if there is one by now, else until `nextFree`; at its window's end the delivery ends. */
@@ -317,7 +322,7 @@ export class Attempting {
     const now = clock.monotonic()
     lane.pace.finished(now)
     lane.endRest()
-    if (outcome.kind === 'delivered') this.#blocks(lane)?.({ kind: 'accepted' })
+    if (outcome.kind === 'delivered') this.#blocks(lane, delivery)?.({ kind: 'accepted' })
     if (outcome.kind !== 'deferred' && outcome.kind !== 'bounced') return
     const { code, message } = outcome.failure
     const asked = asksFor(lane.info.limits, code, message)
@@ -336,7 +341,7 @@ export class Attempting {
     outcome: Extract<Outcome, { kind: 'deferred' | 'bounced' }>,
     asked: ReplyAction | null,
   ): void {
-    const answered = this.#blocks(lane)
+    const answered = this.#blocks(lane, delivery)
     if (answered === null || !isAnswered(outcome)) return
     const { failure, kind } = outcome
     const isBlocked =
@@ -348,10 +353,13 @@ export class Attempting {
   }
 
   /** Reports an answer about the lane's address; null: nobody wants to know. */
-  #blocks({ info }: Lane): ((answer: SiteAnswer) => void) | null {
+  #blocks(
+    { info }: Lane,
+    { recipient_domain: domain }: ClaimedDelivery,
+  ): ((answer: SiteAnswer) => void) | null {
     const { blocks } = this.#parts.delivery
     const ip = sourceIp(info)
-    return ip === null || !blocks ? null : (answer) => blocks.answered(ip, info, answer)
+    return ip === null || !blocks ? null : (answer) => blocks.answered(ip, info, domain, answer)
   }
 
   /** An attempt failed in our own code or data: counted and reported like any other, unless it is a passing shortage. */

@@ -98,23 +98,26 @@ export interface Transport {
 /** Addresses on warm-up send a limited number of messages. */
 export interface Allowances {
   /**
-   * A message that an address may send in this hour; null: none. Undefined: it is not on warm-up. Must be given back
-   * if no server has got it.
+   * A message that an address may send to a site in this hour; null: none. Undefined: it is not on warm-up. Must be given
+   * back if no server has got it.
    */
-  take(ip: string): MaybePromise<Allowed | null> | undefined
+  take(ip: string, site: string): MaybePromise<Allowed | null> | undefined
   /**
-   * When the address is expected to have room for one more that waits: the start of an hour, in Unix milliseconds. The
-   * room is taken, unless that is after `until`.
+   * When the address is expected to have room for one more that waits for the site: the start of an hour, in Unix
+   * milliseconds. The room is taken, unless that is after `until`.
    */
-  nextFree(ip: string, until: number): number
+  nextFree(ip: string, site: string, until: number): number
 }
 
 /** An address that a provider blocks is not used for it (ips-pools.md section 6). */
 export interface AddressBlocks {
   /** Whether no mail may go from the address to the site now. In memory: asked for each attempt. */
   isClosed(ip: string, site: string): boolean
-  /** A server of the site has answered a message from the address; `blocked`: that it takes none from there. */
-  answered(ip: string, lane: LaneInfo, answer: SiteAnswer): void
+  /**
+   * A server of the site has answered a message from the address to a recipient of `domain`; `blocked`: that it takes none
+   * from there.
+   */
+  answered(ip: string, lane: LaneInfo, domain: string, answer: SiteAnswer): void
   /** When a message that waits for the address is to be looked at again, in Unix milliseconds. */
   nextFree(ip: string, site: string): number
 }

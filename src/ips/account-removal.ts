@@ -1,5 +1,6 @@
 /** What a closed subaccount had: its pools go, and its addresses belong to nobody. */
 import type { KnownAddresses } from './known-addresses.ts'
+import { removeWarmups } from './warmup/removal.ts'
 
 export function accountRemoval(known: KnownAddresses): (accountId: string) => Promise<void> {
   return (accountId) =>
@@ -9,7 +10,7 @@ export function accountRemoval(known: KnownAddresses): (accountId: string) => Pr
       await tx.deleteFrom('ip_pool_delegations').where('pool_id', 'in', pools).execute()
       await tx.deleteFrom('ip_pool_delegations').where('subaccount_id', '=', accountId).execute()
       await tx.deleteFrom('ip_pools').where('account_id', '=', accountId).execute()
-      await tx.deleteFrom('ip_warmups').where('account_id', '=', accountId).execute()
+      await removeWarmups(tx, { accountId })
       await tx.deleteFrom('ip_tasks').where('account_id', '=', accountId).execute()
       await tx.deleteFrom('shared_ip_exclusions').where('account_id', '=', accountId).execute()
       await tx

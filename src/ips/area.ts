@@ -5,6 +5,7 @@
 import type { Area } from '../area.ts'
 import { hostAddresses } from '../base/host-addresses.ts'
 import type { Core } from '../core.ts'
+import type { ShapingTable } from '../delivery/shaping/shaping-table.ts'
 import { createJob } from '../jobs/job.ts'
 import type { Figures } from '../metrics/figures.ts'
 import type { NodeReport, Nodes } from '../nodes/node.ts'
@@ -23,7 +24,7 @@ import { createAddressRequests } from './requests.ts'
 import { ipRoutes } from './routes.ts'
 import { createSources, type Sources } from './source-addresses.ts'
 import { createIpTasks } from './tasks.ts'
-import { createAllowances, type WarmupAllowances } from './warmup/allowances.ts'
+import { createAllowances, OTHERS, type WarmupAllowances } from './warmup/allowances.ts'
 import { warmupRoutes } from './warmup/routes.ts'
 import { createWarmups, type Warmups } from './warmup/warmups.ts'
 
@@ -37,12 +38,21 @@ export interface IpsArea extends Area {
 /** A change in another process takes effect after at most this time. */
 const REFRESH_MS = 2_000
 
-export function ipsArea(core: Core, uses: { known: KnownAddresses; figures: Figures }): IpsArea {
+export interface IpsUses {
+  known: KnownAddresses
+  figures: Figures
+  shaping(): ShapingTable
+}
+
+export function ipsArea(core: Core, uses: IpsUses): IpsArea {
   const { config, store, domains, accounts, clock, firstAccountId, nodes } = core
-  const { known } = uses
+  const { known, shaping } = uses
   const plan = config.warmupPlan
-  const allowances = createAllowances({ store, clock, plan, book: known.book })
-  const blocks = createBlocks({ ...core, known })
+  const allowances = createAllowances({
+    ...{ store, clock, plan, book: known.book },
+    providerOf: (site) => (shaping().isNamed(site) ? site : OTHERS),
+  })
+  const blocks = createBlocks({ ...core, known, shaping })
   const warmups = createWarmups({ ...core, ...uses, plan })
   const common = { ...core, known, assigned: warmups.assigned }
   const tasks = createIpTasks(common)

@@ -55,7 +55,7 @@ export const isUsable = ({ isEnabled, isLocal }: Address): boolean => isEnabled 
 export interface Conditions {
   /** Whether the destination can be reached from an address. */
   reaches(ip: string): boolean
-  /** Whether an address on warm-up may send more in this hour. */
+  /** Whether an address on warm-up may send the destination more in this hour. */
   hasRoom(ip: string): boolean
   /** Whether the provider does not block an address. */
   isOpen(ip: string): boolean

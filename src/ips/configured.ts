@@ -2,6 +2,7 @@
 import type { Transaction } from 'kysely'
 import type { SourceAddress } from '../config.ts'
 import type { IpRow, Schema } from '../store/schema.ts'
+import { removeWarmups } from './warmup/removal.ts'
 
 type Change = (run: (tx: Transaction<Schema>) => Promise<void>) => Promise<void>
 
@@ -50,7 +51,7 @@ async function noteOne(
   if (!isChanged) return
   await tx.deleteFrom('ip_pool_members').where('ip', '=', ip).execute()
   await tx.deleteFrom('dynamic_pool_members').where('ip', '=', ip).execute()
-  await tx.deleteFrom('ip_warmups').where('ip', '=', ip).execute()
+  await removeWarmups(tx, { ip })
 }
 
 const ownerOf = ({ shared, spare }: SourceAddress, firstAccountId: string) =>

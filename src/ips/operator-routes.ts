@@ -10,6 +10,7 @@ import type { Block, Blocks } from './blocks/blocks.ts'
 import type { KnownAddresses } from './known-addresses.ts'
 import { TAG } from './routes.ts'
 import { ipNotFound } from './rules.ts'
+import { removeWarmups } from './warmup/removal.ts'
 
 const PATH = '/sendwright/v1/ips'
 const SHARED_PATH = '/sendwright/v1/accounts/{account_id}/shared-ips'
@@ -68,7 +69,7 @@ export function operatorRoutes(parts: OperatorRouteParts): Operation[] {
       if (used !== undefined || address.poolId !== null)
         throw new BadRequest('the IP is assigned to domains or to a pool')
       await tx.updateTable('ips').set({ account_id: accountId }).where('ip', '=', ip).execute()
-      await tx.deleteFrom('ip_warmups').where('ip', '=', ip).execute()
+      await removeWarmups(tx, { ip })
     })
   }
 

@@ -21,6 +21,7 @@ import { SYSTEM_ACCOUNT_ID } from '../store/system-account.ts'
 import { type Address, type AddressBook, mayUse, poolFor } from './address-book.ts'
 import type { BlockStates } from './blocks/blocks.ts'
 import { choose, isUsable, type Requested, type SenderSettings, setFor } from './choice.ts'
+import type { WarmupAllowances } from './warmup/allowances.ts'
 
 export interface Sources {
   /** Whether the account may send from the address now. */
@@ -59,7 +60,7 @@ export interface SourceParts {
   /** Whether this host could bind the address. Default: it could. */
   isBound?(ip: string): boolean
   /** Addresses on warm-up. */
-  allowance: { hasRoom(ip: string): boolean; diverted(ip: string): void }
+  allowance: Pick<WarmupAllowances, 'hasRoom' | 'diverted'>
   blocks: BlockStates
 }
 
@@ -88,7 +89,7 @@ export function createSources(parts: SourceParts): Sources {
     const other = spread(`${recipientDomain} ${key}`)
     let refused: string | null = null
     const hasRoom = (ip: string) => {
-      if (allowance.hasRoom(ip)) return true
+      if (allowance.hasRoom(ip, site)) return true
       refused ??= ip
       return false
     }
@@ -108,7 +109,7 @@ export function createSources(parts: SourceParts): Sources {
 
   function chosen(delivery: Routed, sender: SenderSettings, reaches: (ip: string) => boolean, site: string) {
     const { own, refused } = addressOf(delivery, sender, reaches, site)
-    if (refused !== null) allowance.diverted(refused)
+    if (refused !== null) allowance.diverted(refused, site)
     return own === null ? NO_SOURCE : { ip: own.ip, helo: own.helo }
   }
 

@@ -9,7 +9,7 @@ import { failPoint } from '../base/fail-point.ts'
 import type { Core } from '../core.ts'
 import type { Delivery, DeliveryParts } from '../delivery/contract.ts'
 import { type Overrides, openOverrides } from '../delivery/overrides/overrides.ts'
-import { openShaping, type Shaping } from '../delivery/shaping/shaping.ts'
+import type { Shaping } from '../delivery/shaping/shaping.ts'
 import { transcriptRetention } from '../delivery/transcript-retention.ts'
 import { createSigners } from '../dkim/signing-pool/signers.ts'
 import type { SigningKeys } from '../domains/keys/signing-keys.ts'
@@ -73,6 +73,7 @@ export interface MessagesUses {
   capture: CaptureListener | null
   limits: MessageLimits
   ips: Pick<IpsArea, 'sources' | 'allowances' | 'blocks'>
+  shaping: Shaping
   countArchived: ArchiveSenderParts['countTaken']
 }
 
@@ -92,6 +93,7 @@ export async function messagesArea(
   const largeTexts = createLargeTexts()
   const past = createPastDeliveries({ store, clock, keepDays: config.eventRetentionDays })
   const { sources, allowances, blocks } = uses.ips
+  const { shaping } = uses
   const sending = createSending({
     ...core,
     largeTexts,
@@ -137,7 +139,6 @@ export async function messagesArea(
     },
     ...overrides,
   })
-  const shaping = await openShaping({ ...config, file: config.shapingFile, clock, log })
   const siteOverrides = await openOverrides(core)
   const engine = startEngine(core, {
     ...{ sending, sources, allowances, blocks, shaping, overrides: siteOverrides },

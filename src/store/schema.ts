@@ -1005,6 +1005,21 @@ export interface IpWarmupRow {
   hour_used: number
   hour_diverted: number
   history_json: string
+  paused_at: number | null
+}
+
+export interface IpWarmupProviderRow {
+  ip: string
+  provider: string
+  stage: number
+  stage_started_at: number
+  window_used: number
+  window_diverted: number
+  wanted_before: number
+  sent_before: number
+  hour_started_at: number
+  hour_used: number
+  hour_diverted: number
 }
 
 export interface DynamicPoolRow {
@@ -1295,6 +1310,7 @@ export interface Schema {
   ip_pools: IpPoolRow
   ip_pool_members: IpPoolMemberRow
   ip_pool_delegations: IpPoolDelegationRow
+  ip_warmup_providers: IpWarmupProviderRow
   ip_warmups: IpWarmupRow
   dynamic_pools: DynamicPoolRow
   dynamic_pool_members: DynamicPoolMemberRow

@@ -166,8 +166,10 @@ for (const database of ['sqlite', 'postgres'] as const) {
     })
     assert.ok(waiting.every(({ attempts }) => attempts === 0))
     assert.equal(total(sourcesOf(sink, 'late')), 0)
+    const ends = clock.now() + HOUR_MS / 2
     await until('its window ends', async () => {
-      await clock.advance(60_000)
+      // In large steps to its end only: on a busy machine the hour would be over before that is seen.
+      if (clock.now() < ends) await clock.advance(60_000)
       return (await deliveriesOf(service, short))[0]?.state === 'expired'
     })
     assert.ok(clock.now() % HOUR_MS > HOUR_MS / 2, 'before the hour')

@@ -1,6 +1,6 @@
 /** Rows of tables that take more than a few calls to fill. */
 import { DAY_MS } from '../../src/events/event-retention.ts'
-import { newWarmup } from '../../src/ips/warmup/plan.ts'
+import { newProvider, newWarmup } from '../../src/ips/warmup/plan.ts'
 import { monthOf } from '../../src/message-limits/month.ts'
 import { insert, type Store } from '../../src/store/store.ts'
 
@@ -55,6 +55,7 @@ export const rowsFor = (accountId: string, domainId: string, domain: string) => 
     ...{ initiated_by: 'k', at: Date.now() },
   },
   ip_warmups: newWarmup(`w-${accountId}`, accountId, 0, 1),
+  ip_warmup_providers: newProvider(`w-${accountId}`, '*', 1),
   domain_reports: {
     ...{
       id: `dr-${accountId}`,

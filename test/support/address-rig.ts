@@ -55,10 +55,18 @@ export async function createAddressRig(options: AddressRigOptions): Promise<Addr
     requireFcrdns: false,
     delivery: { kind: 'direct' as const },
   }
+  const shaping = tableOf(
+    'rig',
+    shippedShaping().default,
+    sites.map(({ name, limits }) => ({
+      ...{ site: name, mx: [`mx.${name}.example`], limits },
+      displayName: () => name,
+    })),
+  )
   const known = await openAddresses(store, clock, config, accountId)
-  const allowances = createAllowances({ store, clock, plan, book: known.book })
+  const allowances = createAllowances({ store, clock, plan, book: known.book, providerOf: (site) => site })
   const log = pino({ level: 'silent' })
-  const blocks = createBlocks({ store, known, clock, log, random: Math.random })
+  const blocks = createBlocks({ store, known, clock, log, random: Math.random, shaping: () => shaping })
   const sources = createSources({
     book: known.book,
     domains: { byId: () => null },
@@ -68,14 +76,6 @@ export async function createAddressRig(options: AddressRigOptions): Promise<Addr
     allowance: allowances,
     blocks,
   })
-  const shaping = tableOf(
-    'rig',
-    shippedShaping().default,
-    sites.map(({ name, limits }) => ({
-      ...{ site: name, mx: [`mx.${name}.example`], limits },
-      displayName: () => name,
-    })),
-  )
   const resolver = createResolver({ servers: [{ host: dns.host, port: dns.port }], clock })
   const allow = [parseCidr('127.0.0.0/8')].filter((cidr) => cidr !== null)
   const transport = createTransport({

@@ -29,11 +29,17 @@ export async function withStore<T>(run: (store: Store) => Promise<T>): Promise<T
   }
 }
 
+export interface Watched {
+  store: Store
+  /** Resolves when the database is idle. */
+  quiet(): Promise<void>
+}
+
 /**
  * The same store with a way to wait until it is idle: simulated time must stand still while the database works, or its
  * milliseconds would count as the engine's.
  */
-export function watched(store: Store): { store: Store; quiet(): Promise<void> } {
+export function watched(store: Store): Watched {
   let working = 0
   const counted = async <T>(run: () => Promise<T>): Promise<T> => {
     working++

@@ -14,6 +14,7 @@ import type { Figures } from '../../src/metrics/figures.ts'
 import type { Store } from '../../src/store/store.ts'
 import { createAddressRig } from './address-rig.ts'
 import { createTestClock, type TestClock } from './clock.ts'
+import { type Watched, watched } from './engine-rig.ts'
 import { jobContext } from './job-context.ts'
 import { seedQueue } from './seed-queue.ts'
 import { ownAddress } from './service.ts'
@@ -51,8 +52,8 @@ export interface DayFigures {
   sent: number[]
   /** Limits of the stages of the cold ones when the day began; null: warm. */
   limits: (number | null)[]
-  /** The most that any provider got from each address. */
-  mostToOne: number[]
+  /** What each provider got from each of the cold ones, and the limit of its own stage when the day began; null: warm. */
+  byProvider: { sent: number; limit: number | null }[][]
 }
 
 export interface MonthFigures {
@@ -67,6 +68,8 @@ export interface MonthFigures {
   overBudget: number
   /** Other refusals. */
   refused: number
+  /** Messages of a day above the limit that an address had with a provider. */
+  overPlan: number
   /** The longest that a message waited, in milliseconds. */
   longestMs: number
 }
@@ -79,13 +82,17 @@ export interface MonthOptions {
   note?(text: string): void
 }
 
-export async function simulateMonth({ days, scale, store, note }: MonthOptions): Promise<MonthFigures> {
+export async function simulateMonth(options: MonthOptions): Promise<MonthFigures> {
+  const { days, scale, note } = options
+  const idle = watched(options.store)
+  const { store } = idle
   const clock = createTestClock(Date.UTC(2026, 5, 1))
   const plan = FULL_PLAN.map((limit) => Math.max(1, Math.round(limit * scale)))
   const ips = Array.from({ length: 4 }, ownAddress)
   const cold = [ips[COLD_ONE] as string, ips[COLD_TWO] as string]
   const month: MonthFigures = {
     ...{ days: [], accepted: 0, delivered: 0, failed: 0, late: 0, overBudget: 0, refused: 0, longestMs: 0 },
+    overPlan: 0,
   }
   let open = 0
   const rig = await createAddressRig({
@@ -142,15 +149,17 @@ export async function simulateMonth({ days, scale, store, note }: MonthOptions):
           day: hour / DAY_HOURS + 1,
           sent: ips.map(() => 0),
           limits: ips.map((ip) => limitNow(ip)),
-          mostToOne: ips.map(() => 0),
+          byProvider: await Promise.all(cold.map(providersNow)),
         })
       }
       if (hour < days * DAY_HOURS) await seedHour(hour)
-      await settle(clock, store)
+      await settle(clock, idle)
       await allowances.flush()
       const today = month.days.at(-1) as DayFigures
       if (hour % DAY_HOURS === DAY_HOURS - 1 && hour < days * DAY_HOURS) {
         providers.endDay(ips, today)
+        for (const { sent, limit } of today.byProvider.flat())
+          month.overPlan += Math.max(0, sent - (limit ?? sent))
         note?.(
           `day ${today.day}: ${today.sent.join(', ')}; ${month.delivered} of ${month.accepted} delivered`,
         )
@@ -171,6 +180,15 @@ export async function simulateMonth({ days, scale, store, note }: MonthOptions):
   function limitNow(ip: string): number | null {
     const row = known.book().warmups.get(ip)
     return row === undefined ? null : (plan[Number(row.stage) - 1] ?? null)
+  }
+
+  async function providersNow(ip: string): Promise<DayFigures['byProvider'][number]> {
+    const rows = await warmups.providersOf(ip)
+    const stageOf = (name: string) => Number(rows.find(({ provider }) => provider === name)?.stage ?? 1)
+    return PROVIDERS.map(({ name }) => ({
+      sent: 0,
+      limit: limitNow(ip) === null ? null : (plan[stageOf(name) - 1] ?? null),
+    }))
   }
 
   /** Stages whose 24 hours are over have been judged. */
@@ -202,18 +220,22 @@ function remainders(): (key: string, count: number) => number {
   }
 }
 
-const DUE = `SELECT count(*) AS count FROM deliveries
-  WHERE (state = 'sending') OR (state IN ('scheduled', 'queued') AND due_at <= ?)`
+const DUE = `SELECT CASE WHEN EXISTS (SELECT 1 FROM deliveries WHERE state = 'sending')
+  OR EXISTS (SELECT 1 FROM deliveries WHERE state IN ('scheduled', 'queued') AND due_at <= ?) THEN 1 ELSE 0 END AS is_due`
 
-/** Lets time pass until nothing is due any more, or being sent. */
-export async function settle(clock: TestClock, store: Store): Promise<void> {
+/**
+ * Lets time pass until nothing is due any more, or being sent. It passes only while the database is idle: on a slow machine
+ * leases would end during a write otherwise.
+ */
+export async function settle(clock: TestClock, { store, quiet }: Watched): Promise<void> {
   for (;;) {
     for (let turns = 0; turns < 5; turns++) {
+      await quiet()
       await clock.advance(5)
       await turn()
     }
     const [row] = await store.read({ sql: DUE, values: [Math.round(clock.now())] })
-    if (Number(row?.['count']) === 0) return
+    if (Number(row?.['is_due']) === 0) return
   }
 }
 
@@ -298,7 +320,7 @@ function strictProviders(
       for (const [at, ip] of ips.entries()) {
         const counts = PROVIDERS.map(({ name }) => taken.get(`${name} ${ip}`) ?? 0)
         into.sent[at] = counts.reduce((sum, count) => sum + count, 0)
-        into.mostToOne[at] = Math.max(...counts)
+        for (const [nth, one] of (into.byProvider[at] ?? []).entries()) one.sent = counts[nth] ?? 0
       }
       taken.clear()
     },

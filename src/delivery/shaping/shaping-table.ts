@@ -41,6 +41,8 @@ export interface ShapingTable {
   sites: readonly Site[]
   /** The provider that runs an MX host, given in lower case without a final dot; null: unknown. The longest name counts. */
   siteOf(mxHost: string): Site | null
+  /** Whether a file names the site. */
+  isNamed(site: string): boolean
   /** Of a site by its name, known or not. */
   limitsOf(site: string): LaneLimits
 }
@@ -102,6 +104,7 @@ export function tableOf(version: string, common: LaneLimits, sites: readonly Sit
         if (!name.includes('.')) return null
       }
     },
+    isNamed: (name) => byName.has(name),
     limitsOf: (name) => byName.get(name)?.limits ?? common,
   }
 }

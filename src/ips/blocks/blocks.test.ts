@@ -8,10 +8,13 @@ import type { LaneInfo } from '../../delivery/lanes.ts'
 import { shippedShaping } from '../../delivery/shaping/shaping-table.ts'
 import type { Store } from '../../store/store.ts'
 import { openAddresses } from '../known-addresses.ts'
-import { type Blocks, createBlocks, PROBES_TO_OPEN, REPLIES_TO_CLOSE } from './blocks.ts'
+import { type Blocks, createBlocks, PROBES_TO_OPEN } from './blocks.ts'
+import { REPLIES_TO_CLOSE } from './evidence.ts'
 
 const IP = '192.0.2.1'
-const SITE = 'provider'
+/** One that no shaping names. */
+const SITE = 'mx.provider.example'
+const DOMAIN = 'provider.example'
 const HOUR_MS = 3_600_000
 const BLOCKED = { kind: 'blocked', code: 554, reply: 'blocked' } as const
 const ACCEPTED = { kind: 'accepted' } as const
@@ -29,12 +32,12 @@ async function processOf(store: Store, clock: TestClock) {
   }
   const known = await openAddresses(store, clock, config, 'first')
   const log = pino({ level: 'silent' })
-  const blocks = createBlocks({ store, known, clock, log, random: () => 0.5 })
+  const blocks = createBlocks({ store, known, clock, log, random: () => 0.5, shaping: shippedShaping })
   return { known, blocks }
 }
 
 function answer(blocks: Blocks, kind: typeof BLOCKED | typeof ACCEPTED, times = 1): void {
-  for (let n = 0; n < times; n++) blocks.answered(IP, LANE, kind)
+  for (let n = 0; n < times; n++) blocks.answered(IP, LANE, DOMAIN, kind)
 }
 
 async function close(blocks: Blocks): Promise<void> {
@@ -64,7 +67,7 @@ eachStore(
     answer(one.blocks, BLOCKED, REPLIES_TO_CLOSE - 1)
     answer(one.blocks, ACCEPTED)
     answer(one.blocks, BLOCKED, REPLIES_TO_CLOSE - 1)
-    one.blocks.answered(IP, LANE, { kind: 'other' })
+    one.blocks.answered(IP, LANE, DOMAIN, { kind: 'other' })
     assert.equal(one.blocks.stateOf(IP, SITE), 'open')
     answer(one.blocks, BLOCKED)
     assert.equal(one.blocks.stateOf(IP, SITE), 'closed', 'before it is on disk')
@@ -143,3 +146,32 @@ eachStore('rows of long ago are removed', async (store, t) => {
   await eventually('removed', async () => known.book().blocks.size === 0)
   assert.deepEqual(await store.db.selectFrom('ip_blocks').selectAll().execute(), [])
 })
+
+eachStore(
+  'a domain behind a provider counts once, and does not keep a probing address closed',
+  async (store) => {
+    const clock = createTestClock()
+    const { blocks } = await processOf(store, clock)
+    const site = 'google'
+    const lane = { ...LANE, site }
+    const answerOf = (domain: string, answer: typeof BLOCKED | typeof ACCEPTED) =>
+      blocks.answered(IP, lane, domain, answer)
+    for (let n = 0; n < 50; n++) answerOf(`a${n}.attacker.example`, BLOCKED)
+    assert.equal(blocks.stateOf(IP, site), 'open')
+    for (const domain of ['one.example', 'two.example']) answerOf(domain, BLOCKED)
+    assert.equal(blocks.stateOf(IP, site), 'closed')
+    await blocks.written()
+
+    clock.leap(HOUR_MS)
+    for (let n = 0; n < PROBES_TO_OPEN; n++) {
+      assert.equal(blocks.mayProbe(IP, site), true)
+      if (n === 1) answerOf('attacker.example', BLOCKED)
+      else answerOf('gmail.com', ACCEPTED)
+      assert.equal(blocks.stateOf(IP, site), 'probing')
+    }
+    assert.equal(blocks.mayProbe(IP, site), true, 'accepted ones begin anew')
+    answerOf('gmail.com', BLOCKED)
+    assert.equal(blocks.stateOf(IP, site), 'closed', "the provider's own reply")
+    await blocks.written()
+  },
+)

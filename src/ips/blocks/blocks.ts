@@ -1,11 +1,10 @@
 /**
- * Addresses that a provider blocks (ips-pools.md section 6, decision 91).
+ * Addresses that a provider blocks (ips-pools.md section 6, decisions 91 and 113).
  *
- * 1. Three replies in a row that say so close an address for the provider. An accepted message in between begins the count
- *    anew: one domain behind the provider can write such replies by itself, but not keep others from accepting.
+ * 1. Three replies in a row that say so close an address for the provider (evidence.ts says which count).
  * 2. While it is closed, its share goes to the others of the set (choice.ts).
  * 3. After the pause one message at a time is sent from it. When several in a row were accepted, it is open again; the first
- *    one that is refused for the same reason closes it for twice as long.
+ *    one that the provider itself refuses for the same reason closes it for twice as long.
  *
  * The state is in the address book, so it is in memory here, outlives a restart, and reaches other processes. The decision
  * counts at once, before it is on disk.
@@ -14,12 +13,13 @@ import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import type { AddressBlocks } from '../../delivery/contract.ts'
 import type { LaneInfo } from '../../delivery/lanes.ts'
-import { backOffOf } from '../../delivery/shaping/shaping-table.ts'
+import { backOffOf, type ShapingTable } from '../../delivery/shaping/shaping-table.ts'
 import { createJob, type Job } from '../../jobs/job.ts'
 import type { IpBlockRow } from '../../store/schema.ts'
 import type { Store } from '../../store/store.ts'
 import { blockKey } from '../address-book.ts'
 import type { KnownAddresses } from '../known-addresses.ts'
+import { createEvidence } from './evidence.ts'
 
 export interface BlockStates {
   /** `probing`: its pause is over, and single messages find out whether the block is. */
@@ -50,10 +50,9 @@ export interface BlockParts {
   clock: Clock
   log: Logger
   random(): number
+  shaping(): ShapingTable
 }
 
-/** Replies in a row that close an address: a single one may be a mistake. */
-export const REPLIES_TO_CLOSE = 3
 /** Accepted messages in a row that open it again. */
 export const PROBES_TO_OPEN = 5
 /** A probe of which nothing is heard, because its message was cancelled or put off, is forgotten. */
@@ -65,7 +64,6 @@ const CLEARED_KEPT_MS = 7 * 24 * 3_600_000
 const UNUSED_KEPT_MS = 30 * 24 * 3_600_000
 /** Pairs of address and site. Beyond that further ones are not closed: something else is wrong. */
 const BLOCKS_MAX = 10_000
-const COUNTED_MAX = 10_000
 /** What waits is looked at again within this time: another address may be free by then. */
 const LOOK_AGAIN_MS = 3_600_000
 /** What waits is not all due at the same time. */
@@ -81,10 +79,10 @@ interface Probing {
   isOpening: boolean
 }
 
-export function createBlocks({ store, known, clock, log, random }: BlockParts): Blocks {
+export function createBlocks({ store, known, clock, log, random, shaping }: BlockParts): Blocks {
   /** Decided here and not yet in the book. */
   const fresh = new Map<string, IpBlockRow>()
-  const replies = new Map<string, number>()
+  const evidence = createEvidence({ clock, shaping })
   const probes = new Map<string, Probing>()
   let writing = Promise.resolve()
   const now = () => Math.floor(clock.now())
@@ -111,7 +109,7 @@ export function createBlocks({ store, known, clock, log, random }: BlockParts): 
 
   function close(ip: string, lane: LaneInfo, reply: string): void {
     const key = blockKey(ip, lane.site)
-    replies.delete(key)
+    evidence.forget(key)
     probes.delete(key)
     if (known.book().blocks.size + fresh.size >= BLOCKS_MAX) return
     const row = closed(rowOf(key), { ip, lane, reply, now: now() })
@@ -140,7 +138,7 @@ export function createBlocks({ store, known, clock, log, random }: BlockParts): 
     const wasClosed = rowOf(key) !== undefined
     fresh.delete(key)
     probes.delete(key)
-    replies.delete(key)
+    evidence.forget(key)
     await writing
     await known.change(async (tx) => {
       await tx
@@ -202,24 +200,21 @@ export function createBlocks({ store, known, clock, log, random }: BlockParts): 
       probing.begunAt = clock.monotonic()
       return true
     },
-    answered(ip, lane, answer) {
+    answered(ip, lane, domain, answer) {
       const { site } = lane
       const state = stateOf(ip, site)
-      if (state === 'probing' && answer.kind !== 'blocked')
-        return probed(ip, site, answer.kind === 'accepted')
       const key = blockKey(ip, site)
       if (answer.kind !== 'blocked') {
-        if (replies.size > 0 && answer.kind === 'accepted') replies.delete(key)
+        const isAccepted = answer.kind === 'accepted'
+        evidence.answered(key, site, domain, isAccepted)
+        if (state === 'probing') probed(ip, site, isAccepted)
         return
       }
       // Those in progress when it was closed.
       if (state === 'closed') return
-      const count = (replies.get(key) ?? 0) + 1
-      replies.delete(key)
-      replies.set(key, count)
-      const oldest = replies.keys().next()
-      if (replies.size > COUNTED_MAX && !oldest.done) replies.delete(oldest.value)
-      if (state === 'probing' || count >= REPLIES_TO_CLOSE) close(ip, lane, `${answer.code} ${answer.reply}`)
+      const { isEnough, isSure } = evidence.blocked(key, site, domain)
+      if (isEnough || (state === 'probing' && isSure)) close(ip, lane, `${answer.code} ${answer.reply}`)
+      else if (state === 'probing') probes.set(key, { ...probingOf(key), begunAt: null, accepted: 0 })
     },
     nextFree(ip, site) {
       const row = rowOf(blockKey(ip, site))

@@ -14,11 +14,12 @@ import { HOUR_MS, historyOf, hourlyLimit } from './plan.ts'
 import { createWarmups } from './warmups.ts'
 
 const IP = '192.0.2.1'
+const SITE = 'one'
 const DAY_MS = 24 * HOUR_MS
 /** A two hundredth of the default plan. */
 const PLAN = [5, 10, 20, 40, 70, 100, 150, 225, 325, 475, 700, 1_000, 1_500, 2_250, 3_250]
-/** Days of a bad reputation, and with little mail. */
-const [BOUNCING, COMPLAINED, JUST_GOOD, QUIET] = [3, 8, 9, 12]
+/** Days of a bad reputation, with little mail, and of a pause. */
+const [BOUNCING, COMPLAINED, JUST_GOOD, QUIET, PAUSED] = [3, 8, 9, 12, 5]
 const DAYS = 30
 
 eachStore(
@@ -52,24 +53,31 @@ eachStore(
     await warmups.start('first', IP)
     await assert.rejects(warmups.start('first', IP), /warmup is already in progress/)
 
-    let process = createAllowances({ store, clock, plan: PLAN, book: known.book })
+    let process = createAllowances({ store, clock, plan: PLAN, book: known.book, providerOf: (site) => site })
     const stages: number[] = []
     let total = 0
     for (day = 1; day <= DAYS; day++) {
       const row = known.book().warmups.get(IP)
       if (row === undefined) break
       stages.push(Number(row.stage))
+      if (day === PAUSED) await warmups.setPaused('first', IP, true)
       const limit = PLAN[Number(row.stage) - 1] ?? 0
       let sent = 0
       for (let hour = 0; hour < 24; hour++) {
         const wanted = day === QUIET && hour > 8 ? 0 : Number.POSITIVE_INFINITY
         let inHour = 0
-        while (inHour < wanted && (await process.take(IP))) inHour++
+        while (inHour < wanted && (await process.take(IP, SITE))) inHour++
         assert.ok(inHour <= hourlyLimit(limit), `${inHour} in an hour of stage ${row.stage}`)
         sent += inHour
         if (hour === 11) {
           await process.close()
-          process = createAllowances({ store, clock, plan: PLAN, book: known.book })
+          process = createAllowances({
+            store,
+            clock,
+            plan: PLAN,
+            book: known.book,
+            providerOf: (site) => site,
+          })
         }
         await process.flush()
         await clock.advance(HOUR_MS)
@@ -81,14 +89,19 @@ eachStore(
         await known.refresh()
         return known.book().warmups.get(IP)?.window_started_at !== row.window_started_at
       })
+      if (day === PAUSED) await warmups.setPaused('first', IP, false)
       const after = known.book().warmups.get(IP)
+      const [ofProvider] = await warmups.providersOf(IP)
+      assert.equal(ofProvider && Number(ofProvider.stage), after && Number(after.stage), 'its only provider')
+      assert.equal(ofProvider && Number(ofProvider.sent_before), after && total)
       if (after && Number(after.stage) > Number(row.stage)) {
         assert.equal(Number(after.start_volume), 77 + total)
         assert.equal(historyOf(after).at(-1)?.limit, limit)
       }
     }
-    assert.deepEqual(stages, [1, 2, 3, 3, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11, 12, 13, 14, 15])
-    assert.equal(process.take(IP), undefined, 'it is warm')
+    assert.deepEqual(stages, [1, 2, 3, 3, 4, 4, 5, 6, 6, 7, 8, 9, 9, 10, 11, 12, 13, 14, 15])
+    assert.equal(process.take(IP, SITE), undefined, 'it is warm')
     await assert.rejects(warmups.cancel('first', IP), /warmup not found/)
+    await assert.rejects(warmups.setPaused('first', IP, true), /warmup not found/)
   },
 )

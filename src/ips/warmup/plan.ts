@@ -1,5 +1,5 @@
 /** The plan of a warm-up (ips-pools.md section 4). Pure; times are Unix milliseconds. */
-import type { IpWarmupRow } from '../../store/schema.ts'
+import type { IpWarmupProviderRow, IpWarmupRow } from '../../store/schema.ts'
 
 export const HOUR_MS = 3_600_000
 /** A stage lasts at least this long, and its limit counts in windows of it. */
@@ -26,12 +26,11 @@ export const limitOf = (plan: readonly number[], stage: number): number | undefi
 export const hourlyLimit = (limit: number): number => Math.ceil(limit / 24)
 
 /** At the end of a window: the stage goes on with its limit counted anew, or is completed (rules 1 and 7). */
-export function isCompleted(limit: number, used: number, reputation: Reputation): boolean {
-  const isBad =
-    reputation.processed >= JUDGED_FROM &&
-    (reputation.bounceRate > BOUNCE_RATE_MAX || reputation.complainedRate > COMPLAINED_RATE_MAX)
-  return !isBad && used >= limit / 2
-}
+export const isCompleted = (limit: number, used: number, reputation: Reputation): boolean =>
+  !isBad(reputation) && used >= limit / 2
+
+const isBad = ({ processed, bounceRate, complainedRate }: Reputation) =>
+  processed >= JUDGED_FROM && (bounceRate > BOUNCE_RATE_MAX || complainedRate > COMPLAINED_RATE_MAX)
 
 interface Completed {
   first_updated_at: string
@@ -74,4 +73,28 @@ export const newWarmup = (ip: string, accountId: string, startVolume: number, no
   ...{ plan_started_at: now, stage_started_at: now, window_started_at: now, updated_at: now },
   ...{ window_used: 0, stage_used: 0, hour_started_at: hourOf(now), hour_used: 0, hour_diverted: 0 },
   history_json: '[]',
+  paused_at: null,
 })
+
+/** Of an address that has sent nothing to the provider. */
+export const newProvider = (ip: string, provider: string, now: number): IpWarmupProviderRow => ({
+  ...{ ip, provider, stage: 1, stage_started_at: now },
+  ...{ window_used: 0, window_diverted: 0, wanted_before: 0, sent_before: 0 },
+  ...{ hour_started_at: 0, hour_used: 0, hour_diverted: 0 },
+})
+
+/** The next 24 hours with a provider, after those of the address were judged. */
+export function nextOfProvider(
+  row: IpWarmupProviderRow,
+  isCompleted: boolean,
+  now: number,
+): Partial<IpWarmupProviderRow> {
+  const used = Number(row.window_used)
+  return {
+    window_used: 0,
+    window_diverted: 0,
+    wanted_before: used + Number(row.window_diverted),
+    sent_before: Number(row.sent_before) + used,
+    ...(isCompleted && { stage: Number(row.stage) + 1, stage_started_at: now }),
+  }
+}

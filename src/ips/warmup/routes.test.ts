@@ -8,6 +8,7 @@ const IPS = ['127.0.76.1', '127.0.76.2', '127.0.76.3'] as const
 const [ONE, TWO] = IPS
 const SHARED = '127.0.76.8'
 const PATH = '/v3/ip_warmups'
+const NOT_OWN = 'ip must be dedicated and belong to the account'
 
 for (const database of ['sqlite', 'postgres'] as const) {
   test(`a warm-up is started, listed, read and cancelled (${database})`, async (t) => {
@@ -28,7 +29,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     await refused('DELETE', `${PATH}/${ONE}`, 404, 'warmup not found')
     for (const ip of IPS) assert.deepEqual((await call('POST', `${PATH}/${ip}`)).body, { message: 'success' })
     await refused('POST', `${PATH}/${ONE}`, 400, 'warmup is already in progress')
-    await refused('POST', `${PATH}/${SHARED}`, 400, 'ip must be dedicated and belong to the account')
+    await refused('POST', `${PATH}/${SHARED}`, 400, NOT_OWN)
     await refused('POST', `${PATH}/192.0.2.1`, 404, 'ip not found')
 
     const at = '2026-06-01T12:30:00.000Z'
@@ -65,6 +66,25 @@ for (const database of ['sqlite', 'postgres'] as const) {
       await clock.advance(1_000)
       const deliveries = await call('GET', `/sendwright/v1/messages/${sent.body.id.slice(1, -1)}/deliveries`)
       if (deliveries.body.items[0].state === 'delivered') break
+    }
+    const own = `/sendwright/v1/ip-warmups/${ONE}`
+    const stage = { stage_number: 1, stage_start_time: at, stage_volume_limit: 1000, hourly_limit: 42 }
+    const nothing = { sent_within_stage: '0%', throttle: 0 }
+    const { providers, ...inAll } = (await call('GET', own)).body
+    assert.deepEqual(inAll, { ip: ONE, paused_at: null, total_stages: 15, ...stage, ...nothing })
+    assert.equal(providers.length, 1)
+    assert.equal(providers[0].provider, '*', 'no shaping names where this mail goes')
+    assert.equal(providers[0].stage_number, 1)
+    await refused('POST', `${own}/resume`, 400, 'warmup is not paused')
+    assert.equal((await call('POST', `${own}/pause`)).status, 200)
+    await refused('POST', `${own}/pause`, 400, 'warmup is already paused')
+    assert.ok((await call('GET', own)).body.paused_at > at)
+    assert.equal((await call('POST', `${own}/resume`)).status, 200)
+    assert.equal((await call('GET', own)).body.paused_at, null)
+    for (const path of ['', '/pause', '/resume']) {
+      const method = path === '' ? 'GET' : 'POST'
+      await refused(method, `/sendwright/v1/ip-warmups/${SHARED}${path}`, 400, NOT_OWN)
+      await refused(method, `/sendwright/v1/ip-warmups/192.0.2.1${path}`, 404, 'ip not found')
     }
     await service.restart()
     const used = (await call('GET', `${PATH}/${ONE}`)).body.details

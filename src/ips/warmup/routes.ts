@@ -2,7 +2,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { type Operation, operation } from '../../http/operation.ts'
 import { limitOf as pageLimit, pageUrl } from '../../http/paging.ts'
-import type { IpWarmupRow } from '../../store/schema.ts'
+import type { IpWarmupProviderRow, IpWarmupRow } from '../../store/schema.ts'
 import { readPageToken, writePageToken } from '../page-token.ts'
 import { READ, WRITE } from '../routes.ts'
 import { historyOf, hourlyLimit, hourOf, limitOf } from './plan.ts'
@@ -11,6 +11,7 @@ import type { Warmups } from './warmups.ts'
 const TAG = 'IP warm-ups'
 const PATH = '/v3/ip_warmups' as const
 const ONE = `${PATH}/{addr}` as const
+const OWN = '/sendwright/v1/ip-warmups/{addr}' as const
 const SUCCESS = { message: 'success' }
 
 export interface WarmupRouteParts {
@@ -21,7 +22,7 @@ export interface WarmupRouteParts {
 }
 
 export function warmupRoutes(parts: WarmupRouteParts): Operation[] {
-  return [...readRoutes(parts), ...changeRoutes(parts)]
+  return [...readRoutes(parts), ...changeRoutes(parts), ...ownRoutes(parts)]
 }
 
 function readRoutes({ warmups, plan, clock, baseUrl }: WarmupRouteParts): Operation[] {
@@ -101,13 +102,87 @@ function changeRoutes({ warmups }: WarmupRouteParts): Operation[] {
   ]
 }
 
+/** What the wire-compatible operations have no place for. */
+function ownRoutes({ warmups, plan, clock }: WarmupRouteParts): Operation[] {
+  const setPaused = (isPaused: boolean, id: string, summary: string) =>
+    operation({
+      method: 'POST',
+      path: `${OWN}/${isPaused ? 'pause' : 'resume'}`,
+      id,
+      tag: TAG,
+      summary,
+      auth: WRITE,
+      params: [],
+      responses: {
+        200: { description: 'Done' },
+        400: { description: 'It is so already' },
+        404: { description: 'The address is not on warm-up' },
+      },
+      async handler({ path, caller }) {
+        await warmups.setPaused(caller.accountId, path.addr, isPaused)
+        return SUCCESS
+      },
+    })
+  return [
+    operation({
+      method: 'GET',
+      path: OWN,
+      id: 'readIpWarmupProviders',
+      tag: TAG,
+      summary: 'Read the progress of a warm-up with each provider',
+      auth: READ,
+      params: [],
+      responses: {
+        200: { description: 'The stage in all, and by provider' },
+        404: { description: 'The address is not on warm-up' },
+      },
+      async handler({ path, caller }) {
+        const row = await warmups.read(caller.accountId, path.addr)
+        return progressView(row, await warmups.providersOf(row.ip), plan, clock.now())
+      },
+    }),
+    setPaused(true, 'pauseIpWarmup', 'Keep a warm-up at its stage'),
+    setPaused(false, 'resumeIpWarmup', 'Let a warm-up that was paused go on'),
+  ]
+}
+
+function progressView(
+  row: IpWarmupRow,
+  providers: readonly IpWarmupProviderRow[],
+  plan: readonly number[],
+  now: number,
+) {
+  const limit = limitOf(plan, Number(row.stage)) ?? 0
+  return {
+    ip: row.ip,
+    paused_at: row.paused_at === null ? null : time(row.paused_at),
+    total_stages: plan.length,
+    ...stageView(row, limit, now),
+    providers: providers.map((one) => ({
+      provider: one.provider,
+      ...stageView(one, limitOf(plan, Number(one.stage)) ?? 0, now),
+      sent: Number(one.sent_before) + Number(one.window_used),
+    })),
+  }
+}
+
+const stageView = (row: IpWarmupRow | IpWarmupProviderRow, limit: number, now: number) => ({
+  stage_number: Number(row.stage),
+  stage_start_time: time(row.stage_started_at),
+  stage_volume_limit: limit,
+  hourly_limit: hourlyLimit(limit),
+  sent_within_stage: percentOf(Number(row.window_used), limit),
+  throttle: throttleOf(row, now),
+})
+
+const percentOf = (used: number, limit: number) => `${limit === 0 ? 0 : Math.floor((used * 100) / limit)}%`
+
 const time = (ms: number) => new Date(Number(ms)).toISOString()
 
 function common(row: IpWarmupRow, plan: readonly number[], now: number) {
   const limit = limitOf(plan, Number(row.stage)) ?? 0
-  const used = Number(row.window_used)
   return {
-    sent_within_stage: `${limit === 0 ? 0 : Math.floor((used * 100) / limit)}%`,
+    sent_within_stage: percentOf(Number(row.window_used), limit),
     throttle: throttleOf(row, now),
     stage_number: Number(row.stage),
     stage_start_volume: Number(row.start_volume),
@@ -117,7 +192,10 @@ function common(row: IpWarmupRow, plan: readonly number[], now: number) {
 }
 
 /** Percent of the messages of this hour that were kept away (rule 4). */
-function throttleOf(row: IpWarmupRow, now: number): number {
+function throttleOf(
+  row: Pick<IpWarmupRow, 'hour_started_at' | 'hour_used' | 'hour_diverted'>,
+  now: number,
+): number {
   if (Number(row.hour_started_at) !== hourOf(now)) return 0
   const [used, diverted] = [Number(row.hour_used), Number(row.hour_diverted)]
   return diverted === 0 ? 0 : Math.round((diverted * 100) / (used + diverted))

@@ -11,10 +11,10 @@ test('three days: two cold addresses take their stages, the warm ones the rest, 
   await withStore(async (store) => {
     const month = await simulateMonth({ days: DAYS, scale: SCALE, store })
     assert.equal(month.accepted, FULL_DAY * SCALE * DAYS)
-    const { delivered, failed, late, overBudget, refused } = month
+    const { delivered, failed, late, overBudget, refused, overPlan } = month
     assert.deepEqual(
-      { delivered, failed, late, overBudget, refused },
-      { delivered: month.accepted, failed: 0, late: 0, overBudget: 0, refused: 0 },
+      { delivered, failed, late, overBudget, refused, overPlan },
+      { delivered: month.accepted, failed: 0, late: 0, overBudget: 0, refused: 0, overPlan: 0 },
     )
     for (const { sent, limits } of month.days) {
       for (const at of [0, 1]) assert.ok((sent[at] ?? 0) <= (limits[at] ?? 0), `${sent} of ${limits}`)

@@ -1,4 +1,4 @@
-/** Warm-ups: start, cancel, and the change of stages (ips-pools.md section 4). */
+/** Warm-ups: start, pause, cancel, and the change of stages (ips-pools.md section 4). */
 import type { Transaction } from 'kysely'
 import type { Logger } from 'pino'
 import type { AccountDirectory } from '../../accounts/account-directory.ts'
@@ -6,12 +6,22 @@ import type { Clock } from '../../base/clock.ts'
 import { BadRequest, NotFound } from '../../base/errors.ts'
 import { createJob, type Job } from '../../jobs/job.ts'
 import { countOf, type FigureRow, type Figures, rateOf } from '../../metrics/figures.ts'
-import type { IpWarmupRow, Schema } from '../../store/schema.ts'
+import type { IpWarmupProviderRow, IpWarmupRow, Schema } from '../../store/schema.ts'
 import type { Store } from '../../store/store.ts'
 import type { Address, AddressBook } from '../address-book.ts'
 import type { KnownAddresses } from '../known-addresses.ts'
 import { noWarmAddress, ownAddress } from '../rules.ts'
-import { advanced, isCompleted, limitOf, newWarmup, type Reputation, repeated, WINDOW_MS } from './plan.ts'
+import {
+  advanced,
+  isCompleted,
+  limitOf,
+  newWarmup,
+  nextOfProvider,
+  type Reputation,
+  repeated,
+  WINDOW_MS,
+} from './plan.ts'
+import { removeWarmups } from './removal.ts'
 
 type Tx = Transaction<Schema>
 
@@ -23,6 +33,13 @@ export interface Warmups {
   start(accountId: string, ip: string): Promise<void>
   /** @throws NotFound when there is none */
   cancel(accountId: string, ip: string): Promise<void>
+  /**
+   * While it is paused no stage is completed; what the present one allows is sent.
+   * @throws NotFound when there is none, BadRequest when it is so already
+   */
+  setPaused(accountId: string, ip: string, isPaused: boolean): Promise<void>
+  /** By the name of the provider. */
+  providersOf(ip: string): Promise<IpWarmupProviderRow[]>
   /** Starts those of addresses that were requested for it and are used for the first time. */
   assigned(tx: Tx, accountId: string, ips: readonly string[]): Promise<void>
   readonly job: Job
@@ -81,10 +98,23 @@ export function createWarmups(parts: WarmupParts): Warmups {
     },
     async cancel(accountId, text) {
       const { ip } = await read(accountId, text)
+      await known.change((tx) => removeWarmups(tx, { ip }))
+    },
+    async setPaused(accountId, text, isPaused) {
+      const { ip } = await read(accountId, text)
       await known.change(async (tx) => {
-        await tx.deleteFrom('ip_warmups').where('ip', '=', ip).execute()
+        if (await setPausedAt(tx, ip, isPaused ? now() : null)) return
+        if (!known.book().warmups.has(ip)) throw warmupNotFound()
+        throw new BadRequest(isPaused ? 'warmup is already paused' : 'warmup is not paused')
       })
     },
+    providersOf: (ip) =>
+      store.db
+        .selectFrom('ip_warmup_providers')
+        .selectAll()
+        .where('ip', '=', ip)
+        .orderBy('provider')
+        .execute(),
     async assigned(tx, accountId, ips) {
       if (ips.length === 0) return
       const fresh = await tx
@@ -104,6 +134,17 @@ export function createWarmups(parts: WarmupParts): Warmups {
     },
     job: stagesJob(parts),
   }
+}
+
+/** Whether that has changed anything. */
+async function setPausedAt(tx: Tx, ip: string, at: number | null): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('ip_warmups')
+    .set({ paused_at: at })
+    .where('ip', '=', ip)
+    .where('paused_at', at === null ? 'is not' : 'is', null)
+    .executeTakeFirst()
+  return Number(numUpdatedRows) > 0
 }
 
 /** dynamic-pools.md rule 16. @throws BadRequest */
@@ -145,9 +186,29 @@ function stagesJob(parts: WarmupParts): Job {
         { ip: row.ip, stage, next: next?.stage ?? stage, ...reputation },
         'a stage of a warm-up was judged',
       )
-      if (next === null) await tx.deleteFrom('ip_warmups').where('ip', '=', row.ip).execute()
-      else await tx.updateTable('ip_warmups').set(next).where('ip', '=', row.ip).execute()
+      if (next === null) return removeWarmups(tx, { ip: row.ip })
+      // First: processes change rows of providers only while they hold the row of the address.
+      await tx.updateTable('ip_warmups').set(next).where('ip', '=', row.ip).execute()
+      await judgeProviders(tx, { ...present, ...next }, reputation)
     })
+  }
+
+  /** By the same rule as the address; a provider's stage never passes that of the address. */
+  async function judgeProviders(tx: Tx, address: IpWarmupRow, reputation: Reputation): Promise<void> {
+    const { ip } = address
+    const rows = await tx.selectFrom('ip_warmup_providers').selectAll().where('ip', '=', ip).execute()
+    for (const row of rows) {
+      const stage = Number(row.stage)
+      const limit = limitOf(plan, stage) ?? 0
+      const mayAdvance = address.paused_at === null && stage < Number(address.stage)
+      const isDone = mayAdvance && isCompleted(limit, Number(row.window_used), reputation)
+      await tx
+        .updateTable('ip_warmup_providers')
+        .set(nextOfProvider(row, isDone, Math.floor(clock.now())))
+        .where('ip', '=', ip)
+        .where('provider', '=', row.provider)
+        .execute()
+    }
   }
 
   /** Null: the address is warm. */
@@ -155,6 +216,7 @@ function stagesJob(parts: WarmupParts): Job {
     const now = Math.floor(clock.now())
     const limit = limitOf(plan, Number(row.stage))
     if (limit === undefined) return null
+    if (row.paused_at !== null) return repeated(row, now)
     if (!isCompleted(limit, Number(row.window_used), reputation)) return repeated(row, now)
     return Number(row.stage) >= plan.length ? null : advanced(row, limit, now)
   }

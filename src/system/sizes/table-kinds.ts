@@ -106,6 +106,7 @@ export const TABLE_KINDS = {
     ip_pool_members: 'owned',
     ip_pools: 'owned',
     ip_tasks: 'work',
+    ip_warmup_providers: 'owned',
     ip_warmups: 'owned',
     ips: 'owned',
     jobs: 'fixed',
