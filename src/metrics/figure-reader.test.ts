@@ -19,9 +19,19 @@ import { compactFigures } from './compaction.ts'
 import { COUNTERS, type Counter, countersOf, noCounts } from './counters.ts'
 import { createCounting } from './counting.ts'
 import { valuesOfEvent } from './event-values.ts'
+import { comparing, type FigureOrder } from './figure-order.ts'
 import { createFigures } from './figure-reader.ts'
-import { COMPARATORS, DIMENSIONS, type Dimension, type FigureQuery, type FilterEntry } from './figures.ts'
+import {
+  COMPARATORS,
+  DIMENSIONS,
+  type Dimension,
+  type FigureQuery,
+  type FigureRow,
+  type FilterEntry,
+  METRICS,
+} from './figures.ts'
 import { after, startOf, UNITS } from './intervals.ts'
+import { numberOf } from './metric-sets.ts'
 import { removeOldCounters } from './removal.ts'
 import { rollUp } from './roll-up.ts'
 import { addDomain } from './testing.ts'
@@ -232,6 +242,30 @@ async function check(store: Store, query: FigureQuery, events: readonly Counted[
   assert.equal(found.size, rows.length, 'no row twice')
   const sorted = (map: Map<string, Counts>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1))
   assert.deepEqual(sorted(found), sorted(expected(query, events)), JSON.stringify(query))
+  await checkPage(store, query, rows)
+}
+
+/** A random page is that of all rows in the order that is asked for. */
+async function checkPage(store: Store, query: FigureQuery, rows: readonly FigureRow[]): Promise<void> {
+  const { dimensions } = query
+  const metric = oneOf(METRICS)
+  const by = dimensions.length > 0 && below(3) === 0 ? { dimension: oneOf(dimensions) } : { metric }
+  const order: FigureOrder = { by, descending: below(2) === 0 }
+  const metrics = 'metric' in by ? [...new Set([by.metric, oneOf(METRICS)])] : [metric]
+  const paging = { order, skip: below(4), limit: 1 + below(10), withSum: below(2) === 0 }
+  const page = await createFigures(store).page({ ...query, metrics }, paging)
+  const text = JSON.stringify({ query, paging })
+  const wanted = [...rows].sort(comparing(dimensions, order)).slice(paging.skip, paging.skip + paging.limit)
+  const shown = (row: { counts: Counts }) => metrics.map((name) => numberOf(name, row.counts))
+  assert.equal(page.total, rows.length, text)
+  assert.deepEqual(
+    page.rows.map((row) => [row.values, shown(row)]),
+    wanted.map((row) => [row.values, shown(row)]),
+    text,
+  )
+  const sum = noCounts()
+  for (const { counts } of rows) for (const name of COUNTERS) sum[name] += counts[name]
+  if (paging.withSum) assert.deepEqual(shown({ counts: page.sum }), shown({ counts: sum }), text)
 }
 
 async function counted(store: Store, events: readonly EventRecord[]): Promise<Counted[]> {
@@ -354,6 +388,15 @@ eachStore('a query that reads or finds too much is refused', async (store) => {
   const query = plain({ dimensions: ['recipient_domain'] })
   await assert.rejects(
     createFigures(store).rows(query),
+    (error) => error instanceof BadRequest && /^more than 100000 items: /.test(error.message),
+  )
+  const order = { by: { dimension: 'recipient_domain' }, descending: true } as const
+  const page = (skip: number) => createFigures(store).page(query, { order, skip, limit: 10, withSum: false })
+  const { rows, total } = await page(0)
+  assert.ok(total >= 100_001)
+  assert.equal(rows.length, 10)
+  await assert.rejects(
+    page(100_000),
     (error) => error instanceof BadRequest && /^more than 100000 items: /.test(error.message),
   )
 })
