@@ -37,7 +37,7 @@ export const FINISHED_MS = END_MS + DAY_MS / 2
 export const isRateLimit = (rule: string) => rule === 'rate-limit'
 
 /** Events are added to the shortest units only, as when they are counted at once. */
-const PLACES = { day: 0, month: 0 }
+const PLACES = { day: 0, week: 0, month: 0 }
 
 /**
  * Counts events, in ascending order of time, as the service does (`metrics/counting.ts`), but a day at a time: the same

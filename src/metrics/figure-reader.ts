@@ -23,7 +23,7 @@ import {
   type Paging,
 } from './figures.ts'
 import { after, startOf } from './intervals.ts'
-import { placesOf } from './places.ts'
+import { pairsSince, placesOf } from './places.ts'
 import { ANSWER_ROWS_MAX, ATTEMPTED, checkRowsRead, nextWidth, SCOPES_FIRST, tooMuch } from './reading.ts'
 
 /** Queries of an account run one after the other; more than this wait no longer. */
@@ -76,14 +76,15 @@ class Reading {
   async page(paging: Paging): Promise<FigurePage> {
     const segments = await this.#plan()
     const way = wayOf(this.#wanted, segments)
-    if (way !== null) return new PageReading(this.#store, this.#wanted, paging).page(way, segments)
+    if (way !== null && segments.length > 0)
+      return new PageReading(this.#store, this.#wanted, paging).page(way, segments)
     return pageOf(await this.rows(), this.#query.dimensions, paging)
   }
 
   async #plan(): Promise<Segment[]> {
     if (this.#wanted.accountIds.length === 0) return []
     const { until } = await placesOf(this.#store)
-    return planOf(this.#query, until)
+    return planOf(this.#query, until, await pairsSince(this.#store, this.#wanted.accountIds))
   }
 
   async #segment(segment: Segment): Promise<void> {
