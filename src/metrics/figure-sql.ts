@@ -59,11 +59,17 @@ export function conditionsOf(
   const conditions = query.filter
     .filter(({ attribute }) => attribute !== 'subaccount' && !(attribute === 'tag' && split.name === 'all'))
     .map((entry) => conditionOf(entry, kind))
-  const sql = `FROM figure_scopes s CROSS JOIN figures f
-    WHERE s.account_id IN (${accountIds.map(() => '?')}) AND s.domain_name ${level === 'account' ? '=' : '<>'} ''
-      ${scopes ? 'AND s.no >= ? AND s.no <= ?' : ''} AND f.scope = s.no AND f.split = ${SPLIT_NUMBERS[split.name]}
-      AND f.unit IN (${units.map((unit) => UNIT_NUMBERS[unit])}) AND f.start_at >= ? AND f.start_at < ?
-      ${conditions.map((condition) => `AND ${condition.sql}`).join(' ')}`
+  const ofScope = `f.scope = s.no AND f.split = ${SPLIT_NUMBERS[split.name]}
+    AND f.unit IN (${units.map((unit) => UNIT_NUMBERS[unit])}) AND f.start_at >= ? AND f.start_at < ?
+    ${conditions.map((condition) => `AND ${condition.sql}`).join(' ')}`
+  const ofAccounts = `s.account_id IN (${accountIds.map(() => '?')}) AND s.domain_name ${level === 'account' ? '=' : '<>'} ''
+    ${scopes ? 'AND s.no >= ? AND s.no <= ?' : ''}`
+  // Joined freely, PostgreSQL would rather read the whole table once than an index for each scope.
+  const sql =
+    kind === 'postgres'
+      ? `FROM (SELECT * FROM figure_scopes s WHERE ${ofAccounts}) AS s
+          CROSS JOIN LATERAL (SELECT * FROM figures f WHERE ${ofScope} OFFSET 0) AS f`
+      : `FROM figure_scopes s CROSS JOIN figures f WHERE ${ofAccounts} AND ${ofScope}`
   const given = conditions.flatMap(({ values }) => values)
   return { sql, values: [...accountIds, ...(scopes ?? []), from, to, ...given] }
 }

@@ -54,11 +54,11 @@ const WITH_WEEKS = ['day', 'week', 'month'] as const
  * are kept where a week has far fewer rows than its days, and where a range of 30 days has most.
  */
 export const SPLITS: readonly Split[] = [
-  { name: 'none', values: [], ofDomain: EACH, ofAccount: EACH },
+  { name: 'none', values: [], ofDomain: ['hour', ...WITH_WEEKS], ofAccount: EACH },
   { name: 'country', values: ['country'], ofDomain: WITH_WEEKS, ofAccount: [], source: 'visit' },
   { name: 'path', values: ['provider', 'ip', 'pool'], ofDomain: WITH_WEEKS, ofAccount: EACH },
   { name: 'visit', values: ['country', 'device', 'bot'], ofDomain: LONG, ofAccount: EACH },
-  { name: 'tag', values: ['tag'], ofDomain: LONG, ofAccount: LONG },
+  { name: 'tag', values: ['tag'], ofDomain: WITH_WEEKS, ofAccount: WITH_WEEKS },
   { name: 'recipient', values: ['recipient_domain', 'provider'], ofDomain: [], ofAccount: LONG },
   { name: 'tag_country', values: ['tag', 'country'], ofDomain: [], ofAccount: WITH_WEEKS, source: 'all' },
   { name: 'tag_provider', values: ['tag', 'provider'], ofDomain: [], ofAccount: WITH_WEEKS, source: 'all' },
