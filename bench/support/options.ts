@@ -15,6 +15,8 @@ export interface Options {
   count: number | null
   /** Small amounts, to check that everything works; the figures mean nothing. */
   short: boolean
+  /** Of the metrics scenario: figures alone, without events, their space and logs. */
+  countersOnly: boolean
   /** Folder for data, queues and databases. */
   folder: string
   /** Folder for results.json and results.md; null: printed only. */
@@ -31,6 +33,7 @@ Scenarios  %SCENARIOS%
   --seconds N    length of the load, where a scenario runs by time
   --messages N   messages (or calls), where a scenario runs by count
   --count N      queued deliveries (backlog) or rows (events)
+  --counters-only  metrics: figures alone, without events and logs
   --short        small amounts and one run: shows that it works, and writes no results
   --folder DIR   where data, queues and databases go (default: the system's temporary folder)
   --out DIR      where results.md and results.json are written (default: bench/)`
@@ -47,6 +50,7 @@ export function readOptions(args: readonly string[]): { names: string[]; options
       messages: { type: 'string' },
       count: { type: 'string' },
       short: { type: 'boolean', default: false },
+      'counters-only': { type: 'boolean', default: false },
       folder: { type: 'string', default: tmpdir() },
       out: { type: 'string' },
       help: { type: 'boolean', default: false },
@@ -65,6 +69,7 @@ export function readOptions(args: readonly string[]): { names: string[]; options
       messages: amount('messages', values.messages),
       count: amount('count', values.count),
       short,
+      countersOnly: values['counters-only'],
       folder: resolve(values.folder),
       out: values.out !== undefined ? resolve(values.out) : short ? null : resolve(import.meta.dirname, '..'),
     },

@@ -2,70 +2,62 @@
  * Reads the rows that a query of figures needs. The database groups and filters; what several reads found is added up
  * here. A read covers so much time that it occupies a reader for some milliseconds only.
  */
-import { BadRequest } from '../base/errors.ts'
 import { Turns } from '../base/turns.ts'
-import { DAY_MS } from '../events/event-retention.ts'
 import type { Counts } from '../store/counter-rows.ts'
-import type { SqlValue, Statement, Store } from '../store/store.ts'
-import { COUNTERS, type Counter, noCounts } from './counters.ts'
-import { isValue, planOf, type Segment, VALUE_OF } from './figure-plan.ts'
+import type { Statement, Store } from '../store/store.ts'
+import { COUNTERS, noCounts } from './counters.ts'
+import { comparing } from './figure-order.ts'
+import { PageReading, wayOf } from './figure-page.ts'
+import { planOf, type Segment } from './figure-plan.ts'
+import { areDistinct, columnOf, conditionsOf, domainScopes, type Piece, type Wanted } from './figure-sql.ts'
 import {
   countersFor,
   type Dimension,
+  type FigurePage,
   type FigureQuery,
   type FigureRow,
   type Figures,
   type FilterEntry,
+  type Metric,
+  type PagedFigures,
+  type Paging,
 } from './figures.ts'
-import { after, startOf, type Unit } from './intervals.ts'
-import { placesOf } from './places.ts'
-import { SPLIT_NUMBERS, UNIT_NUMBERS } from './splits.ts'
+import { after, startOf } from './intervals.ts'
+import { pairsSince, placesOf } from './places.ts'
+import { ANSWER_ROWS_MAX, ATTEMPTED, checkRowsRead, nextWidth, SCOPES_FIRST, tooMuch } from './reading.ts'
 
-/**
- * Rows of figures per read: 20 to 40 ms. With fewer the groups of each read, which are transferred, are as many as its
- * rows: at 10,000 all pairs of domain and provider in 30 days took four times as long.
- */
-const ROWS_PER_READ = 40_000
-/** Domains in the first read of a query that is read by domains. */
-const SCOPES_FIRST = 16
-/** Rows of figures per query: a second or two in all. */
-const ROWS_MAX = 1_000_000
-/** Rows of an answer, which are held in memory: up to 40 MB. */
-const ANSWER_ROWS_MAX = 100_000
 /** Queries of an account run one after the other; more than this wait no longer. */
 const WAITING_MAX = 20
 
-/** Shown for an event that has no such value (metrics-logs.md section 2). */
-const ABSENT: Readonly<Partial<Record<Dimension, string>>> = {
-  ip: 'none',
-  ip_pool: 'none',
-  recipient_domain: 'none',
-  country: 'Unknown',
-  device: 'unknown',
-  bot: 'None',
-}
-
-export function createFigures(store: Store): Figures {
+export function createFigures(store: Store): Figures & PagedFigures {
   const turns = new Turns(WAITING_MAX)
+  const inTurn = <T>(query: FigureQuery, read: () => Promise<T>) => turns.run(query.accountIds[0] ?? '', read)
   return {
-    rows: (query) => turns.run(query.accountIds[0] ?? '', () => new Reading(store, query).rows()),
+    rows: (query) => inTurn(query, () => new Reading(store, query).rows()),
+    page(query, paging) {
+      const { by } = paging.order
+      const more = 'metric' in by ? [by.metric] : []
+      return inTurn(query, () => new Reading(store, query, more).page(paging))
+    },
   }
 }
 
 class Reading {
   readonly #store: Store
   readonly #query: FigureQuery
-  readonly #accountIds: readonly string[]
-  readonly #counters: readonly Counter[]
+  readonly #wanted: Wanted
   readonly #found = new Map<string, FigureRow>()
   #rowsRead = 0
 
-  constructor(store: Store, query: FigureQuery) {
+  /** `more`: a metric that is needed beside those of the query. */
+  constructor(store: Store, query: FigureQuery, more: readonly Metric[] = []) {
     this.#store = store
     this.#query = query
     const conditions = query.filter.filter(({ attribute }) => attribute === 'subaccount')
-    this.#accountIds = query.accountIds.filter((id) => conditions.every((entry) => matches(entry, id)))
-    this.#counters = this.#ignoresAccepted || !query.metrics ? COUNTERS : countersFor(query.metrics)
+    const accountIds = query.accountIds.filter((id) => conditions.every((entry) => matches(entry, id)))
+    const { metrics } = query
+    const counters = this.#ignoresAccepted || !metrics ? COUNTERS : countersFor([...metrics, ...more])
+    this.#wanted = { query, accountIds, counters, kind: store.kind }
   }
 
   /** Mail is accepted before it has an address: alone it makes no row there. */
@@ -74,14 +66,25 @@ class Reading {
   }
 
   async rows(): Promise<FigureRow[]> {
-    if (this.#accountIds.length > 0) {
-      const { until } = await placesOf(this.#store)
-      for (const segment of planOf(this.#query, until)) await this.#segment(segment)
-    }
+    for (const segment of await this.#plan()) await this.#segment(segment)
     const all = [...this.#found.values()]
     const rows = this.#ignoresAccepted ? all.filter(isAttempted) : all
     const { dimensions } = this.#query
     return rows.length === 0 && dimensions.length === 0 ? [{ values: [], counts: noCounts() }] : rows
+  }
+
+  async page(paging: Paging): Promise<FigurePage> {
+    const segments = await this.#plan()
+    const way = wayOf(this.#wanted, segments)
+    if (way !== null && segments.length > 0)
+      return new PageReading(this.#store, this.#wanted, paging).page(way, segments)
+    return pageOf(await this.rows(), this.#query.dimensions, paging)
+  }
+
+  async #plan(): Promise<Segment[]> {
+    if (this.#wanted.accountIds.length === 0) return []
+    const { until } = await placesOf(this.#store)
+    return planOf(this.#query, until, await pairsSince(this.#store, this.#wanted.accountIds))
   }
 
   async #segment(segment: Segment): Promise<void> {
@@ -94,29 +97,18 @@ class Reading {
   }
 
   async #slicesOfDomains(segment: Segment): Promise<void> {
-    const scopes = await this.#domainScopes()
+    const scopes = await domainScopes(this.#store, this.#wanted)
     let width = SCOPES_FIRST
     for (let at = 0; at < scopes.length; ) {
       const slice = scopes.slice(at, at + width)
       const limits = [slice[0], slice.at(-1)] as [number, number]
-      const read = await this.#read(segment, this.#statement(segment, segment.start, segment.end, limits))
+      const read = await this.#read(
+        segment,
+        this.#statement({ segment, from: segment.start, to: segment.end, scopes: limits }),
+      )
       at += slice.length
       width = nextWidth(width, read)
     }
-  }
-
-  /** Of the domains that the query is about, in ascending order. */
-  async #domainScopes(): Promise<number[]> {
-    const conditions = this.#query.filter
-      .filter(({ attribute }) => attribute === 'domain')
-      .map((entry) => conditionOf(entry, this.#store.kind))
-    const rows = await this.#store.read({
-      sql: `SELECT s.no FROM figure_scopes s
-        WHERE s.account_id IN (${this.#accountIds.map(() => '?')}) AND s.domain_name <> ''
-          ${conditions.map(({ sql }) => `AND ${sql}`).join(' ')} ORDER BY s.no`,
-      values: [...this.#accountIds, ...conditions.flatMap(({ values }) => values)],
-    })
-    return rows.map(({ no }) => Number(no))
   }
 
   async #slicesOfTime(segment: Segment): Promise<void> {
@@ -125,7 +117,7 @@ class Reading {
     let width = 1
     for (let from = segment.start; from < segment.end; ) {
       const to = Math.min(after(step, from, width), segment.end)
-      const read = await this.#read(segment, this.#statement(segment, from, to))
+      const read = await this.#read(segment, this.#statement({ segment, from, to }))
       from = to
       width = nextWidth(width, read)
     }
@@ -140,29 +132,23 @@ class Reading {
       if (row['n'] !== 0) this.#add(row, segment)
     }
     this.#rowsRead += read
-    if (this.#rowsRead > ROWS_MAX) throw tooMuch('the query reads too many counters')
+    checkRowsRead(this.#rowsRead)
     return read
   }
 
-  /** `scopes`: of the domains from the first to the last number only. */
-  #statement(segment: Segment, from: number, to: number, scopes?: [number, number]): Statement {
-    const { split, level, units } = segment
+  #statement(piece: Piece): Statement {
+    const { segment } = piece
     const names = groupedBy(this.#query, segment)
     const columns = names.map((name) => `${columnOf(name, this.#query.resolution)} AS d_${name}`)
     const isDistinct = areDistinct(this.#query, segment)
-    const sums = this.#counters.map((name) => (isDistinct ? `f.${name}` : `sum(f.${name}) AS ${name}`))
-    const conditions = this.#query.filter
-      .filter(({ attribute }) => attribute !== 'subaccount' && !(attribute === 'tag' && split.name === 'all'))
-      .map((entry) => conditionOf(entry, this.#store.kind))
-    const sql = `SELECT ${[...columns, `${isDistinct ? 1 : 'count(*)'} AS n`, ...sums].join(', ')}
-      FROM figure_scopes s CROSS JOIN figures f
-      WHERE s.account_id IN (${this.#accountIds.map(() => '?')}) AND s.domain_name ${level === 'account' ? '=' : '<>'} ''
-        ${scopes ? 'AND s.no >= ? AND s.no <= ?' : ''} AND f.scope = s.no AND f.split = ${SPLIT_NUMBERS[split.name]}
-        AND f.unit IN (${units.map((unit) => UNIT_NUMBERS[unit])}) AND f.start_at >= ? AND f.start_at < ?
-        ${conditions.map((condition) => `AND ${condition.sql}`).join(' ')}
-      ${names.length > 0 && !isDistinct ? `GROUP BY ${names.map((_, at) => at + 1)}` : ''}`
-    const given = conditions.flatMap(({ values }) => values)
-    return { sql, values: [...this.#accountIds, ...(scopes ?? []), from, to, ...given] }
+    const { counters } = this.#wanted
+    const sums = counters.map((name) => (isDistinct ? `f.${name}` : `sum(f.${name}) AS ${name}`))
+    const { sql, values } = conditionsOf(piece, this.#wanted)
+    return {
+      sql: `SELECT ${[...columns, `${isDistinct ? 1 : 'count(*)'} AS n`, ...sums].join(', ')} ${sql}
+        ${names.length > 0 && !isDistinct ? `GROUP BY ${names.map((_, at) => at + 1)}` : ''}`,
+      values,
+    }
   }
 
   #add(row: Record<string, unknown>, segment: Segment): void {
@@ -176,7 +162,7 @@ class Reading {
         if (this.#found.size > ANSWER_ROWS_MAX) throw tooMuch(`more than ${ANSWER_ROWS_MAX} items`)
       }
       const counts: Counts = found.counts
-      for (const name of this.#counters) {
+      for (const name of this.#wanted.counters) {
         const count = row[name]
         if (count) counts[name] += Number(count)
       }
@@ -202,16 +188,15 @@ class Reading {
   }
 }
 
-const isAttempted = ({ counts }: FigureRow) =>
-  COUNTERS.some((name) => counts[name] !== 0 && !name.startsWith('accepted_'))
+const isAttempted = ({ counts }: FigureRow) => ATTEMPTED.some((name) => counts[name] !== 0)
 
-const tooMuch = (what: string) =>
-  new BadRequest(`${what}: ask for fewer dimensions, a shorter time or a domain`)
-
-/** So that the next read has about ROWS_PER_READ rows. */
-function nextWidth(width: number, read: number): number {
-  const fitting = Math.floor((width * ROWS_PER_READ) / Math.max(1, read))
-  return Math.max(1, Math.min(fitting, width * 8))
+/** A page of all items. */
+export function pageOf(rows: FigureRow[], dimensions: readonly Dimension[], paging: Paging): FigurePage {
+  const { order, skip, limit } = paging
+  const sum = noCounts()
+  if (paging.withSum) for (const { counts } of rows) for (const name of COUNTERS) sum[name] += counts[name]
+  const sorted = rows.sort(comparing(dimensions, order))
+  return { rows: sorted.slice(skip, skip + limit), total: rows.length, sum }
 }
 
 /** Section 2: without regard to case. */
@@ -230,53 +215,8 @@ function matchesAny(entry: FilterEntry, values: readonly string[]): boolean {
     : values.some((value) => matches(entry, value))
 }
 
-/** Whether no two rows of the segment belong to one item, so that the database need not sort them into groups. */
-function areDistinct(query: FigureQuery, { split, level, unit }: Segment): boolean {
-  const { accountIds, dimensions, resolution } = query
-  const ofOne = level === 'account' && (accountIds.length === 1 || dimensions.includes('subaccount'))
-  return (
-    split.name !== 'all' &&
-    unit === resolution &&
-    dimensions.includes('time') &&
-    (ofOne || dimensions.includes('domain')) &&
-    split.values.every((value) => dimensions.some((name) => isValue(name) && VALUE_OF[name] === value))
-  )
-}
-
 /** The dimensions, and the lists of tags where those are filtered afterwards. */
 function groupedBy({ dimensions, filter }: FigureQuery, { split }: Segment): Dimension[] {
   const filtersLists = split.name === 'all' && filter.some(({ attribute }) => attribute === 'tag')
   return filtersLists ? [...new Set<Dimension>([...dimensions, 'tag'])] : [...dimensions]
-}
-
-function columnOf(name: Dimension, resolution: Unit = 'hour'): string {
-  switch (name) {
-    case 'time':
-      // Rows of all values may be of shorter units.
-      return resolution === 'hour' ? 'f.start_at' : `f.start_at - f.start_at % ${DAY_MS}`
-    case 'domain':
-      return 's.domain_name'
-    case 'subaccount':
-      return 's.account_id'
-    default: {
-      const absent = ABSENT[name]
-      const column = `f.${VALUE_OF[name]}`
-      return absent === undefined ? column : `coalesce(nullif(${column}, ''), '${absent}')`
-    }
-  }
-}
-
-function conditionOf(
-  { attribute, comparator, values }: FilterEntry,
-  kind: Store['kind'],
-): { sql: string; values: SqlValue[] } {
-  // Names of domains are stored in lower case, and found by an index.
-  const column = attribute === 'domain' ? columnOf(attribute) : `lower(${columnOf(attribute)})`
-  const find = kind === 'sqlite' ? 'instr' : 'strpos'
-  const isPart = comparator === 'contains' || comparator === 'not contains'
-  const isDenied = comparator === '!=' || comparator === 'not contains'
-  const sql = isPart
-    ? `(${values.map(() => `${find}(${column}, ?) > 0`).join(' OR ')})`
-    : `${column} IN (${values.map(() => '?')})`
-  return { sql: isDenied ? `NOT ${sql}` : sql, values: values.map((value) => value.toLowerCase()) }
 }

@@ -59,6 +59,10 @@ export function onConflictAdd(counters: readonly Counter[]): string {
   return `ON CONFLICT (${ROW_KEY}) DO UPDATE SET ${added.join(', ')}`
 }
 
+/** Sets the counts of a row or creates it. */
+export const onConflictSet = () =>
+  `ON CONFLICT (${ROW_KEY}) DO UPDATE SET ${COUNTERS.map((name) => `${name} = excluded.${name}`).join(', ')}`
+
 function countersIn(bits: number): Counter[] {
   return GROUPS.flatMap((group, at) => (bits & (1 << at) ? group : []))
 }

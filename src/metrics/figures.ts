@@ -3,6 +3,7 @@
  * other areas use; `createFigures` answers.
  */
 import type { Counts } from '../store/counter-rows.ts'
+import type { FigureOrder } from './figure-order.ts'
 import type { Unit } from './intervals.ts'
 
 export const DIMENSIONS = [
@@ -56,6 +57,32 @@ export interface FigureRow {
   counts: Counts
   /** Of usage: counts of what is no event, by name of metric. */
   usage?: Readonly<Record<string, number>>
+}
+
+/** Items `skip` to `skip + limit` of an order (figure-order.ts). */
+export interface Paging {
+  order: FigureOrder
+  skip: number
+  limit: number
+  /** Whether `sum` is wanted. */
+  withSum: boolean
+}
+
+export interface FigurePage {
+  /** In order. */
+  rows: FigureRow[]
+  /** Items before paging. */
+  total: number
+  /** Of all items, those of other pages included; zeros if it is not wanted. */
+  sum: Counts
+}
+
+export interface PagedFigures {
+  /**
+   * The rows of a page, without holding those of other pages where that can be avoided.
+   * @throws BadRequest for a query with more rows up to the end of the page than can be held, or that would read too much
+   */
+  page(query: FigureQuery, paging: Paging): Promise<FigurePage>
 }
 
 export interface Figures {
@@ -121,7 +148,7 @@ const COUNTS = { ...COUNT_METRICS, ...USAGE_COUNTS }
 export type CountMetric = keyof typeof COUNTS
 
 /** Numerator and denominator. */
-const RATES = {
+export const RATES = {
   delivered_rate: ['delivered_count', 'sent_count'],
   opened_rate: ['opened_count', 'delivered_count'],
   clicked_rate: ['clicked_count', 'delivered_count'],

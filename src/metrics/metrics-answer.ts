@@ -1,8 +1,9 @@
 /** The result of the metrics operations (metrics-logs.md section 1, rules 6 to 14). */
 import { formatRfc2822 } from '../base/dates.ts'
 import { COUNTERS, noCounts } from './counters.ts'
-import type { Dimension, FigureRow } from './figures.ts'
-import { type MetricSet, metricValue, numberOf } from './metric-sets.ts'
+import { type CompareRows, comparing, comparingValues, type FigureOrder } from './figure-order.ts'
+import type { Dimension, FigureRow, Metric } from './figures.ts'
+import { type MetricSet, metricValue } from './metric-sets.ts'
 import type { MetricsRequest } from './metrics-request.ts'
 
 export interface MetricsItem {
@@ -25,7 +26,7 @@ export interface MetricsResult {
 export async function metricsAnswer(
   request: MetricsRequest,
   set: MetricSet,
-  rows: FigureRow[],
+  page: MetricsPage,
   nameOf: (dimension: Dimension, value: string) => Promise<string>,
 ): Promise<MetricsResult> {
   const { dimensions, sort, skip, limit, start, end, resolution, duration } = request
@@ -35,9 +36,8 @@ export async function metricsAnswer(
   }
   const metricsOf = (row: Values) =>
     Object.fromEntries(request.metrics.map((name) => [name, figureOf(name, row)]))
-  const page = rows.sort(comparing(request, set)).slice(skip, skip + limit)
   const items: MetricsItem[] = []
-  for (const row of page)
+  for (const row of page.rows)
     items.push({ dimensions: await itemValues(dimensions, row.values, nameOf), metrics: metricsOf(row) })
   return {
     start: formatRfc2822(new Date(start)),
@@ -45,9 +45,9 @@ export async function metricsAnswer(
     resolution,
     duration,
     dimensions,
-    pagination: { sort: sort.asked, skip, limit, total: rows.length },
+    pagination: { sort: sort.asked, skip, limit, total: page.total },
     items,
-    aggregates: { metrics: request.includeAggregates ? metricsOf(sumOf(rows)) : {} },
+    aggregates: { metrics: request.includeAggregates ? metricsOf(page.sum) : {} },
   }
 }
 
@@ -69,6 +69,23 @@ async function itemValues(
 
 type Values = Pick<FigureRow, 'counts' | 'usage'>
 
+/** Items of a page, how many there are, and the sum of all. */
+export interface MetricsPage {
+  rows: readonly FigureRow[]
+  total: number
+  sum: Values
+}
+
+/** The page of rows with usage. */
+export function usagePage(request: MetricsRequest, set: MetricSet, rows: FigureRow[]): MetricsPage {
+  const { skip, limit } = request
+  return {
+    rows: rows.sort(comparingUsage(request, set)).slice(skip, skip + limit),
+    total: rows.length,
+    sum: sumOf(rows),
+  }
+}
+
 function sumOf(rows: readonly FigureRow[]): Values {
   const sum = noCounts()
   const usage: Record<string, number> = {}
@@ -79,26 +96,19 @@ function sumOf(rows: readonly FigureRow[]): Values {
   return { counts: sum, usage }
 }
 
-/** Rule 12. */
-function comparing({ dimensions, sort }: MetricsRequest, set: MetricSet) {
-  const at = (dimensions as readonly string[]).indexOf(sort.column)
-  const metric = at < 0 ? set.metricOf(sort.column) : null
-  const numberAt = ({ counts, usage }: Values) =>
-    metric === null ? (usage?.[sort.column] ?? 0) : numberOf(metric, counts)
+/** How a request orders figures. */
+export function orderIn({ dimensions, sort }: MetricsRequest, metric: Metric): FigureOrder {
+  const dimension = dimensions.find((name) => name === sort.column)
+  return { by: dimension ? { dimension } : { metric }, descending: sort.descending }
+}
+
+function comparingUsage(request: MetricsRequest, set: MetricSet): CompareRows {
+  const { dimensions, sort } = request
+  const metric = set.metricOf(sort.column)
+  const isUsage = metric === null && !dimensions.some((name) => name === sort.column)
+  if (!isUsage) return comparing(dimensions, orderIn(request, metric as Metric))
   const sign = sort.descending ? -1 : 1
-  const isTime = dimensions.map((name) => name === 'time')
-  const compareAt = (a: FigureRow, b: FigureRow, index: number) => {
-    const [one, two] = [a.values[index] as string, b.values[index] as string]
-    if (isTime[index]) return Number(one) - Number(two)
-    return one < two ? -1 : one > two ? 1 : 0
-  }
-  return (a: FigureRow, b: FigureRow): number => {
-    const first = at < 0 ? numberAt(a) - numberAt(b) : compareAt(a, b, at)
-    if (first !== 0) return sign * first
-    for (const index of dimensions.keys()) {
-      const next = compareAt(a, b, index)
-      if (next !== 0) return next
-    }
-    return 0
-  }
+  const ties = comparingValues(dimensions)
+  const numberAt = ({ usage }: Values) => usage?.[sort.column] ?? 0
+  return (a, b) => sign * (numberAt(a) - numberAt(b)) || ties(a, b)
 }

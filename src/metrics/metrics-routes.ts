@@ -6,15 +6,15 @@ import { csvReply, prefersCsv } from '../http/csv-reply.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { Reply } from '../http/reply.ts'
 import type { Store } from '../store/store.ts'
-import { COMPARATORS, type Dimension, type Figures } from './figures.ts'
+import { COMPARATORS, type Dimension, type Figures, type Metric, type PagedFigures } from './figures.ts'
 import { after, UNITS } from './intervals.ts'
 import { ACCOUNT_METRICS, type MetricSet, USAGE_METRICS } from './metric-sets.ts'
-import { type MetricsResult, metricsAnswer } from './metrics-answer.ts'
+import { type MetricsPage, type MetricsResult, metricsAnswer, orderIn, usagePage } from './metrics-answer.ts'
 import { ATTRIBUTES, type MetricsRequest, readMetricsRequest } from './metrics-request.ts'
 import { addUsage } from './usage.ts'
 
 export interface MetricsRouteParts {
-  figures: Figures
+  figures: Figures & PagedFigures
   accounts: Core['accounts']
   clock: Clock
   store: Store
@@ -122,11 +122,21 @@ async function answer(
     filter,
     metrics: metrics.map(set.metricOf).filter((metric) => metric !== null),
   }
-  const rows = await figures.rows(query)
-  if (set === USAGE_METRICS) await addUsage(store, query, rows)
   const nameOf = async (dimension: Dimension, value: string) =>
     dimension === 'subaccount' ? ((await accounts.byId(value))?.name ?? value) : value
-  return metricsAnswer(request, set, rows, nameOf)
+  return metricsAnswer(request, set, await pageFor(), nameOf)
+
+  async function pageFor(): Promise<MetricsPage> {
+    if (set === USAGE_METRICS) {
+      const rows = await figures.rows(query)
+      await addUsage(store, query, rows)
+      return usagePage(request, set, rows)
+    }
+    const order = orderIn(request, set.metricOf(request.sort.column) as Metric)
+    const { skip, limit, includeAggregates: withSum } = request
+    const { sum, ...page } = await figures.page(query, { order, skip, limit, withSum })
+    return { ...page, sum: { counts: sum } }
+  }
 }
 
 function metricsCsv({ dimensions, metrics }: MetricsRequest, { items }: MetricsResult): Reply {

@@ -1,9 +1,10 @@
-/** Up to where rows of days and months exist (decision 71): what counting adds to, and what queries may read. */
+/** Up to where rows of days, weeks and months exist (decision 71): what counting adds to, and what queries may read. */
 import { DAY_MS } from '../events/event-retention.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { SPLIT_NUMBERS, UNIT_NUMBERS } from './splits.ts'
 
-export type LongUnit = 'day' | 'month'
+export const LONG_UNITS = ['day', 'week', 'month'] as const
+export type LongUnit = (typeof LONG_UNITS)[number]
 
 /** Per unit: events of intervals that begin before this time are added to its rows. Unix milliseconds. */
 export type Written = Readonly<Record<LongUnit, number>>
@@ -15,16 +16,26 @@ export async function placesOf(store: Store): Promise<{ written: Written; until:
   const of = (column: 'written' | 'until') => {
     const at = (unit: LongUnit) =>
       Number(rows.find((row) => Number(row['unit']) === UNIT_NUMBERS[unit])?.[column])
-    return { day: at('day'), month: at('month') }
+    return { day: at('day'), week: at('week'), month: at('month') }
   }
   return { written: of('written'), until: of('until') }
 }
 
+/** Since when rows of pairs of a tag and another value are made of days of all these accounts; Unix milliseconds. */
+export async function pairsSince(store: Store, accountIds: readonly string[]): Promise<number> {
+  const [row] = await store.read({
+    sql: `SELECT max(pairs_since) AS since FROM figure_scopes
+      WHERE account_id IN (${accountIds.map(() => '?')}) AND domain_name = ''`,
+    values: [...accountIds],
+  })
+  return Number(row?.['since'] ?? 0)
+}
+
 /** Fails the transaction (`StaleWrite`) if events are to be added to other rows by now. */
-export const unmoved = ({ day, month }: Written): Statement => ({
-  sql: 'UPDATE figure_places SET written = written WHERE (unit = ? AND written = ?) OR (unit = ? AND written = ?)',
-  values: [UNIT_NUMBERS.day, day, UNIT_NUMBERS.month, month],
-  expectRows: 2,
+export const unmoved = (written: Written): Statement => ({
+  sql: `UPDATE figure_places SET written = written WHERE ${LONG_UNITS.map(() => '(unit = ? AND written = ?)').join(' OR ')}`,
+  values: LONG_UNITS.flatMap((unit) => [UNIT_NUMBERS[unit], written[unit]]),
+  expectRows: LONG_UNITS.length,
 })
 
 /**

@@ -8,7 +8,7 @@ import { SPLIT_NUMBERS, SPLITS, UNIT_NUMBERS } from './splits.ts'
 import { UNIQUE_FOR_MS } from './unique-visits.ts'
 
 /** Months are kept as long as the domain. */
-export const KEPT_MS = { hour: 60 * DAY_MS, day: 366 * DAY_MS } as const
+export const KEPT_MS = { hour: 60 * DAY_MS, day: 366 * DAY_MS, week: 366 * DAY_MS } as const
 
 /** A day longer than they are needed: events are not counted in order of time. */
 const VISITS_KEPT_MS = UNIQUE_FOR_MS + DAY_MS
@@ -33,12 +33,13 @@ export async function removeOldCounters(store: Store, now: number, signal?: Abor
   // Rows of which longer ones are to be made are kept.
   const before = {
     hour: Math.min(now - KEPT_MS.hour, until.day),
-    day: Math.min(now - KEPT_MS.day, until.month),
+    day: Math.min(now - KEPT_MS.day, until.week, until.month),
+    week: now - KEPT_MS.week,
   }
   const [last] = await store.read({ sql: 'SELECT max(no) AS no FROM figure_scopes', values: [] })
   for (let scope = 0; scope < Number(last?.['no'] ?? 0); scope += SCOPES)
     for (const { name } of SPLITS.filter((split) => split.name !== 'all'))
-      for (const unit of ['hour', 'day'] as const) {
+      for (const unit of ['hour', 'day', 'week'] as const) {
         const limits = [scope, scope + SCOPES, SPLIT_NUMBERS[name], UNIT_NUMBERS[unit]]
         await inChunks(store, { sql: OLD_FIGURES, values: [...limits, Math.floor(before[unit])] }, signal)
       }

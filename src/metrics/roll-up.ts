@@ -1,5 +1,5 @@
 /**
- * Makes rows of days and months from those of shorter units, when their time has passed (decision 71).
+ * Makes rows of days, weeks and months from those of shorter units, when their time has passed (decision 71).
  *
  * 1. `figure_places.written` moves to the end: from now on counting adds to the rows of all intervals before it.
  * 2. Interval by interval, each row is set to the sum of the shorter ones, some scopes at a time. An event that is
@@ -8,23 +8,26 @@
  */
 import type { Statement, Store } from '../store/store.ts'
 import { COUNTERS } from './counters.ts'
-import { ROW_KEY, WAIT_FOR_COUNTING } from './figure-rows.ts'
-import { after, startOf, type Unit } from './intervals.ts'
+import { onConflictSet, ROW_KEY, WAIT_FOR_COUNTING } from './figure-rows.ts'
+import { after, type RowUnit, startOf } from './intervals.ts'
 import { type LongUnit, placesOf } from './places.ts'
-import { SPLIT_NUMBERS, SPLITS, UNIT_NUMBERS, VALUE_NAMES } from './splits.ts'
+import { SPLIT_NUMBERS, SPLITS, type Split, type SplitName, UNIT_NUMBERS, VALUE_NAMES } from './splits.ts'
+import { makeTagPairs } from './tag-pairs.ts'
 
 /** Events that are counted later than this are added to rows that exist: correct, but more work. */
 const GRACE_MS = 3_600_000
 /** Scopes per transaction: about 30,000 rows of a day's hours, 30 ms of SQLite's only writer. */
 const SCOPES = 50
-const SHORTER: Readonly<Record<LongUnit, Unit>> = { day: 'hour', month: 'day' }
+const SHORTER: Readonly<Record<LongUnit, RowUnit>> = { day: 'hour', week: 'day', month: 'day' }
 
 /** Stops early when `signal` aborts; the next run continues. `now`: Unix milliseconds. */
 export async function rollUp(store: Store, now: number, signal?: AbortSignal): Promise<void> {
   await makeUnit(store, 'day', startOf('day', now - GRACE_MS), signal)
-  // Months are made from days, which have to be complete.
-  const { until } = await placesOf(store)
-  await makeUnit(store, 'month', startOf('month', until.day), signal)
+  // Weeks and months are made from days, which have to be complete.
+  for (const unit of ['week', 'month'] as const) {
+    const { until } = await placesOf(store)
+    await makeUnit(store, unit, startOf(unit, until.day), signal)
+  }
 }
 
 /** Makes the rows of all intervals before `end`. */
@@ -38,6 +41,7 @@ async function makeUnit(store: Store, unit: LongUnit, end: number, signal?: Abor
       return
     }
     await makeRows(store, unit, start, signal)
+    if (unit === 'day') await makeTagPairs(store, start, signal)
     if (!signal?.aborted) await store.commit([place('until', unit, after(unit, start))])
   }
 }
@@ -80,19 +84,31 @@ function sums(unit: LongUnit): string[] {
     [
       { units: split.ofDomain, scopes: `domain_name <> ''` },
       { units: split.ofAccount, scopes: `domain_name = ''` },
-    ]
-      .filter(({ units }) => units.indexOf(unit) > 0)
-      .map(({ scopes }) => sumsOf(unit, SPLIT_NUMBERS[split.name], scopes)),
+    ].flatMap(({ units, scopes }) => {
+      const at = units.indexOf(unit)
+      if (at > 0) return sumsOf(split, { unit, scopes, source: split.name, sourceUnit: SHORTER[unit] })
+      // Lists of tags are left to tag-pairs.ts.
+      const isMade = at === 0 && split.source !== undefined && split.source !== 'all'
+      return isMade ? sumsOf(split, { unit, scopes, source: split.source, sourceUnit: unit }) : []
+    }),
   )
 }
 
-function sumsOf(unit: LongUnit, split: number, scopes: string): string {
-  const values = VALUE_NAMES.join(', ')
+interface Sums {
+  unit: LongUnit
+  /** Condition of SQL. */
+  scopes: string
+  source: SplitName | undefined
+  sourceUnit: RowUnit
+}
+
+function sumsOf({ name, values: kept }: Split, { unit, scopes, source = name, sourceUnit }: Sums): string {
+  const values = VALUE_NAMES.map((value) => (kept.includes(value) ? value : `''`)).join(', ')
   return `INSERT INTO figures (${ROW_KEY}, ${COUNTERS.join(', ')})
-    SELECT scope, ${split}, ${UNIT_NUMBERS[unit]}, CAST(? AS BIGINT), ${values}, ${COUNTERS.map((name) => `sum(${name})`).join(', ')}
+    SELECT scope, ${SPLIT_NUMBERS[name]}, ${UNIT_NUMBERS[unit]}, CAST(? AS BIGINT), ${values}, ${COUNTERS.map((counter) => `sum(${counter})`).join(', ')}
     FROM figure_scopes CROSS JOIN figures
-    WHERE no > ? AND no <= ? AND ${scopes} AND scope = no AND split = ${split}
-      AND unit = ${UNIT_NUMBERS[SHORTER[unit]]} AND start_at >= ? AND start_at < ?
-    GROUP BY scope, ${values}
-    ON CONFLICT (${ROW_KEY}) DO UPDATE SET ${COUNTERS.map((name) => `${name} = excluded.${name}`).join(', ')}`
+    WHERE no > ? AND no <= ? AND ${scopes} AND scope = no AND split = ${SPLIT_NUMBERS[source]}
+      AND unit = ${UNIT_NUMBERS[sourceUnit]} AND start_at >= ? AND start_at < ?
+    GROUP BY ${['scope', ...kept].join(', ')}
+    ${onConflictSet()}`
 }

@@ -4,7 +4,7 @@ import type { Statement } from '../store/store.ts'
 import { type Counter, noCounts } from './counters.ts'
 import type { PlainValues } from './event-values.ts'
 import { addStatements, createScope, type RowOfCounts } from './figure-rows.ts'
-import { startOf, type Unit } from './intervals.ts'
+import { type RowUnit, startOf } from './intervals.ts'
 import type { LongUnit, Written } from './places.ts'
 import { SPLIT_NUMBERS, SPLITS, type Split, UNIT_NUMBERS } from './splits.ts'
 
@@ -35,7 +35,7 @@ interface ScopeRows {
 }
 
 /** Starts of the intervals that contain a time: each is used by several splits. */
-type Starts = Readonly<Record<Unit, number>>
+type Starts = Readonly<Record<RowUnit, number>>
 
 /**
  * `places`: events of intervals before them are added to rows of longer units too (roll-up.ts). `splits`: those that have
@@ -73,10 +73,11 @@ export function createTally(places: Written, splits: readonly Split[] = SPLITS):
     return row
   }
 
-  function addTo(scope: ScopeRows, split: Split, units: readonly Unit[], of: Combination, entry: Entry) {
+  function addTo(scope: ScopeRows, split: Split, units: readonly RowUnit[], of: Combination, entry: Entry) {
     for (const [index, unit] of units.entries()) {
       const start = entry.starts[unit]
-      if (index > 0 && start >= places[unit as LongUnit]) continue
+      const isMade = index > 0 || split.source !== undefined
+      if (isMade && start >= places[unit as LongUnit]) continue
       const { counts } = rowOf(scope, SPLIT_NUMBERS[split.name], UNIT_NUMBERS[unit], start, of)
       for (const counter of entry.counters) counts[counter]++
     }
@@ -89,6 +90,8 @@ export function createTally(places: Written, splits: readonly Split[] = SPLITS):
       const account = scopeOf(accountId, '')
       const entry = { starts: startsOf(at), counters }
       for (const split of splits) {
+        // Most events: nothing is made of their day yet.
+        if (split.source !== undefined && entry.starts.day >= places.day) continue
         for (const combination of combinationsIn(split, addition)) {
           addTo(domain, split, split.ofDomain, combination, entry)
           addTo(account, split, split.ofAccount, combination, entry)
@@ -117,6 +120,7 @@ const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]
 const startsOf = (at: number): Starts => ({
   hour: startOf('hour', at),
   day: startOf('day', at),
+  week: startOf('week', at),
   month: startOf('month', at),
 })
 
@@ -146,6 +150,13 @@ function combinationsIn(split: Split, { tags, values }: Addition): readonly Comb
       return WHOLE
     case 'tag':
       return tags.map((tag) => ({ name: tag, values: () => ({ ...NO_VALUES, tag }) }))
+    case 'tag_country':
+    case 'tag_provider': {
+      const name = split.name === 'tag_country' ? 'country' : 'provider'
+      return tags.map((tag) => combination(tag, { ...NO_VALUES, [name]: values[name] }))
+    }
+    case 'country':
+      return [combination('', { ...NO_VALUES, country: values.country })]
     case 'all':
       return [combination(tagList(tags), values)]
     case 'path': {

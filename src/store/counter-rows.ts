@@ -70,6 +70,8 @@ export interface FigureScopeRow {
   account_id: string
   /** Empty: the account as a whole. */
   domain_name: string
+  /** Of accounts: pairs of a tag and another value are made of days from then on (tag-pairs.ts). Unix milliseconds. */
+  pairs_since: Generated<number>
 }
 
 /** Of a unit whose rows are made from shorter ones. */
