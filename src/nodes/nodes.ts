@@ -87,6 +87,7 @@ class SharedNodes implements Nodes {
       log,
       onNote: (_, payload) => this.#announcements.received(payload),
       onMissed: () => this.#missed(),
+      onServer: (server) => store.endUnanswered?.(server),
     })
     try {
       const sentAt = performance.now()
