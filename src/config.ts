@@ -9,6 +9,7 @@ import { canonicalIp } from './base/ip.ts'
 import { USER_ROLES, type UserRole } from './http/rights.ts'
 import { addressKey, parseMailbox, toAsciiDomain } from './mime/address.ts'
 import { ROLES, type Role } from './nodes/node.ts'
+import { serversOf } from './store/database-url.ts'
 import type { S3Options } from './store/s3-client.ts'
 
 /** Where mail goes once it leaves the queue. */
@@ -648,9 +649,7 @@ function mailAddress(text: string): string {
 }
 
 function databaseUrl(text: string): string {
-  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) {
-    throw new Error('expected postgres://user:password@host:port/database')
-  }
+  serversOf(text)
   return text
 }
 

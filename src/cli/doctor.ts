@@ -8,7 +8,6 @@ import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { parseArgs } from 'node:util'
-import pg from 'pg'
 import { systemClock } from '../base/clock.ts'
 import { loadRules } from '../bounces/rules.ts'
 import { type Config, readConfig } from '../config.ts'
@@ -17,6 +16,7 @@ import { systemServers } from '../dns/system-servers.ts'
 import { describeFinding, recoveryAdvice } from '../store/damage.ts'
 import { startFileCheck } from '../store/file-check.ts'
 import { checkLog } from '../store/log-check.ts'
+import { Servers, WritableClient } from '../store/postgres-servers.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { type CheckResult, PROBE_DOMAINS, runChecks } from '../system/checks.ts'
 import { createClient, NotReached } from './client.ts'
@@ -121,15 +121,13 @@ async function trySqlite(folder: string): Promise<string> {
 }
 
 async function tryPostgres(url: string): Promise<string> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: DATABASE_MAX_MS })
-  await client.connect()
-  try {
-    const { rows } = await client.query<{ readonly: string }>(
-      `SELECT current_setting('transaction_read_only') AS readonly`,
-    )
-    if (rows[0]?.readonly === 'on') throw new Error('PostgreSQL allows reading only: is this a standby?')
-    return 'PostgreSQL answers and can be written.'
-  } finally {
-    await client.end()
-  }
+  const servers = new Servers(url)
+  const client = await servers.reach(async () => {
+    const next = new WritableClient(servers, { connectionTimeoutMillis: DATABASE_MAX_MS })
+    next.on('error', () => {})
+    await next.connect()
+    return next
+  })
+  await client.end()
+  return 'PostgreSQL answers and can be written.'
 }

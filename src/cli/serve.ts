@@ -14,6 +14,9 @@ import { createHeapGrowth } from './heap-growth.ts'
 export const SERVE_USAGE = `sendwright serve
 `
 
+/** A stop takes 30 seconds at most; after this something hangs. What is accepted is on disk. */
+const STOP_MAX_MS = 45_000
+
 export async function serveCommand(): Promise<void> {
   const config = readConfig(process.env, { bounceRules: loadRules })
   if (config.testFailPoint !== null) armFailPoint(config.testFailPoint)
@@ -28,6 +31,11 @@ export async function serveCommand(): Promise<void> {
     stopping = true
     log.info({ signal }, 'stopping')
     heap.stop()
+    setTimeout(() => {
+      log.error('a part does not stop; the process is ended')
+      // A thread in a call to the system would keep `process.exit` waiting.
+      process.kill(process.pid, 'SIGKILL')
+    }, STOP_MAX_MS).unref()
     void service.stop().then(() => process.exit(0))
   }
   process.on('SIGTERM', stop)

@@ -476,8 +476,13 @@ export class Attempting {
           log.warn({ delivery: delivery.id }, 'outcome refused: the lease was lost')
           break
         }
-        log.error({ err: error, delivery: delivery.id }, 'cannot record an outcome')
-        if (!refused) admission.outcomeRefused()
+        if (!refused) {
+          log.error(
+            { err: error, delivery: delivery.id },
+            'cannot record an outcome; it is tried every second',
+          )
+          admission.outcomeRefused()
+        }
         refused = true
         await pause(clock, STORE_RETRY_MS)
       }

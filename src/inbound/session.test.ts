@@ -4,6 +4,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import pino from 'pino'
+import { createTestClock } from '../../test/support/clock.ts'
 import { eventually, ownAddress } from '../../test/support/service.ts'
 import { type Dialogue, openDialogue, plainLogin } from '../../test/support/smtp-dialogue.ts'
 import { temporaryFolder } from '../../test/support/stores.ts'
@@ -407,6 +408,21 @@ test('plain text in a packet of its own after STARTTLS ends the handshake', asyn
   assert.equal(await client.say('STARTTLS'), '220 2.0.0 Ready to start TLS')
   client.write('MAIL FROM:<evil@example.com>\r\n')
   assert.ok(!(await client.rest()).some((reply) => reply.startsWith('250')))
+})
+
+test('a client that breaks the handshake off, before it or on seeing the certificate, is let go at once', async (t) => {
+  // Nothing ends by itself.
+  const rig = await startRig(t, { clock: createTestClock() })
+  const early = await open(t, rig)
+  await early.say('STARTTLS')
+  early.endWriting()
+  assert.deepEqual(await early.rest(), [])
+  const mistrusting = await open(t, rig)
+  await mistrusting.say('STARTTLS')
+  await assert.rejects(mistrusting.secure({ rejectUnauthorized: true }), /self-signed/)
+  mistrusting.destroy()
+  // With a session in its handshake it would wait for all of the time that it is given.
+  await rig.stop()
 })
 
 test('a login in plain text does not survive STARTTLS', async (t) => {

@@ -5,11 +5,10 @@
  * 2. It says a word to itself after each connect. One that does not come back shows that notifications do not pass, as
  *    behind a pooler that gives each transaction another connection.
  * 3. A connection that breaks, or does not answer within QUERY_MAX_MS, is replaced. What was announced meanwhile is lost:
- *    `onMissed`.
+ *    `onMissed`. Of several servers the one is found that takes writes.
  */
-
-import pg from 'pg'
 import type { Logger } from 'pino'
+import { Servers, WritableClient } from '../store/postgres-servers.ts'
 import { StoreUnavailable } from '../store/store.ts'
 
 export interface Link {
@@ -34,9 +33,11 @@ export interface LinkParts {
   onNote(channel: string, payload: string): void
   /** Connected again after a break. */
   onMissed(): void
+  /** After each attempt to connect again: the server that answers (`WritableClient.server`), null if none does. */
+  onServer(server: string | null): void
 }
 
-const CONNECT_MAX_MS = 3_000
+const CONNECT_MAX_MS = 2_000
 const QUERY_MAX_MS = 3_000
 const RECONNECT_AFTER_MS = 500
 const ECHO_MAX_MS = 2_000
@@ -45,16 +46,16 @@ const ECHO = 'echo'
 
 /** Resolves when the first connection listens. @throws StoreUnavailable */
 export async function openLink(parts: LinkParts): Promise<Link> {
-  const { url, channels, log, onNote, onMissed } = parts
-  let client: pg.Client | null = null
+  const { url, channels, log, onNote, onMissed, onServer } = parts
+  const servers = new Servers(url)
+  let client: WritableClient | null = null
   let closed = false
   let hears = true
   let heardEcho: (() => void) | null = null
   let retry: NodeJS.Timeout | undefined
 
   async function connect(): Promise<void> {
-    const next = new pg.Client({
-      connectionString: url,
+    const next = new WritableClient(servers, {
       connectionTimeoutMillis: CONNECT_MAX_MS,
       query_timeout: QUERY_MAX_MS,
       keepAlive: true,
@@ -78,7 +79,7 @@ export async function openLink(parts: LinkParts): Promise<Link> {
     void checkEcho(next)
   }
 
-  async function checkEcho(of: pg.Client): Promise<void> {
+  async function checkEcho(of: WritableClient): Promise<void> {
     const heard = new Promise<boolean>((resolve) => {
       const timer = setTimeout(() => resolve(false), ECHO_MAX_MS)
       heardEcho = () => {
@@ -98,16 +99,28 @@ export async function openLink(parts: LinkParts): Promise<Link> {
       )
   }
 
-  function lose(broken: pg.Client): void {
+  function lose(broken: WritableClient): void {
     if (client !== broken) return
     client = null
-    void broken.end().catch(() => {})
-    if (!closed) reconnect()
+    // It may be waiting for an answer that never comes.
+    broken.cut()
+    if (closed) return
+    onServer(null)
+    reconnect()
   }
 
   function reconnect(): void {
     retry = setTimeout(() => {
-      connect().then(onMissed, reconnect)
+      servers.reach(connect).then(
+        () => {
+          onServer(client?.server ?? null)
+          onMissed()
+        },
+        () => {
+          onServer(null)
+          reconnect()
+        },
+      )
     }, RECONNECT_AFTER_MS)
   }
 
@@ -123,7 +136,7 @@ export async function openLink(parts: LinkParts): Promise<Link> {
     }
   }
 
-  await connect().catch((error: unknown) => {
+  await servers.reach(connect).catch((error: unknown) => {
     throw new StoreUnavailable('Cannot reach PostgreSQL', { cause: error })
   })
   return {

@@ -87,6 +87,7 @@ class SharedNodes implements Nodes {
       log,
       onNote: (_, payload) => this.#announcements.received(payload),
       onMissed: () => this.#missed(),
+      onServer: (server) => store.endUnanswered?.(server),
     })
     try {
       const sentAt = performance.now()
@@ -96,8 +97,7 @@ class SharedNodes implements Nodes {
       store.changes.attach(this.#announcements)
       store.changes.follow(RETURNED_TOPIC, () => this.#tellReturned())
       store.changes.follow(JOINED_TOPIC, () => this.#beat())
-      // They reduce their shares of limits before this one uses any.
-      if (this.#others.length > 0) await store.changes.announce(JOINED_TOPIC, this.id)
+      await this.#announceJoined()
     } catch (error) {
       await this.#link.close()
       throw error
@@ -163,11 +163,11 @@ class SharedNodes implements Nodes {
     const sentAt = performance.now()
     const rows = await link.query(BEAT, [this.id])
     const isKnown = rows.some((row) => Number(row['is_known']) === 1)
-    if (isKnown) this.#lastBeatAt = sentAt
-    else await this.#registerAgain(link)
     const all = rows.map(reportOf)
     this.#noteShare(all)
     this.#noteOthers(all.filter(({ id }) => id !== this.id))
+    if (isKnown) this.#lastBeatAt = sentAt
+    else await this.#registerAgain(link)
     await this.#removeDead()
     if (!link.hears() && sentAt - this.#lastAskAt > ASK_EVERY_MS) {
       this.#lastAskAt = sentAt
@@ -185,7 +185,13 @@ class SharedNodes implements Nodes {
       )
     const sentAt = performance.now()
     await link.query(REGISTER, registerValues(facts, this.#state))
+    await this.#announceJoined()
     this.#lastBeatAt = sentAt
+  }
+
+  /** The others reduce their shares of limits before this process uses any. */
+  async #announceJoined(): Promise<void> {
+    if (this.#others.length > 0) await this.#parts.store.changes.announce(JOINED_TOPIC, this.id)
   }
 
   /** In the order of their starts, which is the same for all. A row of one's own that is not there yet is the last. */

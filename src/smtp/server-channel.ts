@@ -139,7 +139,11 @@ export class ServerChannel {
       this.#wake?.()
     })
     this.#attach()
-    while (!secured) await this.#wait(until)
+    while (!secured) {
+      // Of no use half-open: the client has broken the handshake off, as one that mistrusts the certificate does.
+      if (this.#ended) throw new ChannelClosed('gone')
+      await this.#wait(until)
+    }
   }
 
   /** Writes the replies; waits until the client takes them. @throws ChannelClosed */

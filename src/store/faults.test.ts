@@ -1,8 +1,11 @@
 /** A database that is full, or cannot be reached. */
 import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
 import { test } from 'node:test'
+import { post } from '../../test/support/crash-rig.ts'
 import { startPostgres } from '../../test/support/postgres.ts'
-import { type CallOptions, eventually, startTestService } from '../../test/support/service.ts'
+import { type CallOptions, eventually, ownAddress, startTestService } from '../../test/support/service.ts'
+import { startProcess } from '../../test/support/service-process.ts'
 import { openDialogue, plainLogin } from '../../test/support/smtp-dialogue.ts'
 import { temporaryFolder } from '../../test/support/stores.ts'
 import { openSqlite } from './sqlite.ts'
@@ -97,4 +100,17 @@ test('while PostgreSQL is down reads and writes get 503, and work again when it 
   )
   assert.equal((await service.call('GET', `/v3/${service.domain}/bounces/gone@example.org`)).status, 200)
   assert.equal((await service.send({})).status, 200)
+})
+
+test('a service whose data folder was removed accepts nothing more, and stops like any other', async (t) => {
+  const folder = await temporaryFolder(t)
+  const service = await startProcess(ownAddress(), { SENDWRIGHT_DATA: folder })
+  t.after(() => service.end('SIGKILL'))
+  const fields = { to: 'alice@example.org', subject: 'Hello', text: 'Hi.' }
+  assert.ok('id' in (await post(service, fields)))
+  await rm(folder, { recursive: true })
+  assert.deepEqual(await post(service, fields), { status: 503 })
+  assert.equal((await fetch(`${service.url}/health/ready`)).status, 503)
+  assert.match(service.output(), /sendwright\.db\\?" was removed/)
+  assert.equal(await service.end('SIGTERM'), 0)
 })

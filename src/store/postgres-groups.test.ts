@@ -46,10 +46,17 @@ test('units whose commit was cut off fail, and are not run a second time', async
   assert.deepEqual(released, [RESET], 'the connection is not used again')
 })
 
-test('a group is run again when its connection was lost before the commit', async () => {
+test('a group is run again when its connection was lost before the commit; the second loss fails it', async () => {
   const { commit, queries } = scripted((sql, count) => (sql === 'BEGIN' && count === 1 ? RESET : null))
   await Promise.all([commit([add('a')]), commit([add('b')])])
-  assert.equal(queries.filter((sql) => sql === 'COMMIT').length, 2)
+  assert.equal(queries.filter((sql) => sql === 'COMMIT').length, 1)
+  const away = scripted((sql) => (sql === 'BEGIN' ? RESET : null))
+  const outcomes = await Promise.allSettled([away.commit([add('a')]), away.commit([add('b')])])
+  for (const outcome of outcomes) {
+    assert.equal(outcome.status, 'rejected')
+    assert.ok(outcome.reason instanceof StoreUnavailable, String(outcome.reason))
+  }
+  assert.equal(away.released.length, 2)
 })
 
 test('the victim of a deadlock is run again, and fails only if the deadlocks continue', async () => {

@@ -2,10 +2,18 @@
  * Group commit on PostgreSQL. Waiting units share one transaction on one connection. Its statements are pipelined, and
  * rows for the same insert-only table are joined into one statement: for 16 accepted messages 3 statements and one commit
  * instead of 48 and 16. If anything in a group fails, its units are run again one by one, so that a failing unit is rolled
- * back alone. A group whose COMMIT was cut off may be on disk: nothing of it is run again.
+ * back alone. A group that lost its connection before the COMMIT is run again once, on another one. One whose COMMIT was cut
+ * off may be on disk: nothing of it is run again.
  */
 import type pg from 'pg'
-import { type SqlValue, StaleWrite, type Statement, type StatementResult, type Store } from './store.ts'
+import {
+  type SqlValue,
+  StaleWrite,
+  type Statement,
+  type StatementResult,
+  type Store,
+  StoreUnavailable,
+} from './store.ts'
 
 /** Units per group; a group that fails costs as many transactions. */
 const GROUP_UNITS_MAX = 64
@@ -27,6 +35,9 @@ const JOINABLE =
  */
 const DEADLOCK_TRIES_MAX = 3
 const DEADLOCK = '40P01'
+
+/** A connection that is lost before the commit may be the last one to a server that another has replaced. */
+const CONNECTION_TRIES_MAX = 2
 
 const isDeadlock = (error: unknown) => (error as { code?: string }).code === DEADLOCK
 
@@ -68,16 +79,21 @@ export function createGroupCommit(parts: GroupParts): Store['commit'] {
     for (const job of group) await commitAlone(job)
   }
 
-  /** False if any of them failed: then nothing was written. */
+  /** False if one of them may have failed by itself: then nothing was written. */
   async function commitTogether(group: readonly Job[]): Promise<boolean> {
-    try {
-      const results = await transact(parts, joined(group.map(({ unit }) => unit)))
-      for (const [at, job] of group.entries()) job.resolve(results[at] as StatementResult[])
-      return true
-    } catch (error) {
-      if (!(error instanceof CommitCutOff)) return false
-      for (const job of group) job.reject(parts.toStoreError(error.cause))
-      return true
+    for (let tries = 1; ; tries++) {
+      try {
+        const results = await transact(parts, joined(group.map(({ unit }) => unit)))
+        for (const [at, job] of group.entries()) job.resolve(results[at] as StatementResult[])
+        return true
+      } catch (error) {
+        const isLost = parts.isConnectionFault(error)
+        if (isLost && tries < CONNECTION_TRIES_MAX) continue
+        // Each alone would wait as long for a server that does not answer.
+        if (!isLost && !(error instanceof CommitCutOff) && !(error instanceof StoreUnavailable)) return false
+        for (const job of group) job.reject(toStoreError(error))
+        return true
+      }
     }
   }
 
@@ -88,10 +104,14 @@ export function createGroupCommit(parts: GroupParts): Store['commit'] {
         return resolve(results as StatementResult[])
       } catch (error) {
         if (isDeadlock(error) && tries < DEADLOCK_TRIES_MAX) continue
-        return reject(parts.toStoreError(error instanceof CommitCutOff ? error.cause : error))
+        if (parts.isConnectionFault(error) && tries < CONNECTION_TRIES_MAX) continue
+        return reject(toStoreError(error))
       }
     }
   }
+
+  const toStoreError = (error: unknown) =>
+    parts.toStoreError(error instanceof CommitCutOff ? error.cause : error)
 
   return (unit, order) =>
     new Promise((resolve, reject) => {

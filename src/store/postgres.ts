@@ -13,6 +13,7 @@ import { remember } from '../base/remember.ts'
 import { databaseLeaseTimes, type LeaseTimes } from './lease-times.ts'
 import { type BeforeMigrations, migrate, unmigrated } from './migrate.ts'
 import { createGroupCommit } from './postgres-groups.ts'
+import { isReadOnly, NoWritableServer, Servers, WritablePool } from './postgres-servers.ts'
 import type { Schema } from './schema.ts'
 import {
   type SqlValue,
@@ -26,7 +27,7 @@ import {
 /** Connections per process: enough that concurrent commits share the server's syncs. */
 const CONNECTIONS_MAX = 16
 
-/** A server that does not answer, or an exhausted pool, must not block callers for ever. */
+/** An exhausted pool must not block callers for ever. */
 const CONNECT_LIMIT_MS = 30_000
 
 /** Serialises migrations of processes that start together. */
@@ -52,23 +53,15 @@ export async function openPostgres(
   url: string,
   options: { leaseTimes?: LeaseTimes; beforeMigrations?: BeforeMigrations } = {},
 ): Promise<Store> {
-  const pool = new pg.Pool({
-    connectionString: url,
+  const pool = new WritablePool(new Servers(url), {
     max: CONNECTIONS_MAX,
     connectionTimeoutMillis: CONNECT_LIMIT_MS,
     types,
     pipeline: true,
   })
-  // The pool replaces a connection that the server drops, and a query that ran on it rejects. Without these listeners the
-  // error event would end the process: the pool listens on idle connections only.
+  // The pool replaces a connection that the server drops. Without a listener the event would end the process.
   pool.on('error', () => {})
-  pool.on('connect', (client) => {
-    client.on('error', () => {})
-    withoutNul(client)
-    // Ranges of many branches look expensive to the planner: compiling their plans took 100 ms, running them 3. Not a
-    // startup option, which connection poolers refuse.
-    client.query('SET jit = off').catch(() => {})
-  })
+  pool.on('connect', withoutNul)
   try {
     await migratePostgres(pool, options.beforeMigrations)
   } catch (error) {
@@ -91,6 +84,7 @@ export async function openPostgres(
     transaction: (run) => db.transaction().execute(run),
     statement: toPostgresStatement,
     fault: () => null,
+    endUnanswered: (server) => pool.endUnanswered(server),
     ping: async () => (await pool.query('SELECT 1')).rowCount === 1,
     async close() {
       await db.destroy()
@@ -232,8 +226,10 @@ export function isConnectionFault(error: unknown): boolean {
   return (
     /^(08|57P)/.test(code) ||
     code === TOO_MANY_CONNECTIONS ||
+    isReadOnly(error) ||
+    error instanceof NoWritableServer ||
     /^(E[A-Z]+|EAI_[A-Z]+)$/.test(code) ||
-    /terminated|Connection ended|not queryable|timeout exceeded when trying to connect/i.test(
+    /terminated|Connection ended|not queryable|timeout exceeded when trying to connect|timeout expired|read timeout/i.test(
       String((error as Error).message),
     )
   )

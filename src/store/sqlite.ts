@@ -3,7 +3,7 @@
  * thread, which also checkpoints. An exclusive lock on `lock.db` reserves the data folder for one process; the operating
  * system releases it when the process ends, however it ends.
  */
-import { closeSync, fdatasync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, fdatasync, fstatSync, mkdirSync, openSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -278,6 +278,9 @@ const isDiskFailure = (error: unknown): error is StoreFault =>
 const diskFailed = (message: string, cause?: unknown) =>
   new StoreFault('disk', `The disk failed; nothing is accepted until a restart: ${message}`, { cause })
 
+const removed = (file: string) =>
+  new StoreFault('disk', `The database "${file}" was removed; nothing is accepted or sent until a restart`)
+
 function toError(error: WorkerError): Error {
   const { message, file = '' } = error
   const primary = primaryCode(error)
@@ -346,6 +349,12 @@ function createSqliteStore(parts: StoreParts): Store {
     restartLog: () => betweenGroups(() => writer.checkpoint()),
   })
   const queue = new WriterQueue(async (group) => {
+    // The descriptors still work, but whatever is written is gone when they are closed.
+    if (fstatSync(dataFile).nlink === 0) {
+      const fault = removed(file)
+      faults.note(fault)
+      throw fault
+    }
     const units = pack(group.map(({ unit }) => unit))
     const { byteLength: bytes } = units.bytes
     const answer = await writer.run(units)

@@ -108,6 +108,11 @@ export interface Store {
   fault(): StoreFault | null
   /** SQLite only. */
   readonly files?: DatabaseFiles
+  /**
+   * PostgreSQL only. Called while the server does not answer, with null, and when it does again, with what tells it from
+   * other servers: ends the connections that wait for one that is gone.
+   */
+  endUnanswered?(server: string | null): void
   close(): Promise<void>
 }
 

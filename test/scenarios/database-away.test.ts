@@ -1,57 +1,79 @@
-/** R10, short: PostgreSQL stops under two nodes for longer than a node may be silent, and comes back. */
+/**
+ * R10, short: PostgreSQL stops under two nodes for longer than a node may be silent, and comes back; then it stops for good,
+ * and its standby is promoted.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { judge, post, queueTotals } from '../support/crash-rig.ts'
+import { judge, queueTotals } from '../support/crash-rig.ts'
 import { listNodes, testNodes } from '../support/nodes.ts'
+import {
+  answersBetween,
+  INCOMING_ENV,
+  recoveryMs,
+  severalHosts,
+  startClients,
+} from '../support/outage-rig.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { eventually } from '../support/service.ts'
-import { AUTHORIZATION } from '../support/service-process.ts'
 import { createSink } from '../support/smtp-sink.ts'
 
 /** A node that gives no sign of life for six seconds is dead, unless all are silent. */
 const AWAY_MS = 9_000
+/** Enough answers to clients of each kind. */
+const NOTICED_MS = 1_000
+const SETTINGS = { synchronous_commit: 'on', wal_retrieve_retry_interval: '100ms' }
 
-test('PostgreSQL that was away costs no message, and no node takes another one for dead', async (t) => {
-  const cluster = await startPostgres()
-  t.after(() => cluster.stop())
+test('PostgreSQL that was away, or replaced by its standby, costs no message, and no node takes another one for dead', async (t) => {
+  const primary = await startPostgres({ settings: SETTINGS })
+  t.after(() => primary.stop())
+  const standby = await primary.startStandby()
+  t.after(() => standby.stop())
   const sink = await createSink()
   t.after(() => sink.close())
   const nodes = await testNodes(
     t,
-    { SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}` },
-    { url: cluster.url, drop: async () => {} },
+    {
+      ...INCOMING_ENV,
+      SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`,
+      SENDWRIGHT_DATABASE_URL: severalHosts([primary, standby]),
+    },
+    { url: primary.url, drop: async () => {} },
   )
-  const one = await nodes.start()
-  const two = await nodes.start()
-  const ids = new Set<string>()
-  const send = async (to: string) => {
-    const answer = await post(one, { to, subject: 'away', text: 'Hi.' })
-    if ('id' in answer) ids.add(answer.id)
-    return answer
-  }
-  await send('before@example.org')
-  await sink.waitFor(1)
-  await eventually('an empty queue', async () => (await queueTotals(one)) === 0)
+  const [one, two] = [await nodes.start(), await nodes.start()]
+  const clients = await startClients([one, two], { each: 1, pauseMs: 100 })
+  t.after(() => clients.stop())
+  const { answers } = clients
+  await eventually('mail is accepted', async () => recoveryMs(answers, 0, 2) !== null)
 
-  await cluster.halt()
-  const until = performance.now() + AWAY_MS
-  while (performance.now() < until) {
-    assert.deepEqual(await send('during@example.org'), { status: 503 })
-    await sleep(200)
+  const outage = async (breaks: () => Promise<void>, ms: number, mends: () => Promise<void>) => {
+    await breaks()
+    const from = performance.now()
+    await sleep(ms)
+    const to = performance.now()
+    await mends()
+    const back = performance.now()
+    await eventually('mail is accepted again', async () => recoveryMs(answers, back, 2) !== null)
+    assert.deepEqual(Object.keys(answersBetween(answers, from, to).counts).sort(), [
+      'HTTP: 503 Retry-After',
+      'incoming: 451 4.3.0 Try again later',
+      'submission: 451 4.3.0 Try again later',
+    ])
   }
-  const refused = await fetch(`${two.url}/v3/${two.domain}/messages`, {
-    method: 'POST',
-    headers: { authorization: AUTHORIZATION },
-    body: new URLSearchParams({ from: `a@${two.domain}`, to: 'b@example.org', subject: 's', text: 't' }),
-  })
-  assert.equal(refused.status, 503)
-  assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/)
+  await outage(
+    () => primary.halt(),
+    AWAY_MS,
+    () => primary.resume(),
+  )
+  await outage(
+    () => primary.stop(),
+    NOTICED_MS,
+    () => standby.promote(),
+  )
 
-  await cluster.resume()
-  await eventually('mail is accepted again', async () => 'id' in (await send('after@example.org')))
+  await clients.stop()
   await eventually('an empty queue', async () => (await queueTotals(one)) === 0)
-  assert.deepEqual(judge(ids, sink), { lost: [], repeated: [] })
+  assert.deepEqual(judge(clients.outgoing, sink), { lost: [], repeated: [] })
   await eventually('signs of life of both', async () =>
     (await listNodes(two)).every(({ silent_seconds: silent }) => silent < 3),
   )

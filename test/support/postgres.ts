@@ -9,6 +9,8 @@
  * 4. A small shell supervises the server. It waits for the end of its standard input, caused by `stop()` or by the end
  *    of this process, however that happens; then it stops the server and removes the folder.
  *
+ * `startStandby` adds a second cluster by streaming replication, which can be promoted.
+ *
  * `npm test` starts one server for all test files and passes it in SENDWRIGHT_TEST_POSTGRES; every test creates
  * its own databases in it. Windows is not supported.
  */
@@ -21,6 +23,7 @@ import {
   cpSync,
   existsSync,
   globSync,
+  mkdirSync,
   mkdtempSync,
   readFileSync,
   realpathSync,
@@ -83,9 +86,24 @@ export interface PostgresCluster {
   url: string
   /** Shuts the server down like an operator; `resume` starts it on the same data and port. */
   halt(): Promise<void>
+  /** Like `halt`, but at once: sessions are cut off, and the data is recovered at the next start. */
+  crash(): Promise<void>
   resume(): Promise<void>
+  /** It neither answers nor closes anything any more, until `stop`. */
+  freeze(): void
+  /**
+   * Starts a second cluster that follows this one. From then on this one's commits wait until that has them on disk
+   * (with `synchronous_commit` on). Nothing else may use it meanwhile: its folder is copied file by file. `port`: one that is
+   * free, such as that of a cluster that was stopped.
+   */
+  startStandby(port?: number): Promise<PostgresStandby>
   /** Stops the server at once and removes its folder. May be called more than once. */
   stop(): Promise<void>
+}
+
+export interface PostgresStandby extends PostgresCluster {
+  /** Resolves when it takes writes. It waits for no standby of its own. */
+  promote(): Promise<void>
 }
 
 export interface PostgresOptions {
@@ -119,38 +137,108 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     const binFolder = findBinaries(folder, user, options.native)
     const password = randomBytes(16).toString('hex')
     const data = await initialise(binFolder, folder, password, user)
-    const settings = { ...SETTINGS, ...options.settings }
-    for (let tries = 1; ; tries += 1) {
-      const port = await freePort()
-      const command = [
-        join(binFolder, 'postgres'),
-        '-D',
-        data,
-        ...asFlags({ ...settings, port: String(port) }),
-      ]
-      const started = await launch(command, folder, user)
-      if (started.kind === 'ready') {
-        const url = `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/postgres`
-        let { keeper } = started
-        let stopped: Promise<void> | undefined
-        return {
-          url,
-          halt: () => haltServer(keeper, data),
-          async resume() {
-            const again = await launch(command, folder, user)
-            if (again.kind === 'failed') throw new Error(`PostgreSQL did not start again:\n${again.log}`)
-            keeper = again.keeper
-          },
-          stop: () => (stopped ??= stopServer(keeper, folder)),
-        }
-      }
-      if (!/Address already in use/.test(started.log) || tries === PORT_TRIES_MAX)
-        throw new Error(`PostgreSQL from ${binFolder} did not start:\n${started.log}`)
-    }
+    return await serve({ binFolder, folder, data, password, user, settings: options.settings ?? {} })
   } catch (error) {
     rmSync(folder, { recursive: true, force: true })
     throw error
   }
+}
+
+/** What a server runs with. */
+interface Installation {
+  binFolder: string
+  /** Removed with the server. */
+  folder: string
+  data: string
+  password: string
+  user: ServerUser
+  /** Beside SETTINGS. */
+  settings: Record<string, string>
+}
+
+async function serve(installation: Installation, onPort?: number): Promise<PostgresCluster> {
+  const { binFolder, folder, data, password, user, settings } = installation
+  for (let tries = 1; ; tries += 1) {
+    const port = onPort ?? (await freePort())
+    const flags = asFlags({ ...SETTINGS, ...settings, port: String(port) })
+    const command = [join(binFolder, 'postgres'), '-D', data, ...flags]
+    const started = await launch(command, folder, user)
+    if (started.kind === 'ready') {
+      const url = `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/postgres`
+      let { keeper } = started
+      let stopped: Promise<void> | undefined
+      let frozen: number[] = []
+      return {
+        url,
+        halt: () => haltServer(keeper, data, 'SIGINT'),
+        crash: () => haltServer(keeper, data, 'SIGQUIT'),
+        async resume() {
+          const again = await launch(command, folder, user)
+          if (again.kind === 'failed') throw new Error(`PostgreSQL did not start again:\n${again.log}`)
+          keeper = again.keeper
+        },
+        freeze() {
+          frozen = freezeServer(data)
+        },
+        startStandby: (standbyPort) => follow(installation, url, standbyPort),
+        stop() {
+          for (const pid of frozen.splice(0)) process.kill(pid, 'SIGKILL')
+          stopped ??= stopServer(keeper, folder)
+          return stopped
+        },
+      }
+    }
+    if (!/Address already in use/.test(started.log) || tries === PORT_TRIES_MAX)
+      throw new Error(`PostgreSQL from ${binFolder} did not start:\n${started.log}`)
+  }
+}
+
+/** By PostgreSQL's interface for backups: the npm package has no pg_basebackup. */
+async function follow(primary: Installation, url: string, onPort?: number): Promise<PostgresStandby> {
+  const folder = makeFolder(primary.user)
+  const data = join(folder, 'data')
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query(`SELECT pg_backup_start('standby', true)`)
+    await promisify(execFile)('cp', ['-R', primary.data, data], { cwd: '/', ...primary.user })
+    const { rows } = await client.query('SELECT labelfile FROM pg_backup_stop(false)')
+    for (const name of ['postmaster.pid', 'pg_wal', 'pg_replslot'])
+      rmSync(join(data, name), { recursive: true })
+    for (const name of ['pg_wal', 'pg_replslot']) ownFolder(join(data, name), primary.user)
+    ownFile(join(data, 'backup_label'), rows[0].labelfile, primary.user)
+    ownFile(join(data, 'standby.signal'), '', primary.user)
+    const { hostname: host, port } = new URL(url)
+    const settings = {
+      ...primary.settings,
+      primary_conninfo: `host=${host} port=${port} user=${SUPERUSER} password=${primary.password}`,
+    }
+    const standby = await serve({ ...primary, folder, data, settings }, onPort)
+    await client.query(`ALTER SYSTEM SET synchronous_standby_names = '*'`)
+    await client.query('SELECT pg_reload_conf()')
+    return { ...standby, promote: () => promote(standby.url) }
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true })
+    throw error
+  } finally {
+    await client.end()
+  }
+}
+
+async function promote(url: string): Promise<void> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  await client.query('SELECT pg_promote()').finally(() => client.end())
+}
+
+function ownFile(file: string, content: string, user: ServerUser): void {
+  writeFileSync(file, content, { mode: 0o600 })
+  if (user) chownSync(file, user.uid, user.gid)
+}
+
+function ownFolder(folder: string, user: ServerUser): void {
+  mkdirSync(folder, { mode: 0o700 })
+  if (user) chownSync(folder, user.uid, user.gid)
 }
 
 let ownCluster: Promise<PostgresCluster> | undefined
@@ -286,8 +374,7 @@ async function initialise(
   user: ServerUser,
 ): Promise<string> {
   const passwordFile = join(folder, 'password')
-  writeFileSync(passwordFile, password, { mode: 0o600 })
-  if (user) chownSync(passwordFile, user.uid, user.gid)
+  ownFile(passwordFile, password, user)
   const data = join(folder, 'data')
   const flags = [
     ...['--pgdata', data, '--username', SUPERUSER, '--pwfile', passwordFile, '--auth', 'scram-sha-256'],
@@ -330,7 +417,7 @@ async function launch(command: string[], folder: string, user: ServerUser): Prom
   keeper.stderr.setEncoding('utf8')
   keeper.stderr.on('data', (text: string) => {
     log = (log + text).slice(-LOG_KEPT_CHARS)
-    if (log.includes('ready to accept connections')) ready.resolve(true)
+    if (/ready to accept (?:read-only )?connections/.test(log)) ready.resolve(true)
   })
   keeper.stderr.once('end', () => ready.resolve(false))
   const isReady = await ready.promise.finally(() => clearTimeout(limit))
@@ -343,12 +430,25 @@ async function launch(command: string[], folder: string, user: ServerUser): Prom
   return { kind: 'ready', keeper }
 }
 
-/** Ends open sessions (fast shutdown); the keeper exits without removing the folder. */
-async function haltServer(keeper: ChildProcess, data: string): Promise<void> {
+const postmasterOf = (data: string) =>
+  Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0])
+
+/** Ends open sessions (SIGINT: fast shutdown, SIGQUIT: immediate); the keeper exits without removing the folder. */
+async function haltServer(keeper: ChildProcess, data: string, signal: 'SIGINT' | 'SIGQUIT'): Promise<void> {
   const ended = once(keeper.stderr as NodeJS.ReadableStream, 'end')
-  process.kill(Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0]), 'SIGINT')
+  process.kill(postmasterOf(data), signal)
   await ended
   killGroup(keeper)
+}
+
+/** Stops the processes of the server, the first one before its children. Returns their ids. */
+function freezeServer(data: string): number[] {
+  const postmaster = postmasterOf(data)
+  process.kill(postmaster, 'SIGSTOP')
+  const children = readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8')
+  const pids = [postmaster, ...children.trim().split(' ').map(Number)]
+  for (const pid of pids) process.kill(pid, 'SIGSTOP')
+  return pids
 }
 
 async function stopServer(keeper: ChildProcess, folder: string): Promise<void> {

@@ -65,10 +65,10 @@ export class Dialogue {
   }
 
   /** The handshake, after the reply to `STARTTLS`. Rejects when it fails. */
-  async secure(): Promise<void> {
+  async secure({ rejectUnauthorized = false } = {}): Promise<void> {
     const plain = this.#socket
     plain.removeAllListeners()
-    this.#socket = connectTls({ socket: plain, rejectUnauthorized: false })
+    this.#socket = connectTls({ socket: plain, rejectUnauthorized })
     await new Promise<void>((resolve, reject) => {
       this.#socket.once('secureConnect', resolve)
       this.#socket.once('error', reject)
