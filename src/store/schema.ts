@@ -254,6 +254,7 @@ export interface TrackingSettingsRow {
   unsubscribe: Flag
   html_footer: string | null
   text_footer: string | null
+  unsubscribe_on_bulk: Flag
 }
 
 /** A tracking host's certificate and its pending order. */
