@@ -155,7 +155,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     }),
   )
   add(validationArea(core, { lists: lists.store, judge, events: alerts.events }))
-  add(placementArea(core, messages))
+  add(placementArea(core, { accept: messages.accept, tracker: previewTracker }))
   add(senderRulesArea(core, { ...metrics, unsubscribable }))
   add(preflightArea(core, { accept: messages.accept, tracker: previewTracker }))
   add(tlsReportsArea(core, { sendMime: messages.sendTlsReport, posts: webhooks.posts }))

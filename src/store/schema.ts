@@ -1196,6 +1196,7 @@ export interface PlacementTestRow {
   share_id: string
   shared: Flag
   share_until: number
+  spam_json: string | null
 }
 
 /** What became of one seed's copy. */
@@ -1208,6 +1209,7 @@ export interface PlacementSeedRow {
   category: string
   seconds: number | null
   facts_json: string
+  problem: string
 }
 
 export interface Schema {

@@ -29,7 +29,7 @@ export interface SeedResult {
   dkim: string
   spf: string
   dmarc: string
-  extensions: { category: string; seconds?: number }
+  extensions: { category: string; seconds?: number; problem?: string }
 }
 
 export interface PlacementResult {

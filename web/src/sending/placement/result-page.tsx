@@ -148,9 +148,12 @@ function Place({ seed: { state, destination, extensions } }: { seed: SeedResult 
             ? ['teal', TEXT.categories[extensions.category] ?? TEXT.inbox]
             : ['gray', destination]
   return (
-    <Badge variant="light" tt="none" fw={550} color={color}>
-      {words}
-    </Badge>
+    <span>
+      <Badge variant="light" tt="none" fw={550} color={color}>
+        {words}
+      </Badge>
+      {extensions.problem && <span className="dimmed breakable placement-problem">{extensions.problem}</span>}
+    </span>
   )
 }
 
