@@ -77,7 +77,7 @@ const RULE_STATES = {
 function Rule({ finding: { rule, passed, required_of, sentence, figure, limit } }: { finding: RuleFinding }) {
   const state = passed === null ? 'unknown' : passed ? 'passed' : 'failed'
   return (
-    <li>
+    <li className="rule-row">
       <div className="rule-head">
         <strong>{TEXT.names[rule] ?? rule}</strong>
         <Badge variant="light" tt="none" fw={550} color={RULE_STATES[state]}>
@@ -85,7 +85,7 @@ function Rule({ finding: { rule, passed, required_of, sentence, figure, limit } 
         </Badge>
         <span className="dimmed">{TEXT.requiredOf(required_of)}</span>
       </div>
-      <p className="breakable">
+      <p className="breakable rule-words">
         {sentence} {figure !== undefined && limit !== undefined && `(${TEXT.figure(figure, limit)})`}
       </p>
     </li>
@@ -198,7 +198,7 @@ function ReportRecords({ records }: Pick<Reports, 'records'>) {
     <Panel title={TEXT.records}>
       <ul className="rule-rows">
         {records.map(({ name, type, value }) => (
-          <li key={name}>
+          <li key={name} className="rule-row">
             <div className="rule-head">
               <span className="dimmed">{type}</span>
               <Copyable text={name} what={`${TEXT.host} ${name}`} />
