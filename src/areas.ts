@@ -107,7 +107,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   })
   const ips = add(ipsArea(core, { known: addresses, figures: metrics.figures, shaping: shaping.current }))
   const { known: tags } = add(tagsArea(core, metrics))
-  const { tracker, previewTracker } = add(
+  const { tracker, previewTracker, unsubscribable } = add(
     await trackingArea(core, { ...certificates, known, lists: lists.store }),
   )
   const { judge } = bounces
@@ -155,8 +155,8 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
     }),
   )
   add(validationArea(core, { lists: lists.store, judge, events: alerts.events }))
-  add(placementArea(core, messages))
-  add(senderRulesArea(core, metrics))
+  add(placementArea(core, { accept: messages.accept, tracker: previewTracker }))
+  add(senderRulesArea(core, { ...metrics, unsubscribable }))
   add(preflightArea(core, { accept: messages.accept, tracker: previewTracker }))
   add(tlsReportsArea(core, { sendMime: messages.sendTlsReport, posts: webhooks.posts }))
   add(systemArea(core, { ...parts, bounces, certificates, alerts }))

@@ -42,5 +42,12 @@ test('the root domain follows the list of public suffixes', () => {
   assert.equal(rootDomainOf('a.b.example.co.uk'), 'example.co.uk')
   assert.equal(rootDomainOf('mg.example.com'), 'example.com')
   assert.equal(rootDomainOf('example.com'), 'example.com')
+  // Tenants of mail hosts are owners of their own.
+  assert.equal(rootDomainOf('onmicrosoft.com'), 'onmicrosoft.com')
+  assert.equal(rootDomainOf('a.onmicrosoft.com'), 'a.onmicrosoft.com')
+  assert.equal(rootDomainOf('x.a.onmicrosoft.com'), 'a.onmicrosoft.com')
+  assert.equal(rootDomainOf('a.mail.onmicrosoft.com'), 'a.mail.onmicrosoft.com')
+  assert.equal(rootDomainOf('a.partner.onmschina.cn'), 'a.partner.onmschina.cn')
+  assert.equal(rootDomainOf('a.notzendesk.com'), 'notzendesk.com')
   assert.deepEqual(ancestorsOf('a.b.example.com'), ['b.example.com', 'example.com'])
 })

@@ -33,8 +33,33 @@ export function selectorOf(text: string): string | null {
   return selector.length <= SELECTOR_LENGTH_MAX && isDotAtom ? selector : null
 }
 
-/** The registrable domain of a name by the public suffix list: `example.co.uk` for `a.example.co.uk`. */
-export const rootDomainOf = (name: string): string => getDomain(name, LIST_OPTIONS) ?? name
+/**
+ * Hosts that give names to strangers who send mail, and are missing in the list (decision 129). Longer ones first: a tenant
+ * of Microsoft's has names below both.
+ */
+const TENANT_HOSTS = [
+  'mail.onmicrosoft.com',
+  'onmicrosoft.com',
+  'onmicrosoft.us',
+  'partner.onmschina.cn',
+  'zendesk.com',
+  'freshdesk.com',
+] as const
+
+/**
+ * The registrable domain of a name by the public suffix list: `example.co.uk` for `a.example.co.uk`; below hosts of tenants
+ * the tenant's: `a.onmicrosoft.com`.
+ */
+export function rootDomainOf(name: string): string {
+  const root = getDomain(name, LIST_OPTIONS) ?? name
+  const host = TENANT_HOSTS.find((one) => one.endsWith(root) && isBelow(name, one))
+  if (host === undefined) return root
+  const tenant = name
+    .slice(0, -host.length - 1)
+    .split('.')
+    .at(-1)
+  return `${tenant}.${host}`
+}
 
 /** The ancestors of a name, nearest first, without the top-level domain. */
 export function ancestorsOf(name: string): string[] {

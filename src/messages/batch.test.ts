@@ -110,6 +110,7 @@ test('a newsletter sent with the public JavaScript client arrives as its product
       sending: {
         tracker: {
           trackingOf: async ({ tags }) => ({
+            textsStay: false,
             variable: (name) => `mailto:${name}-${tags.join('+')}@track.example`,
             rewrite: async (parts) => parts,
             headers: () => [],

@@ -62,6 +62,11 @@ const OPTION_PARAMS: ParamDoc[] = [
     type: 'string',
     description: 'The pixel at the top: yes, no, htmlonly',
   },
+  {
+    name: 'o:list-unsubscribe',
+    type: 'boolean',
+    description: 'Add List-Unsubscribe, or not; default: to bulk mail',
+  },
   { name: 'o:require-tls', type: 'boolean', description: 'Deliver over TLS or not at all' },
   { name: 'o:skip-verification', type: 'boolean', description: 'Accept any certificate' },
   { name: 'o:sending-ip', type: 'string', description: 'Address of the account to send from' },

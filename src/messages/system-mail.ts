@@ -100,6 +100,6 @@ function draftOf({ to, subject, text }: Parameters<SystemMail>[0], domainName: s
     tags: [],
     template: null,
     recipientVariables: null,
-    options: { ...DEFAULT_OPTIONS, trackClicks: false, trackOpens: false },
+    options: { ...DEFAULT_OPTIONS, trackClicks: false, trackOpens: false, listUnsubscribe: false },
   }
 }

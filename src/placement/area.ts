@@ -1,23 +1,37 @@
 /** Inbox placement: test messages to the operator's own mailboxes at receivers, and where they end up. */
 import type { Area } from '../area.ts'
+import type { Clock } from '../base/clock.ts'
 import type { Core } from '../core.ts'
 import { DAY_MS } from '../events/event-retention.ts'
 import { createJob } from '../jobs/job.ts'
 import type { AcceptParts } from '../messages/acceptance/accept.ts'
+import type { Tracker } from '../messages/acceptance/collaborators.ts'
+import { type PreviewParts, previewMessage } from '../messages/acceptance/preview.ts'
+import { bareAddress } from '../mime/address.ts'
+import { createOutgoingScorer, type OutgoingScorer } from '../routes/spam/outgoing-score.ts'
 import { createSeedLists } from './lists.ts'
 import { lookEveryMs, readMailboxes } from './reading.ts'
 import { placementRoutes } from './routes.ts'
 import { loadSeeds } from './seeds.ts'
 import { removeTests } from './store.ts'
+import type { TestParts } from './tests.ts'
 
 const KEPT_MS = 90 * DAY_MS
 const REMOVE_EVERY_MS = 3_600_000
 
+export interface PlacementUses {
+  accept: AcceptParts
+  /** Stores nothing. */
+  tracker: Tracker
+}
+
 /** @throws SeedFileError when the operator's file has faults */
-export function placementArea(core: Core, { accept }: { accept: AcceptParts }): Area {
+export function placementArea(core: Core, { accept, tracker }: PlacementUses): Area {
   const { config, store, clock, log, domains } = core
   const seeds = loadSeeds(config.placementSeedsFile)
   if (seeds.all.length > 0) log.info({ seeds: seeds.all.length }, 'mailboxes for tests of inbox placement')
+  const scorer = createOutgoingScorer(core)
+  const score = scorer && scoreOf({ ...accept, tracker }, scorer, clock)
   const lists = createSeedLists({ store, clock, host: config.hostname.toLowerCase() })
   const reading = createJob({
     name: 'placement-reading',
@@ -36,7 +50,7 @@ export function placementArea(core: Core, { accept }: { accept: AcceptParts }): 
   })
   return {
     operations: placementRoutes({
-      ...{ store, clock, domains, accept, seeds, lists, baseUrl: config.publicUrl },
+      ...{ store, clock, domains, accept, seeds, lists, score, baseUrl: config.publicUrl },
       wake: () => reading.wake(),
     }),
     jobs: [reading, removal],
@@ -44,5 +58,14 @@ export function placementArea(core: Core, { accept }: { accept: AcceptParts }): 
       await removeTests(store, { sql: 'account_id = ?', values: [accountId] }, signal)
       await store.db.deleteFrom('seed_lists').where('account_id', '=', accountId).execute()
     },
+  }
+}
+
+/** The score of the copy for the first seed. */
+function scoreOf(parts: PreviewParts, scorer: OutgoingScorer, clock: Clock): NonNullable<TestParts['score']> {
+  return async (draft, domain) => {
+    const { copy } = await previewMessage(parts, draft, domain, clock.now())
+    const [first] = draft.recipients
+    return copy && first ? scorer(domain, bareAddress(first), copy.sent.message) : null
   }
 }

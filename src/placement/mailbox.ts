@@ -38,6 +38,7 @@ export async function findCopies(
   const client = new ImapFlow({
     ...{ host: seed.host, port: seed.port, secure: seed.tls === 'implicit' },
     ...(seed.tls === 'none' ? { doSTARTTLS: false } : seed.tls === 'starttls' ? { doSTARTTLS: true } : {}),
+    ...(seed.ca !== null && { tls: { ca: seed.ca } }),
     auth: { user: seed.user, pass: seed.password },
     logger: false,
     disableAutoIdle: true,
@@ -68,6 +69,41 @@ export async function findCopies(
   } finally {
     signal.removeEventListener('abort', stop)
     client.close()
+  }
+}
+
+const PROBLEM_LENGTH_MAX = 300
+
+/** What a failure of `findCopies` means, as a sentence for the owner of the mailbox. Never with the password. */
+export function problemOf(error: unknown, { host, port, user }: Seed): string {
+  const { message, code, authenticationFailed, tlsFailed } = factsOfError(error)
+  const server = `${host}:${port}`
+  const sentence = authenticationFailed
+    ? `${server} refuses the user ${user}: check its password, and whether IMAP is on for it.`
+    : CERTIFICATE_CODES.test(code)
+      ? `The certificate of ${server} cannot be trusted: ${message}.`
+      : tlsFailed
+        ? `${server} does not offer STARTTLS, and the password is not sent without TLS.`
+        : `${server} cannot be read: ${message}.`
+  return sentence.replaceAll(/[\r\n]+/g, ' ').slice(0, PROBLEM_LENGTH_MAX)
+}
+
+/** Of node's TLS. */
+const CERTIFICATE_CODES =
+  /^(?:CERT_|ERR_TLS_CERT|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY|DECRYPT|DECODE)|HOSTNAME_MISMATCH|INVALID_CA)/
+
+function factsOfError(error: unknown) {
+  const given = error as {
+    message?: unknown
+    code?: unknown
+    authenticationFailed?: unknown
+    tlsFailed?: unknown
+  } | null
+  return {
+    message: String(given?.message ?? 'no reason given').replace(/\.$/, ''),
+    code: String(given?.code ?? ''),
+    authenticationFailed: given?.authenticationFailed === true,
+    tlsFailed: given?.tlsFailed === true,
   }
 }
 

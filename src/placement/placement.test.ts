@@ -1,8 +1,11 @@
 /** Inbox placement over HTTP, with real mailboxes (validation.md section 6). */
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { createAuthority } from '../../test/support/certificates.ts'
 import { startDovecot } from '../../test/support/dovecot.ts'
 import { eventually, ownAddress, startTestService, type TestService } from '../../test/support/service.ts'
 import { createSink } from '../../test/support/smtp-sink.ts'
@@ -12,20 +15,32 @@ import { type Clock, systemClock } from '../base/clock.ts'
 const NO_COUNTS = { delivered: 0, missing: 0, pending: 0, spam: 0, inbox: 0, total: 0 }
 
 test('a test finds its copies in inbox and spam, and one nowhere', async (t) => {
-  const dovecot = await startDovecot(ownAddress(), [
+  const authority = createAuthority()
+  const host = ownAddress()
+  const users = [
     { name: 'inbox' },
     { name: 'junk', sieve: 'require ["fileinto"];\nfileinto "Junk";\n' },
     { name: 'never', sieve: 'discard;\n' },
-  ])
+  ]
+  const dovecot = await startDovecot(host, users, authority.issue([host]))
   t.after(() => dovecot.close())
   const sink = await createSink({ host: ownAddress() })
   t.after(() => sink.close())
+  const folder = await temporaryFolder(t)
+  const ca = join(folder, 'authority.pem')
+  await writeFile(ca, authority.cert)
+  const ways = [
+    { tls: 'implicit', port: dovecot.imapsPort, ca },
+    { tls: 'starttls', port: dovecot.imapPort, ca },
+    // Without the authority, this certificate is anybody's.
+    { tls: 'implicit', port: dovecot.imapsPort },
+  ]
   const seeds = ['inbox', 'junk', 'never'].map((name, at) => ({
     address: `${name}@seeds.example`,
     provider: `provider${at}.example`,
-    ...{ host: dovecot.host, port: dovecot.imapPort, tls: 'none', user: name, password: dovecot.password },
+    ...{ host: dovecot.host, user: name, password: dovecot.password, ...ways[at] },
   }))
-  const file = join(await temporaryFolder(t), 'seeds.json')
+  const file = join(folder, 'seeds.json')
   await writeFile(file, JSON.stringify(seeds))
   let aheadMs = 0
   const clock: Clock = {
@@ -37,6 +52,7 @@ test('a test finds its copies in inbox and spam, and one nowhere', async (t) => 
     SENDWRIGHT_PLACEMENT_SEEDS: file,
     SENDWRIGHT_PLACEMENT_WAIT: '30s',
     SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`,
+    SENDWRIGHT_SPAM_SCORER: await startScorer(t, host),
   }
   const service = await startTestService(t, env, { clock })
   const { body: providers } = await service.call('GET', '/v4/inbox/providers')
@@ -83,7 +99,9 @@ test('a test finds its copies in inbox and spam, and one nowhere', async (t) => 
     ['junk@seeds.example', 'delivered', 'spam'],
     ['never@seeds.example', 'missing', ''],
   ])
-  const [first] = result.seed_results
+  const [first, , last] = result.seed_results
+  assert.match(last.extensions.problem, /^The certificate of 127\.[\d.]+:\d+ cannot be trusted: /)
+  assert.deepEqual(result.spamassassin, { is_spam: false, score: 1.5, required: 15, rules: [] })
   assert.deepEqual(
     [first.spf, first.dkim, first.dmarc, first.originating_ip],
     ['pass', 'pass', 'none', '192.0.2.7'],
@@ -105,7 +123,16 @@ test('a test finds its copies in inbox and spam, and one nowhere', async (t) => 
   )
   const link = (await service.call('PUT', `/v4/inbox/sharing/${id}?enabled=true`)).body.sharing.url
   const shared = (await (await fetch(link)).json()) as { result: typeof result }
-  assert.deepEqual(shared.result.seed_results, whole)
+  const { extensions, ...lastShared } = shared.result.seed_results.at(-1)
+  assert.deepEqual(
+    [lastShared.email, lastShared.state, extensions],
+    ['seed-3@provider2.example', 'missing', { category: '' }],
+  )
+  assert.deepEqual(
+    shared.result.seed_results.map(({ destination, headers }: typeof first) => [destination, headers]),
+    whole.map(({ destination }: typeof first) => [destination, []]),
+  )
+  assert.equal(JSON.stringify(shared).includes('seeds.example'), false, 'no address of a seed')
   assert.deepEqual([shared.result.Box.Seeds, shared.result.Box.delivery_stats], [null, undefined])
   const one = await service.call('GET', `/v4/inbox/results/${id}?provider=provider2.example`)
   assert.equal(one.body.result.seed_results.length, 1)
@@ -115,6 +142,16 @@ test('a test finds its copies in inbox and spam, and one nowhere', async (t) => 
   assert.equal(usage.body.items[0].metrics.seed_test_count, 1)
   assert.equal(JSON.stringify([result, providers]).includes(dovecot.password), false)
 })
+
+/** An rspamd that calls nothing spam. */
+async function startScorer(t: TestContext, host: string): Promise<string> {
+  const rspamd = createServer((_, response) =>
+    response.end(JSON.stringify({ score: 1.5, required_score: 15, action: 'no action' })),
+  )
+  await new Promise<void>((resolve) => rspamd.listen(0, host, resolve))
+  t.after(() => rspamd.close())
+  return `rspamd://${host}:${(rspamd.address() as AddressInfo).port}`
+}
 
 for (const database of ['sqlite', 'postgres'] as const) {
   test(`without seeds every operation has an answer (${database})`, (t) => withoutSeeds(t, database))

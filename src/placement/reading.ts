@@ -7,7 +7,7 @@ import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import type { PlacementSeedRow, PlacementTestRow } from '../store/schema.ts'
 import type { Statement, Store } from '../store/store.ts'
-import { type FoundCopy, findCopies } from './mailbox.ts'
+import { type FoundCopy, findCopies, problemOf } from './mailbox.ts'
 import type { Seeds } from './seeds.ts'
 import { seedsOf } from './store.ts'
 
@@ -73,7 +73,10 @@ async function readMailbox(
   try {
     copies = await findCopies(seed, ids, signal)
   } catch (error) {
-    if (!signal.aborted) log.warn({ err: error, seed: address }, 'the mailbox of a seed cannot be read')
+    if (signal.aborted) return
+    const problem = problemOf(error, seed)
+    log.warn({ err: error, seed: address, problem }, 'the mailbox of a seed cannot be read')
+    await noteProblem(store, open, problem)
     return
   }
   const now = Math.floor(clock.now())
@@ -82,6 +85,19 @@ async function readMailbox(
     return test ? [foundStatement(test, address, copy), touchedStatement(test.id, now)] : []
   })
   if (statements.length > 0) await store.commit(statements)
+  await noteProblem(store, open, '')
+}
+
+/** Shown with the copies that wait for this mailbox, and kept with those that become missing. */
+async function noteProblem(store: Store, open: readonly Open[], problem: string): Promise<void> {
+  const changed = open.filter(({ seed }) => seed.problem !== problem)
+  if (changed.length === 0) return
+  await store.commit(
+    changed.map(({ seed: { test_id, address } }) => ({
+      sql: "UPDATE placement_seeds SET problem = ? WHERE test_id = ? AND address = ? AND state = 'pending'",
+      values: [problem, test_id, address],
+    })),
+  )
 }
 
 function foundStatement(test: PlacementTestRow, address: string, copy: FoundCopy): Statement {
@@ -90,7 +106,7 @@ function foundStatement(test: PlacementTestRow, address: string, copy: FoundCopy
       ? null
       : Math.max(0, Math.round((copy.arrivedAt - Number(test.created_at)) / 1000))
   return {
-    sql: `UPDATE placement_seeds SET state = 'delivered', destination = ?, category = ?, seconds = ?, facts_json = ?
+    sql: `UPDATE placement_seeds SET state = 'delivered', problem = '', destination = ?, category = ?, seconds = ?, facts_json = ?
       WHERE test_id = ? AND address = ? AND state = 'pending'`,
     values: [copy.destination, copy.category, seconds, JSON.stringify(copy.facts), test.id, address],
   }

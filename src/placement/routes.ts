@@ -451,7 +451,7 @@ async function sharedView(
 ): Promise<Record<string, unknown>> {
   const list = (await lists.find(row.account_id, row.list_id)) ?? null
   const seeds = (await seedsOf(store, [row.id])).get(row.id) ?? []
-  return { ...testView(row, seeds, { row: list, view: goneList(row) }), AccountID: '' }
+  return { ...testView(row, seeds, { row: list, view: goneList(row) }, 'shared'), AccountID: '' }
 }
 
 /** Of a result whose list was deleted or is not shown: clients read these dates. */

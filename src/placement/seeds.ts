@@ -4,9 +4,11 @@
  *     [{"address": "seed@gmail.com", "provider": "gmail.com", "name": "Gmail", "region": "us",
  *       "host": "imap.gmail.com", "port": 993, "tls": "implicit", "user": "seed@gmail.com", "password": "..."}]
  *
- * Only address, host, user and password are required. `spam` names the folder of spam where the server does not mark it
+ * Only address, host, user and password are required. `ca` is a PEM file with the authority of the server's certificate, where
+ * the system does not know it. `spam` names the folder of spam where the server does not mark it
  * (RFC 6154 §2); `tls` is `implicit` (default), `starttls`, or `none` for a host on loopback.
  */
+import { X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { classifyAddress } from '../base/ip.ts'
 import { isPlainObject } from '../base/values.ts'
@@ -25,6 +27,8 @@ export interface Seed {
   tls: 'implicit' | 'starttls' | 'none'
   user: string
   password: string
+  /** PEM; null: the system's authorities. */
+  ca: string | null
   /** Name of the folder of spam; null: the one that the server marks. */
   spam: string | null
 }
@@ -96,7 +100,18 @@ function seedOf(entry: unknown, number: number): Seed {
   return {
     ...{ address: bareAddress(mailbox), key: addressKey(mailbox), provider, name: text('name', provider) },
     ...{ region: text('region', 'global'), host, port, tls, user: text('user'), password: text('password') },
+    ca: entry['ca'] === undefined ? null : authorityOf(text('ca'), fault),
     spam: entry['spam'] === undefined ? null : text('spam'),
+  }
+}
+
+function authorityOf(file: string, fault: (what: string) => SeedFileError): string {
+  try {
+    const text = readFileSync(file, 'utf8')
+    new X509Certificate(text)
+    return text
+  } catch {
+    throw fault(`"ca": ${file} is not a readable certificate in PEM`)
   }
 }
 

@@ -5,12 +5,14 @@ import { BadRequest, NotFound } from '../base/errors.ts'
 import { newId, randomHex } from '../base/ids.ts'
 import { isPlainObject } from '../base/values.ts'
 import type { Core } from '../core.ts'
+import type { Domain } from '../domains/domain.ts'
 import type { Caller } from '../http/auth.ts'
 import { type AcceptParts, acceptMessage } from '../messages/acceptance/accept.ts'
 import type { Draft } from '../messages/request/draft.ts'
 import { DEFAULT_OPTIONS } from '../messages/request/options.ts'
 import { usageStatements } from '../metrics/usage.ts'
 import { AddressSyntaxError, addressKey, bareAddress, type Mailbox, parseMailbox } from '../mime/address.ts'
+import type { SpamScore } from '../routes/spam/scoring.ts'
 import { accountLockStatements } from '../store/account-lock.ts'
 import type { PlacementTestRow, SeedListRow } from '../store/schema.ts'
 import { insert, insertMany, StaleWrite, type Statement, type Store } from '../store/store.ts'
@@ -26,6 +28,8 @@ export interface TestParts {
   accept: AcceptParts
   seeds: Seeds
   lists: SeedLists
+  /** Of the message; null: no scorer is set. Stores nothing. */
+  score: ((draft: Draft, domain: Domain) => Promise<SpamScore | null>) | null
   /** A test waits to be read. */
   wake(): void
 }
@@ -66,6 +70,8 @@ export async function runTest(
     return row
   }
   const draft = draftOf(given, from, subject, seeds, row.id)
+  const spam = (await parts.score?.(draft, domain)) ?? null
+  if (spam) row.spam_json = JSON.stringify(spam)
   await limits.checked(() =>
     acceptMessage(parts.accept, draft, {
       domain,
@@ -134,6 +140,7 @@ function newTest(
     ...{ id: newId(now), account_id: accountId, list_id: list.id, sender, subject, message_id: null },
     status: seeds === 0 ? 'completed' : 'processing',
     ...{ created_at: at, updated_at: at, share_id: randomHex(16), shared: 0, share_until: at + SHARE_MS },
+    spam_json: null,
   }
 }
 
@@ -141,7 +148,7 @@ function statementsOf(row: PlacementTestRow, seeds: readonly Seed[], messageId: 
   const rows = seeds.map(({ address, provider }) => ({
     ...{ test_id: row.id, address, provider },
     ...{ state: 'pending', destination: '', category: '', seconds: null },
-    facts_json: JSON.stringify(NO_FACTS),
+    ...{ facts_json: JSON.stringify(NO_FACTS), problem: '' },
   }))
   const { created_at: at, list_id: listId, account_id: accountId } = row
   return [

@@ -1,5 +1,6 @@
 /** Seed lists and results as the API shows them (validation.md section 6). */
 import { formatRfc3339 } from '../base/dates.ts'
+import type { SpamScore } from '../routes/spam/scoring.ts'
 import type { PlacementSeedRow, PlacementTestRow, SeedListRow } from '../store/schema.ts'
 import type { CopyFacts } from './received-copy.ts'
 import type { Seed, Seeds } from './seeds.ts'
@@ -92,7 +93,7 @@ export function testView(
   row: PlacementTestRow,
   seeds: readonly PlacementSeedRow[],
   list: ResultList,
-  detail: 'whole' | 'without-headers' = 'whole',
+  detail: 'whole' | 'without-headers' | 'shared' = 'whole',
 ): Record<string, unknown> {
   const byProvider = [...Map.groupBy(seeds, ({ provider }) => provider)]
   return {
@@ -114,7 +115,10 @@ export function testView(
     sharing_id: row.share_id,
     sharing_expires_at: date(row.share_until),
     Box: list.view,
-    seed_results: seeds.map((seed) => seedResult(seed, detail === 'whole')),
+    seed_results: seeds.map((seed, at) =>
+      detail === 'shared' ? sharedSeed(seed, at) : seedResult(seed, detail === 'whole'),
+    ),
+    ...(row.spam_json !== null && { spamassassin: spamView(JSON.parse(row.spam_json) as SpamScore) }),
     delivery_stats: Object.fromEntries(
       byProvider.map(([provider, some]) => [provider, countsOf(provider, some)]),
     ),
@@ -129,9 +133,23 @@ function seedResult(seed: PlacementSeedRow, withHeaders: boolean): Record<string
     destination: seed.destination,
     state: seed.state,
     ...{ originating_ip, tags: [], dkim, spf, dmarc, headers: withHeaders ? headers : [] },
-    extensions: { category: seed.category, ...(seed.seconds !== null && { seconds: Number(seed.seconds) }) },
+    extensions: {
+      category: seed.category,
+      ...(seed.seconds !== null && { seconds: Number(seed.seconds) }),
+      ...(seed.problem !== '' && { problem: seed.problem }),
+    },
   }
 }
+
+/** Addresses are left out, and header fields, which name them in traces; so is what is wrong with the operator's mailbox. */
+const sharedSeed = (seed: PlacementSeedRow, at: number): Record<string, unknown> =>
+  seedResult({ ...seed, address: `seed-${at + 1}@${seed.provider}`, problem: '' }, false)
+
+const spamView = ({ score, isSpam, required }: SpamScore) => ({
+  ...{ is_spam: isSpam, score },
+  ...(required !== undefined && { required }),
+  rules: [],
+})
 
 export const sharingView = (row: PlacementTestRow, baseUrl: string): Record<string, unknown> => {
   const url = `${baseUrl}/v4/inbox/sharing/public/${row.share_id}`

@@ -1,7 +1,7 @@
 /** Checks of a message before it is sent: nothing is sent, stored or fetched. */
 import type { Area } from '../area.ts'
 import { NotFound } from '../base/errors.ts'
-import { messageBytes, messageSize } from '../base/mime-message.ts'
+import { messageSize } from '../base/mime-message.ts'
 import { Turns } from '../base/turns.ts'
 import type { Core } from '../core.ts'
 import type { Domain } from '../domains/domain.ts'
@@ -19,9 +19,9 @@ import type { Draft } from '../messages/request/draft.ts'
 import { readMimeRequest, readSendRequest } from '../messages/request/send-request.ts'
 import { SEND_PARAMS } from '../messages/routes.ts'
 import { AddressSyntaxError, bareAddress, parseAddressList } from '../mime/address.ts'
-import { createScorerClient, SCORED_BYTES_MAX } from '../routes/spam/scoring.ts'
+import { createOutgoingScorer } from '../routes/spam/outgoing-score.ts'
 import { readAuthentication, readBimi } from '../sender-rules/authentication.ts'
-import { type AuthenticationFacts, type ContentFacts, judgeMessage, type SpamFacts } from './checks.ts'
+import { type AuthenticationFacts, type ContentFacts, judgeMessage } from './checks.ts'
 import { noLinks, placeholdersIn, readHtml, readPlain } from './read-texts.ts'
 
 export interface PreflightUses {
@@ -68,7 +68,7 @@ const PARAMS = [
 
 export function preflightArea(core: Core, { accept, tracker }: PreflightUses): Area {
   const parts = { ...accept, tracker }
-  const score = createScorerClient(core)
+  const score = createOutgoingScorer(core)
   const turns = new Turns(WAITING_MAX)
 
   async function check(context: Context<never, Caller>, domainName: string): Promise<object> {
@@ -92,7 +92,7 @@ export function preflightArea(core: Core, { accept, tracker }: PreflightUses): A
       const [authentication, content, spam] = await Promise.all([
         authenticationOf(core, domain, draft, authors),
         copy && contentOf(parts, copy),
-        copy && score ? spamOf(core, score, domain, draft, copy) : undefined,
+        copy && score ? score(domain, firstOf(draft), copy.sent.message) : undefined,
       ])
       return judgeMessage({ refusal, authentication, content, spam })
     })
@@ -124,6 +124,8 @@ export function preflightArea(core: Core, { accept, tracker }: PreflightUses): A
     ],
   }
 }
+
+const firstOf = ({ recipients: [first] }: Draft) => (first ? bareAddress(first) : '')
 
 /** Each domain in From once, in lower case; none if the field cannot be read. */
 function authorsOf({ sent }: PreviewedCopy): string[] {
@@ -196,26 +198,4 @@ function imageFilesOf(content: MessageContent): ContentFacts['imageFiles'] {
       : mimeFiles(content)
   const images = files.filter(({ type }) => type.startsWith('image/'))
   return { count: images.length, bytes: images.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) }
-}
-
-/** As from a client of the scorer's own host: the message is judged, not the address that it will leave from. */
-async function spamOf(
-  { config }: Core,
-  score: NonNullable<ReturnType<typeof createScorerClient>>,
-  domain: Domain,
-  draft: Draft,
-  { sent: { message } }: PreviewedCopy,
-): Promise<SpamFacts> {
-  if (messageSize(message) > SCORED_BYTES_MAX) return null
-  const helo = config.hostname
-  return score({
-    raw: await messageBytes(message),
-    headers: [],
-    received: `Received: from ${helo} (${helo} [127.0.0.1])\r\n by ${helo} with ESMTP`,
-    sender: `postmaster@${domain.mailfromHost}`,
-    // One is enough for a score.
-    recipients: draft.recipients.slice(0, 1).map(bareAddress),
-    remoteAddress: '127.0.0.1',
-    helo,
-  })
 }

@@ -205,7 +205,7 @@ function unsubscribeCheck({ listUnsubscribe, listUnsubscribePost }: ContentFacts
     return made(
       name,
       'warning',
-      'There is no List-Unsubscribe field. Subscribed mail needs one-click unsubscribe (RFC 8058): switch on unsubscribe tracking for the domain, or write both fields yourself.',
+      'There is no List-Unsubscribe field. Subscribed mail needs one-click unsubscribe (RFC 8058): write o:list-unsubscribe=yes, switch on unsubscribe tracking for the domain, or write both fields yourself.',
       figures,
     )
   if (listUnsubscribePost.replace(/\s+/g, '').toLowerCase() !== 'list-unsubscribe=one-click')

@@ -136,7 +136,7 @@ function authorOf({ dmarc, spf, dkim }: Result): AuthorCheck {
   const passed = [
     ...(spf && spf.status.result === 'pass' ? [spf.domain] : []),
     ...whole.map(({ signingDomain }) => signingDomain ?? ''),
-  ].map((name) => name.toLowerCase())
+  ].map((name) => domainToASCII(name) || name.toLowerCase())
   const failed = [
     ...(spf && spf.status.result === 'temperror' ? [spf.domain] : []),
     ...dkim.results
@@ -149,7 +149,9 @@ function authorOf({ dmarc, spf, dkim }: Result): AuthorCheck {
   const byRecord =
     found === 'pass' &&
     (dmarc.alignment.spf.result !== undefined ||
-      (dmarc.alignment.dkim.result !== undefined && !dmarc.alignment.dkim.underSized))
+      (dmarc.alignment.dkim.result !== undefined && !dmarc.alignment.dkim.underSized)) &&
+    // The public suffix list, which alignment goes by, takes some hosts' tenants for one owner (decision 129).
+    passed.some(isOfAuthor)
   const withoutRecord =
     found === 'none' &&
     domain !== null &&

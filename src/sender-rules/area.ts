@@ -7,7 +7,7 @@ import { DAY_MS } from '../events/event-retention.ts'
 import { operation } from '../http/operation.ts'
 import { countOf, type Figures } from '../metrics/figures.ts'
 import type { Counts } from '../store/counter-rows.ts'
-import { createTrackingDirectory } from '../tracking/tracking-settings.ts'
+import type { TrackingArea } from '../tracking/area.ts'
 import { readAuthentication, readBimi } from './authentication.ts'
 import { judgeSender, type SenderFacts } from './rules.ts'
 
@@ -15,7 +15,11 @@ const DAYS = 30
 /** Names of metrics-logs.md section 2. */
 const PROVIDERS = ['Gmail', 'Google Workspace', 'Yahoo US', 'Yahoo EU']
 
-export function senderRulesArea(core: Core, { figures }: { figures: Figures }): Area {
+export interface SenderRulesUses extends Pick<TrackingArea, 'unsubscribable'> {
+  figures: Figures
+}
+
+export function senderRulesArea(core: Core, uses: SenderRulesUses): Area {
   return {
     operations: [
       operation({
@@ -31,16 +35,19 @@ export function senderRulesArea(core: Core, { figures }: { figures: Figures }): 
         responses: { 200: { description: 'A finding for each rule' } },
         async handler({ path, caller }) {
           const domain = await ownDomain(core.domains, caller, path.name)
-          return judgeSender(await factsOf(core, figures, domain))
+          return judgeSender(await factsOf(core, uses, domain))
         },
       }),
     ],
   }
 }
 
-async function factsOf(core: Core, figures: Figures, domain: Domain): Promise<SenderFacts> {
-  const { store, clock } = core
-  const now = clock.now()
+async function factsOf(
+  core: Core,
+  { figures, unsubscribable }: SenderRulesUses,
+  domain: Domain,
+): Promise<SenderFacts> {
+  const now = core.clock.now()
   const query = {
     accountIds: [domain.accountId],
     startMs: now - DAYS * DAY_MS,
@@ -49,7 +56,7 @@ async function factsOf(core: Core, figures: Figures, domain: Domain): Promise<Se
     filter: [{ attribute: 'domain', comparator: '=', values: [domain.name] }],
     metrics: ['delivered_count', 'accepted_outgoing_count', 'complained_count'],
   } as const
-  const [authentication, totals, days, settings, bimi] = await Promise.all([
+  const [authentication, totals, days, oneClickOn, bimi] = await Promise.all([
     readAuthentication(core, domain),
     figures.rows({ ...query, dimensions: [] }),
     figures.rows({
@@ -57,7 +64,7 @@ async function factsOf(core: Core, figures: Figures, domain: Domain): Promise<Se
       dimensions: ['time'],
       filter: [...query.filter, { attribute: 'recipient_provider', comparator: '=', values: PROVIDERS }],
     }),
-    createTrackingDirectory(store, clock).get(domain.id),
+    unsubscribable(domain),
     readBimi(core, domain.name),
   ])
   const counts = totals[0]?.counts
@@ -67,7 +74,7 @@ async function factsOf(core: Core, figures: Figures, domain: Domain): Promise<Se
     delivered: counts ? countOf('delivered_count', counts) : 0,
     complaints: counts ? countOf('complained_count', counts) : 0,
     busiestDay: days.reduce((most, { counts: day }) => Math.max(most, volumeOf(day)), 0),
-    addsUnsubscribe: settings.unsubscribe,
+    oneClickOn,
     bimi,
   }
 }

@@ -12,8 +12,8 @@ export interface SenderFacts {
   complaints: number
   /** Deliveries to Gmail and to Yahoo on the busiest of these days. */
   busiestDay: number
-  /** Unsubscribe fields are added to the domain's mail. */
-  addsUnsubscribe: boolean
+  /** Which mail gets the fields of RFC 8058 by the domain's settings. */
+  oneClickOn: 'all mail' | 'bulk mail' | 'none'
   /** TXT at `default._bimi`; null: no answer. */
   bimi: readonly string[] | null
 }
@@ -75,10 +75,11 @@ export function judgeSender(facts: SenderFacts): SenderRules {
       {
         rule: 'one-click-unsubscribe',
         required_of: 'bulk senders',
-        passed: facts.addsUnsubscribe,
-        sentence: facts.addsUnsubscribe
-          ? 'List-Unsubscribe and List-Unsubscribe-Post are added to mail of this domain.'
-          : 'Subscribed mail needs one-click unsubscribe (RFC 8058): switch on unsubscribe tracking for this domain, or write both fields yourself.',
+        passed: facts.oneClickOn !== 'none',
+        sentence:
+          facts.oneClickOn !== 'none'
+            ? `List-Unsubscribe and List-Unsubscribe-Post are added to ${facts.oneClickOn} of this domain.`
+            : 'Subscribed mail needs one-click unsubscribe (RFC 8058): switch on unsubscribe tracking for this domain, or write both fields yourself.',
       },
       { rule: 'bimi', required_of: 'nobody', ...bimi },
     ],

@@ -37,7 +37,7 @@ test('rules: records, rate of complaints, one click, volume', () => {
       dkim: true,
       dmarc: { valid: true, record: REJECT, sentence: 'Fine.' },
     },
-    ...{ delivered: 10_000, complaints: 5, busiestDay: 5_001, addsUnsubscribe: true, bimi: [] },
+    ...{ delivered: 10_000, complaints: 5, busiestDay: 5_001, oneClickOn: 'bulk mail', bimi: [] },
   }
   const passed = (change: Partial<SenderFacts>) => {
     const { rules } = judgeSender({ ...facts, ...change })
@@ -54,7 +54,7 @@ test('rules: records, rate of complaints, one click, volume', () => {
   assert.deepEqual(passed({}), all)
   assert.equal(judgeSender(facts).is_bulk_sender, true)
   assert.equal(judgeSender({ ...facts, busiestDay: 5_000 }).is_bulk_sender, false)
-  assert.deepEqual(passed({ spf: false, dkim: null, addsUnsubscribe: false }), {
+  assert.deepEqual(passed({ spf: false, dkim: null, oneClickOn: 'none' }), {
     ...{ ...all, spf: false, dkim: null, 'one-click-unsubscribe': false },
   })
   assert.equal(passed({ complaints: 29 })['spam-rate'], true)

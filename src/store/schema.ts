@@ -254,6 +254,7 @@ export interface TrackingSettingsRow {
   unsubscribe: Flag
   html_footer: string | null
   text_footer: string | null
+  unsubscribe_on_bulk: Flag
 }
 
 /** A tracking host's certificate and its pending order. */
@@ -1195,6 +1196,7 @@ export interface PlacementTestRow {
   share_id: string
   shared: Flag
   share_until: number
+  spam_json: string | null
 }
 
 /** What became of one seed's copy. */
@@ -1207,6 +1209,7 @@ export interface PlacementSeedRow {
   category: string
   seconds: number | null
   facts_json: string
+  problem: string
 }
 
 export interface Schema {

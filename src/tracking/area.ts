@@ -2,6 +2,7 @@
 
 import type { Area } from '../area.ts'
 import type { Core } from '../core.ts'
+import type { Domain } from '../domains/domain.ts'
 import { createJob } from '../jobs/job.ts'
 import type { ListStore } from '../lists/store.ts'
 import type { Tracker } from '../messages/acceptance/collaborators.ts'
@@ -11,7 +12,7 @@ import { NO_GEO, openGeo } from './geo.ts'
 import { createStoredLinks, linkIdOf } from './links.ts'
 import { trackingSettingsRoutes } from './settings-routes.ts'
 import { createTokens } from './tokens.ts'
-import { createTracker } from './tracker.ts'
+import { baseUrl, createTracker } from './tracker.ts'
 import { createTrackingDirectory } from './tracking-settings.ts'
 import { createUnsubscriber } from './unsubscribe.ts'
 import { unsubscribeAddresses } from './unsubscribe-addresses.ts'
@@ -22,7 +23,11 @@ export interface TrackingArea extends Area {
   tracker: Tracker
   /** Makes the same copies and stores nothing: their links lead nowhere. */
   previewTracker: Tracker
+  /** Which mail of the domain gets fields for unsubscribing with one click of its own accord. */
+  unsubscribable(domain: Domain): Promise<Unsubscribable>
 }
+
+export type Unsubscribable = 'all mail' | 'bulk mail' | 'none'
 
 export interface TrackingUses {
   known: KnownDeliveries
@@ -57,6 +62,12 @@ export async function trackingArea(
       ...trackerParts,
       links: { keep: async (accountId, urls) => urls.map((url) => linkIdOf(accountId, url)) },
     }),
+    async unsubscribable(domain) {
+      const { unsubscribe, unsubscribeOnBulk } = await settings.get(domain.id)
+      if (unsubscribe) return 'all mail'
+      const base = unsubscribeOnBulk ? await baseUrl(trackerParts, domain) : null
+      return base?.startsWith('https:') ? 'bulk mail' : 'none'
+    },
     operations: [
       ...trackingSettingsRoutes({ domains, tracking: settings }),
       ...visitRoutes({

@@ -27,6 +27,8 @@ const unsubscribeView = (settings: TrackingSettings) => ({
   active: settings.unsubscribe,
   html_footer: settings.htmlFooter,
   text_footer: settings.textFooter,
+  // Only then: clients of the public API know three fields.
+  ...(settings.unsubscribeOnBulk ? {} : { on_bulk: false }),
 })
 
 export function trackingSettingsRoutes(parts: {
@@ -109,6 +111,7 @@ export function trackingSettingsRoutes(parts: {
         { name: 'active', type: 'boolean', description: 'Add footers and List-Unsubscribe' },
         { name: 'html_footer', type: 'string', description: 'May be empty' },
         { name: 'text_footer', type: 'string', description: 'May be empty' },
+        { name: 'on_bulk', type: 'boolean', description: 'Add List-Unsubscribe to bulk mail in any case' },
       ],
       responses: CHANGED,
       async handler({ params, path, caller }) {
@@ -117,6 +120,7 @@ export function trackingSettingsRoutes(parts: {
           ...given('unsubscribe', params.booleanOr('active', [])),
           ...given('htmlFooter', footerOf(params, 'html_footer')),
           ...given('textFooter', footerOf(params, 'text_footer')),
+          ...given('unsubscribeOnBulk', params.boolean('on_bulk')),
         })
         return { message: MESSAGE, unsubscribe: unsubscribeView(settings) }
       },

@@ -51,6 +51,7 @@ const copyOf = (changes: Partial<TrackedCopy> = {}): TrackedCopy => ({
   tags: [],
   options: DEFAULT_OPTIONS,
   listSid: null,
+  isBulk: false,
   usesVariable: false,
   ...changes,
 })
@@ -278,6 +279,34 @@ test('headers: with unsubscribe tracking, or when the body has a variable; the l
     assert.equal(tokens.readUnsubscribe(match?.[1] as string)?.scope, scope)
     assert.equal(tokens.readUnsubscribeAddress(match?.[2] as string)?.scope, scope)
   }
+})
+
+test('bulk gets a link by default where links are https, and its texts stay; the option and the setting decide', async () => {
+  const fields = async (
+    settings: Partial<TrackingSettings>,
+    copy: Partial<TrackedCopy>,
+    parts: Partial<TrackerParts> = {},
+  ) => {
+    const tracking = await setUp(settings, parts).tracker.trackingOf(copyOf(copy))
+    return tracking && [tracking.textsStay, ...tracking.headers(false)].map(String).join(' ')
+  }
+  const option = (listUnsubscribe: boolean) => ({ options: { ...DEFAULT_OPTIONS, listUnsubscribe } })
+  const LINK = /^true List-Unsubscribe,<https:\/\/mail\.example\.net\/u\/[\w-]+> List-Unsubscribe-Post,/
+  assert.match((await fields({}, { isBulk: true })) ?? '', LINK)
+  assert.match((await fields({}, option(true))) ?? '', LINK)
+  assert.match((await fields({ unsubscribeOnBulk: false }, option(true))) ?? '', LINK)
+  assert.equal(await fields({}, {}), null)
+  assert.equal(await fields({ unsubscribeOnBulk: false }, { isBulk: true }), null)
+  assert.equal(await fields({}, { isBulk: true, ...option(false) }), null)
+  assert.equal(await fields({ unsubscribe: true }, { isBulk: true, ...option(false) }), 'false')
+  for (const fallbackUrl of ['http://mail.example.net', null])
+    assert.equal(await fields({}, { isBulk: true, ...option(true) }, { fallbackUrl }), null)
+  const http = { isBulk: true, usesVariable: true }
+  assert.equal(await fields({}, http, { fallbackUrl: 'http://mail.example.net' }), 'false')
+  assert.match(
+    (await fields({ opens: true }, { isBulk: true })) ?? '',
+    /^false List-Unsubscribe,<https:[^,]+> /,
+  )
 })
 
 /** [tracking record valid, web_scheme, certificate, TLS terminated elsewhere, fallback, base URL of the links]. */

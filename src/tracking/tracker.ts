@@ -37,10 +37,17 @@ export function createTracker(parts: TrackerParts): Tracker {
   const tracked = (copy: TrackedCopy, domain: TrackingSettings): MaybePromise<Tracking | null> => {
     const settings = settingsOf(copy, domain)
     const { opens, clicks, unsubscribe } = settings
-    if (!opens && clicks === 'no' && !unsubscribe && !copy.usesVariable) return null
-    return baseUrl(parts, copy.domain).then((base) =>
-      base === null ? withoutHost(parts, copy) : trackingOf(parts, copy, settings, base),
-    )
+    const textsStay = !opens && clicks === 'no' && !unsubscribe && !copy.usesVariable
+    const offersOneClick = copy.options.listUnsubscribe ?? (copy.isBulk && settings.unsubscribeOnBulk)
+    if (textsStay && !offersOneClick) return null
+    return baseUrl(parts, copy.domain).then((base) => {
+      // RFC 8058 §3.1: one click needs https.
+      const addsOneClick = offersOneClick && base?.startsWith('https:') === true
+      if (textsStay && !addsOneClick) return null
+      return base === null
+        ? withoutHost(parts, copy)
+        : trackingOf(parts, copy, { settings, base, textsStay, addsOneClick })
+    })
   }
   return {
     trackingOf: (copy) =>
@@ -67,18 +74,27 @@ function settingsOf({ options }: TrackedCopy, domain: TrackingSettings): Trackin
 }
 
 /** The base URL of a domain's links, without a final slash (rules 11 and 12). */
-async function baseUrl(parts: TrackerParts, domain: Domain): Promise<string | null> {
+export async function baseUrl(
+  parts: Pick<TrackerParts, 'fallbackUrl' | 'tlsExternal' | 'certificateActive'>,
+  domain: Domain,
+): Promise<string | null> {
   if (!domain.trackingValid) return parts.fallbackUrl
   const host = trackingHost(domain)
   const secure = domain.webScheme === 'https' && (parts.tlsExternal || (await parts.certificateActive(host)))
   return `${secure ? 'https' : 'http'}://${host}`
 }
 
+interface CopyPlan {
+  settings: TrackingSettings
+  base: string
+  textsStay: boolean
+  addsOneClick: boolean
+}
+
 function trackingOf(
   parts: TrackerParts,
   copy: TrackedCopy,
-  settings: TrackingSettings,
-  base: string,
+  { settings, base, textsStay, addsOneClick }: CopyPlan,
 ): Tracking {
   const { opens, opensAtTop, clicks, unsubscribe } = settings
   const { tokens } = parts
@@ -89,6 +105,7 @@ function trackingOf(
   const fillFooter = (footer: string) =>
     unsubscribe ? substitute(footer, (name) => (isVariable(name) ? variable(name) : null)) : ''
   return {
+    textsStay,
     variable,
     rewrite: (texts, personal) =>
       rewriteParts(texts, {
@@ -102,15 +119,17 @@ function trackingOf(
         linksTo: (urls) => linksTo(parts, copy, base, urls),
       }),
     headers(bodyUsesVariable) {
-      if (!unsubscribe && !bodyUsesVariable) return []
+      if (copy.options.listUnsubscribe === false) return []
+      const isAsked = unsubscribe || bodyUsesVariable
+      if (!isAsked && !addsOneClick) return []
       const names =
         copy.listSid === null
           ? (['unsubscribe_url', 'unsubscribe_email'] as const)
           : (['mailing_list_unsubscribe_url', 'mailing_list_unsubscribe_address'] as const)
-      const [url, address] = names.map(variable)
-      const mailto = address?.startsWith('mailto:') ? address : `mailto:${address}`
+      const url = variable(names[0])
       return [
-        ['List-Unsubscribe', `<${url}>, <${mailto}>`],
+        // Mail of a domain that asked for nothing may lead to another server than this one.
+        ['List-Unsubscribe', isAsked ? `<${url}>, <${mailtoOf(variable(names[1]))}>` : `<${url}>`],
         ['List-Unsubscribe-Post', 'List-Unsubscribe=One-Click'],
       ]
     },
@@ -121,11 +140,14 @@ function trackingOf(
 function withoutHost({ tokens }: TrackerParts, copy: TrackedCopy): Tracking {
   const address = (scope: Unsubscription['scope']) => unsubscribeAddress(tokens, copy, scope)
   return {
+    textsStay: false,
     variable: variablesOf(copy, { url: (scope) => `mailto:${address(scope)}`, address }),
     rewrite: async (texts) => texts,
     headers: () => [],
   }
 }
+
+const mailtoOf = (address: string) => (address.startsWith('mailto:') ? address : `mailto:${address}`)
 
 const isVariable = (name: string): name is UnsubscribeVariable =>
   (UNSUBSCRIBE_VARIABLES as readonly string[]).includes(name)

@@ -12,6 +12,8 @@ export interface TrackingSettings {
   opensAtTop: boolean
   clicks: 'no' | 'yes' | 'htmlonly'
   unsubscribe: boolean
+  /** Bulk mail gets List-Unsubscribe, without footers, although `unsubscribe` is off. */
+  unsubscribeOnBulk: boolean
   htmlFooter: string
   textFooter: string
 }
@@ -21,6 +23,7 @@ export const DEFAULT_TRACKING: TrackingSettings = {
   opensAtTop: false,
   clicks: 'no',
   unsubscribe: false,
+  unsubscribeOnBulk: true,
   htmlFooter: '\n<br>\n<p><a href="%unsubscribe_url%">unsubscribe</a></p>\n',
   textFooter: '\n\nTo unsubscribe click: <%unsubscribe_url%>\n\n',
 }
@@ -80,6 +83,7 @@ function settingsOf(row: TrackingSettingsRow | undefined): TrackingSettings {
     opensAtTop: row.opens_at_top === 1,
     clicks: row.clicks as TrackingSettings['clicks'],
     unsubscribe: row.unsubscribe === 1,
+    unsubscribeOnBulk: row.unsubscribe_on_bulk === 1,
     htmlFooter: row.html_footer ?? DEFAULT_TRACKING.htmlFooter,
     textFooter: row.text_footer ?? DEFAULT_TRACKING.textFooter,
   }
@@ -94,6 +98,7 @@ function columnsOf(settings: TrackingSettings): Omit<TrackingSettingsRow, 'domai
     opens_at_top: flag(settings.opensAtTop),
     clicks: settings.clicks,
     unsubscribe: flag(settings.unsubscribe),
+    unsubscribe_on_bulk: flag(settings.unsubscribeOnBulk),
     html_footer: ownText(settings.htmlFooter, DEFAULT_TRACKING.htmlFooter),
     text_footer: ownText(settings.textFooter, DEFAULT_TRACKING.textFooter),
   }

@@ -65,6 +65,8 @@ test('on a phone: versions, compared, activated with a way back, and deleted aft
     .getByText('Phone')
     .tap()
   await page.getByTitle('The template as it is sent').waitFor()
+  await page.getByRole('button', { name: 'Check', exact: true }).tap()
+  await page.getByText('The subject is empty', { exact: false }).waitFor()
   await dashboard.sound(page)
   await page.getByText('Versions', { exact: true }).tap()
   await page.getByText('Other words').waitFor()

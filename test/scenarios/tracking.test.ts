@@ -229,6 +229,41 @@ test('in a batch each link contains the URL of its recipient', async () => {
   }
 })
 
+test('bulk can be unsubscribed from with one click, and both fields are signed', async () => {
+  await domainTracks({})
+  const send = async (count: number, form: Record<string, string>) => {
+    const to = Array.from({ length: count }, newAddress)
+    const answer = await service.send({ to, text: TEXT, ...form })
+    assert.equal(answer.status, 200, answer.text)
+    return received(to[0] as string)
+  }
+  const batch = { 'recipient-variables': '{"nobody@example.org": {"id": 1}}' }
+  const bulk = await send(2, batch)
+  const to = bulk.mail.to && 'text' in bulk.mail.to ? bulk.mail.to.text : ''
+  assert.equal(bulk.field('List-Unsubscribe'), `<LEAVE(domain ${to})>`)
+  assert.equal(bulk.field('List-Unsubscribe-Post'), 'List-Unsubscribe=One-Click')
+  assert.equal(bulk.text, TEXT)
+  const signed = / h=([^;]+);/.exec(bulk.field('DKIM-Signature')?.replaceAll(/\s+/g, ' ') ?? '')?.[1] ?? ''
+  const names = signed.toLowerCase().split(/[: ]+/)
+  assert.ok(names.includes('list-unsubscribe') && names.includes('list-unsubscribe-post'), signed)
+  assert.match((await send(11, {})).field('List-Unsubscribe') ?? '', /^<LEAVE/)
+  assert.match((await send(1, { 'o:list-unsubscribe': 'yes' })).field('List-Unsubscribe') ?? '', /^<LEAVE/)
+
+  const own = await send(2, { ...batch, 'h:List-Unsubscribe': '<https://own.example/>' })
+  assert.equal(own.field('List-Unsubscribe'), '<https://own.example/>')
+  const none = async (count: number, form: Record<string, string>) =>
+    assert.equal((await send(count, form)).field('List-Unsubscribe'), undefined)
+  await none(1, batch)
+  await none(10, {})
+  await none(2, { ...batch, 'o:list-unsubscribe': 'no' })
+  const path = `/v3/domains/${service.domain}/tracking/unsubscribe`
+  for (const on of ['no', 'yes']) {
+    const set = await service.call('PUT', path, { form: { on_bulk: on } })
+    assert.equal(set.body.unsubscribe.on_bulk, on === 'yes' ? undefined : false)
+    if (on === 'no') await none(2, batch)
+  }
+})
+
 test('links of a rendered template are tracked, and its variables work', async () => {
   await domainTracks({ open: 'yes', click: 'yes' })
   const made = await service.call('POST', `/v3/${service.domain}/templates`, {

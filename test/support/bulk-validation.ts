@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DnsServer } from './dns-server.ts'
+import { serviceFlags } from './node-flags.ts'
 import { residentBytes } from './process-memory.ts'
 import { ownAddress } from './service.ts'
 import { AUTHORIZATION, type ServiceProcess, startProcess } from './service-process.ts'
@@ -41,8 +42,10 @@ export async function runBulk({ addresses, kills, dataFolder, dns, note }: BulkR
   for (let n = 0; n < addresses; n++)
     dns.set(domainOf(n), 'MX', [refuses(n) ? [0, ''] : [10, 'mx.example']], 3_600)
   const env = { SENDWRIGHT_DATA: dataFolder, SENDWRIGHT_DNS: `${dns.host}:${dns.port}` }
+  // As a start by bin/sendwright has them: memory depends on them.
+  const flags = serviceFlags()
   const host = ownAddress()
-  let service = await startProcess(host, env)
+  let service = await startProcess(host, env, { flags })
   const progress: number[] = []
   let restBytes = 0
   let peakBytes = 0
@@ -60,7 +63,7 @@ export async function runBulk({ addresses, kills, dataFolder, dns, note }: BulkR
         left.shift()
         await service.end('SIGKILL')
         note(`killed after ${done} addresses`)
-        service = await startProcess(host, env)
+        service = await startProcess(host, env, { flags })
         restBytes = 0
         peakBytes = 0
       } else if (left.length === 0 && service.child.pid !== undefined && job.status === 'processing') {

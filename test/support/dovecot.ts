@@ -14,6 +14,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export interface Dovecot {
   host: string
   imapPort: number
+  /** TLS from the first byte; open if a certificate was given. */
+  imapsPort: number
   password: string
   /** Delivers a message to a user, as the receiving server behind an MX would. @throws Error unless it is taken */
   deliver(user: string, message: string | Buffer): Promise<void>
@@ -28,12 +30,18 @@ export interface DovecotUser {
 
 const COMMAND = '/usr/sbin/dovecot'
 const IMAP_PORT = 10_143
+const IMAPS_PORT = 10_993
 const LMTP_PORT = 10_024
 const READY_MS = 30_000
 /** Of the account that mail belongs to where the tests run as root: Dovecot refuses to use 0. */
 const NOBODY = 65_534
 
-export async function startDovecot(host: string, users: readonly DovecotUser[]): Promise<Dovecot> {
+/** `certificate`: IMAP has STARTTLS, and a port for TLS. */
+export async function startDovecot(
+  host: string,
+  users: readonly DovecotUser[],
+  certificate?: { cert: string; key: string },
+): Promise<Dovecot> {
   if (spawnSync(COMMAND, ['--version']).status !== 0)
     throw new Error('Dovecot is needed: install dovecot-imapd, dovecot-lmtpd and dovecot-sieve')
   const isRoot = process.getuid?.() === 0
@@ -54,8 +62,12 @@ export async function startDovecot(host: string, users: readonly DovecotUser[]):
   }
   const password = 'secret-of-the-seeds'
   await writeFile(join(folder, 'users'), users.map(({ name }) => `${name}:{PLAIN}${password}\n`).join(''))
+  if (certificate) {
+    await writeFile(join(folder, 'cert.pem'), certificate.cert)
+    await writeFile(join(folder, 'key.pem'), certificate.key, { mode: 0o600 })
+  }
   const file = join(folder, 'dovecot.conf')
-  await writeFile(file, configuration({ folder, host, uid, gid, isRoot }))
+  await writeFile(file, configuration({ folder, host, uid, gid, isRoot, hasTls: certificate !== undefined }))
   const child = spawn(COMMAND, ['-F', '-c', file], { stdio: ['ignore', 'ignore', 'pipe'] })
   let errors = ''
   child.stderr?.on('data', (bytes: Buffer) => {
@@ -66,7 +78,8 @@ export async function startDovecot(host: string, users: readonly DovecotUser[]):
     await rm(folder, { recursive: true, force: true, maxRetries: 10 })
   }
   try {
-    for (const port of [IMAP_PORT, LMTP_PORT]) await untilOpen(host, port, child, () => errors)
+    for (const port of [IMAP_PORT, LMTP_PORT, ...(certificate ? [IMAPS_PORT] : [])])
+      await untilOpen(host, port, child, () => errors)
   } catch (error) {
     await close()
     throw error
@@ -74,6 +87,7 @@ export async function startDovecot(host: string, users: readonly DovecotUser[]):
   return {
     host,
     imapPort: IMAP_PORT,
+    imapsPort: IMAPS_PORT,
     password,
     deliver: (user, message) => deliver(host, user, message),
     close,
@@ -86,8 +100,9 @@ function configuration(at: {
   uid: number
   gid: number
   isRoot: boolean
+  hasTls: boolean
 }): string {
-  const { folder, host, uid, gid, isRoot } = at
+  const { folder, host, uid, gid, isRoot, hasTls } = at
   const own = `default_internal_user = ${process.env['USER'] ?? 'root'}\ndefault_login_user = ${process.env['USER'] ?? 'root'}`
   return `
 base_dir = ${folder}/run
@@ -95,7 +110,7 @@ state_dir = ${folder}/state
 log_path = ${folder}/log
 protocols = imap lmtp
 listen = ${host}
-ssl = no
+${hasTls ? `ssl = yes\nssl_cert = <${folder}/cert.pem\nssl_key = <${folder}/key.pem` : 'ssl = no'}
 disable_plaintext_auth = no
 auth_mechanisms = plain login
 mail_location = maildir:${folder}/mail/%n
@@ -111,7 +126,9 @@ service imap-login {
     port = ${IMAP_PORT}
   }
   inet_listener imaps {
-    port = 0
+    address = ${host}
+    port = ${hasTls ? IMAPS_PORT : 0}
+    ssl = yes
   }
 }
 service lmtp {

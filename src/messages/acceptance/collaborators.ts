@@ -59,6 +59,8 @@ export interface TrackedCopy {
   options: MessageOptions
   /** The mailing list that the copy goes through, by its own id. */
   listSid: string | null
+  /** One of many copies: a default of bulk mail applies (tracking.md rule 15). */
+  isBulk: boolean
   /** A text or header field of the copy contains an unsubscribe variable. */
   usesVariable: boolean
 }
@@ -70,6 +72,8 @@ export interface TrackedParts {
 }
 
 export interface Tracking {
+  /** Only header fields are added: texts and variables stay as they are. */
+  textsStay: boolean
   /** The value of an unsubscribe variable. */
   variable(name: UnsubscribeVariable): string
   /**

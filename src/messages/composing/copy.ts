@@ -150,11 +150,12 @@ export function composeCopy(
     ? render(parts.renderer, record, content.template, variables, values)
     : null
   return whenKnown(rendering, (rendered) =>
-    whenKnown(trackingOf(parts.tracker, frame, record, domain, target, rendered), (tracking) => {
+    whenKnown(trackingOf(parts.tracker, frame, record, domain, target, rendered), (known) => {
+      const tracking = known?.textsStay ? null : known
       const fieldLookup = lookupOf(values, tracking)
       // A stranger's text is not searched: it could show the data of members (mailing-lists.md rule 26).
       const lookup = content.incoming ? null : fieldLookup
-      const inputs = { values, variables, rendered, tracking, lookup, fieldLookup }
+      const inputs = { values, variables, rendered, tracking, addsFields: known, lookup, fieldLookup }
       return whenKnown(bodyOf(frame, content, inputs), (body) =>
         withHeaders(parts.headerPrefix, record, target, frame, inputs, body),
       )
@@ -169,7 +170,10 @@ interface CopyInputs {
   /** v: variables. */
   variables: Record<string, unknown>
   rendered: RenderedTemplate | null
+  /** Null: texts and variables stay as they are. */
   tracking: Tracking | null
+  /** May add fields although `tracking` is null. */
+  addsFields: Tracking | null
   /** All variables of texts and header fields; null: there are none. */
   lookup: Lookup | null
   /** Those of the fields that a list adds. */
@@ -412,10 +416,21 @@ function trackingOf(
       tags: record.summary.tags,
       options: record.options,
       listSid: target.list?.sid ?? null,
+      isBulk: isBulk(record),
       usesVariable: written || addsVariable(rendered, target.list),
     }),
   )
 }
+
+/** With this many recipients that are not a batch, nobody writes to people they know. */
+const RECIPIENTS_OF_BULK = 11
+
+/**
+ * Two recipients of a batch get mail of the same kind. One recipient is left alone: applications send receipts with
+ * recipient-variables too.
+ */
+export const isBulk = ({ content, summary }: Pick<MessageRecord, 'content' | 'summary'>): boolean =>
+  summary.recipients.length >= (content.batch ? 2 : RECIPIENTS_OF_BULK)
 
 /** What the template rendered or the list adds contains an unsubscribe variable. */
 function addsVariable(rendered: RenderedTemplate | null, list: CopyTarget['list']): boolean {
@@ -585,7 +600,7 @@ function ownMessageId(record: MessageRecord, target: CopyTarget, lookup: Lookup)
 function copyHeaders(
   record: MessageRecord,
   target: CopyTarget,
-  { lookup, fieldLookup, rendered, tracking }: CopyInputs,
+  { lookup, fieldLookup, rendered, addsFields }: CopyInputs,
   usesVariable: boolean,
   ownId: string | null,
 ): StoredHeader[] {
@@ -606,8 +621,8 @@ function copyHeaders(
   if (headerText(headers, 'from').trim() === '') setHeader(headers, ['From', `postmaster@${domainName}`])
   if (content.incoming) addMissing(headers, record)
   if (target.list) setListHeaders(headers, target.list, fieldLookup)
-  if (tracking && !findHeader(headers, 'list-unsubscribe')) {
-    headers.push(...tracking.headers(usesVariable).map(([name, value]): StoredHeader => [name, value]))
+  if (addsFields && !findHeader(headers, 'list-unsubscribe')) {
+    headers.push(...addsFields.headers(usesVariable).map(([name, value]): StoredHeader => [name, value]))
   }
   return headers
 }

@@ -20,6 +20,8 @@ export interface MessageOptions {
   trackClicks: boolean | 'htmlonly' | null
   trackOpens: boolean | null
   pixelAtTop: boolean | null
+  /** Add List-Unsubscribe; absent in messages of versions that did not know it. */
+  listUnsubscribe?: boolean | null
   requireTls: boolean | null
   skipVerification: boolean | null
   sendingIp: string | null
@@ -64,6 +66,7 @@ export const DEFAULT_OPTIONS: MessageOptions = Object.freeze({
   trackClicks: null,
   trackOpens: null,
   pixelAtTop: null,
+  listUnsubscribe: null,
   requireTls: null,
   skipVerification: null,
   sendingIp: null,
@@ -103,6 +106,7 @@ export const OPTION_FIELDS: readonly OptionField[] = [
   { field: 'o:tracking-clicks', header: 'Track-Clicks' },
   { field: 'o:tracking-opens', header: 'Track-Opens' },
   { field: 'o:tracking-pixel-location-top', header: 'Track-Pixel-Location-Top' },
+  { field: 'o:list-unsubscribe', header: 'List-Unsubscribe' },
   { field: 'o:require-tls', header: 'Require-TLS' },
   { field: 'o:skip-verification', header: 'Skip-Verification' },
   { field: 'o:sending-ip', header: 'Sending-Ip' },
@@ -224,6 +228,7 @@ export function readOptions(
     // Opens have no htmlonly: only html parts can have a pixel (messages.md rule 34).
     trackOpens: opens ?? (tracking === null ? null : tracking !== false),
     pixelAtTop: top === null ? null : top !== false,
+    listUnsubscribe: reader.flag('o:list-unsubscribe'),
     requireTls: reader.flag('o:require-tls'),
     skipVerification: reader.flag('o:skip-verification'),
     sendingIp: reader.text('o:sending-ip'),

@@ -24,7 +24,12 @@ export const askRspamd: AskScorer = async ({ host, port }, mail, bytes, signal) 
   const answer = parseForeignJson(await response.text())
   if (!isPlainObject(answer) || typeof answer['score'] !== 'number')
     throw new Error('the answer of rspamd has no score')
-  return { score: answer['score'], isSpam: SPAM_ACTIONS.includes(answer['action']) }
+  const required = answer['required_score']
+  return {
+    score: answer['score'],
+    isSpam: SPAM_ACTIONS.includes(answer['action']),
+    ...(typeof required === 'number' && { required }),
+  }
 }
 
 /** What a header field can hold. */

@@ -24,6 +24,8 @@ export interface ScoredMail {
 export interface SpamScore {
   score: number
   isSpam: boolean
+  /** From where on the scorer calls mail spam, if it says so. */
+  required?: number
 }
 
 /** Null: there is no score, because the mail is large or the scorer does not answer. Never rejects. */

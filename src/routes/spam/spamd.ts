@@ -1,7 +1,7 @@
 /** The protocol of SpamAssassin's spamd: one CHECK request per connection; spamd/PROTOCOL of its distribution. */
 import { connect } from 'node:net'
 import { addAbortSignal } from 'node:stream'
-import type { AskScorer } from './scoring.ts'
+import type { AskScorer, SpamScore } from './scoring.ts'
 
 /** The answer is three lines. */
 const ANSWER_CHARS_MAX = 10_000
@@ -27,9 +27,13 @@ export const askSpamd: AskScorer = async ({ host, port }, { received }, bytes, s
 }
 
 /** `Spam: True ; 15.0 / 5.0` after a status line with code 0. */
-function readAnswer(answer: string): { score: number; isSpam: boolean } {
+function readAnswer(answer: string): SpamScore {
   const status = /^SPAMD\/\d+\.\d+ (\d+)/.exec(answer)
-  const result = /^Spam: *(True|False|Yes|No) *; *(-?\d+(?:\.\d+)?) *\//im.exec(answer)
+  const result = /^Spam: *(True|False|Yes|No) *; *(-?\d+(?:\.\d+)?) *\/ *(-?\d+(?:\.\d+)?)/im.exec(answer)
   if (status?.[1] !== '0' || !result) throw new Error(`spamd answered "${answer.slice(0, 100).trim()}"`)
-  return { score: Number(result[2]), isSpam: /^(?:true|yes)$/i.test(result[1] ?? '') }
+  return {
+    score: Number(result[2]),
+    isSpam: /^(?:true|yes)$/i.test(result[1] ?? ''),
+    required: Number(result[3]),
+  }
 }

@@ -2,6 +2,7 @@ import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { rootRoute } from '../root-route.ts'
 import { section as defineSection } from '../section.ts'
 import { readDomainsSearch } from './domains-search.ts'
+import { readReceiversSearch } from './receivers-search.ts'
 
 const listRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -13,6 +14,12 @@ const domainRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/domains/$name',
   component: lazyRouteComponent(() => import('./domain-page.tsx'), 'DomainPage'),
+})
+const receiversRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/domains/$name/receivers',
+  validateSearch: readReceiversSearch,
+  component: lazyRouteComponent(() => import('./receivers-page.tsx'), 'ReceiversPage'),
 })
 
 export const section = defineSection({
@@ -33,5 +40,5 @@ export const section = defineSection({
     /^[^\s@]+\.[^\s@]+$/.test(text)
       ? [{ label: `Domains named like ${text}`, href: `/domains?q=${encodeURIComponent(text)}` }]
       : [],
-  routes: [listRoute, domainRoute],
+  routes: [listRoute, domainRoute, receiversRoute],
 })

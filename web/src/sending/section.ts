@@ -3,9 +3,11 @@ import { rootRoute } from '../root-route.ts'
 import { section as defineSection } from '../section.ts'
 import { readComposeSearch } from './compose/compose-search.ts'
 import { readListSearch, readListsSearch } from './lists/lists-search.ts'
+import { readPlacementSearch } from './placement/placement-search.ts'
 import { readScheduledSearch } from './scheduled/scheduled-search.ts'
 import { readSuppressionsSearch } from './suppressions/suppressions-search.ts'
 import { readTemplateSearch, readTemplatesSearch } from './templates/templates-search.ts'
+import { readValidationSearch } from './validation/validation-search.ts'
 
 const templatesRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -51,6 +53,28 @@ const scheduledRoute = createRoute({
   validateSearch: readScheduledSearch,
   component: lazyRouteComponent(() => import('./scheduled/scheduled-page.tsx'), 'ScheduledPage'),
 })
+const validationRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/sending/validation',
+  validateSearch: readValidationSearch,
+  component: lazyRouteComponent(() => import('./validation/validation-page.tsx'), 'ValidationPage'),
+})
+const validationJobRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/sending/validation/$id',
+  component: lazyRouteComponent(() => import('./validation/job-page.tsx'), 'JobPage'),
+})
+const placementRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/sending/placement',
+  validateSearch: readPlacementSearch,
+  component: lazyRouteComponent(() => import('./placement/placement-page.tsx'), 'PlacementPage'),
+})
+const placementResultRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/sending/placement/$id',
+  component: lazyRouteComponent(() => import('./placement/result-page.tsx'), 'ResultPage'),
+})
 
 export const section = defineSection({
   label: 'Sending',
@@ -69,6 +93,8 @@ export const section = defineSection({
     { label: 'Mailing lists', to: '/sending/lists', need: { area: 'lists' } },
     { label: 'Scheduled', to: '/sending/scheduled', need: { area: 'messages:stored' } },
     { label: 'Suppressions', to: '/sending/suppressions', need: { area: 'allowlist' } },
+    { label: 'Validation', to: '/sending/validation', need: { area: 'validation' } },
+    { label: 'Inbox placement', to: '/sending/placement', need: { area: 'validation' } },
   ],
   commands: [
     {
@@ -102,6 +128,18 @@ export const section = defineSection({
       need: { area: 'suppressions' },
     },
     {
+      label: 'Validate a file of addresses',
+      words: 'bulk list check verify csv',
+      href: '/sending/validation?add=yes',
+      need: { area: 'validation', access: 'write' },
+    },
+    {
+      label: 'Run an inbox placement test',
+      words: 'seeds spam',
+      href: '/sending/placement?add=yes',
+      need: { area: 'validation', access: 'write' },
+    },
+    {
       label: 'Allowlist',
       words: 'suppressions',
       href: '/sending/suppressions?kind=whitelists',
@@ -116,5 +154,9 @@ export const section = defineSection({
     listRoute,
     scheduledRoute,
     suppressionsRoute,
+    validationRoute,
+    validationJobRoute,
+    placementRoute,
+    placementResultRoute,
   ],
 })

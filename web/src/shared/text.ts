@@ -20,6 +20,31 @@ export const TEXT = {
   chartHelp: 'Left and right arrow keys move along the curve',
   total: 'Total',
   domain: 'Domain',
+  checks: {
+    title: 'Checks before sending',
+    lead: 'Authentication, one-click unsubscribing, links, size and more. Nothing is sent.',
+    run: 'Check',
+    again: 'Check again',
+    isOld: 'The message has changed since.',
+    passed: (count: string) => `${count} passed`,
+    states: { ok: 'All right', warning: 'Could be better', failed: 'Must be changed' },
+    names: {
+      acceptance: 'Acceptance',
+      spf: 'SPF',
+      dkim: 'DKIM',
+      dmarc: 'DMARC',
+      bimi: 'BIMI',
+      'one-click-unsubscribe': 'One-click unsubscribing',
+      subject: 'Subject',
+      'text-part': 'Plain text',
+      'html-size': 'Size of the HTML',
+      images: 'Images',
+      links: 'Links',
+      placeholders: 'Placeholders',
+      size: 'Size',
+      spam: 'Spam score',
+    } as Readonly<Record<string, string>>,
+  },
 } as const
 
 export const SHELL_TEXT = {

@@ -9,6 +9,7 @@ import { domainsQuery, systemQuery, valueOrThrow } from '../../queries.ts'
 import { Choice } from '../../shared/choice.tsx'
 import { Copyable } from '../../shared/copyable.tsx'
 import { DomainChoice, useChosenDomain } from '../../shared/domain-choice.tsx'
+import { MessageCheck } from '../../shared/message-check.tsx'
 import { useMessageHref } from '../../shared/message-link.ts'
 import { Page, PageHeader, Panel } from '../../shared/page.tsx'
 import { withSearch } from '../../shared/search.ts'
@@ -97,144 +98,151 @@ function ComposeForm({ domain, onSent }: { domain: string; onSent: (sent: Sent) 
     const { value } = event.currentTarget
     setFields((old) => ({ ...old, [name]: value }))
   }
+  const given = { ...fields, body, template, files, isTest, from: fields.from || `postmaster@${domain}` }
   const sending = useMutation({
     mutationFn: async () => {
-      const form = messageForm({
-        ...fields,
-        body,
-        template,
-        files,
-        isTest,
-        from: fields.from || `postmaster@${domain}`,
-      })
+      const form = messageForm(given)
       const path = `/v3/${encodeURIComponent(domain)}/messages`
       return valueOrThrow(await sendFiles<{ id: string }>('POST', path, form))
     },
     onSuccess: onSent,
   })
   const hasBody = body === 'template' ? template !== '' && 'value' in variables : fields[body] !== ''
+  const isComplete = domain !== '' && fields.to.trim() !== '' && hasBody
   return (
-    <form
-      className="panel compose"
-      aria-label={TEXT.title}
-      onSubmit={(event) => {
-        event.preventDefault()
-        if (hasBody && !sending.isPending) sending.mutate()
-      }}
-    >
-      <Alert
-        color={isCapture ? 'petrol' : 'orange'}
-        variant="light"
-        icon={<Icon name={isCapture ? 'shield' : 'send'} />}
+    <>
+      <form
+        className="panel compose"
+        aria-label={TEXT.title}
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (hasBody && !sending.isPending) sending.mutate()
+        }}
       >
-        {isCapture ? TEXT.capture : TEXT.live}
-      </Alert>
-      <div className="compose-pair">
-        <DomainChoice label={TEXT.domain} value={domain} onChange={(chosen) => change({ domain: chosen })} />
-        <TextInput
-          label={TEXT.from}
-          placeholder={`postmaster@${domain}`}
-          autoComplete="off"
-          value={fields.from}
-          onChange={set('from')}
-        />
-        <TextInput
-          label={TEXT.to}
-          description={TEXT.toHint}
-          inputWrapperOrder={['label', 'input', 'description']}
-          placeholder="bob@example.com"
-          autoComplete="off"
-          autoCapitalize="none"
-          inputMode="email"
-          value={fields.to}
-          onChange={set('to')}
-        />
-        <TextInput
-          label={TEXT.cc}
-          autoComplete="off"
-          inputMode="email"
-          value={fields.cc}
-          onChange={set('cc')}
-        />
-      </div>
-      <TextInput
-        label={TEXT.subject}
-        value={fields.subject}
-        onChange={set('subject')}
-        {...(body === 'template' && { placeholder: TEXT.subjectOfTemplate })}
-      />
-      <div>
-        <Choice<Body>
-          label={TEXT.body}
-          options={BODIES.map((each) => [each, TEXT.bodies[each]] as const)}
-          value={body}
-          onChange={(chosen) => change({ body: chosen })}
-        />
-      </div>
-      {body === 'template' ? (
-        <Stack gap="md">
-          <TemplateChoice
-            domain={domain}
-            value={template}
-            onChange={(chosen) => change({ template: chosen || undefined })}
-          />
-          <Textarea
-            label={TEXT.variables}
-            className="compose-code"
-            autosize
-            minRows={3}
-            maxRows={12}
-            spellCheck={false}
-            value={fields.variables}
-            error={'fault' in variables ? variables.fault : undefined}
-            onChange={set('variables')}
-          />
-        </Stack>
-      ) : (
-        <Textarea
-          key={body}
-          aria-label={TEXT.bodies[body]}
-          {...(body === 'html' && { className: 'compose-code', spellCheck: false })}
-          autosize
-          minRows={8}
-          maxRows={24}
-          value={fields[body]}
-          onChange={set(body)}
-        />
-      )}
-      <Attachments files={files} onChange={setFiles} />
-      <div className="compose-pair">
-        <TextInput label={TEXT.tag} autoComplete="off" value={fields.tag} onChange={set('tag')} />
-        <TextInput
-          type="datetime-local"
-          label={TEXT.deliverAt}
-          description={TEXT.deliverAtHint}
-          inputWrapperOrder={['label', 'input', 'description']}
-          value={fields.deliverAt}
-          onChange={set('deliverAt')}
-        />
-      </div>
-      <Switch
-        label={TEXT.testMode}
-        checked={isTest}
-        onChange={(event) => setTest(event.currentTarget.checked)}
-      />
-      {sending.error && (
-        <Text size="sm" c="red" role="alert" className="breakable">
-          {sending.error.message}
-        </Text>
-      )}
-      <Group justify="flex-end">
-        <Button
-          type="submit"
-          leftSection={<Icon name="send" size={16} />}
-          loading={sending.isPending}
-          disabled={domain === '' || fields.to.trim() === '' || !hasBody}
+        <Alert
+          color={isCapture ? 'petrol' : 'orange'}
+          variant="light"
+          icon={<Icon name={isCapture ? 'shield' : 'send'} />}
         >
-          {TEXT.send}
-        </Button>
-      </Group>
-    </form>
+          {isCapture ? TEXT.capture : TEXT.live}
+        </Alert>
+        <div className="compose-pair">
+          <DomainChoice
+            label={TEXT.domain}
+            value={domain}
+            onChange={(chosen) => change({ domain: chosen })}
+          />
+          <TextInput
+            label={TEXT.from}
+            placeholder={`postmaster@${domain}`}
+            autoComplete="off"
+            value={fields.from}
+            onChange={set('from')}
+          />
+          <TextInput
+            label={TEXT.to}
+            description={TEXT.toHint}
+            inputWrapperOrder={['label', 'input', 'description']}
+            placeholder="bob@example.com"
+            autoComplete="off"
+            autoCapitalize="none"
+            inputMode="email"
+            value={fields.to}
+            onChange={set('to')}
+          />
+          <TextInput
+            label={TEXT.cc}
+            autoComplete="off"
+            inputMode="email"
+            value={fields.cc}
+            onChange={set('cc')}
+          />
+        </div>
+        <TextInput
+          label={TEXT.subject}
+          value={fields.subject}
+          onChange={set('subject')}
+          {...(body === 'template' && { placeholder: TEXT.subjectOfTemplate })}
+        />
+        <div>
+          <Choice<Body>
+            label={TEXT.body}
+            options={BODIES.map((each) => [each, TEXT.bodies[each]] as const)}
+            value={body}
+            onChange={(chosen) => change({ body: chosen })}
+          />
+        </div>
+        {body === 'template' ? (
+          <Stack gap="md">
+            <TemplateChoice
+              domain={domain}
+              value={template}
+              onChange={(chosen) => change({ template: chosen || undefined })}
+            />
+            <Textarea
+              label={TEXT.variables}
+              className="compose-code"
+              autosize
+              minRows={3}
+              maxRows={12}
+              spellCheck={false}
+              value={fields.variables}
+              error={'fault' in variables ? variables.fault : undefined}
+              onChange={set('variables')}
+            />
+          </Stack>
+        ) : (
+          <Textarea
+            key={body}
+            aria-label={TEXT.bodies[body]}
+            {...(body === 'html' && { className: 'compose-code', spellCheck: false })}
+            autosize
+            minRows={8}
+            maxRows={24}
+            value={fields[body]}
+            onChange={set(body)}
+          />
+        )}
+        <Attachments files={files} onChange={setFiles} />
+        <div className="compose-pair">
+          <TextInput label={TEXT.tag} autoComplete="off" value={fields.tag} onChange={set('tag')} />
+          <TextInput
+            type="datetime-local"
+            label={TEXT.deliverAt}
+            description={TEXT.deliverAtHint}
+            inputWrapperOrder={['label', 'input', 'description']}
+            value={fields.deliverAt}
+            onChange={set('deliverAt')}
+          />
+        </div>
+        <Switch
+          label={TEXT.testMode}
+          checked={isTest}
+          onChange={(event) => setTest(event.currentTarget.checked)}
+        />
+        {sending.error && (
+          <Text size="sm" c="red" role="alert" className="breakable">
+            {sending.error.message}
+          </Text>
+        )}
+        <Group justify="flex-end">
+          <Button
+            type="submit"
+            leftSection={<Icon name="send" size={16} />}
+            loading={sending.isPending}
+            disabled={!isComplete}
+          >
+            {TEXT.send}
+          </Button>
+        </Group>
+      </form>
+      <MessageCheck
+        domain={domain}
+        form={() => messageForm(given)}
+        version={JSON.stringify([domain, given, files.map(({ name, size }) => [name, size])])}
+        disabled={!isComplete}
+      />
+    </>
   )
 }
 

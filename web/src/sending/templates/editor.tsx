@@ -10,7 +10,7 @@ import { Choice } from '../../shared/choice.tsx'
 import { notify } from '../../shared/notices.tsx'
 import { Panel } from '../../shared/page.tsx'
 import { CodeInput } from './code-input.tsx'
-import { MissingVariables, Preview } from './preview.tsx'
+import { DraftCheck, MissingVariables, Preview } from './preview.tsx'
 import {
   createVersion,
   type Draft,
@@ -128,7 +128,7 @@ export function Editor({ template, domain, version, stored }: EditorProps) {
           </div>
         )}
       </form>
-      <LivePreview draft={draft} variables={variables} onVariables={changeVariables} />
+      <LivePreview domain={domain} draft={draft} variables={variables} onVariables={changeVariables} />
       <Modal
         opened={naming && mayWrite && draft.content !== ''}
         onClose={() => setNaming(false)}
@@ -216,8 +216,13 @@ function HeaderFields(props: {
   )
 }
 
-function LivePreview(props: { draft: Draft; variables: string; onVariables: (text: string) => void }) {
-  const { draft, variables, onVariables } = props
+function LivePreview(props: {
+  domain: string
+  draft: Draft
+  variables: string
+  onVariables: (text: string) => void
+}) {
+  const { domain, draft, variables, onVariables } = props
   const [shownDraft] = useDebouncedValue(draft, RENDER_PAUSE_MS)
   const [shownVariables] = useDebouncedValue(variables, RENDER_PAUSE_MS)
   const read = readVariables(shownVariables)
@@ -226,6 +231,7 @@ function LivePreview(props: { draft: Draft; variables: string; onVariables: (tex
   return (
     <div className="editor-side">
       <Preview draft={shownDraft} variables={given} />
+      <DraftCheck domain={domain} draft={shownDraft} variables={given} />
       <Panel title={TEXT.variables}>
         <Textarea
           aria-label={TEXT.variables}

@@ -3,6 +3,8 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { Choice } from '../../shared/choice.tsx'
+import { useChosenDomain } from '../../shared/domain-choice.tsx'
+import { MessageCheck } from '../../shared/message-check.tsx'
 import { Panel } from '../../shared/page.tsx'
 import { frameDocument, readHtml } from '../../shared/safe-html.ts'
 import { Failure } from '../../shared/states.tsx'
@@ -57,6 +59,26 @@ function Loading({ show }: { show: PreviewKind }) {
         <Skeleton className="template-frame" data-show={show} />
       </div>
     </>
+  )
+}
+
+/** Checks the draft as a message to its own author; a template of the account is checked for the first domain. */
+export function DraftCheck({ domain, draft, variables }: PreviewProps & { domain: string }) {
+  const { data } = useQuery(renderQuery(draft, variables))
+  const sender = useChosenDomain(domain === '' ? undefined : domain)
+  const isReady = data !== undefined && variables !== undefined && data.errors.length === 0
+  const form = () => {
+    const fields = new FormData()
+    const from = data?.headers['From'] ?? `postmaster@${sender}`
+    fields.append('from', from)
+    fields.append('to', from)
+    fields.append('subject', data?.subject ?? '')
+    fields.append('html', data?.html ?? '')
+    fields.append('text', data?.text ?? '')
+    return fields
+  }
+  return (
+    <MessageCheck domain={sender} form={form} version={JSON.stringify([sender, data])} disabled={!isReady} />
   )
 }
 
