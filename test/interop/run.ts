@@ -1,5 +1,7 @@
 /**
- * Runs a real application against the service: `npm run interop -- anymail`, `npm run interop -- action-mailbox`.
+ * Runs a real client or application against the service: `npm run interop -- swaks`, `npm run interop -- anymail`.
+ *
+ * Clients send (sending/run.ts); `all` runs every one of them. Applications take received mail:
  *
  * 1. The application and the service are started, each as a process of its own.
  * 2. Every sample is given to the service by SMTP. What it posts is caught, and passed to the application as it is.
@@ -21,14 +23,17 @@ import { APPLICATIONS, type Application } from './applications.ts'
 import { fieldsOf, makeRoutes, post, SETTINGS, startDns } from './posting.ts'
 import type { Recorded } from './recorded.ts'
 import { SAMPLES } from './samples.ts'
+import { CLIENTS } from './sending/clients.ts'
+import { runClients } from './sending/run.ts'
 
 const START_MAX_MS = 60_000
 const READ_MAX_MS = 10_000
+const USAGE = `npm run interop -- ${['all', ...Object.keys(CLIENTS)].join('|')}
+  or: npm run interop -- ${Object.keys(APPLICATIONS).join('|')} [--record]`
 
 async function run(name: string, record: boolean): Promise<void> {
   const application = APPLICATIONS[name]
-  if (!application)
-    throw new Error(`usage: npm run interop -- ${Object.keys(APPLICATIONS).join('|')} [--record]`)
+  if (!application) throw new Error(`usage: ${USAGE}`)
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-interop-'))
   const host = ownAddress()
   const receiver = await createReceiver({ host: ownAddress() })
@@ -141,4 +146,6 @@ async function startApplication(
 }
 
 const [name = '', flag] = process.argv.slice(2)
-await run(name, flag === '--record')
+if (name === 'all') await runClients(Object.keys(CLIENTS))
+else if (Object.hasOwn(CLIENTS, name)) await runClients([name])
+else await run(name, flag === '--record')

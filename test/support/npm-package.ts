@@ -13,6 +13,8 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 /** Enough for 24 MB over a slow line. */
 const FETCH_MAX_MS = 90_000
+/** npm lists the files; large packages have ten thousand, each with 120 bytes. */
+const LISTED_MAX_BYTES = 16_000_000
 
 export interface PackageFiles {
   /** `name@version`. */
@@ -32,6 +34,7 @@ export async function unpackFiles({ spec, integrity, files }: PackageFiles, fold
   const { stdout } = await run('npm', [...args, '--pack-destination', folder], {
     cwd: folder,
     timeout: FETCH_MAX_MS,
+    maxBuffer: LISTED_MAX_BYTES,
   })
   const answer = JSON.parse(stdout) as { filename: string }[] | Record<string, { filename: string }>
   const [packed] = Object.values(answer)
