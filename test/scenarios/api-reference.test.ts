@@ -87,6 +87,13 @@ test('by keyboard and signed out: search, open an operation, its code in six lan
   await page.getByRole('heading', { level: 1, name: 'Send a message from parts' }).waitFor()
   assert.equal(new URL(page.url()).pathname, '/docs/sendMessage')
   await page.getByText('Roles: admin, developer, sending.').waitFor()
+  // The window gets the focus again: the session is asked for once more, and the page stays.
+  const heading = await page.getByRole('heading', { level: 1 }).elementHandle()
+  const asked = page.waitForResponse(/\/sendwright\/v1\/system$/)
+  await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))")
+  await asked
+  await page.getByRole('tab', { name: 'curl' }).waitFor()
+  assert.equal(await heading?.evaluate((node) => node.isConnected), true)
   const url = `${reference.baseUrl}/v3/example.com/messages`
   await page.getByRole('tab', { name: 'curl' }).focus()
   for (const [language, label] of LANGUAGES) {
@@ -114,7 +121,6 @@ test('at both looks: the start, an operation with a body of objects, one that do
     const link = page.getByRole('link', { name: /Create an alert|alert/i }).first()
     await (look === PHONE ? link.tap() : link.click())
     await page.getByRole('heading', { level: 2, name: 'Responses' }).waitFor()
-    await dashboard.sound(page)
     await page.goto(`${dashboard.service.url}/docs/createAlert?code=go`)
     await page.getByRole('tab', { name: 'Go', selected: true }).waitFor()
     await page.getByText('comparator', { exact: true }).waitFor()

@@ -17,12 +17,16 @@ export interface ExampleRequest {
   body?: ExampleBody
 }
 
+const EXAMPLE_DOMAIN = 'example.com'
+/** Paths whose name is that of a domain. */
+const OF_DOMAIN = /\/(?:domains|v3)\/\{name\}/
+
 /** Values that say what a parameter is, by its name. */
 const BY_NAME: Readonly<Record<string, string>> = {
-  domain: 'example.com',
-  domain_name: 'example.com',
-  authority_name: 'example.com',
-  signing_domain: 'example.com',
+  domain: EXAMPLE_DOMAIN,
+  domain_name: EXAMPLE_DOMAIN,
+  authority_name: EXAMPLE_DOMAIN,
+  signing_domain: EXAMPLE_DOMAIN,
   host: 'email.example.com',
   web_prefix: 'email',
   mailfrom_host: 'bounces.example.com',
@@ -41,6 +45,7 @@ const BY_NAME: Readonly<Record<string, string>> = {
   selector: 's1',
   tag: 'welcome',
   subject: 'Hello',
+  limit: '0.1',
   expression: 'match_recipient(".*@example.com")',
   action: 'forward("https://app.example.com/mail")',
   members: '[{"address":"bob@example.org"}]',
@@ -55,7 +60,7 @@ const BY_TYPE: Readonly<Record<string, unknown>> = { integer: 1, number: 1, bool
 
 const DEPTH_MAX = 5 // deeper than any body of the API; ends a schema that refers to itself
 
-/** `values`: replace the examples of path parameters, by name. */
+/** `values`: replace the examples of path and query parameters, by name. */
 export function exampleOf(
   operation: Operation,
   reference: Reference,
@@ -66,7 +71,8 @@ export function exampleOf(
     values[name] ?? String(exampleValue(name, schema, reference))
   const path = operation.path.replaceAll(/\{([^}]+)\}/g, (_, name: string) => {
     const parameter = parameters.find((each) => each.in === 'path' && each.name === name)
-    return encodeURIComponent(exampleFor(name, parameter?.schema ?? {}))
+    const meaning = name === 'name' && OF_DOMAIN.test(operation.path) ? 'domain' : name
+    return encodeURIComponent(exampleFor(meaning, parameter?.schema ?? {}))
   })
   const query = new URLSearchParams()
   for (const parameter of parameters)
