@@ -77,7 +77,7 @@ export const UPDATE_DOCS: ParamDoc[] = [
 ]
 
 export const CREATE_DOCS: ParamDoc[] = [
-  { name: 'name', type: 'string', description: 'Host name, ASCII', required: true },
+  { name: 'name', type: 'string', description: 'Host name, ASCII', required: true, example: 'example.com' },
   ...CHANGE_DOCS,
   { name: 'force_dkim_authority', type: 'boolean', description: 'false: a registered parent domain signs' },
   { name: 'force_root_dkim_host', type: 'boolean', description: 'Sign with the root domain', default: false },

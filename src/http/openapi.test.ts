@@ -17,7 +17,14 @@ const upload = operation({
   rateLimit: 'sending',
   params: [
     { name: 'domain_name', type: 'string', description: 'A sending domain' },
-    { name: 'to', type: 'string', description: 'Recipients', required: true, repeated: true },
+    {
+      name: 'to',
+      type: 'string',
+      description: 'Recipients',
+      required: true,
+      repeated: true,
+      example: 'a@b.c',
+    },
     { name: 'state', type: 'string', description: 'State', values: ['on', 'off'], default: 'on' },
     { name: 'attachment', type: 'file', description: 'Files', repeated: true },
     { name: 'pretty', in: 'query', type: 'boolean', description: 'Ignored' },
@@ -94,6 +101,11 @@ test('an operation is described with parameters, body, errors and its deprecatio
   const form = post.requestBody?.content['multipart/form-data']?.schema
   assert.deepEqual(form?.required, ['to'])
   assert.deepEqual(Object.keys(form?.properties ?? {}), ['to', 'state', 'attachment'])
+  assert.deepEqual(form?.properties['to'], {
+    type: 'array',
+    items: { type: 'string', examples: ['a@b.c'] },
+    description: 'Recipients',
+  })
   assert.deepEqual(form?.properties['state'], {
     type: 'string',
     enum: ['on', 'off'],

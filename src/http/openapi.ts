@@ -145,6 +145,7 @@ function schemaOf(param: ParamDoc): JsonSchema {
     ...types[param.type],
     ...(param.values === undefined ? {} : { enum: param.values }),
     ...(param.default === undefined ? {} : { default: param.default }),
+    ...(param.example === undefined ? {} : { examples: [param.example] }),
   }
   return param.repeated === true ? { type: 'array', items: one } : one
 }

@@ -39,6 +39,8 @@ export interface ParamDoc {
   repeated?: boolean
   values?: readonly string[]
   default?: string | number | boolean
+  /** A value that most calls would give, though it is not required. */
+  example?: string
 }
 
 export interface ResponseDoc {

@@ -105,6 +105,7 @@ export const SEND_PARAMS: readonly ParamDoc[] = [
     type: 'string',
     repeated: true,
     description: 'Sender: an address or `Name <address>`; required unless the template gives one',
+    example: 'Ann <ann@example.com>',
   },
   {
     name: 'to',
@@ -115,8 +116,18 @@ export const SEND_PARAMS: readonly ParamDoc[] = [
   },
   { name: 'cc', type: 'string', repeated: true, description: 'Like to' },
   { name: 'bcc', type: 'string', repeated: true, description: 'Like to; never shown in the mail' },
-  { name: 'subject', type: 'string', description: 'May be empty; required unless the template gives one' },
-  { name: 'text', type: 'string', description: 'Plain-text body; one of text, html, amp-html is required' },
+  {
+    name: 'subject',
+    type: 'string',
+    description: 'May be empty; required unless the template gives one',
+    example: 'Hello',
+  },
+  {
+    name: 'text',
+    type: 'string',
+    description: 'Plain-text body; one of text, html, amp-html is required',
+    example: 'Hello Bob',
+  },
   { name: 'html', type: 'string', description: 'HTML body' },
   { name: 'amp-html', type: 'string', description: 'AMP part' },
   { name: 'attachment', type: 'file', repeated: true, description: 'Attached file' },

@@ -35,8 +35,8 @@ export const LOOKS: readonly BrowserContextOptions[] = [DESK, PHONE]
 export interface OpenOptions {
   /** Default `DESK`. */
   look?: BrowserContextOptions
-  /** API key to sign in with; default the service's admin key. */
-  key?: string
+  /** API key to sign in with; default the service's admin key; null: without a session. */
+  key?: string | null
 }
 
 export interface Dashboard {
@@ -63,6 +63,7 @@ export async function startDashboard(t: TestContext, env: Record<string, string>
     const context = await browser.newContext({ reducedMotion: 'reduce', ...look })
     await context.grantPermissions(['clipboard-read', 'clipboard-write'])
     context.setDefaultTimeout(WAIT_MS)
+    if (key === null) return context
     const answer = await context.request.post(`${service.url}/sendwright/v1/session`, {
       data: { key: key ?? service.key },
     })

@@ -3,6 +3,7 @@ import { section as delivery } from './delivery/section.ts'
 import { section as domains } from './domains/section.ts'
 import { section as inbox } from './inbox/section.ts'
 import { section as overview } from './overview/section.ts'
+import { section as reference } from './reference/section.ts'
 import { section as routes } from './routes/section.ts'
 import type { Section } from './section.ts'
 import { section as sending } from './sending/section.ts'
@@ -23,7 +24,12 @@ export const SECTIONS = [
   webhooks,
   routes,
   settings,
+  reference,
 ] as const
+
+/** Paths of the pages that need no session: what they show is open to everybody. */
+const OPEN_PATH = /^\/docs(?:\/|$)/
+export const isOpenPath = (pathname: string): boolean => OPEN_PATH.test(pathname)
 
 /** Sections that the caller may open in this delivery mode. */
 export const sectionsFor = (session: Session, mode: string | undefined): readonly Section[] =>

@@ -1,21 +1,30 @@
 import { Button, Loader, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import type { ReactNode } from 'react'
+import { type ReactNode, useRef } from 'react'
 import { signOut } from './api.ts'
 import { isUnauthorized, RefusedRequest, systemQuery } from './queries.ts'
+import { isOpenPath } from './sections.ts'
 import { sessionQuery } from './session.ts'
 import { Login } from './sign-in/login.tsx'
 
 /**
- * Shows the dashboard with a session, else the login screen. The API's response to the first request decides;
- * the page stores nothing about it.
+ * Shows the dashboard with a session, else the login screen, or a page that needs none. The API's response to the first
+ * request decides; the page stores nothing about it.
  */
 export function SessionGate({ children }: { children: ReactNode }) {
   const system = useQuery(systemQuery)
   const session = useQuery(sessionQuery)
-  if (isUnauthorized(system.error) || isUnauthorized(session.error)) return <Login />
-  if (system.data !== undefined && session.data !== undefined) return children
   const error = system.error ?? session.error
+  const isRefused = isUnauthorized(system.error) || isUnauthorized(session.error)
+  const isKnown = system.data !== undefined && session.data !== undefined
+  // A query that is asked again, as when the window gets the focus, has no error meanwhile: what is shown stays.
+  const wasRefused = useRef(false)
+  if (isRefused) wasRefused.current = true
+  else if (isKnown || error !== null) wasRefused.current = false
+  const isOpen = isOpenPath(window.location.pathname)
+  if (isOpen && (wasRefused.current || error !== null)) return children
+  if (wasRefused.current) return <Login />
+  if (isKnown) return children
   if (error === null) {
     return (
       <main className="centered">

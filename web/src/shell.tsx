@@ -8,15 +8,53 @@ import { Icon } from './icons.tsx'
 import { systemQuery } from './queries.ts'
 import { holds, type Section } from './section.ts'
 import { sectionsFor } from './sections.ts'
-import { may, useSession } from './session.ts'
+import { may, sessionQuery, useSession } from './session.ts'
 import { AccountSwitch, ActingStrip } from './shared/account-switch.tsx'
 import { Notices } from './shared/notices.tsx'
 import { Palette } from './shared/palette.tsx'
 import { ShortcutHelp, useShortcuts } from './shared/shortcuts.tsx'
 import { SHELL_TEXT as TEXT } from './shared/text.ts'
 
-/** The frame of all pages: bar, navigation, and what opens over them. */
+/** The frame of all pages. */
 export function Shell() {
+  // The gate (session-gate.tsx) has asked, and a page that needs no session is shown without one.
+  const { data: session } = useQuery({ ...sessionQuery, retryOnMount: false })
+  return session === undefined ? <OpenShell /> : <SessionShell />
+}
+
+const NO_SECTIONS: readonly Section[] = []
+
+/** Of a page that is shown without a session: links to other pages load the dashboard anew. */
+function OpenShell() {
+  const [isHelpOpen, setHelpOpen] = useState(false)
+  const openHelp = useCallback(() => setHelpOpen(true), [])
+  useShortcuts(NO_SECTIONS, NO_PALETTE, openHelp)
+  return (
+    <div className="shell">
+      <a className="skip-link" href="#main">
+        {TEXT.skip}
+      </a>
+      <header className="shell-bar">
+        <Brand />
+        <span className="grow" />
+        <HelpButton onClick={openHelp} />
+        <ColorSchemeButton />
+        <a className="shell-sign-in" href="/">
+          {TEXT.signIn}
+        </a>
+      </header>
+      <Outlet />
+      <ShortcutHelp opened={isHelpOpen} onClose={() => setHelpOpen(false)} sections={NO_SECTIONS} />
+      <Notices />
+    </div>
+  )
+}
+
+/** The palette leads to pages that need a session. */
+const NO_PALETTE = () => undefined
+
+/** With a session: bar, navigation, and what opens over them. */
+function SessionShell() {
   const session = useSession()
   const { data: system } = useQuery(systemQuery)
   const sections = useMemo(() => sectionsFor(session, system?.mode), [session, system?.mode])
@@ -55,17 +93,7 @@ export function Shell() {
         <span className="grow" />
         <AccountSwitch />
         <ModeBadge />
-        <ActionIcon
-          className="shell-help-button"
-          variant="subtle"
-          color="gray"
-          size="lg"
-          aria-label={TEXT.help}
-          title={`${TEXT.help} (?)`}
-          onClick={openHelp}
-        >
-          <Icon name="help" />
-        </ActionIcon>
+        <HelpButton onClick={openHelp} />
         <ColorSchemeButton />
         <SignOutButton />
       </header>
@@ -154,6 +182,22 @@ function ModeBadge() {
     >
       {mode.label}
     </Badge>
+  )
+}
+
+function HelpButton({ onClick }: { onClick: () => void }) {
+  return (
+    <ActionIcon
+      className="shell-help-button"
+      variant="subtle"
+      color="gray"
+      size="lg"
+      aria-label={TEXT.help}
+      title={`${TEXT.help} (?)`}
+      onClick={onClick}
+    >
+      <Icon name="help" />
+    </ActionIcon>
   )
 }
 

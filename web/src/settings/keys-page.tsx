@@ -1,6 +1,6 @@
-import { Badge, Button, Modal, NativeSelect, Text, TextInput } from '@mantine/core'
+import { Anchor, Badge, Button, Modal, NativeSelect, Text, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Icon } from '../icons.tsx'
 import { domainsQuery } from '../queries.ts'
@@ -82,7 +82,14 @@ export function KeysPage() {
   return (
     <ListPage
       title={TEXT.title}
-      lead={TEXT.lead}
+      lead={
+        <>
+          {TEXT.lead}{' '}
+          <Anchor renderRoot={(props) => <Link {...props} to="/docs" />} underline="always" inherit>
+            {TEXT.reference}
+          </Anchor>
+        </>
+      }
       back={back}
       actions={button}
       list={list}

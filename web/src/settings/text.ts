@@ -29,6 +29,7 @@ export const TEXT = {
 export const KEY_TEXT = {
   title: 'API keys',
   lead: 'A program signs in with a key. The secret of a key is shown once, when it is created.',
+  reference: 'Code that calls the API',
   add: 'Create a key',
   description: 'What is it for',
   descriptionPlaceholder: 'Shop, production',

@@ -124,7 +124,7 @@ function HelpSheet({ sections }: { sections: readonly Section[] }) {
   return (
     <div className="help-sheet">
       <KeyList title={TEXT.everywhere}>
-        <KeyRow keys={['Ctrl', 'K']} label={TEXT.palette} />
+        {sections.length > 0 && <KeyRow keys={['Ctrl', 'K']} label={TEXT.palette} />}
         <KeyRow keys={['/']} label={TEXT.search} />
         <KeyRow keys={['j']} label={TEXT.nextRow} />
         <KeyRow keys={['k']} label={TEXT.previousRow} />
@@ -139,11 +139,13 @@ function HelpSheet({ sections }: { sections: readonly Section[] }) {
           ))}
         </KeyList>
       )}
-      <KeyList title={TEXT.goTo}>
-        {sections.map(({ label, letter }) => (
-          <KeyRow key={letter} keys={['g', letter]} label={label} />
-        ))}
-      </KeyList>
+      {sections.length > 0 && (
+        <KeyList title={TEXT.goTo}>
+          {sections.map(({ label, letter }) => (
+            <KeyRow key={letter} keys={['g', letter]} label={label} />
+          ))}
+        </KeyList>
+      )}
       <Switch
         mt="md"
         checked={singleKeys}

@@ -53,6 +53,7 @@ export const SHELL_TEXT = {
   sections: 'Sections',
   jump: 'Search or jump to…',
   help: 'Keyboard shortcuts',
+  signIn: 'Sign in',
   signOut: 'Sign out',
   ownAccount: 'Own account',
   account: 'Account',

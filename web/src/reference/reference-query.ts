@@ -1,0 +1,13 @@
+import { queryOptions } from '@tanstack/react-query'
+import { getOwnJson } from '../api.ts'
+import { valueOrThrow } from '../queries.ts'
+import { type ApiDescription, readDescription } from './description.ts'
+
+export const referenceQuery = queryOptions({
+  queryKey: ['api-reference'],
+  queryFn: async ({ signal }) =>
+    readDescription(valueOrThrow(await getOwnJson<ApiDescription>('/openapi.json', signal))),
+  staleTime: Number.POSITIVE_INFINITY, // made once, at the start of the service
+  structuralSharing: false, // it has a Map
+  meta: { needsNoSession: true },
+})

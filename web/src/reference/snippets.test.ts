@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { test } from 'node:test'
+import { type ApiDescription, fieldsOf, readDescription, searchOperations } from './description.ts'
+import { type ExampleRequest, exampleOf } from './example.ts'
+import { LANGUAGES, snippetOf } from './snippets.ts'
+
+const AWKWARD = `It's "50%" \\ $HOME \`x\` #{y}`
+
+const form: ExampleRequest = {
+  method: 'PUT',
+  url: 'https://mail.example.com/v3/lists/a%40example.com?limit=1',
+  needsKey: true,
+  body: { kind: 'form', values: [['name', AWKWARD]] },
+}
+const json: ExampleRequest = {
+  ...form,
+  body: { kind: 'json', value: { text: AWKWARD, list: [1, true, null] } },
+}
+const multipart: ExampleRequest = {
+  ...form,
+  method: 'POST',
+  needsKey: false,
+  body: {
+    kind: 'multipart',
+    values: [
+      ['name', AWKWARD],
+      ['file', { file: 'list.csv' }],
+    ],
+  },
+}
+
+test('every language has method, URL and values; a key only where one is needed', () => {
+  for (const [language] of LANGUAGES) {
+    for (const request of [form, json, multipart]) {
+      const code = snippetOf(language, request)
+      assert.ok(code.includes(request.url), code)
+      assert.match(code, new RegExp(`\\b${request.method}\\b`, 'i'))
+      assert.equal(code.includes('API_KEY'), request.needsKey, code)
+    }
+    assert.match(snippetOf(language, multipart), /list\.csv/)
+  }
+})
+
+test('curl sends values as they stand', () => {
+  for (const [request, expected] of [
+    [form, ['--user', 'api:secret', '--data-urlencode', `name=${AWKWARD}`]],
+    [multipart, ['--form-string', `name=${AWKWARD}`, '--form', 'file=@list.csv']],
+    [json, ['--user', 'api:secret', '--header', 'Content-Type: application/json', '--data', jsonText(json)]],
+  ] as const) {
+    const script = `curl() { printf '%s\\0' "$@"; }\n${snippetOf('curl', request)}`
+    const { stdout } = spawnSync('sh', ['-c', script], { encoding: 'utf8', env: { API_KEY: 'secret' } })
+    assert.deepEqual(stdout.split('\0').slice(0, -1), ['--request', request.method, request.url, ...expected])
+  }
+})
+
+const jsonText = ({ body }: ExampleRequest) =>
+  body?.kind === 'json' ? JSON.stringify(body.value, null, 2) : ''
+
+const DESCRIPTION: ApiDescription = {
+  info: { title: 'Test' },
+  servers: [{ url: 'https://mail.example.com/' }],
+  components: { schemas: { Node: { properties: { next: { $ref: '#/components/schemas/Node' } } } } },
+  paths: {
+    '/v3/{domain}/tags': {
+      get: {
+        tags: ['Tags'],
+        summary: 'List tags',
+        'x-rights': { public: true },
+        parameters: [
+          { name: 'domain', in: 'path', required: true, schema: { type: 'string' } },
+          { name: 'kind', in: 'query', required: true, schema: { type: 'string', enum: ['a b', 'c'] } },
+          { name: 'limit', in: 'query', schema: { type: 'integer' } },
+        ],
+        responses: {},
+      },
+    },
+    '/v1/nodes': {
+      post: {
+        operationId: 'makeNode',
+        tags: ['Nodes'],
+        summary: 'Make a node',
+        'x-rights': { roles: ['admin'] },
+        parameters: [],
+        requestBody: {
+          content: {
+            'application/json': {
+              schema: {
+                required: ['node', 'names'],
+                type: 'object',
+                properties: {
+                  node: { $ref: '#/components/schemas/Node' },
+                  names: { type: 'array', items: { type: 'string', examples: ['Ann'] } },
+                  other: { type: 'string' },
+                },
+              },
+            },
+          },
+        },
+        responses: {},
+      },
+    },
+  },
+}
+
+test('an example fills in the path, what is required, and what has an example', () => {
+  const reference = readDescription(DESCRIPTION)
+  const list = reference.byId.get('get-v3-domain-tags')
+  assert.ok(list)
+  assert.deepEqual(exampleOf(list, reference, { domain: 'a/b.example' }), {
+    method: 'GET',
+    url: 'https://mail.example.com/v3/a%2Fb.example/tags?kind=a+b',
+    needsKey: false,
+  })
+  const make = reference.byId.get('makeNode')
+  assert.ok(make)
+  const { body } = exampleOf(make, reference)
+  assert.equal(body?.kind, 'json')
+  assert.deepEqual(Object.keys(body.value as object), ['node', 'names'])
+  assert.deepEqual((body.value as { names: unknown }).names, ['Ann'])
+})
+
+test('a schema that refers to itself ends', () => {
+  const reference = readDescription(DESCRIPTION)
+  const schema = reference.byId.get('makeNode')?.body?.schema
+  assert.ok(schema)
+  const names = fieldsOf(schema, reference).map(({ name }) => name)
+  assert.ok(names.includes('node.next.next') && names.includes('names') && names.length < 20, names.join())
+})
+
+test('a search finds operations by words of path, name, summary and tag', () => {
+  const reference = readDescription(DESCRIPTION)
+  const found = (text: string) =>
+    searchOperations(reference, text).flatMap(({ operations }) => operations.map(({ id }) => id))
+  assert.deepEqual(found(''), ['makeNode', 'get-v3-domain-tags'])
+  assert.deepEqual(found('tags LIST'), ['get-v3-domain-tags'])
+  assert.deepEqual(found('post v1'), ['makeNode'])
+  assert.deepEqual(found('nothing'), [])
+})
