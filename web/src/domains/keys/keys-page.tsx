@@ -183,20 +183,23 @@ function SwitchKey(props: { authority: string; selector: string; signs: boolean 
 /** Whose keys sign. A subdomain may leave that to its parent. */
 function Authority({ domain: { name, dkim_host: authority } }: { domain: DomainDetails }) {
   const isOwn = name === authority
+  const mayHaveParent = name.split('.').length > 2 // a domain has two labels at least
   const sign = (self: boolean) => () => setAuthority(name, self)
   return (
     <Panel title={TEXT.authority}>
       <Text size="sm" mb="sm" className="breakable">
         {TEXT.authorityWhy(name, authority)}
       </Text>
-      <ActionButton
-        label={isOwn ? TEXT.parentKeys : TEXT.ownKeys}
-        run={sign(!isOwn)}
-        done={({ message }) => message}
-        undo={sign(isOwn)}
-        undone={TEXT.authorityRestored}
-        changes={DOMAINS_KEY}
-      />
+      {(!isOwn || mayHaveParent) && (
+        <ActionButton
+          label={isOwn ? TEXT.parentKeys : TEXT.ownKeys}
+          run={sign(!isOwn)}
+          done={({ message }) => message}
+          undo={sign(isOwn)}
+          undone={TEXT.authorityRestored}
+          changes={DOMAINS_KEY}
+        />
+      )}
     </Panel>
   )
 }

@@ -71,9 +71,36 @@ export function HostForm({ domain, onClose }: { domain: DomainDetails; onClose: 
   )
 }
 
+interface MessageValues {
+  hours: string
+  mailfrom_host: string
+  archive_to: string
+  spam_action: string
+  wildcard: boolean
+}
+
+/** Without those that are as they were: another one may be changed elsewhere meanwhile. */
+function changedFields(domain: DomainDetails, values: MessageValues): Record<string, string> {
+  const before: Readonly<Record<string, string>> = {
+    message_ttl: String(domain.message_ttl),
+    mailfrom_host: domain.mailfrom_host,
+    archive_to: domain.archive_to ?? '',
+    spam_action: domain.spam_action,
+    wildcard: String(domain.wildcard),
+  }
+  const wanted = {
+    message_ttl: String(Math.round(Number(values.hours.trim()) * SECONDS_PER_HOUR)),
+    mailfrom_host: values.mailfrom_host.trim(),
+    archive_to: values.archive_to.trim(),
+    spam_action: values.spam_action,
+    wildcard: String(values.wildcard),
+  }
+  return Object.fromEntries(Object.entries(wanted).filter(([field, value]) => value !== before[field]))
+}
+
 export function MessagesForm({ domain, onClose }: { domain: DomainDetails; onClose: () => void }) {
   const { name, message_ttl, mailfrom_host, archive_to = '', spam_action, wildcard } = domain
-  const form = useForm({
+  const form = useForm<MessageValues, unknown>({
     initial: {
       hours: message_ttl === 0 ? '' : String(message_ttl / SECONDS_PER_HOUR),
       mailfrom_host,
@@ -81,15 +108,7 @@ export function MessagesForm({ domain, onClose }: { domain: DomainDetails; onClo
       spam_action,
       wildcard,
     },
-    send: (values) =>
-      updateDomain(name, {
-        message_ttl: String(Math.round(Number(values.hours.trim()) * SECONDS_PER_HOUR)),
-        // Saving the same host again changes no record; an empty one is refused.
-        mailfrom_host: values.mailfrom_host.trim(),
-        archive_to: values.archive_to.trim(),
-        spam_action: values.spam_action,
-        wildcard: String(values.wildcard),
-      }),
+    send: (values) => updateDomain(name, changedFields(domain, values)),
     changes: DOMAINS_KEY,
     onDone() {
       notify({ text: TEXT.messagesSaved })

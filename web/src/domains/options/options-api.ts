@@ -38,7 +38,7 @@ const ORDER_REFRESH_MS = 5_000 // an order takes some seconds
 export interface Certificate {
   /** `none`: never ordered. */
   status: 'none' | 'processing' | 'active' | 'expired' | 'error'
-  error?: string
+  error?: string | null
 }
 
 export const certificateQuery = (host: string) =>

@@ -42,8 +42,10 @@ export function SwitchRow(props: { label: string; why: string; value: boolean; s
         aria-label={label}
         // What was chosen shows while it is saved.
         checked={saving.isPending ? saving.variables : value}
-        disabled={saving.isPending}
-        onChange={(event) => saving.mutate(event.currentTarget.checked)}
+        onChange={(event) => {
+          // Not disabled meanwhile: a disabled switch loses the focus.
+          if (!saving.isPending) saving.mutate(event.currentTarget.checked)
+        }}
       />
       {saving.error && <Refusal error={saving.error} />}
     </div>
