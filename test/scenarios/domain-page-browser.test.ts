@@ -280,6 +280,9 @@ test('by keyboard: tracking, footers, tracking host, connection and messages cha
   await page.getByRole('combobox', { name: 'Clicks' }).selectOption('HTML only')
   await page.getByText('Clicks: HTML only').waitFor()
   assert.deepEqual((await tracking()).click, { active: true, htmlonly: true })
+  await page.getByRole('switch', { name: 'Unsubscribe button on bulk mail' }).press('Space')
+  await page.getByText('Unsubscribe button on bulk mail: Off').waitFor()
+  assert.equal((await tracking()).unsubscribe.on_bulk, false)
 
   await page.getByRole('button', { name: 'Change the footers' }).press('Enter')
   await page.waitForURL('**/settings?edit=footers')

@@ -38,6 +38,8 @@ export const OPTIONS_TEXT = {
   ] as const,
   unsubscribe: 'Unsubscribe footer',
   unsubscribeWhy: 'Adds a footer with a link, and the header for the button of mailbox providers.',
+  onBulk: 'Unsubscribe button on bulk mail',
+  onBulkWhy: 'Adds the header alone to batches and to calls with many recipients, where links are https.',
   footers: 'Footers',
   footersChange: 'Change the footers',
   htmlFooter: 'HTML footer',

@@ -10,7 +10,13 @@ const trackingPath = (name: string) => `/v3/domains/${segment(name)}/tracking`
 export interface Tracking {
   open: { active: boolean; place_at_the_top: boolean }
   click: { active: boolean; htmlonly: boolean }
-  unsubscribe: { active: boolean; html_footer: string; text_footer: string }
+  unsubscribe: {
+    active: boolean
+    html_footer: string
+    text_footer: string
+    /** Present while it is off. */
+    on_bulk?: boolean
+  }
 }
 
 export const trackingQuery = (name: string) =>

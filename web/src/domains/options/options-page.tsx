@@ -74,7 +74,7 @@ function TrackingPanel(props: {
     return error ? (
       <Failure title={TEXT.trackingUnreadable} error={error} retry={refetch} />
     ) : (
-      <Skeleton height={330} role="status" aria-label={TEXT.tracking} />
+      <Skeleton height={425} role="status" aria-label={TEXT.tracking} />
     )
   const { open, click, unsubscribe } = data
   return (
@@ -98,6 +98,12 @@ function TrackingPanel(props: {
         why={TEXT.unsubscribeWhy}
         value={unsubscribe.active}
         save={save('unsubscribe', 'active')}
+      />
+      <SwitchRow
+        label={TEXT.onBulk}
+        why={TEXT.onBulkWhy}
+        value={unsubscribe.on_bulk !== false}
+        save={save('unsubscribe', 'on_bulk')}
       />
       <ShownRow label={TEXT.footers} why={TEXT.footerHelp} value={footersButton} />
       {isEditing && <FootersForm name={name} footers={unsubscribe} onClose={onClose} />}
