@@ -193,7 +193,7 @@ test('receivers: rules with what to change, reports or how to get them, at both 
   const { service } = dashboard
   for (const look of LOOKS) {
     const page = await dashboard.open(`/domains/${service.domain}`, { look })
-    await page.getByRole('link', { name: 'Receivers: rules and reports' }).press('Enter')
+    await page.getByRole('link', { name: 'Receivers' }).press('Enter')
     await page.getByRole('heading', { level: 1, name: 'Receivers' }).waitFor()
     await page.getByText('Subscribed mail needs one-click unsubscribe', { exact: false }).waitFor()
     await page.getByText('No reports yet').waitFor()

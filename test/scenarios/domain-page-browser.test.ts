@@ -3,33 +3,25 @@
  * added, each record is copied with its button and published exactly as copied, and the page turns green.
  */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
-import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
-import { launchBrowser } from '../support/browser.ts'
+import type { BrowserContext, Locator, Page } from 'playwright-core'
+import { type Dashboard, PHONE, press, startDashboard } from '../support/dashboard.ts'
 import { createDnsServer, type DnsServer, type StubType } from '../support/dns-server.ts'
-import { eventually, startTestService, type TestService } from '../support/service.ts'
+import { eventually, type TestService } from '../support/service.ts'
 
-const ROOT = join(import.meta.dirname, '../..')
-const WAIT_MS = 20_000 // a step takes a fraction of it, even on a busy machine
-const PHONE = { viewport: { width: 375, height: 700 } }
 const REFRESH_MS = 10_000
 const OWN_ADDRESS = '192.0.2.7'
 const VERIFICATIONS_PER_MINUTE = 10
 
-let browser: Browser
+let dashboard: Dashboard
 let dns: DnsServer
 let service: TestService
 
 before(async (t) => {
-  // Fast if the dashboard is built already, as after an install.
-  const built = spawnSync(process.execPath, [join(ROOT, 'scripts/build-web.mjs')], { encoding: 'utf8' })
-  assert.equal(built.status, 0, built.stderr)
-  ;[browser, dns] = await Promise.all([launchBrowser(), createDnsServer()])
+  dns = await createDnsServer()
   dns.set('spf.service.example', 'TXT', ['v=spf1 ip4:192.0.2.0/24 -all'])
   dns.set('_spf.mailboxes.example', 'TXT', ['v=spf1 ip4:198.51.100.0/24 -all'])
-  service = await startTestService(t as TestContext, {
+  dashboard = await startDashboard(t as TestContext, {
     SENDWRIGHT_DNS: `${dns.host}:${dns.port}`,
     SENDWRIGHT_SPF_INCLUDE_HOST: 'spf.service.example',
     SENDWRIGHT_MX_HOSTS: 'mxa.service.example,mxb.service.example',
@@ -37,24 +29,9 @@ before(async (t) => {
     SENDWRIGHT_IPS: OWN_ADDRESS,
     SENDWRIGHT_RATE_LIMIT: '100', // on, so that the limit of checks applies
   })
+  service = dashboard.service
 })
-after(async () => {
-  await browser.close()
-  await dns.close()
-})
-
-/** A browser that has opened a one-time link; it may use the clipboard. */
-async function signedIn(options: BrowserContextOptions = {}): Promise<BrowserContext> {
-  const { body } = await service.call('POST', '/sendwright/v1/login-links')
-  const context = await browser.newContext({ reducedMotion: 'reduce', ...options })
-  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
-  context.setDefaultTimeout(WAIT_MS)
-  const page = await context.newPage()
-  await page.goto(body.url)
-  await page.waitForURL(`${service.url}/`)
-  await page.close()
-  return context
-}
+after(() => dns.close())
 
 async function openDomain(context: BrowserContext, name: string): Promise<Page> {
   const page = await context.newPage()
@@ -106,7 +83,7 @@ async function publicOperations(): Promise<RegExp[]> {
 }
 
 test('a domain is added, each record copied and published, and everything turns green', async () => {
-  const context = await signedIn()
+  const context = await dashboard.signedIn()
   const page = await context.newPage()
   const requests = new Set<string>()
   page.on('pageerror', (error) => assert.fail(error))
@@ -183,7 +160,7 @@ test('a domain is added, each record copied and published, and everything turns 
 
 test('an open page follows a check made elsewhere and queries no name server itself', async () => {
   await service.call('POST', '/v4/domains', { form: { name: 'waits.example', dkim_key_size: '1024' } })
-  const context = await signedIn()
+  const context = await dashboard.signedIn()
   await context.clock.install()
   const page = await openDomain(context, 'waits.example')
   await page.getByText('Not checked yet', { exact: true }).first().waitFor()
@@ -201,7 +178,7 @@ test('checking too often shows how long to wait', async () => {
   await service.call('POST', '/v4/domains', { form: { name: 'hasty.example', dkim_key_size: '1024' } })
   for (let n = 0; n < VERIFICATIONS_PER_MINUTE; n += 1)
     await service.call('PUT', '/v4/domains/hasty.example/verify')
-  const context = await signedIn()
+  const context = await dashboard.signedIn()
   await context.clock.install()
   const page = await openDomain(context, 'hasty.example')
   await check(page)
@@ -217,7 +194,7 @@ test('checking too often shows how long to wait', async () => {
 test('the list can be searched, refusals of the API show in place, and deleting requires typing the name', async () => {
   for (const name of ['one.shop.example', 'two.shop.example'])
     await service.call('POST', '/v4/domains', { form: { name, dkim_key_size: '1024' } })
-  const context = await signedIn()
+  const context = await dashboard.signedIn()
   const page = await context.newPage()
   await page.goto(`${service.url}/domains`)
   await page.getByLabel('Search domains').fill('SHOP')
@@ -249,7 +226,7 @@ test('the list can be searched, refusals of the API show in place, and deleting 
 test('at phone width nothing scrolls sideways, and without the clipboard of secure pages copying still works', async () => {
   const name = 'a-rather-long-name-for-a-phone.department.example'
   await service.call('POST', '/v4/domains', { form: { name } })
-  const context = await signedIn(PHONE)
+  const context = await dashboard.signedIn({ look: PHONE })
   await context.addInitScript("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
   const page = await openDomain(context, name)
   await check(page)
@@ -265,4 +242,169 @@ test('at phone width nothing scrolls sideways, and without the clipboard of secu
   assert.equal(await page.getByLabel('Search domains').inputValue(), `k1._domainkey.${name}`)
   assert.ok((await sideways(page)) <= 0)
   await context.close()
+})
+
+/** A domain whose first key is published, so that it signs. */
+async function verifiedDomain(name: string): Promise<void> {
+  const made = await service.call('POST', '/v4/domains', { form: { name, dkim_key_size: '1024' } })
+  for (const { name: at, record_type, value } of made.body.sending_dns_records)
+    dns.set(at, record_type, [value] as never)
+  const { body } = await service.call('PUT', `/v4/domains/${name}/verify`)
+  assert.equal(body.domain.state, 'active')
+}
+const domainOf = async (name: string) =>
+  (await service.call('GET', `/v4/domains/${name}?h:extended=true`)).body.domain
+
+test('by keyboard: tracking, footers, tracking host, connection and messages change, and a change is taken back', async () => {
+  const name = 'options.example'
+  await verifiedDomain(name)
+  const tracking = async () => (await service.call('GET', `/v3/domains/${name}/tracking`)).body.tracking
+  const page = await dashboard.open(`/domains/${name}`)
+  await page.getByRole('link', { name: 'Settings' }).first().waitFor()
+  await page.getByRole('navigation', { name: 'Pages of this domain' }).getByText('Settings').press('Enter')
+  await page.waitForURL(`**/domains/${name}/settings`)
+  const opens = page.getByRole('switch', { name: 'Opens' })
+  await opens.waitFor()
+  await page
+    .getByText('Not verified')
+    .or(page.getByText('Right', { exact: true }))
+    .waitFor()
+  await dashboard.sound(page)
+  await opens.press('Space')
+  await page.getByText('Opens: On').waitFor()
+  assert.equal(await page.evaluate('document.activeElement.getAttribute("aria-label")'), 'Opens')
+  assert.equal((await tracking()).open.active, true)
+  await page.getByRole('button', { name: 'Undo' }).press('Enter')
+  await page.getByText('Opens: as before').waitFor()
+  assert.equal((await tracking()).open.active, false)
+  await page.getByRole('combobox', { name: 'Clicks' }).selectOption('HTML only')
+  await page.getByText('Clicks: HTML only').waitFor()
+  assert.deepEqual((await tracking()).click, { active: true, htmlonly: true })
+  await page.getByRole('switch', { name: 'Unsubscribe button on bulk mail' }).press('Space')
+  await page.getByText('Unsubscribe button on bulk mail: Off').waitFor()
+  assert.equal((await tracking()).unsubscribe.on_bulk, false)
+
+  await page.getByRole('button', { name: 'Change the footers' }).press('Enter')
+  await page.waitForURL('**/settings?edit=footers')
+  await page.getByLabel('Text footer').fill('x'.repeat(11_000))
+  await page.getByRole('button', { name: 'Save' }).press('Enter')
+  await page.getByText('Footer is too long').waitFor()
+  await page.getByLabel('Text footer').fill('Leave: %unsubscribe_url%')
+  await page.getByRole('button', { name: 'Save' }).press('Enter')
+  await page.getByText('Footers saved').waitFor()
+  assert.equal((await tracking()).unsubscribe.text_footer, 'Leave: %unsubscribe_url%')
+
+  await page.getByRole('button', { name: 'Change the tracking host' }).press('Enter')
+  await page.getByLabel('First label').fill('not a label')
+  await press(page, 'Enter')
+  await page.getByText('web_prefix must be a valid atom').waitFor()
+  await dashboard.sound(page)
+  await page.getByLabel('First label').fill('links')
+  await press(page, 'Enter')
+  await page.getByText(`http://links.${name}`).waitFor()
+  await page.getByRole('button', { name: 'Order a certificate' }).press('Enter')
+  await page.getByText(/x509 certificates are not issued by this server|invalid CNAME record/).waitFor()
+
+  await page.getByRole('switch', { name: 'Require TLS' }).press('Space')
+  await page.getByText('Require TLS: On').waitFor()
+  await page.getByRole('button', { name: 'Change the settings of messages' }).press('Enter')
+  await page.getByLabel('Time to deliver, in hours').fill('9999')
+  await press(page, 'Enter')
+  await page.getByText('message_ttl is larger than the account maximum').waitFor()
+  await page.getByLabel('Time to deliver, in hours').fill('1.5')
+  await page.getByLabel('Copies of sent mail go to this URL').fill('https://archive.example/in')
+  await press(page, 'Enter')
+  await page.getByText('1.5 h').waitFor()
+  const { message_ttl, archive_to, require_tls, mailfrom_host } = await domainOf(name)
+  assert.deepEqual(
+    { message_ttl, archive_to, require_tls, mailfrom_host },
+    { message_ttl: 5400, archive_to: 'https://archive.example/in', require_tls: true, mailfrom_host: name },
+  )
+  await page.getByRole('link', { name: 'DKIM keys' }).press('Enter')
+  await page.getByRole('button', { name: 'Deactivate k1' }).waitFor()
+  await dashboard.sound(page)
+  await page.getByRole('link', { name: 'SMTP logins' }).press('Enter')
+  await page.getByRole('button', { name: `New password for postmaster@${name}` }).waitFor()
+  await dashboard.sound(page)
+})
+
+test('by touch on a phone: a key is replaced by a published one; a login is made, reset and deleted', async () => {
+  const name = 'keys.example'
+  await verifiedDomain(name)
+  const page = await dashboard.open(`/domains/${name}/keys`, { look: PHONE })
+  const card = (selector: string) => page.getByRole('article', { name: selector })
+  await card('k1').getByText('Signs', { exact: true }).waitFor()
+  await dashboard.sound(page)
+  await page.getByRole('button', { name: 'Make a key' }).tap()
+  await page.waitForURL('**/keys?form=add')
+  await page.getByLabel('Selector').fill('next')
+  await page.getByRole('button', { name: 'Make the key' }).tap()
+  await page.getByText('Key next made.').waitFor()
+  await page.getByRole('button', { name: 'Activate next' }).tap()
+  await card('next').getByText('cannot activate domain key: dns record is not valid').waitFor()
+  const host = await copied(page, card('next'), 'the host name of next')
+  dns.set(host, 'TXT', [await copied(page, card('next'), 'the value of next')])
+  await page.getByRole('button', { name: 'Activate next' }).tap()
+  await card('next').getByText('Signs', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Deactivate k1' }).tap()
+  await card('k1').getByText('Does not sign').waitFor()
+  await page.getByRole('button', { name: 'Delete k1' }).tap()
+  await page.getByLabel('Type k1 to confirm').fill('k1')
+  await page.getByRole('button', { name: 'Delete', exact: true }).tap()
+  await card('k1').waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Switch on automatic sender security' }).tap()
+  await page.getByRole('dialog').getByRole('button', { name: 'Switch on', exact: true }).tap()
+  await page.getByText('Automatic Sender Security is not configured on this server').waitFor()
+  await press(page, 'Escape')
+
+  await page.getByRole('link', { name: 'SMTP logins' }).tap()
+  await page.getByText(`postmaster@${name}`).waitFor()
+  assert.equal(await page.getByRole('button', { name: `Delete postmaster@${name}` }).count(), 0)
+  await dashboard.sound(page)
+  await page.getByRole('button', { name: 'Make a login' }).tap()
+  await page.getByRole('textbox', { name: 'Login' }).fill('shop')
+  await page.getByRole('button', { name: 'Make the login' }).tap()
+  const secret = page.getByRole('dialog', { name: 'The password' })
+  await secret.waitFor()
+  await dashboard.sound(page)
+  const first = await copied(page, secret, 'the password')
+  assert.equal(first.length, 24)
+  await secret.getByRole('button', { name: 'I have copied it' }).tap()
+  await page.getByRole('button', { name: `New password for shop@${name}` }).tap()
+  await page.getByRole('dialog').getByRole('button', { name: 'New password' }).tap()
+  await secret.waitFor()
+  assert.notEqual(await copied(page, secret, 'the password'), first)
+  await secret.getByRole('button', { name: 'I have copied it' }).tap()
+  await page.reload()
+  await page.getByRole('button', { name: `Delete shop@${name}` }).tap()
+  await page.getByLabel(`Type shop@${name} to confirm`).fill(`shop@${name}`)
+  await page.getByRole('button', { name: 'Delete', exact: true }).tap()
+  await page.getByText(`Login shop@${name} deleted`).waitFor()
+  const { body } = await service.call('GET', `/v3/domains/${name}/credentials`)
+  assert.deepEqual(
+    body.items.map(({ login }: { login: string }) => login),
+    [`postmaster@${name}`],
+  )
+})
+
+test('a reader sees values without buttons, and no logins; a developer sees logins without buttons', async () => {
+  const name = service.domain
+  const keyOf = async (role: string) =>
+    (await service.call('POST', '/v1/keys', { form: { role } })).body.key.secret
+  const reader = await dashboard.open(`/domains/${name}/settings?edit=footers`, {
+    key: await keyOf('basic'),
+    look: PHONE,
+  })
+  await reader.getByText('Require TLS', { exact: true }).waitFor()
+  await reader.getByText('Off', { exact: true }).first().waitFor()
+  assert.equal(await reader.getByRole('switch').count(), 0)
+  assert.equal(await reader.getByRole('dialog').count(), 0)
+  assert.equal(await reader.getByRole('link', { name: 'SMTP logins' }).count(), 0)
+  await dashboard.sound(reader)
+  const developer = await dashboard.open(`/domains/${name}/logins?add=yes`, { key: await keyOf('developer') })
+  await developer.getByText(`postmaster@${name}`).waitFor()
+  assert.equal(await developer.getByRole('button', { name: /New password|Delete|Make/ }).count(), 0)
+  assert.equal(await developer.getByRole('dialog').count(), 0)
+  await developer.getByRole('link', { name: 'Webhooks' }).last().click()
+  await developer.waitForURL(`**/webhooks?domain=${name}`)
 })

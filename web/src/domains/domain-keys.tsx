@@ -52,7 +52,8 @@ function KeyRow({ domainKey: { selector, dns_record } }: { domainKey: DomainKey 
   )
 }
 
-function kindOf({ record_type, value }: DomainKey['dns_record']): string {
+/** How the key came about, or its algorithm. */
+export function kindOf({ record_type, value }: DomainKey['dns_record']): string {
   if (record_type === 'CNAME') return 'kept and rotated by the service'
   return /(?:^|;)\s*k=ed25519/.test(value) ? 'Ed25519' : 'RSA'
 }

@@ -6,11 +6,11 @@ import { Icon } from '../icons.tsx'
 import { RefusedRequest } from '../queries.ts'
 import { DeleteDomain } from './delete-domain.tsx'
 import { DomainKeys } from './domain-keys.tsx'
+import { DomainNav } from './domain-nav.tsx'
 import { domainDnsQuery, domainQuery } from './domain-queries.ts'
 import { DomainRecords } from './domain-records.tsx'
 import { DomainState } from './domain-state.tsx'
 import type { DomainDetails } from './domains-api.ts'
-import { TEXT as RECEIVERS_TEXT } from './receivers-text.ts'
 import { ServiceFaults } from './service-faults.tsx'
 import { DomainStateBadge } from './state-badge.tsx'
 import './domains.css'
@@ -59,9 +59,7 @@ function Found({ domain }: { domain: DomainDetails }) {
         </span>
         {!isSandbox && <DeleteDomain name={domain.name} />}
       </header>
-      <Link to="/domains/$name/receivers" params={{ name: domain.name }} className="domain-receivers">
-        {RECEIVERS_TEXT.all} <Icon name="forward" size={16} />
-      </Link>
+      <DomainNav name={domain.name} isSandbox={isSandbox} />
       {isSandbox ? <SandboxNotice /> : <WithDns domain={domain} />}
     </>
   )

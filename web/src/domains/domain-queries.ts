@@ -1,9 +1,9 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
-import { domainsQuery, valueOrThrow } from '../queries.ts'
+import { valueOrThrow } from '../queries.ts'
 import { listDomainKeys, listDomainPage, readDomain, readDomainDns, readZone } from './domains-api.ts'
 
-/** Prefix of every query about domains, so that one call invalidates them all after a change. */
-export const DOMAINS_KEY = domainsQuery.queryKey[0]
+/** Prefix of every query about domains, also of `domainsQuery`, so that one call invalidates them all after a change. */
+export const DOMAINS_KEY = 'domains'
 
 /** Polling interval of the stored results while a domain waits; the service queries DNS far less often. */
 export const WAITING_REFRESH_MS = 10_000

@@ -56,11 +56,11 @@ function RecordCard({ explained }: { explained: ExplainedRecord }) {
         <RecordStateBadge state={state} isNeeded={isNeeded(record)} />
       </header>
       <dl className="record-fields">
-        <Field name="Host name" text={record.name} what="the host name" />
+        <RecordField name="Host name" text={record.name} what="the host name" />
         {record.priority !== undefined && (
-          <Field name="Priority" text={String(record.priority)} what="the priority" />
+          <RecordField name="Priority" text={String(record.priority)} what="the priority" />
         )}
-        <Field name="Value" text={record.value} what="the value" />
+        <RecordField name="Value" text={record.value} what="the value" />
       </dl>
       {state !== 'unchecked' && <Look explained={explained} />}
     </article>
@@ -70,7 +70,8 @@ function RecordCard({ explained }: { explained: ExplainedRecord }) {
 /** Characters from which on a value may not fit its box on a phone. */
 const LONG_VALUE = 250
 
-function Field({ name, text, what }: { name: string; text: string; what: string }) {
+/** One copied field of a record. */
+export function RecordField({ name, text, what }: { name: string; text: string; what: string }) {
   return (
     <div>
       <dt>{name}</dt>

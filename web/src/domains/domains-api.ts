@@ -10,6 +10,19 @@ export interface DomainDetails extends ListedDomain {
   smtp_login: string
   /** The domain whose keys sign. */
   dkim_host: string
+  /** The host of return paths. */
+  mailfrom_host: string
+  web_prefix: string
+  web_scheme: 'http' | 'https'
+  tracking_host: string
+  require_tls: boolean
+  skip_verification: boolean
+  wildcard: boolean
+  spam_action: string
+  use_automatic_sender_security: boolean
+  /** Seconds; 0: the default of the service. */
+  message_ttl: number
+  archive_to?: string
   disabled?: { reason: string; note: string; permanently: boolean; until?: string }
 }
 
@@ -73,7 +86,14 @@ export interface DomainDns {
 export interface DomainKey {
   signing_domain: string
   selector: string
-  dns_record: { value: string; record_type: string; valid: 'VALID' | 'UNKNOWN'; is_active: boolean }
+  dns_record: {
+    name: string
+    value: string
+    record_type: string
+    valid: 'VALID' | 'UNKNOWN'
+    /** The key signs. */
+    is_active: boolean
+  }
 }
 
 export const DOMAINS_PAGE_SIZE = 50 // about three screens

@@ -5,11 +5,12 @@ import { valueOrThrow } from '../queries.ts'
 import { Copyable } from '../shared/copyable.tsx'
 import { type Column, DataTable } from '../shared/data-table.tsx'
 import { FilterBar } from '../shared/filter-bar.tsx'
-import { Page, PageHeader, Panel } from '../shared/page.tsx'
+import { Panel } from '../shared/page.tsx'
 import { placeOf, placePath } from '../shared/paging.ts'
 import { withSearch } from '../shared/search.ts'
 import { EmptyState, Failure } from '../shared/states.tsx'
 import { Time } from '../shared/time.tsx'
+import { DomainFrame } from './domain-frame.tsx'
 import { DOMAINS_KEY } from './domain-queries.ts'
 import {
   REPORTS_PAGE_SIZE,
@@ -29,15 +30,14 @@ const route = getRouteApi('/domains/$name/receivers')
 export function ReceiversPage() {
   const { name } = route.useParams()
   return (
-    <Page key={name}>
-      <PageHeader
-        title={TEXT.title}
-        lead={<span className="breakable">{TEXT.leadOf(name)}</span>}
-        back={{ to: `/domains/${encodeURIComponent(name)}`, label: name }}
-      />
-      <Rules name={name} />
-      <DomainReports name={name} />
-    </Page>
+    <DomainFrame name={name} title={TEXT.title} lead={() => TEXT.leadOf(name)}>
+      {() => (
+        <>
+          <Rules name={name} />
+          <DomainReports name={name} />
+        </>
+      )}
+    </DomainFrame>
   )
 }
 

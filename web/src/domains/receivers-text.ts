@@ -36,5 +36,4 @@ export const TEXT = {
   records: 'Records that ask for reports',
   host: 'the host name',
   value: 'the value',
-  all: 'Receivers: rules and reports',
 } as const

@@ -1,7 +1,7 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { rootRoute } from '../root-route.ts'
 import { section as defineSection } from '../section.ts'
-import { readDomainsSearch } from './domains-search.ts'
+import { readDomainsSearch, readKeysSearch, readLoginsSearch, readOptionsSearch } from './domains-search.ts'
 import { readReceiversSearch } from './receivers-search.ts'
 
 const listRoute = createRoute({
@@ -20,6 +20,24 @@ const receiversRoute = createRoute({
   path: '/domains/$name/receivers',
   validateSearch: readReceiversSearch,
   component: lazyRouteComponent(() => import('./receivers-page.tsx'), 'ReceiversPage'),
+})
+const optionsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/domains/$name/settings',
+  validateSearch: readOptionsSearch,
+  component: lazyRouteComponent(() => import('./options/options-page.tsx'), 'OptionsPage'),
+})
+const keysRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/domains/$name/keys',
+  validateSearch: readKeysSearch,
+  component: lazyRouteComponent(() => import('./keys/keys-page.tsx'), 'KeysPage'),
+})
+const loginsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/domains/$name/logins',
+  validateSearch: readLoginsSearch,
+  component: lazyRouteComponent(() => import('./logins/logins-page.tsx'), 'LoginsPage'),
 })
 
 export const section = defineSection({
@@ -40,5 +58,5 @@ export const section = defineSection({
     /^[^\s@]+\.[^\s@]+$/.test(text)
       ? [{ label: `Domains named like ${text}`, href: `/domains?q=${encodeURIComponent(text)}` }]
       : [],
-  routes: [listRoute, domainRoute, receiversRoute],
+  routes: [listRoute, domainRoute, optionsRoute, keysRoute, loginsRoute, receiversRoute],
 })

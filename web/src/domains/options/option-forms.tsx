@@ -1,0 +1,159 @@
+/** Windows that change a domain's footers, tracking host, and settings of messages. */
+import { NativeSelect, Switch, Textarea, TextInput } from '@mantine/core'
+import { FormWindow } from '../../shared/form-window.tsx'
+import { notify } from '../../shared/notices.tsx'
+import { EXACT, useForm } from '../../shared/use-form.ts'
+import { DOMAINS_KEY } from '../domain-queries.ts'
+import type { DomainDetails } from '../domains-api.ts'
+import { OPTIONS_TEXT as TEXT } from '../text.ts'
+import { setTracking, type Tracking, updateDomain } from './options-api.ts'
+
+const SECONDS_PER_HOUR = 3600
+
+export function FootersForm(props: { name: string; footers: Tracking['unsubscribe']; onClose: () => void }) {
+  const { name, footers, onClose } = props
+  const form = useForm({
+    initial: { html_footer: footers.html_footer, text_footer: footers.text_footer },
+    send: (fields) => setTracking(name, 'unsubscribe', fields),
+    changes: DOMAINS_KEY,
+    onDone() {
+      notify({ text: TEXT.footersSaved })
+      onClose()
+    },
+  })
+  return (
+    <FormWindow title={TEXT.footers} submit={TEXT.save} isComplete {...form.window} onClose={onClose}>
+      <Textarea
+        label={TEXT.htmlFooter}
+        description={TEXT.footerHelp}
+        rows={5}
+        {...form.field('html_footer')}
+        data-autofocus
+      />
+      <Textarea label={TEXT.textFooter} rows={5} {...form.field('text_footer')} />
+    </FormWindow>
+  )
+}
+
+export function HostForm({ domain, onClose }: { domain: DomainDetails; onClose: () => void }) {
+  const form = useForm({
+    initial: { web_prefix: domain.web_prefix, web_scheme: domain.web_scheme as string },
+    send: ({ web_prefix, web_scheme }) =>
+      updateDomain(domain.name, { web_prefix: web_prefix.trim(), web_scheme }),
+    changes: DOMAINS_KEY,
+    onDone() {
+      notify({ text: TEXT.hostSaved })
+      onClose()
+    },
+  })
+  return (
+    <FormWindow
+      title={TEXT.host}
+      submit={TEXT.save}
+      isComplete={form.values.web_prefix.trim() !== ''}
+      {...form.window}
+      onClose={onClose}
+    >
+      <TextInput
+        label={TEXT.prefix}
+        description={TEXT.prefixHelp(domain.name)}
+        {...EXACT}
+        {...form.field('web_prefix')}
+        data-autofocus
+      />
+      <NativeSelect
+        label={TEXT.scheme}
+        description={TEXT.schemeHelp}
+        data={['http', 'https']}
+        {...form.field('web_scheme')}
+      />
+    </FormWindow>
+  )
+}
+
+interface MessageValues {
+  hours: string
+  mailfrom_host: string
+  archive_to: string
+  spam_action: string
+  wildcard: boolean
+}
+
+/** Without those that are as they were: another one may be changed elsewhere meanwhile. */
+function changedFields(domain: DomainDetails, values: MessageValues): Record<string, string> {
+  const before: Readonly<Record<string, string>> = {
+    message_ttl: String(domain.message_ttl),
+    mailfrom_host: domain.mailfrom_host,
+    archive_to: domain.archive_to ?? '',
+    spam_action: domain.spam_action,
+    wildcard: String(domain.wildcard),
+  }
+  const wanted = {
+    message_ttl: String(Math.round(Number(values.hours.trim()) * SECONDS_PER_HOUR)),
+    mailfrom_host: values.mailfrom_host.trim(),
+    archive_to: values.archive_to.trim(),
+    spam_action: values.spam_action,
+    wildcard: String(values.wildcard),
+  }
+  return Object.fromEntries(Object.entries(wanted).filter(([field, value]) => value !== before[field]))
+}
+
+export function MessagesForm({ domain, onClose }: { domain: DomainDetails; onClose: () => void }) {
+  const { name, message_ttl, mailfrom_host, archive_to = '', spam_action, wildcard } = domain
+  const form = useForm<MessageValues, unknown>({
+    initial: {
+      hours: message_ttl === 0 ? '' : String(message_ttl / SECONDS_PER_HOUR),
+      mailfrom_host,
+      archive_to,
+      spam_action,
+      wildcard,
+    },
+    send: (values) => updateDomain(name, changedFields(domain, values)),
+    changes: DOMAINS_KEY,
+    onDone() {
+      notify({ text: TEXT.messagesSaved })
+      onClose()
+    },
+  })
+  return (
+    <FormWindow
+      title={TEXT.messages}
+      submit={TEXT.save}
+      isComplete={/^\d*(?:\.\d+)?$/.test(form.values.hours.trim()) && form.values.mailfrom_host.trim() !== ''}
+      {...form.window}
+      onClose={onClose}
+    >
+      <TextInput
+        label={TEXT.ttlLabel}
+        description={TEXT.ttlHelp}
+        inputMode="decimal"
+        autoComplete="off"
+        {...form.field('hours')}
+        data-autofocus
+      />
+      <TextInput
+        label={TEXT.mailfrom}
+        description={TEXT.mailfromHelp}
+        {...EXACT}
+        {...form.field('mailfrom_host')}
+      />
+      <TextInput
+        label={TEXT.archiveLabel}
+        description={TEXT.archiveHelp}
+        inputMode="url"
+        {...EXACT}
+        {...form.field('archive_to')}
+      />
+      <NativeSelect
+        label={TEXT.spam}
+        data={TEXT.spamActions.map(([value, label]) => ({ value, label }))}
+        {...form.field('spam_action')}
+      />
+      <Switch
+        label={TEXT.wildcard}
+        checked={form.values.wildcard}
+        onChange={(event) => form.set({ wildcard: event.currentTarget.checked })}
+      />
+    </FormWindow>
+  )
+}

@@ -1,0 +1,149 @@
+import { Button, Skeleton } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { Panel } from '../../shared/page.tsx'
+import { Failure } from '../../shared/states.tsx'
+import { DomainFrame } from '../domain-frame.tsx'
+import type { DomainDetails } from '../domains-api.ts'
+import type { OptionsSearch } from '../domains-search.ts'
+import { OPTIONS_TEXT as TEXT } from '../text.ts'
+import { FootersForm, HostForm, MessagesForm } from './option-forms.tsx'
+import { setConnection, setTracking, trackingQuery } from './options-api.ts'
+import { ChoiceRow, ShownRow, SwitchRow, useMayChange } from './rows.tsx'
+import { TrackingHost } from './tracking-host.tsx'
+
+const route = getRouteApi('/domains/$name/settings')
+
+/** Tracking, connection and messages of a domain. */
+export function OptionsPage() {
+  const { name } = route.useParams()
+  return (
+    <DomainFrame name={name} title={TEXT.title} lead={() => TEXT.lead(name)}>
+      {(domain) => <Options domain={domain} />}
+    </DomainFrame>
+  )
+}
+
+function Options({ domain }: { domain: DomainDetails }) {
+  const { name } = domain
+  const { edit } = route.useSearch()
+  const mayChange = useMayChange()
+  const navigate = useNavigate()
+  const open = (next: OptionsSearch['edit']) =>
+    void navigate({
+      to: '/domains/$name/settings',
+      params: { name },
+      search: next === undefined ? {} : { edit: next },
+      replace: true,
+    })
+  const button = (form: NonNullable<OptionsSearch['edit']>, label: string) =>
+    mayChange && (
+      <Button variant="default" size="xs" aria-label={label} onClick={() => open(form)}>
+        {TEXT.change}
+      </Button>
+    )
+  const close = () => open(undefined)
+  return (
+    <>
+      <TrackingPanel
+        name={name}
+        footersButton={button('footers', TEXT.footersChange)}
+        isEditing={mayChange && edit === 'footers'}
+        onClose={close}
+      />
+      <TrackingHost domain={domain} button={button('host', TEXT.hostChange)} />
+      <Connection domain={domain} />
+      <Messages domain={domain} button={button('messages', TEXT.messagesChange)} />
+      {mayChange && edit === 'host' && <HostForm domain={domain} onClose={close} />}
+      {mayChange && edit === 'messages' && <MessagesForm domain={domain} onClose={close} />}
+    </>
+  )
+}
+
+function TrackingPanel(props: {
+  name: string
+  footersButton: React.ReactNode
+  isEditing: boolean
+  onClose: () => void
+}) {
+  const { name, footersButton, isEditing, onClose } = props
+  const { data, error, refetch } = useQuery(trackingQuery(name))
+  const save = (kind: 'open' | 'click' | 'unsubscribe', field: string) => (value: boolean | string) =>
+    setTracking(name, kind, { [field]: typeof value === 'string' ? value : value ? 'yes' : 'no' })
+  if (data === undefined)
+    return error ? (
+      <Failure title={TEXT.trackingUnreadable} error={error} retry={refetch} />
+    ) : (
+      <Skeleton height={425} role="status" aria-label={TEXT.tracking} />
+    )
+  const { open, click, unsubscribe } = data
+  return (
+    <Panel title={TEXT.tracking} flush>
+      <SwitchRow label={TEXT.opens} why={TEXT.opensWhy} value={open.active} save={save('open', 'active')} />
+      <SwitchRow
+        label={TEXT.opensTop}
+        why={TEXT.opensTopWhy}
+        value={open.place_at_the_top}
+        save={save('open', 'place_at_the_top')}
+      />
+      <ChoiceRow
+        label={TEXT.clicks}
+        why={TEXT.clicksWhy}
+        options={TEXT.clickModes}
+        value={click.htmlonly ? 'htmlonly' : click.active ? 'yes' : 'no'}
+        save={save('click', 'active')}
+      />
+      <SwitchRow
+        label={TEXT.unsubscribe}
+        why={TEXT.unsubscribeWhy}
+        value={unsubscribe.active}
+        save={save('unsubscribe', 'active')}
+      />
+      <SwitchRow
+        label={TEXT.onBulk}
+        why={TEXT.onBulkWhy}
+        value={unsubscribe.on_bulk !== false}
+        save={save('unsubscribe', 'on_bulk')}
+      />
+      <ShownRow label={TEXT.footers} why={TEXT.footerHelp} value={footersButton} />
+      {isEditing && <FootersForm name={name} footers={unsubscribe} onClose={onClose} />}
+    </Panel>
+  )
+}
+
+function Connection({ domain: { name, require_tls, skip_verification } }: { domain: DomainDetails }) {
+  const save = (field: string) => (value: boolean) => setConnection(name, { [field]: String(value) })
+  return (
+    <Panel title={TEXT.connection} flush>
+      <SwitchRow
+        label={TEXT.requireTls}
+        why={TEXT.requireTlsWhy}
+        value={require_tls}
+        save={save('require_tls')}
+      />
+      <SwitchRow
+        label={TEXT.skipVerification}
+        why={TEXT.skipVerificationWhy}
+        value={skip_verification}
+        save={save('skip_verification')}
+      />
+    </Panel>
+  )
+}
+
+const SECONDS_PER_HOUR = 3600
+
+function Messages({ domain, button }: { domain: DomainDetails; button: React.ReactNode }) {
+  const { message_ttl, mailfrom_host, archive_to, spam_action, wildcard } = domain
+  const ttl = message_ttl === 0 ? TEXT.ttlDefault : TEXT.hours(message_ttl / SECONDS_PER_HOUR)
+  const spam = TEXT.spamActions.find(([action]) => action === spam_action)?.[1] ?? spam_action
+  return (
+    <Panel title={TEXT.messages} beside={button} flush>
+      <ShownRow label={TEXT.ttl} value={ttl} />
+      <ShownRow label={TEXT.mailfrom} value={mailfrom_host} />
+      <ShownRow label={TEXT.archive} value={archive_to ?? TEXT.archiveNone} />
+      <ShownRow label={TEXT.spam} value={spam} />
+      <ShownRow label={TEXT.wildcard} value={wildcard ? TEXT.yes : TEXT.no} />
+    </Panel>
+  )
+}
