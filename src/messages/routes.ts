@@ -212,7 +212,8 @@ function submissionOf(
     caller,
     remoteAddress,
     idempotency,
-  }: Pick<Context<string, Caller>, 'caller' | 'remoteAddress' | 'idempotency'>,
+    traceparent,
+  }: Pick<Context<string, Caller>, 'caller' | 'remoteAddress' | 'idempotency' | 'traceparent'>,
   domain: Domain,
 ): Submission {
   return {
@@ -220,6 +221,7 @@ function submissionOf(
     method: 'http',
     originatingIp: remoteAddress,
     keyId: caller.keyId,
+    traceparent,
     ...(idempotency && {
       also: (acceptance: Acceptance, keepUntil: number) => idempotency.statements(acceptance, keepUntil),
     }),
