@@ -16,7 +16,7 @@ const CONTRACTS = ['core', 'area']
 /** From the lowest. Folders of one layer stand side by side: unless `TOGETHER` has it, none may import another. */
 const LAYERS = [
   ['base'],
-  ['smtp', 'mime', 'dkim', 'dsn', 'arf', 'dmarc', 'tls-rpt', 'dns', 'mta-sts', 'acme'],
+  ['smtp', 'mime', 'dkim', 'dsn', 'arf', 'dmarc', 'tls-rpt', 'dns', 'mta-sts', 'acme', 'traces'],
   ['config', 'store', 'nodes', 'http', 'http-posts', 'jobs'],
   ['delivery', 'inbound', 'events', ...CONTRACTS],
   ['domains', 'inbox'],

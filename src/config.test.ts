@@ -44,6 +44,38 @@ const faultsOf = (env: Record<string, string>): readonly string[] => {
   }
 }
 
+test('traces: the endpoint gets its path, headers are decoded, and faults show none of them', () => {
+  const traces = (env: Record<string, string>) => readConfig(env).traces
+  assert.equal(traces({}), null)
+  assert.deepEqual(traces({ SENDWRIGHT_OTLP_ENDPOINT: 'http://127.0.0.1:4318' }), {
+    url: 'http://127.0.0.1:4318/v1/traces',
+    headers: {},
+    share: 1,
+  })
+  const env = {
+    SENDWRIGHT_OTLP_ENDPOINT: 'https://otel.example/base/',
+    SENDWRIGHT_OTLP_HEADERS: 'authorization=Bearer%20a%2Cb, x-team = mail',
+    SENDWRIGHT_OTLP_SAMPLING: '0.25',
+  }
+  assert.deepEqual(traces(env), {
+    url: 'https://otel.example/base/v1/traces',
+    headers: { authorization: 'Bearer a,b', 'x-team': 'mail' },
+    share: 0.25,
+  })
+  const wrong: [name: string, value: string, fault: RegExp][] = [
+    ['ENDPOINT', 'grpc://otel.example:4317', /is not an http\(s\) address/],
+    ['ENDPOINT', 'https://otel.example/?x=1', /is not an http\(s\) address/],
+    ['HEADERS', 'no value', /is not name=value/],
+    ['HEADERS', 'a=%zz', /is not percent-encoded/],
+    ['HEADERS', 'a=b%0d%0ac', /printable ASCII/],
+    ['SAMPLING', '1.5', /is not a fraction/],
+  ]
+  for (const [name, value, fault] of wrong)
+    assert.match(faultsOf({ ...env, [`SENDWRIGHT_OTLP_${name}`]: value })[1] ?? '', fault)
+  const alone = faultsOf({ SENDWRIGHT_OTLP_HEADERS: 'a=b' })
+  assert.match(alone[1] ?? '', /OTLP_HEADERS needs SENDWRIGHT_OTLP_ENDPOINT/)
+})
+
 test('the fault of a wrong setting never shows a password that stands in it', () => {
   assert.ok(SETTINGS.length > 50, `${SETTINGS.length} settings were found`)
   let faults = 0

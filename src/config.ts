@@ -166,8 +166,19 @@ export interface Config {
   shapingFile: string | null
   /** Sign-in to the dashboard with an OpenID Connect provider; null: none. */
   oidc: OidcConfig | null
+  /** Where traces are sent to; null: nothing is traced. */
+  traces: TracesConfig | null
   /** Tests only: `name:count` of base/fail-point.ts. */
   testFailPoint: string | null
+}
+
+export interface TracesConfig {
+  /** Of the collector's traces. */
+  url: string
+  /** Of each request to it. */
+  headers: Readonly<Record<string, string>>
+  /** Of the traces that begin here, 0 to 1. */
+  share: number
 }
 
 /** Bands of domains in dynamic pools (dynamic-pools.md section 3). Rates are millionths. */
@@ -361,6 +372,7 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     // Not checked here: a fault in it must not keep the service from sending.
     shapingFile: optional('SHAPING', path),
     oidc: oidcConfig({ setting, optional, faults }),
+    traces: tracesConfig({ setting, optional, faults }),
     testFailPoint: optional('TEST_FAIL_POINT', (text) => text),
   }
   if (config.dkimZoneListen !== null && config.dnsTargets.dkimZone === null) {
@@ -527,6 +539,42 @@ function oidcConfig({ setting, optional, faults }: Readers): OidcConfig | null {
       'SENDWRIGHT_OIDC_NEW_USER_ROLE needs SENDWRIGHT_OIDC_DOMAINS, or * there for every user of the provider',
     )
   return issuer === null || clientId === null ? null : { issuer, clientId, ...oidc }
+}
+
+function tracesConfig({ setting, optional, faults }: Readers): TracesConfig | null {
+  const url = optional('OTLP_ENDPOINT', collectorUrl)
+  const headers = optional('OTLP_HEADERS', headerFields)
+  const share = setting(
+    'OTLP_SAMPLING',
+    (text) => millionths(text) / 1_000_000,
+    () => 1,
+  )
+  if (url === null && headers !== null) faults.push('SENDWRIGHT_OTLP_HEADERS needs SENDWRIGHT_OTLP_ENDPOINT')
+  return url === null ? null : { url, headers: headers ?? {}, share }
+}
+
+/** The base address of a collector; traces have a path below it (OTLP 1.0, "OTLP/HTTP Request"). */
+const collectorUrl = (text: string) => `${baseUrl(text)}/v1/traces`
+
+const COLLECTOR_HEADERS_MAX = 20
+
+/** `name=value,...`, values percent-encoded, as OTEL_EXPORTER_OTLP_HEADERS has them. Never quoted: they are secrets. */
+function headerFields(text: string): Record<string, string> {
+  const fields = list((item) => {
+    const [, name, encoded] = /^([\w!#$%&'*+.^`|~-]{1,100})\s*=\s*([\x20-\x7e]{1,4096})$/.exec(item) ?? []
+    if (name === undefined || encoded === undefined) throw new Error('is not name=value,...')
+    let value: string
+    try {
+      value = decodeURIComponent(encoded)
+    } catch {
+      throw new Error('has a value that is not percent-encoded')
+    }
+    if (!/^[\x20-\x7e]+$/.test(value))
+      throw new Error('has a value with other characters than printable ASCII')
+    return [name, value] as const
+  })(text)
+  if (fields.length > COLLECTOR_HEADERS_MAX) throw new Error(`has more than ${COLLECTOR_HEADERS_MAX} fields`)
+  return Object.fromEntries(fields)
 }
 
 const MINUTE_MS = 60_000

@@ -16,6 +16,7 @@ import type { BlobStore } from './store/blobs.ts'
 import type { FreeSpace } from './store/free-space.ts'
 import type { Sealer } from './store/sealing.ts'
 import type { Store } from './store/store.ts'
+import type { Tracing } from './traces/tracing.ts'
 
 export interface Core {
   config: Config
@@ -47,4 +48,6 @@ export interface Core {
   /** Memory for large bodies on their way in, and for those on their way out. */
   bodiesIn: ByteBudget
   bodiesOut: ByteBudget
+  /** Absent: nothing is traced. */
+  tracing?: Tracing
 }

@@ -37,6 +37,7 @@ import { createS3Client } from './store/s3-client.ts'
 import { createSharedBlobs } from './store/shared-blobs.ts'
 import { boundedSpool, spaceOf } from './store/spool-space.ts'
 import type { Store } from './store/store.ts'
+import type { Tracing } from './traces/tracing.ts'
 
 /** What tests replace. */
 export interface CoreOverrides {
@@ -81,6 +82,7 @@ export async function openCore(
   open.push(() => store.close())
   const nodes = await joinNodes(config, log, store)
   open.push(() => nodes.close())
+  const tracing = await tracingOf(config, log, nodes.id, open)
   const blobs = await openBlobStore(config, log, open)
   warnOfOwnBlobs(config, nodes, log)
   const space = await watchSpace(config, log, { clock, store, freeBytes: overrides.freeBytes })
@@ -123,8 +125,23 @@ export async function openCore(
     leaseOwner: nodes.id,
     bodiesIn: createByteBudget(bodiesBytes(memory), clock),
     bodiesOut: createByteBudget(bodiesBytes(memory), clock),
+    ...(tracing && { tracing }),
   }
   return { core, interests, keys, first, secret }
+}
+
+/** The libraries of traces take 8 MB in a release: they are loaded only where there is a collector. */
+async function tracingOf(
+  { traces }: Config,
+  log: Logger,
+  instance: string,
+  open: Closers,
+): Promise<Tracing | null> {
+  if (traces === null) return null
+  const { openTracing } = await import('./traces/open-telemetry.ts')
+  const tracing = openTracing({ ...traces, instance, log })
+  open.push(() => tracing.close())
+  return tracing
 }
 
 const TRIM_EVERY_MS = 600_000

@@ -47,6 +47,7 @@ import { asksFor } from './pacing.ts'
 import type { ClaimedDelivery, Settlement } from './queue.ts'
 import { isOver } from './schedule.ts'
 import type { ReplyAction } from './shaping/shaping-file.ts'
+import { traceAttempt } from './traced-attempt.ts'
 
 /**
  * Deliveries of a lane that are prefetched. With 50 connections that is 7 % more messages a second (decision 27); a lane
@@ -175,8 +176,10 @@ export class Attempting {
 
   /** Resolves whether a server has got something of the message. */
   async #tryToSend(lane: Lane, held: HeldDelivery, dot: FinalDot): Promise<boolean> {
-    const { transport, clock, requeued } = this.#parts.delivery
+    const { transport, clock, requeued, tracing } = this.#parts.delivery
     const { delivery } = held
+    let traceparent: string | undefined
+    let sizeBytes: number | null = null
     let about: EventMessage | null = null
     let facts = NO_FACTS
     let result: AttemptResult | NotTried
@@ -191,6 +194,7 @@ export class Attempting {
         return false
       }
       about = prepared.about
+      traceparent = prepared.traceparent
       if (prepared.kind === 'decided') result = decided(held, prepared.outcome)
       else if (isOver(delivery, clock.now())) result = decided(held, lastFailure(delivery))
       else if (this.#isPaused(lane, held)) {
@@ -202,6 +206,7 @@ export class Attempting {
       } else {
         facts = { primaryDkim: prepared.primaryDkim, windowIsSenders: prepared.windowIsSenders ?? false }
         failPoint('attempt-before')
+        sizeBytes = prepared.sizeBytes
         result = await transport.deliver(lane.info, delivery, prepared, () => this.#beforeFinalDot(held, dot))
         dot.answered()
         failPoint('attempt-after')
@@ -223,7 +228,11 @@ export class Attempting {
       await this.#postpone(lane, delivery, result)
       return false
     }
+    const at = traceparent === undefined ? 0 : clock.now()
     await this.#settle(delivery, about as EventMessage, result, facts)
+    // Nothing may come between an outcome and its record.
+    if (tracing !== undefined && traceparent !== undefined)
+      traceAttempt(tracing, { delivery, lane: lane.info.name, result, sizeBytes, traceparent, at })
     return result.attempted && isAnswered(result.outcome)
   }
 

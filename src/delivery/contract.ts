@@ -6,6 +6,7 @@ import type { MimeMessage } from '../base/mime-message.ts'
 import type { EventMessage, EventRecord, SendingPool } from '../events/event.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import type { Statement } from '../store/store.ts'
+import type { Tracing } from '../traces/tracing.ts'
 import type { LaneInfo } from './lanes.ts'
 import type { Judge, Outcome } from './outcome.ts'
 import type { SitePauses } from './overrides/overrides.ts'
@@ -34,8 +35,10 @@ export type Prepared =
       windowIsSenders?: boolean
       /** Name of a header field to add with the source address of the connection; null or absent: none. */
       sourceHeader?: string | null
+      /** Of the span of its acceptance; undefined or absent: the message is not traced. */
+      traceparent?: string | undefined
     }
-  | { kind: 'decided'; about: EventMessage; outcome: Outcome }
+  | { kind: 'decided'; about: EventMessage; outcome: Outcome; traceparent?: string | undefined }
   /** Its account may not send now: it waits until that changes, or its window ends. No attempt is counted. */
   | { kind: 'held' }
 
@@ -153,6 +156,8 @@ export interface DeliveryParts {
   isCurrent?(): boolean
   /** Of the limits of lanes; default: all. */
   share?(): LimitShare
+  /** Absent: nothing is traced. */
+  tracing?: Tracing | undefined
   /** A receiver has asked a lane to slow down. */
   slowedDown?(lane: string, why: string, how: SlowDown): void
   /** Another process has the address that the delivery leaves from. Default: never. */

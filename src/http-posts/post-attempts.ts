@@ -11,9 +11,11 @@ import type { Chunk } from '../base/mime-message.ts'
 import { pause } from '../base/pause.ts'
 import type { OutgoingPostRow } from '../store/schema.ts'
 import { StaleWrite, type Statement, type Store } from '../store/store.ts'
+import type { Tracing } from '../traces/tracing.ts'
 import type { HttpClient, HttpOutcome } from './http-client.ts'
 import type { Lane } from './post-lanes.ts'
 import type { PostRows } from './post-rows.ts'
+import { tracePost } from './traced-post.ts'
 
 /** One kind of POST: what is sent and recorded. */
 export interface PostKind {
@@ -31,6 +33,8 @@ export interface PreparedPost {
   totalMs?: number
   /** Pauses in milliseconds, each after the previous attempt; empty: one attempt only. */
   retryScheduleMs: readonly number[]
+  /** Of the span that led to the POST; undefined or absent: its span begins a trace. */
+  traceparent?: string | undefined
   /** Statements for the transaction that ends the attempt. */
   record(attempt: Attempt): Statement[]
 }
@@ -51,6 +55,7 @@ export interface PostAttemptParts {
   log: Logger
   kinds: ReadonlyMap<string, PostKind>
   rows: PostRows
+  tracing?: Tracing | undefined
   /** Schedules a retry that is due before the next discovery. */
   retryIn(lane: Lane, waitMs: number): void
   /** Aborts when the queue stops. */
@@ -69,7 +74,7 @@ const NEVER_AGAIN = 406
 export function createPostAttempts(
   parts: PostAttemptParts,
 ): (lane: Lane, row: OutgoingPostRow) => Promise<void> {
-  const { store, client, clock, log, kinds, rows, retryIn, signal } = parts
+  const { store, client, clock, log, kinds, rows, retryIn, signal, tracing } = parts
 
   async function attempt(lane: Lane, row: OutgoingPostRow): Promise<void> {
     const token = lane.lease?.token ?? ''
@@ -89,6 +94,10 @@ export function createPostAttempts(
       })
       lane.slow = outcome.durationMs >= SLOW_MS
       const result = conclude(row.attempts, outcome, prepared.retryScheduleMs, clock.now())
+      if (tracing !== undefined) {
+        const { traceparent } = prepared
+        tracePost(tracing, { kind: row.kind, url, traceparent, attempt: result, at: clock.now() })
+      }
       const { nextAttemptAt } = result
       const change =
         nextAttemptAt === null ? rows.remove(row, token) : rows.postpone(row, token, nextAttemptAt)

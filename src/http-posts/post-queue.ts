@@ -11,6 +11,7 @@
 import type { Logger } from 'pino'
 import type { Clock, Timer } from '../base/clock.ts'
 import type { Statement, Store } from '../store/store.ts'
+import type { Tracing } from '../traces/tracing.ts'
 import type { HttpClient } from './http-client.ts'
 import { createPostAttempts, type PostKind } from './post-attempts.ts'
 import { createPostClaims } from './post-claims.ts'
@@ -24,6 +25,7 @@ export interface PostQueueParts {
   log: Logger
   /** Identifies this process among those that share the database. */
   owner: string
+  tracing?: Tracing | undefined
   /** Other processes make the POSTs. */
   isOff?: boolean
 }
@@ -47,7 +49,7 @@ const HINT_MS = 100
 const LANES_IN_HINT_MAX = 100
 
 export function createPostQueue(parts: PostQueueParts): PostQueue {
-  const { store, client, clock, log, owner, isOff = false } = parts
+  const { store, client, clock, log, owner, tracing, isOff = false } = parts
   const { changes } = store
   const kinds = new Map<string, PostKind>()
   const stopping = new AbortController()
@@ -60,7 +62,10 @@ export function createPostQueue(parts: PostQueueParts): PostQueue {
   })
   const claims = createPostClaims({ rows, lanes, clock, log, signal })
   const retryIn = claims.wakeIn
-  const attempt = createPostAttempts({ store, client, clock, log, kinds, rows, retryIn, signal })
+  const attempt = createPostAttempts({
+    ...{ store, client, clock, log, kinds, rows },
+    ...{ retryIn, signal, tracing },
+  })
 
   /** Rows that wait for a process that has the lane's lease, or for any if this one makes no POSTs. */
   const hinted = new Set<string>()

@@ -16,6 +16,7 @@
 import type { ByteBudget, Release } from '../base/byte-budget.ts'
 import { type MaybePromise, whenKnown } from '../base/cache.ts'
 import { Forbidden, Unavailable } from '../base/errors.ts'
+import type { Tracing } from '../traces/tracing.ts'
 import { type AnsweringParts, createAnswering } from './answering.ts'
 import type { Caller } from './auth.ts'
 import { type AuthenticationParts, createAuthentication } from './authentication.ts'
@@ -27,6 +28,7 @@ import { acceptsFiles, type Operation } from './operation.ts'
 import { Fields, Params, parseUrlencoded } from './params.ts'
 import { type Limiter, limitExceeded, rateLimitHeaders } from './rate-limit.ts'
 import { RequestContext } from './request-context.ts'
+import { traceRequest } from './traced-request.ts'
 import type { FileSpool, Uploads } from './uploads.ts'
 
 export interface DispatchParts extends AuthenticationParts, HandlingParts, AnsweringParts {
@@ -36,12 +38,13 @@ export interface DispatchParts extends AuthenticationParts, HandlingParts, Answe
   closing: AbortSignal
   /** Memory for bodies that are not small; undefined: without a limit. */
   largeBodies?: ByteBudget | undefined
+  tracing?: Tracing | undefined
 }
 
 export type Dispatch = (spec: Operation, exchange: Exchange) => Promise<void>
 
 export function createDispatch(parts: DispatchParts): Dispatch {
-  const { limiter, spool, origin, largeBodies } = parts
+  const { limiter, spool, origin, largeBodies, tracing, clock } = parts
   const { authenticate, isStillAllowed, onBehalfOf } = createAuthentication(parts)
   const handle = createHandling(parts)
   const { sendResult, sendError } = createAnswering(parts, isStillAllowed)
@@ -54,6 +57,7 @@ export function createDispatch(parts: DispatchParts): Dispatch {
     try {
       if (spec.crossSite !== true && origin.refuses(exchange.method, headers)) throw new Forbidden()
       const caller = spec.auth === 'public' ? null : await authenticate(spec.auth, spec, exchange)
+      if (tracing !== undefined && caller !== null) traceRequest(tracing, spec, exchange, caller, clock)
       const finding = spec.beforeBody?.({ path, caller })
       const found = finding instanceof Promise ? await finding : finding
       const taking = caller === null ? undefined : takeFromLimit(limiter, caller, spec, exchange)

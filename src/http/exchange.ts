@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Logger } from 'pino'
 import { REASON_LENGTH_MAX } from '../base/fault-log.ts'
+import type { TraceSpan } from '../traces/tracing.ts'
 import { type AnswerBody, type Arrival, JSON_TYPE } from './listening/arrival.ts'
 
 /** For every answer of the API; pages have their own. A body opened in a browser runs no script. */
@@ -32,6 +33,8 @@ export class Exchange {
   /** operationId; undefined for pages and unknown paths. */
   operation: string | undefined = undefined
   status = 200
+  /** Of this request, once its caller is known; undefined: it is not traced. */
+  span: TraceSpan | undefined = undefined
   /** By `performance.now()`. */
   readonly startedAt = performance.now()
   /** The end of the answer is observed. */

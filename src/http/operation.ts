@@ -65,6 +65,8 @@ export interface Context<Name extends string, C, Found = unknown> {
   /** What `beforeBody` returned; undefined without one. */
   found: Found
   requestId: string
+  /** Names the span of the request to its children; undefined: it is not traced. */
+  traceparent: string | undefined
   remoteAddress: string
   /** The caller speaks TLS to us or to a trusted proxy: cookies get `Secure`. */
   isSecure: boolean

@@ -63,6 +63,10 @@ export class RequestContext implements Context<string, Caller | null> {
     return this.#parts.onBehalfOf(this.headers)
   }
 
+  get traceparent(): string | undefined {
+    return this.#exchange.span?.traceparent
+  }
+
   get log(): Logger {
     return this.#exchange.log
   }

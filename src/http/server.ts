@@ -6,6 +6,7 @@ import { setMaxListeners } from 'node:events'
 import type { ByteBudget } from '../base/byte-budget.ts'
 import { createFaultLog } from '../base/fault-log.ts'
 import { newId } from '../base/ids.ts'
+import type { Tracing } from '../traces/tracing.ts'
 import type { AuditLog } from './audit.ts'
 import type { Authenticator } from './auth.ts'
 import { createDispatch } from './dispatch.ts'
@@ -60,6 +61,8 @@ export interface HttpServerOptions extends ListenersOptions {
   isReady?: () => Promise<{ ready: boolean; reason?: string }>
   /** Called once per answered request, for metrics. */
   observe?: (answered: Answered) => void
+  /** Requests of known callers become spans. */
+  tracing?: Tracing | undefined
 }
 
 export interface Answered {
@@ -106,6 +109,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     closing: closing.signal,
     idempotency: options.idempotency,
     largeBodies: options.largeBodies,
+    tracing: options.tracing,
     audit: options.audit,
     applied: options.applied,
   })

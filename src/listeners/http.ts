@@ -32,7 +32,7 @@ export interface HttpUses {
 
 /** Without operations yet. `jobs`: what has to be repeated while it runs. */
 export function createHttp(
-  { config, log, clock, spool, store, sealer, limiter, bodiesIn }: Core,
+  { config, log, clock, spool, store, sealer, limiter, bodiesIn, tracing }: Core,
   { accounts, certificates, prometheus }: HttpUses,
 ): { http: HttpServer; jobs: Job[] } {
   const idempotency = createIdempotency({ store, clock, sealer })
@@ -58,6 +58,7 @@ export function createHttp(
     failedAttempts: accounts.failedCalls,
     idempotency,
     largeBodies: bodiesIn,
+    tracing,
     audit: accounts.audit,
     applied: () => store.changes.applied(),
     spool,

@@ -76,6 +76,7 @@ export function startEngine(
     log,
     random,
     retryScheduleMs: config.retryScheduleMs,
+    tracing: core.tracing,
     judge,
   })
   shaping.onChange(delivery.shapingChanged)

@@ -223,7 +223,8 @@ function submissionOf(
     caller,
     remoteAddress,
     idempotency,
-  }: Pick<Context<string, Caller>, 'caller' | 'remoteAddress' | 'idempotency'>,
+    traceparent,
+  }: Pick<Context<string, Caller>, 'caller' | 'remoteAddress' | 'idempotency' | 'traceparent'>,
   domain: Domain,
 ): Submission {
   return {
@@ -231,6 +232,7 @@ function submissionOf(
     method: 'http',
     originatingIp: remoteAddress,
     keyId: caller.keyId,
+    traceparent,
     ...(idempotency && {
       also: (acceptance: Acceptance, keepUntil: number) => idempotency.statements(acceptance, keepUntil),
     }),

@@ -18,6 +18,7 @@ import type { BlobStore } from '../store/blobs.ts'
 import type { Store } from '../store/store.ts'
 import type { SuppressionCheck } from '../suppressions/check.ts'
 import type { KnownTags } from '../tags/known-tags.ts'
+import type { Tracing } from '../traces/tracing.ts'
 import type { AcceptParts } from './acceptance/accept.ts'
 import {
   type ListExpander,
@@ -76,6 +77,8 @@ export interface SendingParts {
   tags: Pick<KnownTags, 'known' | 'used'>
   /** Called for each message accepted by the API or SMTP, with the number of its copies. */
   accepted?(copies: number): void
+  /** Absent: nothing is traced. */
+  tracing?: Tracing
   /** Deliveries that one queue of a domain may hold. */
   queuedMax?: number
   /** Approximate space that stored messages may take; default: no limit. */

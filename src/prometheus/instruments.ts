@@ -5,6 +5,7 @@
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
 import type { EventRecord } from '../events/event.ts'
 import type { Answered } from '../http/server.ts'
+import type { Tracing } from '../traces/tracing.ts'
 
 export interface Instruments {
   registry: Registry
@@ -20,7 +21,7 @@ const SESSION_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 const NO_OPERATION = 'none'
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
-export function createInstruments(): Instruments {
+export function createInstruments(tracing?: Tracing): Instruments {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -44,6 +45,7 @@ export function createInstruments(): Instruments {
     buckets: SESSION_BUCKETS,
     registers,
   })
+  if (tracing !== undefined) countSpans(registry, tracing)
   const requestsOf = keptBy((operation: string, method: string, status: string) =>
     requests.labels({ operation, method, status }),
   )
@@ -67,6 +69,19 @@ export function createInstruments(): Instruments {
       }
     },
   }
+}
+
+function countSpans(registry: Registry, tracing: Tracing): void {
+  new Counter({
+    name: 'sendwright_trace_spans_total',
+    help: 'Spans of traces: sent, not taken by the collector (failed), dropped because too many waited.',
+    labelNames: ['result'] as const,
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const [result, count] of Object.entries(tracing.counts())) this.labels({ result }).inc(count)
+    },
+  })
 }
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : '')

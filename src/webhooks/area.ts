@@ -28,7 +28,7 @@ export interface WebhooksArea extends Area {
 }
 
 export async function webhooksArea(core: Core): Promise<WebhooksArea> {
-  const { config, log, clock, store, sealer, domains, httpClient: client, leaseOwner: owner } = core
+  const { config, log, clock, store, sealer, domains, httpClient: client, leaseOwner: owner, tracing } = core
   const { headerPrefix, storageUrl } = config
   const registry = createRegistry(store, sealer, clock, log)
   await registry.start()
@@ -37,8 +37,12 @@ export async function webhooksArea(core: Core): Promise<WebhooksArea> {
     ...common,
     scheduleMs: config.webhookScheduleMs,
     retryDelivered: config.webhookRetryDelivered,
+    isTracing: tracing !== undefined,
   })
-  const posts = createPostQueue({ store, client, clock, log, owner, isOff: !config.roles.includes('jobs') })
+  const posts = createPostQueue({
+    ...{ store, client, clock, log, owner, tracing },
+    isOff: !config.roles.includes('jobs'),
+  })
   core.nodes.onReturned(() => posts.leasesReturned())
   posts.addKind(WEBHOOK, kind)
   const attempts = createAttemptLog(store, clock)

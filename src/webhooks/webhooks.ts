@@ -37,6 +37,8 @@ export interface SenderParts {
   scheduleMs: readonly number[]
   /** Retry webhooks of type `delivered` too (rule 23). */
   retryDelivered: boolean
+  /** Requests continue the trace of their message. Default: no. */
+  isTracing?: boolean
 }
 
 /** How the queue sends webhooks. */
@@ -56,6 +58,7 @@ export function createWebhookKind(parts: SenderParts): PostKind {
         url: bareUrl(target.url),
         headers: { ...headers, ...authorization(target.userInfo) },
         body,
+        traceparent: parts.isTracing ? await traceOfEvent(parts.store, event) : undefined,
         retryScheduleMs: once ? [] : parts.scheduleMs,
         record: (attempt) => [attemptStatement(post, { id, domainName: event.domainName, type }, attempt)],
       }
@@ -96,6 +99,28 @@ async function readEvent({ store, sealer }: Pick<SenderParts, 'store' | 'sealer'
     parent: row.parent_key === null ? null : openSigningKey(sealer, row.parent_key),
   }
   return { id, event, type, keys }
+}
+
+/** Of the message that the event is about, if that is still stored and traced: by its key, or that of a copy of a batch. */
+async function traceOfEvent(
+  { db }: Store,
+  { accountId, payload }: WebhookEvent,
+): Promise<string | undefined> {
+  const key = (payload['storage'] as { key?: unknown } | undefined)?.key
+  if (typeof key !== 'string' || key === '') return undefined
+  const row = await db
+    .selectFrom('messages')
+    .select('options_json')
+    .where((eb) =>
+      eb.or([
+        eb('id', '=', key),
+        eb('id', '=', eb.selectFrom('deliveries').select('message_pk').where('deliveries.id', '=', key)),
+      ]),
+    )
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  if (!row) return undefined
+  return (JSON.parse(row.options_json) as { traceparent?: string }).traceparent
 }
 
 export interface WebhooksParts {

@@ -21,6 +21,7 @@ import type { CountedMail, MessageLimits } from '../../message-limits/limits.ts'
 import { bareAddress } from '../../mime/address.ts'
 import type { Statement, Store } from '../../store/store.ts'
 import { type KnownTags, newTagStatements } from '../../tags/known-tags.ts'
+import type { Tracing } from '../../traces/tracing.ts'
 import type { MessageRecord } from '../composing/content.ts'
 import { type CopyParts, type CopyTarget, composeCopy } from '../composing/copy.ts'
 import type { SecondaryKeys } from '../composing/secondary-keys.ts'
@@ -47,8 +48,11 @@ import type { QueueLimits } from './queue-limits.ts'
 import { reserveSlots } from './reservations.ts'
 import { loadFacts } from './send-facts.ts'
 import { messageStatement, storeBody } from './stored-content.ts'
+import { traceAcceptance } from './traced-acceptance.ts'
 
 export interface Submission extends MessageOrigin {
+  /** The span of the request; undefined or absent: it is not traced. */
+  traceparent?: string | undefined
   /** Of SMTP submission; empty: the null sender. */
   envelopeSender?: string
   /**
@@ -82,6 +86,7 @@ export interface AcceptParts extends CopyParts, RowParts {
   /** Unverified domains may send (capture mode). */
   allowUnverified: boolean
   engine: Pick<Delivery, 'reserve' | 'inserted' | 'wake' | 'wakeAt'>
+  tracing?: Tracing | undefined
   /** Called for each message with the number of its copies, before these are made. */
   accepted?(copies: number): void
 }
@@ -90,11 +95,15 @@ export interface AcceptParts extends CopyParts, RowParts {
  * Stores the message durably and queues it for every recipient.
  * @throws BadRequest, Forbidden, NotFound, TooManyRequests with the contract's texts; then nothing was stored
  */
-export async function acceptMessage(
-  parts: AcceptParts,
-  draft: Draft,
-  submission: Submission,
-): Promise<Acceptance> {
+export function acceptMessage(parts: AcceptParts, draft: Draft, submission: Submission): Promise<Acceptance> {
+  const { tracing, clock } = parts
+  if (tracing === undefined) return accept(parts, draft, submission)
+  return traceAcceptance(tracing, clock, submission, draft.recipients.length, (traceparent) =>
+    accept(parts, { ...draft, options: { ...draft.options, traceparent } }, submission),
+  )
+}
+
+async function accept(parts: AcceptParts, draft: Draft, submission: Submission): Promise<Acceptance> {
   const facts = await loadFacts(parts, draft, submission.domain, parts.clock.now())
   const now = parts.clock.now()
   const decision = decide(draft, facts, now)

@@ -16,13 +16,28 @@ import { limitFault, queueFault, sandboxFault } from './decide.ts'
 import { checkSender } from './send-facts.ts'
 import { messageStatement, storeBody } from './stored-content.ts'
 import { dueTime } from './timing.ts'
+import { traceAcceptance } from './traced-acceptance.ts'
 
 /** @throws Forbidden, TooManyRequests as for any other message */
-export async function resendMessage(
+export function resendMessage(
   parts: AcceptParts & StoredParts,
   stored: Stored,
   recipients: readonly Mailbox[],
   submission: Submission,
+): Promise<Acceptance> {
+  const { tracing, clock } = parts
+  if (tracing === undefined) return resend(parts, stored, recipients, submission)
+  return traceAcceptance(tracing, clock, submission, recipients.length, (traceparent) =>
+    resend(parts, stored, recipients, submission, traceparent),
+  )
+}
+
+async function resend(
+  parts: AcceptParts & StoredParts,
+  stored: Stored,
+  recipients: readonly Mailbox[],
+  submission: Submission,
+  traceparent?: string,
 ): Promise<Acceptance> {
   const { domain } = submission
   await checkSender(parts, domain)
@@ -36,6 +51,7 @@ export async function resendMessage(
     sandboxFault(domain, allowed)
   if (fault) throw fault
   const record = await repeatedRecord(parts, stored, recipients, submission, now)
+  if (traceparent !== undefined) record.options = { ...record.options, traceparent }
   const copies = recipients.map((recipient) => ({
     recipient,
     variables: null,

@@ -135,7 +135,7 @@ async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<
   const decided = (outcome: Outcome): Prepared => {
     const { recipient, variables, list } = target
     const about = knownMessage(record, parts.storageUrl, recipient, delivery, variables, list)
-    return { kind: 'decided', about, outcome }
+    return { kind: 'decided', about, outcome, traceparent: record.options.traceparent }
   }
   if (!parts.inProgress.begin(delivery)) return decided(rejected('cancelled'))
   if (isHeld) return decided(tooOld(delivery))
@@ -164,7 +164,8 @@ async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<
     if (error instanceof CopyTooLarge) return decided(rejected(error.message))
     throw error
   }
-  if (record.options.testMode) return { kind: 'decided', about: copy.about, outcome: TEST_MODE }
+  const { testMode, traceparent } = record.options
+  if (testMode) return { kind: 'decided', about: copy.about, outcome: TEST_MODE, traceparent }
   return signedDelivery(parts, record, domain, delivery, copy, target)
 }
 
@@ -223,6 +224,7 @@ async function signedDelivery(
     primaryDkim: signing[0] ? `${signing[0].selector}._domainkey.${signing[0].domain}` : null,
     windowIsSenders: options.deliverWithinMs !== null,
     sourceHeader,
+    traceparent: options.traceparent,
     ...(!message.composed && { toSevenBit: () => sevenBit(copy.message, message, signed) }),
   }
 }

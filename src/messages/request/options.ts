@@ -38,6 +38,8 @@ export interface MessageOptions {
   suppressHeaders: 'all' | readonly string[]
   /** Only of the service's own mail, see `TlsPolicy`. */
   isTlsReport?: true
+  /** The span of its acceptance; absent: the message is not traced. Never from the sender. */
+  traceparent?: string
 }
 
 /** A DKIM key as callers name it: `domain/selector`. */
