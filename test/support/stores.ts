@@ -1,5 +1,6 @@
 /** Every store test runs on both databases: `eachStore('name', async (store) => ...)`. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { rmSync } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -9,11 +10,18 @@ import { openSqlite } from '../../src/store/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
 import { createMigratedDatabase, prepareDataFolder } from './migrated.ts'
 
-/** A new folder that is removed when the test ends. */
-export async function temporaryFolder(t: TestContext): Promise<string> {
+const folders: string[] = []
+
+/**
+ * A new folder that is removed when the process ends. Not with the test: what the test stops afterwards would find its
+ * database gone, which is a fault of its own (`store/sqlite.ts`).
+ */
+export async function temporaryFolder(_t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-test-'))
-  // A service that stops after this may still be cleaning up its files; a failure here would leave it running.
-  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }))
+  if (folders.push(folder) === 1)
+    process.once('exit', () => {
+      for (const each of folders) rmSync(each, { recursive: true, force: true, maxRetries: 10 })
+    })
   return folder
 }
 
