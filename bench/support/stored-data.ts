@@ -89,8 +89,9 @@ async function fillPostgres(client: Client, rows: Iterable<Statement>): Promise<
 function multiRow(sql: string, rows: readonly (readonly SqlValue[])[]) {
   const columns = (rows[0] ?? []).map((_, at) => rows.map((row) => row[at] ?? null))
   const arrays = columns.map((values, at) => {
-    const isNumber = values.some((value) => typeof value === 'number')
-    return `$${at + 1}::${isNumber ? 'bigint' : 'text'}[]`
+    const known = values.find((value) => value !== null)
+    const type = typeof known === 'number' ? 'bigint' : known instanceof Uint8Array ? 'bytea' : 'text'
+    return `$${at + 1}::${type}[]`
   })
   const text = `${sql.slice(0, sql.indexOf('VALUES'))}SELECT * FROM unnest(${arrays.join(', ')})`
   return { name: 'fill', text, values: columns }

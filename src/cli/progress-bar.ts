@@ -16,9 +16,9 @@ export interface ProgressBar {
 /** @param out usually the error output, so that results can be piped */
 export function createProgressBar(out: NodeJS.WriteStream = process.stderr): ProgressBar {
   const isShown = out.isTTY === true
-  let shownAt = 0
+  let shownAt = Number.NEGATIVE_INFINITY
   const clear = () => {
-    if (isShown && shownAt > 0) out.write('\r\u001b[K')
+    if (shownAt > 0) out.write('\r\u001b[K')
   }
   return {
     show(fraction, text) {
