@@ -12,7 +12,15 @@ import type { Segment } from './figure-plan.ts'
 import { areDistinct, domainScopes, type Piece, rowsOf, type Wanted } from './figure-sql.ts'
 import type { FigurePage, FigureRow, Paging } from './figures.ts'
 import { after, startOf } from './intervals.ts'
-import { ANSWER_ROWS_MAX, ATTEMPTED, checkRowsRead, nextWidth, SCOPES_FIRST, tooMuch } from './reading.ts'
+import {
+  ANSWER_ROWS_MAX,
+  ATTEMPTED,
+  checkRowsRead,
+  nextWidth,
+  ROWS_MAX,
+  SCOPES_FIRST,
+  tooMuch,
+} from './reading.ts'
 
 type Way = 'time' | 'domains' | 'whole'
 
@@ -45,7 +53,7 @@ export class PageReading {
   async page(way: Way, segments: readonly Segment[]): Promise<FigurePage> {
     if (way === 'time') await this.#intervals(segments)
     else if (way === 'domains') await this.#domains(segments)
-    else await this.#read(segments.map(whole))
+    else await this.#read(segments.map(whole), 'whole')
     const { skip, limit } = this.#paging
     return { rows: this.#first().slice(skip, skip + limit), total: this.#total, sum: this.#sum }
   }
@@ -56,7 +64,10 @@ export class PageReading {
     let width = 1
     for (let from = Math.min(...segments.map(({ start }) => start)); from < end; ) {
       const to = Math.min(after(resolution, startOf(resolution, from), width), end)
-      const read = await this.#read(segments.flatMap((segment) => this.#piecesIn(segment, from, to)))
+      const read = await this.#read(
+        segments.flatMap((segment) => this.#piecesIn(segment, from, to)),
+        'time',
+      )
       from = to
       width = nextWidth(width, read)
     }
@@ -84,16 +95,19 @@ export class PageReading {
     for (let at = 0; at < scopes.length; ) {
       const slice = scopes.slice(at, at + width)
       const limits = [slice[0], slice.at(-1)] as [number, number]
-      const read = await this.#read(segments.map((segment) => ({ ...whole(segment), scopes: limits })))
+      const read = await this.#read(
+        segments.map((segment) => ({ ...whole(segment), scopes: limits })),
+        'domains',
+      )
       at += slice.length
       width = nextWidth(width, read)
     }
   }
 
   /** Returns how many rows of figures were read. */
-  async #read(pieces: readonly Piece[]): Promise<number> {
+  async #read(pieces: readonly Piece[], way: Way): Promise<number> {
     if (pieces.length === 0) return 0
-    const rows = await this.#store.read(this.#statement(pieces))
+    const rows = await this.#store.read(this.#statement(pieces, way))
     let read = 0
     for (const row of rows) {
       if (Number(row['is_total']) === 0) this.#held.push(this.#itemOf(row))
@@ -127,7 +141,7 @@ export class PageReading {
   }
 
   /** The first items, and a row of their number, of the rows read, and of sums. */
-  #statement(pieces: readonly Piece[]): Statement {
+  #statement(pieces: readonly Piece[], way: Way): Statement {
     const { query, counters, kind } = this.#wanted
     const { dimensions } = query
     const { order, withSum } = this.#paging
@@ -144,10 +158,13 @@ export class PageReading {
       ? `items AS ${once} (SELECT *, 1 AS n FROM parts)`
       : `items AS MATERIALIZED (SELECT ${[...names, ...sums, 'count(*) AS n'].join(', ')} FROM parts
           GROUP BY ${names.map((_, at) => at + 1)} ${byAddress ? `HAVING ${isAttempted}` : ''})`
+    const union = parts.map(({ sql }) => sql).join(' UNION ALL ')
+    // One statement for everything is not cut into slices, whose sizes follow from what was read.
+    const bounded = way === 'whole' ? `SELECT * FROM (${union}) AS every LIMIT ${ROWS_MAX + 1}` : union
     const totals = counters.map((name) => `${withSum ? `sum(${name})` : 'NULL'} AS ${name}`)
     const nothing = dimensions.map((name) => `${name === 'time' ? '0' : `''`} AS d_${name}`)
     return {
-      sql: `WITH parts AS NOT MATERIALIZED (${parts.map(({ sql }) => sql).join(' UNION ALL ')}), ${items}
+      sql: `WITH parts AS NOT MATERIALIZED (${bounded}), ${items}
         SELECT * FROM (SELECT ${[...names, ...counters].join(', ')}, 0 AS n, 0 AS items, 0 AS is_total FROM items
           ORDER BY ${orderOf(dimensions, order, kind)} LIMIT ${most}) AS page
         UNION ALL

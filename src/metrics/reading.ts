@@ -10,7 +10,7 @@ const ROWS_PER_READ = 40_000
 /** Domains in the first read of a query that is read by domains. */
 export const SCOPES_FIRST = 16
 /** Rows of figures per query: a second or two in all. */
-const ROWS_MAX = 1_000_000
+export const ROWS_MAX = 1_000_000
 /** Rows of an answer, which are held in memory: up to 40 MB. */
 export const ANSWER_ROWS_MAX = 100_000
 

@@ -27,7 +27,7 @@ export interface PlacementUses {
 
 /** @throws SeedFileError when the operator's file has faults */
 export function placementArea(core: Core, { accept, tracker }: PlacementUses): Area {
-  const { config, store, clock, log, domains } = core
+  const { config, store, clock, log, domains, firstAccountId } = core
   const seeds = loadSeeds(config.placementSeedsFile)
   if (seeds.all.length > 0) log.info({ seeds: seeds.all.length }, 'mailboxes for tests of inbox placement')
   const scorer = createOutgoingScorer(core)
@@ -50,7 +50,7 @@ export function placementArea(core: Core, { accept, tracker }: PlacementUses): A
   })
   return {
     operations: placementRoutes({
-      ...{ store, clock, domains, accept, seeds, lists, score, baseUrl: config.publicUrl },
+      ...{ store, clock, domains, accept, seeds, lists, score, baseUrl: config.publicUrl, firstAccountId },
       wake: () => reading.wake(),
     }),
     jobs: [reading, removal],

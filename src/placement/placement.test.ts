@@ -4,13 +4,16 @@ import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { createAuthority } from '../../test/support/certificates.ts'
 import { startDovecot } from '../../test/support/dovecot.ts'
 import { eventually, ownAddress, startTestService, type TestService } from '../../test/support/service.ts'
 import { createSink } from '../../test/support/smtp-sink.ts'
 import { temporaryFolder } from '../../test/support/stores.ts'
+import { callAs, createSubaccount } from '../../test/support/subaccounts.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
+import { DATABASE_FILE } from '../store/data-folder.ts'
 
 const NO_COUNTS = { delivered: 0, missing: 0, pending: 0, spam: 0, inbox: 0, total: 0 }
 
@@ -141,6 +144,14 @@ test('a test finds its copies in inbox and spam, and one nowhere', async (t) => 
   })
   assert.equal(usage.body.items[0].metrics.seed_test_count, 1)
   assert.equal(JSON.stringify([result, providers]).includes(dovecot.password), false)
+
+  // Mailboxes are the operator's: another account does not learn where they are.
+  const tenant = await createSubaccount(service, 'tenant')
+  const database = new DatabaseSync(join(service.config.dataFolder, DATABASE_FILE))
+  database.prepare('UPDATE placement_tests SET account_id = ? WHERE id = ?').run(tenant, id)
+  database.close()
+  const theirs = (await callAs(service, tenant)('GET', `/v4/inbox/results/${id}`)).body.result
+  assert.equal(theirs.seed_results.at(-1).extensions.problem, 'The mailbox cannot be read.')
 })
 
 /** An rspamd that calls nothing spam. */

@@ -7,7 +7,7 @@ import { booleanOf, invalidFormat } from '../base/values.ts'
 import { type JsonSchema, type Operation, operation, type ParamDoc } from '../http/operation.ts'
 import { limitOf, type Paging, pageUrl } from '../http/paging.ts'
 import type { Params } from '../http/params.ts'
-import type { PlacementTestRow, SeedListRow } from '../store/schema.ts'
+import type { PlacementSeedRow, PlacementTestRow, SeedListRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import type { SeedListFields, SeedLists } from './lists.ts'
 import { chosenSeeds, type Seeds } from './seeds.ts'
@@ -32,6 +32,8 @@ export interface PlacementRouteParts extends TestParts {
   lists: SeedLists
   /** The public address, without a final slash. */
   baseUrl: string
+  /** The operator's, whose the mailboxes are. */
+  firstAccountId: string
 }
 
 const TAG = 'Inbox placement'
@@ -413,9 +415,9 @@ async function resultOf(
   row: PlacementTestRow,
   provider: string | undefined,
 ): Promise<Record<string, unknown>> {
-  const { lists, store } = parts
+  const { lists } = parts
   const list = (await lists.find(row.account_id, row.list_id)) ?? null
-  const all = (await seedsOf(store, [row.id])).get(row.id) ?? []
+  const all = await visibleSeeds(parts, row)
   const shown = provider === undefined ? all : all.filter((seed) => seed.provider === provider.toLowerCase())
   return testView(row, shown, { row: list, view: list ? await viewOf(parts, list) : goneList(row) })
 }
@@ -428,7 +430,7 @@ async function resultItems(
   parts: PlacementRouteParts,
   rows: readonly PlacementTestRow[],
 ): Promise<Record<string, unknown>[]> {
-  const { lists, store } = parts
+  const { lists } = parts
   const known = new Map<string, ResultList | null>()
   const items: Record<string, unknown>[] = []
   for (const row of rows) {
@@ -438,10 +440,20 @@ async function resultItems(
       list = found ? { row: found, view: { ...(await viewOf(parts, found)), Seeds: null } } : null
       known.set(row.list_id, list)
     }
-    const seeds = (await seedsOf(store, [row.id])).get(row.id) ?? []
+    const seeds = await visibleSeeds(parts, row)
     items.push(testView(row, seeds, list ?? { row: null, view: goneList(row) }, 'without-headers'))
   }
   return items
+}
+
+/** Other accounts learn that a mailbox cannot be read, not where it is, who reads it and what its server says. */
+async function visibleSeeds(
+  { store, firstAccountId }: PlacementRouteParts,
+  row: PlacementTestRow,
+): Promise<PlacementSeedRow[]> {
+  const seeds = (await seedsOf(store, [row.id])).get(row.id) ?? []
+  if (row.account_id === firstAccountId) return seeds
+  return seeds.map((seed) => ({ ...seed, problem: seed.problem && 'The mailbox cannot be read.' }))
 }
 
 /** What the holder of a link may see: the result; neither its account nor the list with the seeds of other tests. */
