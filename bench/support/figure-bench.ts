@@ -4,9 +4,15 @@ import type { EventRecord } from '../../src/events/event.ts'
 import { compactFigures } from '../../src/metrics/compaction.ts'
 import { COUNTERS, type Counter, countersOf } from '../../src/metrics/counters.ts'
 import { valuesOfEvent } from '../../src/metrics/event-values.ts'
-import type { FigureOrder } from '../../src/metrics/figure-order.ts'
 import { createFigures } from '../../src/metrics/figure-reader.ts'
-import type { Dimension, FigureQuery, FilterEntry, Metric, PagedFigures } from '../../src/metrics/figures.ts'
+import type {
+  Dimension,
+  FigureOrder,
+  FigureQuery,
+  FilterEntry,
+  Metric,
+  PagedFigures,
+} from '../../src/metrics/figures.ts'
 import { startOf, type Unit } from '../../src/metrics/intervals.ts'
 import { removeOldCounters } from '../../src/metrics/removal.ts'
 import { rollUp } from '../../src/metrics/roll-up.ts'

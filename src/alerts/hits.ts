@@ -3,7 +3,7 @@ import { newId } from '../base/ids.ts'
 import type { AlertHitRow } from '../store/schema.ts'
 import { insert, type Statement, type Store } from '../store/store.ts'
 import { type Finding, type HitChanges, judge } from './judging.ts'
-import type { NoticeKind } from './notices.ts'
+import type { NoticeKind } from './notice-texts.ts'
 
 /** What the hits of a source have in common. */
 export interface HitSource {

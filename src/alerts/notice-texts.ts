@@ -2,7 +2,8 @@
 import { formatRfc3339 } from '../base/dates.ts'
 import type { AlertHitRow } from '../store/schema.ts'
 import type { AlertMetric } from './alert.ts'
-import type { NoticeKind } from './notices.ts'
+
+export type NoticeKind = 'triggered' | 'resolved'
 
 /** What the owner of a threshold alert should look at. */
 export const METRIC_ADVICE: Readonly<Record<AlertMetric, string>> = {

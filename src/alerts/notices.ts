@@ -15,10 +15,8 @@ import type { WebhooksArea } from '../webhooks/area.ts'
 import { maskedUrl } from '../webhooks/webhook-url.ts'
 import { type Channel, hitView, type ParentId } from './alert.ts'
 import type { NoticesOf } from './hits.ts'
-import { noticeText, slackText } from './notice-texts.ts'
+import { type NoticeKind, noticeText, slackText } from './notice-texts.ts'
 import type { AlertSettings, EventSetting, EventType } from './settings.ts'
-
-export type NoticeKind = 'triggered' | 'resolved'
 
 /** The kinds of these POSTs in the queue. */
 export const POST_KINDS = { webhook: 'alert-webhook', slack: 'alert-slack' } as const

@@ -4,7 +4,7 @@
  */
 import type { TranscriptEntry } from '../smtp/channel.ts'
 import { insert, type Statement } from '../store/store.ts'
-import type { AttemptResult } from './contract.ts'
+import type { Outcome } from './outcome.ts'
 import type { ClaimedDelivery } from './queue.ts'
 
 /** Which attempts keep their dialogue: all, those without a 250, or none. */
@@ -46,7 +46,7 @@ export class TranscriptRecorder {
 export function transcriptStatement(
   keep: KeepTranscripts,
   delivery: ClaimedDelivery,
-  { transcript, outcome, mxHost }: AttemptResult,
+  { transcript, outcome, mxHost }: { transcript: Transcript | null; outcome: Outcome; mxHost: string | null },
 ): Statement | null {
   if (keep === 'off' || !transcript || transcript.lines.length === 0) return null
   if (keep === 'failures' && outcome.kind === 'delivered') return null

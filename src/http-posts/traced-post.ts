@@ -1,11 +1,17 @@
 /** The span of one POST of the queue. */
 import type { Tracing } from '../traces/tracing.ts'
-import type { Attempt } from './post-attempts.ts'
+import type { HttpOutcome } from './http-client.ts'
 
 /** The URL may have secrets in its path: of it only the host is shown. `at`: when it ended, in Unix milliseconds. */
 export function tracePost(
   tracing: Tracing,
-  post: { kind: string; url: string; traceparent: string | undefined; attempt: Attempt; at: number },
+  post: {
+    kind: string
+    url: string
+    traceparent: string | undefined
+    attempt: { number: number; outcome: HttpOutcome; status: string }
+    at: number
+  },
 ): void {
   const { kind, url, traceparent, attempt, at } = post
   const { outcome } = attempt

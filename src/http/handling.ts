@@ -3,7 +3,8 @@
  * changes something.
  */
 import type { Clock } from '../base/clock.ts'
-import { type AuditLog, entryOf, outcomeOf, type RecordedCall, recordedCall } from './audit.ts'
+import { type AuditLog, entryOf, outcomeOf, recordedCall } from './audit.ts'
+import type { RecordedCall } from './audit-rule.ts'
 import { answerTo } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { type Idempotency, idempotencyKey, requestDigest } from './idempotency.ts'

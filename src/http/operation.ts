@@ -14,7 +14,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Logger } from 'pino'
 import type { MaybePromise } from '../base/cache.ts'
-import type { AuditRule } from './audit.ts'
+import type { AuditRule } from './audit-rule.ts'
 import type { Caller } from './auth.ts'
 import { type BodyLimit, PUBLIC_BODY_LIMIT } from './body.ts'
 import type { IdempotencyRecord } from './idempotency.ts'

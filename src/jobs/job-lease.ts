@@ -5,7 +5,7 @@
  */
 import type { Timer } from '../base/clock.ts'
 import type { JobRow } from '../store/schema.ts'
-import type { JobContext, JobReport } from './job.ts'
+import type { JobContext, JobReport } from './job-context.ts'
 
 const LEASE_MS = 60_000
 const RENEW_EVERY_MS = LEASE_MS / 3

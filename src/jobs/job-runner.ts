@@ -1,5 +1,6 @@
 /** Starts and stops the periodic jobs of all areas, and reports how they do. */
-import type { Job, JobContext, JobReport } from './job.ts'
+import type { Job } from './job.ts'
+import type { JobContext, JobReport } from './job-context.ts'
 
 export interface JobRunner {
   /** @throws Error when another job has that name */

@@ -7,9 +7,8 @@
  *
  * The area makes the job and keeps it to wake it; the runner (job-runner.ts) starts and stops all of them.
  */
-import type { Logger } from 'pino'
-import type { Clock, Timer } from '../base/clock.ts'
-import type { Store } from '../store/store.ts'
+import type { Timer } from '../base/clock.ts'
+import type { JobContext, JobReport } from './job-context.ts'
 import { createJobLease, type HeldLease, type JobLease } from './job-lease.ts'
 
 export interface JobSpec {
@@ -34,27 +33,6 @@ export interface JobSpec {
  */
 // biome-ignore lint/suspicious/noConfusingVoidType: work that returns nothing is complete
 export type JobResult = void | 'more' | { againInMs: number }
-
-export interface JobContext {
-  store: Store
-  clock: Clock
-  log: Logger
-  random: () => number
-  /** Names this process in leases. */
-  owner: string
-}
-
-/** Times are Unix milliseconds. */
-export interface JobReport {
-  name: string
-  everyMs: number
-  running: boolean
-  /** Null: not yet, by the process that reports, or for jobs of the database by any. */
-  lastStartedAt: number | null
-  lastEndedAt: number | null
-  /** Of the last run, if it failed. */
-  lastError: string | null
-}
 
 export interface Job {
   readonly name: string

@@ -6,18 +6,13 @@ import {
   type CountMetric,
   countOf,
   type Dimension,
+  type FigureOrder,
   type FigureRow,
   isRate,
   type Metric,
   RATES,
 } from './figures.ts'
 import { numberOf } from './metric-sets.ts'
-
-/** By a dimension or a metric; ties by the values of the dimensions. */
-export interface FigureOrder {
-  by: { dimension: Dimension } | { metric: Metric }
-  descending: boolean
-}
 
 export type CompareRows = (a: FigureRow, b: FigureRow) => number
 

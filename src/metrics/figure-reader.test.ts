@@ -19,12 +19,13 @@ import { compactFigures } from './compaction.ts'
 import { COUNTERS, type Counter, countersOf, noCounts } from './counters.ts'
 import { createCounting } from './counting.ts'
 import { valuesOfEvent } from './event-values.ts'
-import { comparing, type FigureOrder } from './figure-order.ts'
+import { comparing } from './figure-order.ts'
 import { createFigures } from './figure-reader.ts'
 import {
   COMPARATORS,
   DIMENSIONS,
   type Dimension,
+  type FigureOrder,
   type FigureQuery,
   type FigureRow,
   type FilterEntry,

@@ -3,7 +3,6 @@
  * other areas use; `createFigures` answers.
  */
 import type { Counts } from '../store/counter-rows.ts'
-import type { FigureOrder } from './figure-order.ts'
 import type { Unit } from './intervals.ts'
 
 export const DIMENSIONS = [
@@ -59,7 +58,13 @@ export interface FigureRow {
   usage?: Readonly<Record<string, number>>
 }
 
-/** Items `skip` to `skip + limit` of an order (figure-order.ts). */
+/** By a dimension or a metric (comparing in figure-order.ts); ties by the values of the dimensions. */
+export interface FigureOrder {
+  by: { dimension: Dimension } | { metric: Metric }
+  descending: boolean
+}
+
+/** Items `skip` to `skip + limit` of an order. */
 export interface Paging {
   order: FigureOrder
   skip: number

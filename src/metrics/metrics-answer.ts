@@ -1,8 +1,8 @@
 /** The result of the metrics operations (metrics-logs.md section 1, rules 6 to 14). */
 import { formatRfc2822 } from '../base/dates.ts'
 import { COUNTERS, noCounts } from './counters.ts'
-import { type CompareRows, comparing, comparingValues, type FigureOrder } from './figure-order.ts'
-import type { Dimension, FigureRow, Metric } from './figures.ts'
+import { type CompareRows, comparing, comparingValues } from './figure-order.ts'
+import type { Dimension, FigureOrder, FigureRow, Metric } from './figures.ts'
 import { type MetricSet, metricValue } from './metric-sets.ts'
 import type { MetricsRequest } from './metrics-request.ts'
 

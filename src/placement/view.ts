@@ -1,6 +1,6 @@
 /** Seed lists and results as the API shows them (validation.md section 6). */
 import { formatRfc3339 } from '../base/dates.ts'
-import type { SpamScore } from '../routes/spam/scoring.ts'
+import type { SpamScore } from '../routes/spam/spam-score.ts'
 import type { PlacementSeedRow, PlacementTestRow, SeedListRow } from '../store/schema.ts'
 import type { CopyFacts } from './received-copy.ts'
 import type { Seed, Seeds } from './seeds.ts'

@@ -10,7 +10,7 @@ import type { Delivery } from '../delivery/contract.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { bytesReply } from '../http/reply.ts'
 import type { Answered } from '../http/server.ts'
-import type { JobReport } from '../jobs/job.ts'
+import type { JobReport } from '../jobs/job-context.ts'
 import { createGauges } from './gauges.ts'
 import { createInstruments } from './instruments.ts'
 

@@ -4,7 +4,7 @@ import { VERSION } from '../base/version.ts'
 import type { Core } from '../core.ts'
 import type { Delivery, LaneState } from '../delivery/contract.ts'
 import { countQueue, type QueueCounts } from '../delivery/queue-counts.ts'
-import type { JobReport } from '../jobs/job.ts'
+import type { JobReport } from '../jobs/job-context.ts'
 import type { AlertHitRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 

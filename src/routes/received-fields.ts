@@ -4,7 +4,7 @@ import type { StoredHeader } from '../messages/composing/content.ts'
 import { FORWARDED_SUFFIX } from '../messages/composing/copy.ts'
 import type { RawHeader } from '../mime/split.ts'
 import type { MailVerdict } from './mail-check.ts'
-import type { SpamScore } from './spam/scoring.ts'
+import type { SpamScore } from './spam/spam-score.ts'
 
 /** What the Received field tells. */
 export interface SessionFacts {

@@ -44,7 +44,8 @@ import {
   traceOf,
 } from './received-fields.ts'
 import { receivingDomain } from './receiving-domain.ts'
-import type { SpamScore, SpamScorer } from './spam/scoring.ts'
+import type { SpamScorer } from './spam/scoring.ts'
+import type { SpamScore } from './spam/spam-score.ts'
 import type { KnownRoutes } from './store.ts'
 
 export interface RouteReceptionParts extends Pick<PlanParts, 'posts' | 'recorder'> {

@@ -5,7 +5,7 @@ import type { Clock } from '../base/clock.ts'
 import { BadRequest } from '../base/errors.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Store } from '../store/store.ts'
-import type { TemplateSource } from './render.ts'
+import type { TemplateSource } from './render-messages.ts'
 import { findForSending, findVersion } from './store.ts'
 import type { TemplateHeaders } from './template.ts'
 

@@ -8,23 +8,13 @@
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { compileProgram, LimitReached, type Program, TemplateFault } from './program.ts'
-import type { RenderResult, TemplateSource } from './render.ts'
-
-export type WorkerJob =
-  | { kind: 'check'; template: number }
-  | { kind: 'render'; template: number; variables: unknown; text: boolean; missing: boolean }
-
-export interface WorkerBatch {
-  batch: number
-  templates: readonly TemplateSource[]
-  jobs: readonly WorkerJob[]
-}
-
-export interface WorkerResults {
-  batch: number
-  /** Of the jobs after those of the previous message. */
-  results: readonly RenderResult[]
-}
+import type {
+  RenderResult,
+  TemplateSource,
+  WorkerBatch,
+  WorkerJob,
+  WorkerResults,
+} from './render-messages.ts'
 
 /** Compiled templates kept. */
 const TEMPLATES_MAX = 200

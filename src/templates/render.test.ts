@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { Unavailable } from '../base/errors.ts'
-import { createRenderer, type Renderer, type RenderRequest, type RenderResult } from './render.ts'
+import { createRenderer, type Renderer, type RenderRequest } from './render.ts'
+import type { RenderResult } from './render-messages.ts'
 
 function startRenderer(t: TestContext, options: { workersMax?: number } = {}): Renderer {
   const renderer = createRenderer(options)

@@ -10,16 +10,14 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { Unavailable } from '../base/errors.ts'
 import { createJobQueue, type WaitingJob } from './job-queue.ts'
-import type { RenderLimit } from './program.ts'
-import type { WorkerBatch, WorkerJob, WorkerResults } from './render-worker.ts'
-
-/** What is rendered. Equal keys mean equal contents: compiled templates are remembered by key. */
-export interface TemplateSource {
-  key: string
-  content: string
-  /** Field name to Handlebars text. */
-  headers: Readonly<Record<string, string>>
-}
+import type {
+  RenderFailure,
+  RenderResult,
+  TemplateSource,
+  WorkerBatch,
+  WorkerJob,
+  WorkerResults,
+} from './render-messages.ts'
 
 export interface RenderRequest {
   /** Accounts are served in turn. */
@@ -32,25 +30,6 @@ export interface RenderRequest {
   /** Also list the names that were written out and are not in the variables. Default no. */
   missing?: boolean
 }
-
-export interface Rendered {
-  kind: 'rendered'
-  html: string
-  /** Null unless requested. */
-  text: string | null
-  /** Rendered without escaping; without line ends and other control characters. */
-  headers: Record<string, string>
-  missing: string[]
-}
-
-/** `syntax` only for content that was not checked when it was stored; `detail`: the reason, with the line. */
-export interface RenderFailure {
-  kind: 'failed'
-  cause: RenderLimit | 'memory' | 'syntax'
-  detail: string
-}
-
-export type RenderResult = Rendered | RenderFailure
 
 export interface Renderer {
   /** @throws Unavailable when closed or when too many jobs wait */

@@ -3,7 +3,7 @@ import { formatUtc } from '../base/dates.ts'
 import { BadRequest, NotFound } from '../base/errors.ts'
 import { isPlainObject } from '../base/values.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
-import type { RecordedCall } from '../http/audit.ts'
+import type { RecordedCall } from '../http/audit-rule.ts'
 import type { Caller } from '../http/auth.ts'
 import {
   type Method,

@@ -4,7 +4,7 @@ import type { DomainDirectory } from '../../src/domains/directory.ts'
 import { deliveredEvent, type EventMessage, type MessageSummary } from '../../src/events/event.ts'
 import { DELIVERED, eventStatement, testMessage } from '../../src/events/testing.ts'
 import type { ListCopy } from '../../src/messages/composing/copy.ts'
-import type { RecipientVariables } from '../../src/messages/request/draft.ts'
+import type { RecipientVariables } from '../../src/messages/request/options.ts'
 import type { DeliveryState } from '../../src/store/schema.ts'
 import { insert, type Store } from '../../src/store/store.ts'
 

@@ -8,7 +8,8 @@ import { StaleWrite } from '../../store/store.ts'
 import { CHANNELS, type Comparator, OWN_PREFIX } from '../alert.ts'
 import type { Hits } from '../hits.ts'
 import type { Finding } from '../judging.ts'
-import { type NoticeKind, type NoticeParts, noticesAbout } from '../notices.ts'
+import type { NoticeKind } from '../notice-texts.ts'
+import { type NoticeParts, noticesAbout } from '../notices.ts'
 import type { EventType } from '../settings.ts'
 
 export interface OwnCheck {

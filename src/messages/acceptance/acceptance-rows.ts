@@ -7,7 +7,7 @@ import type { DeliveryRow } from '../../store/schema.ts'
 import { insertMany, type Statement, type Store } from '../../store/store.ts'
 import type { MessageRecord } from '../composing/content.ts'
 import { acceptedMessage, knownMessage, type ListCopy } from '../composing/copy.ts'
-import type { RecipientVariables } from '../request/draft.ts'
+import type { RecipientVariables } from '../request/options.ts'
 import type { SourceChooser, SourceKeys, SourceOwner } from './collaborators.ts'
 import type { DueTime } from './timing.ts'
 

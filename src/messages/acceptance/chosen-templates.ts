@@ -1,6 +1,7 @@
 /** Stored templates as sending uses them: the chosen version is kept with the message and rendered per copy. */
 import { templateSource } from '../../templates/choose.ts'
-import type { Renderer, TemplateSource } from '../../templates/render.ts'
+import type { Renderer } from '../../templates/render.ts'
+import type { TemplateSource } from '../../templates/render-messages.ts'
 import type { TemplateService } from '../../templates/service.ts'
 import {
   type ChosenTemplate,

@@ -23,7 +23,6 @@ import type {
   SourceChooser,
   TemplateChooser,
 } from './collaborators.ts'
-import { checkMaySend } from './decide.ts'
 import type { QueueLimits } from './queue-limits.ts'
 import { bestTimes, hasOwnTimes } from './timing.ts'
 
@@ -129,15 +128,6 @@ export function loadFacts(
     }),
   )
 }
-
-/** Before the message is read. @throws Forbidden when the domain cannot send now (messages.md rule 9) */
-export const checkSender = (
-  { accounts, allowUnverified }: Pick<SendFactsParts, 'accounts' | 'allowUnverified'>,
-  domain: Domain,
-): MaybePromise<void> =>
-  whenKnown(accounts.byId(domain.accountId), (account) => {
-    checkMaySend(domain, { accountMaySend: maySend(account), allowUnverified })
-  })
 
 const NO_TIMES: ReadonlyMap<string, number> = new Map()
 const NO_ACCOUNTS: ReadonlyMap<string, string> = new Map()

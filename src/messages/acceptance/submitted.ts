@@ -5,7 +5,7 @@ import type { Domain } from '../../domains/domain.ts'
 import type { Mailbox } from '../../mime/address.ts'
 import { readSubmittedMime } from '../request/send-request.ts'
 import { type AcceptParts, acceptMessage } from './accept.ts'
-import { checkSender } from './send-facts.ts'
+import { checkSender } from './check-sender.ts'
 import { scheduleMaxMs } from './timing.ts'
 
 export interface SubmittedParts extends AcceptParts {

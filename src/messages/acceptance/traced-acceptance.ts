@@ -1,13 +1,13 @@
 /** The span of an acceptance. Its name is kept with the message, so that attempts continue its trace (decision 131). */
 import type { Clock } from '../../base/clock.ts'
 import type { Tracing } from '../../traces/tracing.ts'
-import type { Acceptance, Submission } from './accept.ts'
+import type { MessageOrigin } from './new-record.ts'
 
 /** @param accept stores the message with the given traceparent among its options */
-export async function traceAcceptance(
+export async function traceAcceptance<Acceptance extends { id: string }>(
   tracing: Tracing,
   clock: Clock,
-  { domain, method, traceparent }: Submission,
+  { domain, method, traceparent }: MessageOrigin & { traceparent?: string | undefined },
   recipients: number,
   accept: (traceparent: string) => Promise<Acceptance>,
 ): Promise<Acceptance> {

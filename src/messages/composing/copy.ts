@@ -25,7 +25,7 @@ import {
   type Tracker,
   type Tracking,
 } from '../acceptance/collaborators.ts'
-import type { RecipientVariables } from '../request/draft.ts'
+import type { RecipientVariables } from '../request/options.ts'
 import { MergeBody } from './batch/merge.ts'
 import type { MessageContent, MessageRecord, StoredHeader, StoredTemplate } from './content.ts'
 import { findHeader, headerText, messageIdOfCopy, rawField, serviceHeaders, setHeader } from './headers.ts'

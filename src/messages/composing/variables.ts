@@ -9,7 +9,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { MaybePromise } from '../../base/cache.ts'
 import { BadRequest } from '../../base/errors.ts'
 import { bareAddress, formatMailbox, type Mailbox } from '../../mime/address.ts'
-import type { RecipientVariables } from '../request/draft.ts'
+import type { RecipientVariables } from '../request/options.ts'
 
 export const UNSUBSCRIBE_VARIABLES = [
   'unsubscribe_url',

@@ -2,7 +2,7 @@
 import { type Chunk, chunkSize } from '../../base/mime-message.ts'
 import type { Mailbox } from '../../mime/address.ts'
 import type { MimeSource } from './mime-source.ts'
-import type { MessageOptions, TemplateRequest } from './options.ts'
+import type { MessageOptions, RecipientVariables, TemplateRequest } from './options.ts'
 
 export interface Draft {
   /** Header From; empty if the template may give one. */
@@ -23,8 +23,6 @@ export interface Draft {
   recipientVariables: ReadonlyMap<string, RecipientVariables> | null
   options: MessageOptions
 }
-
-export type RecipientVariables = Readonly<Record<string, unknown>>
 
 export type DraftBody =
   | {

@@ -9,7 +9,6 @@ import { ForeignJsonError, parseForeignJson } from '../../base/foreign-json.ts'
 import { booleanOf, invalidChoice, invalidFormat, isPlainObject, quotable } from '../../base/values.ts'
 import { addressKey } from '../../mime/address.ts'
 import { cleanTags } from '../../tags/clean-tags.ts'
-import type { RecipientVariables } from './draft.ts'
 
 /** The message's own settings; null: the domain's. Stored with the message. */
 export interface MessageOptions {
@@ -49,6 +48,9 @@ export interface KeyName {
   /** As it was written, for error texts. */
   given: string
 }
+
+/** Of one recipient, by name. */
+export type RecipientVariables = Readonly<Record<string, unknown>>
 
 export interface TemplateRequest {
   /** Name or id. */

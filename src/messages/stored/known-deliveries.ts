@@ -10,7 +10,7 @@ import { parseMailbox } from '../../mime/address.ts'
 import type { DeliveryRow, DeliveryState } from '../../store/schema.ts'
 import type { Store } from '../../store/store.ts'
 import { knownMessage, type ListCopy, messageIdsOf } from '../composing/copy.ts'
-import type { RecipientVariables } from '../request/draft.ts'
+import type { RecipientVariables } from '../request/options.ts'
 import { type DeliveredFacts, deliveredFacts, factsOfPast } from './delivered-facts.ts'
 
 export interface KnownDelivery {

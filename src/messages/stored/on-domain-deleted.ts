@@ -13,7 +13,7 @@ import type { DeliveryRow, MessageRow } from '../../store/schema.ts'
 import { StaleWrite, type Store } from '../../store/store.ts'
 import type { MessageRecord } from '../composing/content.ts'
 import { knownMessage, type ListCopy } from '../composing/copy.ts'
-import type { RecipientVariables } from '../request/draft.ts'
+import type { RecipientVariables } from '../request/options.ts'
 import type { MessageRecords } from './message-records.ts'
 
 /** Per transaction: short enough not to delay mail of other domains. */

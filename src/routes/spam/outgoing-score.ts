@@ -2,7 +2,8 @@
 import { type MimeMessage, messageBytes, messageSize } from '../../base/mime-message.ts'
 import type { Core } from '../../core.ts'
 import type { Domain } from '../../domains/domain.ts'
-import { createScorerClient, SCORED_BYTES_MAX, type SpamScore } from './scoring.ts'
+import { createScorerClient, SCORED_BYTES_MAX } from './scoring.ts'
+import type { SpamScore } from './spam-score.ts'
 
 /** Null: it gave no score, because the message is large or it does not answer. Never rejects. */
 export type OutgoingScorer = (

@@ -7,7 +7,7 @@ import { queryBlocklists } from '../../dns/blocklist.ts'
 import type { Resolver } from '../../dns/resolver.ts'
 import type { RawHeader } from '../../mime/split.ts'
 import type { MailVerdict } from '../mail-check.ts'
-import type { ScoredMail, SpamScore } from './scoring.ts'
+import type { ScoredMail, SpamScore } from './spam-score.ts'
 
 export interface OwnScoreParts {
   resolver: Pick<Resolver, 'query'>

@@ -1,7 +1,7 @@
 /** rspamd's HTTP protocol: POST /checkv2 of its normal worker; rspamd.com/doc/developers/protocol.html. */
 import { parseForeignJson } from '../../base/foreign-json.ts'
 import { isPlainObject } from '../../base/values.ts'
-import type { AskScorer } from './scoring.ts'
+import type { AskScorer } from './spam-score.ts'
 
 /** rspamd's own decision by its thresholds; greylisting is not ours to do for it. */
 const SPAM_ACTIONS: readonly unknown[] = ['reject', 'add header', 'rewrite subject']

@@ -1,43 +1,16 @@
 /** The spam score of a received mail: of rspamd or SpamAssassin, or of a few checks of our own. */
 import type { Logger } from 'pino'
-import { type Chunk, chunkSize, readChunk } from '../../base/mime-message.ts'
+import { chunkSize, readChunk } from '../../base/mime-message.ts'
 import type { Config } from '../../config.ts'
 import type { Resolver } from '../../dns/resolver.ts'
-import type { RawHeader } from '../../mime/split.ts'
 import type { MailVerdict } from '../mail-check.ts'
 import { ownScore } from './own-score.ts'
 import { askRspamd } from './rspamd.ts'
+import type { AskScorer, ScoredMail, SpamScore } from './spam-score.ts'
 import { askSpamd } from './spamd.ts'
-
-export interface ScoredMail {
-  raw: Chunk
-  headers: readonly RawHeader[]
-  /** The field of this reception, which is not in `raw`; without a line end. */
-  received: string
-  /** Envelope. */
-  sender: string
-  recipients: readonly string[]
-  remoteAddress: string
-  helo: string
-}
-
-export interface SpamScore {
-  score: number
-  isSpam: boolean
-  /** From where on the scorer calls mail spam, if it says so. */
-  required?: number
-}
 
 /** Null: there is no score, because the mail is large or the scorer does not answer. Never rejects. */
 export type SpamScorer = (mail: ScoredMail, verdict: MailVerdict) => Promise<SpamScore | null>
-
-/** What a scorer over the network is asked; rejects when it does not answer as its protocol says. */
-export type AskScorer = (
-  server: { host: string; port: number },
-  mail: ScoredMail,
-  bytes: Buffer,
-  signal: AbortSignal,
-) => Promise<SpamScore>
 
 /** Spam is short: larger mail is not scored, as `spamc` does. */
 export const SCORED_BYTES_MAX = 1024 * 1024

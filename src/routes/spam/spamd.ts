@@ -1,7 +1,7 @@
 /** The protocol of SpamAssassin's spamd: one CHECK request per connection; spamd/PROTOCOL of its distribution. */
 import { connect } from 'node:net'
 import { addAbortSignal } from 'node:stream'
-import type { AskScorer, SpamScore } from './scoring.ts'
+import type { AskScorer, SpamScore } from './spam-score.ts'
 
 /** The answer is three lines. */
 const ANSWER_CHARS_MAX = 10_000

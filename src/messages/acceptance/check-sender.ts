@@ -1,0 +1,15 @@
+/** The first check of a submission, before its body is read. */
+import { maySend } from '../../accounts/account-directory.ts'
+import { type MaybePromise, whenKnown } from '../../base/cache.ts'
+import type { Domain } from '../../domains/domain.ts'
+import { checkMaySend } from './decide.ts'
+import type { SendFactsParts } from './send-facts.ts'
+
+/** @throws Forbidden when the domain cannot send now (messages.md rule 9) */
+export const checkSender = (
+  { accounts, allowUnverified }: Pick<SendFactsParts, 'accounts' | 'allowUnverified'>,
+  domain: Domain,
+): MaybePromise<void> =>
+  whenKnown(accounts.byId(domain.accountId), (account) => {
+    checkMaySend(domain, { accountMaySend: maySend(account), allowUnverified })
+  })
