@@ -137,6 +137,8 @@ test('errors of the contract', async (t) => {
   const refused = await child.validate('ann@example.org')
   assert.deepEqual([refused.status, refused.body], [403, { message: 'Forbidden' }])
   assert.equal((await service.call('GET', '/v3/address/validate?address=a')).status, 404)
+  const noPreview = await service.call('GET', '/v1/preview/tests/some-id/results')
+  assert.deepEqual([noPreview.status, noPreview.body], [404, { message: 'preview test not found' }])
 })
 
 test('usage counts single, public and valid ones by the day', async (t) => {

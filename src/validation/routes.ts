@@ -1,7 +1,7 @@
 /** Validation of single addresses over HTTP (validation.md section 1). */
 import type { AccountDirectory, Feature } from '../accounts/account-directory.ts'
 import type { Clock } from '../base/clock.ts'
-import { BadRequest, Forbidden, TooManyRequests } from '../base/errors.ts'
+import { BadRequest, Forbidden, NotFound, TooManyRequests } from '../base/errors.ts'
 import { PassingMap } from '../base/passing.ts'
 import type { Caller } from '../http/auth.ts'
 import { type Operation, operation, type ParamDoc } from '../http/operation.ts'
@@ -44,6 +44,19 @@ const PARAMS: readonly ParamDoc[] = [
   },
 ]
 
+/** Pictures of a mail in mail programs are not made: no test exists. Clients of the public API ask for them (section 5). */
+const emailPreview = operation({
+  method: 'GET',
+  path: '/v1/preview/tests/{test_id}/results',
+  id: 'getEmailPreviewResults',
+  tag: 'Validation',
+  summary: 'Results of an email preview; none are made, so there is none',
+  auth: { area: 'validation', access: 'read' },
+  params: [],
+  responses: { 404: { description: 'preview test not found' } },
+  handler: () => Promise.reject(new NotFound('preview test not found')),
+})
+
 export function singleRoutes(parts: SingleRouteParts): Operation[] {
   const validate = createSingle(parts)
   const common = {
@@ -64,6 +77,7 @@ export function singleRoutes(parts: SingleRouteParts): Operation[] {
       id: 'validateAddressOfForm',
       summary: 'Validate an address given in the body',
     }),
+    emailPreview,
   ]
 }
 

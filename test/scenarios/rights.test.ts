@@ -106,6 +106,7 @@ const OWN_STATUS: Record<string, readonly [number, string]> = {
   createValidationPreview: [400, 'as above'],
   promoteValidationPreview: [400, 'as above'],
   readListValidation: [404, 'none was made'],
+  getEmailPreviewResults: [404, 'none can be made'],
   setIpBand: [400, 'there are no dynamic pools'],
   setDynamicPools: [400, 'the only address is in a pool'],
   addDynamicPoolIp: [400, 'there are no dynamic pools'],
