@@ -9,7 +9,7 @@
  *    in each round, by the first page that asks.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { BrowserContext, Page } from 'playwright-core'
+import type { BrowserContext } from 'playwright-core'
 import { systemClock } from '../../src/base/clock.ts'
 import { newId } from '../../src/base/ids.ts'
 import { indexEvents } from '../../src/events/indexing.ts'
@@ -20,6 +20,7 @@ import { openPostgres } from '../../src/store/postgres.ts'
 import { openSqlite } from '../../src/store/sqlite.ts'
 import { insert, type Statement } from '../../src/store/store.ts'
 import { launchBrowser } from '../../test/support/browser.ts'
+import { kindOf, linksOf, untilQuiet } from '../../test/support/dashboard-pages.ts'
 import { createDnsServer } from '../../test/support/dns-server.ts'
 import { isRateLimit, retain } from '../support/figure-bench.ts'
 import type { Options } from '../support/options.ts'
@@ -40,9 +41,6 @@ const RECIPIENT_DOMAINS = 200
 const TIMES = 20
 const TIMES_SHORT = 2
 const P95_MAX_MS = 300
-/** A page has shown its data when it has asked nothing for this long. */
-const QUIET_MS = 700
-const PAGE_LIMIT_MS = 60_000
 const PAGES_MAX = 100
 /** Longer than any answer is kept. */
 const BETWEEN_ROUNDS_MS = 2_500
@@ -226,7 +224,7 @@ function* deliveryRows(
   }
 }
 
-/** Every page that links lead to, one of each kind: parts of a path with digits, dots or signs are names. */
+/** Every page that links lead to, one of each kind. */
 async function visitAll(rig: Rig, service: BenchService): Promise<PageVisit[]> {
   const browser = await launchBrowser()
   rig.defer('the browser', () => browser.close())
@@ -249,12 +247,6 @@ async function visitAll(rig: Rig, service: BenchService): Promise<PageVisit[]> {
   }
   return visits
 }
-
-const kindOf = (path: string) =>
-  (path.split(/[?#]/)[0] ?? '')
-    .split('/')
-    .map((part) => (/[\d.@%]/.test(part) ? '*' : part))
-    .join('/')
 
 async function visitPage(
   context: BrowserContext,
@@ -281,23 +273,9 @@ async function visitPage(
   await page.goto(url + path)
   await untilQuiet(page)
   const shift = await page.evaluate<number>('globalThis.shift')
-  const links = await page.evaluate<string[]>(
-    `[...document.querySelectorAll('a[href^="/"]')].filter((link) => link.target !== '_blank').map((link) => link.getAttribute('href')).filter((path) => !path.endsWith('.json'))`,
-  )
+  const links = await linksOf(page)
   await page.close()
   return { visit: { path, calls: [...calls.values()], shift }, links }
-}
-
-/** Streams of live pages stay open; only what ends is waited for. */
-async function untilQuiet(page: Page): Promise<void> {
-  let last = monotonicMs()
-  const note = () => {
-    last = monotonicMs()
-  }
-  page.on('request', note)
-  page.on('requestfinished', note)
-  const end = monotonicMs() + PAGE_LIMIT_MS
-  while (monotonicMs() - last < QUIET_MS && monotonicMs() < end) await sleep(50)
 }
 
 async function repeat(service: BenchService, visits: readonly PageVisit[], times: number): Promise<void> {

@@ -50,7 +50,10 @@ export interface Dashboard {
 }
 
 /** Starts a service with the built dashboard, and a browser; both end with the test. `env`: settings of the service. */
-export async function startDashboard(t: TestContext, env: Record<string, string> = {}): Promise<Dashboard> {
+export async function startDashboard(
+  t: Pick<TestContext, 'after'>,
+  env: Record<string, string> = {},
+): Promise<Dashboard> {
   // Fast if the dashboard is built already, as after an install.
   const built = spawnSync(process.execPath, [join(ROOT, 'scripts/build-web.mjs')], { encoding: 'utf8' })
   assert.equal(built.status, 0, built.stderr)

@@ -55,7 +55,7 @@ export function ownAddress(): string {
 
 /** Starts a service that stops when the test ends. `env`: settings in addition to the tests' own. */
 export async function startTestService(
-  t: TestContext,
+  t: Pick<TestContext, 'after'>,
   env: Record<string, string> = {},
   overrides: ServiceOverrides & { database?: 'sqlite' | 'postgres'; log?: Logger } = {},
 ): Promise<TestService> {

@@ -16,7 +16,7 @@ const folders: string[] = []
  * A new folder that is removed when the process ends. Not with the test: what the test stops afterwards would find its
  * database gone, which is a fault of its own (`store/sqlite.ts`).
  */
-export async function temporaryFolder(_t: TestContext): Promise<string> {
+export async function temporaryFolder(_t: Pick<TestContext, 'after'>): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-test-'))
   if (folders.push(folder) === 1)
     process.once('exit', () => {
