@@ -13,11 +13,16 @@ export const kindOf = (path: string): string =>
     .map((part) => (/[\d.@%]/.test(part) ? '*' : part))
     .join('/')
 
-/** Links to pages of the dashboard, as they are in the markup; what the API serves is below a version or a name with a dot. */
-export const linksOf = (page: Page): Promise<string[]> =>
-  page.evaluate<string[]>(
-    `[...document.querySelectorAll('a[href^="/"]')].filter((link) => link.target !== '_blank').map((link) => link.getAttribute('href')).filter((path) => !/^/(v[0-9]|sendwright)/|.json$/.test(path))`,
+/** What the API serves, such as downloads, and no page. */
+const API_PATH = /^\/(?:v\d+|sendwright)\/|\.json$/
+
+/** Links to pages of the dashboard, as they are in the markup. */
+export async function linksOf(page: Page): Promise<string[]> {
+  const links = await page.evaluate<string[]>(
+    `[...document.querySelectorAll('a[href^="/"]')].filter((link) => link.target !== '_blank').map((link) => link.getAttribute('href'))`,
   )
+  return links.filter((path) => !API_PATH.test(path))
+}
 
 /** Streams of live pages stay open; only what ends is waited for. */
 export async function untilQuiet(page: Page): Promise<void> {
