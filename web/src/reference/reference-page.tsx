@@ -9,6 +9,7 @@ import { PageHeader, Panel } from '../shared/page.tsx'
 import { withSearch } from '../shared/search.ts'
 import { EmptyState, Failure } from '../shared/states.tsx'
 import { type Operation, type Reference, searchOperations } from './description.ts'
+import { DocumentationTabs } from './documentation-tabs.tsx'
 import { referenceQuery } from './reference-query.ts'
 import { TEXT } from './text.ts'
 import { Words } from './words.tsx'
@@ -53,6 +54,7 @@ export function ReferencePage() {
               openFirst(event.target.value)
           }}
         >
+          <DocumentationTabs open="reference" />
           <FilterBar
             fields={[SEARCH_FIELD]}
             values={{ q }}
