@@ -144,10 +144,17 @@ test('guides, signed out and at both looks: search, open, follow a link within t
     await page.keyboard.type('nothing has these words')
     await page.getByText('No guide has all these words').waitFor()
     await page.getByRole('textbox', { name: 'Search guides' }).fill('reverse proxy')
-    await use(page.getByRole('link', { name: 'Going live' }))
+    await page.getByRole('navigation').getByRole('link', { name: 'Going live' }).waitFor()
+    await use(page.getByRole('navigation').getByRole('link', { name: 'Going live' }))
     await page.getByRole('heading', { level: 2, name: '3. HTTPS and ports' }).waitFor()
     assert.equal(await page.title(), 'Going live · Sendwright')
     await page.getByRole('button', { name: 'Copy the nginx block' }).waitFor()
+    if (!isPhone) {
+      // Searching again leaves the guide open.
+      await page.getByRole('textbox', { name: 'Search guides' }).fill('backups')
+      await page.getByRole('navigation').getByRole('link', { name: 'Backups' }).waitFor()
+      assert.equal(new URL(page.url()).pathname, '/docs/guides/going-live')
+    }
     await dashboard.sound(page)
     await use(page.getByRole('article').getByRole('link', { name: 'Backups' }))
     await page.getByRole('heading', { level: 1, name: 'Backups' }).waitFor()

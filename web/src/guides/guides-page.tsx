@@ -19,7 +19,8 @@ const SEARCH_FIELD = {
 /** List and guide side by side; on a narrow screen one at a time, as the API reference. */
 export function GuidesPage() {
   const { q = '' } = route.useSearch()
-  const navigate = useNavigate({ from: '/docs/guides' })
+  // Without `from`: searching leaves the open guide open.
+  const navigate = useNavigate()
   const openSlug = useParams({ strict: false }).guide
   const search = (text: string | undefined) =>
     void navigate({ to: '.', replace: true, search: (old) => withSearch(old, { q: text }) })

@@ -26,7 +26,8 @@ const SEARCH_FIELD = {
 /** List and operation side by side; on a narrow screen one at a time (the style sheet decides). */
 export function ReferencePage() {
   const { q = '' } = route.useSearch()
-  const navigate = useNavigate({ from: '/docs' })
+  // Without `from`: searching leaves the open operation open.
+  const navigate = useNavigate()
   const openId = useParams({ strict: false }).operation
   const { data: reference, error, refetch } = useQuery(referenceQuery)
   const openFirst = (text: string) => {
