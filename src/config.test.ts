@@ -193,3 +193,23 @@ test('certificates are ordered for own names of https addresses only, and not be
     assert.match(faultsOf(url(bad)).join(), /SENDWRIGHT_ACME needs a name that the internet knows/, bad)
   assert.equal(faultsOf({ SENDWRIGHT_ACME: 'yes' }).length, 2)
 })
+
+test('docs/settings.md lists exactly the settings that are read', () => {
+  const page = readFileSync(join(import.meta.dirname, '../docs/settings.md'), 'utf8')
+  const rows = page.split('\n').filter((line) => line.startsWith('| `SENDWRIGHT_'))
+  const listed = rows.flatMap((row) => row.split('|')[1]?.match(/SENDWRIGHT_[A-Z_]+\*?/g) ?? [])
+  // One row stands for those of an area.
+  const families = listed.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1))
+  const isListed = (name: string) =>
+    listed.includes(name) || families.some((family) => name.startsWith(family))
+  assert.deepEqual(
+    SETTINGS.filter((name) => !name.startsWith('SENDWRIGHT_TEST_') && !isListed(name)),
+    [],
+    'settings without a row',
+  )
+  assert.deepEqual(
+    listed.filter((name) => !name.endsWith('*') && !SETTINGS.includes(name)),
+    [],
+    'rows without a setting',
+  )
+})

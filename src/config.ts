@@ -243,7 +243,7 @@ export interface ConfigChecks {
   bounceRules?(file: string): unknown
 }
 
-/** Reads every setting from `env`. Names, meanings and defaults: README. @throws ConfigError listing all faults. */
+/** Reads every setting from `env`. Names, meanings and defaults: docs/settings.md. @throws ConfigError listing all faults. */
 export function readConfig(env: Environment, checks: ConfigChecks = {}): Config {
   const faults: string[] = []
   const seen = new Set<string>()

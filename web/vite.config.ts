@@ -1,5 +1,6 @@
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
+import { guidesPlugin } from './guides-plugin.ts'
 
 const SERVICE = process.env['SENDWRIGHT_PUBLIC_URL'] ?? 'http://127.0.0.1:8080'
 
@@ -10,7 +11,7 @@ const SERVICE = process.env['SENDWRIGHT_PUBLIC_URL'] ?? 'http://127.0.0.1:8080'
 export default defineConfig({
   root: import.meta.dirname,
   base: '/',
-  plugins: [react()],
+  plugins: [react(), guidesPlugin()],
   build: {
     outDir: 'dist',
     emptyOutDir: true,

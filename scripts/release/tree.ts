@@ -6,7 +6,7 @@ import { bundleSources } from './bundle.ts'
 import { type Lock, releaseLock, releaseManifest } from './manifest.ts'
 
 /** Files and folders that are taken as they are. */
-const COPIED = ['bin', 'web/dist', 'README.md', 'CHANGELOG.md', 'SECURITY.md', 'LICENSE', 'docs/api']
+const COPIED = ['bin', 'web/dist', 'README.md', 'CHANGELOG.md', 'SECURITY.md', 'LICENSE', 'docs']
 
 /** Of the runtime's package: headers for native addons, which nothing here has, and its manual. */
 const UNUSED = ['include', 'share', 'CHANGELOG.md', 'README.md']
@@ -27,7 +27,9 @@ export async function buildTree(root: string, to: string): Promise<void> {
     throw new Error('The dashboard is not built: run npm run prepare')
   rmSync(to, { recursive: true, force: true })
   mkdirSync(to, { recursive: true })
-  for (const name of COPIED) cpSync(join(root, name), join(to, name), { recursive: true })
+  // Pictures show the dashboard, which the package has.
+  const filter = (source: string) => source !== join(root, 'docs/images')
+  for (const name of COPIED) cpSync(join(root, name), join(to, name), { recursive: true, filter })
   chmodSync(join(to, 'bin/sendwright'), 0o755)
   const libraries = await bundleSources(join(root, 'src'), join(to, 'dist'))
   const read = (name: string) => JSON.parse(readFileSync(join(root, name), 'utf8'))

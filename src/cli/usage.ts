@@ -29,7 +29,7 @@ ${lines.join('\n')}
   sendwright help <command>   the options of one command
   sendwright --version        the version
 
-Settings come from the environment (SENDWRIGHT_...) or from the file that SENDWRIGHT_ENV_FILE names; the README lists
-them. Exit codes: 0 done, 1 failed, 2 wrong arguments, 3 done in part (import, export).
+Settings come from the environment (SENDWRIGHT_...) or from the file that SENDWRIGHT_ENV_FILE names; docs/settings.md
+lists them. Exit codes: 0 done, 1 failed, 2 wrong arguments, 3 done in part (import, export).
 `
 }

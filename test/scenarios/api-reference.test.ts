@@ -1,10 +1,11 @@
-/** The API reference in a real browser, and the code that it shows. */
+/** The API reference and the guides in a real browser, and the code that the reference shows. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
+import type { Locator } from 'playwright-core'
 import {
   type ApiDescription,
   type Operation,
@@ -128,5 +129,41 @@ test('at both looks: the start, an operation with a body of objects, one that do
     await page.goto(`${dashboard.service.url}/docs/nothing`)
     await page.getByText('There is no such operation').waitFor()
     await dashboard.sound(page)
+  }
+})
+
+test('guides, signed out and at both looks: search, open, follow a link within the text, copy, back to the reference', async () => {
+  for (const look of LOOKS) {
+    const isPhone = look === PHONE
+    const page = await dashboard.open('/docs', { look, key: null })
+    const use = (link: Locator) => (isPhone ? link.tap() : link.click())
+    await use(page.getByRole('link', { name: 'Guides' }))
+    await page.getByRole('heading', { level: 1, name: 'Guides' }).waitFor()
+    await dashboard.sound(page)
+    await press(page, '/')
+    await page.keyboard.type('nothing has these words')
+    await page.getByText('No guide has all these words').waitFor()
+    await page.getByRole('textbox', { name: 'Search guides' }).fill('reverse proxy')
+    await page.getByRole('navigation').getByRole('link', { name: 'Going live' }).waitFor()
+    await use(page.getByRole('navigation').getByRole('link', { name: 'Going live' }))
+    await page.getByRole('heading', { level: 2, name: '3. HTTPS and ports' }).waitFor()
+    assert.equal(await page.title(), 'Going live · Sendwright')
+    await page.getByRole('button', { name: 'Copy the nginx block' }).waitFor()
+    if (!isPhone) {
+      // Searching again leaves the guide open.
+      await page.getByRole('textbox', { name: 'Search guides' }).fill('backups')
+      await page.getByRole('navigation').getByRole('link', { name: 'Backups' }).waitFor()
+      assert.equal(new URL(page.url()).pathname, '/docs/guides/going-live')
+    }
+    await dashboard.sound(page)
+    await use(page.getByRole('article').getByRole('link', { name: 'Backups' }))
+    await page.getByRole('heading', { level: 1, name: 'Backups' }).waitFor()
+    assert.equal(new URL(page.url()).pathname, '/docs/guides/backup')
+    await dashboard.sound(page)
+    await page.goto(`${dashboard.service.url}/docs/guides/api-messages`)
+    await page.getByRole('heading', { level: 1, name: /^Messages/ }).waitFor()
+    await dashboard.sound(page)
+    await page.goto(`${dashboard.service.url}/docs/guides/nothing`)
+    await page.getByText('There is no such guide').waitFor()
   }
 })

@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { parseEnv, promisify } from 'node:util'
 import { readConfig } from '../../src/config.ts'
+import { createDnsServer } from '../support/dns-server.ts'
 import { blocksIn, commandsIn, type FencedBlock, fencedBlocks } from '../support/documents.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
@@ -114,7 +115,14 @@ async function prepare(command: string, { call }: TestService): Promise<void> {
 
 test('every command of the documents runs', async (t) => {
   const folder = await workFolder(t)
-  const service = await startTestService(t)
+  // URLs of the documents resolve, to nothing that listens.
+  const dns = await createDnsServer()
+  t.after(() => dns.close())
+  dns.set('example.com', 'A', ['127.0.0.1'])
+  const service = await startTestService(t, {
+    SENDWRIGHT_DNS: `${dns.host}:${dns.port}`,
+    SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8',
+  })
   const database = await createTestDatabase('documents')
   t.after(() => database.drop())
   const settings: Record<string, string> = {

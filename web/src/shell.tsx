@@ -125,6 +125,11 @@ function SectionLinks({ sections }: { sections: readonly Section[] }) {
       {sections.map((section) => {
         const isOpen = holds(section, pathname)
         const pages = (isOpen ? (section.pages ?? []) : []).filter(({ need }) => may(session, need))
+        // The longest path: a page may stand below another one's.
+        const openPage = pages
+          .map(({ to }) => to)
+          .filter((to) => pathname === to || pathname.startsWith(`${to}/`))
+          .reduce((longest, to) => (to.length > longest.length ? to : longest), '')
         return (
           <li key={section.to}>
             <Link
@@ -141,11 +146,7 @@ function SectionLinks({ sections }: { sections: readonly Section[] }) {
               <ul className="section-pages">
                 {pages.map(({ label, to }) => (
                   <li key={to}>
-                    <Link
-                      to={to as '/'}
-                      className="shell-page"
-                      data-open={pathname === to || pathname.startsWith(`${to}/`) || undefined}
-                    >
+                    <Link to={to as '/'} className="shell-page" data-open={to === openPage || undefined}>
                       {label}
                     </Link>
                   </li>

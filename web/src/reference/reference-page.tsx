@@ -9,6 +9,7 @@ import { PageHeader, Panel } from '../shared/page.tsx'
 import { withSearch } from '../shared/search.ts'
 import { EmptyState, Failure } from '../shared/states.tsx'
 import { type Operation, type Reference, searchOperations } from './description.ts'
+import { DocumentationTabs } from './documentation-tabs.tsx'
 import { referenceQuery } from './reference-query.ts'
 import { TEXT } from './text.ts'
 import { Words } from './words.tsx'
@@ -25,7 +26,8 @@ const SEARCH_FIELD = {
 /** List and operation side by side; on a narrow screen one at a time (the style sheet decides). */
 export function ReferencePage() {
   const { q = '' } = route.useSearch()
-  const navigate = useNavigate({ from: '/docs' })
+  // Without `from`: searching leaves the open operation open.
+  const navigate = useNavigate()
   const openId = useParams({ strict: false }).operation
   const { data: reference, error, refetch } = useQuery(referenceQuery)
   const openFirst = (text: string) => {
@@ -53,6 +55,7 @@ export function ReferencePage() {
               openFirst(event.target.value)
           }}
         >
+          <DocumentationTabs open="reference" />
           <FilterBar
             fields={[SEARCH_FIELD]}
             values={{ q }}

@@ -10,6 +10,22 @@ const referenceRoute = createRoute({
   validateSearch: readReferenceSearch,
   component: lazyRouteComponent(() => import('./reference-page.tsx'), 'ReferencePage'),
 })
+const guidesRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/docs/guides',
+  validateSearch: readReferenceSearch,
+  component: lazyRouteComponent(() => import('../guides/guides-page.tsx'), 'GuidesPage'),
+})
+const guidesStartRoute = createRoute({
+  getParentRoute: () => guidesRoute,
+  path: '/',
+  component: lazyRouteComponent(() => import('../guides/guides-page.tsx'), 'GuidesStart'),
+})
+const guideRoute = createRoute({
+  getParentRoute: () => guidesRoute,
+  path: '$guide',
+  component: lazyRouteComponent(() => import('../guides/guide-page.tsx'), 'GuidePage'),
+})
 const startRoute = createRoute({
   getParentRoute: () => referenceRoute,
   path: '/',
@@ -22,16 +38,24 @@ const operationRoute = createRoute({
 })
 
 export const section = defineSection({
-  label: 'API reference',
+  label: 'Documentation',
   icon: 'code',
   to: '/docs',
   letter: 'p',
+  pages: [
+    { label: 'Guides', to: '/docs/guides' },
+    { label: 'API reference', to: '/docs' },
+  ],
   commands: [
+    { label: 'Guides', words: 'documentation help how to manual', href: '/docs/guides' },
     {
       label: 'Code that sends a message',
       words: 'api docs documentation curl javascript python php ruby go snippet',
       href: '/docs/sendMessage',
     },
   ],
-  routes: [referenceRoute.addChildren([startRoute, operationRoute])],
+  routes: [
+    referenceRoute.addChildren([startRoute, operationRoute]),
+    guidesRoute.addChildren([guidesStartRoute, guideRoute]),
+  ],
 })

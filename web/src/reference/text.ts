@@ -1,5 +1,6 @@
 export const TEXT = {
   title: 'API reference',
+  guides: 'Guides',
   lead: 'Every operation of this installation, with code that calls it.',
   operations: 'Operations',
   search: 'Search operations',

@@ -1,0 +1,18 @@
+import { groups } from 'virtual:guides'
+
+export type Guide = (typeof groups)[number]['guides'][number]
+
+export const guideOf = (slug: string): Guide | undefined =>
+  groups.flatMap(({ guides }) => guides).find((guide) => guide.slug === slug)
+
+/** Groups with the guides that have all words of `text` in their title or headings. */
+export function searchGuides(text: string): { name: string; guides: readonly Guide[] }[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean)
+  const matches = ({ title, headings }: Guide) => {
+    const searched = [title, ...headings].join('\n').toLowerCase()
+    return words.every((word) => searched.includes(word))
+  }
+  return groups
+    .map(({ name, guides }) => ({ name, guides: guides.filter(matches) }))
+    .filter(({ guides }) => guides.length > 0)
+}
