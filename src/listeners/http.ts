@@ -39,6 +39,7 @@ export function createHttp(
   const http = createHttpServer({
     host: config.host,
     port: config.port,
+    dataFolder: config.dataFolder,
     ...(certificates.tls !== null && { tls: certificates.tls }),
     strictTransport: certificates.strictTransport,
     httpsOrigin: certificates.httpsOrigin,
