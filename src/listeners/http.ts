@@ -43,6 +43,7 @@ export function createHttp(
     ...(certificates.tls !== null && { tls: certificates.tls }),
     strictTransport: certificates.strictTransport,
     httpsOrigin: certificates.httpsOrigin,
+    httpsOnly: certificates.httpsOnly,
     logger: log,
     clock,
     baseUrl: config.publicUrl,
