@@ -59,7 +59,7 @@ function answerOf(call: {
       { ...options, host: 'localhost', agent: false, timeout: SILENT_MAX_MS },
       (answer) => {
         const { statusCode = 0 } = answer
-        // Such answers have no body, and a `Response` of them allows none.
+        // A `Response` with one of these must have no body.
         const content = [204, 304].includes(statusCode) ? null : Readable.toWeb(answer)
         const headers = new Headers()
         for (const [name, values = []] of Object.entries(answer.headersDistinct))
