@@ -1,4 +1,5 @@
 /** The command line: reads arguments, calls one command, sets the exit status. */
+import { printable } from './base/printable.ts'
 import { VERSION } from './base/version.ts'
 import { type Command, CommandError, overview } from './cli/usage.ts'
 import { ConfigError } from './config.ts'
@@ -139,7 +140,8 @@ async function main([name = 'help', ...args]: string[]): Promise<number> {
       (type) => error instanceof type,
     )
     const message = error instanceof StoreUnavailable ? error.detail : (error as Error).message
-    process.stderr.write(`${expected ? message : ((error as Error).stack ?? String(error))}\n`)
+    // It may repeat what a server or a file says.
+    process.stderr.write(`${printable(expected ? message : ((error as Error).stack ?? String(error)))}\n`)
     return error instanceof CommandError ? error.exitCode : 1
   }
 }

@@ -11,15 +11,13 @@ import { LOCAL_KEY_ID } from './local-key.ts'
 import { isPublicKey, type PublicKeys } from './public-keys.ts'
 import type { Sessions } from './sessions.ts'
 
-/** Other texts are no id: none of them is remembered. */
-
 export interface AuthenticatorParts {
   accounts: Pick<AccountDirectory, 'byId'>
   keys: Keys
   publicKeys: PublicKeys
   sessions: Sessions
   allowedCallers: AllowedCallers
-  /** Authenticates the command line on this machine, as admin of the first account. */
+  /** Authenticates the command line on this machine, as admin of the first account; only through its own socket. */
   local: (secret: string) => boolean
   firstAccountId: string
 }
@@ -33,8 +31,8 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
       : whenKnown(accounts.byId(caller.accountId), (account) => (isClosed(account) ? null : caller))
 
   return {
-    key(secret) {
-      if (local(secret))
+    key(secret, isLocal) {
+      if (isLocal && local(secret))
         return { accountId: firstAccountId, keyId: LOCAL_KEY_ID, role: 'admin', kind: 'user' }
       if (isPublicKey(secret)) return publicKeys.authenticate(secret)
       return whenKnown(keys.authenticate(secret), unlessClosed)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { CsvSyntaxError, type CsvValue, csvBytes, csvRecord, readCsv } from './csv.ts'
+import { CsvSyntaxError, type CsvValue, csvBytes, csvRecord, readCsv, withoutGuard } from './csv.ts'
 
 async function* pieces(text: string | Uint8Array, size = 1000): AsyncGenerator<Uint8Array> {
   const bytes = Buffer.from(text)
@@ -57,10 +57,12 @@ test('any records come back as they were written', async () => {
       fc.integer({ min: 1, max: 9 }),
       async (records, size) => {
         const text = records.map(csvRecord).join('')
-        const unguarded = (await read(text, size)).map((record, row) =>
-          record.map((field, at) => (field === `'${records[row]?.[at]}` ? field.slice(1) : field)),
+        const unguarded = (await read(text, size)).map((record) => record.map(withoutGuard))
+        // What had the form of a guarded field before is not told apart.
+        assert.deepEqual(
+          unguarded,
+          records.map((record) => record.map(withoutGuard)),
         )
-        assert.deepEqual(unguarded, records)
       },
     ),
     { seed: 4180, numRuns: 100 },
@@ -100,6 +102,17 @@ const WRITTEN: [value: CsvValue, text: string][] = [
 
 test('values are quoted where needed, and none begins a formula', () => {
   for (const [value, text] of WRITTEN) assert.equal(csvRecord([value, 'x']), `${text},x\r\n`)
+})
+
+test('the apostrophe before a formula is taken off again, others stay', () => {
+  for (const [field, read] of [
+    ["'=1+1", '=1+1'],
+    ["'+49@x.org", '+49@x.org'],
+    ["'a@x.org", "'a@x.org"],
+    ['=1', '=1'],
+    ["'", "'"],
+  ] as const)
+    assert.equal(withoutGuard(field), read)
 })
 
 test('a file is written as its reader takes it', async () => {

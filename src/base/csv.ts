@@ -174,6 +174,10 @@ function csvField(value: CsvValue): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
+/** A field as it was before `csvRecord` put an apostrophe in front of it. */
+export const withoutGuard = (field: string): string =>
+  field.startsWith("'") && FORMULA_START.test(field.slice(1)) ? field.slice(1) : field
+
 /** Text is passed on in pieces of about this size. */
 const PIECE_LENGTH = 64 * 1024
 

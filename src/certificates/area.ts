@@ -25,6 +25,8 @@ export interface CertificatesArea extends Area {
   tls: TlsListening | null
   /** Where plain HTTP sends the visitors of a page at that host; null: nowhere. */
   httpsOrigin(host: string): string | null
+  /** The internet reaches this process directly, and its public address is https. */
+  httpsOnly: boolean
   /** For STARTTLS: the certificate of SENDWRIGHT_HOSTNAME where it is ordered, else what `fallback` gives. */
   mailContexts(options: SecureContextOptions, fallback: () => SecureContext): () => SecureContext
   ownStates: OwnCertificates['states']
@@ -96,6 +98,7 @@ export async function certificatesArea(core: Core): Promise<CertificatesArea> {
       const isOurs = publicUrl.protocol === 'https:' && host === publicUrl.hostname
       return isServed && isOurs && own.trustedUntil(host) !== null ? publicUrl.origin : null
     },
+    httpsOnly: isServed && publicUrl.protocol === 'https:' && (config.acme?.ownHosts.length ?? 0) > 0,
     mailContexts: (options, otherwise) => own.contextsOf(config.hostname, options, otherwise),
     ownStates: own.states,
     strictTransport: async (host) => contexts?.strictTransport(host) ?? null,

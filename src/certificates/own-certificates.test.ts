@@ -143,7 +143,8 @@ async function ask(
 }
 
 test('one setting orders, serves and renews the certificate of the service, for SMTP as well', async (t) => {
-  const world = await createWorld(t)
+  // What a client on another machine sends is what this proxy says.
+  const world = await createWorld(t, { env: { SENDWRIGHT_TRUSTED_PROXIES: '127.0.0.0/8' } })
   const { acme, clock, service } = world
   assert.equal((await ask(world, { path: '/overview' })).statusCode, 200, 'no redirect without a certificate')
   const first = await untilServed(world)
@@ -171,6 +172,39 @@ test('one setting orders, serves and renews the certificate of the service, for 
       { 'x-forwarded-for': '1.2.3.4' },
     ])
       assert.equal((await ask(world, { path: '/overview', headers })).statusCode, 200)
+  })
+
+  await t.test('calls with secrets from other machines are answered over https only', async () => {
+    const client = { 'x-forwarded-for': '192.0.2.99', host: NAME }
+    const ask = async (proto: string, method: string, path: string, form?: Record<string, string>) => {
+      const headers = { ...client, 'x-forwarded-proto': proto }
+      return service.call(method, path, { headers, ...(form && { form }) })
+    }
+    const calls: [method: string, path: string, overHttps: number, form?: Record<string, string>][] = [
+      ['GET', '/v4/domains', 200],
+      ['POST', `/v3/${service.domain}/messages`, 400, { text: 'Without a recipient nothing is sent.' }],
+      ['POST', '/sendwright/v1/session', 200, { key: service.key }],
+    ]
+    for (const [method, path, overHttps, form] of calls) {
+      const refused = await ask('http', method, path, form)
+      assert.deepEqual(
+        [refused.status, refused.body],
+        [
+          403,
+          { message: `Call https://${NAME} instead: over plain http others can read keys and passwords` },
+        ],
+      )
+      assert.equal(refused.headers.get('set-cookie'), null)
+      const { status, text } = await ask('https', method, path, form)
+      assert.equal(status, overHttps, text)
+    }
+    for (const path of ['/health/ready', '/c/none', '/.well-known/acme-challenge/none'])
+      assert.notEqual((await ask('http', 'GET', path)).status, 403, path)
+    assert.notEqual(
+      (await ask('http', 'POST', '/u/none', {})).status,
+      403,
+      'a link to unsubscribe may be http',
+    )
   })
 
   const secure = await ask(world, { tls: true, path: '/health/ready' })

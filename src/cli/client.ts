@@ -1,11 +1,13 @@
 /** Calls the running service as its local administrator. */
 import { localKeySecret } from '../accounts/local-key.ts'
 import { type Config, readConfig } from '../config.ts'
+import { socketFile } from '../http/listening/local-socket.ts'
 import { createSealer } from '../store/sealing.ts'
 import { readSecret, secretFile } from '../store/secret-file.ts'
+import { ForeignSocket, LOCAL_BASE, localFetch } from './local-fetch.ts'
 import { CommandError } from './usage.ts'
 
-/** No service answers at the configured address. */
+/** No service answers in the data folder. */
 export class NotReached extends CommandError {}
 
 /** The service refused; the message has its own words. */
@@ -22,14 +24,13 @@ export interface ServiceClient {
   call(method: string, path: string, form?: FormData): Promise<Record<string, unknown>>
 }
 
-/** Where the service listens, for a program on this machine. */
+/** Where the service listens, for a program on this machine. Anybody may listen there: send no secret. */
 export function localUrl({ host, port }: Pick<Config, 'host' | 'port'>): string {
   const local = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host
   return `http://${local}:${port}`
 }
 
-/** `base`: where the service listens, if not where `env` says. */
-export function createClient(env: NodeJS.ProcessEnv = process.env, base?: string): ServiceClient {
+export function createClient(env: NodeJS.ProcessEnv = process.env): ServiceClient {
   const config = readConfig(env)
   const secret = readSecret(config.secret, config.dataFolder)
   if (secret === null) {
@@ -39,17 +40,18 @@ export function createClient(env: NodeJS.ProcessEnv = process.env, base?: string
     )
   }
   const key = localKeySecret(createSealer(secret))
-  const address = base ?? localUrl(config)
+  const fetch = localFetch(config)
   const authorization = `Basic ${Buffer.from(`api:${key}`).toString('base64')}`
   return {
     async call(method, path, form) {
-      const response = await fetch(address + path, {
+      const response = await fetch(LOCAL_BASE + path, {
         method,
         headers: { authorization },
         ...(form && { body: form }),
       }).catch((error: unknown) => {
+        if (error instanceof ForeignSocket) throw new CommandError(error.message)
         throw new NotReached(
-          `Cannot reach the service at ${address}: is it running? (${(error as Error).message})`,
+          `Cannot reach the service through ${socketFile(config.dataFolder)}: is it running, and is SENDWRIGHT_DATA the folder it was started with? (${(error as Error).message})`,
         )
       })
       const text = await response.text()

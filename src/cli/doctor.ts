@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { parseArgs } from 'node:util'
 import { systemClock } from '../base/clock.ts'
+import { printableLine } from '../base/printable.ts'
 import { loadRules } from '../bounces/rules.ts'
 import { type Config, readConfig } from '../config.ts'
 import { createResolver } from '../dns/resolver.ts'
@@ -45,9 +46,11 @@ export async function doctorCommand(args: string[]): Promise<void> {
   if (failures > 0) throw new CommandError(`${failures} of ${results.length} checks failed.`)
 }
 
-/** A line for each check. */
+/** A line for each check. Sentences may quote what DNS and other servers answer. */
 export const checksText = (results: readonly CheckResult[]): string =>
-  results.map(({ name, state, sentence }) => `  ${SIGNS[state]}  ${name.padEnd(16)}  ${sentence}\n`).join('')
+  results
+    .map(({ name, state, sentence }) => `  ${SIGNS[state]}  ${name.padEnd(16)}  ${printableLine(sentence)}\n`)
+    .join('')
 
 function wantsJson(args: string[]): boolean {
   try {

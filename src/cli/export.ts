@@ -1,5 +1,6 @@
 /** `sendwright export`: everything that `sendwright import folder` takes, from the running service into a folder. */
 import { parseArgs } from 'node:util'
+import { printableLine } from '../base/printable.ts'
 import { ApiUnavailable } from '../moving/api-client.ts'
 import { createApiSource } from '../moving/api-source.ts'
 import { KINDS } from '../moving/entry.ts'
@@ -57,7 +58,10 @@ export async function exportCommand(
     throw error
   }
   if (missing.length > 0)
-    throw new CommandError(missing.map(({ place, reason }) => `${place}: ${reason}`).join('\n'), 3)
+    throw new CommandError(
+      missing.map(({ place, reason }) => printableLine(`${place}: ${reason}`)).join('\n'),
+      3,
+    )
 }
 
 function parse(args: string[]) {

@@ -1,5 +1,6 @@
 /** `sendwright import`: takes what another service has, from its API or from its files, into the running service. */
 import { parseArgs } from 'node:util'
+import { printableLine } from '../base/printable.ts'
 import { ApiUnavailable } from '../moving/api-client.ts'
 import { createApiSource } from '../moving/api-source.ts'
 import { KINDS, type Kind, Unreadable } from '../moving/entry.ts'
@@ -211,7 +212,9 @@ function text(totals: Totals, journal: Journal | null, remarks: readonly Remark[
         column === 0 ? cell.padEnd(widths[0] as number) : cell.padStart(widths[column] as number),
       )
       .join('  ')
-  const shown = journal ? [] : remarks.map(({ place, name, reason }) => `${place}: ${name}: ${reason}`)
+  const shown = journal
+    ? []
+    : remarks.map(({ place, name, reason }) => printableLine(`${place}: ${name}: ${reason}`))
   const zone = journal && totals.domain?.made ? [`DNS records of the new domains: ${journal.zoneFile}`] : []
   return `${[line(head), ...rows.map(line), ...zone, ...shown].join('\n')}\n`
 }

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { printableLine } from '../base/printable.ts'
 import { createClient } from './client.ts'
 import { CommandError } from './usage.ts'
 
@@ -51,11 +52,6 @@ function parse(args: string[]) {
 }
 
 const keyLine = (key: Record<string, unknown>) =>
-  [
-    key['id'],
-    key['kind'],
-    key['role'],
-    key['domain_name'] ?? '-',
-    key['created_at'],
-    key['description'],
-  ].join('  ')
+  [key['id'], key['kind'], key['role'], key['domain_name'] ?? '-', key['created_at'], key['description']]
+    .map((value) => printableLine(String(value ?? '')))
+    .join('  ')

@@ -1,5 +1,5 @@
 /** `sendwright migrate`: copies everything to another database, or compares a copy with its source. */
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -25,12 +25,15 @@ import { TransferError } from '../transfer/values.ts'
 import { CommandError } from './usage.ts'
 
 export const MIGRATE_USAGE = `sendwright migrate --to postgres://USER@HOST/DATABASE [--dry-run] [--check] [--json]
+sendwright migrate --to-file FILE [--dry-run] [--check] [--json]
 sendwright migrate --to sqlite:/FOLDER [--dry-run] [--check] [--json]
 
 Copies everything from the database that the settings name into an empty one, and compares both row by row. Stop the
 service first. A copy that was cut off continues when the same command runs again.
 
-  --to        the new database; its password may be in PGPASSWORD or in ~/.pgpass
+  --to        the new database, without a password, which other users would see: that is in PGPASSWORD, in ~/.pgpass, or
+              part of the address in SENDWRIGHT_MIGRATE_TO or in a file
+  --to-file   a file that holds nothing but that address
   --dry-run   says what would be copied, and writes nothing
   --check     only compares the source with a copy
   --json      prints the result as JSON
@@ -84,6 +87,7 @@ function parse(args: string[]): Arguments {
       args,
       options: {
         to: { type: 'string' },
+        'to-file': { type: 'string' },
         check: { type: 'boolean' },
         'dry-run': { type: 'boolean' },
         json: { type: 'boolean' },
@@ -91,23 +95,48 @@ function parse(args: string[]): Arguments {
     })
     if (values.check && values['dry-run']) throw new Error('--check and --dry-run exclude each other.')
     const mode: Mode = values.check ? 'check' : values['dry-run'] ? 'dry-run' : 'copy'
-    return { to: targetOf(values.to ?? ''), mode, json: values.json ?? false }
+    return { to: targetOf(targetText(values.to, values['to-file'])), mode, json: values.json ?? false }
   } catch (error) {
     throw new CommandError(`${(error as Error).message}\n\n${MIGRATE_USAGE}`, 2)
   }
 }
 
+const TO_VARIABLE = 'SENDWRIGHT_MIGRATE_TO'
+
+/** The settings without the variable that is none of them. */
+function settings(): NodeJS.ProcessEnv {
+  const { [TO_VARIABLE]: _to, ...env } = process.env
+  return env
+}
+
+/** @throws Error for an address with a password in the arguments, and unless there is exactly one address */
+function targetText(argument: string | undefined, file: string | undefined): string {
+  const variable = process.env[TO_VARIABLE] || undefined
+  if ([argument, file, variable].filter((one) => one !== undefined).length !== 1)
+    throw new Error(`Name the new database in one of --to, --to-file and ${TO_VARIABLE}.`)
+  if (argument !== undefined && hasPassword(argument))
+    throw new Error(
+      `Other users see the arguments of a command: put the password into PGPASSWORD, or the whole address into ${TO_VARIABLE} or a file (--to-file), and change a password that was shown.`,
+    )
+  if (file === undefined) return (argument ?? variable) as string
+  return readFileSync(file, 'utf8').trim()
+}
+
+/** Before the host, or as a parameter of libpq. */
+const hasPassword = (address: string): boolean =>
+  /^postgres(?:ql)?:\/\/(?:[^/?#]*:[^/?#]*@|[^#]*[?&]password=)/i.test(address)
+
 function targetOf(text: string): Arguments['to'] {
   if (/^postgres(ql)?:\/\/./.test(text) && URL.canParse(text)) return { postgres: text }
   const folder = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(text)?.[1]
   if (folder !== undefined && isAbsolute(folder)) return { folder }
-  throw new Error('--to takes postgres://USER@HOST/DATABASE or sqlite:/FOLDER.')
+  throw new Error('The new database is postgres://USER@HOST/DATABASE or sqlite:/FOLDER.')
 }
 
 /** Of the source. Settings for the nodes to be are allowed beside a source that is SQLite. */
 function sourceConfig(to: Arguments['to']): Config {
-  if (process.env['SENDWRIGHT_DATABASE_URL'] || !('postgres' in to)) return readConfig(process.env)
-  const { SENDWRIGHT_BLOBS: _, SENDWRIGHT_BLOBS_ENDPOINT: __, SENDWRIGHT_ROLES: ___, ...env } = process.env
+  if (process.env['SENDWRIGHT_DATABASE_URL'] || !('postgres' in to)) return readConfig(settings())
+  const { SENDWRIGHT_BLOBS: _, SENDWRIGHT_BLOBS_ENDPOINT: __, SENDWRIGHT_ROLES: ___, ...env } = settings()
   return readConfig(env)
 }
 
@@ -118,7 +147,7 @@ async function open(config: Config, to: Arguments['to']): Promise<TransferReques
   const files = folderPlace(dataFolder)
   // Before anything is opened: settings may be wrong.
   const shared =
-    'postgres' in to ? bucketOf(readConfig({ ...process.env, SENDWRIGHT_DATABASE_URL: to.postgres })) : null
+    'postgres' in to ? bucketOf(readConfig({ ...settings(), SENDWRIGHT_DATABASE_URL: to.postgres })) : null
   const from = bucketOf(config) ?? files
   const wanted = 'folder' in to ? folderPlace(to.folder) : (shared ?? files)
   const source: Source =

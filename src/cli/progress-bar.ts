@@ -1,4 +1,5 @@
 /** A line that is written again and again on a terminal; nothing where the output is a file or a pipe. */
+import { printableLine } from '../base/printable.ts'
 
 const BAR_WIDTH = 24
 /** More often is no use to an eye, and costs time. */
@@ -33,7 +34,7 @@ export function createProgressBar(out: NodeJS.WriteStream = process.stderr): Pro
     },
     note(text) {
       clear()
-      if (isShown) out.write(`${text}\n`)
+      if (isShown) out.write(`${printableLine(text)}\n`)
     },
     end: clear,
   }

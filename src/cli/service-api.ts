@@ -10,7 +10,7 @@ import {
 } from '../moving/api-client.ts'
 import { createSealer } from '../store/sealing.ts'
 import { readSecret } from '../store/secret-file.ts'
-import { localUrl } from './client.ts'
+import { LOCAL_BASE, localFetch } from './local-fetch.ts'
 import { CommandError } from './usage.ts'
 
 export interface ServiceOptions {
@@ -35,7 +35,7 @@ export function serviceApi(
   if (secret === null)
     throw new CommandError('There is no service on this machine; name one with --service and --key-file', 2)
   const key = keyFile === undefined ? localKeySecret(createSealer(secret)) : keyIn(keyFile)
-  return apiClient({ url: localUrl(config), key, onWait })
+  return apiClient({ url: LOCAL_BASE, fetch: localFetch(config), key, onWait })
 }
 
 /** @throws CommandError for a URL that no API can have */

@@ -30,7 +30,8 @@ export interface Caller {
 
 /** Handed in by the accounts area. Null means "no such", without a reason. */
 export interface Authenticator {
-  key(secret: string): MaybePromise<Caller | null>
+  /** `isLocal`: it was sent through the socket in the data folder. */
+  key(secret: string, isLocal: boolean): MaybePromise<Caller | null>
   /** `isUse`: a request of the browser, which counts as use; false when a long answer is checked again. */
   session(cookie: string, isUse: boolean): Promise<Caller | null>
   /** The caller acting as a child of its account; null: no child of that id. */

@@ -41,7 +41,7 @@ export function createAuthentication(parts: AuthenticationParts): Authentication
   )
 
   /** Null: no credentials, or wrong ones. A wrong key counts as a guess, a session that has ended does not. */
-  function callerOf({ headers }: Exchange, address: string): MaybePromise<Caller | null> {
+  function callerOf({ headers, arrival }: Exchange, address: string): MaybePromise<Caller | null> {
     const credentials = credentialsOf(headers)
     if (credentials === 'none') return null
     const attempted = (caller: Caller | null) => {
@@ -53,7 +53,7 @@ export function createAuthentication(parts: AuthenticationParts): Authentication
       if (!origin.knowsHost(headers)) throw new Forbidden()
       return authenticator.session(credentials.cookie, true)
     }
-    return whenKnown(authenticator.key(credentials.secret), attempted)
+    return whenKnown(authenticator.key(credentials.secret, arrival.isLocal), attempted)
   }
 
   async function actingAs(caller: Caller, subaccountId: string): Promise<Caller> {
@@ -93,7 +93,7 @@ export function createAuthentication(parts: AuthenticationParts): Authentication
       if (typeof credentials === 'string') return false
       try {
         const caller = await (credentials.kind === 'key'
-          ? authenticator.key(credentials.secret)
+          ? authenticator.key(credentials.secret, arrival.isLocal)
           : authenticator.session(credentials.cookie, false))
         if (caller === null) return false
         authorize(caller, auth, path)

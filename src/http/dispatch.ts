@@ -1,7 +1,7 @@
 /**
  * The steps of one request, the same for every operation:
  *
- * 1. refuse a foreign page's change (403)
+ * 1. refuse a foreign page's change, and over plain HTTP what carries secrets, where all should use https (403)
  * 2. authenticate (401), check the address allowlist and the role (403), act as a subaccount (authentication.ts)
  * 3. the operation's own checks that need no body (404, 403)
  * 4. take from the rate limit (429)
@@ -36,6 +36,8 @@ export interface DispatchParts extends AuthenticationParts, HandlingParts, Answe
   spool: FileSpool
   /** Aborts when the server closes. */
   closing: AbortSignal
+  /** Address that callers from other machines must use, if they have to use https. */
+  httpsOnly?: string | undefined
   /** Memory for bodies that are not small; undefined: without a limit. */
   largeBodies?: ByteBudget | undefined
   tracing?: Tracing | undefined
@@ -44,7 +46,7 @@ export interface DispatchParts extends AuthenticationParts, HandlingParts, Answe
 export type Dispatch = (spec: Operation, exchange: Exchange) => Promise<void>
 
 export function createDispatch(parts: DispatchParts): Dispatch {
-  const { limiter, spool, origin, largeBodies, tracing, clock } = parts
+  const { limiter, spool, origin, remote, httpsOnly, largeBodies, tracing, clock } = parts
   const { authenticate, isStillAllowed, onBehalfOf } = createAuthentication(parts)
   const handle = createHandling(parts)
   const { sendResult, sendError } = createAnswering(parts, isStillAllowed)
@@ -56,6 +58,8 @@ export function createDispatch(parts: DispatchParts): Dispatch {
     let memory: Release | undefined
     try {
       if (spec.crossSite !== true && origin.refuses(exchange.method, headers)) throw new Forbidden()
+      if (httpsOnly !== undefined && isConfidential(spec) && remote.isExposed(exchange.arrival))
+        throw new Forbidden(`Call ${httpsOnly} instead: over plain http others can read keys and passwords`)
       const caller = spec.auth === 'public' ? null : await authenticate(spec.auth, spec, exchange)
       if (tracing !== undefined && caller !== null) traceRequest(tracing, spec, exchange, caller, clock)
       const finding = spec.beforeBody?.({ path, caller })
@@ -95,6 +99,10 @@ export function createDispatch(parts: DispatchParts): Dispatch {
 }
 
 const NONE: readonly never[] = []
+
+/** Needs credentials, or takes some, as signing in does. Without credentials it is refused too: they would come next. */
+const isConfidential = ({ auth, method, crossSite }: Operation): boolean =>
+  auth !== 'public' || (method !== 'GET' && crossSite !== true)
 
 /** Every answer from here on carries the limit's headers. @throws TooManyRequests in the form of the limit */
 function takeFromLimit(

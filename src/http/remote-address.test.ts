@@ -42,6 +42,24 @@ test('TLS is our own, or what a trusted proxy says', () => {
   assert.equal(isSecure(from('10.0.0.1', { 'x-forwarded-proto': 'http' })), false)
 })
 
+test('a request is exposed when it crossed a network without TLS', () => {
+  const { isExposed } = createRemoteAddresses(trusted)
+  const plain = { 'x-forwarded-proto': 'http' }
+  const cases: ReadonlyArray<[exposed: boolean, request: Origin]> = [
+    [true, from('192.0.2.1')],
+    [true, from('::ffff:192.0.2.1')],
+    [false, from('192.0.2.1', {}, true)],
+    [true, from('192.0.2.1', { 'x-forwarded-proto': 'https', 'x-forwarded-for': '127.0.0.1' })],
+    [false, from('127.0.0.2')],
+    [false, from('::1')],
+    [false, from('10.0.0.1', { 'x-forwarded-proto': 'https', 'x-forwarded-for': '192.0.2.1' })],
+    [true, from('10.0.0.1', { ...plain, 'x-forwarded-for': '192.0.2.1' })],
+    [true, from('10.0.0.1', plain)],
+    [false, from('10.0.0.1', { 'x-forwarded-for': '192.0.2.1' })],
+  ]
+  for (const [exposed, request] of cases) assert.equal(isExposed(request), exposed, JSON.stringify(request))
+})
+
 test('a network that is none is named', () => {
   for (const bad of ['10.0.0.0/33', 'fd00::/129', 'example.com', '10.0.0.0/', '10.0.0.0/x', '', '1.2.3/8']) {
     assert.throws(() => networkList([bad]), new RangeError(`"${bad}" is neither an address nor a network`))

@@ -1,5 +1,6 @@
 /** The caller's address and scheme, from the connection or from trusted proxies. */
 import { BlockList, isIP } from 'node:net'
+import { classifyAddress } from '../base/ip.ts'
 import type { Arrival } from './listening/arrival.ts'
 
 /** The facts that they are derived from. */
@@ -13,6 +14,11 @@ export interface RemoteAddresses {
   address(request: Origin): string
   /** True if the caller speaks TLS to us or to a trusted proxy. */
   isSecure(request: Origin): boolean
+  /**
+   * True if the request has crossed a network in the clear, as far as can be known: it comes from another machine, and a
+   * trusted proxy that does not name the scheme gets the benefit of the doubt.
+   */
+  isExposed(request: Origin): boolean
 }
 
 /**
@@ -23,23 +29,31 @@ export function createRemoteAddresses(trusted: readonly string[]): RemoteAddress
   const isProxy = networkMatcher(trusted)
   const socketAddress = (request: Origin) => plainAddress(request.remoteAddress)
 
-  return {
-    address(request) {
-      let address = socketAddress(request)
+  const isSecure = (request: Origin) => {
+    if (request.isEncrypted) return true
+    const protocol = headerText(request, 'x-forwarded-proto').split(',').at(-1)?.trim().toLowerCase()
+    return protocol === 'https' && isProxy(socketAddress(request))
+  }
+
+  function clientAddress(request: Origin): string {
+    let address = socketAddress(request)
+    if (!isProxy(address)) return address
+    const hops = headerText(request, 'x-forwarded-for').split(',').slice(-HOPS_MAX).reverse()
+    for (const hop of hops) {
+      const claimed = plainAddress(withoutPort(hop.trim()))
+      if (isIP(claimed) === 0) return address
+      address = claimed
       if (!isProxy(address)) return address
-      const hops = headerText(request, 'x-forwarded-for').split(',').slice(-HOPS_MAX).reverse()
-      for (const hop of hops) {
-        const claimed = plainAddress(withoutPort(hop.trim()))
-        if (isIP(claimed) === 0) return address
-        address = claimed
-        if (!isProxy(address)) return address
-      }
-      return address
-    },
-    isSecure(request) {
-      if (request.isEncrypted) return true
-      const protocol = headerText(request, 'x-forwarded-proto').split(',').at(-1)?.trim().toLowerCase()
-      return protocol === 'https' && isProxy(socketAddress(request))
+    }
+    return address
+  }
+
+  return {
+    address: clientAddress,
+    isSecure,
+    isExposed(request) {
+      if (isSecure(request) || classifyAddress(clientAddress(request)) === 'loopback') return false
+      return headerText(request, 'x-forwarded-proto') !== '' || !isProxy(socketAddress(request))
     },
   }
 }

@@ -57,6 +57,8 @@ export interface HttpServerOptions extends ListenersOptions {
   strictTransport?: (host: string) => Promise<string | null>
   /** The origin that visitors of a page at this host are sent to from plain HTTP; null: none. */
   httpsOrigin?: (host: string) => string | null
+  /** Calls from other machines that carry secrets must be made over https, to `baseUrl`. */
+  httpsOnly?: boolean
   /** Whether the service can do its work now; `reason` goes into the answer of `/health/ready`. */
   isReady?: () => Promise<{ ready: boolean; reason?: string }>
   /** Called once per answered request, for metrics. */
@@ -107,6 +109,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     headerPrefixAliases: options.headerPrefixAliases ?? ['X-Mailgun-'],
     authRealm: options.authRealm ?? 'API',
     closing: closing.signal,
+    httpsOnly: options.httpsOnly === true ? baseUrl : undefined,
     idempotency: options.idempotency,
     largeBodies: options.largeBodies,
     tracing: options.tracing,

@@ -39,9 +39,11 @@ export function createHttp(
   const http = createHttpServer({
     host: config.host,
     port: config.port,
+    dataFolder: config.dataFolder,
     ...(certificates.tls !== null && { tls: certificates.tls }),
     strictTransport: certificates.strictTransport,
     httpsOrigin: certificates.httpsOrigin,
+    httpsOnly: certificates.httpsOnly,
     logger: log,
     clock,
     baseUrl: config.publicUrl,

@@ -12,15 +12,7 @@ import type { Segment } from './figure-plan.ts'
 import { areDistinct, domainScopes, type Piece, rowsOf, type Wanted } from './figure-sql.ts'
 import type { FigurePage, FigureRow, Paging } from './figures.ts'
 import { after, startOf } from './intervals.ts'
-import {
-  ANSWER_ROWS_MAX,
-  ATTEMPTED,
-  checkRowsRead,
-  nextWidth,
-  ROWS_MAX,
-  SCOPES_FIRST,
-  tooMuch,
-} from './reading.ts'
+import { ANSWER_ROWS_MAX, ATTEMPTED, checkRowsRead, nextWidth, SCOPES_FIRST, tooMuch } from './reading.ts'
 
 type Way = 'time' | 'domains' | 'whole'
 
@@ -38,13 +30,15 @@ export class PageReading {
   readonly #store: Store
   readonly #wanted: Wanted
   readonly #paging: Paging
+  readonly #rowsMax: number
   /** What may be on the page. */
   #held: FigureRow[] = []
   #total = 0
   #rowsRead = 0
   readonly #sum = noCounts()
 
-  constructor(store: Store, wanted: Wanted, paging: Paging) {
+  constructor(store: Store, wanted: Wanted, paging: Paging, rowsMax: number) {
+    this.#rowsMax = rowsMax
     this.#store = store
     this.#wanted = wanted
     this.#paging = paging
@@ -119,7 +113,7 @@ export class PageReading {
       }
     }
     this.#rowsRead += read
-    checkRowsRead(this.#rowsRead)
+    checkRowsRead(this.#rowsRead, this.#rowsMax)
     this.#held = this.#first()
     if (this.#held.length > ANSWER_ROWS_MAX) throw tooMuch(`more than ${ANSWER_ROWS_MAX} items`)
     return read
@@ -160,7 +154,9 @@ export class PageReading {
           GROUP BY ${names.map((_, at) => at + 1)} ${byAddress ? `HAVING ${isAttempted}` : ''})`
     const union = parts.map(({ sql }) => sql).join(' UNION ALL ')
     // One statement for everything is not cut into slices, whose sizes follow from what was read.
-    const bounded = way === 'whole' ? `SELECT * FROM (${union}) AS every LIMIT ${ROWS_MAX + 1}` : union
+    const bounded = way === 'whole' ? `SELECT * FROM (${union}) AS every LIMIT ${this.#rowsMax + 1}` : union
+    // Rows of items that are not shown count too: the limit may have cut them or others off.
+    const rowsRead = way === 'whole' && byAddress ? '(SELECT count(*) FROM parts)' : 'sum(n)'
     const totals = counters.map((name) => `${withSum ? `sum(${name})` : 'NULL'} AS ${name}`)
     const nothing = dimensions.map((name) => `${name === 'time' ? '0' : `''`} AS d_${name}`)
     return {
@@ -168,7 +164,7 @@ export class PageReading {
         SELECT * FROM (SELECT ${[...names, ...counters].join(', ')}, 0 AS n, 0 AS items, 0 AS is_total FROM items
           ORDER BY ${orderOf(dimensions, order, kind)} LIMIT ${most}) AS page
         UNION ALL
-        SELECT ${[...nothing, ...totals].join(', ')}, sum(n) AS n, count(*) AS items, 1 AS is_total FROM items`,
+        SELECT ${[...nothing, ...totals].join(', ')}, ${rowsRead} AS n, count(*) AS items, 1 AS is_total FROM items`,
       values: parts.flatMap(({ values }) => values),
     }
   }

@@ -35,6 +35,7 @@ import { after, startOf, UNITS } from './intervals.ts'
 import { numberOf } from './metric-sets.ts'
 import { removeOldCounters } from './removal.ts'
 import { rollUp } from './roll-up.ts'
+import { SPLIT_NUMBERS } from './splits.ts'
 import { addDomain } from './testing.ts'
 import { UNIQUE_FOR_MS } from './unique-visits.ts'
 
@@ -499,4 +500,41 @@ eachStore('a query that reads or finds too much is refused', async (store) => {
     page(100_000),
     (error) => error instanceof BadRequest && /^more than 100000 items: /.test(error.message),
   )
+})
+
+eachStore('a page of a whole account that would read too much is refused, not cut short', async (store) => {
+  await counted(store, [randomEvent()])
+  const insert = (
+    split: number,
+    unit: 0 | 1,
+    column: 'recipient_domain' | 'provider',
+    counter: Counter,
+    count: number,
+  ) => ({
+    sql: `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})
+      INSERT INTO figures (scope, split, unit, start_at, tag, ip, pool, country, device, bot,
+        ${column === 'provider' ? 'recipient_domain, provider' : 'provider, recipient_domain'}, ${counter})
+      SELECT no, ${split}, ${unit}, ${startOf('day', NOW_MS)}, '', '', '', '', '', '', '', 'x' || CAST(n AS TEXT), 1
+      FROM figure_scopes, numbers WHERE domain_name = '' AND account_id = 'parent'`,
+    values: [],
+  })
+  // The second ones have no address yet, so they are rows that are read and no item.
+  await store.commit([
+    insert(SPLIT_NUMBERS.recipient, 1, 'recipient_domain', 'stored', 50),
+    insert(SPLIT_NUMBERS.path, 0, 'provider', 'accepted_outgoing', 50),
+  ])
+  for (const dimension of ['recipient_domain', 'ip'] as const) {
+    const order = { by: { dimension }, descending: true } as const
+    const query = plain({ accountIds: ['parent'], dimensions: [dimension] })
+    const page = (rowsMax: number) =>
+      createFigures(store, rowsMax).page(query, { order, skip: 0, limit: 10, withSum: true })
+    const { rows, total } = await page(60)
+    assert.equal(rows.length, Math.min(total, 10))
+    assert.ok(dimension === 'ip' ? total <= 1 : total >= 50)
+    await assert.rejects(
+      page(49),
+      (error) => error instanceof BadRequest && /^the query reads too many counters: /.test(error.message),
+      dimension,
+    )
+  }
 })

@@ -24,20 +24,29 @@ import {
 } from './figures.ts'
 import { after, startOf } from './intervals.ts'
 import { pairsSince, placesOf } from './places.ts'
-import { ANSWER_ROWS_MAX, ATTEMPTED, checkRowsRead, nextWidth, SCOPES_FIRST, tooMuch } from './reading.ts'
+import {
+  ANSWER_ROWS_MAX,
+  ATTEMPTED,
+  checkRowsRead,
+  nextWidth,
+  ROWS_MAX,
+  SCOPES_FIRST,
+  tooMuch,
+} from './reading.ts'
 
 /** Queries of an account run one after the other; more than this wait no longer. */
 const WAITING_MAX = 20
 
-export function createFigures(store: Store): Figures & PagedFigures {
+/** @param rowsMax rows of figures that a query may read; fewer for tests */
+export function createFigures(store: Store, rowsMax = ROWS_MAX): Figures & PagedFigures {
   const turns = new Turns(WAITING_MAX)
   const inTurn = <T>(query: FigureQuery, read: () => Promise<T>) => turns.run(query.accountIds[0] ?? '', read)
   return {
-    rows: (query) => inTurn(query, () => new Reading(store, query).rows()),
+    rows: (query) => inTurn(query, () => new Reading(store, query, rowsMax).rows()),
     page(query, paging) {
       const { by } = paging.order
       const more = 'metric' in by ? [by.metric] : []
-      return inTurn(query, () => new Reading(store, query, more).page(paging))
+      return inTurn(query, () => new Reading(store, query, rowsMax, more).page(paging))
     },
   }
 }
@@ -47,10 +56,12 @@ class Reading {
   readonly #query: FigureQuery
   readonly #wanted: Wanted
   readonly #found = new Map<string, FigureRow>()
+  readonly #rowsMax: number
   #rowsRead = 0
 
   /** `more`: a metric that is needed beside those of the query. */
-  constructor(store: Store, query: FigureQuery, more: readonly Metric[] = []) {
+  constructor(store: Store, query: FigureQuery, rowsMax: number, more: readonly Metric[] = []) {
+    this.#rowsMax = rowsMax
     this.#store = store
     this.#query = query
     const conditions = query.filter.filter(({ attribute }) => attribute === 'subaccount')
@@ -77,7 +88,7 @@ class Reading {
     const segments = await this.#plan()
     const way = wayOf(this.#wanted, segments)
     if (way !== null && segments.length > 0)
-      return new PageReading(this.#store, this.#wanted, paging).page(way, segments)
+      return new PageReading(this.#store, this.#wanted, paging, this.#rowsMax).page(way, segments)
     return pageOf(await this.rows(), this.#query.dimensions, paging)
   }
 
@@ -132,7 +143,7 @@ class Reading {
       if (row['n'] !== 0) this.#add(row, segment)
     }
     this.#rowsRead += read
-    checkRowsRead(this.#rowsRead)
+    checkRowsRead(this.#rowsRead, this.#rowsMax)
     return read
   }
 

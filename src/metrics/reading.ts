@@ -15,8 +15,8 @@ export const ROWS_MAX = 1_000_000
 export const ANSWER_ROWS_MAX = 100_000
 
 /** @throws BadRequest if these are more than a query may read */
-export function checkRowsRead(rows: number): void {
-  if (rows > ROWS_MAX) throw tooMuch('the query reads too many counters')
+export function checkRowsRead(rows: number, rowsMax: number): void {
+  if (rows > rowsMax) throw tooMuch('the query reads too many counters')
 }
 
 export const tooMuch = (what: string) =>

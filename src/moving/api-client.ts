@@ -52,13 +52,16 @@ export interface ApiClientOptions {
   /** `http(s)://host[:port][/path]`; a path is a prefix of all calls. */
   url: string
   key: string
+  /** Default: the global one, with what `url` names. */
+  fetch?(url: string, init: RequestInit): Promise<Response>
   /** Called before each wait. */
   onWait?(reason: string, waitMs: number): void
   wait?(ms: number): Promise<unknown>
 }
 
 /** @throws ApiUnavailable for a URL that is not http or https */
-export function createApiClient({ url, key, onWait, wait = sleep }: ApiClientOptions): ApiClient {
+export function createApiClient(options: ApiClientOptions): ApiClient {
+  const { url, key, fetch = globalThis.fetch, onWait, wait = sleep } = options
   const base = baseOf(url)
   const authorization = `Basic ${Buffer.from(`api:${key}`).toString('base64')}`
   let waits = 0
@@ -68,7 +71,10 @@ export function createApiClient({ url, key, onWait, wait = sleep }: ApiClientOpt
     if (DOT_PART.test(path)) return { status: 400, body: null, text: `${path} has a part that is no name` }
     const once = method === 'POST' ? { 'idempotency-key': randomUUID() } : {}
     for (let attempt = 1; ; attempt++) {
-      const outcome = await tryOnce(target, { method, ...requestOf(given, { authorization, ...once }) })
+      const outcome = await tryOnce(fetch, target, {
+        method,
+        ...requestOf(given, { authorization, ...once }),
+      })
       if ('status' in outcome) return outcome
       if (attempt === ATTEMPTS_MAX)
         throw new ApiUnavailable(`${base} does not answer ${method} ${path}: ${outcome.reason}`)
@@ -122,7 +128,11 @@ interface Postponed {
   askedMs: number | null
 }
 
-async function tryOnce(url: string, init: RequestInit): Promise<ApiAnswer | Postponed> {
+async function tryOnce(
+  fetch: NonNullable<ApiClientOptions['fetch']>,
+  url: string,
+  init: RequestInit,
+): Promise<ApiAnswer | Postponed> {
   try {
     const signal = AbortSignal.timeout(ANSWER_MAX_MS)
     const response = await fetch(url, { ...init, redirect: 'manual', signal })

@@ -23,7 +23,7 @@ const DOMAIN_SETTINGS: Readonly<Record<string, string>> = {
   message_ttl: '0',
   archive_to: '',
 }
-const VERSIONS_MAX = 1_000
+export const VERSIONS_MAX = 1_000
 const TRACKING_FIELDS: Readonly<Record<string, readonly string[]>> = {
   open: ['active', 'place_at_the_top'],
   click: ['active'],

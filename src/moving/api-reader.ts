@@ -1,10 +1,13 @@
 /** Reads lists of the HTTP API page by page. What cannot be read becomes an item that says so. */
 import { type ApiAnswer, type ApiClient, ApiUnavailable, errorText } from './api-client.ts'
-import { type Entry, type Item, type Kind, Unreadable } from './entry.ts'
+import { type Entry, type Item, type Kind, PAGE_ITEMS_MAX, Unreadable } from './entry.ts'
 import type { Page, Section } from './source.ts'
 
 /** A list of a hundred million records; a server whose list does not end is left before that. */
 export const PAGES_MAX = 100_000
+
+/** The entries of a page are held together. */
+const TOO_LONG = `cannot be read: a page has more than ${PAGE_ITEMS_MAX} entries`
 
 export interface ApiReader {
   /** @throws Unreadable for anything but 200, ApiUnavailable if the key is refused */
@@ -63,6 +66,8 @@ export function createApiReader(client: ApiClient): ApiReader {
           const found = objectsOf(answer.body?.['items'])
           const next = queryOf((answer.body?.['paging'] as Record<string, unknown> | undefined)?.['next'])
           if (found.length === 0) return
+          if (found.length > PAGE_ITEMS_MAX)
+            return yield { items: [refused(kind, `GET ${path}`, path, TOO_LONG)], cursor: query }
           const items: Item[] = []
           for (const one of found) items.push(await read(one))
           if (next === null || next === query) return yield { items, cursor: query }

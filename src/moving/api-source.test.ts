@@ -83,3 +83,31 @@ test('a domain or template whose details cannot be read is reported, and the oth
   assert.deepEqual(refusals(items), ['cannot be read: GET /v4/domains/a.example: 404 no'])
   assert.equal(items.length, 2)
 })
+
+test('a source that has no end of versions or entries of a page takes bounded memory', async () => {
+  const templates = '/v3/a.example/templates'
+  const one = `${templates}/t/versions`
+  const text = 'x'.repeat(2 ** 20)
+  const answers: Record<string, unknown> = {
+    ...domainPages('a.example'),
+    [`${templates}?limit=10`]: { items: [{ name: 't' }] },
+    '/v3/a.example/bounces?limit=1000': {
+      items: Array.from({ length: 1_001 }, () => ({ address: 'a@b.example' })),
+    },
+    [`${one}/v`]: { template: { version: { tag: 'v', template: text } } },
+  }
+  const endless = clientOf(answers)
+  const { call } = endless
+  let pages = 0
+  endless.call = async (method, path) => {
+    if (!path.startsWith(`${one}?`)) return call(method, path)
+    pages++
+    const next = `https://x.example/?p=${pages}`
+    return { status: 200, text: '', body: { template: { versions: [{ tag: 'v' }] }, paging: { next } } }
+  }
+  assert.deepEqual(refusals(await itemsOf(endless, ['template', 'bounce'])), [
+    'has more versions, or longer ones, than a service allows',
+    'cannot be read: a page has more than 1000 entries',
+  ])
+  assert.ok(pages < 60, `${pages} pages of a megabyte were read`)
+})

@@ -14,6 +14,8 @@ import {
   routeEntry,
   selectorsOf,
   templateEntry,
+  VERSIONS_MAX,
+  versionOf,
   webhookEntry,
   webhooksByUrl,
 } from './api-entries.ts'
@@ -25,7 +27,9 @@ import {
   objectOf,
   SUPPRESSION_PATHS,
   type SuppressionEntryKind,
+  type TemplateVersion,
   textOf,
+  Unreadable,
 } from './entry.ts'
 import type { Section, Source } from './source.ts'
 
@@ -35,6 +39,8 @@ const MEMBERS_PER_PAGE = 100
 /** Each needs several calls of its own: the journal should not fall far behind. */
 const DOMAINS_PER_PAGE = 20
 const TEMPLATES_PER_PAGE = 10
+/** Of one template, in characters; a service allows 40 versions of a megabyte. Those of a page are held. */
+const VERSIONS_LENGTH_MAX = 48 * 2 ** 20
 /** All names are held. */
 const DOMAINS_MAX = 100_000
 /** A hundred times what an account may have. */
@@ -119,16 +125,21 @@ export function createApiSource(client: ApiClient, { domains, kinds }: ApiSource
     })
   }
 
-  /** With their content, in the order in which they were made. */
-  async function versionsOf(path: string): Promise<unknown[]> {
-    const versions: unknown[] = []
+  /** With their content, in the order in which they were made. @throws Unreadable */
+  async function versionsOf(path: string): Promise<TemplateVersion[]> {
+    const versions: TemplateVersion[] = []
+    let length = 0
     let query = '?limit=100'
     for (let page = 0; page < PAGES_MAX; page++) {
       const { template, paging } = await read(`${path}/versions${query}`)
       const found = objectsOf((template as Record<string, unknown> | undefined)?.['versions'])
       for (const { tag } of found) {
         const answer = await read(`${path}/versions/${pathPart(textOf(tag))}`)
-        versions.push((answer['template'] as Record<string, unknown> | undefined)?.['version'])
+        const version = versionOf((answer['template'] as Record<string, unknown> | undefined)?.['version'])
+        versions.push(version)
+        length += JSON.stringify(version).length
+        if (versions.length > VERSIONS_MAX || length > VERSIONS_LENGTH_MAX)
+          throw new Unreadable('has more versions, or longer ones, than a service allows')
       }
       const next = queryOf((paging as Record<string, unknown> | undefined)?.['next'])
       if (found.length === 0 || next === null || next === query) return versions

@@ -16,7 +16,7 @@ export interface ExportOptions {
 }
 
 /**
- * Files have their names only once they are complete.
+ * Files have their names only once they are complete. A file or link that somebody puts there meanwhile is not written to.
  * @throws FolderInUse, ApiUnavailable
  */
 export async function exportFolder(
@@ -43,7 +43,7 @@ export async function exportFolder(
       texts.set(kind, `${texts.get(kind) ?? ''}${JSON.stringify(values)}\n`)
     }
     for (const [kind, text] of texts) {
-      const file = files.get(kind) ?? (await open(partFile(kind), 'w'))
+      const file = files.get(kind) ?? (await open(partFile(kind), 'wx'))
       files.set(kind, file)
       await file.appendFile(text)
     }

@@ -1,16 +1,18 @@
 /** The state of a message per recipient, and the dialogues of its attempts (own-operations.md section 2). */
 import type { Clock } from '../base/clock.ts'
 import { NotFound } from '../base/errors.ts'
-import type { Delivery } from '../delivery/contract.ts'
+import type { Delivery, LaneState } from '../delivery/contract.ts'
 import type { PageName } from '../http/paging.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
 import { reasonOf } from './reasons.ts'
+import { sharedLane } from './shared-lanes.ts'
 
 export interface DeliveryViewParts {
   store: Store
   delivery: Delivery
   clock: Clock
+  firstAccountId: string
 }
 
 const MESSAGE_NOT_FOUND = 'Message not found'
@@ -47,10 +49,13 @@ export async function listDeliveries(
   return rows.map((row) => viewOf(parts, row))
 }
 
-function viewOf({ delivery, clock }: DeliveryViewParts, row: DeliveryRow) {
+function viewOf({ delivery, clock, firstAccountId }: DeliveryViewParts, row: DeliveryRow) {
   const now = clock.now()
-  const progress = delivery.progressOf(row.id)
-  const lane = progress?.lane ?? delivery.laneOfGroup(row)
+  const seen = (lane: LaneState | null) =>
+    lane === null || row.account_id === firstAccountId ? lane : sharedLane(lane)
+  const known = delivery.progressOf(row.id)
+  const progress = known && { ...known, lane: seen(known.lane) }
+  const lane = progress?.lane ?? seen(delivery.laneOfGroup(row))
   const waits = row.state === 'queued' || row.state === 'scheduled'
   return {
     id: row.id,

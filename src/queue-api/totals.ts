@@ -8,6 +8,7 @@ import { blockView } from '../ips/operator-routes.ts'
 import type { Store } from '../store/store.ts'
 import { overrideView } from './override-routes.ts'
 import { limitsView } from './shaping-routes.ts'
+import { sharedBlock, sharedLane, sharedOverride } from './shared-lanes.ts'
 
 /** Waiting deliveries of one sending domain to one recipient domain from one source. */
 export interface GroupTotal {
@@ -30,6 +31,7 @@ export interface QueueTotals {
   groups(accountId: string | null): Promise<GroupTotal[]>
   /** Drops cached counts. */
   forget(): void
+  /** For one account without what others' mail on the same lanes says (shared-lanes.ts). */
   lanes(accountId: string | null): Promise<Record<string, unknown>[]>
   domains(accountId: string | null): Promise<Record<string, unknown>>
 }
@@ -76,7 +78,8 @@ export function createQueueTotals(
       return [...byLane].map(([name, laneGroups]) => {
         const [first] = laneGroups
         const { site = '', provider = '' } = (first && names.get(first)) ?? {}
-        return laneView({ name, site, provider }, laneGroups, known.get(name), { blocks, overrides })
+        const view = accountId === null ? laneView : sharedLaneView
+        return view({ name, site, provider }, laneGroups, known.get(name), { blocks, overrides })
       })
     },
     async domains(accountId) {
@@ -167,6 +170,24 @@ function laneView(
     override: override && overrideView(override),
     oldest_due: oldest(dueGroups, ({ oldestDueAt }) => oldestDueAt),
   }
+}
+
+/** As accounts other than the first see it. */
+function sharedLaneView(...[lane, groups, state, { blocks, overrides }]: Parameters<typeof laneView>) {
+  return laneView(lane, groups, state && sharedLane(state), {
+    blocks: {
+      find: (source, site) => {
+        const found = blocks.find(source, site)
+        return found && sharedBlock(found)
+      },
+    },
+    overrides: {
+      find: (site) => {
+        const found = overrides.find(site)
+        return found && sharedOverride(found)
+      },
+    },
+  })
 }
 
 function domainViews(groups: readonly GroupTotal[], nameOf: (group: GroupTotal) => string) {

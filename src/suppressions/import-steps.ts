@@ -3,7 +3,7 @@
  * records together with the number of rows done, so that a repeated step fails or writes the same.
  */
 import type { Clock } from '../base/clock.ts'
-import { readCsv } from '../base/csv.ts'
+import { readCsv, withoutGuard } from '../base/csv.ts'
 import { BadRequest } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import type { BlobStore } from '../store/blobs.ts'
@@ -67,7 +67,8 @@ export async function importRows(parts: StepParts, task: Task, signal: AbortSign
     }
     seen++
     if (seen <= task.rows_done) continue
-    rows.push(row)
+    // Exports are read again: an address may begin with a character of formulas.
+    rows.push(row.map(withoutGuard))
     for (const cell of row) length += cell.length
     if (rows.length < ROWS_PER_STEP && length < STEP_LENGTH_MAX) continue
     await importStep(parts, task, columns, rows)

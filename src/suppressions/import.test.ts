@@ -52,13 +52,21 @@ const csv = (count: number) =>
 eachStore('bad rows are skipped and counted in the log', async (store, t) => {
   const { imports, line } = await startImports(store, t)
   const tags = Array.from({ length: 101 }, (_, index) => `t${index}`)
-  const rows = ['a@x.org,news', 'nobody,news', `b@x.org,"${tags}"`, '\xff@x.org,', 'c@x.org,'].join('\n')
+  const rows = [
+    'a@x.org,news',
+    'nobody,news',
+    `b@x.org,"${tags}"`,
+    '\xff@x.org,',
+    'c@x.org,',
+    "'+d@x.org,",
+  ].join('\n')
   await imports.submit(ACTOR, DOMAIN, 'unsubscribes', Buffer.from(`address,tags\n${rows}`, 'latin1'))
   const done = await line('import finished')
-  assert.deepEqual([done['rows'], done['bad']], [5, 3])
+  assert.deepEqual([done['rows'], done['bad']], [6, 3])
   assert.deepEqual(
     (await records(store, 'unsubscribes')).map(({ address, tags: kept }) => [address, kept]),
     [
+      ['+d@x.org', ['*']],
       ['a@x.org', ['news']],
       ['c@x.org', ['*']],
     ],

@@ -52,7 +52,7 @@ export async function run(report: DrillReport): Promise<void> {
 
 async function move(env: Record<string, string>, to: string) {
   const startedAt = performance.now()
-  const { code, out, err } = await runCommand(env, 'migrate', '--to', to, '--json')
+  const { code, out, err } = await runCommand({ ...env, SENDWRIGHT_MIGRATE_TO: to }, 'migrate', '--json')
   assert.equal(code, 0, out + err)
   const seconds = (performance.now() - startedAt) / 1000
   const { copiedRows, copySeconds, compareSeconds, differences } = JSON.parse(out)

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import type { Misbehaviour } from '../support/dns-server.ts'
 import { createInternet, type Internet } from '../support/internet.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
+import { activeDomain, callAs, createSubaccount, sendFrom, startOpened } from '../support/subaccounts.ts'
 
 interface Item {
   id: string
@@ -119,7 +120,8 @@ test('bad destinations delay no others, and each delivery says why it has not be
   const busy = await internet.site(['busy.example'])
   busy.on('MAIL', '421 4.7.0 too many messages, slow down')
   internet.host('dead.example', 'mx.dead.example', '127.255.255.2')
-  const service = await startTestService(t, internet.env)
+  const opened = await startOpened(t, internet.env)
+  const { service } = opened
   const bad = ['silent', 'grey', 'busy', 'dead']
   const ids = new Map<string, string>()
   for (const name of bad) {
@@ -188,6 +190,17 @@ test('bad destinations delay no others, and each delivery says why it has not be
       domains.recipient.find((row: { domain: string }) => row.domain === 'grey.example').deferred,
       100,
     )
+  })
+  await t.test('another account on the same lane sees no text of a reply to others', async () => {
+    const call = callAs(service, await createSubaccount(service, 'tenant'))
+    await activeDomain(opened.core, call, 'tenant.example')
+    const sent = await sendFrom(call, 'tenant.example', { to: 'x@busy.example' })
+    assert.equal(sent.status, 200, sent.text)
+    const lane = await eventually('its mail waits', async () => {
+      const { items } = (await call('GET', '/sendwright/v1/queue/lanes')).body
+      return items.find(({ queued }: { queued: number }) => queued > 0)
+    })
+    assert.deepEqual([lane.site, lane.queued, lane.backed_off_why], ['mx.busy.example', 1, '4.7.0'])
   })
   await t.test('transcripts of failed attempts are kept', async () => {
     const [item] = await items('grey')

@@ -105,6 +105,13 @@ async function workFolder(t: TestContext): Promise<string> {
   return folder
 }
 
+/** As it may be an argument. */
+function withoutPassword(address: string): string {
+  const url = new URL(address)
+  url.password = ''
+  return url.href
+}
+
 /** What the document says must exist before the command. */
 async function prepare(command: string, { call }: TestService): Promise<void> {
   const [, address] = /--list (\S+)/.exec(command) ?? []
@@ -139,7 +146,8 @@ test('every command of the documents runs', async (t) => {
     // A stopped service is moved: the one that was restored.
     if (/migrate --to sqlite:/.test(command))
       return { SENDWRIGHT_DATA: restored, SENDWRIGHT_DATABASE_URL: database.url }
-    return /sendwright migrate/.test(command) ? { SENDWRIGHT_DATA: restored } : {}
+    const PGPASSWORD = decodeURIComponent(new URL(database.url).password)
+    return /sendwright migrate/.test(command) ? { SENDWRIGHT_DATA: restored, PGPASSWORD } : {}
   }
   const done = new Set<string>()
   for (const { place, text } of BLOCKS.filter((block) => isShell(block) && block.notRun === null)) {
@@ -148,7 +156,7 @@ test('every command of the documents runs', async (t) => {
         .replaceAll('http://127.0.0.1:8080', '$URL')
         .replaceAll('/backups/', `${folder}/backups/`)
         .replaceAll('/var/lib/', `${folder}/`)
-        .replaceAll('postgres://user@host/database', database.url)
+        .replaceAll('postgres://user@host/database', withoutPassword(database.url))
         .replace(/\s+# .*$/, '')
       // A command that several documents have runs once.
       if (done.has(command)) continue

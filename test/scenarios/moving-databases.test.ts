@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
@@ -71,7 +71,8 @@ test('a service moves to PostgreSQL with its queue and files, and back', async (
   for (const to of ['a@example.org', 'b@example.org']) await send(first, to)
   await send(first, 'file@example.org', FILE)
 
-  const move = (env: Record<string, string>, ...args: string[]) => runCommand(env, 'migrate', '--to', ...args)
+  const move = (env: Record<string, string>, to: string, ...args: string[]) =>
+    runCommand({ ...env, SENDWRIGHT_MIGRATE_TO: to }, 'migrate', ...args)
   const settings = { ...old, ...s3.env }
   await first.end('SIGTERM')
   onFolder(old.SENDWRIGHT_DATA, "UPDATE deliveries SET due_at = 1 WHERE state = 'scheduled'")
@@ -147,9 +148,11 @@ test('a copy that is killed continues, and no service starts on it before its en
     const [row] = await query("SELECT value FROM installation WHERE name = 'unfinished-copy'")
     return row ? (JSON.parse(String(row['value'])) as { table: string | null; done: string[] }) : null
   }
+  const file = join(await temporaryFolder(t), 'target')
+  await writeFile(file, `${url}\n`, { mode: 0o600 })
   let before = -1
   for (const at of ['accounts', 'events']) {
-    const child = spawn(process.execPath, [main, 'migrate', '--to', url], {
+    const child = spawn(process.execPath, [main, 'migrate', '--to-file', file], {
       env: { PATH: process.env['PATH'], ...env },
       stdio: 'inherit',
     })
@@ -172,13 +175,13 @@ test('a copy that is killed continues, and no service starts on it before its en
     return true
   })
   onFolder(folder, "UPDATE alerts SET name = name || '!' WHERE id LIKE '%-1'")
-  const rest = await runCommand(env, 'migrate', '--to', url, '--json')
+  const rest = await runCommand(env, 'migrate', '--to-file', file, '--json')
   assert.equal(rest.code, 1)
   assert.deepEqual(JSON.parse(rest.out).differences, [
     `Table alerts: 1 row is different; the first is id = quotes ' " \\-1, in name.`,
   ])
   onFolder(folder, "UPDATE alerts SET name = rtrim(name, '!') WHERE id LIKE '%-1'")
-  const again = await runCommand(env, 'migrate', '--to', url, '--json')
+  const again = await runCommand(env, 'migrate', '--to-file', file, '--json')
   const result = JSON.parse(again.out)
   assert.deepEqual({ code: again.code, differences: result.differences }, { code: 0, differences: [] })
   assert.equal(result.copiedRows, 0)
@@ -191,8 +194,16 @@ test('wrong arguments are refused before anything is opened', async (t) => {
   for (const args of [
     ['--to', 'sqlite:data'],
     ['--to', 'postgres://x/y', '--check', '--dry-run'],
+    ['--to', 'postgres://x/y', '--to-file', 'other'],
+    [],
   ])
     assert.equal((await run(...args)).code, 2, args.join(' '))
+  for (const to of ['postgres://u:geheim@x/y', 'postgresql://x/y?sslmode=require&password=geheim']) {
+    const { code, err } = await run('--to', to)
+    assert.equal(code, 2)
+    assert.match(err, /PGPASSWORD[\s\S]*SENDWRIGHT_MIGRATE_TO[\s\S]*--to-file/)
+    assert.equal(err.includes('geheim'), false)
+  }
   const { code, out } = await run('--to', 'postgres://x/y', '--json')
   assert.equal(code, 1)
   assert.match(JSON.parse(out).error, /There is nothing to copy/)

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
@@ -193,6 +195,20 @@ async function hostileSource(t: TestContext, target: TestService): Promise<void>
   const wrong = await within(importCommand, ...args(target.url), '--source-key-file', at('other-key'))
   assert.equal(wrong.code, 1, wrong.err)
   assert.match(wrong.err, /401 Invalid private key/)
+
+  // A terminal would act on what a name holds, and another line would look like one of ours.
+  const painting = createServer((request, answer) => {
+    const hooks = request.url?.startsWith('/v1/webhooks') ? [{ url: 'x\u001b[2J\u009b1A\nroute  5' }] : []
+    answer.end(JSON.stringify({ items: [], webhooks: hooks }))
+  }).listen(8080, ownAddress())
+  await once(painting, 'listening')
+  t.after(() => painting.close())
+  const { address } = painting.address() as AddressInfo
+  const painted = await within(importCommand, ...args(`http://${address}:8080`), '--dry-run')
+  assert.match(
+    painted.out,
+    /\nGET \/v1\/webhooks: x\\u001b\[2J\\u009b1A\\u000aroute {2}5: has no event types\n/,
+  )
 }
 
 interface FileCase {

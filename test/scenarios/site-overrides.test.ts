@@ -5,6 +5,14 @@ import { createTestClock } from '../support/clock.ts'
 import { createInternet } from '../support/internet.ts'
 import { runJobAfter } from '../support/jobs.ts'
 import { eventually, startTestService, type TestService } from '../support/service.ts'
+import {
+  activeDomain,
+  callAs,
+  closeSubaccount,
+  createSubaccount,
+  sendFrom,
+  startOpened,
+} from '../support/subaccounts.ts'
 
 const BASE = '/sendwright/v1'
 const [PAUSED, OTHER] = ['one.example', 'two.example']
@@ -37,7 +45,8 @@ for (const database of ['sqlite', 'postgres'] as const) {
     const clock = createTestClock()
     const ticking = setInterval(() => void clock.advance(10), 5)
     t.after(() => clearInterval(ticking))
-    const service = await startTestService(t, internet.env, { clock, database })
+    const opened = await startOpened(t, internet.env, { clock, database })
+    const { service } = opened
     const send = async (...to: string[]) => (await service.send({ to })).body.id as string
 
     const ordered = await service.call('PUT', `${PATH}/pause`, { form: { reason: 'They asked us to' } })
@@ -61,6 +70,21 @@ for (const database of ['sqlite', 'postgres'] as const) {
     const later = await send(`d@${PAUSED}`)
     await kept(service, later)
     assert.equal(sink.messages.length, 0)
+
+    await t.test('another account learns of the pause, not of its reason', async () => {
+      const id = await createSubaccount(service, 'tenant')
+      const call = callAs(service, id)
+      await activeDomain(opened.core, call, 'tenant.example')
+      assert.equal((await sendFrom(call, 'tenant.example', { to: `x@${PAUSED}` })).status, 200)
+      const own = await eventually('its mail waits', async () => {
+        const { items } = (await call('GET', `${BASE}/queue/lanes`)).body
+        return items.find(
+          ({ site, queued }: { site: string; queued: number }) => site === SITE && queued === 1,
+        )
+      })
+      assert.deepEqual([own.override.pause.reason, own.override.pause.until], ['', null])
+      await closeSubaccount(service, id)
+    })
 
     await t.test('a recipients’ domain is paused for itself', async () => {
       await service.call('PUT', `${BASE}/shaping/${OTHER}/pause`)

@@ -14,7 +14,8 @@ export const SETUP_USAGE = `sendwright setup [--host NAME] [--https acme|files|p
 
 Asks on a terminal for what no flag says, with the present settings as defaults, and writes the settings to the file that
 SENDWRIGHT_ENV_FILE or --file names, else to sendwright.env. Creates the admin and the domain unless they exist, prints the
-DNS records to publish, and runs the checks of doctor. May be repeated.
+DNS records to publish, and runs the checks of doctor. May be repeated. Root's setup refuses a file, or a folder of it, that other
+users may write.
 
 --https   acme: a certificate by ACME (Let's Encrypt, accepting its terms); files: your own; proxy: a proxy terminates TLS;
           off: plain HTTP

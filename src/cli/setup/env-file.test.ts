@@ -80,7 +80,7 @@ test('whatever is written is read back the same', () => {
     assert.throws(() => changedText('', new Map([['A', value]])), /A: the value has a quote or a line break/)
 })
 
-test('the file is replaced in one step: mode and links stay, a new one is private, none is left behind', async (t) => {
+test('the file is replaced in one step: its mode stays, a new one is private, none is left behind', async (t) => {
   const folder = await temporaryFolder(t)
   const file = join(folder, 'new.env')
   assert.equal(readEnvFile(file), '')
@@ -88,12 +88,16 @@ test('the file is replaced in one step: mode and links stay, a new one is privat
   assert.equal(statSync(file).mode & 0o777, 0o600)
   const shared = join(folder, 'shared.env')
   writeFileSync(shared, 'A=1\n', { mode: 0o644 })
-  symlinkSync(shared, join(folder, 'link.env'))
-  writeEnvFile(join(folder, 'link.env'), 'A=2\n')
+  writeEnvFile(shared, 'A=2\n')
   assert.equal(readFileSync(shared, 'utf8'), 'A=2\n')
   assert.equal(statSync(shared).mode & 0o777, 0o640)
   mkdirSync(join(folder, 'folder.env'))
   assert.throws(() => writeEnvFile(join(folder, 'folder.env'), 'A=1\n'), /Cannot write the settings/)
+  symlinkSync(shared, join(folder, 'link.env'))
+  assert.throws(() => readEnvFile(join(folder, 'link.env')), /is a symbolic link; name the file/)
+  assert.throws(() => writeEnvFile(join(folder, 'link.env'), 'A=3\n'), /is a symbolic link; name the file/)
+  assert.throws(() => readEnvFile(join(folder, 'folder.env')), /it is no file/)
+  assert.equal(readFileSync(shared, 'utf8'), 'A=2\n')
   assert.throws(() => writeEnvFile(join(folder, 'absent', 'a.env'), 'A=1\n'), /Cannot write the settings/)
   assert.deepEqual(readdirSync(folder).sort(), ['folder.env', 'link.env', 'new.env', 'shared.env'])
 })

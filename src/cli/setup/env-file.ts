@@ -6,13 +6,15 @@ import {
   chmodSync,
   chownSync,
   closeSync,
+  constants,
+  fstatSync,
   fsyncSync,
   lstatSync,
   openSync,
   readFileSync,
-  realpathSync,
   renameSync,
   rmSync,
+  type Stats,
   writeFileSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
@@ -22,14 +24,37 @@ import { CommandError } from '../usage.ts'
 /** A value to set; null: the setting goes back to its default. */
 export type EnvChanges = ReadonlyMap<string, string | null>
 
-/** '' for a file that does not exist. @throws CommandError */
+/** No file of settings is larger. */
+const SIZE_MAX_BYTES = 1024 * 1024
+
+/** '' for a file that does not exist. @throws CommandError, for a symbolic link and other things that are no file too */
 export function readEnvFile(file: string): string {
+  let opened: number
   try {
-    return readFileSync(file, 'utf8')
+    // A pipe would hold the command.
+    opened = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
-    throw new CommandError(`Cannot read the settings in "${file}": ${(error as Error).message}`)
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return ''
+    throw new CommandError(`Cannot read the settings in "${file}": ${code === 'ELOOP' ? IS_LINK : message}`)
   }
+  try {
+    const fault = fileFault(fstatSync(opened))
+    if (fault !== null) throw new Error(fault)
+    return readFileSync(opened, 'utf8')
+  } catch (error) {
+    throw new CommandError(`Cannot read the settings in "${file}": ${(error as Error).message}`)
+  } finally {
+    closeSync(opened)
+  }
+}
+
+const IS_LINK = 'it is a symbolic link; name the file that it leads to'
+
+function fileFault(stats: Stats): string | null {
+  if (stats.isSymbolicLink()) return IS_LINK
+  if (!stats.isFile()) return 'it is no file'
+  return stats.size > SIZE_MAX_BYTES ? `it is larger than ${SIZE_MAX_BYTES} bytes` : null
 }
 
 export const valuesIn = (text: string): Record<string, string> =>
@@ -87,22 +112,22 @@ export function writeEnvFile(file: string, text: string): void {
 }
 
 function replaceFile(file: string, text: string): void {
-  const known = lstatSync(file, { throwIfNoEntry: false })
-  const target = known === undefined ? file : realpathSync(file)
-  const old = known === undefined ? undefined : lstatSync(target)
-  const next = `${target}.${process.pid}.new`
+  const old = lstatSync(file, { throwIfNoEntry: false })
+  const fault = old === undefined ? null : fileFault(old)
+  if (fault !== null) throw new Error(fault)
+  const next = `${file}.${process.pid}.new`
   try {
     writeFileSync(next, text, { mode: MODE_NEW, flag: 'wx', flush: true })
     if (old && (old.uid !== process.getuid?.() || old.gid !== process.getgid?.()))
       chownSync(next, old.uid, old.gid)
     // After the owner: the mode of the umask is narrower, and a change of owner may narrow it too.
     if (old) chmodSync(next, old.mode & MODE_MAX)
-    renameSync(next, target)
+    renameSync(next, file)
   } catch (error) {
     rmSync(next, { force: true })
     throw error
   }
-  const folder = openSync(dirname(target), 'r')
+  const folder = openSync(dirname(file), 'r')
   fsyncSync(folder)
   closeSync(folder)
 }

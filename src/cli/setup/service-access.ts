@@ -61,7 +61,7 @@ async function startHere(config: Config, env: Environment): Promise<ServiceAcces
   }
   const service = await startService(quiet, pino({ level: 'silent' }))
   return {
-    client: createClient(env, `http://127.0.0.1:${service.port}`),
+    client: createClient(env),
     isRunning: false,
     newApiKey: service.first.newApiKey ?? null,
     stop: () => service.stop(),

@@ -26,6 +26,7 @@ import { changedNames, changedText, readEnvFile, valuesIn, writeEnvFile } from '
 import { settingsFor } from './plan.ts'
 import { domainRecords, knownAddresses, ownRecords, type PrintedRecord, recordsText } from './records.ts'
 import { openAccess, type ServiceAccess } from './service-access.ts'
+import { checkDataFolder, checkSettings, ownRights, type Rights } from './trusted-files.ts'
 
 export { SETUP_USAGE }
 
@@ -58,12 +59,14 @@ const DEFAULT_FILE = 'sendwright.env'
 export async function setupCommand(args: string[]): Promise<void> {
   const flags = readFlags(args)
   const file = resolve(flags.file ?? process.env['SENDWRIGHT_ENV_FILE'] ?? DEFAULT_FILE)
+  const rights = ownRights(process.env['SENDWRIGHT_DATA'])
+  checkSettings(file, rights)
   const before = readEnvFile(file)
   const present = environment(valuesIn(before))
   const given = await gatherAnswers(flags, present, { portIsFree })
   try {
     const say = flags.json ? () => {} : given.say
-    const { changed, after } = writeSettings({ file, before, given, say })
+    const { changed, after } = writeSettings({ file, before, given, rights, say })
     const config = readConfig(after, { bounceRules: loadRules })
     becomeServiceUser(file, config.dataFolder)
     const report = await apply({
@@ -87,18 +90,19 @@ function environment(values: Readonly<Record<string, string>>): NodeJS.ProcessEn
   return { ...values, ...env }
 }
 
-/** @throws ConfigError before anything is written */
+/** @throws ConfigError, CommandError before anything is written */
 function writeSettings(parts: {
   file: string
   before: string
   given: GivenAnswers
+  rights: Rights
   say(text: string): void
 }): { changed: string[]; after: NodeJS.ProcessEnv } {
-  const { file, before, given, say } = parts
+  const { file, before, given, rights, say } = parts
   const changes = settingsFor(given.answers, environment(valuesIn(before)) as Record<string, string>)
   const text = changedText(before, changes)
   const after = environment(valuesIn(text))
-  readConfig(after, { bounceRules: loadRules })
+  checkDataFolder(readConfig(after, { bounceRules: loadRules }).dataFolder, rights)
   const changed = changedNames(before, changes)
   if (text === before) {
     say(`\nThe settings in ${file} stay as they are.`)

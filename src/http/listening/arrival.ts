@@ -27,6 +27,8 @@ export interface Arrival {
   readonly headers: IncomingHttpHeaders
   /** The connection's peer, which may be a proxy. */
   readonly remoteAddress: string
+  /** It came through the socket in the data folder, which only the service's own user and root can open. */
+  readonly isLocal: boolean
   /** The connection itself speaks TLS. */
   readonly isEncrypted: boolean
   readonly body: ArrivedBody

@@ -13,7 +13,7 @@ import { PassingSet } from '../../base/passing.ts'
 
 /** Answers of one connection that the client has not taken; above it no request is served. */
 const UNREAD_MAX_BYTES = 1024 * 1024
-/** The same for all connections of one listener. A process has two listeners at most, which makes 256 MB. */
+/** The same for all connections of one listener. A process has two listeners for others at most, which makes 256 MB. */
 const UNREAD_TOTAL_MAX_BYTES = 128 * 1024 * 1024
 /** What an answer counts for until its size is known: four pipelined requests are served at a time, ... */
 const EXPECTED_MIN_BYTES = UNREAD_MAX_BYTES / 4

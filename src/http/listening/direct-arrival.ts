@@ -28,6 +28,9 @@ const DISCARDED_BODY_MAX_BYTES = 64 * 1024 * 1024
 
 const EMPTY = Buffer.alloc(0)
 
+/** A socket that is a file has no address; its clients are on this machine. */
+const LOCAL_ADDRESS = '127.0.0.1'
+
 /** A larger answer is written in pieces, so that a slow client can be distinguished from one that reads nothing. */
 const PIECE_BYTES = 64 * 1024
 
@@ -45,10 +48,12 @@ export interface RequestIntake {
  * Calls `handle` for each request; for one with a small body when all of it has arrived. A client that leaves before
  * that has made no request.
  * @param stalledMs after this long without progress a client that does not read its answers is cut off
+ * @param isLocal they come through the socket in the data folder
  */
 export function createRequestIntake(
   handle: (arrival: DirectArrival) => void,
   stalledMs?: number,
+  isLocal = false,
 ): RequestIntake {
   const connections = new Connections<DirectArrival>(serve, stalledMs)
   let collected = 0
@@ -83,7 +88,7 @@ export function createRequestIntake(
         connection.drop()
         return
       }
-      const arrival = new DirectArrival(request, response, connection)
+      const arrival = new DirectArrival(request, response, connection, isLocal)
       const status = framingFault(request) ?? (connection.isFull ? 503 : null)
       if (status === null) connection.add(arrival)
       else refuse(arrival, connection, status)
@@ -149,6 +154,7 @@ export class DirectArrival implements Arrival, InFlight {
   heldBytes = 0
   isConcurrent = false
   readonly request: IncomingMessage
+  readonly isLocal: boolean
   readonly #response: ServerResponse
   readonly #connection: Connection<DirectArrival>
   /** Of a streamed answer. */
@@ -156,7 +162,13 @@ export class DirectArrival implements Arrival, InFlight {
   #ended = false
   #onEnd: (() => void)[] = []
 
-  constructor(request: IncomingMessage, response: ServerResponse, connection: Connection<DirectArrival>) {
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    connection: Connection<DirectArrival>,
+    isLocal: boolean,
+  ) {
+    this.isLocal = isLocal
     this.request = request
     this.#response = response
     this.#connection = connection
@@ -176,7 +188,7 @@ export class DirectArrival implements Arrival, InFlight {
   }
 
   get remoteAddress(): string {
-    return this.request.socket.remoteAddress ?? ''
+    return this.isLocal ? LOCAL_ADDRESS : (this.request.socket.remoteAddress ?? '')
   }
 
   get isEncrypted(): boolean {

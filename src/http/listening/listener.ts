@@ -4,9 +4,9 @@
  * Node's parser or by framing.ts.
  */
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import { createServer as createHttpsServer, type ServerOptions } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo, ListenOptions, Socket } from 'node:net'
 import type { SecureContextOptions } from 'node:tls'
 import { admitConnections, type ConnectionLimits } from './admission.ts'
 import { JSON_TYPE } from './arrival.ts'
@@ -51,6 +51,12 @@ export interface Listener {
   cut(): void
 }
 
+/** A listener at a path of the file system instead of a port. */
+export interface LocalListener extends Omit<Listener, 'listen'> {
+  /** @throws the system's error if it cannot be */
+  listen(path: string): Promise<void>
+}
+
 export interface ListenerOptions {
   deadlines?: Deadlines | undefined
   connections?: ConnectionLimits | undefined
@@ -67,6 +73,37 @@ export function createListener(
   options: ListenerOptions & { tls?: TlsOptions | undefined },
   handle: (arrival: DirectArrival) => void,
 ): Listener {
+  const { server, close, cut } = createHttpServer(options, false, handle)
+  return {
+    async listen(port, host) {
+      await opened(server, { port, host })
+      return (server.address() as AddressInfo).port
+    },
+    close,
+    cut,
+  }
+}
+
+/** A listener for clients on this machine. Its arrivals are local. */
+export function createLocalListener(
+  options: Omit<ListenerOptions, 'connections'>,
+  handle: (arrival: DirectArrival) => void,
+): LocalListener {
+  const { server, close, cut } = createHttpServer(options, true, handle)
+  return { listen: (path) => opened(server, { path }), close, cut }
+}
+
+async function opened(server: Server, where: ListenOptions): Promise<void> {
+  const listening = once(server, 'listening') // rejects on 'error'
+  server.listen(where)
+  await listening
+}
+
+function createHttpServer(
+  options: ListenerOptions & { tls?: TlsOptions | undefined },
+  isLocal: boolean,
+  handle: (arrival: DirectArrival) => void,
+): { server: Server } & Pick<Listener, 'close' | 'cut'> {
   const { deadlines = {}, connections = {}, tls } = options
   const limits = {
     headersTimeout: deadlines.headersMs ?? HEADERS_DEADLINE_MS,
@@ -76,7 +113,7 @@ export function createListener(
     maxHeaderSize: HEADERS_MAX_BYTES,
     insecureHTTPParser: false,
   }
-  const intake = createRequestIntake(handle, deadlines.stalledMs)
+  const intake = createRequestIntake(handle, deadlines.stalledMs, isLocal)
   const server = tls === undefined ? createServer(limits, intake.add) : secureServer(tls)
 
   function secureServer({ options: own, follow }: TlsOptions) {
@@ -88,12 +125,7 @@ export function createListener(
   server.on('clientError', (error, socket) => answerUnparsable(error, socket as Socket, intake))
   const admission = admitConnections(server, connections, tls === undefined)
   return {
-    async listen(port, host) {
-      const opened = once(server, 'listening') // rejects on 'error'
-      server.listen({ port, host })
-      await opened
-      return (server.address() as AddressInfo).port
-    },
+    server,
     async close() {
       if (!server.listening) return
       const ended = once(server, 'close')

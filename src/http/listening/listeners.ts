@@ -1,9 +1,13 @@
-/** The service's HTTP listeners: one without TLS, in a thread of its own where that pays, and one with TLS if wanted. */
+/**
+ * The service's HTTP listeners: one without TLS, in a thread of its own where that pays, one with TLS if wanted, and one for
+ * the command line.
+ */
 import { availableParallelism } from 'node:os'
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import type { Arrival } from './arrival.ts'
-import { createListener, type Deadlines, type Listener, type TlsOptions } from './listener.ts'
+import { createListener, type Deadlines, type TlsOptions } from './listener.ts'
+import { createSocketListener, socketFile } from './local-socket.ts'
 import { createThreadedListener } from './threaded-listener.ts'
 
 /** Time for running requests to end once the listeners close. */
@@ -20,6 +24,8 @@ export interface ListenersOptions {
   port: number
   /** A second listener with TLS for the same routes. */
   tls?: TlsListening
+  /** Has the socket of the command line; undefined: there is none. */
+  dataFolder?: string
   /** The listener without TLS has a thread of its own; default: where there is more than one processor. */
   thread?: boolean
   deadlines?: Deadlines
@@ -50,14 +56,32 @@ export function createListeners(options: ListenersOptions, handle: (arrival: Arr
     ? createThreadedListener({ ...listening, onFailure }, handle)
     : createListener(listening, handle)
   const secure = tls && createListener({ ...listening, tls }, handle)
-  const all: Listener[] = secure ? [plain, secure] : [plain]
+  const local =
+    options.dataFolder === undefined ? null : createSocketListener(options.dataFolder, deadlines, handle)
+  const all = [plain, secure, local].filter((listener) => listener != null)
+
+  /** Without it the service can do its work: some file systems have no sockets. */
+  async function listenLocally(): Promise<void> {
+    await local?.listen().catch((error: Error) => {
+      const file = socketFile(options.dataFolder ?? '')
+      logger.warn(
+        { file, reason: error.message },
+        'commands cannot reach the service: no socket can be opened',
+      )
+    })
+  }
 
   return {
     async listen() {
       const port = await plain.listen(options.port, options.host)
-      if (secure === undefined || tls === undefined) return { port }
+      if (secure === undefined || tls === undefined) {
+        await listenLocally()
+        return { port }
+      }
       try {
-        return { port, tlsPort: await secure.listen(tls.port, options.host) }
+        const tlsPort = await secure.listen(tls.port, options.host)
+        await listenLocally()
+        return { port, tlsPort }
       } catch (error) {
         await plain.close()
         throw error

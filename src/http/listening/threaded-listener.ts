@@ -193,6 +193,7 @@ class ThreadArrival implements Arrival {
   readonly url: string
   readonly headers: IncomingHttpHeaders
   readonly remoteAddress: string
+  readonly isLocal = false
   readonly isEncrypted = false
   readonly body: ArrivedBody
   isGone = false

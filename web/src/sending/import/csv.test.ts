@@ -23,6 +23,9 @@ test('fields with quotes, commas and line ends, and back', () => {
   for (const [text, rows] of CASES) assert.deepEqual(parseCsv(text), rows, JSON.stringify(text))
   const fields = ['a', '', ' b ', 'c,"d"', 'e\r\nf']
   assert.deepEqual(parseCsv(csvLine(fields)), [fields])
+  const formulas = ['=cmd|x', '+49@x.org', '-1', '@a', '\tx', '\uff1d1', "'x"]
+  assert.deepEqual(parseCsv(csvLine(formulas)), [formulas])
+  assert.equal(csvLine(formulas), "'=cmd|x,'+49@x.org,'-1,'@a,'\tx,'\uff1d1,'x\r\n")
 })
 
 const COLUMNS = ['address', 'name']

@@ -1,13 +1,17 @@
 /** CSV as RFC 4180 §2 has it, also with bare line feeds and a byte order mark. */
 
-/** Rows of fields; empty lines are left out. */
+/** Spreadsheets run a cell that begins like this as a formula, whether it is quoted or not. */
+const FORMULA = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/
+const GUARDED = /^'[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/
+
+/** Rows of fields, without the apostrophe that `csvLine` puts before formulas; empty lines are left out. */
 export function parseCsv(text: string): string[][] {
   const rows: string[][] = []
   let row: string[] = []
   let field = ''
   let isQuoted = false
   const endField = () => {
-    row.push(field)
+    row.push(GUARDED.test(field) ? field.slice(1) : field)
     field = ''
   }
   const endRow = () => {
@@ -33,6 +37,10 @@ export function parseCsv(text: string): string[][] {
   return rows
 }
 
-/** One line, with quotes where a field needs them. */
-export const csvLine = (fields: readonly string[]): string =>
-  `${fields.map((field) => (/[",\r\n]|^\s|\s$/.test(field) ? `"${field.replaceAll('"', '""')}"` : field)).join(',')}\r\n`
+/** One line, with quotes where a field needs them; a text that would be a formula gets an apostrophe in front. */
+export const csvLine = (fields: readonly string[]): string => `${fields.map(written).join(',')}\r\n`
+
+function written(field: string): string {
+  const safe = FORMULA.test(field) ? `'${field}` : field
+  return /[",\r\n]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}
