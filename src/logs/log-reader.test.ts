@@ -143,9 +143,12 @@ const QUERIES: Partial<LogQuery>[] = [
 ]
 
 /** The ids of a list by its definition alone. */
-function expectedOf(all: readonly EventRecord[], query: LogQuery): string[] {
+function expectedOf(
+  all: readonly EventRecord[],
+  query: LogQuery,
+  accounts = query.subaccounts ? ['account-1', 'account-2'] : ['account-1'],
+): string[] {
   const passes = passesAll(query.filter)
-  const accounts = query.subaccounts ? ['account-1', 'account-2'] : ['account-1']
   const { events, metrics } = query
   const found = all.filter(
     (event) =>
@@ -218,7 +221,12 @@ eachStore('links exist where there is a page', async (store) => {
 
 eachStore('a page over many accounts', async (store) => {
   const accounts = Array.from({ length: 150 }, (_, at) => `child-${at}`)
-  const message = (at: number) => testMessage({}, { accountId: accounts[at % 150] as string })
+  const domains = accounts.map((account) => `mg.${account}.example`)
+  const message = (at: number) =>
+    testMessage(
+      { sizeBytes: at },
+      { accountId: accounts[at % 150] as string, domainName: domains[at % 150] as string },
+    )
   const to = { recipient: 'alice@example.org', recipientDomain: 'example.org' }
   const events = Array.from({ length: 450 }, (_, at) =>
     deliveredEvent(message(at), to, DELIVERED, NOW_MS + ((at * 7) % 450) * 10),
@@ -233,6 +241,14 @@ eachStore('a page over many accounts', async (store) => {
     assert.deepEqual((await walk(reader, query)).flat(), ids)
     const { totals } = await pageAt(reader, { ...query, totals: true }, first(query))
     assert.deepEqual(totals, { all: 450, metrics: { delivered: 450 } })
+    // Neither has an index: a page reads on where it found too few.
+    const large: Condition = { attribute: 'size', comparator: '>', values: ['299'] }
+    for (const filter of [[large], [large, equal('domain', ...domains.slice(0, 100))]]) {
+      const expected = expectedOf(events, { ...query, filter }, accounts)
+      assert.equal(expected.length, filter.length === 1 ? 150 : 100)
+      assert.deepEqual((await walk(reader, { ...query, filter })).flat(), expected)
+      assert.deepEqual((await walk(reader, { ...query, filter }, 'previous')).flat(), expected)
+    }
   }
 })
 

@@ -17,6 +17,7 @@ import { uniqueAmong } from './unique-visits.ts'
  * counts as several.
  */
 export const ROWS_PER_PAGE = 3_000
+const PARSED_MIN = 50
 
 export interface Search {
   query: LogQuery
@@ -58,6 +59,7 @@ export function walkOf(
   const texts = textConditions(search.query.filter)
   const isScan = texts.length > 0 && canScan(plan.branches)
   let reads = 0
+  let spent = 0
   return {
     request,
     start,
@@ -70,11 +72,18 @@ export function walkOf(
       if (plan.branches.length === 0 || lowUs > highUs) return { keys: [], rest: null, read: 0 }
       if (area === 'since') return nextSinceKeys(store, { ...keySearch, settled, gap, size })
       if (isScan) return scannedKeys(store, { ...keySearch, texts, gap, size }, reads++ === 0)
-      const page = keyPage(await settledKeys(store, keySearch, gap, size), area, request.up, size)
-      return plan.isExact ? page : { ...page, read: page.read * FOUND_COST }
+      const most = plan.isExact || reads++ === 0 ? size : Math.min(size, affordable(spent))
+      const page = keyPage(await settledKeys(store, keySearch, gap, most), area, request.up, most)
+      if (plan.isExact) return page
+      const read = page.read * FOUND_COST
+      spent += read
+      return { ...page, read }
     },
   }
 }
+
+/** Events that may still be parsed for the page; a few are not worth a statement. */
+const affordable = (spent: number) => Math.max(PARSED_MIN, Math.ceil((ROWS_PER_PAGE - spent) / FOUND_COST))
 
 export const rowOf = (row: ReadRow['row'], payload: ReadRow['payload']): LogRow => ({
   id: row.id,
