@@ -10,8 +10,11 @@ import { readMigrations, VERSION_TABLE } from '../store/migrate.ts'
 import { openSqlite } from '../store/sqlite.ts'
 import type { SqlValue, Statement, Store } from '../store/store.ts'
 import { type EventRecord, recipientHash } from './event.ts'
+import { recipientKeys } from './event-keys.ts'
 import { createEventRetention, DAY_MS } from './event-retention.ts'
 import { indexEvents, toRecipients } from './indexing.ts'
+import type { Key } from './key-search.ts'
+import type { Gap } from './page-request.ts'
 import { createEventReader } from './query.ts'
 import { deliveredAt, eventStatement, follow, NOW_MS, request } from './testing.ts'
 
@@ -80,6 +83,54 @@ sqliteTest(
     }
   },
 )
+
+sqliteTest('a search for a recipient takes a part of the time, and its rest continues', async (store) => {
+  const random = seededNumbers(11)
+  const events: EventRecord[] = []
+  for (let number = 0; number < 160; number++) {
+    // Late by up to five segments; some lie in all of them.
+    const late = number % 40 === 0 ? number / 2 : random() * 26
+    const event = deliveredAt(1000 * Math.floor(number / 2 - late))
+    events.push(event)
+    await store.commit([statementAt(1 + number * 3000, event)])
+    if (number === 140) await indexEvents(store)
+  }
+  const hash = recipientHash('mg.example.com', 'alice@example.org')
+  // One segment, besides those that lie at the beginning of the time.
+  const costMax = 1
+  const common = {
+    scope: { accountIds: ['account-1'], domainNames: null },
+    plan: { branches: [{ by: 'recipient' as const, hash }], events: null, hashes: [hash] },
+    start: { tx: 0, seq: 1_000_000 },
+  }
+  for (const up of [true, false]) {
+    const range = { lowUs: (NOW_MS - 90_000) * 1000, highUs: (NOW_MS + 90_000) * 1000 }
+    const search = { ...common, ...range, request: { ascending: up, up } }
+    const found: number[] = []
+    let parts = 0
+    for (let gap: Gap | null = null; ; parts++) {
+      const { keys, restUs }: { keys: Key[]; restUs: number | null } = await recipientKeys(
+        store,
+        search,
+        gap,
+        7,
+        costMax,
+      )
+      found.push(...keys.map(({ seq }) => seq))
+      const last = keys.at(-1)
+      if (keys.length === 7 && last) {
+        gap = { in: 'settled', us: last.timestamp_us, seq: up ? last.seq + 1 : last.seq }
+      } else if (restUs === null) break
+      else gap = { in: 'settled', us: up ? restUs : restUs + 1, seq: 0 }
+    }
+    const all = events
+      .map(({ timestampUs }, number) => ({ timestampUs, seq: 1 + number * 3000 }))
+      .toSorted((a, b) => a.timestampUs - b.timestampUs || a.seq - b.seq)
+      .map(({ seq }) => seq)
+    assert.deepEqual(found, up ? all : all.toReversed())
+    assert.ok(parts > 160 / 7, `${parts} parts: some of them end before they are full`)
+  }
+})
 
 test('an upgrade indexes existing events', async (t) => {
   const folder = await temporaryFolder(t)

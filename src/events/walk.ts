@@ -70,8 +70,12 @@ export interface WalkedPage {
   rows: number
 }
 
-/** Rows per read when a page's first rows did not fill it: a few milliseconds of work. */
+/** Most rows per read when a page's first rows did not fill it: a few milliseconds of work. */
 const CHUNK_ROWS = 500
+/** Fewer are not worth a statement. */
+const CHUNK_ROWS_MIN = 50
+/** Rows that are read more than the share of matches so far asks for, so that one more read is usually enough. */
+const CHUNK_RESERVE = 1.5
 
 interface Progress {
   found: Match[]
@@ -139,11 +143,15 @@ async function collect(
 ): Promise<void> {
   if (area === 'since' && !isBelow(walk.start, walk.settled)) return
   const { found } = progress
+  const foundBefore = found.length
+  let keysRead = 0
   let gap = from
   for (let reads = 0; found.length < wanted; reads++) {
     await walk.pause(reads)
-    const size = reads === 0 ? wanted - found.length : CHUNK_ROWS
+    const missing = wanted - found.length
+    const size = reads === 0 ? missing : chunkSize(missing, found.length - foundBefore, keysRead)
     const { keys, rest, read } = await walk.keys(area, gap, size)
+    keysRead += keys.length
     for (const { row, payload } of await walk.select(await readRows(store, keys))) {
       if (found.length < wanted) found.push({ key: row, id: row.id, area, row, payload })
     }
@@ -155,6 +163,13 @@ async function collect(
       return
     }
   }
+}
+
+/** Keys to read for the missing matches, when `keysRead` keys had so many matches. */
+function chunkSize(missing: number, matches: number, keysRead: number): number {
+  if (matches === 0) return CHUNK_ROWS
+  const expected = Math.ceil(((missing * keysRead) / matches) * CHUNK_RESERVE)
+  return Math.min(CHUNK_ROWS, Math.max(CHUNK_ROWS_MIN, expected))
 }
 
 const isBelow = (a: CommitPosition, b: CommitPosition) => a.tx < b.tx || (a.tx === b.tx && a.seq < b.seq)

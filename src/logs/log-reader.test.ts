@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict'
+import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { eachIndexing } from '../../test/support/event-index.ts'
 import { eventually } from '../../test/support/service.ts'
-import { eachStore } from '../../test/support/stores.ts'
+import { eachStore, temporaryFolder } from '../../test/support/stores.ts'
 import { deliveredEvent, type EventRecord, failedEvent } from '../events/event.ts'
 import { DAY_MS } from '../events/event-retention.ts'
 import { clickedEvent, openedEvent, type Visit } from '../events/later-events.ts'
 import { isCounted } from '../events/metric-events.ts'
 import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../events/testing.ts'
 import { settledPosition } from '../events/walk.ts'
+import { openSqlite } from '../store/sqlite.ts'
 import type { Store } from '../store/store.ts'
 import { type Condition, passesAll } from './log-filter.ts'
 import type { LogItem } from './log-item.ts'
@@ -16,6 +18,7 @@ import { LIMIT_DEFAULT, type LogQuery } from './log-query.ts'
 import { createLogReader, type LogPage } from './log-reader.ts'
 import type { LogPosition } from './log-token.ts'
 
+const INDEXED = 'seq, account_id, domain_name, event, timestamp_us, message_id, recipient_hash'
 const LATER_MS = NOW_MS + 60_000
 const SIGNAL = new AbortController().signal
 const facts = { isRateLimit: (ruleId: string) => ruleId === 'slow' }
@@ -138,14 +141,23 @@ const QUERIES: Partial<LogQuery>[] = [
   { filter: [equal('severity', 'permanent')], subaccounts: true },
   { filter: [equal('bot', 'gmail')], subaccounts: true },
   { filter: [{ attribute: 'subject', comparator: 'contains', values: ['number 3'] }] },
+  {
+    filter: [
+      equal('domain', 'news.account1.example', 'mg.account1.example'),
+      { attribute: 'subject', comparator: 'contains', values: ['number 3'] },
+    ],
+  },
   { filter: [{ attribute: 'size', comparator: '>', values: ['40'] }], subaccounts: true },
   { lowUs: (NOW_MS + 5_000) * 1000, highUs: (NOW_MS + 20_000) * 1000, subaccounts: true },
 ]
 
 /** The ids of a list by its definition alone. */
-function expectedOf(all: readonly EventRecord[], query: LogQuery): string[] {
+function expectedOf(
+  all: readonly EventRecord[],
+  query: LogQuery,
+  accounts = query.subaccounts ? ['account-1', 'account-2'] : ['account-1'],
+): string[] {
   const passes = passesAll(query.filter)
-  const accounts = query.subaccounts ? ['account-1', 'account-2'] : ['account-1']
   const { events, metrics } = query
   const found = all.filter(
     (event) =>
@@ -218,7 +230,12 @@ eachStore('links exist where there is a page', async (store) => {
 
 eachStore('a page over many accounts', async (store) => {
   const accounts = Array.from({ length: 150 }, (_, at) => `child-${at}`)
-  const message = (at: number) => testMessage({}, { accountId: accounts[at % 150] as string })
+  const domains = accounts.map((account) => `mg.${account}.example`)
+  const message = (at: number) =>
+    testMessage(
+      { sizeBytes: at },
+      { accountId: accounts[at % 150] as string, domainName: domains[at % 150] as string },
+    )
   const to = { recipient: 'alice@example.org', recipientDomain: 'example.org' }
   const events = Array.from({ length: 450 }, (_, at) =>
     deliveredEvent(message(at), to, DELIVERED, NOW_MS + ((at * 7) % 450) * 10),
@@ -233,6 +250,14 @@ eachStore('a page over many accounts', async (store) => {
     assert.deepEqual((await walk(reader, query)).flat(), ids)
     const { totals } = await pageAt(reader, { ...query, totals: true }, first(query))
     assert.deepEqual(totals, { all: 450, metrics: { delivered: 450 } })
+    // Neither has an index: a page reads on where it found too few.
+    const large: Condition = { attribute: 'size', comparator: '>', values: ['299'] }
+    for (const filter of [[large], [large, equal('domain', ...domains.slice(0, 100))]]) {
+      const expected = expectedOf(events, { ...query, filter }, accounts)
+      assert.equal(expected.length, filter.length === 1 ? 150 : 100)
+      assert.deepEqual((await walk(reader, { ...query, filter })).flat(), expected)
+      assert.deepEqual((await walk(reader, { ...query, filter }, 'previous')).flat(), expected)
+    }
   }
 })
 
@@ -298,6 +323,59 @@ eachStore('a filter without an index reads a bounded part of the list for each p
     reader.page({ accountId: 'a', query, totals: null, ...first(query) }, LATER_MS, AbortSignal.abort()),
     { name: 'AbortError' },
   )
+})
+
+test('sqlite: a page of a recipient under many domains searches a part of the time', async (t) => {
+  const store = await openSqlite(await temporaryFolder(t))
+  t.after(() => store.close())
+  const domains = Array.from({ length: 900 }, (_, at) => `mg${at}.example`)
+  const to = { recipient: 'alice@example.org', recipientDomain: 'example.org' }
+  const eventAt = (atMs: number, at: number) =>
+    deliveredEvent(
+      testMessage({}, { domainName: domains[(at * 7) % 900] as string }),
+      to,
+      DELIVERED,
+      NOW_MS + atMs,
+    )
+  // Each in a segment of its own; every fourth is late.
+  const events = Array.from({ length: 160 }, (_, at) => eventAt(1000 * (at % 4 === 0 ? at - 9.5 : at), at))
+  await store.commit([
+    ...eventStatements(events),
+    { sql: 'UPDATE events SET seq = seq * 16384', values: [] },
+    { sql: 'UPDATE event_index_place SET seq = (SELECT max(seq) FROM events)', values: [] },
+    {
+      sql: `INSERT INTO event_index (${INDEXED}) SELECT ${INDEXED} FROM events`,
+      values: [],
+    },
+    {
+      sql: 'INSERT INTO event_segments SELECT segment, min(timestamp_us), max(timestamp_us) FROM event_index GROUP BY segment',
+      values: [],
+    },
+  ])
+  const filter = [equal('recipient', to.recipient), equal('domain', ...domains)]
+  for (const ascending of [false, true]) {
+    const query = queryOf({ ascending, limit: 300, filter })
+    const expected = expectedOf(events, query)
+    const reader = readerOf(store)
+    const one = await pageAt(reader, query, first(query))
+    assert.ok(one.items.length > 40 && one.items.length < 100, `${one.items.length} items`)
+    if (ascending) {
+      // Written while the pages are read, with a time that was passed.
+      events.push(eventAt(5_000, 1))
+      await store.commit(eventStatements(events.slice(-1)))
+      expected.push(events.at(-1)?.id as string)
+    }
+    const found = idsOf(one.items)
+    for (let at = one.links.next; at; ) {
+      const page = await pageAt(reader, query, at)
+      found.push(...idsOf(page.items))
+      at = page.links.next
+    }
+    // A page is in order of time, so that the late one may be within the last.
+    assert.deepEqual(found.toSorted(), expected.toSorted())
+    if (!ascending) assert.deepEqual(found, expected)
+    if (!ascending) assert.deepEqual((await walk(reader, query, 'previous')).flat(), expected)
+  }
 })
 
 const WRITERS = 8

@@ -16,6 +16,8 @@ import type { TextCondition } from './log-texts.ts'
 
 /** Events that a read looks at. */
 const SCANNED = { first: 1_000, next: 2_000 }
+/** Events of a domain among many lie on a page of the file each; those of an account share pages. */
+const DOMAIN_COST = 2
 /** Those that it returns: each is parsed. */
 const FOUND_MAX = 100
 /** What a found event costs, in looked-at events. */
@@ -39,7 +41,8 @@ export async function scannedKeys(store: Store, scan: TextScan, isFirst: boolean
   const near = await nearBranches(store, scan)
   if (near === null) return { keys: [], rest: null, read: 0 }
   const { branches, limitUs } = near
-  const count = isFirst ? SCANNED.first : SCANNED.next
+  const cost = branches[0]?.by === 'event' ? DOMAIN_COST : 1
+  const count = (isFirst ? SCANNED.first : SCANNED.next) / cost
   const inRange =
     limitUs === null ? scan : { ...scan, ...(up ? { highUs: limitUs - 1 } : { lowUs: limitUs + 1 }) }
   const atLimit: Gap | null =
@@ -54,7 +57,7 @@ export async function scannedKeys(store: Store, scan: TextScan, isFirst: boolean
   const newest = keys.at(-1)
   const isFull = found.length === FOUND_MAX && newest !== undefined
   const rest = isFull ? (up ? gapAbove : gapBelow)({ key: newest, area: 'settled' }) : end
-  return { keys, rest, read: count + keys.length * FOUND_COST }
+  return { keys, rest, read: count * cost + keys.length * FOUND_COST }
 }
 
 const isAfter = (key: Key, last: Key, up: boolean) => {

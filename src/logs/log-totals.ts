@@ -13,7 +13,7 @@ export interface LogTotals {
 /** Entries of the index that one request counts: 10 ms of SQLite's only reader. */
 const COUNT_MAX = 50_000
 /** The same where each entry's row is read for its account. */
-const COUNT_OF_DOMAINS_MAX = 5_000
+const COUNT_OF_DOMAINS_MAX = 4_000
 
 /** Of a plan that is exact, from the index alone. */
 export async function countExact(

@@ -1,8 +1,9 @@
 /** The walk of `events/walk.ts` through a list of logs: which keys it reads, and which of their events belong to the list. */
-import { settledKeys } from '../events/event-keys.ts'
+import { recipientKeys, settledKeys } from '../events/event-keys.ts'
+import type { KeySearch } from '../events/key-search.ts'
 import { isCounted, METRIC_EVENTS, type MetricEvents, type MetricFacts } from '../events/metric-events.ts'
-import type { CommitPosition } from '../events/page-request.ts'
-import { keyPage, type ReadRow, settledPosition, type Walk } from '../events/walk.ts'
+import type { CommitPosition, Gap } from '../events/page-request.ts'
+import { type KeyPage, keyPage, type ReadRow, settledPosition, type Walk } from '../events/walk.ts'
 import type { Store } from '../store/store.ts'
 import { type LogRow, passesAll } from './log-filter.ts'
 import type { LogPlan } from './log-plan.ts'
@@ -17,6 +18,7 @@ import { uniqueAmong } from './unique-visits.ts'
  * counts as several.
  */
 export const ROWS_PER_PAGE = 3_000
+const PARSED_MIN = 50
 
 export interface Search {
   query: LogQuery
@@ -58,6 +60,7 @@ export function walkOf(
   const texts = textConditions(search.query.filter)
   const isScan = texts.length > 0 && canScan(plan.branches)
   let reads = 0
+  let spent = 0
   return {
     request,
     start,
@@ -70,11 +73,29 @@ export function walkOf(
       if (plan.branches.length === 0 || lowUs > highUs) return { keys: [], rest: null, read: 0 }
       if (area === 'since') return nextSinceKeys(store, { ...keySearch, settled, gap, size })
       if (isScan) return scannedKeys(store, { ...keySearch, texts, gap, size }, reads++ === 0)
-      const page = keyPage(await settledKeys(store, keySearch, gap, size), area, request.up, size)
-      return plan.isExact ? page : { ...page, read: page.read * FOUND_COST }
+      const most = plan.isExact || reads++ === 0 ? size : Math.min(size, affordable(spent))
+      const page = await settledPage(store, keySearch, gap, most)
+      if (plan.isExact) return page
+      const read = page.read * FOUND_COST
+      spent += read
+      return { ...page, read }
     },
   }
 }
+
+/** On SQLite recipients are searched in a bounded part of the time; where that ends, the page ends too. */
+async function settledPage(store: Store, search: KeySearch, gap: Gap | null, size: number): Promise<KeyPage> {
+  const { up } = search.request
+  if (store.kind === 'postgres' || search.plan.branches[0]?.by !== 'recipient') {
+    return keyPage(await settledKeys(store, search, gap, size), 'settled', up, size)
+  }
+  const { keys, restUs } = await recipientKeys(store, search, gap, size)
+  if (restUs === null || keys.length === size) return keyPage(keys, 'settled', up, size)
+  return { keys, rest: { in: 'settled', us: up ? restUs : restUs + 1, seq: 0 }, read: ROWS_PER_PAGE }
+}
+
+/** Events that may still be parsed for the page; a few are not worth a statement. */
+const affordable = (spent: number) => Math.max(PARSED_MIN, Math.ceil((ROWS_PER_PAGE - spent) / FOUND_COST))
 
 export const rowOf = (row: ReadRow['row'], payload: ReadRow['payload']): LogRow => ({
   id: row.id,
