@@ -12,7 +12,7 @@ export const GUIDES: readonly { group: string; files: readonly string[] }[] = [
     group: 'Run',
     files: ['operations', 'settings', 'backup', 'upgrading', 'scaling', 'warm-up', 'shaping', 'security'],
   },
-  { group: 'Look up', files: ['differences', 'rights', 'rfcs', 'reliability'] },
+  { group: 'Look up', files: ['commands', 'differences', 'rights', 'rfcs', 'reliability'] },
   {
     group: 'The API, rule by rule',
     files: [
