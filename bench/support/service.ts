@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { withinGroup } from '../../test/support/memory-group.ts'
 import { type PostgresCluster, startPostgres } from '../../test/support/postgres.ts'
 import { startKept } from './kept-process.ts'
 import { processTree } from './processes.ts'
@@ -39,6 +40,10 @@ export interface ServiceOptions {
   postgres?: BenchPostgres
   /** More flags for node, e.g. `--cpu-prof`; without spaces. */
   nodeFlags?: string[]
+  /** `bin/sendwright` of a release; default: of the sources. */
+  launcher?: string
+  /** Folder of the control group that it starts in (test/support/memory-group.ts). */
+  memoryGroup?: string
 }
 
 const API_KEY = 'bench-key-0123456789abcdef'
@@ -68,7 +73,9 @@ export async function startService(rig: Rig, options: ServiceOptions): Promise<B
   const host = '127.0.0.1'
   const startedAt = monotonicMs()
   const outputFile = join(rig.folder, `service-${number}.log`)
-  const kept = await startKept(START, {
+  const { launcher, memoryGroup } = options
+  const command = launcher === undefined ? START : [launcher, 'serve']
+  const kept = await startKept(memoryGroup === undefined ? command : withinGroup(memoryGroup, command), {
     cwd: dataFolder,
     outputFile,
     env: {

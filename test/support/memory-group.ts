@@ -40,3 +40,10 @@ export function makeMemoryGroup(limitBytes: number): MemoryGroup | null {
     remove: () => rmdirSync(folder),
   }
 }
+
+/** `command` in the group from its start: V8 and the launcher derive their limits from it. */
+export const withinGroup = (folder: string, command: readonly string[]): string[] => [
+  '/bin/sh',
+  ...['-c', 'echo $$ > "$0/cgroup.procs" && exec "$@"', folder],
+  ...command,
+]

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { withinGroup } from './memory-group.ts'
 import { TEST_KEY } from './service.ts'
 
 export interface ServiceProcess {
@@ -32,7 +33,8 @@ const OUTPUT_MAX = 1_000_000
  * Starts `sendwright serve` on `host`:8080 with the test key and resolves once it is ready.
  * @param options `probe`: file for the longest block of its main thread (block-probe.ts); `flags`: of node;
  *   `memoryGroup`: folder of the control group that it starts in (memory-group.ts); `openFiles`: limit of open files;
- *   `domain`: its sandbox domain, for a process without an API to ask; `root`: of another release's sources
+ *   `domain`: its sandbox domain, for a process without an API to ask; `root`: of another release's sources; `launcher`:
+ *   `bin/sendwright` of a release, which has flags of its own
  */
 export async function startProcess(
   host: string,
@@ -44,15 +46,19 @@ export async function startProcess(
     openFiles?: number
     domain?: string
     root?: string
+    launcher?: string
   } = {},
 ): Promise<ServiceProcess> {
   const main = join(options.root ?? join(import.meta.dirname, '../..'), 'src/main.ts')
   const probing = options.probe === undefined ? [] : ['--import', join(import.meta.dirname, 'block-probe.ts')]
-  const node = [process.execPath, ...(options.flags ?? []), ...probing, main, 'serve']
+  const node =
+    options.launcher === undefined
+      ? [process.execPath, ...(options.flags ?? []), ...probing, main, 'serve']
+      : [options.launcher, 'serve']
   const limited = ['sh', '-c', `ulimit -n ${options.openFiles}; exec "$0" "$@"`, ...node]
   const started = options.openFiles === undefined ? node : limited
   const [command = '', ...args] =
-    options.memoryGroup === undefined ? started : within(options.memoryGroup, started)
+    options.memoryGroup === undefined ? started : withinGroup(options.memoryGroup, started)
   const child = spawn(command, args, {
     env: {
       PATH: process.env['PATH'],
@@ -105,13 +111,6 @@ export async function startProcess(
     },
   }
 }
-
-/** In the group from its start: V8 derives its limits from it. */
-const within = (group: string, command: readonly string[]) => [
-  '/bin/sh',
-  ...['-c', 'echo $$ > "$0/cgroup.procs" && exec "$@"', group],
-  ...command,
-]
 
 export const AUTHORIZATION = `Basic ${Buffer.from(`api:${TEST_KEY}`).toString('base64')}`
 
