@@ -1,6 +1,6 @@
 /** The API reference and the guides in a real browser, and the code that the reference shows. */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, type TestContext, test } from 'node:test'
@@ -50,7 +50,7 @@ test('there is code for every operation in every language', () => {
   }
 })
 
-test('the curl and JavaScript code works: a message is sent, a list is imported, figures are asked for', async (t) => {
+test('the curl, JavaScript and Java code works: a message is sent, a list is imported, figures are asked for', async (t) => {
   const { service } = dashboard
   const folder = await temporaryFolder(t)
   const options = {
@@ -58,25 +58,33 @@ test('the curl and JavaScript code works: a message is sent, a list is imported,
     timeout: RUN_LIMIT_MS,
     env: { ...process.env, API_KEY: service.key },
   }
-  const run = async (language: 'curl' | 'javascript', id: string) => {
+  const run = async (language: 'curl' | 'javascript' | 'java', id: string) => {
     const code = snippetOf(
       language,
       exampleOf(operationOf(id), reference, { domain_name: service.domain, domain: service.domain }),
     )
+    if (language === 'java') {
+      await writeFile(join(folder, 'Call.java'), code)
+      return (await promisify(execFile)('java', ['Call.java'], options)).stdout
+    }
     const [program, ...flags] =
       language === 'curl' ? ['sh', '-c'] : [process.execPath, '--input-type=module', '--eval']
     const { stdout } = await promisify(execFile)(program as string, [...flags, code], options)
     return stdout
   }
   await writeFile(join(folder, 'list.csv'), 'address\nbob@example.org\n')
-  for (const language of ['curl', 'javascript'] as const) {
+  const hasJava = spawnSync('java', ['--version']).status === 0
+  if (!hasJava) t.diagnostic('no Java on this machine: its code was not run')
+  for (const language of hasJava
+    ? (['curl', 'javascript', 'java'] as const)
+    : (['curl', 'javascript'] as const)) {
     assert.match(await run(language, 'sendMessage'), /Queued/)
     assert.match(await run(language, 'importBounces'), /file uploaded successfully/)
     assert.match(await run(language, 'readMetrics'), /"items"/)
   }
 })
 
-test('by keyboard and signed out: search, open an operation, its code in six languages', async () => {
+test('by keyboard and signed out: search, open an operation, its code in all languages', async () => {
   const page = await dashboard.open('/docs', { key: null })
   await page.getByRole('heading', { level: 1, name: 'API reference' }).waitFor()
   await page.getByText(String(reference.byId.size), { exact: true }).waitFor()

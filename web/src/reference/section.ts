@@ -50,7 +50,7 @@ export const section = defineSection({
     { label: 'Guides', words: 'documentation help how to manual', href: '/docs/guides' },
     {
       label: 'Code that sends a message',
-      words: 'api docs documentation curl javascript python php ruby go snippet',
+      words: 'api docs documentation curl javascript python php ruby go java snippet',
       href: '/docs/sendMessage',
     },
   ],

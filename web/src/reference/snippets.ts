@@ -11,6 +11,7 @@ export const LANGUAGES = [
   ['php', 'PHP'],
   ['ruby', 'Ruby'],
   ['go', 'Go'],
+  ['java', 'Java'],
 ] as const
 export type Language = (typeof LANGUAGES)[number][0]
 
@@ -23,9 +24,10 @@ const WRITERS: Readonly<Record<Language, (request: ExampleRequest) => string>> =
   php: writePhp,
   ruby: writeRuby,
   go: writeGo,
+  java: writeJava,
 }
 
-/** A string literal of JSON, which JavaScript, Python and Go read alike. */
+/** A string literal of JSON, which JavaScript, Python, Go and Java read alike. */
 const quoted = (text: string) => JSON.stringify(text)
 /** In a POSIX shell nothing but the quote itself is special between single quotes. */
 const shellQuoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
@@ -266,3 +268,96 @@ function writeGo({ method, url, needsKey, body }: ExampleRequest): string {
 
 /** A raw literal, which may have lines, unless the text has a backtick. */
 const goOf = (text: string) => (text.includes('`') ? quoted(text) : `\`${text}\``)
+
+const JAVA_IMPORTS = [
+  'java.net.URI',
+  'java.net.http.HttpClient',
+  'java.net.http.HttpRequest',
+  'java.net.http.HttpRequest.BodyPublishers',
+  'java.net.http.HttpResponse.BodyHandlers',
+]
+/** The library of Java has no multipart bodies. */
+const JAVA_MULTIPART = [
+  '',
+  'static void add(ByteArrayOutputStream body, String boundary, String about, byte[] content) throws Exception {',
+  '    var head = "--" + boundary + "\\r\\nContent-Disposition: form-data; " + about + "\\r\\n\\r\\n";',
+  '    body.write(head.getBytes(UTF_8));',
+  '    body.write(content);',
+  '    body.write("\\r\\n".getBytes(UTF_8));',
+  '}',
+]
+
+/** One file for Java 17 and newer: `java Call.java`. */
+function writeJava({ method, url, needsKey, body }: ExampleRequest): string {
+  const imports = new Set(JAVA_IMPORTS)
+  const before: string[] = []
+  let content = 'BodyPublishers.noBody()'
+  let type = ''
+  if (body?.kind === 'json') {
+    before.push(`var json = ${javaBlock(JSON.stringify(body.value, null, 2))};`)
+    content = 'BodyPublishers.ofString(json)'
+    type = '"application/json"'
+  } else if (body?.kind === 'form') {
+    imports.add('java.net.URLEncoder').add('static java.nio.charset.StandardCharsets.UTF_8')
+    const pairs = body.values
+      .filter(isText)
+      .map(
+        ([name, value]) =>
+          `${quoted(`${encodeURIComponent(name)}=`)} + URLEncoder.encode(${quoted(value)}, UTF_8)`,
+      )
+    before.push(`var form = String.join("&",\n    ${pairs.join(',\n    ')});`)
+    content = 'BodyPublishers.ofString(form)'
+    type = '"application/x-www-form-urlencoded"'
+  } else if (body !== undefined) {
+    imports.add('java.io.ByteArrayOutputStream').add('java.util.UUID')
+    imports.add('static java.nio.charset.StandardCharsets.UTF_8')
+    before.push('var boundary = UUID.randomUUID().toString();', 'var body = new ByteArrayOutputStream();')
+    for (const [name, value] of body.values) {
+      const about = `name="${name}"`
+      if (typeof value === 'string') {
+        before.push(`add(body, boundary, ${quoted(about)}, ${quoted(value)}.getBytes(UTF_8));`)
+        continue
+      }
+      imports.add('java.nio.file.Files').add('java.nio.file.Path')
+      const named = quoted(`${about}; filename="${value.file}"`)
+      before.push(`add(body, boundary, ${named}, Files.readAllBytes(Path.of(${quoted(value.file)})));`)
+    }
+    before.push('body.write(("--" + boundary + "--\\r\\n").getBytes(UTF_8));')
+    content = 'BodyPublishers.ofByteArray(body.toByteArray())'
+    type = '"multipart/form-data; boundary=" + boundary'
+  }
+  if (needsKey) {
+    imports.add('java.util.Base64')
+    before.push(
+      'var key = Base64.getEncoder().encodeToString(("api:" + System.getenv("API_KEY")).getBytes());',
+    )
+  }
+  const main = [
+    ...before,
+    `var request = HttpRequest.newBuilder(URI.create(${quoted(url)}))`,
+    ...(needsKey ? ['    .header("Authorization", "Basic " + key)'] : []),
+    ...(type === '' ? [] : [`    .header("Content-Type", ${type})`]),
+    `    .method(${quoted(method)}, ${content})`,
+    '    .build();',
+    'var response = HttpClient.newHttpClient().send(request, BodyHandlers.ofString());',
+    'System.out.println(response.statusCode() + " " + response.body());',
+  ]
+  const within = (lines: readonly string[], by: string) =>
+    lines.map((line) => (line === '' ? '' : by + indented(line, by)))
+  return [
+    ...[...imports].sort().map((name) => `import ${name};`),
+    '',
+    'public class Call {',
+    '    public static void main(String[] args) throws Exception {',
+    ...within(main, '        '),
+    '    }',
+    ...within(body?.kind === 'multipart' ? JAVA_MULTIPART : [], '    '),
+    '}',
+  ].join('\n')
+}
+
+/** A text block, whose lines keep their distance from its closing quotes. */
+const javaBlock = (text: string) => {
+  const escaped = text.replaceAll('\\', '\\\\').replaceAll('"""', '\\"""')
+  return `"""\n    ${indented(escaped, '    ')}"""`
+}
