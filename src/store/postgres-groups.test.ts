@@ -8,8 +8,11 @@ import { type Statement, StoreUnavailable } from './store.ts'
 const RESET = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
 const DEADLOCK = Object.assign(new Error('deadlock detected'), { code: '40P01' })
 
-/** A server that answers everything; `fault` may return an error for the count-th query of that text. */
-function scripted(fault: (sql: string, count: number) => Error | null) {
+/**
+ * A server that answers everything; `fault` may return an error for the count-th query of that text, and a COMMIT waits for
+ * `gate`.
+ */
+function scripted(fault: (sql: string, count: number) => Error | null, gate?: Promise<void>) {
   const queries: string[] = []
   const released: (Error | undefined)[] = []
   const client = {
@@ -18,12 +21,14 @@ function scripted(fault: (sql: string, count: number) => Error | null) {
       queries.push(sql)
       const error = fault(sql, queries.filter((text) => text === sql).length)
       if (error) throw error
+      if (sql === 'COMMIT') await gate
       return { rows: [], rowCount: 1 }
     },
     release: (error?: Error) => void released.push(error),
   } as unknown as pg.PoolClient
   const commit = createGroupCommit({
     connect: async () => client,
+    inOneWrite: (_, send) => send(),
     prepare: ({ sql, values }: Statement) => ({ text: sql, values: [...values] }),
     isConnectionFault: (error) => error === RESET,
     toStoreError: (error) =>
@@ -75,4 +80,36 @@ test('a group updates shared rows last and in the order of their keys, and each 
   const names = queries.map((sql) => /^UPDATE counts SET (\w)/.exec(sql)?.[1] ?? sql)
   assert.deepEqual(names, ['BEGIN', 'x', 'y', 'a', 'b', 'c', 'COMMIT'])
   assert.deepEqual([first?.length, second?.length], [2, 3])
+})
+
+const begun = (queries: readonly string[]) => queries.filter((sql) => sql === 'BEGIN').length
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+test('a lone unit begins at once; few that come while a group is in flight share the next one', async () => {
+  const disk = Promise.withResolvers<void>()
+  const { commit, queries } = scripted(() => null, disk.promise)
+  const units = [commit([add('a')])]
+  await turn()
+  assert.equal(begun(queries), 1, 'the first one waits for nobody')
+  units.push(commit([add('b')]), commit([add('c')]))
+  await turn()
+  assert.equal(begun(queries), 1)
+  disk.resolve()
+  await Promise.all(units)
+  assert.equal(begun(queries), 2, 'two units, one group')
+})
+
+test('many units begin a group beside one in flight, and few do when it takes long', async () => {
+  const disk = Promise.withResolvers<void>()
+  const { commit, queries } = scripted(() => null, disk.promise)
+  const units = [commit([add('a')])]
+  await turn()
+  for (let at = 0; at < 8; at++) units.push(commit([add('b')]))
+  await turn()
+  assert.equal(begun(queries), 2)
+  units.push(commit([add('c')]))
+  while (begun(queries) < 3) await turn()
+  disk.resolve()
+  await Promise.all(units)
+  assert.equal(begun(queries), 3)
 })

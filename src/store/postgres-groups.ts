@@ -19,6 +19,13 @@ import {
 const GROUP_UNITS_MAX = 64
 /** Concurrent groups, each on its own connection: while one waits for the disk, others run their statements. */
 const GROUPS_MAX = 4
+/**
+ * Units that must wait for another group to begin beside those in flight. Each group costs PostgreSQL a transaction and a
+ * sync, so few units wait until no group is in flight, and share one; but not longer than WAIT_MAX_MS, as a group may wait for
+ * a lock or a slow disk. A unit that finds none in flight never waits.
+ */
+const FURTHER_UNITS_MIN = 8
+const WAIT_MAX_MS = 10
 /** Rows per joined insert, 26 values each; a power of two. */
 const JOINED_ROWS_MAX = 64
 
@@ -46,6 +53,8 @@ class CommitCutOff extends Error {}
 
 export interface GroupParts {
   connect(): Promise<pg.PoolClient>
+  /** Calls `send`; what it sends on the connection leaves in one write. */
+  inOneWrite<T>(client: pg.PoolClient, send: () => T): T
   prepare(statement: Statement): pg.QueryConfig
   toStoreError(error: unknown): unknown
   isConnectionFault(error: unknown): boolean
@@ -61,9 +70,20 @@ export function createGroupCommit(parts: GroupParts): Store['commit'] {
   const jobs: Job[] = []
   const priorityJobs: Job[] = []
   let running = 0
+  /** When the first of the waiting units came; on `performance.now`. */
+  let waitingSince = 0
+  let willLook = false
+
+  const waiting = () => priorityJobs.length + jobs.length
+  const waitLeftMs = () => waitingSince + WAIT_MAX_MS - performance.now()
+
+  function mayBegin(): boolean {
+    if (waiting() === 0 || running === GROUPS_MAX) return false
+    return running === 0 || waiting() >= FURTHER_UNITS_MIN || waitLeftMs() <= 0
+  }
 
   function pump(): void {
-    while (running < GROUPS_MAX && priorityJobs.length + jobs.length > 0) {
+    while (mayBegin()) {
       const group = priorityJobs.splice(0, GROUP_UNITS_MAX)
       group.push(...jobs.splice(0, GROUP_UNITS_MAX - group.length))
       running++
@@ -72,6 +92,14 @@ export function createGroupCommit(parts: GroupParts): Store['commit'] {
         pump()
       })
     }
+    if (willLook || waiting() === 0 || running === GROUPS_MAX) return
+    willLook = true
+    setTimeout(look, Math.max(1, waitLeftMs()))
+  }
+
+  function look(): void {
+    willLook = false
+    pump()
   }
 
   async function commitGroup(group: readonly Job[]): Promise<void> {
@@ -117,8 +145,9 @@ export function createGroupCommit(parts: GroupParts): Store['commit'] {
     new Promise((resolve, reject) => {
       const queue = order === 'first' ? priorityJobs : jobs
       queue.push({ unit, resolve, reject })
+      if (waiting() === 1) waitingSince = performance.now()
       // Units committed in the same turn of the event loop form one group.
-      if (priorityJobs.length + jobs.length === 1) setImmediate(pump)
+      if (waiting() === 1 || waiting() === FURTHER_UNITS_MIN) setImmediate(pump)
     })
 }
 
@@ -197,10 +226,10 @@ async function transact(parts: GroupParts, { statements, sources }: Plan): Promi
   const client = await parts.connect()
   let broken: Error | undefined
   try {
-    const sent = [
+    const sent = parts.inOneWrite(client, () => [
       client.query('BEGIN'),
       ...statements.map((statement) => client.query(parts.prepare(statement))),
-    ]
+    ])
     const [, ...results] = await allOf(sent)
     for (const [at, statement] of statements.entries()) {
       const affected = results[at]?.rowCount ?? 0

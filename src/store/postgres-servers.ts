@@ -141,6 +141,20 @@ export class WritableClient extends pg.Client {
     this.connection.stream.destroy(new Error('Connection terminated: the server does not answer'))
   }
 
+  /**
+   * Calls `send`. The driver writes each query by itself; here what `send` sends leaves in one write, and wakes the server
+   * once.
+   */
+  inOneWrite<T>(send: () => T): T {
+    const { stream } = this.connection
+    stream.cork()
+    try {
+      return send()
+    } finally {
+      stream.uncork()
+    }
+  }
+
   get bytesReceived(): number {
     return (this.connection.stream as Socket).bytesRead
   }

@@ -13,7 +13,13 @@ import { remember } from '../base/remember.ts'
 import { databaseLeaseTimes, type LeaseTimes } from './lease-times.ts'
 import { type BeforeMigrations, migrate, unmigrated } from './migrate.ts'
 import { createGroupCommit } from './postgres-groups.ts'
-import { isReadOnly, NoWritableServer, Servers, WritablePool } from './postgres-servers.ts'
+import {
+  isReadOnly,
+  NoWritableServer,
+  Servers,
+  type WritableClient,
+  WritablePool,
+} from './postgres-servers.ts'
 import type { Schema } from './schema.ts'
 import {
   type SqlValue,
@@ -76,6 +82,7 @@ export async function openPostgres(
     db,
     commit: createGroupCommit({
       connect: () => connect(pool),
+      inOneWrite: (client, send) => (client as pg.Client as WritableClient).inOneWrite(send),
       prepare: (statement) => ({ ...named(numbered(statement.sql)), values: statement.values as SqlValue[] }),
       toStoreError,
       isConnectionFault,

@@ -34,30 +34,27 @@ test('events keep the order of their commits, and followers what they have passe
   })
   await made.close()
   const folder = join(await temporaryFolder(t), 'data')
-  const source = await openPostgresSource(database.url)
-  const target = openSqliteTarget(folder)
-  const request = { source, target, blobs: { from: folderPlace(folder), to: null } }
-  assert.deepEqual((await copyAll(request, () => {})).differences, [])
-  const ids = await target.query('SELECT id, seq, tx FROM events ORDER BY seq')
-  assert.deepEqual(ids, [
-    ['b', 11n, 0n],
-    ['d', 12n, 0n],
-    ['a', 13n, 0n],
-    ['c', 14n, 0n],
-    ['e', 20n, 0n],
-  ])
-  assert.deepEqual(await target.query('SELECT name, tx, seq FROM event_followers ORDER BY name'), [
-    ['all', 0n, 20n],
-    ['counters', 0n, 12n],
-    ['none', 0n, 0n],
-  ])
-  assert.deepEqual(await target.query('SELECT tag FROM event_tags ORDER BY seq'), [
-    ['b'],
-    ['d'],
-    ['a'],
-    ['c'],
-    ['e'],
-  ])
-  await source.close()
-  await target.close()
+  const other = await createTestDatabase()
+  t.after(() => other.drop())
+  for (const target of [openSqliteTarget(folder), await openPostgresTarget(other.url)]) {
+    const source = await openPostgresSource(database.url)
+    const request = { source, target, blobs: { from: folderPlace(folder), to: null } }
+    assert.deepEqual((await copyAll(request, () => {})).differences, [])
+    assert.deepEqual(await target.query('SELECT id, seq, tx FROM events ORDER BY tx, seq'), [
+      ['b', 11n, 0n],
+      ['d', 12n, 0n],
+      ['a', 13n, 0n],
+      ['c', 14n, 0n],
+      ['e', 20n, 0n],
+    ])
+    assert.deepEqual(await target.query('SELECT name, tx, seq FROM event_followers ORDER BY name'), [
+      ['all', 0n, 20n],
+      ['counters', 0n, 12n],
+      ['none', 0n, 0n],
+    ])
+    const tags = await target.query('SELECT tag FROM event_tag_keys ORDER BY seq')
+    assert.deepEqual(tags.flat(), ['b', 'd', 'a', 'c', 'e'])
+    await source.close()
+    await target.close()
+  }
 })

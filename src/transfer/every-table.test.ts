@@ -1,4 +1,4 @@
-/** A store with rows in every table goes to PostgreSQL and back, and is what it was. */
+/** A store with rows in every table goes to PostgreSQL, to another PostgreSQL and back, and is what it was. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -69,7 +69,7 @@ function dump(folder: string): Map<string, string[]> {
   return new Map(tables)
 }
 
-test('rows in every table go to PostgreSQL and back without a loss', async (t) => {
+test('rows in every table go to PostgreSQL, to another one and back without a loss', async (t) => {
   const { folder, tables } = await filledFolder(t)
   const before = dump(folder)
   for (const name of before.keys())
@@ -83,8 +83,13 @@ test('rows in every table go to PostgreSQL and back without a loss', async (t) =
   assert.deepEqual(there.differences, [])
   const repeated = move(openSqliteSource(folder), await openPostgresTarget(url), folder)
   await assert.rejects(repeated, /it is not empty, table \w+ has rows/)
+  const next = await testUrl(t)
+  const further = await move(await openPostgresSource(url), await openPostgresTarget(next), folder)
+  assert.deepEqual(further.differences, [])
+  assert.deepEqual(further.tables, there.tables, 'with the same digests')
+  assert.deepEqual(further.tags, there.tags)
   const back = join(await temporaryFolder(t), 'back')
-  const again = await move(await openPostgresSource(url), openSqliteTarget(back), folder)
+  const again = await move(await openPostgresSource(next), openSqliteTarget(back), folder)
   assert.deepEqual(again.differences, [])
   assert.deepEqual(again.tables, there.tables, 'with the same digests')
   const after = dump(back)
@@ -101,7 +106,7 @@ test('rows in every table go to PostgreSQL and back without a loss', async (t) =
   database.close()
 
   await t.test('PostgreSQL numbers new rows above the copied ones', async () => {
-    const side = await openPostgresTarget(url)
+    const side = await openPostgresTarget(next)
     const catalog = await side.catalog()
     for (const { name, identity } of catalog?.values() ?? []) {
       if (identity === null) continue

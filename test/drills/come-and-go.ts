@@ -5,7 +5,10 @@
  * - every accepted message is delivered, and repeated at most where a node was killed or frozen, once for each connection;
  * - each message has one accepted event and each delivery one delivered event, and the counters say the same;
  * - each event was posted to its webhook, with its id in each repetition;
- * - a provider with a limited rate never got more in any minute than it allows, plus two per cent.
+ * - a provider with a limited rate never got more in any minute than it allows, plus two per cent;
+ * - of the domain of an account with a message limit, exactly so many messages were accepted, though more were sent;
+ * - of the domain of an account with a rate limit, no more were accepted than one bucket gives in that time, plus two per cent,
+ *   and not many fewer.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -14,15 +17,16 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { DrillReport } from '../../scripts/drill.ts'
-import { SPLIT_NUMBERS, UNIT_NUMBERS } from '../../src/metrics/splits.ts'
-import { judge } from '../support/crash-rig.ts'
+import type { DnsServer } from '../support/dns-server.ts'
+import { judgeExact, settled } from '../support/exact-end.ts'
 import { createReceiver, type Receiver } from '../support/http-receiver.ts'
 import { createInternet } from '../support/internet.ts'
 import { call } from '../support/nodes.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, type ServiceProcess, startProcess } from '../support/service-process.ts'
-import type { Sink, SinkMessage } from '../support/smtp-sink.ts'
+import type { SinkMessage } from '../support/smtp-sink.ts'
+import { onBehalf } from '../support/subaccounts.ts'
 
 export const title =
   'Come and go: nodes are stopped, killed and frozen at random; events, counters, webhooks and limits stay exact'
@@ -43,10 +47,21 @@ const STEADY_MS = [4_000, 20_000] as const
 /** For as long a frozen node may be silent or not: it is dead after six seconds. */
 const FROZEN_MS = [500, 15_000] as const
 const GONE_MS = [0, 10_000] as const
-const DRAIN_MAX_MS = 300_000
 const WINDOW_MS = 60_000
 /** Attempts of each node are spaced evenly: a window may begin and end with one of each. */
 const WINDOW_EDGE = NODES
+
+/** What the domain with a message limit may send; its clients reach it long before the end, on a busy machine too. */
+const COUNTED_LIMIT = Math.round(RUN_MS / 1_000)
+/** Recipients that the domain with a rate limit may have in a minute; its clients ask for several times as many. */
+const RATED_PER_MINUTE = 60
+const TENANT_CLIENTS = 6
+/** Between two messages of a client of these domains. */
+const TENANT_PAUSE_MS = 200
+/** A node that is killed takes its lease with it, a twentieth of the bucket at the most (decision 64). */
+const LEASE_PART = 1 / 20
+/** Clients wait for nodes that are frozen or gone, and meanwhile do not ask for what the limit allows. */
+const RATED_LEAST = 0.7
 
 /** A place for a node, with its own data folder. */
 interface Place {
@@ -81,6 +96,7 @@ export async function run(report: DrillReport): Promise<void> {
       SENDWRIGHT_DATABASE_URL: cluster.url,
       SENDWRIGHT_SECRET: 'secret-of-all-nodes-0123456789abcdef',
       SENDWRIGHT_SHAPING: shaping,
+      SENDWRIGHT_RATE_LIMIT: '100000',
     }
     const places = Array.from({ length: NODES }, (_, number) => place(join(folder, `data${number}`), env))
     after(() => Promise.all(places.map(({ node }) => node?.end('SIGKILL'))))
@@ -89,6 +105,14 @@ export async function run(report: DrillReport): Promise<void> {
     const { domain } = first
     for (const id of ['accepted', 'delivered'])
       await call(first, 'POST', `/v3/domains/${domain}/webhooks`, { id, url: receiver.url })
+    const counted = await openTenant(first, 'counted', internet.dns, receiver)
+    const rated = await openTenant(first, 'rated', internet.dns, receiver)
+    await call(first, 'PUT', `${SUBACCOUNTS}/${counted.accountId}/limit/custom/monthly`, {
+      limit: String(COUNTED_LIMIT),
+    })
+    await call(first, 'PUT', `/sendwright/v1/accounts/${rated.accountId}/rate-limits/sending-recipients`, {
+      count: String(RATED_PER_MINUTE),
+    })
 
     const ledger = new Set<string>()
     const done: Done = { stops: 0, kills: 0, freezes: 0, exitCodes: new Set() }
@@ -97,18 +121,30 @@ export async function run(report: DrillReport): Promise<void> {
     const noting = setInterval(() => report.note(`${ledger.size} accepted, ${JSON.stringify(done)}`), 60_000)
     await Promise.all([
       ...places.map((own) => comeAndGo(own, until, done)),
-      ...Array.from({ length: CLIENTS }, (_, number) => client(number, places, site, ledger, until)),
+      ...Array.from({ length: CLIENTS }, (_, number) => {
+        const sender = { key: `u${number}`, domain, pauseMs: PAUSE_MS, refusals: new Map<number, number>() }
+        return client(sender, places, site, ledger, until)
+      }),
+      ...[counted, rated].flatMap((tenant) =>
+        Array.from({ length: TENANT_CLIENTS }, (_, number) => {
+          const sender = { ...tenant, key: `${tenant.name}${number}`, pauseMs: TENANT_PAUSE_MS }
+          return client(sender, places, () => 'plain', ledger, until)
+        }),
+      ),
     ]).finally(() => clearInterval(noting))
 
+    const ranMs = performance.now() - until + RUN_MS
     const database = new pg.Client({ connectionString: cluster.url })
     await database.connect()
     after(() => database.end())
-    const count = async (sql: string) => Number((await database.query(sql)).rows[0].count)
-    await settled(count, receiver)
+    await settled(database, receiver)
     report.figure('stopped, killed, frozen', `${done.stops}, ${done.kills}, ${done.freezes}`)
     report.figure('exit codes of stops', [...done.exitCodes].join(', '))
-    await judgeAll({ report, ledger, done, sinks: [plain, limited], receiver, database, count })
+    const messages = [plain, limited].flatMap((sink) => sink.messages)
+    const repeatedMax = (done.kills + done.freezes) * 2 * CONNECTIONS_MAX
+    await judgeExact({ report, ledger, repeatedMax, messages, receiver, database })
     judgeRate(limited.messages, report)
+    await judgeLimits({ counted, rated, database, report, kills: done.kills, ranMs })
   } finally {
     for (const close of closers.reverse()) await close()
   }
@@ -172,105 +208,78 @@ function chooseSite(begunAt: number): () => 'limited' | 'plain' {
   }
 }
 
+/** An account with a domain of its own. */
+interface Tenant {
+  name: string
+  accountId: string
+  domain: string
+  /** Calls that were not accepted, by status. */
+  refusals: Map<number, number>
+}
+
+const SUBACCOUNTS = '/v5/accounts/subaccounts'
+
+/** Its domain may send, and posts its events to the receiver. */
+async function openTenant(
+  node: ServiceProcess,
+  name: string,
+  dns: DnsServer,
+  receiver: Receiver,
+): Promise<Tenant> {
+  const { subaccount } = (await call(node, 'POST', SUBACCOUNTS, { name })) as { subaccount: { id: string } }
+  const domain = `${name}.tenant.example`
+  const own = (method: string, path: string, fields?: Record<string, string>) =>
+    call(node, method, path, fields, undefined, onBehalf(subaccount.id))
+  await own('POST', '/v4/domains', { name: domain })
+  const { sending_dns_records: records } = (await own('GET', `/v4/domains/${domain}`)) as {
+    sending_dns_records: { record_type: string; name: string; value: string }[]
+  }
+  for (const { record_type: type, name: at, value } of records)
+    if (type === 'TXT') dns.set(at, 'TXT', [value])
+  await own('PUT', `/v4/domains/${domain}/verify`)
+  for (const id of ['accepted', 'delivered'])
+    await own('POST', `/v3/domains/${domain}/webhooks`, { id, url: receiver.url })
+  return { name, domain, accountId: subaccount.id, refusals: new Map() }
+}
+
+interface Sender {
+  /** Begins its recipients' addresses. */
+  key: string
+  domain: string
+  accountId?: string
+  pauseMs: number
+  refusals: Map<number, number>
+}
+
 /** Sends to any node that is there. What was not answered with 200 is neither recorded nor sent again. */
 async function client(
-  number: number,
+  { key, domain, accountId, pauseMs, refusals }: Sender,
   places: readonly Place[],
   chosen: () => 'limited' | 'plain',
   ledger: Set<string>,
   until: number,
 ): Promise<void> {
-  for (let at = number; performance.now() < until; at++) {
+  for (let at = 0; performance.now() < until; at++) {
     const present = places.flatMap(({ node }) => node ?? [])
     const node = present[Math.floor(Math.random() * present.length)]
     if (node) {
-      const { domain } = node
-      const to = `u${number}-${at}@${chosen()}.example`
+      const to = `${key}-${at}@${chosen()}.example`
       const form = { from: `a@${domain}`, to, subject: 's', text: 'Hi.' }
       const id = await fetch(`${node.url}/v3/${domain}/messages`, {
         method: 'POST',
-        headers: { authorization: AUTHORIZATION },
+        headers: { authorization: AUTHORIZATION, ...(accountId !== undefined && onBehalf(accountId)) },
         body: new URLSearchParams(form),
         signal: AbortSignal.timeout(CALL_MAX_MS),
       })
-        .then(async (answer) => (answer.status === 200 ? ((await answer.json()) as { id: string }).id : null))
+        .then(async (answer) => {
+          if (answer.status !== 200) refusals.set(answer.status, (refusals.get(answer.status) ?? 0) + 1)
+          return answer.status === 200 ? ((await answer.json()) as { id: string }).id : null
+        })
         .catch(() => null)
       if (id !== null) ledger.add(id)
     }
-    await sleep(PAUSE_MS)
+    await sleep(pauseMs)
   }
-}
-
-type Count = (sql: string) => Promise<number>
-
-/** Nothing waits, neither mail nor posts nor events that are to be counted. */
-async function settled(count: Count, receiver: Receiver): Promise<void> {
-  const until = performance.now() + DRAIN_MAX_MS
-  const waiting = async () => ({
-    deliveries: await count(
-      `SELECT count(*) FROM deliveries WHERE state IN ('scheduled', 'queued', 'sending')`,
-    ),
-    posts: await count('SELECT count(*) FROM outgoing_posts'),
-    uncounted: await count(`SELECT count(*) FROM events, event_followers
-      WHERE name = 'counters' AND (events.tx, events.seq) > (event_followers.tx, event_followers.seq)`),
-  })
-  for (let posted = -1; ; await sleep(1_000)) {
-    const left = await waiting()
-    const isStill = receiver.posts.length === posted
-    posted = receiver.posts.length
-    if (isStill && Object.values(left).every((number) => number === 0)) return
-    assert.ok(performance.now() < until, `still waiting: ${JSON.stringify(left)}`)
-  }
-}
-
-interface Judged {
-  report: DrillReport
-  ledger: ReadonlySet<string>
-  done: Done
-  sinks: readonly Sink[]
-  receiver: Receiver
-  database: pg.Client
-  count: Count
-}
-
-async function judgeAll({ report, ledger, done, sinks, receiver, database, count }: Judged): Promise<void> {
-  const messages = sinks.flatMap((sink) => sink.messages)
-  const { lost, repeated } = judge(ledger, { messages } as Sink)
-  const rows = await count('SELECT count(*) FROM messages')
-  report.figure('accepted, and in the database', `${ledger.size} and ${rows}`)
-  report.figure('lost, repeated', `${lost.length}, ${repeated.length}`)
-  assert.deepEqual(lost, [])
-  const most = (done.kills + done.freezes) * sinks.length * CONNECTIONS_MAX
-  assert.ok(repeated.length <= most, `${repeated.length} repeated, at most ${most}`)
-
-  const events = (await database.query(`SELECT id, event FROM events`)).rows as {
-    id: string
-    event: string
-  }[]
-  const of = (name: string) => events.filter(({ event }) => event === name)
-  const [accepted, delivered] = [of('accepted'), of('delivered')]
-  const kinds = [...new Set(events.map(({ event }) => event))].sort()
-  report.figure('events: accepted, delivered', `${accepted.length}, ${delivered.length}`)
-  assert.deepEqual(kinds, ['accepted', 'delivered'])
-  assert.deepEqual([accepted.length, delivered.length], [rows, rows])
-
-  const sums = (
-    await database.query(
-      `SELECT sum(accepted_outgoing) AS accepted, sum(delivered_smtp) AS delivered FROM figures
-        JOIN figure_scopes ON figure_scopes.no = figures.scope
-        WHERE domain_name = '' AND split = $1 AND unit = $2`,
-      [SPLIT_NUMBERS.none, UNIT_NUMBERS.hour],
-    )
-  ).rows[0]
-  report.figure('counters: accepted, delivered', `${sums.accepted}, ${sums.delivered}`)
-  assert.deepEqual([Number(sums.accepted), Number(sums.delivered)], [rows, rows])
-
-  const posts = receiver.posts.map(({ body }) => body['event-data'].id as string)
-  const posted = new Set(posts)
-  const unposted = events.filter(({ id }) => !posted.has(id))
-  report.figure('events posted, posts repeated', `${posted.size}, ${posts.length - posted.size}`)
-  assert.deepEqual(unposted, [], 'events that were not posted')
-  assert.equal(posted.size, events.length, 'nothing else was posted')
 }
 
 /** In any window, and the busiest ten seconds for comparison. */
@@ -289,4 +298,40 @@ function judgeRate(messages: readonly SinkMessage[], report: DrillReport): void 
   report.figure('limited: busiest minute', busiest(WINDOW_MS), 'messages')
   report.figure('limited: busiest ten seconds', busiest(10_000), `of ${LIMIT_PER_SECOND * 10}`)
   assert.ok(busiest(WINDOW_MS) <= allowed * 1.02 + WINDOW_EDGE, 'the rate of the limited provider')
+}
+
+interface Limited {
+  counted: Tenant
+  rated: Tenant
+  database: pg.Client
+  report: DrillReport
+  kills: number
+  /** How long the clients have sent. */
+  ranMs: number
+}
+
+async function judgeLimits({ counted, rated, database, report, kills, ranMs }: Limited): Promise<void> {
+  const acceptedOf = async ({ accountId }: Tenant) => {
+    const sql = `SELECT count(*) FROM events WHERE event = 'accepted' AND account_id = $1`
+    return Number((await database.query(sql, [accountId])).rows[0].count)
+  }
+  const refused = ({ refusals }: Tenant, status: number) => refusals.get(status) ?? 0
+  const ofCounted = await acceptedOf(counted)
+  const { rows } = await database.query('SELECT used FROM message_limits WHERE account_id = $1', [
+    counted.accountId,
+  ])
+  report.figure('message limit, accepted, and counted', `${COUNTED_LIMIT}, ${ofCounted}, ${rows[0].used}`)
+  report.figure('... refused with 403', refused(counted, 403))
+  assert.deepEqual([ofCounted, Number(rows[0].used)], [COUNTED_LIMIT, COUNTED_LIMIT])
+  assert.ok(refused(counted, 403) > 0, 'more were sent than the message limit allows')
+
+  const ofRated = await acceptedOf(rated)
+  // A full bucket at the start, and what has flowed into it.
+  const allowed = RATED_PER_MINUTE * (1 + ranMs / 60_000)
+  const least = (RATED_PER_MINUTE * ranMs * RATED_LEAST) / 60_000 - kills * RATED_PER_MINUTE * LEASE_PART
+  report.figure('rate limit: allowed, accepted', `${Math.round(allowed)}, ${ofRated}`)
+  report.figure('... refused with 429', refused(rated, 429))
+  assert.ok(ofRated <= allowed * 1.02, `${ofRated} accepted of ${allowed}`)
+  assert.ok(ofRated >= least, `${ofRated} accepted, at least ${least}`)
+  assert.ok(refused(rated, 429) > 0, 'more were sent than the rate limit allows')
 }

@@ -81,10 +81,15 @@ export async function call(
   path: string,
   fields?: Record<string, string>,
   json?: object,
+  headers?: Record<string, string>,
 ): Promise<Record<string, unknown>> {
   const answer = await fetch(`${node.url}${path}`, {
     method,
-    headers: { authorization: AUTHORIZATION, ...(json && { 'content-type': 'application/json' }) },
+    headers: {
+      authorization: AUTHORIZATION,
+      ...(json && { 'content-type': 'application/json' }),
+      ...headers,
+    },
     ...(json && { body: JSON.stringify(json) }),
     ...(fields && { body: new URLSearchParams(fields) }),
   })

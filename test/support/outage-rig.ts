@@ -29,6 +29,8 @@ export interface OutageClients {
   /** Nothing is under way until `go`. */
   pause(): Promise<void>
   go(): void
+  /** As many clients for a further node. */
+  add(node: ServiceProcess): void
   stop(): Promise<void>
 }
 
@@ -37,16 +39,21 @@ const ROUTE = 'in'
 /** What nodes need so that mail for the sandbox domain comes in. */
 export const INCOMING_ENV = { SENDWRIGHT_SANDBOX_RECIPIENTS: '*', SENDWRIGHT_DNS: '127.0.0.1:9' }
 
-/** `each`: clients of each kind for each node; every one sends a message, then waits for `pauseMs`. */
+const KINDS: readonly Kind[] = ['HTTP', 'submission', 'incoming']
+
+/** `each`: clients of each of the `kinds` for each node; every one sends a message, then waits for `pauseMs`. */
 export async function startClients(
-  nodes: readonly ServiceProcess[],
-  { each, pauseMs }: { each: number; pauseMs: number },
+  given: readonly ServiceProcess[],
+  { each, pauseMs, kinds = KINDS }: { each: number; pauseMs: number; kinds?: readonly Kind[] },
 ): Promise<OutageClients> {
+  const nodes = [...given]
   const [first] = nodes
   assert.ok(first)
   await call(first, 'PUT', `/v3/domains/${first.domain}/credentials/postmaster`, { password: PASSWORD })
-  const expression = `match_recipient("${ROUTE}@${first.domain}")`
-  await call(first, 'POST', '/v3/routes', { expression, action: 'store()' })
+  if (kinds.includes('incoming')) {
+    const expression = `match_recipient("${ROUTE}@${first.domain}")`
+    await call(first, 'POST', '/v3/routes', { expression, action: 'store()' })
+  }
   const answers: Answer[] = []
   const ledgers = { outgoing: new Set<string>(), incoming: new Set<string>() }
   let stopped = false
@@ -70,10 +77,9 @@ export async function startClients(
     }
   }
 
-  const kinds: Kind[] = ['HTTP', 'submission', 'incoming']
-  const clients = nodes.flatMap((_, node) =>
-    kinds.flatMap((kind) => Array.from({ length: each }, () => client(kind, node))),
-  )
+  const clientsOf = (node: number) =>
+    kinds.flatMap((kind) => Array.from({ length: each }, () => client(kind, node)))
+  const clients = nodes.flatMap((_, node) => clientsOf(node))
   return {
     answers,
     ...ledgers,
@@ -82,6 +88,9 @@ export async function startClients(
       while (underWay > 0) await sleep(10)
     },
     go: () => gate.resolve(),
+    add(node) {
+      clients.push(...clientsOf(nodes.push(node) - 1))
+    },
     async stop() {
       stopped = true
       gate.resolve()
