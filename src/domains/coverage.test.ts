@@ -208,6 +208,7 @@ const TABLE: Record<string, Covered> = {
     unknown: NO_DOMAIN,
   },
   updateKeyRotation: { success: ROTATION, errors: [ROTATION], unknown: NO_ROTATION },
+  readKeyRotation: { success: ROTATED, errors: [], unknown: NO_DOMAIN },
   rotateKey: { success: ROTATED, errors: [ROTATED, ROTATION], unknown: NO_ROTATION },
 }
 

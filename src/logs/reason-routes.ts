@@ -6,6 +6,7 @@ import { ownDomain } from '../domains/routes.ts'
 import { DAY_MS } from '../events/event-retention.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
+import { noCounts } from '../metrics/counters.ts'
 import { countOf, type FigureQuery, type Figures, type FilterEntry } from '../metrics/figures.ts'
 import type { Counts } from '../store/counter-rows.ts'
 
@@ -97,12 +98,14 @@ async function reasonsOf(
   const { reasons, partial } = await failureReasons({ accountId, domainName, ...range })
   const figuresOf = new Map(byProvider.map(({ values, counts }) => [values[0] as string, counts]))
   const names = new Set([...figuresOf.keys(), ...reasons.map(({ provider }) => provider)])
+  // Failures are recorded before the figures count them.
+  const countsOf = (provider: string) => figuresOf.get(provider) ?? noCounts()
   const providers = [...names].map((provider) => ({
     provider,
-    ...(figuresOf.has(provider) && volumesOf(figuresOf.get(provider) as Counts)),
+    ...volumesOf(countsOf(provider)),
     failures: reasons.filter((reason) => reason.provider === provider).map(shown),
   }))
-  const volumeOf = (name: string) => countOf('sent_count', figuresOf.get(name) ?? ({} as Counts)) || 0
+  const volumeOf = (name: string) => countOf('sent_count', countsOf(name))
   return {
     start: new Date(range.startMs).toISOString(),
     end: new Date(range.endMs).toISOString(),

@@ -58,7 +58,8 @@ test('by keyboard: an address with its health and domains is warmed up, and that
   }
 })
 
-test('by touch on a phone: a warm-up from the list of those in progress', async () => {
+test('by touch on a phone: a warm-up is started, paused, seen by provider, resumed and cancelled', async () => {
+  const { service } = dashboard
   const page = await dashboard.open('/delivery/warmups', { look: PHONE })
   await page.getByText('No address is on warm-up').waitFor()
   await dashboard.sound(page)
@@ -68,7 +69,29 @@ test('by touch on a phone: a warm-up from the list of those in progress', async 
   await dashboard.sound(page)
   await form.getByRole('button', { name: 'Start the warm-up' }).tap()
   await page.getByText('0% of 1,000 messages in these 24 hours').waitFor()
+  await page.getByRole('button', { name: `Pause the warm-up of ${TWO}` }).tap()
+  await page.getByText('Paused', { exact: true }).waitFor()
   await dashboard.sound(page)
+  const progress = () => call(`/sendwright/v1/ip-warmups/${TWO}`)
+  assert.notEqual((await progress()).paused_at, null)
+  assert.equal((await service.send({ to: 'reader@example.org', 'o:sending-ip': TWO })).status, 200)
+  await eventually('counted', async () => (await progress()).providers[0]?.sent === 1)
+
+  await page.getByRole('link', { name: TWO }).tap()
+  await page.getByText('no stage is completed until you resume it').waitFor()
+  const providers = page.getByRole('region', { name: 'By provider' })
+  await providers.getByText('All others').waitFor()
+  await providers.getByText('Stage 1 of 15').waitFor()
+  await dashboard.sound(page)
+  await page.getByRole('button', { name: `Resume the warm-up of ${TWO}` }).tap()
+  await page.getByText(`The warm-up of ${TWO} goes on`).waitFor()
+  assert.equal((await progress()).paused_at, null)
+  await page.getByRole('button', { name: 'Undo' }).last().tap()
+  await page.getByRole('button', { name: `Resume the warm-up of ${TWO}` }).waitFor()
+  assert.notEqual((await progress()).paused_at, null)
+  await page.goBack()
+  await page.getByRole('button', { name: `Resume the warm-up of ${TWO}` }).tap()
+  await page.getByText('Paused', { exact: true }).waitFor({ state: 'detached' })
   await page.getByRole('button', { name: `Cancel the warm-up of ${TWO}` }).tap()
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).last().tap()
   await page.getByText('No address is on warm-up').waitFor()

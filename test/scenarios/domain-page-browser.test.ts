@@ -5,13 +5,17 @@
 import assert from 'node:assert/strict'
 import { after, before, type TestContext, test } from 'node:test'
 import type { BrowserContext, Locator, Page } from 'playwright-core'
+import { systemClock } from '../../src/base/clock.ts'
+import { createResolver } from '../../src/dns/resolver.ts'
 import { type Dashboard, PHONE, press, startDashboard } from '../support/dashboard.ts'
 import { createDnsServer, type DnsServer, type StubType } from '../support/dns-server.ts'
-import { eventually, type TestService } from '../support/service.ts'
+import { eventually, ownAddress, type TestService } from '../support/service.ts'
 
 const REFRESH_MS = 10_000
 const OWN_ADDRESS = '192.0.2.7'
 const VERIFICATIONS_PER_MINUTE = 10
+/** Of the service's own DKIM zone. */
+const ZONE = { host: ownAddress(), port: 5353 }
 
 let dashboard: Dashboard
 let dns: DnsServer
@@ -24,6 +28,8 @@ before(async (t) => {
   dashboard = await startDashboard(t as TestContext, {
     SENDWRIGHT_DNS: `${dns.host}:${dns.port}`,
     SENDWRIGHT_SPF_INCLUDE_HOST: 'spf.service.example',
+    SENDWRIGHT_DKIM_ZONE: 'dkim.service.example',
+    SENDWRIGHT_DKIM_ZONE_LISTEN: `${ZONE.host}:${ZONE.port}`,
     SENDWRIGHT_MX_HOSTS: 'mxa.service.example,mxb.service.example',
     SENDWRIGHT_TRACKING_CNAME_TARGET: 'track.service.example',
     SENDWRIGHT_IPS: OWN_ADDRESS,
@@ -252,6 +258,19 @@ async function verifiedDomain(name: string): Promise<void> {
   const { body } = await service.call('PUT', `/v4/domains/${name}/verify`)
   assert.equal(body.domain.state, 'active')
 }
+/** Publishes the two CNAMEs of automatic sender security, and what the service's own zone answers for their targets. */
+async function delegateKeys(name: string): Promise<void> {
+  const zone = createResolver({ servers: [ZONE], clock: systemClock, attempts: 1 })
+  const { body } = await service.call('GET', `/v4/domains/${name}`)
+  for (const { name: at, record_type, value } of body.sending_dns_records) {
+    if (record_type !== 'CNAME' || !at.includes('._domainkey.')) continue
+    dns.set(at, 'CNAME', [value])
+    dns.set(value, 'TXT', [...(await zone.query(value, 'TXT', { fresh: true })).records])
+  }
+  await zone.close()
+  const verified = await service.call('PUT', `/v4/domains/${name}/verify`)
+  assert.equal(verified.body.domain.state, 'active')
+}
 const domainOf = async (name: string) =>
   (await service.call('GET', `/v4/domains/${name}?h:extended=true`)).body.domain
 
@@ -354,8 +373,16 @@ test('by touch on a phone: a key is replaced by a published one; a login is made
   await card('k1').waitFor({ state: 'detached' })
   await page.getByRole('button', { name: 'Switch on automatic sender security' }).tap()
   await page.getByRole('dialog').getByRole('button', { name: 'Switch on', exact: true }).tap()
-  await page.getByText('Automatic Sender Security is not configured on this server').waitFor()
-  await press(page, 'Escape')
+  await page.getByText('Rotations begin once both records are found.').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Rotate now' }).isDisabled(), true)
+  await delegateKeys(name)
+  await page.reload()
+  await page.getByText('No rotation is planned.').waitFor()
+  await page.getByRole('button', { name: 'Rotate now' }).tap()
+  await page.getByText('Rotation in progress').waitFor()
+  await page.getByText('pdk2 is published and pdk1 still signs.').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Rotate now' }).isDisabled(), true)
+  await dashboard.sound(page)
 
   await page.getByRole('link', { name: 'SMTP logins' }).tap()
   await page.getByText(`postmaster@${name}`).waitFor()

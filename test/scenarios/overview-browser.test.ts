@@ -95,11 +95,29 @@ test('a webhook that fails is mended by touch, and the provider that refuses is 
   await dashboard.sound(page)
 })
 
+test('a provider that was stopped is shown with why, and resumed with a way back', async () => {
+  const { service } = dashboard
+  const form = { reason: 'They asked us to' }
+  assert.equal((await service.call('PUT', '/sendwright/v1/shaping/google/pause', { form })).status, 200)
+  const pause = async () => (await service.call('GET', '/sendwright/v1/shaping')).body.overrides[0]?.pause
+  const page = await dashboard.open('/overview')
+  const item = page.getByRole('listitem').filter({ hasText: 'All mail to google is stopped' })
+  await item.getByText('They asked us to · 0 messages wait').waitFor()
+  await dashboard.sound(page)
+  await item.getByRole('button', { name: 'Resume mail to google' }).press('Enter')
+  await item.waitFor({ state: 'detached' })
+  assert.equal(await pause(), undefined)
+  await page.getByRole('button', { name: 'Undo' }).press('Enter')
+  await item.waitFor()
+  assert.equal((await pause()).reason, 'They asked us to')
+})
+
 test('a reader sees figures and no first steps', async () => {
   const { body } = await dashboard.service.call('POST', '/v1/keys', { form: { role: 'basic' } })
   const page = await dashboard.open('/overview', { key: body.key.secret })
   await page.getByRole('group', { name: 'Last 30 days' }).waitFor()
   await page.getByRole('region', { name: 'Needs a hand' }).waitFor()
   assert.equal(await page.getByRole('region', { name: 'Getting started' }).count(), 0)
+  assert.equal(await page.getByRole('button', { name: /^Resume/ }).count(), 0)
   await dashboard.sound(page)
 })

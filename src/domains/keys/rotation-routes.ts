@@ -1,4 +1,4 @@
-/** Automatic sender security over HTTP (domain-keys.md E9, E10). */
+/** Automatic sender security over HTTP (domain-keys.md E9 to E11). */
 import { BadRequest, NotFound } from '../../base/errors.ts'
 import type { Caller } from '../../http/auth.ts'
 import { type Operation, operation } from '../../http/operation.ts'
@@ -8,7 +8,14 @@ import { dkimName } from '../dns-records.ts'
 import type { Domain } from '../domain.ts'
 import type { KeyParts } from './dkim-keys.ts'
 import { startRotation } from './rotation.ts'
-import { DEFAULT_INTERVAL, MANAGED_SELECTORS, newSecurityRow, parseInterval } from './sender-security.ts'
+import {
+  DEFAULT_INTERVAL,
+  MANAGED_SELECTORS,
+  newSecurityRow,
+  parseInterval,
+  rotationOf,
+  spareSelector,
+} from './sender-security.ts'
 
 const COMMON = {
   tag: 'Domain keys',
@@ -19,6 +26,21 @@ const PATH = '/v1/dkim_management/domains/{name}'
 
 export function rotationRoutes(parts: KeyParts): Operation[] {
   return [
+    operation({
+      ...COMMON,
+      method: 'GET',
+      path: '/sendwright/v1/domains/{name}/key-rotation',
+      id: 'readKeyRotation',
+      summary: 'How far automatic sender security is, and a rotation in progress',
+      auth: { area: 'domains', access: 'read' },
+      params: [],
+      responses: { 200: { description: 'State, interval and progress' } },
+      async handler({ path, caller }) {
+        const domain = await ownDomain(parts, caller, path.name)
+        if (!domain) throw new NotFound('Domain not found')
+        return progressView(await securityOf(parts, domain))
+      },
+    }),
     operation({
       ...COMMON,
       method: 'PUT',
@@ -68,11 +90,15 @@ export function rotationRoutes(parts: KeyParts): Operation[] {
   ]
 }
 
-/** @throws NotFound in the form of these two operations */
-async function domainOf(parts: KeyParts, caller: Caller, name: string): Promise<Domain> {
+async function ownDomain(parts: KeyParts, caller: Caller, name: string): Promise<Domain | null> {
   const domain = await parts.domains.byName(name)
-  if (!domain || domain.accountId !== caller.accountId)
-    throw new NotFound('domain not found', { form: 'Description' })
+  return domain?.accountId === caller.accountId ? domain : null
+}
+
+/** @throws NotFound in the form of E9 and E10 */
+async function domainOf(parts: KeyParts, caller: Caller, name: string): Promise<Domain> {
+  const domain = await ownDomain(parts, caller, name)
+  if (!domain) throw new NotFound('domain not found', { form: 'Description' })
   return domain
 }
 
@@ -107,6 +133,31 @@ async function setRotation(
       .execute()
   }
   return { ...row, ...change }
+}
+
+/** `row` undefined: it was never switched on, nor was a rotation set. */
+function progressView(row: SenderSecurityRow | undefined): object {
+  if (row === undefined)
+    return {
+      ...{ state: 'disabled', active_selector: null, rotation_enabled: false },
+      ...{ rotation_interval: DEFAULT_INTERVAL, next_at: null, in_progress: null },
+    }
+  const rotation = rotationOf(row)
+  const isOn = row.rotation_enabled === 1
+  const nextMs =
+    isOn && row.state === 'enabled' ? row.rotated_at + parseInterval(row.rotation_interval) : null
+  return {
+    state: row.state,
+    active_selector: row.active_selector,
+    rotation_enabled: isOn,
+    rotation_interval: row.rotation_interval,
+    next_at: nextMs === null ? null : new Date(nextMs).toISOString(),
+    in_progress: rotation && {
+      phase: rotation.phase,
+      selector: spareSelector(row),
+      until: new Date(rotation.phase === 'publishing' ? rotation.readyAt : rotation.until).toISOString(),
+    },
+  }
 }
 
 function rotationView({ targets }: KeyParts, row: SenderSecurityRow): object {

@@ -51,6 +51,8 @@ const verify = async (service: TestService) =>
   (await service.call('PUT', `/v4/domains/${NAME}/verify`)).body.domain.state as string
 const rotation = (service: TestService, form: Record<string, string>) =>
   service.call('PUT', `/v1/dkim_management/domains/${NAME}/rotation`, { form })
+const progress = async (service: TestService) =>
+  (await service.call('GET', `/sendwright/v1/domains/${NAME}/key-rotation`)).body
 const rotate = (service: TestService) => service.call('POST', `/v1/dkim_management/domains/${NAME}/rotate`)
 
 for (const database of ['sqlite', 'postgres'] as const) {
@@ -87,7 +89,22 @@ for (const database of ['sqlite', 'postgres'] as const) {
       [true, false],
     )
 
+    const atRest = {
+      ...{ state: 'enabled', active_selector: 'pdk1', rotation_enabled: false },
+      ...{ rotation_interval: '120d', next_at: null, in_progress: null },
+    }
+    assert.deepEqual(await progress(service), atRest)
+    await rotation(service, { rotation_enabled: 'true', rotation_interval: '30d' })
+    const next = Date.parse((await progress(service)).next_at) - clock.now()
+    assert.ok(next > 29 * DAY_MS && next <= 30 * DAY_MS, `${next} ms`)
+    await rotation(service, { rotation_enabled: 'false' })
+    atRest.rotation_interval = '30d'
+    const inAnHour = new Date(Math.floor(clock.now()) + HOUR_MS).toISOString()
     assert.deepEqual((await rotate(service)).body, { message: 'ok' })
+    assert.deepEqual(await progress(service), {
+      ...atRest,
+      in_progress: { phase: 'publishing', selector: 'pdk2', until: inAnHour },
+    })
     const twice = await rotate(service)
     assert.deepEqual([twice.status, twice.body], [400, { Reason: 'rotation is already in progress' }])
     const active = async () => (await records(service)).map((record) => record.is_active)
@@ -109,6 +126,11 @@ for (const database of ['sqlite', 'postgres'] as const) {
       return (await active())[1]
     })
     assert.deepEqual(await active(), [false, true])
+    const retiring = await progress(service)
+    assert.equal(retiring.active_selector, 'pdk2')
+    assert.deepEqual([retiring.in_progress.phase, retiring.in_progress.selector], ['retiring', 'pdk1'])
+    const left = Date.parse(retiring.in_progress.until) - clock.now()
+    assert.ok(left > RETIRE_MS - HOUR_MS && left <= RETIRE_MS, `${left} ms`)
     assert.equal((await rotate(service)).status, 400, 'until the old key may go')
     clock.leap(RETIRE_MS)
     await eventually('the rotation to end', async () => {
@@ -175,6 +197,10 @@ test('when switched on or off the former key signs until the new records are fou
 
 test('rotation is switched with an interval of at least five days', async (t) => {
   const { service } = await start(t)
+  assert.equal((await progress(service)).message, 'Domain not found')
+  await service.call('POST', '/v4/domains', { form: { name: 'plain.example' } })
+  const plain = (await service.call('GET', '/sendwright/v1/domains/plain.example/key-rotation')).body
+  assert.deepEqual([plain.state, plain.rotation_interval, plain.in_progress], ['disabled', '120d', null])
   await service.call('POST', '/v4/domains', { form: { name: NAME, use_automatic_sender_security: 'true' } })
   const on = await rotation(service, { rotation_enabled: 'true', rotation_interval: '30d' })
   assert.equal(on.status, 200)

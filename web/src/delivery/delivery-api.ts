@@ -2,7 +2,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import { getJson, sendJson } from '../api.ts'
 import { valueOrThrow } from '../queries.ts'
-import type { Override } from './orders/orders-api.ts'
+import type { Override } from '../shared/orders-api.ts'
 
 export interface Lane {
   lane: string

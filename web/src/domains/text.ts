@@ -173,6 +173,14 @@ export const KEYS_TEXT = {
     'The expected DNS records change and the domain is unverified until they are found. The former keys sign for some days more.',
   isOn: 'On',
   isOff: 'Off',
+  rotating: 'Rotation in progress',
+  publishing: (next: string, active: string) =>
+    `${next} is published and ${active} still signs. The service looks ${next} up, and signs with it once public DNS has it, from`,
+  retiring: (former: string, active: string) =>
+    `${active} signs. ${former} stays published for mail under way, until`,
+  rotationWaits: 'Rotations begin once both records are found.',
+  noRotation: 'No rotation is planned.',
+  nextRotation: 'The next rotation begins',
   rotateNow: 'Rotate now',
   rotateNowDone: 'Rotation begun',
   schedule: 'Set the rotation',

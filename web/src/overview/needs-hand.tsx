@@ -8,12 +8,28 @@ import { valueOrThrow } from '../queries.ts'
 import { useMay } from '../session.ts'
 import { notify } from '../shared/notices.tsx'
 import { Panel } from '../shared/page.tsx'
+import { ResumeSite } from '../shared/resume-site.tsx'
 import { Failure } from '../shared/states.tsx'
+import { ORDER_TEXT } from '../shared/text.ts'
 import { Time } from '../shared/time.tsx'
 import { useNow } from '../use-now.ts'
-import { alarmsOf, type FailingWebhook, failingWebhooks, stuckLanes } from './needs.ts'
+import {
+  alarmsOf,
+  type FailingWebhook,
+  failingWebhooks,
+  type StoppedSite,
+  stoppedSites,
+  stuckLanes,
+} from './needs.ts'
 import { type Lane, replayAttempt, retryLane } from './overview-api.ts'
-import { alertsQuery, attemptsQuery, blockedDomainsQuery, lanesQuery } from './overview-queries.ts'
+import {
+  alertsQuery,
+  attemptsQuery,
+  blockedDomainsQuery,
+  lanesQuery,
+  ordersQuery,
+  READS_ORDERS,
+} from './overview-queries.ts'
 import { TEXT } from './text.ts'
 
 export function NeedsHand() {
@@ -22,11 +38,18 @@ export function NeedsHand() {
   const alerts = useQuery({ ...alertsQuery, enabled: mayReadAlerts })
   const attempts = useQuery(attemptsQuery)
   const lanes = useQuery(lanesQuery)
+  const mayReadOrders = useMay(READS_ORDERS)
+  const orders = useQuery({ ...ordersQuery, enabled: mayReadOrders })
   const now = useNow()
-  const asked: UseQueryResult<unknown>[] = [domains, attempts, lanes, ...(mayReadAlerts ? [alerts] : [])]
+  const asked: UseQueryResult<unknown>[] = [
+    ...[domains, attempts, lanes],
+    ...(mayReadAlerts ? [alerts] : []),
+    ...(mayReadOrders ? [orders] : []),
+  ]
   const failed = asked.find(({ error, data }) => error !== null && data === undefined)
   if (asked.some(({ data, error }) => data === undefined && error === null))
     return <Skeleton height={112} radius="lg" role="status" aria-label="Loading" />
+  const stopped = stoppedSites(orders.data?.overrides ?? [], lanes.data ?? [], now)
   const items: ReactNode[] = [
     ...(domains.data?.disabled.items ?? []).map(({ name }) => (
       <DomainItem key={`disabled ${name}`} name={name} title={TEXT.disabled(name)} action={TEXT.open} />
@@ -37,7 +60,8 @@ export function NeedsHand() {
     ...failingWebhooks(attempts.data ?? []).map((failing) => (
       <WebhookItem key={`${failing.domain} ${failing.url}`} failing={failing} />
     )),
-    ...stuckLanes(lanes.data ?? [], now).map((lane) => (
+    ...stopped.map((each) => <StoppedItem key={`stopped ${each.site}`} stopped={each} />),
+    ...stuckLanes(lanes.data ?? [], now, stopped).map((lane) => (
       <LaneItem key={`${lane.source}/${lane.site}`} lane={lane} />
     )),
     ...(domains.data?.unverified.items ?? []).map(({ name }) => (
@@ -148,6 +172,31 @@ function WebhookItem({ failing }: { failing: FailingWebhook }) {
         </Button>
       )}
       <Refusal error={replay.error} />
+    </Item>
+  )
+}
+
+function StoppedItem({ stopped: { site, pause, waiting } }: { stopped: StoppedSite }) {
+  const mayResume = useMay({ area: 'domains', access: 'write', only: 'first' })
+  const { reason, since, until } = pause
+  return (
+    <Item
+      icon="pause"
+      title={TEXT.stopped(site)}
+      why={
+        <>
+          {[reason, TEXT.stoppedWaiting(waiting)].filter(Boolean).join(' · ')}
+          {until !== null && (
+            <>
+              {' · '}
+              {ORDER_TEXT.stoppedUntil} <Time at={until} />
+            </>
+          )}
+        </>
+      }
+      since={since}
+    >
+      {mayResume && <ResumeSite site={site} pause={pause} />}
     </Item>
   )
 }

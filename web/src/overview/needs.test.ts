@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { worstProvider } from '../shared/reasons-api.ts'
-import { alarmsOf, failingWebhooks, stuckLanes } from './needs.ts'
+import { alarmsOf, failingWebhooks, stoppedSites, stuckLanes } from './needs.ts'
 
 const attempt = (url: string, status: 'ok' | 'failing' | 'given-up', at: string, code?: number) => ({
   id: at,
@@ -26,12 +26,13 @@ test('an endpoint is failing if its newest attempt failed', () => {
   ])
 })
 
+const lane = (site: string, more: object) => ({
+  ...{ source: 'any', site, provider: 'Other', queued: 1, due: 0, deferred: 0 },
+  ...{ backed_off_until: null, backed_off_why: null, oldest_due: null },
+  ...more,
+})
+
 test('a lane is stuck if it is backed off, or late, and has mail', () => {
-  const lane = (site: string, more: object) => ({
-    ...{ source: 'any', site, provider: 'Other', queued: 1, due: 0, deferred: 0 },
-    ...{ backed_off_until: null, backed_off_why: null, oldest_due: null },
-    ...more,
-  })
   const now = Date.parse('2026-01-01T12:00:00Z')
   const stuck = stuckLanes(
     [
@@ -48,6 +49,33 @@ test('a lane is stuck if it is backed off, or late, and has mail', () => {
     stuck.map(({ site }) => site),
     ['late', 'held'],
   )
+})
+
+test('stopped sites are those whose stop is not over, with what waits; their lanes are not stuck besides', () => {
+  const now = Date.parse('2026-01-01T12:00:00Z')
+  const order = (site: string, since: string, until: string | null) => ({
+    ...{ site, limits: null },
+    pause: { reason: '', since: `2026-01-01T${since}:00Z`, until: until && `2026-01-01T${until}:00Z` },
+  })
+  const held = { backed_off_until: '2026-01-01T12:05:00Z' }
+  const lanes = [lane('google', { queued: 3, ...held }), lane('google', { queued: 4 }), lane('yahoo', held)]
+  const overrides = [
+    order('old.example', '09:00', null),
+    order('google', '11:00', '13:00'),
+    order('over.example', '08:00', '12:00'),
+    { site: 'limits.example', pause: null, limits: { connections: 2, rate: null, until: null } },
+  ]
+  const stopped = stoppedSites(overrides, lanes, now)
+  assert.deepEqual(
+    stopped.map(({ site, waiting }) => [site, waiting]),
+    [
+      ['google', 7],
+      ['old.example', 0],
+    ],
+  )
+  const sites = (of: { site: string }[]) => of.map(({ site }) => site)
+  assert.deepEqual(sites(stuckLanes(lanes, now, stopped)), ['yahoo'])
+  assert.deepEqual(sites(stuckLanes(lanes, now)), ['google', 'yahoo'])
 })
 
 test('alarms are those of the service and triggered ones of the account', () => {

@@ -1,4 +1,5 @@
 /** What needs a hand now, from what the API says. Pure. */
+import type { Override, Pause } from '../shared/orders-api.ts'
 import type { Hit, Lane, SystemAlert, WebhookAttempt } from './overview-api.ts'
 
 /** An endpoint whose newest attempt failed. */
@@ -35,15 +36,47 @@ export function failingWebhooks(attempts: readonly WebhookAttempt[]): FailingWeb
 
 const LATE_MS = 10 * 60_000 // a large mailing may be due for minutes without a fault
 
-/** Lanes that hold mail back, or whose mail is due for long; the one with the most mail first. */
-export function stuckLanes(lanes: readonly Lane[], nowMs: number): Lane[] {
+/**
+ * Lanes that hold mail back, or whose mail is due for long; the one with the most mail first. Those of the sites in
+ * `stopped` are left out: a retry sends nothing there.
+ */
+export function stuckLanes(
+  lanes: readonly Lane[],
+  nowMs: number,
+  stopped: readonly StoppedSite[] = [],
+): Lane[] {
+  const isStopped = new Set(stopped.map(({ site }) => site))
   return lanes
-    .filter(({ queued, backed_off_until, oldest_due }) => {
+    .filter(({ site, queued, backed_off_until, oldest_due }) => {
+      if (isStopped.has(site)) return false
       const isBackedOff = backed_off_until !== null && Date.parse(backed_off_until) > nowMs
       const isLate = oldest_due !== null && nowMs - Date.parse(oldest_due) > LATE_MS
       return queued > 0 && (isBackedOff || isLate)
     })
     .sort((a, b) => b.queued - a.queued)
+}
+
+/** A site to which somebody has stopped the mail. */
+export interface StoppedSite {
+  site: string
+  pause: Pause
+  /** Messages of its lanes. */
+  waiting: number
+}
+
+/** The newest order first; without those whose time is over. */
+export function stoppedSites(
+  overrides: readonly Override[],
+  lanes: readonly Lane[],
+  nowMs: number,
+): StoppedSite[] {
+  return overrides
+    .flatMap(({ site, pause }) => {
+      if (pause === null || (pause.until !== null && Date.parse(pause.until) <= nowMs)) return []
+      const waiting = lanes.reduce((sum, lane) => sum + (lane.site === site ? lane.queued : 0), 0)
+      return [{ site, pause, waiting }]
+    })
+    .sort((a, b) => Date.parse(b.pause.since) - Date.parse(a.pause.since))
 }
 
 export interface Alarm {

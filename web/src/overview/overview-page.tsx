@@ -2,6 +2,7 @@ import { Skeleton } from '@mantine/core'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { domainsQuery } from '../queries.ts'
+import { useMay } from '../session.ts'
 import { Page, PageHeader } from '../shared/page.tsx'
 import { Counts } from './counts.tsx'
 import { FirstSteps } from './first-steps.tsx'
@@ -13,6 +14,8 @@ import {
   daysQuery,
   firstOwnDomain,
   lanesQuery,
+  ordersQuery,
+  READS_ORDERS,
 } from './overview-queries.ts'
 import { Providers } from './providers.tsx'
 import { TEXT } from './text.ts'
@@ -55,5 +58,7 @@ function useReady(): boolean {
     queries: [daysQuery, blockedDomainsQuery, attemptsQuery, lanesQuery] as const,
     combine: (results) => results.every(({ isPending }) => !isPending),
   })
-  return others && (domains.error !== null || !webhook.isPending)
+  const mayReadOrders = useMay(READS_ORDERS)
+  const orders = useQuery({ ...ordersQuery, enabled: mayReadOrders })
+  return others && (domains.error !== null || !webhook.isPending) && (!mayReadOrders || !orders.isPending)
 }

@@ -1,6 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import { valueOrThrow } from '../queries.ts'
 import { readMetrics } from '../shared/metrics-api.ts'
+import { shapingQuery } from '../shared/orders-api.ts'
 import { readReasons } from '../shared/reasons-api.ts'
 import { DAY_MS, floorTo } from '../shared/spans.ts'
 import {
@@ -99,6 +100,11 @@ export const lanesQuery = queryOptions({
   queryFn: async ({ signal }) => valueOrThrow(await readLanes(signal)).items,
   refetchInterval: HAND_REFRESH_MS,
 })
+
+/** Who may read what the operator has ordered for providers. */
+export const READS_ORDERS = { area: 'account', only: 'first' } as const
+
+export const ordersQuery = { ...shapingQuery, refetchInterval: HAND_REFRESH_MS }
 
 /** The newest domain that is not the sandbox, which is there from the start. */
 export const firstOwnDomain = (domains: readonly { name: string; type: string }[]) =>

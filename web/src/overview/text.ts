@@ -42,6 +42,9 @@ export const TEXT = {
   waiting: (count: number, where: string) =>
     `${count === 1 ? '1 message waits' : `${count.toLocaleString('en')} messages wait`} for ${where}`,
   since: 'due since',
+  stopped: (site: string) => `All mail to ${site} is stopped`,
+  stoppedWaiting: (count: number) =>
+    count === 1 ? '1 message waits' : `${count.toLocaleString('en')} messages wait`,
   retry: 'Retry now',
   retried: (count: number) => `${count === 1 ? '1 delivery is' : `${count} deliveries are`} tried again now`,
   since_: 'since',

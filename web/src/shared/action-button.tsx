@@ -29,19 +29,14 @@ export function ActionButton<Result>(props: ActionButtonProps<Result>) {
   const [asking, setAsking] = useState(false)
   const queries = useQueryClient()
   const changed = () => void queries.invalidateQueries({ queryKey: [changes] })
-  const takeBack = async (back: () => Promise<unknown>) => {
-    const result = await back().catch((error: Error) => error)
-    if (result instanceof Error) notify({ text: result.message, tone: 'bad' })
-    else if (undone !== undefined) notify({ text: undone })
-    changed()
-  }
+  const takeBack = useTakeBack(changes)
   const action = useMutation({
     mutationFn: run,
     onSuccess(result) {
       setAsking(false)
       notify({
         text: typeof done === 'string' ? done : done(result),
-        ...(undo && { undo: () => void takeBack(undo) }),
+        ...(undo && { undo: () => void takeBack(undo, undone) }),
       })
       changed()
       onDone?.(result)
@@ -76,6 +71,17 @@ export function ActionButton<Result>(props: ActionButtonProps<Result>) {
       )}
     </>
   )
+}
+
+/** What the undo of a notice does: takes back, says so or the server's refusal, and asks the queries again. */
+export function useTakeBack(changes: string) {
+  const queries = useQueryClient()
+  return async (back: () => Promise<unknown>, undone: string | undefined) => {
+    const result = await back().catch((error: Error) => error)
+    if (result instanceof Error) notify({ text: result.message, tone: 'bad' })
+    else if (undone !== undefined) notify({ text: undone })
+    void queries.invalidateQueries({ queryKey: [changes] })
+  }
 }
 
 /** The server's sentence about something small. */

@@ -47,6 +47,15 @@ export const TEXT = {
   },
 } as const
 
+/** About stopping the mail to a provider. */
+export const ORDER_TEXT = {
+  stoppedNow: (site: string) => `Mail to ${site} is stopped`,
+  stoppedUntil: 'until',
+  resume: 'Resume',
+  resumeOf: (name: string) => `Resume mail to ${name}`,
+  resumed: (site: string) => `Mail to ${site} leaves again`,
+} as const
+
 export const SHELL_TEXT = {
   skip: 'Skip to the page',
   menu: 'Menu',

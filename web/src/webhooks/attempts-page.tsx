@@ -14,6 +14,7 @@ import { withSearch } from '../shared/search.ts'
 import { EmptyState } from '../shared/states.tsx'
 import { Time } from '../shared/time.tsx'
 import { useForm } from '../shared/use-form.ts'
+import { REPLAY_SPANS, type ReplaySpanName, replayTimes } from './replay-times.ts'
 import { EVENT_WORDS, eventWords, TEXT as SHARED, ATTEMPT_TEXT as TEXT } from './text.ts'
 import {
   ATTEMPTS_PAGE_SIZE,
@@ -140,14 +141,6 @@ export const StatusBadge = ({ status }: { status: AttemptStatus }) => (
   </Badge>
 )
 
-const DAY_MS = 86_400_000
-
-/** The value of an input of type datetime-local, in the reader's zone. */
-function localTime(ms: number): string {
-  const zoneMs = new Date(ms).getTimezoneOffset() * 60_000
-  return new Date(ms - zoneMs).toISOString().slice(0, 16)
-}
-
 function ReplaySpanForm(props: {
   domains: readonly string[]
   initial: Partial<Record<AttemptFilter, string>>
@@ -159,28 +152,49 @@ function ReplaySpanForm(props: {
       domain: initial.domain ?? '',
       url: initial.url ?? '',
       event: initial.event ?? '',
-      from: localTime(Date.now() - DAY_MS),
-      to: localTime(Date.now() + 60_000),
+      span: 'day' as ReplaySpanName,
+      ...replayTimes('day', new Date()),
     },
-    send: (span) =>
-      replaySpan({ ...span, from: new Date(span.from).toISOString(), to: new Date(span.to).toISOString() }),
+    send: ({ span: _, from, to, ...filter }) =>
+      replaySpan({ ...filter, from: new Date(from).toISOString(), to: new Date(to).toISOString() }),
     changes: WEBHOOKS_KEY,
     onDone({ events, queued }) {
       notify({ text: TEXT.spanDone(events, queued) })
       onClose()
     },
   })
+  const { span, from, to } = form.values
   return (
     <FormWindow
       title={TEXT.replaySpan}
       submit={TEXT.start}
-      isComplete={form.values.from !== '' && form.values.to !== ''}
+      isComplete={from !== '' && to !== ''}
       {...form.window}
       onClose={onClose}
     >
       <Text size="sm">{TEXT.replayWhy}</Text>
-      <TextInput label={TEXT.from} type="datetime-local" {...form.field('from')} data-autofocus />
-      <TextInput label={TEXT.to} type="datetime-local" {...form.field('to')} />
+      <NativeSelect
+        label={TEXT.span}
+        value={span}
+        data={REPLAY_SPANS.map((value) => ({ value, label: TEXT.spans[value] }))}
+        onChange={(event) => {
+          const chosen = REPLAY_SPANS.find((each) => each === event.currentTarget.value) ?? 'own'
+          form.set({ span: chosen, ...(chosen !== 'own' && replayTimes(chosen, new Date())) })
+        }}
+        data-autofocus
+      />
+      <TextInput
+        label={TEXT.from}
+        type="datetime-local"
+        value={from}
+        onChange={(event) => form.set({ span: 'own', from: event.currentTarget.value })}
+      />
+      <TextInput
+        label={TEXT.to}
+        type="datetime-local"
+        value={to}
+        onChange={(event) => form.set({ span: 'own', to: event.currentTarget.value })}
+      />
       <NativeSelect
         label={TEXT.domain}
         data={[

@@ -1,4 +1,5 @@
 import { countOf } from '../format.ts'
+import type { ReplaySpanName } from './replay-times.ts'
 import type { AttemptStatus, EventType } from './webhooks-api.ts'
 import type { AttemptFilter } from './webhooks-search.ts'
 
@@ -84,6 +85,14 @@ export const ATTEMPT_TEXT = {
   replayed: 'Queued again',
   replaySpan: 'Replay a span',
   replayWhy: 'Posts the events of this time again, with their old ids, to the webhooks registered now.',
+  span: 'Time span',
+  spans: {
+    hour: 'Last hour',
+    day: 'Last 24 hours',
+    today: 'Today',
+    yesterday: 'Yesterday',
+    own: 'Your own times',
+  } satisfies Record<ReplaySpanName, string>,
   from: 'From',
   to: 'To',
   anyDomain: 'All domains',

@@ -60,6 +60,29 @@ export interface WarmupDetails extends Warmup {
   stage_history: { limit: number; completed_at: string }[]
 }
 
+interface ProviderStage {
+  stage_number: number
+  stage_start_time: string
+  stage_volume_limit: number
+  hourly_limit: number
+  sent_within_stage: string
+  throttle: number
+}
+
+/** A warm-up with its plan at each provider. */
+export interface WarmupProgress extends ProviderStage {
+  /** Null: it is not paused. */
+  paused_at: string | null
+  total_stages: number
+  /** `provider` `*`: all that the shaping does not name. `sent`: in all stages. */
+  providers: (ProviderStage & { provider: string; sent: number })[]
+}
+
+/** A warm-up of the list; `paused_at` undefined: not asked. */
+export interface ListedWarmup extends Warmup {
+  paused_at?: string | null
+}
+
 /** Prefix of every query about addresses, pools and warm-ups. */
 export const IPS_KEY = 'ips'
 const segment = encodeURIComponent
@@ -127,20 +150,37 @@ export const removeFromDomain = async (ip: string, domain: string) =>
 export const assignToAll = async (ip: string) =>
   valueOrThrow(await sendJson<unknown>('POST', `/v3/ips/${segment(ip)}/domains`))
 
+const progressPath = (ip: string) => `/sendwright/v1/ip-warmups/${segment(ip)}`
+/** Of longer lists the pages of the addresses tell what is paused: each is a request. */
+const ASKED_MAX = 20
+
 export const warmupsQuery = queryOptions({
   queryKey: [IPS_KEY, 'warmups'],
-  queryFn: async ({ signal }) =>
-    valueOrThrow(await getJson<{ items: Warmup[] }>(`/v3/ip_warmups?limit=${WARMUPS_MAX}`, signal)).items,
+  async queryFn({ signal }): Promise<ListedWarmup[]> {
+    const path = `/v3/ip_warmups?limit=${WARMUPS_MAX}`
+    const { items } = valueOrThrow(await getJson<{ items: Warmup[] }>(path, signal))
+    if (items.length > ASKED_MAX) return items
+    return Promise.all(
+      items.map(async (warmup) => {
+        const answer = await getJson<WarmupProgress>(progressPath(warmup.ip), signal)
+        // It may have ended since.
+        return answer.ok ? { ...warmup, paused_at: answer.value.paused_at } : warmup
+      }),
+    )
+  },
 })
 
 /** Null: the address is not on warm-up. */
 export const warmupQuery = (ip: string) =>
   queryOptions({
     queryKey: [IPS_KEY, 'warmup', ip],
-    async queryFn({ signal }) {
-      const answer = await getJson<{ details: WarmupDetails }>(`/v3/ip_warmups/${segment(ip)}`, signal)
-      if (!answer.ok && answer.failure.status === 404) return null
-      return valueOrThrow(answer).details
+    async queryFn({ signal }): Promise<(WarmupDetails & WarmupProgress) | null> {
+      const [details, progress] = await Promise.all([
+        getJson<{ details: WarmupDetails }>(`/v3/ip_warmups/${segment(ip)}`, signal),
+        getJson<WarmupProgress>(progressPath(ip), signal),
+      ])
+      if ([details, progress].some((answer) => !answer.ok && answer.failure.status === 404)) return null
+      return { ...valueOrThrow(details).details, ...valueOrThrow(progress) }
     },
   })
 
@@ -149,3 +189,9 @@ export const startWarmup = async (ip: string) =>
 
 export const cancelWarmup = async (ip: string) =>
   valueOrThrow(await sendJson<unknown>('DELETE', `/v3/ip_warmups/${segment(ip)}`))
+
+export const pauseWarmup = async (ip: string) =>
+  valueOrThrow(await sendJson<unknown>('POST', `${progressPath(ip)}/pause`))
+
+export const resumeWarmup = async (ip: string) =>
+  valueOrThrow(await sendJson<unknown>('POST', `${progressPath(ip)}/resume`))

@@ -1,4 +1,4 @@
-import { Button, NativeSelect, Progress, Text } from '@mantine/core'
+import { Button, Group, NativeSelect, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { Icon } from '../../icons.tsx'
@@ -11,9 +11,9 @@ import { EmptyState } from '../../shared/states.tsx'
 import { Time } from '../../shared/time.tsx'
 import { useForm } from '../../shared/use-form.ts'
 import { TEXT as SECTION } from '../text.ts'
-import { IPS_KEY, ipsQuery, startWarmup, type Warmup, warmupsQuery } from './ips-api.ts'
+import { IPS_KEY, ipsQuery, type ListedWarmup, startWarmup, warmupsQuery } from './ips-api.ts'
 import { TEXT } from './text.ts'
-import { CancelWarmup } from './warmup-panel.tsx'
+import { CancelWarmup, PausedBadge, PauseWarmup, SentShare } from './warmup-panel.tsx'
 import '../delivery.css'
 
 const route = getRouteApi('/delivery/warmups')
@@ -30,7 +30,7 @@ export function WarmupsPage() {
       {TEXT.start}
     </Button>
   )
-  const columns: Column<Warmup>[] = [
+  const columns: Column<ListedWarmup>[] = [
     {
       header: TEXT.ip,
       cell: ({ ip }) => (
@@ -39,16 +39,18 @@ export function WarmupsPage() {
         </Link>
       ),
     },
-    { header: TEXT.stage, align: 'end', cell: ({ stage_number }) => stage_number },
+    {
+      header: TEXT.stage,
+      cell: ({ stage_number, paused_at }) => (
+        <>
+          {stage_number} {paused_at && <PausedBadge />}
+        </>
+      ),
+    },
     {
       header: TEXT.sent,
       width: '34%',
-      cell: ({ ip, sent_within_stage: share, stage_volume_limit }) => (
-        <div>
-          <Progress value={Number.parseInt(share, 10)} aria-label={`${TEXT.sent}: ${ip}`} />
-          <div className="dimmed queue-small">{TEXT.today(share, stage_volume_limit)}</div>
-        </div>
-      ),
+      cell: ({ ip, ...stage }) => <SentShare of={ip} {...stage} />,
     },
     { header: TEXT.throttle, align: 'end', wideOnly: true, cell: ({ throttle }) => `${throttle} %` },
     {
@@ -60,7 +62,12 @@ export function WarmupsPage() {
           {
             header: TEXT.actions,
             align: 'end' as const,
-            cell: ({ ip }: Warmup) => <CancelWarmup ip={ip} />,
+            cell: ({ ip, paused_at }: ListedWarmup) => (
+              <Group gap="xs" justify="flex-end" wrap="nowrap">
+                {paused_at !== undefined && <PauseWarmup ip={ip} isPaused={paused_at !== null} />}
+                <CancelWarmup ip={ip} />
+              </Group>
+            ),
           },
         ]
       : []),

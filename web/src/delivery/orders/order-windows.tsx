@@ -1,20 +1,25 @@
 import { Badge, Button, Group, NativeSelect, Text, TextInput } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useMay } from '../../session.ts'
-import { ActionButton } from '../../shared/action-button.tsx'
+import { ActionButton, useTakeBack } from '../../shared/action-button.tsx'
 import { FormWindow } from '../../shared/form-window.tsx'
 import { notify } from '../../shared/notices.tsx'
-import { Time } from '../../shared/time.tsx'
-import { EXACT, useForm } from '../../shared/use-form.ts'
 import {
   ORDERS_KEY,
   type Override,
   orderLimits,
+  type Pause,
+  pauseAgain,
   pauseSite,
   resetLimits,
   resumeSite,
+  secondsTo,
   shapingQuery,
-} from './orders-api.ts'
+} from '../../shared/orders-api.ts'
+import { ResumeSite } from '../../shared/resume-site.tsx'
+import { ORDER_TEXT } from '../../shared/text.ts'
+import { Time } from '../../shared/time.tsx'
+import { EXACT, useForm } from '../../shared/use-form.ts'
 import { rateWords, TEXT } from './text.ts'
 
 /** Whether the caller may give orders. */
@@ -26,13 +31,22 @@ const options = (untils: readonly (readonly [string, string])[]) =>
 /** `site` '': asks for one. `name`: as people know it. */
 export function StopWindow(props: { site: string; name?: string; onClose: () => void }) {
   const { site, name = site, onClose } = props
+  const queries = useQueryClient()
+  const takeBack = useTakeBack(ORDERS_KEY)
   const form = useForm({
     initial: { site, reason: '', until: '' },
-    send: (given) => pauseSite(given.site.trim(), given.reason.trim(), given.until),
+    async send(given) {
+      const stopped = given.site.trim().toLowerCase() // as the service names it
+      const { overrides = [] } = queries.getQueryData(shapingQuery.queryKey) ?? {}
+      const before = overrides.find((each) => each.site === stopped)?.pause ?? null
+      await pauseSite(stopped, given.reason.trim(), given.until)
+      return { stopped, before }
+    },
     changes: ORDERS_KEY,
-    onDone(_, given) {
-      const stopped = given.site.trim()
-      notify({ text: TEXT.stoppedNow(stopped) })
+    onDone({ stopped, before }) {
+      const back = () => (before === null ? resumeSite(stopped) : pauseAgain(stopped, before))
+      const after = before === null ? ORDER_TEXT.resumed(stopped) : TEXT.restored
+      notify({ text: ORDER_TEXT.stoppedNow(stopped), undo: () => void takeBack(back, after) })
       onClose()
     },
   })
@@ -151,15 +165,7 @@ export function OrderButtons(props: {
           {TEXT.stop}
         </Button>
       ) : (
-        <ActionButton
-          label={TEXT.resume}
-          name={TEXT.resumeOf(name)}
-          run={() => resumeSite(site)}
-          done={TEXT.resumed(site)}
-          undo={() => pauseSite(site, pause.reason, secondsTo(pause.until))}
-          undone={TEXT.stoppedNow(site)}
-          changes={ORDERS_KEY}
-        />
+        <ResumeSite site={site} name={name} pause={pause} />
       )}
       <Button variant="default" size="xs" aria-label={TEXT.limitsOf(name)} onClick={onLimits}>
         {TEXT.limits}
@@ -181,11 +187,8 @@ export function OrderButtons(props: {
   )
 }
 
-const secondsTo = (until: string | null) =>
-  until === null ? '' : String(Math.max(1, Math.ceil((Date.parse(until) - Date.now()) / 1000)))
-
 /** That a site is stopped, until when and why. */
-export function StoppedState({ pause }: { pause: NonNullable<Override['pause']> }) {
+export function StoppedState({ pause }: { pause: Pause }) {
   return (
     <div>
       <Badge variant="light" tt="none" fw={550} color="red">
@@ -193,7 +196,7 @@ export function StoppedState({ pause }: { pause: NonNullable<Override['pause']> 
       </Badge>{' '}
       {pause.until !== null && (
         <span className="queue-nowrap">
-          {TEXT.stoppedUntil} <Time at={pause.until} />
+          {ORDER_TEXT.stoppedUntil} <Time at={pause.until} />
         </span>
       )}
       {pause.reason !== '' && <div className="dimmed queue-small breakable">{pause.reason}</div>}

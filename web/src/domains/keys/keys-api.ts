@@ -1,6 +1,8 @@
 /** The operations of the public API that change a domain's keys (docs/api/domain-keys.md). */
-import { sendForm, sendJson } from '../../api.ts'
+import { queryOptions } from '@tanstack/react-query'
+import { getJson, sendForm, sendJson } from '../../api.ts'
 import { valueOrThrow } from '../../queries.ts'
+import { DOMAINS_KEY } from '../domain-queries.ts'
 import type { DomainKey } from '../domains-api.ts'
 
 const segment = encodeURIComponent
@@ -61,3 +63,26 @@ export const setRotation = async (name: string, interval: string) =>
 
 export const rotateNow = async (name: string) =>
   valueOrThrow(await sendJson<{ message: string }>('POST', `${managementPath(name)}/rotate`))
+
+export interface KeyRotation {
+  state: 'disabled' | 'wait_verify' | 'enabled'
+  active_selector: string | null
+  rotation_enabled: boolean
+  rotation_interval: string
+  /** RFC 3339; null: no rotation is planned. */
+  next_at: string | null
+  /** `publishing`: `selector` is the new key; `retiring`: it is the former one. */
+  in_progress: { phase: 'publishing' | 'retiring'; selector: string; until: string } | null
+}
+
+const ROTATION_REFRESH_MS = 60_000 // the service takes a step each minute
+
+export const rotationQuery = (name: string) =>
+  queryOptions({
+    queryKey: [DOMAINS_KEY, 'rotation', name],
+    queryFn: async ({ signal }) =>
+      valueOrThrow(
+        await getJson<KeyRotation>(`/sendwright/v1/domains/${segment(name)}/key-rotation`, signal),
+      ),
+    refetchInterval: ({ state }) => (state.data?.in_progress ? ROTATION_REFRESH_MS : false),
+  })

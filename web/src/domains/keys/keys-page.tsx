@@ -8,6 +8,7 @@ import { FormWindow } from '../../shared/form-window.tsx'
 import { notify } from '../../shared/notices.tsx'
 import { Panel } from '../../shared/page.tsx'
 import { EmptyState, Failure } from '../../shared/states.tsx'
+import { Time } from '../../shared/time.tsx'
 import { EXACT, useForm } from '../../shared/use-form.ts'
 import { DomainFrame } from '../domain-frame.tsx'
 import { kindOf } from '../domain-keys.tsx'
@@ -20,8 +21,10 @@ import { KEYS_TEXT as TEXT } from '../text.ts'
 import {
   createKey,
   deleteKey,
+  type KeyRotation,
   renameSelector,
   rotateNow,
+  rotationQuery,
   setAuthority,
   setRotation,
   switchKey,
@@ -69,7 +72,12 @@ function Keys({ domain, mayChange }: { domain: DomainDetails; mayChange: boolean
   const { form } = route.useSearch()
   const open = useOpen(name)
   const { data, error, refetch } = useQuery(domainKeysQuery(authority, state === 'unverified'))
+  const showsRotation = mayChange && domain.use_automatic_sender_security
+  const rotation = useQuery({ ...rotationQuery(name), enabled: showsRotation })
   const shown = { domain, onClose: () => open(undefined) }
+  // Shown together: what comes later would push the rest down.
+  if ((data === undefined && error === null) || (showsRotation && rotation.isPending))
+    return <Skeleton height={320} role="status" aria-label={TEXT.title} />
   return (
     <>
       {data ? (
@@ -83,10 +91,8 @@ function Keys({ domain, mayChange }: { domain: DomainDetails; mayChange: boolean
             <KeyCard key={key.selector} authority={authority} domainKey={key} mayChange={mayChange} />
           ))}
         </Panel>
-      ) : error ? (
-        <Failure title={TEXT.unreadable} error={error} retry={refetch} />
       ) : (
-        <Skeleton height={320} role="status" aria-label={TEXT.title} />
+        error && <Failure title={TEXT.unreadable} error={error} retry={refetch} />
       )}
       {mayChange && (
         <>
@@ -105,7 +111,7 @@ function Keys({ domain, mayChange }: { domain: DomainDetails; mayChange: boolean
             </ol>
           </Panel>
           <Authority domain={domain} />
-          <SenderSecurity domain={domain} onSchedule={() => open('rotation')} />
+          <SenderSecurity domain={domain} rotation={rotation.data} onSchedule={() => open('rotation')} />
           {form === 'add' && <AddKey {...shown} />}
           {form === 'selector' && <RenameSelector {...shown} />}
           {form === 'rotation' && <Rotation {...shown} />}
@@ -204,8 +210,15 @@ function Authority({ domain: { name, dkim_host: authority } }: { domain: DomainD
   )
 }
 
-function SenderSecurity({ domain, onSchedule }: { domain: DomainDetails; onSchedule: () => void }) {
+function SenderSecurity(props: {
+  domain: DomainDetails
+  rotation: KeyRotation | undefined
+  onSchedule: () => void
+}) {
+  const { domain, rotation, onSchedule } = props
   const { name, use_automatic_sender_security: isOn } = domain
+  // Not known: the service decides.
+  const mayRotate = !rotation || (rotation.state === 'enabled' && rotation.in_progress === null)
   return (
     <Panel
       title={TEXT.automatic}
@@ -218,6 +231,7 @@ function SenderSecurity({ domain, onSchedule }: { domain: DomainDetails; onSched
       <Text size="sm" mb="sm">
         {TEXT.automaticWhy}
       </Text>
+      {isOn && rotation && <RotationState rotation={rotation} />}
       <Group gap="xs">
         {isOn && (
           <>
@@ -225,6 +239,7 @@ function SenderSecurity({ domain, onSchedule }: { domain: DomainDetails; onSched
               label={TEXT.rotateNow}
               run={() => rotateNow(name)}
               done={TEXT.rotateNowDone}
+              disabled={!mayRotate}
               changes={DOMAINS_KEY}
             />
             <Button variant="default" size="xs" onClick={onSchedule}>
@@ -242,6 +257,34 @@ function SenderSecurity({ domain, onSchedule }: { domain: DomainDetails; onSched
         />
       </Group>
     </Panel>
+  )
+}
+
+/** What the rotation does now, and when it goes on. */
+function RotationState({ rotation }: { rotation: KeyRotation }) {
+  const { state, active_selector: active, next_at, in_progress } = rotation
+  if (in_progress === null)
+    return (
+      <Text size="sm" mb="sm">
+        {state === 'wait_verify'
+          ? TEXT.rotationWaits
+          : next_at === null
+            ? TEXT.noRotation
+            : TEXT.nextRotation}{' '}
+        {next_at !== null && <Time at={next_at} />}
+      </Text>
+    )
+  const { phase, selector, until } = in_progress
+  return (
+    <Text size="sm" mb="sm" role="status">
+      <Badge variant="light" tt="none" fw={550} color="petrol">
+        {TEXT.rotating}
+      </Badge>{' '}
+      {phase === 'publishing'
+        ? TEXT.publishing(selector, active ?? '')
+        : TEXT.retiring(selector, active ?? '')}{' '}
+      <Time at={until} />.
+    </Text>
   )
 }
 

@@ -147,7 +147,7 @@ export function SuppressionsPage() {
       <Modal
         opened={form === 'import' && mayWrite && domain !== ''}
         onClose={() => change({ open: undefined })}
-        title={<strong>{TEXT.importTitle(TEXT.kinds[kind])}</strong>}
+        title={<strong className="breakable">{TEXT.importTitle(TEXT.kinds[kind], domain)}</strong>}
         centered
       >
         <ImportOf domain={domain} kind={kind} onClose={() => change({ open: undefined })} />

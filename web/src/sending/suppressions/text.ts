@@ -44,7 +44,7 @@ export const TEXT = {
   tag: 'Tags',
   tagHint: 'Separated by commas. Empty: all mail of the domain.',
   import: 'Import',
-  importTitle: (kind: string) => `Import: ${kind}`,
+  importTitle: (kind: string, domain: string) => `Import: ${kind} of ${domain}`,
   importHint: 'CSV with a header line, JSON, or one address per line.',
   export: 'Export CSV',
   exporting: (count: string) => `Reading: ${count}`,

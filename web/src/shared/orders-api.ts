@@ -1,13 +1,19 @@
 /** Limits per provider, and the operator's orders over them (docs/api/own-operations.md section 3). */
 import { queryOptions } from '@tanstack/react-query'
-import { getJson, sendForm, sendJson } from '../../api.ts'
-import { valueOrThrow } from '../../queries.ts'
+import { getJson, sendForm, sendJson } from '../api.ts'
+import { valueOrThrow } from '../queries.ts'
+
+export interface Pause {
+  reason: string
+  since: string
+  /** Null: until somebody ends it. */
+  until: string | null
+}
 
 export interface Override {
   site: string
-  /** Null times: until somebody ends it. */
-  pause: { reason: string; since: string; until: string | null } | null
-  /** Null members: as the shaping says. */
+  pause: Pause | null
+  /** Null members: as the shaping says; `until` null: until somebody ends it. */
   limits: { connections: number | null; rate: string | null; until: string | null } | null
 }
 
@@ -49,6 +55,14 @@ export const pauseSite = async (site: string, reason: string, seconds: string) =
       ...untilIn(seconds),
     }),
   )
+
+/** The order as it was. */
+export const pauseAgain = (site: string, { reason, until }: Pause) =>
+  pauseSite(site, reason, secondsTo(until))
+
+/** '': null, until somebody ends it. */
+export const secondsTo = (until: string | null) =>
+  until === null ? '' : String(Math.max(1, Math.ceil((Date.parse(until) - Date.now()) / 1000)))
 
 export const resumeSite = async (site: string) =>
   valueOrThrow(await sendJson<unknown>('DELETE', `${pathOf(site)}/pause`))
