@@ -101,7 +101,9 @@ function noneFound(): NoBrowserFound {
 /** Unpacks the package below the cache folder unless that is already done; returns the folder. */
 async function unpackOnce(name: string): Promise<string> {
   const cached = join(CACHE, name)
-  if (existsSync(cached)) return cached
+  if (existsSync(join(cached, 'chromium'))) return cached
+  // A copied install may share the cache of fonts, which a browser of the copy makes again here.
+  rmSync(cached, { recursive: true, force: true })
   const parent = writableCache()
   const folder = join(parent, name)
   const fresh = mkdtempSync(join(parent, `${name}-`))
