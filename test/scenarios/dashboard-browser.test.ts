@@ -54,6 +54,17 @@ test('single keys can be switched off, and do nothing in an input', async () => 
   await page.getByRole('combobox').waitFor()
 })
 
+test('a page that fails leaves the navigation', async () => {
+  const page = await dashboard.open('/domains')
+  const audit = '**/sendwright/v1/audit?*'
+  await page.route(audit, (route) => route.fulfill({ json: { items: [null], paging: {} } }))
+  await page.getByRole('link', { name: 'Settings' }).click()
+  await page.getByRole('link', { name: 'Audit log' }).first().click()
+  await page.getByRole('heading', { level: 1, name: 'This page cannot be shown' }).waitFor()
+  await page.getByRole('link', { name: 'Domains' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Domains' }).waitFor()
+})
+
 test('on a phone the menu opens the sections by touch, and nothing scrolls sideways', async () => {
   const page = await dashboard.open('/', { look: PHONE })
   await page.getByRole('button', { name: 'Menu' }).tap()

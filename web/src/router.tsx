@@ -5,6 +5,7 @@ import { NotFound } from './not-found.tsx'
 import { rootRoute } from './root-route.ts'
 import { SECTIONS } from './sections.ts'
 import { LoadingPage } from './shared/loading-page.tsx'
+import { PageFault } from './shared/page-fault.tsx'
 import { Shell } from './shell.tsx'
 
 type SectionRoute = (typeof SECTIONS)[number]['routes'][number]
@@ -19,6 +20,7 @@ export const createDashboardRouter = (queries: QueryClient) =>
     routeTree,
     context: { queries },
     defaultPendingComponent: LoadingPage,
+    defaultErrorComponent: PageFault,
     parseSearch: readSearch,
     stringifySearch: writeSearch,
   })

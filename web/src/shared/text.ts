@@ -1,5 +1,8 @@
 /** Texts of the shared pieces. */
 export const TEXT = {
+  pageFault: 'This page cannot be shown',
+  pageFaultWhy: 'It is a fault of the dashboard, not of the service: mail is accepted and sent as before.',
+  pageFaultDetail: 'What happened',
   tryAgain: 'Try again',
   loading: 'Loading',
   previous: 'Previous',
