@@ -1,4 +1,5 @@
-# What a start of the service gives to Node: flags, and a variable for OpenSSL. Both have to be there before Node starts.
+# What a start of the service gives to Node: flags, and variables for OpenSSL and for memory. They have to be there before
+# Node starts.
 # This is the only place for them: bin/sendwright reads it for `serve`, and through that `npm start` and the bench.
 # To be sourced by sh.
 
@@ -27,4 +28,57 @@ tune_openssl() {
   case $features in *' avx512ifma '*) return 0 ;; esac
   case $features in *' adx '*) ;; *) return 0 ;; esac
   case $features in *' avx2 '*) export OPENSSL_ia32cap=':~0x80000' ;; esac
+}
+
+# SENDWRIGHT_MEMORY=small: a smaller young generation, and an old one as large as V8 itself chooses with 512 MB, also on a
+# machine that has more (decision 147). V8 takes the last of two equal flags. The default is small where there is less than
+# 1 GiB, and the service gets it by the variable. The service refuses values other than small and normal.
+# $1: the file of settings, or nothing.
+tune_memory() {
+  memory=$(memory_setting "$1")
+  if [ -z "$memory" ] && is_memory_scarce; then export SENDWRIGHT_MEMORY=small memory=small; fi
+  if [ "$memory" = small ]; then node_flags="$node_flags --max-semi-space-size=8 --max-old-space-size=256"; fi
+}
+
+# As Node reads both: a variable of the environment stays, of several lines the last one counts.
+memory_setting() {
+  if [ -n "${SENDWRIGHT_MEMORY+set}" ]; then
+    printf %s "$SENDWRIGHT_MEMORY" | tr -d '[:space:]'
+  elif [ -f "$1" ] && [ -r "$1" ]; then # a pipe could not be read again
+    sed -n 's/^[[:space:]]*\(export[[:space:]]\{1,\}\)\{0,1\}SENDWRIGHT_MEMORY[[:space:]]*=//p' "$1" | tail -n 1 |
+      sed "s/#.*//; s/[\"'\`[:space:]]//g"
+  fi
+}
+
+# Whether the machine or a control group of this process has less than 1 GiB. Only Linux has the files.
+is_memory_scarce() {
+  [ -r /proc/meminfo ] || return 1
+  while read -r name number _; do
+    if [ "$name" = MemTotal: ]; then is_scarce "$number" 1048576 && return 0; break; fi
+  done < /proc/meminfo
+  [ -r /proc/self/cgroup ] || return 1
+  # number:controllers:path; version 2 has no controllers.
+  while IFS=: read -r _ controllers path; do
+    case $controllers in
+      '') folder=/sys/fs/cgroup file=memory.max ;;
+      memory) folder=/sys/fs/cgroup/memory file=memory.limit_in_bytes ;;
+      *) continue ;;
+    esac
+    # Groups above limit it too. In a container the path may be that of the host, and its own group is at the top.
+    while :; do
+      path=${path%/}
+      if [ -r "$folder$path/$file" ] && read -r number < "$folder$path/$file"; then
+        is_scarce "$number" 1073741824 && return 0
+      fi
+      [ -n "$path" ] || break
+      path=${path%/*}
+    done
+  done < /proc/self/cgroup
+  return 1
+}
+
+# $1 below $2; a group without a limit has "max", or a number beyond all memory.
+is_scarce() {
+  case $1 in '' | *[!0-9]*) return 1 ;; esac
+  [ "$1" -lt "$2" ]
 }

@@ -69,7 +69,8 @@ test('the service has the flags of node-settings.sh, and npm start starts it by 
   symlinkSync(process.execPath, join(app, 'node_modules/.bin/node'))
   const flags = serviceFlags()
   assert.ok(flags.length > 0 && flags.every((flag) => flag.startsWith('--')), flags.join(' '))
-  assert.deepEqual(JSON.parse(run(path, ['serve']).stdout), { words: ['serve'], flags })
+  const { stdout } = run(path, ['serve'], { SENDWRIGHT_MEMORY: 'normal' })
+  assert.deepEqual(JSON.parse(stdout), { words: ['serve'], flags })
   const file = readFileSync(join(ROOT, 'package.json'), 'utf8')
   assert.equal(
     (JSON.parse(file) as { scripts: { start: string } }).scripts.start,
@@ -116,6 +117,97 @@ const cpuinfo = (vendor: string, family: number, flags: string) =>
     '',
   ].join('\n')
 const ZEN_3 = cpuinfo('AuthenticAMD', 25, 'avx2 bmi2 adx')
+
+/** A line of /proc/meminfo, and files below /sys/fs/cgroup. */
+interface Machine {
+  memoryKb: number
+  /** /proc/self/cgroup. */
+  groups: string
+  limits: Record<string, string>
+}
+
+const GIB = 1024 ** 3
+const LARGE: Machine = { memoryKb: 8 * 1024 ** 2, groups: '0::/\n', limits: {} }
+
+/** SENDWRIGHT_MEMORY of the service, and the flags of Node that it has more than others; null: a machine without the files. */
+function memoryOn(context: TestContext, machine: Machine | null, env = {}, file?: string) {
+  const { app, path } = install(context)
+  symlinkSync(process.execPath, join(app, 'node_modules/.bin/node'))
+  const report = '{ memory: process.env.SENDWRIGHT_MEMORY ?? null, flags: process.execArgv }'
+  writeFileSync(join(app, 'src/main.ts'), `console.log(JSON.stringify(${report}))\n`)
+  const files = plantFiles(context, {
+    ...(machine && { meminfo: `MemTotal:       ${machine.memoryKb} kB\nMemFree: 9 kB\n` }),
+    ...(machine && { own: machine.groups }),
+    ...Object.fromEntries(Object.entries(machine?.limits ?? {}).map(([at, text]) => [`group/${at}`, text])),
+    ...(file !== undefined && { settings: file }),
+  })
+  const settings = join(app, 'bin/node-settings.sh')
+  let text = readFileSync(settings, 'utf8')
+  for (const [from, to] of [
+    ['/proc/meminfo', 'meminfo'],
+    ['/proc/self/cgroup', 'own'],
+    ['/sys/fs/cgroup', 'group'],
+  ] as const)
+    text = text.replaceAll(from, `'${join(files, to)}'`)
+  writeFileSync(settings, text)
+  const named = file === undefined ? {} : { SENDWRIGHT_ENV_FILE: join(files, 'settings') }
+  const { stdout, stderr } = run(path, ['serve'], { ...env, ...named })
+  assert.equal(stderr, '')
+  const { memory, flags } = JSON.parse(stdout) as { memory: string | null; flags: string[] }
+  const more = flags.filter((flag) => !flag.startsWith('--env-file')).slice(serviceFlags().length)
+  return { memory, more }
+}
+
+const SMALL_FLAGS = ['--max-semi-space-size=8', '--max-old-space-size=256']
+const SMALL = { memory: 'small', more: SMALL_FLAGS }
+
+test('less than 1 GiB of the machine or of a control group makes the service small', (context) => {
+  const none = { memory: null, more: [] }
+  const first = (path: string) => `3:cpuset:/x\n4:memory:${path}\n0::/\n`
+  for (const [machine, expected] of [
+    [LARGE, none],
+    [null, none],
+    [{ ...LARGE, memoryKb: 1024 ** 2 }, none],
+    [{ ...LARGE, memoryKb: 1024 ** 2 - 1 }, SMALL],
+    // Version 2: of the group itself, of one above it, and of a container that sees its own group at the top.
+    [{ ...LARGE, groups: '0::/a/b\n', limits: { 'a/b/memory.max': `${GIB / 2}\n` } }, SMALL],
+    [
+      { ...LARGE, groups: '0::/a/b\n', limits: { 'a/memory.max': '1000\n', 'a/b/memory.max': 'max\n' } },
+      SMALL,
+    ],
+    [{ ...LARGE, groups: '0::/../host\n', limits: { 'memory.max': `${GIB - 1}\n` } }, SMALL],
+    [{ ...LARGE, groups: '0::/a\n', limits: { 'a/memory.max': `${GIB}\n` } }, none],
+    [{ ...LARGE, groups: '0::/a\n', limits: { 'other/memory.max': '1000\n' } }, none],
+    // Version 1.
+    [{ ...LARGE, groups: first('/a b'), limits: { 'memory/a b/memory.limit_in_bytes': '1000\n' } }, SMALL],
+    [{ ...LARGE, groups: first('/docker/1'), limits: { 'memory/memory.limit_in_bytes': '1000\n' } }, SMALL],
+    [
+      { ...LARGE, groups: first('/'), limits: { 'memory/memory.limit_in_bytes': '9223372036854771712\n' } },
+      none,
+    ],
+  ] as const)
+    assert.deepEqual(memoryOn(context, machine, {}), expected, JSON.stringify(machine))
+})
+
+test('SENDWRIGHT_MEMORY decides, from the environment before the file of settings', (context) => {
+  const scarce = { ...LARGE, memoryKb: 500_000 }
+  const by = (machine: Machine, env: Record<string, string>, file?: string) =>
+    memoryOn(context, machine, env, file)
+  assert.deepEqual(by(LARGE, { SENDWRIGHT_MEMORY: 'small' }), SMALL)
+  assert.deepEqual(by(scarce, { SENDWRIGHT_MEMORY: 'normal' }), { memory: 'normal', more: [] })
+  assert.deepEqual(by(scarce, { SENDWRIGHT_MEMORY: '' }), SMALL)
+  // The service refuses it.
+  assert.deepEqual(by(scarce, { SENDWRIGHT_MEMORY: 'tiny' }), { memory: 'tiny', more: [] })
+  for (const line of [
+    'SENDWRIGHT_MEMORY=small',
+    ' export SENDWRIGHT_MEMORY = "small" # a small box\r',
+    "SENDWRIGHT_MEMORY=normal\nSENDWRIGHT_MEMORY='small'",
+  ])
+    assert.deepEqual(by(LARGE, {}, `# SENDWRIGHT_MEMORY=normal\n${line}\n`), SMALL, line)
+  assert.deepEqual(by(scarce, {}, 'SENDWRIGHT_MEMORY=normal'), { memory: 'normal', more: [] })
+  assert.deepEqual(by(scarce, {}, 'SENDWRIGHT_MEMORY_X=normal\n'), SMALL)
+  assert.deepEqual(by(LARGE, { SENDWRIGHT_MEMORY: 'small' }, 'SENDWRIGHT_MEMORY=normal'), SMALL)
+})
 
 /** What OPENSSL_ia32cap is in the service, on a machine with this /proc/cpuinfo; null for no such file. */
 function mask(context: TestContext, cpuinfo: string | null, words = ['serve'], env = {}): string | null {

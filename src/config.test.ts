@@ -194,6 +194,15 @@ test('certificates are ordered for own names of https addresses only, and not be
   assert.equal(faultsOf({ SENDWRIGHT_ACME: 'yes' }).length, 2)
 })
 
+test('memory is small or normal', () => {
+  assert.equal(readConfig({}).memory, 'normal')
+  assert.equal(readConfig({ SENDWRIGHT_MEMORY: 'small' }).memory, 'small')
+  assert.match(
+    faultsOf({ SENDWRIGHT_MEMORY: '512m' }).join(),
+    /SENDWRIGHT_MEMORY: "512m" is not one of small, normal/,
+  )
+})
+
 test('docs/settings.md lists exactly the settings that are read', () => {
   const page = readFileSync(join(import.meta.dirname, '../docs/settings.md'), 'utf8')
   const rows = page.split('\n').filter((line) => line.startsWith('| `SENDWRIGHT_'))

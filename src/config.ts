@@ -6,6 +6,7 @@ import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { canonicalIp } from './base/ip.ts'
+import { MEMORY_KINDS, type MemoryKind } from './base/memory-sizes.ts'
 import { USER_ROLES, type UserRole } from './http/rights.ts'
 import { addressKey, parseMailbox, toAsciiDomain } from './mime/address.ts'
 import { ROLES, type Role } from './nodes/node.ts'
@@ -51,6 +52,8 @@ export interface Config {
   /** What this process does for the installation. */
   roles: readonly Role[]
   dataFolder: string
+  /** What the process keeps in memory (base/memory-sizes.ts). */
+  memory: MemoryKind
   databaseUrl: string | null
   /** Where blobs are; null: in the data folder. */
   blobs: (S3Options & { prefix: string }) | null
@@ -292,6 +295,8 @@ export function readConfig(env: Environment, checks: ConfigChecks = {}): Config 
     ),
     roles: setting<readonly Role[]>('ROLES', roles, () => ROLES),
     dataFolder: setting('DATA', path, () => resolve('data')),
+    // The launcher sets it where memory is scarce, together with V8's limits.
+    memory: setting('MEMORY', oneOf(MEMORY_KINDS), () => 'normal'),
     databaseUrl: optional('DATABASE_URL', databaseUrl),
     blobs: blobsConfig({ setting, optional, faults }, env),
     apiKey: optional('API_KEY', secretText(16)),

@@ -4,6 +4,7 @@ import type { AccountDirectory } from './accounts/account-directory.ts'
 import type { ByteBudget } from './base/byte-budget.ts'
 import type { Clock } from './base/clock.ts'
 import type { Cidr } from './base/ip.ts'
+import type { MemorySizes } from './base/memory-sizes.ts'
 import type { Config } from './config.ts'
 import type { Resolver } from './dns/resolver.ts'
 import type { DomainDirectory } from './domains/directory.ts'
@@ -20,6 +21,8 @@ import type { Tracing } from './traces/tracing.ts'
 
 export interface Core {
   config: Config
+  /** By `config.memory`. */
+  sizes: MemorySizes
   log: Logger
   clock: Clock
   random: () => number

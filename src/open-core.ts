@@ -10,6 +10,7 @@ import { bindable } from './base/host-addresses.ts'
 import { newId } from './base/ids.ts'
 import { parseCidr } from './base/ip.ts'
 import { bodiesBytes, memoryBytes } from './base/memory.ts'
+import { sizesFor } from './base/memory-sizes.ts'
 import { createSteadyClock } from './base/steady-clock.ts'
 import { VERSION } from './base/version.ts'
 import type { Config } from './config.ts'
@@ -73,11 +74,13 @@ export async function openCore(
   open: Closers,
 ): Promise<OpenCore> {
   const clock = steadyClock(log, overrides.clock)
+  const sizes = sizesFor(config.memory)
   await keepFilesPrivate(config.dataFolder, log)
   const { store, sealer, secret } = await openInstallation(config, {
     // A test's clock moves while the database's does not.
     ...(overrides.clock && { leaseTimes: ownLeaseTimes }),
     onFault: (fault) => log.error({ err: fault }, fault.detail),
+    sizes: sizes.sqlite,
   })
   open.push(() => store.close())
   const nodes = await joinNodes(config, log, store)
@@ -104,6 +107,7 @@ export async function openCore(
   const accountLimits = await openAccountLimits(store)
   const core: Core = {
     config,
+    sizes,
     log,
     clock,
     random: overrides.random ?? Math.random,

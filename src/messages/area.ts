@@ -87,9 +87,12 @@ export async function messagesArea(
   uses: MessagesUses,
   overrides: SendingOverrides,
 ): Promise<MessagesArea> {
-  const { config, log, clock, store, blobs, space, domains, recorder } = core
+  const { config, sizes, log, clock, store, blobs, space, domains, recorder } = core
   const { headerPrefix, headerPrefixAliases, storageUrl } = config
-  const signers = createSigners({ onError: (err) => log.error({ err }, 'a signing thread has failed') })
+  const signers = createSigners({
+    ...sizes.signing,
+    onError: (err) => log.error({ err }, 'a signing thread has failed'),
+  })
   const largeTexts = createLargeTexts()
   const past = createPastDeliveries({ store, clock, keepDays: config.eventRetentionDays })
   const { sources, allowances, blocks } = uses.ips
@@ -106,6 +109,7 @@ export async function messagesArea(
     tracker: uses.tracker,
     limits: uses.limits,
     storedBytesMax: config.messageRetentionBytes,
+    rememberedBytesMax: sizes.rememberedBytes,
     ...sendTemplates(uses.templates.templates, uses.templates.renderer),
     lists: createListExpander({
       store,

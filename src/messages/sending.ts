@@ -83,6 +83,8 @@ export interface SendingParts {
   queuedMax?: number
   /** Approximate space that stored messages may take; default: no limit. */
   storedBytesMax?: number | null
+  /** Contents of messages that are kept in memory, together; default: those of a machine with enough memory. */
+  rememberedBytesMax?: number
 }
 
 export interface Sending {
@@ -122,7 +124,7 @@ const STAND_INS = {
 
 export function createSending(parts: SendingParts): Sending {
   const { store, blobs, clock, domains } = parts
-  const records = createMessageRecords(store, blobs)
+  const records = createMessageRecords(store, blobs, parts.rememberedBytesMax)
   const queueLimits = createQueueLimits({
     store,
     clock,

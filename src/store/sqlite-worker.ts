@@ -43,15 +43,9 @@ export type WorkerReply =
 /** Prepared statements kept per connection; Kysely and the hot paths together use a few hundred texts. */
 const STATEMENTS_MAX = 1000
 
-/**
- * Page cache; the system's file cache serves the rest. With 32 MB each, memory grew by another 40 MB while the caches
- * filled, and a batch of 1,000 was sent no faster (decision on memory).
- */
-const CACHE_KB = { writer: 12_000, reader: 6_000 }
-
 export type Role = 'writer' | 'reader'
 
-const { file, role } = workerData as { file: string; role: Role }
+const { file, role, cacheKb } = workerData as { file: string; role: Role; cacheKb: number }
 const BUSY_MS = 5000
 
 function open(): DatabaseSync {
@@ -68,7 +62,7 @@ function open(): DatabaseSync {
     database.exec('PRAGMA foreign_keys = ON')
     database.exec(`PRAGMA wal_autocheckpoint = ${AUTOCHECKPOINT_PAGES.ample}`)
   }
-  database.exec(`PRAGMA cache_size = -${CACHE_KB[role]}`)
+  database.exec(`PRAGMA cache_size = -${cacheKb}`)
   database.exec('PRAGMA temp_store = MEMORY')
   return database
 }

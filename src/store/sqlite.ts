@@ -21,6 +21,7 @@ import {
   SqliteQueryCompiler,
 } from 'kysely'
 import { ChangeHub } from '../base/changes.ts'
+import { type SqliteSizes, sizesFor } from '../base/memory-sizes.ts'
 import { PassingMap } from '../base/passing.ts'
 import { AUTOCHECKPOINT_PAGES, type Checkpoints, createCheckpoints } from './checkpoints.ts'
 import { damaged, describeFinding } from './damage.ts'
@@ -66,6 +67,8 @@ export interface SqliteOptions {
   onFault?(fault: StoreFault): void
   /** Runs before the schema is touched; a rejection aborts the start. */
   beforeMigrations?: BeforeMigrations
+  /** Default: those of a machine with enough memory. */
+  sizes?: SqliteSizes
 }
 
 /** Faults of the database that were noticed so far. */
@@ -77,7 +80,7 @@ interface Faults {
 /** Opens or creates the database in `folder`. @throws StoreUnavailable if another process has it, StoreFault if it is damaged */
 export async function openSqlite(
   folder: string,
-  { onFault, beforeMigrations }: SqliteOptions = {},
+  { onFault, beforeMigrations, sizes = sizesFor('normal').sqlite }: SqliteOptions = {},
 ): Promise<Store> {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   refuseHalfRestored(folder)
@@ -92,7 +95,7 @@ export async function openSqlite(
     lock.close()
     throw error
   }
-  const writer = createConnection(file, 'writer', faults)
+  const writer = createConnection(file, 'writer', sizes, faults)
   try {
     const stopCheck = await checkAtStart(file, writer, faults)
     await beforeMigrations?.(unmigrated('sqlite', (sql) => queryRows(writer, sql)))
@@ -106,7 +109,7 @@ export async function openSqlite(
     })
     const [mode] = await queryRows(writer, 'PRAGMA auto_vacuum')
     const shrinks = mode?.['auto_vacuum'] === INCREMENTAL
-    const reader = createConnection(file, 'reader', faults)
+    const reader = createConnection(file, 'reader', sizes, faults)
     const unlock = () => lock.close()
     return createSqliteStore({ file, writer, reader, faults, shrinks, stopCheck, unlock })
   } catch (error) {
@@ -182,12 +185,6 @@ export function lockFolder(folder: string): { close(): void } {
   return lock
 }
 
-/**
- * Rows and replies are short-lived. By default V8 lets each thread's young generation grow to 32 MB over time and keeps
- * it there with 10 MB in use.
- */
-const YOUNG_MB: Record<Role, number> = { writer: 9, reader: 9 }
-
 /** Results of a group of units; if no unit returned rows, only how many rows each statement affected. */
 type Answer = UnitReply[] | readonly number[]
 
@@ -206,10 +203,10 @@ interface Connection {
 }
 
 /** Starts a thread with one connection; it answers requests in order. */
-function createConnection(file: string, role: Role, faults: Faults): Connection {
+function createConnection(file: string, role: Role, sizes: SqliteSizes, faults: Faults): Connection {
   const worker = new Worker(join(import.meta.dirname, 'sqlite-worker.ts'), {
-    workerData: { file, role },
-    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB[role] },
+    workerData: { file, role, cacheKb: sizes.cacheKb[role] },
+    resourceLimits: { maxYoungGenerationSizeMb: sizes.youngMb },
   })
   const waiting = new PassingMap<number, { resolve(reply: Answer): void; reject(error: Error): void }>()
   let nextId = 1

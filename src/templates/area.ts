@@ -12,8 +12,8 @@ export interface TemplatesArea extends Area {
   renderer: Renderer
 }
 
-export function templatesArea({ config, store, domains, clock }: Core): TemplatesArea {
-  const renderer = createRenderer()
+export function templatesArea({ config, sizes, store, domains, clock }: Core): TemplatesArea {
+  const renderer = createRenderer({ workersMax: sizes.templateThreads })
   const mjml = createMjmlCompiler()
   const contentBytesMax = config.templateKbMax * 1024
   const templates = createTemplates({ store, domains, clock, renderer, mjml, contentBytesMax })

@@ -5,10 +5,10 @@
  * Jobs wait per account and accounts are served in turn (job-queue.ts), so that one account's slow templates do not starve
  * another's. A thread gets many small jobs in one message.
  */
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { Unavailable } from '../base/errors.ts'
+import { sizesFor } from '../base/memory-sizes.ts'
 import { createJobQueue, type WaitingJob } from './job-queue.ts'
 import type {
   RenderFailure,
@@ -40,8 +40,6 @@ export interface Renderer {
   close(): Promise<void>
 }
 
-/** Rendering 10 KB takes about 20 µs, so two threads are enough for any sender; each takes memory while it runs. */
-const WORKERS_MAX = Math.min(2, availableParallelism())
 /** 64 MB in all. */
 const MEMORY = { maxOldGenerationSizeMb: 48, maxYoungGenerationSizeMb: 16 }
 /** Only the recursion of the parser needs stack; templates nest 100 levels. */
@@ -78,7 +76,7 @@ interface Slot {
 }
 
 /** Threads start with the first job. `close` must be called. */
-export function createRenderer({ workersMax = WORKERS_MAX } = {}): Renderer {
+export function createRenderer({ workersMax = sizesFor('normal').templateThreads } = {}): Renderer {
   const waiting = createJobQueue<Job>(BATCH_JOBS_MAX)
   const slots = new Set<Slot>()
   let closed = false

@@ -3,9 +3,9 @@
  * pending, in worker threads.
  */
 import type { KeyObject } from 'node:crypto'
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { sizesFor } from '../../base/memory-sizes.ts'
 import { type Chunk, chunkSize, type MimeMessage } from '../../base/mime-message.ts'
 import { PassingMap } from '../../base/passing.ts'
 import { type SigningKey, type SigningOptions, signMessage } from '../sign.ts'
@@ -18,30 +18,26 @@ export interface Signers {
 }
 
 export interface SignersOptions {
-  /** Threads; default: half the cores, at least two where there are two, at most four. */
+  /** Threads and the young generation of each; default: those of a machine with enough memory. */
   threads?: number
+  youngMb?: number
   /** Number of messages signed at a time from which threads are worth their memory. */
   startAt?: number
   /** Called when a thread has failed; its messages are signed without it. */
   onError?: (error: Error) => void
 }
 
-/**
- * A thread signs 1,200 to 2,500 messages a second, by processor. On two cores, where a signature takes 0.67 ms, one
- * thread was always busy and delivered 970 to 1,040 messages of batches a second; two deliver 1,335 to 1,365.
- */
-const THREADS = Math.min(4, availableParallelism(), Math.max(2, Math.ceil(availableParallelism() / 2)))
 /** A machine that sends now and then never reaches it. */
 const START_AT = 8
 /** A larger body is not copied: its bytes take the time, not the number of messages. */
 const BODY_BYTES_MAX = 256 * 1024
-/** Young generation of a thread, which keeps nothing; the process's own would let each grow by some tens of MB. */
-const YOUNG_MB = 9
 /** Keys that a thread holds; beyond it all are dropped, and sent again. */
 const KEYS_MAX = 10_000
 
 export function createSigners(options: SignersOptions = {}): Signers {
-  const { threads = THREADS, startAt = START_AT, onError = () => {} } = options
+  const { signing } = sizesFor('normal')
+  const { threads = signing.threads, youngMb = signing.youngMb } = options
+  const { startAt = START_AT, onError = () => {} } = options
   const all: SigningThread[] = []
   let running: SigningThread[] = []
   let closed = false
@@ -50,6 +46,7 @@ export function createSigners(options: SignersOptions = {}): Signers {
   function start(): void {
     for (let left = threads; left > 0; left--) {
       const thread = new SigningThread(
+        youngMb,
         () => {
           if (!closed) running.push(thread)
         },
@@ -115,9 +112,9 @@ class SigningThread {
   #lastId = 0
   #failed = false
 
-  constructor(onReady: () => void, onFailure: (error: Error) => void) {
+  constructor(youngMb: number, onReady: () => void, onFailure: (error: Error) => void) {
     this.#worker = new Worker(join(import.meta.dirname, 'signing-thread.ts'), {
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+      resourceLimits: { maxYoungGenerationSizeMb: youngMb },
     })
     this.#worker.unref()
     const end = (error: Error) => {

@@ -4,6 +4,7 @@
  * is always added, and the oldest entries are dropped. The message of a single recipient is dropped when its delivery
  * ends.
  */
+import { sizesFor } from '../../base/memory-sizes.ts'
 import { PassingMap } from '../../base/passing.ts'
 import type { BlobStore } from '../../store/blobs.ts'
 import type { MessageRow } from '../../store/schema.ts'
@@ -20,9 +21,6 @@ export interface MessageRecords {
   ended(id: string): void
 }
 
-/** Remembered contents together; a large newsletter with inline files is a few hundred kilobytes. */
-const REMEMBERED_BYTES_MAX = 64 * 1024 * 1024
-
 /** Messages in one query: they share the round trip to the database thread. */
 const PER_QUERY_MAX = 8
 
@@ -32,7 +30,12 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-export function createMessageRecords(store: Store, blobs: BlobStore): MessageRecords {
+/** @param bytesMax of remembered contents together */
+export function createMessageRecords(
+  store: Store,
+  blobs: BlobStore,
+  bytesMax: number = sizesFor('normal').rememberedBytes,
+): MessageRecords {
   const remembered = new PassingMap<
     string,
     { record: Promise<MessageRecord | null>; bytes: number; single: boolean }
@@ -45,7 +48,7 @@ export function createMessageRecords(store: Store, blobs: BlobStore): MessageRec
     const bytes = known ? sizeOf(known) : 0
     remembered.set(id, { record, bytes, single: known?.summary.recipients.length === 1 })
     total += bytes
-    while (total > REMEMBERED_BYTES_MAX) {
+    while (total > bytesMax) {
       const oldest = remembered.keys().next().value
       if (oldest === undefined || oldest === id) break
       forget(oldest)
@@ -91,7 +94,7 @@ export function createMessageRecords(store: Store, blobs: BlobStore): MessageRec
       if (remembered.get(id)?.single) forget(id)
     },
     remember(record) {
-      if (total + sizeOf(record) <= REMEMBERED_BYTES_MAX) keep(record.id, Promise.resolve(record), record)
+      if (total + sizeOf(record) <= bytesMax) keep(record.id, Promise.resolve(record), record)
     },
     async byId(id) {
       const known = remembered.get(id)

@@ -1,0 +1,70 @@
+/**
+ * What the process reserves or keeps, by `SENDWRIGHT_MEMORY` (decision 147). V8's own limits have to be there before Node
+ * starts; `bin/node-settings.sh` has them. Large bodies have a bound of their own (memory.ts).
+ */
+import { availableParallelism } from 'node:os'
+
+export const MEMORY_KINDS = ['small', 'normal'] as const
+export type MemoryKind = (typeof MEMORY_KINDS)[number]
+
+export interface MemorySizes {
+  sqlite: SqliteSizes
+  signing: SigningSizes
+  /** Threads that render templates. */
+  templateThreads: number
+  /** Contents of accepted messages that are kept for their deliveries, together. */
+  rememberedBytes: number
+}
+
+export interface SqliteSizes {
+  /** Page cache of each connection; the system's file cache serves the rest. */
+  cacheKb: { writer: number; reader: number }
+  /** Young generation of each connection's thread. */
+  youngMb: number
+}
+
+export interface SigningSizes {
+  threads: number
+  /** Young generation of each thread. */
+  youngMb: number
+}
+
+const MIB = 1024 * 1024
+
+const SIZES: Record<MemoryKind, MemorySizes> = {
+  normal: {
+    sqlite: {
+      // With 32 MB each, memory grew by another 40 MB while the caches filled, and a batch of 1,000 was sent no faster
+      // (decision on memory).
+      cacheKb: { writer: 12_000, reader: 6_000 },
+      // Rows and replies are short-lived. By default V8 lets each thread's young generation grow to 32 MB over time and
+      // keeps it there with 10 MB in use.
+      youngMb: 9,
+    },
+    signing: {
+      // Half the cores, at least two where there are two, at most four. A thread signs 1,200 to 2,500 messages a second, by
+      // processor. On two cores, where a signature takes 0.67 ms, one thread was always busy and delivered 970 to 1,040
+      // messages of batches a second; two deliver 1,335 to 1,365.
+      threads: Math.min(4, availableParallelism(), Math.max(2, Math.ceil(availableParallelism() / 2))),
+      // A thread keeps nothing; the process's own size would let each grow by some tens of MB.
+      youngMb: 9,
+    },
+    // Rendering 10 KB takes about 20 µs, so two are enough for any sender.
+    templateThreads: Math.min(2, availableParallelism()),
+    // A large newsletter with inline files is a few hundred kilobytes.
+    rememberedBytes: 64 * MIB,
+  },
+  small: {
+    // A third: the pages that every transaction touches, the upper levels of the indexes, still fit.
+    sqlite: { cacheKb: { writer: 4_000, reader: 2_000 }, youngMb: 6 },
+    // A machine with little memory rarely has a processor for each; one thread signs about 1,000 messages a second.
+    signing: { threads: 1, youngMb: 6 },
+    // Each may take 64 MB.
+    templateThreads: 1,
+    // A backlog is read from the database again sooner, eight messages in a query.
+    rememberedBytes: 16 * MIB,
+  },
+}
+
+/** The sizes of a process with this setting. */
+export const sizesFor = (memory: MemoryKind): MemorySizes => SIZES[memory]
