@@ -16,6 +16,7 @@ type Variables = Record<string, string>
 
 interface ComposeService {
   image: string
+  pull_policy?: string
   user?: string
   read_only?: boolean
   cap_drop?: string[]
@@ -185,6 +186,7 @@ test('compose-nodes.yaml: both nodes are alike, and find the other containers', 
   assert.deepEqual(caddy.networks, {
     front: { ipv4_address: config.trustedProxies[0]?.replace('/32', '') },
   })
+  assert.equal(one.pull_policy, 'never', 'no registry has the image')
   for (const { mem_limit } of Object.values(file.services)) assert.match(mem_limit ?? '', /^\d+[gm]$/)
   for (const name of Object.keys(DOT_ENV)) {
     assert.throws(() => compose('compose-nodes.yaml', { ...DOT_ENV, [name]: '' }), /is not set: see the top/)
