@@ -280,6 +280,7 @@ test('the nodes of compose-nodes.yaml start at once on an empty database, and on
     return nodes.start({ ...environment, SENDWRIGHT_BLOBS_ENDPOINT: endpoint })
   }
   const [one, two] = await Promise.all([start(names[0] ?? ''), start(names[1] ?? '')])
+  assert.equal(two.domain, one.domain, 'one of them made the first account')
   for (const { url } of [one, two])
     for (const path of healthPaths()) assert.equal((await fetch(`${url}${path}`)).status, 200, path)
 
