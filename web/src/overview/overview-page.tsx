@@ -2,11 +2,13 @@ import { Skeleton } from '@mantine/core'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { domainsQuery } from '../queries.ts'
+import { useMay } from '../session.ts'
 import { Page, PageHeader } from '../shared/page.tsx'
 import { Counts } from './counts.tsx'
 import { FirstSteps } from './first-steps.tsx'
 import { NeedsHand } from './needs-hand.tsx'
 import {
+  alertsQuery,
   anyWebhookQuery,
   attemptsQuery,
   blockedDomainsQuery,
@@ -51,9 +53,11 @@ function useReady(): boolean {
     ...anyWebhookQuery(firstOwnDomain(domains.data ?? [])),
     enabled: domains.data !== undefined,
   })
+  const mayReadAlerts = useMay({ area: 'alerts' })
+  const alerts = useQuery({ ...alertsQuery, enabled: mayReadAlerts })
   const others = useQueries({
     queries: [daysQuery, blockedDomainsQuery, attemptsQuery, lanesQuery] as const,
     combine: (results) => results.every(({ isPending }) => !isPending),
   })
-  return others && (domains.error !== null || !webhook.isPending)
+  return others && (!mayReadAlerts || !alerts.isPending) && (domains.error !== null || !webhook.isPending)
 }
