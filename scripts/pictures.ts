@@ -5,7 +5,9 @@
  * own, and nothing outside can be reached.
  */
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import type { BrowserContextOptions } from 'playwright-core'
 import { fill, queryOne } from '../bench/support/stored-data.ts'
@@ -18,10 +20,8 @@ import { launchBrowser } from '../test/support/browser.ts'
 import { type Dashboard, DESK, PHONE, startDashboard } from '../test/support/dashboard.ts'
 import { linksOf, untilQuiet } from '../test/support/dashboard-pages.ts'
 import { createDnsServer } from '../test/support/dns-server.ts'
-import { createReceiver } from '../test/support/http-receiver.ts'
 import { startTestService } from '../test/support/service.ts'
 import { createSink, type Sink } from '../test/support/smtp-sink.ts'
-import { temporaryFolder } from '../test/support/stores.ts'
 import {
   DOMAINS,
   fillAccount,
@@ -43,7 +43,11 @@ const LOOKS: readonly [string, BrowserContextOptions][] = [
 ]
 const MX_PORT = 2500
 /** Of RFC 5737: the service's own, and those of the providers. */
+const DATA = '/var/lib/sendwright'
 const NETWORKS = ['203.0.113.0/24', '198.51.100.0/24']
+const HOOKS_ADDRESS = '198.51.100.80'
+/** Last parts of the service's addresses. */
+const OWN = [10, 11, 12, 13, 14, 15, 16, 17, 20]
 const INSIDE = 'PICTURES_INSIDE'
 
 const cleanups: (() => unknown)[] = []
@@ -62,10 +66,12 @@ else {
 async function runInside(): Promise<number> {
   // The first start unpacks the browser, with owners that are unknown inside.
   await (await launchBrowser()).close()
-  const setUp = NETWORKS.map((network) => `ip addr add ${network} dev lo`).join(' && ')
-  const script = `ip link set lo up && ${setUp} && exec "$@"`
+  const own = OWN.map((last) => `203.0.113.${last}/32`)
+  const addresses = [...own, ...NETWORKS].map((each) => `ip addr add ${each} dev lo`)
+  const folder = `mount -t tmpfs none /var/lib && mkdir ${DATA}`
+  const script = ['ip link set lo up', ...addresses, folder, 'exec "$@"'].join(' && ')
   const command = [process.execPath, ...process.execArgv, ...process.argv.slice(1)]
-  const words = ['--user', '--map-root-user', '--net', 'sh', '-c', script, 'sh', ...command]
+  const words = ['--user', '--map-root-user', '--net', '--mount', 'sh', '-c', script, 'sh', ...command]
   const { status, error } = spawnSync('unshare', words, {
     stdio: 'inherit',
     env: { ...process.env, [INSIDE]: 'yes' },
@@ -79,12 +85,10 @@ async function takeAll(words: readonly string[]): Promise<void> {
   const dns = await createDnsServer()
   t.after(() => dns.close())
   const sinks = await startProviders(dns)
-  const hooks = await createReceiver()
-  t.after(() => hooks.close())
-  hooks.answer = (response, { path }) => void response.writeHead(path === '/crm/mail' ? 503 : 200).end()
-  dns.set(HOOKS, 'A', [hooks.host])
+  await startHooks(dns)
+  publishHosts(dns)
   const env = {
-    SENDWRIGHT_DATA: await temporaryFolder(t),
+    SENDWRIGHT_DATA: DATA,
     SENDWRIGHT_PUBLIC_URL: 'https://mail.example.com',
     SENDWRIGHT_HOSTNAME: 'mail.example.com',
     SENDWRIGHT_DELIVERY: 'direct',
@@ -96,7 +100,7 @@ async function takeAll(words: readonly string[]): Promise<void> {
     SENDWRIGHT_WEBHOOK_SCHEDULE: '1h',
     SENDWRIGHT_TRANSCRIPTS: 'all',
   }
-  await prepare(env, dns, hooks.port)
+  await prepare(env, dns)
   setReplies(sinks)
   const dashboard = await startDashboard(t, env)
   await sendMail(dashboard.service)
@@ -108,6 +112,28 @@ async function takeAll(words: readonly string[]): Promise<void> {
   const other = await startDashboard(t, { ...env, SENDWRIGHT_DELIVERY: 'capture' })
   await sendCaptured(other.service)
   for (const page of captured) await take(other, page)
+}
+
+/** The account's own application, whose address for the customer file fails. */
+async function startHooks(dns: Awaited<ReturnType<typeof createDnsServer>>): Promise<void> {
+  const server = createServer((request, response) => {
+    request.resume()
+    response.writeHead(request.url === '/crm/mail' ? 503 : 200).end()
+  })
+  t.after(() => server.close())
+  server.listen(80, HOOKS_ADDRESS)
+  await once(server, 'listening')
+  dns.set(HOOKS, 'A', [HOOKS_ADDRESS])
+}
+
+/** What the operator of a service publishes. */
+function publishHosts(dns: Awaited<ReturnType<typeof createDnsServer>>): void {
+  for (const host of ['', 'mxa.', 'mxb.', 'track.']) dns.set(`${host}mail.example.com`, 'A', [IPS[0]])
+  dns.set('spf.mail.example.com', 'TXT', ['v=spf1 ip4:203.0.113.0/24 -all'])
+  for (const last of OWN) {
+    dns.set(`mx${last}.mail.example.com`, 'A', [`203.0.113.${last}`])
+    dns.set(`${last}.113.0.203.in-addr.arpa`, 'PTR', [`mx${last}.mail.example.com`])
+  }
 }
 
 /** A server for each domain of recipients. */
@@ -127,10 +153,9 @@ async function startProviders(dns: Awaited<ReturnType<typeof createDnsServer>>):
 async function prepare(
   env: Record<string, string> & { SENDWRIGHT_DATA: string },
   dns: Awaited<ReturnType<typeof createDnsServer>>,
-  hookPort: number,
 ): Promise<void> {
   const first = await startTestService(t, env)
-  await fillAccount(first, dns, hookPort)
+  await fillAccount(first, dns)
   await first.service.stop()
   const place = { dataFolder: env.SENDWRIGHT_DATA, databaseUrl: null }
   const { account_id } = await queryOne(place, `SELECT account_id FROM domains WHERE type = 'sandbox'`)
@@ -147,27 +172,24 @@ function* eventRows(parts: Parameters<typeof history>[0]) {
 }
 
 async function take(dashboard: Dashboard, { name, path, link, open }: PicturedPage): Promise<void> {
-  for (const [look, options] of LOOKS) {
+  const one = async ([look, options]: (typeof LOOKS)[number]) => {
     const page = await dashboard.open(path, { look: options, ...(name === 'sign-in' && { key: null }) })
     await untilQuiet(page)
     if (link) {
       const found = (await linksOf(page)).find((each) => link.test(each))
-      if (found === undefined) {
-        console.log(`${name}: no link ${link} on ${path}`)
-        await page.context().close()
-        return
-      }
+      if (found === undefined) throw new Error(`${name}: no link ${link} on ${path}`)
       await page.goto(dashboard.service.url + found)
       await untilQuiet(page)
     }
     await open?.(page)
     const picture = await page.screenshot({ animations: 'disabled', caret: 'hide' })
     await writeFile(join(FOLDER, `${name}-${look}.png`), withPalette(picture))
-    const sound = await dashboard.sound(page).then(
+    const fault = await dashboard.sound(page).then(
       () => '',
-      (error: Error) => error.message,
+      (error: Error) => `: ${error.message}`,
     )
-    console.log(`${name}-${look} ${sound}`)
+    console.log(`${name}-${look}${fault}`)
     await page.context().close()
   }
+  await Promise.all(LOOKS.map(one))
 }

@@ -32,8 +32,8 @@ function caller(service: TestService) {
 }
 type Caller = ReturnType<typeof caller>
 
-/** Everything but mail. `hookPort`: where the account's own application takes webhooks. */
-export async function fillAccount(service: TestService, dns: Dns, hookPort: number): Promise<void> {
+/** Everything but mail. */
+export async function fillAccount(service: TestService, dns: Dns): Promise<void> {
   const call = caller(service)
   await call.put('/v5/accounts', { name: 'Example Shop' })
   for (const name of DOMAINS) await addDomain(call, dns, name)
@@ -44,7 +44,7 @@ export async function fillAccount(service: TestService, dns: Dns, hookPort: numb
   await fillTemplates(call)
   await fillLists(call)
   await fillSuppressions(call)
-  await fillHooks(call, hookPort)
+  await fillHooks(call)
   await fillIps(call)
   await fillAlerts(call)
   await fillValidation(call)
@@ -61,6 +61,7 @@ async function addDomain(call: Caller, dns: Dns, name: string): Promise<void> {
     else if (type === 'CNAME') dns.set(host, 'CNAME', [value])
   }
   dns.set(name, 'MX', mx)
+  dns.set(`_dmarc.${name}`, 'TXT', [`v=DMARC1; p=quarantine; rua=mailto:dmarc@${name}`])
   await call.put(`/v4/domains/${name}/verify`)
   await call.post(`/v3/domains/${name}/credentials`, {
     login: `app@${name}`,
@@ -107,7 +108,11 @@ async function fillTemplates(call: Caller): Promise<void> {
   }
   const second = content('On its way', 'your order {{order}} arrives tomorrow.')
   const path = `/v3/${SHOP}/templates/order-shipped/versions`
-  await call.post(path, { tag: 'with-date', template: second, comment: 'Says when', active: 'yes' })
+  const headers = JSON.stringify({
+    From: `Example Shop <orders@${SHOP}>`,
+    Subject: 'Order {{order}} arrives tomorrow',
+  })
+  await call.post(path, { tag: 'with-date', template: second, headers, comment: 'Says when', active: 'yes' })
 }
 
 async function fillLists(call: Caller): Promise<void> {
@@ -145,8 +150,8 @@ async function fillSuppressions(call: Caller): Promise<void> {
   await call.post(`/v3/${SHOP}/whitelists`, { domain: 'example.com', reason: 'our own' })
 }
 
-async function fillHooks(call: Caller, port: number): Promise<void> {
-  const url = `http://${HOOKS}:${port}`
+async function fillHooks(call: Caller): Promise<void> {
+  const url = `http://${HOOKS}`
   for (const id of ['delivered', 'permanent_fail', 'complained'])
     await call.post(`/v3/domains/${SHOP}/webhooks`, { id, url: `${url}/shop/events` })
   await call.post(`/v3/domains/${NEWS}/webhooks`, { id: 'temporary_fail', url: `${url}/crm/mail` })
@@ -223,15 +228,24 @@ async function fillValidation(call: Caller): Promise<void> {
   })
 }
 
-/** Replies of the providers, each with its own sink. */
+/** Replies of the providers, each with its own sink; `late-` and `gone-` begin addresses that they do not take. */
 export function setReplies(sinks: ReadonlyMap<string, Sink>): void {
-  const refused = '550 5.1.1 The email account that you tried to reach does not exist'
-  for (const sink of sinks.values()) sink.on('RCPT TO:<gone', refused)
-  const busy = '451 4.7.500 Server busy. Please try again later'
-  sinks.get('people.example')?.on('RCPT TO:<late', busy)
-  const put = '421 4.7.0 [TSS04] Messages temporarily deferred due to user complaints'
-  sinks.get('family.example')?.on('MAIL FROM', put)
-  sinks.get('village.example')?.on('RCPT TO:<late', '452 4.2.2 The mailbox is full')
+  const gone = '550 5.1.1 The email account that you tried to reach does not exist'
+  for (const { domain, mx } of RECEIVERS) {
+    const sink = sinks.get(domain)
+    sink?.on('CONNECT', `220 ${mx} ESMTP ready`)
+    sink?.on('EHLO', `250-${mx} at your service\r\n250-SIZE 35882577\r\n250 8BITMIME`)
+    sink?.on('RCPT TO', (_session, event) => {
+      if (event.includes('<gone-')) return gone
+      return event.includes('<late-') ? (LATE[domain] ?? '250 2.1.5 OK') : '250 2.1.5 OK'
+    })
+  }
+}
+
+const LATE: Record<string, string> = {
+  'family.example': '451 4.7.0 [TSS04] Messages temporarily deferred due to user complaints',
+  'people.example': '451 4.7.500 Server busy. Please try again later',
+  'village.example': '452 4.2.2 The mailbox is full',
 }
 
 const HTML = `<div style="font-family: sans-serif; max-width: 480px">
@@ -253,7 +267,7 @@ export async function sendMail(service: TestService): Promise<void> {
   await call.post(`/v3/${SHOP}/messages`, { ...letter('Your order 2026-4720 is on its way'), to: others })
   for (let n = 0; n < 24; n++) {
     const { domain } = RECEIVERS[n % RECEIVERS.length] as (typeof RECEIVERS)[number]
-    const late = n % 4 === 1 ? 'late-' : ''
+    const late = n === 8 ? 'late-' : ''
     const fields = letter('Five recipes for the first frost', `${late}reader-${n}@${domain}`)
     await call.post(`/v3/${NEWS}/messages`, {
       ...fields,

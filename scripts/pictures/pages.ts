@@ -22,6 +22,8 @@ const press = (name: string) => async (page: Page) => {
 }
 
 export const PAGES: readonly PicturedPage[] = [
+  // Before all others, which sign in.
+  { name: 'audit-log', path: '/settings/audit' },
   { name: 'sign-in', path: '/' },
   { name: 'overview', path: '/overview' },
   { name: 'inbox', path: '/', link: /^\/inbox\//, captured: true },
@@ -29,7 +31,7 @@ export const PAGES: readonly PicturedPage[] = [
   {
     name: 'message',
     path: '/activity?q=late-bob%40people.example',
-    link: /^\/activity\/[^?]+@/,
+    link: /^\/activity\/[^?]+(?:@|%40)/,
     open: press('SMTP dialogue'),
   },
   { name: 'statistics', path: '/statistics' },
@@ -69,8 +71,7 @@ export const PAGES: readonly PicturedPage[] = [
   { name: 'subaccount', path: '/settings/subaccounts', link: /^\/settings\/subaccounts\/[^?]/ },
   { name: 'limits', path: '/settings/limits' },
   { name: 'allowed-addresses', path: '/settings/addresses' },
-  { name: 'alerts', path: '/settings/alerts' },
-  { name: 'audit-log', path: '/settings/audit' },
+  { name: 'alerts', path: '/settings/alerts?view=alerts' },
   { name: 'system', path: '/settings/system' },
   { name: 'api-reference', path: '/docs' },
   { name: 'api-operation', path: '/docs/sendMessage' },
