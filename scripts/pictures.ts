@@ -68,7 +68,7 @@ async function runInside(): Promise<number> {
   await (await launchBrowser()).close()
   const own = OWN.map((last) => `203.0.113.${last}/32`)
   const addresses = [...own, ...NETWORKS].map((each) => `ip addr add ${each} dev lo`)
-  const folder = `mount -t tmpfs none /var/lib && mkdir ${DATA}`
+  const folder = `mount -t tmpfs none /var/lib && mkdir -m 700 ${DATA}`
   const script = ['ip link set lo up', ...addresses, folder, 'exec "$@"'].join(' && ')
   const command = [process.execPath, ...process.execArgv, ...process.argv.slice(1)]
   const words = ['--user', '--map-root-user', '--net', '--mount', 'sh', '-c', script, 'sh', ...command]
