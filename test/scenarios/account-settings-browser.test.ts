@@ -48,7 +48,7 @@ test('subaccounts: one is created, acted for, limited, disabled, enabled and del
   await page.getByText('Shop may send again').waitFor()
 
   await page.goto(`${service.url}/settings/subaccounts?q=sho`)
-  await page.getByRole('button', { name: 'Act for Shop' }).press('Enter')
+  await page.getByRole('button', { name: 'Act for it: Shop' }).press('Enter')
   const strip = page.getByRole('complementary', { name: 'Account' })
   await strip.getByText('Acting for Shop.').waitFor()
   await dashboard.sound(page)

@@ -159,7 +159,7 @@ function Lanes(props: {
       header: TEXT.lane,
       width: '24%',
       cell: ({ lane, provider, site, source }) => (
-        <div>
+        <div className="lane-name">
           <RowLink filter={{ lane }} label={lane} mayAct={mayAct}>
             {isNamed(provider) ? provider : site || lane}
           </RowLink>

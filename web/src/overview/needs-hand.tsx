@@ -202,7 +202,7 @@ function StoppedItem({ stopped: { site, pause, waiting } }: { stopped: StoppedSi
 }
 
 function LaneItem({ lane }: { lane: Lane }) {
-  const { source, site, queued, backed_off_why, oldest_due } = lane
+  const { source, site, provider, queued, backed_off_why, oldest_due } = lane
   const mayRetry = useMay({ area: 'domains', access: 'write' })
   const queries = useQueryClient()
   const retry = useMutation({
@@ -215,7 +215,7 @@ function LaneItem({ lane }: { lane: Lane }) {
   return (
     <Item
       icon="clock"
-      title={TEXT.waiting(queued, site)}
+      title={TEXT.waiting(queued, laneName(provider, site), source)}
       why={backed_off_why ?? TEXT.since}
       {...(oldest_due !== null && { since: oldest_due })}
     >
@@ -228,6 +228,10 @@ function LaneItem({ lane }: { lane: Lane }) {
     </Item>
   )
 }
+
+/** As people call it, where it has such a name. */
+const laneName = (provider: string, site: string) =>
+  provider === '' || provider === 'Other' ? site : provider
 
 function Refusal({ error }: { error: Error | null }) {
   if (error === null) return null

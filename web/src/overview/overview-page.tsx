@@ -8,6 +8,7 @@ import { Counts } from './counts.tsx'
 import { FirstSteps } from './first-steps.tsx'
 import { NeedsHand } from './needs-hand.tsx'
 import {
+  alertsQuery,
   anyWebhookQuery,
   attemptsQuery,
   blockedDomainsQuery,
@@ -54,11 +55,18 @@ function useReady(): boolean {
     ...anyWebhookQuery(firstOwnDomain(domains.data ?? [])),
     enabled: domains.data !== undefined,
   })
+  const mayReadAlerts = useMay({ area: 'alerts' })
+  const alerts = useQuery({ ...alertsQuery, enabled: mayReadAlerts })
   const others = useQueries({
     queries: [daysQuery, blockedDomainsQuery, attemptsQuery, lanesQuery] as const,
     combine: (results) => results.every(({ isPending }) => !isPending),
   })
   const mayReadOrders = useMay(READS_ORDERS)
   const orders = useQuery({ ...ordersQuery, enabled: mayReadOrders })
-  return others && (domains.error !== null || !webhook.isPending) && (!mayReadOrders || !orders.isPending)
+  return (
+    others &&
+    (!mayReadAlerts || !alerts.isPending) &&
+    (domains.error !== null || !webhook.isPending) &&
+    (!mayReadOrders || !orders.isPending)
+  )
 }

@@ -39,8 +39,8 @@ export const TEXT = {
   webhookWhy: (said: string) => `It last answered: ${said}`,
   replay: 'Send them again',
   replayed: (count: number) => `${count === 1 ? '1 event is' : `${count} events are`} being sent again`,
-  waiting: (count: number, where: string) =>
-    `${count === 1 ? '1 message waits' : `${count.toLocaleString('en')} messages wait`} for ${where}`,
+  waiting: (count: number, where: string, source: string) =>
+    `${count === 1 ? '1 message waits' : `${count.toLocaleString('en')} messages wait`} for ${where}${source === 'any' ? '' : ` from ${source}`}`,
   since: 'due since',
   stopped: (site: string) => `All mail to ${site} is stopped`,
   stoppedWaiting: (count: number) =>

@@ -45,6 +45,7 @@ export function AccountSwitch() {
         color={actingFor === undefined ? 'gray' : 'orange'}
         size="compact-sm"
         className="account-switch"
+        {...(actingFor === undefined && { 'data-own': true })}
         leftSection={<Icon name="users" size={16} />}
         onClick={() => setOpened(true)}
       >

@@ -6,7 +6,7 @@ const LOOK = { variant: 'light', tt: 'none', fw: 550 } as const
 
 /** What is to be known at a glance; `address` is what the operator sees besides. */
 export function Health({ ip, address }: { ip: Ip; address: Address | undefined }) {
-  const fault = address?.check.fault ?? null
+  const fault = address?.check.fault || null
   const blocks = address?.blocked_by.length ?? 0
   const [label, color] = !ip.enabled
     ? address?.enabled === true && !address.usable

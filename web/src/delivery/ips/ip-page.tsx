@@ -15,6 +15,7 @@ import { withSearch } from '../../shared/search.ts'
 import { EmptyState, Failure } from '../../shared/states.tsx'
 import { Time } from '../../shared/time.tsx'
 import { useForm } from '../../shared/use-form.ts'
+import { poolsQuery } from '../delivery-api.ts'
 import { Health } from './health.tsx'
 import {
   type Address,
@@ -97,6 +98,7 @@ function Found({ ip, address }: { ip: Ip; address: Address | undefined }) {
 const known = (value: boolean | null) => (value === null ? TEXT.unknown : value ? TEXT.yes : TEXT.no)
 
 function Facts({ ip, address }: { ip: Ip; address: Address | undefined }) {
+  const pools = useQuery({ ...poolsQuery, enabled: ip.pool_id !== undefined })
   return (
     <dl className="ip-facts">
       <div>
@@ -111,8 +113,8 @@ function Facts({ ip, address }: { ip: Ip; address: Address | undefined }) {
         <div>
           <dt>{TEXT.pool}</dt>
           <dd>
-            <Link to="/delivery/pools/$id" params={{ id: ip.pool_id }} className="breakable">
-              {ip.pool_id}
+            <Link to="/delivery/pools/$id" params={{ id: ip.pool_id }} className="ip-pool breakable">
+              {pools.data?.find(({ pool_id }) => pool_id === ip.pool_id)?.name ?? ip.pool_id}
             </Link>
           </dd>
         </div>

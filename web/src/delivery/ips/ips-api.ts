@@ -37,7 +37,8 @@ export interface Address {
     checked_at: string | null
     bound: boolean | null
     dns_agrees: boolean | null
-    fault: string | null
+    /** Empty: none. */
+    fault: string
   }
 }
 

@@ -159,7 +159,7 @@ export function OrderButtons(props: {
   const { site, name, override, onStop, onLimits } = props
   const { pause = null, limits = null } = override ?? {}
   return (
-    <Group gap="xs" justify="flex-end" wrap="nowrap">
+    <Group gap="xs" justify="flex-end">
       {pause === null ? (
         <Button variant="default" size="xs" aria-label={TEXT.stopOf(name)} onClick={onStop}>
           {TEXT.stop}

@@ -23,7 +23,7 @@ export const TEXT = {
   noneFound: 'No subaccount matches',
   noneFoundWhy: 'Clear the filters to see all.',
   act: 'Act for it',
-  actOf: (name: string) => `Act for ${name}`,
+  actOf: (name: string) => `Act for it: ${name}`,
   actions: 'Pages',
   id: 'Id',
   gone: 'There is no such subaccount',
