@@ -286,11 +286,13 @@ export async function sendMail(service: TestService): Promise<void> {
     })
   }
   await eventually('an attempt for each', async () => {
-    const { items } = await call.get('/sendwright/v1/queue')
+    const { items } = await call.get('/sendwright/v1/queue/lanes')
+    // What a lane in back-off holds has had a reply already.
     return items.every(
-      ({ attempts, state }: { attempts: number; state: string }) => attempts > 0 || state !== 'queued',
+      (lane: { due: number; backed_off_until: string | null }) =>
+        lane.due === 0 || lane.backed_off_until !== null,
     )
-  }).catch(() => {})
+  })
 }
 
 const letter = (subject: string, to = '') => ({

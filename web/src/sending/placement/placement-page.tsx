@@ -1,4 +1,4 @@
-import { Badge, Button, NativeSelect, Textarea, TextInput } from '@mantine/core'
+import { Badge, Button, NativeSelect, Skeleton, Textarea, TextInput } from '@mantine/core'
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
@@ -73,7 +73,14 @@ export function PlacementPage() {
           </EmptyState>
         </Panel>
       )}
-      {isLists ? <Lists action={addButton} /> : <Results action={addButton} />}
+      {/* Not before it is known whether the hint stands above, which would push the table down. */}
+      {providers.isPending ? (
+        <Skeleton height={320} radius="lg" role="status" aria-label="Loading" />
+      ) : isLists ? (
+        <Lists action={addButton} />
+      ) : (
+        <Results action={addButton} />
+      )}
       {add === 'yes' &&
         mayWrite &&
         (isLists ? <ListWindow onClose={close} /> : <TestWindow onClose={close} />)}
