@@ -96,7 +96,7 @@ test('MJML, errors that name the line, and changes that are not lost by a slip',
   const { service } = dashboard
   await service.call('POST', '/v4/templates', { form: { name: 'letter', template: 'Hello {{name}}' } })
   const page = await dashboard.open('/sending/templates/letter')
-  const content = page.getByLabel('Content', { exact: true })
+  const content = page.getByRole('textbox', { name: 'Content', exact: true })
   await content.fill('Hello\n{{#if name}}')
   await page.getByText('line 2', { exact: false }).waitFor()
   await page.getByRole('button', { name: 'Save', exact: true }).click()
