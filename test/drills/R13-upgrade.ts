@@ -113,7 +113,7 @@ async function kills(
   let unfinished = 0
   for (let kill = 0; kill < KILLS; kill++) {
     const copy = join(folder, 'copy')
-    await cp(data, copy, { recursive: true })
+    await cp(data, copy, { recursive: true, filter: (path) => !path.endsWith('service.sock') })
     const child = spawned(copy)
     const exited = once(child, 'exit')
     await sleep(span.from + ((span.to - span.from) * (kill + 0.5)) / KILLS)
@@ -140,7 +140,7 @@ async function migrationSpan(
   spawned: (copy: string) => ReturnType<typeof spawn>,
 ) {
   const copy = join(folder, 'copy')
-  await cp(data, copy, { recursive: true })
+  await cp(data, copy, { recursive: true, filter: (path) => !path.endsWith('service.sock') })
   const { versions } = countsOf(copy)
   const newest = readMigrations('sqlite').length
   const startedAt = performance.now()

@@ -59,8 +59,8 @@ export class WriteLog {
     await this.#settled()
     cpSync(folder, target, {
       recursive: true,
-      // The index of the log is memory, and the lock belongs to another process.
-      filter: (path) => !/(?:-shm|lock\.db.*|strace\.log)$/.test(path),
+      // The index of the log is memory; the lock and the socket belong to another process.
+      filter: (path) => !/(?:-shm|lock\.db.*|service\.sock|strace\.log)$/.test(path),
     })
     let lost = 0
     for (const [file, ranges] of this.#dirty) {
