@@ -111,6 +111,9 @@ test('a service whose data folder was removed accepts nothing more, and stops li
   await rm(folder, { recursive: true })
   assert.deepEqual(await post(service, fields), { status: 503 })
   assert.equal((await fetch(`${service.url}/health/ready`)).status, 503)
-  assert.match(service.output(), /sendwright\.db\\?" was removed/)
+  // The line may arrive after the answer.
+  await eventually('the reason in the log', async () =>
+    /sendwright\.db\\?" was removed/.test(service.output()),
+  )
   assert.equal(await service.end('SIGTERM'), 0)
 })
