@@ -19,6 +19,9 @@ const ROLES_OF_THE_CONTRACT = [
   ...['noreply', 'postmaster', 'privacy', 'root', 'sales', 'security', 'spam', 'support', 'webmaster'],
 ]
 
+/** Left out of both lists: titles of chief officers, who are persons, and names below such a title. */
+const TITLES = /(?:^|\.)c[a-z]o$/
+
 /** The texts of both files by name. `date`: of the update, as YYYY-MM-DD. */
 export function listFiles(date: string): Record<string, string> {
   const disposable =
@@ -35,7 +38,9 @@ export function listFiles(date: string): Record<string, string> {
 
 function fileOf(name: string, licence: string, date: string, entries: readonly string[]): string {
   const { version } = JSON.parse(readFileSync(packageFile(name), 'utf8')) as { version: string }
-  const sorted = [...new Set(entries.map((entry) => entry.trim().toLowerCase()))].filter(Boolean).sort()
+  const sorted = [...new Set(entries.map((entry) => entry.trim().toLowerCase()))]
+    .filter((entry) => entry !== '' && !TITLES.test(entry))
+    .sort()
   return `# From the npm package ${name} ${version}, taken on ${date}. Licence: ${licence}.\n${sorted.join('\n')}\n`
 }
 
