@@ -1,12 +1,12 @@
 import { Skeleton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi, Link, useLocation, useRouter } from '@tanstack/react-router'
+import { getRouteApi, useLocation, useRouter } from '@tanstack/react-router'
 import { type MouseEvent, useEffect } from 'react'
 import type { GuidePart } from '../../guides.ts'
 import { CopyButton } from '../copy-button.tsx'
-import { Icon } from '../icons.tsx'
+import { NoSuchEntry } from '../reference/documentation-frame.tsx'
 import { PageHeader } from '../shared/page.tsx'
-import { EmptyState, Failure } from '../shared/states.tsx'
+import { Failure } from '../shared/states.tsx'
 import { guideOf } from './guides-search.ts'
 import { TEXT } from './text.ts'
 
@@ -27,7 +27,8 @@ export function GuidePage() {
   useEffect(() => {
     if (data && hash !== '') document.getElementById(hash)?.scrollIntoView()
   }, [data, hash])
-  if (guide === undefined) return <NoSuchGuide />
+  if (guide === undefined)
+    return <NoSuchEntry title={TEXT.title} what={TEXT.noSuch} why={TEXT.noSuchWhy} back={back} />
   return (
     <article className="guide">
       <PageHeader title={guide.title} back={back} />
@@ -66,24 +67,5 @@ function Part({ part }: { part: GuidePart }) {
       // biome-ignore lint/security/noDangerouslySetInnerHtml: made from our own files, with markup escaped
       dangerouslySetInnerHTML={{ __html: part.html }}
     />
-  )
-}
-
-function NoSuchGuide() {
-  return (
-    <>
-      <PageHeader title={TEXT.title} />
-      <EmptyState
-        icon="search"
-        title={TEXT.noSuch}
-        action={
-          <Link to="/docs/guides" className="page-back">
-            <Icon name="back" size={16} /> {TEXT.all}
-          </Link>
-        }
-      >
-        {TEXT.noSuchWhy}
-      </EmptyState>
-    </>
   )
 }

@@ -2,31 +2,20 @@ import { Anchor, Skeleton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, Outlet, useNavigate, useParams } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
-import { Icon } from '../icons.tsx'
 import { Copyable } from '../shared/copyable.tsx'
-import { FilterBar } from '../shared/filter-bar.tsx'
 import { PageHeader, Panel } from '../shared/page.tsx'
 import { withSearch } from '../shared/search.ts'
-import { EmptyState, Failure } from '../shared/states.tsx'
+import { Failure } from '../shared/states.tsx'
 import { type Operation, type Reference, searchOperations } from './description.ts'
-import { DocumentationTabs } from './documentation-tabs.tsx'
+import { DocumentationFrame, NoSuchEntry } from './documentation-frame.tsx'
 import { referenceQuery } from './reference-query.ts'
 import { TEXT } from './text.ts'
 import { Words } from './words.tsx'
-import './reference.css'
 
 const route = getRouteApi('/docs')
-const SEARCH_FIELD = {
-  name: 'q',
-  kind: 'search',
-  label: TEXT.search,
-  placeholder: TEXT.searchPlaceholder,
-} as const
 
-/** List and operation side by side; on a narrow screen one at a time (the style sheet decides). */
 export function ReferencePage() {
   const { q = '' } = route.useSearch()
-  // Without `from`: searching leaves the open operation open.
   const navigate = useNavigate()
   const openId = useParams({ strict: false }).operation
   const { data: reference, error, refetch } = useQuery(referenceQuery)
@@ -40,43 +29,20 @@ export function ReferencePage() {
       })
   }
   return (
-    <main
-      className={openId === undefined ? 'reference' : 'reference reference-reading'}
-      aria-busy={reference === undefined && error === null}
-      id="main"
-      tabIndex={-1}
+    <DocumentationFrame
+      tab="reference"
+      label={TEXT.operations}
+      search={{ label: TEXT.search, placeholder: TEXT.searchPlaceholder }}
+      q={q}
+      onEnter={openFirst}
+      list={reference && <OperationList reference={reference} q={q} openId={openId} />}
+      openId={openId}
+      isBusy={reference === undefined && error === null}
     >
-      <nav className="reference-side" aria-label={TEXT.operations}>
-        {/* biome-ignore lint/a11y/noStaticElementInteractions: Enter in the input within */}
-        <div
-          className="reference-search"
-          onKeyDown={(event) => {
-            if (event.key === 'Enter' && event.target instanceof HTMLInputElement)
-              openFirst(event.target.value)
-          }}
-        >
-          <DocumentationTabs open="reference" />
-          <FilterBar
-            fields={[SEARCH_FIELD]}
-            values={{ q }}
-            onChange={(_, value) =>
-              void navigate({ to: '.', replace: true, search: (old) => withSearch(old, { q: value }) })
-            }
-            onClear={() =>
-              void navigate({ to: '.', replace: true, search: (old) => withSearch(old, { q: undefined }) })
-            }
-          />
-        </div>
-        {reference && <OperationList reference={reference} q={q} openId={openId} />}
-      </nav>
-      <div className="reference-main" key={openId}>
-        <div className="page">
-          {error !== null && <Failure title={TEXT.loadFailed} error={error} retry={refetch} />}
-          {reference === undefined && error === null && <Skeleton height={260} radius="lg" />}
-          {reference && <Outlet />}
-        </div>
-      </div>
-    </main>
+      {error !== null && <Failure title={TEXT.loadFailed} error={error} retry={refetch} />}
+      {reference === undefined && error === null && <Skeleton height={260} radius="lg" />}
+      {reference && <Outlet />}
+    </DocumentationFrame>
   )
 }
 
@@ -179,21 +145,11 @@ function Fact({ label, children }: { label: string; children: React.ReactNode })
   )
 }
 
-export function NoSuchOperation() {
-  return (
-    <>
-      <PageHeader title={TEXT.title} />
-      <EmptyState
-        icon="search"
-        title={TEXT.noSuch}
-        action={
-          <Link to="/docs" className="page-back">
-            <Icon name="back" size={16} /> {TEXT.all}
-          </Link>
-        }
-      >
-        {TEXT.noSuchWhy}
-      </EmptyState>
-    </>
-  )
-}
+export const NoSuchOperation = () => (
+  <NoSuchEntry
+    title={TEXT.title}
+    what={TEXT.noSuch}
+    why={TEXT.noSuchWhy}
+    back={{ to: '/docs', label: TEXT.all }}
+  />
+)
