@@ -33,8 +33,7 @@ const OUTPUT_MAX = 1_000_000
  * Starts `sendwright serve` on `host`:8080 with the test key and resolves once it is ready.
  * @param options `probe`: file for the longest block of its main thread (block-probe.ts); `flags`: of node;
  *   `memoryGroup`: folder of the control group that it starts in (memory-group.ts); `openFiles`: limit of open files;
- *   `domain`: its sandbox domain, for a process without an API to ask; `root`: of another release's sources; `launcher`:
- *   `bin/sendwright` of a release, which has flags of its own
+ *   `domain`: its sandbox domain, for a process without an API to ask; `root`: of another release's sources
  */
 export async function startProcess(
   host: string,
@@ -46,15 +45,11 @@ export async function startProcess(
     openFiles?: number
     domain?: string
     root?: string
-    launcher?: string
   } = {},
 ): Promise<ServiceProcess> {
   const main = join(options.root ?? join(import.meta.dirname, '../..'), 'src/main.ts')
   const probing = options.probe === undefined ? [] : ['--import', join(import.meta.dirname, 'block-probe.ts')]
-  const node =
-    options.launcher === undefined
-      ? [process.execPath, ...(options.flags ?? []), ...probing, main, 'serve']
-      : [options.launcher, 'serve']
+  const node = [process.execPath, ...(options.flags ?? []), ...probing, main, 'serve']
   const limited = ['sh', '-c', `ulimit -n ${options.openFiles}; exec "$0" "$@"`, ...node]
   const started = options.openFiles === undefined ? node : limited
   const [command = '', ...args] =
