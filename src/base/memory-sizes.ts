@@ -35,7 +35,7 @@ const SIZES: Record<MemoryKind, MemorySizes> = {
   normal: {
     sqlite: {
       // With 32 MB each, memory grew by another 40 MB while the caches filled, and a batch of 1,000 was sent no faster
-      // (decision on memory).
+      // (decision 25).
       cacheKb: { writer: 12_000, reader: 6_000 },
       // Rows and replies are short-lived. By default V8 lets each thread's young generation grow to 32 MB over time and
       // keeps it there with 10 MB in use.
