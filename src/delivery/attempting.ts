@@ -482,7 +482,8 @@ export class Attempting {
         break
       } catch (error) {
         if (error instanceof StaleWrite) {
-          log.warn({ delivery: delivery.id }, 'outcome refused: the lease was lost')
+          if (refused) log.info({ delivery: delivery.id }, 'outcome refused: an earlier write of it was done')
+          else log.warn({ delivery: delivery.id }, 'outcome refused: the lease was lost')
           break
         }
         if (!refused) {

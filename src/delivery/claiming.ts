@@ -63,6 +63,7 @@ export class Claiming {
   #ranLow = false
   #idleTimer: Timer | null = null
   #turnTimer: Timer | null = null
+  #doubtTimer: Timer | null = null
   #nextScanAt = Number.NEGATIVE_INFINITY
   /** The last group of a scan that did not reach the end; null: the next one starts at the first group. */
   #scannedTo: DueGroup | null = null
@@ -145,6 +146,17 @@ export class Claiming {
   stop(): void {
     this.#idleTimer?.cancel()
     this.#turnTimer?.cancel()
+    this.#doubtTimer?.cancel()
+  }
+
+  /** A write had no answer; what it may have done is looked for as soon as the database answers. */
+  doubted(): void {
+    const { admission, clock } = this.#parts
+    if (admission.stopping) return
+    this.#doubtTimer ??= clock.setTimer(STORE_RETRY_MS, () => {
+      this.#doubtTimer = null
+      this.wake()
+    })
   }
 
   /** For senders of whom nothing is left in a lane that holds so much of others that it does not poll yet. */
@@ -201,6 +213,7 @@ export class Claiming {
   async #round(): Promise<Round> {
     const { queue, holding, clock } = this.#parts
     const { lanes } = holding
+    await holding.releaseDoubtful()
     const room = Math.min(holding.room, CLAIM_MAX)
     const now = clock.now()
     this.#full = room <= 0
@@ -214,7 +227,7 @@ export class Claiming {
     const left = own.length < due.length
     const chosen = lanes.choose(own, room, clock.monotonic(), sawAll)
     if (chosen.length === 0) return { sawAll, claimed: 0, polledAt: now, cut: false, left }
-    const claimed = await holding.addClaimed(chosen.length, async () => {
+    const claimed = await holding.addClaimed(chosen, async () => {
       failPoint('claim-before-commit')
       const deliveries = await queue.claim(chosen, clock.now())
       failPoint('claim-after-commit')

@@ -213,8 +213,8 @@ export interface Reservation {
   lease: { lease_owner: string; lease_token: string; lease_until: number }
   /** The row is on disk. */
   enter(row: DeliveryRow): void
-  /** The row was not inserted. */
-  cancel(): void
+  /** The row was not inserted; `mayExist`: the database went away before it answered, so the row may be there all the same. */
+  cancel(mayExist?: DeliveryRow): void
 }
 
 export interface LaneState {

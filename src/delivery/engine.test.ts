@@ -10,7 +10,7 @@ import { systemClock } from '../base/clock.ts'
 import { bareRecorder } from '../events/testing.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import { openSqlite } from '../store/sqlite.ts'
-import type { Store } from '../store/store.ts'
+import { type Store, StoreUnavailable } from '../store/store.ts'
 import type { Delivery, Reservation } from './contract.ts'
 import { connectionFailure, type Outcome } from './outcome.ts'
 import { createQueue } from './queue.ts'
@@ -417,6 +417,57 @@ test('what enters during a pause is claimed again after it', async (t) => {
   await eventually('a round that sees nothing', async () => polls > 0)
   release.resolve()
   await eventually('the attempt', async () => transport.attempts.length === 2)
+})
+
+test('mail of writes that had no answer is sent when the database is back, before its leases run out', async (t) => {
+  const store = await openSqlite(await temporaryFolder(t))
+  t.after(() => store.close())
+  const clock = createTestClock()
+  const transport = fakeTransport(2, async () => DELIVERED)
+  let breaks = false
+  let isAway = false
+  const cutOff: Store = {
+    ...store,
+    read: async (query) => {
+      if (isAway) throw new StoreUnavailable('away')
+      return store.read(query)
+    },
+    commit: async (unit, order) => {
+      const results = await store.commit(unit, order)
+      // Done, but nobody learns of it.
+      if (breaks && unit[0]?.sql.includes("SET state = 'sending'")) isAway = true
+      if (isAway) throw new StoreUnavailable('went away')
+      return results
+    },
+  }
+  const engine = seededEngine(cutOff, clock, transport)
+  t.after(() => engine.stop(0))
+  await seedQueue(store, seedOf('d', 1, clock.now() - 1))
+  await engine.start()
+  await eventually('an idle lane', async () => engine.laneOfGroup(LANE_OF('d'))?.running === 0)
+
+  const slot = engine.reserve(LANE_OF('d'))
+  assert.ok(slot)
+  const [fresh = '', claimed] = await seedQueue(store, seedOf('d', 2, clock.now() - 1))
+  await store.db
+    .updateTable('deliveries')
+    .set({ state: 'sending', ...slot.lease })
+    .where('id', '=', fresh)
+    .execute()
+  const rows = () =>
+    store.db.selectFrom('deliveries').select(['id', 'state']).where('state', '<>', 'delivered').execute()
+  slot.cancel({ id: fresh } as DeliveryRow)
+  breaks = true
+  engine.wake()
+  await eventually('a claim without an answer', async () => isAway)
+  assert.deepEqual(
+    (await rows()).map(({ id, state }) => [id, state]).sort(),
+    [fresh, claimed].map((id) => [id, 'sending']).sort(),
+  )
+  breaks = false
+  isAway = false
+  await clock.advance(2_000)
+  await eventually('both', async () => transport.attempts.length === 3)
 })
 
 test('mail that falls due is sent at its time, while other mail waits for a stalled lane', async (t) => {

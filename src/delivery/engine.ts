@@ -36,6 +36,7 @@ export function createDelivery(parts: DeliveryParts): Delivery {
     },
     onFree: (lane) => claiming.refill(lane),
     onGivenBack: () => claiming.wake(),
+    onDoubt: () => claiming.doubted(),
   })
   const claiming = new Claiming({ queue, holding, admission, isElsewhere: parts.isElsewhere, clock, log })
   const attempting = new Attempting({

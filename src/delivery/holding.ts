@@ -8,6 +8,8 @@
  *    fresh mail that finds no slot is inserted as queued and claimed like any other, so neither keeps the other out.
  *    From half on, stalled lanes hold one delivery each (lanes.ts).
  * 4. The leases of all are renewed together. Before a message's final dot its lease is checked here.
+ * 5. When the database goes away before it answers a write, rows may be leased to this process that it does not hold. Their
+ *    ids are kept, and returned to the queue before the next claim.
  *
  * Only this file adds deliveries to what is held and removes them, reserves slots and renews leases.
  */
@@ -32,6 +34,9 @@ const FRESH_BELOW = 4_000
 const CROWDED_ABOVE = HELD_MAX / 2
 /** Each attempt holds one connection. */
 export const ATTEMPTS_AT_ONCE_MAX = HELD_MAX
+
+/** Rows of failed writes that are remembered; `reclaim` finds further ones when their leases are a minute old. */
+const DOUBTFUL_MAX = 20_000
 
 /** Pause after the database refused a claim or an outcome. */
 export const STORE_RETRY_MS = 1000
@@ -103,6 +108,8 @@ export interface HoldingParts {
   onFree(lane: Lane): void
   /** Deliveries returned to the queue after a pause had begun. */
   onGivenBack(): void
+  /** A write had no answer: when the database is back, there may be something to claim. */
+  onDoubt(): void
 }
 
 export class Holding {
@@ -117,6 +124,8 @@ export class Holding {
   #renewedUntil = 0
   /** How often all leases were lost: what was claimed before the last time is lost as well. */
   #losses = 0
+  /** Ids of rows that may be leased to this process because a write that had no answer may have been done. */
+  readonly #doubtful = new Set<string>()
   /** Everything that was given back so far is on disk. */
   #givenBack = Promise.resolve()
 
@@ -134,16 +143,22 @@ export class Holding {
     return HELD_MAX - this.size
   }
 
-  /** Runs a claim of `count` rows and takes in what it returns. @returns how many */
-  async addClaimed(count: number, claim: () => Promise<ClaimedDelivery[]>): Promise<number> {
+  /** Runs a claim of the rows `ids` and takes in what it returns. @returns how many */
+  async addClaimed(
+    ids: readonly DeliveryRow['id'][],
+    claim: () => Promise<ClaimedDelivery[]>,
+  ): Promise<number> {
     const leasedUntil = this.#parts.clock.monotonic() + LEASE_MS
     const losses = this.#losses
-    this.#reserved += count
+    this.#reserved += ids.length
     let claimed: ClaimedDelivery[]
     try {
       claimed = await claim()
+    } catch (error) {
+      this.#doubt(ids)
+      throw error
     } finally {
-      this.#reserved -= count
+      this.#reserved -= ids.length
     }
     for (const delivery of claimed)
       this.#add(delivery, this.lanes.group(delivery), { leasedUntil, lost: losses !== this.#losses })
@@ -169,8 +184,9 @@ export class Holding {
           lost: losses !== this.#losses,
         })
       },
-      cancel: () => {
+      cancel: (mayExist) => {
         this.#countReserved(group, lane, -1)
+        if (mayExist) this.#doubt([mayExist.id])
         this.#parts.onFree(lane)
       },
     }
@@ -263,10 +279,24 @@ export class Holding {
     const { queue, clock, log } = this.#parts
     const ids = notBegun.map(({ delivery }) => delivery.id)
     const release = queue.release(ids, clock.now()).catch((error) => {
-      log.error({ err: error }, 'cannot release deliveries; their leases will run out')
+      log.error({ err: error }, 'cannot release deliveries yet')
+      this.#doubt(ids)
     })
     this.#givenBack = Promise.all([this.#givenBack, release]).then(() => {})
     await this.#givenBack
+  }
+
+  #doubt(ids: readonly string[]): void {
+    for (const id of ids) if (this.#doubtful.size < DOUBTFUL_MAX) this.#doubtful.add(id)
+    this.#parts.onDoubt()
+  }
+
+  /** Returns rows of writes that had no answer to the queue. Nothing may be claimed before it resolves. */
+  async releaseDoubtful(): Promise<void> {
+    if (this.#doubtful.size === 0) return
+    const ids = [...this.#doubtful]
+    await this.#parts.queue.release(ids, this.#parts.clock.now())
+    for (const id of ids) this.#doubtful.delete(id)
   }
 
   /** Resolves when no lane is being looked up. */

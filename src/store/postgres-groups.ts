@@ -230,12 +230,9 @@ async function transact(parts: GroupParts, { statements, sources }: Plan): Promi
       client.query('BEGIN'),
       ...statements.map((statement) => client.query(parts.prepare(statement))),
     ])
-    const [, ...results] = await allOf(sent)
-    for (const [at, statement] of statements.entries()) {
-      const affected = results[at]?.rowCount ?? 0
-      if (statement.expectRows !== undefined && affected !== statement.expectRows)
-        throw new StaleWrite(statement, affected)
-    }
+    const [begun, ...settled] = await Promise.allSettled(sent)
+    if (begun?.status === 'rejected') throw begun.reason
+    const results = statements.map((statement, at) => resultOf(statement, settled[at]))
     await client.query('COMMIT').catch((error: unknown) => {
       throw parts.isConnectionFault(error) ? new CommitCutOff('Commit cut off', { cause: error }) : error
     })
@@ -256,11 +253,19 @@ async function transact(parts: GroupParts, { statements, sources }: Plan): Promi
   }
 }
 
-/** All results, or the first error, but only after every answer has arrived: then the connection is free again. */
-async function allOf(sent: readonly Promise<pg.QueryResult>[]): Promise<pg.QueryResult[]> {
-  const ended = await Promise.allSettled(sent)
-  return ended.map((result) => {
-    if (result.status === 'rejected') throw result.reason
-    return result.value
-  })
+/**
+ * Asked in the order of the statements, the first fault is thrown. A statement that touched too few rows counts before
+ * errors of later ones: a unit that is written a second time, because its first commit had no answer, is stale; that its
+ * inserts collide with their own rows follows from that.
+ */
+function resultOf(
+  statement: Statement,
+  ended: PromiseSettledResult<pg.QueryResult> | undefined,
+): pg.QueryResult {
+  if (ended === undefined) throw new Error('A statement has no result')
+  if (ended.status === 'rejected') throw ended.reason
+  const affected = ended.value.rowCount ?? 0
+  if (statement.expectRows !== undefined && affected !== statement.expectRows)
+    throw new StaleWrite(statement, affected)
+  return ended.value
 }

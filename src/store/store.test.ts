@@ -19,6 +19,20 @@ const account = (id: string) => ({
 const names = async (store: Store) =>
   (await store.db.selectFrom('accounts').select('id').orderBy('id').execute()).map((row) => row.id)
 
+eachStore('a unit that is written a second time is stale, whatever else it inserts', async (store) => {
+  await store.commit([insert('accounts', account('once'))])
+  const unit = [
+    {
+      sql: "UPDATE accounts SET name = 'renamed' WHERE name = ?",
+      values: [account('once').name],
+      expectRows: 1,
+    },
+    insert('accounts', account('with it')),
+  ]
+  await store.commit(unit)
+  await assert.rejects(store.commit(unit), StaleWrite)
+})
+
 eachStore('a committed unit is read back with the same types', async (store) => {
   await store.commit([insert('accounts', account('a'))])
   const names = ['id', 'parent_id', 'name', 'signing_key_sealed', 'created_at'] as const

@@ -19,7 +19,7 @@ import type { DomainDirectory } from '../../domains/directory.ts'
 import type { Domain } from '../../domains/domain.ts'
 import type { CountedMail, MessageLimits } from '../../message-limits/limits.ts'
 import { bareAddress } from '../../mime/address.ts'
-import type { Statement, Store } from '../../store/store.ts'
+import { type Statement, type Store, StoreUnavailable } from '../../store/store.ts'
 import { type KnownTags, newTagStatements } from '../../tags/known-tags.ts'
 import type { Tracing } from '../../traces/tracing.ts'
 import type { MessageRecord } from '../composing/content.ts'
@@ -130,7 +130,7 @@ async function accept(parts: AcceptParts, draft: Draft, submission: Submission):
     ]
     await parts.limits.commit(countedMail(parts, record, decision), unit, (all) => parts.store.commit(all))
   } catch (error) {
-    reservations.cancel()
+    reservations.cancel(error instanceof StoreUnavailable)
     throw error
   }
   if (isDue(direct, now) || isDue(viaLists, now)) parts.records.remember(record)

@@ -6,8 +6,8 @@ import type { DeliveryRow } from '../../store/schema.ts'
 export interface Reservations {
   /** The rows are on disk. */
   enter(): void
-  /** They will not be. */
-  cancel(): void
+  /** They are not; `mayExist`: the database went away before it answered, so they may be there all the same. */
+  cancel(mayExist: boolean): void
 }
 
 /** Turns rows that are due now into claimed ones, up to the slots that the engine has free. */
@@ -38,8 +38,8 @@ export function reserveSlots(
       if (queued.length > 0) engine.inserted(queued)
       if (firstDueAt < Number.POSITIVE_INFINITY) engine.wakeAt(firstDueAt)
     },
-    cancel() {
-      for (const { reservation } of reserved) reservation.cancel()
+    cancel(mayExist) {
+      for (const { row, reservation } of reserved) reservation.cancel(mayExist ? row : undefined)
     },
   }
 }
