@@ -1,11 +1,10 @@
 /** The connection to PostgreSQL breaks after a commit was done and before its answer arrived. */
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { connect, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { createMigratedDatabase } from '../support/migrated.ts'
 import { testNodes } from '../support/nodes.ts'
-import { eventually, ownAddress } from '../support/service.ts'
+import { startPostgresRelay } from '../support/postgres-relay.ts'
+import { eventually } from '../support/service.ts'
 import { AUTHORIZATION } from '../support/service-process.ts'
 import { createSink } from '../support/smtp-sink.ts'
 
@@ -39,14 +38,15 @@ test('an outcome whose commit had no answer is written once, and delivery goes o
 /** A node whose connections to PostgreSQL go through a relay. It has sent a message: from then on its engine has slots. */
 async function startBehindRelay(t: TestContext) {
   const database = await createMigratedDatabase()
-  const relay = await startRelay(t, new URL(database.url))
+  const relay = await startPostgresRelay(database.url)
+  t.after(() => relay.close())
   const sink = await createSink()
   t.after(() => sink.close())
   const nodes = await testNodes(
     t,
     {
       SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`,
-      SENDWRIGHT_DATABASE_URL: relay.urlOf(database.url),
+      SENDWRIGHT_DATABASE_URL: relay.url,
     },
     database,
   )
@@ -66,51 +66,4 @@ async function startBehindRelay(t: TestContext) {
   assert.equal(await post('first@example.org'), 200)
   await arrived('first@example.org')
   return { relay, sink, post, arrived, query: nodes.query }
-}
-
-/** Passes bytes between the service and PostgreSQL. */
-async function startRelay(t: TestContext, { hostname, port }: URL) {
-  /** The connection that carries this value loses the answer to its next commit. */
-  let wanted: string | null = null
-  const relay = {
-    cuts: 0,
-    cutCommitWith(value: string) {
-      wanted = value
-    },
-    urlOf(url: string) {
-      const through = new URL(url)
-      const { address, port: own } = server.address() as { address: string; port: number }
-      through.hostname = address
-      through.port = String(own)
-      return through.href
-    },
-  }
-  const server = createServer((client) => {
-    const upstream = connect({ host: hostname, port: Number(port) })
-    let carriesIt = false
-    let isCut = false
-    const end = () => {
-      client.destroy()
-      upstream.destroy()
-    }
-    for (const socket of [client, upstream] as Socket[]) socket.on('error', end).on('close', end)
-    client.on('data', (chunk) => {
-      const text = chunk.toString('latin1')
-      if (wanted !== null && text.includes(wanted)) carriesIt = true
-      if (carriesIt && !isCut && text.includes('COMMIT')) {
-        isCut = true
-        wanted = null
-        relay.cuts++
-      }
-      upstream.write(chunk)
-    })
-    // The answer to the commit is the last thing that PostgreSQL says here.
-    upstream.on('data', (chunk) =>
-      isCut && /COMMIT\0/.test(chunk.toString('latin1')) ? end() : client.write(chunk),
-    )
-  })
-  server.listen(0, ownAddress())
-  await once(server, 'listening')
-  t.after(() => server.close())
-  return relay
 }
