@@ -58,6 +58,9 @@ const PREFETCH_MAX = 50
 const PREPARED_FRESH_MS = 1000
 /** One line in the log for each kind of local fault in this time, and how many kinds are distinguished. */
 const LOCAL_FAULT_LOG_EVERY_MS = 60_000
+/** After so many failures of one outcome in a row it is asked whether the database takes other writes. */
+const OWN_FAULT_AFTER = 5
+const SET_ASIDE_RETRY_MS = 60_000
 const LOCAL_FAULTS_MAX = 100
 
 const NO_FACTS: AttemptFacts = { primaryDkim: null, windowIsSenders: false }
@@ -83,6 +86,8 @@ export class Attempting {
   readonly #preparing = new InFlight()
   /** When each local fault was logged last, and how many deliveries have met it since. */
   readonly #localFaults = new Map<string, { loggedAt: number; deliveries: number }>()
+  /** Outcomes that are tried every minute, by delivery; each resolves when it is not tried any more. */
+  readonly #setAside = new Map<string, Promise<void>>()
 
   constructor(parts: AttemptingParts) {
     this.#parts = parts
@@ -130,7 +135,7 @@ export class Attempting {
   }
 
   async #run(lane: Lane, held: HeldDelivery): Promise<void> {
-    const { holding, onEnded } = this.#parts
+    const { onEnded } = this.#parts
     const dot = this.#finalDots.of(lane)
     lane.running++
     this.#running.begin()
@@ -141,7 +146,7 @@ export class Attempting {
       // Not before the outcome is on disk: so a crash can repeat one message of each connection only.
       if (held.begun) lane.releaseConnection()
       lane.running--
-      holding.remove(held)
+      void this.#remove(held)
       onEnded(lane, held.delivery.domain_id)
       this.advance(lane)
       this.#running.end()
@@ -470,35 +475,71 @@ export class Attempting {
     })
   }
 
-  /** Writes an outcome, again and again if need be: without it the message would be sent twice. */
+  /**
+   * Writes an outcome, again and again if need be: without it the message would be sent twice. Meanwhile nothing new begins,
+   * unless the database takes other writes: then the fault is this outcome's, and it is set aside.
+   */
   async #write(delivery: ClaimedDelivery, commit: () => Promise<void>): Promise<void> {
     const { admission, onRecovered } = this.#parts
     const { clock, log } = this.#parts.delivery
-    let refused = false
+    let failures = 0
     this.#finalDots.writing()
-    while (!admission.stopping || !refused) {
+    while (!admission.stopping || failures === 0) {
       try {
         await commit()
         break
       } catch (error) {
+        const facts = { err: error, delivery: delivery.id }
         if (error instanceof StaleWrite) {
-          if (refused) log.info({ delivery: delivery.id }, 'outcome refused: an earlier write of it was done')
-          else log.warn({ delivery: delivery.id }, 'outcome refused: the lease was lost')
+          if (failures > 0) log.info(facts, 'outcome refused: an earlier write of it was done')
+          else log.warn(facts, 'outcome refused: the lease was lost')
           break
         }
-        if (!refused) {
-          log.error(
-            { err: error, delivery: delivery.id },
-            'cannot record an outcome; it is tried every second',
-          )
+        failures++
+        if (failures === 1) {
+          log.error(facts, 'cannot record an outcome; it is tried every second')
           admission.outcomeRefused()
         }
-        refused = true
+        if (failures % OWN_FAULT_AFTER === 0 && localFaultOf(error) === null && (await this.#takesWrites())) {
+          log.error(facts, 'cannot record an outcome, though others can be; it is tried every minute')
+          this.#setAside.set(delivery.id, this.#writeLater(commit))
+          break
+        }
         await pause(clock, STORE_RETRY_MS)
       }
     }
     this.#finalDots.written()
-    if (refused && admission.outcomeWritten()) onRecovered()
+    if (failures > 0 && admission.outcomeWritten()) onRecovered()
+  }
+
+  async #takesWrites(): Promise<boolean> {
+    try {
+      await this.#parts.holding.renewLeases()
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /** Resolves when the outcome is on disk, or nothing will write it. */
+  async #writeLater(commit: () => Promise<void>): Promise<void> {
+    for (let isWritten = false; !isWritten && !this.#parts.admission.stopping; ) {
+      await pause(this.#parts.delivery.clock, SET_ASIDE_RETRY_MS)
+      isWritten = await commit().then(
+        () => true,
+        (error) => error instanceof StaleWrite,
+      )
+    }
+  }
+
+  /** It stays held, and its lease is renewed, while its outcome is set aside. */
+  async #remove(held: HeldDelivery): Promise<void> {
+    const { id } = held.delivery
+    if (this.#setAside.has(id)) {
+      await this.#setAside.get(id)
+      this.#setAside.delete(id)
+    }
+    this.#parts.holding.remove(held)
   }
 }
 

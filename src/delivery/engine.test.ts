@@ -10,7 +10,7 @@ import { systemClock } from '../base/clock.ts'
 import { bareRecorder } from '../events/testing.ts'
 import type { DeliveryRow } from '../store/schema.ts'
 import { openSqlite } from '../store/sqlite.ts'
-import { type Store, StoreUnavailable } from '../store/store.ts'
+import { type Store, StoreFull, StoreUnavailable } from '../store/store.ts'
 import type { Delivery, Reservation } from './contract.ts'
 import { connectionFailure, type Outcome } from './outcome.ts'
 import { createQueue } from './queue.ts'
@@ -104,7 +104,7 @@ eachStore(
     const broken = {
       ...store,
       commit: async (unit: Parameters<typeof store.commit>[0]) => {
-        if (refusing && unit[0]?.sql.includes('attempts = ?')) throw new Error('disk full')
+        if (refusing && unit[0]?.sql.includes('attempts = ?')) throw new StoreFull('disk full')
         return store.commit(unit)
       },
     }
@@ -133,6 +133,37 @@ eachStore(
     await engine.stop(0)
   },
 )
+
+test('an outcome that cannot be written by its own fault delays no other mail, and is written once it can be', async (t) => {
+  const store = await openSqlite(await temporaryFolder(t))
+  t.after(() => store.close())
+  const clock = createTestClock()
+  const transport = fakeTransport(1, async () => DELIVERED)
+  let isBroken = true
+  const [bad] = await seedQueue(store, seedOf('d', 3, clock.now() - 1))
+  const refusesOne: Store = {
+    ...store,
+    async commit(unit, order) {
+      const isItsOutcome = unit[0]?.sql.includes('SET state = ?') && unit[0].values.includes(bad as string)
+      if (isBroken && isItsOutcome) throw new Error('value out of range')
+      return store.commit(unit, order)
+    },
+  }
+  const engine = seededEngine(refusesOne, clock, transport)
+  await engine.start()
+  const rows = () => store.db.selectFrom('deliveries').select(['id', 'state']).execute()
+  await eventually('the others', async () => {
+    await clock.advance(500)
+    return (await rows()).every(({ id, state }) => state === (id === bad ? 'sending' : 'delivered'))
+  })
+  isBroken = false
+  await eventually('its outcome', async () => {
+    await clock.advance(5_000)
+    return (await rows()).every(({ state }) => state === 'delivered')
+  })
+  assert.equal(transport.attempts.length, 3, 'none was sent twice')
+  await engine.stop(0)
+})
 
 test('while outcomes wait for their commit, further messages stop before their final dot', async (t) => {
   const { openSqlite } = await import('../store/sqlite.ts')
