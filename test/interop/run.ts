@@ -20,6 +20,8 @@ import { createReceiver, type ReceivedPost } from '../support/http-receiver.ts'
 import { ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, startProcess } from '../support/service-process.ts'
 import { APPLICATIONS, type Application } from './applications.ts'
+import { LIBRARIES } from './official/libraries.ts'
+import { runLibrary } from './official/run.ts'
 import { fieldsOf, makeRoutes, post, SETTINGS, startDns } from './posting.ts'
 import type { Recorded } from './recorded.ts'
 import { SAMPLES } from './samples.ts'
@@ -29,7 +31,7 @@ import { runClients } from './sending/run.ts'
 const START_MAX_MS = 60_000
 const READ_MAX_MS = 10_000
 const USAGE = `npm run interop -- ${['all', ...Object.keys(CLIENTS)].join('|')}
-  or: npm run interop -- ${Object.keys(APPLICATIONS).join('|')} [--record]`
+  or: npm run interop -- ${[...Object.keys(APPLICATIONS), ...Object.keys(LIBRARIES)].join('|')} [--record]`
 
 async function run(name: string, record: boolean): Promise<void> {
   const application = APPLICATIONS[name]
@@ -148,4 +150,5 @@ async function startApplication(
 const [name = '', flag] = process.argv.slice(2)
 if (name === 'all') await runClients(Object.keys(CLIENTS))
 else if (Object.hasOwn(CLIENTS, name)) await runClients([name])
+else if (Object.hasOwn(LIBRARIES, name)) await runLibrary(name, flag === '--record')
 else await run(name, flag === '--record')
