@@ -30,12 +30,11 @@ import { runClients } from './sending/run.ts'
 
 const START_MAX_MS = 60_000
 const READ_MAX_MS = 10_000
-const USAGE = `npm run interop -- ${['all', ...Object.keys(CLIENTS)].join('|')}
+const USAGE = `usage: npm run interop -- ${['all', ...Object.keys(CLIENTS)].join('|')}
   or: npm run interop -- ${[...Object.keys(APPLICATIONS), ...Object.keys(LIBRARIES)].join('|')} [--record]`
 
 async function run(name: string, record: boolean): Promise<void> {
-  const application = APPLICATIONS[name]
-  if (!application) throw new Error(`usage: ${USAGE}`)
+  const application = APPLICATIONS[name] as Application
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-interop-'))
   const host = ownAddress()
   const receiver = await createReceiver({ host: ownAddress() })
@@ -157,4 +156,8 @@ const [name = '', flag] = process.argv.slice(2)
 if (name === 'all') await runClients(atHand())
 else if (Object.hasOwn(CLIENTS, name)) await runClients([name])
 else if (Object.hasOwn(LIBRARIES, name)) await runLibrary(name, flag === '--record')
-else await run(name, flag === '--record')
+else if (Object.hasOwn(APPLICATIONS, name)) await run(name, flag === '--record')
+else {
+  console.error(USAGE)
+  process.exitCode = name === '--help' ? 0 : 2
+}
