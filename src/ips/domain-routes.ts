@@ -8,6 +8,8 @@ import type { KnownAddresses } from './known-addresses.ts'
 import { READ, TAG, WRITE } from './routes.ts'
 
 const PATH = '/v3/domains/{name}/ips' as const
+/** Where the official Python client asks. */
+const ALIAS = '/v4/domains/{name}/ips' as const
 /** In place of an address: the linked pool. */
 const POOL = 'ip_pool'
 const SUCCESS = { message: 'success' }
@@ -23,6 +25,7 @@ export function domainIpRoutes({ known, domains, changes }: DomainIpRouteParts):
     operation({
       method: 'GET',
       path: PATH,
+      aliases: [ALIAS],
       id: 'listDomainIps',
       tag: TAG,
       summary: 'List the addresses that a domain sends from',
@@ -37,6 +40,7 @@ export function domainIpRoutes({ known, domains, changes }: DomainIpRouteParts):
     operation({
       method: 'POST',
       path: PATH,
+      aliases: [ALIAS],
       id: 'addDomainIp',
       audit: { given: ['ip', 'pool_id'] },
       tag: TAG,
@@ -60,7 +64,7 @@ export function domainIpRoutes({ known, domains, changes }: DomainIpRouteParts):
     operation({
       method: 'DELETE',
       path: `${PATH}/{ip}`,
-      aliases: ['/v3/domains/{name}/pool/{ip}'],
+      aliases: ['/v3/domains/{name}/pool/{ip}', `${ALIAS}/{ip}`],
       id: 'removeDomainIp',
       audit: { given: ['ip', 'pool_id'] },
       tag: TAG,

@@ -1,7 +1,7 @@
 /**
  * Runs a real client or application against the service: `npm run interop -- swaks`, `npm run interop -- anymail`.
  *
- * Clients send (sending/run.ts); `all` runs every one of them. Applications take received mail:
+ * Clients send (sending/run.ts); `all` runs every one of them. Official clients make their calls (official/run.ts). Applications take received mail:
  *
  * 1. The application and the service are started, each as a process of its own.
  * 2. Every sample is given to the service by SMTP. What it posts is caught, and passed to the application as it is.
@@ -20,20 +20,21 @@ import { createReceiver, type ReceivedPost } from '../support/http-receiver.ts'
 import { ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, startProcess } from '../support/service-process.ts'
 import { APPLICATIONS, type Application } from './applications.ts'
+import { LIBRARIES } from './official/libraries.ts'
+import { runLibrary } from './official/run.ts'
 import { fieldsOf, makeRoutes, post, SETTINGS, startDns } from './posting.ts'
 import type { Recorded } from './recorded.ts'
 import { SAMPLES } from './samples.ts'
-import { CLIENTS } from './sending/clients.ts'
+import { CLIENTS, type Client } from './sending/clients.ts'
 import { runClients } from './sending/run.ts'
 
 const START_MAX_MS = 60_000
 const READ_MAX_MS = 10_000
-const USAGE = `npm run interop -- ${['all', ...Object.keys(CLIENTS)].join('|')}
-  or: npm run interop -- ${Object.keys(APPLICATIONS).join('|')} [--record]`
+const USAGE = `usage: npm run interop -- ${['all', ...Object.keys(CLIENTS)].join('|')}
+  or: npm run interop -- ${[...Object.keys(APPLICATIONS), ...Object.keys(LIBRARIES)].join('|')} [--record]`
 
 async function run(name: string, record: boolean): Promise<void> {
-  const application = APPLICATIONS[name]
-  if (!application) throw new Error(`usage: ${USAGE}`)
+  const application = APPLICATIONS[name] as Application
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-interop-'))
   const host = ownAddress()
   const receiver = await createReceiver({ host: ownAddress() })
@@ -145,7 +146,18 @@ async function startApplication(
   }
 }
 
+/** The clients that can run here: those from npm and Debian, and others if their code is named. */
+function atHand(): string[] {
+  const found = ({ needs }: Client) => needs === undefined || process.env[needs] !== undefined
+  return Object.keys(CLIENTS).filter((name) => found(CLIENTS[name] as Client))
+}
+
 const [name = '', flag] = process.argv.slice(2)
-if (name === 'all') await runClients(Object.keys(CLIENTS))
+if (name === 'all') await runClients(atHand())
 else if (Object.hasOwn(CLIENTS, name)) await runClients([name])
-else await run(name, flag === '--record')
+else if (Object.hasOwn(LIBRARIES, name)) await runLibrary(name, flag === '--record')
+else if (Object.hasOwn(APPLICATIONS, name)) await run(name, flag === '--record')
+else {
+  console.error(USAGE)
+  process.exitCode = name === '--help' ? 0 : 2
+}

@@ -1,6 +1,6 @@
 /**
- * The mail client of Ghost, as published, against the service: a newsletter is sent, received and opened, its events are
- * polled, a bounce is removed from the list. Only its log and metrics are stubs.
+ * The mail client and the analytics of Ghost, as published, against the service: a newsletter is sent, received and opened,
+ * its events are polled and counted, a bounce is removed from the list. Its log, metrics and database are stubs.
  */
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
@@ -12,6 +12,9 @@ import { eventually, ownAddress, startTestService } from '../support/service.ts'
 import { createSink } from '../support/smtp-sink.ts'
 import { temporaryFolder } from '../support/stores.ts'
 
+function analyticsFile(name: string): string {
+  return `core/server/services/email-analytics/${name}.js`
+}
 const GHOST = {
   spec: 'ghost@6.65.0',
   integrity:
@@ -19,6 +22,8 @@ const GHOST = {
   files: [
     'core/server/services/lib/mailgun-client.js',
     'core/server/services/lib/mailgun-recipient-message-id.js',
+    ...['email-analytics-service', 'event-processing-result', 'fetch-mailgun-events'].map(analyticsFile),
+    analyticsFile('newsletter-email-analytics-batch-processor'),
   ],
 }
 /** The versions of Ghost's own lock file. */
@@ -49,6 +54,12 @@ interface GhostClient {
   removeUnsubscribe(address: string): Promise<boolean>
 }
 
+/** `schedule` and `fetchScheduled`: what Ghost does for a period that an administrator asks for. */
+interface GhostAnalytics {
+  schedule(period: { begin: Date; end: Date }): Promise<void>
+  fetchScheduled(): Promise<{ eventCount: number; result: Record<string, unknown> }>
+}
+
 type ClientClass = new (parts: { config: object; settings: object }) => GhostClient
 
 const EMAIL_ID = '65a1f0c2d3b4e5f6a7b8c9d0'
@@ -58,7 +69,8 @@ test('Ghost sends a newsletter, polls its events, and removes a bounce from the 
   const folder = await temporaryFolder(t)
   await unpackFiles(GHOST, folder)
   await addPackages(folder, LINKED, STAND_INS)
-  const MailgunClient = createRequire(import.meta.url)(join(folder, GHOST.files[0] as string)) as ClientClass
+  const load = <T>(file: string) => createRequire(import.meta.url)(join(folder, file)) as T
+  const MailgunClient = load<ClientClass>(GHOST.files[0] as string)
 
   const sink = await createSink({ host: ownAddress() })
   t.after(() => sink.close())
@@ -69,10 +81,8 @@ test('Ghost sends a newsletter, polls its events, and removes a bounce from the 
     mailgun_domain: service.domain,
     mailgun_base_url: `${service.url}/v3`,
   }
-  const ghost = new MailgunClient({
-    config: { get: () => undefined },
-    settings: { get: (name: string) => settings[name] },
-  })
+  const parts = { config: { get: () => undefined }, settings: { get: (name: string) => settings[name] } }
+  const ghost = new MailgunClient(parts)
   t.mock.method(console, 'warn', () => {}) // the library warns of every deprecated call
 
   const recipients = Object.fromEntries(
@@ -154,6 +164,14 @@ test('Ghost sends a newsletter, polls its events, and removes a bounce from the 
     ['permanent', 550, '5.1.1'],
   )
 
+  const counted = await countEvents(load, parts)
+  assert.equal(counted.eventCount, 4)
+  const { delivered, opened, permanentFailed, unprocessable, emailIds } = counted.result
+  assert.deepEqual(
+    { delivered, opened, permanentFailed, unprocessable, emailIds },
+    { delivered: 2, opened: 1, permanentFailed: 1, unprocessable: 0, emailIds: [EMAIL_ID] },
+  )
+
   const bounces = `/v3/${service.domain}/bounces/carol@example.org`
   await eventually('the bounce', async () => (await service.call('GET', bounces)).status === 200)
   assert.equal(await ghost.removeBounce('carol@example.org'), true)
@@ -162,3 +180,37 @@ test('Ghost sends a newsletter, polls its events, and removes a bounce from the 
   assert.deepEqual(reports ?? [], [])
   assert.equal(await ghost.removeUnsubscribe('nobody@example.org'), false)
 })
+
+/** Runs Ghost's analytics of newsletters over the last minutes. */
+async function countEvents(
+  load: <T>(file: string) => T,
+  parts: { config: object; settings: object },
+): ReturnType<GhostAnalytics['fetchScheduled']> {
+  const { EmailAnalyticsService } = load<{ EmailAnalyticsService: new (parts: object) => GhostAnalytics }>(
+    analyticsFile('email-analytics-service'),
+  )
+  const { fetchMailgunEvents } = load<{ fetchMailgunEvents(options: object): Promise<unknown> }>(
+    analyticsFile('fetch-mailgun-events'),
+  )
+  const { NewsletterEmailAnalyticsBatchProcessor } = load<{
+    NewsletterEmailAnalyticsBatchProcessor: new (parts: object) => object
+  }>(analyticsFile('newsletter-email-analytics-batch-processor'))
+  const stored = async () => {}
+  const queries = {
+    ...{ setJobMetadata: stored, setJobTimestamp: stored, setJobStatus: stored },
+    ...{ aggregateEmailStats: stored, aggregateMemberStats: stored },
+  }
+  // Finds the recipient of an event, as Ghost does in its database.
+  const found = async ({ emailId, email }: { emailId: string; email: string }) =>
+    emailId === EMAIL_ID && READERS.includes(email) ? { emailId, memberId: email } : undefined
+  const emailEventProcessor = { handleDelivered: found, handleOpened: found, handlePermanentFailed: found }
+  const analytics = new EmailAnalyticsService({
+    queries,
+    fetchEvents: (options: object) => fetchMailgunEvents({ ...parts, tags: ['blog'], ...options }),
+    createEventProcessor: () =>
+      new NewsletterEmailAnalyticsBatchProcessor({ ...parts, emailEventProcessor, queries }),
+    jobNames: { scheduled: 'scheduled' },
+  })
+  await analytics.schedule({ begin: new Date(Date.now() - 600_000), end: new Date(Date.now() + 600_000) })
+  return await analytics.fetchScheduled()
+}

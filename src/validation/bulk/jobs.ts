@@ -128,7 +128,14 @@ export function createJobs(parts: JobsParts): Jobs {
       }
       const ended = isRunning(preview) ? [canceledStatement(preview.id, now)] : []
       const steps = [given, ...ended, deletedStatement(preview.id, now)]
-      await insertJob(row, steps, new NotFound(NOT_FOUND.preview))
+      try {
+        await insertJob(row, steps, new NotFound(NOT_FOUND.preview))
+      } catch (error) {
+        // Its first step was faster: it does not count as running any more.
+        const hasEnded = isRunning(preview) && !isRunning(await find(accountId, 'preview', listId))
+        if (!(error instanceof NotFound) || !hasEnded) throw error
+        return this.promote(accountId, listId)
+      }
       parts.wakeRemoval()
     },
   }

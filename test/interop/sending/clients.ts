@@ -16,6 +16,8 @@ const SEND_MAX_MS = 60_000
 export interface Client {
   /** What is run, with its version. */
   version(): Promise<string>
+  /** Setting of the environment that says where its code is, for a client that neither npm nor Debian has. */
+  needs?: string
   /** Sends the mail once. `folder`: empty, of this client alone */
   send(reach: Reach, folder: string): Promise<void>
 }
@@ -119,6 +121,27 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
   },
   symfony: symfony('api'),
   'symfony-mime': symfony('https'),
+  django: {
+    version: () => debianVersion('python3-django-anymail'),
+    async send(reach, folder) {
+      await run('/usr/bin/python3', [program('with-anymail.py'), await writeJob(reach, folder)])
+    },
+  },
+  rails: {
+    needs: 'RUBYLIB',
+    version: () => debianVersion('ruby-actionmailer'),
+    async send(reach, folder) {
+      const job = await writeJob(reach, folder)
+      await run('env', [`SSL_CERT_FILE=${reach.authorityFile}`, 'ruby', program('rails.rb'), job])
+    },
+  },
+  wordpress: {
+    needs: 'INTEROP_WORDPRESS_PLUGIN',
+    version: () => debianVersion('wordpress'),
+    async send(reach, folder) {
+      await run('php', [program('wordpress.php'), await writeJob(reach, folder)])
+    },
+  },
   swaks: {
     version: () => debianVersion('swaks'),
     async send(reach, folder) {
@@ -167,11 +190,18 @@ function symfony(form: 'api' | 'https'): Client {
   return {
     version: () => debianVersion('php-symfony-mailgun-mailer'),
     async send(reach, folder) {
-      const job = join(folder, 'job.json')
-      await writeFile(job, JSON.stringify({ ...reach, from: fromOf(reach), mail: MAIL }))
-      await run('php', [join(import.meta.dirname, 'symfony.php'), job, form])
+      await run('php', [program('symfony.php'), await writeJob(reach, folder), form])
     },
   }
+}
+
+const program = (name: string) => join(import.meta.dirname, name)
+
+/** What a program in another language needs to know. @returns path of the file */
+async function writeJob(reach: Reach, folder: string): Promise<string> {
+  const job = join(folder, 'job.json')
+  await writeFile(job, JSON.stringify({ ...reach, from: fromOf(reach), mail: MAIL }))
+  return job
 }
 
 const smtpOptions = async ({ smtp: { host, port, user, password }, authorityFile }: Reach) => ({
