@@ -10,11 +10,11 @@ import { createProgressBar } from './progress-bar.ts'
 import { serviceApi } from './service-api.ts'
 import { CommandError } from './usage.ts'
 
-export const EXPORT_USAGE = `sendwright export --to FOLDER [--domain NAME...] [--service URL --key-file FILE] [--json]
+export const EXPORT_USAGE = `sendwright export --to FOLDER [--domain NAME...] [--service URL --key-file FILE [--allow-http]] [--json]
 
 Writes domains, webhooks, templates with versions, lists, members, suppressions and routes, one file of JSON lines each, as
 \`sendwright import folder FOLDER\` takes them. Keys, passwords, messages and events are not in it; a backup has those.
-URLs of webhooks may have passwords in them. Exit codes: 0 all written, 1 failed, 2 wrong arguments, 3 something is missing.
+URLs of webhooks may have passwords in them. --allow-http: send the key to another machine over http, unencrypted. Exit codes: 0 all written, 1 failed, 2 wrong arguments, 3 something is missing.
 `
 
 const OPTIONS = {
@@ -22,6 +22,7 @@ const OPTIONS = {
   domain: { type: 'string', multiple: true },
   service: { type: 'string' },
   'key-file': { type: 'string' },
+  'allow-http': { type: 'boolean' },
   json: { type: 'boolean' },
 } as const
 

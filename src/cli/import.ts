@@ -17,7 +17,7 @@ import type { Shape } from '../moving/shapes/shape.ts'
 import type { Source } from '../moving/source.ts'
 import { createTarget } from '../moving/target/target.ts'
 import { createProgressBar, type ProgressBar } from './progress-bar.ts'
-import { apiClient, keyIn, serviceApi } from './service-api.ts'
+import { foreignApi, keyIn, serviceApi } from './service-api.ts'
 import { CommandError } from './usage.ts'
 
 export const IMPORT_USAGE = `sendwright import mailgun --source-key-file FILE [--source URL] [--domain NAME...] [--only KIND,...]
@@ -29,6 +29,7 @@ sendwright import folder FOLDER [--only KIND,...]
   --state FOLDER       what has been done, for continuing, and the report; ./sendwright-import
   --service URL        the service to import into, with --key-file FILE; default: the one on this machine
   --source URL         https://api.mailgun.net, or https://api.eu.mailgun.net
+  --allow-http         send keys to other machines over http, unencrypted
   --domain NAME        only this domain; for files: the domain whose suppressions and templates they are
   --list ADDRESS       mailing list that contacts become members of
   --json               the result as JSON
@@ -64,6 +65,7 @@ const OPTIONS = {
   'blocklist-column': { type: 'string' },
   only: { type: 'string' },
   state: { type: 'string' },
+  'allow-http': { type: 'boolean' },
   'dry-run': { type: 'boolean' },
   json: { type: 'boolean' },
 } as const
@@ -136,7 +138,8 @@ async function sourceOf(
   const kinds = kindsOf(values.only)
   const domains = (values.domain ?? []).map((name) => name.toLowerCase())
   if (from === 'mailgun' && given.length === 0) {
-    const client = apiClient({ url: values.source ?? MAILGUN_URL, key: sourceKey(values), onWait })
+    const url = values.source ?? MAILGUN_URL
+    const client = foreignApi({ url, key: sourceKey(values), onWait }, values)
     return createApiSource(client, { domains, kinds })
   }
   if (from === 'folder' && given.length === 1) return createFolderSource(given[0] as string, kinds)
