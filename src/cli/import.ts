@@ -1,5 +1,4 @@
 /** `sendwright import`: takes what another service has, from its API or from its files, into the running service. */
-import { parseArgs } from 'node:util'
 import { printableLine } from '../base/printable.ts'
 import { ApiUnavailable } from '../moving/api-client.ts'
 import { createApiSource } from '../moving/api-source.ts'
@@ -18,7 +17,7 @@ import type { Source } from '../moving/source.ts'
 import { createTarget } from '../moving/target/target.ts'
 import { createProgressBar, type ProgressBar } from './progress-bar.ts'
 import { foreignApi, keyIn, serviceApi } from './service-api.ts'
-import { CommandError } from './usage.ts'
+import { CommandError, parseFlags, wrongArguments } from './usage.ts'
 
 export const IMPORT_USAGE = `sendwright import mailgun --source-key-file FILE [--source URL] [--domain NAME...] [--only KIND,...]
 sendwright import ses|postmark|postal --domain NAME [--list ADDRESS] FILE...
@@ -54,6 +53,9 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   postal: POSTAL,
   brevo: BREVO,
 }
+
+/** Those that are not files of one service. */
+const OTHER_SOURCES = ['mailgun', 'folder']
 
 const OPTIONS = {
   source: { type: 'string' },
@@ -144,9 +146,11 @@ async function sourceOf(
   }
   if (from === 'folder' && given.length === 1) return createFolderSource(given[0] as string, kinds)
   const shape = Object.hasOwn(SHAPES, from) ? SHAPES[from] : undefined
+  if (!shape && !OTHER_SOURCES.includes(from))
+    throw wrongArguments('import', `Name one of ${[...OTHER_SOURCES, ...Object.keys(SHAPES)].join(', ')}`)
   const [domain] = domains
   if (!shape || given.length === 0 || domain === undefined || domains.length > 1)
-    throw new CommandError(IMPORT_USAGE, 2)
+    throw wrongArguments('import', `The arguments of "import ${from}" are not complete, or too many`)
   const context = { domain, list: values.list ?? null, blocklistColumn: values['blocklist-column'] ?? null }
   return createFileSource(
     shape,
@@ -222,10 +226,4 @@ function text(totals: Totals, journal: Journal | null, remarks: readonly Remark[
   return `${[line(head), ...rows.map(line), ...zone, ...shown].join('\n')}\n`
 }
 
-function parse(args: string[]) {
-  try {
-    return parseArgs({ args, options: OPTIONS, allowPositionals: true })
-  } catch (error) {
-    throw new CommandError(`${(error as Error).message}\n\n${IMPORT_USAGE}`, 2)
-  }
-}
+const parse = (args: string[]) => parseFlags('import', { args, options: OPTIONS, allowPositionals: true })
