@@ -208,7 +208,41 @@ const isOneSentence = ({ out, err }: CommandResult, start: string, what: string)
   assert.match(err, /^[^\n]+\.\n$/, what)
 }
 
-test('wrong arguments end with code 2 and one sentence, help with code 0', async (t) => {
+/** What bash offers at the end of a line. */
+const COMPLETIONS: [line: string, offered: string[]][] = [
+  ['sendwright ', [...NAMES, 'help']],
+  ['sendwright ke', ['keys']],
+  ['sendwright --', ['--version']],
+  ['sendwright keys ', ['list', 'create', 'delete']],
+  ['sendwright keys create --r', ['--role']],
+  ['sendwright keys list ', ['--json', '--role', '--domain', '--description', '--help']],
+  ['sendwright import ', ['mailgun', 'ses', 'postmark', 'postal', 'sendgrid', 'brevo', 'folder']],
+  ['sendwright import mailgun --s', ['--source-key-file', '--source', '--state', '--service']],
+  ['sendwright completion ', ['bash', 'zsh', 'fish']],
+  ['sendwright login-link ', ['--json', '--help']],
+  ['sendwright help log', ['login-link']],
+  ['sendwright verify --w', []],
+  // The shell completes files.
+  ['sendwright backup ', []],
+  ['sendwright backup --', ['--with-secret', '--json', '--help']],
+]
+
+function completes(script: string): void {
+  const asked = COMPLETIONS.map(([line]) => {
+    // As readline splits it.
+    const words = line.split(' ').map((word) => `'${word}'`)
+    return `COMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}; _sendwright; echo "\${COMPREPLY[@]}"`
+  })
+  const text = [script, 'complete -p sendwright', ...asked].join('\n')
+  const [registered, ...offered] = execFileSync('bash', ['--norc', '-uc', text], { encoding: 'utf8' })
+    .trimEnd()
+    .split('\n')
+  assert.equal(registered, 'complete -o default -F _sendwright sendwright')
+  for (const [at, [line, words]] of COMPLETIONS.entries())
+    assert.deepEqual((offered[at] ?? '').split(' ').filter(Boolean), words, `after "${line}"`)
+}
+
+test('wrong arguments end with code 2 and one sentence, help with code 0; bash completes', async (t) => {
   // There is no service: arguments are checked first.
   const env = { SENDWRIGHT_DATA: join(await temporaryFolder(t), 'none') }
   const lines = [
@@ -218,7 +252,7 @@ test('wrong arguments end with code 2 and one sentence, help with code 0', async
       [name, '--help'],
     ]),
     ...[['bogus'], ['help', 'bogus'], ['constructor'], ['--bogus']],
-    ...[[], ['help'], ['--help'], ['--version']],
+    ...[[], ['help'], ['--help'], ['--version'], ['completion', 'bash']],
   ]
   const results = await runCases(
     env,
@@ -249,40 +283,7 @@ test('wrong arguments end with code 2 and one sentence, help with code 0', async
   for (const args of [[], ['help'], ['--help']]) assert.deepEqual(resultOf(...args), overview)
   assert.match(resultOf('--version').out, /^sendwright \d+\.\d+\.\d+\n$/)
   assert.equal(existsSync(env.SENDWRIGHT_DATA), false)
-})
-
-/** What bash offers at the end of a line. */
-const COMPLETIONS: [line: string, offered: string[]][] = [
-  ['sendwright ', [...NAMES, 'help']],
-  ['sendwright ke', ['keys']],
-  ['sendwright --', ['--version']],
-  ['sendwright keys ', ['list', 'create', 'delete']],
-  ['sendwright keys create --r', ['--role']],
-  ['sendwright keys list ', ['--json', '--role', '--domain', '--description', '--help']],
-  ['sendwright import ', ['mailgun', 'ses', 'postmark', 'postal', 'sendgrid', 'brevo', 'folder']],
-  ['sendwright import mailgun --s', ['--source-key-file', '--source', '--state', '--service']],
-  ['sendwright completion ', ['bash', 'zsh', 'fish']],
-  ['sendwright login-link ', ['--json', '--help']],
-  ['sendwright help log', ['login-link']],
-  ['sendwright verify --w', []],
-  // The shell completes files.
-  ['sendwright backup ', []],
-  ['sendwright backup --', ['--with-secret', '--json', '--help']],
-]
-
-test('bash completes commands, actions and options', async () => {
-  const [script] = await runCases({}, [{ args: ['completion', 'bash'] }])
-  assert.equal(script?.code, 0)
-  const asked = COMPLETIONS.map(([line]) => {
-    // As readline splits it.
-    const words = line.split(' ').map((word) => `'${word}'`)
-    return `COMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}; _sendwright; echo "\${COMPREPLY[@]}"`
-  })
-  const text = [script.out, 'complete -p sendwright', ...asked].join('\n')
-  const [registered, ...offered] = execFileSync('bash', ['--norc', '-uc', text], { encoding: 'utf8' })
-    .trimEnd()
-    .split('\n')
-  assert.equal(registered, 'complete -o default -F _sendwright sendwright')
-  for (const [at, [line, words]] of COMPLETIONS.entries())
-    assert.deepEqual((offered[at] ?? '').split(' ').filter(Boolean), words, `after "${line}"`)
+  const script = resultOf('completion', 'bash')
+  assert.equal(script.code, 0)
+  await t.test('bash completes commands, actions and options', () => completes(script.out))
 })

@@ -5,7 +5,7 @@
 import { execFile } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 import { runProgram } from '../../src/cli/program.ts'
-import type { CommandResult } from './command.ts'
+import { type CommandResult, commandEnvironment } from './command.ts'
 
 export interface CommandCase {
   args: readonly string[]
@@ -19,7 +19,7 @@ export function runCases(
   cases: readonly CommandCase[],
 ): Promise<CommandResult[]> {
   return new Promise((resolve, reject) => {
-    const options = { env: { PATH: process.env['PATH'], ...env }, maxBuffer: 16e6 }
+    const options = { env: { ...commandEnvironment(), ...env }, maxBuffer: 16e6 }
     const child = execFile(process.execPath, [import.meta.filename], options, (error, out, err) => {
       if (error) reject(new Error(`The command lines ended the process: ${err}`, { cause: error }))
       else resolve(JSON.parse(out) as CommandResult[])
