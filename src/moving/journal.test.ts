@@ -3,8 +3,10 @@ import { execFileSync } from 'node:child_process'
 import {
   appendFileSync,
   chownSync,
+  lchownSync,
   linkSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -87,9 +89,18 @@ test('a link that is put there meanwhile is refused', async (t) => {
 
 const isRoot = process.geteuid?.() === 0
 
-test("another user's folder is refused", { skip: !isRoot && 'only root can make one' }, async (t) => {
-  const folder = join(await temporaryFolder(t), 'state')
-  mkdirSync(folder)
-  chownSync(folder, 12_345, 12_345)
-  assert.throws(() => openJournal(folder, 'run'), /belongs to user 12345/)
+test("another user's folder, or link to one of ours, is refused", {
+  skip: !isRoot && 'only root can make one',
+}, async (t) => {
+  const folder = await temporaryFolder(t)
+  const at = (name: string) => join(folder, name)
+  for (const name of ['own', 'foreign']) mkdirSync(at(name))
+  chownSync(at('foreign'), 12_345, 12_345)
+  symlinkSync(at('own'), at('own-link'))
+  symlinkSync(at('own'), at('foreign-link'))
+  lchownSync(at('foreign-link'), 12_345, 12_345)
+  for (const name of ['foreign', 'foreign-link'])
+    assert.throws(() => openJournal(at(name), 'run'), /belongs to user 12345/, name)
+  assert.deepEqual(readdirSync(at('own')), [])
+  assert.ok(openJournal(at('own-link'), 'run'))
 })

@@ -10,6 +10,7 @@ import {
   constants,
   fstatSync,
   ftruncateSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -77,11 +78,7 @@ interface Line {
  */
 export function openJournal(folder: string, run: string): Journal {
   mkdirSync(folder, { recursive: true })
-  const owner = statSync(folder).uid
-  if (process.geteuid !== undefined && owner !== process.geteuid())
-    throw new OtherJournal(
-      `${folder} belongs to user ${owner}, who could change what the import writes; name a folder of your own with --state`,
-    )
+  refuseForeign(folder)
   const file = join(folder, 'journal.jsonl')
   const reportFile = join(folder, 'report.jsonl')
   const zoneFile = join(folder, 'records.zone')
@@ -128,6 +125,16 @@ export function openJournal(folder: string, run: string): Journal {
     sectionDone: (section) => write({ section, cursor: null }),
     finish: () => write({ finished: true }),
   }
+}
+
+/** The folder, and a link in its place, belong to the user of this process. @throws OtherJournal */
+function refuseForeign(folder: string): void {
+  const own = process.geteuid?.()
+  const foreign = [lstatSync(folder), statSync(folder)].find(({ uid }) => own !== undefined && uid !== own)
+  if (foreign !== undefined)
+    throw new OtherJournal(
+      `${folder} belongs to user ${foreign.uid}, who could change what the import writes; name a folder of your own with --state`,
+    )
 }
 
 /** A line that is no JSON is the end of a run that was killed. */
