@@ -5,7 +5,6 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import type { BackupState } from '../backup/backups.ts'
 import { BackupError, type OnProgress, type Progress } from '../backup/manifest.ts'
 import { restoreBackup } from '../backup/restore.ts'
@@ -20,7 +19,7 @@ import { readSecret, SecretFault } from '../store/secret-file.ts'
 import { lockFolder } from '../store/sqlite.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { createClient, NotReached } from './client.ts'
-import { CommandError } from './usage.ts'
+import { CommandError, parseFlags, wrongArguments } from './usage.ts'
 
 export const BACKUP_USAGE = `sendwright backup FOLDER [--with-secret] [--json]
 sendwright verify FOLDER [--json]
@@ -31,7 +30,7 @@ sendwright restore FOLDER [--json]
 const ASK_EVERY_MS = 200
 
 export async function backupCommand(args: string[]): Promise<void> {
-  const { folder, json, withSecret } = parse(args, true)
+  const { folder, json, withSecret } = parse('backup', args)
   const config = readConfig(process.env)
   await reported(json, async (onProgress) => {
     if (config.databaseUrl) throw new BackupError(WITH_POSTGRES)
@@ -53,7 +52,7 @@ export async function backupCommand(args: string[]): Promise<void> {
 }
 
 export async function verifyCommand(args: string[]): Promise<void> {
-  const { folder, json } = parse(args)
+  const { folder, json } = parse('verify', args)
   await reported(json, async (onProgress) => {
     const verdict = await verifyBackup(folder, onProgress)
     const { faults, warnings } = verdict
@@ -67,7 +66,7 @@ export async function verifyCommand(args: string[]): Promise<void> {
 }
 
 export async function restoreCommand(args: string[]): Promise<void> {
-  const { folder, json } = parse(args)
+  const { folder, json } = parse('restore', args)
   const config = readConfig(process.env)
   await reported(json, async (onProgress) => {
     if (config.databaseUrl) throw new BackupError(WITH_POSTGRES)
@@ -92,20 +91,17 @@ export async function restoreCommand(args: string[]): Promise<void> {
 
 const summaryOf = ({ manifest: { files, ...manifest }, warnings }: Verdict) => ({ ...manifest, warnings })
 
-function parse(args: string[], mayHaveSecret = false) {
-  try {
-    const { values, positionals } = parseArgs({
-      args,
-      allowPositionals: true,
-      options: { json: { type: 'boolean' }, 'with-secret': { type: 'boolean' } },
-    })
-    const [folder, ...more] = positionals
-    if (folder === undefined || more.length > 0) throw new Error('Name one folder.')
-    if (values['with-secret'] && !mayHaveSecret) throw new Error('--with-secret is for backup only.')
-    return { folder: resolve(folder), json: values.json ?? false, withSecret: values['with-secret'] ?? false }
-  } catch (error) {
-    throw new CommandError(`${(error as Error).message}\n\n${BACKUP_USAGE}`, 2)
-  }
+function parse(command: 'backup' | 'verify' | 'restore', args: string[]) {
+  const { values, positionals } = parseFlags(command, {
+    args,
+    allowPositionals: true,
+    options: { json: { type: 'boolean' }, 'with-secret': { type: 'boolean' } },
+  })
+  const [folder, ...more] = positionals
+  if (folder === undefined || more.length > 0) throw wrongArguments(command, 'Name one folder')
+  if (values['with-secret'] && command !== 'backup')
+    throw wrongArguments(command, '--with-secret is for backup only')
+  return { folder: resolve(folder), json: values.json ?? false, withSecret: values['with-secret'] ?? false }
 }
 
 /** A backup made by the running service; null when none answers. */

@@ -1,5 +1,5 @@
 /** Completion of commands and options in a shell, from the usage texts of all commands. */
-import { type Command, CommandError } from './usage.ts'
+import { type Command, parseFlags, wrongArguments } from './usage.ts'
 
 export const COMPLETION_USAGE = `sendwright completion bash|zsh|fish
 
@@ -8,48 +8,79 @@ export const COMPLETION_USAGE = `sendwright completion bash|zsh|fish
   fish: sendwright completion fish | source
 `
 
-type Shell = (words: Map<string, string[]>) => string
+/** What may follow a command. */
+interface Words {
+  /** Its first argument; none where that is a name or a file. */
+  actions: string[]
+  options: string[]
+  /** Files follow, which the shell completes. */
+  takesFiles: boolean
+}
+
+type Shell = (words: Map<string, Words>) => string
 
 /** `sendwright completion`: prints a script for the shell. */
 export async function completionCommand(args: string[], commands: Record<string, Command>): Promise<void> {
-  const shell = args.length === 1 ? SHELLS[args[0] as keyof typeof SHELLS] : undefined
-  if (!shell) throw new CommandError(COMPLETION_USAGE, 2)
-  const words = new Map<string, string[]>()
-  for (const [name, { load }] of Object.entries(commands))
-    words.set(name, wordsOf(name, (await load()).usage))
-  process.stdout.write(shell(words))
+  const { positionals } = parseFlags('completion', { args, options: {}, allowPositionals: true })
+  const [name = '', ...more] = positionals
+  const shell = more.length === 0 && Object.hasOwn(SHELLS, name) ? SHELLS[name as keyof typeof SHELLS] : null
+  if (!shell) throw wrongArguments('completion', 'Name one of bash, zsh and fish')
+  const words = new Map<string, Words>()
+  for (const [command, { load }] of Object.entries(commands))
+    words.set(command, wordsOf(command, (await load()).usage))
+  const help = { actions: Object.keys(commands), options: [], takesFiles: false }
+  process.stdout.write(shell(words.set('help', help)))
 }
 
-/** What may follow a command: its actions and options, as the usage text has them. */
-function wordsOf(name: string, usage: string): string[] {
-  const options = usage.match(/--[a-z][a-z-]*/g) ?? []
-  const actions = [...usage.matchAll(new RegExp(`^sendwright ${name} ([a-z|]+)`, 'gm'))].flatMap(
+/** As the usage text has them. Commands may share one: the lines of the others do not count. */
+function wordsOf(name: string, usage: string): Words {
+  const own = usage.replace(new RegExp(`^sendwright (?!${name} |${name}$).*$`, 'gm'), '')
+  const actions = [...own.matchAll(new RegExp(`^sendwright ${name} ([a-z|]+)`, 'gm'))].flatMap(
     ([, words = '']) => words.split('|'),
   )
-  return [...new Set([...actions, ...options, '--help'])]
+  return {
+    actions: [...new Set(actions)],
+    options: [...new Set([...(own.match(/--[a-z][a-z-]*/g) ?? []), '--help'])],
+    takesFiles: /FILE|FOLDER/.test(own),
+  }
 }
 
+const list = (words: readonly string[]) => words.join(' ')
+
+/** An empty word is completed to actions, else to files or options: whoever wants options types a dash. */
 const bash: Shell = (words) => `_sendwright() {
-  local word=\${COMP_WORDS[COMP_CWORD]} words
-  if [ "$COMP_CWORD" -eq 1 ]; then words='${[...words.keys(), 'help', '--version'].join(' ')}'
-  else case \${COMP_WORDS[1]} in
-${[...words].map(([name, list]) => `    ${name}) words='${list.join(' ')}' ;;`).join('\n')}
-    *) words= ;;
-  esac; fi
-  COMPREPLY=($(compgen -W "$words" -- "$word"))
+  local word=\${COMP_WORDS[COMP_CWORD]} actions= options= files=
+  case \${COMP_WORDS[1]} in
+${[...words].map(([name, { actions, options, takesFiles }]) => `    ${name}) actions='${list(actions)}' options='${list(options)}' files=${takesFiles ? 'yes' : ''} ;;`).join('\n')}
+  esac
+  if [ "$COMP_CWORD" -eq 1 ]; then actions='${list([...words.keys()])}' options=--version
+  elif [ "$COMP_CWORD" -gt 2 ]; then actions=
+  fi
+  case $word in
+    -*) actions=$options ;;
+    *) if [ -z "$actions$files" ]; then actions=$options; fi ;;
+  esac
+  COMPREPLY=($(compgen -W "$actions" -- "$word"))
 }
 complete -o default -F _sendwright sendwright
 `
 
 const zsh: Shell = (words) => `autoload -Uz bashcompinit && bashcompinit\n${bash(words)}`
 
+/** Fish offers options after a dash only. */
 const fish: Shell = (words) =>
   [
-    `complete -c sendwright -n __fish_use_subcommand -a '${[...words.keys(), 'help'].join(' ')}'`,
-    ...[...words].map(
-      ([name, list]) =>
-        `complete -c sendwright -n '__fish_seen_subcommand_from ${name}' -a '${list.join(' ')}'`,
-    ),
+    `complete -c sendwright -n __fish_use_subcommand -f -a '${list([...words.keys()])}'`,
+    'complete -c sendwright -n __fish_use_subcommand -l version',
+    ...[...words].flatMap(([name, { actions, options, takesFiles }]) => {
+      const after = `'__fish_seen_subcommand_from ${name}; and test (count (commandline -opc)) -eq 2'`
+      const within = `'__fish_seen_subcommand_from ${name}'`
+      return [
+        ...(actions.length > 0 ? [`complete -c sendwright -n ${after} -f -a '${list(actions)}'`] : []),
+        ...(takesFiles ? [] : [`complete -c sendwright -n ${within} -f`]),
+        ...options.map((option) => `complete -c sendwright -n ${within} -l ${option.slice(2)}`),
+      ]
+    }),
     '',
   ].join('\n')
 

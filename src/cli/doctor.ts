@@ -7,7 +7,6 @@ import { access } from 'node:fs/promises'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { parseArgs } from 'node:util'
 import { systemClock } from '../base/clock.ts'
 import { printableLine } from '../base/printable.ts'
 import { loadRules } from '../bounces/rules.ts'
@@ -21,7 +20,7 @@ import { Servers, WritableClient } from '../store/postgres-servers.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { type CheckResult, PROBE_DOMAINS, runChecks } from '../system/checks.ts'
 import { createClient, NotReached } from './client.ts'
-import { CommandError } from './usage.ts'
+import { CommandError, parseFlags } from './usage.ts'
 
 const SIGNS = { ok: 'ok     ', warning: 'warning', failed: 'FAILED ' } as const
 const DATABASE_MAX_MS = 5_000
@@ -52,13 +51,8 @@ export const checksText = (results: readonly CheckResult[]): string =>
     .map(({ name, state, sentence }) => `  ${SIGNS[state]}  ${name.padEnd(16)}  ${printableLine(sentence)}\n`)
     .join('')
 
-function wantsJson(args: string[]): boolean {
-  try {
-    return parseArgs({ args, options: { json: { type: 'boolean' } } }).values.json ?? false
-  } catch (error) {
-    throw new CommandError(`${(error as Error).message}\n\n${DOCTOR_USAGE}`, 2)
-  }
-}
+const wantsJson = (args: string[]): boolean =>
+  parseFlags('doctor', { args, options: { json: { type: 'boolean' } } }).values.json ?? false
 
 /** The service's results; null when none answers. */
 async function askService(config: Config): Promise<CheckResult[] | null> {

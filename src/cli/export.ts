@@ -1,5 +1,4 @@
 /** `sendwright export`: everything that `sendwright import folder` takes, from the running service into a folder. */
-import { parseArgs } from 'node:util'
 import { printableLine } from '../base/printable.ts'
 import { ApiUnavailable } from '../moving/api-client.ts'
 import { createApiSource } from '../moving/api-source.ts'
@@ -8,13 +7,13 @@ import { exportFolder, FolderInUse } from '../moving/export-folder.ts'
 import type { Remark } from '../moving/journal.ts'
 import { createProgressBar } from './progress-bar.ts'
 import { serviceApi } from './service-api.ts'
-import { CommandError } from './usage.ts'
+import { CommandError, parseFlags, wrongArguments } from './usage.ts'
 
-export const EXPORT_USAGE = `sendwright export --to FOLDER [--domain NAME...] [--service URL --key-file FILE] [--json]
+export const EXPORT_USAGE = `sendwright export --to FOLDER [--domain NAME...] [--service URL --key-file FILE [--allow-http]] [--json]
 
 Writes domains, webhooks, templates with versions, lists, members, suppressions and routes, one file of JSON lines each, as
 \`sendwright import folder FOLDER\` takes them. Keys, passwords, messages and events are not in it; a backup has those.
-URLs of webhooks may have passwords in them. Exit codes: 0 all written, 1 failed, 2 wrong arguments, 3 something is missing.
+URLs of webhooks may have passwords in them. --allow-http: send the key to another machine over http, unencrypted. Exit codes: 0 all written, 1 failed, 2 wrong arguments, 3 something is missing.
 `
 
 const OPTIONS = {
@@ -22,6 +21,7 @@ const OPTIONS = {
   domain: { type: 'string', multiple: true },
   service: { type: 'string' },
   'key-file': { type: 'string' },
+  'allow-http': { type: 'boolean' },
   json: { type: 'boolean' },
 } as const
 
@@ -31,7 +31,7 @@ export async function exportCommand(
   print = (text: string): void => void process.stdout.write(text),
 ): Promise<void> {
   const values = parse(args)
-  if (values.to === undefined) throw new CommandError(EXPORT_USAGE, 2)
+  if (values.to === undefined) throw wrongArguments('export', 'Name the folder with --to')
   const bar = createProgressBar()
   const client = serviceApi(values, (reason, waitMs) => {
     bar.note(`Waiting ${Math.ceil(waitMs / 1_000)} s: ${reason}`)
@@ -64,10 +64,4 @@ export async function exportCommand(
     )
 }
 
-function parse(args: string[]) {
-  try {
-    return parseArgs({ args, options: OPTIONS }).values
-  } catch (error) {
-    throw new CommandError(`${(error as Error).message}\n\n${EXPORT_USAGE}`, 2)
-  }
-}
+const parse = (args: string[]) => parseFlags('export', { args, options: OPTIONS }).values

@@ -1,14 +1,15 @@
 import { readConfig } from '../config.ts'
 import { localUrl } from './client.ts'
-import { CommandError } from './usage.ts'
+import { CommandError, parseFlags } from './usage.ts'
 
-export const HEALTH_USAGE = `sendwright health
+export const HEALTH_USAGE = `sendwright health [--json]
 `
 
 const ANSWER_MAX_MS = 5_000
 
 /** `sendwright health`: ends with 0 if the service can accept mail, else with 1 and its reason. Needs no login. */
-export async function healthCommand(): Promise<void> {
+export async function healthCommand(args: string[]): Promise<void> {
+  const { json } = parseFlags('health', { args, options: { json: { type: 'boolean' } } }).values
   const url = `${localUrl(readConfig(process.env))}/health/ready`
   const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MAX_MS) }).catch(
     (error: unknown) => {
@@ -17,5 +18,5 @@ export async function healthCommand(): Promise<void> {
   )
   const text = await response.text()
   if (!response.ok) throw new CommandError(`${url} answered ${response.status}: ${text}`)
-  process.stdout.write('ready\n')
+  process.stdout.write(json ? `${JSON.stringify({ ready: true, url })}\n` : 'ready\n')
 }

@@ -1,5 +1,4 @@
 /** `sendwright import`: takes what another service has, from its API or from its files, into the running service. */
-import { parseArgs } from 'node:util'
 import { printableLine } from '../base/printable.ts'
 import { ApiUnavailable } from '../moving/api-client.ts'
 import { createApiSource } from '../moving/api-source.ts'
@@ -17,8 +16,8 @@ import type { Shape } from '../moving/shapes/shape.ts'
 import type { Source } from '../moving/source.ts'
 import { createTarget } from '../moving/target/target.ts'
 import { createProgressBar, type ProgressBar } from './progress-bar.ts'
-import { apiClient, keyIn, serviceApi } from './service-api.ts'
-import { CommandError } from './usage.ts'
+import { foreignApi, keyIn, serviceApi } from './service-api.ts'
+import { CommandError, parseFlags, wrongArguments } from './usage.ts'
 
 export const IMPORT_USAGE = `sendwright import mailgun --source-key-file FILE [--source URL] [--domain NAME...] [--only KIND,...]
 sendwright import ses|postmark|postal --domain NAME [--list ADDRESS] FILE...
@@ -29,6 +28,7 @@ sendwright import folder FOLDER [--only KIND,...]
   --state FOLDER       what has been done, for continuing, and the report; ./sendwright-import
   --service URL        the service to import into, with --key-file FILE; default: the one on this machine
   --source URL         https://api.mailgun.net, or https://api.eu.mailgun.net
+  --allow-http         send keys to other machines over http, unencrypted
   --domain NAME        only this domain; for files: the domain whose suppressions and templates they are
   --list ADDRESS       mailing list that contacts become members of
   --json               the result as JSON
@@ -54,6 +54,9 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   brevo: BREVO,
 }
 
+/** Those that are not files of one service. */
+const OTHER_SOURCES = ['mailgun', 'folder']
+
 const OPTIONS = {
   source: { type: 'string' },
   'source-key-file': { type: 'string' },
@@ -64,6 +67,7 @@ const OPTIONS = {
   'blocklist-column': { type: 'string' },
   only: { type: 'string' },
   state: { type: 'string' },
+  'allow-http': { type: 'boolean' },
   'dry-run': { type: 'boolean' },
   json: { type: 'boolean' },
 } as const
@@ -136,14 +140,17 @@ async function sourceOf(
   const kinds = kindsOf(values.only)
   const domains = (values.domain ?? []).map((name) => name.toLowerCase())
   if (from === 'mailgun' && given.length === 0) {
-    const client = apiClient({ url: values.source ?? MAILGUN_URL, key: sourceKey(values), onWait })
+    const url = values.source ?? MAILGUN_URL
+    const client = foreignApi({ url, key: sourceKey(values), onWait }, values)
     return createApiSource(client, { domains, kinds })
   }
   if (from === 'folder' && given.length === 1) return createFolderSource(given[0] as string, kinds)
   const shape = Object.hasOwn(SHAPES, from) ? SHAPES[from] : undefined
+  if (!shape && !OTHER_SOURCES.includes(from))
+    throw wrongArguments('import', `Name one of ${[...OTHER_SOURCES, ...Object.keys(SHAPES)].join(', ')}`)
   const [domain] = domains
   if (!shape || given.length === 0 || domain === undefined || domains.length > 1)
-    throw new CommandError(IMPORT_USAGE, 2)
+    throw wrongArguments('import', `The arguments of "import ${from}" are not complete, or too many`)
   const context = { domain, list: values.list ?? null, blocklistColumn: values['blocklist-column'] ?? null }
   return createFileSource(
     shape,
@@ -219,10 +226,4 @@ function text(totals: Totals, journal: Journal | null, remarks: readonly Remark[
   return `${[line(head), ...rows.map(line), ...zone, ...shown].join('\n')}\n`
 }
 
-function parse(args: string[]) {
-  try {
-    return parseArgs({ args, options: OPTIONS, allowPositionals: true })
-  } catch (error) {
-    throw new CommandError(`${(error as Error).message}\n\n${IMPORT_USAGE}`, 2)
-  }
-}
+const parse = (args: string[]) => parseFlags('import', { args, options: OPTIONS, allowPositionals: true })

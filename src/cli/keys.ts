@@ -1,17 +1,17 @@
-import { parseArgs } from 'node:util'
 import { printableLine } from '../base/printable.ts'
 import { createClient } from './client.ts'
-import { CommandError } from './usage.ts'
+import { parseFlags, wrongArguments } from './usage.ts'
 
 export const KEYS_USAGE = `sendwright keys list [--json]
 sendwright keys create [--role admin|developer|support|basic|sending] [--domain NAME] [--description TEXT] [--json]
-sendwright keys delete ID
+sendwright keys delete ID [--json]
 `
 
 /** `sendwright keys`: lists, makes and deletes API keys. A key's secret is printed once, when it is made. */
 export async function keysCommand(args: string[]): Promise<void> {
   const { values, positionals } = parse(args)
-  const [action, id] = positionals
+  const [action, id, ...more] = positionals
+  if (!isForm(action, id, more)) throw wrongArguments('keys', 'Name one of list, create and delete ID')
   const client = createClient()
   if (action === 'list') {
     const { items } = (await client.call('GET', '/v1/keys')) as { items: Record<string, unknown>[] }
@@ -26,30 +26,27 @@ export async function keysCommand(args: string[]): Promise<void> {
     if (values.description) form.set('description', values.description)
     const { key } = (await client.call('POST', '/v1/keys', form)) as { key: Record<string, unknown> }
     process.stdout.write(`${values.json ? JSON.stringify(key) : key['secret']}\n`)
-  } else if (action === 'delete' && id) {
+  } else if (id !== undefined) {
     await client.call('DELETE', `/v1/keys/${encodeURIComponent(id)}`)
-    process.stdout.write(`Deleted ${id}.\n`)
-  } else {
-    throw new CommandError(KEYS_USAGE, 2)
+    process.stdout.write(values.json ? `${JSON.stringify({ id, deleted: true })}\n` : `Deleted ${id}.\n`)
   }
 }
 
-function parse(args: string[]) {
-  try {
-    return parseArgs({
-      args,
-      allowPositionals: true,
-      options: {
-        role: { type: 'string' },
-        domain: { type: 'string' },
-        description: { type: 'string' },
-        json: { type: 'boolean' },
-      },
-    })
-  } catch (error) {
-    throw new CommandError(`${(error as Error).message}\n\n${KEYS_USAGE}`, 2)
-  }
-}
+/** `delete` has one argument, the others none. */
+const isForm = (action: string | undefined, id: string | undefined, more: readonly string[]): boolean =>
+  more.length === 0 && (action === 'delete' ? Boolean(id) : ['list', 'create'].includes(action ?? '') && !id)
+
+const parse = (args: string[]) =>
+  parseFlags('keys', {
+    args,
+    allowPositionals: true,
+    options: {
+      role: { type: 'string' },
+      domain: { type: 'string' },
+      description: { type: 'string' },
+      json: { type: 'boolean' },
+    },
+  })
 
 const keyLine = (key: Record<string, unknown>) =>
   [key['id'], key['kind'], key['role'], key['domain_name'] ?? '-', key['created_at'], key['description']]

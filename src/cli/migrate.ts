@@ -2,7 +2,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
-import { parseArgs } from 'node:util'
 import { type Config, readConfig } from '../config.ts'
 import { createS3Client } from '../store/s3-client.ts'
 import { readSecret, SecretFault, secretFile } from '../store/secret-file.ts'
@@ -22,7 +21,7 @@ import {
   type TransferResult,
 } from '../transfer/transfer.ts'
 import { TransferError } from '../transfer/values.ts'
-import { CommandError } from './usage.ts'
+import { CommandError, parseFlags, wrongArguments } from './usage.ts'
 
 export const MIGRATE_USAGE = `sendwright migrate --to postgres://USER@HOST/DATABASE [--dry-run] [--check] [--json]
 sendwright migrate --to-file FILE [--dry-run] [--check] [--json]
@@ -82,22 +81,22 @@ function messageOf(error: Error): string {
 }
 
 function parse(args: string[]): Arguments {
+  const { values } = parseFlags('migrate', {
+    args,
+    options: {
+      to: { type: 'string' },
+      'to-file': { type: 'string' },
+      check: { type: 'boolean' },
+      'dry-run': { type: 'boolean' },
+      json: { type: 'boolean' },
+    },
+  })
+  const mode: Mode = values.check ? 'check' : values['dry-run'] ? 'dry-run' : 'copy'
   try {
-    const { values } = parseArgs({
-      args,
-      options: {
-        to: { type: 'string' },
-        'to-file': { type: 'string' },
-        check: { type: 'boolean' },
-        'dry-run': { type: 'boolean' },
-        json: { type: 'boolean' },
-      },
-    })
-    if (values.check && values['dry-run']) throw new Error('--check and --dry-run exclude each other.')
-    const mode: Mode = values.check ? 'check' : values['dry-run'] ? 'dry-run' : 'copy'
+    if (values.check && values['dry-run']) throw new Error('--check and --dry-run exclude each other')
     return { to: targetOf(targetText(values.to, values['to-file'])), mode, json: values.json ?? false }
   } catch (error) {
-    throw new CommandError(`${(error as Error).message}\n\n${MIGRATE_USAGE}`, 2)
+    throw wrongArguments('migrate', (error as Error).message)
   }
 }
 
@@ -113,10 +112,10 @@ function settings(): NodeJS.ProcessEnv {
 function targetText(argument: string | undefined, file: string | undefined): string {
   const variable = process.env[TO_VARIABLE] || undefined
   if ([argument, file, variable].filter((one) => one !== undefined).length !== 1)
-    throw new Error(`Name the new database in one of --to, --to-file and ${TO_VARIABLE}.`)
+    throw new Error(`Name the new database in one of --to, --to-file and ${TO_VARIABLE}`)
   if (argument !== undefined && hasPassword(argument))
     throw new Error(
-      `Other users see the arguments of a command: put the password into PGPASSWORD, or the whole address into ${TO_VARIABLE} or a file (--to-file), and change a password that was shown.`,
+      `Other users see the arguments of a command: put the password into PGPASSWORD, or the whole address into ${TO_VARIABLE} or a file (--to-file), and change a password that was shown`,
     )
   if (file === undefined) return (argument ?? variable) as string
   return readFileSync(file, 'utf8').trim()
@@ -130,7 +129,7 @@ function targetOf(text: string): Arguments['to'] {
   if (/^postgres(ql)?:\/\/./.test(text) && URL.canParse(text)) return { postgres: text }
   const folder = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(text)?.[1]
   if (folder !== undefined && isAbsolute(folder)) return { folder }
-  throw new Error('The new database is postgres://USER@HOST/DATABASE or sqlite:/FOLDER.')
+  throw new Error('The new database is postgres://USER@HOST/DATABASE or sqlite:/FOLDER')
 }
 
 /** Of the source. Settings for the nodes to be are allowed beside a source that is SQLite. */

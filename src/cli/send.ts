@@ -1,10 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { parseArgs } from 'node:util'
 import { bareAddress, formatMailbox, parseMailbox } from '../mime/address.ts'
 import { parseMessage } from '../mime/parse.ts'
 import { createClient } from './client.ts'
-import { CommandError } from './usage.ts'
+import { CommandError, parseFlags, wrongArguments } from './usage.ts'
 
 export const SEND_USAGE = `sendwright send --from ADDRESS --to ADDRESS... [--cc ...] [--bcc ...] --subject TEXT
                 [--text TEXT | --text-file FILE] [--html TEXT | --html-file FILE]
@@ -42,16 +41,11 @@ export async function sendCommand(args: string[]): Promise<void> {
 
 type Values = ReturnType<typeof parse>
 
-function parse(args: string[]) {
-  try {
-    return parseArgs({ args, options: OPTIONS }).values
-  } catch (error) {
-    throw new CommandError(`${(error as Error).message}\n\n${SEND_USAGE}`, 2)
-  }
-}
+const parse = (args: string[]) => parseFlags('send', { args, options: OPTIONS }).values
 
 async function formOfArguments(values: Values): Promise<FormData> {
-  if (!values.from || !values.to || values.subject === undefined) throw new CommandError(SEND_USAGE, 2)
+  if (!values.from || !values.to || values.subject === undefined)
+    throw wrongArguments('send', 'Give --from, --to and --subject, or --file')
   const form = new FormData()
   form.set('from', values.from)
   form.set('subject', values.subject)

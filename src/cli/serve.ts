@@ -10,6 +10,7 @@ import { type Config, readConfig } from '../config.ts'
 import { type Service, startService } from '../service.ts'
 import { openFilesFault, openFilesNeeded, readOpenFiles } from '../system/open-files.ts'
 import { createHeapGrowth } from './heap-growth.ts'
+import { parseFlags } from './usage.ts'
 
 export const SERVE_USAGE = `sendwright serve
 `
@@ -17,7 +18,8 @@ export const SERVE_USAGE = `sendwright serve
 /** A stop takes 30 seconds at most; after this something hangs. What is accepted is on disk. */
 const STOP_MAX_MS = 45_000
 
-export async function serveCommand(): Promise<void> {
+export async function serveCommand(args: string[]): Promise<void> {
+  parseFlags('serve', { args, options: {} })
   const config = readConfig(process.env, { bounceRules: loadRules })
   if (config.testFailPoint !== null) armFailPoint(config.testFailPoint)
   const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime })

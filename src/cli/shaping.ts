@@ -14,21 +14,59 @@ import {
   shippedShaping,
 } from '../delivery/shaping/shaping-table.ts'
 import { createClient, NotReached } from './client.ts'
-import { CommandError } from './usage.ts'
+import { CommandError, parseFlags, wrongArguments } from './usage.ts'
 
-export const SHAPING_USAGE = `sendwright shaping check [FILE]
+export const SHAPING_USAGE = `sendwright shaping check [FILE] [--json]
 `
 
-/** @throws CommandError naming the faults, for the exit status */
-export async function shapingCommand([action, file, ...more]: string[]): Promise<void> {
-  if (action !== 'check' || more.length > 0) throw new CommandError(SHAPING_USAGE, 2)
-  const lines = file === undefined ? await inForce() : checked(resolve(file))
-  process.stdout.write(`${lines.join('\n')}\n`)
+interface LimitsView {
+  connections: number
+  messages_per_connection: number
+  messages_per_second: number | null
 }
 
-function checked(file: string): string[] {
-  return [`${file} has no fault.`, '', ...linesOf(tableOf(file))]
+/** What `--json` prints; a part of what `GET /sendwright/v1/shaping` answers. */
+interface Limits {
+  version: string
+  /** Null: the built-in limits alone. */
+  file: string | null
+  /** Null: the service does not run, or another file was checked. */
+  loaded_at: string | null
+  /** Of a file that changed after it was loaded. */
+  faults: string[]
+  default: LimitsView
+  providers: (LimitsView & { site: string; mx: readonly string[] })[]
 }
+
+/** @throws CommandError naming the faults, for the exit status */
+export async function shapingCommand(args: string[]): Promise<void> {
+  const { values, positionals } = parseFlags('shaping', {
+    args,
+    allowPositionals: true,
+    options: { json: { type: 'boolean' } },
+  })
+  const [action, file, ...more] = positionals
+  if (action !== 'check' || more.length > 0)
+    throw wrongArguments('shaping', 'Say "check", and one file at most')
+  const { head, limits } = file === undefined ? await inForce() : checked(resolve(file))
+  if (values.json) process.stdout.write(`${JSON.stringify(limits)}\n`)
+  if (limits.faults.length > 0)
+    throw new CommandError(
+      `${head}\nThe file has changed since, and has faults:\n${limits.faults.map((fault) => `  ${fault}`).join('\n')}`,
+    )
+  if (!values.json) process.stdout.write(`${[head, '', ...linesOf(limits)].join('\n')}\n`)
+}
+
+interface Found {
+  /** Whose limits they are. */
+  head: string
+  limits: Limits
+}
+
+const checked = (file: string): Found => ({
+  head: `${file} has no fault.`,
+  limits: viewOf(tableOf(file), file),
+})
 
 /** @throws CommandError */
 function tableOf(file: string): ShapingTable {
@@ -40,52 +78,51 @@ function tableOf(file: string): ShapingTable {
   }
 }
 
-async function inForce(): Promise<string[]> {
+async function inForce(): Promise<Found> {
   const config = readConfig(process.env)
-  const found = await askService(config.secret, config.dataFolder)
-  if (found === null) {
-    const { shapingFile: file } = config
-    const whose = 'The service is not running; it would use '
-    if (file === null) return [`${whose}the built-in limits.`, '', ...linesOf(shippedShaping())]
-    return [`${whose}${file}.`, '', ...linesOf(tableOf(file))]
+  const limits = await askService(config.secret, config.dataFolder)
+  if (limits !== null) {
+    const { version, file, loaded_at } = limits
+    const whose = file === null ? '' : ` of ${file}`
+    return { head: `The running service uses version ${version}${whose}, loaded at ${loaded_at}.`, limits }
   }
-  const { version, file, loaded_at, faults, default: common, providers } = found
-  const head = `The running service uses version ${version}${file === null ? '' : ` of ${file}`}, loaded at ${loaded_at}.`
-  if (faults.length > 0)
-    throw new CommandError(
-      `${head}\nThe file has changed since, and has faults:\n${faults.map((fault) => `  ${fault}`).join('\n')}`,
-    )
-  const rows = providers.map((one) => row(one.site, limitsOf(one), one.mx))
-  return [head, '', HEADING, row('(others)', limitsOf(common), []), ...rows]
+  const { shapingFile: file } = config
+  return {
+    head: `The service is not running; it would use ${file ?? 'the built-in limits'}.`,
+    limits: viewOf(file === null ? shippedShaping() : tableOf(file), file),
+  }
 }
 
-interface LimitsView {
-  connections: number
-  messages_per_connection: number
-  messages_per_second: number | null
-}
+const viewOf = (table: ShapingTable, file: string | null): Limits => ({
+  version: table.version,
+  file,
+  loaded_at: null,
+  faults: [],
+  default: limitsView(table.default),
+  providers: table.sites.map(({ site, limits, mx }) => ({ site, ...limitsView(limits), mx })),
+})
 
-interface InForce {
-  version: string
-  file: string | null
-  loaded_at: string
-  faults: string[]
-  default: LimitsView
-  providers: (LimitsView & { site: string; mx: string[] })[]
-}
+const limitsView = (limits: LaneLimits): LimitsView => ({
+  connections: limits.connections,
+  messages_per_connection: limits.messagesPerConnection,
+  messages_per_second: limits.messagesPerSecond,
+})
 
-const limitsOf = (view: LimitsView): LaneLimits => ({
-  connections: view.connections,
-  messagesPerConnection: view.messages_per_connection,
-  messagesPerSecond: view.messages_per_second,
+const partOf = ({ connections, messages_per_connection, messages_per_second }: LimitsView): LimitsView => ({
+  connections,
+  messages_per_connection,
+  messages_per_second,
 })
 
 /** Null: none answers. */
-async function askService(secret: string | null, dataFolder: string): Promise<InForce | null> {
+async function askService(secret: string | null, dataFolder: string): Promise<Limits | null> {
   // Before the first start the client would create the secret that it signs in with.
   if (secret === null && !existsSync(join(dataFolder, 'secret'))) return null
   try {
-    return (await createClient().call('GET', '/sendwright/v1/shaping')) as unknown as InForce
+    const answer = (await createClient().call('GET', '/sendwright/v1/shaping')) as unknown as Limits
+    const { version, file, loaded_at, faults, default: common, providers } = answer
+    const rows = providers.map((one) => ({ site: one.site, ...partOf(one), mx: one.mx }))
+    return { version, file, loaded_at, faults, default: partOf(common), providers: rows }
   } catch (error) {
     if (error instanceof NotReached) return null
     throw error
@@ -96,17 +133,18 @@ const columns = (site: string, connections: string, perConnection: string, rate:
   `  ${site.padEnd(18)} ${connections.padStart(11)} ${perConnection.padStart(15)} ${rate.padStart(10)}   ${mx}`
 const HEADING = columns('site', 'connections', 'per connection', 'per second', 'MX hosts').trimEnd()
 
-function row(site: string, limits: LaneLimits, mx: readonly string[]): string {
-  const { connections, messagesPerConnection, messagesPerSecond } = limits
-  const rate = messagesPerSecond === null ? '-' : String(Number(messagesPerSecond.toFixed(3)))
-  return columns(site, String(connections), String(messagesPerConnection), rate, mx.join(' ')).trimEnd()
+function row(site: string, limits: LimitsView, mx: readonly string[]): string {
+  const { connections, messages_per_connection: perConnection, messages_per_second: perSecond } = limits
+  const rate = perSecond === null ? '-' : String(Number(perSecond.toFixed(3)))
+  return columns(site, String(connections), String(perConnection), rate, mx.join(' ')).trimEnd()
 }
 
-function linesOf(table: ShapingTable): string[] {
+/** The head names the version where it was loaded. */
+function linesOf({ version, loaded_at, default: common, providers }: Limits): string[] {
   return [
-    `Version ${table.version}`,
+    ...(loaded_at === null ? [`Version ${version}`] : []),
     HEADING,
-    row('(others)', table.default, []),
-    ...table.sites.map(({ site, limits, mx }) => row(site, limits, mx)),
+    row('(others)', common, []),
+    ...providers.map((one) => row(one.site, one, one.mx)),
   ]
 }

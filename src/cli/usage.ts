@@ -1,9 +1,27 @@
+import { type ParseArgsConfig, parseArgs } from 'node:util'
+
 /** A command that cannot be carried out as given; its message is for a person. */
 export class CommandError extends Error {
   readonly exitCode: number
   constructor(message: string, exitCode = 1) {
     super(message)
     this.exitCode = exitCode
+  }
+}
+
+/** Arguments that the command does not know: one sentence, and where its options are described. Exit code 2. */
+export function wrongArguments(command: string, sentence: string): CommandError {
+  return new CommandError(`${sentence}; "sendwright help ${command}" describes it.`, 2)
+}
+
+/** `parseArgs` of Node for one command. @throws CommandError as `wrongArguments` */
+export function parseFlags<const Config extends ParseArgsConfig>(command: string, config: Config) {
+  try {
+    return parseArgs(config)
+  } catch (error) {
+    // Advice follows, such as how to give an argument that begins with a dash.
+    const [sentence = ''] = (error as Error).message.split(/\. (?=[A-Z])|\n/)
+    throw wrongArguments(command, sentence)
   }
 }
 
@@ -30,6 +48,7 @@ ${lines.join('\n')}
   sendwright --version        the version
 
 Settings come from the environment (SENDWRIGHT_...) or from the file that SENDWRIGHT_ENV_FILE names; docs/settings.md
-lists them. Exit codes: 0 done, 1 failed, 2 wrong arguments, 3 done in part (import, export).
+lists them. With --json, commands that print facts print one JSON document on standard output and nothing else there.
+Exit codes: 0 done, 1 failed, 2 wrong arguments, 3 done in part (import, export).
 `
 }

@@ -1,5 +1,17 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import {
+  appendFileSync,
+  chownSync,
+  lchownSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../test/support/stores.ts'
@@ -38,4 +50,57 @@ test('a run continues behind its last page, and what belongs to no page is dropp
   const third = openJournal(folder, 'another run')
   assert.equal(third.isResumed, false)
   assert.equal(readFileSync(third.reportFile, 'utf8'), '')
+})
+
+test('links and pipes that others put into the folder are refused, and what they lead to stays', async (t) => {
+  const folder = await temporaryFolder(t)
+  const state = join(folder, 'state')
+  mkdirSync(state)
+  const own = join(folder, 'own')
+  const plants: [what: string, plant: (file: string) => void][] = [
+    ['a link to a file', (file) => symlinkSync(own, file)],
+    ['a link to no file', (file) => symlinkSync(join(folder, 'new'), file)],
+    ['a second name of a file', (file) => linkSync(own, file)],
+    ['a pipe', (file) => execFileSync('mkfifo', [file])],
+    ['a folder', (file) => mkdirSync(file)],
+  ]
+  for (const [what, plant] of plants)
+    for (const name of ['journal.jsonl', 'report.jsonl', 'records.zone']) {
+      rmSync(state, { recursive: true })
+      mkdirSync(state)
+      writeFileSync(own, 'mine')
+      plant(join(state, name))
+      assert.throws(() => openJournal(state, 'run'), OtherJournal, `${what} as ${name}`)
+      assert.equal(readFileSync(own, 'utf8'), 'mine')
+      assert.throws(() => readFileSync(join(folder, 'new')), /ENOENT/)
+    }
+})
+
+test('a link that is put there meanwhile is refused', async (t) => {
+  const folder = await temporaryFolder(t)
+  const own = join(folder, 'own')
+  writeFileSync(own, 'mine')
+  const journal = openJournal(join(folder, 'state'), 'run')
+  rmSync(journal.reportFile)
+  symlinkSync(own, journal.reportFile)
+  assert.throws(() => journal.taken('a', '1', [remark('one')], []), OtherJournal)
+  assert.equal(readFileSync(own, 'utf8'), 'mine')
+})
+
+const isRoot = process.geteuid?.() === 0
+
+test("another user's folder, or link to one of ours, is refused", {
+  skip: !isRoot && 'only root can make one',
+}, async (t) => {
+  const folder = await temporaryFolder(t)
+  const at = (name: string) => join(folder, name)
+  for (const name of ['own', 'foreign']) mkdirSync(at(name))
+  chownSync(at('foreign'), 12_345, 12_345)
+  symlinkSync(at('own'), at('own-link'))
+  symlinkSync(at('own'), at('foreign-link'))
+  lchownSync(at('foreign-link'), 12_345, 12_345)
+  for (const name of ['foreign', 'foreign-link'])
+    assert.throws(() => openJournal(at(name), 'run'), /belongs to user 12345/, name)
+  assert.deepEqual(readdirSync(at('own')), [])
+  assert.ok(openJournal(at('own-link'), 'run'))
 })

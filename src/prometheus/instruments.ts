@@ -21,10 +21,14 @@ const SESSION_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 const NO_OPERATION = 'none'
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
+/** Gauges of the library with the suffix of counters; each is the sum of one that stays. */
+const MISNAMED = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`)
+
 export function createInstruments(tracing?: Tracing): Instruments {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
+  for (const name of MISNAMED) registry.removeSingleMetric(name)
   const requests = new Histogram({
     name: 'sendwright_http_request_duration_seconds',
     help: 'HTTP requests by operationId, from the end of their header to the end of the answer.',

@@ -88,8 +88,9 @@ export async function run(report: DrillReport): Promise<void> {
     await second.stop()
 
     const data = join(root, 'var/lib/sendwright')
-    const owner = (await inside('stat', '-c', '%U', '/var/lib/sendwright/sendwright.db')).trim()
-    assert.equal(owner, 'sendwright')
+    const files = ['/var/lib/sendwright', '/var/lib/sendwright/sendwright.db']
+    const owned = await inside('stat', '-c', '%U %a', ...files)
+    assert.equal(owned, 'sendwright 700\nsendwright 600\n')
     await inside('apt-get', 'remove', '-y', 'sendwright')
     assert.ok(!existsSync(join(root, PROGRAM)))
     assert.ok((await readdir(data)).length > 0, 'removing keeps the data')

@@ -9,13 +9,17 @@ export interface CommandResult {
   err: string
 }
 
+/** No settings; compiled sources are shared with the processes of the service (service-process.ts). */
+export const commandEnvironment = (): NodeJS.ProcessEnv => ({
+  PATH: process.env['PATH'],
+  NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? join(tmpdir(), 'sendwright-compile-cache'),
+})
+
 /** Runs `sendwright ARGS` with only the settings in `env`, and resolves when it ends. */
 export function runCommand(env: Record<string, string>, ...args: string[]): Promise<CommandResult> {
   const main = join(import.meta.dirname, '../../src/main.ts')
   return new Promise((resolve) => {
-    // Shared with the processes of the service (service-process.ts).
-    const cache = process.env['NODE_COMPILE_CACHE'] ?? join(tmpdir(), 'sendwright-compile-cache')
-    const options = { env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: cache, ...env } }
+    const options = { env: { ...commandEnvironment(), ...env } }
     execFile(process.execPath, [main, ...args], options, (error, out, err) => {
       const code = typeof error?.code === 'number' ? error.code : error ? -1 : 0
       resolve({ code, out, err })

@@ -1,7 +1,6 @@
 /** The answers of `sendwright setup`: from flags, from questions, and from the present settings. */
-import { parseArgs } from 'node:util'
 import { readConfig } from '../../config.ts'
-import { CommandError } from '../usage.ts'
+import { CommandError, parseFlags } from '../usage.ts'
 import { type Answers, checkHost, HTTPS_WAYS, type HttpsWay, presentHost, presentWay } from './plan.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 
@@ -59,13 +58,7 @@ export function readFlags(args: string[]) {
   return values
 }
 
-function parsed(args: string[]) {
-  try {
-    return parseArgs({ args, options: OPTIONS })
-  } catch (error) {
-    throw new CommandError(`${(error as Error).message}\n\n${SETUP_USAGE}`, 2)
-  }
-}
+const parsed = (args: string[]) => parseFlags('setup', { args, options: OPTIONS })
 
 function oneOf(name: string, value: string | undefined, words: readonly string[]): void {
   if (value !== undefined && !words.includes(value))

@@ -1,0 +1,45 @@
+/** One command line, from its words to the exit code. */
+import { printable, printableLine } from '../base/printable.ts'
+import { VERSION } from '../base/version.ts'
+import { ConfigError } from '../config.ts'
+import { PRIVATE_UMASK } from '../store/private-files.ts'
+import { SecretFault } from '../store/secret-file.ts'
+import { StoreUnavailable, UnknownSchema } from '../store/store.ts'
+import { COMMANDS } from './commands.ts'
+import { CommandError, overview } from './usage.ts'
+
+/**
+ * Carries out one command line, and prints its result and its fault.
+ * @param argv without the program's own name
+ * @returns the exit code, as `sendwright --help` lists them
+ */
+export async function runProgram([name = 'help', ...args]: string[]): Promise<number> {
+  process.umask(PRIVATE_UMASK)
+  if (['--version', '-v', 'version'].includes(name)) {
+    process.stdout.write(`sendwright ${VERSION}\n`)
+    return 0
+  }
+  const isHelp = ['help', '--help', '-h'].includes(name)
+  const called = isHelp ? (args[0] ?? '') : name
+  const command = Object.hasOwn(COMMANDS, called) ? COMMANDS[called] : undefined
+  if (!command) {
+    if (isHelp && called === '') process.stdout.write(overview(COMMANDS))
+    else
+      process.stderr.write(`${printableLine(`Unknown command "${called}"; "sendwright help" lists them.`)}\n`)
+    return isHelp && called === '' ? 0 : 2
+  }
+  try {
+    const { run, usage } = await command.load()
+    if (isHelp || args.includes('--help') || args.includes('-h')) process.stdout.write(usage)
+    else await run(args)
+    return 0
+  } catch (error) {
+    const expected = [CommandError, ConfigError, SecretFault, StoreUnavailable, UnknownSchema].some(
+      (type) => error instanceof type,
+    )
+    const message = error instanceof StoreUnavailable ? error.detail : (error as Error).message
+    // It may repeat what a server or a file says.
+    process.stderr.write(`${printable(expected ? message : ((error as Error).stack ?? String(error)))}\n`)
+    return error instanceof CommandError ? error.exitCode : 1
+  }
+}
