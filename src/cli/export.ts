@@ -13,7 +13,8 @@ export const EXPORT_USAGE = `sendwright export --to FOLDER [--domain NAME...] [-
 
 Writes domains, webhooks, templates with versions, lists, members, suppressions and routes, one file of JSON lines each, as
 \`sendwright import folder FOLDER\` takes them. Keys, passwords, messages and events are not in it; a backup has those.
-URLs of webhooks may have passwords in them. --allow-http: send the key to another machine over http, unencrypted. Exit codes: 0 all written, 1 failed, 2 wrong arguments, 3 something is missing.
+URLs of webhooks may have passwords in them. --allow-http sends the key to another machine over http, unencrypted.
+Exit codes: 0 all written, 1 failed, 2 wrong arguments, 3 something is missing.
 `
 
 const OPTIONS = {
