@@ -13,10 +13,9 @@
  * Only this file takes deliveries from a lane's queue, uses its connections and feeds its pace, and writes outcomes.
  */
 
-import { InsufficientStorage, Unavailable } from '../base/errors.ts'
 import { failPoint } from '../base/fail-point.ts'
+import { localFaultOf } from '../base/local-fault.ts'
 import { pause } from '../base/pause.ts'
-import { shortageOf } from '../base/shortage.ts'
 import type { EventMessage } from '../events/event.ts'
 import { StaleWrite } from '../store/store.ts'
 import { type AttemptFacts, conclude } from './conclude.ts'
@@ -547,13 +546,6 @@ const prefetchMax = ({ pace }: Lane, now: number) =>
   pace.state(now).messagesPerSecond === null ? Math.min(PREFETCH_MAX, pace.connections(now)) : 0
 
 class LeaseLost extends Error {}
-
-/** The shortage of this machine that caused an error, which is not the message's fault; null: none did. */
-function localFaultOf(error: unknown): string | null {
-  if (error instanceof Unavailable) return 'the database cannot be reached'
-  if (error instanceof InsufficientStorage) return 'there is no space left on this machine'
-  return shortageOf(error)
-}
 
 /** An outcome that no server was asked for. */
 function decided({ provider }: HeldDelivery, outcome: Outcome): AttemptResult {

@@ -7,6 +7,7 @@
 
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
+import { localFaultOf } from '../base/local-fault.ts'
 import type { Chunk } from '../base/mime-message.ts'
 import { pause } from '../base/pause.ts'
 import type { OutgoingPostRow } from '../store/schema.ts'
@@ -65,6 +66,8 @@ export interface PostAttemptParts {
 /** A lane is slow after an attempt that took this long. */
 const SLOW_MS = 2_000
 const STORE_RETRY_MS = 1_000
+/** So often a record that cannot be written by its own fault is tried. */
+const RECORD_TRIES_MAX = 5
 /** After a fault of our own; other rows of the lane are sent meanwhile. */
 const FAULT_RETRY_MS = 60_000
 /** The receiver's status for "never again", webhooks.md rule 21. */
@@ -82,7 +85,7 @@ export function createPostAttempts(
       const prepared = (await kinds.get(row.kind)?.prepare(row)) ?? null
       if (!prepared) {
         log.info({ post: row.id, kind: row.kind }, 'outgoing request dropped: no longer wanted')
-        return await settle(lane, row, [rows.remove(row, token)])
+        return await settle(lane, row, rows.remove(row, token))
       }
       const { url = row.url, headers, body, connectMs, totalMs } = prepared
       const outcome = await client.send({
@@ -101,20 +104,29 @@ export function createPostAttempts(
       const { nextAttemptAt } = result
       const change =
         nextAttemptAt === null ? rows.remove(row, token) : rows.postpone(row, token, nextAttemptAt)
-      await settle(lane, row, [change, ...prepared.record(result)])
+      await settle(lane, row, change, prepared.record(result))
       logAttempt(row, result)
       if (nextAttemptAt !== null) retryIn(lane, nextAttemptAt - clock.now())
     } catch (error) {
       log.error({ err: error, post: row.id }, 'outgoing request failed inside the service')
-      await settle(lane, row, [rows.defer(row, token, clock.now() + FAULT_RETRY_MS)])
+      await settle(lane, row, rows.defer(row, token, clock.now() + FAULT_RETRY_MS))
     }
   }
 
-  /** Commits the end of an attempt; retries while the database is unavailable, as the outcome exists only here. */
-  async function settle(lane: Lane, row: OutgoingPostRow, unit: Statement[]): Promise<void> {
-    for (;;) {
+  /**
+   * Commits the end of an attempt; retries while the database is unavailable, as the outcome exists only here. What is recorded
+   * of it is given up after some tries if it is at fault itself: the row must not be posted again for that.
+   */
+  async function settle(
+    lane: Lane,
+    row: OutgoingPostRow,
+    change: Statement,
+    record: readonly Statement[] = [],
+  ): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      const isGivenUp = tries > RECORD_TRIES_MAX && record.length > 0
       try {
-        await store.commit(unit)
+        await store.commit(isGivenUp ? [change] : [change, ...record])
         return
       } catch (error) {
         if (error instanceof StaleWrite) {
@@ -123,7 +135,9 @@ export function createPostAttempts(
           lane.waiting.length = 0
           return
         }
-        log.error({ err: error, post: row.id }, 'cannot record an outgoing request')
+        // Only its own faults count.
+        if (localFaultOf(error) !== null) tries--
+        log.error({ err: error, post: row.id, tries }, 'cannot record an outgoing request')
         if (signal.aborted) return
         await pause(clock, STORE_RETRY_MS)
       }

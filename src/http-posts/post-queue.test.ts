@@ -129,6 +129,27 @@ async function rig(
 
 const bodies = (receiver: Receiver) => receiver.posts.map(({ raw }) => raw.toString())
 
+eachStore(
+  'a record that cannot be written by its own fault ends no lane, and nothing is posted twice',
+  async (store, t) => {
+    const receiver = await createReceiver()
+    t.after(receiver.close)
+    const kind: PostKind = {
+      prepare: async ({ subject }) => ({
+        headers: {},
+        body: Buffer.from(subject),
+        retryScheduleMs: [],
+        record: () =>
+          subject === 'bad' ? [{ sql: 'INSERT INTO no_such_table VALUES (1)', values: [] }] : [],
+      }),
+    }
+    const { post, until, waiting } = await rig(t, store, { kind })
+    await post(receiver.url, 'bad', 'good')
+    await until('nothing waits', async () => (await waiting()) === 0, MINUTE)
+    assert.deepEqual(bodies(receiver).sort(), ['bad', 'good'])
+  },
+)
+
 eachStore('a row is posted soon after its transaction, and removed after a 2xx', async (store, t) => {
   const receiver = await createReceiver()
   t.after(receiver.close)
