@@ -17,6 +17,9 @@ export const TEXT = {
   notLive: 'This search reads many events, so it does not repeat itself.',
   refresh: 'Search again',
   events: 'Events',
+  people: 'By whom',
+  peopleAndMachines: 'People and machines',
+  peopleOnly: 'People only',
   empty: 'No mail yet',
   emptyWhy: 'Events appear here seconds after your application sends its first message.',
   nothing: 'Nothing matches',
@@ -56,6 +59,19 @@ export const SPAN_LABELS: Record<Span, string> = {
   '24h': 'Last 24 hours',
   '7d': 'Last 7 days',
   '30d': 'Last 30 days',
+}
+
+/** By `bot` of an event (docs/api/tracking.md). */
+export const MACHINES: Readonly<Record<string, string>> = {
+  apple: 'Apple’s proxy',
+  gmail: 'Gmail’s proxy',
+  generic: 'A machine',
+}
+
+export const MACHINE_WHY: Readonly<Record<string, string>> = {
+  apple: 'Apple fetches images in advance, whether somebody reads the message or not.',
+  gmail: 'Google fetches images for its readers, so neither place nor program are those of the reader.',
+  generic: 'A program that scans links, known by its name or because it came too fast for a reader.',
 }
 
 export const MESSAGE_TEXT = {
