@@ -105,6 +105,11 @@ test('the audit log filters and pages by its URL', async () => {
   for (const look of LOOKS) {
     const page = await dashboard.open('/settings/audit', { look })
     await page.getByText('audited.example').first().waitFor()
+    await page.getByText('from the configuration').first().waitFor()
+    await page
+      .getByText(/^key, admin · [0-9a-f-]+$/)
+      .first()
+      .waitFor()
     await dashboard.sound(page)
     await page.getByRole('button', { name: 'Next' }).press('Enter')
     await page.waitForURL(/at=/)

@@ -1,6 +1,7 @@
 import { Badge } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { useMay } from '../session.ts'
 import type { Column } from '../shared/data-table.tsx'
 import { FilterBar } from '../shared/filter-bar.tsx'
 import { ListPage } from '../shared/list-page.tsx'
@@ -8,7 +9,16 @@ import { pageLinks, placeOf, placePath } from '../shared/paging.ts'
 import { withSearch } from '../shared/search.ts'
 import { EmptyState } from '../shared/states.tsx'
 import { Time } from '../shared/time.tsx'
-import { AUDIT_PAGE_SIZE, type AuditEntry, auditPath, auditQuery, usersQuery } from './settings-api.ts'
+import {
+  type ApiKey,
+  AUDIT_PAGE_SIZE,
+  type AuditEntry,
+  auditPath,
+  auditQuery,
+  keysQuery,
+  type User,
+  usersQuery,
+} from './settings-api.ts'
 import { AUDIT_FILTERS, type AuditSearch } from './settings-search.ts'
 import { TEXT as SHARED, AUDIT_TEXT as TEXT } from './text.ts'
 import './settings.css'
@@ -23,25 +33,17 @@ export function AuditPage() {
     placeholderData: keepPreviousData,
   })
   const users = useQuery(usersQuery)
-  const nameOf = new Map(users.data?.map(({ id, email }) => [id, email]))
+  const keys = useQuery({ ...keysQuery, enabled: useMay({ area: 'keys' }) })
   const isFiltered = Object.keys(filters).length > 0
   const go = (search: AuditSearch, replace = true) =>
     void navigate({ to: '/settings/audit', replace, search })
   const columns: Column<AuditEntry>[] = [
     { header: TEXT.when, cell: ({ created_at }) => <Time at={created_at} /> },
     { header: TEXT.action, cell: ({ action }) => <strong className="breakable">{action}</strong> },
-    { header: TEXT.subject, cell: ({ subject }) => <span className="breakable">{subject ?? '–'}</span> },
+    { header: TEXT.subject, cell: ({ subject }) => <span className="breakable">{subject || '–'}</span> },
     {
       header: TEXT.by,
-      cell: ({ user_id, key_id }) => (
-        <span className="breakable">
-          {user_id !== null
-            ? (nameOf.get(user_id) ?? user_id)
-            : key_id === null
-              ? TEXT.bySystem
-              : TEXT.byKey(key_id)}
-        </span>
-      ),
+      cell: (entry) => <By entry={entry} users={users.data} keys={keys.data} />,
     },
     { header: TEXT.from, wideOnly: true, cell: ({ remote_address }) => remote_address ?? '–' },
     { header: TEXT.result, cell: ({ status }) => <Result status={status} /> },
@@ -90,6 +92,38 @@ export function AuditPage() {
     />
   )
 }
+
+/** Who did it: by name where it still exists, with the id below for the filters. */
+function By(props: {
+  entry: AuditEntry
+  users: readonly User[] | undefined
+  keys: readonly ApiKey[] | undefined
+}) {
+  const { users, keys } = props
+  const { user_id, key_id } = props.entry
+  if (user_id !== null) {
+    const user = users?.find(({ id }) => id === user_id)
+    return (
+      <Doer name={user?.name || user?.email || TEXT.byUser} more={user ? user.email : user_id} id={user_id} />
+    )
+  }
+  if (key_id === null) return TEXT.bySystem
+  if (key_id === LOCAL_KEY) return TEXT.byCommand
+  const key = keys?.find(({ id }) => id === key_id)
+  if (key !== undefined)
+    return <Doer name={key.description || TEXT.unnamed} more={TEXT.keyOf(key.role, key_id)} id={key_id} />
+  return <Doer name={keys ? TEXT.byDeletedKey : TEXT.byKey} more={key_id} id={key_id} />
+}
+
+/** Of the commands that run on the service's machine. */
+const LOCAL_KEY = 'local'
+
+const Doer = ({ name, more, id }: { name: string; more: string; id: string }) => (
+  <div title={id}>
+    <span className="breakable">{name}</span>
+    <div className="dimmed settings-small breakable">{more}</div>
+  </div>
+)
 
 function Result({ status }: { status: number | null }) {
   const isGood = status !== null && status < 400
