@@ -206,7 +206,6 @@ export const LOGINS_TEXT = {
   password: 'Password',
   passwordHelp: 'Empty: one is generated and shown once. Else 5 to 32 characters.',
   created: 'Created',
-  actions: 'Actions',
   reset: 'New password',
   resetOf: (login: string) => `New password for ${login}`,
   resetTitle: 'Generate a new password?',

@@ -7,7 +7,7 @@ import { domainsQuery } from '../queries.ts'
 import { useMay } from '../session.ts'
 import { ActionButton } from '../shared/action-button.tsx'
 import { Copyable } from '../shared/copyable.tsx'
-import type { Column } from '../shared/data-table.tsx'
+import { BUTTONS, type Column } from '../shared/data-table.tsx'
 import { FormWindow } from '../shared/form-window.tsx'
 import { ListPage } from '../shared/list-page.tsx'
 import { EmptyState } from '../shared/states.tsx'
@@ -75,9 +75,7 @@ export function KeysPage() {
           <Time at={utc(expires_at)} as="date" />
         ),
     },
-    ...(mayChange
-      ? [{ header: TEXT.remove, align: 'end' as const, cell: (key: ApiKey) => <DeleteKey apiKey={key} /> }]
-      : []),
+    ...(mayChange ? [{ ...BUTTONS, cell: (key: ApiKey) => <DeleteKey apiKey={key} /> }] : []),
   ]
   return (
     <ListPage

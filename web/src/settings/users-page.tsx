@@ -5,7 +5,7 @@ import { USER_ROLES, type UserRole } from '../../../src/http/rights.ts'
 import { Icon } from '../icons.tsx'
 import { useMay } from '../session.ts'
 import { ActionButton, Refusal } from '../shared/action-button.tsx'
-import type { Column } from '../shared/data-table.tsx'
+import { BUTTONS, type Column } from '../shared/data-table.tsx'
 import { FormWindow } from '../shared/form-window.tsx'
 import { ListPage } from '../shared/list-page.tsx'
 import { notify } from '../shared/notices.tsx'
@@ -58,9 +58,7 @@ export function UsersPage() {
       wideOnly: true,
       cell: ({ tfa_active }) => (tfa_active ? TEXT.yes : TEXT.no),
     },
-    ...(mayChange
-      ? [{ header: TEXT.remove, align: 'end' as const, cell: (user: User) => <UserButtons user={user} /> }]
-      : []),
+    ...(mayChange ? [{ ...BUTTONS, cell: (user: User) => <UserButtons user={user} /> }] : []),
   ]
   return (
     <ListPage

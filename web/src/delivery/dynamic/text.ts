@@ -49,7 +49,6 @@ export const TEXT = {
   replacementShared: 'Shared addresses',
   replacementPool: (name: string) => `Pool ${name}`,
   left: (domain: string) => `${domain} is taken out`,
-  actions: 'Change',
   notSet: 'Dynamic pools are not set up',
   notSetWhy: 'Give each of the three sets a dedicated address that is in no pool and not on warm-up.',
   set: 'Set up the sets',

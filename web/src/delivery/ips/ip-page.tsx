@@ -5,7 +5,7 @@ import { Icon } from '../../icons.tsx'
 import { domainsQuery } from '../../queries.ts'
 import { useMay } from '../../session.ts'
 import { ActionButton } from '../../shared/action-button.tsx'
-import { type Column, DataTable } from '../../shared/data-table.tsx'
+import { BUTTONS, type Column, DataTable } from '../../shared/data-table.tsx'
 import { FilterBar } from '../../shared/filter-bar.tsx'
 import { FormWindow } from '../../shared/form-window.tsx'
 import { notify } from '../../shared/notices.tsx'
@@ -167,8 +167,7 @@ function Blocks(props: { ip: string; blocks: readonly Block[]; mayClear: boolean
     ...(mayClear
       ? [
           {
-            header: TEXT.actions,
-            align: 'end' as const,
+            ...BUTTONS,
             cell: ({ site, provider }: Block) => (
               <ActionButton
                 label={TEXT.again}
@@ -219,8 +218,7 @@ function Domains({ ip: { ip, dedicated, domains_count } }: { ip: Ip }) {
     ...(mayChange
       ? [
           {
-            header: TEXT.actions,
-            align: 'end' as const,
+            ...BUTTONS,
             cell: ({ domain }: { domain: string }) => (
               <ActionButton
                 label={TEXT.remove}

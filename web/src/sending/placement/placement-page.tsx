@@ -7,7 +7,7 @@ import { Icon } from '../../icons.tsx'
 import { valueOrThrow } from '../../queries.ts'
 import { useMay } from '../../session.ts'
 import { Choice } from '../../shared/choice.tsx'
-import { type Column, DataTable } from '../../shared/data-table.tsx'
+import { BUTTONS, type Column, DataTable } from '../../shared/data-table.tsx'
 import { useChosenDomain } from '../../shared/domain-choice.tsx'
 import { FormWindow } from '../../shared/form-window.tsx'
 import { notify } from '../../shared/notices.tsx'
@@ -243,8 +243,7 @@ function Lists({ action }: { action: ReactNode }) {
     ...(mayWrite
       ? [
           {
-            header: '',
-            align: 'end' as const,
+            ...BUTTONS,
             cell: (list: SeedList) =>
               !list.is_auto_generated && (
                 <span className="row-buttons">

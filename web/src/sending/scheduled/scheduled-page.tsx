@@ -6,7 +6,7 @@ import { Confirm } from '../../confirm.tsx'
 import { countOf, displayName, shortDateTime } from '../../format.ts'
 import { valueOrThrow } from '../../queries.ts'
 import { useMay } from '../../session.ts'
-import { type Column, DataTable } from '../../shared/data-table.tsx'
+import { BUTTONS, type Column, DataTable } from '../../shared/data-table.tsx'
 import { DomainChoice } from '../../shared/domain-choice.tsx'
 import { FilterBar } from '../../shared/filter-bar.tsx'
 import { notify } from '../../shared/notices.tsx'
@@ -142,8 +142,7 @@ const columnsOf = (
   ...(mayWrite
     ? [
         {
-          header: '',
-          align: 'end' as const,
+          ...BUTTONS,
           cell: (item: ScheduledItem) => (
             <span className="row-buttons">
               <Button

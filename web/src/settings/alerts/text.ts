@@ -98,7 +98,6 @@ export const TEXT = {
   channelRestored: 'The channel is back',
   removeChannel: 'Remove',
   removeChannelOf: (what: string) => `Remove the channel of ${what}`,
-  actions: 'Change',
   noChannels: 'No channels',
   noChannelsWhy: 'Without one, notices go by email to all admins who can sign in.',
 } as const
