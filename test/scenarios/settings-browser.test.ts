@@ -105,11 +105,7 @@ test('the audit log filters and pages by its URL', async () => {
   for (const look of LOOKS) {
     const page = await dashboard.open('/settings/audit', { look })
     await page.getByText('audited.example').first().waitFor()
-    await page.getByText('from the configuration').first().waitFor()
-    await page
-      .getByText(/^key, admin · [0-9a-f-]+$/)
-      .first()
-      .waitFor()
+    await page.getByText('key, admin').first().waitFor()
     await dashboard.sound(page)
     await page.getByRole('button', { name: 'Next' }).press('Enter')
     await page.waitForURL(/at=/)
@@ -117,6 +113,8 @@ test('the audit log filters and pages by its URL', async () => {
     await page.reload()
     await page.getByRole('button', { name: 'Previous' }).press('Enter')
     await page.getByText('audited.example').first().waitFor()
+    await page.getByRole('link', { name: 'from the configuration' }).first().press('Enter')
+    await page.waitForURL(/key_id=/)
     await page.getByLabel('What was changed, such as a domain').fill('audited.example')
     await page.waitForURL(/subject=audited\.example/)
     await page.getByText('domain.create').waitFor()
@@ -131,7 +129,12 @@ test('the system: checks with their sentences, and periodic jobs', async () => {
     const page = await dashboard.open('/settings/system', { look })
     await page.getByRole('heading', { level: 2, name: 'Checks' }).waitFor()
     const { body } = await dashboard.service.call('GET', '/sendwright/v1/system/checks')
-    await page.getByText(body.items[0].name).first().waitFor()
+    for (const { name, sentence } of body.items.filter(
+      ({ name }: { name: string }) => name !== 'open-files',
+    )) {
+      await page.getByText(sentence).first().waitFor()
+      assert.notEqual(await page.getByTitle(name, { exact: true }).textContent(), name, 'a check has a title')
+    }
     await page.getByRole('table', { name: 'Periodic jobs' }).getByText('In order').first().waitFor()
     await dashboard.sound(page)
   }

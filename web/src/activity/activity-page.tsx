@@ -179,18 +179,15 @@ function Chip({ label, onRemove }: { label: string; onRemove: () => void }) {
 
 function Nothing({ search, onLonger }: { search: ActivitySearch; onLonger: () => void }) {
   const isFiltered = search.q || search.event || search.people || search.provider || search.domain
-  if (!isFiltered && search.span === '30d')
+  const longer = search.span !== '30d' && <Button onClick={onLonger}>{TEXT.longer}</Button>
+  if (!isFiltered)
     return (
-      <EmptyState icon="send" title={TEXT.empty}>
+      <EmptyState icon="send" title={TEXT.empty(SPAN_LABELS[search.span ?? DEFAULT_SPAN])} action={longer}>
         {TEXT.emptyWhy}
       </EmptyState>
     )
   return (
-    <EmptyState
-      icon="search"
-      title={TEXT.nothing}
-      action={search.span !== '30d' && <Button onClick={onLonger}>{TEXT.longer}</Button>}
-    >
+    <EmptyState icon="search" title={TEXT.nothing} action={longer}>
       {TEXT.nothingWhy}
     </EmptyState>
   )
@@ -198,9 +195,10 @@ function Nothing({ search, onLonger }: { search: ActivitySearch; onLonger: () =>
 
 const COLUMNS: readonly Column<LogItem>[] = [
   { header: TEXT.columns.event, width: '150px', cell: (item) => <EventName item={item} /> },
-  { header: TEXT.columns.recipient, cell: (item) => <RecipientLink item={item} /> },
+  { header: TEXT.columns.recipient, width: '30%', cell: (item) => <RecipientLink item={item} /> },
   {
     header: TEXT.columns.subject,
+    width: '26%',
     cell: ({ message }) => (
       <span className="activity-subject" dir="auto">
         {message?.headers.subject || TEXT.noSubject}

@@ -206,6 +206,7 @@ function Lanes(props: {
     <>
       <DataTable
         label={TEXT.views.lanes}
+        className="lanes-table"
         columns={columns}
         rows={found?.slice(0, SHOWN_MAX)}
         rowKey={({ lane }) => lane}

@@ -1,6 +1,6 @@
 import { Badge } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useMay } from '../session.ts'
 import type { Column } from '../shared/data-table.tsx'
 import { FilterBar } from '../shared/filter-bar.tsx'
@@ -34,6 +34,8 @@ export function AuditPage() {
   })
   const users = useQuery(usersQuery)
   const keys = useQuery({ ...keysQuery, enabled: useMay({ area: 'keys' }) })
+  // Rows wait for the names, which would move them.
+  const isNamed = !users.isLoading && !keys.isLoading
   const isFiltered = Object.keys(filters).length > 0
   const go = (search: AuditSearch, replace = true) =>
     void navigate({ to: '/settings/audit', replace, search })
@@ -43,6 +45,7 @@ export function AuditPage() {
     { header: TEXT.subject, cell: ({ subject }) => <span className="breakable">{subject || '–'}</span> },
     {
       header: TEXT.by,
+      width: '22%',
       cell: (entry) => <By entry={entry} users={users.data} keys={keys.data} />,
     },
     { header: TEXT.from, wideOnly: true, cell: ({ remote_address }) => remote_address ?? '–' },
@@ -75,7 +78,7 @@ export function AuditPage() {
         />
       }
       list={list}
-      rows={list.data?.items}
+      rows={isNamed ? list.data?.items : undefined}
       rowKey={({ id }) => id}
       columns={columns}
       links={pageLinks(list.data, at, AUDIT_PAGE_SIZE)}
@@ -93,7 +96,7 @@ export function AuditPage() {
   )
 }
 
-/** Who did it: by name where it still exists, with the id below for the filters. */
+/** Who did it: by name where they still exist; the link shows only what they did. */
 function By(props: {
   entry: AuditEntry
   users: readonly User[] | undefined
@@ -103,27 +106,35 @@ function By(props: {
   const { user_id, key_id } = props.entry
   if (user_id !== null) {
     const user = users?.find(({ id }) => id === user_id)
-    return (
-      <Doer name={user?.name || user?.email || TEXT.byUser} more={user ? user.email : user_id} id={user_id} />
-    )
+    const name = user?.name || user?.email || TEXT.byUser
+    return <Doer name={name} more={user?.email ?? user_id} only={{ user_id }} />
   }
   if (key_id === null) return TEXT.bySystem
   if (key_id === LOCAL_KEY) return TEXT.byCommand
   const key = keys?.find(({ id }) => id === key_id)
   if (key !== undefined)
-    return <Doer name={key.description || TEXT.unnamed} more={TEXT.keyOf(key.role, key_id)} id={key_id} />
-  return <Doer name={keys ? TEXT.byDeletedKey : TEXT.byKey} more={key_id} id={key_id} />
+    return <Doer name={key.description || TEXT.unnamed} more={TEXT.keyOf(key.role)} only={{ key_id }} />
+  return <Doer name={keys ? TEXT.byDeletedKey : TEXT.byKey} more={key_id} only={{ key_id }} />
 }
 
 /** Of the commands that run on the service's machine. */
 const LOCAL_KEY = 'local'
 
-const Doer = ({ name, more, id }: { name: string; more: string; id: string }) => (
-  <div title={id}>
-    <span className="breakable">{name}</span>
-    <div className="dimmed settings-small breakable">{more}</div>
-  </div>
-)
+/** `only`: the filter that shows what they did; its value is the id. */
+function Doer({ name, more, only }: { name: string; more: string; only: AuditSearch }) {
+  return (
+    <div title={Object.values(only)[0]}>
+      <Link
+        to="/settings/audit"
+        search={(old) => withSearch<AuditSearch>(old, { ...only, at: undefined })}
+        className="settings-doer breakable"
+      >
+        {name}
+      </Link>
+      <div className="dimmed settings-small breakable">{more}</div>
+    </div>
+  )
+}
 
 function Result({ status }: { status: number | null }) {
   const isGood = status !== null && status < 400

@@ -69,6 +69,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         <table
           className={`data-table ${props.className ?? ''}`}
           aria-label={label}
+          data-pairs={columns.length === 2 || undefined}
           aria-busy={rows === undefined || isStale === true}
         >
           <thead>

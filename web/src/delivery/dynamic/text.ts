@@ -79,6 +79,6 @@ export const TEXT = {
 
 /** 0.0123 as "1.23 %". */
 export const rateWords = (rate: number | null) =>
-  rate === null ? '–' : `${(rate * 100).toLocaleString('en', { maximumFractionDigits: 2 })} %`
+  rate === null ? '–' : `${(rate * 100).toLocaleString('en', { maximumFractionDigits: 2 })}%`
 
 export const bandWords = (band: Band | '') => (band === '' ? TEXT.outside : TEXT.bands[band])

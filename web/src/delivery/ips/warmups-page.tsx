@@ -52,7 +52,7 @@ export function WarmupsPage() {
       width: '34%',
       cell: ({ ip, ...stage }) => <SentShare of={ip} {...stage} />,
     },
-    { header: TEXT.throttle, align: 'end', wideOnly: true, cell: ({ throttle }) => `${throttle} %` },
+    { header: TEXT.throttle, align: 'end', wideOnly: true, cell: ({ throttle }) => `${throttle}%` },
     {
       header: TEXT.since,
       cell: ({ stage_start_time }) => <Time at={stage_start_time} as="age" />,

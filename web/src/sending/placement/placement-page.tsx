@@ -135,12 +135,12 @@ const RESULT_COLUMNS: readonly Column<PlacementResult>[] = [
   {
     header: TEXT.subject,
     cell: ({ result_id: id, subject, sender }) => (
-      <>
+      <div>
         <Link to="/sending/placement/$id" params={{ id }} className="row-link breakable">
           {subject}
-        </Link>
-        <span className="dimmed breakable"> {sender}</span>
-      </>
+        </Link>{' '}
+        <span className="dimmed breakable">{sender}</span>
+      </div>
     ),
   },
   { header: TEXT.status, cell: ({ status }) => <TestStatus status={status} /> },
