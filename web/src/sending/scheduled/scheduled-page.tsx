@@ -9,6 +9,7 @@ import { useMay } from '../../session.ts'
 import { BUTTONS, type Column, DataTable } from '../../shared/data-table.tsx'
 import { DomainChoice } from '../../shared/domain-choice.tsx'
 import { FilterBar } from '../../shared/filter-bar.tsx'
+import { Mailboxes } from '../../shared/mailboxes.tsx'
 import { notify } from '../../shared/notices.tsx'
 import { Page, PageHeader, Panel } from '../../shared/page.tsx'
 import { placeOf } from '../../shared/paging.ts'
@@ -126,7 +127,14 @@ const columnsOf = (
     cell: ({ from }) => <span className="breakable">{displayName(from)}</span>,
     wideOnly: true,
   },
-  { header: TEXT.to, cell: ({ to }) => <span className="breakable">{to}</span> },
+  {
+    header: TEXT.to,
+    cell: ({ to }) => (
+      <span className="breakable">
+        <Mailboxes text={to} />
+      </span>
+    ),
+  },
   { header: TEXT.copies, align: 'end', cell: ({ recipients }) => recipients.toLocaleString('en') },
   {
     header: TEXT.due,
