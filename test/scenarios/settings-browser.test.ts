@@ -45,6 +45,13 @@ test('by keyboard: a key is created, its secret is shown once and works, and it 
     .waitFor()
   await dashboard.sound(page)
   await press(page, 'Enter')
+  assert.equal(
+    (await keys()).some(({ description }) => description === 'Shop'),
+    true,
+    'its name is typed first',
+  )
+  await page.keyboard.type('Shop')
+  await press(page, 'Enter')
   await page.getByText('Key deleted').waitFor()
   assert.deepEqual(
     (await keys()).filter(({ description }) => description === 'Shop'),
@@ -89,6 +96,7 @@ test('a user is invited, gets another role with a way back, and is removed', asy
     await dashboard.sound(page)
     await page.getByRole('button', { name: 'Remove grace@example.org' }).press('Enter')
     const ask = page.getByRole('dialog', { name: 'Remove this user?' })
+    await ask.getByRole('textbox').fill('grace@example.org')
     await ask.getByRole('button', { name: 'Remove' }).press('Enter')
     await page.getByText('grace@example.org removed').waitFor()
     await page.getByText('No users').waitFor()

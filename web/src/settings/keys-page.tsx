@@ -179,6 +179,11 @@ function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: (se
   )
 }
 
+/** What is typed before the key is deleted: its name, unless that is an effort. */
+const wordOf = (id: string, description: string) =>
+  description !== '' && description.length <= TYPED_MAX ? description : id
+const TYPED_MAX = 40
+
 function DeleteKey({ apiKey: { id, description } }: { apiKey: ApiKey }) {
   const name = description || id
   return (
@@ -188,7 +193,7 @@ function DeleteKey({ apiKey: { id, description } }: { apiKey: ApiKey }) {
       run={() => deleteKey(id)}
       done={TEXT.removed}
       changes={KEYS_KEY}
-      ask={{ title: TEXT.removeTitle, consequence: TEXT.removeWhy(name) }}
+      ask={{ title: TEXT.removeTitle, consequence: TEXT.removeWhy(name), mustType: wordOf(id, description) }}
     />
   )
 }

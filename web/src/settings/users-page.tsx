@@ -148,7 +148,7 @@ function UserButtons({ user: { id, email, activated, is_master } }: { user: User
         run={() => removeUser(id)}
         done={TEXT.removed(email)}
         changes={USERS_KEY}
-        ask={{ title: TEXT.removeTitle, consequence: TEXT.removeWhy(email) }}
+        ask={{ title: TEXT.removeTitle, consequence: TEXT.removeWhy(email), mustType: email }}
       />
     </Group>
   )
