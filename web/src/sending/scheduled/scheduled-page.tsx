@@ -129,6 +129,7 @@ const columnsOf = (
   },
   {
     header: TEXT.to,
+    width: '22%',
     cell: ({ to }) => (
       <span className="breakable">
         <Mailboxes text={to} />
