@@ -41,9 +41,12 @@ const LOOKS: readonly [string, BrowserContextOptions][] = [
   ['desk', DESK],
   ['phone', { ...PHONE, viewport: { width: 390, height: 844 } }],
 ]
-const MX_PORT = 2500
+const MX_PORT = 25
+const DNS_PORT = 53
 /** Of RFC 5737: the service's own, and those of the providers. */
 const DATA = '/var/lib/sendwright'
+/** What the folder's file system seems to have; memory is taken for what is written only. */
+const DISK = '80g'
 const NETWORKS = ['203.0.113.0/24', '198.51.100.0/24']
 const HOOKS_ADDRESS = '198.51.100.80'
 /** Last parts of the service's addresses. */
@@ -68,7 +71,7 @@ async function runInside(): Promise<number> {
   await (await launchBrowser()).close()
   const own = OWN.map((last) => `203.0.113.${last}/32`)
   const addresses = [...own, ...NETWORKS].map((each) => `ip addr add ${each} dev lo`)
-  const folder = `mount -t tmpfs none /var/lib && mkdir -m 700 ${DATA}`
+  const folder = `mount -t tmpfs -o size=${DISK} none /var/lib && mkdir -m 700 ${DATA}`
   const script = ['ip link set lo up', ...addresses, folder, 'exec "$@"'].join(' && ')
   const command = [process.execPath, ...process.execArgv, ...process.argv.slice(1)]
   const words = ['--user', '--map-root-user', '--net', '--mount', 'sh', '-c', script, 'sh', ...command]
@@ -82,7 +85,7 @@ async function runInside(): Promise<number> {
 
 async function takeAll(words: readonly string[]): Promise<void> {
   const wanted = PAGES.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)))
-  const dns = await createDnsServer()
+  const dns = await createDnsServer({ port: DNS_PORT })
   t.after(() => dns.close())
   const sinks = await startProviders(dns)
   await startHooks(dns)

@@ -54,9 +54,11 @@ function signInRoutes(parts: AccountRouteParts): Operation[] {
       summary: 'Open a one-time link: starts a browser session',
       description: 'HEAD, and a prefetching GET, do not use the link up.',
       auth: 'public',
+      opensByLink: true,
       params: [],
       responses: {
         200: { description: 'Signed in; the cookie is set', contentType: 'text/html' },
+        307: { description: 'To https: over plain HTTP, with `SENDWRIGHT_ACME`' },
         404: { description: 'Used, or too old', contentType: 'text/html' },
       },
       async handler(context) {

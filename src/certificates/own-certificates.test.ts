@@ -207,6 +207,24 @@ test('one setting orders, serves and renews the certificate of the service, for 
     )
   })
 
+  await t.test('a one-time link opened over plain http moves to https unused', async () => {
+    const { body } = await service.call('POST', '/sendwright/v1/login-links')
+    const path = new URL(body.url).pathname
+    const open = (proto: string) =>
+      fetch(service.url + path, {
+        headers: { 'x-forwarded-for': '192.0.2.99', 'x-forwarded-proto': proto },
+        redirect: 'manual',
+      })
+    const plain = await open('http')
+    assert.equal(plain.status, 307)
+    assert.equal(plain.headers.get('location'), `https://${NAME}${path}`)
+    assert.equal(plain.headers.get('set-cookie'), null)
+    const secure = await open('https')
+    assert.equal(secure.status, 200)
+    assert.match(secure.headers.get('set-cookie') ?? '', /; Secure/)
+    assert.equal((await open('https')).status, 404, 'used up')
+  })
+
   const secure = await ask(world, { tls: true, path: '/health/ready' })
   assert.match(secure.headers['strict-transport-security'] ?? '', /^max-age=\d{7}$/)
   assert.match(

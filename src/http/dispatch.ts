@@ -1,7 +1,8 @@
 /**
  * The steps of one request, the same for every operation:
  *
- * 1. refuse a foreign page's change, and over plain HTTP what carries secrets, where all should use https (403)
+ * 1. refuse a foreign page's change, and over plain HTTP what carries secrets, where all should use https (403; links
+ *    that a browser opens are redirected)
  * 2. authenticate (401), check the address allowlist and the role (403), act as a subaccount (authentication.ts)
  * 3. the operation's own checks that need no body (404, 403)
  * 4. take from the rate limit (429)
@@ -58,8 +59,12 @@ export function createDispatch(parts: DispatchParts): Dispatch {
     let memory: Release | undefined
     try {
       if (spec.crossSite !== true && origin.refuses(exchange.method, headers)) throw new Forbidden()
-      if (httpsOnly !== undefined && isConfidential(spec) && remote.isExposed(exchange.arrival))
-        throw new Forbidden(`Call ${httpsOnly} instead: over plain http others can read keys and passwords`)
+      if (httpsOnly !== undefined && isConfidential(spec) && remote.isExposed(exchange.arrival)) {
+        if (spec.opensByLink !== true)
+          throw new Forbidden(`Call ${httpsOnly} instead: over plain http others can read keys and passwords`)
+        redirect(exchange, `${httpsOnly}${exchange.url.startsWith('/') ? exchange.url : '/'}`)
+        return
+      }
       const caller = spec.auth === 'public' ? null : await authenticate(spec.auth, spec, exchange)
       if (tracing !== undefined && caller !== null) traceRequest(tracing, spec, exchange, caller, clock)
       const finding = spec.beforeBody?.({ path, caller })
@@ -101,8 +106,15 @@ export function createDispatch(parts: DispatchParts): Dispatch {
 const NONE: readonly never[] = []
 
 /** Needs credentials, or takes some, as signing in does. Without credentials it is refused too: they would come next. */
-const isConfidential = ({ auth, method, crossSite }: Operation): boolean =>
-  auth !== 'public' || (method !== 'GET' && crossSite !== true)
+const isConfidential = ({ auth, method, crossSite, opensByLink }: Operation): boolean =>
+  auth !== 'public' || opensByLink === true || (method !== 'GET' && crossSite !== true)
+
+/** Others may have read the link: the visitor uses it up at once, so that they cannot. Browsers do not keep a 307. */
+function redirect(exchange: Exchange, location: string): void {
+  exchange.status = 307
+  exchange.setHeader('location', location)
+  exchange.send(undefined)
+}
 
 /** Every answer from here on carries the limit's headers. @throws TooManyRequests in the form of the limit */
 function takeFromLimit(

@@ -98,6 +98,8 @@ interface OperationDoc<P extends string, A extends 'public' | Requirement> {
   onBehalfOf?: 'act' | 'argument'
   /** Pages of other sites may call it: only for public operations that no credentials protect. */
   crossSite?: boolean
+  /** A browser opens it by a link with a secret: where all should use https, plain HTTP is redirected, and uses nothing up. */
+  opensByLink?: boolean
   /** The 401 of the send operations: text/plain `Forbidden`. */
   plainText401?: boolean
   /** Default `default`. Nothing is counted for `none` and for public operations. */

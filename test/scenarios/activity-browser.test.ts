@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { type Dashboard, PHONE, press, startDashboard } from '../support/dashboard.ts'
+import { type Dashboard, LOOKS, PHONE, press, startDashboard } from '../support/dashboard.ts'
 import { FILLED_ENV, setFaults } from '../support/fill-account.ts'
 import { eventually } from '../support/service.ts'
 
@@ -135,6 +135,24 @@ test('the list follows new mail, its pages are in the URL, and a role without ri
   for (const name of ['Retry now', 'Send again', 'Pause', 'Cancel'])
     assert.equal(await reader.getByRole('button', { name }).count(), 0, name)
   await dashboard.sound(reader)
+})
+
+test('long words, and names written from right to left, keep their place', async () => {
+  const subject = 'Donaudampfschifffahrtsgesellschaft'.repeat(8)
+  const to = `${'long-'.repeat(12)}a@${`${'y'.repeat(60)}.`.repeat(3)}example`
+  const { domain } = dashboard.service
+  const id = await sent({ from: `"\u05e9\u05dc\u05d5\u05dd" <shop@${domain}>`, to, subject }, 2)
+  for (const look of LOOKS) {
+    const page = await dashboard.open('/activity', { look })
+    await page.getByText(subject).first().waitFor()
+    await dashboard.sound(page)
+    await page.goto(`${dashboard.service.url}/activity/${encodeURIComponent(id)}`)
+    await page
+      .locator('bdi', { hasText: `<shop@${domain}>` })
+      .first()
+      .waitFor()
+    await dashboard.sound(page)
+  }
 })
 
 test('an unknown message says so, and every section opens by its own address', async () => {

@@ -101,10 +101,12 @@ test('a provider that was stopped is shown with why, and resumed with a way back
   assert.equal((await service.call('PUT', '/sendwright/v1/shaping/google/pause', { form })).status, 200)
   const pause = async () => (await service.call('GET', '/sendwright/v1/shaping')).body.overrides[0]?.pause
   const page = await dashboard.open('/overview')
-  const item = page.getByRole('listitem').filter({ hasText: 'All mail to google is stopped' })
+  const item = page
+    .getByRole('listitem')
+    .filter({ hasText: 'All mail to Gmail and Google Workspace is stopped' })
   await item.getByText('They asked us to · 0 messages wait').waitFor()
   await dashboard.sound(page)
-  await item.getByRole('button', { name: 'Resume mail to google' }).press('Enter')
+  await item.getByRole('button', { name: 'Resume mail to Gmail and Google Workspace' }).press('Enter')
   await item.waitFor({ state: 'detached' })
   assert.equal(await pause(), undefined)
   await page.getByRole('button', { name: 'Undo' }).press('Enter')

@@ -45,6 +45,13 @@ test('by keyboard: a key is created, its secret is shown once and works, and it 
     .waitFor()
   await dashboard.sound(page)
   await press(page, 'Enter')
+  assert.equal(
+    (await keys()).some(({ description }) => description === 'Shop'),
+    true,
+    'its name is typed first',
+  )
+  await page.keyboard.type('Shop')
+  await press(page, 'Enter')
   await page.getByText('Key deleted').waitFor()
   assert.deepEqual(
     (await keys()).filter(({ description }) => description === 'Shop'),
@@ -89,6 +96,7 @@ test('a user is invited, gets another role with a way back, and is removed', asy
     await dashboard.sound(page)
     await page.getByRole('button', { name: 'Remove grace@example.org' }).press('Enter')
     const ask = page.getByRole('dialog', { name: 'Remove this user?' })
+    await ask.getByRole('textbox').fill('grace@example.org')
     await ask.getByRole('button', { name: 'Remove' }).press('Enter')
     await page.getByText('grace@example.org removed').waitFor()
     await page.getByText('No users').waitFor()
@@ -105,6 +113,7 @@ test('the audit log filters and pages by its URL', async () => {
   for (const look of LOOKS) {
     const page = await dashboard.open('/settings/audit', { look })
     await page.getByText('audited.example').first().waitFor()
+    await page.getByText('key, admin').first().waitFor()
     await dashboard.sound(page)
     await page.getByRole('button', { name: 'Next' }).press('Enter')
     await page.waitForURL(/at=/)
@@ -112,6 +121,8 @@ test('the audit log filters and pages by its URL', async () => {
     await page.reload()
     await page.getByRole('button', { name: 'Previous' }).press('Enter')
     await page.getByText('audited.example').first().waitFor()
+    await page.getByRole('link', { name: 'from the configuration' }).first().press('Enter')
+    await page.waitForURL(/key_id=/)
     await page.getByLabel('What was changed, such as a domain').fill('audited.example')
     await page.waitForURL(/subject=audited\.example/)
     await page.getByText('domain.create').waitFor()
@@ -126,7 +137,12 @@ test('the system: checks with their sentences, and periodic jobs', async () => {
     const page = await dashboard.open('/settings/system', { look })
     await page.getByRole('heading', { level: 2, name: 'Checks' }).waitFor()
     const { body } = await dashboard.service.call('GET', '/sendwright/v1/system/checks')
-    await page.getByText(body.items[0].name).first().waitFor()
+    for (const { name, sentence } of body.items.filter(
+      ({ name }: { name: string }) => name !== 'open-files',
+    )) {
+      await page.getByText(sentence).first().waitFor()
+      assert.notEqual(await page.getByTitle(name, { exact: true }).textContent(), name, 'a check has a title')
+    }
     await page.getByRole('table', { name: 'Periodic jobs' }).getByText('In order').first().waitFor()
     await dashboard.sound(page)
   }

@@ -133,9 +133,9 @@ task('Send a mail again', async (hand) => {
 task('Stop all mail to a provider', async (hand) => {
   await hand.click('link', 'Delivery')
   await hand.click('link', 'Providers')
-  await hand.click('button', 'Stop mail to google')
+  await hand.click('button', 'Stop mail to Gmail and Google Workspace')
   await hand.click('button', 'Stop all mail')
-  await hand.see('Mail to google is stopped')
+  await hand.see('Mail to Gmail and Google Workspace is stopped')
   const { overrides } = (await dashboard.service.call('GET', '/sendwright/v1/shaping')).body
   assert.deepEqual(
     overrides.map(({ site, pause }: { site: string; pause: unknown }) => [site, pause !== null]),
@@ -158,6 +158,8 @@ task('See who clicked', async (hand) => {
   await page.getByText('dave@example.org').first().waitFor({ state: 'detached' })
   await hand.see('carol@example.org')
   await hand.see('https://shop.example/offer')
+  await fetch(service.url + link, { redirect: 'manual', headers: { 'user-agent': 'curl/8.5.0' } })
+  await page.getByText('A machine').first().waitFor()
 })
 
 task('Import a suppression list', async (hand) => {

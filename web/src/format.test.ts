@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { displayName, formatBytes, shortAge } from './format.ts'
+import { displayName, formatBytes, shortAge, timeUntil } from './format.ts'
 
 test('sizes read in decimal units and never as "1000 kB"', () => {
   const expected = { 0: '0 B', 999: '999 B', 1000: '1.0 kB', 9949: '9.9 kB', 9999: '10 kB', 999499: '999 kB' }
@@ -21,6 +21,22 @@ test('ages are short, and a clock ahead of ours counts as now', () => {
     [86_400_000 * 400, 'Oct 17, 2025'],
   ] as const)
     assert.equal(shortAge(now - agoMs, now), text)
+})
+
+test('what is to come is rounded to the nearest', () => {
+  const now = Date.UTC(2026, 10, 21, 12)
+  for (const [minutes, text] of [
+    [0.4, 'in a moment'],
+    [1, 'in 1 min'],
+    [119 / 60, 'in 2 min'],
+    [59.9, 'in 60 min'],
+    [90, 'in 90 min'],
+    [91, 'in 2 h'],
+    [36 * 60, 'in 36 h'],
+    [47 * 60, 'in 2 d'],
+    [8 * 24 * 60, 'Nov 29, 2026'],
+  ] as const)
+    assert.equal(timeUntil(now + minutes * 60_000, now), text)
 })
 
 test('a mailbox shows its name, or its address if it has none', () => {

@@ -19,6 +19,19 @@ export function shortAge(thenMs: number, nowMs: number): string {
   return (sameYear ? dayAndMonth : dayMonthYear).format(thenMs)
 }
 
+/**
+ * How long until then: "in a moment", "in 2 min" for 1:59, "in 90 min", "in 36 h", "in 2 d", then the date. The past is rounded
+ * down, what is to come to the nearest, and to no unit so large that it says little.
+ */
+export function timeUntil(thenMs: number, nowMs: number): string {
+  const ahead = thenMs - nowMs
+  if (ahead < MINUTE_MS / 2) return 'in a moment'
+  if (ahead < 90.5 * MINUTE_MS) return `in ${Math.round(ahead / MINUTE_MS)} min`
+  if (ahead < 36.5 * HOUR_MS) return `in ${Math.round(ahead / HOUR_MS)} h`
+  if (ahead < 7.5 * DAY_MS) return `in ${Math.round(ahead / DAY_MS)} d`
+  return shortDate(thenMs)
+}
+
 export const exactTime = (ms: number) => (Number.isFinite(ms) ? exact.format(ms) : 'unknown time')
 
 export const shortDate = (ms: number) => (Number.isFinite(ms) ? dayMonthYear.format(ms) : 'unknown date')

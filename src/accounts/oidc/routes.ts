@@ -93,9 +93,11 @@ export function oidcRoutes({
       tag: TAG,
       summary: 'Where the provider sends the browser back to: starts a browser session',
       auth: 'public',
+      opensByLink: true,
       params: ANSWER.map((name) => ({ name, type: 'string', description: 'Of the provider' })),
       responses: {
         302: { description: 'Signed in; the cookie is set' },
+        307: { description: 'To https: over plain HTTP, with `SENDWRIGHT_ACME`' },
         400: { description: 'A page: begun in another browser, or too long ago', contentType: 'text/html' },
         403: { description: 'A page: refused, with the reason', contentType: 'text/html' },
         503: { description: 'A page: the provider does not answer', contentType: 'text/html' },

@@ -16,11 +16,13 @@ import {
   DEFAULT_SPAN,
   FIELDS,
   isIndexed,
+  isVisit,
   KINDS,
   type Kind,
   logQueryOf,
   SPANS,
 } from './activity-search.ts'
+import { MachineMark } from './machine-mark.tsx'
 import { FIELD_LABELS, KIND_LABELS, SPAN_LABELS, TEXT } from './text.ts'
 import './activity.css'
 
@@ -37,7 +39,7 @@ const logsQuery = (query: LogQuery, isLive: boolean) =>
   })
 
 type Changes = { [Name in keyof ActivitySearch]?: ActivitySearch[Name] | undefined }
-type FilterName = 'q' | 'by' | 'event' | 'provider' | 'domain'
+type FilterName = 'q' | 'by' | 'event' | 'provider' | 'domain' | 'people'
 
 const FILTERS: readonly FilterField<FilterName>[] = [
   { name: 'q', kind: 'search', label: TEXT.search, placeholder: TEXT.placeholder },
@@ -56,6 +58,14 @@ const FILTERS: readonly FilterField<FilterName>[] = [
     options: KINDS.map((kind) => [kind, KIND_LABELS[kind]]),
   },
 ]
+
+const PEOPLE: FilterField<FilterName> = {
+  name: 'people',
+  kind: 'choice',
+  label: TEXT.people,
+  any: TEXT.peopleAndMachines,
+  options: [['only', TEXT.peopleOnly]],
+}
 
 export function ActivityPage() {
   const search = route.useSearch()
@@ -96,7 +106,7 @@ export function ActivityPage() {
         }
       />
       <FilterBar
-        fields={FILTERS}
+        fields={isVisit(search.event) ? [...FILTERS, PEOPLE] : FILTERS}
         values={search}
         onChange={(name, value) => change({ [name]: value })}
         onClear={() => void navigate({ search: search.span ? { span: search.span } : {}, replace: true })}
@@ -168,19 +178,16 @@ function Chip({ label, onRemove }: { label: string; onRemove: () => void }) {
 }
 
 function Nothing({ search, onLonger }: { search: ActivitySearch; onLonger: () => void }) {
-  const isFiltered = search.q || search.event || search.provider || search.domain
-  if (!isFiltered && search.span === '30d')
+  const isFiltered = search.q || search.event || search.people || search.provider || search.domain
+  const longer = search.span !== '30d' && <Button onClick={onLonger}>{TEXT.longer}</Button>
+  if (!isFiltered)
     return (
-      <EmptyState icon="send" title={TEXT.empty}>
+      <EmptyState icon="send" title={TEXT.empty(SPAN_LABELS[search.span ?? DEFAULT_SPAN])} action={longer}>
         {TEXT.emptyWhy}
       </EmptyState>
     )
   return (
-    <EmptyState
-      icon="search"
-      title={TEXT.nothing}
-      action={search.span !== '30d' && <Button onClick={onLonger}>{TEXT.longer}</Button>}
-    >
+    <EmptyState icon="search" title={TEXT.nothing} action={longer}>
       {TEXT.nothingWhy}
     </EmptyState>
   )
@@ -188,9 +195,10 @@ function Nothing({ search, onLonger }: { search: ActivitySearch; onLonger: () =>
 
 const COLUMNS: readonly Column<LogItem>[] = [
   { header: TEXT.columns.event, width: '150px', cell: (item) => <EventName item={item} /> },
-  { header: TEXT.columns.recipient, cell: (item) => <RecipientLink item={item} /> },
+  { header: TEXT.columns.recipient, width: '30%', cell: (item) => <RecipientLink item={item} /> },
   {
     header: TEXT.columns.subject,
+    width: '26%',
     cell: ({ message }) => (
       <span className="activity-subject" dir="auto">
         {message?.headers.subject || TEXT.noSubject}
@@ -199,7 +207,11 @@ const COLUMNS: readonly Column<LogItem>[] = [
   },
   {
     header: TEXT.columns.detail,
-    cell: (item) => <span className="activity-detail dimmed">{detailOf(item)}</span>,
+    cell: (item) => (
+      <span className="activity-detail dimmed">
+        <MachineMark bot={item['client-info']?.bot} /> {detailOf(item)}
+      </span>
+    ),
   },
   {
     header: TEXT.columns.time,

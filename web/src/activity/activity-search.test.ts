@@ -23,6 +23,9 @@ test('a whole address is looked up, a part of one is sought', () => {
 test('kinds of failures are asked by the metric that counts them, and a token stands for the whole query', () => {
   assert.deepEqual(logQueryOf({ event: 'bounced' }).metric_events, ['bounced'])
   assert.deepEqual(logQueryOf({ event: 'opened' }).events, ['opened'])
+  const people = (event: 'clicked' | 'delivered') =>
+    logQueryOf({ event, people: 'only' }).filter?.AND[0]?.values[0]
+  assert.deepEqual([people('clicked')?.value, people('delivered')], ['None', undefined])
   assert.deepEqual(logQueryOf({ at: 'token', event: 'opened' }), {
     pagination: { token: 'token', limit: 50 },
   })

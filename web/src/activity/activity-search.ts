@@ -31,6 +31,8 @@ export interface ActivitySearch {
   span?: Span
   provider?: string
   domain?: string
+  /** Opens and clicks of people, not of machines; for these events only. */
+  people?: 'only'
   /** Token of the page. */
   at?: string
 }
@@ -49,6 +51,7 @@ export function readActivitySearch(search: Record<string, unknown>): ActivitySea
     span: oneOf('span', SPANS),
     provider: text('provider'),
     domain: text('domain'),
+    people: oneOf('people', ['only'] as const),
     at: text('at'),
   }
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as ActivitySearch
@@ -70,6 +73,9 @@ function sought(text: string, field: Field): LogFilter {
   return condition(field, isExact ? '=' : 'contains', value)
 }
 
+/** Of these events machines write many: image proxies and scanners of links. */
+export const isVisit = (event: string | undefined) => event === 'opened' || event === 'clicked'
+
 /** Events and the metrics whose events they are. */
 const METRIC_OF: Partial<Record<Kind, readonly string[]>> = {
   deferred: ['temporary_failed'],
@@ -81,11 +87,12 @@ const PAGE_SIZE = 50 // about three screens
 
 export function logQueryOf(search: ActivitySearch): LogQuery {
   if (search.at !== undefined) return { pagination: { token: search.at, limit: PAGE_SIZE } }
-  const { q, by, event, span = DEFAULT_SPAN, provider, domain } = search
+  const { q, by, event, span = DEFAULT_SPAN, provider, domain, people } = search
   const filters = [
     ...(q === undefined ? [] : [sought(q, by ?? fieldOf(q.trim()))]),
     ...(provider === undefined ? [] : [condition('recipient_provider', '=', provider)]),
     ...(domain === undefined ? [] : [condition('domain', '=', domain)]),
+    ...(people !== undefined && isVisit(event) ? [condition('bot', '=', 'None')] : []),
   ]
   const metrics = event === undefined ? undefined : METRIC_OF[event]
   return {

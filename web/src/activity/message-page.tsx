@@ -6,6 +6,7 @@ import { countOf } from '../format.ts'
 import { useMay } from '../session.ts'
 import { Copyable } from '../shared/copyable.tsx'
 import { PageButtons } from '../shared/data-table.tsx'
+import { Mailboxes } from '../shared/mailboxes.tsx'
 import { Page, PageHeader } from '../shared/page.tsx'
 import { placeOf } from '../shared/paging.ts'
 import { EmptyState, Failure } from '../shared/states.tsx'
@@ -123,10 +124,10 @@ function Summary({ id, head }: { id: string; head: LogItem }) {
   return (
     <dl className="message-summary">
       <Fact name={TEXT.from}>
-        <bdi>{message?.headers.from}</bdi>
+        <Mailboxes text={message?.headers.from ?? ''} />
       </Fact>
       <Fact name={TEXT.to}>
-        <bdi>{shortened(recipients)}</bdi>
+        <Mailboxes text={shortened(recipients)} />
       </Fact>
       <Fact name={TEXT.sent}>
         <Time at={head['@timestamp']} />

@@ -9,6 +9,7 @@ import { Failure } from '../shared/states.tsx'
 import { Time } from '../shared/time.tsx'
 import type { DeliveryView, Dialogue, LogItem } from './activity-api.ts'
 import { withLocalTimes } from './local-times.ts'
+import { MachineMark } from './machine-mark.tsx'
 import { dialoguesQuery, rulesQuery, timelineQuery } from './message-queries.ts'
 import { STATE_LABELS, MESSAGE_TEXT as TEXT } from './text.ts'
 
@@ -157,7 +158,6 @@ function Events({ timeline }: { timeline: ReturnType<typeof useQuery<LogItem[]>>
 function EventLine({ event }: { event: LogItem }) {
   const status = event['delivery-status']
   const client = event['client-info']
-  const isMachine = client?.bot !== undefined && client.bot !== ''
   const facts = [
     event.method && TEXT.by(event.method.toUpperCase()),
     status?.['mx-host'] && `at ${status['mx-host']}`,
@@ -166,7 +166,6 @@ function EventLine({ event }: { event: LogItem }) {
     status && status['attempt-no'] > 1 && `attempt ${status['attempt-no']}`,
     status?.['session-seconds'] !== undefined && `${status['session-seconds'].toFixed(2)} s`,
     client && [client['client-name'], client['client-os']].filter(Boolean).join(' on '),
-    isMachine && `by a machine (${client.bot})`,
     event.geolocation && [event.geolocation.city, event.geolocation.country].filter(Boolean).join(', '),
     event.event === 'clicked' || event.event === 'opened' ? event.ip : undefined,
   ].filter(Boolean)
@@ -179,7 +178,7 @@ function EventLine({ event }: { event: LogItem }) {
     <div className="event-line">
       <span className="dimmed">
         <Time at={event['@timestamp']} />
-        {facts.length > 0 && ` · ${facts.join(' · ')}`}
+        {facts.length > 0 && ` · ${facts.join(' · ')}`} <MachineMark bot={client?.bot} />
       </span>
       {words && (
         <code className="event-quote">

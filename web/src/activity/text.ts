@@ -17,7 +17,10 @@ export const TEXT = {
   notLive: 'This search reads many events, so it does not repeat itself.',
   refresh: 'Search again',
   events: 'Events',
-  empty: 'No mail yet',
+  people: 'By whom',
+  peopleAndMachines: 'People and machines',
+  peopleOnly: 'People only',
+  empty: (span: string) => `No mail in the ${span.toLowerCase()}`,
   emptyWhy: 'Events appear here seconds after your application sends its first message.',
   nothing: 'Nothing matches',
   nothingWhy: 'Try a longer span, a part of the address, or another field.',
@@ -58,6 +61,19 @@ export const SPAN_LABELS: Record<Span, string> = {
   '30d': 'Last 30 days',
 }
 
+/** By `bot` of an event (docs/api/tracking.md). */
+export const MACHINES: Readonly<Record<string, string>> = {
+  apple: 'Apple’s proxy',
+  gmail: 'Gmail’s proxy',
+  generic: 'A machine',
+}
+
+export const MACHINE_WHY: Readonly<Record<string, string>> = {
+  apple: 'Apple fetches images in advance, whether somebody reads the message or not.',
+  gmail: 'Google fetches images for its readers, so neither place nor program are those of the reader.',
+  generic: 'A program that scans links, known by its name or because it came too fast for a reader.',
+}
+
 export const MESSAGE_TEXT = {
   back: 'Activity',
   unknown: 'No events of this message',
@@ -93,7 +109,7 @@ export const MESSAGE_TEXT = {
   reply: 'Reply',
   meaning: 'What it means',
   next: 'Next attempt',
-  until: 'Given up',
+  until: 'Tried until',
   attempts: 'Attempts',
   timeline: 'What happened',
   noEvents: 'Its events are older than what is kept.',

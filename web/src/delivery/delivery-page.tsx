@@ -5,9 +5,10 @@ import type { ReactNode } from 'react'
 import { Icon } from '../icons.tsx'
 import { useMay } from '../session.ts'
 import { Count } from '../shared/copyable.tsx'
-import { type Column, DataTable } from '../shared/data-table.tsx'
+import { BUTTONS, type Column, DataTable } from '../shared/data-table.tsx'
 import { FilterBar } from '../shared/filter-bar.tsx'
 import { Page, PageHeader, Panel } from '../shared/page.tsx'
+import { siteName } from '../shared/site-names.ts'
 import { EmptyState } from '../shared/states.tsx'
 import { Time } from '../shared/time.tsx'
 import {
@@ -85,21 +86,17 @@ export function DeliveryPage() {
   )
 }
 
-/** The windows of orders for a site, named as its lane. */
+/** The windows of orders for a site. */
 function OrderWindows({ search, onClose }: { search: DeliverySearch; onClose: () => void }) {
   const mayOrder = useMayOrder()
   const { stop, limits } = search
   const { data } = useQuery({ ...lanesQuery, enabled: mayOrder && (stop ?? limits) !== undefined })
   if (!mayOrder || data === undefined) return null
   const laneOf = (site: string) => data.find((lane) => lane.site === site)
-  const nameOf = (site: string) => {
-    const provider = laneOf(site)?.provider ?? ''
-    return isNamed(provider) ? provider : site
-  }
-  if (stop !== undefined) return <StopWindow site={stop} name={nameOf(stop)} onClose={onClose} />
+  if (stop !== undefined) return <StopWindow site={stop} onClose={onClose} />
   if (limits === undefined) return null
   const override = laneOf(limits)?.override ?? null
-  return <LimitsWindow site={limits} name={nameOf(limits)} override={override} onClose={onClose} />
+  return <LimitsWindow site={limits} override={override} onClose={onClose} />
 }
 
 function Totals() {
@@ -152,21 +149,18 @@ function Lanes(props: {
   const mayOrder = useMayOrder()
   const { data, error, refetch } = useQuery(lanesQuery)
   const found = data
-    ?.filter(({ lane, site, provider }) => includes(q, lane, site, provider))
+    ?.filter(({ lane, site, provider }) => includes(q, lane, siteName(site), provider))
     .sort((a, b) => b.queued - a.queued || (a.lane < b.lane ? -1 : 1))
   const columns: Column<Lane>[] = [
     {
       header: TEXT.lane,
       width: '24%',
-      cell: ({ lane, provider, site, source }) => (
+      cell: ({ lane, site, source }) => (
         <div className="lane-name">
           <RowLink filter={{ lane }} label={lane} mayAct={mayAct}>
-            {isNamed(provider) ? provider : site || lane}
+            {siteName(site) || lane}
           </RowLink>
-          <div className="dimmed queue-small breakable">
-            {isNamed(provider) && site !== '' && `${site}, `}
-            {TEXT.from(source)}
-          </div>
+          <div className="dimmed queue-small breakable">{TEXT.from(source)}</div>
         </div>
       ),
     },
@@ -194,8 +188,7 @@ function Lanes(props: {
     ...(mayOrder
       ? [
           {
-            header: TEXT.orders,
-            align: 'end' as const,
+            ...BUTTONS,
             cell: (lane: Lane) => (
               <OrderButtons
                 site={lane.site}
@@ -213,6 +206,7 @@ function Lanes(props: {
     <>
       <DataTable
         label={TEXT.views.lanes}
+        className="lanes-table"
         columns={columns}
         rows={found?.slice(0, SHOWN_MAX)}
         rowKey={({ lane }) => lane}
@@ -232,9 +226,6 @@ const rateWords = ({ messages_per_second, messages_per_connection }: Lane['limit
   ]
     .filter(Boolean)
     .join(', ') || TEXT.noLimit
-
-/** Sites of no known provider are all `Other`. */
-const isNamed = (provider: string) => provider !== '' && provider !== 'Other'
 
 const LOOK = { variant: 'light', tt: 'none', fw: 550 } as const
 

@@ -6,7 +6,7 @@ const messages = (count: number) => countOf(count, 'message')
 
 export const TEXT = {
   title: 'Delivery',
-  lead: 'What waits to be delivered, how fast it goes now, and what holds it. Counts are of recipients and are renewed every few seconds.',
+  lead: 'What waits to be delivered, how fast it goes now, and what holds it. A lane is the way from one of your addresses to one provider. Counts are of recipients.',
   act: 'Act on the queue',
   actShort: 'Act',
   actOn: (what: string) => `Act on mail of ${what}`,
@@ -28,7 +28,6 @@ export const TEXT = {
   rate: 'Limit',
   state: 'State',
   oldestDue: 'Oldest due',
-  orders: 'Provider',
   oldest: 'Oldest',
   connectionsOf: (now: number, max: number | null) => (max === null ? String(now) : `${now} of ${max}`),
   perSecond: (count: number) => `${count.toLocaleString('en', { maximumFractionDigits: 2 })} a second`,

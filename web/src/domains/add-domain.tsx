@@ -5,11 +5,12 @@ import { useState } from 'react'
 import { valueOrThrow } from '../queries.ts'
 import { DOMAINS_KEY } from './domain-queries.ts'
 import { createDomain } from './domains-api.ts'
+import { LIST_TEXT as TEXT } from './text.ts'
 
 /** Asks for a name and opens the new domain's page; a refusal of the API is shown at the name. */
 export function AddDomain({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   return (
-    <Modal opened={opened} onClose={onClose} title={<strong>Add a domain</strong>} centered>
+    <Modal opened={opened} onClose={onClose} title={<strong>{TEXT.add}</strong>} centered>
       <AddDomainForm onClose={onClose} />
     </Modal>
   )
@@ -34,8 +35,8 @@ function AddDomainForm({ onClose }: { onClose: () => void }) {
       }}
     >
       <TextInput
-        label="Domain name"
-        placeholder="mail.example.com"
+        label={TEXT.name}
+        placeholder={TEXT.placeholder}
         autoComplete="off"
         autoCapitalize="none"
         spellCheck={false}
@@ -49,15 +50,14 @@ function AddDomainForm({ onClose }: { onClose: () => void }) {
         data-autofocus
       />
       <Text size="sm" c="dimmed" mt="sm">
-        A name of its own for sending, such as mail.example.com, keeps the DNS records of your main domain as
-        they are. The next page shows the records to publish.
+        {TEXT.nameWhy}
       </Text>
       <Group justify="flex-end" mt="lg">
         <Button variant="default" onClick={onClose}>
-          Cancel
+          {TEXT.cancel}
         </Button>
         <Button type="submit" loading={creation.isPending} disabled={name.trim() === ''}>
-          Add the domain
+          {TEXT.addNow}
         </Button>
       </Group>
     </form>

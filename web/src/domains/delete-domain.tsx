@@ -8,6 +8,7 @@ import { valueOrThrow } from '../queries.ts'
 import { useMay } from '../session.ts'
 import { DOMAINS_KEY } from './domain-queries.ts'
 import { deleteDomain } from './domains-api.ts'
+import { DOMAIN_TEXT as TEXT } from './text.ts'
 
 export function DeleteDomain({ name }: { name: string }) {
   const mayDelete = useMay({ area: 'domains', access: 'write' })
@@ -34,17 +35,17 @@ export function DeleteDomain({ name }: { name: string }) {
         variant="subtle"
         color="gray"
         size="lg"
-        aria-label="Delete this domain"
-        title="Delete this domain"
+        aria-label={TEXT.remove}
+        title={TEXT.remove}
         onClick={() => setAsking(true)}
       >
         <Icon name="trash" />
       </ActionIcon>
       <Confirm
         opened={asking}
-        title="Delete this domain?"
-        consequence="Its keys, credentials, webhooks, templates, queued mail and stored messages go with it. Events and statistics stay to the end of their retention. This cannot be undone."
-        action="Delete the domain"
+        title={TEXT.removeTitle}
+        consequence={TEXT.removeWhy}
+        action={TEXT.removeNow}
         mustType={name}
         busy={removal.isPending}
         failure={removal.error?.message}

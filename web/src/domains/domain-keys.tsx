@@ -2,6 +2,7 @@ import { Badge, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { domainKeysQuery } from './domain-queries.ts'
 import type { DomainDetails, DomainKey } from './domains-api.ts'
+import { DOMAIN_TEXT as TEXT } from './text.ts'
 
 /** The keys of the signing domain, and which of them sign. */
 export function DomainKeys({ domain }: { domain: DomainDetails }) {
@@ -9,13 +10,9 @@ export function DomainKeys({ domain }: { domain: DomainDetails }) {
   const keys = useQuery(domainKeysQuery(authority, domain.state === 'unverified'))
   if (keys.data === undefined && keys.error === null) return null
   return (
-    <section className="record-group" aria-label="DKIM keys">
-      <h2>DKIM keys</h2>
-      <p className="breakable">
-        {authority === domain.name
-          ? 'With these the service signs mail from this domain.'
-          : `Mail from this domain is signed with the keys of ${authority}.`}
-      </p>
+    <section className="record-group" aria-label={TEXT.keys}>
+      <h2>{TEXT.keys}</h2>
+      <p className="breakable">{authority === domain.name ? TEXT.keysWhy : TEXT.keysOf(authority)}</p>
       <div className="panel">
         {keys.error !== null && (
           <Text size="sm" c="red" p="md" role="alert">
@@ -24,7 +21,7 @@ export function DomainKeys({ domain }: { domain: DomainDetails }) {
         )}
         {keys.data?.length === 0 && (
           <Text size="sm" p="md">
-            There is no key: mail goes out unsigned.
+            {TEXT.noKey}
           </Text>
         )}
         <ul className="key-rows">
@@ -44,9 +41,9 @@ function KeyRow({ domainKey: { selector, dns_record } }: { domainKey: DomainKey 
       <strong className="breakable">{selector}</strong>
       <span className="dimmed">{kindOf(dns_record)}</span>
       <span className="grow" />
-      <span className="dimmed">{valid === 'VALID' ? 'record found' : 'record not verified'}</span>
+      <span className="dimmed">{valid === 'VALID' ? TEXT.recordFound : TEXT.recordNotFound}</span>
       <Badge variant="light" tt="none" fw={550} color={is_active ? 'teal' : 'gray'}>
-        {is_active ? 'Signs' : 'Does not sign'}
+        {is_active ? TEXT.keySigns : TEXT.keyRests}
       </Badge>
     </li>
   )
@@ -54,6 +51,6 @@ function KeyRow({ domainKey: { selector, dns_record } }: { domainKey: DomainKey 
 
 /** How the key came about, or its algorithm. */
 export function kindOf({ record_type, value }: DomainKey['dns_record']): string {
-  if (record_type === 'CNAME') return 'kept and rotated by the service'
+  if (record_type === 'CNAME') return TEXT.keptByService
   return /(?:^|;)\s*k=ed25519/.test(value) ? 'Ed25519' : 'RSA'
 }

@@ -1,9 +1,10 @@
-import { Alert, Button, Skeleton, Text } from '@mantine/core'
+import { Alert, Skeleton, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi, Link } from '@tanstack/react-router'
+import { getRouteApi } from '@tanstack/react-router'
 import { exactTime, shortDate } from '../format.ts'
-import { Icon } from '../icons.tsx'
 import { RefusedRequest } from '../queries.ts'
+import { Page, PageHeader } from '../shared/page.tsx'
+import { Failure } from '../shared/states.tsx'
 import { DeleteDomain } from './delete-domain.tsx'
 import { DomainKeys } from './domain-keys.tsx'
 import { DomainNav } from './domain-nav.tsx'
@@ -13,6 +14,7 @@ import { DomainState } from './domain-state.tsx'
 import type { DomainDetails } from './domains-api.ts'
 import { ServiceFaults } from './service-faults.tsx'
 import { DomainStateBadge } from './state-badge.tsx'
+import { LIST_TEXT, NAV_TEXT, DOMAIN_TEXT as TEXT } from './text.ts'
 import './domains.css'
 
 const route = getRouteApi('/domains/$name')
@@ -21,26 +23,31 @@ export function DomainPage() {
   const { name } = route.useParams()
   const domain = useQuery(domainQuery(name))
   return (
-    <main className="domains-scroll" id="main" tabIndex={-1}>
-      <article className="domains" key={name}>
-        <Link to="/domains" className="domain-back">
-          <Icon name="back" size={16} /> Domains
-        </Link>
-        {isGone(domain.error) ? (
-          <Alert color="gray" title={`There is no domain ${name}`} className="breakable">
-            It was deleted, or it belongs to another account.
+    <Page key={name}>
+      {isGone(domain.error) ? (
+        <>
+          <PageHeader title={name} back={BACK} />
+          <Alert color="gray" title={TEXT.gone(name)} className="breakable">
+            {TEXT.goneWhy}
           </Alert>
-        ) : domain.data !== undefined ? (
-          <Found domain={domain.data} />
-        ) : domain.error !== null ? (
-          <Failure title="The domain cannot be read" error={domain.error} retry={domain.refetch} />
-        ) : (
-          <Skeleton height={28} width="60%" role="status" aria-label="Loading the domain" />
-        )}
-      </article>
-    </main>
+        </>
+      ) : domain.data !== undefined ? (
+        <Found domain={domain.data} />
+      ) : (
+        <>
+          <PageHeader title={name} back={BACK} />
+          {domain.error !== null ? (
+            <Failure title={NAV_TEXT.unreadable} error={domain.error} retry={domain.refetch} />
+          ) : (
+            <Skeleton height={320} role="status" aria-label={NAV_TEXT.loading} />
+          )}
+        </>
+      )}
+    </Page>
   )
 }
+
+const BACK = { to: '/domains', label: LIST_TEXT.title }
 
 const isGone = (error: Error | null) => error instanceof RefusedRequest && error.status === 404
 
@@ -49,16 +56,24 @@ function Found({ domain }: { domain: DomainDetails }) {
   const isSandbox = domain.type === 'sandbox'
   return (
     <>
-      <header className="domains-heading">
-        <h1 className="breakable">{domain.name}</h1>
-        <DomainStateBadge state={domain.state} size="lg" />
-        {isSandbox && <span className="tag">sandbox</span>}
-        <span className="grow" />
-        <span className="dimmed" title={exactTime(createdMs)}>
-          Added {shortDate(createdMs)}
-        </span>
-        {!isSandbox && <DeleteDomain name={domain.name} />}
-      </header>
+      <PageHeader
+        title={domain.name}
+        back={BACK}
+        beside={
+          <>
+            <DomainStateBadge state={domain.state} size="lg" />
+            {isSandbox && <span className="tag">{LIST_TEXT.sandbox}</span>}
+          </>
+        }
+        actions={
+          <>
+            <span className="dimmed domain-added" title={exactTime(createdMs)}>
+              {TEXT.added} {shortDate(createdMs)}
+            </span>
+            {!isSandbox && <DeleteDomain name={domain.name} />}
+          </>
+        }
+      />
       <DomainNav name={domain.name} isSandbox={isSandbox} />
       {isSandbox ? <SandboxNotice /> : <WithDns domain={domain} />}
     </>
@@ -68,11 +83,10 @@ function Found({ domain }: { domain: DomainDetails }) {
 /** Its records are not checked, so none are shown. */
 function SandboxNotice() {
   return (
-    <section className="panel domain-state" aria-label="State">
-      <Text>This domain is there for trying things out. It may send at once and needs no DNS records.</Text>
+    <section className="panel domain-state" aria-label={TEXT.state}>
+      <Text>{TEXT.sandbox}</Text>
       <Text size="sm" c="dimmed" mt={4}>
-        Outside capture mode it sends to authorised recipients only. To send to everybody, add a domain of
-        your own.
+        {TEXT.sandboxWhy}
       </Text>
     </section>
   )
@@ -83,9 +97,9 @@ function WithDns({ domain }: { domain: DomainDetails }) {
   const dns = useQuery(domainDnsQuery(domain.name, isWaiting))
   if (dns.data === undefined)
     return dns.error === null ? (
-      <Skeleton height={120} role="status" aria-label="Loading the records" />
+      <Skeleton height={120} role="status" aria-label={TEXT.loadingRecords} />
     ) : (
-      <Failure title="The records cannot be read" error={dns.error} retry={dns.refetch} />
+      <Failure title={TEXT.recordsUnreadable} error={dns.error} retry={dns.refetch} />
     )
   return (
     <>
@@ -94,18 +108,5 @@ function WithDns({ domain }: { domain: DomainDetails }) {
       <DomainRecords dns={dns.data} />
       <DomainKeys domain={domain} />
     </>
-  )
-}
-
-function Failure(props: { title: string; error: Error; retry: () => unknown }) {
-  return (
-    <Alert color="red" title={props.title}>
-      <Text size="sm" className="breakable">
-        {props.error.message}
-      </Text>
-      <Button mt="sm" size="xs" variant="default" onClick={() => props.retry()}>
-        Try again
-      </Button>
-    </Alert>
   )
 }

@@ -2,6 +2,7 @@ import { CopyButton } from '../copy-button.tsx'
 import type { DomainDns, ExplainedRecord, RecordToPublish } from './domains-api.ts'
 import { advice, foundToShow, isNeeded, recordGroups, recordState, recordTitle } from './records.ts'
 import { RecordStateBadge } from './state-badge.tsx'
+import { DOMAIN_TEXT as TEXT } from './text.ts'
 
 /** Every record to publish, by purpose, with the state of DNS; DMARC last, as advice. */
 export function DomainRecords({ dns }: { dns: DomainDns }) {
@@ -28,14 +29,11 @@ export function DomainRecords({ dns }: { dns: DomainDns }) {
 function Dmarc({ dmarc }: { dmarc: DomainDns['dmarc'] }) {
   const { record } = dmarc
   return (
-    <section className="record-group" aria-label="DMARC">
-      <h2>DMARC</h2>
-      <p>
-        Tells receivers what to do with mail that fails both SPF and DKIM. Not needed here, but large mailbox
-        providers ask it of those who send to many.
-      </p>
+    <section className="record-group" aria-label={TEXT.dmarc}>
+      <h2>{TEXT.dmarc}</h2>
+      <p>{TEXT.dmarcWhy}</p>
       {record === undefined ? (
-        <div className="panel record-card dimmed">Looked up with the other records at the next check.</div>
+        <div className="panel record-card dimmed">{TEXT.dmarcLater}</div>
       ) : (
         <RecordCard explained={{ ...dmarc, record }} />
       )}
@@ -51,16 +49,16 @@ function RecordCard({ explained }: { explained: ExplainedRecord }) {
       <header>
         <span className="record-type">{record.type}</span>
         <h3>{recordTitle(record)}</h3>
-        {record.purpose === 'dkim' && record.is_active && <span className="tag">signs</span>}
+        {record.purpose === 'dkim' && record.is_active && <span className="tag">{TEXT.signs}</span>}
         <span className="grow" />
         <RecordStateBadge state={state} isNeeded={isNeeded(record)} />
       </header>
       <dl className="record-fields">
-        <RecordField name="Host name" text={record.name} what="the host name" />
+        <RecordField name={TEXT.host} text={record.name} what={TEXT.theHost} />
         {record.priority !== undefined && (
-          <RecordField name="Priority" text={String(record.priority)} what="the priority" />
+          <RecordField name={TEXT.priority} text={String(record.priority)} what={TEXT.thePriority} />
         )}
-        <RecordField name="Value" text={record.value} what="the value" />
+        <RecordField name={TEXT.value} text={record.value} what={TEXT.theValue} />
       </dl>
       {state !== 'unchecked' && <Look explained={explained} />}
     </article>
@@ -95,7 +93,7 @@ function Look({ explained }: { explained: ExplainedRecord }) {
       {found.length > 0 && (
         <dl className="record-fields">
           <div>
-            <dt>Found</dt>
+            <dt>{TEXT.found}</dt>
             <dd className="record-text">
               {found.map((text) => (
                 <div key={text}>{text}</div>
@@ -104,11 +102,7 @@ function Look({ explained }: { explained: ExplainedRecord }) {
           </div>
         </dl>
       )}
-      {server !== '' && (
-        <p className="dimmed breakable">
-          {server} answered for {asked}
-        </p>
-      )}
+      {server !== '' && <p className="dimmed breakable">{TEXT.answered(server, asked)}</p>}
     </div>
   )
 }

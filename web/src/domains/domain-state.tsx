@@ -1,33 +1,34 @@
 import { Button, Group, Text } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { CopyWordsButton } from '../copy-button.tsx'
-import { exactTime, shortAge } from '../format.ts'
+import { exactTime } from '../format.ts'
 import { Icon } from '../icons.tsx'
 import { RefusedRequest, systemQuery, valueOrThrow } from '../queries.ts'
 import { downloadLink } from '../shared/download.ts'
-import { useNow } from '../use-now.ts'
+import { Time } from '../shared/time.tsx'
 import { useSecondsLeft } from '../use-seconds-left.ts'
 import { DOMAINS_KEY, zoneQuery } from './domain-queries.ts'
 import { type DomainDetails, type DomainDns, verifyDomain, zonePath } from './domains-api.ts'
 import { lastCheckedMs, stillNeeded } from './records.ts'
+import { DOMAIN_TEXT as TEXT } from './text.ts'
 
 /** The state of the domain, what to do next, and the buttons for it. */
 export function DomainState({ domain, dns }: { domain: DomainDetails; dns: DomainDns }) {
   const { name, state } = domain
   const zone = useQuery(zoneQuery(name, state === 'unverified'))
   return (
-    <section className="panel domain-state" data-state={state} aria-label="State">
+    <section className="panel domain-state" data-state={state} aria-label={TEXT.state}>
       <StateWords domain={domain} dns={dns} />
       <Group mt="md" gap="sm">
         <CheckNow name={name} />
-        <CopyWordsButton text={zone.data} words="Copy all as zone file" />
+        <CopyWordsButton text={zone.data} words={TEXT.copyZone} />
         <Button
           component="a"
           variant="default"
           {...downloadLink(zonePath(name), `${name}.zone`)}
           leftSection={<Icon name="download" size={16} />}
         >
-          Download
+          {TEXT.download}
         </Button>
         <LastChecked ms={lastCheckedMs(dns)} />
       </Group>
@@ -41,25 +42,18 @@ function StateWords({ domain, dns }: { domain: DomainDetails; dns: DomainDns }) 
   if (domain.state === 'active')
     return (
       <>
-        <Text fw={600}>This domain may send.</Text>
+        <Text fw={600}>{TEXT.maySend}</Text>
         <Text size="sm" c="dimmed" mt={4}>
-          SPF and DKIM were right at the last look. Check again after every change at your DNS provider.
+          {TEXT.maySendWhy}
         </Text>
       </>
     )
   const needed = stillNeeded(dns.records)
   return (
     <>
-      <Text fw={600}>
-        {needed.length > 0
-          ? `Publish the records below at your DNS provider, then check. Still needed: ${needed.join(' and ')}.`
-          : 'SPF and DKIM are right. Check once more to verify the domain.'}
-      </Text>
+      <Text fw={600}>{needed.length > 0 ? TEXT.publish(needed) : TEXT.verify}</Text>
       <Text size="sm" c="dimmed" mt={4}>
-        {system?.mode === 'capture'
-          ? 'In capture mode the domain can send before that, since no mail leaves the machine. '
-          : 'Until then the domain cannot send, unless this service is set to allow it. '}
-        The service also looks by itself, every ten minutes on the first day, and this page follows.
+        {system?.mode === 'capture' ? TEXT.captured : TEXT.cannotSend} {TEXT.looks}
       </Text>
     </>
   )
@@ -69,12 +63,9 @@ function DisabledWords({ domain: { disabled } }: { domain: DomainDetails }) {
   const untilMs = Date.parse(disabled?.until ?? '')
   return (
     <>
-      <Text fw={600}>
-        This domain is disabled and cannot send{Number.isFinite(untilMs) && ` until ${exactTime(untilMs)}`}.
-      </Text>
+      <Text fw={600}>{TEXT.disabled(Number.isFinite(untilMs) ? exactTime(untilMs) : '')}</Text>
       <Text size="sm" c="dimmed" mt={4} className="breakable">
-        {[disabled?.reason, disabled?.note].filter(Boolean).join('. ')} Right records do not change that: ask
-        the operator of this service.
+        {[disabled?.reason, disabled?.note].filter(Boolean).join('. ')} {TEXT.disabledWhy}
       </Text>
     </>
   )
@@ -89,9 +80,7 @@ function CheckNow({ name }: { name: string }) {
   })
   const refused = check.error instanceof RefusedRequest && check.error.status === 429 ? check.error : null
   const left = useSecondsLeft(refused, refused?.retrySeconds ?? 0)
-  const failure = refused
-    ? left > 0 && 'Checked too often: DNS needs a moment to change anyway.'
-    : check.error?.message
+  const failure = refused ? left > 0 && TEXT.tooOften : check.error?.message
   return (
     <>
       <Button
@@ -100,7 +89,7 @@ function CheckNow({ name }: { name: string }) {
         disabled={left > 0}
         onClick={() => check.mutate()}
       >
-        {left > 0 ? `Check again in ${left} s` : 'Check now'}
+        {left > 0 ? TEXT.checkIn(left) : TEXT.check}
       </Button>
       {failure && (
         <Text size="sm" c="red" role="alert" className="domain-state-line">
@@ -112,16 +101,14 @@ function CheckNow({ name }: { name: string }) {
 }
 
 function LastChecked({ ms }: { ms: number | undefined }) {
-  const now = useNow()
-  const age = ms === undefined ? '' : shortAge(ms, Math.max(now, Date.now()))
   return (
     <Text size="sm" c="dimmed" role="status">
       {ms === undefined ? (
-        'Not checked yet'
+        TEXT.notChecked
       ) : (
-        <time dateTime={new Date(ms).toISOString()} title={exactTime(ms)}>
-          Last checked {age === 'now' ? 'just now' : /^\d/.test(age) ? `${age} ago` : age}
-        </time>
+        <>
+          {TEXT.lastChecked} <Time at={ms} as="age" />
+        </>
       )}
     </Text>
   )

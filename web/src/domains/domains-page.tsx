@@ -1,14 +1,17 @@
-import { Alert, Button, CloseButton, Skeleton, Text, TextInput } from '@mantine/core'
+import { Button, CloseButton, Skeleton, TextInput } from '@mantine/core'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { countOf, exactTime, shortDate } from '../format.ts'
 import { Icon } from '../icons.tsx'
 import { useMay } from '../session.ts'
+import { Page, PageHeader } from '../shared/page.tsx'
+import { EmptyState, Failure } from '../shared/states.tsx'
 import { useTyped } from '../use-typed.ts'
 import { AddDomain } from './add-domain.tsx'
 import { domainPagesQuery } from './domain-queries.ts'
 import type { ListedDomain } from './domains-api.ts'
 import { DomainStateBadge } from './state-badge.tsx'
+import { LIST_TEXT as TEXT } from './text.ts'
 import './domains.css'
 
 const route = getRouteApi('/domains')
@@ -26,42 +29,49 @@ export function DomainsPage() {
   const list = useInfiniteQuery(domainPagesQuery(q))
   const pages = list.data?.pages
   const domains = pages?.flatMap(({ items }) => items)
+  const addButton = mayAdd && (
+    <Button leftSection={<Icon name="plus" size={16} />} onClick={() => setAdding(true)}>
+      {TEXT.add}
+    </Button>
+  )
   return (
-    <main className="domains-scroll" id="main" tabIndex={-1}>
-      <div className="domains">
-        <header className="domains-heading">
-          <h1>Domains</h1>
-          {pages && <span className="dimmed">{countOf(pages[0]?.total_count ?? 0, 'domain')}</span>}
-          <span className="grow" />
-          {mayAdd && (
-            <Button leftSection={<Icon name="plus" size={16} />} onClick={() => setAdding(true)}>
-              Add a domain
-            </Button>
+    <Page>
+      <PageHeader
+        title={TEXT.title}
+        lead={TEXT.lead}
+        beside={pages && <span className="dimmed">{countOf(pages[0]?.total_count ?? 0, 'domain')}</span>}
+        actions={addButton}
+      />
+      <SearchInput applied={q} />
+      {list.error !== null && (
+        <Failure title={TEXT.unreadable} error={list.error} retry={() => void list.refetch()} />
+      )}
+      {domains === undefined && list.error === null && <Loading />}
+      {domains !== undefined && domains.length > 0 && <DomainRows domains={domains} />}
+      {domains?.length === 0 && (
+        <div className="panel">
+          {q === '' ? (
+            <EmptyState icon="globe" title={TEXT.none} action={addButton}>
+              {TEXT.noneWhy}
+            </EmptyState>
+          ) : (
+            <EmptyState icon="search" title={TEXT.noneFound(q)} />
           )}
-        </header>
-        <SearchInput applied={q} />
-        {list.error !== null && <Failure message={list.error.message} retry={() => void list.refetch()} />}
-        {domains === undefined && list.error === null && <Loading />}
-        {domains !== undefined && domains.length > 0 && <DomainRows domains={domains} />}
-        {domains?.length === 0 && (
-          <Text className="notice" c="dimmed">
-            {q === '' ? 'No domain yet.' : `No domain has "${q}" in its name.`}
-          </Text>
-        )}
-        {list.hasNextPage && (
-          <div className="domains-more">
-            <Button
-              variant="default"
-              loading={list.isFetchingNextPage}
-              onClick={() => void list.fetchNextPage()}
-            >
-              Show more
-            </Button>
-          </div>
-        )}
-      </div>
+        </div>
+      )}
+      {list.hasNextPage && (
+        <div className="domains-more">
+          <Button
+            variant="default"
+            loading={list.isFetchingNextPage}
+            onClick={() => void list.fetchNextPage()}
+          >
+            {TEXT.more}
+          </Button>
+        </div>
+      )}
       <AddDomain opened={add === 'yes' && mayAdd} onClose={() => setAdding(false)} />
-    </main>
+    </Page>
   )
 }
 
@@ -73,14 +83,14 @@ function SearchInput({ applied }: { applied: string }) {
   return (
     <TextInput
       type="search"
-      aria-label="Search domains"
-      placeholder="Search domains"
+      aria-label={TEXT.search}
+      placeholder={TEXT.search}
       value={typed}
       onChange={(event) => change(event.currentTarget.value)}
       data-search
       leftSection={<Icon name="search" size={16} />}
       rightSection={
-        typed !== '' && <CloseButton size="sm" aria-label="Clear the search" onClick={() => change('')} />
+        typed !== '' && <CloseButton size="sm" aria-label={TEXT.clear} onClick={() => change('')} />
       }
     />
   )
@@ -93,7 +103,7 @@ function DomainRows({ domains }: { domains: readonly ListedDomain[] }) {
         <li key={name}>
           <Link to="/domains/$name" params={{ name }} className="domain-row row-link">
             <span className="domain-row-name breakable">
-              {name} {type === 'sandbox' && <span className="tag">sandbox</span>}
+              {name} {type === 'sandbox' && <span className="tag">{TEXT.sandbox}</span>}
             </span>
             <DomainStateBadge state={state} />
             <time dateTime={created_at} title={exactTime(Date.parse(created_at))}>
@@ -108,23 +118,10 @@ function DomainRows({ domains }: { domains: readonly ListedDomain[] }) {
 
 function Loading() {
   return (
-    <div className="panel domains-loading" role="status" aria-label="Loading the domains">
+    <div className="panel domains-loading" role="status" aria-label={TEXT.loading}>
       <Skeleton height={16} width="40%" />
       <Skeleton height={16} width="52%" />
       <Skeleton height={16} width="34%" />
     </div>
-  )
-}
-
-function Failure({ message, retry }: { message: string; retry: () => void }) {
-  return (
-    <Alert color="red" title="The domains cannot be read">
-      <Text size="sm" className="breakable">
-        {message}
-      </Text>
-      <Button mt="sm" size="xs" variant="default" onClick={retry}>
-        Try again
-      </Button>
-    </Alert>
   )
 }

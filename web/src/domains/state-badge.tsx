@@ -1,37 +1,32 @@
 import { Badge } from '@mantine/core'
 import type { RecordState } from './records.ts'
+import { RECORD_STATE_NAMES, STATE_NAMES } from './text.ts'
 
 const LOOK = { variant: 'light', tt: 'none', fw: 550 } as const
 
-const DOMAIN_STATES: Record<string, { label: string; color: string }> = {
-  active: { label: 'Active', color: 'teal' },
-  unverified: { label: 'Unverified', color: 'orange' },
-  disabled: { label: 'Disabled', color: 'red' },
-}
+const DOMAIN_COLORS: Record<string, string> = { active: 'teal', unverified: 'orange', disabled: 'red' }
 
 export function DomainStateBadge({ state, size = 'md' }: { state: string; size?: 'md' | 'lg' }) {
-  const { label, color } = DOMAIN_STATES[state] ?? { label: state, color: 'gray' }
   return (
-    <Badge {...LOOK} size={size} color={color}>
-      {label}
+    <Badge {...LOOK} size={size} color={DOMAIN_COLORS[state] ?? 'gray'}>
+      {STATE_NAMES[state] ?? state}
     </Badge>
   )
 }
 
-const RECORD_STATES: Record<RecordState, { label: string; color: string }> = {
-  valid: { label: 'Valid', color: 'teal' },
-  missing: { label: 'Not found yet', color: 'orange' },
-  wrong: { label: 'Wrong', color: 'red' },
-  elsewhere: { label: 'Goes elsewhere', color: 'gray' },
-  unchecked: { label: 'Not checked yet', color: 'gray' },
+const RECORD_COLORS: Record<RecordState, string> = {
+  valid: 'teal',
+  missing: 'orange',
+  wrong: 'red',
+  elsewhere: 'gray',
+  unchecked: 'gray',
 }
 
 /** `isNeeded`: the domain does not work without this record; optional ones are not highlighted. */
 export function RecordStateBadge({ state, isNeeded }: { state: RecordState; isNeeded: boolean }) {
-  const { label, color } = RECORD_STATES[state]
   return (
-    <Badge {...LOOK} color={state === 'missing' && !isNeeded ? 'gray' : color}>
-      {label}
+    <Badge {...LOOK} color={state === 'missing' && !isNeeded ? 'gray' : RECORD_COLORS[state]}>
+      {RECORD_STATE_NAMES[state]}
     </Badge>
   )
 }

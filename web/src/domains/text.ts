@@ -1,4 +1,104 @@
-/** Texts of the pages of one domain's settings, keys and SMTP logins. */
+/** Texts of the pages of domains. */
+import type { RecordState } from './records.ts'
+
+export const LIST_TEXT = {
+  title: 'Domains',
+  lead: 'The names that your mail comes from. Each needs records in DNS, which receivers check.',
+  unreadable: 'The domains cannot be read',
+  loading: 'Loading the domains',
+  search: 'Search domains',
+  clear: 'Clear the search',
+  sandbox: 'sandbox',
+  more: 'Show more',
+  none: 'No domain yet',
+  noneWhy: 'Add a name of your own, such as mail.example.com. Its page shows the records to publish.',
+  noneFound: (q: string) => `No domain has "${q}" in its name.`,
+  add: 'Add a domain',
+  name: 'Domain name',
+  placeholder: 'mail.example.com',
+  nameWhy:
+    'A name of its own for sending, such as mail.example.com, keeps the DNS records of your main domain as they are. The next page shows the records to publish.',
+  cancel: 'Cancel',
+  addNow: 'Add the domain',
+} as const
+
+export const STATE_NAMES: Readonly<Record<string, string>> = {
+  active: 'Active',
+  unverified: 'Unverified',
+  disabled: 'Disabled',
+}
+
+export const RECORD_STATE_NAMES: Readonly<Record<RecordState, string>> = {
+  valid: 'Valid',
+  missing: 'Not found yet',
+  wrong: 'Wrong',
+  elsewhere: 'Goes elsewhere',
+  unchecked: 'Not checked yet',
+}
+
+export const DOMAIN_TEXT = {
+  gone: (name: string) => `There is no domain ${name}`,
+  goneWhy: 'It was deleted, or it belongs to another account.',
+  added: 'Added',
+  state: 'State',
+  sandbox: 'This domain is there for trying things out. It may send at once and needs no DNS records.',
+  sandboxWhy:
+    'Outside capture mode it sends to authorised recipients only. To send to everybody, add a domain of your own.',
+  loadingRecords: 'Loading the records',
+  recordsUnreadable: 'The records cannot be read',
+  remove: 'Delete this domain',
+  removeTitle: 'Delete this domain?',
+  removeWhy:
+    'Its keys, credentials, webhooks, templates, queued mail and stored messages go with it. Events and statistics stay to the end of their retention. This cannot be undone.',
+  removeNow: 'Delete the domain',
+  copyZone: 'Copy all as zone file',
+  download: 'Download',
+  maySend: 'This domain may send.',
+  maySendWhy:
+    'SPF and DKIM were right at the last look. Check again after every change at your DNS provider.',
+  publish: (needed: readonly string[]) =>
+    `Publish the records below at your DNS provider, then check. Still needed: ${needed.join(' and ')}.`,
+  verify: 'SPF and DKIM are right. Check once more to verify the domain.',
+  captured: 'In capture mode the domain can send before that, since no mail leaves the machine.',
+  cannotSend: 'Until then the domain cannot send, unless this service is set to allow it.',
+  looks: 'The service also looks by itself, every ten minutes on the first day, and this page follows.',
+  disabled: (until: string) =>
+    `This domain is disabled and cannot send${until === '' ? '' : ` until ${until}`}.`,
+  disabledWhy: 'Right records do not change that: ask the operator of this service.',
+  check: 'Check now',
+  checkIn: (seconds: number) => `Check again in ${seconds} s`,
+  tooOften: 'Checked too often: DNS needs a moment to change anyway.',
+  notChecked: 'Not checked yet',
+  lastChecked: 'Last checked',
+  dmarc: 'DMARC',
+  dmarcWhy:
+    'Tells receivers what to do with mail that fails both SPF and DKIM. Not needed here, but large mailbox providers ask it of those who send to many.',
+  dmarcLater: 'Looked up with the other records at the next check.',
+  signs: 'signs',
+  host: 'Host name',
+  theHost: 'the host name',
+  priority: 'Priority',
+  thePriority: 'the priority',
+  value: 'Value',
+  theValue: 'the value',
+  found: 'Found',
+  answered: (server: string, asked: string) => `${server} answered for ${asked}`,
+  keys: 'DKIM keys',
+  keysWhy: 'With these the service signs mail from this domain.',
+  keysOf: (name: string) => `Mail from this domain is signed with the keys of ${name}.`,
+  noKey: 'There is no key: mail goes out unsigned.',
+  recordFound: 'record found',
+  recordNotFound: 'record not verified',
+  keySigns: 'Signs',
+  keyRests: 'Does not sign',
+  keptByService: 'kept and rotated by the service',
+  serviceMissing: 'Records of this service are missing',
+  serviceFaults: 'Records of this service need a look',
+  serviceWhy:
+    'The records below refer to host names of this service. Its operator publishes those, once for all domains.',
+  valueFor: (name: string) => `the value for ${name}`,
+} as const
+
 export const NAV_TEXT = {
   label: 'Pages of this domain',
   records: 'DNS records',
@@ -206,7 +306,6 @@ export const LOGINS_TEXT = {
   password: 'Password',
   passwordHelp: 'Empty: one is generated and shown once. Else 5 to 32 characters.',
   created: 'Created',
-  actions: 'Actions',
   reset: 'New password',
   resetOf: (login: string) => `New password for ${login}`,
   resetTitle: 'Generate a new password?',

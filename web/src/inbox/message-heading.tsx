@@ -7,6 +7,7 @@ import { Confirm } from '../confirm.tsx'
 import { exactTime, formatBytes, shortDateTime } from '../format.ts'
 import { Icon } from '../icons.tsx'
 import { messageQuery, valueOrThrow } from '../queries.ts'
+import { Mailboxes } from '../shared/mailboxes.tsx'
 import { inboxQuery } from './inbox-queries.ts'
 import { filtersOf } from './inbox-search.ts'
 import { removeFromList } from './list-keeper.ts'
@@ -36,10 +37,10 @@ export function MessageHeading({ message }: { message: CapturedMessage }) {
       </div>
       <dl className="message-facts">
         <Fact name="From">
-          <bdi>{message.from || '(none)'}</bdi>
+          <Mailboxes text={message.from || '(none)'} />
         </Fact>
         <Fact name="To">
-          <bdi>{message.to || '(none)'}</bdi>
+          <Mailboxes text={message.to || '(none)'} />
         </Fact>
         <EnvelopeFact message={message} />
         <Fact name="Received">

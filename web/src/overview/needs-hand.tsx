@@ -9,6 +9,7 @@ import { useMay } from '../session.ts'
 import { notify } from '../shared/notices.tsx'
 import { Panel } from '../shared/page.tsx'
 import { ResumeSite } from '../shared/resume-site.tsx'
+import { siteName } from '../shared/site-names.ts'
 import { Failure } from '../shared/states.tsx'
 import { ORDER_TEXT } from '../shared/text.ts'
 import { Time } from '../shared/time.tsx'
@@ -182,7 +183,7 @@ function StoppedItem({ stopped: { site, pause, waiting } }: { stopped: StoppedSi
   return (
     <Item
       icon="pause"
-      title={TEXT.stopped(site)}
+      title={TEXT.stopped(siteName(site))}
       why={
         <>
           {[reason, TEXT.stoppedWaiting(waiting)].filter(Boolean).join(' · ')}
@@ -202,7 +203,7 @@ function StoppedItem({ stopped: { site, pause, waiting } }: { stopped: StoppedSi
 }
 
 function LaneItem({ lane }: { lane: Lane }) {
-  const { source, site, provider, queued, backed_off_why, oldest_due } = lane
+  const { source, site, queued, backed_off_why, oldest_due } = lane
   const mayRetry = useMay({ area: 'domains', access: 'write' })
   const queries = useQueryClient()
   const retry = useMutation({
@@ -215,7 +216,7 @@ function LaneItem({ lane }: { lane: Lane }) {
   return (
     <Item
       icon="clock"
-      title={TEXT.waiting(queued, laneName(provider, site), source)}
+      title={TEXT.waiting(queued, siteName(site), source)}
       why={backed_off_why ?? TEXT.since}
       {...(oldest_due !== null && { since: oldest_due })}
     >
@@ -228,10 +229,6 @@ function LaneItem({ lane }: { lane: Lane }) {
     </Item>
   )
 }
-
-/** As people call it, where it has such a name. */
-const laneName = (provider: string, site: string) =>
-  provider === '' || provider === 'Other' ? site : provider
 
 function Refusal({ error }: { error: Error | null }) {
   if (error === null) return null

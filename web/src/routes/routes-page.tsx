@@ -4,7 +4,7 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { Icon } from '../icons.tsx'
 import { useMay } from '../session.ts'
-import { type Column, DataTable } from '../shared/data-table.tsx'
+import { BUTTONS, type Column, DataTable } from '../shared/data-table.tsx'
 import { FormWindow } from '../shared/form-window.tsx'
 import { notify } from '../shared/notices.tsx'
 import { Page, PageHeader, Panel } from '../shared/page.tsx'
@@ -64,9 +64,7 @@ export function RoutesPage() {
       header: TEXT.actions,
       cell: ({ actions }) => <code className="breakable">{actions.join(', ')}</code>,
     },
-    ...(mayChange
-      ? [{ header: TEXT.remove, align: 'end' as const, cell: (each: Route) => <DeleteRoute route={each} /> }]
-      : []),
+    ...(mayChange ? [{ ...BUTTONS, cell: (each: Route) => <DeleteRoute route={each} /> }] : []),
   ]
   return (
     <Page wide>

@@ -1,6 +1,7 @@
 import { Badge } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
+import { useMay } from '../session.ts'
 import type { Column } from '../shared/data-table.tsx'
 import { FilterBar } from '../shared/filter-bar.tsx'
 import { ListPage } from '../shared/list-page.tsx'
@@ -8,7 +9,16 @@ import { pageLinks, placeOf, placePath } from '../shared/paging.ts'
 import { withSearch } from '../shared/search.ts'
 import { EmptyState } from '../shared/states.tsx'
 import { Time } from '../shared/time.tsx'
-import { AUDIT_PAGE_SIZE, type AuditEntry, auditPath, auditQuery, usersQuery } from './settings-api.ts'
+import {
+  type ApiKey,
+  AUDIT_PAGE_SIZE,
+  type AuditEntry,
+  auditPath,
+  auditQuery,
+  keysQuery,
+  type User,
+  usersQuery,
+} from './settings-api.ts'
 import { AUDIT_FILTERS, type AuditSearch } from './settings-search.ts'
 import { TEXT as SHARED, AUDIT_TEXT as TEXT } from './text.ts'
 import './settings.css'
@@ -23,25 +33,20 @@ export function AuditPage() {
     placeholderData: keepPreviousData,
   })
   const users = useQuery(usersQuery)
-  const nameOf = new Map(users.data?.map(({ id, email }) => [id, email]))
+  const keys = useQuery({ ...keysQuery, enabled: useMay({ area: 'keys' }) })
+  // Rows wait for the names, which would move them.
+  const isNamed = !users.isLoading && !keys.isLoading
   const isFiltered = Object.keys(filters).length > 0
   const go = (search: AuditSearch, replace = true) =>
     void navigate({ to: '/settings/audit', replace, search })
   const columns: Column<AuditEntry>[] = [
     { header: TEXT.when, cell: ({ created_at }) => <Time at={created_at} /> },
     { header: TEXT.action, cell: ({ action }) => <strong className="breakable">{action}</strong> },
-    { header: TEXT.subject, cell: ({ subject }) => <span className="breakable">{subject ?? '–'}</span> },
+    { header: TEXT.subject, cell: ({ subject }) => <span className="breakable">{subject || '–'}</span> },
     {
       header: TEXT.by,
-      cell: ({ user_id, key_id }) => (
-        <span className="breakable">
-          {user_id !== null
-            ? (nameOf.get(user_id) ?? user_id)
-            : key_id === null
-              ? TEXT.bySystem
-              : TEXT.byKey(key_id)}
-        </span>
-      ),
+      width: '22%',
+      cell: (entry) => <By entry={entry} users={users.data} keys={keys.data} />,
     },
     { header: TEXT.from, wideOnly: true, cell: ({ remote_address }) => remote_address ?? '–' },
     { header: TEXT.result, cell: ({ status }) => <Result status={status} /> },
@@ -73,7 +78,7 @@ export function AuditPage() {
         />
       }
       list={list}
-      rows={list.data?.items}
+      rows={isNamed ? list.data?.items : undefined}
       rowKey={({ id }) => id}
       columns={columns}
       links={pageLinks(list.data, at, AUDIT_PAGE_SIZE)}
@@ -88,6 +93,46 @@ export function AuditPage() {
         )
       }
     />
+  )
+}
+
+/** Who did it: by name where they still exist; the link shows only what they did. */
+function By(props: {
+  entry: AuditEntry
+  users: readonly User[] | undefined
+  keys: readonly ApiKey[] | undefined
+}) {
+  const { users, keys } = props
+  const { user_id, key_id } = props.entry
+  if (user_id !== null) {
+    const user = users?.find(({ id }) => id === user_id)
+    const name = user?.name || user?.email || TEXT.byUser
+    return <Doer name={name} more={user?.email ?? user_id} only={{ user_id }} />
+  }
+  if (key_id === null) return TEXT.bySystem
+  if (key_id === LOCAL_KEY) return TEXT.byCommand
+  const key = keys?.find(({ id }) => id === key_id)
+  if (key !== undefined)
+    return <Doer name={key.description || TEXT.unnamed} more={TEXT.keyOf(key.role)} only={{ key_id }} />
+  return <Doer name={keys ? TEXT.byDeletedKey : TEXT.byKey} more={key_id} only={{ key_id }} />
+}
+
+/** Of the commands that run on the service's machine. */
+const LOCAL_KEY = 'local'
+
+/** `only`: the filter that shows what they did; its value is the id. */
+function Doer({ name, more, only }: { name: string; more: string; only: AuditSearch }) {
+  return (
+    <div title={Object.values(only)[0]}>
+      <Link
+        to="/settings/audit"
+        search={(old) => withSearch<AuditSearch>(old, { ...only, at: undefined })}
+        className="settings-doer breakable"
+      >
+        {name}
+      </Link>
+      <div className="dimmed settings-small breakable">{more}</div>
+    </div>
   )
 }
 

@@ -7,7 +7,7 @@ import { domainsQuery } from '../queries.ts'
 import { useMay } from '../session.ts'
 import { ActionButton } from '../shared/action-button.tsx'
 import { Copyable } from '../shared/copyable.tsx'
-import type { Column } from '../shared/data-table.tsx'
+import { BUTTONS, type Column } from '../shared/data-table.tsx'
 import { FormWindow } from '../shared/form-window.tsx'
 import { ListPage } from '../shared/list-page.tsx'
 import { EmptyState } from '../shared/states.tsx'
@@ -75,9 +75,7 @@ export function KeysPage() {
           <Time at={utc(expires_at)} as="date" />
         ),
     },
-    ...(mayChange
-      ? [{ header: TEXT.remove, align: 'end' as const, cell: (key: ApiKey) => <DeleteKey apiKey={key} /> }]
-      : []),
+    ...(mayChange ? [{ ...BUTTONS, cell: (key: ApiKey) => <DeleteKey apiKey={key} /> }] : []),
   ]
   return (
     <ListPage
@@ -181,6 +179,11 @@ function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: (se
   )
 }
 
+/** What is typed before the key is deleted: its name, unless that is an effort. */
+const wordOf = (id: string, description: string) =>
+  description !== '' && description.length <= TYPED_MAX ? description : id
+const TYPED_MAX = 40
+
 function DeleteKey({ apiKey: { id, description } }: { apiKey: ApiKey }) {
   const name = description || id
   return (
@@ -190,7 +193,7 @@ function DeleteKey({ apiKey: { id, description } }: { apiKey: ApiKey }) {
       run={() => deleteKey(id)}
       done={TEXT.removed}
       changes={KEYS_KEY}
-      ask={{ title: TEXT.removeTitle, consequence: TEXT.removeWhy(name) }}
+      ask={{ title: TEXT.removeTitle, consequence: TEXT.removeWhy(name), mustType: wordOf(id, description) }}
     />
   )
 }

@@ -69,7 +69,7 @@ function Checks({ checks }: { checks: UseQueryResult<SystemCheck[]> }) {
               {TEXT.states[state]}
             </Badge>
             <div>
-              <strong>{name}</strong>
+              <strong title={name}>{TEXT.checkNames[name] ?? name}</strong>
               <div className="dimmed breakable">{sentence}</div>
             </div>
           </li>

@@ -5,7 +5,7 @@ import { USER_ROLES, type UserRole } from '../../../src/http/rights.ts'
 import { Icon } from '../icons.tsx'
 import { useMay } from '../session.ts'
 import { ActionButton, Refusal } from '../shared/action-button.tsx'
-import type { Column } from '../shared/data-table.tsx'
+import { BUTTONS, type Column } from '../shared/data-table.tsx'
 import { FormWindow } from '../shared/form-window.tsx'
 import { ListPage } from '../shared/list-page.tsx'
 import { notify } from '../shared/notices.tsx'
@@ -58,9 +58,7 @@ export function UsersPage() {
       wideOnly: true,
       cell: ({ tfa_active }) => (tfa_active ? TEXT.yes : TEXT.no),
     },
-    ...(mayChange
-      ? [{ header: TEXT.remove, align: 'end' as const, cell: (user: User) => <UserButtons user={user} /> }]
-      : []),
+    ...(mayChange ? [{ ...BUTTONS, cell: (user: User) => <UserButtons user={user} /> }] : []),
   ]
   return (
     <ListPage
@@ -150,7 +148,7 @@ function UserButtons({ user: { id, email, activated, is_master } }: { user: User
         run={() => removeUser(id)}
         done={TEXT.removed(email)}
         changes={USERS_KEY}
-        ask={{ title: TEXT.removeTitle, consequence: TEXT.removeWhy(email) }}
+        ask={{ title: TEXT.removeTitle, consequence: TEXT.removeWhy(email), mustType: email }}
       />
     </Group>
   )

@@ -15,10 +15,15 @@ export interface Column<Row> {
   width?: string
   /** Left out on a phone. */
   wideOnly?: boolean
+  /** What can be done with the row: its heading is for screen readers only. */
+  isButtons?: boolean
   /** Sorts by this column; undefined: it cannot be sorted by. */
   onSort?: () => void
   sorted?: 'ascending' | 'descending'
 }
+
+/** Of the column of a row's buttons. */
+export const BUTTONS = { header: TEXT.change, align: 'end', isButtons: true } as const
 
 interface DataTableProps<Row> {
   /** What the rows are; read by screen readers. */
@@ -64,6 +69,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         <table
           className={`data-table ${props.className ?? ''}`}
           aria-label={label}
+          data-pairs={columns.length === 2 || undefined}
           aria-busy={rows === undefined || isStale === true}
         >
           <thead>
@@ -79,10 +85,11 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
             ) : (
               rows.map((row) => (
                 <tr key={rowKey(row)}>
-                  {columns.map(({ header, cell, align, wideOnly }) => (
+                  {columns.map(({ header, cell, align, wideOnly, isButtons }) => (
                     <td
                       key={header}
-                      data-label={header}
+                      data-label={isButtons ? undefined : header}
+                      data-buttons={isButtons}
                       data-align={align}
                       data-wide-only={wideOnly || undefined}
                     >
@@ -101,7 +108,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
 }
 
 function HeaderCell<Row>({ column }: { column: Column<Row> }) {
-  const { header, align, width, wideOnly, onSort, sorted } = column
+  const { header, align, width, wideOnly, isButtons, onSort, sorted } = column
   return (
     <th
       scope="col"
@@ -115,6 +122,8 @@ function HeaderCell<Row>({ column }: { column: Column<Row> }) {
           {header}
           {sorted && <span aria-hidden="true">{sorted === 'ascending' ? ' ↑' : ' ↓'}</span>}
         </button>
+      ) : isButtons ? (
+        <span className="visually-hidden">{header}</span>
       ) : (
         header
       )}

@@ -21,6 +21,7 @@ export const TEXT = {
   showTable: 'Show as table',
   showCurve: 'Show as curve',
   chartHelp: 'Left and right arrow keys move along the curve',
+  change: 'Change',
   total: 'Total',
   domain: 'Domain',
   checks: {

@@ -1,4 +1,4 @@
-import { clockTime, exactTime, shortAge, shortDate, shortDateTime } from '../format.ts'
+import { clockTime, exactTime, shortAge, shortDate, shortDateTime, timeUntil } from '../format.ts'
 import { useNow } from '../use-now.ts'
 
 /**
@@ -25,11 +25,13 @@ export function Time({ at, as = 'full' }: { at: string | number; as?: 'age' | 'd
   )
 }
 
+/** The server's clock may run ahead of the browser's: its events are not to come. */
+const CLOCK_DIFFERENCE_MS = 30_000
+
 /** "just now", "5 min ago", "in 5 min", or the date. */
 export function ageWords(thenMs: number, nowMs: number): string {
-  const isAhead = thenMs > nowMs + 30_000
-  const age = isAhead ? shortAge(nowMs, thenMs) : shortAge(thenMs, nowMs)
-  if (age === 'now') return isAhead ? 'in a moment' : 'just now'
-  if (!/^\d+ (?:min|h|d)$/.test(age)) return shortDate(thenMs)
-  return isAhead ? `in ${age}` : `${age} ago`
+  if (thenMs > nowMs + CLOCK_DIFFERENCE_MS) return timeUntil(thenMs, nowMs)
+  const age = shortAge(thenMs, nowMs)
+  if (age === 'now') return 'just now'
+  return /^\d+ (?:min|h|d)$/.test(age) ? `${age} ago` : shortDate(thenMs)
 }

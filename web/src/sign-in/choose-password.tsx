@@ -5,6 +5,7 @@ import { acceptInvitation, resetPassword } from '../api.ts'
 import { Brand } from '../brand.tsx'
 import { valueOrThrow } from '../queries.ts'
 import type { MailedLink } from './mailed-link.ts'
+import { TEXT } from './text.ts'
 
 export function ChoosePassword({ link, onDone }: { link: MailedLink; onDone: () => void }) {
   const queries = useQueryClient()
@@ -25,15 +26,15 @@ export function ChoosePassword({ link, onDone }: { link: MailedLink; onDone: () 
       <div className="centered-card">
         <Brand />
         <Title order={1} size="h3" mt="lg">
-          {isInvitation ? 'Welcome: choose a password' : 'Choose a new password'}
+          {isInvitation ? TEXT.welcome : TEXT.choose}
         </Title>
         {choice.isSuccess ? (
           <>
             <Text mt="sm" size="sm" role="status">
-              Your password was changed. Sign in with it.
+              {TEXT.changed}
             </Text>
             <Button fullWidth mt="md" onClick={leave}>
-              Sign in
+              {TEXT.title}
             </Button>
           </>
         ) : (
@@ -45,8 +46,8 @@ export function ChoosePassword({ link, onDone }: { link: MailedLink; onDone: () 
             }}
           >
             <PasswordInput
-              label="New password"
-              description="At least 12 characters. A few words that do not belong together are easy to keep in mind."
+              label={TEXT.newPassword}
+              description={TEXT.newPasswordWhy}
               autoComplete="new-password"
               required
               withAsterisk={false}
@@ -59,10 +60,10 @@ export function ChoosePassword({ link, onDone }: { link: MailedLink; onDone: () 
               </Alert>
             )}
             <Button type="submit" fullWidth mt="md" loading={choice.isPending} disabled={password === ''}>
-              Set the password
+              {TEXT.set}
             </Button>
             <button type="button" className="button-link plain-button" onClick={leave}>
-              To the sign-in page
+              {TEXT.toSignIn}
             </button>
           </form>
         )}

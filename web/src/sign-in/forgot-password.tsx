@@ -3,6 +3,7 @@ import { useMutation } from '@tanstack/react-query'
 import { requestPasswordReset } from '../api.ts'
 import { Brand } from '../brand.tsx'
 import { valueOrThrow } from '../queries.ts'
+import { TEXT } from './text.ts'
 
 interface ForgotPasswordProps {
   email: string
@@ -19,11 +20,11 @@ export function ForgotPassword({ email, onEmail, onBack }: ForgotPasswordProps) 
       <div className="centered-card">
         <Brand />
         <Title order={1} size="h3" mt="lg">
-          Forgot your password?
+          {TEXT.forgot}
         </Title>
         {request.isSuccess ? (
           <Text mt="sm" size="sm" role="status">
-            {request.data.message}. It works for an hour.
+            {TEXT.linkSent(request.data.message)}
           </Text>
         ) : (
           <form
@@ -34,7 +35,7 @@ export function ForgotPassword({ email, onEmail, onBack }: ForgotPasswordProps) 
             }}
           >
             <TextInput
-              label="Email address"
+              label={TEXT.email}
               description="A link to choose a new one is sent there."
               type="email"
               autoComplete="username"
@@ -55,12 +56,12 @@ export function ForgotPassword({ email, onEmail, onBack }: ForgotPasswordProps) 
               loading={request.isPending}
               disabled={email.trim() === ''}
             >
-              Send the link
+              {TEXT.sendLink}
             </Button>
           </form>
         )}
         <button type="button" className="button-link plain-button" onClick={onBack}>
-          Back to signing in
+          {TEXT.back}
         </button>
       </div>
     </main>

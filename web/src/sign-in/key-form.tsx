@@ -3,6 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { signIn } from '../api.ts'
 import { isUnauthorized, valueOrThrow } from '../queries.ts'
+import { TEXT } from './text.ts'
 
 export function KeyForm() {
   const queries = useQueryClient()
@@ -20,8 +21,8 @@ export function KeyForm() {
     >
       <PasswordInput
         mt="md"
-        label="Or sign in with an API key"
-        description="The key is exchanged for a session; the page does not keep it."
+        label={TEXT.key}
+        description={TEXT.keyWhy}
         autoComplete="off"
         spellCheck={false}
         required
@@ -31,7 +32,7 @@ export function KeyForm() {
       />
       {login.error && (
         <Alert color="red" mt="sm" role="alert">
-          {isUnauthorized(login.error) ? 'This key is not accepted.' : login.error.message}
+          {isUnauthorized(login.error) ? TEXT.keyRefused : login.error.message}
         </Alert>
       )}
       <Button
@@ -42,7 +43,7 @@ export function KeyForm() {
         loading={login.isPending}
         disabled={key.trim() === ''}
       >
-        Sign in with the key
+        {TEXT.withKey}
       </Button>
     </form>
   )

@@ -5,6 +5,7 @@ import { ForgotPassword } from './forgot-password.tsx'
 import { KeyForm } from './key-form.tsx'
 import { PasswordForm } from './password-form.tsx'
 import { ProviderButton } from './provider-button.tsx'
+import { TEXT } from './text.ts'
 
 export function Login() {
   const [email, setEmail] = useState('')
@@ -15,14 +16,13 @@ export function Login() {
       <div className="centered-card">
         <Brand />
         <Title order={1} size="h3" mt="lg">
-          Sign in
+          {TEXT.title}
         </Title>
         <ProviderButton />
         <PasswordForm email={email} onEmail={setEmail} onForgot={() => setForgot(true)} />
         <div className="login-form">
           <Text c="dimmed" size="sm">
-            Starting <Code>sendwright</Code> prints a link that signs you in once. To get another one, run
-            this on the same machine:
+            {TEXT.linkBefore} <Code>sendwright</Code> {TEXT.linkAfter}
           </Text>
           <Code block mt="xs">
             sendwright login-link

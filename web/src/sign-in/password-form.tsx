@@ -3,6 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { signInUser } from '../api.ts'
 import { RefusedRequest, valueOrThrow } from '../queries.ts'
+import { TEXT } from './text.ts'
 
 interface PasswordFormProps {
   email: string
@@ -34,7 +35,7 @@ export function PasswordForm({ email, onEmail, onForgot }: PasswordFormProps) {
       }}
     >
       <TextInput
-        label="Email address"
+        label={TEXT.email}
         type="email"
         autoComplete="username"
         required
@@ -49,7 +50,7 @@ export function PasswordForm({ email, onEmail, onForgot }: PasswordFormProps) {
       />
       <PasswordInput
         mt="sm"
-        label="Password"
+        label={TEXT.password}
         autoComplete="current-password"
         required
         withAsterisk={false}
@@ -59,8 +60,8 @@ export function PasswordForm({ email, onEmail, onForgot }: PasswordFormProps) {
       {needsCode && (
         <TextInput
           mt="sm"
-          label="Code"
-          description="Of your authenticator app, or one of your recovery codes."
+          label={TEXT.code}
+          description={TEXT.codeWhy}
           autoComplete="one-time-code"
           spellCheck={false}
           autoFocus
@@ -80,10 +81,10 @@ export function PasswordForm({ email, onEmail, onForgot }: PasswordFormProps) {
         loading={login.isPending}
         disabled={email.trim() === '' || password === '' || (needsCode && code.trim() === '')}
       >
-        Sign in
+        {TEXT.title}
       </Button>
       <button type="button" className="button-link plain-button" onClick={onForgot}>
-        Forgot your password?
+        {TEXT.forgot}
       </button>
     </form>
   )
@@ -92,5 +93,5 @@ export function PasswordForm({ email, onEmail, onForgot }: PasswordFormProps) {
 function sentenceOf(error: Error): string {
   if (!(error instanceof RefusedRequest) || error.status !== 429) return `${error.message}.`
   const minutes = Math.ceil((error.retrySeconds ?? 60) / 60)
-  return `Too many wrong passwords from your network. Try again in ${minutes} min.`
+  return TEXT.tooMany(minutes)
 }

@@ -2,6 +2,7 @@ import { Alert, Button, Divider } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { beginProviderSignIn } from '../api.ts'
 import { signInMethodsQuery, valueOrThrow } from '../queries.ts'
+import { TEXT } from './text.ts'
 
 /** Signs in with the operator's OpenID Connect provider, if there is one: the browser leaves for its page. */
 export function ProviderButton() {
@@ -21,14 +22,14 @@ export function ProviderButton() {
         loading={begin.isPending || begin.isSuccess}
         onClick={() => begin.mutate()}
       >
-        Sign in with {provider.label}
+        {TEXT.provider(provider.label)}
       </Button>
       {begin.error && (
         <Alert color="red" mt="sm" role="alert">
           {begin.error.message}.
         </Alert>
       )}
-      <Divider mt="lg" label="or" />
+      <Divider mt="lg" label={TEXT.or} />
     </>
   )
 }

@@ -137,7 +137,7 @@ function Value({ row, by }: { row: Row; by: Dimension }) {
   const search = field === 'tag' ? { by: 'tag' as const, q: value } : { [field]: value }
   return (
     <Link className="row-link" to="/activity" search={{ ...search, span: '30d' }}>
-      <bdi>{shown}</bdi>
+      <bdi className="breakable">{shown}</bdi>
     </Link>
   )
 }

@@ -38,7 +38,6 @@ export const TEXT = {
   removed: 'Webhook deleted',
   added: 'Webhook added',
   saved: 'Webhook saved',
-  actions: 'Actions',
   attempts: 'Attempts',
   none: (domain: string | undefined) =>
     domain === undefined ? 'No webhook for the whole account' : `No webhook for ${domain}`,

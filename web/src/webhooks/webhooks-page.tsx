@@ -5,7 +5,7 @@ import { useState } from 'react'
 import { Icon } from '../icons.tsx'
 import { domainsQuery } from '../queries.ts'
 import { useMay } from '../session.ts'
-import { type Column, DataTable } from '../shared/data-table.tsx'
+import { BUTTONS, type Column, DataTable } from '../shared/data-table.tsx'
 import { FilterBar } from '../shared/filter-bar.tsx'
 import { FormWindow } from '../shared/form-window.tsx'
 import { notify } from '../shared/notices.tsx'
@@ -65,8 +65,7 @@ export function WebhooksPage() {
     ...(mayChange
       ? [
           {
-            header: TEXT.actions,
-            align: 'end' as const,
+            ...BUTTONS,
             cell: (webhook: Webhook) => (
               <WebhookButtons
                 domain={domain}

@@ -7,7 +7,7 @@ import { useMay } from '../../session.ts'
 import { ActionButton, Refusal } from '../../shared/action-button.tsx'
 import { Choice } from '../../shared/choice.tsx'
 import { Count } from '../../shared/copyable.tsx'
-import type { Column } from '../../shared/data-table.tsx'
+import { BUTTONS, type Column } from '../../shared/data-table.tsx'
 import { FilterBar } from '../../shared/filter-bar.tsx'
 import { ListPage } from '../../shared/list-page.tsx'
 import { notify } from '../../shared/notices.tsx'
@@ -166,8 +166,7 @@ function Domains(props: {
     ...(mayChange
       ? [
           {
-            header: TEXT.actions,
-            align: 'end' as const,
+            ...BUTTONS,
             cell: ({ name }: EnrolledDomain) => (
               <Button
                 variant="default"

@@ -49,7 +49,6 @@ export const TEXT = {
   replacementShared: 'Shared addresses',
   replacementPool: (name: string) => `Pool ${name}`,
   left: (domain: string) => `${domain} is taken out`,
-  actions: 'Change',
   notSet: 'Dynamic pools are not set up',
   notSetWhy: 'Give each of the three sets a dedicated address that is in no pool and not on warm-up.',
   set: 'Set up the sets',
@@ -80,6 +79,6 @@ export const TEXT = {
 
 /** 0.0123 as "1.23 %". */
 export const rateWords = (rate: number | null) =>
-  rate === null ? '–' : `${(rate * 100).toLocaleString('en', { maximumFractionDigits: 2 })} %`
+  rate === null ? '–' : `${(rate * 100).toLocaleString('en', { maximumFractionDigits: 2 })}%`
 
 export const bandWords = (band: Band | '') => (band === '' ? TEXT.outside : TEXT.bands[band])

@@ -5,13 +5,14 @@ import { Icon } from '../../icons.tsx'
 import { domainsQuery } from '../../queries.ts'
 import { useMay } from '../../session.ts'
 import { ActionButton } from '../../shared/action-button.tsx'
-import { type Column, DataTable } from '../../shared/data-table.tsx'
+import { BUTTONS, type Column, DataTable } from '../../shared/data-table.tsx'
 import { FilterBar } from '../../shared/filter-bar.tsx'
 import { FormWindow } from '../../shared/form-window.tsx'
 import { notify } from '../../shared/notices.tsx'
 import { Page, PageHeader, Panel } from '../../shared/page.tsx'
 import { placeOf, placePath, skipLinks } from '../../shared/paging.ts'
 import { withSearch } from '../../shared/search.ts'
+import { siteName } from '../../shared/site-names.ts'
 import { EmptyState, Failure } from '../../shared/states.tsx'
 import { Time } from '../../shared/time.tsx'
 import { useForm } from '../../shared/use-form.ts'
@@ -148,7 +149,7 @@ function Facts({ ip, address }: { ip: Ip; address: Address | undefined }) {
 function Blocks(props: { ip: string; blocks: readonly Block[]; mayClear: boolean }) {
   const { ip, blocks, mayClear } = props
   const columns: Column<Block>[] = [
-    { header: TEXT.provider, cell: ({ provider, site }) => <strong>{provider || site}</strong> },
+    { header: TEXT.provider, cell: ({ site }) => <strong className="breakable">{siteName(site)}</strong> },
     {
       header: TEXT.state,
       cell: ({ state, until }) => (
@@ -167,14 +168,13 @@ function Blocks(props: { ip: string; blocks: readonly Block[]; mayClear: boolean
     ...(mayClear
       ? [
           {
-            header: TEXT.actions,
-            align: 'end' as const,
-            cell: ({ site, provider }: Block) => (
+            ...BUTTONS,
+            cell: ({ site }: Block) => (
               <ActionButton
                 label={TEXT.again}
-                name={TEXT.againOf(provider || site)}
+                name={TEXT.againOf(siteName(site))}
                 run={() => clearBlock(ip, site)}
-                done={TEXT.usedAgain(provider || site)}
+                done={TEXT.usedAgain(siteName(site))}
                 changes={IPS_KEY}
               />
             ),
@@ -219,8 +219,7 @@ function Domains({ ip: { ip, dedicated, domains_count } }: { ip: Ip }) {
     ...(mayChange
       ? [
           {
-            header: TEXT.actions,
-            align: 'end' as const,
+            ...BUTTONS,
             cell: ({ domain }: { domain: string }) => (
               <ActionButton
                 label={TEXT.remove}

@@ -63,7 +63,6 @@ export const TEXT = {
   removeOf: (domain: string) => `Remove ${domain}`,
   removed: (domain: string) => `${domain} does not send from it any more`,
   restored: (domain: string) => `${domain} sends from it again`,
-  actions: 'Change',
   noDomains: 'No domain sends from it',
   noDomainFound: 'No domain matches',
   warmup: 'Warm-up',

@@ -90,7 +90,7 @@ function Providers({ warmup: { providers, total_stages } }: { warmup: WarmupProg
       width: '34%',
       cell: ({ provider, ...stage }) => <SentShare of={nameOf(provider)} {...stage} />,
     },
-    { header: TEXT.throttle, align: 'end', wideOnly: true, cell: ({ throttle }) => `${throttle} %` },
+    { header: TEXT.throttle, align: 'end', wideOnly: true, cell: ({ throttle }) => `${throttle}%` },
     { header: TEXT.sentInAll, align: 'end', cell: ({ sent }) => <Count value={sent} /> },
   ]
   return (

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { Icon } from '../../icons.tsx'
 import { useMay } from '../../session.ts'
-import type { Column } from '../../shared/data-table.tsx'
+import { BUTTONS, type Column } from '../../shared/data-table.tsx'
 import { FormWindow } from '../../shared/form-window.tsx'
 import { ListPage } from '../../shared/list-page.tsx'
 import { notify } from '../../shared/notices.tsx'
@@ -52,7 +52,7 @@ export function WarmupsPage() {
       width: '34%',
       cell: ({ ip, ...stage }) => <SentShare of={ip} {...stage} />,
     },
-    { header: TEXT.throttle, align: 'end', wideOnly: true, cell: ({ throttle }) => `${throttle} %` },
+    { header: TEXT.throttle, align: 'end', wideOnly: true, cell: ({ throttle }) => `${throttle}%` },
     {
       header: TEXT.since,
       cell: ({ stage_start_time }) => <Time at={stage_start_time} as="age" />,
@@ -60,8 +60,7 @@ export function WarmupsPage() {
     ...(mayChange
       ? [
           {
-            header: TEXT.actions,
-            align: 'end' as const,
+            ...BUTTONS,
             cell: ({ ip, paused_at }: ListedWarmup) => (
               <Group gap="xs" justify="flex-end" wrap="nowrap">
                 {paused_at !== undefined && <PauseWarmup ip={ip} isPaused={paused_at !== null} />}

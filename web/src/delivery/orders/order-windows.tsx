@@ -17,6 +17,7 @@ import {
   shapingQuery,
 } from '../../shared/orders-api.ts'
 import { ResumeSite } from '../../shared/resume-site.tsx'
+import { siteName } from '../../shared/site-names.ts'
 import { ORDER_TEXT } from '../../shared/text.ts'
 import { Time } from '../../shared/time.tsx'
 import { EXACT, useForm } from '../../shared/use-form.ts'
@@ -30,7 +31,7 @@ const options = (untils: readonly (readonly [string, string])[]) =>
 
 /** `site` '': asks for one. `name`: as people know it. */
 export function StopWindow(props: { site: string; name?: string; onClose: () => void }) {
-  const { site, name = site, onClose } = props
+  const { site, name = siteName(site), onClose } = props
   const queries = useQueryClient()
   const takeBack = useTakeBack(ORDERS_KEY)
   const form = useForm({
@@ -45,8 +46,8 @@ export function StopWindow(props: { site: string; name?: string; onClose: () => 
     changes: ORDERS_KEY,
     onDone({ stopped, before }) {
       const back = () => (before === null ? resumeSite(stopped) : pauseAgain(stopped, before))
-      const after = before === null ? ORDER_TEXT.resumed(stopped) : TEXT.restored
-      notify({ text: ORDER_TEXT.stoppedNow(stopped), undo: () => void takeBack(back, after) })
+      const after = before === null ? ORDER_TEXT.resumed(siteName(stopped)) : TEXT.restored
+      notify({ text: ORDER_TEXT.stoppedNow(siteName(stopped)), undo: () => void takeBack(back, after) })
       onClose()
     },
   })
@@ -87,7 +88,7 @@ export function LimitsWindow(props: {
   override: Override | null
   onClose: () => void
 }) {
-  const { site, name = site, override, onClose } = props
+  const { site, name = siteName(site), override, onClose } = props
   const mayRead = useMay({ area: 'account', only: 'first' })
   const { data } = useQuery({ ...shapingQuery, enabled: mayRead })
   const shaped = data && (data.providers.find((each) => each.site === site) ?? data.default)
@@ -106,7 +107,7 @@ export function LimitsWindow(props: {
     },
     changes: ORDERS_KEY,
     onDone() {
-      notify({ text: TEXT.saved(site) })
+      notify({ text: TEXT.saved(siteName(site)) })
       onClose()
     },
   })
@@ -175,7 +176,7 @@ export function OrderButtons(props: {
           label={TEXT.reset}
           name={TEXT.resetOf(name)}
           run={() => resetLimits(site)}
-          done={TEXT.resetDone(site)}
+          done={TEXT.resetDone(siteName(site))}
           undo={() =>
             orderLimits(site, String(limits.connections ?? ''), limits.rate ?? '', secondsTo(limits.until))
           }

@@ -2,11 +2,12 @@ import { Alert, Badge, Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { Icon } from '../../icons.tsx'
-import type { Column } from '../../shared/data-table.tsx'
+import { BUTTONS, type Column } from '../../shared/data-table.tsx'
 import { FilterBar } from '../../shared/filter-bar.tsx'
 import { ListPage } from '../../shared/list-page.tsx'
 import { type Override, type Shaping, type SiteLimits, shapingQuery } from '../../shared/orders-api.ts'
 import { withSearch } from '../../shared/search.ts'
+import { siteName } from '../../shared/site-names.ts'
 import { EmptyState } from '../../shared/states.tsx'
 import { LimitsWindow, OrderButtons, StoppedState, StopWindow, useMayOrder } from './order-windows.tsx'
 import { orderedRate, rateWords, TEXT } from './text.ts'
@@ -16,6 +17,8 @@ const route = getRouteApi('/delivery/providers')
 
 interface Row {
   site: string
+  /** Hosts of the provider, by the end of their names; none for a domain. */
+  mx: readonly string[]
   /** Null: a site that the shaping does not name. */
   shaped: SiteLimits
   override: Override | null
@@ -28,12 +31,13 @@ function rowsOf({ providers, overrides, default: common }: Shaping): Row[] {
   return [
     ...overrides.map((override) => ({
       site: override.site,
+      mx: shapedOf.get(override.site)?.mx ?? [],
       shaped: shapedOf.get(override.site) ?? common,
       override,
     })),
     ...providers
       .filter(({ site }) => !overrideOf.has(site))
-      .map((shaped) => ({ site: shaped.site, shaped, override: null })),
+      .map((shaped) => ({ site: shaped.site, mx: shaped.mx, shaped, override: null })),
   ]
 }
 
@@ -44,7 +48,9 @@ export function ShapingPage() {
   const list = useQuery(shapingQuery)
   const { data } = list
   const rows = data && rowsOf(data)
-  const found = rows?.filter(({ site }) => site.toLowerCase().includes(q.toLowerCase()))
+  const found = rows?.filter(({ site, mx }) =>
+    [siteName(site), site, ...mx].some((text) => text.toLowerCase().includes(q.toLowerCase())),
+  )
   const change = (changes: {
     q?: string | undefined
     stop?: string | undefined
@@ -53,7 +59,14 @@ export function ShapingPage() {
   const columns: Column<Row>[] = [
     {
       header: TEXT.provider,
-      cell: ({ site }) => <strong className="breakable">{site === '' ? TEXT.others : site}</strong>,
+      cell: ({ site, mx }) => (
+        <div>
+          <strong className="breakable">{siteName(site)}</strong>
+          <div className="dimmed queue-small breakable" title={mx.join('\n')}>
+            {TEXT.hosts(site, mx)}
+          </div>
+        </div>
+      ),
     },
     {
       header: TEXT.state,
@@ -83,12 +96,11 @@ export function ShapingPage() {
     ...(mayOrder
       ? [
           {
-            header: TEXT.actions,
-            align: 'end' as const,
+            ...BUTTONS,
             cell: ({ site, override }: Row) => (
               <OrderButtons
                 site={site}
-                name={site}
+                name={siteName(site)}
                 override={override}
                 onStop={() => change({ stop: site })}
                 onLimits={() => change({ limits: site })}

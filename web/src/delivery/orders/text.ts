@@ -1,3 +1,5 @@
+const HOSTS_SHOWN = 3
+
 /** Texts about limits per provider and the operator's orders over them. */
 export const TEXT = {
   title: 'Providers',
@@ -5,18 +7,20 @@ export const TEXT = {
   version: (version: string) => `Limits of ${version}`,
   faults: 'Your file of limits has faults and is not in force',
   provider: 'Provider',
-  others: 'All others',
-  othersWhy: 'Providers that the limits do not name',
+  /** The site itself, which orders name, and the first hosts. */
+  hosts: (site: string, mx: readonly string[]) =>
+    [site, ...mx.slice(0, HOSTS_SHOWN)].join(', ') +
+    (mx.length > HOSTS_SHOWN ? ` and ${mx.length - HOSTS_SHOWN} more` : ''),
   state: 'State',
   connections: 'Connections',
   rate: 'Rate',
-  perConnection: 'A connection',
-  perConnectionOf: (count: number) => `${count.toLocaleString('en')} messages`,
+  perConnection: 'Messages a connection',
+  perConnectionOf: (count: number) => count.toLocaleString('en'),
   noRate: 'no limit',
   recovery: 'Back to full speed',
   find: 'Find a provider',
   noneFound: (q: string) => `No provider has “${q}” in its name`,
-  noneFoundWhy: 'Orders can be given for every site of a lane, too: use the button above.',
+  noneFoundWhy: 'A domain, or the host that takes its mail, can be stopped too: use the button above.',
   ordered: 'ordered',
   sends: 'Sends',
   stopped: 'Stopped',
@@ -67,7 +71,6 @@ export const TEXT = {
   resetOf: (name: string) => `Reset the limits of ${name}`,
   resetDone: (site: string) => `${site} has the set limits again`,
   restored: 'The order is back',
-  actions: 'Change',
 } as const
 
 /** 0.5 a second as "30 a minute". */

@@ -5,7 +5,7 @@ import type { ReactNode } from 'react'
 import { domainsQuery } from '../../queries.ts'
 import { useMay } from '../../session.ts'
 import { ActionButton } from '../../shared/action-button.tsx'
-import { DataTable } from '../../shared/data-table.tsx'
+import { BUTTONS, DataTable } from '../../shared/data-table.tsx'
 import { FormWindow } from '../../shared/form-window.tsx'
 import { notify } from '../../shared/notices.tsx'
 import { Page, PageHeader, Panel } from '../../shared/page.tsx'
@@ -168,10 +168,7 @@ function Members(props: {
         rows={rows}
         rowKey={(name) => name}
         empty={empty}
-        columns={[
-          { header: title, cell: href },
-          ...(mayChange ? [{ header: TEXT.actions, align: 'end' as const, cell: button }] : []),
-        ]}
+        columns={[{ header: title, cell: href }, ...(mayChange ? [{ ...BUTTONS, cell: button }] : [])]}
       />
     </Panel>
   )
@@ -203,8 +200,7 @@ function Delegations(props: { pool: Pool; mayChange: boolean; beside: ReactNode 
           ...(mayChange
             ? [
                 {
-                  header: TEXT.actions,
-                  align: 'end' as const,
+                  ...BUTTONS,
                   cell: (id: string) => (
                     <ActionButton
                       label={TEXT.revoke}

@@ -32,7 +32,6 @@ export const TEXT = {
   noIpsWhy: 'A pool without an address sends nothing, and no domain can be linked to it.',
   remove: 'Remove',
   removeOf: (what: string) => `Remove ${what}`,
-  actions: 'Change',
   link: 'Link a domain',
   linkSubmit: 'Link',
   domain: 'Domain',

@@ -6,7 +6,7 @@ import { Icon } from '../../icons.tsx'
 import { useMay } from '../../session.ts'
 import { ActionButton } from '../../shared/action-button.tsx'
 import { Copyable } from '../../shared/copyable.tsx'
-import { type Column, DataTable } from '../../shared/data-table.tsx'
+import { BUTTONS, type Column, DataTable } from '../../shared/data-table.tsx'
 import { FormWindow } from '../../shared/form-window.tsx'
 import { notify } from '../../shared/notices.tsx'
 import { Panel } from '../../shared/page.tsx'
@@ -104,8 +104,7 @@ function Logins(props: {
   ]
   if (mayChange)
     columns.push({
-      header: TEXT.actions,
-      align: 'end',
+      ...BUTTONS,
       cell: ({ login }) => (
         <Group gap="xs" justify="flex-end">
           <ActionButton

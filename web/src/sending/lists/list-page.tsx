@@ -8,7 +8,7 @@ import { Icon } from '../../icons.tsx'
 import { RefusedRequest, valueOrThrow } from '../../queries.ts'
 import { useMay } from '../../session.ts'
 import { Copyable } from '../../shared/copyable.tsx'
-import { type Column, DataTable } from '../../shared/data-table.tsx'
+import { BUTTONS, type Column, DataTable } from '../../shared/data-table.tsx'
 import { FilterBar } from '../../shared/filter-bar.tsx'
 import { notify } from '../../shared/notices.tsx'
 import { Page, PageHeader, Panel } from '../../shared/page.tsx'
@@ -248,8 +248,7 @@ function columnsOf(
     ...(mayWrite
       ? [
           {
-            header: '',
-            align: 'end' as const,
+            ...BUTTONS,
             cell: (member: Member) => (
               <span className="row-buttons">
                 <Button

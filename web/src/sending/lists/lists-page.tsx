@@ -87,7 +87,7 @@ const COLUMNS: readonly Column<MailingList>[] = [
         <Link to="/sending/lists/$address" params={{ address }} className="row-link breakable">
           {address}
         </Link>
-        {name && <span className="dimmed"> {name}</span>}
+        {name && <bdi className="dimmed breakable"> {name}</bdi>}
       </>
     ),
   },

@@ -7,7 +7,7 @@ import { Icon } from '../../icons.tsx'
 import { valueOrThrow } from '../../queries.ts'
 import { useMay } from '../../session.ts'
 import { Choice } from '../../shared/choice.tsx'
-import { type Column, DataTable } from '../../shared/data-table.tsx'
+import { BUTTONS, type Column, DataTable } from '../../shared/data-table.tsx'
 import { useChosenDomain } from '../../shared/domain-choice.tsx'
 import { FormWindow } from '../../shared/form-window.tsx'
 import { notify } from '../../shared/notices.tsx'
@@ -135,12 +135,12 @@ const RESULT_COLUMNS: readonly Column<PlacementResult>[] = [
   {
     header: TEXT.subject,
     cell: ({ result_id: id, subject, sender }) => (
-      <>
+      <div>
         <Link to="/sending/placement/$id" params={{ id }} className="row-link breakable">
           {subject}
-        </Link>
-        <span className="dimmed breakable"> {sender}</span>
-      </>
+        </Link>{' '}
+        <span className="dimmed breakable">{sender}</span>
+      </div>
     ),
   },
   { header: TEXT.status, cell: ({ status }) => <TestStatus status={status} /> },
@@ -243,8 +243,7 @@ function Lists({ action }: { action: ReactNode }) {
     ...(mayWrite
       ? [
           {
-            header: '',
-            align: 'end' as const,
+            ...BUTTONS,
             cell: (list: SeedList) =>
               !list.is_auto_generated && (
                 <span className="row-buttons">

@@ -6,9 +6,10 @@ import { Confirm } from '../../confirm.tsx'
 import { countOf, displayName, shortDateTime } from '../../format.ts'
 import { valueOrThrow } from '../../queries.ts'
 import { useMay } from '../../session.ts'
-import { type Column, DataTable } from '../../shared/data-table.tsx'
+import { BUTTONS, type Column, DataTable } from '../../shared/data-table.tsx'
 import { DomainChoice } from '../../shared/domain-choice.tsx'
 import { FilterBar } from '../../shared/filter-bar.tsx'
+import { Mailboxes } from '../../shared/mailboxes.tsx'
 import { notify } from '../../shared/notices.tsx'
 import { Page, PageHeader, Panel } from '../../shared/page.tsx'
 import { placeOf } from '../../shared/paging.ts'
@@ -126,7 +127,15 @@ const columnsOf = (
     cell: ({ from }) => <span className="breakable">{displayName(from)}</span>,
     wideOnly: true,
   },
-  { header: TEXT.to, cell: ({ to }) => <span className="breakable">{to}</span> },
+  {
+    header: TEXT.to,
+    width: '22%',
+    cell: ({ to }) => (
+      <span className="breakable">
+        <Mailboxes text={to} />
+      </span>
+    ),
+  },
   { header: TEXT.copies, align: 'end', cell: ({ recipients }) => recipients.toLocaleString('en') },
   {
     header: TEXT.due,
@@ -142,8 +151,7 @@ const columnsOf = (
   ...(mayWrite
     ? [
         {
-          header: '',
-          align: 'end' as const,
+          ...BUTTONS,
           cell: (item: ScheduledItem) => (
             <span className="row-buttons">
               <Button

@@ -9,7 +9,7 @@ import { Icon } from '../../icons.tsx'
 import { domainsQuery, valueOrThrow } from '../../queries.ts'
 import { useMay } from '../../session.ts'
 import { Choice } from '../../shared/choice.tsx'
-import { type Column, DataTable } from '../../shared/data-table.tsx'
+import { BUTTONS, type Column, DataTable } from '../../shared/data-table.tsx'
 import { DomainChoice, useChosenDomain } from '../../shared/domain-choice.tsx'
 import { FilterBar } from '../../shared/filter-bar.tsx'
 import { useHistoryHref } from '../../shared/message-link.ts'
@@ -212,8 +212,7 @@ function useColumns(domain: string, kind: Kind, mayWrite: boolean): Column<Suppr
     ))
   add(TEXT.added, (item) => <Time at={timeOf(item)} as="age" />)
   columns.push({
-    header: '',
-    align: 'end',
+    ...BUTTONS,
     cell: (item) => {
       const value = subjectOf(item)
       const history = item.type === 'domain' ? undefined : historyHref(value)

@@ -6,7 +6,7 @@ import { Confirm } from '../../confirm.tsx'
 import { Icon } from '../../icons.tsx'
 import { valueOrThrow } from '../../queries.ts'
 import { useMay } from '../../session.ts'
-import { type Column, DataTable } from '../../shared/data-table.tsx'
+import { BUTTONS, type Column, DataTable } from '../../shared/data-table.tsx'
 import { notify } from '../../shared/notices.tsx'
 import { Panel } from '../../shared/page.tsx'
 import { EmptyState } from '../../shared/states.tsx'
@@ -79,8 +79,7 @@ export function Versions({ template, domain }: VersionsProps) {
     },
     { header: TEXT.created, cell: ({ createdAt }) => <Time at={createdAt} as="age" /> },
     {
-      header: '',
-      align: 'end',
+      ...BUTTONS,
       cell: (version) => (
         <span className="row-buttons">
           {!version.active && active !== undefined && (

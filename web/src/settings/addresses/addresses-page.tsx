@@ -4,7 +4,7 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { Icon } from '../../icons.tsx'
 import { useMay } from '../../session.ts'
 import { ActionButton } from '../../shared/action-button.tsx'
-import type { Column } from '../../shared/data-table.tsx'
+import { BUTTONS, type Column } from '../../shared/data-table.tsx'
 import { FormWindow } from '../../shared/form-window.tsx'
 import { ListPage } from '../../shared/list-page.tsx'
 import { notify } from '../../shared/notices.tsx'
@@ -64,8 +64,7 @@ export function AddressesPage() {
     ...(mayChange
       ? [
           {
-            header: TEXT.actions,
-            align: 'end' as const,
+            ...BUTTONS,
             cell: (entry: CallerAddress) => (
               <Group gap="xs" justify="flex-end">
                 <Button

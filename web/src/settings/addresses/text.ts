@@ -18,7 +18,6 @@ export const TEXT = {
   removed: (address: string) => `${address} removed`,
   restored: (address: string) => `${address} is allowed again`,
   removeTitle: 'Remove this address?',
-  actions: 'Change',
   none: 'Every address may call',
   noneWhy: 'Add the addresses of your servers, and a stolen key is of no use elsewhere.',
   here: 'You are here',

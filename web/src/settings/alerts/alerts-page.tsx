@@ -5,7 +5,7 @@ import { Icon } from '../../icons.tsx'
 import { useMay } from '../../session.ts'
 import { ActionButton } from '../../shared/action-button.tsx'
 import { Choice } from '../../shared/choice.tsx'
-import type { Column } from '../../shared/data-table.tsx'
+import { BUTTONS, type Column } from '../../shared/data-table.tsx'
 import { ListPage } from '../../shared/list-page.tsx'
 import { EmptyState } from '../../shared/states.tsx'
 import { Time } from '../../shared/time.tsx'
@@ -165,8 +165,7 @@ function Alerts({ frame, mayChange, add, edit, onClose }: Shown) {
     ...(mayChange
       ? [
           {
-            header: TEXT.actions,
-            align: 'end' as const,
+            ...BUTTONS,
             cell: (alert: Alert) => (
               <ActionButton
                 label={TEXT.remove}
@@ -242,8 +241,7 @@ function Channels({ frame, mayChange, add, edit, onClose }: Shown) {
     ...(mayChange
       ? [
           {
-            header: TEXT.actions,
-            align: 'end' as const,
+            ...BUTTONS,
             cell: (setting: Setting) => (
               <ActionButton
                 label={TEXT.removeChannel}

@@ -57,7 +57,7 @@ export const TEXT = {
   channels: 'Tell by',
   channelNames: { email: 'Email', slack: 'Slack', webhook: 'Webhook' } satisfies Record<Channel, string>,
   sentence: ({ metric, comparator, limit, dimension, period }: Alert) =>
-    `${TEXT.metrics[metric]} ${TEXT.comparators[comparator]} ${percent(limit)} over ${period}, for each ${TEXT.dimensions[dimension]}`,
+    `${TEXT.metrics[metric]} ${TEXT.comparators[comparator]} ${percent(limit)} over ${periodWords(period)}, for each ${TEXT.dimensions[dimension]}`,
   checked: 'Checked',
   never: 'not yet',
   noAlerts: 'No alerts',
@@ -98,11 +98,17 @@ export const TEXT = {
   channelRestored: 'The channel is back',
   removeChannel: 'Remove',
   removeChannelOf: (what: string) => `Remove the channel of ${what}`,
-  actions: 'Change',
   noChannels: 'No channels',
   noChannelsWhy: 'Without one, notices go by email to all admins who can sign in.',
 } as const
 
-/** ".05" as "5 %". */
+/** "7d" as "7 days", "1h" as "an hour"; others as they are. */
+function periodWords(period: string): string {
+  const words = TEXT.periods.find(([value]) => value === period)?.[1]
+  if (words === undefined) return period
+  return /^\d/.test(words) ? words : `${words === 'hour' ? 'an' : 'a'} ${words}`
+}
+
+/** ".05" as "5%". */
 export const percent = (share: string) =>
-  `${(Number(share) * 100).toLocaleString('en', { maximumFractionDigits: 4 })} %`
+  `${(Number(share) * 100).toLocaleString('en', { maximumFractionDigits: 4 })}%`

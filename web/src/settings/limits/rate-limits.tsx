@@ -2,7 +2,7 @@ import { Button, Group, Text, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ActionButton } from '../../shared/action-button.tsx'
-import { DataTable } from '../../shared/data-table.tsx'
+import { BUTTONS, DataTable } from '../../shared/data-table.tsx'
 import { FormWindow } from '../../shared/form-window.tsx'
 import { notify } from '../../shared/notices.tsx'
 import { Panel } from '../../shared/page.tsx'
@@ -42,8 +42,7 @@ export function RateLimits({ accountId }: { accountId: string }) {
             ),
           },
           {
-            header: TEXT.actions,
-            align: 'end',
+            ...BUTTONS,
             cell: (limit) => {
               const name = TEXT.names[limit.name] ?? limit.name
               return (

@@ -22,7 +22,6 @@ export const TEXT = {
   ratesWhy: 'Calls that are allowed in a time. 0: no limit.',
   rate: 'What',
   allowed: 'Allowed',
-  actions: 'Change',
   names: {
     sending: 'Requests to send',
     'sending-recipients': 'Recipients',

@@ -73,7 +73,7 @@ function Found({ subaccount }: { subaccount: Subaccount }) {
         back={back}
         lead={
           <>
-            <Copyable text={id} what="the id" />, {TEXT.since.toLowerCase()}{' '}
+            <Copyable text={id} what="the id" /> · {TEXT.since.toLowerCase()}{' '}
             <Time at={created_at} as="date" />
           </>
         }

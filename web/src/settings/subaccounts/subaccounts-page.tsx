@@ -4,7 +4,7 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { actFor } from '../../acting.ts'
 import { Icon } from '../../icons.tsx'
 import { useMay } from '../../session.ts'
-import type { Column } from '../../shared/data-table.tsx'
+import { BUTTONS, type Column } from '../../shared/data-table.tsx'
 import { FilterBar } from '../../shared/filter-bar.tsx'
 import { FormWindow } from '../../shared/form-window.tsx'
 import { ListPage } from '../../shared/list-page.tsx'
@@ -108,8 +108,7 @@ const COLUMNS: readonly Column<Subaccount>[] = [
   { header: TEXT.state, cell: ({ status }) => <StatusBadge status={status} /> },
   { header: TEXT.since, cell: ({ created_at }) => <Time at={created_at} as="date" /> },
   {
-    header: TEXT.actions,
-    align: 'end',
+    ...BUTTONS,
     cell: ({ id, name, status }) =>
       status !== 'closed' && (
         <Button variant="default" size="xs" aria-label={TEXT.actOf(name)} onClick={() => actFor(id)}>

@@ -24,7 +24,6 @@ export const TEXT = {
   noneFoundWhy: 'Clear the filters to see all.',
   act: 'Act for it',
   actOf: (name: string) => `Act for it: ${name}`,
-  actions: 'Pages',
   id: 'Id',
   gone: 'There is no such subaccount',
   features: 'Features',

@@ -1,0 +1,35 @@
+/** Names of the sites of the shaping (src/delivery/shaping/shaping.json), as people know them. */
+const NAMES: Readonly<Record<string, string>> = {
+  google: 'Gmail and Google Workspace',
+  'outlook-consumer': 'Outlook.com and Hotmail',
+  'outlook-365': 'Microsoft 365',
+  yahoo: 'Yahoo and AOL',
+  'yahoo-japan': 'Yahoo Japan',
+  apple: 'Apple iCloud',
+  'united-internet': 'GMX, WEB.DE and IONOS',
+  't-online': 'T-Online',
+  'german-hosts': 'Other German mail hosts',
+  proton: 'Proton',
+  zoho: 'Zoho',
+  mimecast: 'Mimecast',
+  proofpoint: 'Proofpoint',
+  barracuda: 'Barracuda',
+  cisco: 'Cisco Secure Email',
+  messagelabs: 'MessageLabs',
+  trendmicro: 'Trend Micro',
+  comcast: 'Comcast',
+  'us-access': 'US internet providers',
+  'us-hosts': 'US mail hosts',
+  orange: 'Orange',
+  'french-access': 'French internet providers',
+  italian: 'Italian providers',
+  'uk-access': 'UK internet providers',
+  'canadian-access': 'Canadian internet providers',
+  qq: 'QQ Mail',
+  netease: 'NetEase 163 and 126',
+  'chinese-hosts': 'Chinese mail hosts',
+  'eu-hosts': 'European mail hosts',
+}
+
+/** The site itself where it has no name here: a domain, or a site of the operator's own file. */
+export const siteName = (site: string): string => NAMES[site] ?? site
