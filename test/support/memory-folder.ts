@@ -1,5 +1,6 @@
 /** Where temporary data of tests is kept in memory: a disk makes small files and syncs cost more than the tests themselves. */
 import { statfsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 
 const SHARED_MEMORY = '/dev/shm'
 /** The kernel's magic number of tmpfs (statfs(2)). */
@@ -19,3 +20,6 @@ export function memoryFolder(): string | undefined {
     return undefined // not on Linux
   }
 }
+
+/** Temporary files of a test that is about a disk's speed: the folder of other tests may be in memory. It removes them itself. */
+export const diskFolder = (): string => process.env['SENDWRIGHT_TEST_DISK'] ?? tmpdir()
