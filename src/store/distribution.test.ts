@@ -76,7 +76,8 @@ test('each distribution column is NOT NULL, and where the page says in the prima
   assert.ok(distributed.length > 0)
   for (const { table, column, place } of distributed) {
     const found = tables.get(table)
-    assert.ok(found?.notNull.has(column), `${table}.${column}`)
+    assert.ok(found, table)
+    assert.ok(found.notNull.has(column), `${table}.${column}`)
     assert.equal(place, placeOf(column, found), `${table}.${column}`)
   }
 })
