@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import type { Clock } from '../base/clock.ts'
 import { randomHex } from '../base/ids.ts'
+import { FIRST_START_LOCK } from '../store/advisory-locks.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Store } from '../store/store.ts'
 import type { Keys, NewKey } from './api-keys.ts'
@@ -40,9 +41,6 @@ export function ensureFirstAccount(
     return createMissing(parts, configuredKey)
   })
 }
-
-/** Separates this advisory lock from others in the database. */
-const FIRST_START_LOCK = 7_309_454
 
 async function createMissing(parts: FirstStartParts, configuredKey: string | null): Promise<FirstAccount> {
   const { store, keys } = parts

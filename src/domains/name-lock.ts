@@ -3,11 +3,9 @@
  * and a parent that signs for a child are rules over several rows, which no unique index can enforce.
  */
 import { sql, type Transaction } from 'kysely'
+import { NAMES_LOCK_CLASS } from '../store/advisory-locks.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
-
-/** Separates these advisory locks from others in the database ("dkim" in ASCII). */
-const LOCK_CLASS = 0x64_6b_69_6d
 
 /**
  * Waits until no other transaction holds the lock on the family of `name`, and holds it until this one ends. Must
@@ -18,5 +16,5 @@ const LOCK_CLASS = 0x64_6b_69_6d
 export async function lockNames(store: Store, tx: Transaction<Schema>, name: string): Promise<void> {
   if (store.kind === 'sqlite') return
   const family = name.split('.').slice(-2).join('.')
-  await sql`SELECT pg_advisory_xact_lock(${LOCK_CLASS}::int, hashtext(${family}))`.execute(tx)
+  await sql`SELECT pg_advisory_xact_lock(${NAMES_LOCK_CLASS}::int, hashtext(${family}))`.execute(tx)
 }

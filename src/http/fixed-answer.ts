@@ -14,16 +14,16 @@ export interface FixedAnswer {
 
 interface Form {
   coding: Coding
-  bytes: Buffer
   etag: string
+  bytes(): Buffer
 }
 
 type Coding = 'br' | 'gzip' | 'identity'
 
-/** The compressed forms that exist. */
+/** The compressed forms that exist. A function is called at most once, for the first answer in that form. */
 export interface Compressed {
   br?: Uint8Array
-  gzip?: Uint8Array
+  gzip?: Uint8Array | (() => Uint8Array)
 }
 
 export function fixedAnswer(
@@ -33,11 +33,23 @@ export function fixedAnswer(
 ): FixedAnswer {
   const digest = createHash('sha256').update(bytes).digest('base64url').slice(0, 22)
   const forms: Form[] = []
-  if (br) forms.push({ coding: 'br', bytes: sharedBytes(br), etag: `"${digest}-br"` })
-  if (gzip) forms.push({ coding: 'gzip', bytes: sharedBytes(gzip), etag: `"${digest}-gzip"` })
+  if (br) forms.push({ coding: 'br', etag: `"${digest}-br"`, bytes: shared(br) })
+  if (gzip) forms.push({ coding: 'gzip', etag: `"${digest}-gzip"`, bytes: shared(gzip) })
   // A strong validator names one sequence of bytes, so that each form has its own (RFC 9110 §8.8.1).
-  forms.push({ coding: 'identity', bytes: sharedBytes(bytes), etag: `"${digest}"` })
+  forms.push({ coding: 'identity', etag: `"${digest}"`, bytes: shared(bytes) })
   return { headers: { ...headers, vary: 'Accept-Encoding' }, forms }
+}
+
+function shared(source: Uint8Array | (() => Uint8Array)): () => Buffer {
+  if (typeof source !== 'function') {
+    const bytes = sharedBytes(source)
+    return () => bytes
+  }
+  let made: Buffer | undefined
+  return () => {
+    made ??= sharedBytes(source())
+    return made
+  }
 }
 
 /** Answers in the best form that the client accepts, or with 304 if it has any of them. */
@@ -53,7 +65,7 @@ export function sendFixed({ headers, forms }: FixedAnswer, exchange: Exchange): 
     return
   }
   if (form.coding !== 'identity') exchange.setHeader('content-encoding', form.coding)
-  exchange.send(form.bytes)
+  exchange.send(form.bytes())
 }
 
 /** RFC 9110 §12.5.3. Without a weight for it, or for `*`, a coding is not acceptable. */

@@ -76,9 +76,7 @@ function pageOf(bytes: Buffer, type: string, isHashed: boolean): FixedAnswer {
     'cache-control': isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
     'content-security-policy': PAGE_POLICY,
   }
-  return fixedAnswer(
-    bytes,
-    headers,
-    isText && bytes.byteLength >= GZIP_FROM_BYTES ? { gzip: gzipSync(bytes) } : {},
-  )
+  // Compressed when asked for: for all pages it takes 60 ms, a fifth of a start, and most starts are not for the dashboard.
+  const isCompressed = isText && bytes.byteLength >= GZIP_FROM_BYTES
+  return fixedAnswer(bytes, headers, isCompressed ? { gzip: () => gzipSync(bytes) } : {})
 }

@@ -10,6 +10,7 @@ import {
 import pg from 'pg'
 import { ChangeHub } from '../base/changes.ts'
 import { remember } from '../base/remember.ts'
+import { COPY_LOCK, MIGRATION_LOCK } from './advisory-locks.ts'
 import { databaseLeaseTimes, type LeaseTimes } from './lease-times.ts'
 import { type BeforeMigrations, migrate, unmigrated } from './migrate.ts'
 import { createGroupCommit } from './postgres-groups.ts'
@@ -35,11 +36,6 @@ const CONNECTIONS_MAX = 16
 
 /** An exhausted pool must not block callers for ever. */
 const CONNECT_LIMIT_MS = 30_000
-
-/** Serialises migrations of processes that start together. */
-export const MIGRATION_LOCK = 7_309_453
-/** Held by `sendwright migrate` while it copies this database or into it; processes that start ask for it. */
-export const COPY_LOCK = 7_309_454
 
 export const DISK_FULL = '53100'
 const TOO_MANY_CONNECTIONS = '53300'

@@ -3,8 +3,9 @@
  * use the database meanwhile (store/postgres.ts).
  */
 import pg from 'pg'
+import { COPY_LOCK, MIGRATION_LOCK } from '../store/advisory-locks.ts'
 import { migrate } from '../store/migrate.ts'
-import { COPY_LOCK, DISK_FULL, isConnectionFault, MIGRATION_LOCK } from '../store/postgres.ts'
+import { DISK_FULL, isConnectionFault } from '../store/postgres.ts'
 import { StoreFull, StoreUnavailable } from '../store/store.ts'
 import type { Catalog, Column, Table, TablePlan } from './catalog.ts'
 import type { Side, Source, Target, Writer } from './side.ts'

@@ -20,7 +20,7 @@ import { launchBrowser } from './browser.ts'
 import { startTestService, type TestService } from './service.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const WAIT_MS = 20_000 // a step takes a fraction of it, even on a busy machine
+const WAIT_MS = 40_000 // a step takes a fraction of a second, on a very busy machine ten
 
 /** A desk in light colours, and a phone of the smallest common width in dark ones. */
 export const DESK: BrowserContextOptions = { viewport: { width: 1280, height: 860 }, colorScheme: 'light' }

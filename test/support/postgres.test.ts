@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { Client } from 'pg'
+import { memoryFolder } from './memory-folder.ts'
 import { createTestDatabase, NoPostgresFound, startPostgres } from './postgres.ts'
 
 async function query(url: string, text: string): Promise<unknown[]> {
@@ -105,6 +106,7 @@ test('the server stops and its folder is removed when the process that started i
   const early = once(child, 'exit').then(([code]) => assert.fail(`the child ended early with ${code}`))
   const [line] = (await Promise.race([once(child.stdout, 'data'), early])) as [Buffer]
   const { url, folder } = JSON.parse(line.toString()) as { url: string; folder: string }
+  assert.ok(folder.startsWith(memoryFolder() ?? tmpdir()), folder)
   const watching = new Client({ connectionString: url })
   await watching.connect()
   const stopped = ended(watching)

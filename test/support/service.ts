@@ -146,11 +146,11 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** Longest wait for something that a running service should do. */
-const WAIT_MS = 30_000
+/** Longest wait for something that a running service should do: a second as a rule, half a minute on a very busy machine. */
+const WAIT_MS = 60_000
 const LOOK_EVERY_MS = 10
 
-/** Polls until `look` returns a value, and returns it. @throws after 30 s, naming what was awaited */
+/** Polls until `look` returns a value, and returns it. @throws after 60 s, naming what was awaited */
 export async function eventually<T>(
   what: string,
   look: () => Promise<T | null | undefined | false>,

@@ -4,13 +4,16 @@
  * Node's parser or by framing.ts.
  */
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import type { Server } from 'node:http'
 import { createServer as createHttpsServer, type ServerOptions } from 'node:https'
 import type { AddressInfo, ListenOptions, Socket } from 'node:net'
 import type { SecureContextOptions } from 'node:tls'
 import { admitConnections, type ConnectionLimits } from './admission.ts'
 import { JSON_TYPE } from './arrival.ts'
 import { createRequestIntake, type DirectArrival, type RequestIntake } from './direct-arrival.ts'
+
+/** An import would load Node's `fetch` and `WebSocket` too, which take most of the time in which the listening thread starts. */
+const { createServer } = process.getBuiltinModule('node:http')
 
 /** A client that has not finished its headers by then is no client (slow header attack). */
 const HEADERS_DEADLINE_MS = 10_000
