@@ -21,9 +21,18 @@ const PER_CALL = 1_000
 const NEIGHBOUR_EVERY_MS = 50
 const NEIGHBOUR_P99_MAX_MS = 250
 const REMOVAL_MAX_MS = 15 * 60_000
+/** A removal in one transaction lets one message in, or two; in portions it was 19 to 48 with 500 messages. */
+const MEANWHILE_MIN = 5
 
-/** `messages`: how many the subaccount has; `report` gets the figures. */
-export async function removeUnderLoad(report: DrillReport, messages: number): Promise<void> {
+/**
+ * `messages`: how many the subaccount has; `report` gets the figures. `p99MaxMs`: a limit for the neighbour's calls where
+ * the machine has nothing else to do.
+ */
+export async function removeUnderLoad(
+  report: DrillReport,
+  messages: number,
+  p99MaxMs = Number.POSITIVE_INFINITY,
+): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-drill-'))
   try {
     const service = await startProcess(ownAddress(), {
@@ -36,7 +45,8 @@ export async function removeUnderLoad(report: DrillReport, messages: number): Pr
       const stays = await subaccount(service, 'stays')
       await fill(service, gone, messages, report)
       await close(service, gone)
-      await neighbourSends(service, stays, () => isRemoved(folder, gone), report)
+      const p99 = await neighbourSends(service, stays, () => isRemoved(folder, gone), report)
+      assert.ok(p99 <= p99MaxMs, 'the neighbour is not disturbed')
     } finally {
       await service.end('SIGTERM')
     }
@@ -49,7 +59,7 @@ export async function removeUnderLoad(report: DrillReport, messages: number): Pr
   }
 }
 
-export const run = (report: DrillReport) => removeUnderLoad(report, MESSAGES)
+export const run = (report: DrillReport) => removeUnderLoad(report, MESSAGES, NEIGHBOUR_P99_MAX_MS)
 
 async function call(
   service: ServiceProcess,
@@ -122,7 +132,7 @@ async function neighbourSends(
   id: string,
   isDone: () => Promise<boolean>,
   report: DrillReport,
-): Promise<void> {
+): Promise<number> {
   const tookMs: number[] = []
   const begun = performance.now()
   while (!(await isDone())) {
@@ -138,5 +148,6 @@ async function neighbourSends(
   report.figure('messages of the neighbour', tookMs.length)
   report.figure('its accept p99', p99, 'ms')
   report.figure('its slowest', sorted.at(-1) ?? 0, 'ms')
-  assert.ok(p99 <= NEIGHBOUR_P99_MAX_MS, 'the neighbour is not disturbed')
+  assert.ok(tookMs.length >= MEANWHILE_MIN, 'the neighbour sends meanwhile')
+  return p99
 }
