@@ -10,6 +10,7 @@ import {
 import pg from 'pg'
 import { ChangeHub } from '../base/changes.ts'
 import { remember } from '../base/remember.ts'
+import { createEventBounds } from './event-bounds.ts'
 import { databaseLeaseTimes, type LeaseTimes } from './lease-times.ts'
 import { type BeforeMigrations, migrate, unmigrated } from './migrate.ts'
 import { createGroupCommit } from './postgres-groups.ts'
@@ -89,6 +90,7 @@ export async function openPostgres(
     }),
     read: (statement) => read(pool, statement),
     transaction: (run) => db.transaction().execute(run),
+    eventBounds: createEventBounds((sql, values = []) => read(pool, { sql, values })),
     statement: toPostgresStatement,
     fault: () => null,
     endUnanswered: (server) => pool.endUnanswered(server),
