@@ -18,7 +18,12 @@ export interface Contraction {
 }
 
 /** By file name. */
-export const CONTRACTIONS: Readonly<Record<string, Contraction>> = {}
+export const CONTRACTIONS: Readonly<Record<string, Contraction>> = {
+  '0250-event-partitions.sql': {
+    lastNeededBy: null,
+    why: 'tables of the same names and columns take the place of those that become their partitions, in one transaction',
+  },
+}
 
 interface Rule {
   pattern: RegExp

@@ -246,6 +246,9 @@ async function deliveredOf(
   return all > DELIVERED_MAX ? null : found
 }
 
+/** On PostgreSQL the event is looked for in the partition of its time only. */
+const SAME_TIME = { sqlite: '', postgres: 'AND events.timestamp_us = event_keys.timestamp_us' } as const
+
 /** Rows of `total` and the values of the groups. */
 export function deliveredQuery(store: Store, scope: Scope, query: MetricsQuery) {
   const columns = DELIVERED_COLUMNS[store.kind]
@@ -253,7 +256,7 @@ export function deliveredQuery(store: Store, scope: Scope, query: MetricsQuery) 
   const conditions = query.filter.filter(({ attribute }) => !FAILURE_ONLY.has(attribute))
   const named = [...query.dimensions, ...conditions.map(({ attribute }) => attribute)]
   const row = named.some((dimension) => IN_ROW.has(dimension))
-    ? sql`JOIN events ON events.seq = event_keys.seq`
+    ? sql`JOIN events ON events.seq = event_keys.seq ${sql.raw(SAME_TIME[store.kind])}`
     : sql``
   return sql<Record<string, unknown>>`
     SELECT count(*) AS total ${sql.join(

@@ -111,13 +111,17 @@ async function eventOf(
   row: Record<string, unknown>,
 ): Promise<FailureSample['event']> {
   const fromUs = Number(row['failed_at']) * 1000
+  // On PostgreSQL only the partition of that time is planned.
+  const inPartition =
+    store.kind === 'sqlite' ? '' : 'WHERE events.timestamp_us >= ? AND events.timestamp_us < ?'
+  const range = [fromUs, fromUs + 1000]
   const events = await store.read({
     // `|| ''` leaves only the index by domain, name and time.
     sql: `SELECT events.id, events.message_id, events.recipient, events.payload_json FROM (
         SELECT seq FROM event_keys WHERE domain_name = ? AND event = 'failed' AND timestamp_us >= ? AND timestamp_us < ?
           AND account_id || '' = ? LIMIT ${EVENTS_MAX}) AS found
-      JOIN events ON events.seq = found.seq`,
-    values: [String(row['domain_name']), fromUs, fromUs + 1000, accountId],
+      JOIN events ON events.seq = found.seq ${inPartition}`,
+    values: [String(row['domain_name']), ...range, accountId, ...(inPartition === '' ? [] : range)],
   })
   const match = events.find((event) => {
     const payload = JSON.parse(String(event['payload_json'])) as Record<string, unknown>

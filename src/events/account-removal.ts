@@ -13,7 +13,8 @@ const PORTION = 500
 const PAUSE_MS = 10
 
 const NEWEST = '(SELECT max(seq) FROM events)'
-const OF_ACCOUNT = 'SELECT seq FROM event_keys WHERE account_id = ?'
+/** On PostgreSQL with the time, which names the partition. */
+const KEY = { sqlite: 'seq', postgres: 'seq, timestamp_us' } as const
 
 export async function removeEventsOf(
   { store, clock }: RowParts,
@@ -21,7 +22,9 @@ export async function removeEventsOf(
   signal: AbortSignal,
 ): Promise<void> {
   const kept = store.kind === 'sqlite' ? ` AND seq < ${NEWEST}` : ''
-  const sql = `DELETE FROM events WHERE seq IN (${OF_ACCOUNT}${kept} LIMIT ${PORTION})`
+  const key = KEY[store.kind]
+  const ofAccount = `SELECT ${key} FROM event_keys WHERE account_id = ?${kept} LIMIT ${PORTION}`
+  const sql = `DELETE FROM events WHERE (${key}) IN (${ofAccount})`
   for (;;) {
     const [result] = await store.commit([{ sql, values: [accountId] }])
     if ((result?.affected ?? 0) < PORTION) break

@@ -6,15 +6,20 @@ import { removeEventsOf } from './account-removal.ts'
 import { createEventRetention, DAY_MS } from './event-retention.ts'
 import type { EventFollower } from './follower.ts'
 import { indexEvents } from './indexing.ts'
+import { createEventPartitions } from './partitions.ts'
 import { createEventReader } from './query.ts'
 import { eventRoutes } from './routes.ts'
 
 /** What is not indexed yet costs a search 1 to 2 us an event. An idle look is two reads by key. */
 const INDEX_EVERY_MS = 1_000
 
+/** Partitions are for days. */
+const PARTITIONS_EVERY_MS = 10 * 60_000
+
 /** `followers`: of all areas; retention leaves what they have not read. */
 export async function eventsArea(core: Core, followers: readonly EventFollower[]): Promise<Area> {
   const { config, store, domains, clock, log, sealer } = core
+  const partitions = createEventPartitions({ store, clock, log, days: config.eventRetentionDays })
   const retention = createEventRetention({
     store,
     clock,
@@ -22,13 +27,21 @@ export async function eventsArea(core: Core, followers: readonly EventFollower[]
     days: config.eventRetentionDays,
     bytesMax: config.eventRetentionBytes,
     followers,
+    partitions,
   })
+  await partitions.repair()
   await retention.adopt()
   const index = createJob({
     name: 'event-index',
     everyMs: INDEX_EVERY_MS,
     scope: 'claims',
     work: (signal) => indexEvents(store, signal),
+  })
+  const ahead = createJob({
+    name: 'event-partitions',
+    everyMs: PARTITIONS_EVERY_MS,
+    scope: 'database',
+    work: (signal) => partitions.advance(signal),
   })
   return {
     operations: eventRoutes({
@@ -41,6 +54,6 @@ export async function eventsArea(core: Core, followers: readonly EventFollower[]
     }),
     accountDeleted: (accountId, signal) => removeEventsOf(core, accountId, signal),
     // PostgreSQL indexes a row when it is written.
-    jobs: store.kind === 'sqlite' ? [retention.job, index] : [retention.job],
+    jobs: store.kind === 'sqlite' ? [retention.job, index] : [retention.job, ahead],
   }
 }

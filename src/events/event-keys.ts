@@ -12,6 +12,7 @@ import type { Key, KeySearch, Scan } from './key-search.ts'
 import { lateralKeys } from './lateral-keys.ts'
 import type { CommitPosition, Gap } from './page-request.ts'
 import type { Branch } from './plan.ts'
+import { type TimeRange, timeParts } from './time-parts.ts'
 
 /** More SELECTs in one statement cost more to prepare than a second statement. */
 const BRANCHES_PER_QUERY = 60
@@ -25,8 +26,24 @@ export async function settledKeys(
   gap: Gap | null,
   size: number,
 ): Promise<Key[]> {
-  const { branches } = search.plan
   const scan = { ...search, gap, size }
+  if (store.kind === 'sqlite') return keysWithin(store, scan)
+  const keys: Key[] = []
+  for (const part of await partsOf(store, scan)) {
+    keys.push(...(await keysWithin(store, { ...scan, ...part, size: size - keys.length })))
+    if (keys.length >= size) break
+  }
+  return keys
+}
+
+/** What the scan may still find, in parts in its order. */
+export function partsOf(store: Store, scan: Scan): Promise<TimeRange[]> {
+  const [lowUs, highUs] = rangeOf(scan)
+  return timeParts(store, { lowUs, highUs }, scan.request.up)
+}
+
+async function keysWithin(store: Store, scan: Scan): Promise<Key[]> {
+  const { branches } = scan.plan
   if (store.kind === 'sqlite' && branches[0]?.by === 'recipient') {
     return (await keysBySegment(store, scan, Number.POSITIVE_INFINITY)).keys
   }
@@ -101,6 +118,10 @@ function settledPart(from: Source, store: Store, scan: Scan, by: Branch['by']) {
     ])
     .where(`${table}.timestamp_us`, '>=', lowUs)
     .where(`${table}.timestamp_us`, '<=', highUs)
+  if (by === 'tag' && store.kind === 'postgres') {
+    // Only the partitions of this time are planned.
+    keys = keys.where('events.timestamp_us', '>=', lowUs).where('events.timestamp_us', '<=', highUs)
+  }
   if (gap?.in === 'settled') {
     const position = sql`(${sql.ref(`${table}.timestamp_us`)}, ${sql.ref(`${table}.seq`)})`
     const bound = sql`(${gap.us}, ${gap.seq})`
@@ -142,11 +163,16 @@ function source(store: Store, branch: Branch): Source {
   return store.db.selectFrom('event_keys as events') as unknown as Source
 }
 
-const tagSource = (store: Store) =>
-  store.db
+const tagSource = (store: Store) => {
+  const joined = store.db
     .selectFrom('event_tag_keys as event_tags')
     .crossJoin('events')
     .whereRef('events.seq', '=', 'event_tags.seq')
+  // The event is in the partition of its time.
+  return store.kind === 'sqlite'
+    ? joined
+    : joined.whereRef('events.timestamp_us', '=', 'event_tags.timestamp_us')
+}
 type Source = ReturnType<typeof tagSource>
 
 /** What a search for recipients costs: a segment costs as much as so many hashes that are looked up in it. */
@@ -306,6 +332,31 @@ const atOrAbove = (store: Store, position: CommitPosition) =>
 export type SinceScan = Scan & { domainName: string; settled: CommitPosition }
 
 /** Keys in commit order. */
+export async function sinceKeys(store: Store, scan: SinceScan): Promise<Key[]> {
+  if (store.kind === 'sqlite') return sinceQuery(store, scan).execute()
+  const { scope, request, plan, lowUs, highUs, start, settled, gap, size } = scan
+  const position = gap?.in === 'since' ? gap : null
+  const from = request.up ? (position ?? start) : start
+  const to = request.up ? settled : (position ?? settled)
+  const list = 'ARRAY(SELECT json_array_elements_text(?::json))'
+  const rows = await store.read({
+    sql: `SELECT seq, tx, timestamp_us FROM events_since(?, ${list}, ${plan.events ? list : 'NULL'}, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    values: [
+      scan.domainName,
+      JSON.stringify(scope.accountIds),
+      ...(plan.events ? [JSON.stringify(plan.events)] : []),
+      ...[lowUs, highUs, from.tx, from.seq, to.tx, to.seq],
+      ...[request.up ? 1 : 0, size],
+    ],
+  })
+  return rows.map((row) => ({
+    seq: Number(row['seq']),
+    tx: Number(row['tx']),
+    timestamp_us: Number(row['timestamp_us']),
+  }))
+}
+
+/** The same on SQLite. */
 export function sinceQuery(store: Store, scan: SinceScan) {
   const { scope, request, plan, lowUs, highUs, start, settled, gap, size } = scan
   const position = gap?.in === 'since' ? gap : null

@@ -5,6 +5,9 @@
  * or reader waits for more than one batch. The newest row always stays: on SQLite the next row's number follows from it,
  * and page tokens hold such numbers. Events that a follower has not processed stay too, however old they are. One
  * process at a time runs this.
+ *
+ * Where events are in partitions by time (partitions.ts), a partition is dropped when all of it is too old. Until then its
+ * rows stay, although no list shows them: only what is older by a whole partition is deleted row by row.
  */
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
@@ -13,6 +16,7 @@ import { createJob, type Job } from '../jobs/job.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { type EventFollower, followedPosition, isProcessed } from './follower.ts'
 import type { CommitPosition } from './page-request.ts'
+import type { EventPartitions } from './partitions.ts'
 
 export const DAY_MS = 86_400_000
 /** Kept by every installation, however little space is allowed (events.md rule 15). */
@@ -37,6 +41,8 @@ export interface RetentionParts {
   bytesMax: number | null
   /** They must have processed an event before it is deleted; default: none. */
   followers?: readonly EventFollower[]
+  /** Default: events are in one table, as on SQLite. */
+  partitions?: EventPartitions
 }
 
 export interface EventRetention {
@@ -48,15 +54,15 @@ export interface EventRetention {
 }
 
 export function createEventRetention(parts: RetentionParts): EventRetention {
-  const { store, clock, log, followers = [] } = parts
+  const { store, clock, log, followers = [], partitions } = parts
+  const processedUpTo = async () => (followers.length > 0 ? followedPosition(store) : null)
 
   /** Deletes up to `rowsMax` of the oldest rows before `cutoffUs`, in batches. */
   async function deleteBefore(cutoffUs: number, rowsMax: number, signal?: AbortSignal): Promise<number> {
     let deleted = 0
     while (!signal?.aborted && deleted < rowsMax) {
       const size = Math.min(BATCH_ROWS, rowsMax - deleted)
-      const processed = followers.length > 0 ? await followedPosition(store) : null
-      const batch = await deleteBatch(store, cutoffUs, size, processed)
+      const batch = await deleteBatch(store, cutoffUs, size, await processedUpTo())
       deleted += batch
       if (batch < size) break
       await pause(clock, PAUSE_MS, signal)
@@ -66,12 +72,16 @@ export function createEventRetention(parts: RetentionParts): EventRetention {
 
   async function run(signal?: AbortSignal): Promise<number> {
     const before = (days: number) => (clock.now() - days * DAY_MS) * 1000
-    const aged = await deleteBefore(before(parts.days), Number.POSITIVE_INFINITY, signal)
+    await partitions?.drop(before(parts.days), await processedUpTo(), false, signal)
+    const agedUs = before(parts.days) - ((await partitions?.keptLongerUs()) ?? 0)
+    const aged = await deleteBefore(agedUs, Number.POSITIVE_INFINITY, signal)
     const excess = parts.bytesMax === null ? 0 : await rowsBeyond(store, parts.bytesMax)
     const pressed = await deleteBefore(before(RETENTION_DAYS_MIN), excess, signal)
     if (pressed < excess && !signal?.aborted) {
       log.warn({ rows: excess - pressed }, 'events take more space than allowed, but are younger than 3 days')
     }
+    // The space of what was deleted in them is free only now.
+    await partitions?.drop(before(RETENTION_DAYS_MIN), await processedUpTo(), true, signal)
     if (aged + pressed > 0) log.info({ aged, pressed }, 'events beyond retention deleted')
     return aged + pressed
   }
@@ -112,10 +122,18 @@ async function deleteBatch(
     .slice(0, Math.min(size, rows.length - 1))
     .filter((row) => row.timestamp_us < cutoffUs && (processed === null || isProcessed(row, processed)))
   if (old.length === 0) return 0
-  const seqs = old.map(({ seq }) => seq)
-  const remove = store.statement(store.db.deleteFrom('events').where('seq', 'in', seqs))
+  const remove = store.statement(removal(store, old))
   await store.commit(store.kind === 'sqlite' ? [remove, REMOVE_SEGMENTS] : [remove])
   return old.length
+}
+
+function removal(store: Store, rows: readonly { seq: number; timestamp_us: number }[]) {
+  const seqs = rows.map(({ seq }) => seq)
+  const query = store.db.deleteFrom('events').where('seq', 'in', seqs)
+  if (store.kind === 'sqlite') return query
+  // Only the partitions of that time are planned.
+  const times = rows.map((row) => row.timestamp_us)
+  return query.where('timestamp_us', '>=', Math.min(...times)).where('timestamp_us', '<=', Math.max(...times))
 }
 
 /** How many of the oldest rows exceed the allowed space, estimated from the size of the newest ones. */

@@ -3,6 +3,9 @@ import type { SqlValue, Store } from '../store/store.ts'
 import { OWNER, type OwnedBranch, ownerOf } from './branch-heads.ts'
 import type { Key, Scan } from './key-search.ts'
 
+/** Of a tag's entries only the partition with the event is read, and no other index. */
+const TAGGED = 'event_tags AS k JOIN events ON events.seq = k.seq AND events.timestamp_us = k.timestamp_us'
+
 /** All branches are of one kind. In the order of the scan, `size` at most. `tx` is 0 in a descending list, which ends without it. */
 export async function lateralKeys(store: Store, scan: Scan): Promise<Key[]> {
   const { lowUs, highUs, request, gap, start, scope, size } = scan
@@ -23,6 +26,7 @@ export async function lateralKeys(store: Store, scan: Scan): Promise<Key[]> {
     conditions.push(sql)
     values.push(...more)
   }
+  if (isTag) add('events.timestamp_us BETWEEN ? AND ?', lowUs, highUs)
   if (gap?.in === 'settled') add(`(k.timestamp_us, k.seq) ${request.up ? '>=' : '<'} (?, ?)`, gap.us, gap.seq)
   if (request.ascending) add(`(${event}.tx, ${event}.seq) < (?, ?)`, start.tx, start.seq)
   // An array keeps the ranges in the order of their index, which a join with a list would not.
@@ -36,7 +40,7 @@ export async function lateralKeys(store: Store, scan: Scan): Promise<Key[]> {
       FROM json_to_recordset(?::json) AS wanted(owner text, event text, tag text)
       CROSS JOIN LATERAL (
         SELECT k.timestamp_us, k.seq, ${tx}
-        FROM ${isTag ? 'event_tags AS k JOIN events ON events.seq = k.seq' : 'events AS k'}
+        FROM ${isTag ? TAGGED : 'events AS k'}
         WHERE k.${OWNER[kind]} = wanted.owner AND k.event = wanted.event ${isTag ? 'AND k.tag = wanted.tag' : ''}
           AND ${conditions.join(' AND ')}
         ORDER BY k.timestamp_us ${direction}, k.seq ${direction} LIMIT ${size}) AS found

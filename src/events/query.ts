@@ -1,7 +1,7 @@
 /** Pages of the events of one domain (events.md): filters, links, and the walk between them (walk.ts). */
 import { createGate } from '../base/gate.ts'
 import type { Store } from '../store/store.ts'
-import { settledKeys, sinceQuery } from './event-keys.ts'
+import { settledKeys, sinceKeys } from './event-keys.ts'
 import { passes } from './fields.ts'
 import { type Filter, parseFilter } from './filter.ts'
 import type { CommitPosition, Gap, PageRequest } from './page-request.ts'
@@ -88,7 +88,7 @@ function walkOf(
       if (isEmpty) return { keys: [], rest: null, read: 0 }
       const keys =
         area === 'since'
-          ? await sinceQuery(store, { ...search, domainName, settled, gap, size }).execute()
+          ? await sinceKeys(store, { ...search, domainName, settled, gap, size })
           : await settledKeys(store, search, gap, size)
       return keyPage(keys, area, up, size)
     },

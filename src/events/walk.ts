@@ -177,30 +177,51 @@ const isBelow = (a: CommitPosition, b: CommitPosition) => a.tx < b.tx || (a.tx =
 /** The rows of keys that an index returned. One that retention deleted in between is left out. */
 async function readRows(store: Store, keys: readonly Key[]): Promise<ReadRow[]> {
   if (keys.length === 0) return []
-  const rows = await store.db
-    .selectFrom('events')
-    .select([
-      'seq',
-      'tx',
-      'timestamp_us',
-      'id',
-      'account_id',
-      'domain_name',
-      'event',
-      'recipient',
-      'payload_json',
-    ])
-    .where(
-      'seq',
-      'in',
-      keys.map(({ seq }) => seq),
-    )
-    .execute()
+  const rows = await rowsQuery(store, await groupsOf(store, keys)).execute()
   const bySeq = new Map(rows.map((row) => [row.seq, row]))
   return keys.flatMap(({ seq }) => {
     const row = bySeq.get(seq)
     return row ? [{ row, payload: JSON.parse(row.payload_json) as Record<string, unknown> }] : []
   })
+}
+
+/** By the partitions that they are in; on SQLite all are one group. */
+async function groupsOf(store: Store, keys: readonly Key[]): Promise<(readonly Key[])[]> {
+  const bounds = (await store.eventBounds?.begun()) ?? []
+  if (bounds.length === 0) return [keys]
+  const indexOf = ({ timestamp_us }: Key) => bounds.findLastIndex((bound) => bound <= timestamp_us)
+  return [...Map.groupBy(keys, indexOf).values()]
+}
+
+/** `groups`: at least one, of at least one key each. */
+function rowsQuery(store: Store, groups: readonly (readonly Key[])[]) {
+  const selects = groups.map((keys) => {
+    const rows = store.db
+      .selectFrom('events')
+      .select([
+        'seq',
+        'tx',
+        'timestamp_us',
+        'id',
+        'account_id',
+        'domain_name',
+        'event',
+        'recipient',
+        'payload_json',
+      ])
+      .where(
+        'seq',
+        'in',
+        keys.map(({ seq }) => seq),
+      )
+    if (store.kind === 'sqlite') return rows
+    // Constants, so that only the partition with these is planned.
+    const times = keys.map(({ timestamp_us }) => timestamp_us)
+    return rows
+      .where('timestamp_us', '>=', Math.min(...times))
+      .where('timestamp_us', '<=', Math.max(...times))
+  })
+  return selects.reduce((union, select) => union.unionAll(select))
 }
 
 /** Matches in the order of a list: by time, equal times by id. */

@@ -7,9 +7,11 @@
  * Both merge the branches in order of time, as far as they are needed.
  */
 import { branchHeads } from '../events/branch-heads.ts'
+import { partsOf } from '../events/event-keys.ts'
 import type { Key, Scan } from '../events/key-search.ts'
 import type { Gap } from '../events/page-request.ts'
 import type { Branch } from '../events/plan.ts'
+import type { TimeRange } from '../events/time-parts.ts'
 import { gapAbove, gapBelow, type KeyPage } from '../events/walk.ts'
 import type { SqlValue, Statement, Store } from '../store/store.ts'
 import type { TextCondition } from './log-texts.ts'
@@ -37,6 +39,26 @@ interface Arm {
 }
 
 export async function scannedKeys(store: Store, scan: TextScan, isFirst: boolean): Promise<KeyPage> {
+  if (store.kind === 'sqlite') return scannedWithin(store, scan, isFirst)
+  const parts = await partsOf(store, scan)
+  const last = parts.pop()
+  for (const part of parts) {
+    const page = await scannedWithin(store, { ...scan, ...part }, isFirst)
+    if (page.rest !== null) return page
+    // All of the part was looked at, which is less than a read's share.
+    const read = page.keys.length * FOUND_COST
+    if (page.keys.length > 0) return { keys: page.keys, rest: restAfter(part, scan.request.up), read }
+  }
+  return scannedWithin(store, { ...scan, ...last }, isFirst)
+}
+
+const restAfter = (part: TimeRange, up: boolean): Gap => ({
+  in: 'settled',
+  us: up ? part.highUs + 1 : part.lowUs,
+  seq: 0,
+})
+
+async function scannedWithin(store: Store, scan: TextScan, isFirst: boolean): Promise<KeyPage> {
   const { up } = scan.request
   const near = await nearBranches(store, scan)
   if (near === null) return { keys: [], rest: null, read: 0 }

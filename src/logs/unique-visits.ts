@@ -14,6 +14,9 @@ const BOT = {
   postgres: `payload_json::json -> 'client-info' ->> 'bot'`,
 } as const
 
+/** On PostgreSQL the event is looked for in the partition of its time only. */
+const SAME_TIME = { sqlite: '', postgres: 'AND events.timestamp_us = event_keys.timestamp_us' } as const
+
 interface Visit {
   seq: number
   us: number
@@ -31,7 +34,7 @@ export async function uniqueAmong(store: Store, visits: readonly ReadRow[]): Pro
         events.message_id, events.recipient, ${BOT[store.kind]} AS bot
       FROM event_keys CROSS JOIN events
       WHERE event_keys.message_id IN (SELECT value FROM ${list}) AND event_keys.event || '' IN ('opened', 'clicked')
-        AND events.seq = event_keys.seq AND events.recipient IN (SELECT value FROM ${list})
+        AND events.seq = event_keys.seq ${SAME_TIME[store.kind]} AND events.recipient IN (SELECT value FROM ${list})
       ORDER BY event_keys.timestamp_us, event_keys.seq`,
     values: [
       JSON.stringify(messages),

@@ -19,6 +19,9 @@ export const COPY_LOCK = 7_309_454
  */
 export const FIRST_START_LOCK = 7_309_455
 
+/** Serialises changes to the partitions of events. Transaction level. */
+export const EVENT_PARTITIONS_LOCK = 7_309_456
+
 /**
  * First of two keys, for changes to a family of domain names ("dkim" in ASCII). Pairs of 32-bit keys are another space than
  * single 64-bit keys. Transaction level.

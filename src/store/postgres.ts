@@ -11,6 +11,7 @@ import pg from 'pg'
 import { ChangeHub } from '../base/changes.ts'
 import { remember } from '../base/remember.ts'
 import { COPY_LOCK, MIGRATION_LOCK } from './advisory-locks.ts'
+import { createEventBounds } from './event-bounds.ts'
 import { databaseLeaseTimes, type LeaseTimes } from './lease-times.ts'
 import { type BeforeMigrations, migrate, unmigrated } from './migrate.ts'
 import { createGroupCommit } from './postgres-groups.ts'
@@ -85,6 +86,7 @@ export async function openPostgres(
     }),
     read: (statement) => read(pool, statement),
     transaction: (run) => db.transaction().execute(run),
+    eventBounds: createEventBounds((sql, values = []) => read(pool, { sql, values })),
     statement: toPostgresStatement,
     fault: () => null,
     endUnanswered: (server) => pool.endUnanswered(server),

@@ -2,6 +2,7 @@
 import type { Compilable, Kysely, Transaction } from 'kysely'
 import type { ChangeHub } from '../base/changes.ts'
 import { InsufficientStorage, Unavailable } from '../base/errors.ts'
+import type { EventBounds } from './event-bounds.ts'
 import type { LeaseTimes } from './lease-times.ts'
 import type { Schema } from './schema.ts'
 
@@ -108,6 +109,8 @@ export interface Store {
   fault(): StoreFault | null
   /** SQLite only. */
   readonly files?: DatabaseFiles
+  /** PostgreSQL only. */
+  readonly eventBounds?: EventBounds
   /**
    * PostgreSQL only. Called while the server does not answer, with null, and when it does again, with what tells it from
    * other servers: ends the connections that wait for one that is gone.

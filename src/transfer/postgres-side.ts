@@ -169,10 +169,13 @@ async function nodeAlive(name: string, query: Side['query']): Promise<string | n
   return `${name} is in use: a node on "${first[0]}" gave a sign of life ${first[1]} s ago. Stop all nodes; after a crash wait ${ALIVE_MS / 1000} seconds.`
 }
 
+/** A table in partitions has the primary key of one of them, whose columns may have other numbers. */
 const COLUMNS = `SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), (a.attidentity <> '')::int,
-    coalesce(array_position(i.indkey::int2[], a.attnum), -1)
+    coalesce(array_position(i.indkey::int2[], k.attnum), -1)
   FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
-    LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
+    LEFT JOIN pg_index i ON i.indisprimary
+      AND i.indrelid = coalesce((SELECT min(inhrelid) FROM pg_inherits WHERE inhparent = c.oid), c.oid)
+    LEFT JOIN pg_attribute k ON k.attrelid = i.indrelid AND k.attname = a.attname
   WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relnamespace = current_schema()::regnamespace
     AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
   ORDER BY c.relname, a.attnum`

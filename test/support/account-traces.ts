@@ -5,13 +5,14 @@ import type { Store } from '../../src/store/store.ts'
 
 type Row = Record<string, unknown>
 
-/** All tables, views left out. */
+/** All tables; views are left out, and partitions, whose rows are those of their tables. */
 export async function tablesOf(store: Store): Promise<string[]> {
   const sql =
     store.kind === 'sqlite'
       ? `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name`
       : `SELECT table_name AS name FROM information_schema.tables
-          WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' ORDER BY table_name`
+          WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'
+            AND to_regclass(table_name) NOT IN (SELECT inhrelid FROM pg_inherits) ORDER BY table_name`
   return (await store.read({ sql, values: [] })).map(({ name }) => String(name))
 }
 

@@ -41,10 +41,13 @@ const TREND_SPAN_MIN_MS = 2 * HOUR_MS
 /** A forecast beyond that says nothing. */
 const FORECAST_MAX_MS = 3_650 * DAY_MS
 
-const POSTGRES_SIZES = `SELECT pg_class.relname AS name, pg_total_relation_size(oid) AS bytes,
-    COALESCE(n_live_tup, 0) AS row_count
-  FROM pg_class LEFT JOIN pg_stat_user_tables ON relid = oid
-  WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace`
+/** Partitions have the name of their table. */
+const POSTGRES_SIZES = `SELECT coalesce(parents.relname, tables.relname) AS name,
+    sum(pg_total_relation_size(tables.oid)) AS bytes, sum(COALESCE(n_live_tup, 0)) AS row_count
+  FROM pg_class AS tables LEFT JOIN pg_stat_user_tables ON relid = tables.oid
+    LEFT JOIN pg_inherits ON inhrelid = tables.oid LEFT JOIN pg_class AS parents ON parents.oid = inhparent
+  WHERE tables.relkind = 'r' AND tables.relnamespace = current_schema()::regnamespace
+  GROUP BY 1`
 
 const NEWEST = 'SELECT max(at) AS at FROM size_samples WHERE node = ?'
 
