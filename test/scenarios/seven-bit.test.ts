@@ -19,9 +19,9 @@ async function rig(t: TestContext, extensions: readonly string[]) {
   async function send(lines: readonly string[]): Promise<SinkMessage | Record<string, unknown>> {
     const raw = [`From: sender@${service.domain}`, 'To: user@example.org', ...lines].join('\r\n')
     const form = { to: 'user@example.org', message: new File([raw], 'message.mime') }
+    const before = sink.messages.length
     const answer = await service.call('POST', `/v3/${service.domain}/messages.mime`, { form })
     assert.equal(answer.status, 200, answer.text)
-    const before = sink.messages.length
     return eventually('delivered or failed', async () => {
       const [failed] = await service.events('?event=failed')
       return sink.messages[before] ?? failed
