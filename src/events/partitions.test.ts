@@ -187,6 +187,23 @@ test('a bound that was announced by a process that died is used by the next, or 
   assert.match(String(await partitionOf(parts, late.id)), /^events_\d{8}$/)
 })
 
+test('a bound that comes near is taken back although a forgotten session holds the table', async (t) => {
+  const { store, url, query } = await fixture(t)
+  const boundUs = (NOW_MS + DAY_MS) * 1000
+  for (const table of ['events_first', 'event_tags_first'])
+    await query(
+      `ALTER TABLE ${table} ADD CONSTRAINT ends_at_${boundUs} CHECK (timestamp_us < ${boundUs}) NOT VALID`,
+    )
+  const forgotten = new pg.Client({ connectionString: url })
+  const ended = new Promise((resolve) => forgotten.on('error', resolve))
+  await forgotten.connect()
+  await forgotten.query('BEGIN')
+  await forgotten.query('SELECT count(*) FROM events')
+  await createEventPartitions({ store, clock: clockAt(NOW_MS), log, days: 30, forgottenMs: 0 }).repair()
+  await ended
+  await write(store, [deliveredAt(2 * DAY_MS)])
+})
+
 test('an event after the announced bound, written before it, is kept, and the bound taken back', async (t) => {
   const parts = await fixture(t)
   const late = deliveredAt(9 * DAY_MS)

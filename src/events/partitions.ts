@@ -34,6 +34,8 @@ const CHECKED_AHEAD_US = 7 * DAY_US
 const REPAIRED_US = DAY_US
 /** Larger ones are checked without a lock. */
 const CHECKED_FROM_BYTES = 64_000_000
+/** A session that has done nothing in its transaction for so long may be ended. */
+const FORGOTTEN_MS = 10 * 60_000
 /** Later events are the work of a wrong clock. They must not keep the partition open for ever. */
 const EVENTS_AHEAD_US = 30 * DAY_US
 /** Retention has about so many partitions. */
@@ -63,6 +65,7 @@ export interface PartitionParts {
   /** For tests. */
   partitionedFromBytes?: number
   checkedFromBytes?: number
+  forgottenMs?: number
 }
 
 export interface EventPartitions {
@@ -98,6 +101,7 @@ const endName = (toUs: number) => `ends_at_${toUs}`
 export function createEventPartitions(parts: PartitionParts): EventPartitions {
   const { store, clock, log } = parts
   const { partitionedFromBytes = PARTITIONED_FROM_BYTES, checkedFromBytes = CHECKED_FROM_BYTES } = parts
+  const { forgottenMs = FORGOTTEN_MS } = parts
   const span = spanUs(parts.days)
   const isUsed = store.kind === 'postgres'
   const nowUs = () => Math.floor(clock.now() * 1000)
@@ -174,13 +178,20 @@ export function createEventPartitions(parts: PartitionParts): EventPartitions {
 
   async function takeBack(newest: Partition, toUs: number, signal?: AbortSignal): Promise<void> {
     log.warn('a partition for events could not be ended; it will be tried again')
-    const isDone = await change(async (tx) => {
-      await lock(tx, [newest])
-      if (!isSame(await newestOf(tx), newest)) return
-      for (const table of TABLES)
-        await run(tx, `ALTER TABLE ${table}_${newest.suffix} DROP CONSTRAINT IF EXISTS ${endName(toUs)}`)
-    }, signal)
-    if (!isDone) throw new Error('Cannot take back the bound of a partition of events: the table is in use')
+    const drop = () =>
+      change(async (tx) => {
+        await lock(tx, [newest])
+        if (!isSame(await newestOf(tx), newest)) return
+        for (const table of TABLES)
+          await run(tx, `ALTER TABLE ${table}_${newest.suffix} DROP CONSTRAINT IF EXISTS ${endName(toUs)}`)
+      }, signal)
+    if (await drop()) return
+    // Beyond the bound no event could be written, and so no mail be accepted.
+    await endForgotten(store.db, newest, forgottenMs).catch((error) =>
+      log.error({ err: error }, 'cannot end sessions that hold the table of events'),
+    )
+    if (!(await drop()))
+      throw new Error('Cannot take back the bound of a partition of events: the table is in use')
   }
 
   async function repair(signal?: AbortSignal): Promise<void> {
@@ -358,6 +369,17 @@ async function cancellable(
   } finally {
     signal?.removeEventListener('abort', cancel)
   }
+}
+
+/** Ends sessions that hold these tables in a transaction in which they have done nothing for `idleMs`. */
+async function endForgotten(on: Run, { suffix }: Partition, idleMs: number): Promise<void> {
+  const names = TABLES.flatMap((table) => [`to_regclass('${table}')`, `to_regclass('${table}_${suffix}')`])
+  await run(
+    on,
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE state LIKE 'idle in transaction%' AND state_change <= clock_timestamp() - interval '${idleMs} ms'
+        AND pid IN (SELECT pid FROM pg_locks WHERE granted AND relation IN (${names.join(', ')}))`,
+  )
 }
 
 /** The server analyses partitions by itself, but not the tables that they belong to, whose figures its planner needs for joins. */
