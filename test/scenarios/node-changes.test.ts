@@ -41,8 +41,9 @@ test('webhooks, keys, templates and settings that one node changes count on the 
     })
     const send = async (to: string) => {
       const from = `sender@${domain}`
+      const before = sink.messages.length
       await call(two, 'POST', `/v3/${domain}/messages`, { from, to, subject: 'T', template: 'greeting' })
-      const [message] = (await sink.waitFor(sink.messages.length + 1)).slice(-1)
+      const message = (await sink.waitFor(before + 1))[before]
       return message?.raw.toString() ?? ''
     }
     await eventually('an empty queue', async () => (await queueTotals(two)) === 0)
