@@ -57,10 +57,10 @@ const PREFETCH_MAX = 50
 const PREPARED_FRESH_MS = 1000
 /** One line in the log for each kind of local fault in this time, and how many kinds are distinguished. */
 const LOCAL_FAULT_LOG_EVERY_MS = 60_000
+const LOCAL_FAULTS_MAX = 100
 /** After so many failures of one outcome in a row it is asked whether the database takes other writes. */
 const OWN_FAULT_AFTER = 5
 const SET_ASIDE_RETRY_MS = 60_000
-const LOCAL_FAULTS_MAX = 100
 
 const NO_FACTS: AttemptFacts = { primaryDkim: null, windowIsSenders: false }
 

@@ -295,7 +295,9 @@ export class Holding {
   async releaseDoubtful(): Promise<void> {
     if (this.#doubtful.size === 0) return
     const ids = [...this.#doubtful]
-    await this.#parts.queue.release(ids, this.#parts.clock.now())
+    // A release that was done all the same may have been followed by a claim.
+    const notHeld = ids.filter((id) => !this.#held.has(id))
+    await this.#parts.queue.release(notHeld, this.#parts.clock.now())
     for (const id of ids) this.#doubtful.delete(id)
   }
 

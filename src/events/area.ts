@@ -29,7 +29,8 @@ export async function eventsArea(core: Core, followers: readonly EventFollower[]
     followers,
     partitions,
   })
-  await partitions.repair()
+  // The job tries again, and a table that is in use now must not keep a node from its start.
+  await partitions.repair().catch((error) => log.error({ err: error }, 'cannot repair partitions of events'))
   await retention.adopt()
   const index = createJob({
     name: 'event-index',

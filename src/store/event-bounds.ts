@@ -41,7 +41,7 @@ interface Known {
   later: { oids: readonly number[]; fromUs: number } | null
 }
 
-const CURRENT = `SELECT json_agg(inhrelid::bigint ORDER BY inhrelid)::text AS oids,
+const CURRENT = `SELECT string_agg(inhrelid::bigint::text, ',' ORDER BY inhrelid) AS oids,
     coalesce(sum(pg_relation_size(inhrelid)) FILTER (WHERE inhrelid::bigint = ANY (?::bigint[])), 0) AS bytes
   FROM pg_inherits WHERE inhparent = to_regclass('events')`
 
@@ -55,11 +55,10 @@ export function createEventBounds(
         FROM (${PARTITIONS_OF}('events')) AS partitions`,
     )
     const all = rows
-      .map((row) => ({
-        oid: Number(row['oid']),
-        fromUs: parseBounds(String(row['bound'])).fromUs ?? Number.NEGATIVE_INFINITY,
-        isBegun: (parseBounds(String(row['bound'])).fromUs ?? 0) <= Number(row['now']) * 1000,
-      }))
+      .map((row) => {
+        const fromUs = parseBounds(String(row['bound'])).fromUs ?? Number.NEGATIVE_INFINITY
+        return { oid: Number(row['oid']), fromUs, isBegun: fromUs <= Number(row['now']) * 1000 }
+      })
       .sort((a, b) => a.fromUs - b.fromUs)
     const later = all.filter(({ isBegun }) => !isBegun)
     return {
@@ -86,8 +85,7 @@ export function createEventBounds(
       const { oids, later } = await current()
       if (!later) return null
       const [row] = await read(CURRENT, [`{${later.oids.join()}}`])
-      if (row?.['oids'] === JSON.stringify(oids).replaceAll(',', ', '))
-        return Number(row['bytes']) === 0 ? later.fromUs : null
+      if (row?.['oids'] === oids.join()) return Number(row['bytes']) === 0 ? later.fromUs : null
       // Partitions were added or dropped.
       kept = null
       return null
