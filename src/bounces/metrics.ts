@@ -9,6 +9,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { formatRfc2822 } from '../base/dates.ts'
 import { BadRequest } from '../base/errors.ts'
+import { SAME_TIME } from '../events/time-parts.ts'
 import type { Store } from '../store/store.ts'
 import type { Attribute, Condition, Dimension, Metric, MetricsQuery } from './metrics-query.ts'
 import { ENTITY_NAMES, entityName, type RuleSet, UNCLASSIFIED } from './rules.ts'
@@ -245,9 +246,6 @@ async function deliveredOf(
   }
   return all > DELIVERED_MAX ? null : found
 }
-
-/** On PostgreSQL the event is looked for in the partition of its time only. */
-const SAME_TIME = { sqlite: '', postgres: 'AND events.timestamp_us = event_keys.timestamp_us' } as const
 
 /** Rows of `total` and the values of the groups. */
 export function deliveredQuery(store: Store, scope: Scope, query: MetricsQuery) {

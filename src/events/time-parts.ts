@@ -10,6 +10,12 @@ export interface TimeRange {
   highUs: number
 }
 
+/** For joins of `event_keys` and `events`: on PostgreSQL an event is looked for in the partition of its time only. */
+export const SAME_TIME = {
+  sqlite: '',
+  postgres: 'AND events.timestamp_us = event_keys.timestamp_us',
+} as const
+
 /** The second part has so many partitions, the third so many times as many: a page of rare events reads them all. */
 const GROWTH = 8
 

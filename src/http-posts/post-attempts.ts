@@ -123,8 +123,8 @@ export function createPostAttempts(
     change: Statement,
     record: readonly Statement[] = [],
   ): Promise<void> {
-    for (let tries = 1; ; tries++) {
-      const isGivenUp = tries > RECORD_TRIES_MAX && record.length > 0
+    for (let ownFaults = 0; ; ) {
+      const isGivenUp = ownFaults >= RECORD_TRIES_MAX
       try {
         await store.commit(isGivenUp ? [change] : [change, ...record])
         return
@@ -135,9 +135,8 @@ export function createPostAttempts(
           lane.waiting.length = 0
           return
         }
-        // Only its own faults count.
-        if (localFaultOf(error) !== null) tries--
-        log.error({ err: error, post: row.id, tries }, 'cannot record an outgoing request')
+        if (localFaultOf(error) === null) ownFaults++
+        log.error({ err: error, post: row.id }, 'cannot record an outgoing request')
         if (signal.aborted) return
         await pause(clock, STORE_RETRY_MS)
       }

@@ -4,6 +4,7 @@
  * in the first seven of these days an earlier visit may be gone.
  */
 import { DAY_MS } from '../events/event-retention.ts'
+import { SAME_TIME } from '../events/time-parts.ts'
 import type { ReadRow } from '../events/walk.ts'
 import type { Store } from '../store/store.ts'
 
@@ -13,9 +14,6 @@ const BOT = {
   sqlite: `json_extract(payload_json, '$."client-info".bot')`,
   postgres: `payload_json::json -> 'client-info' ->> 'bot'`,
 } as const
-
-/** On PostgreSQL the event is looked for in the partition of its time only. */
-const SAME_TIME = { sqlite: '', postgres: 'AND events.timestamp_us = event_keys.timestamp_us' } as const
 
 interface Visit {
   seq: number
