@@ -1,7 +1,6 @@
 /** Figures of the bench's traffic: filling their tables, and every kind of query. */
 import { BadRequest } from '../../src/base/errors.ts'
 import type { EventRecord } from '../../src/events/event.ts'
-import { compactFigures } from '../../src/metrics/compaction.ts'
 import { COUNTERS, type Counter, countersOf } from '../../src/metrics/counters.ts'
 import { valuesOfEvent } from '../../src/metrics/event-values.ts'
 import { createFigures } from '../../src/metrics/figure-reader.ts'
@@ -14,8 +13,10 @@ import type {
   PagedFigures,
 } from '../../src/metrics/figures.ts'
 import { startOf, type Unit } from '../../src/metrics/intervals.ts'
+import { keepPacks } from '../../src/metrics/packing.ts'
 import { removeOldCounters } from '../../src/metrics/removal.ts'
 import { rollUp } from '../../src/metrics/roll-up.ts'
+import { Scopes } from '../../src/metrics/scopes.ts'
 import { SPLIT_NUMBERS, UNIT_NUMBERS } from '../../src/metrics/splits.ts'
 import { createTally } from '../../src/metrics/tally.ts'
 import { UNIQUE_FOR_MS } from '../../src/metrics/unique-visits.ts'
@@ -43,7 +44,7 @@ export const FINISHED_MS = END_MS + DAY_MS / 2
 export const isRateLimit = (rule: string) => rule === 'rate-limit'
 
 /** Events are added to the shortest units only, as when they are counted at once. */
-const PLACES = { day: 0, week: 0, month: 0 }
+const PLACES = { written: { day: 0, week: 0, month: 0 }, arePacked: true, removals: 0 }
 
 /**
  * Counts events, in ascending order of time, as the service does (`metrics/counting.ts`), but a day at a time: the same
@@ -51,6 +52,7 @@ const PLACES = { day: 0, week: 0, month: 0 }
  */
 export class FigureFill {
   readonly #store: Store
+  readonly #scopes: Scopes
   readonly #visits = new Map<string, number>()
   #day = 0
   #retained = START_MS
@@ -58,6 +60,7 @@ export class FigureFill {
 
   constructor(store: Store) {
     this.#store = store
+    this.#scopes = new Scopes(store)
   }
 
   async add({ event, accountId, domainName, messageId, recipient, timestampUs, payload }: EventRecord) {
@@ -97,7 +100,7 @@ export class FigureFill {
   }
 
   async #write(): Promise<void> {
-    const statements = this.#tally.statements()
+    const statements = this.#tally.statements(await this.#scopes.numbersOf(this.#tally.scopes(), PLACES))
     this.#tally = createTally(PLACES)
     for (let at = 0; at < statements.length; at += STATEMENTS_PER_COMMIT)
       await this.#store.commit(statements.slice(at, at + STATEMENTS_PER_COMMIT))
@@ -116,7 +119,7 @@ export class FigureFill {
 export async function retain(store: Store, now: number): Promise<void> {
   await rollUp(store, now)
   await removeOldCounters(store, now)
-  await compactFigures(store, now)
+  await keepPacks(store, now)
 }
 
 /** The sums of everything that is counted by the hour: equal for equal events, however they were counted. */

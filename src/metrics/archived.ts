@@ -6,6 +6,7 @@ import { StaleWrite, type Statement, type Store } from '../store/store.ts'
 import type { PlainValues } from './event-values.ts'
 import { WAIT_FOR_COUNTING } from './figure-rows.ts'
 import { placesOf, unmoved } from './places.ts'
+import { Scopes } from './scopes.ts'
 import { SPLITS } from './splits.ts'
 import { createTally } from './tally.ts'
 
@@ -32,14 +33,20 @@ const NO_VALUES: PlainValues = {
 }
 
 /** Commits both, or neither if the removal finds no row: then the copy is counted elsewhere. */
-export async function countArchived(store: Store, copy: ArchivedCopy, removal: Statement): Promise<void> {
+export async function countArchived(
+  store: Store,
+  copy: ArchivedCopy,
+  removal: Statement,
+  scopes = new Scopes(store),
+): Promise<void> {
   for (let left = TRIES_MAX; ; left--) {
-    const { written } = await placesOf(store)
-    const tally = createTally(written, copy.domainName === '' ? OF_ACCOUNT : OF_BOTH)
+    const at = await placesOf(store)
+    const tally = createTally(at, copy.domainName === '' ? OF_ACCOUNT : OF_BOTH)
     tally.add({ ...copy, tags: [], values: NO_VALUES, counters: ['archived'] })
-    const places = unmoved(written)
+    const places = unmoved(at)
+    const counts = tally.statements(await scopes.numbersOf(tally.scopes(), at))
     try {
-      await store.commit([{ sql: WAIT_FOR_COUNTING, values: [] }, places, removal, ...tally.statements()])
+      await store.commit([{ sql: WAIT_FOR_COUNTING, values: [] }, places, removal, ...counts])
       return
     } catch (error) {
       if (!(error instanceof StaleWrite)) throw error

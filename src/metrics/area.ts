@@ -4,16 +4,18 @@ import type { Core } from '../core.ts'
 import { createJob } from '../jobs/job.ts'
 import type { Statement } from '../store/store.ts'
 import { type ArchivedCopy, countArchived } from './archived.ts'
-import { compactFigures } from './compaction.ts'
 import type { IsRateLimit } from './counters.ts'
 import { createCounting } from './counting.ts'
 import { createFigures } from './figure-reader.ts'
 import type { Figures } from './figures.ts'
 import { groupRoutes } from './group-routes.ts'
 import { metricsRoutes } from './metrics-routes.ts'
+import { keepPacks } from './packing.ts'
+import { startPacks } from './places.ts'
 import { removeFiguresOf, removeOldCounters } from './removal.ts'
 import { rollUp } from './roll-up.ts'
 import { statsRoutes } from './routes.ts'
+import { Scopes } from './scopes.ts'
 
 /**
  * Figures include an event within 5 seconds (tags-stats.md section 6). An idle look is three reads by key; a wake-up
@@ -35,12 +37,13 @@ export function metricsArea(
   { store, domains, accounts, clock }: Core,
   { isRateLimit }: { isRateLimit: IsRateLimit },
 ): MetricsArea {
-  const counting = createCounting(store, clock, isRateLimit)
+  const scopes = new Scopes(store)
+  const counting = createCounting(store, clock, isRateLimit, scopes)
   const figures = createFigures(store)
   const parts = { store, figures, domains, accounts, clock }
   return {
     figures,
-    countArchived: (copy, removal) => countArchived(store, copy, removal),
+    countArchived: (copy, removal) => countArchived(store, copy, removal, scopes),
     operations: [...metricsRoutes(parts), ...statsRoutes(parts), ...groupRoutes(parts)],
     jobs: [
       createJob({
@@ -61,7 +64,8 @@ export function metricsArea(
         async work(signal) {
           await rollUp(store, clock.now(), signal)
           await removeOldCounters(store, clock.now(), signal)
-          await compactFigures(store, clock.now(), signal)
+          await store.commit([startPacks])
+          await keepPacks(store, clock.now(), signal)
         },
       }),
     ],

@@ -17,6 +17,7 @@ import type { Statement, Store } from '../store/store.ts'
 import { createCounting, STEP_LIMITS } from './counting.ts'
 import { removeFiguresOf, removeOldCounters } from './removal.ts'
 import { rollUp } from './roll-up.ts'
+import { Scopes } from './scopes.ts'
 import { SPLIT_NUMBERS, UNIT_NUMBERS } from './splits.ts'
 import { ACCOUNT, addDomain, countedOf, DOMAIN, NO_RATE_LIMIT } from './testing.ts'
 
@@ -202,7 +203,10 @@ eachStore('more rows than one transaction may hold are counted in several', asyn
       return store.commit(unit)
     },
   }
-  await countAll(store, createCounting(watching, systemClock, NO_RATE_LIMIT, { events: 60, rows: 200 }))
+  await countAll(
+    store,
+    createCounting(watching, systemClock, NO_RATE_LIMIT, new Scopes(watching), { events: 60, rows: 200 }),
+  )
   assert.ok(commits > 5, `${commits}`)
   assert.deepEqual(await countedOf(store), { accepted_outgoing: 60 })
   assert.deepEqual(await countedOf(store, { tag: 't59-9', unit: 'day' }), { accepted_outgoing: 1 })

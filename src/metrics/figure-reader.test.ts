@@ -15,7 +15,6 @@ import {
 import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../events/testing.ts'
 import type { Counts } from '../store/counter-rows.ts'
 import type { Statement, Store } from '../store/store.ts'
-import { compactFigures } from './compaction.ts'
 import { COUNTERS, type Counter, countersOf, noCounts } from './counters.ts'
 import { createCounting } from './counting.ts'
 import { valuesOfEvent } from './event-values.ts'
@@ -33,6 +32,7 @@ import {
 } from './figures.ts'
 import { after, startOf, UNITS } from './intervals.ts'
 import { numberOf } from './metric-sets.ts'
+import { keepPacks } from './packing.ts'
 import { removeOldCounters } from './removal.ts'
 import { rollUp } from './roll-up.ts'
 import { SPLIT_NUMBERS } from './splits.ts'
@@ -273,7 +273,9 @@ async function checkPage(store: Store, query: FigureQuery, rows: readonly Figure
 async function counted(store: Store, events: readonly EventRecord[]): Promise<Counted[]> {
   for (const [account, domain] of OWNERS) await addDomain(store, domain, account)
   const half = Math.ceil(events.length / 2)
-  for (const part of [events.slice(0, half), events.slice(half)]) {
+  for (const [isSecond, part] of [events.slice(0, half), events.slice(half)].entries()) {
+    // The first ones as while nodes of the release before packs run.
+    await store.commit([{ sql: 'UPDATE figure_places SET until = ? WHERE unit = 4', values: [isSecond] }])
     await store.commit(eventStatements(part))
     await createCounting(store, systemClock, isRateLimit).follower.stepToEnd()
     // Many of the second half belong to days and months whose rows are made by then.
@@ -404,8 +406,8 @@ eachStore('after the time of hours and days is over, longer units have the same 
   const remove = async (days: number) => {
     await rollUp(store, NOW_MS + days * DAY)
     await removeOldCounters(store, NOW_MS + days * DAY)
-    await compactFigures(store, NOW_MS + days * DAY)
-    await compactFigures(store, NOW_MS + days * DAY)
+    await keepPacks(store, NOW_MS + days * DAY)
+    await keepPacks(store, NOW_MS + days * DAY)
   }
   await remove(0)
   const hours = await createFigures(store).rows(

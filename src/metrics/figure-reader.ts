@@ -17,12 +17,13 @@ import {
   type FigureQuery,
   type FigureRow,
   type Figures,
-  type FilterEntry,
   type Metric,
   type PagedFigures,
   type Paging,
 } from './figures.ts'
 import { after, startOf } from './intervals.ts'
+import { matches, matchesAny } from './matching.ts'
+import { addPacks } from './pack-reading.ts'
 import { pairsSince, placesOf } from './places.ts'
 import {
   ANSWER_ROWS_MAX,
@@ -104,7 +105,27 @@ class Reading {
     // Slices of time would find each pair of domain and value again and again. A domain's hours may be too much for one read.
     if (isByDomain && !dimensions.includes('time') && segment.split.name !== 'all')
       await this.#slicesOfDomains(segment)
-    else await this.#slicesOfTime(segment)
+    else if (segment.split.name !== 'all') await this.#slicesOfTime(segment)
+    else {
+      await this.#packs(segment)
+      if (await this.#hasRows(segment)) await this.#slicesOfTime(segment)
+    }
+  }
+
+  async #packs(segment: Segment): Promise<void> {
+    this.#rowsRead += await addPacks({
+      store: this.#store,
+      wanted: this.#wanted,
+      segment,
+      entriesMax: this.#rowsMax - this.#rowsRead,
+      countsOf: (values) => this.#countsOf(values),
+    })
+  }
+
+  /** Rows of all values are written while nodes of an earlier release run, and become packs later (packing.ts). */
+  async #hasRows(segment: Segment): Promise<boolean> {
+    const { sql, values } = conditionsOf({ segment, from: segment.start, to: segment.end }, this.#wanted)
+    return (await this.#store.read({ sql: `SELECT 1 AS one ${sql} LIMIT 1`, values })).length > 0
   }
 
   async #slicesOfDomains(segment: Segment): Promise<void> {
@@ -165,19 +186,24 @@ class Reading {
   #add(row: Record<string, unknown>, segment: Segment): void {
     for (const tag of this.#tagsOf(row, segment)) {
       const values = this.#query.dimensions.map((name) => this.#valueOf(name, row, tag))
-      const key = values.join('\n')
-      let found = this.#found.get(key)
-      if (!found) {
-        found = { values, counts: noCounts() }
-        this.#found.set(key, found)
-        if (this.#found.size > ANSWER_ROWS_MAX) throw tooMuch(`more than ${ANSWER_ROWS_MAX} items`)
-      }
-      const counts: Counts = found.counts
+      const counts = this.#countsOf(values)
       for (const name of this.#wanted.counters) {
         const count = row[name]
         if (count) counts[name] += Number(count)
       }
     }
+  }
+
+  /** Of the item with these values, which is new if there is none. */
+  #countsOf(values: readonly string[]): Counts {
+    const key = values.join('\n')
+    let found = this.#found.get(key)
+    if (!found) {
+      found = { values, counts: noCounts() }
+      this.#found.set(key, found)
+      if (this.#found.size > ANSWER_ROWS_MAX) throw tooMuch(`more than ${ANSWER_ROWS_MAX} items`)
+    }
+    return found.counts
   }
 
   #valueOf(name: Dimension, row: Record<string, unknown>, tag: string): string {
@@ -208,22 +234,6 @@ export function pageOf(rows: FigureRow[], dimensions: readonly Dimension[], pagi
   if (paging.withSum) for (const { counts } of rows) for (const name of COUNTERS) sum[name] += counts[name]
   const sorted = rows.sort(comparing(dimensions, order))
   return { rows: sorted.slice(skip, skip + limit), total: rows.length, sum }
-}
-
-/** Section 2: without regard to case. */
-export function matches({ comparator, values }: FilterEntry, value: string): boolean {
-  const text = value.toLowerCase()
-  const isPart = comparator === 'contains' || comparator === 'not contains'
-  const found = values.some((one) => (isPart ? text.includes(one.toLowerCase()) : text === one.toLowerCase()))
-  return comparator === '=' || comparator === 'contains' ? found : !found
-}
-
-/** A message with several values has one of them, or none. */
-function matchesAny(entry: FilterEntry, values: readonly string[]): boolean {
-  const isDenied = entry.comparator === '!=' || entry.comparator === 'not contains'
-  return isDenied
-    ? values.every((value) => matches(entry, value))
-    : values.some((value) => matches(entry, value))
 }
 
 /** The dimensions, and the lists of tags where those are filtered afterwards. */

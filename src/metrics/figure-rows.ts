@@ -1,21 +1,22 @@
 /** Writes rows of figures. */
-import type { Counts, FigureValues } from '../store/counter-rows.ts'
 import type { SqlValue, Statement } from '../store/store.ts'
+import { type CounterCounts, countAt } from './counter-counts.ts'
 import { COUNTERS, type Counter } from './counters.ts'
-import { VALUE_NAMES } from './splits.ts'
-
-export interface FigureKey extends FigureValues {
-  account_id: string
-  /** Empty: the account as a whole. */
-  domain_name: string
-  split: number
-  unit: number
-  start_at: number
-}
+import type { PlainValues } from './event-values.ts'
+import type { RowUnit } from './intervals.ts'
+import { SPLIT_NUMBERS, type Split, UNIT_NUMBERS, VALUE_NAMES } from './splits.ts'
 
 export interface RowOfCounts {
-  key: FigureKey
-  counts: { [Name in keyof Counts]: number }
+  /** A number of `figure_scopes`. */
+  scope: number
+  split: Split
+  unit: RowUnit
+  /** Unix milliseconds. */
+  start: number
+  /** Those of the split count. */
+  tag: string
+  values: PlainValues
+  counts: CounterCounts
 }
 
 /** The columns that a row of figures is found by. */
@@ -44,13 +45,14 @@ export function createScope(account: string, domain: string): Statement {
 }
 
 /** Most rows have counts of one or two of these groups; the others are not named in their statement. */
-const GROUPS: readonly (readonly Counter[])[] = [
-  COUNTERS.filter((name) => /^(accepted|delivered)_/.test(name)),
+const USUAL: readonly (readonly Counter[])[] = [
+  ['accepted_outgoing', 'delivered_smtp', 'delivered_first', 'delivered_later'],
   COUNTERS.filter((name) => /^(failed|rate)_/.test(name)),
-  COUNTERS.filter((name) => !/^(accepted|delivered|failed|rate)_/.test(name)),
+  ['opened', 'opened_unique', 'clicked', 'clicked_unique'],
 ]
+const GROUPS = [...USUAL, COUNTERS.filter((name) => !USUAL.flat().includes(name))]
 
-/** Adds to counts of a row or creates it. `increments` names the counters; null leaves a count as it is. */
+/** Adds to these counts of a row or creates it; null leaves a count as it is. */
 export function onConflictAdd(counters: readonly Counter[]): string {
   const added = counters.map(
     (name) =>
@@ -63,41 +65,60 @@ export function onConflictAdd(counters: readonly Counter[]): string {
 export const onConflictSet = () =>
   `ON CONFLICT (${ROW_KEY}) DO UPDATE SET ${COUNTERS.map((name) => `${name} = excluded.${name}`).join(', ')}`
 
-function countersIn(bits: number): Counter[] {
-  return GROUPS.flatMap((group, at) => (bits & (1 << at) ? group : []))
+const countersIn = (groups: number): Counter[] =>
+  GROUPS.flatMap((group, at) => (groups & (1 << at) ? group : []))
+
+/** By a counter's place in COUNTERS, a bit. */
+const GROUP_OF = COUNTERS.map((name) => 1 << GROUPS.findIndex((group) => group.includes(name)))
+/** By groups. */
+const PLACES_IN = Array.from({ length: 1 << GROUPS.length }, (_, groups) =>
+  countersIn(groups).map((name) => COUNTERS.indexOf(name)),
+)
+
+function groupsOf({ counts }: RowOfCounts): number {
+  let groups = 0
+  for (let at = 0; at < counts.length; at += 2) groups |= GROUP_OF[counts[at] as number] as number
+  return groups
 }
 
-const bitsOf = ({ counts }: RowOfCounts): number =>
-  GROUPS.reduce((bits, group, at) => (group.some((name) => counts[name] !== 0) ? bits | (1 << at) : bits), 0)
+/** Rows of one statement, most first: few, so that few texts are prepared. */
+const SIZES = [32, 8, 1]
 
-/** Rows of one statement: 1,300 values. A power of two, so that few texts are prepared. */
-const ROWS_MAX = 32
+interface Shape {
+  split: Split
+  unit: RowUnit
+  groups: number
+}
 
 /** Adds to these rows, each of which has a count that is not 0. The rows are distinct. */
 export function addStatements(rows: readonly RowOfCounts[]): Statement[] {
-  const groups = new Map<number, RowOfCounts[]>()
+  const alike = new Map<string, RowOfCounts[]>()
   for (const row of rows) {
-    const bits = bitsOf(row)
-    const group = groups.get(bits)
-    if (group) group.push(row)
-    else groups.set(bits, [row])
+    const shape = `${row.split.name} ${row.unit} ${groupsOf(row)}`
+    const others = alike.get(shape)
+    if (others) others.push(row)
+    else alike.set(shape, [row])
   }
-  return [...groups].sort(([a], [b]) => a - b).flatMap(([bits, group]) => statementsOf(bits, group))
+  return [...alike.values()].flatMap(statementsOf)
 }
 
-function statementsOf(bits: number, rows: readonly RowOfCounts[]): Statement[] {
-  const counters = countersIn(bits)
+/** Of rows of one shape. */
+function statementsOf(rows: readonly RowOfCounts[]): Statement[] {
+  const [first] = rows as [RowOfCounts]
+  const shape = { split: first.split, unit: first.unit, groups: groupsOf(first) }
+  const places = PLACES_IN[shape.groups] as number[]
+  const kept = VALUE_NAMES.filter((name) => shape.split.values.includes(name))
   const statements: Statement[] = []
   for (let from = 0; from < rows.length; ) {
-    let size = ROWS_MAX
-    while (size > rows.length - from) size /= 2
+    const size = SIZES.find((one) => one <= rows.length - from) as number
     const values: SqlValue[] = []
-    for (const { key, counts } of rows.slice(from, from + size)) {
-      values.push(key.account_id, key.domain_name, key.split, key.unit, key.start_at)
-      for (const name of VALUE_NAMES) values.push(key[name])
-      for (const name of counters) values.push(counts[name] || null)
+    for (let at = from; at < from + size; at++) {
+      const row = rows[at] as RowOfCounts
+      values.push(row.scope, row.start)
+      for (const name of kept) values.push(name === 'tag' ? row.tag : row.values[name])
+      for (const place of places) values.push(countAt(row.counts, place))
     }
-    statements.push({ sql: addText(bits, size), values })
+    statements.push({ sql: addText(shape, size), values })
     from += size
   }
   return statements
@@ -105,29 +126,20 @@ function statementsOf(bits: number, rows: readonly RowOfCounts[]): Statement[] {
 
 const texts = new Map<string, string>()
 
-function addText(bits: number, rows: number): string {
-  const name = `${bits} ${rows}`
+function addText(shape: Shape, rows: number): string {
+  const name = `${shape.split.name} ${shape.unit} ${shape.groups} ${rows}`
   let text = texts.get(name)
   if (text === undefined) {
-    text = makeText(countersIn(bits), rows)
+    text = makeText(shape, rows)
     texts.set(name, text)
   }
   return text
 }
 
-/** Without the casts PostgreSQL would take the parameters for text; those of the first row hold for all. */
-function makeText(counters: readonly Counter[], rows: number): string {
-  const types = [
-    ...['TEXT', 'TEXT', 'BIGINT', 'BIGINT', 'BIGINT'],
-    ...VALUE_NAMES.map(() => 'TEXT'),
-    ...counters.map(() => 'BIGINT'),
-  ]
-  const first = `(${types.map((type) => `CAST(? AS ${type})`).join(', ')})`
-  const next = `(${types.map(() => '?').join(', ')})`
-  const columns = types.slice(2).map((_, at) => `column${at + 3}`)
+function makeText({ split, unit, groups }: Shape, rows: number): string {
+  const counters = countersIn(groups)
+  const values = VALUE_NAMES.map((name) => (split.values.includes(name) ? '?' : `''`))
+  const row = `(?, ${SPLIT_NUMBERS[split.name]}, ${UNIT_NUMBERS[unit]}, ?, ${[...values, ...counters.map(() => '?')].join(', ')})`
   return `INSERT INTO figures (${ROW_KEY}, ${counters.join(', ')})
-    SELECT no, ${columns.join(', ')}
-    FROM (VALUES ${[first, ...Array<string>(rows - 1).fill(next)].join(', ')}) AS added CROSS JOIN figure_scopes
-    WHERE account_id = column1 AND domain_name = column2
-    ${onConflictAdd(counters)}`
+    VALUES ${Array<string>(rows).fill(row).join(', ')} ${onConflictAdd(counters)}`
 }

@@ -17,6 +17,9 @@ const ABSENT: Readonly<Partial<Record<Dimension, string>>> = {
   bot: 'None',
 }
 
+/** What is shown of a value, which may be empty. */
+export const shownValue = (name: Dimension, value: string): string => value || (ABSENT[name] ?? '')
+
 /** Some rows of a segment. */
 export interface Piece {
   segment: Segment
@@ -74,16 +77,24 @@ export function conditionsOf(
   return { sql, values: [...accountIds, ...(scopes ?? []), from, to, ...given] }
 }
 
-/** Numbers of the domains that the query is about, in ascending order. */
-export async function domainScopes(store: Store, { query, accountIds, kind }: Wanted): Promise<number[]> {
+/** Condition on `figure_scopes s`: the domains that the query is about. */
+export function areOfDomains({ query, accountIds, kind }: Wanted): Statement {
   const conditions = query.filter
     .filter(({ attribute }) => attribute === 'domain')
     .map((entry) => conditionOf(entry, kind))
-  const rows = await store.read({
-    sql: `SELECT s.no FROM figure_scopes s
-      WHERE s.account_id IN (${accountIds.map(() => '?')}) AND s.domain_name <> ''
-        ${conditions.map(({ sql }) => `AND ${sql}`).join(' ')} ORDER BY s.no`,
+  return {
+    sql: `s.account_id IN (${accountIds.map(() => '?')}) AND s.domain_name <> ''
+      ${conditions.map(({ sql }) => `AND ${sql}`).join(' ')}`,
     values: [...accountIds, ...conditions.flatMap(({ values }) => values)],
+  }
+}
+
+/** Numbers of the domains that the query is about, in ascending order. */
+export async function domainScopes(store: Store, wanted: Wanted): Promise<number[]> {
+  const { sql, values } = areOfDomains(wanted)
+  const rows = await store.read({
+    sql: `SELECT s.no FROM figure_scopes s WHERE ${sql} ORDER BY s.no`,
+    values,
   })
   return rows.map(({ no }) => Number(no))
 }

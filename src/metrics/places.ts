@@ -11,14 +11,40 @@ export type Written = Readonly<Record<LongUnit, number>>
 /** Per unit: rows of intervals that begin before this time are complete. */
 export type Until = Readonly<Record<LongUnit, number>>
 
-export async function placesOf(store: Store): Promise<{ written: Written; until: Until }> {
+/** Numbers of rows that are no units: whether counting writes packs, and how many scopes were removed. */
+const PACKS = 4
+const REMOVALS = 5
+
+export interface Places {
+  written: Written
+  until: Until
+  /** Whether counts of all values are written as packs (packs.ts), not as rows. */
+  arePacked: boolean
+  /** How many scopes were removed. */
+  removals: number
+}
+
+export async function placesOf(store: Store): Promise<Places> {
   const rows = await store.read({ sql: 'SELECT unit, written, until FROM figure_places', values: [] })
   const of = (column: 'written' | 'until') => {
     const at = (unit: LongUnit) =>
       Number(rows.find((row) => Number(row['unit']) === UNIT_NUMBERS[unit])?.[column])
     return { day: at('day'), week: at('week'), month: at('month') }
   }
-  return { written: of('written'), until: of('until') }
+  const rowOf = (unit: number) => rows.find((row) => Number(row['unit']) === unit)
+  return {
+    written: of('written'),
+    until: of('until'),
+    arePacked: Number(rowOf(PACKS)?.['until']) === 1,
+    removals: Number(rowOf(REMOVALS)?.['written']),
+  }
+}
+
+/** Counting writes packs once no node runs that was started before there were any: it would not read them. */
+export const startPacks: Statement = {
+  sql: `UPDATE figure_places SET until = 1
+    WHERE unit = ${PACKS} AND until = 0 AND NOT EXISTS (SELECT 1 FROM nodes WHERE started_at < written)`,
+  values: [],
 }
 
 /** Since when rows of pairs of a tag and another value are made of days of all these accounts; Unix milliseconds. */
@@ -31,12 +57,25 @@ export async function pairsSince(store: Store, accountIds: readonly string[]): P
   return Number(row?.['since'] ?? 0)
 }
 
-/** Fails the transaction (`StaleWrite`) if events are to be added to other rows by now. */
-export const unmoved = (written: Written): Statement => ({
-  sql: `UPDATE figure_places SET written = written WHERE ${LONG_UNITS.map(() => '(unit = ? AND written = ?)').join(' OR ')}`,
-  values: LONG_UNITS.flatMap((unit) => [UNIT_NUMBERS[unit], written[unit]]),
-  expectRows: LONG_UNITS.length,
-})
+/** Fails the transaction (`StaleWrite`) if events are to be added to other rows by now, or a scope was removed. */
+export function unmoved({ written, removals }: Pick<Places, 'written' | 'removals'>): Statement {
+  const places = [
+    ...LONG_UNITS.map((unit) => [UNIT_NUMBERS[unit], written[unit]] as const),
+    [REMOVALS, removals] as const,
+  ]
+  return {
+    sql: `UPDATE figure_places SET written = written
+      WHERE ${places.map(() => '(unit = ? AND written = ?)').join(' OR ')}`,
+    values: places.flat(),
+    expectRows: places.length,
+  }
+}
+
+/** Belongs to the transaction that removes a scope. */
+export const scopeRemoved: Statement = {
+  sql: `UPDATE figure_places SET written = written + 1 WHERE unit = ${REMOVALS}`,
+  values: [],
+}
 
 /**
  * Conditions of SQL on `figure_scopes CROSS JOIN figures` for mail as a whole. Each event is in one row of the two

@@ -3,7 +3,7 @@ import { DAY_MS } from '../events/event-retention.ts'
 import { followedPosition } from '../events/follower.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { ROW_KEY, WAIT_FOR_COUNTING } from './figure-rows.ts'
-import { placesOf } from './places.ts'
+import { placesOf, scopeRemoved } from './places.ts'
 import { SPLIT_NUMBERS, SPLITS, UNIT_NUMBERS } from './splits.ts'
 import { UNIQUE_FOR_MS } from './unique-visits.ts'
 
@@ -26,6 +26,9 @@ const OLD_VISITS = `DELETE FROM counted_visits WHERE visit IN
   (SELECT visit FROM counted_visits WHERE counted_at < ? LIMIT ${CHUNK})`
 const OF_SCOPE = `DELETE FROM figures WHERE (${ROW_KEY}) IN
   (SELECT ${ROW_KEY} FROM figures WHERE scope = ? LIMIT ${CHUNK})`
+const PACK_KEY = 'scope, unit, start_at, part'
+const PACKS_OF_SCOPE = `DELETE FROM figure_packs WHERE (${PACK_KEY}) IN
+  (SELECT ${PACK_KEY} FROM figure_packs WHERE scope = ? LIMIT ${CHUNK})`
 
 /** Stops early when `signal` aborts; the next run continues. `now`: Unix milliseconds. */
 export async function removeOldCounters(store: Store, now: number, signal?: AbortSignal): Promise<void> {
@@ -73,11 +76,13 @@ export async function removeFiguresOf(
   const [found] = await store.read({ sql, values: [accountId, name] })
   if (!found) return
   const scope = Number(found['no'])
-  await inChunks(store, { sql: OF_SCOPE, values: [scope] })
+  for (const remove of [OF_SCOPE, PACKS_OF_SCOPE]) await inChunks(store, { sql: remove, values: [scope] })
   await store.commit([
     { sql: WAIT_FOR_COUNTING, values: [] },
     { sql: 'DELETE FROM figures WHERE scope = ?', values: [scope] },
+    { sql: 'DELETE FROM figure_packs WHERE scope = ?', values: [scope] },
     { sql: 'DELETE FROM figure_scopes WHERE no = ?', values: [scope] },
+    scopeRemoved,
   ])
 }
 

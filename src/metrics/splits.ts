@@ -62,7 +62,7 @@ export const SPLITS: readonly Split[] = [
   { name: 'recipient', values: ['recipient_domain', 'provider'], ofDomain: [], ofAccount: LONG },
   { name: 'tag_country', values: ['tag', 'country'], ofDomain: [], ofAccount: WITH_WEEKS, source: 'all' },
   { name: 'tag_provider', values: ['tag', 'provider'], ofDomain: [], ofAccount: WITH_WEEKS, source: 'all' },
-  // Rows of an hour become rows of a day, and those a row of a month, when their time has passed (compaction.ts).
+  // Rows of an hour become rows of a day, and those a row of a month, when their time has passed (packing.ts).
   { name: 'all', values: VALUE_NAMES, ofDomain: ['hour'], ofAccount: [] },
 ]
 

@@ -1,12 +1,15 @@
-/** Sums increments per row of figures. */
-import type { FigureValues } from '../store/counter-rows.ts'
+/** Sums increments per row of figures, and per entry of packs. */
 import type { Statement } from '../store/store.ts'
-import { type Counter, noCounts } from './counters.ts'
+import { addCount, COUNTER_PLACES } from './counter-counts.ts'
+import type { Counter } from './counters.ts'
 import type { PlainValues } from './event-values.ts'
-import { addStatements, createScope, type RowOfCounts } from './figure-rows.ts'
+import { addStatements, type RowOfCounts } from './figure-rows.ts'
 import { type RowUnit, startOf } from './intervals.ts'
-import type { LongUnit, Written } from './places.ts'
-import { SPLIT_NUMBERS, SPLITS, type Split, UNIT_NUMBERS } from './splits.ts'
+import { type DayOfScope, packStatement } from './pack-rows.ts'
+import type { PackedEntry } from './packs.ts'
+import type { LongUnit, Places } from './places.ts'
+import type { NumberOfScope, ScopeName } from './scopes.ts'
+import { SPLITS, type Split } from './splits.ts'
 
 export interface Addition {
   accountId: string
@@ -21,101 +24,169 @@ export interface Addition {
 
 export interface Tally {
   add(addition: Addition): void
-  /** Rows that the statements write. */
+  /** Rows that the statements write, packs included. */
   readonly size: number
-  /** In one order of the rows, so that concurrent transactions cannot deadlock. */
-  statements(): Statement[]
+  /** Whose rows and packs the statements write. */
+  scopes(): ScopeName[]
+  /** Those of which the statements add packs. */
+  days(): DayOfScope[]
+  /** Their transaction begins with WAIT_FOR_COUNTING or the follower's position, so that two cannot lock each other out. */
+  statements(numberOf: NumberOfScope): Statement[]
 }
 
-/** The rows of a domain, or of an account as a whole, by split, unit, interval and values. */
-interface ScopeRows {
-  accountId: string
-  domainName: string
-  rows: Map<string, RowOfCounts>
+const HOUR_MS = 3_600_000
+
+/** What is counted of a domain, or of an account as a whole. */
+interface Scope extends ScopeName {
+  /** By the place of the split in `splits` and that of the unit; then by start; then by the name of the values. */
+  rows: ByStart<Row>[][]
+  /** By the start of the day and the entry's name. */
+  packs: ByStart<PackedEntry>
 }
+
+/** Its scope gets a number when it is written. */
+type Row = Omit<RowOfCounts, 'scope'>
+
+/** By start, in Unix milliseconds, and by name. */
+type ByStart<T> = Map<number, Map<string, T>>
 
 /** Starts of the intervals that contain a time: each is used by several splits. */
 type Starts = Readonly<Record<RowUnit, number>>
 
 /**
- * `places`: events of intervals before them are added to rows of longer units too (roll-up.ts). `splits`: those that have
- * what is counted.
+ * `written` and `arePacked`: see places.ts. `splits`: those that have what is counted.
  *
- * Nearly every event of much mail has a row of its own among those of all values, so the work for each is kept small: names
- * are short, values are read once per split, and keys are made for new rows only.
+ * With much mail nearly every event has rows and an entry of its own, so the work for each is kept small: names of values
+ * are made once per split, and objects for new rows only.
  */
-export function createTally(places: Written, splits: readonly Split[] = SPLITS): Tally {
-  const scopes = new Map<string, ScopeRows>()
+export function createTally(
+  { written, arePacked }: Pick<Places, 'written' | 'arePacked'>,
+  splits: readonly Split[] = SPLITS,
+): Tally {
+  const scopes = new Map<string, Map<string, Scope>>()
   let size = 0
 
-  function scopeOf(accountId: string, domainName: string): ScopeRows {
-    const name = `${accountId}\n${domainName}`
-    let scope = scopes.get(name)
+  function scopeOf(accountId: string, domainName: string): Scope {
+    let domains = scopes.get(accountId)
+    if (!domains) {
+      domains = new Map()
+      scopes.set(accountId, domains)
+    }
+    let scope = domains.get(domainName)
     if (!scope) {
-      scope = { accountId, domainName, rows: new Map() }
-      scopes.set(name, scope)
+      scope = { accountId, domainName, rows: splits.map(() => []), packs: new Map() }
+      domains.set(domainName, scope)
     }
     return scope
   }
 
-  function rowOf(scope: ScopeRows, split: number, unit: number, at: number, of: Combination): RowOfCounts {
-    const name = `${split} ${unit} ${at} ${of.name}`
-    let row = scope.rows.get(name)
-    if (!row) {
-      const { accountId: account_id, domainName: domain_name } = scope
-      row = {
-        key: { account_id, domain_name, split, unit, start_at: at, ...of.values() },
-        counts: noCounts(),
-      }
-      scope.rows.set(name, row)
-      size++
-    }
-    return row
-  }
-
-  function addTo(scope: ScopeRows, split: Split, units: readonly RowUnit[], of: Combination, entry: Entry) {
+  /** To the row of each unit with these values. */
+  function addTo(
+    { rows: bySplit }: Scope,
+    { at, units }: Rows,
+    of: Combination,
+    { starts, places, values }: Entry,
+  ) {
+    const split = splits[at] as Split
+    const byUnit = bySplit[at] as ByStart<Row>[]
     for (const [index, unit] of units.entries()) {
-      const start = entry.starts[unit]
+      const start = starts[unit]
       const isMade = index > 0 || split.source !== undefined
-      if (isMade && start >= places[unit as LongUnit]) continue
-      const { counts } = rowOf(scope, SPLIT_NUMBERS[split.name], UNIT_NUMBERS[unit], start, of)
-      for (const counter of entry.counters) counts[counter]++
+      if (isMade && start >= written[unit as LongUnit]) continue
+      byUnit[index] ??= new Map()
+      const rows = namesAt(byUnit[index], start)
+      let row = rows.get(of.name)
+      if (!row) {
+        row = { split, unit, start, tag: of.tag, values, counts: [] }
+        rows.set(of.name, row)
+        size++
+      }
+      for (const place of places) addCount(row.counts, place, 1)
     }
   }
 
+  function addToPack({ packs }: Scope, { tags, values }: Addition, { starts, places }: Entry) {
+    const entries = namesAt(packs, starts.day)
+    if (entries.size === 0) size++
+    const hour = (starts.hour - starts.day) / HOUR_MS
+    const tag = tagList(tags)
+    const name = `${hour}${allName(tag, values)}`
+    let entry = entries.get(name)
+    if (!entry) {
+      entry = { hour, values: { ...values, tag }, counts: [] }
+      entries.set(name, entry)
+    }
+    for (const place of places) addCount(entry.counts, place, 1)
+  }
+
+  const all = () => [...scopes.values()].flatMap((domains) => [...domains.values()])
   return {
     add(addition) {
-      const { accountId, domainName, at, counters } = addition
+      const { accountId, domainName, at, values, counters } = addition
       const domain = scopeOf(accountId, domainName)
       const account = scopeOf(accountId, '')
-      const entry = { starts: startsOf(at), counters }
-      for (const split of splits) {
+      const entry = { starts: startsOf(at), values, places: counters.map((name) => COUNTER_PLACES[name]) }
+      for (const [place, split] of splits.entries()) {
         // Most events: nothing is made of their day yet.
-        if (split.source !== undefined && entry.starts.day >= places.day) continue
-        for (const combination of combinationsIn(split, addition)) {
-          addTo(domain, split, split.ofDomain, combination, entry)
-          addTo(account, split, split.ofAccount, combination, entry)
-        }
+        if (split.source !== undefined && entry.starts.day >= written.day) continue
+        if (split.name === 'all' && arePacked) addToPack(domain, addition, entry)
+        else
+          for (const combination of combinationsIn(split, addition)) {
+            addTo(domain, { at: place, units: split.ofDomain }, combination, entry)
+            addTo(account, { at: place, units: split.ofAccount }, combination, entry)
+          }
       }
     },
     get size() {
       return size
     },
-    statements() {
-      const sorted = [...scopes].filter(([, { rows }]) => rows.size > 0).sort(byName)
-      const rows = sorted.flatMap(([, scope]) => [...scope.rows].sort(byName).map(([, row]) => row))
-      const created = sorted.map(([, scope]) => createScope(scope.accountId, scope.domainName))
-      return [...created, ...addStatements(rows)]
+    scopes: () => all().map(({ accountId, domainName }) => ({ accountId, domainName })),
+    days: () =>
+      all().flatMap(({ accountId, domainName, packs }) =>
+        [...packs.keys()].map((start) => ({ accountId, domainName, start })),
+      ),
+    statements(numberOf) {
+      const rows: RowOfCounts[] = []
+      const packs: Statement[] = []
+      for (const counted of all()) {
+        const scope = numberOf(counted.accountId, counted.domainName)
+        if (scope === null) continue
+        for (const row of rowsOf(counted)) rows.push({ scope, ...row })
+        for (const [start, entries] of counted.packs)
+          packs.push(packStatement({ scope, unit: 'hour', start, entries: [...entries.values()] }))
+      }
+      return [...addStatements(rows), ...packs]
     },
   }
 }
 
-interface Entry {
-  starts: Starts
-  counters: readonly Counter[]
+function namesAt<T>(starts: ByStart<T>, start: number): Map<string, T> {
+  let names = starts.get(start)
+  if (!names) {
+    names = new Map()
+    starts.set(start, names)
+  }
+  return names
 }
 
-const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]) => (a < b ? -1 : 1)
+function* rowsOf({ rows }: Scope): Generator<Row> {
+  // An array with holes: of made units there are rows of late events only.
+  for (const byUnit of rows)
+    for (const byStart of byUnit) for (const names of byStart?.values() ?? []) yield* names.values()
+}
+
+/** The units of a split, by its place. */
+interface Rows {
+  at: number
+  units: readonly RowUnit[]
+}
+
+interface Entry {
+  starts: Starts
+  values: PlainValues
+  /** Of the counters. */
+  places: readonly number[]
+}
 
 const startsOf = (at: number): Starts => ({
   hour: startOf('hour', at),
@@ -128,58 +199,29 @@ const startsOf = (at: number): Starts => ({
 interface Combination {
   /** Different for different values of one split. */
   name: string
-  values(): FigureValues
+  tag: string
 }
 
-const NO_VALUES: FigureValues = {
-  tag: '',
-  recipient_domain: '',
-  provider: '',
-  ip: '',
-  pool: '',
-  country: '',
-  device: '',
-  bot: '',
-}
-const WHOLE: readonly Combination[] = [{ name: '', values: () => NO_VALUES }]
+const WHOLE: readonly Combination[] = [{ name: '', tag: '' }]
 
 /** The rows of a split that an event belongs to: one, or one for each tag. */
 function combinationsIn(split: Split, { tags, values }: Addition): readonly Combination[] {
-  switch (split.name) {
-    case 'none':
-      return WHOLE
-    case 'tag':
-      return tags.map((tag) => ({ name: tag, values: () => ({ ...NO_VALUES, tag }) }))
-    case 'tag_country':
-    case 'tag_provider': {
-      const name = split.name === 'tag_country' ? 'country' : 'provider'
-      return tags.map((tag) => combination(tag, { ...NO_VALUES, [name]: values[name] }))
-    }
-    case 'country':
-      return [combination('', { ...NO_VALUES, country: values.country })]
-    case 'all':
-      return [combination(tagList(tags), values)]
-    case 'path': {
-      const { provider, ip, pool } = values
-      return [combination('', { ...NO_VALUES, provider, ip, pool })]
-    }
-    case 'visit': {
-      const { country, device, bot } = values
-      return [combination('', { ...NO_VALUES, country, device, bot })]
-    }
-    case 'recipient': {
-      const { recipient_domain, provider } = values
-      return [combination('', { ...NO_VALUES, recipient_domain, provider })]
-    }
+  if (split.name === 'none') return WHOLE
+  if (split.name === 'all') {
+    const tag = tagList(tags)
+    return [{ name: allName(tag, values), tag }]
   }
+  let name = ''
+  let isByTag = false
+  for (const value of split.values)
+    if (value === 'tag') isByTag = true
+    else name += `\n${values[value]}`
+  return isByTag ? tags.map((tag) => ({ name: `${name}\n${tag}`, tag })) : [{ name, tag: '' }]
 }
 
-function combination(tag: string, values: PlainValues): Combination {
-  const { recipient_domain, provider, ip, pool, country, device, bot } = values
-  return {
-    name: `${tag}\n${recipient_domain}\n${provider}\n${ip}\n${pool}\n${country}\n${device}\n${bot}`,
-    values: () => ({ tag, recipient_domain, provider, ip, pool, country, device, bot }),
-  }
-}
+const allName = (
+  tag: string,
+  { recipient_domain, provider, ip, pool, country, device, bot }: PlainValues,
+): string => `\n${tag}\n${recipient_domain}\n${provider}\n${ip}\n${pool}\n${country}\n${device}\n${bot}`
 
 const tagList = (tags: readonly string[]) => (tags.length === 0 ? '' : JSON.stringify([...tags].sort()))

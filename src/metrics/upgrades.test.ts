@@ -3,23 +3,29 @@ import { eachStore } from '../../test/support/stores.ts'
 import { NOW_MS } from '../events/testing.ts'
 import { readMigrations } from '../store/migrate.ts'
 import type { Store } from '../store/store.ts'
-import { noCounts } from './counters.ts'
-import { addStatements, createScope, type FigureKey } from './figure-rows.ts'
-import { startOf } from './intervals.ts'
-import { SPLIT_NUMBERS, UNIT_NUMBERS } from './splits.ts'
+import { COUNTER_PLACES } from './counter-counts.ts'
+import { addStatements, createScope, type RowOfCounts } from './figure-rows.ts'
+import { type RowUnit, startOf } from './intervals.ts'
+import { SPLIT_NUMBERS, splitOf, UNIT_NUMBERS } from './splits.ts'
 import { ACCOUNT, addDomain, DOMAIN } from './testing.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 const TODAY = startOf('day', NOW_MS)
 
-const keyOf = (tag: string, unit: number, at: number): FigureKey => ({
-  ...{ account_id: ACCOUNT, domain_name: DOMAIN, split: SPLIT_NUMBERS.tag, unit, start_at: at, tag },
-  ...{ recipient_domain: '', provider: '', ip: '', pool: '', country: '', device: '', bot: '' },
-})
-const row = (tag: string, unit: number, at: number, opened: number) => ({
-  key: keyOf(tag, unit, at),
-  counts: { ...noCounts(), opened },
+const OPENED = COUNTER_PLACES.opened
+const NO_VALUES = {
+  ...{ recipient_domain: '', provider: '', ip: '', pool: '' },
+  ...{ country: '', device: '', bot: '' },
+}
+/** Of a scope, the first two of which these tests create. */
+const [ONE, TWO] = [1, 2]
+
+const row = (tag: string, unit: RowUnit, at: number, opened: number): RowOfCounts => ({
+  ...{ scope: ONE, split: splitOf('tag'), unit, start: at },
+  tag,
+  values: NO_VALUES,
+  counts: [OPENED, opened],
 })
 
 /** Repeats the statements of a migration that begin with one of these texts. */
@@ -36,20 +42,20 @@ async function upgrade(store: Store, migrationVersion: number, ...beginnings: st
 
 eachStore('an upgrade makes days of the hours of tags, and leaves days that are complete', async (store) => {
   await addDomain(store)
-  const { hour, day } = UNIT_NUMBERS
+  const { day } = UNIT_NUMBERS
   await store.commit([
     createScope(ACCOUNT, DOMAIN),
     { sql: 'UPDATE figure_places SET written = ?, until = ? WHERE unit = ?', values: [TODAY, TODAY, day] },
     ...addStatements([
       // A complete day, whose first hours were removed by age.
-      row('news', day, TODAY - DAY, 50),
-      row('news', hour, TODAY - HOUR, 7),
+      row('news', 'day', TODAY - DAY, 50),
+      row('news', 'hour', TODAY - HOUR, 7),
       // A day that a roll-up has begun.
-      row('news', day, TODAY, 1),
-      row('news', hour, TODAY, 2),
-      row('news', hour, TODAY + 23 * HOUR, 3),
-      row('may', hour, TODAY + HOUR, 4),
-      row('may', hour, TODAY + DAY, 5),
+      row('news', 'day', TODAY, 1),
+      row('news', 'hour', TODAY, 2),
+      row('news', 'hour', TODAY + 23 * HOUR, 3),
+      row('may', 'hour', TODAY + HOUR, 4),
+      row('may', 'hour', TODAY + DAY, 5),
     ]),
   ])
   await upgrade(store, 71, 'INSERT INTO figures', 'DELETE FROM figures')
@@ -77,13 +83,15 @@ eachStore('an upgrade makes the countries of domains from visits, of what is com
   const visit = (
     country: string,
     device: string,
-    unit: number,
+    unit: RowUnit,
     at: number,
     opened: number,
-    domain = DOMAIN,
-  ) => ({
-    key: { ...keyOf('', unit, at), domain_name: domain, split: SPLIT_NUMBERS.visit, country, device },
-    counts: { ...noCounts(), opened },
+    scope = ONE,
+  ): RowOfCounts => ({
+    ...{ scope, split: splitOf('visit'), unit, start: at },
+    tag: '',
+    values: { ...NO_VALUES, country, device },
+    counts: [OPENED, opened],
   })
   await store.commit([
     createScope(ACCOUNT, DOMAIN),
@@ -92,12 +100,12 @@ eachStore('an upgrade makes the countries of domains from visits, of what is com
     { sql: 'UPDATE figure_places SET until = ? WHERE unit = ?', values: [startOf('month', TODAY), month] },
     { sql: 'UPDATE figure_scopes SET pairs_since = 0', values: [] },
     ...addStatements([
-      visit('DE', 'mobile', day, TODAY - DAY, 1),
-      visit('DE', 'desktop', day, TODAY - DAY, 2),
-      visit('', '', day, TODAY - DAY, 4),
-      visit('DE', 'mobile', day, TODAY, 8),
-      visit('US', 'mobile', month, monthStart, 16),
-      visit('US', 'mobile', day, TODAY - DAY, 32, ''),
+      visit('DE', 'mobile', 'day', TODAY - DAY, 1),
+      visit('DE', 'desktop', 'day', TODAY - DAY, 2),
+      visit('', '', 'day', TODAY - DAY, 4),
+      visit('DE', 'mobile', 'day', TODAY, 8),
+      visit('US', 'mobile', 'month', monthStart, 16),
+      visit('US', 'mobile', 'day', TODAY - DAY, 32, TWO),
     ]),
   ])
   await upgrade(store, 130, 'INSERT INTO figures', 'UPDATE figure_scopes')

@@ -5,9 +5,9 @@
 import { DAY_MS } from '../events/event-retention.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { noCounts } from './counters.ts'
-import { matches } from './figure-reader.ts'
 import type { FigureQuery, FigureRow } from './figures.ts'
 import { startOf } from './intervals.ts'
+import { matches } from './matching.ts'
 
 /** Adds to the counts of the day of `now` (Unix milliseconds); zeros write nothing. */
 export function usageStatements(

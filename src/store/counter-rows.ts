@@ -1,4 +1,4 @@
-/** Row types of the tables of migrations 0019, 0039, 0040 and 0070; schema.ts lists them with the others. */
+/** Row types of the tables of migrations 0019, 0039, 0040, 0070 and 0260; schema.ts lists them with the others. */
 import type { Generated } from 'kysely'
 
 /** A follower's cursor in commit order; all events up to and including it are processed. */
@@ -63,6 +63,17 @@ export interface FigureRow extends FigureValues, Record<keyof Counts, number | n
   unit: number
   /** Unix milliseconds. */
   start_at: number
+}
+
+/** Counts of all values of a domain; src/metrics/packs.ts reads and writes `packed`. Rows that differ in `part` add up. */
+export interface FigurePackRow {
+  scope: number
+  unit: number
+  /** Of the day that hours are in, or of the interval. Unix milliseconds. */
+  start_at: number
+  part: number
+  entries: number
+  packed: Uint8Array
 }
 
 export interface FigureScopeRow {

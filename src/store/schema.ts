@@ -6,6 +6,7 @@ import type { Generated } from 'kysely'
 import type {
   CountedVisitRow,
   EventFollowerRow,
+  FigurePackRow,
   FigurePlaceRow,
   FigureRow,
   FigureScopeRow,
@@ -1280,6 +1281,7 @@ export interface Schema {
   event_followers: EventFollowerRow
   figure_scopes: FigureScopeRow
   figures: FigureRow
+  figure_packs: FigurePackRow
   figure_places: FigurePlaceRow
   counted_visits: CountedVisitRow
   inbox: InboxRow

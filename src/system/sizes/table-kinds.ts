@@ -30,6 +30,7 @@ export const TABLE_KINDS = {
   },
   metrics: {
     figures: 'age',
+    figure_packs: 'age',
     figure_scopes: 'owned',
     figure_places: 'fixed',
     counted_visits: 'age',
