@@ -243,7 +243,9 @@ async function readJson(body: RequestBody, source: PeekedSource, limit: BodyLimi
       }
     }
     const isLarge = blocks.sizeBytes > ONE_TURN_MAX_BYTES
-    const text = blocks.take().toString('utf8')
+    const bytes = blocks.take()
+    if (isLarge) await nextTurn()
+    const text = bytes.toString('utf8')
     if (isLarge) await nextTurn()
     body.document = documentIn(text, count)
     if (isLarge) await nextTurn()

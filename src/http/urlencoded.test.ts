@@ -57,3 +57,20 @@ test('pairs are counted, empty ones too', async () => {
   }
   assert.deepEqual((await readInPieces(Buffer.from('&'.repeat(10_000)), ones)).values, new Map())
 })
+
+test('long texts are what they are when they are decoded as a whole, wherever a character is cut', async () => {
+  function* lengths() {
+    for (;;) yield 50_021
+  }
+  for (const padding of ['', 'a', 'aa', 'aaa']) {
+    const texts = ['🚀ü€', 'a', `${'b'.repeat(65_535)}€`].map(
+      (text) => padding + text.repeat(70_000 / text.length),
+    )
+    const form = texts.map((text, at) => `f${at}=${text}`).join('&')
+    const { values } = await readInPieces(Buffer.from(form), lengths())
+    assert.deepEqual(values, new Map(texts.map((text, at) => [`f${at}`, [text]])))
+  }
+  const broken = Buffer.concat([Buffer.from('f='), Buffer.alloc(200_000, 0xc3)])
+  const { values } = await readInPieces(broken, lengths())
+  assert.deepEqual(values.get('f'), ['\uFFFD'.repeat(200_000)])
+})

@@ -2,7 +2,7 @@
  * application/x-www-form-urlencoded decoded chunk by chunk as it arrives: a large body at once would block the thread, for
  * seconds where every byte is a separator or an escape.
  */
-import { ByteBlocks } from './byte-blocks.ts'
+import { TextBlocks } from './byte-blocks.ts'
 import { FIELDS_MAX, type Fields, tooManyParameters } from './params.ts'
 
 /** Reads the whole form. @throws BadRequest for too many pairs, empty ones counted; and what `source` throws */
@@ -20,7 +20,7 @@ const SPACE = 0x20
 
 class PairReader {
   readonly #fields: Fields
-  readonly #text = new ByteBlocks()
+  readonly #text = new TextBlocks()
   /** Name of the current pair; null: not complete yet. */
   #name: string | null = null
   #separators = 0
@@ -78,12 +78,12 @@ class PairReader {
 
   #endPair(): void {
     if (this.#name !== null) this.#fields.add(this.#name, this.#takeText())
-    else if (this.#text.sizeBytes > 0) this.#fields.add(this.#takeText(), '')
+    else if (!this.#text.isEmpty) this.#fields.add(this.#takeText(), '')
     this.#name = null
   }
 
   #takeText(): string {
-    return this.#text.take().toString('utf8')
+    return this.#text.take()
   }
 }
 
