@@ -1,5 +1,5 @@
 /** Numbers of what figures belong to: a domain, or an account as a whole, whose name is empty. */
-import type { Statement, Store } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import { createScope, WAIT_FOR_COUNTING } from './figure-rows.ts'
 import type { Places } from './places.ts'
 
@@ -14,14 +14,17 @@ export type NumberOfScope = (accountId: string, domainName: string) => number | 
 /** Numbers that are remembered: 10 MB. */
 const REMEMBERED_MAX = 50_000
 
+type Numbers = Map<string, Map<string, number>>
+
 /**
- * Remembers numbers, and creates scopes in transactions of their own: one that is not used is harmless. Who uses them makes sure that no scope was removed meanwhile (`unmoved` in places.ts): rows of a
- * removed one would be found by nobody, or be another's.
+ * Remembers numbers, and creates scopes in transactions of their own: one that is not used is harmless. Who uses them makes
+ * sure that no scope was removed meanwhile (`unmoved` in places.ts): rows of a removed one would be found by nobody, or be
+ * another's.
  */
 export class Scopes {
   readonly #store: Store
-  #numbers = new Map<string, Map<string, number>>()
-  #size = 0
+  /** Calls at the same time each keep the one that they began with, to which numbers are only added. */
+  #numbers: Numbers = new Map()
   #removals = -1
 
   constructor(store: Store) {
@@ -34,35 +37,34 @@ export class Scopes {
     { removals, arePacked }: Pick<Places, 'removals' | 'arePacked'>,
   ): Promise<NumberOfScope> {
     // Until packs are written, nodes of an earlier release may run, which count no removals.
-    if (!arePacked || removals !== this.#removals || this.#size > REMEMBERED_MAX) this.#forget(removals)
-    const isUnknown = ({ accountId, domainName }: ScopeName) => this.#numberOf(accountId, domainName) === null
-    await this.#read(new Set(names.filter(isUnknown).map(({ accountId }) => accountId)))
-    const absent = names.filter(isUnknown)
-    const created: Statement[] = absent.map(({ accountId, domainName }) => createScope(accountId, domainName))
-    if (created.length > 0) {
-      await this.#store.commit([{ sql: WAIT_FOR_COUNTING, values: [] }, ...created])
-      await this.#read(new Set(absent.map(({ accountId }) => accountId)))
+    if (!arePacked || removals !== this.#removals || sizeOf(this.#numbers) > REMEMBERED_MAX) {
+      this.#numbers = new Map()
+      this.#removals = removals
     }
-    return (accountId, domainName) => this.#numberOf(accountId, domainName)
+    const numbers = this.#numbers
+    const numberOf: NumberOfScope = (accountId, domainName) => numbers.get(accountId)?.get(domainName) ?? null
+    const unknown = () =>
+      names.filter(({ accountId, domainName }) => numberOf(accountId, domainName) === null)
+    await this.#read(numbers, unknown())
+    const absent = unknown()
+    if (absent.length > 0) {
+      const created = absent.map(({ accountId, domainName }) => createScope(accountId, domainName))
+      await this.#store.commit([{ sql: WAIT_FOR_COUNTING, values: [] }, ...created])
+      await this.#read(numbers, absent)
+    }
+    return numberOf
   }
 
-  #numberOf(accountId: string, domainName: string): number | null {
-    return this.#numbers.get(accountId)?.get(domainName) ?? null
-  }
-
-  #forget(removals: number): void {
-    this.#numbers = new Map()
-    this.#size = 0
-    this.#removals = removals
-  }
-
-  async #read(accountIds: ReadonlySet<string>): Promise<void> {
-    for (const accountId of accountIds) {
+  /** All of the accounts of these. */
+  async #read(numbers: Numbers, names: readonly ScopeName[]): Promise<void> {
+    for (const accountId of new Set(names.map((name) => name.accountId))) {
       const sql = 'SELECT no, domain_name FROM figure_scopes WHERE account_id = ?'
       const rows = await this.#store.read({ sql, values: [accountId] })
-      const numbers = new Map(rows.map(({ no, domain_name }) => [String(domain_name), Number(no)]))
-      this.#size += numbers.size - (this.#numbers.get(accountId)?.size ?? 0)
-      this.#numbers.set(accountId, numbers)
+      const known = numbers.get(accountId) ?? new Map<string, number>()
+      for (const { no, domain_name } of rows) known.set(String(domain_name), Number(no))
+      numbers.set(accountId, known)
     }
   }
 }
+
+const sizeOf = (numbers: Numbers): number => [...numbers.values()].reduce((sum, { size }) => sum + size, 0)
