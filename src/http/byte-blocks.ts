@@ -51,7 +51,8 @@ export class ByteBlocks {
  * thread for 0.1 to 0.5 seconds, most of them for the memory of two copies.
  */
 export class TextBlocks {
-  #decoder = new StringDecoder('utf8')
+  /** Begins anew after each `end`. */
+  readonly #decoder = new StringDecoder('utf8')
   #text = ''
   readonly #blocks = new ByteBlocks()
 
@@ -71,7 +72,6 @@ export class TextBlocks {
   /** Everything so far; empty afterwards. */
   take(): string {
     const text = this.#text + this.#decoder.end(this.#blocks.take())
-    this.#decoder = new StringDecoder('utf8')
     this.#text = ''
     return text
   }

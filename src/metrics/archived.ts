@@ -40,13 +40,12 @@ export async function countArchived(
   scopes = new Scopes(store),
 ): Promise<void> {
   for (let left = TRIES_MAX; ; left--) {
-    const at = await placesOf(store)
-    const tally = createTally(at, copy.domainName === '' ? OF_ACCOUNT : OF_BOTH)
+    const places = await placesOf(store)
+    const tally = createTally(places, copy.domainName === '' ? OF_ACCOUNT : OF_BOTH)
     tally.add({ ...copy, tags: [], values: NO_VALUES, counters: ['archived'] })
-    const places = unmoved(at)
-    const counts = tally.statements(await scopes.numbersOf(tally.scopes(), at))
+    const counts = tally.statements(await scopes.numbersOf(tally.scopes(), places))
     try {
-      await store.commit([{ sql: WAIT_FOR_COUNTING, values: [] }, places, removal, ...counts])
+      await store.commit([{ sql: WAIT_FOR_COUNTING, values: [] }, unmoved(places), removal, ...counts])
       return
     } catch (error) {
       if (!(error instanceof StaleWrite)) throw error

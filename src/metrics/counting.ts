@@ -9,10 +9,11 @@ import { createEventFollower, type EventFollower, type FollowedKey } from '../ev
 import type { Statement, Store } from '../store/store.ts'
 import { countersOf, type IsRateLimit, type Payload, payloadColumn } from './counters.ts'
 import { valuesOfEvent } from './event-values.ts'
+import type { DayOfScope } from './pack-rows.ts'
 import { SmallPacks } from './packing.ts'
 import { placesOf, unmoved } from './places.ts'
 import { Scopes } from './scopes.ts'
-import { createTally, type Tally } from './tally.ts'
+import { createTally } from './tally.ts'
 import { uniqueVisits, type Visit, visitKey } from './unique-visits.ts'
 
 export interface StepLimits {
@@ -70,9 +71,9 @@ export function createCounting(
     columns: `account_id, domain_name, event, timestamp_us, recipient, ${MESSAGE_ID}, tags_json, ${payloadColumn(store.kind)}`,
     rowsMax: limits.events,
     async apply(rows) {
-      const { taken, tally, statements } = await count({ store, scopes, isRateLimit, limits }, rows)
+      const { taken, days, statements } = await count({ store, scopes, isRateLimit, limits }, rows)
       counted += taken
-      smallPacks.note(tally.days())
+      smallPacks.note(days)
       return { taken, statements }
     },
   })
@@ -98,8 +99,12 @@ interface Parts {
 async function count(
   { store, scopes, isRateLimit, limits }: Parts,
   rows: readonly FollowedEvent[],
-): Promise<{ taken: number; tally: Tally; statements: Statement[] }> {
-  const keys = rows.map((row) => (isVisit(row) ? keyOf(row) : null))
+): Promise<{ taken: number; days: DayOfScope[]; statements: Statement[] }> {
+  const keys: (string | null)[] = []
+  for (const row of rows) {
+    if (keys.length % EVENTS_PER_TURN === 0) await nextTurn()
+    keys.push(isVisit(row) ? keyOf(row) : null)
+  }
   const visits = await uniqueVisits(
     store,
     keys.filter((key) => key !== null),
@@ -110,12 +115,12 @@ async function count(
   for (const row of rows) {
     if (tally.size > limits.rows) break
     if (taken % EVENTS_PER_TURN === 0) await nextTurn()
-    const key = keys[taken++]
+    const key = keys[taken++] ?? null
     const payload = payloadOf(row)
     const counters = countersOf(row.event, payload, isRateLimit)
     if (counters.length === 0) continue
     const at = Math.floor(Number(row.timestamp_us) / 1000)
-    const isFirst = key !== null && key !== undefined && visits.isFirst(key, at)
+    const isFirst = key !== null && visits.isFirst(key, at)
     const tags = coversAllMail(row) ? await tagsOfMessage(store, row) : parseTags(row.tags_json)
     tally.add({
       accountId: row.account_id,
@@ -130,7 +135,7 @@ async function count(
   }
   const numberOf = await scopes.numbersOf(tally.scopes(), places)
   const statements = [unmoved(places), ...tally.statements(numberOf), ...visits.statements()]
-  return { taken, tally, statements }
+  return { taken, days: tally.days(numberOf), statements }
 }
 
 const isVisit = ({ event }: FollowedEvent) => event === 'opened' || event === 'clicked'

@@ -53,7 +53,7 @@ const USUAL: readonly (readonly Counter[])[] = [
 const GROUPS = [...USUAL, COUNTERS.filter((name) => !USUAL.flat().includes(name))]
 
 /** Adds to these counts of a row or creates it; null leaves a count as it is. */
-export function onConflictAdd(counters: readonly Counter[]): string {
+function onConflictAdd(counters: readonly Counter[]): string {
   const added = counters.map(
     (name) =>
       `${name} = CASE WHEN excluded.${name} IS NULL THEN figures.${name} ELSE coalesce(figures.${name}, 0) + excluded.${name} END`,

@@ -6,7 +6,8 @@ export type Unit = (typeof UNITS)[number]
 /** Of rows of figures: nobody asks for weeks, but ranges of 30 days are read with fewer rows. */
 export type RowUnit = Unit | 'week'
 
-const LENGTH_MS = { hour: 3_600_000, day: DAY_MS, week: 7 * DAY_MS } as const
+export const HOUR_MS = 3_600_000
+const LENGTH_MS = { hour: HOUR_MS, day: DAY_MS, week: 7 * DAY_MS } as const
 /** The first Monday of 1970. */
 const FIRST_WEEK_MS = 4 * DAY_MS
 

@@ -6,13 +6,12 @@ import { COUNTERS, type Counter } from './counters.ts'
 import { type Segment, VALUE_OF } from './figure-plan.ts'
 import { areOfDomains, domainScopes, shownValue, type Wanted } from './figure-sql.ts'
 import type { Dimension, FilterEntry } from './figures.ts'
-import { startOf } from './intervals.ts'
+import { HOUR_MS, startOf } from './intervals.ts'
 import { matches, matchesAny } from './matching.ts'
 import { PackReader, WHOLE } from './packs.ts'
 import { checkRowsRead, nextWidth, SCOPES_FIRST } from './reading.ts'
 import { UNIT_NUMBERS, VALUE_NAMES } from './splits.ts'
 
-const HOUR_MS = 3_600_000
 /** Entries after which others have a turn: about two milliseconds. */
 const ENTRIES_PER_TURN = 10_000
 const TAG = VALUE_NAMES.indexOf('tag')

@@ -7,8 +7,8 @@ import { UNIT_NUMBERS } from './splits.ts'
 
 /** A domain's day. */
 export interface DayOfScope {
-  accountId: string
-  domainName: string
+  /** A number of `figure_scopes`. */
+  scope: number
   /** Of the day; Unix milliseconds. */
   start: number
 }

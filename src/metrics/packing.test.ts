@@ -62,6 +62,21 @@ async function count(store: Store, ...events: EventRecord[]): Promise<void> {
   await createCounting(store, systemClock, NO_RATE_LIMIT).follower.stepToEnd()
 }
 
+/** The store of a process that is overtaken by `act` before its first commit. */
+function late(store: Store, act: () => Promise<void>): Store {
+  let isFirst = true
+  return {
+    ...store,
+    async commit(statements) {
+      if (isFirst) {
+        isFirst = false
+        await act()
+      }
+      return store.commit(statements)
+    },
+  }
+}
+
 eachStore('packs of a day are merged when it is over, and again after a late event', async (store) => {
   await addDomain(store)
   await count(store, accepted(NOW_MS), accepted(NOW_MS + HOUR))
@@ -98,19 +113,13 @@ eachStore('a pack that another process has merged meanwhile is not merged again'
   await addDomain(store)
   for (const domain of ['one.example', 'two.example']) await count(store, accepted(NOW_MS, domain))
   const before = await shown(store)
-  let isFirst = true
-  const late: Store = {
-    ...store,
-    async commit(statements) {
-      if (isFirst) {
-        isFirst = false
-        await keepPacks(store, NOW_MS + DAY)
-      }
-      return store.commit(statements)
-    },
-  }
-  await keepPacks(late, NOW_MS + DAY)
-  assert.equal(isFirst, false)
+  let others = 0
+  const overtaken = late(store, async () => {
+    others++
+    await keepPacks(store, NOW_MS + DAY)
+  })
+  await keepPacks(overtaken, NOW_MS + DAY)
+  assert.equal(others, 1)
   assert.deepEqual(await packs(store), ['0 2026-06-01 2'])
   assert.deepEqual(await shown(store), before)
 })
@@ -136,18 +145,10 @@ eachStore('rows of the release before become packs, while it may still add to th
   await count(store, accepted(NOW_MS), accepted(NOW_MS + HOUR), accepted(NOW_MS + DAY, 'two.example'))
   assert.equal(await rowsOfAll(store), 3)
   const before = await shown(store)
-  let isFirst = true
-  const late: Store = {
-    ...store,
-    async commit(statements) {
-      if (isFirst) {
-        isFirst = false
-        await count(store, accepted(NOW_MS))
-      }
-      return store.commit(statements)
-    },
-  }
-  await keepPacks(late, NOW_MS)
+  await keepPacks(
+    late(store, () => count(store, accepted(NOW_MS))),
+    NOW_MS,
+  )
   assert.equal(await rowsOfAll(store), 0)
   assert.deepEqual(await packs(store), ['0 2026-06-01 2', '0 2026-06-02 1'])
   assert.equal(before.length, 3)

@@ -12,8 +12,8 @@ import { type SqlValue, StaleWrite, type Statement, type Store } from '../store/
 import { addCount } from './counter-counts.ts'
 import { COUNTERS } from './counters.ts'
 import { ROW_KEY, WAIT_FOR_COUNTING } from './figure-rows.ts'
-import { startOf, UNITS, type Unit } from './intervals.ts'
-import { type DayOfScope, packStatement } from './pack-rows.ts'
+import { HOUR_MS, startOf, UNITS, type Unit } from './intervals.ts'
+import { type DayOfScope, type PackOfScope, packStatement } from './pack-rows.ts'
 import { nameOf, type PackedEntry, PackReader, WHOLE } from './packs.ts'
 import { KEPT_MS } from './removal.ts'
 import { SPLIT_NUMBERS, UNIT_NUMBERS, VALUE_NAMES } from './splits.ts'
@@ -24,6 +24,8 @@ const ENTRIES_MAX = 20_000
 const SMALL = ENTRIES_MAX / 2
 /** Entries that are held at a time: some 30 MB. */
 const HELD_MAX = 100_000
+/** Packs that one transaction replaces. */
+const PARTS = 100
 /** Entries after which others have a turn: about ten milliseconds. */
 const ENTRIES_PER_TURN = 5_000
 /** Rows of figures that become packs in one transaction: the writer is blocked for 20 milliseconds. */
@@ -34,7 +36,6 @@ const PAUSE_MS = 10
 const SCOPES = 200
 /** A day's packs are merged when it is over, and again if events are counted late. */
 const MERGED_FOR_MS = 3 * DAY_MS
-const HOUR_MS = 3_600_000
 
 /** Stops early when `signal` aborts; the next run continues. `now`: Unix milliseconds. */
 export async function keepPacks(store: Store, now: number, signal?: AbortSignal): Promise<void> {
@@ -105,7 +106,7 @@ async function startsWithSmall(
 
 /** Small packs of a domain's day from which on they are merged before the day is over. */
 const MANY = 32
-/** Days of domains that are remembered: 10 MB. */
+/** Days of domains that are remembered: 5 MB. */
 const REMEMBERED_MAX = 50_000
 
 /** How many packs this process has written of each domain's day. What it forgets is merged when the day is over. */
@@ -115,13 +116,13 @@ export class SmallPacks {
 
   note(packs: readonly DayOfScope[]): void {
     if (this.#written.size > REMEMBERED_MAX) this.#written.clear()
-    for (const { accountId, domainName, start } of packs) {
-      const name = `${start} ${domainName} ${accountId}`
+    for (const { scope, start } of packs) {
+      const name = `${scope} ${start}`
       const count = (this.#written.get(name) ?? 0) + 1
       if (count < MANY) this.#written.set(name, count)
       else {
         this.#written.delete(name)
-        this.#many.push({ accountId, domainName, start })
+        this.#many.push({ scope, start })
       }
     }
   }
@@ -130,28 +131,22 @@ export class SmallPacks {
   async merge(store: Store): Promise<void> {
     const many = this.#many
     this.#many = []
-    for (const { accountId, domainName, start } of many) {
-      const [scope] = await store.read({
-        sql: 'SELECT no FROM figure_scopes WHERE account_id = ? AND domain_name = ?',
-        values: [accountId, domainName],
-      })
-      if (scope) await mergeSmall(store, { scope: Number(scope['no']), start })
-    }
+    for (const day of many) await mergeSmall(store, day)
   }
 }
 
-/** Merges the small packs of a day's hours, as many as can be held. */
-export async function mergeSmall(
-  store: Store,
-  { scope, start }: { scope: number; start: number },
-): Promise<void> {
-  const parts = await store.read({
-    sql: `SELECT start_at, part, entries FROM figure_packs
-      WHERE scope = ? AND unit = ${UNIT_NUMBERS.hour} AND start_at = ? AND entries < ${SMALL} ORDER BY part`,
-    values: [scope, start],
-  })
-  const chosen = fitting(parts.map(partOf))
-  if (chosen.length > 1) await replace(store, { scope, unit: 'hour', parts: chosen, longer: 'hour', start })
+/** Merges the small packs of a day's hours. */
+async function mergeSmall(store: Store, { scope, start }: DayOfScope): Promise<void> {
+  for (;;) {
+    const parts = await store.read({
+      sql: `SELECT start_at, part, entries FROM figure_packs
+        WHERE scope = ? AND unit = ${UNIT_NUMBERS.hour} AND start_at = ? AND entries < ${SMALL} LIMIT ${PARTS}`,
+      values: [scope, start],
+    })
+    const chosen = fitting(parts.map(partOf))
+    if (chosen.length > 1) await replace(store, { scope, unit: 'hour', parts: chosen, longer: 'hour', start })
+    if (parts.length < PARTS) return
+  }
 }
 
 interface Lengthening {
@@ -166,7 +161,7 @@ async function lengthen(store: Store, { scope, unit, longer, before }: Lengtheni
   while (!signal?.aborted) {
     const found = await store.read({
       sql: `SELECT start_at, part, entries FROM figure_packs WHERE scope = ? AND unit = ? AND start_at < ?
-        ORDER BY start_at, part LIMIT 100`,
+        ORDER BY start_at LIMIT ${PARTS}`,
       values: [scope, UNIT_NUMBERS[unit], before],
     })
     const all = found.map(partOf)
@@ -252,7 +247,7 @@ class Merged {
 
   add({ hour, values, counts }: PackedEntry): void {
     const entry = { hour: this.#keepsHours ? hour : WHOLE, values, counts }
-    const name = nameOf(entry)
+    const name = nameOf(entry.hour, values.tag, values)
     const found = this.#entries.get(name)
     if (!found) this.#entries.set(name, entry)
     else
@@ -260,20 +255,12 @@ class Merged {
         addCount(found.counts, counts[at] as number, counts[at + 1] as number)
   }
 
-  async statements({
-    scope,
-    unit,
-    start,
-  }: {
-    scope: number
-    unit: Unit
-    start: number
-  }): Promise<Statement[]> {
+  async statements(of: Omit<PackOfScope, 'entries'>): Promise<Statement[]> {
     const entries = [...this.#entries.values()]
     const statements: Statement[] = []
     for (let at = 0; at < entries.length; at += ENTRIES_MAX) {
       const some = entries.slice(at, at + ENTRIES_MAX)
-      statements.push(packStatement({ scope, unit, start, entries: some }))
+      statements.push(packStatement({ ...of, entries: some }))
       await nextTurn()
     }
     return statements

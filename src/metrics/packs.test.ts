@@ -81,10 +81,11 @@ test('bytes that are no pack are refused, wherever they are cut off', () => {
 
 test('entries of different hours or values have different names', () => {
   const names = [
-    nameOf({ hour: 1, values: NO_VALUES }),
-    nameOf({ hour: WHOLE, values: NO_VALUES }),
-    nameOf({ hour: 1, values: { ...NO_VALUES, ip: '1' } }),
-    nameOf({ hour: 1, values: { ...NO_VALUES, pool: '1' } }),
+    nameOf(1, '', NO_VALUES),
+    nameOf(WHOLE, '', NO_VALUES),
+    nameOf(1, '1', NO_VALUES),
+    nameOf(1, '', { ...NO_VALUES, ip: '1' }),
+    nameOf(1, '', { ...NO_VALUES, pool: '1' }),
   ]
   assert.equal(new Set(names).size, names.length)
 })

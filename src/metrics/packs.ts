@@ -11,6 +11,7 @@
  */
 import type { FigureValues } from '../store/counter-rows.ts'
 import type { CounterCounts } from './counter-counts.ts'
+import type { PlainValues } from './event-values.ts'
 import { VALUE_NAMES } from './splits.ts'
 
 const VERSION = 1
@@ -25,9 +26,14 @@ export interface PackedEntry {
   counts: CounterCounts
 }
 
-/** Different for different entries of an interval. */
-export const nameOf = ({ hour, values }: Pick<PackedEntry, 'hour' | 'values'>): string =>
-  VALUE_NAMES.reduce((name, value) => `${name}\n${values[value]}`, String(hour))
+/** Different for different combinations of an hour and values. Made for every event, so it is one template. */
+export function nameOf(
+  hour: number,
+  tag: string,
+  { recipient_domain, provider, ip, pool, country, device, bot }: PlainValues,
+): string {
+  return `${hour}\n${tag}\n${recipient_domain}\n${provider}\n${ip}\n${pool}\n${country}\n${device}\n${bot}`
+}
 
 export function pack(entries: readonly PackedEntry[]): Uint8Array {
   const texts = new Map<string, number>()

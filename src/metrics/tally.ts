@@ -4,9 +4,9 @@ import { addCount, COUNTER_PLACES } from './counter-counts.ts'
 import type { Counter } from './counters.ts'
 import type { PlainValues } from './event-values.ts'
 import { addStatements, type RowOfCounts } from './figure-rows.ts'
-import { type RowUnit, startOf } from './intervals.ts'
+import { HOUR_MS, type RowUnit, startOf } from './intervals.ts'
 import { type DayOfScope, packStatement } from './pack-rows.ts'
-import type { PackedEntry } from './packs.ts'
+import { nameOf, type PackedEntry, WHOLE } from './packs.ts'
 import type { LongUnit, Places } from './places.ts'
 import type { NumberOfScope, ScopeName } from './scopes.ts'
 import { SPLITS, type Split } from './splits.ts'
@@ -29,12 +29,10 @@ export interface Tally {
   /** Whose rows and packs the statements write. */
   scopes(): ScopeName[]
   /** Those of which the statements add packs. */
-  days(): DayOfScope[]
+  days(numberOf: NumberOfScope): DayOfScope[]
   /** Their transaction begins with WAIT_FOR_COUNTING or the follower's position, so that two cannot lock each other out. */
   statements(numberOf: NumberOfScope): Statement[]
 }
-
-const HOUR_MS = 3_600_000
 
 /** What is counted of a domain, or of an account as a whole. */
 interface Scope extends ScopeName {
@@ -110,7 +108,7 @@ export function createTally(
     if (entries.size === 0) size++
     const hour = (starts.hour - starts.day) / HOUR_MS
     const tag = tagList(tags)
-    const name = `${hour}${allName(tag, values)}`
+    const name = nameOf(hour, tag, values)
     let entry = entries.get(name)
     if (!entry) {
       entry = { hour, values: { ...values, tag }, counts: [] }
@@ -120,6 +118,16 @@ export function createTally(
   }
 
   const all = () => [...scopes.values()].flatMap((domains) => [...domains.values()])
+  const numbered = (numberOf: NumberOfScope) =>
+    all().flatMap((counted) => {
+      const scope = numberOf(counted.accountId, counted.domainName)
+      return scope === null ? [] : [{ scope, counted }]
+    })
+  const packsOf = (numberOf: NumberOfScope) =>
+    numbered(numberOf).flatMap(({ scope, counted }) =>
+      [...counted.packs].map(([start, entries]) => ({ scope, start, entries })),
+    )
+
   return {
     add(addition) {
       const { accountId, domainName, at, values, counters } = addition
@@ -141,20 +149,12 @@ export function createTally(
       return size
     },
     scopes: () => all().map(({ accountId, domainName }) => ({ accountId, domainName })),
-    days: () =>
-      all().flatMap(({ accountId, domainName, packs }) =>
-        [...packs.keys()].map((start) => ({ accountId, domainName, start })),
-      ),
+    days: (numberOf) => packsOf(numberOf).map(({ scope, start }) => ({ scope, start })),
     statements(numberOf) {
-      const rows: RowOfCounts[] = []
-      const packs: Statement[] = []
-      for (const counted of all()) {
-        const scope = numberOf(counted.accountId, counted.domainName)
-        if (scope === null) continue
-        for (const row of rowsOf(counted)) rows.push({ scope, ...row })
-        for (const [start, entries] of counted.packs)
-          packs.push(packStatement({ scope, unit: 'hour', start, entries: [...entries.values()] }))
-      }
+      const rows = numbered(numberOf).flatMap(({ scope, counted }) => [...rowsOf(counted, scope)])
+      const packs = packsOf(numberOf).map(({ entries, ...day }) =>
+        packStatement({ ...day, unit: 'hour', entries: [...entries.values()] }),
+      )
       return [...addStatements(rows), ...packs]
     },
   }
@@ -169,10 +169,11 @@ function namesAt<T>(starts: ByStart<T>, start: number): Map<string, T> {
   return names
 }
 
-function* rowsOf({ rows }: Scope): Generator<Row> {
+function* rowsOf({ rows }: Scope, scope: number): Generator<RowOfCounts> {
   // An array with holes: of made units there are rows of late events only.
   for (const byUnit of rows)
-    for (const byStart of byUnit) for (const names of byStart?.values() ?? []) yield* names.values()
+    for (const byStart of byUnit)
+      for (const names of byStart?.values() ?? []) for (const row of names.values()) yield { scope, ...row }
 }
 
 /** The units of a split, by its place. */
@@ -202,14 +203,14 @@ interface Combination {
   tag: string
 }
 
-const WHOLE: readonly Combination[] = [{ name: '', tag: '' }]
+const NONE: readonly Combination[] = [{ name: '', tag: '' }]
 
 /** The rows of a split that an event belongs to: one, or one for each tag. */
 function combinationsIn(split: Split, { tags, values }: Addition): readonly Combination[] {
-  if (split.name === 'none') return WHOLE
+  if (split.name === 'none') return NONE
   if (split.name === 'all') {
     const tag = tagList(tags)
-    return [{ name: allName(tag, values), tag }]
+    return [{ name: nameOf(WHOLE, tag, values), tag }]
   }
   let name = ''
   let isByTag = false
@@ -218,10 +219,5 @@ function combinationsIn(split: Split, { tags, values }: Addition): readonly Comb
     else name += `\n${values[value]}`
   return isByTag ? tags.map((tag) => ({ name: `${name}\n${tag}`, tag })) : [{ name, tag: '' }]
 }
-
-const allName = (
-  tag: string,
-  { recipient_domain, provider, ip, pool, country, device, bot }: PlainValues,
-): string => `\n${tag}\n${recipient_domain}\n${provider}\n${ip}\n${pool}\n${country}\n${device}\n${bot}`
 
 const tagList = (tags: readonly string[]) => (tags.length === 0 ? '' : JSON.stringify([...tags].sort()))
