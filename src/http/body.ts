@@ -243,6 +243,9 @@ async function readJson(body: RequestBody, source: PeekedSource, limit: BodyLimi
       }
     }
     const isLarge = blocks.sizeBytes > ONE_TURN_MAX_BYTES
+    // From here on each step is alone in its turn: the last chunk came in the part of a turn that reads sockets, and the
+    // first `nextTurn` after it resolves in the same turn.
+    if (isLarge) await nextTurn()
     const bytes = blocks.take()
     if (isLarge) await nextTurn()
     const text = bytes.toString('utf8')

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readBlocks, resetBlocks } from '../support/block-probe.ts'
+import { longestBlock } from '../support/block-probe.ts'
 import { ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, startProcess } from '../support/service-process.ts'
 import { temporaryFolder } from '../support/stores.ts'
@@ -72,11 +72,7 @@ async function start(t: TestContext) {
   }
   const json = async (path: string) => JSON.parse((await call(path)).bytes.toString())
   const measured = async (what: string, run: () => Promise<void>) => {
-    await resetBlocks(pid, probe)
-    await run()
-    // The probe writes its result in the turn after the response.
-    await sleep(50)
-    const longestMs = (await readBlocks(probe))?.longestMs ?? 0
+    const longestMs = await longestBlock({ pid, probe }, BLOCK_MAX_MS, run)
     t.diagnostic(`${what}: ${Math.round(longestMs)} ms`)
     assert.ok(longestMs < BLOCK_MAX_MS, `${what}: the main thread was busy for ${Math.round(longestMs)} ms`)
   }

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
-import { readBlocks, resetBlocks } from './block-probe.ts'
+import { longestBlock } from './block-probe.ts'
 import { COLLECTING, collectedBytes } from './collect-on-signal.ts'
 import { type RawCall, rawCall } from './raw-call.ts'
 import { eventually, ownAddress, TEST_KEY } from './service.ts'
@@ -119,11 +119,12 @@ class HostileService {
   async withstands(shape: (target: Target) => Shape): Promise<void> {
     const { child } = this.#service
     await this.#plant()
-    await resetBlocks(child.pid as number, this.#probe)
-    const faults = await this.#callAll(shape)
-    assert.deepEqual(faults.slice(0, FAULTS_SHOWN), [])
-    assert.equal(child.exitCode, null, this.#service.output())
-    const { longestMs = 0 } = (await readBlocks(this.#probe)) ?? {}
+    const process = { pid: child.pid as number, probe: this.#probe }
+    const longestMs = await longestBlock(process, BLOCK_MAX_MS, async () => {
+      const faults = await this.#callAll(shape)
+      assert.deepEqual(faults.slice(0, FAULTS_SHOWN), [])
+      assert.equal(child.exitCode, null, this.#service.output())
+    })
     assert.ok(longestMs < BLOCK_MAX_MS, `the main thread was busy for ${longestMs} ms`)
     assert.doesNotMatch(this.#service.output(), /"level":(50|60)/)
   }
