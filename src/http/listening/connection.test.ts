@@ -131,7 +131,7 @@ for (const [name, create] of KINDS) {
   test(`${name}: a client that takes nothing is cut off, one that is slow is not, nor is a quiet stream`, async (t) => {
     const stalledMs = 1_000
     const size = 48 * MIB
-    const gone = Promise.withResolvers<void>()
+    const gone: Promise<void>[] = []
     const source = new Readable({ read() {} })
     const { connect } = await listen(t, create, { deadlines: { stalledMs } }, (arrival) => {
       if (arrival.headers['x-kind'] === 'quiet') {
@@ -139,7 +139,7 @@ for (const [name, create] of KINDS) {
         source.push('open')
         return
       }
-      if (arrival.headers['x-kind'] === 'silent') arrival.onEnd(gone.resolve)
+      if (arrival.headers['x-kind'] === 'silent') gone.push(new Promise((resolve) => arrival.onEnd(resolve)))
       const streamed = arrival.headers['x-streamed'] !== undefined
       const body = Buffer.alloc(size)
       const headers = { 'content-length': size }
@@ -162,7 +162,8 @@ for (const [name, create] of KINDS) {
     }
     taken += await read(slow, size)
     assert.ok(taken > size, 'the slow one gets everything')
-    await gone.promise
+    assert.equal(gone.length, silent.length)
+    await Promise.all(gone)
     for (const socket of silent) {
       const all = await read(socket, 2 * size)
       assert.ok(all < size, 'the silent one was cut off')
