@@ -44,7 +44,7 @@ export const FINISHED_MS = END_MS + DAY_MS / 2
 export const isRateLimit = (rule: string) => rule === 'rate-limit'
 
 /** Events are added to the shortest units only, as when they are counted at once. */
-const PLACES = { written: { day: 0, week: 0, month: 0 }, arePacked: true, removals: 0 }
+const PLACES = { written: { day: 0, week: 0, month: 0 }, arePacked: true }
 
 /**
  * Counts events, in ascending order of time, as the service does (`metrics/counting.ts`), but a day at a time: the same
@@ -100,7 +100,7 @@ export class FigureFill {
   }
 
   async #write(): Promise<void> {
-    const statements = this.#tally.statements(await this.#scopes.numbersOf(this.#tally.scopes(), PLACES))
+    const statements = this.#tally.statements(await this.#scopes.numbersOf(this.#tally.scopes()))
     this.#tally = createTally(PLACES)
     for (let at = 0; at < statements.length; at += STATEMENTS_PER_COMMIT)
       await this.#store.commit(statements.slice(at, at + STATEMENTS_PER_COMMIT))

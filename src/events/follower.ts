@@ -32,6 +32,8 @@ export interface FollowerSpec<Row extends FollowedKey> {
    * after a failure, so it must have no other effect than its statements.
    */
   apply(rows: readonly Row[]): Promise<{ taken: number; statements: Statement[] }>
+  /** The statements of the last `apply` were not committed: one of them, or the cursor, was stale. */
+  overtaken?(): void
 }
 
 /** `more`: there may be more events. `done`: none left for now. `overtaken`: another process took this step. */
@@ -65,8 +67,9 @@ export function createEventFollower<Row extends FollowedKey>(
     try {
       await store.commit([advance(name, cursor, last), ...statements])
     } catch (error) {
-      if (error instanceof StaleWrite) return 'overtaken'
-      throw error
+      if (!(error instanceof StaleWrite)) throw error
+      spec.overtaken?.()
+      return 'overtaken'
     }
     return taken === rows.length && rows.length < rowsMax ? 'done' : 'more'
   }

@@ -18,7 +18,7 @@ export interface ArchivedCopy {
   at: number
 }
 
-/** A roll-up moves the places once a day. */
+/** A roll-up moves the places once a day; a scope is removed with its domain. */
 const TRIES_MAX = 3
 const OF_BOTH = SPLITS.filter(({ name }) => name === 'none')
 const OF_ACCOUNT = OF_BOTH.map((split) => ({ ...split, ofDomain: [] }))
@@ -43,13 +43,16 @@ export async function countArchived(
     const places = await placesOf(store)
     const tally = createTally(places, copy.domainName === '' ? OF_ACCOUNT : OF_BOTH)
     tally.add({ ...copy, tags: [], values: NO_VALUES, counters: ['archived'] })
-    const counts = tally.statements(await scopes.numbersOf(tally.scopes(), places))
+    const numberOf = await scopes.numbersOf(tally.scopes())
+    const checks = [unmoved(places), scopes.stillThere(tally.scopes(), numberOf)]
+    const counts = tally.statements(numberOf)
     try {
-      await store.commit([{ sql: WAIT_FOR_COUNTING, values: [] }, unmoved(places), removal, ...counts])
+      await store.commit([{ sql: WAIT_FOR_COUNTING, values: [] }, ...checks, removal, ...counts])
       return
     } catch (error) {
       if (!(error instanceof StaleWrite)) throw error
       if (error.statement === removal) return
+      scopes.forget()
       if (left === 1) throw error
     }
   }

@@ -66,23 +66,39 @@ export function createCounting(
 ): Counting {
   let counted = 0
   const smallPacks = new SmallPacks()
+  /** Of the last step, until it is known whether it was committed. */
+  let packed: DayOfScope[] = []
+  const settle = () => {
+    smallPacks.note(packed)
+    packed = []
+  }
   const follower = createEventFollower<FollowedEvent>(store, {
     name: 'counters',
     columns: `account_id, domain_name, event, timestamp_us, recipient, ${MESSAGE_ID}, tags_json, ${payloadColumn(store.kind)}`,
     rowsMax: limits.events,
     async apply(rows) {
+      settle()
       const { taken, days, statements } = await count({ store, scopes, isRateLimit, limits }, rows)
       counted += taken
-      smallPacks.note(days)
+      packed = days
       return { taken, statements }
+    },
+    overtaken() {
+      packed = []
+      scopes.forget()
     },
   })
   return {
     follower,
     async run(signal) {
       counted = 0
-      while (!signal.aborted && (await follower.step()) === 'more') await pause(clock, PAUSE_MS, signal)
-      await smallPacks.merge(store)
+      while (!signal.aborted) {
+        const result = await follower.step()
+        settle()
+        await smallPacks.merge(store, signal)
+        if (result !== 'more') break
+        await pause(clock, PAUSE_MS, signal)
+      }
       return counted
     },
   }
@@ -133,8 +149,9 @@ async function count(
         : counters,
     })
   }
-  const numberOf = await scopes.numbersOf(tally.scopes(), places)
-  const statements = [unmoved(places), ...tally.statements(numberOf), ...visits.statements()]
+  const numberOf = await scopes.numbersOf(tally.scopes())
+  const checks = [unmoved(places), scopes.stillThere(tally.scopes(), numberOf)]
+  const statements = [...checks, ...tally.statements(numberOf), ...visits.statements()]
   return { taken, days: tally.days(numberOf), statements }
 }
 

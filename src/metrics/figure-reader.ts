@@ -117,14 +117,17 @@ class Reading {
       store: this.#store,
       wanted: this.#wanted,
       segment,
-      entriesMax: this.#rowsMax - this.#rowsRead,
+      rowsMax: this.#rowsMax - this.#rowsRead,
       countsOf: (values) => this.#countsOf(values),
     })
   }
 
   /** Rows of all values are written while nodes of an earlier release run, and become packs later (packing.ts). */
   async #hasRows(segment: Segment): Promise<boolean> {
-    const { sql, values } = conditionsOf({ segment, from: segment.start, to: segment.end }, this.#wanted)
+    // A filter of values that matches nothing would look at every row.
+    const filter = this.#query.filter.filter(({ attribute }) => ['domain', 'subaccount'].includes(attribute))
+    const wanted = { ...this.#wanted, query: { ...this.#query, filter } }
+    const { sql, values } = conditionsOf({ segment, from: segment.start, to: segment.end }, wanted)
     return (await this.#store.read({ sql: `SELECT 1 AS one ${sql} LIMIT 1`, values })).length > 0
   }
 

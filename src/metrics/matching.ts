@@ -1,12 +1,28 @@
 /** Filters of figures, where the database does not apply them (metrics-logs.md section 2). */
 import type { FilterEntry } from './figures.ts'
 
+type Test = (text: string) => boolean
+
+/** A query tests each of its entries for up to hundred thousands of values. */
+const tests = new WeakMap<FilterEntry, Test>()
+
 /** Without regard to case. */
-export function matches({ comparator, values }: FilterEntry, value: string): boolean {
-  const text = value.toLowerCase()
-  const isPart = comparator === 'contains' || comparator === 'not contains'
-  const found = values.some((one) => (isPart ? text.includes(one.toLowerCase()) : text === one.toLowerCase()))
-  return comparator === '=' || comparator === 'contains' ? found : !found
+export function matches(entry: FilterEntry, value: string): boolean {
+  let test = tests.get(entry)
+  if (!test) {
+    test = testOf(entry)
+    tests.set(entry, test)
+  }
+  return test(value.toLowerCase())
+}
+
+function testOf({ comparator, values }: FilterEntry): Test {
+  const all = new Set(values.map((value) => value.toLowerCase()))
+  if (comparator === '=') return (text) => all.has(text)
+  if (comparator === '!=') return (text) => !all.has(text)
+  const parts = [...all]
+  const contains: Test = (text) => parts.some((part) => text.includes(part))
+  return comparator === 'contains' ? contains : (text) => !contains(text)
 }
 
 /** A message with several values has one of them, or none. */

@@ -12,8 +12,15 @@ import { PackReader, WHOLE } from './packs.ts'
 import { checkRowsRead, nextWidth, SCOPES_FIRST } from './reading.ts'
 import { UNIT_NUMBERS, VALUE_NAMES } from './splits.ts'
 
-/** Entries after which others have a turn: about two milliseconds. */
-const ENTRIES_PER_TURN = 10_000
+/** Others have a turn after this time, which is looked at after each few entries: a filter may have 2,000 values. */
+const TURN_MS = 5
+const ENTRIES_PER_LOOK = 50
+/** Of packs for each row of figures that the query may read: four entries take less time than a row. */
+const BYTES_PER_ROW = 64
+/** An entry has some 15 bytes. */
+const BYTES_PER_ENTRY = 16
+/** Of packs of several domains in one read. */
+const READ_MAX_BYTES = 8 * 1024 * 1024
 const TAG = VALUE_NAMES.indexOf('tag')
 /** Of a day, and the whole of it. */
 const HOURS = 25
@@ -22,38 +29,42 @@ export interface PackQuery {
   store: Store
   wanted: Wanted
   segment: Segment
-  /** Rows and entries that the query may still read. */
-  entriesMax: number
+  /** Rows of figures that the query may still read. */
+  rowsMax: number
   /** Where counts of the item with these values are added. */
   countsOf(values: readonly string[]): Counts
 }
 
 /**
- * Adds the counts of a segment's packs. Returns how many entries were read.
- * @throws BadRequest before it reads more than `entriesMax`
+ * Adds the counts of a segment's packs. Returns the number of rows of figures that they count as.
+ * @throws BadRequest before it reads more than `rowsMax`
  */
 export async function addPacks(query: PackQuery): Promise<number> {
-  const { store, wanted, segment, entriesMax } = query
-  const [sum] = await store.read(statementOf('sum(p.entries) AS entries', segment, wanted))
-  const entries = Number(sum?.['entries'] ?? 0)
-  checkRowsRead(entries, entriesMax)
-  if (entries === 0) return 0
+  const { store, wanted, segment, rowsMax } = query
   const scopes = await domainScopes(store, wanted)
   const adder = new PackAdder(query)
+  let rowsRead = 0
   let width = SCOPES_FIRST
   for (let at = 0; at < scopes.length; ) {
     const slice = scopes.slice(at, at + width)
     const limits = [slice[0], slice.at(-1)] as [number, number]
-    const columns = 's.account_id, s.domain_name, p.start_at, p.entries, p.packed'
-    let read = 0
-    for (const row of await store.read(statementOf(columns, segment, wanted, limits))) {
-      await adder.add(row as unknown as PackRow)
-      read += Number(row['entries'])
+    const [sum] = await store.read(statementOf('sum(length(p.packed)) AS bytes', segment, wanted, limits))
+    const bytes = Number(sum?.['bytes'] ?? 0)
+    checkRowsRead(rowsRead + bytes / BYTES_PER_ROW, rowsMax)
+    if (bytes > READ_MAX_BYTES && slice.length > 1) {
+      width = Math.ceil(slice.length / 2)
+      continue
     }
+    if (bytes > 0) {
+      const columns = 's.account_id, s.domain_name, p.start_at, p.packed'
+      for (const row of await store.read(statementOf(columns, segment, wanted, limits)))
+        await adder.add(row as unknown as PackRow)
+    }
+    rowsRead += bytes / BYTES_PER_ROW
     at += slice.length
-    width = nextWidth(width, read)
+    width = nextWidth(width, bytes / BYTES_PER_ENTRY)
   }
-  return entries
+  return rowsRead
 }
 
 interface PackRow {
@@ -63,15 +74,15 @@ interface PackRow {
   packed: Uint8Array
 }
 
-/** `scopes`: of the domains from the first to the last number only. */
+/** Of the domains from the first to the last number. */
 function statementOf(
   columns: string,
   { units, start, end }: Segment,
   wanted: Wanted,
-  scopes?: readonly [number, number],
+  scopes: readonly [number, number],
 ): Statement {
   const domains = areOfDomains(wanted)
-  const ofDomains = `${domains.sql} ${scopes ? 'AND s.no >= ? AND s.no <= ?' : ''}`
+  const ofDomains = `${domains.sql} AND s.no >= ? AND s.no <= ?`
   // Hours are in the pack of their day.
   const ofScope = `p.scope = s.no AND p.unit IN (${units.map((unit) => UNIT_NUMBERS[unit])})
     AND p.start_at >= ? AND p.start_at < ?`
@@ -83,7 +94,7 @@ function statementOf(
       : `figure_scopes s CROSS JOIN figure_packs p WHERE ${ofDomains} AND ${ofScope}`
   return {
     sql: `SELECT ${columns} FROM ${from}`,
-    values: [...domains.values, ...(scopes ?? []), startOf('day', start), end],
+    values: [...domains.values, ...scopes, startOf('day', start), end],
   }
 }
 
@@ -104,7 +115,8 @@ class PackAdder {
   readonly #places: readonly number[]
   /** By place; undefined: not wanted. */
   readonly #counters: readonly (Counter | undefined)[]
-  #entriesInTurn = 0
+  #entries = 0
+  #turnBeganAt = performance.now()
 
   constructor(query: PackQuery) {
     const { counters } = query.wanted
@@ -130,9 +142,9 @@ class PackAdder {
     /** By the texts of the dimensions: entries with the same are looked up once. */
     const items = new Map<number, readonly Counts[]>()
     while (reader.next()) {
-      if (++this.#entriesInTurn === ENTRIES_PER_TURN) {
-        this.#entriesInTurn = 0
+      if (++this.#entries % ENTRIES_PER_LOOK === 0 && performance.now() - this.#turnBeganAt > TURN_MS) {
         await nextTurn()
+        this.#turnBeganAt = performance.now()
       }
       const time = timeOf(row, reader)
       if (time < start || time >= end || !this.#passes(reader, passing)) continue

@@ -15,15 +15,17 @@ import { ROW_KEY, WAIT_FOR_COUNTING } from './figure-rows.ts'
 import { HOUR_MS, startOf, UNITS, type Unit } from './intervals.ts'
 import { type DayOfScope, type PackOfScope, packStatement } from './pack-rows.ts'
 import { nameOf, type PackedEntry, PackReader, WHOLE } from './packs.ts'
+import { placesOf } from './places.ts'
 import { KEPT_MS } from './removal.ts'
 import { SPLIT_NUMBERS, UNIT_NUMBERS, VALUE_NAMES } from './splits.ts'
 
-/** Of a pack: a few hundred kilobytes. */
+/** Of a pack: a few hundred kilobytes, unless nearly every entry has long tags of its own. */
 const ENTRIES_MAX = 20_000
 /** Packs with fewer entries are merged. */
 const SMALL = ENTRIES_MAX / 2
-/** Entries that are held at a time: some 30 MB. */
+/** Entries that are held at a time: some 30 MB, more if their texts are long. */
 const HELD_MAX = 100_000
+const HELD_MAX_BYTES = 32 * 1024 * 1024
 /** Packs that one transaction replaces. */
 const PARTS = 100
 /** Entries after which others have a turn: about ten milliseconds. */
@@ -45,16 +47,22 @@ export async function keepPacks(store: Store, now: number, signal?: AbortSignal)
     hour: startOf('day', now - KEPT_MS.hour),
     day: startOf('month', now - KEPT_MS.day),
   }
+  // Nodes of the release before read no packs.
+  const { arePacked } = await placesOf(store)
+  if (!arePacked) return
+  const faults: unknown[] = []
   for (let scope = 0; !signal?.aborted; ) {
     const values = [times.hour, times.day, ...times.merged, scope]
     const tasks = await store.read({ sql: TASKS, values })
     for (const task of tasks) {
       scope = Number(task['no'])
-      if (signal?.aborted) return
-      await work(store, { scope, task, times }, signal)
+      if (signal?.aborted) break
+      // One domain's broken pack does not hold up the others.
+      await work(store, { scope, task, times }, signal).catch((error) => faults.push(error))
     }
-    if (tasks.length < SCOPES) return
+    if (tasks.length < SCOPES) break
   }
+  if (faults.length > 0) throw new AggregateError(faults, `packs of ${faults.length} domains cannot be kept`)
 }
 
 interface Times {
@@ -109,6 +117,9 @@ const MANY = 32
 /** Days of domains that are remembered: 5 MB. */
 const REMEMBERED_MAX = 50_000
 
+/** Days that are merged before counting goes on. */
+const MERGED_AT_A_TIME = 50
+
 /** How many packs this process has written of each domain's day. What it forgets is merged when the day is over. */
 export class SmallPacks {
   readonly #written = new Map<string, number>()
@@ -128,10 +139,9 @@ export class SmallPacks {
   }
 
   /** Merges where there are many. */
-  async merge(store: Store): Promise<void> {
-    const many = this.#many
-    this.#many = []
-    for (const day of many) await mergeSmall(store, day)
+  async merge(store: Store, signal: AbortSignal): Promise<void> {
+    for (const day of this.#many.splice(0, MERGED_AT_A_TIME))
+      if (!signal.aborted) await mergeSmall(store, day)
   }
 }
 
@@ -139,12 +149,13 @@ export class SmallPacks {
 async function mergeSmall(store: Store, { scope, start }: DayOfScope): Promise<void> {
   for (;;) {
     const parts = await store.read({
-      sql: `SELECT start_at, part, entries FROM figure_packs
+      sql: `SELECT ${PART} FROM figure_packs
         WHERE scope = ? AND unit = ${UNIT_NUMBERS.hour} AND start_at = ? AND entries < ${SMALL} LIMIT ${PARTS}`,
       values: [scope, start],
     })
     const chosen = fitting(parts.map(partOf))
-    if (chosen.length > 1) await replace(store, { scope, unit: 'hour', parts: chosen, longer: 'hour', start })
+    if (chosen.length < 2) return
+    await replace(store, { scope, unit: 'hour', parts: chosen, longer: 'hour', start })
     if (parts.length < PARTS) return
   }
 }
@@ -160,7 +171,7 @@ interface Lengthening {
 async function lengthen(store: Store, { scope, unit, longer, before }: Lengthening, signal?: AbortSignal) {
   while (!signal?.aborted) {
     const found = await store.read({
-      sql: `SELECT start_at, part, entries FROM figure_packs WHERE scope = ? AND unit = ? AND start_at < ?
+      sql: `SELECT ${PART} FROM figure_packs WHERE scope = ? AND unit = ? AND start_at < ?
         ORDER BY start_at LIMIT ${PARTS}`,
       values: [scope, UNIT_NUMBERS[unit], before],
     })
@@ -177,20 +188,24 @@ interface Part {
   start: number
   part: number
   entries: number
+  bytes: number
 }
 
-const partOf = ({ start_at, part, entries }: Record<string, unknown>): Part => ({
+const PART = 'start_at, part, entries, length(packed) AS bytes'
+const partOf = ({ start_at, part, entries, bytes }: Record<string, unknown>): Part => ({
   start: Number(start_at),
   part: Number(part),
   entries: Number(entries),
+  bytes: Number(bytes),
 })
 
 /** The first of these that can be held together, at least one. */
 function fitting(parts: readonly Part[]): Part[] {
-  let held = 0
+  let [entries, bytes] = [0, 0]
   const end = parts.findIndex((part, at) => {
-    held += part.entries
-    return at > 0 && held > HELD_MAX
+    entries += part.entries
+    bytes += part.bytes
+    return at > 0 && (entries > HELD_MAX || bytes > HELD_MAX_BYTES)
   })
   return end < 0 ? [...parts] : parts.slice(0, end)
 }
@@ -204,20 +219,19 @@ interface Replacement {
   start: number
 }
 
-const OF_PART = 'scope = ? AND unit = ? AND start_at = ? AND part = ?'
-
 /** Does nothing if another process was faster. */
 async function replace(store: Store, { scope, unit, parts, longer, start }: Replacement): Promise<void> {
+  const starts = parts.map((part) => part.start)
+  const of = `FROM figure_packs WHERE scope = ? AND unit = ? AND start_at >= ? AND start_at <= ?
+    AND part IN (${parts.map(() => '?')})`
+  const values = [scope, UNIT_NUMBERS[unit], Math.min(...starts), Math.max(...starts)]
+  values.push(...parts.map(({ part }) => part))
+  const rows = await store.read({ sql: `SELECT packed ${of}`, values })
+  if (rows.length < parts.length) return
   const merged = new Merged(longer === 'hour')
-  const removals: Statement[] = []
-  for (const part of parts) {
-    const values = [scope, UNIT_NUMBERS[unit], part.start, part.part]
-    const [row] = await store.read({ sql: `SELECT packed FROM figure_packs WHERE ${OF_PART}`, values })
-    if (!row) return
-    await merged.addPack(row['packed'] as Uint8Array)
-    removals.push({ sql: `DELETE FROM figure_packs WHERE ${OF_PART}`, values, expectRows: 1 })
-  }
-  await commitUnlessStale(store, [...removals, ...(await merged.statements({ scope, unit: longer, start }))])
+  for (const row of rows) await merged.addPack(row['packed'] as Uint8Array)
+  const removal = { sql: `DELETE ${of}`, values, expectRows: parts.length }
+  await commitUnlessStale(store, [removal, ...(await merged.statements({ scope, unit: longer, start }))])
 }
 
 async function commitUnlessStale(store: Store, statements: Statement[]): Promise<void> {

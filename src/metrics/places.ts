@@ -11,17 +11,14 @@ export type Written = Readonly<Record<LongUnit, number>>
 /** Per unit: rows of intervals that begin before this time are complete. */
 export type Until = Readonly<Record<LongUnit, number>>
 
-/** Numbers of rows that are no units: whether counting writes packs, and how many scopes were removed. */
+/** The number of a row that is no unit: whether counting writes packs. */
 const PACKS = 4
-const REMOVALS = 5
 
 export interface Places {
   written: Written
   until: Until
   /** Whether counts of all values are written as packs (packs.ts), not as rows. */
   arePacked: boolean
-  /** How many scopes were removed. */
-  removals: number
 }
 
 export async function placesOf(store: Store): Promise<Places> {
@@ -31,13 +28,8 @@ export async function placesOf(store: Store): Promise<Places> {
       Number(rows.find((row) => Number(row['unit']) === UNIT_NUMBERS[unit])?.[column])
     return { day: at('day'), week: at('week'), month: at('month') }
   }
-  const rowOf = (unit: number) => rows.find((row) => Number(row['unit']) === unit)
-  return {
-    written: of('written'),
-    until: of('until'),
-    arePacked: Number(rowOf(PACKS)?.['until']) === 1,
-    removals: Number(rowOf(REMOVALS)?.['written']),
-  }
+  const packs = rows.find((row) => Number(row['unit']) === PACKS)
+  return { written: of('written'), until: of('until'), arePacked: Number(packs?.['until']) === 1 }
 }
 
 /** Counting writes packs once no node runs that was started before there were any: it would not read them. */
@@ -57,24 +49,14 @@ export async function pairsSince(store: Store, accountIds: readonly string[]): P
   return Number(row?.['since'] ?? 0)
 }
 
-/** Fails the transaction (`StaleWrite`) if events are to be added to other rows by now, or a scope was removed. */
-export function unmoved({ written, removals }: Pick<Places, 'written' | 'removals'>): Statement {
-  const places = [
-    ...LONG_UNITS.map((unit) => [UNIT_NUMBERS[unit], written[unit]] as const),
-    [REMOVALS, removals] as const,
-  ]
+/** Fails the transaction (`StaleWrite`) if events are to be added to other rows by now. */
+export function unmoved({ written }: Pick<Places, 'written'>): Statement {
   return {
     sql: `UPDATE figure_places SET written = written
-      WHERE ${places.map(() => '(unit = ? AND written = ?)').join(' OR ')}`,
-    values: places.flat(),
-    expectRows: places.length,
+      WHERE ${LONG_UNITS.map(() => '(unit = ? AND written = ?)').join(' OR ')}`,
+    values: LONG_UNITS.flatMap((unit) => [UNIT_NUMBERS[unit], written[unit]]),
+    expectRows: LONG_UNITS.length,
   }
-}
-
-/** Belongs to the transaction that removes a scope. */
-export const scopeRemoved: Statement = {
-  sql: `UPDATE figure_places SET written = written + 1 WHERE unit = ${REMOVALS}`,
-  values: [],
 }
 
 /**

@@ -3,7 +3,7 @@ import { DAY_MS } from '../events/event-retention.ts'
 import { followedPosition } from '../events/follower.ts'
 import type { Statement, Store } from '../store/store.ts'
 import { ROW_KEY, WAIT_FOR_COUNTING } from './figure-rows.ts'
-import { placesOf, scopeRemoved } from './places.ts'
+import { placesOf } from './places.ts'
 import { SPLIT_NUMBERS, SPLITS, UNIT_NUMBERS } from './splits.ts'
 import { UNIQUE_FOR_MS } from './unique-visits.ts'
 
@@ -82,7 +82,6 @@ export async function removeFiguresOf(
     { sql: 'DELETE FROM figures WHERE scope = ?', values: [scope] },
     { sql: 'DELETE FROM figure_packs WHERE scope = ?', values: [scope] },
     { sql: 'DELETE FROM figure_scopes WHERE no = ?', values: [scope] },
-    scopeRemoved,
   ])
 }
 

@@ -21,6 +21,3 @@ INSERT INTO figure_places (unit, written, until) VALUES (4, 0, 1);
 INSERT INTO figure_places (unit, written, until)
   SELECT 4, time_from_now(0), CASE WHEN EXISTS (SELECT 1 FROM nodes) THEN 0 ELSE 1 END;
 -- all
-
--- Unit 5: `written` is how many scopes were removed. Counting remembers their numbers.
-INSERT INTO figure_places (unit, written, until) VALUES (5, 0, 0);
