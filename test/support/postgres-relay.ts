@@ -17,6 +17,8 @@ export interface PostgresRelay {
 
 /** What the server says when a COMMIT is done, and nothing else: a statement of that name has no rows to count. */
 const COMMITTED = 'COMMIT\0'
+/** ReadyForQuery outside a transaction: PostgreSQL's message formats. */
+const IDLE = Buffer.from('Z\0\0\0\x05I')
 
 export async function startPostgresRelay(url: string): Promise<PostgresRelay> {
   const { hostname, port } = new URL(url)
@@ -33,17 +35,20 @@ export async function startPostgresRelay(url: string): Promise<PostgresRelay> {
     }
     for (const socket of [client, upstream]) socket.on('error', end).on('close', end)
     client.on('data', (chunk) => {
-      if (wanted !== null && chunk.includes(wanted)) {
-        carriesWanted = true
-        wanted = null
-      }
+      if (wanted !== null && chunk.includes(wanted)) carriesWanted = true
       upstream.write(chunk)
     })
     upstream.on('data', (chunk) => {
-      if (chunk.includes(COMMITTED) && (carriesWanted || Math.random() < chance)) {
+      const isWanted = carriesWanted && wanted !== null
+      if (chunk.includes(COMMITTED) && (isWanted || Math.random() < chance)) {
+        if (isWanted) wanted = null
         cuts++
         end()
-      } else client.write(chunk)
+        return
+      }
+      // A query of the value outside a transaction has been answered.
+      if (chunk.includes(IDLE)) carriesWanted = false
+      client.write(chunk)
     })
   })
   server.listen(0, ownAddress())
