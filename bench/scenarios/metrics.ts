@@ -43,7 +43,7 @@ const COUNT_SHORT = 20_000
 const SAMPLE = 20_000
 /** Events that are counted first: the compiler takes a third of the time of the first 60,000. */
 const WARM_UP = 60_000
-const LOADED = 120_000
+const LOADED = 400_000
 /** Events a second of a service under load: twice its messages. */
 const LOADED_PER_SECOND = 3_400
 const TIMES = 4
@@ -218,14 +218,16 @@ async function checkFill(rig: Rig, database: Database): Promise<void> {
 /** CPU µs of this process and the database server for each event. */
 async function countingCost(store: Store, place: Place): Promise<number> {
   const rows = eventRows(COUNT, LOADED_PER_SECOND)
-  const { follower } = createCounting(store, systemClock, isRateLimit)
+  const counting = createCounting(store, systemClock, isRateLimit)
+  const { signal } = new AbortController()
   await fill(place, nextOf(rows, WARM_UP))
-  await follower.stepToEnd()
+  await counting.run(signal)
   await fill(place, nextOf(rows, LOADED))
   const server = () => (place.serverPid === null ? 0 : cpuSeconds([place.serverPid]))
   const serverBefore = server()
   const before = process.cpuUsage()
-  await follower.stepToEnd()
+  const counted = await counting.run(signal)
+  if (counted !== LOADED) throw new Error(`${counted} events were counted`)
   const { user, system } = process.cpuUsage(before)
   return (user + system + (server() - serverBefore) * 1e6) / LOADED
 }
