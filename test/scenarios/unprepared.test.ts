@@ -27,10 +27,16 @@ async function rig(t: TestContext) {
   return { sink, service }
 }
 
-const later = () => new Date(Date.now() + 2_000).toUTCString()
+const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1_000).toUTCString()
+/** Nothing is sent before `untilExpired` moves it. */
+const later = () => inSeconds(3_600)
 
-/** Its failed events, oldest first, once the last one exists. */
+/** Lets the scheduled message be sent; resolves its failed events, oldest first, once the last one exists. */
 async function untilExpired(service: TestService): Promise<{ severity: string; status: Status }[]> {
+  const { body } = await service.call('GET', '/sendwright/v1/scheduled')
+  const path = `/sendwright/v1/scheduled/${encodeURIComponent(body.items[0].message_id)}`
+  const moved = await service.call('PATCH', path, { form: { deliverytime: inSeconds(2) } })
+  assert.equal(moved.status, 200, moved.text)
   return eventually('the permanent failure', async () => {
     const events = await service.events('?event=failed')
     const failed = events.toReversed().map((event) => ({
