@@ -119,44 +119,79 @@ const REMEMBERED_MAX = 50_000
 
 /** Days that are merged before counting goes on. */
 const MERGED_AT_A_TIME = 50
+/**
+ * Packs with fewer entries are merged each time. Larger ones are merged less often, so that no entry is written again and
+ * again: every time that MANY have been merged so often.
+ */
+const TINY = 512
+const TINY_MERGES = 8
+/** Of one transaction, before another day is added. */
+const COMMIT_BYTES = 4 * 1024 * 1024
 
 /** How many packs this process has written of each domain's day. What it forgets is merged when the day is over. */
 export class SmallPacks {
   readonly #written = new Map<string, number>()
-  #many: DayOfScope[] = []
+  #due: (DayOfScope & { below: number })[] = []
 
   note(packs: readonly DayOfScope[]): void {
     if (this.#written.size > REMEMBERED_MAX) this.#written.clear()
     for (const { scope, start } of packs) {
       const name = `${scope} ${start}`
       const count = (this.#written.get(name) ?? 0) + 1
-      if (count < MANY) this.#written.set(name, count)
-      else {
-        this.#written.delete(name)
-        this.#many.push({ scope, start })
-      }
+      this.#written.set(name, count)
+      if (count % MANY > 0) continue
+      this.#due.push({ scope, start, below: count % (MANY * TINY_MERGES) > 0 ? TINY : SMALL })
     }
   }
 
-  /** Merges where there are many. */
+  /** Merges where there are many. Several days are one transaction, which costs more than the rest of a day. */
   async merge(store: Store, signal: AbortSignal): Promise<void> {
-    for (const day of this.#many.splice(0, MERGED_AT_A_TIME))
-      if (!signal.aborted) await mergeSmall(store, day)
+    let statements: Statement[] = []
+    let bytes = 0
+    for (const { below, ...day } of this.#due.splice(0, MERGED_AT_A_TIME)) {
+      if (signal.aborted) return
+      const found = await mergingOf(store, day, below)
+      statements.push(...(found?.statements ?? []))
+      bytes += found?.bytes ?? 0
+      if (bytes < COMMIT_BYTES) continue
+      await commitUnlessStale(store, statements)
+      statements = []
+      bytes = 0
+    }
+    if (statements.length > 0) await commitUnlessStale(store, statements)
   }
 }
 
 /** Merges the small packs of a day's hours. */
-async function mergeSmall(store: Store, { scope, start }: DayOfScope): Promise<void> {
+async function mergeSmall(store: Store, day: DayOfScope): Promise<void> {
   for (;;) {
-    const parts = await store.read({
-      sql: `SELECT ${PART} FROM figure_packs
-        WHERE scope = ? AND unit = ${UNIT_NUMBERS.hour} AND start_at = ? AND entries < ${SMALL} LIMIT ${PARTS}`,
-      values: [scope, start],
-    })
-    const chosen = fitting(parts.map(partOf))
-    if (chosen.length < 2) return
-    await replace(store, { scope, unit: 'hour', parts: chosen, longer: 'hour', start })
-    if (parts.length < PARTS) return
+    const found = await mergingOf(store, day, SMALL)
+    if (!found) return
+    await commitUnlessStale(store, found.statements)
+    if (found.isAll) return
+  }
+}
+
+/**
+ * Statements that merge the packs of a day's hours with fewer than `below` entries, and the bytes of those packs. Null: there
+ * is nothing to merge.
+ */
+async function mergingOf(
+  store: Store,
+  { scope, start }: DayOfScope,
+  below: number,
+): Promise<{ statements: Statement[]; bytes: number; isAll: boolean } | null> {
+  const found = await store.read({
+    sql: `SELECT ${PART} FROM figure_packs
+      WHERE scope = ? AND unit = ${UNIT_NUMBERS.hour} AND start_at = ? AND entries < ? LIMIT ${PARTS}`,
+    values: [scope, start, below],
+  })
+  const parts = fitting(found.map(partOf))
+  if (parts.length < 2) return null
+  return {
+    statements: await replacing(store, { scope, unit: 'hour', parts, longer: 'hour', start }),
+    bytes: parts.reduce((sum, part) => sum + part.bytes, 0),
+    isAll: found.length < PARTS,
   }
 }
 
@@ -180,7 +215,7 @@ async function lengthen(store: Store, { scope, unit, longer, before }: Lengtheni
     if (!first) return
     const start = startOf(longer, first.start)
     const parts = fitting(all.filter((part) => startOf(longer, part.start) === start))
-    await replace(store, { scope, unit, parts, longer, start })
+    await commitUnlessStale(store, await replacing(store, { scope, unit, parts, longer, start }))
   }
 }
 
@@ -219,19 +254,22 @@ interface Replacement {
   start: number
 }
 
-/** Does nothing if another process was faster. */
-async function replace(store: Store, { scope, unit, parts, longer, start }: Replacement): Promise<void> {
+/** None if another process was faster. */
+async function replacing(
+  store: Store,
+  { scope, unit, parts, longer, start }: Replacement,
+): Promise<Statement[]> {
   const starts = parts.map((part) => part.start)
   const of = `FROM figure_packs WHERE scope = ? AND unit = ? AND start_at >= ? AND start_at <= ?
     AND part IN (${parts.map(() => '?')})`
   const values = [scope, UNIT_NUMBERS[unit], Math.min(...starts), Math.max(...starts)]
   values.push(...parts.map(({ part }) => part))
   const rows = await store.read({ sql: `SELECT packed ${of}`, values })
-  if (rows.length < parts.length) return
+  if (rows.length < parts.length) return []
   const merged = new Merged(longer === 'hour')
   for (const row of rows) await merged.addPack(row['packed'] as Uint8Array)
   const removal = { sql: `DELETE ${of}`, values, expectRows: parts.length }
-  await commitUnlessStale(store, [removal, ...(await merged.statements({ scope, unit: longer, start }))])
+  return [removal, ...(await merged.statements({ scope, unit: longer, start }))]
 }
 
 async function commitUnlessStale(store: Store, statements: Statement[]): Promise<void> {

@@ -11,7 +11,12 @@ CREATE TABLE figure_packs (
   entries INTEGER NOT NULL,
   packed BLOB NOT NULL,
   PRIMARY KEY (scope, unit, start_at, part)
+-- only sqlite
+-- The packs of a domain's day are together: merging them writes few pages.
+) WITHOUT ROWID;
+-- only postgres
 );
+-- all
 
 -- Unit 4: whether counting writes packs, 1 in `until`. Nodes of the release before read none; while any runs, rows of all
 -- values are written. `written` is the time of this migration.
