@@ -129,7 +129,7 @@ for (const [name, create] of KINDS) {
   })
 
   test(`${name}: a client that takes nothing is cut off, one that is slow is not, nor is a quiet stream`, async (t) => {
-    const stalledMs = 1_000
+    const stalledMs = 2_000
     const size = 48 * MIB
     const gone: Promise<void>[] = []
     const source = new Readable({ read() {} })
