@@ -158,7 +158,7 @@ export class SmallPacks {
       statements = []
       bytes = 0
     }
-    if (statements.length > 0) await commitUnlessStale(store, statements)
+    await commitUnlessStale(store, statements)
   }
 }
 
@@ -273,6 +273,7 @@ async function replacing(
 }
 
 async function commitUnlessStale(store: Store, statements: Statement[]): Promise<void> {
+  if (statements.length === 0) return
   try {
     await store.commit(statements)
   } catch (error) {
