@@ -131,7 +131,8 @@ const COMMIT_BYTES = 4 * 1024 * 1024
 /** How many packs this process has written of each domain's day. What it forgets is merged when the day is over. */
 export class SmallPacks {
   readonly #written = new Map<string, number>()
-  #due: (DayOfScope & { below: number })[] = []
+  /** Each day once: packs cannot be removed twice in one transaction. */
+  readonly #due = new Map<string, DayOfScope & { below: number }>()
 
   note(packs: readonly DayOfScope[]): void {
     if (this.#written.size > REMEMBERED_MAX) this.#written.clear()
@@ -140,7 +141,8 @@ export class SmallPacks {
       const count = (this.#written.get(name) ?? 0) + 1
       this.#written.set(name, count)
       if (count % MANY > 0) continue
-      this.#due.push({ scope, start, below: count % (MANY * TINY_MERGES) > 0 ? TINY : SMALL })
+      const below = count % (MANY * TINY_MERGES) > 0 ? TINY : SMALL
+      this.#due.set(name, { scope, start, below: Math.max(below, this.#due.get(name)?.below ?? 0) })
     }
   }
 
@@ -148,7 +150,11 @@ export class SmallPacks {
   async merge(store: Store, signal: AbortSignal): Promise<void> {
     let statements: Statement[] = []
     let bytes = 0
-    for (const { below, ...day } of this.#due.splice(0, MERGED_AT_A_TIME)) {
+    const due = [...this.#due].slice(0, MERGED_AT_A_TIME)
+    for (const [name] of due) this.#due.delete(name)
+    // In one order on all nodes, so that two cannot lock each other out.
+    due.sort(([, a], [, b]) => a.scope - b.scope || a.start - b.start)
+    for (const [, { below, ...day }] of due) {
       if (signal.aborted) return
       const found = await mergingOf(store, day, below)
       statements.push(...(found?.statements ?? []))
