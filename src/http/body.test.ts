@@ -92,6 +92,27 @@ test('every encoding gives the same view', async () => {
   }
 })
 
+test('the text values of a form keep their order and are read in their own charset, whatever their size', async () => {
+  const typed = (type: string, value: string) =>
+    field('a', value).replace('\r\n', `\r\nContent-Type: ${type}\r\n`)
+  const large = 'ü€😀'.repeat(30_000)
+  // The test sends UTF-8: another charset reads its bytes otherwise.
+  const cases: [string, string][] = [
+    [field('a', 'ü'), 'ü'],
+    [typed('text/plain; charset=ISO-8859-1', 'ü'), 'Ã¼'],
+    [typed('text/plain; charset="utf-8"; format=flowed', large), large],
+    [typed('text/plain;charset=latin1', 'ü'.repeat(70_000)), 'Ã¼'.repeat(70_000)],
+    [typed('text/plain; charset=klingon', '\uFEFFü'), '\uFEFFü'],
+    [typed('text/plain; charset=klingon', large), large],
+    [field('a', 'last'), 'last'],
+  ]
+  const { body } = await post(multipart(...cases.map(([part]) => part)), MULTIPART)
+  assert.deepEqual(
+    body.values?.['a'],
+    cases.map(([, value]) => value),
+  )
+})
+
 test('a GET reads a form body too', async () => {
   const text = `a=1&b=2`
   const answer = await server.raw(

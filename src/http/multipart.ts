@@ -3,6 +3,7 @@
  * one after the other; while a file's consumer lags, nothing more is read from the connection.
  */
 import { type EventEmitter, once } from 'node:events'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy'
 import { BadRequest } from '../base/errors.ts'
 import { FIELDS_MAX, type Fields, plainName } from './params.ts'
@@ -32,7 +33,8 @@ export async function readMultipart(
   uploads: Uploads | null,
 ): Promise<void> {
   const form = createForm(contentType)
-  const hasType = watchTypes(form)
+  const texts = new TextValues(fields)
+  const part = watchTypes(form)
   const open = new Set<BusboyFileStream>()
   const readers: Promise<void>[] = []
   const failure = Promise.withResolvers<never>()
@@ -42,7 +44,8 @@ export async function readMultipart(
   form.on('filesLimit', () => failure.reject(unparsable(`more than ${FILES_MAX} files`)))
   form.on('field', (name, value, _nameCut, cut) => {
     try {
-      addField(fields, name, value, cut)
+      checkField(name, cut)
+      texts.add(name, value, part.charset)
     } catch (error) {
       failure.reject(error)
     }
@@ -55,7 +58,7 @@ export async function readMultipart(
       return
     }
     open.add(stream)
-    const sentType = hasType() ? mimeType : null
+    const sentType = part.hasType ? mimeType : null
     const head = { fieldName: plainName(name), filename: filename ?? '', contentType: sentType }
     const reader = uploads.receive(head, stream).finally(() => open.delete(stream))
     readers.push(reader)
@@ -64,6 +67,7 @@ export async function readMultipart(
   try {
     await feed(form, source, failure.promise)
     await Promise.race([Promise.all(readers), failure.promise])
+    await texts.finish()
   } catch (error) {
     for (const stream of open) stream.destroy()
     await Promise.allSettled(readers)
@@ -81,32 +85,121 @@ function createForm(contentType: string): BusboyInstance {
     headerSize: PART_HEADER_BYTES_MAX,
   }
   try {
-    return new Busboy({ headers: { 'content-type': contentType }, limits })
+    return new Busboy({ headers: { 'content-type': contentType }, limits, defCharset: UNDECODED })
   } catch (error) {
     throw malformed(error) // no boundary
   }
 }
 
+/** What the parser does not tell about the part that it is reading. */
+interface PartTypes {
+  hasType: boolean
+  /** Of a text value; in lower case. */
+  charset: string
+}
+
+/** The parser leaves a text in this charset as it is: one character for each byte. */
+const UNDECODED = 'latin1'
+const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)"?/i
+
 /**
- * Whether the part that is being read has a Content-Type. The parser reports `text/plain` for a part without one
- * (RFC 7578 §4.4); only the part's own header fields, which its inner parser emits first, distinguish the two.
+ * Reads the part's own header fields, which the parser's inner parser emits first.
+ *
+ * 1. The parser reports `text/plain` for a part without a Content-Type (RFC 7578 §4.4).
+ * 2. It decodes a text in the charset named there, and takes up to 200 ms of a turn for a large one. The name is removed,
+ *    and `TextValues` decodes.
  */
-function watchTypes(form: BusboyInstance): () => boolean {
+function watchTypes(form: BusboyInstance): PartTypes {
   const { parser } = (form as unknown as { _parser: { parser: EventEmitter } })._parser
-  let hasType = false
+  const types = { hasType: false, charset: '' }
   parser.prependListener('part', (part: EventEmitter) => {
-    part.once('header', (header: Record<string, unknown>) => {
-      hasType = header['content-type'] !== undefined
+    part.once('header', (header: Record<string, string[]>) => {
+      const type = header['content-type']?.[0]
+      types.hasType = type !== undefined
+      types.charset = (type && CHARSET.exec(type)?.[1]?.toLowerCase()) || 'utf-8'
+      if (type?.includes(';')) header['content-type'] = [type.slice(0, type.indexOf(';'))]
     })
   })
-  return () => hasType
+  return types
 }
 
 /** `name` is undefined in a part without one, though the parser's types deny it. */
-function addField(fields: Fields, name: string | undefined, value: string, cut: boolean): void {
+function checkField(name: string | undefined, cut: boolean): void {
   if (name === undefined) throw malformed()
   if (cut) throw unparsable(`parameter ${name.slice(0, 100)} is larger than 25MiB`)
-  fields.add(name, value)
+}
+
+/** A text of this size is decoded in less than a millisecond. */
+const AT_ONCE_MAX_BYTES = 64 * 1024
+
+interface UndecodedText {
+  name: string
+  /** One character for each byte. */
+  bytes: string
+  charset: string
+}
+
+/** Decodes the text values of a form, large ones in turns of their own, and adds them to `fields` in their order. */
+class TextValues {
+  readonly #fields: Fields
+  /** The first large value and all after it. */
+  readonly #waiting: UndecodedText[] = []
+
+  constructor(fields: Fields) {
+    this.#fields = fields
+  }
+
+  /** @throws BadRequest over FIELDS_MAX values. */
+  add(name: string, bytes: string, charset: string): void {
+    const text = { name, bytes, charset }
+    if (this.#waiting.length === 0 && bytes.length <= AT_ONCE_MAX_BYTES) this.#take(text)
+    else this.#waiting.push(text)
+  }
+
+  /** @throws BadRequest over FIELDS_MAX values. */
+  async finish(): Promise<void> {
+    for (const text of this.#waiting) {
+      if (text.bytes.length <= AT_ONCE_MAX_BYTES) await inTurn(() => this.#take(text))
+      else await this.#takeLarge(text)
+    }
+  }
+
+  #take({ name, bytes, charset }: UndecodedText): void {
+    this.#fields.add(name, decode(Buffer.from(bytes, 'latin1'), charset))
+  }
+
+  /** Neither in the turn in which the last chunk was read, nor in that in which the values are used. */
+  async #takeLarge({ name, bytes, charset }: UndecodedText): Promise<void> {
+    await nextTurn()
+    this.#fields.add(name, await decodeInPieces(bytes, charset))
+    await nextTurn()
+  }
+}
+
+/** A charset that nobody knows is read as UTF-8. */
+function decoderOf(charset: string): InstanceType<typeof TextDecoder> {
+  try {
+    return new TextDecoder(charset, { ignoreBOM: true })
+  } catch {
+    return new TextDecoder('utf-8', { ignoreBOM: true })
+  }
+}
+
+function decode(bytes: Buffer, charset: string): string {
+  return charset === 'utf-8' ? bytes.toString('utf8') : decoderOf(charset).decode(bytes)
+}
+
+/** @param bytes one character for each byte */
+async function decodeInPieces(bytes: string, charset: string): Promise<string> {
+  const decoder = decoderOf(charset)
+  const pieces: string[] = []
+  for (let at = 0; at < bytes.length; at += AT_ONCE_MAX_BYTES) {
+    const end = at + AT_ONCE_MAX_BYTES
+    const decodePiece = () => decoder.decode(Buffer.from(bytes.slice(at, end), 'latin1'), { stream: true })
+    pieces.push(await inTurn(decodePiece))
+  }
+  await nextTurn()
+  return pieces.join('') + decoder.decode()
 }
 
 async function feed(form: BusboyInstance, source: AsyncIterable<Uint8Array>, failure: Promise<never>) {

@@ -70,9 +70,9 @@ const PACKED = { 'content-encoding': 'gzip' }
 /** `{"<name>":[{},{},...]}` of some size. */
 const members = (name: string, sizeBytes: number) =>
   Buffer.concat([Buffer.from(`{"${name}":[`), Buffer.alloc(sizeBytes, '{},'), Buffer.from('{}]}')])
-const field = (name: string, value: Buffer) =>
+const field = (name: string, value: Buffer, type = '') =>
   Buffer.concat([
-    Buffer.from(`--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n`),
+    Buffer.from(`--b\r\nContent-Disposition: form-data; name="${name}"\r\n${type}\r\n`),
     value,
     Buffer.from('\r\n'),
   ])
@@ -145,6 +145,29 @@ const ATTACKS: Record<string, () => Attack> = {
     headers: { ...MULTIPART_TYPE, ...PACKED },
     status: 400,
     message: /^'recipient-variables' parameter is not a valid JSON$/,
+  }),
+  'a text of 25 MiB of umlauts': () => ({
+    body: gzipSync(
+      Buffer.concat([
+        field('html', Buffer.alloc(25 * MIB, 'ä'), 'Content-Type: text/html; charset=utf-8\r\n'),
+        END,
+      ]),
+    ),
+    headers: { ...MULTIPART_TYPE, ...PACKED },
+    status: 400,
+    message: /^from parameter is missing$/,
+  }),
+  'two texts of 25 MB in other charsets than UTF-8': () => ({
+    body: gzipSync(
+      Buffer.concat([
+        field('html', Buffer.alloc(25 * MIB, 0xe4), 'Content-Type: text/html; charset=iso-8859-1\r\n'),
+        field('text', Buffer.alloc(25 * MIB, 0xa4), 'Content-Type: text/plain; charset="GBK"\r\n'),
+        END,
+      ]),
+    ),
+    headers: { ...MULTIPART_TYPE, ...PACKED },
+    status: 400,
+    message: /^from parameter is missing$/,
   }),
   'recipient-variables in lists in lists': () => ({
     body: gzipSync(Buffer.concat([...GOOD, field('recipient-variables', Buffer.alloc(24 * MIB, '[')), END])),
