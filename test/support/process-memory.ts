@@ -3,6 +3,16 @@ import { readFile } from 'node:fs/promises'
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
+/**
+ * What JavaScript holds after a garbage collection, in megabytes: its heap and the buffers outside. The resident set also
+ * has pages that were freed and not returned.
+ */
+export function heldMb(): number {
+  collectGarbage()
+  const { heapUsed, external } = process.memoryUsage()
+  return (heapUsed + external) / 2 ** 20
+}
+
 /** Our own resident set after a garbage collection, in megabytes. */
 export function collectedMb(): number {
   collectGarbage()
