@@ -47,6 +47,8 @@ export interface InFlight {
   readonly isBegun: boolean
   /** Answered, or the connection is gone. */
   end(): void
+  /** The connection is gone, and it was not served. */
+  drop(): void
 }
 
 /** On a socket, and not in a `WeakMap`, whose values would lead back to their keys (decision 40). */
@@ -94,8 +96,9 @@ export class Connections<R extends InFlight> {
     socket[CONNECTION] = connection
     this.#open.add(connection)
     this.#sweep ??= setInterval(() => this.#endStalled(), this.#stalledMs / CHECKS_PER_STALL).unref()
-    // A response that waits for an earlier one gets no 'close' when the connection ends.
-    socket.once('close', () => {
+    // A response that waits for an earlier one gets no 'close' when the connection ends. Before Node's own listener, which
+    // would make an error with a stack for each request that waits.
+    socket.prependOnceListener('close', () => {
       connection.end()
       this.#open.delete(connection)
       if (this.#open.size > 0) return
@@ -228,7 +231,10 @@ export class Connection<R extends InFlight> {
     this.#isGone = true
     this.#isLast = true
     this.#parts.wait(-this.#waiting.length)
-    this.#waiting = []
+    for (const request of this.#waiting.splice(0)) {
+      this.#inFlight.delete(request)
+      request.drop()
+    }
     for (const request of [...this.#inFlight]) request.end()
   }
 

@@ -263,6 +263,11 @@ export class DirectArrival implements Arrival, InFlight {
     this.#onEnd = []
   }
 
+  drop(): void {
+    this.request.destroy()
+    this.end()
+  }
+
   /** The request's own deadline ends a slow one. */
   #discardBody(): void {
     const request = this.request
