@@ -34,7 +34,13 @@ test('what is within the limits is parsed, and one more is refused', () => {
 })
 
 test('structure in strings is no structure', () => {
-  for (const value of ['['.repeat(1_000), '\\"[{'.repeat(1_000), ',"'.repeat(200_000), '\\'.repeat(999)]) {
+  for (const value of [
+    '['.repeat(1_000),
+    '\\"[{'.repeat(1_000),
+    ',"'.repeat(200_000),
+    '\\'.repeat(999),
+    'Ģ[\u{1f600},'.repeat(50_000),
+  ]) {
     assert.deepEqual(parseForeignJson(JSON.stringify({ a: value })), { a: value })
   }
 })
@@ -42,8 +48,9 @@ test('structure in strings is no structure', () => {
 test('a member called __proto__ is left out however it is written, and nothing else is', () => {
   const kept = '"proto__":1,"__proto":2,"b":"__proto__","c":["__proto__"],"constructor":3'
   for (const name of ['__proto__', '\\u005f_proto__', '__pr\\u006Fto__', '\\u005f\\u005fproto__']) {
-    for (const blanks of ['', ' \n']) {
-      const member = `"${name}"${blanks}:{"x":1}`
+    // A long text is counted as UTF-16; one of these names lies across two of its pieces.
+    for (const blanks of ['', ' \n', ' '.repeat(5_000), ' '.repeat(64 * 1024 - 8)]) {
+      const member = `${blanks}"${name}"${blanks}:{"x":1}`
       const text = `{${member},${kept},"in":[{${member},"y":1}]}`
       const parsed = parseForeignJson(text)
       assert.deepEqual(parsed, { ...JSON.parse(`{${kept}}`), in: [{ y: 1 }] }, text)

@@ -103,6 +103,9 @@ test('the text values of a form keep their order and are read in their own chars
     [typed('text/plain; charset="utf-8"; format=flowed', large), large],
     [typed('text/plain;charset=latin1', 'ü'.repeat(70_000)), 'Ã¼'.repeat(70_000)],
     [typed('text/plain; charset=klingon', '\uFEFFü'), '\uFEFFü'],
+    [typed('text/plain; x="a; charset=latin1" ; charset="utf-8"', 'ü'), 'ü'],
+    [typed('"text/plain; charset', 'ü'), 'ü'],
+    [typed('text/plain; charset=', 'ü'), 'ü'],
     [typed('text/plain; charset=klingon', large), large],
     [field('a', 'last'), 'last'],
   ]
@@ -138,6 +141,15 @@ test('files keep name, type and size; names are UTF-8 without folders', async ()
     const { body } = await post(multipart(file(head, 'abc')), MULTIPART)
     assert.deepEqual(body.files, [{ filename, contentType: 'image/png', size: 3 }], head)
   }
+  for (const type of ['image/png', ' image/png', '"Image/PNG"; x=y', 'image/png ; charset=latin1']) {
+    const { body } = await post(
+      multipart(file('; filename="a"', 'abc').replace('image/PNG; x=y', type)),
+      MULTIPART,
+    )
+    assert.deepEqual(body.files, [{ filename: 'a', contentType: 'image/png', size: 3 }], type)
+  }
+  const unnamed = file('', 'abc').replace('image/PNG', 'application/octet-stream ')
+  assert.equal((await post(multipart(unnamed), MULTIPART)).body.files.length, 1)
   const empty = await post(multipart(file('; filename=""', '')), MULTIPART)
   assert.deepEqual(empty.body.files, [], 'an empty file input is no file')
 })

@@ -253,6 +253,8 @@ async function readJson(body: RequestBody, source: PeekedSource, limit: BodyLimi
     body.document = documentIn(text, count)
     if (isLarge) await nextTurn()
     if (isPlainObject(body.document)) addMembers(body.fields, body.document)
+    // Members that are objects are texts now, and are parsed again by those who read them.
+    if (isLarge) await nextTurn()
   } catch (error) {
     if (error instanceof ForeignJsonError) throw invalidJson(error.message, error)
     throw error

@@ -169,6 +169,16 @@ const ATTACKS: Record<string, () => Attack> = {
     status: 400,
     message: /^from parameter is missing$/,
   }),
+  'recipient-variables of one text of 8 MiB, half of it escapes': () => ({
+    body: gzipSync(Buffer.concat([...GOOD, field('recipient-variables', Buffer.from(ONE_VARIABLE)), END])),
+    headers: { ...MULTIPART_TYPE, ...PACKED },
+    status: 200,
+  }),
+  'the same in JSON': () => ({
+    body: gzipSync(`{"from":"a@example.com","to":"b@example.org","recipient-variables":${ONE_VARIABLE}}`),
+    headers: { ...JSON_TYPE, ...PACKED },
+    status: 400,
+  }),
   'recipient-variables in lists in lists': () => ({
     body: gzipSync(Buffer.concat([...GOOD, field('recipient-variables', Buffer.alloc(24 * MIB, '[')), END])),
     headers: { ...MULTIPART_TYPE, ...PACKED },
@@ -205,6 +215,8 @@ const ATTACKS: Record<string, () => Attack> = {
     message: /^from parameter is missing$/,
   }),
 }
+
+const ONE_VARIABLE = JSON.stringify({ 'b@example.org': { x: '"\n\u0001ä'.repeat(MIB) } })
 
 const GOOD = [
   field('from', Buffer.from('a@example.com')),

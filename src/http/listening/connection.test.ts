@@ -108,6 +108,25 @@ for (const [name, create] of KINDS) {
     assert.equal((await text(socket)).match(/small/g)?.length, 50)
   })
 
+  test(`${name}: clients that leave make room for the waiting requests of others`, async (t) => {
+    let arrived = 0
+    let left = 0
+    const { connect } = await listen(t, create, {}, (arrival) => {
+      arrived += 1
+      arrival.onEnd(() => (left += 1))
+    })
+    // 6,000 requests wait in each round, of 10,000 that may.
+    for (let round = 1; round <= 3; round++) {
+      const before = arrived
+      const sockets = Array.from({ length: 60 }, () => connect())
+      for (const socket of sockets) socket.write(GET.repeat(99))
+      while (arrived - before < sockets.length) await new Promise((resolve) => setImmediate(resolve))
+      assert.ok(!sockets.some((socket) => socket.destroyed || socket.readableEnded), `round ${round}`)
+      for (const socket of sockets) socket.destroy()
+      while (left < arrived) await new Promise((resolve) => setImmediate(resolve))
+    }
+  })
+
   test(`${name}: what is no request does not get into an answer that is on its way`, async (t) => {
     const answer = 'a'.repeat(16 * MIB)
     const { connect } = await listen(t, create, {}, (arrival) =>

@@ -47,8 +47,8 @@ export interface InFlight {
   readonly isBegun: boolean
   /** Answered, or the connection is gone. */
   end(): void
-  /** The connection is gone, and it was not served. */
-  drop(): void
+  /** The connection is gone before it was served. */
+  endUnserved(): void
 }
 
 /** On a socket, and not in a `WeakMap`, whose values would lead back to their keys (decision 40). */
@@ -96,8 +96,8 @@ export class Connections<R extends InFlight> {
     socket[CONNECTION] = connection
     this.#open.add(connection)
     this.#sweep ??= setInterval(() => this.#endStalled(), this.#stalledMs / CHECKS_PER_STALL).unref()
-    // A response that waits for an earlier one gets no 'close' when the connection ends. Before Node's own listener, which
-    // would make an error with a stack for each request that waits.
+    // A response that waits for an earlier one gets no 'close' when the connection ends. Before Node's own listener: that
+    // destroys all requests, with an error whose stack is formatted unless the request is destroyed already.
     socket.prependOnceListener('close', () => {
       connection.end()
       this.#open.delete(connection)
@@ -233,7 +233,7 @@ export class Connection<R extends InFlight> {
     this.#parts.wait(-this.#waiting.length)
     for (const request of this.#waiting.splice(0)) {
       this.#inFlight.delete(request)
-      request.drop()
+      request.endUnserved()
     }
     for (const request of [...this.#inFlight]) request.end()
   }

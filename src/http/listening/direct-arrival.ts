@@ -263,7 +263,7 @@ export class DirectArrival implements Arrival, InFlight {
     this.#onEnd = []
   }
 
-  drop(): void {
+  endUnserved(): void {
     this.request.destroy()
     this.end()
   }
