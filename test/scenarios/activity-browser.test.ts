@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { type Dashboard, LOOKS, PHONE, press, startDashboard } from '../support/dashboard.ts'
+import { type Dashboard, LOOKS, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 import { FILLED_ENV, setFaults } from '../support/fill-account.ts'
 import { eventually } from '../support/service.ts'
 
@@ -34,7 +34,7 @@ test('why did bob not get it, by keyboard alone: search, open, reply with its me
   await page.getByText('carol@example.org').first().waitFor()
   await dashboard.sound(page)
   await press(page, '/')
-  await page.keyboard.type('bob@slow.example.org')
+  await typeText(page, 'bob@slow.example.org')
   await page.waitForURL('**/activity?q=bob%40slow.example.org')
   await page.getByText('carol@example.org').first().waitFor({ state: 'detached' })
   await page.getByRole('table').getByText('Deferred').waitFor()

@@ -14,7 +14,7 @@ import {
 } from '../../web/src/reference/description.ts'
 import { exampleOf } from '../../web/src/reference/example.ts'
 import { LANGUAGES, snippetOf } from '../../web/src/reference/snippets.ts'
-import { type Dashboard, LOOKS, PHONE, press, startDashboard } from '../support/dashboard.ts'
+import { type Dashboard, LOOKS, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 import { temporaryFolder } from '../support/stores.ts'
 
 const RUN_LIMIT_MS = 20_000 // a call to this machine takes a fraction of it
@@ -90,7 +90,7 @@ test('by keyboard and signed out: search, open an operation, its code in all lan
   await page.getByText(String(reference.byId.size), { exact: true }).waitFor()
   await dashboard.sound(page)
   await press(page, '/')
-  await page.keyboard.type('messages send parts')
+  await typeText(page, 'messages send parts')
   await page.getByRole('link', { name: /Send a message from parts/ }).waitFor()
   await press(page, 'Enter')
   await page.getByRole('heading', { level: 1, name: 'Send a message from parts' }).waitFor()
@@ -149,7 +149,7 @@ test('guides, signed out and at both looks: search, open, follow a link within t
     await page.getByRole('heading', { level: 1, name: 'Guides' }).waitFor()
     await dashboard.sound(page)
     await press(page, '/')
-    await page.keyboard.type('nothing has these words')
+    await typeText(page, 'nothing has these words')
     await page.getByText('No guide has all these words').waitFor()
     await page.getByRole('textbox', { name: 'Search guides' }).fill('reverse proxy')
     await page.getByRole('navigation').getByRole('link', { name: 'Going live' }).waitFor()

@@ -1,7 +1,7 @@
 /** The frame of the dashboard in a real browser: navigation, keyboard, palette, rights, subaccounts, weight. */
 import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
-import { type Dashboard, DESK, PHONE, press, startDashboard } from '../support/dashboard.ts'
+import { type Dashboard, DESK, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 
 /** Compressed bytes of scripts and styles until the first page stands. */
 const FIRST_LOAD_MAX_BYTES = 250_000
@@ -19,7 +19,7 @@ test('sections open by keyboard alone: by letters, by the palette, and the help 
   await page.getByRole('heading', { level: 1, name: 'Domains' }).waitFor()
   await press(page, 'Control+k')
   await page.getByRole('combobox', { name: 'Search or jump' }).waitFor()
-  await page.keyboard.type('add dom')
+  await typeText(page, 'add dom')
   await page.getByRole('option', { name: /Add a domain/ }).waitFor()
   await dashboard.sound(page)
   await press(page, 'Enter')
@@ -82,7 +82,7 @@ test('a role sees only what it may do', async () => {
   await page.getByText(dashboard.service.domain).waitFor()
   assert.equal(await page.getByRole('button', { name: 'Add a domain' }).count(), 0)
   await press(page, 'Control+k')
-  await page.keyboard.type('domain')
+  await typeText(page, 'domain')
   await page.getByRole('option', { name: /^Domains/ }).waitFor()
   assert.equal(await page.getByRole('option', { name: /Add a domain/ }).count(), 0)
 })

@@ -1,7 +1,7 @@
 /** The page that sends a message, in a real browser: from parts by keyboard, from a template by touch. */
 import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
-import { type Dashboard, PHONE, press, startDashboard } from '../support/dashboard.ts'
+import { type Dashboard, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 
 let dashboard: Dashboard
 before(async (t) => {
@@ -19,7 +19,7 @@ test('by keyboard: a message with text and a file is sent, and its page is one l
   await page.getByRole('heading', { level: 1 }).waitFor()
   await press(page, 'Control+k')
   await page.getByRole('combobox').waitFor()
-  await page.keyboard.type('send a test')
+  await typeText(page, 'send a test')
   await page.getByRole('option', { name: /Send a test message/ }).waitFor()
   await press(page, 'Enter')
   await page.getByRole('heading', { level: 1, name: 'Compose' }).waitFor()

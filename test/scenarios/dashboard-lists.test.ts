@@ -1,7 +1,7 @@
 /** The pages of mailing lists and of scheduled mail in a real browser, by keyboard and by touch. */
 import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
-import { type Dashboard, PHONE, press, startDashboard } from '../support/dashboard.ts'
+import { type Dashboard, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 
 let dashboard: Dashboard
 before(async (t) => {
@@ -16,13 +16,13 @@ test('by keyboard: a list is made, and a member added, changed, removed and put 
   await dashboard.sound(page)
   await page.getByRole('button', { name: 'New list' }).first().press('Enter')
   await page.getByRole('dialog').getByLabel('Address').waitFor()
-  await page.keyboard.type(address)
+  await typeText(page, address)
   await press(page, 'Enter')
   await page.getByText('No members yet').waitFor()
   await dashboard.sound(page)
   await page.getByRole('button', { name: 'Add a member' }).first().press('Enter')
   await page.getByRole('dialog').getByLabel('Address').waitFor()
-  await page.keyboard.type('bob@example.com')
+  await typeText(page, 'bob@example.com')
   await page.getByRole('dialog').getByLabel('Variables').fill('{"plan": "gold"}')
   await page.getByRole('dialog').getByLabel('Name').press('Enter')
   await page.getByText('bob@example.com added').waitFor()

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, type TestContext, test } from 'node:test'
-import { type Dashboard, LOOKS, PHONE, press, startDashboard } from '../support/dashboard.ts'
+import { type Dashboard, LOOKS, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 import { type GmailServer, startGmailServer } from '../support/gmail-server.ts'
 import { ownAddress } from '../support/service.ts'
 import { temporaryFolder } from '../support/stores.ts'
@@ -34,11 +34,11 @@ test('by keyboard: an address is added, searched for, removed and put back as it
   await dashboard.sound(page)
   await page.getByRole('button', { name: 'Add', exact: true }).first().press('Enter')
   await page.getByRole('dialog').getByLabel('Address').waitFor()
-  await page.keyboard.type('not an address')
+  await typeText(page, 'not an address')
   await press(page, 'Enter')
   await page.getByText('Invalid format for parameter address', { exact: false }).waitFor()
   await press(page, 'Control+a')
-  await page.keyboard.type('bob@example.com')
+  await typeText(page, 'bob@example.com')
   await page.getByRole('dialog').getByLabel('Reason').fill('no such user')
   await press(page, 'Enter')
   await page.getByRole('dialog').waitFor({ state: 'detached' })
@@ -51,7 +51,7 @@ test('by keyboard: an address is added, searched for, removed and put back as it
   await page.getByRole('cell', { name: 'no such user' }).waitFor()
   assert.deepEqual(await listed('bounces'), [before])
   await press(page, '/')
-  await page.keyboard.type('alice')
+  await typeText(page, 'alice')
   await page.getByText('No address on this list begins with “alice”.').waitFor()
   assert.match(page.url(), /q=alice/)
   await dashboard.sound(page)

@@ -1,7 +1,7 @@
 /** The pages of templates in a real browser: make one, see it, send a test, versions side by side, by keyboard and by touch. */
 import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
-import { type Dashboard, PHONE, press, startDashboard } from '../support/dashboard.ts'
+import { type Dashboard, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 
 let dashboard: Dashboard
 before(async (t) => {
@@ -15,14 +15,14 @@ test('make a template and send a test, by keyboard alone', async () => {
   await page.getByText('No templates yet').waitFor()
   await dashboard.sound(page)
   await press(page, 'Control+k')
-  await page.keyboard.type('new templ')
+  await typeText(page, 'new templ')
   await press(page, 'Enter')
   await page.getByLabel('Name', { exact: true }).waitFor()
-  await page.keyboard.type('welcome')
+  await typeText(page, 'welcome')
   await press(page, 'Enter')
   await page.getByRole('heading', { level: 1, name: 'welcome' }).waitFor()
   await page.getByLabel('Subject').focus()
-  await page.keyboard.type('Hi {{name}}')
+  await typeText(page, 'Hi {{name}}')
   await page.getByRole('button', { name: 'Add them' }).press('Enter')
   await page.getByText('Hi name', { exact: true }).waitFor()
   assert.match(await page.evaluate<string>(frameText), /Hello name<\/h1>/)
@@ -39,7 +39,7 @@ test('make a template and send a test, by keyboard alone', async () => {
   await page.getByText('The first mail').waitFor()
   await page.getByRole('button', { name: 'Send a test' }).press('Enter')
   await page.getByLabel('To', { exact: true }).waitFor()
-  await page.keyboard.type('bob@example.com')
+  await typeText(page, 'bob@example.com')
   await press(page, 'Enter')
   await page.getByRole('link', { name: 'Open the message' }).waitFor()
   await dashboard.sound(page)

@@ -1,7 +1,7 @@
 /** The overview in a real browser: the first steps tick themselves off, and what needs a hand has its button. */
 import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
-import { type Dashboard, PHONE, press, startDashboard } from '../support/dashboard.ts'
+import { type Dashboard, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 import { FILLED_ENV, setFaults } from '../support/fill-account.ts'
 import { createReceiver } from '../support/http-receiver.ts'
 import { eventually } from '../support/service.ts'
@@ -23,7 +23,7 @@ test('the first steps tick themselves off, by keyboard alone from the first to t
   await steps.getByRole('link', { name: 'Add a domain' }).focus()
   await press(page, 'Enter')
   await page.getByLabel('Domain name').waitFor()
-  await page.keyboard.type('mail.first.example')
+  await typeText(page, 'mail.first.example')
   await press(page, 'Enter')
   await page.getByRole('heading', { level: 1, name: 'mail.first.example' }).waitFor()
   await press(page, 'g', 'o')

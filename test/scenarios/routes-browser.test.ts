@@ -1,7 +1,7 @@
 /** The page of routes in a real browser: adding with help, the tester, changing, deleting with a way back. */
 import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
-import { type Dashboard, LOOKS, PHONE, press, startDashboard } from '../support/dashboard.ts'
+import { type Dashboard, LOOKS, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 
 let dashboard: Dashboard
 before(async (t) => {
@@ -17,11 +17,11 @@ test('by keyboard: a route is added; a wrong expression is refused with the reas
   await page.getByRole('button', { name: 'Add a route' }).first().press('Enter')
   const form = page.getByRole('dialog', { name: 'Add a route' })
   await form.getByLabel('What is it for').waitFor()
-  await page.keyboard.type('Support')
+  await typeText(page, 'Support')
   await press(page, 'Tab')
-  await page.keyboard.type('match_recipient("support@"')
+  await typeText(page, 'match_recipient("support@"')
   await press(page, 'Tab')
-  await page.keyboard.type('store()')
+  await typeText(page, 'store()')
   await form.getByRole('button', { name: 'Add a route' }).press('Enter')
   await form.getByText(/^Invalid expression:/).waitFor()
   await dashboard.sound(page)
@@ -34,7 +34,7 @@ test('by keyboard: a route is added; a wrong expression is refused with the reas
     ['Support', 'match_recipient("support@")', ['store()'], 0],
   )
   await press(page, '/')
-  await page.keyboard.type('support@example.com')
+  await typeText(page, 'support@example.com')
   await page.getByText('Taken by: Support').waitFor()
   assert.match(page.url(), /address=support/)
   await page.getByLabel('Address of a recipient').fill('sales@example.com')

@@ -1,7 +1,7 @@
 /** The pages of settings in a real browser: keys, users, audit log, system. */
 import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
-import { type Dashboard, LOOKS, PHONE, press, startDashboard } from '../support/dashboard.ts'
+import { type Dashboard, LOOKS, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 
 let dashboard: Dashboard
 before(async (t) => {
@@ -25,7 +25,7 @@ test('by keyboard: a key is created, its secret is shown once and works, and it 
   await page.getByRole('button', { name: 'Create a key' }).press('Enter')
   const form = page.getByRole('dialog', { name: 'Create a key' })
   await form.getByLabel('What is it for').waitFor()
-  await page.keyboard.type('Shop')
+  await typeText(page, 'Shop')
   await press(page, 'Tab')
   await form.getByLabel('Role').selectOption('basic')
   await dashboard.sound(page)
@@ -50,7 +50,7 @@ test('by keyboard: a key is created, its secret is shown once and works, and it 
     true,
     'its name is typed first',
   )
-  await page.keyboard.type('Shop')
+  await typeText(page, 'Shop')
   await press(page, 'Enter')
   await page.getByText('Key deleted').waitFor()
   assert.deepEqual(

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { before, type TestContext, test } from 'node:test'
-import { type Dashboard, PHONE, press, startDashboard } from '../support/dashboard.ts'
+import { type Dashboard, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'
 import { FILLED_ENV, setFaults } from '../support/fill-account.ts'
 import { eventually } from '../support/service.ts'
 
@@ -56,7 +56,7 @@ test('by keyboard alone: another dimension, another curve, a tag, and the same v
   await page.locator('[role=slider][aria-valuetext$="Bounce rate 33.3%"]').waitFor()
   await page.getByRole('heading', { level: 1 }).click()
   await press(page, '/')
-  await page.keyboard.type('even')
+  await typeText(page, 'even')
   await page.waitForURL(/tag=even/)
   await table.getByRole('row', { name: /^even 3 3/ }).waitFor()
   await dashboard.sound(page)

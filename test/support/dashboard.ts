@@ -172,6 +172,12 @@ async function violations(page: Page): Promise<string[]> {
   )
 }
 
+/** Types once a field has the focus: a dialog gives it to its first one some time after that can be seen. */
+export async function typeText(page: Page, text: string): Promise<void> {
+  await page.locator('input:focus, textarea:focus, [contenteditable]:focus').waitFor()
+  await page.keyboard.type(text)
+}
+
 /** Presses keys one after another, as a keyboard user does. */
 export async function press(page: Page, ...keys: readonly string[]): Promise<void> {
   for (const key of keys) await page.keyboard.press(key)
