@@ -1,7 +1,7 @@
 /**
  * Untrusted JSON (decision 48). `JSON.parse` builds whatever a text describes: four megabytes of `{},` become a million
- * objects, and a reviver is called for each. So the values are counted first, in one pass over the bytes that allocates
- * nothing, and the text is parsed only if they are few enough.
+ * objects, and a reviver is called for each. So the values are counted first, in one pass that keeps nothing of
+ * them, and the text is parsed only if they are few enough.
  */
 
 /** The message is for the author of the text. */

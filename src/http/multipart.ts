@@ -96,7 +96,7 @@ function createForm(contentType: string): BusboyInstance {
 /** What the parser does not tell about the part that it is reading. */
 interface PartTypes {
   hasType: boolean
-  /** Of a text value; in lower case. */
+  /** Of a text value; a name of the Encoding Standard. */
   charset: string
 }
 
@@ -136,9 +136,10 @@ const REMEMBERED_MAX = 50
 const charsetOf = (contentType: string): string =>
   charsets.get(contentType) ?? remember(charsets, REMEMBERED_MAX, contentType, charsetIn(contentType))
 
+/** By the name that the Encoding Standard has for it. What that does not know is read as UTF-8. */
 function charsetIn(contentType: string): string {
   try {
-    return new MIMEType(contentType).params.get('charset')?.toLowerCase() || UTF8
+    return new TextDecoder(new MIMEType(contentType).params.get('charset') ?? UTF8).encoding
   } catch {
     return UTF8
   }
@@ -179,10 +180,11 @@ class TextValues {
 
   /** @throws BadRequest over FIELDS_MAX values. */
   async finish(): Promise<void> {
-    for (let text = this.#waiting.shift(); text !== undefined; text = this.#waiting.shift()) {
-      const next = text
-      if (next.bytes.length <= AT_ONCE_MAX_BYTES) await inTurn(() => this.#take(next))
-      else await this.#takeLarge(next)
+    for (;;) {
+      const text = this.#waiting.shift()
+      if (text === undefined) return
+      if (text.bytes.length <= AT_ONCE_MAX_BYTES) await inTurn(() => this.#take(text))
+      else await this.#takeLarge(text)
     }
   }
 
@@ -198,21 +200,7 @@ class TextValues {
   }
 }
 
-type Decoder = InstanceType<typeof TextDecoder>
-
-/** By the names that clients give charsets: those of the Encoding Standard. Another one is read as UTF-8. */
-const decoders = new Map<string, Decoder>()
-
-const decoderOf = (charset: string): Decoder =>
-  decoders.get(charset) ?? remember(decoders, REMEMBERED_MAX, charset, newDecoder(charset))
-
-function newDecoder(charset: string): Decoder {
-  try {
-    return new TextDecoder(charset, { ignoreBOM: true })
-  } catch {
-    return new TextDecoder(UTF8, { ignoreBOM: true })
-  }
-}
+const decoderOf = (charset: string) => new TextDecoder(charset, { ignoreBOM: true })
 
 function decode(bytes: Buffer, charset: string): string {
   return charset === UTF8 ? bytes.toString('utf8') : decoderOf(charset).decode(bytes)
@@ -220,7 +208,7 @@ function decode(bytes: Buffer, charset: string): string {
 
 /** @param bytes one character for each byte */
 async function decodeInPieces(bytes: string, charset: string): Promise<string> {
-  const decoder = newDecoder(charset)
+  const decoder = decoderOf(charset)
   const pieces: string[] = []
   for (let at = 0; at < bytes.length; at += AT_ONCE_MAX_BYTES) {
     const end = at + AT_ONCE_MAX_BYTES
