@@ -1,5 +1,6 @@
 /** Mailboxes as IMAP servers show them: Gmail's categories, and servers that cannot be trusted. */
 import assert from 'node:assert/strict'
+import { createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { startGmailServer } from '../../test/support/gmail-server.ts'
 import { ownAddress } from '../../test/support/service.ts'
@@ -49,6 +50,51 @@ test('without STARTTLS no password is sent, and a sentence says so', async (t) =
   )
   assert.equal(server.commands.includes('LOGIN'), false)
 })
+
+/** Writes the text again and again, as fast as the client reads. */
+function flood(socket: Socket, text: string): void {
+  const more = () => {
+    while (!socket.destroyed && socket.write(text));
+  }
+  socket.on('drain', more)
+  more()
+}
+
+const FLOODS: Record<string, (socket: Socket) => void> = {
+  'a line without an end': (socket) => flood(socket, 'x'.repeat(65_536)),
+  'a literal of a gigabyte': (socket) => {
+    socket.write('* OK ready\r\n* LIST () "/" {1000000000}\r\n')
+    flood(socket, 'x'.repeat(65_536))
+  },
+  'folders without an end': (socket) => {
+    socket.write('* OK ready\r\n')
+    socket.once('data', () => flood(socket, '* LIST () "/" folder\r\n'.repeat(1_000)))
+  },
+}
+/** What both sockets hold comes on top of what the client reads. */
+const FLOOD_BYTES_MAX = 32 * 1024 * 1024
+
+for (const [what, serve] of Object.entries(FLOODS))
+  test(`a server that sends ${what} is left after a few megabytes`, async (t) => {
+    const host = ownAddress()
+    const sockets: Socket[] = []
+    const server = createServer((socket) => {
+      sockets.push(socket)
+      socket.on('error', () => {})
+      serve(socket)
+    })
+    await new Promise<void>((resolve) => server.listen(0, host, resolve))
+    t.after(() => server.close())
+    const address = server.address()
+    const port = typeof address === 'object' && address !== null ? address.port : 0
+    const look = findCopies(
+      { ...SEED, host, port, tls: 'none' },
+      ['<a@b.example>'],
+      new AbortController().signal,
+    )
+    await assert.rejects(look)
+    assert.ok(sockets.every(({ bytesWritten }) => bytesWritten < FLOOD_BYTES_MAX))
+  })
 
 test('sentences name the server and what to do, in one line without the password', () => {
   const seed: Seed = { ...SEED, host: 'imap.example', port: 993, tls: 'implicit' }

@@ -22,6 +22,16 @@ const TIMEOUT_MS = 20_000
 const FOLDERS_MAX = 30
 /** A header is kilobytes. */
 const HEADER_BYTES_MAX = 256 * 1024
+/** Limits on what a server may make us hold; the client's own are gigabytes. */
+const RESPONSE_LIMITS = {
+  maxLineLength: HEADER_BYTES_MAX,
+  maxLiteralSize: 2 * HEADER_BYTES_MAX,
+  maxResponseSize: 4 * HEADER_BYTES_MAX,
+  maxResponseTokens: 10_000,
+}
+/** Of all responses of one look: folders, identifiers and a few headers. The client holds each list as a whole. */
+const RECEIVED_BYTES_MAX = 2 * 1024 * 1024
+const RECEIVED_CHECK_MS = 20
 /** How Gmail sorts the inbox; searched by its own extension, X-GM-RAW. */
 const GMAIL_CATEGORIES = ['promotions', 'updates', 'social', 'forums'] as const
 const SPAM_NAME = /^(?:.*[./])?(?:junk|spam|bulk|bulk mail|junk e-?mail)$/i
@@ -45,11 +55,15 @@ export async function findCopies(
     connectionTimeout: TIMEOUT_MS,
     greetingTimeout: TIMEOUT_MS,
     socketTimeout: TIMEOUT_MS,
+    ...RESPONSE_LIMITS,
   })
   // Every failure rejects the call in progress as well.
   client.on('error', () => {})
   const stop = () => client.close()
   signal.addEventListener('abort', stop, { once: true })
+  const watch = setInterval(() => {
+    if (client.stats().received > RECEIVED_BYTES_MAX) stop()
+  }, RECEIVED_CHECK_MS)
   try {
     await client.connect()
     const found: FoundCopy[] = []
@@ -67,6 +81,7 @@ export async function findCopies(
     await client.logout()
     return found
   } finally {
+    clearInterval(watch)
     signal.removeEventListener('abort', stop)
     client.close()
   }
