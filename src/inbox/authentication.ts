@@ -1,5 +1,5 @@
 /** Verifies our own signatures on captured mail, with our own public keys instead of DNS. */
-import { type RawHeader, unfoldedValue } from '../mime/split.ts'
+import { DELIVERED_HEADER_LIMITS, type RawHeader, splitMessage, unfoldedValue } from '../mime/split.ts'
 import { unverifiableReason } from '../mime/verifiable.ts'
 import type { Store } from '../store/store.ts'
 
@@ -45,7 +45,7 @@ function tagOf(signature: string, name: string): string[] {
 
 /** The result per DKIM signature; no signature: an empty list. */
 export async function verifyOwnSignatures(raw: Buffer, keys: PublicKeys): Promise<Authentication> {
-  const reason = await unverifiableReason(raw)
+  const reason = await unverifiableReason(raw, splitMessage(raw, DELIVERED_HEADER_LIMITS).headers)
   if (reason !== null) return unverified(reason)
   // Loaded when it is first needed: with its libraries it takes 10 MB.
   const { dkimVerify } = await import('mailauth/lib/dkim/verify.js')

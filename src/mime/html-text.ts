@@ -17,7 +17,7 @@ const INDENT_DEPTH_MAX = 20
 /** Characters read before the depth is checked again. */
 const PIECE = 4_096
 /** A link of another scheme is useless to a reader, and `data:` may be huge. */
-const READABLE_LINK = /^\s*(https?:|mailto:|tel:|ftp:|[^:]*$)/i
+const READABLE_LINK = /^(?:https?:|mailto:|tel:|ftp:|[^:]*$)/i
 
 const INDENTING = new Set(['blockquote', 'ul', 'ol'])
 const HIDDEN = new Set(
@@ -114,7 +114,8 @@ function simplified(html: string): string | null {
 }
 
 function keptAttributes(name: string, { href, start }: Record<string, string>): string {
-  if (name === 'a' && href !== undefined && READABLE_LINK.test(href)) return ` href="${escapeHtml(href)}"`
+  if (name === 'a' && href !== undefined && READABLE_LINK.test(href.trimStart()))
+    return ` href="${escapeHtml(href)}"`
   return name === 'ol' && /^\d{1,9}$/.test(start ?? '') ? ` start="${start}"` : ''
 }
 

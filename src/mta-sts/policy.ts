@@ -25,9 +25,9 @@ export function parseStsPolicy(text: string): StsPolicy | { invalid: string } {
   const mx: string[] = []
   const fields = new Map<string, string>()
   for (const line of text.split(/\r?\n/)) {
-    const match = /^([A-Za-z0-9_-]{1,32})\s*:\s*(.*?)\s*$/.exec(line)
-    if (!match) continue
-    const [, name = '', value = ''] = match
+    const colon = line.indexOf(':')
+    const name = line.slice(0, Math.max(0, colon)).trimEnd()
+    const value = line.slice(colon + 1).trim()
     if (name === 'mx') mx.push(value.toLowerCase().replace(/\.$/, ''))
     else if (!fields.has(name)) fields.set(name, value)
   }

@@ -63,6 +63,8 @@ const TIME_MAX_MS = 15_000
 const LOOKUPS_MAX = 60
 /** Each is a hash of the whole body. */
 const SIGNATURES_MAX = 10
+/** Of a TXT record: mailauth's time grows with its square. Keys and SPF records have below 2,000 characters. */
+const TXT_LENGTH_MAX = 8_192
 
 export function createMailCheck(parts: {
   resolver: Pick<Resolver, 'query'>
@@ -71,7 +73,7 @@ export function createMailCheck(parts: {
   log: Logger
 }): MailCheck {
   return async (mail) => {
-    const reason = (await unverifiableReason(mail.chunk)) ?? tooManySignatures(mail.headers)
+    const reason = (await unverifiableReason(mail.chunk, mail.headers)) ?? tooManySignatures(mail.headers)
     if (reason !== null) return unchecked(parts.hostname, mail.headers, reason, false)
     const limit = new AbortController()
     const timer = parts.clock.setTimer(TIME_MAX_MS, () => limit.abort(new Error('timeout')))
@@ -214,7 +216,9 @@ function lookups(resolver: Pick<Resolver, 'query'>, signal: AbortSignal) {
       })
     switch (type) {
       case 'TXT':
-        return recordsOf(await ask('TXT')).map((text) => [text])
+        return recordsOf(await ask('TXT'))
+          .filter((text) => text.length <= TXT_LENGTH_MAX)
+          .map((text) => [text])
       case 'MX': {
         const records = recordsOf(await ask('MX'))
         // The types of mailauth know only texts; it reads MX records as Node's resolver gives them.

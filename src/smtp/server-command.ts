@@ -35,7 +35,7 @@ const NOT_OFFERED = new Set([
 const FOREIGN = /^(?:GET|HEAD|POST|PUT|DELETE|CONNECT|OPTIONS|PATCH|TRACE|PRI|[a-z-]+:)$/i
 
 /** A path in its angle brackets (quoted local parts may hold any character), then the parameters. No comments. */
-const PATH = /^ *<((?:"(?:[^"\\]|\\.)*"|[^"<>() ])*)>(?: +(.*?))? *$/
+const PATH = /^ *<((?:"(?:[^"\\]|\\.)*"|[^"<>() ])*)>( .*)?$/
 const PARAMETER = /^([a-z0-9][a-z0-9-]*)(?:=([^ =]+))?$/i
 /** All extensions that we offer have fewer together. */
 const PARAMETERS_MAX = 10
