@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { test } from 'node:test'
-import { sign } from './s3-client.ts'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { createS3Client, sign } from './s3-client.ts'
+import { StoreUnavailable } from './store.ts'
 
 // The examples of AWS, "Authenticating Requests: Using the Authorization Header (AWS Signature Version 4)".
 const OPTIONS = {
@@ -45,4 +48,41 @@ test('a PUT is signed as in the example, with the hash of its body', () => {
     authorization ?? '',
     /Signature=98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd$/,
   )
+})
+
+/** The bytes of an object as a server gives it. */
+async function read(t: TestContext, answer: RequestListener): Promise<string> {
+  const server = createServer(answer)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  let text = ''
+  await createS3Client({ ...OPTIONS, endpoint: `http://127.0.0.1:${port}` }).get('key', async (bytes) => {
+    text = ''
+    for await (const piece of bytes) text += String(piece)
+  })
+  return text
+}
+
+test('an object is taken only in its whole length', async (t) => {
+  assert.equal(
+    await read(t, (_request, response) => response.setHeader('content-length', 5).end('whole')),
+    'whole',
+  )
+  let tries = 0
+  const cut: RequestListener = (_request, response) => {
+    tries++
+    response.setHeader('content-length', 5)
+    response.write('cut', () => response.destroy())
+  }
+  await assert.rejects(read(t, cut), StoreUnavailable)
+  assert.equal(tries, 3, 'what was cut is fetched again')
+  const endless: RequestListener = (_request, response) => {
+    const more = () => {
+      while (!response.destroyed && response.write('x'.repeat(65_536)));
+    }
+    response.on('drain', more)
+    more()
+  }
+  await assert.rejects(read(t, endless), StoreUnavailable)
 })

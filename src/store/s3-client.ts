@@ -128,6 +128,11 @@ export function createS3Client(options: S3Options, now: () => Date = () => new D
           response.resume()
           return false
         }
+        // With a length Node notices a body that is cut short or goes on; without one it could be cut, or fill the disk.
+        if (response.headers['content-length'] === undefined) {
+          response.destroy()
+          throw new Failed('the answer has no length', false)
+        }
         await use(response)
         return true
       }),
