@@ -123,4 +123,13 @@ test('a long User-Agent is truncated, and none takes long to parse', () => {
     `Opera/${'9'.repeat(30_000)}`,
   ]
   for (const agent of hostile) assert.equal(clientInfo(agent, HOME)['user-agent'].length, 512)
+  const nested = [30, 20, 10, 6].map(
+    (count) => `${'NAVER('.repeat(count)}${'0'.repeat(100)}.${'E'.repeat(200)}`,
+  )
+  for (const agent of nested) {
+    const before = process.threadCpuUsage()
+    clientInfo(agent, HOME)
+    const { user } = process.threadCpuUsage(before)
+    assert.ok(user < 50_000, `${agent.slice(0, 20)}: ${user / 1_000} ms`)
+  }
 })

@@ -32,8 +32,13 @@ export const UNKNOWN_CLIENT: ClientInfo = {
   bot: '',
 }
 
-/** The part of a User-Agent that is stored and parsed; even programs that list all their components stay below it. */
+/** The part of a User-Agent that is stored; even programs that list all their components stay below it. */
 const USER_AGENT_LENGTH_MAX = 512
+/**
+ * The part whose browser, system and device are read; few real ones are longer. The library's patterns take time that grows
+ * with the fourth power: 100 ms for 512 characters, 9 ms for these.
+ */
+const PARSED_LENGTH_MAX = 256
 /** Parsing takes about 100 µs, and most readers use one of a few hundred programs. */
 const REMEMBERED_MAX = 2_000
 
@@ -144,7 +149,7 @@ function remember(userAgent: string, info: ClientInfo): ClientInfo {
 
 function describe(userAgent: string): ClientInfo {
   if (userAgent === '') return UNKNOWN_CLIENT
-  const { browser, os, device } = parseUserAgent(userAgent)
+  const { browser, os, device } = parseUserAgent(userAgent.slice(0, PARSED_LENGTH_MAX))
   const program = PROGRAMS.find(({ match }) => match.test(userAgent))
   const scans = SCANNERS.test(userAgent) || (isbot(userAgent) && !isForReaders(userAgent, program?.type))
   const type = program?.type ?? (scans ? 'robot' : browserType(browser.name, device.type))
