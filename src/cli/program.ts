@@ -6,6 +6,7 @@ import { PRIVATE_UMASK } from '../store/private-files.ts'
 import { SecretFault } from '../store/secret-file.ts'
 import { StoreUnavailable, UnknownSchema } from '../store/store.ts'
 import { COMMANDS } from './commands.ts'
+import { watchOutput } from './output-faults.ts'
 import { CommandError, overview } from './usage.ts'
 
 /**
@@ -15,6 +16,7 @@ import { CommandError, overview } from './usage.ts'
  */
 export async function runProgram([name = 'help', ...args]: string[]): Promise<number> {
   process.umask(PRIVATE_UMASK)
+  watchOutput()
   if (['--version', '-v', 'version'].includes(name)) {
     process.stdout.write(`sendwright ${VERSION}\n`)
     return 0
