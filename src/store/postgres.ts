@@ -1,4 +1,5 @@
 /** The shared store: PostgreSQL 15 or newer. Commits are synchronous; waiting units share one (postgres-groups.ts). */
+import { createHash } from 'node:crypto'
 import {
   type Compilable,
   type DatabaseConnection,
@@ -22,6 +23,7 @@ import {
   type WritableClient,
   WritablePool,
 } from './postgres-servers.ts'
+import { requireSessions } from './require-sessions.ts'
 import type { Schema } from './schema.ts'
 import {
   type SqlValue,
@@ -58,6 +60,7 @@ export async function openPostgres(
   options: { leaseTimes?: LeaseTimes; beforeMigrations?: BeforeMigrations } = {},
 ): Promise<Store> {
   const servers = new Servers(url)
+  await requireSessions(servers)
   const pool = new WritablePool(servers, {
     max: CONNECTIONS_MAX,
     connectionTimeoutMillis: CONNECT_LIMIT_MS,
@@ -221,12 +224,15 @@ const names = new Map<string, string>()
 /** Prepared texts per connection: those of the hot paths. Others are parsed each time. */
 const NAMED_MAX = 300
 
-/** The server keeps a statement that has a name prepared. */
+/**
+ * The server keeps a statement that has a name prepared. The name is a digest of the text: processes that share a session
+ * through a pooler never take another statement for theirs.
+ */
 function named(text: string): { text: string; name?: string } {
   const known = names.get(text)
   if (known !== undefined) return { text, name: known }
   if (names.size >= NAMED_MAX) return { text }
-  const name = `s${names.size}`
+  const name = createHash('sha256').update(text).digest('base64url')
   names.set(text, name)
   return { text, name }
 }

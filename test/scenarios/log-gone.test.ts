@@ -99,7 +99,7 @@ print(os.ttyname(slave), flush=True)
 sys.stdin.read()
 `
 
-test('a terminal that hangs up', { skip: python ? false : 'python3 is not installed' }, async (t) => {
+async function hangUp(t: TestContext): Promise<void> {
   const terminal = spawn('python3', ['-c', TERMINAL], { stdio: ['pipe', 'pipe', 'inherit'] })
   t.after(() => terminal.kill())
   const [name] = (await once(terminal.stdout, 'data')) as [Buffer]
@@ -109,4 +109,7 @@ test('a terminal that hangs up', { skip: python ? false : 'python3 is not instal
   await gone
   await refused(20)
   assert.equal(await service.end('SIGTERM'), 0)
-})
+}
+
+// Node cannot open the controlling side of a terminal. Where there is no Python the other tests have to do.
+if (python) test('a terminal that hangs up', hangUp)
