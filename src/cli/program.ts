@@ -1,4 +1,5 @@
 /** One command line, from its words to the exit code. */
+import { CannotListen } from '../base/cannot-listen.ts'
 import { printable, printableLine } from '../base/printable.ts'
 import { VERSION } from '../base/version.ts'
 import { ConfigError } from '../config.ts'
@@ -8,6 +9,9 @@ import { StoreUnavailable, UnknownSchema } from '../store/store.ts'
 import { COMMANDS } from './commands.ts'
 import { watchOutput } from './output-faults.ts'
 import { CommandError, overview } from './usage.ts'
+
+/** Faults of the machine, the settings or the call, whose message says what to do. */
+const EXPECTED = [CannotListen, CommandError, ConfigError, SecretFault, StoreUnavailable, UnknownSchema]
 
 /**
  * Carries out one command line, and prints its result and its fault.
@@ -36,9 +40,7 @@ export async function runProgram([name = 'help', ...args]: string[]): Promise<nu
     else await run(args)
     return 0
   } catch (error) {
-    const expected = [CommandError, ConfigError, SecretFault, StoreUnavailable, UnknownSchema].some(
-      (type) => error instanceof type,
-    )
+    const expected = EXPECTED.some((type) => error instanceof type)
     const message = error instanceof StoreUnavailable ? error.detail : (error as Error).message
     // It may repeat what a server or a file says.
     process.stderr.write(`${printable(expected ? message : ((error as Error).stack ?? String(error)))}\n`)

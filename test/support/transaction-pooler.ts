@@ -40,7 +40,8 @@ export async function startTransactionPooler(url: string): Promise<{ url: string
         continue
       }
       if (bytes[0] === TERMINATE) break
-      const upstream: Socket = (used ??= await session())
+      used ??= await session()
+      const upstream: Socket = used
       upstream.removeAllListeners('data')
       upstream.on('data', (answer) => {
         if (answer.subarray(-IDLE.length).equals(IDLE)) {
