@@ -51,6 +51,8 @@ export interface Core {
   /** Memory for large bodies on their way in, and for those on their way out. */
   bodiesIn: ByteBudget
   bodiesOut: ByteBudget
+  /** Lines of the log that this process could not write. */
+  lostLogLines: () => number
   /** Absent: nothing is traced. */
   tracing?: Tracing
 }

@@ -48,6 +48,8 @@ export interface CoreOverrides {
   freeBytes?: () => Promise<number>
   /** Of the machine, or of the control group. */
   memoryBytes?: number
+  /** Default: none is lost. */
+  lostLogLines?: () => number
 }
 
 /** What is open, closed from the last to the first. */
@@ -129,6 +131,7 @@ export async function openCore(
     leaseOwner: nodes.id,
     bodiesIn: createByteBudget(bodiesBytes(memory), clock),
     bodiesOut: createByteBudget(bodiesBytes(memory), clock),
+    lostLogLines: overrides.lostLogLines ?? (() => 0),
     ...(tracing && { tracing }),
   }
   return { core, interests, keys, first, secret }

@@ -12,6 +12,8 @@ export type BackupLine =
   | { error: string; expected: boolean }
 
 if (import.meta.main) {
+  // Whoever asked for the backup is gone: without a manifest it is none.
+  process.stdout.on('error', () => process.exit(1))
   const write = (line: BackupLine) => process.stdout.write(`${JSON.stringify(line)}\n`)
   const request = JSON.parse(await text(process.stdin)) as BackupRequest
   try {

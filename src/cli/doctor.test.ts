@@ -68,7 +68,10 @@ test('doctor checks PostgreSQL itself: writable, read-only like a standby, unrea
   assert.equal(readOnly.code, 1)
   assert.match(readOnly.out, /FAILED +database +.*PostgreSQL allows reading only: is this a standby\?/)
   assert.equal(refused.code, 1)
-  assert.match(refused.out, /FAILED +database +The database cannot be written: connect ECONNREFUSED/)
+  assert.match(
+    refused.out,
+    /FAILED +database +The database cannot be written: Cannot reach PostgreSQL at .*: connect ECONNREFUSED/,
+  )
 })
 
 test('a failed check gives exit status 1', async (t) => {

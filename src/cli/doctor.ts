@@ -16,7 +16,8 @@ import { systemServers } from '../dns/system-servers.ts'
 import { describeFinding, recoveryAdvice } from '../store/damage.ts'
 import { startFileCheck } from '../store/file-check.ts'
 import { checkLog } from '../store/log-check.ts'
-import { Servers, WritableClient } from '../store/postgres-servers.ts'
+import { Servers } from '../store/postgres-servers.ts'
+import { requireSessions } from '../store/require-sessions.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { type CheckResult, PROBE_DOMAINS, runChecks } from '../system/checks.ts'
 import { createClient, NotReached } from './client.ts'
@@ -118,13 +119,6 @@ async function trySqlite(folder: string): Promise<string> {
 }
 
 async function tryPostgres(url: string): Promise<string> {
-  const servers = new Servers(url)
-  const client = await servers.reach(async () => {
-    const next = new WritableClient(servers, { connectionTimeoutMillis: DATABASE_MAX_MS })
-    next.on('error', () => {})
-    await next.connect()
-    return next
-  })
-  await client.end()
+  await requireSessions(new Servers(url))
   return 'PostgreSQL answers and can be written.'
 }

@@ -1,4 +1,5 @@
 /** One command line, from its words to the exit code. */
+import { CannotListen } from '../base/cannot-listen.ts'
 import { printable, printableLine } from '../base/printable.ts'
 import { VERSION } from '../base/version.ts'
 import { ConfigError } from '../config.ts'
@@ -6,7 +7,11 @@ import { PRIVATE_UMASK } from '../store/private-files.ts'
 import { SecretFault } from '../store/secret-file.ts'
 import { StoreUnavailable, UnknownSchema } from '../store/store.ts'
 import { COMMANDS } from './commands.ts'
+import { watchOutput } from './output-faults.ts'
 import { CommandError, overview } from './usage.ts'
+
+/** Faults of the machine, the settings or the call, whose message says what to do. */
+const EXPECTED = [CannotListen, CommandError, ConfigError, SecretFault, StoreUnavailable, UnknownSchema]
 
 /**
  * Carries out one command line, and prints its result and its fault.
@@ -15,6 +20,7 @@ import { CommandError, overview } from './usage.ts'
  */
 export async function runProgram([name = 'help', ...args]: string[]): Promise<number> {
   process.umask(PRIVATE_UMASK)
+  watchOutput()
   if (['--version', '-v', 'version'].includes(name)) {
     process.stdout.write(`sendwright ${VERSION}\n`)
     return 0
@@ -34,9 +40,7 @@ export async function runProgram([name = 'help', ...args]: string[]): Promise<nu
     else await run(args)
     return 0
   } catch (error) {
-    const expected = [CommandError, ConfigError, SecretFault, StoreUnavailable, UnknownSchema].some(
-      (type) => error instanceof type,
-    )
+    const expected = EXPECTED.some((type) => error instanceof type)
     const message = error instanceof StoreUnavailable ? error.detail : (error as Error).message
     // It may repeat what a server or a file says.
     process.stderr.write(`${printable(expected ? message : ((error as Error).stack ?? String(error)))}\n`)

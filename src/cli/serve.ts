@@ -10,6 +10,7 @@ import { type Config, readConfig } from '../config.ts'
 import { type Service, startService } from '../service.ts'
 import { openFilesFault, openFilesNeeded, readOpenFiles } from '../system/open-files.ts'
 import { createHeapGrowth } from './heap-growth.ts'
+import { openLogOutput } from './log-output.ts'
 import { parseFlags } from './usage.ts'
 
 export const SERVE_USAGE = `sendwright serve
@@ -18,15 +19,27 @@ export const SERVE_USAGE = `sendwright serve
 /** A stop takes 30 seconds at most; after this something hangs. What is accepted is on disk. */
 const STOP_MAX_MS = 45_000
 
+const STDOUT = 1
+
 export async function serveCommand(args: string[]): Promise<void> {
+  // Without a listener of ours Node would open its debugger, on a port that any user of the machine can reach.
+  process.on('SIGUSR1', () => {})
   parseFlags('serve', { args, options: {} })
   const config = readConfig(process.env, { bounceRules: loadRules })
   if (config.testFailPoint !== null) armFailPoint(config.testFailPoint)
-  const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime })
+  const output = openLogOutput(STDOUT, ({ lines, since, reason }) =>
+    log.error({ reason }, `${lines} lines of the log lost since ${since.toISOString()}`),
+  )
+  process.on('exit', output.flushSync)
+  const options = { level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime }
+  const log: Logger = pino(options, output)
   await warnOfOpenFiles(config, log)
   collectAtRest()
   const heap = createHeapGrowth(systemClock, setFlagsFromString)
-  const service = await startService(config, log, { sending: { accepted: heap.accepted } })
+  const service = await startService(config, log, {
+    sending: { accepted: heap.accepted },
+    lostLogLines: output.lost,
+  })
   let stopping = false
   const stop = (signal: string) => {
     if (stopping) process.exit(1)
@@ -38,13 +51,16 @@ export async function serveCommand(args: string[]): Promise<void> {
       // A thread in a call to the system would keep `process.exit` waiting.
       process.kill(process.pid, 'SIGKILL')
     }, STOP_MAX_MS).unref()
-    void service.stop().then(() => process.exit(0))
+    void service
+      .stop()
+      .then(output.finish)
+      .then(() => process.exit(0))
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
   process.on('SIGHUP', () => void service.reload())
   // After the handlers: readers of it may stop the service at once.
-  process.stdout.write(await welcome(config, service))
+  output.write(await welcome(config, service))
 }
 
 /** Logged once, before anything fails because of it. */

@@ -102,9 +102,12 @@ export function connectionFailure(message: string): Outcome {
   return { kind: 'deferred', failure }
 }
 
-/** A failure of the dialogue: a refusal is the server's decision, everything else may pass. */
+/**
+ * A failure of the dialogue: a refusal is the server's decision, everything else may pass. A reply that nothing called for
+ * decides nothing, not even a positive one.
+ */
 export function outcomeOfFailure(failure: SmtpFailure): Outcome {
-  if (failure.reply) {
+  if (failure.reply && failure.reason === 'refused') {
     // Refused before any recipient was named: about us, not about the recipient, and tried again.
     const early = ['greeting', 'ehlo', 'auth', 'starttls', 'rset'].includes(failure.stage)
     const outcome = outcomeOfReply(failure.reply)

@@ -20,7 +20,7 @@ import { pause } from '../base/pause.ts'
 import { EVENT_PARTITIONS_LOCK } from '../store/advisory-locks.ts'
 import { type Bounds, PARTITIONS_OF, parseBounds } from '../store/event-bounds.ts'
 import type { Schema } from '../store/schema.ts'
-import type { Store } from '../store/store.ts'
+import { type Store, StoreBusy } from '../store/store.ts'
 import type { CommitPosition } from './page-request.ts'
 
 const DAY_US = 86_400_000_000
@@ -44,8 +44,6 @@ const PARTITIONS = 8
 const LOCK_WAIT = '200ms'
 const TRIES_MAX = 20
 const TRY_AGAIN_MS = 500
-/** PostgreSQL: lock_not_available, deadlock_detected. */
-const BUSY: readonly unknown[] = ['55P03', '40P01']
 const VIOLATED = '23514'
 
 /** In the order in which writers of events lock them. */
@@ -118,7 +116,7 @@ export function createEventPartitions(parts: PartitionParts): EventPartitions {
         })
         return true
       } catch (error) {
-        if (!BUSY.includes((error as { code?: unknown }).code)) throw error
+        if (!(error instanceof StoreBusy)) throw error
         if (tries === TRIES_MAX || signal?.aborted) return false
         await pause(clock, TRY_AGAIN_MS, signal)
       }

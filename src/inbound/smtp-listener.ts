@@ -1,5 +1,6 @@
 /** The SMTP ports: limits on connections, TLS, and shutdown. */
 import { createServer, type Server, type Socket } from 'node:net'
+import { CannotListen } from '../base/cannot-listen.ts'
 import { networkOf } from '../base/client-networks.ts'
 import { ServerChannel } from '../smtp/server-channel.ts'
 import { type SessionParts, serveClient } from './session.ts'
@@ -37,7 +38,7 @@ const IDLE_WHEN_FULL_MS = 1_000
 /** Connections asked to close that are still open; above this the oldest of them is destroyed. */
 const LEAVING_MAX = 500
 
-/** @throws when a port cannot be bound */
+/** @throws CannotListen */
 export async function startSmtpListener(options: ListenerOptions): Promise<SmtpListener> {
   const clients = new Clients(options)
   const servers: Server[] = []
@@ -46,7 +47,9 @@ export async function startSmtpListener(options: ListenerOptions): Promise<SmtpL
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
       clients.add(socket, implicitTls),
     )
-    await listening(server, options.host, port)
+    await listening(server, options.host, port).catch((error: Error) => {
+      throw new CannotListen('SMTP', ['SMTP_HOST', implicitTls ? 'SMTPS_PORT' : 'SMTP_PORT'], error)
+    })
     servers.push(server)
     return portOf(server)
   }
@@ -142,9 +145,7 @@ class Clients {
 
 function listening(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', (error) =>
-      reject(new Error(`Cannot listen for SMTP on ${host}:${port}: ${error.message}`, { cause: error })),
-    )
+    server.once('error', reject)
     server.listen(port, host, resolve)
   })
 }

@@ -1,6 +1,8 @@
 /** Builds the HTTP and HTTPS listeners. */
 import { join } from 'node:path'
 import type { AccountsArea } from '../accounts/area.ts'
+import type { Clock } from '../base/clock.ts'
+import { pause } from '../base/pause.ts'
 import type { CertificatesArea } from '../certificates/area.ts'
 import type { Core } from '../core.ts'
 import { createIdempotency } from '../http/idempotency.ts'
@@ -8,7 +10,7 @@ import { createHttpServer, type HttpServer } from '../http/server.ts'
 import { readPages } from '../http/static-pages.ts'
 import { createJob, type Job } from '../jobs/job.ts'
 import type { PrometheusArea } from '../prometheus/area.ts'
-import type { StoreFault } from '../store/store.ts'
+import type { Store, StoreFault } from '../store/store.ts'
 
 const SWEEP_EVERY_MS = 600_000
 
@@ -17,6 +19,11 @@ const NOT_READY: Record<StoreFault['kind'], string> = {
   damaged: 'The database is damaged; the log and "sendwright doctor" say what to do',
   disk: 'The disk of the database failed; restart the service once it works',
 }
+
+const STORAGE_AWAY = 'The storage cannot be used'
+const STORAGE_HANGS = 'The storage does not answer'
+/** Balancers and supervisors wait for a second or longer. */
+const ANSWER_MAX_MS = 600
 
 /** First parts of the paths of the dashboard's pages (web/src/sections.ts): any path below them is its page. */
 const PAGES = [
@@ -28,6 +35,34 @@ export interface HttpUses {
   accounts: AccountsArea
   certificates: CertificatesArea
   prometheus: Pick<PrometheusArea, 'answered'>
+}
+
+/**
+ * Whether the service can work now. It never waits long for a disk or a database that hangs, and all calls share one
+ * question to it.
+ */
+export function createReadiness(
+  store: Pick<Store, 'fault' | 'ping'>,
+  clock: Clock,
+): () => Promise<{ ready: boolean; reason?: string }> {
+  let asked: Promise<string | null> | null = null
+  const ask = () =>
+    store
+      .ping()
+      .then((works) => (works ? null : STORAGE_AWAY))
+      .catch(() => STORAGE_AWAY)
+      .finally(() => {
+        asked = null
+      })
+  return async () => {
+    const fault = store.fault()
+    if (fault) return { ready: false, reason: NOT_READY[fault.kind] }
+    asked ??= ask()
+    const over = new AbortController()
+    const late = pause(clock, ANSWER_MAX_MS, over.signal).then(() => STORAGE_HANGS)
+    const reason = await Promise.race([asked, late]).finally(() => over.abort())
+    return reason === null ? { ready: true } : { ready: false, reason }
+  }
 }
 
 /** Without operations yet. `jobs`: what has to be repeated while it runs. */
@@ -67,11 +102,7 @@ export function createHttp(
     observe: prometheus.answered,
     pages: readPages(join(import.meta.dirname, '../../web/dist')),
     pagesPrefixes: PAGES,
-    async isReady() {
-      const fault = store.fault()
-      if (fault) return { ready: false, reason: NOT_READY[fault.kind] }
-      return { ready: await store.ping().catch(() => false) }
-    },
+    isReady: createReadiness(store, clock),
   })
   const retention = createJob({
     name: 'idempotency-retention',

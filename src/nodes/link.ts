@@ -137,7 +137,7 @@ export async function openLink(parts: LinkParts): Promise<Link> {
   }
 
   await servers.reach(connect).catch((error: unknown) => {
-    throw new StoreUnavailable('Cannot reach PostgreSQL', { cause: error })
+    throw servers.unreachable(error)
   })
   return {
     query,

@@ -29,8 +29,8 @@ export interface PrometheusUses {
 const KEPT_MS = 2_000
 
 export function prometheusArea(core: Core, { delivery, alerts, jobs }: PrometheusUses): PrometheusArea {
-  const { clock, firstAccountId, tracing } = core
-  const { registry, answered, recorded } = createInstruments(tracing)
+  const { clock, firstAccountId } = core
+  const { registry, answered, recorded } = createInstruments(core)
   const readGauges = createGauges(registry, { ...core, delivery, jobs, alerts: alerts.triggeredOwn })
   let last: { at: number; done: Promise<void> } | null = null
 

@@ -3,6 +3,7 @@
  * labels is looked up once and kept: the library's own look-up costs more than the rest of an observation.
  */
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import type { Core } from '../core.ts'
 import type { EventRecord } from '../events/event.ts'
 import type { Answered } from '../http/server.ts'
 import type { Tracing } from '../traces/tracing.ts'
@@ -24,7 +25,10 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 /** Gauges of the library with the suffix of counters; each is the sum of one that stays. */
 const MISNAMED = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`)
 
-export function createInstruments(tracing?: Tracing): Instruments {
+export function createInstruments({
+  tracing,
+  lostLogLines,
+}: Pick<Core, 'tracing' | 'lostLogLines'>): Instruments {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -48,6 +52,15 @@ export function createInstruments(tracing?: Tracing): Instruments {
     labelNames: ['event', 'provider'] as const,
     buckets: SESSION_BUCKETS,
     registers,
+  })
+  new Counter({
+    name: 'sendwright_log_lines_lost_total',
+    help: 'Lines of the log that could not be written.',
+    registers,
+    collect() {
+      this.reset()
+      this.inc(lostLogLines())
+    },
   })
   if (tracing !== undefined) countSpans(registry, tracing)
   const requestsOf = keptBy((operation: string, method: string, status: string) =>

@@ -64,6 +64,11 @@ export class Channel {
     return this.#fault === null
   }
 
+  /** What has broken the connection. */
+  get fault(): Fault | null {
+    return this.#fault
+  }
+
   get socket(): Socket {
     return this.#socket
   }

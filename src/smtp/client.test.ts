@@ -464,6 +464,12 @@ describe('pipelining', () => {
     }))
 })
 
+test('a surplus reply to EHLO ends the connection by its name', () =>
+  withSink({}, async (sink) => {
+    sink.on('EHLO', '250 sink.test\r\n250 and more')
+    await assert.rejects(connect(sink), { message: 'SMTP ehlo: unsolicited reply: 250 and more' })
+  }))
+
 describe('an idle connection', () => {
   test('that the server closes with 421 is no longer reusable', () =>
     withSink({}, async (sink) => {
@@ -482,8 +488,12 @@ describe('an idle connection', () => {
 
   test('on which the server speaks unasked is given up', () =>
     withSink({}, async (sink) => {
-      sink.on('EHLO', '250 sink.test\r\n250 and more')
-      const connection = await connect(sink)
+      const held = sink.hold('CONNECT')
+      const connecting = connect(sink)
+      const session = await held.reached
+      held.release()
+      const connection = await connecting
+      session.write('250 and more\r\n')
       while (connection.reusable) await new Promise((resolve) => setImmediate(resolve))
       await fails(connection.send(transaction()), 'mail', 'closed')
       await sink.idle()

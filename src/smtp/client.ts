@@ -131,6 +131,8 @@ async function open(opening: Opening): Promise<void> {
     await hello(opening)
   }
   if (options.auth !== undefined) await authenticate(opening, options.auth)
+  // A surplus reply would be taken for the answer to the first MAIL.
+  channel.check('ehlo')
 }
 
 async function command(opening: Opening, stage: SmtpStage, line: string, shown?: string): Promise<SmtpReply> {

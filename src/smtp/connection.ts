@@ -149,8 +149,9 @@ class OpenConnection implements Connection {
     checkTransaction(transaction)
     const mail = this.#mailCommand(transaction)
     // What broke an idle connection says nothing about this message.
-    if (!this.#channel.alive)
-      throw new SmtpFailure('mail', { reason: 'closed', message: 'connection is closed' })
+    const { fault } = this.#channel
+    if (fault !== null)
+      throw new SmtpFailure('mail', { reason: 'closed', message: `connection is closed: ${fault.message}` })
     this.#busy = true
     try {
       return await this.#transact(transaction, mail)

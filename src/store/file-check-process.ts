@@ -5,6 +5,7 @@ import { checkTables, type Finding, isDamage } from './damage.ts'
 const BUSY_MS = 5_000
 
 const [file = '', pragma] = process.argv.slice(2)
+process.stdout.on('error', () => process.exit(1))
 const report = (finding: Finding) => process.stdout.write(`${JSON.stringify(finding)}\n`)
 
 try {

@@ -16,6 +16,7 @@
 import type { Socket } from 'node:net'
 import pg from 'pg'
 import { serversOf } from './database-url.ts'
+import { StoreUnavailable } from './store.ts'
 
 /** A server that does not answer is given up for the next one. */
 const CONNECT_MAX_MS = 3_000
@@ -53,6 +54,17 @@ export class Servers {
 
   get current(): string {
     return this.#urls[this.#at] as string
+  }
+
+  /** Hosts, ports and database, for messages; neither user nor password. */
+  get name(): string {
+    const found = this.#urls.map((connectionString) => new pg.Client({ connectionString }))
+    return `${found.map(({ host, port }) => `${host}:${port}`).join(', ')}, database "${found[0]?.database}"`
+  }
+
+  /** The error of a caller whose connection `cause` has prevented. */
+  unreachable(cause: unknown): StoreUnavailable {
+    return new StoreUnavailable(`Cannot reach PostgreSQL at ${this.name}: ${messageOf(cause)}`, { cause })
   }
 
   /** The next connection is made to another one, unless that was decided already. */
@@ -133,6 +145,11 @@ export class WritableClient extends pg.Client {
       this.connection.stream.destroy()
       throw error
     }
+  }
+
+  /** The server's process, as it was named when the connection was made. */
+  get namedProcess(): number | null {
+    return (this as unknown as { processID: number | null }).processID
   }
 
   /** Ends it at once: its server does not answer. */

@@ -1,4 +1,5 @@
 /** The shared store: PostgreSQL 15 or newer. Commits are synchronous; waiting units share one (postgres-groups.ts). */
+import { createHash } from 'node:crypto'
 import {
   type Compilable,
   type DatabaseConnection,
@@ -22,12 +23,14 @@ import {
   type WritableClient,
   WritablePool,
 } from './postgres-servers.ts'
+import { requireSessions } from './require-sessions.ts'
 import type { Schema } from './schema.ts'
 import {
   type SqlValue,
   StaleWrite,
   type Statement,
   type Store,
+  StoreBusy,
   StoreFull,
   StoreUnavailable,
 } from './store.ts'
@@ -56,7 +59,9 @@ export async function openPostgres(
   url: string,
   options: { leaseTimes?: LeaseTimes; beforeMigrations?: BeforeMigrations } = {},
 ): Promise<Store> {
-  const pool = new WritablePool(new Servers(url), {
+  const servers = new Servers(url)
+  await requireSessions(servers)
+  const pool = new WritablePool(servers, {
     max: CONNECTIONS_MAX,
     connectionTimeoutMillis: CONNECT_LIMIT_MS,
     types,
@@ -69,16 +74,19 @@ export async function openPostgres(
     await migratePostgres(pool, options.beforeMigrations)
   } catch (error) {
     await pool.end()
-    throw isConnectionFault(error) ? new StoreUnavailable('Cannot reach PostgreSQL', { cause: error }) : error
+    throw isConnectionFault(error) ? servers.unreachable(error) : error
   }
-  const db = new Kysely<Schema>({ dialect: new Dialect({ pool }) })
+  const cannotReach: CannotReach = (error) => {
+    throw servers.unreachable(error)
+  }
+  const db = new Kysely<Schema>({ dialect: new Dialect({ pool, cannotReach }) })
   return {
     kind: 'postgres',
     leaseTimes: options.leaseTimes ?? databaseLeaseTimes,
     changes: new ChangeHub(),
     db,
     commit: createGroupCommit({
-      connect: () => connect(pool),
+      connect: () => pool.connect().catch(cannotReach),
       inOneWrite: (client, send) => (client as pg.Client as WritableClient).inOneWrite(send),
       prepare: (statement) => ({ ...named(numbered(statement.sql)), values: statement.values as SqlValue[] }),
       toStoreError,
@@ -99,25 +107,39 @@ export async function openPostgres(
   }
 }
 
+/** @throws StoreUnavailable always */
+type CannotReach = (error: unknown) => never
+
+interface DialectParts {
+  pool: pg.Pool
+  cannotReach: CannotReach
+}
+
 /** Kysely's dialect with our errors: a lost server is StoreUnavailable. */
 class Dialect extends PostgresDialect {
-  readonly #pool: pg.Pool
+  readonly #parts: DialectParts
 
-  constructor({ pool }: { pool: pg.Pool }) {
-    super({ pool })
-    this.#pool = pool
+  constructor(parts: DialectParts) {
+    super(parts)
+    this.#parts = parts
   }
 
   override createDriver(): Driver {
-    return new TranslatingDriver({ pool: this.#pool })
+    return new TranslatingDriver(this.#parts)
   }
 }
 
 class TranslatingDriver extends PostgresDriver {
   readonly #wrapped = new WeakSet<DatabaseConnection>()
+  readonly #cannotReach: CannotReach
+
+  constructor(parts: DialectParts) {
+    super(parts)
+    this.#cannotReach = parts.cannotReach
+  }
 
   override async acquireConnection(): Promise<DatabaseConnection> {
-    const connection = await super.acquireConnection().catch(cannotReach)
+    const connection = await super.acquireConnection().catch(this.#cannotReach)
     if (!this.#wrapped.has(connection)) {
       this.#wrapped.add(connection)
       const execute = connection.executeQuery.bind(connection)
@@ -129,10 +151,6 @@ class TranslatingDriver extends PostgresDriver {
 
 function rethrow(error: unknown): never {
   throw toStoreError(error)
-}
-
-function cannotReach(error: unknown): never {
-  throw new StoreUnavailable('Cannot reach PostgreSQL', { cause: error })
 }
 
 /**
@@ -182,8 +200,6 @@ async function refuseDuringCopy(client: pg.PoolClient): Promise<void> {
   await client.query('SELECT pg_advisory_unlock_shared($1)', [COPY_LOCK])
 }
 
-const connect = (pool: pg.Pool): Promise<pg.PoolClient> => pool.connect().catch(cannotReach)
-
 async function read(pool: pg.Pool, { sql, values }: Statement): Promise<Record<string, unknown>[]> {
   const { rows } = await pool.query(numbered(sql), values as SqlValue[]).catch(rethrow)
   return rows
@@ -208,12 +224,15 @@ const names = new Map<string, string>()
 /** Prepared texts per connection: those of the hot paths. Others are parsed each time. */
 const NAMED_MAX = 300
 
-/** The server keeps a statement that has a name prepared. */
+/**
+ * The server keeps a statement that has a name prepared. The name is a digest of the text: processes that share a session
+ * through a pooler never take another statement for theirs.
+ */
 function named(text: string): { text: string; name?: string } {
   const known = names.get(text)
   if (known !== undefined) return { text, name: known }
   if (names.size >= NAMED_MAX) return { text }
-  const name = `s${names.size}`
+  const name = createHash('sha256').update(text).digest('base64url')
   names.set(text, name)
   return { text, name }
 }
@@ -226,10 +245,10 @@ function toPostgresStatement(query: Compilable, expectRows?: number): Statement 
 
 export function isConnectionFault(error: unknown): boolean {
   const code = (error as { code?: string }).code ?? ''
-  // Class 08 and 57P: connection lost, server shutting down or starting. Node's codes are words; the pool's errors have
-  // no code.
+  // Class 08 and 57P: connection lost, server shutting down or starting; 25P03 and 25P04: ended by the server for its time.
+  // Node's codes are words; the pool's errors have no code.
   return (
-    /^(08|57P)/.test(code) ||
+    /^(08|57P|25P0[34])/.test(code) ||
     code === TOO_MANY_CONNECTIONS ||
     isReadOnly(error) ||
     error instanceof NoWritableServer ||
@@ -240,9 +259,17 @@ export function isConnectionFault(error: unknown): boolean {
   )
 }
 
+/**
+ * The server could not do it now, on a connection that stays usable: 57014, 55P03: over a time limit for statements or
+ * locks, or cancelled by its operator; class 40: lost against another transaction; class 53: out of something; 58030: its
+ * disk failed.
+ */
+const FOR_NOW = /^(57014|55P03|40|53|58030)/
+
 function toStoreError(error: unknown): unknown {
   if (error instanceof StaleWrite) return error
-  if ((error as { code?: string }).code === DISK_FULL)
-    return new StoreFull('PostgreSQL has no space left', { cause: error })
-  return isConnectionFault(error) ? new StoreUnavailable('PostgreSQL went away', { cause: error }) : error
+  const { code = '' } = error as { code?: string }
+  if (code === DISK_FULL) return new StoreFull('PostgreSQL has no space left', { cause: error })
+  if (isConnectionFault(error)) return new StoreUnavailable('PostgreSQL went away', { cause: error })
+  return FOR_NOW.test(code) ? new StoreBusy('PostgreSQL refused it for now', { cause: error }) : error
 }

@@ -57,6 +57,9 @@ export class StoreUnavailable extends Unavailable {
   }
 }
 
+/** The database is there, but could not do this now: a time limit for statements or locks, a conflict, a shortage. */
+export class StoreBusy extends StoreUnavailable {}
+
 /**
  * The database accepts no new work until a restart: its file is damaged, or its disk failed. `detail` tells the operator
  * which file it is and what to do.

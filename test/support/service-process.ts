@@ -33,7 +33,8 @@ const OUTPUT_MAX = 1_000_000
  * Starts `sendwright serve` on `host`:8080 with the test key and resolves once it is ready.
  * @param options `probe`: file for the longest block of its main thread (block-probe.ts); `flags`: of node;
  *   `memoryGroup`: folder of the control group that it starts in (memory-group.ts); `openFiles`: limit of open files;
- *   `domain`: its sandbox domain, for a process without an API to ask; `root`: of another release's sources
+ *   `domain`: its sandbox domain, for a process without an API to ask; `root`: of another release's sources;
+ *   `stdout`: its log goes to this descriptor, not to `output`
  */
 export async function startProcess(
   host: string,
@@ -45,6 +46,7 @@ export async function startProcess(
     openFiles?: number
     domain?: string
     root?: string
+    stdout?: number
   } = {},
 ): Promise<ServiceProcess> {
   const main = join(options.root ?? join(import.meta.dirname, '../..'), 'src/main.ts')
@@ -67,11 +69,11 @@ export async function startProcess(
       ...(options.probe !== undefined && { SENDWRIGHT_TEST_PROBE: options.probe }),
       ...env,
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', options.stdout ?? 'pipe', 'pipe'],
   })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (bytes: Buffer) => {
+    stream?.on('data', (bytes: Buffer) => {
       output = (output + bytes.toString()).slice(-OUTPUT_MAX)
     })
   }

@@ -4,6 +4,7 @@
  */
 import { availableParallelism } from 'node:os'
 import type { Logger } from 'pino'
+import { CannotListen } from '../../base/cannot-listen.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Arrival } from './arrival.ts'
 import { createListener, type Deadlines, type TlsOptions } from './listener.ts'
@@ -73,13 +74,17 @@ export function createListeners(options: ListenersOptions, handle: (arrival: Arr
 
   return {
     async listen() {
-      const port = await plain.listen(options.port, options.host)
+      const port = await plain.listen(options.port, options.host).catch((error: Error) => {
+        throw new CannotListen('HTTP', ['HOST', 'PORT'], error)
+      })
       if (secure === undefined || tls === undefined) {
         await listenLocally()
         return { port }
       }
       try {
-        const tlsPort = await secure.listen(tls.port, options.host)
+        const tlsPort = await secure.listen(tls.port, options.host).catch((error: Error) => {
+          throw new CannotListen('HTTPS', ['HOST', 'HTTPS_PORT'], error)
+        })
         await listenLocally()
         return { port, tlsPort }
       } catch (error) {

@@ -1,0 +1,54 @@
+/**
+ * Refuses a connection pooler that gives each transaction another session of PostgreSQL. Notifications, session locks and
+ * prepared statements need a session of their own.
+ *
+ * 1. PostgreSQL names its process to each client. Where that is the one that answers, nothing is in between.
+ * 2. Behind a pooler, one client asks for the process that answers it; while another holds a transaction open, it asks again.
+ *    A pooler by transactions has given the first session to the other client by then, or takes turns.
+ */
+import { type Servers, WritableClient } from './postgres-servers.ts'
+import { StoreUnavailable } from './store.ts'
+
+const ANSWER_MAX_MS = 3_000
+/** One is enough for a pooler that reuses the last session first, or the oldest; others may choose at random. */
+const ROUNDS = 3
+
+/** @throws StoreUnavailable also when no server can be reached */
+export async function requireSessions(servers: Servers): Promise<void> {
+  const open: WritableClient[] = []
+  const connect = () =>
+    servers.reach(async () => {
+      const client = new WritableClient(servers, {})
+      await client.connect()
+      open.push(client)
+      return client
+    })
+  try {
+    const client = await connect()
+    if ((await answeringProcess(client)) === client.namedProcess) return
+    const other = await connect()
+    for (let round = 0; round < ROUNDS; round++) {
+      const before = await answeringProcess(client)
+      await ask(other, 'BEGIN')
+      await answeringProcess(other)
+      const after = await answeringProcess(client)
+      await ask(other, 'ROLLBACK')
+      if (before !== after)
+        throw new StoreUnavailable(
+          `Cannot use PostgreSQL through the pooler at ${servers.name}: it gives each transaction another session. Give SENDWRIGHT_DATABASE_URL the address of PostgreSQL itself, or set the pooler to pool by sessions (PgBouncer: pool_mode = session).`,
+        )
+    }
+  } catch (error) {
+    throw error instanceof StoreUnavailable ? error : servers.unreachable(error)
+  } finally {
+    for (const client of open) await client.end().catch(() => {})
+  }
+}
+
+const ask = (client: WritableClient, text: string) =>
+  client.query<{ pid: number }>({ text, query_timeout: ANSWER_MAX_MS } as { text: string })
+
+async function answeringProcess(client: WritableClient): Promise<number | undefined> {
+  const { rows } = await ask(client, 'SELECT pg_backend_pid() AS pid')
+  return rows[0]?.pid
+}

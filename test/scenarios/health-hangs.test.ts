@@ -1,0 +1,52 @@
+/** Health is answered while what the service stores on hangs. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { post } from '../support/crash-rig.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { eventually, ownAddress } from '../support/service.ts'
+import { startProcess } from '../support/service-process.ts'
+import { temporaryFolder } from '../support/stores.ts'
+import { attachStrace, hasStrace } from '../support/strace.ts'
+
+/** The service waits for 0.6 s; machines that run tests may be slow. */
+const ANSWER_MAX_MS = 5_000
+
+test('health says soon that a database hangs', async (t) => {
+  const cluster = await startPostgres()
+  t.after(() => cluster.stop())
+  const service = await startProcess(ownAddress(), {
+    SENDWRIGHT_DATA: await temporaryFolder(t),
+    SENDWRIGHT_DATABASE_URL: cluster.url,
+  })
+  t.after(() => service.end('SIGKILL'))
+  cluster.freeze()
+  for (const path of ['/health', '/health/ready']) {
+    const answer = await fetch(service.url + path, { signal: AbortSignal.timeout(ANSWER_MAX_MS) })
+    const { reason } = (await answer.json()) as { reason: string }
+    assert.deepEqual([answer.status, reason], [503, 'The storage does not answer'])
+  }
+  assert.equal((await fetch(`${service.url}/health/live`)).status, 200)
+})
+
+test('health says soon that a disk hangs', { skip: !hasStrace() && 'needs strace' }, async (t) => {
+  const service = await startProcess(ownAddress(), { SENDWRIGHT_DATA: await temporaryFolder(t) })
+  t.after(() => service.end('SIGKILL'))
+  const hanging = [
+    '-o',
+    '/dev/null',
+    '-e',
+    'trace=fdatasync,fsync,pwrite64',
+    '-e',
+    'inject=fdatasync,fsync,pwrite64:delay_enter=3000000',
+  ]
+  const strace = await attachStrace(service.child.pid as number, hanging)
+  t.after(() => strace.detach())
+  const sent = post(service, { to: 'alice@example.org', subject: 'Hello', text: 'Hi.' }).catch(() => null)
+  // From the first write on; each answer comes in time.
+  await eventually('health says so', async () => {
+    const answer = await fetch(`${service.url}/health`, { signal: AbortSignal.timeout(ANSWER_MAX_MS) })
+    return answer.status === 503 && /storage does not answer/.test(await answer.text())
+  })
+  await service.end('SIGKILL')
+  await sent
+})
