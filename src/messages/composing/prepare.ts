@@ -17,6 +17,7 @@ import type { Signers } from '../../dkim/signing-pool/signers.ts'
 import type { DomainDirectory } from '../../domains/directory.ts'
 import type { Domain } from '../../domains/domain.ts'
 import type { SigningKeys } from '../../domains/keys/signing-keys.ts'
+import { returnPathHost } from '../../domains/name-owner.ts'
 import type { EventMessage, MessageSummary } from '../../events/event.ts'
 import { parseMailbox } from '../../mime/address.ts'
 import { makeFit } from '../../mime/downgrade.ts'
@@ -212,7 +213,7 @@ async function signedDelivery(
   return {
     kind: 'send',
     about: copy.about,
-    returnPath: returnPathOf(target.delivery.sid, domain.mailfromHost),
+    returnPath: returnPathOf(target.delivery.sid, await returnPathHost(parts.domains, domain)),
     message,
     sizeBytes: messageSize(message),
     utf8: copy.utf8 || /[^\x00-\x7f]/.test(delivery.recipient),
