@@ -31,6 +31,7 @@ import type { RecipientVariables } from '../request/options.ts'
 import type { ArchiveNotes } from '../stored/archive.ts'
 import type { AttemptsInProgress } from '../stored/in-progress.ts'
 import type { MessageRecords } from '../stored/message-records.ts'
+import { authorFault } from './authors.ts'
 import type { MessageRecord } from './content.ts'
 import {
   type Copy,
@@ -165,6 +166,8 @@ async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<
     if (error instanceof CopyTooLarge) return decided(rejected(error.message))
     throw error
   }
+  const fault = copy.author === null ? null : await authorFault(parts.domains, domain, copy.author)
+  if (fault) return decided(rejected(fault.message))
   const { testMode, traceparent } = record.options
   if (testMode) return { kind: 'decided', about: copy.about, outcome: TEST_MODE, traceparent }
   return signedDelivery(parts, record, domain, delivery, copy, target)
