@@ -107,6 +107,7 @@ async function setUp(store: Store, events: EventRecord[]): Promise<void> {
         message_ttl_seconds: 0,
         archive_to: null,
         mailfrom_host: id,
+        return_path_valid: 0,
         dkim_authority: id,
         created_at: NOW - 30 * DAY,
         signing_authority: null,

@@ -15,6 +15,7 @@ import { Turns } from '../base/turns.ts'
 import { isWithin } from '../dns/names.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
+import { isProven } from '../domains/name-owner.ts'
 import { DMARC_REPORTS_LOCAL, TLS_REPORTS_LOCAL } from '../domains/report-addresses.ts'
 import { DAY_MS } from '../events/event-retention.ts'
 import type { AddressReader, ReceivedMail } from '../inbound/reception.ts'
@@ -111,7 +112,8 @@ async function domainOf(
   const subject = subjectOf(payload, at?.name ?? '')
   const named = await domains.byName(subject)
   if (at === null) return named
-  if (named !== null) return named.accountId === at.accountId ? named : null
+  if (named !== null && named.accountId === at.accountId) return named
+  if (named !== null && isProven(named)) return null
   // The policy of a domain above ours applies to ours.
   return isWithin(at.name, subject) || isWithin(subject, at.name) ? at : null
 }

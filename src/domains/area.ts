@@ -14,6 +14,7 @@ import { createRotations } from './keys/rotation.ts'
 import { rotationRoutes } from './keys/rotation-routes.ts'
 import { domainKeyRoutes } from './keys/routes.ts'
 import { createSigningKeys, type SigningKeys } from './keys/signing-keys.ts'
+import { isProven, ownerOf } from './name-owner.ts'
 import { ownHostsOf } from './own-hosts.ts'
 import { createOwnRecordLooks } from './own-record-looks.ts'
 import { type DomainRouteParts, domainRoutes } from './routes.ts'
@@ -22,7 +23,7 @@ export interface DomainsArea extends Area {
   signingKeys: SigningKeys
   /** Whether mail to that host, in lower case, is for this service. */
   isMailHost(host: string): Promise<boolean>
-  /** The account whose domain mail to that host, in lower case, is for; null: none. */
+  /** The account that owns that host, in lower case, and gets its mail; null: none. */
   accountOfMailHost(host: string): Promise<string | null>
   /** Deletes all domains of a closed account. False while something of them is left. */
   removeAllOf(accountId: string): Promise<boolean>
@@ -63,7 +64,9 @@ export async function domainsArea(
   return {
     signingKeys,
     isMailHost: async (host) =>
-      host === config.hostname.toLowerCase() || (await accountOfMailHost(core, host)) !== null,
+      host === config.hostname.toLowerCase() ||
+      (await domains.byName(host)) !== null ||
+      (await accountOfMailHost(core, host)) !== null,
     accountOfMailHost: (host) => accountOfMailHost(core, host),
     async removeAllOf(accountId) {
       const isDone = await deleteDomainsOf(parts, accountId)
@@ -85,12 +88,19 @@ export async function domainsArea(
   }
 }
 
-/** By the domain's name, else by its return-path host. */
+/** The account that owns the host, if mail may come to it: as a domain, below one with `wildcard`, or as a return-path host. */
 async function accountOfMailHost({ store, domains }: Core, host: string): Promise<string | null> {
-  const domain = await domains.byName(host)
-  if (domain !== null) return domain.accountId
-  const query = store.db.selectFrom('domains').select('account_id').where('mailfrom_host', '=', host).limit(1)
-  return (await query.executeTakeFirst())?.account_id ?? null
+  const owner = await ownerOf(domains, host)
+  if (owner === null || !isProven(owner)) return null
+  const { accountId, name, wildcard } = owner
+  if (name === host || wildcard) return accountId
+  const returnPath = store.db
+    .selectFrom('domains')
+    .select('id')
+    .where('mailfrom_host', '=', host)
+    .where('account_id', '=', accountId)
+    .limit(1)
+  return (await returnPath.executeTakeFirst()) === undefined ? null : accountId
 }
 
 /** The name server of delegated DKIM records; null where that is off. */

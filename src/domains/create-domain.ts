@@ -7,6 +7,7 @@ import { invalidChoice } from '../base/values.ts'
 import type { DkimKeyRow, DomainRow, Flag, Schema } from '../store/schema.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Store } from '../store/store.ts'
+import { type Claimant, checkBelow, checkTrackingHost, isTakenBelow, TAKEN } from './claims.ts'
 import type { DomainDirectory } from './directory.ts'
 import type { DnsTargets } from './dns-records.ts'
 import { type Domain, domainOfRow, newDomainRow } from './domain.ts'
@@ -14,7 +15,7 @@ import { freeSelector, isUniqueViolation, keysOf, parentAuthority } from './keys
 import { newSenderSecurity, type SenderSecurity } from './keys/sender-security.ts'
 import { newDkimKeyRow, type SigningKeys } from './keys/signing-keys.ts'
 import { lockNames } from './name-lock.ts'
-import { checkTrackingHost, type OwnHosts } from './own-hosts.ts'
+import type { OwnHosts } from './own-hosts.ts'
 import type { DomainChanges, NewDomain } from './settings.ts'
 import { nextCheckAt } from './state.ts'
 
@@ -40,17 +41,16 @@ export interface CreateParts {
   setPostmasterPassword(domain: Domain, password: string | null): Promise<void>
 }
 
-const TAKEN = 'This domain name is already taken'
 export const NO_SENDER_SECURITY = 'Automatic Sender Security is not configured on this server'
 
 /** @throws BadRequest with the texts of domains.md */
 export async function createDomain(
   parts: CreateParts,
-  accountId: string,
+  claimant: Claimant,
   wanted: NewDomain,
 ): Promise<Domain> {
   for (let attempt = 1; ; attempt++) {
-    const made = await tryCreate(parts, accountId, wanted)
+    const made = await tryCreate(parts, claimant, wanted)
     if (made !== 'authority changed') return made
     if (attempt === ATTEMPTS_MAX) throw new Unavailable()
   }
@@ -61,15 +61,17 @@ const ATTEMPTS_MAX = 3
 
 async function tryCreate(
   parts: CreateParts,
-  accountId: string,
+  claimant: Claimant,
   wanted: NewDomain,
 ): Promise<Domain | 'authority changed'> {
   const { store, clock } = parts
+  const { accountId } = claimant
   const now = Math.floor(clock.now())
   await checkAddresses(parts.addresses, accountId, wanted)
-  await checkName(store.db, accountId, wanted.name)
+  await checkName(store.db, claimant, wanted.name)
   const settings = newRow(accountId, wanted, now)
-  checkTrackingHost(parts.ownHosts, settings.web_prefix, settings.name)
+  const { name, web_prefix: webPrefix } = settings
+  await checkTrackingHost(store.db, parts.ownHosts, { accountId, webPrefix, name })
   const row = {
     ...settings,
     dkim_authority: await chooseAuthority(store.db, accountId, wanted),
@@ -79,7 +81,7 @@ async function tryCreate(
     .transaction(async (tx) => {
       await lockNames(store, tx, wanted.name)
       await checkCount(tx, accountId, parts.maxDomains)
-      await checkName(tx, accountId, wanted.name)
+      await checkName(tx, claimant, wanted.name)
       if ((await chooseAuthority(tx, accountId, wanted)) !== row.dkim_authority) return false
       await tx.insertInto('domains').values(row).execute()
       const ips = [...new Set(wanted.ips ?? [])]
@@ -175,24 +177,22 @@ async function checkCount(tx: Transaction<Schema>, accountId: string, max: numbe
 
 /**
  * A name is taken while a domain has it, even one that is being deleted, and while another account signs with it:
- * its keys would sign for both.
+ * its keys would sign for both. Names below the verified domain of another account are that account's.
  */
-async function checkName(db: Kysely<Schema>, accountId: string, name: string): Promise<void> {
+async function checkName(db: Kysely<Schema>, claimant: Claimant, name: string): Promise<void> {
   const domain = await db.selectFrom('domains').select('id').where('name', '=', name).executeTakeFirst()
   const leaving = await db
     .selectFrom('domain_deletions')
     .select('name')
     .where('name', '=', name)
     .executeTakeFirst()
-  if (domain || leaving || (await isForeignAuthority(db, accountId, name))) throw new BadRequest(TAKEN)
+  if (domain || leaving || (await isForeignAuthority(db, claimant.accountId, name)))
+    throw new BadRequest(TAKEN)
+  await checkBelow(db, claimant, name)
 }
 
 /** Whether `host` is a domain or the DKIM authority of another account. */
-export async function isForeignAuthority(
-  db: Kysely<Schema>,
-  accountId: string,
-  host: string,
-): Promise<boolean> {
+async function isForeignAuthority(db: Kysely<Schema>, accountId: string, host: string): Promise<boolean> {
   const domain = await db
     .selectFrom('domains')
     .select('id')
@@ -219,7 +219,10 @@ async function chooseAuthority(db: Kysely<Schema>, accountId: string, wanted: Ne
   if (wanted.useAutomaticSenderSecurity)
     throw new BadRequest('use_automatic_sender_security needs the domain to be its own DKIM authority')
   if (dkim.kind === 'parent') return (await parentAuthority(db, accountId, name)) ?? name
-  if (await isForeignAuthority(db, accountId, dkim.host)) {
+  const isTaken =
+    (await isForeignAuthority(db, accountId, dkim.host)) ||
+    (await isTakenBelow(db, accountId, name, dkim.host))
+  if (isTaken) {
     throw dkim.kind === 'root'
       ? invalidChoice('force_root_dkim_host', 'true')
       : invalidChoice('dkim_host_name', dkim.host)

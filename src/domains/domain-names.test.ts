@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ancestorsOf, atomOf, hostNameOf, rootDomainOf, selectorOf } from './domain-names.ts'
+import {
+  ancestorsOf,
+  atomOf,
+  hostNameOf,
+  rootDomainOf,
+  selectorOf,
+  unclaimableReason,
+} from './domain-names.ts'
 
 test('host names are ASCII labels in lower case, at least two of them', () => {
   assert.equal(hostNameOf('MG.Example.com'), 'mg.example.com')
@@ -50,4 +57,19 @@ test('the root domain follows the list of public suffixes', () => {
   assert.equal(rootDomainOf('a.partner.onmschina.cn'), 'a.partner.onmschina.cn')
   assert.equal(rootDomainOf('a.notzendesk.com'), 'notzendesk.com')
   assert.deepEqual(ancestorsOf('a.b.example.com'), ['b.example.com', 'example.com'])
+})
+
+test('public suffixes and reserved names have no owner', () => {
+  for (const name of ['co.uk', 'com.au', 'x.kobe.jp', 'a.localhost', 'x.invalid', 'a.b.onion', 'home.arpa'])
+    assert.notEqual(unclaimableReason(name), null, name)
+  const owned = [
+    'example.com',
+    'shop.co.uk',
+    'github.io',
+    'shop.github.io',
+    'a.test',
+    'a.example',
+    'corp.local',
+  ]
+  for (const name of owned) assert.equal(unclaimableReason(name), null, name)
 })

@@ -20,6 +20,20 @@ export function hostNameOf(text: string): string | null {
   return plausible && isIP(name) === 0 ? name : null
 }
 
+/**
+ * Top-level names in which nobody has a domain in public DNS, and never will (RFC 6761, RFC 7686, RFC 9476). Those for
+ * examples, tests and private networks are not among them: such a network may have its own DNS.
+ */
+const RESERVED = /\.(localhost|invalid|onion|alt|arpa)$/
+
+/** Why nobody can own a host name, to follow the name in a sentence; null: somebody can. Callers have checked its syntax. */
+export function unclaimableReason(name: string): string | null {
+  if (RESERVED.test(name)) return 'is reserved'
+  // Hosts of tenants in the list's private part have an owner, who may send from them.
+  const isSuffix = getDomain(name, { ...LIST_OPTIONS, allowPrivateDomains: false }) === null
+  return isSuffix ? 'is a public suffix' : null
+}
+
 /** One label in lower case: web prefixes, selectors of new domains. Null if it is no atom. */
 export function atomOf(text: string): string | null {
   const atom = text.toLowerCase()

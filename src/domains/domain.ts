@@ -19,8 +19,10 @@ export interface Domain {
   /** 0: the service's default. */
   messageTtlSeconds: number
   archiveTo: string | null
-  /** Host of return paths and of the default SPF alignment. */
+  /** The chosen host of return paths; `returnPathHost` says whether it is used. */
   mailfromHost: string
+  /** The SPF record of that host was valid at the last check. */
+  returnPathValid: boolean
   /** The domain whose keys sign (`d=`). */
   dkimAuthority: string
   /** The chosen authority, whose records the domain shows; signs once it has an active key. */
@@ -70,6 +72,7 @@ export function domainOfRow(row: DomainRow, now: number): Domain {
     messageTtlSeconds: row.message_ttl_seconds,
     archiveTo: row.archive_to,
     mailfromHost: row.mailfrom_host,
+    returnPathValid: row.return_path_valid === 1,
     dkimAuthority: row.signing_authority ?? row.dkim_authority,
     dkimHost: row.dkim_authority,
     dkimUnverified: row.dkim_unverified === 1,
@@ -105,6 +108,7 @@ export function newDomainRow(
     message_ttl_seconds: 0,
     archive_to: null,
     mailfrom_host: domain.name,
+    return_path_valid: 0,
     dkim_authority: domain.name,
     signing_authority: null,
     dkim_unverified: 0,

@@ -146,7 +146,7 @@ function writeRoutes(parts: DomainRouteParts): Operation[] {
       responses: DOMAIN_ANSWER,
       async handler({ params, caller }) {
         const wanted = readNewDomain(params, parts.maxMessageTtlSeconds)
-        return answerWith(parts, await createDomain(parts, caller.accountId, wanted), message)
+        return answerWith(parts, await createDomain(parts, caller, wanted), message)
       },
     })
   return [

@@ -3,7 +3,7 @@ import { BadRequest } from '../base/errors.ts'
 import { invalidChoice } from '../base/values.ts'
 import type { ParamDoc } from '../http/operation.ts'
 import type { Params } from '../http/params.ts'
-import { atomOf, hostNameOf, rootDomainOf } from './domain-names.ts'
+import { atomOf, hostNameOf, rootDomainOf, unclaimableReason } from './domain-names.ts'
 
 /** What a caller may change about a domain; absent: unchanged. */
 export interface DomainChanges {
@@ -98,6 +98,8 @@ export const CREATE_DOCS: ParamDoc[] = [
 export function readNewDomain(params: Params, ttlMax: number): NewDomain {
   const name = hostNameOf(params.required('name', "Parameter 'name' is missing"))
   if (name === null) throw new BadRequest('Invalid domain name')
+  const reason = unclaimableReason(name)
+  if (reason !== null) throw new BadRequest(`Invalid domain name: ${name} ${reason}`)
   const ips = params.texts('ips').flatMap((text) => text.split(',').map((ip) => ip.trim()))
   return {
     ...readChanges(params, ttlMax),

@@ -1,14 +1,13 @@
 /** Changes a domain's settings (domains.md rules 19-21, 26). */
 import { BadRequest, NotFound } from '../base/errors.ts'
-import { invalidChoice } from '../base/values.ts'
 import type { DomainRow } from '../store/schema.ts'
-import { type CreateParts, columnsOf, isForeignAuthority, NO_SENDER_SECURITY } from './create-domain.ts'
+import { checkReturnPathHost, checkTrackingHost } from './claims.ts'
+import { type CreateParts, columnsOf, NO_SENDER_SECURITY } from './create-domain.ts'
 import { type Domain, domainOfRow } from './domain.ts'
 import { freeSelector, keysOf } from './keys/dkim-keys.ts'
 import { newSenderSecurity, switchOff, switchOn } from './keys/sender-security.ts'
 import { newDkimKeyRow } from './keys/signing-keys.ts'
 import { lockNames } from './name-lock.ts'
-import { checkTrackingHost } from './own-hosts.ts'
 import type { DomainChanges } from './settings.ts'
 
 export interface UpdateParts extends CreateParts {
@@ -28,10 +27,11 @@ export async function updateDomain(
 ): Promise<Domain> {
   const { mailfromHost, webPrefix, useAutomaticSenderSecurity: secured } = changes
   const { store, clock } = parts
-  if (mailfromHost !== undefined && (await isForeignAuthority(store.db, domain.accountId, mailfromHost)))
-    throw invalidChoice('mailfrom_host', mailfromHost)
+  const { accountId, name } = domain
+  if (mailfromHost !== undefined && mailfromHost !== name)
+    await checkReturnPathHost(store.db, accountId, mailfromHost)
   if (webPrefix !== undefined && webPrefix !== domain.webPrefix)
-    checkTrackingHost(parts.ownHosts, webPrefix, domain.name)
+    await checkTrackingHost(store.db, parts.ownHosts, { accountId, webPrefix, name })
   const isSwitched = secured !== undefined && secured !== domain.useAutomaticSenderSecurity
   if (isSwitched) await switchSenderSecurity(parts, domain, secured)
   const { use_automatic_sender_security: _, ...columns } = columnsOf(changes)
@@ -40,9 +40,11 @@ export async function updateDomain(
     if (!row) throw new NotFound('Domain not found')
     const change: Partial<DomainRow> = {
       ...columns,
-      // Not known to work until the new tracking host has been looked up.
+      // Not known to work until the new host has been looked up.
       ...(changes.webPrefix !== undefined &&
         changes.webPrefix !== row.web_prefix && { tracking_valid: 0 as const }),
+      ...(mailfromHost !== undefined &&
+        mailfromHost !== row.mailfrom_host && { return_path_valid: 0 as const }),
     }
     if (Object.keys(change).length > 0)
       await tx.updateTable('domains').set(change).where('id', '=', domain.id).execute()

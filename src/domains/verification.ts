@@ -196,6 +196,7 @@ async function storeLookups(
   if (verified && domain.useAutomaticSenderSecurity) await senderSecurityVerified(tx, domain, now)
   if (verified && !domain.useAutomaticSenderSecurity) await retireManagedKeys(tx, domain.name, keyVerdicts)
   const tracking = checkOfPurpose(domain, lookups.checks, parts, 'tracking')
+  const returnPath = checkOfPurpose(domain, lookups.checks, parts, 'return-path-spf')
   const hasSigningKey = keyVerdicts.some((key) => key.active)
   const change = {
     verified: flag(verified),
@@ -203,6 +204,7 @@ async function storeLookups(
       domain.state === 'disabled' ? row.state : enabledState({ type: row.type, verified: flag(verified) }),
     disabled_json: domain.state === 'disabled' ? row.disabled_json : null,
     tracking_valid: flag(tracking?.valid ?? row.tracking_valid === 1),
+    return_path_valid: flag(returnPath?.valid ?? row.return_path_valid === 1),
     dkim_unverified: 0 as Flag,
     signing_authority: hasSigningKey ? null : row.signing_authority,
   }
@@ -242,7 +244,7 @@ function checkOfPurpose(
   domain: Domain,
   checks: readonly StoredCheck[],
   { targets }: VerificationParts,
-  purpose: 'spf' | 'tracking',
+  purpose: 'spf' | 'tracking' | 'return-path-spf',
 ): StoredCheck | undefined {
   const wanted = wantedRecords(domain, targets).find((record) => record.purpose === purpose)
   return wanted && checkOf(wanted, checks)

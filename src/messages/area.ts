@@ -13,6 +13,7 @@ import type { Shaping } from '../delivery/shaping/shaping.ts'
 import { transcriptRetention } from '../delivery/transcript-retention.ts'
 import { createSigners } from '../dkim/signing-pool/signers.ts'
 import type { SigningKeys } from '../domains/keys/signing-keys.ts'
+import { isProven, ownerOf } from '../domains/name-owner.ts'
 import { createHabits } from '../events/habits.ts'
 import { createPoster } from '../http-posts/poster.ts'
 import type { CaptureListener } from '../inbox/capture-listener.ts'
@@ -121,6 +122,10 @@ export async function messagesArea(
     secondaryKeys: createSecondaryKeys({
       signingKeys: uses.signingKeys,
       ownsAuthority: async (accountId, name) => (await domains.byName(name))?.accountId === accountId,
+      async isForeign(accountId, name) {
+        const owner = await ownerOf(domains, name)
+        return owner !== null && isProven(owner) && owner.accountId !== accountId
+      },
       txt: async (name) => (await core.resolver.query(name, 'TXT')).records,
     }),
     habits: createHabits({ store, clock }),

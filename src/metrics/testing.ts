@@ -35,6 +35,7 @@ export const domainRow = (name: string, accountId: string) => ({
   web_scheme: 'https',
   message_ttl_seconds: 0,
   mailfrom_host: '',
+  return_path_valid: 0,
   dkim_authority: name,
   created_at: 0,
 })

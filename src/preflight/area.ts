@@ -6,6 +6,7 @@ import { Turns } from '../base/turns.ts'
 import type { Core } from '../core.ts'
 import type { Domain } from '../domains/domain.ts'
 import { rootDomainOf } from '../domains/domain-names.ts'
+import { returnPathHost } from '../domains/name-owner.ts'
 import type { Caller } from '../http/auth.ts'
 import { mediaTypeOf, SENDING_BODY_LIMIT } from '../http/body.ts'
 import { type Context, operation } from '../http/operation.ts'
@@ -156,7 +157,7 @@ async function authenticationOf(
     domain: domain.name,
     isSandbox: domain.type === 'sandbox',
     authors,
-    returnPath: domain.mailfromHost,
+    returnPath: await returnPathHost(core.domains, domain),
     signer: options.dkim ? domain.dkimAuthority : null,
     bimi,
   }

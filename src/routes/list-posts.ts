@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import { type AccountDirectory, maySend } from '../accounts/account-directory.ts'
 import type { Clock } from '../base/clock.ts'
+import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import { rootDomainOf } from '../domains/domain-names.ts'
 import { createRateLimiter, DEFAULT_LIMITS, type LimitSetting } from '../http/rate-limit.ts'
@@ -18,11 +19,13 @@ import { readMessageId } from '../messages/composing/headers.ts'
 import type { ReceivedPost } from '../messages/received/received-mail.ts'
 import { AddressSyntaxError, addressKey, bareAddress, type Mailbox, parseMailbox } from '../mime/address.ts'
 import { type RawHeader, unfoldedValue } from '../mime/split.ts'
+import { lendsTo } from './lent-names.ts'
 import type { AuthorCheck } from './mail-check.ts'
 
 export interface ListPostParts {
   lists: Pick<ListStore, 'byKey' | 'byId' | 'member' | 'hasHeaderId'>
   listDomains: Pick<ListDomains, 'get'>
+  domains: Pick<DomainDirectory, 'byName'>
   accounts: Pick<AccountDirectory, 'byId'>
   queueLimits: Pick<QueueLimits, 'disabledUntil'>
   clock: Clock
@@ -57,6 +60,7 @@ export interface ListPosts {
 
 /** The reply to posts that the access level does not allow. */
 export const NOT_ALLOWED = '550 5.7.1 posting to this list is not allowed'
+export const UNSURE = "451 4.7.24 The author's domain cannot be checked now, try again later"
 
 /**
  * Of one author to one list: a loop through a robot that marks its mail in no way is slowed down to this. More than that is
@@ -109,11 +113,12 @@ export function createListPosts(parts: ListPostParts): ListPosts {
       if (verdict.kind === 'refused') return refused(`${verdict.code} ${verdict.reply}`)
       if (verdict.kind === 'loop') return { kind: 'dropped', reason: verdict.why }
       if (mail.ownHops > OWN_HOPS_MAX) return { kind: 'dropped', reason: 'hops' }
-      if (verdict.kind === 'unsure')
-        return refused("451 4.7.24 The author's domain cannot be checked now, try again later")
+      if (verdict.kind === 'unsure') return refused(UNSURE)
       const refusal = await busy(domain, list, author)
       if (refusal) return { kind: 'refused', refusal }
-      const own = listHeaders(list, post, { author, rewritesFrom: rewritesFrom(domain, post, mail.author) })
+      const isLent = await lendsTo(parts.domains, domain, author.domain)
+      const rewritten = isLent || rewritesFrom(domain, post, mail.author)
+      const own = listHeaders(list, post, { author, rewritesFrom: rewritten })
       const remove = [...own.remove, `${parts.headerPrefix}Incoming`.toLowerCase()]
       return {
         kind: 'allowed',

@@ -33,7 +33,8 @@ import { addressKey, bareAddress, type Mailbox } from '../mime/address.ts'
 import { MimeSyntaxError } from '../mime/split.ts'
 import { firstRouteFor } from './evaluate.ts'
 import type { Greylist } from './greylist.ts'
-import { type ListPosts, NOT_ALLOWED, type PostVerdict } from './list-posts.ts'
+import { authorDomains, lendsTo } from './lent-names.ts'
+import { type ListPosts, NOT_ALLOWED, type PostVerdict, UNSURE } from './list-posts.ts'
 import type { MailCheck, MailVerdict } from './mail-check.ts'
 import { type Plan, type PlanParts, planFor } from './plan.ts'
 import {
@@ -164,6 +165,7 @@ async function receive(
     )
   if (plan.recipients.length === 0 && post?.kind !== 'allowed')
     return unwanted(parts, domain, post, recipients.length)
+  if (plan.forwards.length > 0) await refuseForged(parts, domain, mail, verdict)
   const accepted = post?.kind === 'allowed' ? post.post : null
   return store(parts, {
     domain,
@@ -191,6 +193,20 @@ async function refuseEarly(
     if ((await firstRouteFor(routes, bareAddress(mailbox), true)) !== null) return
   }
   throw post.refusal
+}
+
+/** @throws Refusal if the forwarded copy would prove an author of another account who has not sent the mail */
+async function refuseForged(
+  { domains }: RouteReceptionParts,
+  domain: Domain,
+  { headers }: ReadMail,
+  { author }: MailVerdict,
+): Promise<void> {
+  for (const name of authorDomains(headers)) {
+    const isProven = author.isProven && author.domain === name
+    if (isProven || !(await lendsTo(domains, domain, name))) continue
+    throw new Refusal(author.isUnsure ? UNSURE : "550 5.7.1 The author's domain has not sent this mail")
+  }
 }
 
 /** Null: the domain wants none, or there is none. */

@@ -219,6 +219,7 @@ export interface DomainRow {
   message_ttl_seconds: number
   archive_to: string | null
   mailfrom_host: string
+  return_path_valid: Flag
   dkim_authority: string
   created_at: number
   signing_authority: string | null

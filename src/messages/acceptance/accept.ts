@@ -22,8 +22,10 @@ import { bareAddress } from '../../mime/address.ts'
 import { type Statement, type Store, StoreUnavailable } from '../../store/store.ts'
 import { type KnownTags, newTagStatements } from '../../tags/known-tags.ts'
 import type { Tracing } from '../../traces/tracing.ts'
+import { authorFault } from '../composing/authors.ts'
 import type { MessageRecord } from '../composing/content.ts'
-import { type CopyParts, type CopyTarget, composeCopy } from '../composing/copy.ts'
+import { type ComposedCopy, type CopyParts, type CopyTarget, composeCopy } from '../composing/copy.ts'
+import { headerText } from '../composing/headers.ts'
 import type { SecondaryKeys } from '../composing/secondary-keys.ts'
 import type { Draft } from '../request/draft.ts'
 import type { MessageRecords } from '../stored/message-records.ts'
@@ -159,7 +161,10 @@ export const MESSAGE_BYTES_MAX = 25 * 1024 * 1024
 /** The message as its sender wrote it. */
 const WHOLE: CopyTarget = { delivery: null, recipient: null, variables: null, list: null }
 
-/** The record with its size; its bodies are stored. @throws BadRequest for a message that cannot be composed, or over 25 MB */
+/**
+ * The record with its size; its bodies are stored.
+ * @throws BadRequest for a message that cannot be composed, or over 25 MB; Forbidden for an author of another account
+ */
 function newRecord(
   parts: AcceptParts,
   draft: Draft,
@@ -169,34 +174,52 @@ function newRecord(
 ): MaybePromise<MessageRecord> {
   return whenKnown(storeBody(draft.body, parts.blobs), (body) => {
     const record = makeRecord(draft, accepted, body, submission, now)
-    const sized = record.content.template
-      ? renderedSize(parts, record, submission)
-      : composedSize(parts, record, submission.domain)
-    return whenKnown(sized, (sizeBytes) => {
+    const made = record.content.template
+      ? rendered(parts, record, submission)
+      : composed(parts, record, submission.domain)
+    return whenKnown(made, ({ sizeBytes, author }) => {
       if (sizeBytes > MESSAGE_BYTES_MAX) throw new BadRequest('Message is too large, max size is 25MB')
       record.summary.sizeBytes = sizeBytes
-      return record
+      if (author === null || !isAuthorOfAll(record, accepted)) return record
+      return whenKnown(authorFault(parts.domains, submission.domain, author), (fault) => {
+        if (fault) throw fault
+        return record
+      })
     })
   })
 }
 
-const composedSize = (parts: AcceptParts, record: MessageRecord, domain: Domain): MaybePromise<number> =>
-  whenKnown(composeCopy(parts, record, domain, WHOLE), ({ message }) => messageSize(message))
+interface Made extends Pick<ComposedCopy, 'author'> {
+  sizeBytes: number
+}
 
-/** 0 where the template fails. @throws BadRequest where SMTP rejects that */
-async function renderedSize(
+const composed = (parts: AcceptParts, record: MessageRecord, domain: Domain): MaybePromise<Made> =>
+  whenKnown(composeCopy(parts, record, domain, WHOLE), ({ message, author }) => ({
+    sizeBytes: messageSize(message),
+    author,
+  }))
+
+/** Whether the author of the message as its sender wrote it is that of every copy: recipient variables change nothing. */
+function isAuthorOfAll({ content }: MessageRecord, { template, viaLists }: Accepted): boolean {
+  if (!content.batch && viaLists.length === 0) return true
+  const ofTemplate = headerText(content.headers, 'from').trim() === '' ? template?.headers['From'] : undefined
+  return ofTemplate !== undefined && !/\{\{|%/.test(ofTemplate)
+}
+
+/** Of size 0 where the template fails. @throws BadRequest where SMTP rejects that */
+async function rendered(
   parts: AcceptParts,
   record: MessageRecord,
   { domain, method }: Submission,
-): Promise<number> {
+): Promise<Made> {
   try {
-    return await composedSize(parts, record, domain)
+    return await composed(parts, record, domain)
   } catch (error) {
     // By HTTP a template that fails for these variables is reported by a `rejected` event of each recipient
     // (templates.md rule 25); SMTP answers at once (smtp-submission.md rule 29).
     if (!(error instanceof RenderError)) throw error
     if (method === 'smtp') throw new BadRequest('Template render error', { cause: error })
-    return 0
+    return { sizeBytes: 0, author: null }
   }
 }
 

@@ -7,8 +7,9 @@ import { BadRequest, Forbidden, type ServiceError, TooManyRequests } from '../..
 import { quotable } from '../../base/values.ts'
 import type { Domain } from '../../domains/domain.ts'
 import { limitReached } from '../../message-limits/limits.ts'
-import { addressKey, type Mailbox } from '../../mime/address.ts'
+import { addressKey } from '../../mime/address.ts'
 import { admitTags } from '../../tags/known-tags.ts'
+import { foreignAuthor } from '../composing/authors.ts'
 import type { Draft } from '../request/draft.ts'
 import { invalidKey } from '../request/options.ts'
 import type { NewCopy } from './acceptance-rows.ts'
@@ -59,7 +60,7 @@ function faultOf(draft: Draft, facts: SendFacts, now: number): ServiceError | nu
     stateFault(domain, facts.allowUnverified) ??
     queueFault(domain, facts.queueDisabledUntil, now) ??
     limitFault(domain, facts.limitReached) ??
-    authorFault(draft.from, facts) ??
+    authorFault(facts) ??
     sandboxFault(domain, facts.recipientsAllowed) ??
     sourceFault(draft, facts) ??
     keyFault(draft, facts) ??
@@ -105,13 +106,8 @@ export const limitFault = (domain: Domain, isReached: boolean): ServiceError | n
   isReached ? limitReached(domain.name) : null
 
 /** From may name any domain except one of another account (messages.md rule 5). */
-function authorFault(from: readonly Mailbox[], { domain, authorAccounts }: SendFacts): ServiceError | null {
-  if (authorAccounts.size === 0) return null
-  const foreign = from.find(
-    (author) => (authorAccounts.get(author.domain) ?? domain.accountId) !== domain.accountId,
-  )
-  return foreign ? new Forbidden(`From domain ${foreign.domain} belongs to another account`) : null
-}
+const authorFault = ({ foreignAuthor: domain }: SendFacts): ServiceError | null =>
+  domain === null ? null : foreignAuthor(domain)
 
 export const sandboxFault = (domain: Domain, recipientsAllowed: boolean): ServiceError | null =>
   recipientsAllowed ? null : notAllowed(domain, SANDBOX)

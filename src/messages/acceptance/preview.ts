@@ -7,6 +7,7 @@ import { inPieces, type LazyChunk } from '../../base/mime-message.ts'
 import type { Domain } from '../../domains/domain.ts'
 import { addressKey } from '../../mime/address.ts'
 import type { BlobStore } from '../../store/blobs.ts'
+import { authorFault } from '../composing/authors.ts'
 import type { MessageContent } from '../composing/content.ts'
 import { type ComposedCopy, type CopyParts, composeCopy } from '../composing/copy.ts'
 import { type TextPart, textsOf } from '../composing/texts.ts'
@@ -69,8 +70,9 @@ export async function previewMessage(
     const sent = await composeCopy(parts, record, domain, { ...target, delivery: { id, sid: id } })
     const frame = await textsOf(record.content, parts.blobs, parts.largeTexts)
     const texts = written.changedTexts?.() ?? frame
+    const fault = sent.author === null ? null : await authorFault(given.domains, domain, sent.author)
     return {
-      refusal,
+      refusal: refusal ?? fault?.message ?? null,
       copy: { texts, sent, sentTexts: sent.changedTexts?.() ?? frame, content: record.content },
     }
   } catch (error) {

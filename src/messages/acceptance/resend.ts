@@ -4,9 +4,11 @@
  */
 import { newId } from '../../base/ids.ts'
 import { chunkSize, messageSize, readChunk, readChunks } from '../../base/mime-message.ts'
-import { bareAddress, type Mailbox } from '../../mime/address.ts'
+import type { Domain } from '../../domains/domain.ts'
+import { bareAddress, type Mailbox, parseAddressList } from '../../mime/address.ts'
 import { findLeaves } from '../../mime/part-map.ts'
-import { DELIVERED_HEADER_LIMITS, splitMessage } from '../../mime/split.ts'
+import { DELIVERED_HEADER_LIMITS, type RawHeader, splitMessage, unfoldedValue } from '../../mime/split.ts'
+import { authorFault } from '../composing/authors.ts'
 import type { MessageContent, MessageRecord, StoredHeader } from '../composing/content.ts'
 import { DEFAULT_OPTIONS } from '../request/options.ts'
 import { type Stored, type StoredParts, storedCopy } from '../stored/stored-message.ts'
@@ -18,7 +20,7 @@ import { messageStatement, storeBody } from './stored-content.ts'
 import { dueTime } from './timing.ts'
 import { traceAcceptance } from './traced-acceptance.ts'
 
-/** @throws Forbidden, TooManyRequests as for any other message */
+/** @throws Forbidden, TooManyRequests as for any other message, BadRequest for one without a readable author */
 export function resendMessage(
   parts: AcceptParts & StoredParts,
   stored: Stored,
@@ -105,6 +107,7 @@ async function repeatedRecord(
         !OWN.has(name.toLowerCase().slice(prefix.length)) || !name.toLowerCase().startsWith(prefix),
     )
     .map(({ name, value, raw }): StoredHeader => [name, value, raw])
+  await checkAuthor(parts, submission.domain, fields)
   const body = await storeBody(
     { kind: 'mime', source: { headers: [], chunk, bodyStart: 0, bodyEnd: source.sizeBytes, leaves } },
     parts.blobs,
@@ -138,6 +141,18 @@ async function repeatedRecord(
     },
     createdAt: now,
   }
+}
+
+/** It may be mail that was received, and its author's domain may have come to another account since it was accepted. */
+async function checkAuthor(
+  { domains }: AcceptParts,
+  domain: Domain,
+  fields: readonly RawHeader[],
+): Promise<void> {
+  const [from, second] = fields.filter(({ name }) => name.toLowerCase() === 'from')
+  const text = from && !second ? unfoldedValue(from.raw) : ''
+  const fault = await authorFault(domains, domain, text, parseAddressList)
+  if (fault) throw fault
 }
 
 /** Fields that each delivery writes, from tags and variables. */

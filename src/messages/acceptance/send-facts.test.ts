@@ -54,8 +54,9 @@ test('facts that have to be loaded are waited for together', async () => {
   })
   const facts = await loadFacts(parts, { ...DRAFT, from, template }, DOMAIN, 0)
   assert.deepEqual([facts.queueDisabledUntil, facts.template], [7, chosen])
-  assert.equal(facts.authorAccounts.get('other.example'), 'a2')
-  assert.equal(facts.authorAccounts.has('nowhere.example'), false)
+  assert.equal(facts.foreignAuthor, 'other.example')
+  const others = ['a@example.com', 'c@nowhere.example'].map(parseMailbox)
+  assert.equal((await loadFacts(partsOf(), { ...DRAFT, from: others }, DOMAIN, 0)).foreignAuthor, null)
 })
 
 test('a template that does not exist is a fact; a database that is away is not', async () => {

@@ -12,6 +12,7 @@ import type { Domain } from '../../domains/domain.ts'
 import type { MessageLimits } from '../../message-limits/limits.ts'
 import { bareAddress } from '../../mime/address.ts'
 import type { KnownTags, TagFacts } from '../../tags/known-tags.ts'
+import { foreignDomain } from '../composing/authors.ts'
 import type { SecondaryKeys } from '../composing/secondary-keys.ts'
 import type { Draft } from '../request/draft.ts'
 import type { TemplateRequest } from '../request/options.ts'
@@ -37,8 +38,8 @@ export interface SendFacts {
   queueDisabledUntil: number
   /** The recipients would pass the monthly limit of the account. */
   limitReached: boolean
-  /** Accounts of the domains in From, by name, if one is not the sending domain. Unknown domains are left out. */
-  authorAccounts: ReadonlyMap<string, string>
+  /** A domain in From that belongs to another account; null: none does. */
+  foreignAuthor: string | null
   /** False: a sandbox domain may not send to one of the recipients. */
   recipientsAllowed: boolean
   /** False: the requested address is not the account's. */
@@ -86,7 +87,7 @@ export function loadFacts(
     parts.accounts.byId(domain.accountId),
     parts.queueLimits.disabledUntil(domain.id),
     parts.limits.refuses(domain.accountId, recipients.length),
-    authorAccounts(parts.domains, draft, domain),
+    foreignDomain(parts.domains, domain, draft.from),
     domain.type !== 'sandbox' || parts.sandbox.mayReceive(domain, recipients),
     secondaryDkim === null || keyExists(parts.secondaryKeys, domain.accountId, secondaryDkim),
     template && chosenTemplate(parts.templates, domain, template),
@@ -103,7 +104,7 @@ export function loadFacts(
       account,
       queueDisabledUntil,
       limitReached,
-      accounts,
+      foreign,
       allowed,
       keyFound,
       chosen,
@@ -116,7 +117,7 @@ export function loadFacts(
       allowUnverified: parts.allowUnverified,
       queueDisabledUntil,
       limitReached,
-      authorAccounts: accounts,
+      foreignAuthor: foreign,
       recipientsAllowed: allowed,
       sendingIpAllowed: sendingIp === null || parts.sources.mayUse(domain.accountId, sendingIp),
       poolExists: sendingIpPool === null || parts.sources.hasPool(domain.accountId, sendingIpPool),
@@ -130,36 +131,12 @@ export function loadFacts(
 }
 
 const NO_TIMES: ReadonlyMap<string, number> = new Map()
-const NO_ACCOUNTS: ReadonlyMap<string, string> = new Map()
 
 const currentDomain = (domains: SendFactsParts['domains'], { id, name }: Domain): MaybePromise<Domain> =>
   whenKnown(domains.byName(name), (current) => {
     if (current?.id !== id) throw new NotFound(`Domain not found: ${name}`)
     return current
   })
-
-function authorAccounts(
-  domains: SendFactsParts['domains'],
-  { from }: Draft,
-  domain: Domain,
-): SendFacts['authorAccounts'] | Promise<SendFacts['authorAccounts']> {
-  return from.every((author) => author.domain === domain.name)
-    ? NO_ACCOUNTS
-    : accountsOf(domains, new Set(from.map((author) => author.domain)))
-}
-
-/** One lookup after the other: a request may name thousands of domains. */
-async function accountsOf(
-  domains: SendFactsParts['domains'],
-  names: ReadonlySet<string>,
-): Promise<SendFacts['authorAccounts']> {
-  const accounts = new Map<string, string>()
-  for (const name of names) {
-    const domain = await domains.byName(name)
-    if (domain) accounts.set(name, domain.accountId)
-  }
-  return accounts
-}
 
 const keyExists = async (
   keys: SendFactsParts['secondaryKeys'],

@@ -14,7 +14,14 @@ import type { MimeMessage } from '../../base/mime-message.ts'
 import { isPlainObject } from '../../base/values.ts'
 import type { Domain } from '../../domains/domain.ts'
 import type { EventMessage, MessageSummary } from '../../events/event.ts'
-import { addressKey, bareAddress, formatMailbox, type Mailbox, parseMailbox } from '../../mime/address.ts'
+import {
+  AddressSyntaxError,
+  addressKey,
+  bareAddress,
+  formatMailbox,
+  type Mailbox,
+  parseMailbox,
+} from '../../mime/address.ts'
 import { HEADER_LIMITS } from '../../mime/split.ts'
 import type { BlobStore } from '../../store/blobs.ts'
 import type { DeliveryRow } from '../../store/schema.ts'
@@ -26,9 +33,18 @@ import {
   type Tracking,
 } from '../acceptance/collaborators.ts'
 import type { RecipientVariables } from '../request/options.ts'
+import { authorsText, needsSender, readAuthors } from './authors.ts'
 import { MergeBody } from './batch/merge.ts'
 import type { MessageContent, MessageRecord, StoredHeader, StoredTemplate } from './content.ts'
-import { findHeader, headerText, messageIdOfCopy, rawField, serviceHeaders, setHeader } from './headers.ts'
+import {
+  findHeader,
+  headerText,
+  messageIdOfCopy,
+  rawField,
+  senderField,
+  serviceHeaders,
+  setHeader,
+} from './headers.ts'
 import type { LargeTexts } from './large-texts.ts'
 import {
   type Composed,
@@ -47,6 +63,7 @@ import {
   cutText,
   either,
   fillings,
+  hasVariable,
   joinText,
   type Lookup,
   recipientLookup,
@@ -102,9 +119,11 @@ export interface ComposedCopy {
   variables: Record<string, unknown>
   /** Null: those of the message. */
   changedTexts: (() => readonly TextPart[]) | null
+  /** From, where variables or a template make it: `authorFault` must judge it. Null: acceptance has judged it. */
+  author: string | null
 }
 
-export interface Copy extends Pick<ComposedCopy, 'message' | 'utf8' | 'variables'> {
+export interface Copy extends Pick<ComposedCopy, 'message' | 'utf8' | 'variables' | 'author'> {
   about: EventMessage
   /** Texts as sent, in order. */
   texts(): Promise<readonly TextPart[]>
@@ -123,6 +142,7 @@ export async function makeCopy(
     messageId,
     variables,
     headers,
+    author,
     changedTexts: texts,
   } = await composeCopy(parts, record, domain, target)
   return {
@@ -130,6 +150,7 @@ export async function makeCopy(
     message,
     utf8,
     variables,
+    author,
     texts: async () => texts?.() ?? frameOf(record, parts).texts(),
   }
 }
@@ -222,7 +243,7 @@ function withHeaders(
   const { content, summary, options } = record
   const { values, variables } = inputs
   const ownId = values ? ownMessageId(record, target, values) : null
-  const headers = copyHeaders(record, target, inputs, changed?.usesVariable ?? false, ownId)
+  const { headers, author } = copyHeaders(record, target, inputs, changed?.usesVariable ?? false, ownId)
   const to = content.batch && target.recipient ? [bareAddress(target.recipient)] : summary.recipients
   const utf8 = needsUtf8(headerText(headers, 'from')) || to.some(needsUtf8)
   const own = serviceHeaders(
@@ -253,6 +274,7 @@ function withHeaders(
     messageId: ownId ?? record.messageId,
     variables,
     changedTexts: changed?.texts ?? null,
+    author,
   }
 }
 
@@ -595,7 +617,7 @@ function ownMessageId(record: MessageRecord, target: CopyTarget, lookup: Lookup)
 
 /**
  * The mail's own fields for this copy, without those under the service's prefix. `usesVariable`: an unsubscribe variable
- * is in its texts; `ownId`: as of `ownMessageId`.
+ * is in its texts; `ownId`: as of `ownMessageId`; `author`: as in ComposedCopy.
  */
 function copyHeaders(
   record: MessageRecord,
@@ -603,7 +625,7 @@ function copyHeaders(
   { lookup, fieldLookup, rendered, addsFields }: CopyInputs,
   usesVariable: boolean,
   ownId: string | null,
-): StoredHeader[] {
+): { headers: StoredHeader[]; author: string | null } {
   const { content, domainName } = record
   const headers: StoredHeader[] = lookup
     ? content.headers.map((field) => {
@@ -617,14 +639,41 @@ function copyHeaders(
     const shown = lookup ? substitute(value, lookup) : value
     if (headerText(headers, name.toLowerCase()).trim() === '') setHeader(headers, [name, shown])
   }
-  if (isForward(record, target)) return headers
+  if (isForward(record, target)) return { headers, author: null }
+  const author = content.incoming ? null : setAuthor(headers, record)
   if (headerText(headers, 'from').trim() === '') setHeader(headers, ['From', `postmaster@${domainName}`])
   if (content.incoming) addMissing(headers, record)
   if (target.list) setListHeaders(headers, target.list, fieldLookup)
   if (addsFields && !findHeader(headers, 'list-unsubscribe')) {
     headers.push(...addsFields.headers(usesVariable).map(([name, value]): StoredHeader => [name, value]))
   }
-  return headers
+  return { headers, author }
+}
+
+/** Writes a From that variables or a template made in the one form that all programs read alike; null: it is the message's. */
+function setAuthor(headers: StoredHeader[], { content, domainName }: MessageRecord): string | null {
+  const field = findHeader(headers, 'from')
+  if (field === undefined || field[1].trim() === '') return null
+  const isGiven = field === findHeader(content.headers, 'from')
+  if (isGiven && !hasVariable(field[1])) return null
+  const authors = authorsIn(field[1])
+  if (authors === null || isGiven) return field[1]
+  const text = authorsText(authors)
+  setHeader(headers, ['From', text])
+  const isOurs = content.kind === 'parts'
+  if (isOurs && needsSender(authors, domainName) && !findHeader(headers, 'sender'))
+    headers.push(senderField(domainName))
+  return text
+}
+
+/** Null: it names none. */
+function authorsIn(text: string): Mailbox[] | null {
+  try {
+    return readAuthors(text)
+  } catch (error) {
+    if (error instanceof AddressSyntaxError) return null
+    throw error
+  }
 }
 
 /** Fields that a stranger's mail may lack, and that every mail must have or should have (RFC 5322 §3.6). */

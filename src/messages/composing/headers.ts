@@ -5,6 +5,7 @@ import { formatMailbox, type Mailbox } from '../../mime/address.ts'
 import { headerField } from '../../mime/header.ts'
 import type { Draft } from '../request/draft.ts'
 import type { MessageOptions } from '../request/options.ts'
+import { authorsText, needsSender } from './authors.ts'
 import type { StoredHeader } from './content.ts'
 import { type Lookup, substitute } from './variables.ts'
 
@@ -82,7 +83,9 @@ export interface HeaderFacts {
  */
 export function mailHeaders(draft: Draft, facts: HeaderFacts): StoredHeader[] {
   const fields =
-    draft.body.kind === 'mime' ? givenHeaders(draft.body.source.headers) : composedHeaders(draft, facts)
+    draft.body.kind === 'mime'
+      ? givenHeaders(draft.body.source.headers, draft)
+      : composedHeaders(draft, facts)
   if (!findHeader(fields, 'date')) fields.push(['Date', dateFieldOf(facts.date.getTime())])
   const id: StoredHeader = ['Message-Id', `<${facts.messageId}>`]
   const given = findHeader(fields, 'message-id')
@@ -96,22 +99,28 @@ export function mailHeaders(draft: Draft, facts: HeaderFacts): StoredHeader[] {
   return fields
 }
 
-const givenHeaders = (headers: readonly { name: string; value: string; raw: string }[]): StoredHeader[] =>
-  headers.map(({ name, value, raw }) => [name, value, raw])
+/** Authors that cannot be sent as given are written anew: their decoded text might name others. */
+const givenHeaders = (
+  headers: readonly { name: string; value: string; raw: string }[],
+  { from }: Pick<Draft, 'from'>,
+): StoredHeader[] =>
+  headers.map(({ name, value, raw }) =>
+    from.length > 0 && name.toLowerCase() === 'from' && !isSendable(raw, false)
+      ? [name, authorsText(from)]
+      : [name, value, raw],
+  )
 
 function composedHeaders(draft: Draft, { domainName }: HeaderFacts): StoredHeader[] {
   const fields: StoredHeader[] = []
-  const [author] = draft.from
-  if (author) fields.push(['From', list(draft.from)])
+  if (draft.from.length > 0) fields.push(['From', authorsText(draft.from)])
   fields.push(['To', list(draft.to)])
   if (draft.cc.length > 0) fields.push(['Cc', list(draft.cc)])
   if (draft.subject !== null) fields.push(['Subject', draft.subject])
-  // Several authors need a sender (RFC 5322 §3.6.2); so does a From of a domain that we do not send for.
-  if (draft.from.length > 1 || (author && author.domain !== domainName)) {
-    fields.push(['Sender', `postmaster@${domainName}`])
-  }
+  if (needsSender(draft.from, domainName)) fields.push(senderField(domainName))
   return fields
 }
+
+export const senderField = (domainName: string): StoredHeader => ['Sender', `postmaster@${domainName}`]
 
 const list = (mailboxes: readonly Mailbox[]) => mailboxes.map(formatMailbox).join(', ')
 

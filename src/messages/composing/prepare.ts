@@ -17,6 +17,7 @@ import type { Signers } from '../../dkim/signing-pool/signers.ts'
 import type { DomainDirectory } from '../../domains/directory.ts'
 import type { Domain } from '../../domains/domain.ts'
 import type { SigningKeys } from '../../domains/keys/signing-keys.ts'
+import { returnPathHost } from '../../domains/name-owner.ts'
 import type { EventMessage, MessageSummary } from '../../events/event.ts'
 import { parseMailbox } from '../../mime/address.ts'
 import { makeFit } from '../../mime/downgrade.ts'
@@ -30,6 +31,7 @@ import type { RecipientVariables } from '../request/options.ts'
 import type { ArchiveNotes } from '../stored/archive.ts'
 import type { AttemptsInProgress } from '../stored/in-progress.ts'
 import type { MessageRecords } from '../stored/message-records.ts'
+import { authorFault } from './authors.ts'
 import type { MessageRecord } from './content.ts'
 import {
   type Copy,
@@ -164,6 +166,8 @@ async function prepare(parts: PrepareParts, delivery: ClaimedDelivery): Promise<
     if (error instanceof CopyTooLarge) return decided(rejected(error.message))
     throw error
   }
+  const fault = copy.author === null ? null : await authorFault(parts.domains, domain, copy.author)
+  if (fault) return decided(rejected(fault.message))
   const { testMode, traceparent } = record.options
   if (testMode) return { kind: 'decided', about: copy.about, outcome: TEST_MODE, traceparent }
   return signedDelivery(parts, record, domain, delivery, copy, target)
@@ -212,7 +216,7 @@ async function signedDelivery(
   return {
     kind: 'send',
     about: copy.about,
-    returnPath: returnPathOf(target.delivery.sid, domain.mailfromHost),
+    returnPath: returnPathOf(target.delivery.sid, await returnPathHost(parts.domains, domain)),
     message,
     sizeBytes: messageSize(message),
     utf8: copy.utf8 || /[^\x00-\x7f]/.test(delivery.recipient),

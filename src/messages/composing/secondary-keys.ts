@@ -7,8 +7,12 @@ import type { KeyName, MessageOptions } from '../request/options.ts'
 export interface SecondaryKeys {
   /** The active key of that name if the account owns it, else null. */
   find(accountId: string, name: Pick<KeyName, 'domain' | 'selector'>): Promise<SigningKey | null>
-  /** True if DNS publishes the key under the other name. */
-  isPublished(name: Pick<KeyName, 'domain' | 'selector'>, key: SigningKey): Promise<boolean>
+  /** True if DNS publishes the key under the other name, and that is no other account's. */
+  isPublished(
+    accountId: string,
+    name: Pick<KeyName, 'domain' | 'selector'>,
+    key: SigningKey,
+  ): Promise<boolean>
 }
 
 /** The key to sign with in addition to the domain's own, under its public name if DNS confirms that; null: none. */
@@ -20,7 +24,7 @@ export async function secondaryKey(
   if (secondaryDkim === null) return null
   const key = await keys.find(accountId, secondaryDkim)
   if (!key || !secondaryDkimPublic) return key
-  const isPublished = await keys.isPublished(secondaryDkimPublic, key)
+  const isPublished = await keys.isPublished(accountId, secondaryDkimPublic, key)
   return isPublished
     ? { ...key, domain: secondaryDkimPublic.domain, selector: secondaryDkimPublic.selector }
     : key
@@ -30,6 +34,8 @@ export async function secondaryKey(
 export function createSecondaryKeys(parts: {
   signingKeys: SigningKeys
   ownsAuthority(accountId: string, authority: string): Promise<boolean>
+  /** Whether another account has proven the name to be its own. */
+  isForeign(accountId: string, name: string): Promise<boolean>
   /** TXT texts at a name; empty when there are none or DNS does not answer. */
   txt(name: string): Promise<readonly string[]>
 }): SecondaryKeys {
@@ -39,7 +45,8 @@ export function createSecondaryKeys(parts: {
       const active = await parts.signingKeys.active(domain)
       return active.find((key) => key.selector.toLowerCase() === selector) ?? null
     },
-    async isPublished({ domain, selector }, key) {
+    async isPublished(accountId, { domain, selector }, key) {
+      if (await parts.isForeign(accountId, domain)) return false
       const texts = await parts.txt(`${selector}._domainkey.${domain}`)
       const own = createPublicKey(key.privateKey)
       const der = own.export({ type: 'spki', format: 'der' }).toString('base64')

@@ -35,6 +35,9 @@ const RECIPIENT_VARIABLE = /%recipient[.%_]/
 const UNSUBSCRIBE_VARIABLE = new RegExp(`%(?:${UNSUBSCRIBE_VARIABLES.join('|')})%`)
 
 export const usesRecipient = (text: string | null) => text !== null && RECIPIENT_VARIABLE.test(text)
+/** Whether some copy may show another text. */
+export const hasVariable = (text: string) =>
+  text.includes('%') && (usesRecipient(text) || usesUnsubscribe(text))
 /** Most texts have no percent sign, which `includes` finds faster than the pattern. */
 export const usesUnsubscribe = (text: string | null) =>
   text?.includes('%') === true && UNSUBSCRIBE_VARIABLE.test(text)

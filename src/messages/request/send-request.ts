@@ -11,8 +11,10 @@ import type { Params, UploadedFile } from '../../http/params.ts'
 import { AddressSyntaxError, addressKey, type Mailbox, parseAddressList } from '../../mime/address.ts'
 import { fileType } from '../../mime/file-type.ts'
 import { isHeaderName } from '../../mime/header.ts'
-import { parseAuthors, parseRecipients } from '../../mime/loose-address.ts'
+import { parseRecipients } from '../../mime/loose-address.ts'
 import { unfoldedValue } from '../../mime/split.ts'
+import { readAuthors } from '../composing/authors.ts'
+import { hasVariable } from '../composing/variables.ts'
 import type { Draft, DraftBody, DraftFile } from './draft.ts'
 import { type ReadMime, readMimeSource } from './mime-source.ts'
 import {
@@ -63,13 +65,12 @@ export function readSendRequest(params: Params, facts: RequestFacts): Draft {
   const body = readParts(params, hasTemplate, facts.hold)
   const { mail, variables, read } = readFieldOptions(params, facts, NO_MIME)
   return {
-    from,
+    ...withAuthors(from, mail),
     to,
     cc,
     recipients,
     subject,
     body,
-    headers: mail,
     userVariables: { ...read.headerVariables, ...variables },
     ...commonOptions(read),
   }
@@ -144,18 +145,19 @@ function readAddresses(params: Params, name: string, missing?: string): Mailbox[
     if (missing) throw new BadRequest(missing)
     return []
   }
-  const parse = name === 'from' ? parseAuthors : parseRecipients
+  const parse = name === 'from' ? readAuthors : parseRecipients
   try {
     const list = values.length === 1 ? parse(values[0] as string) : values.flatMap((value) => parse(value))
     if (missing && list.length === 0) throw new AddressSyntaxError('empty list')
     return list
   } catch (error) {
     if (!(error instanceof AddressSyntaxError)) throw error
-    throw new BadRequest(`${name} parameter is not a valid address. please check documentation`, {
-      cause: error,
-    })
+    throw badAddress(name, error)
   }
 }
+
+const badAddress = (name: string, cause: unknown) =>
+  new BadRequest(`${name} parameter is not a valid address. please check documentation`, { cause })
 
 /** `to` alone. @throws BadRequest as readSendRequest */
 export const readRecipients = (params: Params): Mailbox[] =>
@@ -215,13 +217,13 @@ function mimeAuthors(
   mail: readonly (readonly [string, string])[],
   hasTemplate: boolean,
 ): Mailbox[] {
-  const isFrom = (name: string) => name.toLowerCase() === 'from'
   const own = mail.findLast(([name]) => isFrom(name))?.[1]
   const inside = mime.source.headers.filter(({ name }) => isFrom(name)).map(({ raw }) => unfoldedValue(raw))
   const values = own === undefined ? inside : [own]
   try {
-    const authors = values.flatMap(parseAddressList)
-    if (values.length > 1 || (authors.length === 0 && !hasTemplate))
+    const authors = values.flatMap((value) => readAuthors(value, parseAddressList))
+    // A second field would stay beside one of the call, and programs differ in which of two they take.
+    if (inside.length > 1 || (authors.length === 0 && !hasTemplate))
       throw new AddressSyntaxError('not one From')
     return authors
   } catch (error) {
@@ -229,6 +231,29 @@ function mimeAuthors(
     throw new BadRequest('cannot parse from address', { cause: error })
   }
 }
+
+/**
+ * The last `h:From` in place of `from`. One that recipient variables make an address stays a header field: it is read in each
+ * copy. @throws BadRequest for one that names no authors
+ */
+function withAuthors(from: Mailbox[], mail: [string, string][]): Pick<Draft, 'from' | 'headers'> {
+  const given = mail.findLast(([name]) => isFrom(name))
+  if (given === undefined) return { from, headers: mail }
+  const [, text] = given
+  const others = mail.filter(([name]) => !isFrom(name))
+  if (text.trim() === '') return { from, headers: others }
+  try {
+    const authors = readAuthors(text)
+    if (authors.length === 0) throw new AddressSyntaxError('empty list')
+    return { from: authors, headers: others }
+  } catch (error) {
+    if (!(error instanceof AddressSyntaxError)) throw error
+    if (hasVariable(text)) return { from, headers: [...others, given] }
+    throw badAddress('from', error)
+  }
+}
+
+const isFrom = (name: string) => name.toLowerCase() === 'from'
 
 /** Options of all sources: fields, then `h:` headers, then header fields of a MIME message (rule 15). */
 function readFieldOptions(

@@ -189,7 +189,8 @@ export const OPTIONS_TEXT = {
   ttlDefault: 'default of the service',
   hours: (hours: number) => `${hours.toLocaleString('en')} h`,
   mailfrom: 'Return path host',
-  mailfromHelp: 'Bounces come to this host. It needs SPF and MX records.',
+  mailfromHelp:
+    'Bounces come to this host, at or below one of your domains, once its SPF record is found. It needs MX records too.',
   archive: 'Copies go to',
   archiveLabel: 'Copies of sent mail go to this URL',
   archiveHelp: 'Empty: no copies.',

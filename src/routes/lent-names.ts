@@ -1,0 +1,38 @@
+/**
+ * Copies that leave for others keep their author, and have the return path of the domain that sends them; those of a list its
+ * signature too. So DMARC passes for all names of that domain's organization (RFC 7489 §3.1), among them some that belong to
+ * another account (decision 165).
+ */
+import type { DomainDirectory } from '../domains/directory.ts'
+import type { Domain } from '../domains/domain.ts'
+import { rootDomainOf } from '../domains/domain-names.ts'
+import { isForeign } from '../domains/name-owner.ts'
+import { AddressSyntaxError, parseAddressList } from '../mime/address.ts'
+import { type RawHeader, unfoldedValue } from '../mime/split.ts'
+
+type Known = Pick<DomainDirectory, 'byName'>
+
+/** Whether mail of the domain passes DMARC for a name of another account, in the same organization. */
+export async function lendsTo(domains: Known, domain: Domain, name: string): Promise<boolean> {
+  const root = rootDomainOf(name)
+  const proving = [domain.name, domain.mailfromHost, domain.dkimAuthority]
+  if (name === domain.name || !proving.some((own) => rootDomainOf(own) === root)) return false
+  return isForeign(domains, domain, name)
+}
+
+/** Domains of the authors in all From fields, each once; those that cannot be read are left out. */
+export function authorDomains(headers: readonly RawHeader[]): string[] {
+  const texts = headers
+    .filter(({ name }) => name.toLowerCase() === 'from')
+    .map(({ raw }) => unfoldedValue(raw))
+  return [...new Set(texts.flatMap(domainsIn))]
+}
+
+function domainsIn(text: string): string[] {
+  try {
+    return parseAddressList(text).map(({ domain }) => domain)
+  } catch (error) {
+    if (error instanceof AddressSyntaxError) return []
+    throw error
+  }
+}
