@@ -98,7 +98,7 @@ test('RSA and Ed25519 signatures pass mailauth and the plain verifier', async ()
   })
 })
 
-test('the field is folded, names what is present, lists From twice and has no length', async () => {
+test('the field is folded, lists what may not be added once more than it occurs, and has no length', async () => {
   const headers = ['List-Id: <l.example.com>', 'X-Other: 1', 'To: a@example.net', 'From: b@example.com']
   const [field = ''] = await signMessage(message(headers), keys, { signedAt })
   const tags = field.replace(/\r\n /g, ' ')
@@ -106,17 +106,57 @@ test('the field is folded, names what is present, lists From twice and has no le
     tags,
     /^DKIM-Signature: v=1; a=rsa-sha256; c=relaxed\/relaxed; d=example\.com; s=k1; t=1795262400; /,
   )
-  assert.match(tags, / h=from:from:to:list-id; /)
+  assert.match(
+    tags.replace(/(?<=:) /g, ''),
+    / h=from:from:to:to:cc:subject:date:message-id:mime-version:content-type:content-transfer-encoding:reply-to:list-id; /,
+  )
   assert.doesNotMatch(tags, / l=/)
   for (const line of field.split('\r\n')) assert.ok(line.length <= 78, line)
   assert.ok(field.split('\r\n').every((line, index) => index === 0 || line.startsWith(' ')))
 })
 
-test('a From field added after signing breaks the signature', async () => {
+const CLOSED =
+  `From Reply-To Subject To Cc Date Message-ID Content-Type Content-Transfer-Encoding MIME-Version`.split(
+    /\s+/,
+  )
+for (const name of CLOSED) {
+  for (const isPresent of [true, false]) {
+    test(`a ${name} field added above or below ${isPresent ? 'another' : 'none'} breaks the signature`, async () => {
+      const others = CLOSED.filter((other) => other !== name).map((other) => `${other}: a@example.com`)
+      const signed = message(isPresent ? [...others, `${name}: b@example.com`] : others)
+      const fields = await signMessage(signed, keys, { signedAt })
+      assert.deepEqual(await mailauthResults(signed, fields), ['pass', 'pass'])
+      for (const headers of [
+        [`${name}: evil@example.org`, ...signed.headers],
+        [...signed.headers, `${name.toLowerCase()}: evil@example.org`],
+      ]) {
+        const results = await mailauthResults({ ...signed, headers }, fields)
+        assert.ok(!results.includes('pass'), results.join())
+        const [field = ''] = fields
+        assert.equal(verifies(field, headers, 'Hello\r\n', createPublicKey(rsa.privateKey)), false)
+      }
+    })
+  }
+}
+
+test('what servers on the way add leaves the signature as it is', async () => {
   const signed = message(rfc8463.RFC8463_HEADERS)
   const fields = await signMessage(signed, keys, { signedAt })
-  const forged = { ...signed, headers: ['From: evil@example.org', ...signed.headers] }
-  assert.ok(!(await mailauthResults(forged, fields)).includes('pass'))
+  const added = [
+    'Received: by x',
+    'Return-Path: <a@example.com>',
+    'Sender: l@example.net',
+    'List-Id: <l.example.net>',
+  ]
+  const more = [
+    'List-Unsubscribe: <mailto:l@example.net>',
+    'Resent-From: l@example.net',
+    'X-Spam-Score: 0',
+    'Delivered-To: b@example.net',
+    'Bcc: b@example.net',
+  ]
+  const headers = [...added, ...more, ...signed.headers]
+  assert.deepEqual(await mailauthResults({ ...signed, headers }, fields), ['pass', 'pass'])
 })
 
 test('repeated fields are taken from the bottom', async () => {
@@ -127,7 +167,7 @@ test('repeated fields are taken from the bottom', async () => {
     'To: last@example.net',
   ])
   const fields = await signMessage(signed, keys, { signedAt })
-  assert.match((fields[0] ?? '').replace(/\s/g, ''), /h=from:from:to:to:cc;/)
+  assert.match((fields[0] ?? '').replace(/\s/g, ''), /h=from:from:to:to:to:cc:cc:subject:/)
   assert.deepEqual(await mailauthResults(signed, fields), ['pass', 'pass'])
 })
 
@@ -143,7 +183,8 @@ test('what is signed goes by the fields of each message, whatever others had bef
   for (const headers of [...shapes, ...shapes.toReversed()]) {
     const [field = ''] = await signMessage(message(headers), [keys[1] as SigningKey], { signedAt })
     assert.ok(verifies(field, headers, 'Hello\r\n', createPublicKey(ed25519.privateKey)), headers.join(' | '))
-    const listed = headers.length > 3 ? 'from:from:to:to' : 'from:from:to'
+    const closed = 'cc:subject:date:message-id:mime-version:content-type:content-transfer-encoding:reply-to'
+    const listed = `${headers.length > 3 ? 'from:from:to:to:to' : 'from:from:to:to'}:${closed}`
     assert.equal(/h=([^;]*)/.exec(field)?.[1]?.replace(/\s/g, ''), listed)
   }
 })

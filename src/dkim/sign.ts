@@ -35,8 +35,11 @@ export interface SigningOptions {
   headerNames?: readonly string[]
 }
 
-/** From is signed even when absent, and once more than it occurs, so that a second one cannot be added (RFC 6376 §5.4, §8.15). */
-const DEFAULT_HEADER_NAMES = [
+/**
+ * What a reader sees or answers by, and what decides how the body is read. These are signed even when absent, and once more
+ * than they occur, so that none can be added to a mail that is sent again (RFC 6376 §5.4.2, §8.15).
+ */
+const CLOSED_NAMES = [
   'from',
   'to',
   'cc',
@@ -45,9 +48,11 @@ const DEFAULT_HEADER_NAMES = [
   'message-id',
   'mime-version',
   'content-type',
+  'content-transfer-encoding',
   'reply-to',
-  'list-*',
 ]
+/** Servers on the way may add list fields, and Sender, Resent and trace fields, which are not signed (RFC 6376 §5.4.1). */
+const DEFAULT_HEADER_NAMES = [...CLOSED_NAMES, 'list-*']
 
 /** Lines of the field stay within this where a fold is possible (RFC 5322 §2.1.1). */
 const LINE_LENGTH = 76
@@ -171,7 +176,7 @@ function select(headers: readonly string[], wanted: readonly string[]): Selectio
       names.push(name)
       fields.push({ place, name })
     }
-    if (name === 'from') names.push(name)
+    if (CLOSED_NAMES.includes(name)) names.push(name)
   }
   return { names, fields }
 }

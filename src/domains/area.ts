@@ -40,7 +40,7 @@ export async function domainsArea(
   core: Core,
   { setPostmasterPassword, removeAll, addresses }: DomainsUses,
 ): Promise<DomainsArea> {
-  const { config, log, clock, store, sealer, domains, resolver, allow, limiter } = core
+  const { config, log, clock, store, sealer, domains, resolver, allow, limiter, httpClient } = core
   const signingKeys = createSigningKeys(store, sealer, clock)
   const { dnsTargets: targets } = config
   const dns = { resolver, allow, targets, spfIncludeHost: targets.spfIncludeHost }
@@ -57,6 +57,7 @@ export async function domainsArea(
     graceMs: config.dkimGraceDays * 24 * 3_600_000,
     ownHosts: ownHostsOf(config),
     addresses,
+    httpClient,
     setPostmasterPassword,
     wakeDeletion: () => deletion.wake(),
   }

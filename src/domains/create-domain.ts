@@ -4,6 +4,7 @@ import type { Clock } from '../base/clock.ts'
 import { BadRequest, Unavailable } from '../base/errors.ts'
 import { randomHex } from '../base/ids.ts'
 import { invalidChoice } from '../base/values.ts'
+import { type HttpClient, storedUrlFault } from '../http-posts/http-client.ts'
 import type { DkimKeyRow, DomainRow, Flag, Schema } from '../store/schema.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { Store } from '../store/store.ts'
@@ -35,6 +36,7 @@ export interface CreateParts {
   targets: DnsTargets
   ownHosts: OwnHosts
   addresses: SendingAddresses
+  httpClient: Pick<HttpClient, 'fault'>
   /** Domains per account; 0: no limit. */
   maxDomains: number
   /** Creates or changes the login `postmaster@<name>`; null: it has no password yet. */
@@ -68,6 +70,7 @@ async function tryCreate(
   const { accountId } = claimant
   const now = Math.floor(clock.now())
   await checkAddresses(parts.addresses, accountId, wanted)
+  await checkArchive(parts.httpClient, wanted)
   await checkName(store.db, claimant, wanted.name)
   const settings = newRow(accountId, wanted, now)
   const { name, web_prefix: webPrefix } = settings
@@ -151,6 +154,15 @@ export function columnsOf(changes: DomainChanges): Partial<DomainRow> {
     ...(skipVerification !== undefined && { skip_verification: flag(skipVerification) }),
     ...(archiveTo !== undefined && { archive_to: archiveTo }),
   }
+}
+
+/** @throws BadRequest for an archive that may not be called, as for the URL of a webhook */
+export async function checkArchive(
+  httpClient: Pick<HttpClient, 'fault'>,
+  { archiveTo }: Pick<DomainChanges, 'archiveTo'>,
+): Promise<void> {
+  if (archiveTo && (await storedUrlFault(httpClient, archiveTo)) !== null)
+    throw invalidChoice('archive_to', archiveTo)
 }
 
 async function checkAddresses(

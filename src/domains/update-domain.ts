@@ -2,7 +2,7 @@
 import { BadRequest, NotFound } from '../base/errors.ts'
 import type { DomainRow } from '../store/schema.ts'
 import { checkReturnPathHost, checkTrackingHost } from './claims.ts'
-import { type CreateParts, columnsOf, NO_SENDER_SECURITY } from './create-domain.ts'
+import { type CreateParts, checkArchive, columnsOf, NO_SENDER_SECURITY } from './create-domain.ts'
 import { type Domain, domainOfRow } from './domain.ts'
 import { freeSelector, keysOf } from './keys/dkim-keys.ts'
 import { newSenderSecurity, switchOff, switchOn } from './keys/sender-security.ts'
@@ -17,7 +17,8 @@ export interface UpdateParts extends CreateParts {
 
 /**
  * Changes the given settings and resolves to the changed domain.
- * @throws NotFound when it was deleted meanwhile; BadRequest for a host of another account or of the service, or
+ * @throws NotFound when it was deleted meanwhile; BadRequest for a host of another account or of the service, an archive
+ *   that may not be called, or
  *   automatic sender security on a server without a DKIM zone
  */
 export async function updateDomain(
@@ -32,6 +33,7 @@ export async function updateDomain(
     await checkReturnPathHost(store.db, accountId, mailfromHost)
   if (webPrefix !== undefined && webPrefix !== domain.webPrefix)
     await checkTrackingHost(store.db, parts.ownHosts, { accountId, webPrefix, name })
+  await checkArchive(parts.httpClient, changes)
   const isSwitched = secured !== undefined && secured !== domain.useAutomaticSenderSecurity
   if (isSwitched) await switchSenderSecurity(parts, domain, secured)
   const { use_automatic_sender_security: _, ...columns } = columnsOf(changes)

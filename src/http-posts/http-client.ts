@@ -64,6 +64,15 @@ export interface HttpClient {
   close(): void
 }
 
+/**
+ * Why no URL like this may be stored, to be called later; null: it may. A host that cannot be resolved now may be later, and
+ * each call checks again.
+ */
+export async function storedUrlFault(client: Pick<HttpClient, 'fault'>, url: string): Promise<string | null> {
+  const fault = await client.fault(url)
+  return fault === 'host not found' ? null : fault
+}
+
 export interface HttpClientOptions {
   /** All addresses of a host name, IPv4 and IPv6; empty: none found. */
   resolve(host: string): Promise<readonly string[]>

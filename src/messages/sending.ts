@@ -13,6 +13,7 @@ import type { Signers } from '../dkim/signing-pool/signers.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { SigningKeys } from '../domains/keys/signing-keys.ts'
 import type { EventRecorder } from '../events/event-recorder.ts'
+import type { HttpClient } from '../http-posts/http-client.ts'
 import { type MessageLimits, NO_LIMITS } from '../message-limits/limits.ts'
 import type { BlobStore } from '../store/blobs.ts'
 import type { Store } from '../store/store.ts'
@@ -73,6 +74,7 @@ export interface SendingParts {
   habits?: RecipientHabits
   lists?: ListExpander
   sandbox?: SandboxGate
+  httpClient?: Pick<HttpClient, 'fault'>
   limits?: MessageLimits
   tags: Pick<KnownTags, 'known' | 'used'>
   /** Called for each message accepted by the API or SMTP, with the number of its copies. */
@@ -120,6 +122,7 @@ const STAND_INS = {
   lists: NO_LISTS,
   sandbox: { mayReceive: () => true },
   limits: NO_LIMITS,
+  httpClient: { fault: async () => null },
 }
 
 export function createSending(parts: SendingParts): Sending {

@@ -20,7 +20,7 @@ const PIECE = 4_096
 const READABLE_LINK = /^(?:https?:|mailto:|tel:|ftp:|[^:]*$)/i
 
 const INDENTING = new Set(['blockquote', 'ul', 'ol'])
-const HIDDEN = new Set(
+export const HIDDEN = new Set(
   'head title style script template object svg math iframe noembed noframes select textarea audio video'.split(
     ' ',
   ),
@@ -29,6 +29,7 @@ const SHAPING = new Set(
   `a address article aside blockquote br dd div dl dt footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre
   section table tbody td tfoot th thead tr ul`.split(/\s+/),
 )
+/** Of those, the ones without an end tag. */
 const VOID = new Set(['br', 'hr'])
 
 const convert = compile({
@@ -58,37 +59,42 @@ export function htmlToText(html: string): string {
   return lines.join('\n').trim()
 }
 
-/** True if elements nest deeper than can be handled in bounded time; unclosed ones are open to the end. */
-export function isTooDeep(html: string): boolean {
-  return !readBounded(html, {})
+/** A part of the HTML; `end` is behind its last character. */
+export interface Range {
+  start: number
+  end: number
 }
 
-type Handler = {
-  onOpen?: (name: string, attributes: Record<string, string>) => void
-  onText?: (text: string) => void
-  onClose?: (name: string) => void
+export interface HtmlHandler {
+  onOpen: (name: string, attributes: Record<string, string>, tag: Range) => void
+  onText: (text: string, range: Range) => void
+  /** An implied end is at `start` of the tag that implies it, or at the end of the HTML. */
+  onClose: (name: string, tag: Range, isImplied: boolean) => void
 }
 
-/** Reads all of `html`, or returns false as soon as it is too deep. Each onOpen has its onClose. */
-function readBounded(html: string, handler: Handler): boolean {
+/**
+ * Reads all of `html`, or returns false as soon as it is too deep to be read in bounded time; unclosed elements are open
+ * to the end. Each onOpen has its onClose.
+ */
+export function readBounded(html: string, handler: HtmlHandler): boolean {
   let depth = 0
-  let indents = 0
   let tooDeep = false
+  const range = () => ({ start: parser.startIndex, end: parser.endIndex + 1 })
   const parser = new Parser({
     onopentag(name, attributes) {
       depth++
-      if (INDENTING.has(name)) indents++
-      tooDeep ||= depth > DEPTH_MAX || indents > INDENT_DEPTH_MAX
-      handler.onOpen?.(name, attributes)
+      tooDeep ||= depth > DEPTH_MAX
+      handler.onOpen(name, attributes, range())
     },
-    ontext: (text) => handler.onText?.(text),
-    onclosetag(name) {
+    ontext: (text) => handler.onText(text, range()),
+    onclosetag(name, isImplied) {
       depth--
-      if (INDENTING.has(name)) indents--
-      handler.onClose?.(name)
+      handler.onClose(name, isEnded ? { start: html.length, end: html.length } : range(), isImplied)
     },
   })
+  let isEnded = false
   for (let at = 0; at < html.length && !tooDeep; at += PIECE) parser.write(html.slice(at, at + PIECE))
+  isEnded = true
   if (!tooDeep) parser.end()
   return !tooDeep
 }
@@ -97,8 +103,12 @@ function readBounded(html: string, handler: Handler): boolean {
 function simplified(html: string): string | null {
   const pieces: string[] = []
   let hidden = 0
+  let indents = 0
+  let tooIndented = false
   const complete = readBounded(html, {
     onOpen(name, attributes) {
+      if (INDENTING.has(name)) indents++
+      tooIndented ||= indents > INDENT_DEPTH_MAX
       if (HIDDEN.has(name)) hidden++
       if (hidden === 0 && SHAPING.has(name)) pieces.push(`<${name}${keptAttributes(name, attributes)}>`)
     },
@@ -106,11 +116,12 @@ function simplified(html: string): string | null {
       if (hidden === 0) pieces.push(escapeHtml(text))
     },
     onClose(name) {
+      if (INDENTING.has(name)) indents--
       if (HIDDEN.has(name)) hidden--
       else if (hidden === 0 && SHAPING.has(name) && !VOID.has(name)) pieces.push(`</${name}>`)
     },
   })
-  return complete ? pieces.join('') : null
+  return complete && !tooIndented ? pieces.join('') : null
 }
 
 function keptAttributes(name: string, { href, start }: Record<string, string>): string {

@@ -4,7 +4,7 @@ import { BadRequest, NotFound, QuotaExceeded } from '../base/errors.ts'
 import { randomHex } from '../base/ids.ts'
 import { Turns } from '../base/turns.ts'
 import { quotable } from '../base/values.ts'
-import type { HttpClient } from '../http-posts/http-client.ts'
+import { type HttpClient, storedUrlFault } from '../http-posts/http-client.ts'
 import { AddressSyntaxError, bareAddress, type Mailbox, parseMailbox } from '../mime/address.ts'
 import { bareUrl } from '../webhooks/webhook-url.ts'
 import { type Action, ActionSyntaxError, destinationsIn, parseAction, urlsOf } from './actions.ts'
@@ -141,9 +141,9 @@ async function checkActions(client: Pick<HttpClient, 'fault'>, texts: readonly s
     throw new BadRequest(`A route has at most ${DESTINATIONS_MAX} destinations`)
   await Promise.all(
     actions.map(async (action, at) => {
-      const faults = await Promise.all(urlsOf(action).map((url) => client.fault(bareUrl(url))))
-      // A host that cannot be resolved now may be later; each attempt checks again (section 4 rule 5).
-      if (faults.some((fault) => fault !== null && fault !== 'host not found'))
+      // Each attempt checks again (section 4 rule 5).
+      const faults = await Promise.all(urlsOf(action).map((url) => storedUrlFault(client, bareUrl(url))))
+      if (faults.some((fault) => fault !== null))
         throw new BadRequest(`Invalid action: ${quotable(texts[at] as string)}`)
     }),
   )

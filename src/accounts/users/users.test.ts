@@ -234,7 +234,7 @@ test('mail of the service is not tracked or archived, and ignores unsubscribes',
   const own = await startTestService(t)
   const domain = `/v3/domains/${own.domain}`
   assert.equal((await own.call('PUT', `${domain}/tracking/click`, { form: { active: 'yes' } })).status, 200)
-  const archive = { archive_to: 'https://192.0.2.1/copies' }
+  const archive = { archive_to: 'https://archive.example/copies' }
   assert.equal((await own.call('PUT', `/v4/domains/${own.domain}`, { form: archive })).status, 200)
   const address = 'gone@example.org'
   assert.equal((await own.call('POST', `/v3/${own.domain}/unsubscribes`, { form: { address } })).status, 200)

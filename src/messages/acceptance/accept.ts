@@ -17,6 +17,7 @@ import { messageSize } from '../../base/mime-message.ts'
 import type { Delivery } from '../../delivery/contract.ts'
 import type { DomainDirectory } from '../../domains/directory.ts'
 import type { Domain } from '../../domains/domain.ts'
+import type { HttpClient } from '../../http-posts/http-client.ts'
 import type { CountedMail, MessageLimits } from '../../message-limits/limits.ts'
 import { bareAddress } from '../../mime/address.ts'
 import { type Statement, type Store, StoreUnavailable } from '../../store/store.ts'
@@ -82,6 +83,7 @@ export interface AcceptParts extends CopyParts, RowParts {
   secondaryKeys: SecondaryKeys
   lists: ListExpander
   sandbox: SandboxGate
+  httpClient: Pick<HttpClient, 'fault'>
   tags: Pick<KnownTags, 'known' | 'used'>
   queueLimits: QueueLimits
   limits: MessageLimits

@@ -49,6 +49,7 @@ const factsOf = (changes: Partial<SendFacts> = {}): SendFacts => ({
   foreignAuthor: null,
   recipientsAllowed: true,
   sendingIpAllowed: true,
+  archiveAllowed: true,
   poolExists: true,
   secondaryKeyExists: true,
   template: null,
@@ -65,6 +66,7 @@ function accepted(draft: Draft, facts: SendFacts): Accepted {
 }
 
 const UNKNOWN_TEMPLATE = new BadRequest("template 'welcome' not found")
+const ARCHIVE = 'http://10.0.0.1/'
 const ELSEWHERE = parseMailbox('x@other.example')
 
 /** In the order of messages.md rule 1; each row is one fault, its error, and what is wrong in draft and facts. */
@@ -118,6 +120,13 @@ const FAULTS: [
     { secondaryKeyExists: false },
     draftOf({ options: { secondaryDkim: KEY } }),
   ],
+  [
+    'archive at an inner address',
+    'BadRequest',
+    /^http:\/\/10\.0\.0\.1\/ is not a valid url \(value of 'o:archive-to'\)$/,
+    { archiveAllowed: false },
+    draftOf({ options: { archiveTo: ARCHIVE } }),
+  ],
   ['template', 'BadRequest', /^template 'welcome' not found$/, { template: UNKNOWN_TEMPLATE }],
   [
     'subject of the template',
@@ -128,7 +137,7 @@ const FAULTS: [
   ],
 ]
 
-const ALL_OPTIONS = { sendingIp: '192.0.2.9', sendingIpPool: 'p1', secondaryDkim: KEY }
+const ALL_OPTIONS = { sendingIp: '192.0.2.9', sendingIpPool: 'p1', secondaryDkim: KEY, archiveTo: ARCHIVE }
 
 for (const [at, [fault, name, text, facts, draft]] of FAULTS.entries()) {
   test(`rejected: ${fault}, alone and with all faults that are checked later`, () => {
@@ -153,7 +162,12 @@ for (const [at, [fault, name, text, facts, draft]] of FAULTS.entries()) {
 }
 
 test('a fact that the draft does not need is no fault', () => {
-  const facts = { poolExists: false, sendingIpAllowed: false, secondaryKeyExists: false }
+  const facts = {
+    poolExists: false,
+    sendingIpAllowed: false,
+    secondaryKeyExists: false,
+    archiveAllowed: false,
+  }
   assert.equal(decide(draftOf(), factsOf(facts), NOW).kind, 'accepted')
   const unverified = factsOf({ domain: domain({ state: 'unverified' }), allowUnverified: true })
   assert.equal(decide(draftOf(), unverified, NOW).kind, 'accepted')

@@ -11,7 +11,7 @@ import { addressKey } from '../../mime/address.ts'
 import { admitTags } from '../../tags/known-tags.ts'
 import { foreignAuthor } from '../composing/authors.ts'
 import type { Draft } from '../request/draft.ts'
-import { invalidKey } from '../request/options.ts'
+import { invalidArchive, invalidKey } from '../request/options.ts'
 import type { NewCopy } from './acceptance-rows.ts'
 import type { ChosenTemplate } from './collaborators.ts'
 import { QUEUE_DISABLED_REASON } from './queue-limits.ts'
@@ -64,6 +64,7 @@ function faultOf(draft: Draft, facts: SendFacts, now: number): ServiceError | nu
     sandboxFault(domain, facts.recipientsAllowed) ??
     sourceFault(draft, facts) ??
     keyFault(draft, facts) ??
+    archiveFault(draft, facts) ??
     templateFault(draft, facts)
   )
 }
@@ -120,6 +121,9 @@ function sourceFault({ options }: Draft, facts: SendFacts): ServiceError | null 
 function keyFault({ options: { secondaryDkim } }: Draft, facts: SendFacts): ServiceError | null {
   return secondaryDkim !== null && !facts.secondaryKeyExists ? invalidKey(secondaryDkim.given) : null
 }
+
+const archiveFault = ({ options: { archiveTo } }: Draft, facts: SendFacts): ServiceError | null =>
+  archiveTo !== null && !facts.archiveAllowed ? invalidArchive(archiveTo) : null
 
 /** First the template itself, then the subject, which it may have to supply. */
 function templateFault({ subject, body }: Draft, { template }: SendFacts): ServiceError | null {

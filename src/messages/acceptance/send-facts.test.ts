@@ -35,6 +35,7 @@ const partsOf = (changes: Partial<SendFactsParts> = {}): SendFactsParts => ({
     timeZones: () => assert.fail('no time zone requested'),
     bestTimes: () => assert.fail('no time requested'),
   },
+  httpClient: { fault: () => assert.fail('no archive requested') },
   ...changes,
 })
 

@@ -1,14 +1,15 @@
 /**
  * Every fact that accepting a message needs, loaded in one step as plain data: the decision (decide.ts) looks nothing up.
  * Most facts are in memory. The others are loaded only for drafts that need them: tags that the domain has not used yet,
- * recipients at domains with lists, other domains in From, recipients of a sandbox domain, a template, a secondary key,
- * and for delivery at each recipient's own time their habits.
+ * recipients at domains with lists, other domains in From, recipients of a sandbox domain, a template, a secondary key, an
+ * archive, and for delivery at each recipient's own time their habits.
  */
 import { type AccountDirectory, maySend } from '../../accounts/account-directory.ts'
 import { allKnown, type MaybePromise, whenKnown } from '../../base/cache.ts'
 import { BadRequest, NotFound } from '../../base/errors.ts'
 import type { DomainDirectory } from '../../domains/directory.ts'
 import type { Domain } from '../../domains/domain.ts'
+import { type HttpClient, storedUrlFault } from '../../http-posts/http-client.ts'
 import type { MessageLimits } from '../../message-limits/limits.ts'
 import { bareAddress } from '../../mime/address.ts'
 import type { KnownTags, TagFacts } from '../../tags/known-tags.ts'
@@ -48,6 +49,8 @@ export interface SendFacts {
   poolExists: boolean
   /** False: the requested secondary key does not exist. */
   secondaryKeyExists: boolean
+  /** False: the requested archive may not be called. */
+  archiveAllowed: boolean
   /** The version to send with, or why there is none; null: the message has no template. */
   template: ChosenTemplate | BadRequest | null
   tags: TagFacts
@@ -70,6 +73,7 @@ export interface SendFactsParts {
   tags: Pick<KnownTags, 'known'>
   lists: Pick<ListExpander, 'listsAmong'>
   habits: RecipientHabits
+  httpClient: Pick<HttpClient, 'fault'>
 }
 
 /** @throws NotFound when the domain was deleted meanwhile; the error of a lookup that fails */
@@ -80,7 +84,7 @@ export function loadFacts(
   now: number,
 ): MaybePromise<SendFacts> {
   const { options, template, recipients } = draft
-  const { sendingIp, sendingIpPool, secondaryDkim } = options
+  const { sendingIp, sendingIpPool, secondaryDkim, archiveTo } = options
   const start = Math.max(options.deliveryTime ?? 0, now)
   const loaded = allKnown([
     currentDomain(parts.domains, domain),
@@ -96,6 +100,7 @@ export function loadFacts(
     hasOwnTimes(options)
       ? bestTimes(parts.habits, domain, recipients.map(bareAddress), options, start)
       : NO_TIMES,
+    archiveTo === null || mayArchive(parts.httpClient, archiveTo),
   ])
   return whenKnown(
     loaded,
@@ -111,6 +116,7 @@ export function loadFacts(
       tags,
       lists,
       times,
+      archiveAllowed,
     ]) => ({
       domain: current,
       accountMaySend: maySend(account),
@@ -122,6 +128,7 @@ export function loadFacts(
       sendingIpAllowed: sendingIp === null || parts.sources.mayUse(domain.accountId, sendingIp),
       poolExists: sendingIpPool === null || parts.sources.hasPool(domain.accountId, sendingIpPool),
       secondaryKeyExists: keyFound,
+      archiveAllowed,
       template: chosen,
       tags,
       lists,
@@ -131,6 +138,9 @@ export function loadFacts(
 }
 
 const NO_TIMES: ReadonlyMap<string, number> = new Map()
+
+const mayArchive = async (client: SendFactsParts['httpClient'], url: string): Promise<boolean> =>
+  (await storedUrlFault(client, url)) === null
 
 const currentDomain = (domains: SendFactsParts['domains'], { id, name }: Domain): MaybePromise<Domain> =>
   whenKnown(domains.byName(name), (current) => {

@@ -26,8 +26,8 @@ export interface LargeTexts {
 
 /** Longer texts are encoded and decoded in the thread. That is 10 ms for lines of one character. */
 const ENCODED_HERE_MAX = 512 * 1024
-/** Making text of html of this size takes up to 120 ms. */
-const VIEWED_HERE_MAX = 64 * 1024
+/** Making text of html of this size, once as it is and once without quotations, takes up to 120 ms. */
+const VIEWED_HERE_MAX = 32 * 1024
 
 export function createLargeTexts(): LargeTexts {
   const thread = createSideThread<TextFunctions>(join(import.meta.dirname, 'text-thread.ts'))

@@ -378,11 +378,13 @@ function localMinute(text: string): number {
 function archiveUrl(text: string): string {
   const url = text.length <= URL_LENGTH_MAX && URL.canParse(text) ? new URL(text) : null
   // A password would be stored with the message and each copy, and nothing is ever posted to such a URL.
-  if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
-    throw new BadRequest(`${quotable(text)} is not a valid url (value of 'o:archive-to')`)
-  }
+  if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '')
+    throw invalidArchive(text)
   return url.href
 }
+
+export const invalidArchive = (text: string): BadRequest =>
+  new BadRequest(`${quotable(text)} is not a valid url (value of 'o:archive-to')`)
 
 function suppressedHeaders(values: readonly string[], prefixes: readonly string[]): 'all' | string[] {
   const names = values.flatMap((value) => value.split(',')).map((name) => name.trim().toLowerCase())

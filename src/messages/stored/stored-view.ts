@@ -1,6 +1,7 @@
 /** The texts in the answer about a stored message: as given, and derived from those. */
 import { htmlToText } from '../../mime/html-text.ts'
-import { stripReply, stripReplyHtml } from '../../mime/stripped.ts'
+import { splitSignature, stripReply } from '../../mime/stripped.ts'
+import { stripReplyHtml } from '../../mime/stripped-html.ts'
 
 export interface StoredTexts {
   /** Null: made from the html. */
@@ -15,12 +16,17 @@ export function storedView(
   { plain: given, html }: StoredTexts,
 ): Record<string, unknown> {
   const plain = given ?? (html === '' ? '' : htmlToText(html))
-  const stripped = stripReply(plain)
+  const strippedHtml = stripReplyHtml(html)
+  // Of html alone, its elements say better what is quoted than the text that was made of it.
+  const isHtmlAlone = given === null && strippedHtml !== null
+  const stripped = isHtmlAlone
+    ? splitSignature(strippedHtml === html ? plain : htmlToText(strippedHtml))
+    : stripReply(plain)
   return {
     ...fields,
     'body-html': html,
     'body-plain': plain,
-    'stripped-html': html === '' ? '' : stripReplyHtml(html),
+    'stripped-html': strippedHtml ?? html,
     'stripped-text': stripped.text,
     'stripped-signature': stripped.signature,
   }
