@@ -11,7 +11,7 @@
 import { fieldOf, type ReportMail, readFieldBlocks } from '../base/report-mail.ts'
 import { codesIn, isVague, statusOf } from './codes.ts'
 import { type DsnAction, type DsnRecipient, tidy } from './recipient.ts'
-import { readTextReport } from './text-report.ts'
+import { readTextReport, textAbout, wholeReply } from './text-report.ts'
 
 export interface DsnReport {
   recipients: readonly DsnRecipient[]
@@ -25,8 +25,6 @@ export interface DsnReport {
 /** Groups of one report; each of our deliveries has one recipient, so one would do. */
 const GROUPS_MAX = 100
 const ADDRESS_CHARS_MAX = 320
-/** Text searched for the server's words if no field has them. */
-const TEXT_CHARS_MAX = 20_000
 
 const STATUS_TYPES = new Set(['message/delivery-status', 'message/global-delivery-status'])
 const ORIGINAL_TYPES = new Set([
@@ -44,7 +42,7 @@ export function readDsn(mail: ReportMail): DsnReport | null {
   const recipients = found?.recipients ?? readTextReport(mail)
   if (!recipients || recipients.length === 0) return null
   return {
-    recipients: recipients.map((one) => explained(one, mail.text)),
+    recipients: recipients.map((one) => explained(one, mail)),
     reportingMta: found?.reportingMta ?? null,
     original,
     messageId: /<([^<>\s]{1,998})>/.exec(fieldOf(original, 'message-id'))?.[1] ?? null,
@@ -88,6 +86,7 @@ function readGroup(fields: ReportMail['headers']): DsnRecipient | null {
   const actionText = fieldOf(fields, 'action')
   if (final === '' && originally === '' && (given === null || actionText === '')) return null
   const diagnostic = tidy(afterType(fieldOf(fields, 'diagnostic-code')))
+  const comment = /\(([^)]{1,500})\)/.exec(fieldOf(fields, 'status'))?.[1] ?? ''
   const codes = codesIn(diagnostic)
   const status = moreSpecific(given, codes.status)
   const action = actionOf(actionText, status)
@@ -99,7 +98,7 @@ function readGroup(fields: ReportMail['headers']): DsnRecipient | null {
     status,
     replyCode: codes.reply,
     replyStatus: codes.status,
-    diagnostic,
+    diagnostic: diagnostic === '' ? tidy(comment) : diagnostic,
     remoteMta: hostOf(fieldOf(fields, 'remote-mta')),
   }
 }
@@ -143,21 +142,23 @@ function hostOf(value: string): string | null {
   return host === '' ? null : host
 }
 
-/** For a group without a diagnostic: the report's text often has the server's words. */
-function explained(recipient: DsnRecipient, text: string): DsnRecipient {
-  if (recipient.diagnostic !== '' || recipient.action !== 'failed') return recipient
-  const line = text
-    .slice(0, TEXT_CHARS_MAX)
-    .split('\n')
-    .map(tidy)
-    .find((one) => /(?<![\d.])5(?:\d\d[ -]|\.\d{1,3}\.\d)/.test(one))
-  if (line === undefined) return recipient
-  const codes = codesIn(line)
+/** A field without words, or with the first line of a reply only: the report's text often has the server's words. */
+function explained(recipient: DsnRecipient, mail: ReportMail): DsnRecipient {
+  if (recipient.action !== 'failed') return recipient
+  const { diagnostic } = recipient
+  if (/^\d{3}-/.test(diagnostic) && !/(?<!\d)\d{3} /.test(diagnostic)) {
+    return { ...recipient, diagnostic: wholeReply(mail, diagnostic) ?? diagnostic }
+  }
+  if (/\p{L}{2}/u.test(diagnostic)) return recipient
+  const said = textAbout(mail, recipient.recipient)
+  if (said.diagnostic === '') return recipient
+  const codes = codesIn(said.diagnostic)
   return {
     ...recipient,
-    diagnostic: line,
+    diagnostic: said.diagnostic,
     status: moreSpecific(recipient.status, codes.status),
     replyCode: recipient.replyCode ?? codes.reply,
-    replyStatus: codes.status,
+    replyStatus: recipient.replyStatus ?? codes.status,
+    remoteMta: recipient.remoteMta ?? said.remoteMta,
   }
 }
