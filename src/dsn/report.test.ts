@@ -34,7 +34,8 @@ test('every report of a failure is read as one, with its status and recipient', 
   for (const { name, raw, expect, namesRecipient } of SAMPLES) {
     if (expect.kind !== 'bounce') continue
     const { dsn, feedback } = await read(raw(SUBJECT))
-    const failed = dsn?.recipients.find(({ action }) => action === 'failed')
+    const failures = dsn?.recipients.filter(({ action }) => action === 'failed') ?? []
+    const failed = failures.find(({ recipient }) => recipient === SUBJECT.recipient) ?? failures[0]
     const right =
       feedback === null &&
       failed !== undefined &&

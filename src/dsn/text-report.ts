@@ -218,6 +218,7 @@ function blocksIn(lines: readonly string[], others: ReadonlySet<string>): Block[
     const [address] = ADDRESS.exec(line) ?? []
     if (address === undefined || others.has(address.toLowerCase())) continue
     if (/^(?:mailer-?daemon|postmaster|abuse|support|help)@|bounce\+/i.test(address)) continue
+    if (/\bmail from\b/i.test(line)) continue
     const isQuoted = isField(lines, at)
     if (!beginsWith(line, address) || isQuoted) {
       const isBetter = inSentence === null || (!isQuoted && isField(lines, inSentence.at))
