@@ -11,7 +11,7 @@
 import { fieldOf, type ReportMail, readFieldBlocks } from '../base/report-mail.ts'
 import { codesIn, isVague, statusOf } from './codes.ts'
 import { type DsnAction, type DsnRecipient, tidy } from './recipient.ts'
-import { readTextReport, textAbout, wholeReply } from './text-report.ts'
+import { type ReportText, readReportText, readTextReport } from './text-report.ts'
 
 export interface DsnReport {
   recipients: readonly DsnRecipient[]
@@ -25,6 +25,10 @@ export interface DsnReport {
 /** Groups of one report; each of our deliveries has one recipient, so one would do. */
 const GROUPS_MAX = 100
 const ADDRESS_CHARS_MAX = 320
+/** A status and its comment. */
+const STATUS_CHARS_MAX = 600
+/** Groups whose words are sought in the text, each time in all of it. */
+const EXPLAINED_MAX = 5
 
 const STATUS_TYPES = new Set(['message/delivery-status', 'message/global-delivery-status'])
 const ORIGINAL_TYPES = new Set([
@@ -39,10 +43,10 @@ const ORIGINAL_TYPES = new Set([
 export function readDsn(mail: ReportMail): DsnReport | null {
   const original = originalHeaders(mail)
   const found = fromStatusParts(mail) ?? fromFieldsInText(mail.text)
-  const recipients = found?.recipients ?? readTextReport(mail)
+  const recipients = found ? withWords(found.recipients, mail) : readTextReport(mail)
   if (!recipients || recipients.length === 0) return null
   return {
-    recipients: recipients.map((one) => explained(one, mail)),
+    recipients,
     reportingMta: found?.reportingMta ?? null,
     original,
     messageId: /<([^<>\s]{1,998})>/.exec(fieldOf(original, 'message-id'))?.[1] ?? null,
@@ -86,7 +90,7 @@ function readGroup(fields: ReportMail['headers']): DsnRecipient | null {
   const actionText = fieldOf(fields, 'action')
   if (final === '' && originally === '' && (given === null || actionText === '')) return null
   const diagnostic = tidy(afterType(fieldOf(fields, 'diagnostic-code')))
-  const comment = /\(([^)]{1,500})\)/.exec(fieldOf(fields, 'status'))?.[1] ?? ''
+  const comment = /\(([^)]{1,500})\)/.exec(fieldOf(fields, 'status').slice(0, STATUS_CHARS_MAX))?.[1] ?? ''
   const codes = codesIn(diagnostic)
   const status = moreSpecific(given, codes.status)
   const action = actionOf(actionText, status)
@@ -142,15 +146,24 @@ function hostOf(value: string): string | null {
   return host === '' ? null : host
 }
 
-/** A field without words, or with the first line of a reply only: the report's text often has the server's words. */
-function explained(recipient: DsnRecipient, mail: ReportMail): DsnRecipient {
-  if (recipient.action !== 'failed') return recipient
-  const { diagnostic } = recipient
-  if (/^\d{3}-/.test(diagnostic) && !/(?<!\d)\d{3} /.test(diagnostic)) {
-    return { ...recipient, diagnostic: wholeReply(mail, diagnostic) ?? diagnostic }
-  }
-  if (/\p{L}{2}/u.test(diagnostic)) return recipient
-  const said = textAbout(mail, recipient.recipient)
+/** The server's words, for groups whose fields lack them; the text of the report often has them. */
+function withWords(recipients: readonly DsnRecipient[], mail: ReportMail): DsnRecipient[] {
+  let text: ReportText | null = null
+  let left = EXPLAINED_MAX
+  return recipients.map((recipient) => {
+    const { action, diagnostic } = recipient
+    if (action !== 'failed') return recipient
+    const isCut = /^\d{3}-/.test(diagnostic) && !/(?<!\d)\d{3} /.test(diagnostic)
+    if ((!isCut && /\p{L}{2}/u.test(diagnostic)) || left-- <= 0) return recipient
+    text ??= readReportText(mail)
+    return isCut
+      ? { ...recipient, diagnostic: text.whole(diagnostic) ?? diagnostic }
+      : explained(recipient, text)
+  })
+}
+
+function explained(recipient: DsnRecipient, text: ReportText): DsnRecipient {
+  const said = text.about(recipient.recipient)
   if (said.diagnostic === '') return recipient
   const codes = codesIn(said.diagnostic)
   return {

@@ -69,20 +69,27 @@ export function readTextReport(mail: ReportMail): DsnRecipient[] | null {
   })
 }
 
-/** What the text of a report says about a recipient whose fields say too little. */
-export function textAbout(mail: ReportMail, recipient: string | null): Said {
-  const { lines, blocks } = readLines(mail)
-  const own = blocks.find(({ address }) => address !== null && isSame(address, recipient ?? ''))
-  return saidIn(lines, own ?? { ...NO_BLOCK, address: recipient, to: lines.length }, own ? blocks : [])
+/** The text of a report whose fields say too little. */
+export interface ReportText {
+  about(recipient: string | null): Said
+  /** The whole reply whose first line ends as if more followed; null: the text has no more of it. */
+  whole(firstLine: string): string | null
 }
 
-/** The reply that a text gives in full whose first line, in a field, ends as if more of it followed; null: it does not. */
-export function wholeReply(mail: ReportMail, firstLine: string): string | null {
-  const { lines } = readLines(mail)
-  const whole = lines
-    .flatMap((line, at) => (line.includes(firstLine) ? [replyAt(lines, at, lines.length)] : []))
-    .find((text) => LAST_LINE.test(text))
-  return whole?.slice(whole.indexOf(firstLine)) ?? null
+export function readReportText(mail: ReportMail): ReportText {
+  const { lines, blocks } = readLines(mail)
+  return {
+    about(recipient) {
+      const own = blocks.find(({ address }) => address !== null && isSame(address, recipient ?? ''))
+      return saidIn(lines, own ?? { ...NO_BLOCK, address: recipient, to: lines.length }, own ? blocks : [])
+    },
+    whole(firstLine) {
+      const found = lines
+        .flatMap((line, at) => (line.includes(firstLine) ? [replyAt(lines, at, lines.length)] : []))
+        .find((text) => LAST_LINE.test(text))
+      return found?.slice(found.indexOf(firstLine)) ?? null
+    },
+  }
 }
 
 const NO_CODES: Codes = { status: null, reply: null }
@@ -252,6 +259,8 @@ const CODED = [
   /(?:(?<=code ?[:=] ?)|(?<![\d.:#/-]))4\d\d(?=[ \-:,;)]+[^\d\s]|[ -]{1,3}4\.\d{1,3}\.\d)/i,
   /(?<![\d.])4\.\d{1,3}\.\d{1,3}(?!\.?\d)/,
 ]
+/** A line with a reason after that word. */
+const REASONS = /(?:reasons?|because|cause|grund|motif|原因|理由) ?[:：] ?[^\s)]/i
 /** Words for a failure. */
 const FAULTS =
   /unknown|no such|not (?:found|listed|exist|accept|recogni)|n.t exist|unavailable|disabled|closed|inactive|frozen|suspended|quota|full|exceed|spam|virus|block|blacklist|reject|refus|denied|policy|invalid|illegal|too (?:large|big)|expired|timed? ?out|timeout|deferred|giving up|not respond|could not find|no smtp service|unbekannt|gesperrt|inconnu|inexist|desconocid|sconosciut|onbekend|desconhecid|nieznan|неизвест|не существует|不存在|存在し|見つかり|一杯|エラー/iu
@@ -276,7 +285,7 @@ function saidIn(lines: readonly string[], block: Block, blocks: readonly Block[]
   const endOf = (at: number) => (isInBlock('', at) ? to : lines.length)
   for (const code of CODED) {
     for (const isIn of scopes) {
-      const at = lines.findIndex((line, index) => code.test(line) && isIn(line, index))
+      const at = lines.findIndex((line, index) => isIn(line, index) && code.test(line))
       if (at >= 0) return fromReply(lines, at, endOf(at), code)
     }
   }
@@ -288,7 +297,9 @@ function saidIn(lines: readonly string[], block: Block, blocks: readonly Block[]
     }
     return ''
   }
-  return inWords(withWords(FAULTS) || besideAddress(lines, block) || withWords(SUBJECTS))
+  return inWords(
+    withWords(REASONS) || withWords(FAULTS) || besideAddress(lines, block) || withWords(SUBJECTS),
+  )
 }
 
 const inWords = (text: string): Said => ({ diagnostic: text, remoteMta: hostIn(text) })
