@@ -18,7 +18,7 @@ const HEAD = 'From: MAILER-DAEMON@x.example\r\nSubject: failure notice\r\n'
 const TEXT = `${HEAD}\r\nYour message could not be delivered.\r\n\r\n`
 const filled = (unit: string, bytes = TEXT_BYTES) => unit.repeat(bytes / unit.length)
 const fields = (value: string) =>
-  `${HEAD}Content-Type: multipart/report; boundary=b\r\n\r\n--b\r\n\r\n${filled('550-5.1.1 a@b.cc\r\n', 20_000)}\r\n--b\r\nContent-Type: message/delivery-status\r\n\r\n${filled(`Final-Recipient: rfc822; a@b.cc\r\nAction: failed\r\nStatus: 5.0.0 ${value}\r\nDiagnostic-Code: smtp; ${value}\r\n\r\n`, 200_000)}--b--\r\n`
+  `${HEAD}Content-Type: multipart/report; boundary=b\r\n\r\n--b\r\n\r\n${filled('x.', 20_000)}\r\n--b\r\nContent-Type: message/delivery-status\r\n\r\n${filled(`Final-Recipient: rfc822; a@b.cc\r\nAction: failed\r\nStatus: 5.0.0 ${value}\r\nDiagnostic-Code: smtp; ${value}\r\n\r\n`, 200_000)}--b--\r\n`
 
 const MAILS: [name: string, raw: () => string][] = [
   ['20 MB of lines', () => TEXT + filled(`${'x'.repeat(998)}\r\n`, 20_000_000)],
