@@ -138,13 +138,25 @@ export function createReports(parts: ReportsParts): Reports {
 
   return {
     async take(mails, returnedTo) {
-      const feedback = firstOf(mails, readFeedbackReport)
+      const { feedback, recipients } = readReturned(mails)
       if (feedback) return complain(feedback, returnedTo)
-      if (returnedTo === null) return 'no-report'
-      const dsn = firstOf(mails, readDsn)
-      return dsn ? bounce(dsn.recipients, returnedTo) : 'no-report'
+      if (returnedTo === null || recipients === null) return 'no-report'
+      return bounce(recipients, returnedTo)
     },
   }
+}
+
+export interface Returned {
+  /** A complaint, or another report of a feedback loop. */
+  feedback: FeedbackReport | null
+  /** A bounce: its groups, at least one. */
+  recipients: readonly DsnRecipient[] | null
+}
+
+/** What a mail and those within it report; both are null: nothing. */
+export function readReturned(mails: readonly ReportMail[]): Returned {
+  const feedback = firstOf(mails, readFeedbackReport)
+  return { feedback, recipients: feedback ? null : (firstOf(mails, readDsn)?.recipients ?? null) }
 }
 
 function firstOf<T>(mails: readonly ReportMail[], read: (mail: ReportMail) => T | null): T | null {
@@ -158,7 +170,7 @@ function firstOf<T>(mails: readonly ReportMail[], read: (mail: ReportMail) => T 
 const ownerOf = ({ domainId, accountId }: KnownDelivery) => ({ id: domainId, accountId })
 
 /** The group of our recipient; without one (forwarded, redacted) the first failure, else the first of all. */
-function ownGroup(recipients: readonly DsnRecipient[], recipient: string): DsnRecipient | undefined {
+export function ownGroup(recipients: readonly DsnRecipient[], recipient: string): DsnRecipient | undefined {
   const own = recipient.toLowerCase()
   const names = ({ recipient: final, originalRecipient }: DsnRecipient) =>
     final?.toLowerCase() === own || originalRecipient?.toLowerCase() === own
