@@ -102,6 +102,7 @@ test('every group of a report is read, with host, diagnostic and what was return
     status: '5.1.1',
     replyCode: 550,
     replyStatus: '5.1.1',
+    command: null,
     diagnostic: '550-5.1.1 No such user 550 5.1.1 here',
     remoteMta: 'mx1.there.example',
   })
@@ -139,6 +140,24 @@ test("the reply's own code is kept beside the reporter's guess", async () => {
   for (const [status, diagnostic, expected] of cases) {
     const failed = (await read(raw(status, diagnostic))).dsn?.recipients[0]
     assert.deepEqual([failed?.status, failed?.replyCode, failed?.replyStatus], expected, diagnostic)
+  }
+})
+
+test('the refused command is read from the words of the reporter', async () => {
+  const cases: [line: string, command: string | null][] = [
+    ['host mx.there.example[192.0.2.1] said: 550 Unknown user (in reply to end of DATA command)', 'data'],
+    ['host mx.there.example[192.0.2.1] said: 550 Unknown user (in reply to RCPT TO command)', 'rcpt'],
+    ['SMTP error from remote mail server after MAIL FROM:<a@b.example> SIZE=9: 550 no', 'mail'],
+    ['SMTP error from remote mail server after pipelined end of data: 550 User unknown', 'data'],
+    ['mx.there.example [192.0.2.1] did not like our RCPT TO: 550 no', 'rcpt'],
+    ['Remote host said: 550 no [MAIL_FROM]', 'mail'],
+    ['SMTP error from remote server for TEXT command, host: mx.there.example reason: 550 no', 'data'],
+    ['The following mail could not be delivered: 550 no', null],
+    ['550 no', null],
+  ]
+  for (const [line, command] of cases) {
+    const raw = `From: MAILER-DAEMON@mx.example\r\nSubject: failure notice\r\n\r\n<one@there.example>: ${line}\r\n`
+    assert.equal((await read(raw)).dsn?.recipients[0]?.command, command, line)
   }
 })
 

@@ -27,7 +27,7 @@ const GROUPS_MAX = 100
 const ADDRESS_CHARS_MAX = 320
 /** A status and its comment. */
 const STATUS_CHARS_MAX = 600
-/** Groups whose words are sought in the text, each time in all of it. */
+/** Groups about which more is sought in the text, each time in all of it. */
 const EXPLAINED_MAX = 5
 
 const STATUS_TYPES = new Set(['message/delivery-status', 'message/global-delivery-status'])
@@ -102,6 +102,8 @@ function readGroup(fields: ReportMail['headers']): DsnRecipient | null {
     status,
     replyCode: codes.reply,
     replyStatus: codes.status,
+    // Sendmail derives 5.1.1 from a 550 to RCPT TO, and 5.2.0 from one to another command.
+    command: given === '5.2.0' && codes.reply === 550 && codes.status === null ? 'data' : null,
     diagnostic: diagnostic === '' ? tidy(comment) : diagnostic,
     remoteMta: hostOf(fieldOf(fields, 'remote-mta')),
   }
@@ -146,19 +148,20 @@ function hostOf(value: string): string | null {
   return host === '' ? null : host
 }
 
-/** The server's words, for groups whose fields lack them; the text of the report often has them. */
+/** What the text of the report knows besides: the server's words where fields lack them, and what it refused. */
 function withWords(recipients: readonly DsnRecipient[], mail: ReportMail): DsnRecipient[] {
-  let text: ReportText | null = null
+  if (!recipients.some(({ action }) => action === 'failed')) return [...recipients]
+  const text = readReportText(mail)
   let left = EXPLAINED_MAX
   return recipients.map((recipient) => {
-    const { action, diagnostic } = recipient
-    if (action !== 'failed') return recipient
+    if (recipient.action !== 'failed' || left-- <= 0) return recipient
+    const { diagnostic } = recipient
     const isCut = /^\d{3}-/.test(diagnostic) && !/(?<!\d)\d{3} /.test(diagnostic)
-    if ((!isCut && /\p{L}{2}/u.test(diagnostic)) || left-- <= 0) return recipient
-    text ??= readReportText(mail)
-    return isCut
-      ? { ...recipient, diagnostic: text.whole(diagnostic) ?? diagnostic }
-      : explained(recipient, text)
+    const command = recipient.command ?? text.command(recipient.recipient)
+    if (isCut) return { ...recipient, command, diagnostic: text.whole(diagnostic) ?? diagnostic }
+    return /\p{L}{2}/u.test(diagnostic)
+      ? { ...recipient, command }
+      : explained({ ...recipient, command }, text)
   })
 }
 

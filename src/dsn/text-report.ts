@@ -26,7 +26,7 @@ import {
   REPORT_SUBJECTS,
   SERVERS,
 } from './phrases.ts'
-import { type DsnAction, type DsnRecipient, tidy } from './recipient.ts'
+import { type DsnAction, type DsnRecipient, type RefusedCommand, tidy } from './recipient.ts'
 
 /** The part of a text that is read; reasons come before the copy of the message. */
 const TEXT_CHARS_MAX = 20_000
@@ -55,6 +55,7 @@ export function readTextReport(mail: ReportMail): DsnRecipient[] | null {
   const own = blocks.find(isOwn) ?? (named === null && blocks.length > 0 ? [] : whole)
   return [own, blocks.filter((one) => one !== own)].flat().map((block) => {
     const { diagnostic, remoteMta } = saidIn(lines, block, blocks)
+    const command = commandIn(flow(lines.slice(block.from, block.to)))
     const codes = action === 'failed' ? codesIn(diagnostic) : NO_CODES
     return {
       action,
@@ -63,6 +64,7 @@ export function readTextReport(mail: ReportMail): DsnRecipient[] | null {
       status: codes.status,
       replyCode: codes.reply,
       replyStatus: codes.status,
+      command,
       diagnostic,
       remoteMta,
     }
@@ -72,16 +74,24 @@ export function readTextReport(mail: ReportMail): DsnRecipient[] | null {
 /** The text of a report whose fields say too little. */
 export interface ReportText {
   about(recipient: string | null): Said
+  /** What the server refused; null: not said. */
+  command(recipient: string | null): RefusedCommand | null
   /** The whole reply whose first line ends as if more followed; null: the text has no more of it. */
   whole(firstLine: string): string | null
 }
 
 export function readReportText(mail: ReportMail): ReportText {
   const { lines, blocks } = readLines(mail)
+  const blockOf = (recipient: string | null) =>
+    blocks.find(({ address }) => address !== null && isSame(address, recipient ?? ''))
   return {
     about(recipient) {
-      const own = blocks.find(({ address }) => address !== null && isSame(address, recipient ?? ''))
+      const own = blockOf(recipient)
       return saidIn(lines, own ?? { ...NO_BLOCK, address: recipient, to: lines.length }, own ? blocks : [])
+    },
+    command(recipient) {
+      const { from, to } = blockOf(recipient) ?? { from: 0, to: blocks.length > 1 ? 0 : lines.length }
+      return commandIn(flow(lines.slice(from, to)))
     },
     whole(firstLine) {
       const found = lines
@@ -225,7 +235,7 @@ function blocksIn(lines: readonly string[], others: ReadonlySet<string>): Block[
     const [address] = ADDRESS.exec(line) ?? []
     if (address === undefined || others.has(address.toLowerCase())) continue
     if (/^(?:mailer-?daemon|postmaster|abuse|support|help)@|bounce\+/i.test(address)) continue
-    if (/\bmail from\b/i.test(line)) continue
+    if (/\bmail from\b/i.test(line.slice(0, line.indexOf(address)))) continue
     const isQuoted = isField(lines, at)
     if (!beginsWith(line, address) || isQuoted) {
       const isBetter = inSentence === null || (!isQuoted && isField(lines, inSentence.at))
@@ -347,7 +357,7 @@ function fromReply(lines: readonly string[], at: number, end: number, code: RegE
 /** A line that is the reply of a server, or quotes it after an arrow. */
 const REPLY_LINE = /^(?:[^\d\s]{0,20} ?[<>-]{2,3} ?)?[("'[]?[245]\d\d[ -]/
 const FAILED_REPLY_LINE =
-  /^(?:[^\d\s]{0,20} ?[<>-]{2,3} ?)?[("'[]?5\d\d[ -]{1,3}\S|(?:said|replied|returned|responded)[^:]{0,20}: ?5\d\d[ -]|(?<![\d.])5\d\d[ -]5\.\d{1,3}\.\d/i
+  /^(?:[^\d\s]{0,20} ?[<>-]{2,3} ?)?[("'[]?5\d\d[ -]{1,3}\S|(?<!\d): ?5\d\d[ -]{1,3}\S|(?<![\d.])5\d\d[ -]5\.\d{1,3}\.\d/i
 /** More lines of the reply follow (RFC 5321 §4.2.1), or none. */
 const OPEN_LINE = /(?<!\d)[245]\d\d-/
 const LAST_LINE = /(?<!\d)[245]\d\d /
@@ -370,6 +380,15 @@ function replyAt(lines: readonly string[], at: number, end: number): string {
     joined.push(line.replace(/^<<< ?/, ''))
   }
   return tidy(joined.join(' '))
+}
+
+/** `in reply to RCPT TO command`, `after end of data`, `did not like our final DATA`, `[RCPT_TO]`. */
+const REFUSED =
+  /(?:in reply to|after|like our|following|for|\[)(?: (?:the|final|pipelined|end of)){0,3} ?(mail[ _]from|mail(?= command)|rcpt|data|text(?= command))(?![a-z])/i
+
+function commandIn(text: string): RefusedCommand | null {
+  const word = REFUSED.exec(text)?.[1]?.toLowerCase()
+  return word === undefined ? null : word.startsWith('mail') ? 'mail' : word === 'rcpt' ? 'rcpt' : 'data'
 }
 
 /** `host mx.example.net[192.0.2.1] said:`, `talking to mx.example.net.:`, `mx.example.net [192.0.2.1] did not like`: the last one. */
