@@ -161,6 +161,68 @@ test('the refused command is read from the words of the reporter', async () => {
   }
 })
 
+/** A report with a text and a group of fields. */
+const twoParts = (text: string, fields: string) =>
+  `From: MAILER-DAEMON@mx.example\r\nContent-Type: multipart/report; boundary=b\r\n\r\n--b\r\n\r\n${text}\r\n--b\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; mx.example\r\n\r\nFinal-Recipient: rfc822; one@there.example\r\nAction: failed\r\n${fields}\r\n--b--\r\n`
+
+test('words that the fields lack are found in the text, and a reply that they cut is completed', async () => {
+  const cases: [text: string, fields: string, diagnostic: string][] = [
+    [
+      '<<< 552-5.7.0 This message was blocked because\r\n<<< 552-5.7.0 it is dangerous\r\n<<< 552 5.7.0 - gsmtp\r\n554 5.0.0 Service unavailable',
+      'Status: 5.7.0\r\nDiagnostic-Code: SMTP; 552-5.7.0 This message was blocked because',
+      '552-5.7.0 This message was blocked because 552-5.7.0 it is dangerous 552 5.7.0 - gsmtp',
+    ],
+    [
+      '<one@there.example>\r\n    (reason: Insufficient permission)\r\n\r\n550 5.0.0 <one@there.example>... Insufficient permission',
+      'Status: 5.3.0\r\nDiagnostic-Code: X-Unix; 77',
+      '550 5.0.0 <one@there.example>... Insufficient permission',
+    ],
+    [
+      '<one@there.example>... Deferred: Connection refused\r\nMessage could not be delivered for 5 days',
+      'Status: 4.4.7',
+      'Deferred: Connection refused Message could not be delivered for 5 days',
+    ],
+    ['550 5.1.1 nothing', 'Status: 5.4.4 (illegal host name)', 'illegal host name'],
+    ['550 5.1.1 nothing', 'Status: 5.2.2\r\nDiagnostic-Code: smtp; Mailbox full', 'Mailbox full'],
+    ['', 'Status: 5.1.1\r\nDiagnostic-Code: X-Notes; \x1b$B8+$D$+$j$^$;$s\x1b(B', '見つかりません'],
+  ]
+  for (const [text, fields, diagnostic] of cases) {
+    const { dsn } = await read(twoParts(text, fields))
+    assert.equal(dsn?.recipients[0]?.diagnostic, diagnostic)
+  }
+})
+
+test('in a text the reply of each recipient is read, and no words of the reporter or of the copy', async () => {
+  const text = [
+    'Your mail could not be delivered.',
+    '',
+    '  one@there.example',
+    '    host mx.there.example [192.0.2.1]: 552 5.2.2 Mailbox full',
+    '  two@there.example:',
+    '    The server that we asked, mx2.there.example, said: "550-5.1.1 No such user',
+    '    550 5.1.1 here"',
+    '',
+    '  three@there.example',
+    '    is a mailbox that nobody reads',
+    '',
+    'From: shop@sender.example',
+    'To: one@there.example',
+    'Subject: 550 5.7.1 You are blocked',
+    '',
+    'four@there.example 550 5.7.1 spam',
+  ].join('\r\n')
+  const raw = `From: MAILER-DAEMON@mx.example\r\nSubject: failure notice\r\n\r\n${text}\r\n`
+  const { dsn } = await read(raw)
+  assert.deepEqual(
+    dsn?.recipients.map(({ recipient, diagnostic, remoteMta }) => [recipient, diagnostic, remoteMta]),
+    [
+      ['one@there.example', '552 5.2.2 Mailbox full', 'mx.there.example'],
+      ['two@there.example', '550-5.1.1 No such user 550 5.1.1 here', null],
+      ['three@there.example', 'is a mailbox that nobody reads', null],
+    ],
+  )
+})
+
 test('codes are distinguished from addresses, dates and longer numbers', () => {
   const cases: [text: string, status: string | null, reply: number | null][] = [
     ['550 5.1.1 no', '5.1.1', 550],

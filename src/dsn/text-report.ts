@@ -292,11 +292,12 @@ function saidIn(lines: readonly string[], block: Block, blocks: readonly Block[]
     (line) => address !== null && line.includes(address),
     (line, at) => !isOthers(line, at),
   ]
+  const whole = { from: 0, to: lines.length }
   const endOf = (at: number) => (isInBlock('', at) ? to : lines.length)
   for (const code of CODED) {
     for (const isIn of scopes) {
       const at = lines.findIndex((line, index) => isIn(line, index) && code.test(line))
-      if (at >= 0) return fromReply(lines, at, endOf(at), code)
+      if (at >= 0) return fromReply(lines, at, isInBlock('', at) ? block : whole, code)
     }
   }
   const withWords = (words: RegExp): string => {
@@ -341,10 +342,15 @@ function besideAddress(lines: readonly string[], { address, at, to }: Block): st
 }
 
 /** The reply from its code on; what stands before it is the reporter's. */
-function fromReply(lines: readonly string[], at: number, end: number, code: RegExp): Said {
-  const text = replyAt(lines, at, end)
+function fromReply(
+  lines: readonly string[],
+  at: number,
+  { from, to }: Pick<Block, 'from' | 'to'>,
+  code: RegExp,
+): Said {
+  const text = replyAt(lines, at, to)
   const start = code === CODED[0] || code === CODED[2] ? Math.max(0, text.search(code)) : 0
-  const before = tidy(lines.slice(Math.max(0, at - LINES_BEFORE), at).join(' '))
+  const before = tidy(lines.slice(Math.max(from, at - LINES_BEFORE), at).join(' '))
   const opening = text[start - 1] ?? ''
   const diagnostic = text.slice(start)
   const closing = { '(': ')', '[': ']', "'": "'", '"': '"' }[opening]
