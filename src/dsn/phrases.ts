@@ -69,6 +69,10 @@ export const GIVEN_UP = anyOf(
   'will (?:not|no longer) be (?:re-?)?tried|stopped trying|will be deleted from queue',
 )
 
+/** A message has arrived; such a report explains what errors would look like. */
+export const SUCCEEDED =
+  /(?:was|were|has been|have been) successfully (?:delivered|relayed|sent)|successful mail delivery|\(success\)|\(relay\)/iu
+
 /** Texts of failures. */
 export const FAILED = anyOf(
   'hi\\. this is the|permanent(?:ly)? (?:error|fail|fatal)|not going to try again',
@@ -105,7 +109,7 @@ const COPY_RULE = `[-=*]{2,80}[ \\t]{0,5}(?:${[
   "ursprüngliche|message d'origine|mensaje original",
 ].join('|')})`
 const COPY_LINE = `(?:${[
-  '(?:original )?message (?:headers?|details|text)(?: follows?)?',
+  '(?:original )?message (?:headers?|text)(?: follows?)?',
   'full headers',
   'header of the (?:original|message)',
   'your (?:original )?message (?:follows|reads)',

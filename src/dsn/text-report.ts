@@ -25,6 +25,7 @@ import {
   LATE_SUBJECTS,
   REPORT_SUBJECTS,
   SERVERS,
+  SUCCEEDED,
 } from './phrases.ts'
 import { type DsnAction, type DsnRecipient, type RefusedCommand, tidy } from './recipient.ts'
 
@@ -152,6 +153,7 @@ function actionOf(lines: readonly string[], blocks: readonly Block[], signs: Sig
   const prose = flow(lines.filter((line) => !REPLY_LINE.test(line)))
   if ((signs.isLateSubject || LATE.test(prose)) && !GIVEN_UP.test(flowing)) return 'delayed'
   if (hasFailedField) return 'failed'
+  if (SUCCEEDED.test(prose)) return null
   const hasFacts = blocks.length > 0 || signs.returns || lines.some((line) => REPLY_LINE.test(line))
   const saysFailed = FAILED.test(flowing) || (isServer && lines.some((line) => FAILED_REPLY_LINE.test(line)))
   if (isServer) return saysFailed || (subject === 'failed' && hasFacts) ? 'failed' : null
@@ -199,7 +201,7 @@ function headerIn(lines: readonly string[]): number {
   return -1
 }
 
-const ADDRESS = /[^\s<>()[\]{},;:"'|=]{1,64}@[\w.-]{1,255}[\w]/u
+const ADDRESS = /[^\s<>()[\]{},;:"'|=：（）＜＞，、。]{1,64}@[\w.-]{1,255}[\w]/u
 
 const firstAddress = (text: string) => ADDRESS.exec(text.slice(0, 2_000))?.[0] ?? null
 
@@ -351,13 +353,20 @@ function fromReply(
   const text = replyAt(lines, at, to)
   const start = code === CODED[0] || code === CODED[2] ? Math.max(0, text.search(code)) : 0
   const before = tidy(lines.slice(Math.max(from, at - LINES_BEFORE), at).join(' '))
-  const opening = text[start - 1] ?? ''
   const diagnostic = text.slice(start)
-  const closing = { '(': ')', '[': ']', "'": "'", '"': '"' }[opening]
   return {
-    diagnostic: closing !== undefined && diagnostic.endsWith(closing) ? diagnostic.slice(0, -1) : diagnostic,
+    diagnostic: withoutClosing(diagnostic, text[start - 1] ?? ''),
     remoteMta: hostIn(text.slice(0, start)) ?? hostIn(before) ?? hostIn(diagnostic),
   }
+}
+
+const CLOSING: Readonly<Record<string, string>> = { '(': ')', '[': ']', "'": "'", '"': '"' }
+
+/** Without the end of the reporter's brackets or quotation marks around the reply. */
+function withoutClosing(reply: string, opening: string): string {
+  const last = reply.at(-1)
+  const isUnopened = last === ')' && !reply.includes('(')
+  return isUnopened || (last !== undefined && CLOSING[opening] === last) ? reply.slice(0, -1) : reply
 }
 
 /** A line that is the reply of a server, or quotes it after an arrow. */

@@ -48,8 +48,8 @@ const texts = Object.entries(TEXT_FORMATS).flatMap(([format, write]) =>
   ),
 )
 
-/** The address is only among the details of the message, or nowhere. */
-const UNNAMED = new Set(['gateway, phones', 'old sendmail, not sent for days'])
+/** They do not name the address. */
+const UNNAMED = new Set(['old sendmail, not sent for days'])
 
 const wholeTexts = WHOLE_TEXTS.map(
   ({ name, raw, says, status }): Sample => ({

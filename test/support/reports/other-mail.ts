@@ -188,6 +188,11 @@ export const NO_REPORTS: Readonly<Record<string, Format>> = {
     'Delivery Status Notification (Success)',
     'Your message was successfully delivered to the following recipients:\n\n<R>\n',
   ),
+  'report of a success that explains errors': said(
+    'Mail Delivery System <MAILER-DAEMON@there.example>',
+    'Successful Mail Delivery Report',
+    'Your message was successfully delivered to the destination(s) listed below. You may still receive\nnotifications of mail delivery errors from other systems.\n\n<<R>>: delivery via mx.there.example[192.0.2.1]: 250 2.0.0 Ok\n',
+  ),
   'person with such a subject': said(
     'Ann <ann@there.example>',
     'Undeliverable',
