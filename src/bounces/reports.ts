@@ -15,7 +15,7 @@ import type { ReportMail } from '../base/report-mail.ts'
 import { type ReturnPathMac, readDeliveryToken } from '../delivery/return-path.ts'
 import { isVague } from '../dsn/codes.ts'
 import type { DsnRecipient } from '../dsn/recipient.ts'
-import { readDsn } from '../dsn/report.ts'
+import { readFirstDsn } from '../dsn/report.ts'
 import { type EventRecord, failedEvent } from '../events/event.ts'
 import type { EventRecorder } from '../events/event-recorder.ts'
 import { complainedEvent } from '../events/later-events.ts'
@@ -156,7 +156,7 @@ export interface Returned {
 /** What a mail and those within it report; both are null: nothing. */
 export function readReturned(mails: readonly ReportMail[]): Returned {
   const feedback = firstOf(mails, readFeedbackReport)
-  return { feedback, recipients: feedback ? null : (firstOf(mails, readDsn)?.recipients ?? null) }
+  return { feedback, recipients: feedback ? null : (readFirstDsn(mails)?.recipients ?? null) }
 }
 
 function firstOf<T>(mails: readonly ReportMail[], read: (mail: ReportMail) => T | null): T | null {

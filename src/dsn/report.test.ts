@@ -5,10 +5,9 @@ import fc from 'fast-check'
 import { HOSTILE, SAMPLES } from '../../test/support/reports/corpus.ts'
 import type { Subject } from '../../test/support/reports/mail.ts'
 import { readFeedbackReport } from '../arf/report.ts'
-import type { ReportMail } from '../base/report-mail.ts'
 import { readReportMail } from '../inbound/read-report-mail.ts'
 import { codesIn } from './codes.ts'
-import { readDsn } from './report.ts'
+import { readDsn, readFirstDsn } from './report.ts'
 
 const SUBJECT: Subject = {
   recipient: 'bob.smith@there.example',
@@ -24,9 +23,8 @@ const SUBJECT: Subject = {
 
 async function read(raw: string) {
   const mails = await readReportMail(Buffer.from(raw))
-  const first = <T>(reader: (mail: ReportMail) => T | null) =>
-    mails.reduce<T | null>((found, mail) => found ?? reader(mail), null)
-  return { feedback: first(readFeedbackReport), dsn: first(readDsn) }
+  const feedback = mails.map(readFeedbackReport).find((found) => found !== null) ?? null
+  return { feedback, dsn: readFirstDsn(mails) }
 }
 
 test('every report of a failure is read as one, with its status and recipient', async () => {

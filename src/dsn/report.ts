@@ -53,6 +53,19 @@ export function readDsn(mail: ReportMail): DsnReport | null {
   }
 }
 
+/** The first report of a mail and those within it that says why; if none does, the first one. Null: there is none. */
+export function readFirstDsn(mails: readonly ReportMail[]): DsnReport | null {
+  let first: DsnReport | null = null
+  for (const mail of mails) {
+    const report = readDsn(mail)
+    // A filter around a report may say no more than that it is one.
+    if (report?.recipients.some(({ status, diagnostic }) => status !== null || diagnostic !== ''))
+      return report
+    first ??= report
+  }
+  return first
+}
+
 function originalHeaders(mail: ReportMail): ReportMail['headers'] {
   const part = mail.parts.find(({ type }) => ORIGINAL_TYPES.has(type))
   return part ? (readFieldBlocks(part.content, 1)[0] ?? []) : []

@@ -272,7 +272,7 @@ const CODED = [
   /(?<![\d.])4\.\d{1,3}\.\d{1,3}(?!\.?\d)/,
 ]
 /** A line with a reason after that word. */
-const REASONS = /(?:reasons?|because|cause|grund|motif|原因|理由) ?[:：] ?[^\s)]/i
+const REASONS = /(?:reasons?|because|cause|grund|motif|原因|理由) ?[:：] {0,3}[^\s)]/i
 /** Words for a failure. */
 const FAULTS =
   /unknown|no such|not (?:found|listed|exist|accept|recogni)|n.t exist|unavailable|disabled|closed|inactive|frozen|suspended|quota|full|exceed|spam|virus|block|blacklist|reject|refus|denied|policy|invalid|illegal|too (?:large|big)|expired|timed? ?out|timeout|deferred|giving up|not respond|could not find|no smtp service|unbekannt|gesperrt|inconnu|inexist|desconocid|sconosciut|onbekend|desconhecid|nieznan|неизвест|не существует|不存在|存在し|見つかり|一杯|エラー/iu
