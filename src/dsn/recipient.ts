@@ -13,6 +13,11 @@ export interface DsnRecipient {
   status: string | null
   /** Reply code of the server that refused, e.g. 550; null: none. */
   replyCode: number | null
+  /**
+   * The enhanced code within that server's own text; null: none. It differs from `status` where the reporter guessed:
+   * sendmail writes 5.1.1 for any refusal of RCPT TO, also for one of 5.7.1.
+   */
+  replyStatus: string | null
   /** Text of that server or of the reporter, on one line; '' if none. */
   diagnostic: string
   /** Host that refused; null: not given. */

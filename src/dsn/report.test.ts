@@ -100,6 +100,7 @@ test('every group of a report is read, with host, diagnostic and what was return
     originalRecipient: 'list@there.example',
     status: '5.1.1',
     replyCode: 550,
+    replyStatus: '5.1.1',
     diagnostic: '550-5.1.1 No such user 550 5.1.1 here',
     remoteMta: 'mx1.there.example',
   })
@@ -108,6 +109,36 @@ test('every group of a report is read, with host, diagnostic and what was return
     ['delayed', '4.2.2'],
     ['relayed', '2.1.9'],
   ])
+})
+
+test("the reply's own code is kept beside the reporter's guess", async () => {
+  const raw = (status: string, diagnostic: string) =>
+    [
+      'From: MAILER-DAEMON@mx.example',
+      'Content-Type: message/delivery-status',
+      '',
+      'Reporting-MTA: dns; mx.example',
+      '',
+      'Final-Recipient: rfc822; one@there.example',
+      'Action: failed',
+      `Status: ${status}`,
+      `Diagnostic-Code: ${diagnostic}`,
+      '',
+    ].join('\r\n')
+  const cases: [
+    status: string,
+    diagnostic: string,
+    expected: [string | null, number | null, string | null],
+  ][] = [
+    ['5.1.1', 'smtp; 550 5.7.1 Message refused', ['5.1.1', 550, '5.7.1']],
+    ['5.0.0', 'smtp; 550 5.7.1 Message refused', ['5.7.1', 550, '5.7.1']],
+    ['5.1.1', 'smtp; 550 Message refused', ['5.1.1', 550, null]],
+    ['5.5.0', 'X-Postfix; unknown user: "one"', ['5.5.0', null, null]],
+  ]
+  for (const [status, diagnostic, expected] of cases) {
+    const failed = (await read(raw(status, diagnostic))).dsn?.recipients[0]
+    assert.deepEqual([failed?.status, failed?.replyCode, failed?.replyStatus], expected, diagnostic)
+  }
 })
 
 test('codes are distinguished from addresses, dates and longer numbers', () => {

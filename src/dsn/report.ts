@@ -98,6 +98,7 @@ function readGroup(fields: ReportMail['headers']): DsnRecipient | null {
     originalRecipient: addressOf(originally),
     status,
     replyCode: codes.reply,
+    replyStatus: codes.status,
     diagnostic,
     remoteMta: hostOf(fieldOf(fields, 'remote-mta')),
   }
@@ -157,5 +158,6 @@ function explained(recipient: DsnRecipient, text: string): DsnRecipient {
     diagnostic: line,
     status: moreSpecific(recipient.status, codes.status),
     replyCode: recipient.replyCode ?? codes.reply,
+    replyStatus: codes.status,
   }
 }

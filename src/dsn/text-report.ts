@@ -41,6 +41,7 @@ export function readTextReport(mail: ReportMail): DsnRecipient[] | null {
       originalRecipient: null,
       status: codes.status,
       replyCode: codes.reply,
+      replyStatus: codes.status,
       diagnostic,
       remoteMta: hostIn(diagnostic),
     },
