@@ -168,10 +168,10 @@ function readPiece(reader: Reader): string | Needed | null {
   const take = (length: number) => {
     reader.at += length
   }
-  const escape = /^\\([bB]|[dDsSwW]|[^A-Za-z0-9])/su.exec(rest)
-  if (escape) {
-    take(escape[0].length)
-    const [, what = ''] = escape
+  const escaped = /^\\([bB]|[dDsSwW]|[^A-Za-z0-9])/su.exec(rest)
+  if (escaped) {
+    take(escaped[0].length)
+    const [, what = ''] = escaped
     return /[bB]/.test(what) ? '' : /[dDsSwW]/.test(what) ? [] : what
   }
   const characters = /^(?:\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\])/su.exec(rest)
