@@ -8,6 +8,7 @@
  * as much, since it switches off the search for literals that precedes the automaton's.
  */
 import { RE2JS, RE2JSException } from 're2js'
+import { type Needed, neededBy } from './needed-text.ts'
 
 export class PatternSyntaxError extends Error {
   override name = 'PatternSyntaxError'
@@ -18,6 +19,8 @@ export interface Pattern {
   readonly source: string
   /** Whether it occurs anywhere in `text`, which is in lower case. */
   isIn(text: string): boolean
+  /** What a text must contain for it. */
+  readonly needed: Needed
 }
 
 const PATTERN_LENGTH_MAX = 500
@@ -35,13 +38,15 @@ export function compilePattern(source: string): Pattern {
     found.length === 1 ? found.toLowerCase() : found,
   )
   const literal = literalOf(lowered)
-  if (literal !== null) return { source, isIn: (text) => text.includes(literal) }
+  if (literal !== null) {
+    return { source, needed: neededBy(lowered), isIn: (text) => text.includes(literal) }
+  }
   const compiled = compile(lowered)
   if (compiled.programSize() > PROGRAM_MAX) throw new PatternSyntaxError('the pattern is too large')
   if (EMPTY_MATCH_PROBES.some((text) => matchesNothing(compiled, text))) {
     throw new PatternSyntaxError('matches the empty text, so every reply')
   }
-  return { source, isIn: (text) => compiled.test(text) }
+  return { source, needed: neededBy(lowered), isIn: (text) => compiled.test(text) }
 }
 
 /** The text that a pattern without operators stands for, else null. Half of ours are such; `includes` is quicker. */

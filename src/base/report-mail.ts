@@ -47,10 +47,14 @@ export function readFieldBlocks(
   return blocks
 }
 
-/** UTF-8 where the bytes are that, else Latin-1: reports claim no character set that could be trusted. */
+/**
+ * ISO-2022-JP by its escape sequences, UTF-8 where the bytes are that, else Latin-1: reports claim no character set that
+ * could be trusted.
+ */
 function decode(content: Uint8Array): string {
   const bytes = Buffer.from(content.buffer, content.byteOffset, Math.min(content.byteLength, BLOCK_CHARS_MAX))
   const text = bytes.toString('utf8')
+  if (/\x1b\$[@B]/.test(text)) return new TextDecoder('iso-2022-jp').decode(bytes)
   return text.includes('\ufffd') ? bytes.toString('latin1') : text
 }
 

@@ -7,7 +7,7 @@ import { DAY_MS } from '../events/event-retention.ts'
 import { createJob } from '../jobs/job.ts'
 import type { KnownDeliveries } from '../messages/stored/known-deliveries.ts'
 import { removeIndexedRows, removeRowsInPass } from '../store/account-rows.ts'
-import { classifyLate } from './classify.ts'
+import { classify, type FailureText } from './classify.ts'
 import { removeFailuresOf, removeOldFailures } from './failure-retention.ts'
 import { createJudge, failureStatements } from './failures.ts'
 import { reportAddresses } from './own-addresses.ts'
@@ -43,8 +43,10 @@ export function bouncesArea(core: Core, { known, isOwnHost }: BouncesUses): Boun
   const logRefusals = createRefusalLog(rules, clock, log)
   const keepMs = config.eventRetentionDays * DAY_MS
   const mac = (data: Uint8Array) => sealer.mac('return-path', data)
-  const classify = (failure: Parameters<typeof classifyLate>[1]) => classifyLate(rules, failure)
-  const reports = createReports({ store, deliveries: known, mac, classify, clock, recorder })
+  const reports = createReports({
+    ...{ store, deliveries: known, mac, clock, recorder },
+    classify: (failure: FailureText) => classify(rules, failure),
+  })
   return {
     judge: createJudge(rules),
     isRateLimit: (ruleId) => rules.byId.get(ruleId)?.category === 'RATELIMIT',

@@ -2,8 +2,12 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { REPLIES, reportOf, spoken } from '../../test/support/reports/replies.ts'
 import { compilePattern, PatternSyntaxError } from '../base/reply-pattern.ts'
-import { classify, classifyLate, type FailureText, maskedSample, matchText, reasonOf } from './classify.ts'
+import { readDsn } from '../dsn/report.ts'
+import { readReportMail } from '../inbound/read-report-mail.ts'
+import { classify, type FailureText, maskedSample, matchText, reasonOf } from './classify.ts'
+import { reportedFailure } from './reports.ts'
 import { loadRules } from './rules.ts'
 
 const rules = loadRules(null)
@@ -17,7 +21,8 @@ const source = JSON.parse(readFileSync(new URL('rules.json', import.meta.url), '
 /** A reply as its text: "550 5.1.1 No such user". */
 const reply = (text: string, more: Partial<FailureText> = {}): FailureText => {
   const code = Number(text.slice(0, 3))
-  return { code, enhanced: null, text: text.slice(4), envelope: [], permanent: code >= 500, ...more }
+  const envelope = { recipients: [], senders: [] }
+  return { code, enhanced: null, text: text.slice(4), envelope, permanent: code >= 500, ...more }
 }
 
 test('every sample of the rule file is classified as its own rule', () => {
@@ -29,10 +34,10 @@ test('every sample of the rule file is classified as its own rule', () => {
       count++
     }
   }
-  assert.equal(count, 110)
+  assert.equal(count, 164)
 })
 
-test('the text of the reply decides, in the order of the rules', () => {
+test('the text of the reply decides, in the order of what its words prove', () => {
   const cases: [text: string, rule: string, reason: string][] = [
     ['554 5.7.1 refused [203.5.1.1]', 'generic-policy', 'espblock'],
     ['550 5.4.1 Recipient address rejected: Access denied', 'm365-access-denied', 'espblock'],
@@ -68,7 +73,9 @@ test('the text is built from codes and all lines; envelope and IP addresses are 
   assert.equal(of('550 gone', { enhanced: '5.1.1' }), '550 5.1.1 gone')
   assert.equal(of('550 5.1.1 gone', { enhanced: '5.1.1' }), '550 5.1.1 gone')
   assert.equal(
-    of('550 <Spam@Virus.example>: rejected, from x@y.example', { envelope: ['spam@virus.example'] }),
+    of('550 <Spam@Virus.example>: rejected, from x@y.example', {
+      envelope: { recipients: ['spam@virus.example'], senders: [] },
+    }),
     '550 <addr>: rejected, from x@y.example',
   )
   const ips: [text: string, masked: string][] = [
@@ -95,16 +102,96 @@ test('samples contain neither mail nor IP addresses', () => {
   assert.equal(maskedSample(550, `x\0${'y'.repeat(5_000)}`).length, 512)
 })
 
-test('a late bounce keeps its reason; only a status of a dead mailbox counts as hard', () => {
-  const late = (text: string, enhanced: string | null, permanent = true) => {
-    const { reason, suppression, ruleId } = classifyLate(rules, reply(text, { enhanced, permanent }))
-    return [reason, suppression, ruleId]
+test('addresses of the sender are told from those of the recipient, unless both have one domain', () => {
+  const of = (text: string, recipient: string) =>
+    matchText(reply(`550 ${text}`, { envelope: { recipients: [recipient], senders: ['News@Shop.example'] } }))
+  const returnPath = `bounce+${'a'.repeat(39)}@mg.shop.example`
+  assert.equal(
+    of(`<${returnPath}> for <b@there.example>: no shop.example`, 'b@there.example'),
+    '550 <from-addr> for <addr>: no from-domain',
+  )
+  assert.equal(
+    of('<news@shop.example> for <b@shop.example>: no shop.example', 'b@shop.example'),
+    '550 <from-addr> for <addr>: no shop.example',
+  )
+  assert.equal(of('<news@shop.example> unknown', 'news@shop.example'), '550 <addr> unknown')
+})
+
+test('words prove more than codes, and words about a cause more than words about the mailbox', () => {
+  const cases: [text: string, rule: string][] = [
+    ['550 5.1.1 too many unknown users', 'generic-rate'],
+    ['550 5.7.1 user unknown', 'generic-no-user'],
+    ['550 5.2.2 a', 'generic-full'],
+    ['550 5.1.1 a', 'generic-no-user'],
+    ['550 5.1.1 access denied', 'generic-policy'],
+    ['550 5.2.2 access denied', 'generic-full'],
+    ['550 5.1.1 a (#5.1.8)', 'generic-sender'],
+  ]
+  for (const [text, rule] of cases) assert.equal(classify(rules, reply(text)).ruleId, rule, text)
+  const guessed = classify(rules, reply('550 a', { enhanced: '5.1.1', isGuessed: true }))
+  assert.deepEqual([guessed.ruleId, guessed.suppression], ['unclassified', 'soft'])
+})
+
+test('what a failure adds to the suppressions follows from whose fault it is', () => {
+  const cases: [text: string, permanent: boolean, suppression: 'hard' | 'soft' | null][] = [
+    ['550 5.1.1 user unknown', true, 'hard'],
+    ['550 5.1.1 user unknown', false, null],
+    ['552 5.2.2 over quota', true, 'soft'],
+    ['452 4.2.2 over quota', true, 'soft'],
+    ['499 connection refused', true, 'soft'],
+    ['550 whatever', true, 'soft'],
+    ['550 5.7.1 blocked by spamhaus', true, null],
+    ['451 4.7.1 too many connections', true, null],
+    ['550 5.1.8 a', true, null],
+    ['552 5.3.4 message too big', true, null],
+  ]
+  for (const [text, permanent, suppression] of cases) {
+    assert.equal(classify(rules, reply(text, { permanent })).suppression, suppression, text)
   }
-  assert.deepEqual(late('550 user unknown', '5.1.1'), ['generic', 'hard', 'generic-no-user'])
-  assert.deepEqual(late('550 closed', '5.2.1'), ['generic', 'hard', 'generic-disabled'])
-  assert.deepEqual(late('552 over quota', '5.2.2'), ['generic', 'soft', 'generic-full'])
-  assert.deepEqual(late('550 blocked by spamhaus', '5.7.1'), ['generic', null, 'spamhaus'])
-  assert.deepEqual(late('550 user unknown', '5.1.1', false), ['generic', null, 'generic-no-user'])
+})
+
+const SUBJECT = {
+  recipient: 'bob@there.example',
+  returnPath: `bounce+${'a'.repeat(39)}@mg.sender.example`,
+  header: 'Subject: hello',
+}
+const SENDER = 'shop@mg.sender.example'
+
+test('replies of each kind mean the same to a command and in a report, whatever its status says', async () => {
+  const wrong: string[] = []
+  for (const [kind, list] of Object.entries(REPLIES)) {
+    for (const { reply: words, categories, suppressed } of list) {
+      const text = spoken(words, SUBJECT)
+      const check = (way: string, failure: FailureText) => {
+        const { category, ruleId, suppression } = classify(rules, failure)
+        if (categories.includes(category) && (suppression === 'hard') === suppressed) return
+        wrong.push(`${kind}, ${way}: ${text}: ${ruleId} ${category} ${suppression}`)
+      }
+      const envelope = { recipients: [SUBJECT.recipient], senders: [SENDER] }
+      check('reply', reply(text, { envelope }))
+      for (const status of ['5.1.1', '5.2.1', '5.0.0']) {
+        const [mail] = await readReportMail(Buffer.from(reportOf(SUBJECT, text, status)))
+        const [recipient] = (mail && readDsn(mail)?.recipients) ?? []
+        assert.ok(recipient, text)
+        check(status, reportedFailure(recipient, SUBJECT, SENDER))
+      }
+    }
+  }
+  assert.deepEqual(wrong, [])
+})
+
+test('patterns that occur in a text are among its candidates', () => {
+  const { trials, candidates } = rules
+  const words = source.flatMap(({ samples }) => samples.flatMap((text) => text.toLowerCase().split(' ')))
+  const texts = fc.array(fc.oneof(fc.constantFrom(...words), fc.string({ maxLength: 3 })), { maxLength: 25 })
+  const property = fc.property(texts, (parts) => {
+    const text = parts.join(' ').toLowerCase()
+    const found = new Set(candidates(text))
+    for (const [index, { pattern }] of trials.entries()) {
+      assert.ok(found.has(index) || !pattern.isIn(text), `${pattern.source} in ${JSON.stringify(text)}`)
+    }
+  })
+  fc.assert(property, { seed: 5, numRuns: 1_000 })
 })
 
 /** CPU of this process, in milliseconds. */

@@ -1,16 +1,23 @@
 /**
- * What a failed attempt means: the first rule that knows the reply. Pure.
+ * What a failed attempt means: whose fault it is, and what follows for the recipient. Pure.
  *
- * 1. The text is built: code, enhanced code, all lines joined by blanks; the addresses of the envelope become
- *    `addr`, IP addresses `ip`, so that neither looks like a word or a code of a rule.
- * 2. Rules are tried in order, each of its patterns over the whole text (base/reply-pattern.ts).
+ * 1. The text is built: code, enhanced code, all lines joined by blanks. IP addresses become `ip`, the recipient's
+ *    addresses `addr`, the sender's `from-addr` and its domain `from-domain`: so none of them looks like a word or a code
+ *    of a rule, and "<from-addr>: user unknown" is not about the recipient.
+ * 2. Patterns are tried in the order of what they prove (rules.ts), each over the whole text (base/reply-pattern.ts).
  *
- * Measured (Node 24, CPU of one core, all 86 rules), microseconds a reply: the 110 samples 15, a reply no rule knows 19,
- * 5,000 hostile texts 97 in the mean and 300 to 1,000 for the worst. JavaScript's own expressions take 10, 12, 55 and
- * 150 to 260; but their worst text takes 570,000 at 64 KB, and an operator's pattern has no bound at any length.
+ * Measured (Node 24, CPU of one core, 463 patterns of 100 rules), microseconds a reply: samples of rules 13, a reply no rule
+ * knows 7, hostile texts 65 in the mean and up to 2,800. JavaScript's own expressions take 570,000 for the worst text of
+ * 64 KB, and an operator's pattern has no bound at any length.
  */
 import { isIP } from 'node:net'
-import { type Category, type Rule, type RuleSet, UNCLASSIFIED } from './rules.ts'
+import { type Category, type Fault, type Rule, type RuleSet, type Trial, UNCLASSIFIED } from './rules.ts'
+
+/** Addresses that a reply may repeat. */
+export interface EnvelopeAddresses {
+  recipients: readonly string[]
+  senders: readonly string[]
+}
 
 /** A reply, or a condition of our own in the same form. */
 export interface FailureText {
@@ -18,10 +25,11 @@ export interface FailureText {
   code: number
   /** Such as "5.1.1"; null: none is known. */
   enhanced: string | null
+  /** The enhanced code is what another server made of a reply that has none. Default: false. */
+  isGuessed?: boolean
   /** One or more lines, with or without the codes in front. */
   text: string
-  /** The envelope's addresses: recipient, sender, return path. */
-  envelope: readonly string[]
+  envelope: EnvelopeAddresses
   /** No further attempt will be made. */
   permanent: boolean
 }
@@ -30,9 +38,12 @@ export interface Classification {
   ruleId: string
   entity: string
   category: Category
+  fault: Fault
   severity: 'PERMANENT' | 'TEMPORARY'
   critical: boolean
   explanation: string
+  /** For `addBounce` of suppressions/automatic.ts; null: it says nothing about the recipient. */
+  suppression: 'hard' | 'soft' | null
 }
 
 /** Characters of a reply that are read. Real ones have 80 to 600; a server may send 400,000. */
@@ -40,30 +51,73 @@ export const TEXT_LENGTH_MAX = 1_024
 
 /** bounce-classification.md section 2. */
 export function classify(rules: RuleSet, failure: FailureText): Classification {
-  const { id, entity, category, critical, explanation } = ruleOf(rules, failure)
+  const { id, entity, category, fault, critical, explanation } = ruleOf(rules, failure)
   const severity = failure.permanent ? 'PERMANENT' : 'TEMPORARY'
-  return { ruleId: id, entity, category, severity, critical, explanation }
+  const suppression = suppressionOf(fault, failure)
+  return { ruleId: id, entity, category, fault, severity, critical, explanation, suppression }
 }
 
-function ruleOf({ rules }: RuleSet, failure: FailureText): Rule {
+/**
+ * What a failure adds to the suppressions (suppressions.md section 6), for replies and for notifications alike. Only 5xx
+ * are hard: a 4xx that has become final by age has never said that the mailbox is gone.
+ */
+function suppressionOf(fault: Fault, { code, permanent }: FailureText): Classification['suppression'] {
+  if (!permanent) return null
+  switch (fault) {
+    case 'recipient-gone':
+      return code >= 500 ? 'hard' : 'soft'
+    case 'recipient-closed':
+    case 'receiver':
+    case 'unknown':
+      return 'soft'
+    case 'sender':
+    case 'host':
+    case 'content':
+    case 'policy':
+      return null
+  }
+}
+
+function ruleOf({ trials, candidates }: RuleSet, failure: FailureText): Rule {
   const text = matchText(failure)
   const replyClass = `${Math.floor(failure.code / 100)}xx`
-  for (const rule of rules) {
+  for (const index of candidates(text)) {
+    const { rule, pattern, evidence } = trials[index] as Trial
     if (rule.replyClass !== 'any' && rule.replyClass !== replyClass) continue
-    if (rule.patterns.some((pattern) => pattern.isIn(text))) return rule
+    if (evidence === 'gone-code' && failure.isGuessed) continue
+    if (pattern.isIn(text)) return rule
   }
   return UNCLASSIFIED
 }
 
+/** Any return path of ours (delivery/return-path.ts); servers repeat it, and the token would not help. */
+const RETURN_PATH = /bounce\+[\w=+-]{1,64}@[\w.-]{1,255}/g
+
 /** The text that rules are matched against, in lower case; exported for tests. */
 export function matchText({ code, enhanced, text, envelope }: FailureText): string {
   const joined = joinLines(text.slice(0, TEXT_LENGTH_MAX).toLowerCase(), String(code))
-  let whole =
+  const whole =
     enhanced !== null && !joined.includes(enhanced) ? `${code} ${enhanced} ${joined}` : `${code} ${joined}`
-  for (const address of envelope) {
-    if (address.includes('@')) whole = whole.replaceAll(address.toLowerCase(), 'addr')
+  return maskIps(maskEnvelope(whole, envelope), 'ip').slice(0, TEXT_LENGTH_MAX)
+}
+
+function maskEnvelope(text: string, { recipients, senders }: EnvelopeAddresses): string {
+  let masked = text
+  for (const address of recipients) {
+    if (address.includes('@')) masked = masked.replaceAll(address.toLowerCase(), 'addr')
   }
-  return maskIps(whole, 'ip').slice(0, TEXT_LENGTH_MAX)
+  if (masked.includes('bounce+')) masked = masked.replace(RETURN_PATH, 'from-addr')
+  for (const address of senders) {
+    const sender = address.toLowerCase()
+    const domain = sender.slice(sender.lastIndexOf('@') + 1)
+    // Most replies do not name the sender.
+    if (!sender.includes('@') || !masked.includes(domain)) continue
+    masked = masked.replaceAll(sender, 'from-addr')
+    // A reply about the recipient may name the domain that both have.
+    const isShared = recipients.some((recipient) => recipient.toLowerCase().endsWith(domain))
+    if (!isShared) masked = masked.replaceAll(domain, 'from-domain')
+  }
+  return masked
 }
 
 /** Joins lines, without the code that each repeats. */
@@ -125,29 +179,4 @@ const REASONS: Readonly<Record<Category, string>> = {
  */
 export function reasonOf({ category, severity }: Classification): string {
   return category === 'BOUNCE' && severity === 'TEMPORARY' ? 'generic' : REASONS[category]
-}
-
-/** Statuses of a notification that make a bounce record (suppressions.md section 6). */
-const DEAD_MAILBOX = new Set(['5.1.1', '5.1.6', '5.2.1'])
-
-/** What a later notification means, and its effect on the bounces table. */
-export interface LateClassification extends Classification {
-  /** Always `generic` (bounce-classification.md rule 9). */
-  reason: 'generic'
-  /** For `addBounce` of suppressions/automatic.ts; null: it says nothing about the recipient. */
-  suppression: 'hard' | 'soft' | null
-}
-
-/** Classifies a delivery status notification about a message that had been accepted at first. */
-export function classifyLate(rules: RuleSet, failure: FailureText): LateClassification {
-  const found = classify(rules, failure)
-  const dead = failure.enhanced !== null && DEAD_MAILBOX.has(failure.enhanced)
-  const suppression = !failure.permanent
-    ? null
-    : dead
-      ? 'hard'
-      : REASONS[found.category] === 'generic'
-        ? 'soft'
-        : null
-  return { ...found, reason: 'generic', suppression }
 }

@@ -13,8 +13,8 @@ import { type RuleSet, UNCLASSIFIED } from './rules.ts'
 export function createJudge(rules: RuleSet): Judge {
   return ({ code, enhanced, message }: Failure, envelope, permanent) => {
     const found = classify(rules, { code, enhanced, text: message, envelope, permanent })
-    const { ruleId } = found
-    return { ruleId, reason: reasonOf(found), blocksAddress: blocksAddress(ruleId, message) }
+    const { ruleId, suppression } = found
+    return { ruleId, reason: reasonOf(found), suppression, blocksAddress: blocksAddress(ruleId, message) }
   }
 }
 

@@ -13,21 +13,6 @@ const HOUR_MS = 3_600_000
 export const REFUSALS_HOURS = 24
 const REFUSALS_MAX = 5
 
-/** Besides BLACKLISTED and AUTHENTICATION: critical rules about the address's reputation, not about one message. */
-const ABOUT_THE_HOST = new Set([
-  'cisco-reputation',
-  'gmail-ip-rate',
-  'gmail-low-reputation',
-  'outlook-policy',
-  'outlook-rate',
-  'm365-no-traffic',
-  'yahoo-blocked',
-  'comcast-rate',
-  'tonline-block',
-  'orange-refused',
-  'generic-reputation',
-])
-
 /**
  * Rules whose replies say that the server takes nothing from the address: with another one the same message may be taken.
  * Not those about domains, content or rate, and not those that may mean either.
@@ -63,8 +48,8 @@ const ABOUT_A_DOMAIN = /\bdbl\b|\bdomain|\burl/i
 export const blocksAddress = (ruleId: string, reply: string): boolean =>
   BLOCKS_THE_ADDRESS.has(ruleId) || (ruleId === 'spamhaus' && !ABOUT_A_DOMAIN.test(reply))
 
-export function isOperatorsMatter({ id, category, critical }: Rule): boolean {
-  return critical && (category === 'BLACKLISTED' || category === 'AUTHENTICATION' || ABOUT_THE_HOST.has(id))
+export function isOperatorsMatter({ category, fault, critical }: Rule): boolean {
+  return critical && (category === 'BLACKLISTED' || fault === 'sender' || fault === 'host')
 }
 
 export interface Refusal {

@@ -15,7 +15,7 @@ import { readReportMail } from '../inbound/read-report-mail.ts'
 import type { KnownDelivery } from '../messages/stored/known-deliveries.ts'
 import { createSealer } from '../store/sealing.ts'
 import { insert, type Store, StoreUnavailable } from '../store/store.ts'
-import { classifyLate } from './classify.ts'
+import { classify } from './classify.ts'
 import { createReports } from './reports.ts'
 import { loadRules } from './rules.ts'
 
@@ -59,7 +59,7 @@ function rigOf(store: Store, found: Partial<KnownDelivery> | null = {}) {
       find: async (id) => (id === DELIVERY.deliveryId && found ? { ...DELIVERY, ...found } : null),
     },
     mac,
-    classify: (failure) => classifyLate(rules, failure),
+    classify: (failure) => classify(rules, failure),
     clock,
     recorder: createEventRecorder([
       (events) => {

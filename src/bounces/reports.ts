@@ -15,14 +15,14 @@ import type { ReportMail } from '../base/report-mail.ts'
 import { type ReturnPathMac, readDeliveryToken } from '../delivery/return-path.ts'
 import { isVague } from '../dsn/codes.ts'
 import type { DsnRecipient } from '../dsn/recipient.ts'
-import { readDsn } from '../dsn/report.ts'
+import { readFirstDsn } from '../dsn/report.ts'
 import { type EventRecord, failedEvent } from '../events/event.ts'
 import type { EventRecorder } from '../events/event-recorder.ts'
 import { complainedEvent } from '../events/later-events.ts'
 import type { KnownDeliveries, KnownDelivery } from '../messages/stored/known-deliveries.ts'
 import { StaleWrite, type Statement, type Store } from '../store/store.ts'
 import { addBounce, addComplaint } from '../suppressions/automatic.ts'
-import type { FailureText, LateClassification } from './classify.ts'
+import type { Classification, FailureText } from './classify.ts'
 
 /** The result for one mail; for the log and for tests. */
 export type Verdict =
@@ -53,7 +53,7 @@ export interface ReportsParts {
   store: Store
   deliveries: KnownDeliveries
   mac: ReturnPathMac
-  classify(failure: FailureText): LateClassification
+  classify(failure: FailureText): Classification
   clock: Clock
   recorder: EventRecorder
 }
@@ -138,13 +138,25 @@ export function createReports(parts: ReportsParts): Reports {
 
   return {
     async take(mails, returnedTo) {
-      const feedback = firstOf(mails, readFeedbackReport)
+      const { feedback, recipients } = readReturned(mails)
       if (feedback) return complain(feedback, returnedTo)
-      if (returnedTo === null) return 'no-report'
-      const dsn = firstOf(mails, readDsn)
-      return dsn ? bounce(dsn.recipients, returnedTo) : 'no-report'
+      if (returnedTo === null || recipients === null) return 'no-report'
+      return bounce(recipients, returnedTo)
     },
   }
+}
+
+export interface Returned {
+  /** A complaint, or another report of a feedback loop. */
+  feedback: FeedbackReport | null
+  /** A bounce: its groups, at least one. */
+  recipients: readonly DsnRecipient[] | null
+}
+
+/** What a mail and those within it report; both are null: nothing. */
+export function readReturned(mails: readonly ReportMail[]): Returned {
+  const feedback = firstOf(mails, readFeedbackReport)
+  return { feedback, recipients: feedback ? null : (readFirstDsn(mails)?.recipients ?? null) }
 }
 
 function firstOf<T>(mails: readonly ReportMail[], read: (mail: ReportMail) => T | null): T | null {
@@ -158,11 +170,33 @@ function firstOf<T>(mails: readonly ReportMail[], read: (mail: ReportMail) => T 
 const ownerOf = ({ domainId, accountId }: KnownDelivery) => ({ id: domainId, accountId })
 
 /** The group of our recipient; without one (forwarded, redacted) the first failure, else the first of all. */
-function ownGroup(recipients: readonly DsnRecipient[], recipient: string): DsnRecipient | undefined {
+export function ownGroup(recipients: readonly DsnRecipient[], recipient: string): DsnRecipient | undefined {
   const own = recipient.toLowerCase()
   const names = ({ recipient: final, originalRecipient }: DsnRecipient) =>
     final?.toLowerCase() === own || originalRecipient?.toLowerCase() === own
   return recipients.find(names) ?? recipients.find(({ action }) => action === 'failed') ?? recipients[0]
+}
+
+/** What a report says of its recipient, in the form of a reply; exported for tests. `sender`: of the message. */
+export function reportedFailure(
+  { recipient, originalRecipient, replyCode, replyStatus, status, diagnostic }: DsnRecipient,
+  delivery: Pick<KnownDelivery, 'recipient'>,
+  sender: string,
+): FailureText {
+  const own = replyStatus !== null && !isVague(replyStatus) ? replyStatus : null
+  const enhanced = own ?? (status !== null && !isVague(status) ? status : null)
+  return {
+    code: replyCode ?? (status?.startsWith('4') ? 450 : 550),
+    enhanced,
+    // Reporters derive a status from a reply without an enhanced code: sendmail writes 5.1.1 for any 550 to RCPT TO.
+    isGuessed: replyCode !== null && own === null,
+    text: diagnostic.replace(/^[245]\d\d[ -]+/, ''),
+    envelope: {
+      recipients: [delivery.recipient, recipient ?? '', originalRecipient ?? ''],
+      senders: [sender],
+    },
+    permanent: true,
+  }
 }
 
 /** Event and bounce record of a reported failure (events.md rule 17, suppressions.md section 6). */
@@ -172,22 +206,16 @@ function lateBounce(
   classify: ReportsParts['classify'],
   now: number,
 ): { event: EventRecord; entry: readonly Statement[] } {
-  const code = failure.replyCode ?? (failure.status?.startsWith('4') ? 450 : 550)
-  const message = failure.diagnostic.replace(/^[245]\d\d[ -]+/, '')
-  const text: FailureText = {
-    code,
-    enhanced: failure.status === null || isVague(failure.status) ? null : failure.status,
-    text: message,
-    envelope: [delivery.recipient, failure.recipient ?? '', failure.originalRecipient ?? ''].filter(Boolean),
-    permanent: true,
-  }
-  const found = withoutStatus(text, classify)
+  const reported = reportedFailure(failure, delivery, delivery.about.summary.sender)
+  const { code, text: message } = reported
+  const status = reported.enhanced ?? failure.status
+  const found = classify(reported)
   const event = failedEvent(
     delivery.about,
     delivery,
     {
       severity: 'permanent',
-      reason: found.reason,
+      reason: 'generic',
       ruleId: found.ruleId,
       delayedBounce: true,
       sendingIp: delivery.sendingIp,
@@ -200,7 +228,7 @@ function lateBounce(
         message,
         description: '',
         'session-seconds': 0,
-        ...(failure.status !== null && { 'enhanced-code': failure.status }),
+        ...(status !== null && { 'enhanced-code': status }),
         ...(failure.remoteMta !== null && { 'mx-host': failure.remoteMta }),
         'bounce-type': found.suppression === 'hard' ? 'hard' : 'soft',
       },
@@ -221,15 +249,6 @@ function lateBounce(
     event,
     entry: severity === null ? [] : addBounce({ ...record, severity }),
   }
-}
-
-/**
- * For a report without a status, or with a generic one, its text decides: one about an unknown mailbox means 5.1.1.
- */
-function withoutStatus(text: FailureText, classify: ReportsParts['classify']): LateClassification {
-  const found = classify(text)
-  if (text.enhanced !== null || found.category !== 'BOUNCE') return found
-  return { ...found, suppression: 'hard' }
 }
 
 /** The delivery of the returned message, by any token in the part of it that the report contains. */

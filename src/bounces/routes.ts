@@ -63,7 +63,7 @@ const SHORT_EXPLANATIONS: Readonly<Record<Category, string>> = {
   AUTHENTICATION: 'SPF, DKIM, DMARC or reverse DNS',
   RATELIMIT: 'Slowed down',
   GREYLISTED: 'Delay of unknown senders',
-  MAILBOXFULL: 'The mailbox has no space',
+  MAILBOXFULL: 'The mailbox has no space, or is closed for a time',
   TECHNICAL: 'Network, DNS, TLS or size',
   GENERIC: 'Not classified',
 }

@@ -1,8 +1,12 @@
 /**
- * The rules that decide what a failed attempt means (bounce-classification.md section 4): who refused, why, and whether
- * it is critical. Ours are in rules.json; an operator's file may put rules before them and switch rules off.
+ * The rules that decide what a failed attempt means (bounce-classification.md section 4): who refused, whose fault it is,
+ * and whether it is critical. Ours are in rules.json; an operator's file may put rules before them and switch rules off.
+ *
+ * A reply may say several things: "550 5.1.1 has sent to too many recipients". So patterns are tried in the order of what
+ * they prove, not rule by rule; see `EVIDENCE`.
  */
 import { readFileSync } from 'node:fs'
+import { createPrefilter } from '../base/needed-text.ts'
 import { compilePattern, type Pattern } from '../base/reply-pattern.ts'
 
 export const CATEGORIES = [
@@ -19,10 +23,46 @@ export const CATEGORIES = [
 ] as const
 export type Category = (typeof CATEGORIES)[number]
 
+/** Whose fault a failure is; bounce-classification.md section 2. */
+export const FAULTS = [
+  /** No such mailbox, or closed for good. */
+  'recipient-gone',
+  /** The mailbox is full, or closed for a time. */
+  'recipient-closed',
+  /** The sender's address, its authentication or its DNS. */
+  'sender',
+  /** This host, or the address that it sends from. */
+  'host',
+  'content',
+  /** What the receiver permits, and how fast. */
+  'policy',
+  /** The receiver's machines, network or DNS. */
+  'receiver',
+  'unknown',
+] as const
+export type Fault = (typeof FAULTS)[number]
+
+/** The fault of a rule that names none. */
+const FAULT_OF: Readonly<Record<Category, Fault>> = {
+  BOUNCE: 'recipient-gone',
+  ESPBLOCK: 'policy',
+  BLACKLISTED: 'host',
+  CONTENT: 'content',
+  AUTHENTICATION: 'sender',
+  RATELIMIT: 'policy',
+  GREYLISTED: 'policy',
+  MAILBOXFULL: 'recipient-closed',
+  TECHNICAL: 'receiver',
+  GENERIC: 'unknown',
+}
+
 export interface Rule {
   id: string
   entity: string
   category: Category
+  fault: Fault
+  /** Its words are used for other causes too, such as "access denied". */
+  vague: boolean
   critical: boolean
   /** Whether the reply has to be a 4xx or a 5xx. */
   replyClass: 'any' | '4xx' | '5xx'
@@ -33,12 +73,38 @@ export interface Rule {
   samples: readonly string[]
 }
 
-/** Rules in the order in which they are tried. */
+/**
+ * What a pattern proves, in the order in which patterns are tried. Providers misuse codes, and their replies to a session
+ * or about a sender often name the recipient: hence words before codes, and words about the mailbox not first.
+ */
+export const EVIDENCE = [
+  /** Words about session, rate, sender, host, content or policy. */
+  'cause',
+  /** Words about the mailbox. */
+  'mailbox',
+  /** A code alone, such as 5.2.2. */
+  'code',
+  'vague',
+  /** A code alone that says that the mailbox is gone, such as 5.1.1. */
+  'gone-code',
+] as const
+export type Evidence = (typeof EVIDENCE)[number]
+
+export interface Trial {
+  rule: Rule
+  pattern: Pattern
+  evidence: Evidence
+}
+
 export interface RuleSet {
   /** Of our rules, then of the operator's file if there is one: "2026-11-21" or "2026-11-21+acme-3". */
   version: string
   rules: readonly Rule[]
   byId: ReadonlyMap<string, Rule>
+  /** Patterns in the order in which they are tried: by evidence, then as in `rules`. */
+  trials: readonly Trial[]
+  /** Indexes of the trials whose patterns may be in a text in lower case, ascending. */
+  candidates(text: string): readonly number[]
 }
 
 /** Of replies that no rule matches; never tried. */
@@ -46,6 +112,8 @@ export const UNCLASSIFIED: Rule = {
   id: 'unclassified',
   entity: 'unclassified',
   category: 'GENERIC',
+  fault: 'unknown',
+  vague: false,
   critical: false,
   replyClass: 'any',
   patterns: [],
@@ -137,8 +205,26 @@ export function loadRules(operatorFile: string | null): RuleSet {
 }
 
 function ruleSet(version: string, rules: readonly Rule[]): RuleSet {
-  return { version, rules, byId: new Map(rules.map((rule) => [rule.id, rule])) }
+  const all = rules.flatMap((rule) =>
+    rule.patterns.map((pattern) => ({ rule, pattern, evidence: evidenceOf(rule, pattern) })),
+  )
+  const trials = EVIDENCE.flatMap((evidence) => all.filter((trial) => trial.evidence === evidence))
+  const candidates = createPrefilter(
+    trials.map(({ pattern }) => pattern.needed),
+    rules.flatMap(({ samples }) => samples.map((text) => text.toLowerCase())),
+  )
+  return { version, rules, byId: new Map(rules.map((rule) => [rule.id, rule])), trials, candidates }
 }
+
+function evidenceOf({ fault, vague }: Rule, { source }: Pattern): Evidence {
+  const isGone = fault === 'recipient-gone'
+  if (!hasWords(source)) return isGone ? 'gone-code' : 'code'
+  if (vague) return 'vague'
+  return isGone || fault === 'recipient-closed' ? 'mailbox' : 'cause'
+}
+
+/** Whether a pattern needs letters, apart from those of its own syntax, such as `\\b` and `\\d`. */
+const hasWords = (source: string) => /\p{L}/u.test(source.replaceAll(/\\./g, ''))
 
 /** @throws RuleFileError */
 export function readRuleFile(text: string): RuleFile {
@@ -183,12 +269,20 @@ function readRule(entry: unknown, fault: (what: string) => void): Rule | null {
   }
   const id = entry['rule-id']
   const entity = entry['entity-id']
-  const { category, critical, patterns, explanation, samples } = entry
+  const { category, vague = false, critical, patterns, explanation, samples } = entry
+  const whose = entry['fault'] ?? FAULT_OF[category as Category]
   const replyClass = entry['reply-class'] ?? 'any'
   const checks: [boolean, string][] = [
     [isId(id), 'rule-id: lower-case letters, digits and hyphens, at most 64'],
     [isId(entity), 'entity-id: lower-case letters, digits and hyphens, at most 64'],
     [CATEGORIES.some((known) => known === category), `category: one of ${CATEGORIES.join(', ')}`],
+    [FAULTS.some((known) => known === whose), `fault: one of ${FAULTS.join(', ')}`],
+    // Of the category follow the reason of the event and what the caller is told, of the fault the suppression.
+    [
+      (whose === 'recipient-gone') === (category === 'BOUNCE'),
+      'fault: recipient-gone is that of BOUNCE alone',
+    ],
+    [typeof vague === 'boolean', 'vague: true or false'],
     [typeof critical === 'boolean', 'critical: true or false'],
     [['any', '4xx', '5xx'].some((known) => known === replyClass), 'reply-class: any, 4xx or 5xx'],
     [isTexts(patterns, PATTERNS_MAX) && patterns.length > 0, `patterns: 1 to ${PATTERNS_MAX} texts`],
@@ -202,6 +296,8 @@ function readRule(entry: unknown, fault: (what: string) => void): Rule | null {
     id: id as string,
     entity: entity as string,
     category: category as Category,
+    fault: whose as Fault,
+    vague: vague as boolean,
     critical: critical as boolean,
     replyClass: replyClass as Rule['replyClass'],
     patterns: (patterns as string[]).flatMap((source) => compiled(source, fault)),

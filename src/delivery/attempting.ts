@@ -360,7 +360,11 @@ export class Attempting {
     const isBlocked =
       asked === 'block' ||
       (asked !== 'ignore' &&
-        this.#parts.delivery.judge(failure, [delivery.recipient], kind === 'bounced').blocksAddress === true)
+        this.#parts.delivery.judge(
+          failure,
+          { recipients: [delivery.recipient], senders: [] },
+          kind === 'bounced',
+        ).blocksAddress === true)
     const { code, message: reply } = failure
     answered(isBlocked ? { kind: 'blocked', code, reply } : { kind: 'other' })
   }
@@ -452,8 +456,8 @@ export class Attempting {
   ): Promise<void> {
     const parts = this.#parts.delivery
     const { queue, clock, log } = parts
-    const { end, events } = conclude(delivery, about, result, facts, clock.now(), parts)
-    const more = parts.consequences(delivery, events, result.outcome)
+    const { end, events, suppression } = conclude(delivery, about, result, facts, clock.now(), parts)
+    const more = parts.consequences(delivery, events, result.outcome, suppression ?? null)
     const transcript = parts.keepTranscript?.(delivery, result)
     if (transcript) more.push(transcript)
     await this.#write(delivery, async () => {

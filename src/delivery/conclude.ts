@@ -7,7 +7,7 @@ import {
   rejectedEvent,
 } from '../events/event.ts'
 import type { AttemptResult, DeliveryParts } from './contract.ts'
-import { CODE_TOO_OLD, type Failure, type Outcome, REASON_DEAD_MAILBOX } from './outcome.ts'
+import { CODE_TOO_OLD, type Failure, type Outcome, REASON_DEAD_MAILBOX, type Verdict } from './outcome.ts'
 import type { ClaimedDelivery, Settlement } from './queue.ts'
 import { nextStep } from './schedule.ts'
 import { providerOfDomain } from './well-known-domains.ts'
@@ -19,7 +19,7 @@ export interface AttemptFacts {
   windowIsSenders: boolean
 }
 
-/** `now`, and all times in the result, are Unix milliseconds. */
+/** `now`, and all times in the result, are Unix milliseconds. `suppression`: of a failure that is final. */
 export function conclude(
   delivery: ClaimedDelivery,
   about: EventMessage,
@@ -27,7 +27,7 @@ export function conclude(
   { primaryDkim, windowIsSenders }: AttemptFacts,
   now: number,
   rules: Pick<DeliveryParts, 'retryScheduleMs' | 'random' | 'judge' | 'poolOf'>,
-): { end: Settlement; events: EventRecord[] } {
+): { end: Settlement; events: EventRecord[]; suppression: Verdict['suppression'] } {
   const to = { recipient: delivery.recipient, recipientDomain: delivery.recipient_domain }
   const domain = delivery.recipient_domain.toLowerCase()
   const attempts = delivery.attempts + (result.attempted ? 1 : 0)
@@ -61,7 +61,7 @@ export function conclude(
         lastCode: outcome.code,
         lastReply: outcome.message,
       }
-      return { end, events: [event] }
+      return { end, events: [event], suppression: null }
     }
     case 'rejected': {
       const end: Settlement = {
@@ -72,7 +72,11 @@ export function conclude(
         lastCode: null,
         lastReply: null,
       }
-      return { end, events: [rejectedEvent(about, outcome.reason, outcome.description, now)] }
+      return {
+        end,
+        events: [rejectedEvent(about, outcome.reason, outcome.description, now)],
+        suppression: null,
+      }
     }
     case 'suppressed':
     case 'bounced':
@@ -83,23 +87,28 @@ export function conclude(
   function failed(failure: Extract<Outcome, { failure: Failure }>): {
     end: Settlement
     events: EventRecord[]
+    suppression: Verdict['suppression']
   } {
     const { code, enhanced, message, description } = failure.failure
     const judged = (permanent: boolean) =>
-      rules.judge(failure.failure, [delivery.recipient, about.summary.sender], permanent)
+      rules.judge(
+        failure.failure,
+        { recipients: [delivery.recipient], senders: [about.summary.sender] },
+        permanent,
+      )
     const common = facts(code, message, description, enhanced)
     const last = { attempts, lastCode: code > 0 ? code : null, lastReply: message || description }
     if (failure.kind === 'suppressed') {
       const { kind: state, reason } = failure
       const event = failedEvent(about, to, { ...common, severity: 'permanent', reason }, now)
-      return { end: { state, dueAt: now, reason, ...last }, events: [event] }
+      return { end: { state, dueAt: now, reason, ...last }, events: [event], suppression: null }
     }
     if (failure.kind === 'bounced') {
-      const { reason, ruleId } = judged(true)
+      const { reason, ruleId, suppression } = judged(true)
       const type = reason === REASON_DEAD_MAILBOX ? ('hard' as const) : ('soft' as const)
       const status = { ...common.status, 'bounce-type': type }
       const event = failedEvent(about, to, { ...common, status, severity: 'permanent', reason, ruleId }, now)
-      return { end: { state: 'bounced', dueAt: now, reason, ...last }, events: [event] }
+      return { end: { state: 'bounced', dueAt: now, reason, ...last }, events: [event], suppression }
     }
     const next = nextStep(
       now,
@@ -117,19 +126,19 @@ export function conclude(
         // No server has answered where the window ended before the first attempt.
         ...(code > 0 && { 'last-code': code, 'last-message': message }),
       }
-      const { ruleId } = judged(true)
+      const { ruleId, suppression } = judged(true)
       const event = failedEvent(
         about,
         to,
         { ...old, status, severity: 'permanent', reason: 'old', ruleId },
         now,
       )
-      return { end: { state: 'expired', dueAt: now, reason: 'old', ...last }, events: [event] }
+      return { end: { state: 'expired', dueAt: now, reason: 'old', ...last }, events: [event], suppression }
     }
     const retrySeconds = next.kind === 'retry' ? { 'retry-seconds': Math.round((next.at - now) / 1000) } : {}
     const status = { ...common.status, ...retrySeconds }
     const { reason, ruleId } = judged(false)
     const event = failedEvent(about, to, { ...common, status, severity: 'temporary', reason, ruleId }, now)
-    return { end: { state: 'queued', dueAt: next.at, reason, ...last }, events: [event] }
+    return { end: { state: 'queued', dueAt: next.at, reason, ...last }, events: [event], suppression: null }
   }
 }

@@ -146,8 +146,16 @@ export interface DeliveryParts {
   prepare(delivery: ClaimedDelivery): Promise<Prepared>
   /** The message as its events name it, without its content, for a delivery that cannot be prepared. */
   describe(delivery: ClaimedDelivery): Promise<EventMessage>
-  /** Statements that belong in the transaction of an outcome (suppression entries, webhook outbox). */
-  consequences(delivery: ClaimedDelivery, events: readonly EventRecord[], outcome: Outcome): Statement[]
+  /**
+   * Statements that belong in the transaction of an outcome (suppression entries, webhook outbox).
+   * `suppression`: what a final failure says of the recipient; null: nothing.
+   */
+  consequences(
+    delivery: ClaimedDelivery,
+    events: readonly EventRecord[],
+    outcome: Outcome,
+    suppression: 'hard' | 'soft' | null,
+  ): Statement[]
   /** A prepared delivery returned to the queue without an attempt. */
   requeued?(delivery: ClaimedDelivery): void
   /** The row that keeps an attempt's dialogue, or null if it is not kept. */

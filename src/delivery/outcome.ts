@@ -51,12 +51,18 @@ export interface Verdict {
   /** Of the rule that matches the reply. */
   ruleId: string
   reason: string
+  /** For `addBounce` of suppressions/automatic.ts. Absent or null: the failure says nothing about the recipient. */
+  suppression?: 'hard' | 'soft' | null
   /** The reply says that the server takes no mail from the address that this came from. Absent: no. */
   blocksAddress?: boolean
 }
 
 /** Classifies a failure; handed in, because the meaning of replies is not the engine's concern. */
-export type Judge = (failure: Failure, envelope: readonly string[], permanent: boolean) => Verdict
+export type Judge = (
+  failure: Failure,
+  envelope: { recipients: readonly string[]; senders: readonly string[] },
+  permanent: boolean,
+) => Verdict
 
 /** `reason` of a failure that says the mailbox does not exist or is closed for good. */
 export const REASON_DEAD_MAILBOX = 'bounce'

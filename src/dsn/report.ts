@@ -11,7 +11,7 @@
 import { fieldOf, type ReportMail, readFieldBlocks } from '../base/report-mail.ts'
 import { codesIn, isVague, statusOf } from './codes.ts'
 import { type DsnAction, type DsnRecipient, tidy } from './recipient.ts'
-import { readTextReport } from './text-report.ts'
+import { type ReportText, readReportText, readTextReport } from './text-report.ts'
 
 export interface DsnReport {
   recipients: readonly DsnRecipient[]
@@ -25,8 +25,10 @@ export interface DsnReport {
 /** Groups of one report; each of our deliveries has one recipient, so one would do. */
 const GROUPS_MAX = 100
 const ADDRESS_CHARS_MAX = 320
-/** Text searched for the server's words if no field has them. */
-const TEXT_CHARS_MAX = 20_000
+/** A status and its comment. */
+const STATUS_CHARS_MAX = 600
+/** Groups about which more is sought in the text, each time in all of it. */
+const EXPLAINED_MAX = 5
 
 const STATUS_TYPES = new Set(['message/delivery-status', 'message/global-delivery-status'])
 const ORIGINAL_TYPES = new Set([
@@ -41,14 +43,27 @@ const ORIGINAL_TYPES = new Set([
 export function readDsn(mail: ReportMail): DsnReport | null {
   const original = originalHeaders(mail)
   const found = fromStatusParts(mail) ?? fromFieldsInText(mail.text)
-  const recipients = found?.recipients ?? readTextReport(mail)
+  const recipients = found ? withWords(found.recipients, mail) : readTextReport(mail)
   if (!recipients || recipients.length === 0) return null
   return {
-    recipients: recipients.map((one) => explained(one, mail.text)),
+    recipients,
     reportingMta: found?.reportingMta ?? null,
     original,
     messageId: /<([^<>\s]{1,998})>/.exec(fieldOf(original, 'message-id'))?.[1] ?? null,
   }
+}
+
+/** The first report of a mail and those within it that says why; if none does, the first one. Null: there is none. */
+export function readFirstDsn(mails: readonly ReportMail[]): DsnReport | null {
+  let first: DsnReport | null = null
+  for (const mail of mails) {
+    const report = readDsn(mail)
+    // A filter around a report may say no more than that it is one.
+    if (report?.recipients.some(({ status, diagnostic }) => status !== null || diagnostic !== ''))
+      return report
+    first ??= report
+  }
+  return first
 }
 
 function originalHeaders(mail: ReportMail): ReportMail['headers'] {
@@ -88,6 +103,7 @@ function readGroup(fields: ReportMail['headers']): DsnRecipient | null {
   const actionText = fieldOf(fields, 'action')
   if (final === '' && originally === '' && (given === null || actionText === '')) return null
   const diagnostic = tidy(afterType(fieldOf(fields, 'diagnostic-code')))
+  const comment = /\(([^)]{1,500})\)/.exec(fieldOf(fields, 'status').slice(0, STATUS_CHARS_MAX))?.[1] ?? ''
   const codes = codesIn(diagnostic)
   const status = moreSpecific(given, codes.status)
   const action = actionOf(actionText, status)
@@ -98,7 +114,10 @@ function readGroup(fields: ReportMail['headers']): DsnRecipient | null {
     originalRecipient: addressOf(originally),
     status,
     replyCode: codes.reply,
-    diagnostic,
+    replyStatus: codes.status,
+    // Sendmail derives 5.1.1 from a 550 to RCPT TO, and 5.2.0 from one to another command.
+    command: given === '5.2.0' && codes.reply === 550 && codes.status === null ? 'data' : null,
+    diagnostic: diagnostic === '' ? tidy(comment) : diagnostic,
     remoteMta: hostOf(fieldOf(fields, 'remote-mta')),
   }
 }
@@ -142,20 +161,33 @@ function hostOf(value: string): string | null {
   return host === '' ? null : host
 }
 
-/** For a group without a diagnostic: the report's text often has the server's words. */
-function explained(recipient: DsnRecipient, text: string): DsnRecipient {
-  if (recipient.diagnostic !== '' || recipient.action !== 'failed') return recipient
-  const line = text
-    .slice(0, TEXT_CHARS_MAX)
-    .split('\n')
-    .map(tidy)
-    .find((one) => /(?<![\d.])5(?:\d\d[ -]|\.\d{1,3}\.\d)/.test(one))
-  if (line === undefined) return recipient
-  const codes = codesIn(line)
+/** What the text of the report knows besides: the server's words where fields lack them, and what it refused. */
+function withWords(recipients: readonly DsnRecipient[], mail: ReportMail): DsnRecipient[] {
+  if (!recipients.some(({ action }) => action === 'failed')) return [...recipients]
+  const text = readReportText(mail)
+  let left = EXPLAINED_MAX
+  return recipients.map((recipient) => {
+    if (recipient.action !== 'failed' || left-- <= 0) return recipient
+    const { diagnostic } = recipient
+    const isCut = /^\d{3}-/.test(diagnostic) && !/(?<!\d)\d{3} /.test(diagnostic)
+    const command = recipient.command ?? text.command(recipient.recipient)
+    if (isCut) return { ...recipient, command, diagnostic: text.whole(diagnostic) ?? diagnostic }
+    return /\p{L}{2}/u.test(diagnostic)
+      ? { ...recipient, command }
+      : explained({ ...recipient, command }, text)
+  })
+}
+
+function explained(recipient: DsnRecipient, text: ReportText): DsnRecipient {
+  const said = text.about(recipient.recipient)
+  if (said.diagnostic === '') return recipient
+  const codes = codesIn(said.diagnostic)
   return {
     ...recipient,
-    diagnostic: line,
+    diagnostic: said.diagnostic,
     status: moreSpecific(recipient.status, codes.status),
     replyCode: recipient.replyCode ?? codes.reply,
+    replyStatus: recipient.replyStatus ?? codes.status,
+    remoteMta: recipient.remoteMta ?? said.remoteMta,
   }
 }

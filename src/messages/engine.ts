@@ -60,9 +60,9 @@ export function startEngine(
     prepare: sending.prepare,
     describe: sending.describe,
     requeued: sending.requeued,
-    consequences: (claimed, events, outcome) => [
-      ...sending.consequences(claimed, events, outcome),
-      ...bounceConsequences(claimed, events, outcome),
+    consequences: (claimed, events, outcome, suppression) => [
+      ...sending.consequences(claimed, events, outcome, suppression),
+      ...bounceConsequences(claimed, events, outcome, suppression),
     ],
     keepTranscript: (claimed, result) => transcriptStatement(config.transcripts, claimed, result),
     isCurrent: () => nodes.isCurrent(),

@@ -4,7 +4,7 @@
  * beforehand: the statements themselves check allowlist and policy.
  */
 import type { Clock } from '../base/clock.ts'
-import { CODE_UNPREPARED, type Outcome, REASON_DEAD_MAILBOX } from '../delivery/outcome.ts'
+import { CODE_UNPREPARED, type Outcome } from '../delivery/outcome.ts'
 import type { ClaimedDelivery } from '../delivery/queue.ts'
 import type { EventRecord } from '../events/event.ts'
 import { createJob, type Job } from '../jobs/job.ts'
@@ -28,32 +28,24 @@ export interface Bounce {
 }
 
 /**
- * Final failures caused by the recipient's side (full, closed to mail, unclassified). Policy, reputation and
- * blocklist failures are caused by the sender and do not suppress.
+ * What the outcome of an attempt adds to the lists; `severity` is that of its failure (bounces/classify.ts). Test-mode
+ * messages never reach this with a bounce.
  */
-const SOFT_REASONS = new Set(['generic', 'old'])
-
-/** What the outcome of an attempt adds to the lists. Test-mode messages never reach this with a bounce. */
 export function bounceConsequences(
   delivery: ClaimedDelivery,
   events: readonly EventRecord[],
   outcome: Outcome,
+  severity: Bounce['severity'] | null,
 ): Statement[] {
-  const event = events.find(
-    ({ event: name, payload }) => name === 'failed' && payload['severity'] === 'permanent',
-  )
-  if (!event || outcome.kind === 'delivered' || outcome.kind === 'rejected' || outcome.kind === 'suppressed')
-    return []
-  const reason = event.payload['reason'] as string
-  const hard = reason === REASON_DEAD_MAILBOX
-  if (!hard && !SOFT_REASONS.has(reason)) return []
+  const event = events.find(({ event: name }) => name === 'failed')
+  if (!event || severity === null || !('failure' in outcome)) return []
   const { code, message, description } = outcome.failure
   // The message could not be prepared; no server has refused the recipient.
   if (code === CODE_UNPREPARED) return []
   return addBounce({
     owner: { id: delivery.domain_id, accountId: delivery.account_id },
     recipient: delivery.recipient,
-    severity: hard ? 'hard' : 'soft',
+    severity,
     code: String(code),
     error: message || description,
     eventId: event.id,

@@ -10,7 +10,7 @@ import type { Clock } from '../base/clock.ts'
 import { createGate } from '../base/gate.ts'
 import { randomHex } from '../base/ids.ts'
 import type { Cidr } from '../base/ip.ts'
-import { type Judge, REASON_DEAD_MAILBOX } from '../delivery/outcome.ts'
+import type { Judge } from '../delivery/outcome.ts'
 import { findMailHosts } from '../dns/mx.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import { connectSmtp } from '../smtp/client.ts'
@@ -131,7 +131,8 @@ const isAccepted = ({ code }: SmtpReply) => code >= 200 && code < 300
 function refusalMeaning(judge: Judge, { code, enhanced, text }: SmtpReply, key: string): ProbeResult {
   if (code < 500) return 'unknown'
   const failure = { code, enhanced, message: text, description: '' }
-  return judge(failure, [key], true).reason === REASON_DEAD_MAILBOX ? 'no-mailbox' : 'unknown'
+  const { suppression } = judge(failure, { recipients: [key], senders: [] }, true)
+  return suppression === 'hard' ? 'no-mailbox' : 'unknown'
 }
 
 const addressRow = (key: string) => `address ${key}`

@@ -1,5 +1,6 @@
 /** Every synthetic report with its expected result. */
 import { FAULTS, replyOf, type Subject } from './mail.ts'
+import { WHOLE_TEXTS } from './more-texts.ts'
 import { COMPLAINTS, FORWARDED, HARMLESS, HOSTILE, NO_COMPLAINTS, NO_REPORTS } from './other-mail.ts'
 import { STATUS_FORMATS } from './status-reports.ts'
 import { TEXT_FORMATS } from './text-reports.ts'
@@ -47,6 +48,18 @@ const texts = Object.entries(TEXT_FORMATS).flatMap(([format, write]) =>
   ),
 )
 
+/** They do not name the address. */
+const UNNAMED = new Set(['old sendmail, not sent for days'])
+
+const wholeTexts = WHOLE_TEXTS.map(
+  ({ name, raw, says, status }): Sample => ({
+    name,
+    raw,
+    expect: says === 'late' ? { kind: 'nothing' } : { kind: 'bounce', hard: says === 'gone', status },
+    namesRecipient: !UNNAMED.has(name),
+  }),
+)
+
 const all = (
   formats: Readonly<Record<string, (subject: Subject) => string>>,
   expect: Sample['expect'],
@@ -57,6 +70,7 @@ const nothing = { kind: 'nothing' } as const
 export const SAMPLES: readonly Sample[] = [
   ...structured,
   ...texts,
+  ...wholeTexts,
   ...all(FORWARDED, { kind: 'bounce', hard: true, status: '5.1.1' }),
   ...all(COMPLAINTS, { kind: 'complaint' }),
   ...all(NO_COMPLAINTS, nothing),

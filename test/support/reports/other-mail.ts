@@ -142,6 +142,77 @@ export const NO_REPORTS: Readonly<Record<string, Format>> = {
         ),
       ],
     ),
+  'read receipt of a mail deleted unread': (s) =>
+    multipart(
+      ['From: Postmaster <postmaster@there.example>', 'Subject: Not read: Undeliverable'],
+      'multipart/report; report-type=disposition-notification',
+      [
+        text(`Your message to ${s.recipient} was deleted without being read. It could not be delivered.`),
+        fields(
+          `Final-Recipient: rfc822; ${s.recipient}\nDisposition: automatic-action/MDN-sent-automatically; deleted\n`,
+          'message/disposition-notification',
+        ),
+      ],
+    ),
+  'reply to a bounce': said(
+    'Bob <R>',
+    'Re: Undelivered Mail Returned to Sender',
+    'Do you know why?\n\nOn Friday, Mail Delivery System wrote:\n> <x@y.example>: host mx.y.example said: 550 5.1.1 User unknown\n> could not be delivered\n',
+  ),
+  'bounce that a person forwards': said(
+    'Bob <R>',
+    'Fwd: Returned mail: see transcript for details',
+    'Begin forwarded message:\n\n> From: MAILER-DAEMON@y.example\n> Subject: Returned mail\n>\n>    ----- The following addresses had permanent fatal errors -----\n> <x@y.example>\n>     (reason: 550 5.1.1 User unknown)\n',
+  ),
+  'vacation with the mail attached, of an old mailbox': (s) =>
+    multipart([`From: Bob <${s.recipient}>`, 'Subject: Undeliverable? No: auto reply'], 'multipart/mixed', [
+      text(`Mail could not be delivered to <${s.recipient}> this week, I am back on Monday.`),
+      original(s),
+    ]),
+  'automatic reply, with the prefix of RFC 3834': said(
+    'Bob <R>',
+    'Auto: Mail delivery failed?',
+    'The account <R> is disabled until Monday.',
+  ),
+  'challenge that calls itself undelivered': (s) =>
+    multipart(
+      ['From: Guard <guard@there.example>', 'Subject: Undelivered: please confirm'],
+      'multipart/mixed',
+      [
+        text(`Your message could not be delivered to ${s.recipient} yet. Confirm that you are a person.`),
+        original(s),
+      ],
+    ),
+  'report of a success in text': said(
+    'Mail Delivery System <mailer-daemon@there.example>',
+    'Delivery Status Notification (Success)',
+    'Your message was successfully delivered to the following recipients:\n\n<R>\n',
+  ),
+  'report of a success that explains errors': said(
+    'Mail Delivery System <MAILER-DAEMON@there.example>',
+    'Successful Mail Delivery Report',
+    'Your message was successfully delivered to the destination(s) listed below. You may still receive\nnotifications of mail delivery errors from other systems.\n\n<<R>>: delivery via mx.there.example[192.0.2.1]: 250 2.0.0 Ok\n',
+  ),
+  'person with such a subject': said(
+    'Ann <ann@there.example>',
+    'Undeliverable',
+    'Is this the subject of your mail?',
+  ),
+  'postmaster who is a person': said(
+    'Postmaster <postmaster@there.example>',
+    'Your question',
+    'We have moved to 500 users. Ask <R> about the rest, at 550 Main Street.',
+  ),
+  'list that only members write to': said(
+    'news-admin <news-admin@there.example>',
+    'You are not a member (news list)',
+    'You are not a member of this list <news@there.example>. Send the line "guide" to <R>.',
+  ),
+  'mail with a mail attached': (s) =>
+    multipart([`From: Bob <${s.recipient}>`, 'Subject: original as attachment'], 'multipart/mixed', [
+      text('Here it is, I could not send it earlier.'),
+      original(s),
+    ]),
   spam: said(
     'Prince <p@spam.example>',
     'Your parcel',

@@ -28,8 +28,12 @@ export class Returner {
     this.#dialogue = dialogue
   }
 
-  static async connect(service: TestService): Promise<Returner> {
-    const dialogue = await Dialogue.open(smtpOf(service))
+  static connect(service: TestService): Promise<Returner> {
+    return Returner.open(smtpOf(service))
+  }
+
+  static async open(address: { host: string; port: number }): Promise<Returner> {
+    const dialogue = await Dialogue.open(address)
     assert.match((await dialogue.reply()) ?? '', /^220/)
     assert.match((await dialogue.say('EHLO mx.there.example')) ?? '', /^250/)
     return new Returner(dialogue)

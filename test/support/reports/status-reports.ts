@@ -332,6 +332,17 @@ const forwarded: Format = (s, f) =>
     ],
   )
 
+/** A filter that repeats only the beginning of the text. */
+const wrapped: Format = (s, f) =>
+  multipart(
+    ['From: MAILER-DAEMON@filter.example', 'Subject: Returned mail: see transcript for details'],
+    'multipart/mixed',
+    [
+      text('   ----- The following addresses had permanent delivery errors -----\n'),
+      { head: ['Content-Type: message/rfc822'], body: sendmail(s, f) },
+    ],
+  )
+
 export const STATUS_FORMATS: Readonly<Record<string, Format>> = {
   postfix,
   'postfix local': postfixLocal,
@@ -353,4 +364,5 @@ export const STATUS_FORMATS: Readonly<Record<string, Format>> = {
   'made text': flattened,
   'encoded status': encoded,
   forwarded,
+  wrapped,
 }

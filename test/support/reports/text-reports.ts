@@ -207,13 +207,31 @@ const russian = inWords(
 const chinese = inWords(
   'PostMaster@cn.example',
   '系统退信',
-  (r, says) => `抱歉,您的邮件被退回来了……\n\n无法发送到 ${r}\n退信原因:\n${says}\n`,
+  (r, says) => `抱歉,您的邮件被退回来了……\n\n收件人：${r}\n退信原因：\n${says}\n`,
 )
 const japanese = inWords(
   'MAILER-DAEMON@jp.example',
   '配信エラーのお知らせ',
   (r, says) => `次の宛先にメールを配信できませんでした。\n\n<${r}>\n${says}\n`,
 )
+
+const james: Format = (s, says) =>
+  plain(
+    ['From: <postmaster@james.example>', 'Subject: Re: Hello'],
+    `Hi. This is the James mail server at james.example.\nI'm afraid I wasn't able to deliver your message to the following addresses.\nThis is a permanent error; I've given up. Sorry it didn't work out.\n\nFailed recipient(s):\n${s.recipient}\n\nError message:\n${says}\n\nMessage details:\n  Subject: Hello\n  RCPT TO: ${s.recipient}\n`,
+  )
+
+const marshal: Format = (s, says) =>
+  plain(
+    ['From: "Mail Marshal" <postmaster@marshal.example>', 'Subject: Undeliverable: Hello'],
+    `Your message:\n   From:    shop@sender.example\n   Subject: Hello\n\nCould not be delivered because of\n\n   ${says}\n\nThe following recipients were affected:\n   ${s.recipient}\n\nAdditional Information\n======================\nOriginal Sender:    <shop@sender.example>\n`,
+  )
+
+const parenthesised: Format = (s, says) =>
+  plain(
+    daemon('v8.example', 'Returned mail: see transcript for details'),
+    `   ----- The following addresses had permanent fatal errors -----\n<${s.recipient}>\n    (reason: ${says})\n    (expanded from: <${s.recipient}>)\n`,
+  )
 
 /** The status part has the type text, in a mixed mail. */
 const misnamed: Format = (s, says) =>
@@ -255,4 +273,7 @@ export const TEXT_FORMATS: Readonly<Record<string, Format>> = {
   chinese,
   japanese,
   misnamed,
+  james,
+  marshal,
+  'in parentheses': parenthesised,
 }
