@@ -38,12 +38,21 @@ function decoderFor(label: string): TextDecoder | null {
   if (label === '' || label === 'us-ascii' || label === 'ascii') return null
   const known = decoders.get(label)
   if (known !== undefined) return known
-  const decoder = makeDecoder(label) ?? makeDecoder(ALIASES[label.replace(/^x-|[\s._-]/g, '')] ?? '')
+  const decoder = makeDecoder(label)
   if (decoders.size < DECODERS_MAX) decoders.set(label, decoder)
   return decoder
 }
 
+/** A decoder for text in pieces, of UTF-8 if the character set is unknown. */
+export function streamDecoder(label: string): TextDecoder {
+  return makeDecoder(label.toLowerCase()) ?? new TextDecoder()
+}
+
 function makeDecoder(label: string): TextDecoder | null {
+  return decoderOf(label) ?? decoderOf(ALIASES[label.replace(/^x-|[\s._-]/g, '')] ?? '')
+}
+
+function decoderOf(label: string): TextDecoder | null {
   try {
     return new TextDecoder(label)
   } catch {
