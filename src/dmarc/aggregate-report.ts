@@ -2,7 +2,8 @@
  * Reads DMARC aggregate reports: RFC 7489 appendix C, and the form of RFC 9990 as far as it has the same elements.
  *
  * The XML comes from strangers. htmlparser2 reads it piece by piece and knows only the five entities of XML itself, so
- * nothing expands. Elements are found by their path; unknown ones, attributes and namespaces are ignored.
+ * nothing expands. Elements are found by their path; unknown ones, attributes and namespaces are ignored, and so are
+ * elements around the report: some reporters begin with that of a schema, which they never close.
  */
 import { Parser } from 'htmlparser2'
 import { NoReport } from '../base/report-mail.ts'
@@ -41,6 +42,8 @@ export interface AggregateReport {
 export const ROWS_MAX = 10_000
 /** Real ones have 6 levels. Closing an element costs as much as it is deep. */
 const DEPTH_MAX = 20
+/** Elements around the report; a page of HTML has more before long. */
+const AROUND_MAX = 3
 /** Elements and pieces of text. 10,000 rows with all that the format knows have half of it; so many take 250 ms. */
 const PIECES_MAX = 1_000_000
 /** Of one value; longer ones are cut. */
@@ -73,6 +76,7 @@ export class AggregateReader {
   #result: Partial<Record<'domain' | 'selector' | 'result', string>> = {}
   #text = ''
   #pieces = 0
+  #around = 0
   #complete = false
 
   constructor() {
@@ -113,12 +117,14 @@ export class AggregateReader {
     this.#count()
     if (this.#path.length === DEPTH_MAX) throw new NoReport('the XML is nested too deeply')
     const local = name.slice(name.lastIndexOf(':') + 1).toLowerCase()
-    if (this.#path.length === 0 && local !== 'feedback') throw new NoReport('the XML is no feedback element')
-    this.#path.push(local)
     this.#text = ''
+    if (this.#path.length > 0 || local === 'feedback') this.#path.push(local)
+    else if (++this.#around > AROUND_MAX) throw new NoReport('the XML has no feedback element')
   }
 
   #close(implied: boolean): void {
+    // One around the report.
+    if (this.#path.length === 0) return
     const [, ...path] = this.#path
     const value = this.#text.trim().slice(0, VALUE_CHARS_MAX).replaceAll('\0', '')
     this.#text = ''

@@ -15,6 +15,9 @@ test('which addresses a record permits', async (t) => {
   dns.set('mx.example', 'MX', [[10, 'host.example']])
   dns.set('inner.example', 'TXT', ['v=spf1 ip4:192.0.2.128/25 -all'])
   dns.set('loop.example', 'TXT', ['v=spf1 include:loop.example -all'])
+  dns.set('broken.example', 'TXT', ['v=spf1 ip4:192.0.2.1 ip6:192.0.2.1'])
+  const many = Array.from({ length: 11 }, (_, at): [number, string] => [at, 'host.example'])
+  dns.set('wide.example', 'MX', many)
   dns.set('two.example', 'TXT', ['v=spf1 -all', 'v=spf1 +all'])
   const cases: [record: string, ip: string, expected: string][] = [
     ['ip4:192.0.2.1 -all', '192.0.2.1', 'permits'],
@@ -35,6 +38,16 @@ test('which addresses a record permits', async (t) => {
     ['include:loop.example -all', '192.0.2.1', 'none'],
     ['include:two.example -all', '192.0.2.1', 'none'],
     ['redirect=inner.example', '192.0.2.200', 'permits'],
+    ['ip4:192.0.2.1 ip4:192.0.2.300 -all', '192.0.2.1', 'none'],
+    ['ip4:192.0.2.1 -all moo', '192.0.2.1', 'none'],
+    ['ip4:192.0.2.1 -all include:', '192.0.2.1', 'none'],
+    ['include:broken.example ip4:192.0.2.1', '192.0.2.1', 'none'],
+    ['ip4:192.0.2.0/24,ip4:198.51.100.0/24', '192.0.2.1', 'none'],
+    ['a:x1.example a:x2.example ip4:192.0.2.1', '192.0.2.1', 'permits'],
+    ['a:x1.example a:x2.example mx:x3.example ip4:192.0.2.1', '192.0.2.1', 'none'],
+    ['mx:wide.example ip4:192.0.2.1', '192.0.2.1', 'none'],
+    [`${'ptr '.repeat(11)}ip4:192.0.2.1`, '192.0.2.1', 'none'],
+    ['unknown=a.example ip4:192.0.2.1', '192.0.2.1', 'permits'],
     ['exists:%{i}.example ptr ip4:192.0.2.1 -all', '192.0.2.1', 'permits'],
   ]
   for (const [at, [record, ip, expected]] of cases.entries()) {

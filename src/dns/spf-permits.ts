@@ -1,29 +1,34 @@
 /**
  * Whether the SPF record of a name permits an address, as far as receivers can tell without a message (RFC 7208 §4.6). Macros,
- * "exists" and "ptr" are left out: they match nothing here.
+ * "exists" and "ptr" are left out: they match nothing here. mailauth's evaluation of SPF, which serves received mail, costs
+ * 30 MB of memory; this is asked every hour, also where no mail is received.
  */
 import { cidrContains, parseCidr, parseIp } from '../base/ip.ts'
 import type { DnsAnswer, Resolver } from './resolver.ts'
-import { isSpfRecord, SPF_LOOKUPS_MAX } from './spf.ts'
+import {
+  isSpfRecord,
+  parseSpf,
+  SPF_LOOKUPS_MAX,
+  SPF_VOID_LOOKUPS_MAX,
+  type SpfTerm,
+  spfFault,
+} from './spf.ts'
 
 /** `none`: there is no record, or it cannot be used. `unknown`: DNS did not answer. */
 export type SpfVerdict = 'permits' | 'refuses' | 'none' | 'unknown'
 
 /** Hosts of one "mx", RFC 7208 §4.6.4. */
 const MX_HOSTS_MAX = 10
-/** Of one record; hostile includes must not make a check run long. */
-const TERMS_MAX = 200
-const TERM =
-  /^([+?~-]?)(all|include|a|mx|ip4|ip6)(?::([^/\s]*|[0-9a-f:.]+))?((?:\/\d{1,3})?(?:\/\/\d{1,3})?)$/i
 
 interface Walk {
   resolver: Pick<Resolver, 'query'>
   ip: string
   lookups: number
+  voidLookups: number
 }
 
 export function spfPermits(resolver: Pick<Resolver, 'query'>, name: string, ip: string): Promise<SpfVerdict> {
-  return evaluate({ resolver, ip, lookups: 0 }, name)
+  return evaluate({ resolver, ip, lookups: 0, voidLookups: 0 }, name)
 }
 
 async function evaluate(walk: Walk, name: string): Promise<SpfVerdict> {
@@ -32,56 +37,58 @@ async function evaluate(walk: Walk, name: string): Promise<SpfVerdict> {
   const records = answer.records.filter(isSpfRecord)
   const [record] = records
   if (record === undefined || records.length > 1) return 'none'
-  const terms = record.trim().split(/ +/).slice(1, TERMS_MAX)
-  for (const term of terms) {
-    const [, qualifier = '', mechanism = '', value = '', length = ''] = TERM.exec(term) ?? []
-    if (mechanism === '' || value.includes('%')) continue
-    const matches = await matchesTerm(walk, mechanism.toLowerCase(), value || name, length)
-    if (matches === 'unknown') return 'unknown'
-    if (matches === 'none') return 'none'
-    if (matches) return ['', '+'].includes(qualifier) ? 'permits' : 'refuses'
+  const terms = parseSpf(record)
+  if (spfFault(terms) !== null) return 'none'
+  for (const term of terms.filter(({ kind }) => kind === 'mechanism')) {
+    const matches = await matchesTerm(walk, term, name)
+    if (matches === 'unknown' || matches === 'none') return matches
+    if (matches) return ['', '+'].includes(term.qualifier) ? 'permits' : 'refuses'
   }
-  const redirect = /(?:^| )redirect=([^\s%]+)(?: |$)/i.exec(record)?.[1]
-  if (redirect === undefined) return 'refuses'
-  walk.lookups++
-  return walk.lookups > SPF_LOOKUPS_MAX ? 'none' : evaluate(walk, redirect)
+  const redirect = terms.find((term) => term.kind === 'modifier' && term.name === 'redirect')?.value
+  if (redirect === undefined || redirect.includes('%')) return 'refuses'
+  return countLookup(walk) ? evaluate(walk, redirect) : 'none'
 }
 
-async function matchesTerm(
-  walk: Walk,
-  mechanism: string,
-  value: string,
-  length: string,
-): Promise<boolean | 'unknown' | 'none'> {
-  if (mechanism === 'all') return true
-  if (mechanism === 'ip4' || mechanism === 'ip6') return isWithin(`${value}${length}`, walk.ip)
-  walk.lookups++
-  if (walk.lookups > SPF_LOOKUPS_MAX) return 'none'
-  if (mechanism === 'include') {
-    const verdict = await evaluate(walk, value)
+/** False: there are more than receivers make. */
+const countLookup = (walk: Walk): boolean => ++walk.lookups <= SPF_LOOKUPS_MAX
+
+type Match = boolean | 'unknown' | 'none'
+
+async function matchesTerm(walk: Walk, term: SpfTerm, domain: string): Promise<Match> {
+  const { name, value, lengths } = term
+  if (name === 'all') return true
+  if (name === 'ip4' || name === 'ip6') return isWithin(value, walk.ip)
+  if (!countLookup(walk)) return 'none'
+  if (name === 'ptr' || name === 'exists' || value.includes('%')) return false
+  const target = value || domain
+  if (name === 'include') {
+    const verdict = await evaluate(walk, target)
     // An include of nothing is an error for receivers (RFC 7208 §5.2).
     return verdict === 'unknown' || verdict === 'none' ? verdict : verdict === 'permits'
   }
-  if (mechanism === 'a') return hostMatches(walk, value, length)
-  const hosts = await walk.resolver.query(value, 'MX')
+  if (name === 'a') return hostMatches(walk, target, lengths, true)
+  const hosts = await walk.resolver.query(target, 'MX')
   if (!isAnswer(hosts)) return 'unknown'
-  for (const { exchange } of hosts.records.slice(0, MX_HOSTS_MAX)) {
-    const matches = await hostMatches(walk, exchange, length)
+  if (!countVoid(walk, hosts) || hosts.records.length > MX_HOSTS_MAX) return 'none'
+  for (const { exchange } of hosts.records) {
+    const matches = await hostMatches(walk, exchange, lengths, false)
     if (matches !== false) return matches
   }
   return false
 }
 
-/** `length`: `/24//64`, for each family. */
-async function hostMatches(
-  { resolver, ip }: Walk,
-  host: string,
-  length: string,
-): Promise<boolean | 'unknown'> {
+/** False: more names lead to nothing than receivers accept. */
+const countVoid = (walk: Walk, { records }: DnsAnswer<'A' | 'AAAA' | 'MX'>): boolean =>
+  records.length > 0 || ++walk.voidLookups <= SPF_VOID_LOOKUPS_MAX
+
+/** `lengths`: `/24//64`, for each family. */
+async function hostMatches(walk: Walk, host: string, lengths: string, countsVoid: boolean): Promise<Match> {
+  const { resolver, ip } = walk
   const isV6 = parseIp(ip)?.family === 6
   const answer = await resolver.query(host, isV6 ? 'AAAA' : 'A')
   if (!isAnswer(answer)) return 'unknown'
-  const prefix = (isV6 ? /\/\/(\d+)$/ : /^\/(\d+)/).exec(length)?.[1] ?? (isV6 ? '128' : '32')
+  if (countsVoid && !countVoid(walk, answer)) return 'none'
+  const prefix = (isV6 ? /\/\/(\d+)$/ : /^\/(\d+)/).exec(lengths)?.[1] ?? (isV6 ? '128' : '32')
   return answer.records.some((address) => isWithin(`${address}/${prefix}`, ip))
 }
 

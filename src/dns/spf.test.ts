@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import { createDnsServer } from '../../test/support/dns-server.ts'
 import { systemClock } from '../base/clock.ts'
 import { createResolver } from './resolver.ts'
-import { countSpfLookups, isSpfRecord, mergeSpf, parseSpf } from './spf.ts'
+import { countSpfLookups, isSpfRecord, mergeSpf, parseSpf, spfFault } from './spf.ts'
 
 const dns = await createDnsServer()
 after(() => dns.close())
@@ -37,6 +37,77 @@ test('terms are read with qualifier, name and value', () => {
       ['', 'all', '', 'mechanism'],
     ],
   )
+})
+
+test('records that receivers can read, and records that are an error for them (RFC 7208 §12)', () => {
+  const readable = [
+    // Forms of RFC 7208 §5 to §7 and of its appendix A.
+    ...['+all', 'a -all', 'a:example.org -all', 'mx -all', 'mx:example.org -all', 'mx mx:example.org -all'],
+    ...['mx/30 mx:example.org/30 -all', 'ptr -all', 'ip4:192.0.2.128/28 -all', 'a/24//96 mx//64'],
+    ...[
+      'include:example.com include:example.net -all',
+      '?include:example.com -all',
+      'redirect=_spf.example.com',
+    ],
+    ...[
+      'exists:%{ir}.sbl.example.org',
+      'exists:%{l1r-}.lp._spf.%{d2} -all',
+      'exists:%{i}._spf.%{d2} redirect=%{d2}',
+    ],
+    ...[
+      'mx -all exp=explain._spf.%{d}',
+      'ip6:2001:db8::/32',
+      'ip6:::ffff:192.0.2.1',
+      'A MX IP4:192.0.2.1 -ALL',
+    ],
+    ...['', 'unknown=any%%text%_%-', 'x-1.y_z=', 'a:host-1.x-9', 'include:%{d}', 'a:a.example. ~all'],
+    ...['include:_spf.%{o}.example', 'a:a/b.example/24'],
+  ]
+  for (const terms of readable) assert.equal(spfFault(parseSpf(`v=spf1 ${terms}`)), null, terms)
+  const broken = [
+    ...[
+      'ip4:192.0.2.1/33',
+      'ip4:192.0.2.1/024',
+      'ip4:192.0.2',
+      'ip4:192.0.2.01',
+      'ip4:192.0.2.256',
+      'ip4',
+      'ip4:',
+    ],
+    ...['ip4:192.0.2.1//24', 'ip6:2001:db8::/129', 'ip6:192.0.2.1', 'ip6:2001:db8:::1', 'ipv4:192.0.2.1'],
+    ...['include', 'include:', 'include:host', 'include:a.1', 'include:a.example/24'],
+    ...[
+      'a:',
+      'a/33',
+      'a/24/24',
+      'a//129',
+      'a/',
+      'a:a.example//',
+      'a:-.example-',
+      'ptr:',
+      'ptr/24',
+      'mx:%{x}.example',
+    ],
+    ...[
+      'exists',
+      'exists:%{i0}.example',
+      'exists:%{c}.example',
+      'exists:%(i).example',
+      'exists:100%.example',
+    ],
+    ...['all:', 'all:x', 'all/8', '-', '!all', '--all', '~redirect=a.example', 'redirect=', 'redirect=all'],
+    ...[
+      'a,mx',
+      'all;',
+      'ip4:192.0.2.1,192.0.2.2',
+      '-all.',
+      'a\tmx',
+      'a:\u00fc.example',
+      `a:${'x'.repeat(600)}.example`,
+    ],
+    ...['redirect=a.example redirect=b.example', 'exp=a.example exp=a.example', 'mx moo', 'moo:a.example'],
+  ]
+  for (const terms of broken) assert.notEqual(spfFault(parseSpf(`v=spf1 ${terms} -all`)), null, terms)
 })
 
 test('merging keeps every mechanism once and the mildest "all"', () => {
@@ -99,7 +170,12 @@ test('the cause of an error is reported', async () => {
     'MX',
     Array.from({ length: 11 }, (_, i) => [i, `m.example`] as const),
   )
+  spf('typo.example', 'v=spf1 ipv4:192.0.2.3 -all ip4:192.0.2.300')
   const cases: [string, RegExp][] = [
+    [
+      'typo.example',
+      /^The SPF record of typo\.example is an error for receivers: the term "ipv4:192\.0\.2\.3"/,
+    ],
     ['loop-a.example', /leads back to itself: loop-a\.example -> loop-b\.example -> loop-a\.example/],
     ['none.example', /^empty\.example \(included by none\.example\) has no SPF record/],
     ['double.example', /has 2 SPF records/],

@@ -3,9 +3,11 @@
  * the worst case (RFC 7208 §4.6.4). With more than ten, or more than two that find nothing, receivers treat the
  * record as an error, which a test message that matches an early mechanism does not show.
  *
- * Does not decide pass or fail for an address. Targets with macros are counted but not followed: their expansion
+ * Does not decide pass or fail for an address (`spf-permits.ts` does). Targets with macros are counted but not followed: their expansion
  * depends on the message.
  */
+import { isIPv4, isIPv6 } from 'node:net'
+import { parseCidr } from '../base/ip.ts'
 import { normalizeName } from './names.ts'
 import type { DnsAnswer, Resolver } from './resolver.ts'
 
@@ -17,14 +19,21 @@ const COUNTED_LOOKUPS_MAX = 40
 /** Enough to show what is wrong; further problems are of the same kind. */
 const PROBLEMS_MAX = 10
 const TERMS_MAX = 200 // per record; hostile includes must not make one check run long
+const TERM_CHARS_MAX = 512 // twice the longest name, which leaves room for macros
 
 export interface SpfTerm {
+  /** As written. */
+  text: string
+  /** False: it breaks the grammar of RFC 7208 §12. Receivers treat the whole record as an error then, §4.6. */
+  isValid: boolean
   /** '+', '-', '~' or '?'; '' if none is written and for modifiers. */
   qualifier: string
   /** Lower case: "include", "a", "all", "redirect" ... */
   name: string
   /** After ":" or "=", without a CIDR length for names; '' when there is none. */
   value: string
+  /** CIDR lengths of "a" and "mx", as in "a/24//64"; '' when there are none. */
+  lengths: string
   kind: 'mechanism' | 'modifier'
 }
 
@@ -33,21 +42,81 @@ export function isSpfRecord(text: string): boolean {
   return /^v=spf1(?: |$)/i.test(text)
 }
 
-/** The terms after the version, in order; an invalid term has the name ''. RFC 7208 §4.6.1, §12. */
+/** The terms after the version, in order; one that is no term at all has the name ''. RFC 7208 §4.6.1, §12. */
 export function parseSpf(record: string): SpfTerm[] {
-  const terms = record
+  return record
     .trim()
     .split(/ +/)
     .slice(1, TERMS_MAX + 1)
-  return terms.map((term) => {
-    const [, qualifier = '', name = '', separator = '', rest = ''] =
-      /^([+?~-]?)([a-z][a-z0-9_.-]*)(?:([:=/])(.*))?$/i.exec(term) ?? []
-    const kind = separator === '=' ? 'modifier' : 'mechanism'
-    const named = ['a', 'mx', 'ptr'].includes(name.toLowerCase())
-    const value = separator === '/' ? '' : named ? rest.replace(/\/.*$/, '') : rest
-    return { qualifier, name: name.toLowerCase(), value, kind }
-  })
+    .map(parseTerm)
 }
+
+function parseTerm(text: string): SpfTerm {
+  const [, qualifier = '', written = '', separator = '', rest = ''] =
+    /^([+?~-]?)([a-z][a-z0-9_.-]*)(?:([:=/])(.*))?$/i.exec(text) ?? []
+  const name = written.toLowerCase()
+  const kind = separator === '=' ? 'modifier' : 'mechanism'
+  const given = separator === '/' ? `/${rest}` : rest
+  const isHost = kind === 'mechanism' && (name === 'a' || name === 'mx')
+  const lengths = isHost ? (/(?:\/\d{1,3})?(?:\/\/\d{1,3})?$/.exec(given)?.[0] ?? '') : ''
+  const value = given.slice(0, given.length - lengths.length)
+  const term = { text, qualifier, name, value, lengths, kind } as const
+  const isValid = text.length <= TERM_CHARS_MAX && isWellFormed(term, separator === ':')
+  return { ...term, isValid }
+}
+
+function isWellFormed(term: Omit<SpfTerm, 'isValid'>, hasColon: boolean): boolean {
+  const { name, value, lengths, kind, qualifier } = term
+  if (kind === 'modifier')
+    return (
+      qualifier === '' &&
+      (['redirect', 'exp'].includes(name) ? isDomainSpec(value) : MACRO_STRING.test(value))
+    )
+  const isNameOrNone = hasColon ? isDomainSpec(value) : value === ''
+  switch (name) {
+    case 'all':
+      return !hasColon && value === ''
+    case 'include':
+    case 'exists':
+      return hasColon && isDomainSpec(value)
+    case 'ptr':
+      return isNameOrNone
+    case 'a':
+    case 'mx':
+      return isNameOrNone && areLengths(lengths)
+    case 'ip4':
+      return hasColon && isIPv4(value.replace(LENGTH, '')) && parseCidr(value) !== null
+    case 'ip6':
+      return hasColon && isIPv6(value.replace(LENGTH, '')) && parseCidr(value) !== null
+    default:
+      return false
+  }
+}
+
+/** Without leading zeros. */
+const LENGTH = /\/(?:0|[1-9]\d*)$/
+
+function areLengths(lengths: string): boolean {
+  const [, v4 = '0', v6 = '0'] = /^(?:\/(\d+))?(?:\/\/(\d+))?$/.exec(lengths) ?? []
+  return !/\/0\d/.test(lengths) && Number(v4) <= 32 && Number(v6) <= 128
+}
+
+/** RFC 7208 §7.1; "c", "r" and "t" are for explanations only, §7.2. */
+const MACRO_STRING = /^(?:[\x21-\x24\x26-\x7e]|%[%_-]|%\{[slodiphv](?:[1-9]\d*)?r?[.\-+,/_=]*\})*$/i
+/** A top label, which is no number, or a macro. */
+const DOMAIN_END = /(?:\.(?!\d+\.?$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.?|%\{[^{}]*\})$/i
+
+const isDomainSpec = (text: string) => MACRO_STRING.test(text) && DOMAIN_END.test(text)
+
+/** Why receivers treat a record with these terms as an error (RFC 7208 §4.6, §6); null: they can read it. */
+export function spfFault(terms: readonly SpfTerm[]): string | null {
+  const broken = terms.find(({ isValid }) => !isValid)
+  if (broken) return `the term "${broken.text.slice(0, 80).replace(/[^\x21-\x7e]/g, '?')}" cannot be read`
+  const twice = ['redirect', 'exp'].find((name) => terms.filter((term) => isModifier(term, name)).length > 1)
+  return twice === undefined ? null : `"${twice}" occurs twice`
+}
+
+const isModifier = (term: SpfTerm, name: string) => term.kind === 'modifier' && term.name === name
 
 export interface SpfLookups {
   /** 'error' is a permerror for receivers; 'temporary': DNS did not answer all queries. */
@@ -111,15 +180,13 @@ async function walkRecord(walk: Walk, domain: string, path: readonly string[]): 
     if (walk.lookups > COUNTED_LOOKUPS_MAX || walk.failure !== '') return
     await walkTerm(walk, term, domain, path)
   }
+  const fault = spfFault(terms)
+  if (fault !== null) note(walk, `The SPF record of ${domain}${through} is an error for receivers: ${fault}.`)
 }
 
 async function walkTerm(walk: Walk, term: SpfTerm, domain: string, path: readonly string[]): Promise<void> {
   const isRedirect = term.kind === 'modifier' && term.name === 'redirect'
   const costs = term.kind === 'mechanism' && ['include', 'a', 'mx', 'ptr', 'exists'].includes(term.name)
-  if (term.name === '') {
-    note(walk, `The SPF record of ${domain} has a term that cannot be read.`)
-    return
-  }
   if (!isRedirect && !costs) return
   walk.lookups += 1
   const target = normalizeName(term.value === '' ? domain : term.value)

@@ -1,83 +1,89 @@
 /**
- * Finds the report in a mail and unpacks it: gzip, ZIP or plain, recognised by its first bytes, since types and names of
- * attachments differ between reporters. Unpacked bytes are counted as they come, so that a bomb ends early.
+ * Finds the report in a mail and reads it. Unpacked bytes are counted as they come, over all parts of the mail, so that a
+ * bomb ends early.
  */
-import { Readable, type Transform } from 'node:stream'
-import { createGunzip, createInflateRaw } from 'node:zlib'
+import type { TextDecoder } from 'node:util'
 import { readChunk, sliceChunk } from '../base/mime-message.ts'
 import { NoReport } from '../base/report-mail.ts'
 import { AggregateReader, type AggregateReport } from '../dmarc/aggregate-report.ts'
 import type { ReadMail } from '../messages/received/received-mail.ts'
+import { streamDecoder } from '../mime/charset.ts'
 import type { MimeLeaf } from '../mime/part-map.ts'
 import { decodeContent } from '../mime/transfer-encoding.ts'
 import { readTlsReport, type TlsReport } from '../tls-rpt/report.ts'
-import { readZip } from './zip.ts'
+import { isPacked, PACKED_BYTES_MAX, unpacked } from './unpack.ts'
 
 export type Payload = { type: 'dmarc'; report: AggregateReport } | { type: 'tls'; report: TlsReport }
 
-/** As sent; Gmail's reports about busy domains have 100 KB. */
-const PACKED_BYTES_MAX = 2_000_000
+/** Of all parts of a mail together. */
 export const UNPACKED_BYTES_MAX = 20_000_000
 /** JSON is parsed at once, in 50 ms then. */
 const JSON_BYTES_MAX = 4_000_000
 /** Parts that are looked at: an explanation, a signature, the report. */
 const PARTS_MAX = 6
-const PIECE_BYTES = 65_536
 const TEXTS = new Set(['text/plain', 'text/html', 'message/rfc822'])
+
+/** What the parts of one mail may still unpack. */
+interface Room {
+  bytes: number
+}
 
 /** @throws NoReport when the mail has none, or one beyond the limits */
 export async function readPayload(mail: ReadMail): Promise<Payload> {
-  for (const leaf of mail.leaves.filter(({ type }) => !TEXTS.has(type)).slice(0, PARTS_MAX)) {
-    const bytes = await contentOf(mail, leaf)
-    if (looksPacked(bytes) || /^[\s\ufeff]*[<{]/.test(bytes.toString('utf8', 0, 256)))
-      return readReport(unpacked(bytes))
+  const room = { bytes: UNPACKED_BYTES_MAX }
+  let failure: NoReport | null = null
+  for (const leaf of mail.leaves.filter(mayBeReport).slice(0, PARTS_MAX)) {
+    try {
+      const bytes = await contentOf(mail, leaf)
+      if (isPacked(bytes) || isText(bytes)) return await readReport(unpacked(bytes), room)
+    } catch (error) {
+      if (!(error instanceof NoReport)) throw error
+      failure ??= error
+    }
   }
-  throw new NoReport('no part of the mail is a report')
+  throw failure ?? new NoReport('no part of the mail is a report')
+}
+
+/** Texts are explanations, unless they are files: some reporters call any attachment text. */
+const mayBeReport = ({ type, disposition, filename }: MimeLeaf) =>
+  !TEXTS.has(type) || (type !== 'message/rfc822' && (disposition === 'attachment' || filename !== ''))
+
+const isText = (bytes: Buffer) => /^[\s\ufeff]*[<{]/.test(decoderFor(bytes).decode(bytes.subarray(0, 256)))
+
+/** UTF-16 by its mark, else what the XML declares; some programs declare the UTF-16 of their strings in UTF-8. */
+function decoderFor(begin: Buffer): TextDecoder {
+  const mark = begin.toString('latin1', 0, 2)
+  if (mark === '\xff\xfe' || mark === '\xfe\xff')
+    return streamDecoder(mark === '\xff\xfe' ? 'utf-16le' : 'utf-16be')
+  const declared = /^\s*<\?xml\s[^>]{0,100}?encoding=["']([\w.-]{1,40})["']/.exec(
+    begin.toString('latin1', 0, 256),
+  )?.[1]
+  return streamDecoder(declared === undefined || /^utf-?16/i.test(declared) ? 'utf-8' : declared)
 }
 
 async function contentOf({ chunk, bodyStart }: ReadMail, leaf: MimeLeaf): Promise<Buffer> {
   if (leaf.sizeBytes > PACKED_BYTES_MAX) throw new NoReport('an attachment is too large')
   const encoded = await readChunk(sliceChunk(chunk, bodyStart + leaf.start, bodyStart + leaf.end))
-  return Buffer.from(decodeContent(encoded, leaf.encoding))
+  const bytes = Buffer.from(decodeContent(encoded, leaf.encoding))
+  return BASE64_OF_PACKED.test(bytes.toString('latin1', 0, 8))
+    ? Buffer.from(bytes.toString('latin1'), 'base64')
+    : bytes
 }
 
-const isGzip = (bytes: Buffer) => bytes[0] === 0x1f && bytes[1] === 0x8b
-const isZip = (bytes: Buffer) => bytes.toString('latin1', 0, 4) === 'PK\x03\x04'
-const looksPacked = (bytes: Buffer) => isGzip(bytes) || isZip(bytes)
+/** How gzip and ZIP begin in base64, where a part does not say that it is. */
+const BASE64_OF_PACKED = /^(?:H4sI|UEsDB)/
 
-function unpacked(bytes: Buffer): AsyncIterable<Buffer> {
-  if (isGzip(bytes)) return through(bytes, createGunzip({ chunkSize: PIECE_BYTES }))
-  if (!isZip(bytes)) return pieces(bytes)
-  const { deflated, content } = readZip(bytes)
-  return deflated ? through(content, createInflateRaw({ chunkSize: PIECE_BYTES })) : pieces(content)
-}
-
-async function* through(bytes: Buffer, inflate: Transform): AsyncGenerator<Buffer> {
-  try {
-    for await (const piece of Readable.from([bytes]).pipe(inflate)) yield piece as Buffer
-  } catch (error) {
-    if (!String((error as NodeJS.ErrnoException).code).startsWith('Z_')) throw error
-    throw new NoReport('the packed data is damaged')
-  }
-}
-
-async function* pieces(bytes: Buffer): AsyncGenerator<Buffer> {
-  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
-    // Other work runs in between.
-    if (at > 0) await new Promise((resolve) => setImmediate(resolve))
-    yield bytes.subarray(at, at + PIECE_BYTES)
-  }
-}
-
-async function readReport(bytes: AsyncIterable<Buffer>): Promise<Payload> {
-  const decoder = new TextDecoder()
+async function readReport(bytes: AsyncIterable<Buffer>, room: Room): Promise<Payload> {
+  let decoder: TextDecoder | null = null
   let begin = ''
   let xml: AggregateReader | null = null
   let json = ''
   let sizeBytes = 0
   for await (const piece of bytes) {
     sizeBytes += piece.length
-    if (sizeBytes > UNPACKED_BYTES_MAX) throw new NoReport('the report is too large')
+    room.bytes -= piece.length
+    if (room.bytes < 0) throw new NoReport('the report is too large')
+    decoder ??= decoderFor(piece)
     const text = decoder.decode(piece, { stream: true })
     if (begin === '') {
       begin = text.trimStart().slice(0, 1)

@@ -52,6 +52,16 @@ async function start(t: TestContext, database: 'sqlite' | 'postgres' = 'sqlite')
   }
 }
 
+async function sendRaw(t: TestContext, service: TestService, raw: string): Promise<void> {
+  const transport = createTransport({
+    host: service.config.smtpHost,
+    port: service.service.smtp.port,
+    tls: { rejectUnauthorized: false },
+  })
+  t.after(() => transport.close())
+  await transport.sendMail({ envelope: { from: SENDER, to: `dmarc-reports@${service.domain}` }, raw })
+}
+
 interface Row {
   ip: string
   count: number
@@ -199,6 +209,73 @@ for (const database of ['sqlite', 'postgres'] as const) {
   })
 }
 
+/** A report as the readers of packed files take it, whatever is around it. */
+const PACKED: Readonly<Record<string, (xml: string) => Buffer>> = {
+  'CR LF after gzip': (xml) => Buffer.concat([gzipSync(xml), Buffer.from('\r\n')]),
+  'zeros after gzip': (xml) => Buffer.concat([gzipSync(xml), Buffer.alloc(600)]),
+  'text after gzip': (xml) => Buffer.concat([gzipSync(xml), Buffer.from('-- \nsent by a program')]),
+  'gzip in members': (xml) =>
+    Buffer.concat([gzipSync(xml.slice(0, 300)), gzipSync(''), gzipSync(xml.slice(300)), Buffer.from('\n')]),
+  'gzip with name, comment, extra field and checksum of its header': (xml) => gzipWithFields(xml),
+  'gzip of gzip': (xml) => gzipSync(gzipSync(xml)),
+  'bytes before and after ZIP': (xml) =>
+    Buffer.concat([Buffer.from('begin\r\n'), zipOf('a.xml', Buffer.from(xml)), Buffer.from('\r\n')]),
+  'gzip in ZIP': (xml) => zipOf('a.xml.gz', gzipSync(xml)),
+  'UTF-16': (xml) => gzipSync(Buffer.from(`\ufeff${xml}`, 'utf16le')),
+  'UTF-8 that is declared as UTF-16': (xml) => Buffer.from(xml.replace('?>', ' encoding="utf-16"?>')),
+  'a schema around it that is not closed': (xml) =>
+    Buffer.from(xml.replace('<feedback', '<xs:schema targetNamespace="urn:x"><feedback')),
+  'a prefix for all names': (xml) =>
+    Buffer.from(xml.replace(/<(\/?)(?=\w)/g, '<$1d:').replace('xmlns=', 'xmlns:d=')),
+}
+
+function gzipWithFields(xml: string): Buffer {
+  const plain = gzipSync(xml)
+  const head = Buffer.from(plain.subarray(0, 10))
+  head[3] = 2 + 4 + 8 + 16
+  const fields = Buffer.from('\x03\0abcname.xml\0a comment\0\x11\x22', 'latin1')
+  return Buffer.concat([head, fields, plain.subarray(10)])
+}
+
+test('reports are read however they are packed and labelled', async (t) => {
+  const { service, begin, mail, read } = await start(t)
+  const { domain } = service
+  const expected: string[] = []
+  const xmlOf = (id: string) => {
+    expected.push(id)
+    return dmarcXml(domain, begin, ROWS, id)
+  }
+  for (const [id, pack] of Object.entries(PACKED)) await mail(pack(xmlOf(id)))
+  await mail(gzipSync(xmlOf('text with a name')), { contentType: 'text/plain' })
+  await mail(gzipSync(xmlOf('an image')), { contentType: 'image/png' })
+  const base64 = gzipSync(xmlOf('base64 that is not declared')).toString('base64')
+  await mail(base64.replace(/.{76}/g, '$&\r\n'), { contentType: 'application/gzip' })
+  const { items } = await read('?limit=100')
+  assert.deepEqual(items.map(({ report_id }: Json) => report_id).sort(), expected.sort())
+  for (const { report_id, passed, failed } of items) assert.deepEqual([passed, failed], [80, 20], report_id)
+})
+
+test('a report whose base64 ends in CR LF after the gzip data', async (t) => {
+  const { service, begin, read } = await start(t)
+  const packed = Buffer.concat([gzipSync(dmarcXml(service.domain, begin, ROWS)), Buffer.from('\r\n')])
+  const name = `receiver.example!${service.domain}!${begin}!${begin + DAY_S - 1}.xml.gz`
+  const raw = [
+    `From: ${SENDER}`,
+    `To: dmarc-reports@${service.domain}`,
+    'Subject: Report Domain',
+    'MIME-Version: 1.0',
+    `Content-Type: application/gzip; name="${name}"`,
+    `Content-Disposition: attachment; filename="${name}"`,
+    'Content-Transfer-Encoding: base64',
+    '',
+    ...(packed.toString('base64').match(/.{1,76}/g) ?? []),
+    '',
+  ].join('\r\n')
+  await sendRaw(t, service, raw)
+  const { items } = await read()
+  assert.deepEqual([items[0]?.passed, items[0]?.failed], [80, 20])
+})
+
 test('reports that prove no sender count in no total, and others domains are out of reach', async (t) => {
   const { service, begin, mail, read } = await start(t)
   const { domain } = service
@@ -231,6 +308,11 @@ test('bombs, damaged reports and reports of other times are dropped, and the ser
     gzipSync(`{"a":${'['.repeat(100_000)}`),
     gzipSync(`{"policies":[${'{},'.repeat(200_000)}{}]}`),
     gzipSync(xml).subarray(0, 200),
+    gzipSync(xml).subarray(0, -5),
+    Buffer.concat([gzipSync(xml), gzipSync('more').fill(0xff, 10)]),
+    Buffer.concat([...Array(1_001).fill(gzipSync('')), gzipSync(xml)]),
+    gzipSync(gzipSync(gzipSync(xml))),
+    gzipSync(gzipSync(Buffer.alloc(30_000_000, '<'))),
     gzipSync(xml.replace('</feedback>', '')),
     zipOf('a.xml', Buffer.from(xml)).subarray(0, -5),
     gzipSync(dmarcXml(domain, begin - 60 * DAY_S, ROWS, 'bad')),

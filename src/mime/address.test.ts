@@ -42,6 +42,9 @@ const accepted: [text: string, name: string, local: string, domain: string][] = 
   ['=?UTF-8?B?SsO2?= =?UTF-8?B?cmc=?= <j@example.com>', 'Jörg', 'j', 'example.com'],
   ['=?UTF-8?Q?=E6=97?= =?UTF-8?Q?=A5?= <j@example.com>', '日', 'j', 'example.com'],
   ['=?utf-8?Q?Acme,_Inc.?= <a@example.com>', 'Acme, Inc.', 'a', 'example.com'],
+  // A name may have the backslash (RFC 6532 §3.2), and an address the character without it.
+  ['"Ann \\© Lee" <a@example.com>', 'Ann © Lee', 'a', 'example.com'],
+  ['"ünal©"@example.com', '', 'ünal©', 'example.com'],
   ['"=?utf-8?Q?kept?=" <a@example.com>', '=?utf-8?Q?kept?=', 'a', 'example.com'],
   ['=?utf-8?Q?a=0D=0ABcc:_x@y?= <a@example.com>', 'a Bcc: x@y', 'a', 'example.com'],
   // RFC 6532
@@ -73,6 +76,9 @@ const refused = [
   'ann . lee@example.com',
   '""@example.com',
   '"ann@example.com',
+  '"test\\©"@example.com',
+  'Ann <"test\\©"@example.com>',
+  '"a"."\\ü"@example.com',
   'ann(@example.com',
   'ann@[127.0.0.1]',
   'ann@127.0.0.1',

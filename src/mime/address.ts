@@ -204,7 +204,13 @@ function isLabel(label: string): boolean {
 }
 
 /** What the text between two structural characters is made of. `spaced`: blanks or comments before it. */
-type Word = { kind: 'atom' | 'quoted' | 'encoded' | 'dot'; text: string; spaced: boolean }
+type Word = {
+  kind: 'atom' | 'quoted' | 'encoded' | 'dot'
+  text: string
+  spaced: boolean
+  /** A backslash before a character that is not ASCII: legal in a name (RFC 6532 §3.2), not in an address (RFC 6531 §3.3). */
+  nameOnly?: boolean
+}
 
 class AddressReader {
   readonly #text: string
@@ -296,7 +302,7 @@ class AddressReader {
     for (;;) {
       const spaced = this.#skipBlanks()
       const code = this.#text.charCodeAt(this.#at)
-      if (code === QUOTE) words.push({ kind: 'quoted', text: this.#quoted(), spaced })
+      if (code === QUOTE) words.push(this.#quoted(spaced))
       else if (code === DOT) {
         words.push({ kind: 'dot', text: '.', spaced })
         this.#at++
@@ -331,16 +337,21 @@ class AddressReader {
     return text.startsWith('?=', at) ? at + 2 : 0
   }
 
-  #quoted(): string {
+  #quoted(spaced: boolean): Word {
     const text = this.#text
     let content = ''
+    let nameOnly = false
     let from = ++this.#at
     for (; this.#at < text.length; this.#at++) {
       const code = text.charCodeAt(this.#at)
-      if (code === QUOTE) return (content + text.slice(from, this.#at++)).replaceAll('\t', ' ')
+      if (code === QUOTE) {
+        content += text.slice(from, this.#at++)
+        return { kind: 'quoted', text: content.replaceAll('\t', ' '), spaced, nameOnly }
+      }
       if (code !== BACKSLASH) continue
       content += text.slice(from, this.#at)
       from = ++this.#at
+      nameOnly ||= text.charCodeAt(from) > 0x7f
     }
     throw this.#error('Quoted string without end')
   }
@@ -377,7 +388,7 @@ class AddressReader {
     words.forEach((word, index) => {
       const dotExpected = index % 2 === 1
       const fits = dotExpected ? word.kind === 'dot' : word.kind === 'atom' || word.kind === 'quoted'
-      if (!fits || (word.spaced && index > 0)) throw this.#error('Invalid local part')
+      if (!fits || word.nameOnly || (word.spaced && index > 0)) throw this.#error('Invalid local part')
       local += word.text
     })
     if (local === '' || words.length % 2 === 0) throw this.#error('Invalid local part')

@@ -27,10 +27,24 @@ const decoders = new Map<string, TextDecoder | null>()
  * not UTF-8 then for windows-1252, which maps every byte to some character. Never throws.
  */
 export function decodeCharset(bytes: Uint8Array, label = ''): string {
-  const decoder = decoderFor(label.trim().toLowerCase())
+  const name = label.trim().toLowerCase()
+  if (UTF_7.test(name)) return decodeUtf7(bytes)
+  const decoder = decoderFor(name)
   if (decoder) return decoder.decode(bytes)
   const text = new TextDecoder().decode(bytes)
   return text.includes('\ufffd') ? new TextDecoder('windows-1252').decode(bytes) : text
+}
+
+/** Not in the standard, since browsers were tricked with it; text from here is checked and escaped after it was decoded. */
+const UTF_7 = /^(?:x-)?(?:unicode-[12]-[01]-)?utf-?7$|^csunicode11utf7$/
+
+/** RFC 2152: UTF-16 in base64 between "+" and "-" or any character that is no base64; all else as it is. */
+function decodeUtf7(bytes: Uint8Array): string {
+  return decodeCharset(bytes).replace(/\+([A-Za-z0-9+/]*)-?/g, (_, base64: string) => {
+    const units = Buffer.from(base64, 'base64')
+    const whole = units.subarray(0, units.length - (units.length % 2))
+    return base64 === '' ? '+' : whole.swap16().toString('utf16le').toWellFormed()
+  })
 }
 
 function decoderFor(label: string): TextDecoder | null {
@@ -38,12 +52,21 @@ function decoderFor(label: string): TextDecoder | null {
   if (label === '' || label === 'us-ascii' || label === 'ascii') return null
   const known = decoders.get(label)
   if (known !== undefined) return known
-  const decoder = makeDecoder(label) ?? makeDecoder(ALIASES[label.replace(/^x-|[\s._-]/g, '')] ?? '')
+  const decoder = makeDecoder(label)
   if (decoders.size < DECODERS_MAX) decoders.set(label, decoder)
   return decoder
 }
 
+/** A decoder for text in pieces, of UTF-8 if the character set is unknown. */
+export function streamDecoder(label: string): TextDecoder {
+  return makeDecoder(label.toLowerCase()) ?? new TextDecoder()
+}
+
 function makeDecoder(label: string): TextDecoder | null {
+  return decoderOf(label) ?? decoderOf(ALIASES[label.replace(/^x-|[\s._-]/g, '')] ?? '')
+}
+
+function decoderOf(label: string): TextDecoder | null {
   try {
     return new TextDecoder(label)
   } catch {

@@ -1,5 +1,6 @@
 /** Encoded words: non-ASCII text inside header fields. RFC 2047, with the language tag of RFC 2231 §5. */
-import { decodeWords as decodeRuns } from 'postal-mime'
+import { isUtf8 } from 'node:buffer'
+import { decodeCharset } from './charset.ts'
 import { blankControls } from './text-safety.ts'
 
 /** Most characters of one encoded word, RFC 2047 §2. */
@@ -27,12 +28,84 @@ function asciiSet(characters: string): ReadonlySet<string> {
 
 /**
  * Decodes every encoded word in unfolded `text`; blanks between adjacent words vanish (RFC 2047 §6.2), a
- * character split over two words is put together again. What does not decode stays, and so does all of a text
- * of more than 128 K characters. The decoded text can hold no control characters, whatever the words hid: they become spaces.
+ * character split over two words is put together again. Words may hold blanks and raw bytes, which some senders do not
+ * encode. What does not decode stays, and so does all of a text of more than 128 K characters. The decoded text can hold no
+ * control characters, whatever the words hid: they become spaces.
  */
 export function decodeWords(text: string): string {
   const hasWords = text.length <= DECODED_MAX && text.includes('=?')
   return blankControls(hasWords ? decodeRuns(text) : text)
+}
+
+/** The same text with raw bytes of its encoded words encoded, so that it can be parsed: bytes of some charsets look like controls. */
+export function withoutRawBytes(text: string): string {
+  if (isAscii(text)) return text
+  return text.replace(WORD, (word) =>
+    isAscii(word) ? word : encodeWords(decodeWords(word), 'phrase').join(' '),
+  )
+}
+
+const WORD = /=\?([^?\s*]{1,60})(?:\*[^?\s]{0,60})?\?([bq])\?([^?]*)\?=/gi
+const BLANKS = /^[ \t\r\n]*$/
+
+interface Word {
+  charset: string
+  bytes: Buffer
+}
+
+function decodeRuns(text: string): string {
+  let decoded = ''
+  let run: Word[] = []
+  let at = 0
+  for (const match of text.matchAll(WORD)) {
+    const [whole, charset = '', encoding = '', content = ''] = match
+    const word = wordOf(charset.toLowerCase(), encoding.toLowerCase(), content)
+    const between = text.slice(at, match.index)
+    const isAdjacent = run.length > 0 && BLANKS.test(between)
+    if (!isAdjacent || run[0]?.charset !== word.charset) {
+      decoded += textOfRun(run)
+      run = []
+    }
+    if (!isAdjacent) decoded += between
+    run.push(word)
+    at = match.index + whole.length
+  }
+  return decoded + textOfRun(run) + text.slice(at)
+}
+
+/** Raw bytes came into `content` as the field was decoded: as UTF-8, or else each as the character of Latin-1. */
+function wordOf(charset: string, encoding: string, content: string): Word {
+  const isPlain = isAscii(content)
+  if (encoding === 'b' && isPlain) return { charset, bytes: Buffer.from(content, 'base64') }
+  const decode = (from: 'latin1' | 'utf8') => {
+    const bytes = Buffer.from(content, from)
+    return encoding === 'b' ? bytes : unquoted(bytes)
+  }
+  if (/^[\0-\xff]*$/.test(content)) {
+    const bytes = decode('latin1')
+    if (isPlain || !/^utf-?8$/.test(charset) || isUtf8(bytes)) return { charset, bytes }
+  }
+  return { charset: 'utf-8', bytes: decode('utf8') }
+}
+
+const isAscii = (text: string) => !/[^\0-\x7f]/.test(text)
+
+/** The Q encoding, RFC 2047 §4.2. Blanks after "=" are from lines that were folded inside of a word. */
+function unquoted(bytes: Buffer): Buffer {
+  const text = bytes.toString('latin1').replaceAll('_', ' ')
+  return Buffer.from(
+    text.replace(/=\s*([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
+    'latin1',
+  )
+}
+
+/** Words that do not decode together are decoded one by one. */
+function textOfRun(run: readonly Word[]): string {
+  const [first] = run
+  if (first === undefined) return ''
+  const text = decodeCharset(Buffer.concat(run.map(({ bytes }) => bytes)), first.charset)
+  if (run.length === 1 || !text.includes('\ufffd')) return text
+  return run.map(({ bytes }) => decodeCharset(bytes, first.charset)).join('')
 }
 
 /**

@@ -15,7 +15,7 @@
 import { addressParser } from 'postal-mime'
 import { type Mailbox, parseAddressList, parseMailbox } from './address.ts'
 import { decodeCharset } from './charset.ts'
-import { decodeWords } from './encoded-word.ts'
+import { decodeWords, withoutRawBytes } from './encoded-word.ts'
 import { readStructured, type StructuredValue } from './parameters.ts'
 import {
   asBuffer,
@@ -237,7 +237,7 @@ function fieldText(headers: readonly RawHeader[], name: string): string | null {
 function addressesIn(headers: readonly RawHeader[], name: string): Mailbox[] {
   return headers
     .filter((header) => header.name.toLowerCase() === name)
-    .flatMap((header) => readAddresses(unfoldedValue(header.raw)))
+    .flatMap((header) => readAddresses(withoutRawBytes(unfoldedValue(header.raw))))
 }
 
 /** What can be used of an address field: one bad address must not hide the others. */

@@ -18,6 +18,9 @@ const DATA = {
   no: false,
   falseText: 'false',
   'with space': 'ws',
+  12: 12,
+  true: 'yes',
+  flags: [true, false],
 }
 
 const WRITTEN: [what: string, source: string, expected: string][] = [
@@ -57,6 +60,34 @@ const WRITTEN: [what: string, source: string, expected: string][] = [
     '{{#equal a.b "Deep"}}same{{else}}other{{/equal}}{{#equal x ""}}same{{/equal}}',
     'othersame',
   ],
+  [
+    'a block on a list, an object, a text',
+    '{{#list}}{{n}}{{@index}}{{/list}}{{#a}}{{b}}{{../one}}{{/a}}',
+    '102132deep1',
+  ],
+  [
+    'a block on what is not there, and its else',
+    '{{#x}}a{{else}}b{{/x}}{{^x}}c{{/x}}{{^one}}d{{/one}}',
+    'bc',
+  ],
+  ['a block on true', '{{#each flags}}{{#this}}{{../one}}{{/this}}{{^this}}-{{/this}}{{/each}}', '1-'],
+  [
+    'a block on a path',
+    '{{#a.b}}{{this}}{{/a.b}}{{#../x}}a{{else}}b{{/../x}}{{#list.[0]}}{{n}}{{/list.[0]}}',
+    'deepb1',
+  ],
+  [
+    'literals as names',
+    '{{"with space"}}{{[with space]}}{{12}}{{true}}{{#"with space"}}!{{/"with space"}}',
+    'wsws12yes!',
+  ],
+  ['names of values', '{{#each map as |value key|}}{{key}}{{value}}{{this}}{{one}};{{/each}}', 'y11;x22;'],
+  [
+    'names of values of blocks around, and properties of them',
+    '{{#each list as |a i|}}{{#with ../a as |b|}}{{a.n}}{{i}}{{b.b}}{{this.b}} {{/with}}{{/each}}',
+    '10deepdeep 21deepdeep 32deepdeep ',
+  ],
+  ['a named value before a name', '{{#with one as |a|}}{{a}}{{#a}}{{this}}{{/a}}{{/with}}{{a.b}}', '11deep'],
   ['raw blocks', '{{{{if one}}}}{{x}}{{{{/if}}}}', '{{x}}'],
   ['escaped braces', '\\{{name}}', '{{name}}'],
 ]
@@ -81,7 +112,11 @@ const REFUSED: [source: string, why: string][] = [
   ['{{#if a}}', 'line 1: the template ends inside a block or expression'],
   ['a\n{{#if a}}\n{{/each}}', "line 2: if doesn't match each"],
   ['{{a', 'line 1: unexpected INVALID'],
-  ['\n\n{{#foo}}{{/foo}}', 'line 3: unknown helper "foo"'],
+  ['\n\n{{#foo bar}}{{/foo}}', 'line 3: unknown helper "foo"'],
+  ['{{^foo bar}}{{/foo}}', 'line 1: unknown helper "foo"'],
+  ['{{#foo a=1}}{{/foo}}', 'line 1: unknown helper "foo"'],
+  ['{{"foo" bar}}', 'line 1: unknown helper "foo"'],
+  ['{{12 bar}}', 'line 1: unknown helper "12"'],
   ['{{foo bar}}', 'line 1: unknown helper "foo"'],
   ['{{foo a=1}}', 'line 1: unknown helper "foo"'],
   ['{{lookup this "constructor"}}', 'line 1: unknown helper "lookup"'],
@@ -89,7 +124,8 @@ const REFUSED: [source: string, why: string][] = [
   ['{{#blockHelperMissing a}}{{/blockHelperMissing}}', 'line 1: unknown helper "blockHelperMissing"'],
   ['{{#each (lookup a b)}}{{/each}}', 'line 1: unknown helper "lookup"'],
   ['{{#this.if a}}{{/this.if}}', 'line 1: unknown helper "this.if"'],
-  ['{{#with this as |x|}}{{/with}}', 'line 1: block parameters (as |x|) are not supported'],
+  ['{{#if this as |x|}}{{/if}}', 'line 1: "as |x|" names values of "each" and "with" only'],
+  ['{{#foo as |x y|}}{{/foo}}', 'line 1: "as |x y|" names values of "each" and "with" only'],
   ['{{#if a includeZero=true}}{{/if}}', 'line 1: "if" takes no named arguments'],
   ['{{#if}}{{/if}}', 'line 1: "if" takes 1 argument'],
   ['{{#equal a}}{{/equal}}', 'line 1: "equal" takes 2 arguments'],
@@ -100,7 +136,6 @@ const REFUSED: [source: string, why: string][] = [
   ['{{* x}}', 'line 1: decorators are not supported'],
   ['{{#*inline "x"}}{{/inline}}', 'line 1: decorators are not supported'],
   ['{{@partial-block}}', 'line 1: unknown data name "@partial-block"'],
-  ['{{"x"}}', 'line 1: a literal is no name'],
 ]
 for (const [source, why] of REFUSED) {
   test(`refuses ${JSON.stringify(source)}`, () => {
@@ -185,6 +220,14 @@ reference.registerHelper('equal', function (this: unknown, a, b, options) {
   return same ? options?.fn(this) : options?.inverse(this)
 } as Handlebars.HelperDelegate)
 
+const valuesIn = (value: unknown): unknown[] =>
+  typeof value === 'object' && value !== null ? [value, ...Object.values(value).flatMap(valuesIn)] : [value]
+
+/** Handlebars takes a block's value for the context around it, which `../` does not count, if the two are loosely equal. */
+const hasTwins = (values: readonly unknown[]) =>
+  // biome-ignore lint/suspicious/noDoubleEquals: it is what Handlebars does
+  values.some((one, at) => values.slice(0, at).some((other) => one != null && one == other && one !== other))
+
 test('agrees with Handlebars on generated templates and data', () => {
   const names = fc.constantFrom(
     'a',
@@ -199,7 +242,16 @@ test('agrees with Handlebars on generated templates and data', () => {
     './c',
     'a.length',
     '../../c',
+    '@first',
+    'v',
+    'v.a',
+    'k',
+    '"a"',
+    '0',
+    '[b]',
   )
+  /** Without those that are literals as arguments. */
+  const paths = names.filter((name) => !/^["0]/.test(name))
   const { template } = fc.letrec<{ template: string; part: string }>((tie) => ({
     template: fc.array(tie('part'), { maxLength: 4 }).map((parts) => parts.join('')),
     part: fc.oneof(
@@ -209,8 +261,21 @@ test('agrees with Handlebars on generated templates and data', () => {
       // Handlebars adds two raw values that stand side by side as numbers; a text before each keeps it from that.
       names.map((name) => `.{{{${name}}}}`),
       fc
-        .tuple(fc.constantFrom('if', 'unless', 'each', 'with'), names, tie('template'), tie('template'))
+        .tuple(fc.constantFrom('if', 'unless', 'each', 'with'), paths, tie('template'), tie('template'))
         .map(([block, name, main, other]) => `{{#${block} ${name}}}${main}{{else}}${other}{{/${block}}}`),
+      fc
+        .tuple(fc.constantFrom('each', 'with'), paths, fc.constantFrom('v', 'v k', 'a k'), tie('template'))
+        .map(([block, name, named, main]) => `{{#${block} ${name} as |${named}|}}${main}{{/${block}}}`),
+      fc
+        .tuple(names, tie('template'), names, tie('template'), tie('template'))
+        .map(([name, main, next, second, other]) => {
+          return `{{#${name}}}${main}{{else ${next}}}${second}{{else}}${other}{{/${name}}}`
+        }),
+      fc
+        .tuple(fc.constantFrom('#', '^'), names, fc.constantFrom('', '~'), tie('template'))
+        .map(
+          ([sign, name, trim, main]) => ` {{${trim}${sign}${name}${trim}}}\n${main}\n {{${trim}/${name}}}\n`,
+        ),
       fc.tuple(names, tie('template')).map(([name, main]) => `{{#equal ${name} "1"}}\n${main}\n{{/equal}}\n`),
     ),
   }))
@@ -218,13 +283,18 @@ test('agrees with Handlebars on generated templates and data', () => {
     value: fc.oneof(
       { maxDepth: 3 },
       fc.constantFrom<unknown>('t', '', '<&>', 2, 0, true, false, null, 'false'),
-      fc.array(tie('value'), { maxLength: 3 }),
+      // In an item that is null, Handlebars enters an empty object at the next block, which shows as [object Object].
+      fc.array(
+        tie('value').filter((item) => item !== null),
+        { maxLength: 3 },
+      ),
       fc.dictionary(fc.constantFrom('a', 'b', 'c', 'length'), tie('value'), { noNullPrototype: true }),
     ),
   })).value
   const data = fc.record({ a: value, b: value, c: value }, { requiredKeys: [], noNullPrototype: true })
   fc.assert(
     fc.property(template, data, (source, variables) => {
+      fc.pre(!hasTwins(valuesIn(variables)))
       const expected = reference.compile(source)(variables)
       assert.equal(render(source, variables), expected)
     }),

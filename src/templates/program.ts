@@ -3,7 +3,7 @@
  * that walk plain data; the package's own compiler, which writes JavaScript, is never called.
  *
  * 1. `compileProgram` parses and rejects what the contract does not list: helpers other than the five
- *    blocks, partials, decorators, sub-expressions, named arguments, block parameters (templates.md rules 20, 21).
+ *    blocks, partials, decorators, sub-expressions, named arguments (templates.md rules 20, 21).
  * 2. `Program.run` renders. It reads own properties only, so no prototype is ever reached, and limits its output and
  *    the processor time of its thread (templates.md rule 25).
  */
@@ -63,6 +63,13 @@ interface Scope {
   readonly context: unknown
   readonly outer: Scope | null
   readonly loop: Loop | null
+  readonly named: Named | null
+}
+
+/** Values that a block has named (`as |value key|`); `outer` are those of the enclosing block that names any. */
+interface Named {
+  readonly values: readonly unknown[]
+  readonly outer: Named | null
 }
 
 type Part = (run: Run, scope: Scope) => void
@@ -78,7 +85,7 @@ export function compileProgram(source: string, { escaped }: { escaped: boolean }
     parts: compiler.parts,
     run(variables, missing) {
       const run = new Run(variables, missing)
-      body(run, { context: variables, outer: null, loop: null })
+      body(run, { context: variables, outer: null, loop: null, named: null })
       return run.result()
     },
   }
@@ -129,6 +136,8 @@ const isBlockName = (name: string) => Object.hasOwn(BLOCKS, name)
 class Compiler {
   parts = 0
   private readonly escaped: boolean
+  /** Of the blocks around that name values, innermost first. */
+  private named: readonly (readonly string[])[] = []
 
   constructor(escaped: boolean) {
     this.escaped = escaped
@@ -168,35 +177,106 @@ class Compiler {
   private mustache(node: hbs.AST.MustacheStatement): Part {
     const path = pathOf(node.path)
     if (node.params.length > 0 || node.hash) throw fault(node, `unknown helper "${path.original}"`)
-    if (isSimple(path) && isBlockName(path.original)) {
+    if (isSimple(path) && isBlockName(path.original) && !this.isNamed(path)) {
       throw fault(node, `"${path.original}" is a block: write {{#${path.original} ...}}`)
     }
-    const value = pathValue(path, true)
+    const value = this.pathValue(path, true)
     if (!this.escaped || !node.escaped) return (run, scope) => run.write(run.textOf(value(run, scope)))
     return (run, scope) => run.writeEscaped(run.textOf(value(run, scope)))
   }
 
   private block(node: hbs.AST.BlockStatement, depth: number): Part {
     const path = pathOf(node.path)
-    const name = path.original
-    if (!isSimple(path) || !isBlockName(name)) throw fault(node, `unknown helper "${name}"`)
-    if (node.hash) throw fault(node, `"${name}" takes no named arguments`)
-    if ((node.program ?? node.inverse).blockParams?.length)
-      throw fault(node, 'block parameters (as |x|) are not supported')
-    const wanted = BLOCKS[name] as number
+    const name = isSimple(path) && isBlockName(path.original) && !this.isNamed(path) ? path.original : null
+    if (name === null && (node.params.length > 0 || node.hash))
+      throw fault(node, `unknown helper "${path.original}"`)
+    if (node.hash) throw fault(node, `"${path.original}" takes no named arguments`)
+    const wanted = name === null ? 0 : (BLOCKS[name] as number)
     if (node.params.length !== wanted)
-      throw fault(node, `"${name}" takes ${wanted} argument${wanted > 1 ? 's' : ''}`)
-    const main = this.program(node.program, depth + 1)
+      throw fault(node, `"${path.original}" takes ${wanted} argument${wanted > 1 ? 's' : ''}`)
+    const listed = name === 'each' || name === 'with'
+    const names = (node.program ?? node.inverse).blockParams ?? []
+    if (names.length > 0 && !listed)
+      throw fault(node, `"as |${names.join(' ')}|" names values of "each" and "with" only`)
+    const values =
+      name === null ? [this.pathValue(path, false)] : node.params.map((param) => this.argument(param, listed))
+    const main = this.naming(names, () => this.program(node.program, depth + 1))
     // `{{else if}}` nests each branch in the one before it; these are levels of the parser, not of the text.
     const chained = (node.inverse as { chained?: boolean } | undefined)?.chained === true
     const inverse = this.program(node.inverse, chained ? depth : depth + 1)
-    const listed = name === 'each' || name === 'with'
-    const values = node.params.map((param) => argument(param, listed))
-    return blockPart(name, values as [Value, ...Value[]], main, inverse)
+    return blockPart(name, values as [Value, ...Value[]], main, inverse, names.length > 0)
+  }
+
+  private naming<T>(names: readonly string[], compile: () => T): T {
+    const around = this.named
+    if (names.length > 0) this.named = [names, ...around]
+    try {
+      return compile()
+    } finally {
+      this.named = around
+    }
+  }
+
+  private isNamed({ parts, depth, data, original }: hbs.AST.PathExpression): boolean {
+    const isPlain = !data && depth === 0 && !/^(?:this\b|\.)/.test(original)
+    return isPlain && this.named.some((names) => names.includes(parts[0] as string))
+  }
+
+  private argument(node: Ast, listed: boolean): Value {
+    switch (node.type) {
+      case 'PathExpression':
+        return this.pathValue(node as hbs.AST.PathExpression, listed)
+      case 'SubExpression': {
+        const { path } = node as hbs.AST.SubExpression
+        throw fault(node, `unknown helper "${pathOf(path).original}"`)
+      }
+      case 'UndefinedLiteral':
+        return () => undefined
+      case 'NullLiteral':
+        return () => null
+      default: {
+        const { value } = node as hbs.AST.StringLiteral
+        return () => value
+      }
+    }
+  }
+
+  private pathValue(path: hbs.AST.PathExpression, reported: boolean): Value {
+    const { parts, depth, original } = path
+    const isNamed = this.isNamed(path)
+    const start = path.data
+      ? dataValue(path)
+      : isNamed
+        ? this.namedValue(parts[0] as string)
+        : contextValue(depth)
+    const rest = path.data || isNamed ? parts.slice(1) : parts
+    return (run, scope) => {
+      let value = start(run, scope)
+      for (const part of rest) value = ownProperty(value, part)
+      if (value === undefined && reported) run.missed(original)
+      return value
+    }
+  }
+
+  private namedValue(name: string): Value {
+    const up = this.named.findIndex((names) => names.includes(name))
+    const index = (this.named[up] as readonly string[]).indexOf(name)
+    return (_run, scope) => {
+      let at = scope.named
+      for (let left = up; at && left > 0; left--) at = at.outer
+      return at?.values[index]
+    }
   }
 }
 
-function blockPart(name: string, values: [Value, ...Value[]], main: Part, inverse: Part): Part {
+/** `name` null: a block on a value. `names`: the block names what it enters. */
+function blockPart(
+  name: string | null,
+  values: [Value, ...Value[]],
+  main: Part,
+  inverse: Part,
+  names: boolean,
+): Part {
   const [value, other] = values
   switch (name) {
     case 'if':
@@ -212,15 +292,29 @@ function blockPart(name: string, values: [Value, ...Value[]], main: Part, invers
       return (run, scope) => {
         const context = value(run, scope)
         if (isEmpty(context)) inverse(run.step(), scope)
-        else main(run.step(), within(scope, context, scope.loop))
+        else main(run.step(), within(scope, context, scope.loop, names ? [context] : null))
       }
+    case 'each':
+      return eachPart(value, main, inverse, names)
     default:
-      return eachPart(value, main, inverse)
+      return sectionPart(value, main, inverse)
+  }
+}
+
+/** `{{#name}}`: lists are repeated, true and what is not there change nothing about the context, all else is entered. */
+function sectionPart(value: Value, main: Part, inverse: Part): Part {
+  const repeated = eachPart(value, main, inverse, false)
+  return (run, scope) => {
+    const context = value(run, scope)
+    if (Array.isArray(context)) repeated(run, scope)
+    else if (context === true) main(run.step(), scope)
+    else if (context === false || context === null || context === undefined) inverse(run.step(), scope)
+    else main(run.step(), within(scope, context, scope.loop, null))
   }
 }
 
 /** Lists by position, objects by key in their order; anything else has no items. */
-function eachPart(value: Value, main: Part, inverse: Part): Part {
+function eachPart(value: Value, main: Part, inverse: Part, names: boolean): Part {
   return (run, scope) => {
     const list = value(run, scope)
     if (typeof list !== 'object' || list === null) return inverse(run.step(), scope)
@@ -234,14 +328,16 @@ function eachPart(value: Value, main: Part, inverse: Part): Part {
       loop.index = index
       loop.first = index === 0
       loop.last = index === count - 1
-      main(run.step(), within(scope, (list as Record<string | number, unknown>)[key], loop))
+      const item = (list as Record<string | number, unknown>)[key]
+      main(run.step(), within(scope, item, loop, names ? [item, key] : null))
     }
   }
 }
 
 /** A block that changes nothing about the context adds no level for `../`. */
-function within(scope: Scope, context: unknown, loop: Loop | null): Scope {
-  return { context, outer: context === scope.context ? scope.outer : scope, loop }
+function within(scope: Scope, context: unknown, loop: Loop | null, values: readonly unknown[] | null): Scope {
+  const named = values === null ? scope.named : { values, outer: scope.named }
+  return { context, outer: context === scope.context ? scope.outer : scope, loop, named }
 }
 
 /** Missing, null, 0, "", [] and the text "false" are false (templates.md rule 23). */
@@ -253,45 +349,16 @@ function isEmpty(value: unknown): boolean {
   return (!value && value !== 0) || (Array.isArray(value) && value.length === 0)
 }
 
-function argument(node: Ast, listed: boolean): Value {
-  switch (node.type) {
-    case 'PathExpression':
-      return pathValue(node as hbs.AST.PathExpression, listed)
-    case 'SubExpression': {
-      const { path } = node as hbs.AST.SubExpression
-      throw fault(node, `unknown helper "${pathOf(path).original}"`)
-    }
-    case 'UndefinedLiteral':
-      return () => undefined
-    case 'NullLiteral':
-      return () => null
-    default: {
-      const { value } = node as hbs.AST.StringLiteral
-      return () => value
-    }
-  }
-}
-
+/** A literal in the place of a name is one: `{{"a b"}}`, `{{12}}`. */
 function pathOf(node: Ast): hbs.AST.PathExpression {
   if (node.type === 'PathExpression') return node as hbs.AST.PathExpression
-  throw fault(node, 'a literal is no name')
+  const original = String((node as { original?: unknown }).original)
+  return { type: 'PathExpression', data: false, depth: 0, parts: [original], original, loc: node.loc }
 }
 
 /** A bare word, which Handlebars would read as a helper: not `this.x`, `./x`, `../x`, `@x`. */
 function isSimple({ parts, depth, data, original }: hbs.AST.PathExpression): boolean {
   return !data && depth === 0 && parts.length === 1 && original === parts[0]
-}
-
-function pathValue(path: hbs.AST.PathExpression, reported: boolean): Value {
-  const { parts, depth, original } = path
-  const start = path.data ? dataValue(path) : contextValue(depth)
-  const rest = path.data ? parts.slice(1) : parts
-  return (run, scope) => {
-    let value = start(run, scope)
-    for (const part of rest) value = ownProperty(value, part)
-    if (value === undefined && reported) run.missed(original)
-    return value
-  }
 }
 
 function contextValue(depth: number): Value {

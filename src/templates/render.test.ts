@@ -132,7 +132,7 @@ test('check says why content or header fields cannot be stored', async (t) => {
   const renderer = startRenderer(t)
   const check = (content: string, headers = {}) => renderer.check('a', { key: content, content, headers })
   assert.equal(await check('{{a}}', { Subject: '{{b}}' }), null)
-  assert.equal(await check('\n{{#foo}}{{/foo}}'), 'line 2: unknown helper "foo"')
+  assert.equal(await check('\n{{#foo bar}}{{/foo}}'), 'line 2: unknown helper "foo"')
   assert.equal(
     await check('empty', { Subject: '{{> x}}' }),
     'header Subject: line 1: partials are not supported',

@@ -292,7 +292,7 @@ for (const [level, rootOf] of Object.entries(scopes)) {
         'Invalid parameter: template line 2: unknown helper "foo"',
         'POST',
         '',
-        { name: 'f', template: 'a\n{{#foo}}{{/foo}}' },
+        { name: 'f', template: 'a\n{{#foo bar}}{{/foo}}' },
       ],
       [400, 'Invalid parameter: template holds a NUL character', 'POST', '', { name: 'f', template: 'a\0b' }],
       [

@@ -6,7 +6,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { Forbidden } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
-import { type Chunk, chunkSize, sliceChunk } from '../../base/mime-message.ts'
+import { type Chunk, chunkSize, readChunk, sliceChunk } from '../../base/mime-message.ts'
 import type { Delivery } from '../../delivery/contract.ts'
 import type { Domain } from '../../domains/domain.ts'
 import { acceptedEvent, type EventMessage, type MessageSummary, rejectedEvent } from '../../events/event.ts'
@@ -43,17 +43,23 @@ export interface ReadMail {
 export async function readMail(chunk: Chunk): Promise<ReadMail> {
   const { headers, bodyOffset } = splitMessage(await readHead(chunk))
   const bodyStart = Math.min(bodyOffset, chunkSize(chunk))
-  const leaves = await findLeaves(headers, sliceChunk(chunk, bodyStart, chunkSize(chunk)))
-  if (leaves.length === 0) leaves.push(undivided(headers, chunkSize(chunk) - bodyStart))
+  const body = sliceChunk(chunk, bodyStart, chunkSize(chunk))
+  const leaves = await findLeaves(headers, body)
+  if (leaves.length === 0) leaves.push(await undivided(headers, body))
   return { headers, chunk, bodyStart, leaves }
 }
 
-/** A multipart in which no delimiter occurs: its text would be nowhere to be seen, so it is a file. */
-function undivided(headers: readonly RawHeader[], sizeBytes: number): MimeLeaf {
+/** Blank lines of a mail without content. */
+const BLANK_BYTES_MAX = 100
+
+/** A multipart in which no delimiter occurs: its text would be nowhere to be seen, so it is a file, unless it is blank. */
+async function undivided(headers: readonly RawHeader[], body: Chunk): Promise<MimeLeaf> {
   const field = headers.find(({ name }) => name.toLowerCase() === 'content-type')
+  const sizeBytes = chunkSize(body)
+  const isBlank = sizeBytes <= BLANK_BYTES_MAX && (await readChunk(body)).toString('latin1').trim() === ''
   return {
     ...{ headerStart: -1, start: 0, end: sizeBytes, sizeBytes },
-    type: readStructured(unfoldedValue(field?.raw ?? '')).value,
+    type: isBlank ? 'text/plain' : readStructured(unfoldedValue(field?.raw ?? '')).value,
     ...{ charset: 'us-ascii', encoding: '7bit', disposition: null, filename: '', contentId: null },
   }
 }
