@@ -20,6 +20,8 @@ const MISTAKES = [
   `smtp:/user:${SECRET}@relay.example`,
   `smtp://user:${SECRET}%@relay.example:25`,
   `smtp://user:${SECRET}@relay.example/path`,
+  `smtp://user:${SECRET}@relay.example:25?tls=none`,
+  `smtp://user:${SECRET}@relay.example?tls=unverified&password=${SECRET}`,
   `smtp://user:${SECRET}`,
   `smtp://${SECRET}:${SECRET}`,
   `user:${SECRET}@relay.example:25`,

@@ -17,7 +17,13 @@ import type { S3Options } from './store/s3-client.ts'
 export type DeliveryMode =
   | { kind: 'capture' }
   | { kind: 'direct' }
-  | { kind: 'relay'; host: string; port: number; auth: { user: string; password: string } | null }
+  | {
+      kind: 'relay'
+      host: string
+      port: number
+      /** `allowUnverified`: the password is sent whatever the server's certificate. */
+      auth: { user: string; password: string; allowUnverified: boolean } | null
+    }
 
 export interface Address {
   host: string
@@ -738,8 +744,14 @@ function deliveryMode(text: string): DeliveryMode {
     // Never quoted: a password may be anywhere in it.
     throw new Error('is not capture, direct or smtp://[user:password@]host:port')
   }
+  if (!['', '?tls=unverified'].includes(url.search))
+    throw new Error('has something else than tls=unverified after the "?"')
   const auth = url.username
-    ? { user: decodeURIComponent(url.username), password: decodeURIComponent(url.password) }
+    ? {
+        user: decodeURIComponent(url.username),
+        password: decodeURIComponent(url.password),
+        allowUnverified: url.search !== '',
+      }
     : null
   return { kind: 'relay', host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || 25), auth }
 }

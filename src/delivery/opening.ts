@@ -35,6 +35,9 @@ export type Opened =
 
 /** Servers remembered as below; one that is forgotten costs one deferred message. */
 const WITHOUT_CHUNKS_MAX = 1_000
+/** In events, for the operator. */
+const PASSWORD_RULE =
+  'the password in SENDWRIGHT_DELIVERY is sent over verified TLS only, or with ?tls=unverified over any TLS'
 
 export class Opener {
   readonly #parts: OpeningParts
@@ -65,12 +68,11 @@ export class Opener {
       return held
     } catch (error) {
       const failure = smtpFailure(error)
+      if (failure.stage === 'auth' && failure.reason === 'certificate')
+        return failed(failure, this.#noTls(failure))
       if (!isTlsFault(failure)) return failed(failure, outcomeOfFailure(failure))
       this.#report(job, target, rules, resultOfFailure(failure))
-      if (rules.required) {
-        const reason = failure.reply ? replyText(failure.reply) : failure.message
-        return failed(failure, noTls(reason))
-      }
+      if (rules.required) return failed(failure, this.#noTls(failure))
     }
     try {
       return await this.#connectTo(job, target, rules, 'none', transcript)
@@ -78,6 +80,13 @@ export class Opener {
       const failure = smtpFailure(error)
       return failed(failure, outcomeOfFailure(failure))
     }
+  }
+
+  #noTls({ reply, message }: SmtpFailure): Outcome {
+    const { routing } = this.#parts
+    const reason = reply ? replyText(reply) : message
+    const hasPassword = routing.kind === 'relay' && routing.auth !== null
+    return noTls(hasPassword ? `${reason} (${PASSWORD_RULE})` : reason)
   }
 
   /** The server at this address gets no BDAT any more. */

@@ -16,7 +16,7 @@ import type { Prepared, Routed } from './contract.ts'
 import { createDestinations, type Destination, DownHosts, preferred } from './destinations.ts'
 import { type LaneInfo, NO_SOURCE, type Source, sourceIp } from './lanes.ts'
 import { type LaneLimits, type ShapingTable, shippedShaping } from './shaping/shaping-table.ts'
-import { type HostTls, type HostTlsResult, hostTls, REPORT_TLS, senderTls } from './tls-policy.ts'
+import { type HostTls, type HostTlsResult, hostTls, REPORT_TLS, relayTls, senderTls } from './tls-policy.ts'
 import type { TlsResults } from './tls-results.ts'
 
 /** Where mail goes: to one server, or to the recipients' own. */
@@ -25,7 +25,7 @@ export type Routing =
       kind: 'relay'
       host: string
       port: number
-      auth: { user: string; password: string } | null
+      auth: RelayLogin | null
       /** At a time from one source; where a relay refuses some of them, pacing reduces their number. */
       connections: number
     }
@@ -37,6 +37,13 @@ export type Routing =
       /** Null: MTA-STS is not used. */
       policies?: StsPolicies | null
     }
+
+export interface RelayLogin {
+  user: string
+  password: string
+  /** The password is sent whatever the relay's certificate. */
+  allowUnverified?: boolean
+}
 
 export interface RouteParts {
   routing: Routing
@@ -145,7 +152,7 @@ export class Routes {
   /** The hosts of the best preference, whose open connections serve the job. */
   preferredHosts(job: Job): Host[] {
     const { routing } = this.#parts
-    if (routing.kind === 'relay') return [relayTarget(job, routing.host)]
+    if (routing.kind === 'relay') return [relayTarget(job, routing)]
     if (job.destination?.found.kind !== 'hosts') return []
     return preferred(job.destination.found.hosts).map((host) => ({
       name: host.exchange,
@@ -168,7 +175,7 @@ export class Routes {
 
   #allTargets(job: Job): Target[] {
     const { routing } = this.#parts
-    if (routing.kind === 'relay') return [relayTarget(job, routing.host)]
+    if (routing.kind === 'relay') return [relayTarget(job, routing)]
     if (job.destination?.found.kind !== 'hosts') return []
     const source = sourceIp(job.lane)
     const family = source === null ? undefined : parseIp(source)?.family
@@ -237,10 +244,10 @@ export class Routes {
   }
 }
 
-const relayTarget = ({ prepared }: Job, host: string): Target => ({
+const relayTarget = ({ prepared }: Job, { host, auth }: Extract<Routing, { kind: 'relay' }>): Target => ({
   address: host,
   name: host,
-  tlsRules: () => senderTls(prepared.tls),
+  tlsRules: () => (auth ? relayTls(host, auth) : senderTls(prepared.tls)),
 })
 
 /** What can be down: the path from a source to an address. */

@@ -6,9 +6,11 @@
  * 2. Else MTA-STS: in `enforce`, hosts that the policy does not name are skipped, and the certificate must verify; in
  *    `testing` the same is only reported (RFC 8461 §5).
  * 3. A receiver's policy can demand more than the sender's, never less: skip-verification does not switch it off.
- * 4. TLS reports are about failures of these rules, and are sent under none of them.
+ * 4. A relay with a password is the operator's: neither the sender nor the recipient decides about the connection.
+ * 5. TLS reports are about failures of these rules, and are sent under none of them.
  */
 import type { Clock } from '../base/clock.ts'
+import { classifyAddress } from '../base/ip.ts'
 import type { MailHost } from '../dns/mx.ts'
 import type { Resolver } from '../dns/resolver.ts'
 import type { StsPolicies } from '../mta-sts/policies.ts'
@@ -48,6 +50,21 @@ export interface TlsPolicyParts {
 /** The sender's policy alone. */
 export function senderTls({ required, verify }: TlsPolicy): HostTls {
   return { required, verify, judge: null, policy: 'none', key: `${required} ${verify}` }
+}
+
+/**
+ * For a relay that gets a password: TLS whose certificate is for `host`, unless the operator accepts any certificate. A
+ * loopback address may do without TLS, never with a certificate that does not verify (smtp/client.ts).
+ */
+export function relayTls(host: string, { allowUnverified = false }: { allowUnverified?: boolean }): HostTls {
+  const isLocal = host === 'localhost' || classifyAddress(host) === 'loopback'
+  return {
+    required: !isLocal,
+    verify: !isLocal && !allowUnverified,
+    judge: null,
+    policy: 'none',
+    key: 'relay',
+  }
 }
 
 /**

@@ -18,6 +18,8 @@ import type { DnsAnswer, Resolver } from './resolver.ts'
 
 /** Big providers publish up to seven; a hundred MX records must not cause two hundred queries. */
 export const MAIL_HOSTS_MAX = 16
+/** Hosts looked up at once: a domain whose hosts' names are never answered must not take many queries from others. */
+const HOSTS_AT_A_TIME = 4
 /** Per family. Enough to get past dead ones; Postfix tries five in all. */
 export const ADDRESSES_PER_HOST_MAX = 4
 
@@ -75,7 +77,11 @@ export async function findMailHosts(
   const exchanges = implicit
     ? [{ preference: 0, exchange: answer.asked.name }]
     : orderExchanges(answer.records, options.random)
-  const lookups = await Promise.all(exchanges.map((mx) => lookUpHost(resolver, mx, options, query)))
+  const lookups: HostLookup[] = []
+  for (let at = 0; at < exchanges.length; at += HOSTS_AT_A_TIME) {
+    const some = exchanges.slice(at, at + HOSTS_AT_A_TIME)
+    lookups.push(...(await Promise.all(some.map((mx) => lookUpHost(resolver, mx, options, query)))))
+  }
   const hosts = lookups.map(({ host }) => host).filter((host) => host !== null)
   if (hosts.length === 0) return withoutHosts(domain, implicit, exchanges, lookups)
   for (const host of hosts) host.authenticated &&= answer.authenticated

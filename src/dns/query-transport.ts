@@ -1,10 +1,9 @@
 /**
- * One query to one server over UDP or TCP. Every call ends within `timeoutMs`, owns its socket (a new source port
- * for each query, RFC 5452 §9.2) and leaves nothing open.
+ * One query to one server over UDP or TCP. Every call owns its socket (a new source port for each query, RFC 5452 §9.2)
+ * and leaves nothing open. How long it waits is the caller's decision, who ends it through `open`.
  */
 import { createSocket } from 'node:dgram'
 import { connect, isIPv6 } from 'node:net'
-import type { Clock } from '../base/clock.ts'
 import { localFaultOf, shortageOf } from '../base/shortage.ts'
 import { isReplyTo } from './packet.ts'
 
@@ -14,11 +13,29 @@ export interface ServerAddress {
   port: number
 }
 
-export interface ExchangeContext {
-  clock: Clock
-  timeoutMs: number
-  /** Callbacks that end open exchanges at once, when the resolver closes. */
-  open: Set<() => void>
+/** The exchanges of one query, which all end with it. */
+export class OpenExchanges {
+  readonly #abandons = new Set<() => void>()
+  #ended = false
+
+  get ended(): boolean {
+    return this.#ended
+  }
+
+  add(abandon: () => void): void {
+    if (this.#ended) abandon()
+    else this.#abandons.add(abandon)
+  }
+
+  delete(abandon: () => void): void {
+    this.#abandons.delete(abandon)
+  }
+
+  /** Ends them as time-outs; further ones end at once. */
+  end(): void {
+    this.#ended = true
+    for (const abandon of [...this.#abandons]) abandon()
+  }
 }
 
 export type Exchange =
@@ -34,12 +51,8 @@ export type Exchange =
 const STRAY_DATAGRAMS_MAX = 8
 
 /** Sends `query` and waits for the datagram that answers it; others are ignored. */
-export function queryOverUdp(
-  server: ServerAddress,
-  query: Buffer,
-  context: ExchangeContext,
-): Promise<Exchange> {
-  return exchange(context, (finish) => {
+export function queryOverUdp(server: ServerAddress, query: Buffer, open: OpenExchanges): Promise<Exchange> {
+  return exchange(open, (finish) => {
     const socket = createSocket(isIPv6(server.host) ? 'udp6' : 'udp4')
     let strays = 0
     socket.on('error', (error) => finish(unreachable(error)))
@@ -56,12 +69,8 @@ export function queryOverUdp(
 }
 
 /** The same over TCP; a message holds at most 65,535 bytes, which its two-byte length cannot exceed. RFC 7766 §8. */
-export function queryOverTcp(
-  server: ServerAddress,
-  query: Buffer,
-  context: ExchangeContext,
-): Promise<Exchange> {
-  return exchange(context, (finish) => {
+export function queryOverTcp(server: ServerAddress, query: Buffer, open: OpenExchanges): Promise<Exchange> {
+  return exchange(open, (finish) => {
     const socket = connect({ host: server.host, port: server.port, noDelay: true })
     const chunks: Buffer[] = []
     let received = 0
@@ -94,9 +103,9 @@ function unreachable(error: Error): Exchange {
   return { kind: 'unreachable', problem: error.message, ...(localFault !== null && { localFault }) }
 }
 
-/** Runs one exchange: the first `finish` counts; then the timer stops and the socket closes. */
+/** Runs one exchange: the first `finish` counts; then the socket closes. */
 function exchange(
-  context: ExchangeContext,
+  open: OpenExchanges,
   start: (finish: (outcome: Exchange) => void) => () => void,
 ): Promise<Exchange> {
   return new Promise((resolve) => {
@@ -105,14 +114,13 @@ function exchange(
     const finish = (outcome: Exchange) => {
       if (ended) return
       ended = true
-      timer.cancel()
-      context.open.delete(abandon)
+      open.delete(abandon)
       close?.()
       resolve(outcome)
     }
-    const abandon = () => finish({ kind: 'unreachable', problem: 'the resolver was closed' })
-    const timer = context.clock.setTimer(context.timeoutMs, () => finish({ kind: 'timeout' }))
-    context.open.add(abandon)
+    const abandon = () => finish({ kind: 'timeout' })
+    open.add(abandon)
+    if (ended) return
     close = start(finish)
     if (ended) close()
   })

@@ -156,7 +156,7 @@ for (const how of ['drop', 'wrong-id', 'wrong-question'] as const) {
     // The stray datagram is ignored whether it comes before or after the clock moves.
     clock.advance(1000)
     await second
-    clock.advance(1000)
+    clock.advance(2000)
     const answer = await asked
     assert.deepEqual([answer.kind, answer.server], ['timeout', `127.0.0.1:${dns.port}`])
     assert.equal(dns.queries.length, 2)
@@ -191,6 +191,52 @@ test('a server that was silent is asked last for a while', async () => {
   assert.equal(dns.queries.length, 1)
   clock.advance(30_000)
   assert.deepEqual((await resolver.query('rest3.example', 'A')).records, ['192.0.2.3'])
+})
+
+test('an answer that comes after the query was repeated counts', async () => {
+  dns.set('late.example', 'A', ['192.0.2.1'])
+  dns.misbehave('late.example', 'late')
+  const clock = createManualClock()
+  const first = dns.nextQuery()
+  const asked = resolverOf({ clock, timeoutMs: 1000 }).query('late.example', 'A')
+  await first
+  clock.advance(1000)
+  assert.deepEqual((await asked).records, ['192.0.2.1'])
+  const [one, two] = dns.queries
+  assert.notEqual(one?.sourcePort, two?.sourcePort)
+  dns.remove('late.example')
+})
+
+test('an answer counts that comes while the next server is silent', async () => {
+  dns.set('late.example', 'A', ['192.0.2.1'])
+  other.misbehave('late.example', 'drop')
+  const clock = createManualClock()
+  const release = dns.hold()
+  const first = dns.nextQuery()
+  const asked = resolverOf({ clock, servers: [dns, other], timeoutMs: 1000 }).query('late.example', 'A')
+  await first
+  const second = other.nextQuery()
+  clock.advance(1000)
+  await second
+  release()
+  const { records, server } = await asked
+  assert.deepEqual([records, server], [['192.0.2.1'], `127.0.0.1:${dns.port}`])
+  for (const each of [dns, other]) each.remove('late.example')
+})
+
+test('names whose servers never answer do not delay the others', async () => {
+  const resolver = resolverOf()
+  dns.set('prompt.example', 'A', ['192.0.2.1'])
+  const names = Array.from({ length: 1_000 }, (_, n) => `silent${n}.example`)
+  let ended = 0
+  for (const name of names) {
+    dns.misbehave(name, 'drop')
+    void resolver.query(name, 'A').then(() => ended++)
+  }
+  assert.equal((await resolver.query('prompt.example', 'A')).kind, 'records')
+  assert.equal(ended, 0)
+  resolver.close()
+  for (const name of names) dns.remove(name)
 })
 
 test('NXDOMAIN and a missing type are distinguished', async () => {

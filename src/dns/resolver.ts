@@ -3,7 +3,8 @@
  *
  *  1. The name is normalised; the cache answers if it can; identical queries in pending share one.
  *  2. Servers are queried in order, those that recently timed out last: UDP with EDNS0, then TCP when the reply is
- *     truncated, then the next server. The list is repeated `attempts` times.
+ *     truncated, then the next server. The list is repeated `attempts` times. A server that takes long is still listened
+ *     to while the next one, or the same one again, is queried: its late answer counts.
  *  3. CNAMEs are followed within the reply and, where it ends early, by further queries.
  *  4. The answer is cached for its TTL, a negative one for the zone's negative TTL, a failure for some seconds.
  *
@@ -30,7 +31,7 @@ import {
 } from './packet.ts'
 import {
   type Exchange,
-  type ExchangeContext,
+  OpenExchanges,
   queryOverTcp,
   queryOverUdp,
   type ServerAddress,
@@ -77,7 +78,7 @@ export interface Resolver {
 export interface ResolverOptions {
   /** At least one; `host` is an IP address. */
   servers: readonly ServerAddress[]
-  /** For one query to one server; default 3,000. */
+  /** After how long without an answer the next server is queried, twice as long at each repetition; default 5,000. */
   timeoutMs?: number
   /** How often the list of servers is tried; default 2. */
   attempts?: number
@@ -88,7 +89,7 @@ export interface ResolverOptions {
   clock: Clock
 }
 
-const TIMEOUT_MS = 3000 // authoritative servers on other continents, with one lost packet
+const TIMEOUT_MS = 5000 // recursive servers give slow zones some seconds; resolv.conf(5) has the same
 const ATTEMPTS = 2
 const CACHE_ENTRIES_MAX = 10_000
 /** A day: longer TTLs are more often mistakes, and moved hosts should be noticed. RFC 8767 §4. */
@@ -97,8 +98,16 @@ const NEGATIVE_TTL_SECONDS_MAX = 3 * 3600 // RFC 2308 §5: one to three hours wo
 const FAILURE_TTL_SECONDS = 5 // RFC 9520 §3.2: failures are to be cached, for 1 s to 5 min
 /** No mail domain has larger answers, and strangers could fill the cache with them. */
 const CACHED_RECORD_BYTES_MAX = 16_384
-/** Concurrent queries, a socket each; file descriptors are for SMTP connections. */
-export const OPEN_QUERIES_MAX = 256
+/** Concurrent queries to servers that answer in time, a socket or two each; file descriptors are for SMTP connections. */
+const PROMPT_QUERIES_MAX = 256
+/**
+ * A query that takes longer than this is slow, and leaves its place to another one: names whose servers never answer must
+ * not delay the others.
+ */
+const SLOW_AFTER_MS = 250
+const SLOW_QUERIES_MAX = 2048
+/** Sockets of all queries; a slow one has another one once it is repeated. */
+export const DNS_SOCKETS_MAX = PROMPT_QUERIES_MAX + ATTEMPTS * SLOW_QUERIES_MAX
 const WAITING_QUERIES_MAX = 20_000 // about one retry wave; more would wait longer than their senders do
 const SERVER_BACK_OFF_MS = 30_000 // how long a server that timed out is queried last
 const SERVERS_MAX = 8
@@ -122,8 +131,11 @@ export function createResolver(options: ResolverOptions): Resolver {
     throw new RangeError(`Cannot use ${servers.length} DNS servers: 1 to ${SERVERS_MAX} are needed`)
   const cache = createTtlCache<DnsAnswer>(options.cacheEntriesMax ?? CACHE_ENTRIES_MAX, clock)
   const inFlight = new Map<string, Promise<DnsAnswer>>()
-  const gate = createGate(OPEN_QUERIES_MAX, WAITING_QUERIES_MAX)
-  const context: ExchangeContext = { clock, timeoutMs: options.timeoutMs ?? TIMEOUT_MS, open: new Set() }
+  const gate = createGate(PROMPT_QUERIES_MAX, WAITING_QUERIES_MAX)
+  let slow = 0
+  const { timeoutMs = TIMEOUT_MS } = options
+  /** Exchanges by query. */
+  const open = new Set<OpenExchanges>()
   let closed = false
 
   /** The servers to query for `type`, the best first. */
@@ -137,30 +149,78 @@ export function createResolver(options: ResolverOptions): Resolver {
     return candidates.sort((a, b) => inBackOff(a) - inBackOff(b))
   }
 
-  /** Queries the servers in turn until one gives a definite answer. */
   async function queryServers(name: string, type: DnsType, dnssecOk: boolean): Promise<QueryResult> {
+    if (!(await gate.enter()))
+      return { kind: 'timeout', server: null, problem: 'too many DNS queries are waiting' }
+    let isSlow = false
+    const patience = clock.setTimer(SLOW_AFTER_MS, () => {
+      if (slow >= SLOW_QUERIES_MAX) return
+      slow += 1
+      isSlow = true
+      gate.leave()
+    })
+    const exchanges = new OpenExchanges()
+    open.add(exchanges)
+    try {
+      return await queryInTurn(exchanges, name, type, dnssecOk)
+    } finally {
+      open.delete(exchanges)
+      exchanges.end()
+      patience.cancel()
+      if (isSlow) slow -= 1
+      else gate.leave()
+    }
+  }
+
+  /** Queries the servers in turn until one gives a definite answer. Exchanges without an answer stay open. */
+  async function queryInTurn(
+    exchanges: OpenExchanges,
+    name: string,
+    type: DnsType,
+    dnssecOk: boolean,
+  ): Promise<QueryResult> {
     let last: QueryResult = { kind: 'timeout', server: null, problem: 'the resolver was closed' }
     const refusing = new Set<Server>()
+    const answered = Promise.withResolvers<QueryResult>()
+    // SERVFAIL of a validating server may mean a forged answer, which a non-validating one would pass on.
+    const distrusted = (server: Server) => !server.trusted && [...refusing].some(({ trusted }) => trusted)
+    const learn = (server: Server, result: QueryResult) => {
+      if (exchanges.ended) return
+      // A fault of this machine says nothing about the server, and would affect the next one as well.
+      const isDefinite = result.kind === 'reply' || result.localFault !== undefined
+      if (isDefinite && !distrusted(server)) return answered.resolve(result)
+      if (result.kind === 'timeout') server.backOffUntilMs = clock.monotonic() + SERVER_BACK_OFF_MS
+      if (result.kind === 'servfail' || result.kind === 'refused') refusing.add(server)
+      // A reply explains more than a time-out.
+      if (result.kind !== 'timeout' || last.kind === 'timeout') last = result
+    }
     for (let attempt = 0; attempt < attempts; attempt++) {
       for (const server of order(type)) {
         if (closed) return last
-        // SERVFAIL of a validating server may mean a forged answer, which a non-validating one would pass on.
-        const distrusted = !server.trusted && [...refusing].some((other) => other.trusted)
-        if (refusing.has(server) || distrusted) continue
-        const result = await queryServer(server, name, type, dnssecOk)
-        // A fault of this machine says nothing about the server, and would affect the next one as well.
-        if (result.kind === 'reply' || result.localFault !== undefined) return result
-        if (result.kind === 'timeout') server.backOffUntilMs = clock.monotonic() + SERVER_BACK_OFF_MS
-        if (result.kind === 'servfail' || result.kind === 'refused') refusing.add(server)
-        // A reply explains more than a time-out.
-        if (result.kind !== 'timeout' || last.kind === 'timeout') last = result
+        if (refusing.has(server) || distrusted(server)) continue
+        const ended = queryServer(exchanges, server, name, type, dnssecOk).then((result) => {
+          learn(server, result)
+          return 'ended' as const
+        })
+        const result = await Promise.race([answered.promise, within(timeoutMs * 2 ** attempt, ended)])
+        if (typeof result === 'object') return result
+        if (result === 'timeout') learn(server, readOutcome({ kind: 'timeout' }, server))
       }
     }
     return last
   }
 
+  /** What `promise` resolves to, or `timeout` after `ms`. */
+  function within<T>(ms: number, promise: Promise<T>): Promise<T | 'timeout'> {
+    return new Promise((resolve) => {
+      const timer = clock.setTimer(ms, () => resolve('timeout'))
+      promise.then(resolve).finally(() => timer.cancel())
+    })
+  }
+
   /** Queries one server: UDP, without EDNS if it does not support it, over TCP if the reply does not fit. */
   async function queryServer(
+    exchanges: OpenExchanges,
     server: Server,
     name: string,
     type: DnsType,
@@ -168,22 +228,13 @@ export function createResolver(options: ResolverOptions): Resolver {
   ): Promise<QueryResult> {
     for (const edns of [true, false]) {
       const query = encodeQuery({ id: randomInt(0x10000), name, type, edns, dnssecOk })
-      let outcome = await throughGate(() => queryOverUdp(server, query, context))
+      let outcome: Exchange = await queryOverUdp(server, query, exchanges)
       if (outcome.kind === 'flooded' || (outcome.kind === 'packet' && isTruncated(outcome.packet)))
-        outcome = await throughGate(() => queryOverTcp(server, query, context))
+        outcome = await queryOverTcp(server, query, exchanges)
       const lacksEdns = outcome.kind === 'packet' && [1, 4].includes(rcodeOf(outcome.packet))
       if (!edns || !lacksEdns) return readOutcome(outcome, server) // RFC 6891 §7
     }
     throw new Error('unreachable: the second round always returns')
-  }
-
-  async function throughGate(send: () => Promise<Exchange>): Promise<Exchange> {
-    if (!(await gate.enter())) return { kind: 'unreachable', problem: 'too many DNS queries are waiting' }
-    try {
-      return closed ? { kind: 'unreachable', problem: 'the resolver was closed' } : await send()
-    } finally {
-      gate.leave()
-    }
   }
 
   /** The whole answer for a name, with CNAMEs followed. */
@@ -246,7 +297,7 @@ export function createResolver(options: ResolverOptions): Resolver {
     },
     close() {
       closed = true
-      for (const abandon of [...context.open]) abandon()
+      for (const exchanges of [...open]) exchanges.end()
     },
   }
 }

@@ -4,7 +4,8 @@
  * 1. connect, with TCP_NODELAY (Nagle's algorithm halves the throughput of a dialogue); TLS at once if implicit;
  * 2. greeting, EHLO, or HELO where EHLO is refused;
  * 3. STARTTLS where wanted and offered, then EHLO again: nothing from the plain-text dialogue is kept (RFC 3207 §4.2);
- * 4. AUTH PLAIN or LOGIN where credentials are given (RFC 4954).
+ * 4. AUTH PLAIN or LOGIN where credentials are given (RFC 4954): over TLS that verifies, or without TLS to a loopback
+ *    address whose server offers none.
  *
  * Transactions on the connection are in connection.ts. Left out: MX lookup, the choice of TLS policy, pools, DSN and
  * REQUIRETLS. Nothing is retried here: the caller decides. In particular, with `tls: 'opportunistic'`, a failure with
@@ -65,8 +66,8 @@ export interface TlsOptions
 export interface Credentials {
   user: string
   password: string
-  /** Send the password without TLS too. By default only to a loopback address. */
-  allowPlaintext?: boolean
+  /** Send the password whatever the server's certificate. By default only over TLS that verifies. */
+  allowUnverified?: boolean
 }
 
 /** A line with an initial response may have this many bytes, else the response goes on its own (RFC 4954 §4). */
@@ -225,8 +226,11 @@ async function authenticate(opening: Opening, auth: Credentials): Promise<void> 
 function cannotAuthenticate(opening: Opening, auth: Credentials, mechanisms: string[]): Fault | null {
   const { remoteAddress = '' } = opening.channel.socket
   const loopback = remoteAddress === '::1' || /^(?:::ffff:)?127\./.test(remoteAddress)
-  if (opening.tls === null && !auth.allowPlaintext && !loopback) {
+  if (opening.tls === null && !loopback) {
     return { reason: 'unsupported', message: 'the password is not sent over a connection without TLS' }
+  }
+  if (opening.tls?.verified === false && !auth.allowUnverified) {
+    return { reason: 'certificate', message: `certificate not accepted: ${opening.tls.verifyError}` }
   }
   if (!mechanisms.includes('PLAIN') && !mechanisms.includes('LOGIN')) {
     return { reason: 'unsupported', message: 'the server offers neither AUTH PLAIN nor AUTH LOGIN' }

@@ -6,7 +6,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import type { Config } from '../config.ts'
 import { IDLE_CONNECTIONS_MAX } from '../delivery/connection-pool.ts'
 import { ATTEMPTS_AT_ONCE_MAX } from '../delivery/holding.ts'
-import { OPEN_QUERIES_MAX } from '../dns/resolver.ts'
+import { DNS_SOCKETS_MAX } from '../dns/resolver.ts'
 import { HTTP_CONNECTIONS_MAX } from '../http/listening/admission.ts'
 import { SMTP_CONNECTIONS_MAX } from '../inbound/smtp-listener.ts'
 
@@ -21,7 +21,7 @@ export function openFilesNeeded(config: OpenFilesConfig): number {
   const toRelay = config.relayConnections * Math.max(1, config.sourceAddresses.length)
   const delivery =
     config.delivery.kind === 'direct'
-      ? ATTEMPTS_AT_ONCE_MAX + IDLE_CONNECTIONS_MAX + OPEN_QUERIES_MAX
+      ? ATTEMPTS_AT_ONCE_MAX + IDLE_CONNECTIONS_MAX + DNS_SOCKETS_MAX
       : toRelay
   return http + SMTP_CONNECTIONS_MAX + delivery + OTHERS
 }

@@ -50,6 +50,7 @@ export type Misbehaviour =
   | 'close-tcp' // TC over UDP, then the TCP connection ends without an answer
   | 'no-edns' // FORMERR to every query with an OPT record
   | 'referral' // NS records of somebody else and no recursion
+  | 'late' // each query is answered when the next one for the same name and type arrives
   | 'flood' // many datagrams with wrong ids, then the right answer, over UDP; TCP is fine
 
 export interface StubQuery {
@@ -102,6 +103,7 @@ export async function createDnsServer(options: { port?: number } = {}): Promise<
   const faults = new Map<string, Misbehaviour>()
   const connections = new Set<Socket>()
   const waiting: ((query: StubQuery) => void)[] = []
+  const late = new Map<string, () => void>()
   let held: (() => void)[] | null = null
   const { tcp, udp, port } = await listen(host, options.port ?? 0)
 
@@ -166,14 +168,18 @@ export async function createDnsServer(options: { port?: number } = {}): Promise<
       dnssecOk: opt?.type === 'OPT' && opt.flag_do,
     }
     stub.queries.push(entry)
-    const fault = faults.get(keyOf(question.name, question.type)) ?? faults.get(keyOf(question.name, '*'))
+    const key = keyOf(question.name, question.type)
+    const fault = faults.get(key) ?? faults.get(keyOf(question.name, '*'))
     const answer = () => {
       if (fault === 'close-tcp' && transport === 'tcp') return hangUp()
       for (const packet of replies(query, question, fault, entry))
         send(stub.mutate ? stub.mutate(packet) : packet)
     }
     if (held) held.push(answer)
-    else answer()
+    else if (fault === 'late') {
+      late.get(key)?.()
+      late.set(key, answer)
+    } else answer()
     for (const wake of waiting.splice(0)) wake(entry)
   }
 
@@ -195,6 +201,7 @@ export async function createDnsServer(options: { port?: number } = {}): Promise<
     }
     switch (fault) {
       case undefined:
+      case 'late':
         return [normal()]
       case 'servfail':
         return [over(2)]
