@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { createTestClock } from '../../test/support/clock.ts'
 import { seedQueue } from '../../test/support/seed-queue.ts'
 import { eachStore } from '../../test/support/stores.ts'
+import { newDomainRow } from '../domains/domain.ts'
 import type { Store } from '../store/store.ts'
 import { countQueue, createQueueCounts } from './queue-counts.ts'
 
@@ -19,6 +20,20 @@ eachStore('deliveries that are not done are counted by state', async (store) => 
       { sql: 'UPDATE deliveries SET state = ? WHERE id = ?', values: [state ?? '', id ?? ''] },
     ])
   assert.deepEqual(await countQueue(store), { scheduled: 1, queued: 3, sending: 1 })
+  assert.deepEqual(await countQueue(store, 'a'), { scheduled: 0, queued: 0, sending: 0 }, 'no domain of it')
+  const account = { id: 'a', parent_id: null, name: 'a', signing_key_sealed: Buffer.of(1), created_at: 0 }
+  await store.db.insertInto('accounts').values(account).execute()
+  await store.db
+    .insertInto('domains')
+    .values(
+      newDomainRow({
+        ...{ id: 'd', account_id: 'a', name: 'a.example', type: 'custom', state: 'active' },
+        created_at: 0,
+      }),
+    )
+    .execute()
+  assert.deepEqual(await countQueue(store, 'a'), { scheduled: 1, queued: 3, sending: 1 })
+  assert.deepEqual(await countQueue(store, 'b'), { scheduled: 0, queued: 0, sending: 0 })
 })
 
 test('a count is shared while it runs, and for twenty times as long as it took', async () => {
@@ -34,7 +49,7 @@ test('a count is shared while it runs, and for twenty times as long as it took',
     },
   } as unknown as Store
   const counts = createQueueCounts(store, clock)
-  const both = Promise.all([counts(), counts()])
+  const both = Promise.all([counts(null), counts(null)])
   await clock.advance(100)
   answer?.resolve([{ scheduled: 0, queued: 7, waiting: 7 }])
   assert.deepEqual(
@@ -42,13 +57,13 @@ test('a count is shared while it runs, and for twenty times as long as it took',
     [7, 7],
   )
   await clock.advance(1_999)
-  assert.equal((await counts()).queued, 7)
+  assert.equal((await counts(null)).queued, 7)
   assert.equal(asked, 1)
   await clock.advance(1)
-  const failed = counts()
+  const failed = counts(null)
   answer?.reject(new Error('away'))
   await assert.rejects(failed, /away/)
-  const again = counts()
+  const again = counts(null)
   answer?.resolve([{ scheduled: 0, queued: 8, waiting: 8 }])
   assert.equal((await again).queued, 8)
   assert.equal(asked, 3)

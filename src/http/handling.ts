@@ -61,14 +61,18 @@ export function createHandling({ clock, idempotency, audit, applied }: HandlingP
       idempotency && method === 'POST' ? idempotencyKey(exchange.headers['idempotency-key']) : undefined
     if (idempotency === undefined || key === undefined || context.caller === null)
       return perform(context, spec)
-    const { accountId } = context.caller
+    const { accountId, kind, userId, keyId } = context.caller
     const path = exchange.url.split('?', 1)[0] as string
     const joins = spec.joinsIdempotency === true
-    return context.params.digest().then((digest) =>
-      idempotency.run({ accountId, key, digest: requestDigest(method, path, digest), joins }, (record) => {
+    // Answers may hold secrets, which are for who asked for them. Those to sends hold none, and a repetition with
+    // another key must not send twice.
+    const owner = joins ? null : kind === 'session' ? (userId ?? keyId) : keyId
+    return context.params.digest().then((digest) => {
+      const call = { accountId, owner, key, digest: requestDigest(method, path, digest), joins }
+      return idempotency.run(call, (record) => {
         context.idempotency = record
         return perform(context, spec)
-      }),
-    )
+      })
+    })
   }
 }

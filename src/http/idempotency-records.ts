@@ -1,7 +1,7 @@
 /**
  * The rows of repeated POSTs (idempotency.ts).
  *
- * Answers hold new keys, passwords and login links, so they are sealed at rest, each bound to its account and key.
+ * Answers hold new keys, passwords and login links, so they are sealed at rest, each bound to its owner and key.
  * Requests hold passwords: only a MAC of them is stored, which reveals nothing without the sealing secret.
  */
 import type { Clock } from '../base/clock.ts'
@@ -13,6 +13,8 @@ import { jsonReply, type Reply } from './reply.ts'
 
 export interface IdempotentCall {
   accountId: string
+  /** The API key, or the user of a session, that the call's key belongs to; null: the account. */
+  owner: string | null
   key: string
   /** Of method, path and everything the request carries; kept in memory only. */
   digest: string
@@ -46,6 +48,9 @@ export interface IdempotencyRecords {
 
 /** How long an answer is kept. */
 export const KEPT_MS = 86_400_000
+/** The key as stored; keys of callers have no line break. */
+export const ownKey = ({ owner, key }: IdempotentCall): string => (owner === null ? key : `${owner}\n${key}`)
+
 const PURPOSE = 'idempotency'
 const OTHER_REQUEST = 'Idempotency-Key was used with another request'
 const STILL_RUNNING = 'The first request with this Idempotency-Key is still running'
@@ -55,7 +60,7 @@ export const stillRunning = () => new Conflict(STILL_RUNNING, { retrySeconds: 1 
 export function createIdempotencyRecords({ store, clock, sealer }: IdempotencyParts): IdempotencyRecords {
   const times = store.leaseTimes
 
-  const ownerOf = ({ accountId, key }: IdempotentCall) => JSON.stringify([accountId, key])
+  const ownerOf = (call: IdempotentCall) => JSON.stringify([call.accountId, ownKey(call)])
   const sealed = (call: IdempotentCall, body: object) =>
     sealer.seal(PURPOSE, JSON.stringify(body), ownerOf(call))
   const opened = (call: IdempotentCall, bytes: Uint8Array) =>
@@ -63,14 +68,14 @@ export function createIdempotencyRecords({ store, clock, sealer }: IdempotencyPa
   /** A plain digest would let a reader of the row try passwords against it. */
   const storedDigest = (call: IdempotentCall) =>
     sealer.mac(PURPOSE, `${ownerOf(call)}\n${call.digest}`).toString('base64url')
-  const identityOf = (call: IdempotentCall) => [call.accountId, call.key, storedDigest(call)]
+  const identityOf = (call: IdempotentCall) => [call.accountId, ownKey(call), storedDigest(call)]
 
   function stored(call: IdempotentCall): Promise<IdempotencyKeyRow | undefined> {
     return store.db
       .selectFrom('idempotency_keys')
       .selectAll()
       .where('account_id', '=', call.accountId)
-      .where('key', '=', call.key)
+      .where('key', '=', ownKey(call))
       .where('expires_at', '>', times.expression(clock.now(), 0))
       .executeTakeFirst()
   }
@@ -88,11 +93,10 @@ export function createIdempotencyRecords({ store, clock, sealer }: IdempotencyPa
       })
     },
     insertion(call, status, body, keepMs) {
-      const { accountId, key } = call
       const now = clock.now()
       const expired: Statement = {
         sql: `DELETE FROM idempotency_keys WHERE account_id = ? AND key = ? AND expires_at <= ${times.sql}`,
-        values: [accountId, key, times.value(now, 0)],
+        values: [call.accountId, ownKey(call), times.value(now, 0)],
       }
       const row: Statement = {
         sql: `INSERT INTO idempotency_keys (account_id, key, digest, status, body_sealed, expires_at)

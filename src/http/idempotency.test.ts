@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import { createTestClock } from '../../test/support/clock.ts'
 import { eventually, startTestService } from '../../test/support/service.ts'
 import { eachStore, temporaryFolder } from '../../test/support/stores.ts'
+import { activeUser } from '../../test/support/users.ts'
 import { BadRequest, Conflict, TooManyRequests } from '../base/errors.ts'
 import { readMigrations, VERSION_TABLE } from '../store/migrate.ts'
 import { createSealer } from '../store/sealing.ts'
@@ -17,7 +18,7 @@ import type { IdempotentCall } from './idempotency-records.ts'
 import { Reply } from './reply.ts'
 
 const sealer = createSealer('a secret of at least 32 characters')
-const call: IdempotentCall = { accountId: 'a', key: 'k', digest: 'd', joins: true }
+const call: IdempotentCall = { accountId: 'a', owner: null, key: 'k', digest: 'd', joins: true }
 const bodyOf = (result: object) =>
   result instanceof Reply && result.content.kind === 'json' ? result.content.body : result
 
@@ -229,3 +230,54 @@ for (const database of ['sqlite', 'postgres'] as const) {
     assert.equal((await accepted()).length, 1)
   })
 }
+
+test('what one key or user was answered is repeated to no other', async (t) => {
+  const service = await startTestService(t)
+  const newKey = async (form: Record<string, string>) => {
+    const { status, body, text } = await service.call('POST', '/v1/keys', {
+      form: { role: 'admin', ...form },
+    })
+    assert.equal(status, 200, text)
+    return String(body.key.secret)
+  }
+  const [user, otherUser] = [
+    await activeUser(service, 'one@example.org', 'admin'),
+    await activeUser(service, 'two@example.org', 'admin'),
+  ]
+  const callers = [
+    { key: service.key },
+    { key: await newKey({ kind: 'user' }) },
+    // Two keys of one user
+    { key: await newKey({ kind: 'user', user_id: user.id }) },
+    { key: await newKey({ kind: 'user', user_id: user.id }) },
+    { key: null, headers: { cookie: user.cookie } },
+    { key: null, headers: { cookie: otherUser.cookie } },
+  ]
+  const secrets = new Set<string>()
+  for (const { key, headers } of callers) {
+    const post = () =>
+      service.call('POST', '/v1/keys', {
+        ...{ key, form: { role: 'basic', kind: 'user' } },
+        headers: { ...headers, 'idempotency-key': 'the same' },
+      })
+    const [first, again] = [await post(), await post()]
+    assert.deepEqual([first.status, again.text], [200, first.text])
+    assert.equal(again.headers.get('idempotency-replayed'), 'true')
+    secrets.add(first.body.key.secret)
+  }
+  assert.equal(secrets.size, callers.length)
+})
+
+test('a send is repeated to every key of the account, and sends once', async (t) => {
+  const service = await startTestService(t)
+  const made = await service.call('POST', '/v1/keys', {
+    form: { role: 'sending', kind: 'domain', domain_name: service.domain },
+  })
+  assert.equal(made.status, 200, made.text)
+  const form = { from: `a@${service.domain}`, to: 'one@example.org', subject: 's', text: 't' }
+  const post = (key: string) =>
+    service.call('POST', `/v3/${service.domain}/messages`, { key, form, headers: { 'idempotency-key': 'k' } })
+  const [first, again] = [await post(service.key), await post(made.body.key.secret)]
+  assert.equal(again.text, first.text)
+  assert.equal((await service.events()).filter((event) => event['event'] === 'accepted').length, 1)
+})

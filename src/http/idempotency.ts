@@ -1,6 +1,6 @@
 /**
  * Repeating a POST safely (own-operations.md section 4): the first call under an `Idempotency-Key` acts, every
- * repetition gets its answer.
+ * repetition gets its answer. Keys are those of an API key or user; of an account where the operation sends mail.
  *
  * 1. Calls with one key in this process wait for the first and get its answer.
  * 2. A stored answer is repeated; one that belongs to another request is a 409.
@@ -20,6 +20,7 @@ import {
   type IdempotencyParts,
   type IdempotentCall,
   KEPT_MS,
+  ownKey,
   stillRunning,
 } from './idempotency-records.ts'
 import { Reply } from './reply.ts'
@@ -117,7 +118,7 @@ export function createIdempotency(parts: IdempotencyParts): Idempotency {
 
   return {
     async run(call, act) {
-      const name = JSON.stringify([call.accountId, call.key])
+      const name = JSON.stringify([call.accountId, ownKey(call)])
       const until = clock.monotonic() + WAIT_MS
       for (let other = running.get(name); other; other = running.get(name)) {
         if (!(await settlesBefore(other, until, clock))) throw stillRunning()

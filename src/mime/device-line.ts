@@ -26,6 +26,10 @@ const SMALL_WORDS = new Set(
   с со из моего мобильного телефона устройства мобильной мобильных почты для на
   của tôi từ cho`.split(/\s+/),
 )
+const OWN =
+  /^\s*(?:my|mon|ma|mi|il mio|dal mio|mio|meu|minha|meine[mr]?|mein|mijn|min|mitt|mojego|моего|我的)(?![\p{L}\p{M}])/iu
+const DEVICE =
+  /iphon|ipad|ipod|android|samsung|galaxy|huawei|xiaomi|redmi|oneplus|nokia|lumia|xperia|motorola|blackberry|windows|outlook|yahoo|proton|tutanota|yandex|яндекс|почт|mail|phone|mobi|tablet|wireless|device|telefo|téléphone|teléfono|celular|cellulare|appareil|dispositivo|laptop|computer|(?<!\p{L})(?:app|aol|gmx|htc|lg|lte|[45]g|mac|pc|handy|gerät)(?!\p{L})/iu
 /** What people add themselves. */
 const EXCUSE =
   /^(?:please |bitte |kindly )?(?:excuse|pardon|forgive|apolog|sorry|ignore|entschuldig|verzeih|tippfehler|excusez|désolé|disculp|perdon|desculp|scus|beg |typos|brevity|short)/i
@@ -42,8 +46,14 @@ export function isDeviceLine(line: string): boolean {
     .replace(/[<([]\s*https?:.*$/i, '')
     .split(/\s*(?:[.,;:!。]|\s[-–—/|]\s)\s*(?=\s|$)(.*)/su)
   if (rest.trim() !== '' && !EXCUSE.test(rest.trim())) return false
-  return name.split(/\s+/).every(isName)
+  const words = name.trim().split(/\s+/)
+  if (!words.every(isName)) return false
+  return isFamiliar(name) || hasLink(named) || (words.length === 1 && rest === '' && !named.endsWith('.'))
 }
+
+/** Without any of these, words with capitals may name a town, a day or a courier. */
+const isFamiliar = (name: string) => OWN.test(name) || DEVICE.test(name)
+const hasLink = (named: string) => /[<([]\s*https?:/i.test(named)
 
 /** A proper name ("iPhone", "4G", "Yahoo!", "Почты"), or a word of the list. */
 function isName(word: string): boolean {

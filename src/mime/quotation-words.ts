@@ -9,7 +9,7 @@ const word = (alternatives: string) => `(?<![\\p{L}\\p{M}])(?:${alternatives})(?
 /** Verbs of "Ann wrote", in languages that write blanks. A suffix in brackets is that of Slavic languages: "napisał(a)". */
 const WROTE = word(
   `wrote|writes|schrieb|schreef|geschreven|verzond|[aà] (?:é|e)crit|escribi[oó]|va escriure|ha scritto|scrive|escreveu|skrev|skrifaði|
-  napisał[aeo]?|pisze|napsala?|napísala?|napisala?|napisao|написала?|писал[аи]?|пишет|написав|написала|пише|написа|kirjoitti|kirjutas|
+  napisał[aeo]?|pisze|napsala?|napísala?|napisala?|napisao|написал[аи]?|писал[аи]?|пишет|написав|пише|написа|kirjoitti|kirjutas|
   rakstīja|parašė|rašė|yazdı|írta|a scris|έγραψε|đã viết|menulis|כתב|כתבה|كتب`.replace(/\s*\n\s*/g, ''),
 )
 /** Of these, the ones after which name and address may follow: "Am 1. Juni schrieb Ann:". */
@@ -23,7 +23,7 @@ const COLON = '[:：]'
 
 /** "... wrote:" at the end; the colon may be missing. */
 export const WROTE_LAST = new RegExp(
-  `(?:(?:${WROTE}|${word('sent')})(?:\\s?\\(\\p{L}{1,2}\\))?|(?:${WROTE_JOINED})(?:했습니다|함)?)\\s?${COLON}?[-–—]*$`,
+  `(?:(?:${WROTE}|(?<=[>)]\\s?)sent)(?:\\s?\\(\\p{L}{1,2}\\))?|(?:${WROTE_JOINED})(?:했습니다|함)?)\\s?${COLON}?[-–—]*$`,
   'iu',
 )
 /** "... schrieb Ann:", "... wrote on 01/06/2026 12:00:" */
@@ -65,7 +65,7 @@ export const DASHED_WROTE = new RegExp(
 const MESSAGE =
   /message|nachricht|mensaje|messaggio|mensagem|missatge|bericht|meddelelse|besked|melding|meddelande|viesti|wiadomoś|zpráv|správ|üzenet|levél|сообщени|письм|повідомлен|лист|порука|poruka|sporočil|mesaj|ileti|μήνυμα|thư|tin nhắn|pesan|e-?mail|邮件|郵件|メッセージ|メール|메시지|메일|ข้อความ|הודעה|رسالة/iu
 const ORIGINAL =
-  /original|origin|reply|antwort|ursprünglich|oorspronkelijk|oprindelig|opprinnelig|ursprunglig|alkuperäi|oryginaln|původní|pôvodn|eredeti|исходн|оригин|початков|оригін|izvorn|orijinal|özgün|αρχικ|gốc|asli|原始|原|元の|オリジナル|원본|ต้นฉบับ|מקורית|أصلية/iu
+  /origin|reply|antwort|ursprünglich|oorspronkelijk|oprindelig|opprinnelig|ursprunglig|alkuperäi|oryginaln|původní|pôvodn|eredeti|исходн|оригин|початков|оригін|izvorn|orijinal|özgün|αρχικ|gốc|asli|原始|原|元の|オリジナル|원본|ต้นฉบับ|מקורית|أصلية/iu
 const FORWARDED =
   /forward|weitergeleitet|transféré|réexpédié|reenviad|inoltrat|encaminhad|reencaminhad|doorgestuurd|videresend|vidarebefordra|välitetty|edelleenlähetetty|przekazan|przesłan|přepos|továbbított|пересл|переадрес|iletilen|yönlendiril|προωθ|chuyển tiếp|diteruskan|转发|轉寄|轉發|転送|전달|הועברה/iu
 

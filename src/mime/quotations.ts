@@ -51,6 +51,9 @@ export function visibleText(raw: string): string {
   return text.length <= PATTERN_TEXT_MAX ? text.replace(INVISIBLE, '').trim() : text
 }
 
+/** Whether a line begins with ">"; ">>> see here <<<" is an ornament. */
+export const isMarked = (raw: string) => /^ {0,3}>/.test(raw) && !raw.endsWith('<')
+
 /** Longer texts introduce nothing: no pattern sees them. */
 const PATTERN_TEXT_MAX = 300
 /** Mail programs wrap "On ... wrote:" into at most so many lines. */
@@ -169,7 +172,7 @@ function headerBlockAt(lines: readonly Line[], index: number, ruled: boolean): n
   }
   const isBlock =
     (fields.has('from') && fields.size >= 3 && (fields.has('subject') || hasAddress || hasTime)) ||
-    (fields.has('from') && fields.size >= 2 && ruled) ||
+    (fields.has('from') && (fields.has('date') || fields.has('subject')) && ruled) ||
     (hasAddress && hasTime && (fields.size >= 2 || ruled))
   return isBlock ? end - index : 0
 }

@@ -80,6 +80,11 @@ const documents: [name: string, html: string, kept: string][] = [
     '<p>Hi</p>',
   ],
   [
+    'a header block in a table with borders',
+    '<p>Hi</p><table><tr><td style="border-top:1px solid">From:</td><td style="border-top:1px solid">a@x.example</td></tr><tr><td>Subject:</td><td>x</td></tr><tr><td>Sent:</td><td>Monday</td></tr></table><p>q</p>',
+    '<p>Hi</p>',
+  ],
+  [
     'Windows Mail',
     '<div>Hi</div><div style="border-top-color: rgb(229, 229, 229); border-top-width: 1px; border-top-style: solid"><b>От:</b>&nbsp;Ann<br><b>Отправлено:</b>&nbsp;\u200eпонедельник\u200e</div><div>q</div>',
     '<div>Hi</div>',
@@ -177,6 +182,7 @@ const bombs = [
   '<hr>From: a@x.example 2026 10:10<br>',
   '<pre>a\n',
   '<blockquote>x</blockquote>',
+  'x<blockquote type="cite">y</blockquote>',
   '<div></div>',
 ]
 for (const bomb of bombs) {

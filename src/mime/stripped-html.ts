@@ -6,7 +6,7 @@
  * else are left out; the rest stays as it is, character by character, so what was balanced is so again.
  */
 import { HIDDEN, readBounded } from './html-text.ts'
-import { BLANK, findQuotations, type Line, visibleText } from './quotations.ts'
+import { BLANK, findQuotations, isMarked, type Line, visibleText } from './quotations.ts'
 
 /** Longer HTML is not read. */
 const HTML_MAX = 1_000_000
@@ -120,7 +120,7 @@ function readDocument(html: string): { lines: Line[]; pieces: Piece[] } | null {
   }
   const endLine = () => {
     const trimmed = text === '' ? '' : visibleText(text.replace(/\s+/g, ' '))
-    const mark = trimmed.startsWith('>') ? 'quoted' : currentMark()
+    const mark = isMarked(trimmed) ? 'quoted' : currentMark()
     lines.push(trimmed === '' ? BLANK_LINES[mark] : { text: trimmed, mark, begins: 'nothing' })
     text = ''
   }
@@ -213,5 +213,5 @@ function beginningOf(name: string, attributes: Record<string, string>): Line['be
   if (classesOf(attributes).some((one) => MESSAGE_CLASSES.has(one))) return 'message'
   const style = attributes['style'] ?? ''
   if (name === 'div' && OUTLOOK_RULE.test(style)) return 'message'
-  return name === 'hr' || RULE.test(style) ? 'section' : 'nothing'
+  return name === 'hr' || (BLOCKS.has(name) && RULE.test(style)) ? 'section' : 'nothing'
 }

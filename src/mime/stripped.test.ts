@@ -168,6 +168,8 @@ const ownTexts = [
   'Please fill in:\n\n---------- Enter your message below ----------\n\nAll is well.',
   'One\n\n----\n\nTwo',
   'Look here:\n>>> https://there.example <<<\nand here',
+  'On 5/5/2026 the following was sent:\nthe list',
+  'Trips\n-----\nFrom: Berlin\nTo: Paris',
   'It was sent on 2026-06-01 at 10:00 to ann@there.example:\nthe list',
 ]
 for (const text of ownTexts)

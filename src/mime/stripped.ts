@@ -5,7 +5,7 @@
  * "-- " is a standard, RFC 3676 §4.3), or short lines that begin with closing words or name a device.
  */
 import { isDeviceLine } from './device-line.ts'
-import { BLANK, findQuotations, type Line, sharedAttribution, visibleText } from './quotations.ts'
+import { BLANK, findQuotations, isMarked, type Line, sharedAttribution, visibleText } from './quotations.ts'
 
 /** Longer lines are no part of a signature: no regular expression sees them. */
 const MARK_LINE_MAX = 300
@@ -53,9 +53,6 @@ function linesOf(text: string): string[] {
     return at === 0 ? line : [line.slice(0, at), line.slice(at)]
   })
 }
-
-/** ">>> see here <<<" is an ornament. */
-const isMarked = (line: string) => /^ {0,3}>/.test(line) && !line.endsWith('<')
 
 const MARKED_BLANK: Line = { ...BLANK, mark: 'quoted' }
 

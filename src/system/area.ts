@@ -62,6 +62,7 @@ export function systemArea(
         describeSystem(core, { jobs, alerts: alerts.triggeredOwn, sizes: sizes.read, queue }, caller),
       check,
       clock,
+      firstAccountId: core.firstAccountId,
     }),
   }
 }

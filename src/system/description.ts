@@ -16,7 +16,8 @@ export interface SystemParts {
   jobs(): Promise<JobReport[]>
   alerts(): Promise<AlertHitRow[]>
   sizes(): Promise<SizesReport | null>
-  queue(): Promise<QueueCounts>
+  /** Of one account, or of all. */
+  queue(accountId: string | null): Promise<QueueCounts>
 }
 
 export async function describeSystem(
@@ -24,15 +25,16 @@ export async function describeSystem(
   { jobs, alerts, sizes, queue }: SystemParts,
   caller: Pick<Caller, 'accountId' | 'role'>,
 ): Promise<Record<string, unknown>> {
+  const isFirst = caller.accountId === firstAccountId
   return {
     version: VERSION,
     mode: config.delivery.kind,
     database: store.kind,
     uptime_seconds: Math.floor((Date.now() - STARTED_AT) / 1000),
-    queue: await queue(),
-    ...(caller.accountId === firstAccountId && { alerts: (await alerts()).map(alertView) }),
+    queue: await queue(isFirst ? null : caller.accountId),
+    ...(isFirst && { alerts: (await alerts()).map(alertView) }),
     // Errors of jobs and nodes may name files and hosts.
-    ...(caller.accountId === firstAccountId &&
+    ...(isFirst &&
       caller.role === 'admin' && {
         storage: storageView(config, await sizes()),
         jobs: (await jobs()).map(jobView),

@@ -1,5 +1,6 @@
 /** The installation and its checks over HTTP (own-operations.md section 6). */
 import type { Clock } from '../base/clock.ts'
+import { Forbidden } from '../base/errors.ts'
 import type { Caller } from '../http/auth.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { CheckResult } from './checks.ts'
@@ -12,9 +13,10 @@ export interface SystemRouteParts {
   /** Never rejects. Callers at the same time share one run. */
   check(): Promise<CheckResult[]>
   clock: Clock
+  firstAccountId: string
 }
 
-export function systemRoutes({ describe, check, clock }: SystemRouteParts): Operation[] {
+export function systemRoutes({ describe, check, clock, firstAccountId }: SystemRouteParts): Operation[] {
   let last: { at: number; results: Promise<CheckResult[]> } | null = null
   return [
     operation({
@@ -34,10 +36,12 @@ export function systemRoutes({ describe, check, clock }: SystemRouteParts): Oper
       id: 'runChecks',
       tag: 'System',
       summary: 'Check whether this machine is fit to send mail',
-      auth: { area: 'domains', access: 'read' },
+      description: 'For the first account only: results name hosts of all accounts, and files.',
+      auth: { area: 'domains', access: 'read', only: 'first' },
       params: [],
       responses: { 200: { description: 'One result per check' } },
-      async handler() {
+      async handler({ caller }) {
+        if (caller.accountId !== firstAccountId) throw new Forbidden()
         const now = clock.monotonic()
         if (last === null || now - last.at > KEPT_MS) last = { at: now, results: check() }
         return { items: await last.results }

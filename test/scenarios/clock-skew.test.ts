@@ -99,7 +99,7 @@ test('a lease set by a slow clock is not expired for a fast one', async (t) => {
     assert.deepEqual(await certificates.due(fast, 1, []), [])
   })
   await t.test('calls under an Idempotency-Key', async () => {
-    const call = { accountId: 'a', key: 'k', digest: 'd', joins: false }
+    const call = { accountId: 'a', owner: null, key: 'k', digest: 'd', joins: false }
     const held = Promise.withResolvers<void>()
     const reached = Promise.withResolvers<void>()
     const first = createIdempotency({ store, sealer, clock: createTestClock(slow) }).run(call, async () => {
