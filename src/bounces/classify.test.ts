@@ -180,6 +180,21 @@ test('replies of each kind mean the same to a command and in a report, whatever 
   assert.deepEqual(wrong, [])
 })
 
+test('in reply to the content only a code says that the mailbox is gone, not words of a filter', () => {
+  const cases: [text: string, isOfContent: boolean, suppression: string | null, reason: string][] = [
+    ['550 Unknown user bob', false, 'hard', 'bounce'],
+    ['550 Unknown user bob', true, 'soft', 'generic'],
+    ['550 : User unknown', true, 'soft', 'generic'],
+    ['554 5.7.1 Spam', true, null, 'espblock'],
+  ]
+  for (const [text, isOfContent, suppression, reason] of cases) {
+    const found = classify(rules, reply(text, { isOfContent }))
+    assert.deepEqual([found.suppression, reasonOf(found)], [suppression, reason], text)
+  }
+  const withCode = classify(rules, reply('550 Unknown user', { enhanced: '5.1.1', isOfContent: true }))
+  assert.equal(withCode.suppression, 'hard')
+})
+
 test('patterns that occur in a text are among its candidates', () => {
   const { trials, candidates } = rules
   const words = source.flatMap(({ samples }) => samples.flatMap((text) => text.toLowerCase().split(' ')))

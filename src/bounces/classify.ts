@@ -27,6 +27,8 @@ export interface FailureText {
   enhanced: string | null
   /** The enhanced code is what another server made of a reply that has none. Default: false. */
   isGuessed?: boolean
+  /** It was said in reply to the content, not to an address. Default: false. */
+  isOfContent?: boolean
   /** One or more lines, with or without the codes in front. */
   text: string
   envelope: EnvelopeAddresses
@@ -59,13 +61,15 @@ export function classify(rules: RuleSet, failure: FailureText): Classification {
 
 /**
  * What a failure adds to the suppressions (suppressions.md section 6), for replies and for notifications alike. Only 5xx
- * are hard: a 4xx that has become final by age has never said that the mailbox is gone.
+ * are hard: a 4xx that has become final by age has never said that the mailbox is gone. In reply to the content only a
+ * code that says so is: carriers answer "unknown user" when the recipient's own filter refuses a mail.
  */
-function suppressionOf(fault: Fault, { code, permanent }: FailureText): Classification['suppression'] {
+function suppressionOf(fault: Fault, failure: FailureText): Classification['suppression'] {
+  const { code, enhanced, isOfContent, permanent } = failure
   if (!permanent) return null
   switch (fault) {
     case 'recipient-gone':
-      return code >= 500 ? 'hard' : 'soft'
+      return code < 500 || (isOfContent && !enhanced?.startsWith('5.1.')) ? 'soft' : 'hard'
     case 'recipient-closed':
     case 'receiver':
     case 'unknown':
@@ -174,9 +178,10 @@ const REASONS: Readonly<Record<Category, string>> = {
 }
 
 /**
- * `reason` of the failed event of an immediate failure. That a mailbox is gone is a final statement: in a 4xx, or before
- * the recipient was named, the same words do not mean it.
+ * `reason` of the failed event of an immediate failure. That a mailbox is gone is a final statement: in a 4xx, before
+ * the recipient was named, or in reply to the content, the same words do not mean it.
  */
-export function reasonOf({ category, severity }: Classification): string {
-  return category === 'BOUNCE' && severity === 'TEMPORARY' ? 'generic' : REASONS[category]
+export function reasonOf({ category, severity, suppression }: Classification): string {
+  const isUnsaid = severity === 'TEMPORARY' || suppression === 'soft'
+  return category === 'BOUNCE' && isUnsaid ? 'generic' : REASONS[category]
 }

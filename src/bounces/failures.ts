@@ -11,8 +11,8 @@ import { type RuleSet, UNCLASSIFIED } from './rules.ts'
 
 /** For the delivery engine: rule and reason of the event of an immediate failure. */
 export function createJudge(rules: RuleSet): Judge {
-  return ({ code, enhanced, message }: Failure, envelope, permanent) => {
-    const found = classify(rules, { code, enhanced, text: message, envelope, permanent })
+  return ({ code, enhanced, message, isOfContent = false }: Failure, envelope, permanent) => {
+    const found = classify(rules, { code, enhanced, text: message, isOfContent, envelope, permanent })
     const { ruleId, suppression } = found
     return { ruleId, reason: reasonOf(found), suppression, blocksAddress: blocksAddress(ruleId, message) }
   }

@@ -179,7 +179,7 @@ export function ownGroup(recipients: readonly DsnRecipient[], recipient: string)
 
 /** What a report says of its recipient, in the form of a reply; exported for tests. `sender`: of the message. */
 export function reportedFailure(
-  { recipient, originalRecipient, replyCode, replyStatus, status, diagnostic }: DsnRecipient,
+  { recipient, originalRecipient, replyCode, replyStatus, status, command, diagnostic }: DsnRecipient,
   delivery: Pick<KnownDelivery, 'recipient'>,
   sender: string,
 ): FailureText {
@@ -190,6 +190,7 @@ export function reportedFailure(
     enhanced,
     // Reporters derive a status from a reply without an enhanced code: sendmail writes 5.1.1 for any 550 to RCPT TO.
     isGuessed: replyCode !== null && own === null,
+    isOfContent: command === 'data',
     text: diagnostic.replace(/^[245]\d\d[ -]+/, ''),
     envelope: {
       recipients: [delivery.recipient, recipient ?? '', originalRecipient ?? ''],

@@ -14,6 +14,8 @@ export interface Failure {
   enhanced: string | null
   message: string
   description: string
+  /** The reply was one to the content, not to an address. Default: false. */
+  isOfContent?: boolean
 }
 
 export type Outcome =
@@ -67,11 +69,14 @@ export type Judge = (
 /** `reason` of a failure that says the mailbox does not exist or is closed for good. */
 export const REASON_DEAD_MAILBOX = 'bounce'
 
-/** The outcome of a final reply to RCPT TO, DATA or the message itself. */
-export function outcomeOfReply(reply: SmtpReply): Outcome {
+/** The outcome of a final reply to RCPT TO, or (`isOfContent`) to DATA or the message itself. */
+export function outcomeOfReply(reply: SmtpReply, isOfContent = false): Outcome {
   const { code, enhanced, text } = reply
   if (code >= 200 && code < 300) return { kind: 'delivered', code, message: text, enhanced }
-  const failure: Failure = { code, enhanced, message: text, description: '' }
+  const failure: Failure = {
+    ...{ code, enhanced, message: text, description: '' },
+    ...(isOfContent && { isOfContent }),
+  }
   return code >= 500 ? { kind: 'bounced', failure } : { kind: 'deferred', failure }
 }
 

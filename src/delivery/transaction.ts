@@ -58,7 +58,9 @@ export class Transactions {
         },
       })
       const reply = sent.data ?? sent.recipients[0]?.reply
-      const outcome = reply ? outcomeOfReply(reply) : connectionFailure('no answer to the recipient')
+      const outcome = reply
+        ? outcomeOfReply(reply, reply === sent.data)
+        : connectionFailure('no answer to the recipient')
       const result = resultOf(job, held, startedAt, outcome)
       this.#keep(job, held, key)
       return { result, left: false }

@@ -104,3 +104,39 @@ async function bouncesOf(service: TestService): Promise<string[]> {
   const { body } = await service.call('GET', `/v3/${service.domain}/bounces?limit=1000`)
   return body.items.map(({ address }: { address: string }) => address)
 }
+
+test("a word of the recipient's own filter, in reply to the content, suppresses in no way", async (t) => {
+  const sink = await createSink({ host: ownAddress() })
+  const service = await startTestService(t, {
+    SENDWRIGHT_DELIVERY: `smtp://${sink.host}:${sink.port}`,
+    SENDWRIGHT_SMTP_PORT: '0',
+    SENDWRIGHT_ALLOW_NETWORKS: '127.0.0.0/8',
+  })
+  const returner = await Returner.connect(service)
+  t.after(async () => {
+    returner.close()
+    await sink.close()
+  })
+  const failedOf = (recipient: string) =>
+    eventually(
+      `${recipient} fails`,
+      async () => (await service.events(`?event=failed&recipient=${recipient}`))[0],
+    )
+  await service.send({ to: 'returned@there.example' })
+  await sink.waitFor(1)
+  await eventually('it is delivered', async () => (await service.events('?event=delivered')).length === 1)
+  const { returnPath } = subjectOf(sink.messages[0] as (typeof sink.messages)[number])
+  const report = `From: MAILER-DAEMON@relay.example\r\nSubject: failure notice\r\n\r\n<returned@there.example>: host mx.there.example[192.0.2.1] said: 550 Unknown user returned@there.example (in reply to end of DATA command)\r\n`
+  assert.equal(await returner.give(returnPath, report), TAKEN)
+  await failedOf('returned@there.example')
+
+  sink.on('DATA-DOT', '550 Unknown user')
+  await service.send({ to: 'refused@there.example' })
+  assert.equal((await failedOf('refused@there.example'))['reason'], 'generic')
+  assert.deepEqual(await bouncesOf(service), [])
+
+  sink.on('RCPT TO:<gone@there.example>', '550 Unknown user')
+  await service.send({ to: 'gone@there.example' })
+  assert.equal((await failedOf('gone@there.example'))['reason'], 'bounce')
+  assert.deepEqual(await bouncesOf(service), ['gone@there.example'])
+})

@@ -159,12 +159,12 @@ const notes = (name: string, says: WholeText['says'], charset: string, reason: B
     ),
 })
 
-/** "見つかりません" ("is not found") in ISO-2022-JP, which has no encoder here. */
-const NOT_FOUND_JP = Buffer.from('\x1b$B8+$D$+$j$^$;$s\x1b(B', 'latin1')
+/** "ユーザーは見つかりません" ("the user is not found") in ISO-2022-JP, which has no encoder here. */
+const NOT_FOUND_JP = Buffer.from('\x1b$B%f!<%6!<$O8+$D$+$j$^$;$s\x1b(B', 'latin1')
 
 const NOTES = [
   notes('unknown', 'gone', 'us-ascii', Buffer.from('User not listed in public Name & Address Book')),
-  notes('Japanese', 'gone', 'iso-2022-jp', Buffer.concat([Buffer.from('User: '), NOT_FOUND_JP])),
+  notes('Japanese', 'gone', 'iso-2022-jp', NOT_FOUND_JP),
   notes('quota', 'other', 'us-ascii', Buffer.from('Mail file of the user has exceeded its quota')),
   notes(
     'a route that nobody knows',
@@ -225,7 +225,7 @@ const EZWEB = [
     'other',
     `Your message was not delivered within 0 days and 1 hours.\nRemote host is not responding.\n\nThe following recipients did not receive this message:\n\n<R>\n`,
   ),
-  ezweb('closed', 'gone', 'The user(s) account is disabled.\n\n<R>\n'),
+  ezweb('closed', 'other', 'The user(s) account is disabled.\n\n<R>\n'),
 ]
 
 const biglobe = (name: string, says: WholeText['says'], reason: string): WholeText => ({
