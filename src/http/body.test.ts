@@ -133,20 +133,35 @@ test('files keep name, type and size; names are UTF-8 without folders', async ()
     ['; filename="a.png"', 'a.png'],
     ['; filename="größe.png"', 'größe.png'],
     ["; filename*=UTF-8''gr%C3%B6%C3%9Fe.png", 'größe.png'],
+    // .NET, with and without the form of RFC 5987; a folder hidden in the word.
+    ['; filename="=?utf-8?B?Z3LDtsOfZS5wbmc=?="', 'größe.png'],
+    ['; filename="=?utf-8?B?Z3LDtsOfZS5wbmc=?="; filename*=utf-8\'\'gr%C3%B6%C3%9Fe.png', 'größe.png'],
+    ['; filename*=utf-8\'\'gr%C3%B6%C3%9Fe.png; filename="=?utf-8?B?Z3LDtsOfZS5wbmc=?="', 'größe.png'],
+    ['; filename="=?utf-8?Q?..=2F..=2Fetc=2Fpasswd?="', 'passwd'],
     ['; filename="../../etc/passwd"', 'passwd'],
     ['; filename="C:\\\\temp\\\\x.png"', 'x.png'],
     ['; filename=".."', ''],
   ]
   for (const [head, filename] of cases) {
     const { body } = await post(multipart(file(head, 'abc')), MULTIPART)
-    assert.deepEqual(body.files, [{ filename, contentType: 'image/png', size: 3 }], head)
+    assert.deepEqual(body.files, [{ filename, contentType: 'image/png; x=y', size: 3 }], head)
   }
-  for (const type of ['image/png', ' image/png', '"Image/PNG"; x=y', 'image/png ; charset=latin1']) {
+  for (const [type, contentType] of [
+    ['image/png', 'image/png'],
+    [' image/png', 'image/png'],
+    ['"Image/PNG"; x=y', 'image/png; x=y'],
+    ['image/png ; Charset=latin1', 'image/png; charset=latin1'],
+    [
+      'text/calendar; method="REQUEST"; name=a.ics; x="a; \\"b"',
+      'text/calendar; method=REQUEST; x="a; \\"b"',
+    ],
+    ['no type', null],
+  ] as const) {
     const { body } = await post(
       multipart(file('; filename="a"', 'abc').replace('image/PNG; x=y', type)),
       MULTIPART,
     )
-    assert.deepEqual(body.files, [{ filename: 'a', contentType: 'image/png', size: 3 }], type)
+    assert.deepEqual(body.files, [{ filename: 'a', contentType, size: 3 }], type)
   }
   const unnamed = file('', 'abc').replace('image/PNG', 'application/octet-stream ')
   assert.equal((await post(multipart(unnamed), MULTIPART)).body.files.length, 1)

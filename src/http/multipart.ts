@@ -8,6 +8,8 @@ import { MIMEType } from 'node:util'
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy'
 import { BadRequest } from '../base/errors.ts'
 import { remember } from '../base/remember.ts'
+import { decodeWords } from '../mime/encoded-word.ts'
+import { formatContentType, parseContentType } from '../mime/parameters.ts'
 import { FIELDS_MAX, type Fields, plainName } from './params.ts'
 import { inTurn } from './turn-share.ts'
 import type { Uploads } from './uploads.ts'
@@ -52,7 +54,7 @@ export async function readMultipart(
       failure.reject(error)
     }
   })
-  form.on('file', (name, stream, filename, _encoding, mimeType) => {
+  form.on('file', (name, stream, filename) => {
     stream.on('error', () => {}) // the reader below sees it too
     if (name === undefined) failure.reject(malformed())
     if (uploads === null || name === undefined) {
@@ -60,8 +62,10 @@ export async function readMultipart(
       return
     }
     open.add(stream)
-    const sentType = part.hasType ? mimeType : null
-    const head = { fieldName: plainName(name), filename: filename ?? '', contentType: sentType }
+    const head = {
+      ...{ fieldName: plainName(name), filename: fileName(filename ?? '') },
+      contentType: part.type === null ? null : canonicalType(part.type),
+    }
     const reader = uploads.receive(head, stream).finally(() => open.delete(stream))
     readers.push(reader)
     reader.catch((error) => failure.reject(error))
@@ -95,7 +99,8 @@ function createForm(contentType: string): BusboyInstance {
 
 /** What the parser does not tell about the part that it is reading. */
 interface PartTypes {
-  hasType: boolean
+  /** As sent; null: none. */
+  type: string | null
   /** Of a text value; a name of the Encoding Standard. */
   charset: string
 }
@@ -113,11 +118,11 @@ const UTF8 = 'utf-8'
  */
 function watchTypes(form: BusboyInstance): PartTypes {
   const { parser } = (form as unknown as { _parser: { parser: EventEmitter } })._parser
-  const types = { hasType: false, charset: UTF8 }
+  const types: PartTypes = { type: null, charset: UTF8 }
   parser.prependListener('part', (part: EventEmitter) => {
     part.once('header', (header: Record<string, string[]>) => {
       const type = header['content-type']?.[0]
-      types.hasType = type !== undefined
+      types.type = type ?? null
       types.charset = UTF8
       if (type === undefined) return
       const end = type.indexOf(';')
@@ -127,6 +132,20 @@ function watchTypes(form: BusboyInstance): PartTypes {
     })
   })
   return types
+}
+
+/** .NET writes a name that is not ASCII as an encoded word, which RFC 7578 §4.2 does not know. */
+const fileName = (given: string): string =>
+  given.includes('=?')
+    ? decodeWords(given)
+        .trim()
+        .replace(/^.*[\\/]/, '')
+    : given
+
+/** Null: it cannot be read. Some clients put the media type in quotes. */
+function canonicalType(given: string): string | null {
+  const type = parseContentType(given.replace(/^\s*"([^";]*)"/, '$1'))
+  return type === null ? null : formatContentType(type)
 }
 
 /** By the content types that clients send, which are few. */

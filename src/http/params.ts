@@ -15,7 +15,7 @@ export interface UploadedFile {
   fieldName: string
   /** Last part of the name as sent, UTF-8; empty if none was sent. */
   filename: string
-  /** Media type of the part in lower case, without parameters; null if none was sent. */
+  /** Content type of the part, as `formatContentType` writes it; null if none was sent that can be read. */
   contentType: string | null
   chunk: Chunk
   /**

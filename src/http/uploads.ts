@@ -29,7 +29,7 @@ const FILES_IN_MEMORY_MAX_BYTES = 1024 * 1024
 export interface FileHead {
   fieldName: string
   filename: string
-  /** Media type of the part in lower case, without parameters; null if none was sent. */
+  /** Content type of the part, as `formatContentType` writes it; null if none was sent that can be read. */
   contentType: string | null
 }
 

@@ -20,6 +20,11 @@ import { ENCODED_WORD_MIN, encodeWords, utf8Length } from './encoded-word.ts'
 import { formatParameter, type Parameter } from './parameters.ts'
 import { blankControls } from './text-safety.ts'
 
+const UNIQUE = new Set('date from sender reply-to to cc message-id in-reply-to references subject'.split(' '))
+
+/** Whether a message may have the field only once (RFC 5322 §3.6). `name` is in lower case. */
+export const isUniqueField = (name: string): boolean => UNIQUE.has(name)
+
 export class HeaderSyntaxError extends Error {
   override name = 'HeaderSyntaxError'
 }

@@ -88,6 +88,16 @@ export function parseContentType(text: string): ContentType | null {
   return { type, parameters: parameters.slice(0, KEPT_MAX) }
 }
 
+/** The text that parseContentType reads again. */
+export const formatContentType = ({ type, parameters }: ContentType): string =>
+  [
+    type,
+    ...parameters.map(([name, value]) => `${name}=${TOKEN.test(value) ? value : quoteValue(value)}`),
+  ].join('; ')
+
+/** Of a content type as formatContentType writes it: what is before its parameters. */
+export const mediaType = (contentType: string): string => contentType.split(';', 1)[0] as string
+
 function readParameter(text: string): Parameter | null {
   const equals = text.indexOf('=')
   const name = text.slice(0, equals).trim().toLowerCase()

@@ -3,6 +3,7 @@ import { newId } from '../../base/ids.ts'
 import type { Domain } from '../../domains/domain.ts'
 import type { MessageSummary } from '../../events/event.ts'
 import { addressKey, bareAddress } from '../../mime/address.ts'
+import { mediaType } from '../../mime/parameters.ts'
 import { isInline, type MessageContent, type MessageRecord, mimeFiles } from '../composing/content.ts'
 import {
   findHeader,
@@ -134,7 +135,7 @@ export function attachmentsOf(content: MessageContent): MessageSummary['attachme
       .filter(({ disposition }) => disposition === 'attachment')
       .map((file) => ({
         filename: file.filename,
-        'content-type': file.contentType,
+        'content-type': mediaType(file.contentType),
         size: file.sizeBytes,
       }))
   }

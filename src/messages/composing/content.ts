@@ -71,6 +71,7 @@ export interface StoredTemplate {
 export interface StoredFile {
   disposition: 'inline' | 'attachment'
   filename: string
+  /** With its parameters, as `text/calendar; method=REQUEST`. */
   contentType: string
   sizeBytes: number
   bytes: StoredBytes

@@ -317,6 +317,13 @@ class Frame {
     return this.#texts.get()
   }
 
+  withContentIds(rendered: RenderedTemplate): MaybePromise<RenderedTemplate> {
+    const { content } = this.#record
+    if (content.kind === 'mime' || content.files.length === 0) return rendered
+    const html = this.#largeTexts.withContentIds(rendered.html, content.files)
+    return whenKnown(html, (value) => ({ ...rendered, html: value }))
+  }
+
   /** The message as its sender wrote it. */
   plain(): MaybePromise<Composed> {
     return this.#plain.get()
@@ -512,7 +519,7 @@ async function changedTexts(
   const given = await frame.texts()
   const cuts = lookup && !rendered ? frame.cuts(given) : null
   if (lookup && cuts && !tracking) return filledTexts(frame, given, cuts, lookup)
-  const filled = rendered ? fillIn(given, content, rendered) : given
+  const filled = rendered ? fillIn(given, content, await frame.withContentIds(rendered)) : given
   const usesVariable =
     tracking !== null && lookup !== null && filled.some(({ value }) => usesUnsubscribe(value))
   let texts = filled

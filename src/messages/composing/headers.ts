@@ -2,15 +2,12 @@
 import { formatRfc2822 } from '../../base/dates.ts'
 import { randomHex } from '../../base/ids.ts'
 import { formatMailbox, type Mailbox } from '../../mime/address.ts'
-import { headerField } from '../../mime/header.ts'
+import { headerField, isUniqueField } from '../../mime/header.ts'
 import type { Draft } from '../request/draft.ts'
 import type { MessageOptions } from '../request/options.ts'
 import { authorsText, needsSender } from './authors.ts'
 import type { StoredHeader } from './content.ts'
 import { type Lookup, substitute } from './variables.ts'
-
-/** Header fields that may occur once (RFC 5322 §3.6): a given one replaces ours. */
-const ONCE = new Set('date from sender reply-to to cc message-id in-reply-to references subject'.split(' '))
 
 /**
  * `YYYYMMDDhhmmss.<16 hex digits>@<domain>`, UTC, without angle brackets (messages.md rule 3). The first three digits
@@ -93,7 +90,7 @@ export function mailHeaders(draft: Draft, facts: HeaderFacts): StoredHeader[] {
   for (const [name, value] of draft.headers) {
     const lower = name.toLowerCase()
     if (lower === 'message-id') continue
-    if (ONCE.has(lower)) setHeader(fields, [name, value])
+    if (isUniqueField(lower)) setHeader(fields, [name, value])
     else fields.push([name, value])
   }
   return fields

@@ -8,6 +8,7 @@ import { createSideThread } from '../../base/side-thread.ts'
 import { decodeCharset } from '../../mime/charset.ts'
 import { decodeContent, type EncodedText, encodeText } from '../../mime/transfer-encoding.ts'
 import { type StoredTexts, storedView } from '../stored/stored-view.ts'
+import { hasMadeIds, type NamedFile, withContentIds } from './inline-files.ts'
 import type { TextFunctions } from './text-thread.ts'
 
 export interface LargeTexts {
@@ -19,6 +20,8 @@ export interface LargeTexts {
   decodeBytes(bytes: Uint8Array, encoding: string): MaybePromise<Uint8Array>
   /** As `storedView`: the object, or its JSON. */
   storedView(fields: Record<string, unknown>, texts: StoredTexts): MaybePromise<object | Uint8Array>
+  /** As `withContentIds`. */
+  withContentIds(html: string, files: readonly NamedFile[]): MaybePromise<string>
   /** `fields` with the message as `body-mime`, as an object or its JSON. */
   mimeView(fields: Record<string, unknown>, message: Buffer): MaybePromise<object | Uint8Array>
   close(): Promise<void>
@@ -50,6 +53,13 @@ export function createLargeTexts(): LargeTexts {
       (texts.plain?.length ?? 0) + texts.html.length <= VIEWED_HERE_MAX
         ? storedView(fields, texts)
         : thread.call('stored', () => [fields, texts]),
+    withContentIds: (html, files) =>
+      html.length <= ENCODED_HERE_MAX || !hasMadeIds(files)
+        ? withContentIds(html, files)
+        : thread.call('withContentIds', () => [
+            html,
+            files.map(({ disposition, filename }) => ({ disposition, filename })),
+          ]),
     mimeView: (fields, message) =>
       message.length <= ENCODED_HERE_MAX
         ? { ...fields, 'body-mime': message.toString('utf8') }

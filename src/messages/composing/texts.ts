@@ -2,7 +2,7 @@
  * The texts of a content that a copy may change, and how changed ones are put back: for a message of parts its text, html
  * and AMP; for a MIME message the text parts in it, found by their offsets and decoded.
  */
-import type { MaybePromise } from '../../base/cache.ts'
+import { type MaybePromise, whenKnown } from '../../base/cache.ts'
 import { type Chunk, chunkSize, type MimeMessage, readChunk, sliceChunk } from '../../base/mime-message.ts'
 import { composeMessage, type EncodedFile, encodeFile } from '../../mime/compose.ts'
 import { makeFit } from '../../mime/downgrade.ts'
@@ -18,6 +18,7 @@ import {
   type StoredFile,
   storedChunk,
 } from './content.ts'
+import { contentIds } from './inline-files.ts'
 import type { LargeTexts } from './large-texts.ts'
 
 export type TextKind = 'text' | 'html' | 'amp'
@@ -54,12 +55,15 @@ export function textsOf(
   largeTexts: LargeTexts,
 ): MaybePromise<TextPart[]> {
   if (content.kind === 'mime') return textsOfMime(content, blobs, largeTexts)
-  const { text, html, amp } = content
-  const parts: TextPart[] = []
-  if (text !== null) parts.push({ kind: 'text', value: text, leaf: null })
-  if (html !== null) parts.push({ kind: 'html', value: html, leaf: null })
-  if (amp !== null) parts.push({ kind: 'amp', value: amp, leaf: null })
-  return parts
+  const { text, html, amp, files } = content
+  const shown = html === null || files.length === 0 ? html : largeTexts.withContentIds(html, files)
+  return whenKnown(shown, (value) => {
+    const parts: TextPart[] = []
+    if (text !== null) parts.push({ kind: 'text', value: text, leaf: null })
+    if (value !== null) parts.push({ kind: 'html', value, leaf: null })
+    if (amp !== null) parts.push({ kind: 'amp', value: amp, leaf: null })
+    return parts
+  })
 }
 
 async function textsOfMime(
@@ -95,16 +99,20 @@ export function encodeFiles(content: MessageContent, blobs: BlobStore): MaybePro
 }
 
 async function encodeStored(content: PartsContent, blobs: BlobStore): Promise<EncodedFiles> {
-  const encoded = async (file: StoredFile) =>
-    encodeFile({
+  const ids = contentIds(content.files)
+  const encoded = async (file: StoredFile, at: number) => {
+    const contentId = ids[at] ?? null
+    return encodeFile({
       filename: file.filename,
       contentType: file.contentType,
       content: await fileChunk(file, blobs),
-      ...(file.disposition === 'inline' && { contentId: file.filename }),
+      ...(contentId !== null && { contentId }),
     })
+  }
+  const files = await Promise.all(content.files.map(encoded))
   const encodedAs = (disposition: StoredFile['disposition']) =>
-    Promise.all(content.files.filter((file) => file.disposition === disposition).map(encoded))
-  return { inline: await encodedAs('inline'), attachments: await encodedAs('attachment') }
+    files.filter((_, at) => content.files[at]?.disposition === disposition)
+  return { inline: encodedAs('inline'), attachments: encodedAs('attachment') }
 }
 
 /** A message of parts with these texts; `encoded`: the same texts encoded, in order. Same input, same bytes. */

@@ -44,6 +44,7 @@ export function draftBytes({ body }: Pick<Draft, 'body'>): number {
 export interface DraftFile {
   disposition: 'inline' | 'attachment'
   filename: string
+  /** With its parameters, as `text/calendar; method=REQUEST`. */
   contentType: string
   /** Bytes, or a chunk that the blob store spooled. */
   chunk: Chunk

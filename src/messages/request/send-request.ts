@@ -10,7 +10,7 @@ import { quotable } from '../../base/values.ts'
 import type { Params, UploadedFile } from '../../http/params.ts'
 import { AddressSyntaxError, addressKey, type Mailbox, parseAddressList } from '../../mime/address.ts'
 import { fileType } from '../../mime/file-type.ts'
-import { isHeaderName } from '../../mime/header.ts'
+import { isHeaderName, isUniqueField } from '../../mime/header.ts'
 import { parseRecipients } from '../../mime/loose-address.ts'
 import { unfoldedValue } from '../../mime/split.ts'
 import { readAuthors } from '../composing/authors.ts'
@@ -269,10 +269,37 @@ function readFieldOptions(
   }
   const { values, rest } = splitOptionHeaders(headers, facts.prefixes)
   const merged = mergeValues(fields, values, mime.values)
-  const mail = rest
-    .filter(({ name }) => !IGNORED_HEADERS.test(name))
-    .map(({ name, value }): [string, string] => [name, value])
+  const mail = joinRepeated(rest.filter(({ name }) => !IGNORED_HEADERS.test(name)))
   return { mail, variables: Object.fromEntries(variables), read: readOptions(merged, facts.prefixes, facts) }
+}
+
+/** What joins the values of a field that a message has once, where several values mean something together. */
+const JOINED: ReadonlyMap<string, string> = new Map([
+  ...['to', 'cc', 'reply-to'].map((name) => [name, ', '] as const),
+  ...['in-reply-to', 'references'].map((name) => [name, ' '] as const),
+])
+
+/**
+ * Custom headers, those that a message has once given once.
+ * @throws BadRequest for several values of which only one could be sent
+ */
+function joinRepeated(headers: readonly { name: string; value: string }[]): [string, string][] {
+  const fields: [name: string, value: string][] = []
+  const unique = new Map<string, [name: string, value: string]>()
+  for (const { name, value } of headers) {
+    const lower = name.toLowerCase()
+    const present = unique.get(lower)
+    if (present === undefined) {
+      const field: [string, string] = [name, value]
+      fields.push(field)
+      if (isUniqueField(lower)) unique.set(lower, field)
+    } else if (present[1] !== value) {
+      const between = JOINED.get(lower)
+      if (between === undefined) throw new BadRequest(`h:${name} may be given only once`)
+      present[1] += between + value
+    }
+  }
+  return fields
 }
 
 interface GivenOptions {
@@ -302,8 +329,11 @@ function optionsOf(params: Params): GivenOptions | null {
       for (const value of values) given.bytes += Buffer.byteLength(name) + Buffer.byteLength(value)
     if (OPTION_NAMES.has(name)) given.fields.set(name, values)
     else if (name.startsWith('h:')) given.headers.push(...headersOf(name.slice(2).trim(), values))
-    else if (name.startsWith('v:') && name.length > 2)
+    else if (name.startsWith('v:') && name.length > 2) {
+      if (values.some((value) => value !== values[0]))
+        throw new BadRequest(`${quotable(name)} may be given only once`)
       given.variables.push([name.slice(2), params.given(name) ?? ''])
+    }
   }
   return given
 }

@@ -4,12 +4,22 @@ import { ID_PATTERN } from '../../base/ids.ts'
 import { type Chunk, messageBytes, readChunk, sliceChunk } from '../../base/mime-message.ts'
 import type { DomainDirectory } from '../../domains/directory.ts'
 import type { Domain } from '../../domains/domain.ts'
-import { DELIVERED_HEADER_LIMITS, splitMessage } from '../../mime/split.ts'
+import { formatContentType, mediaType, parseContentType } from '../../mime/parameters.ts'
+import type { MimeLeaf } from '../../mime/part-map.ts'
+import { DELIVERED_HEADER_LIMITS, splitMessage, unfoldedValue } from '../../mime/split.ts'
 import type { DeliveryRow } from '../../store/schema.ts'
 import type { Store } from '../../store/store.ts'
 import { RenderError } from '../acceptance/collaborators.ts'
-import { fileChunk, isInline, type MessageRecord, mimeFiles, storedChunk } from '../composing/content.ts'
+import {
+  fileChunk,
+  isInline,
+  type MessageRecord,
+  type MimeContent,
+  mimeFiles,
+  storedChunk,
+} from '../composing/content.ts'
 import { type Copy, type CopyParts, type CopyTarget, makeCopy } from '../composing/copy.ts'
+import { contentIds } from '../composing/inline-files.ts'
 import { targetOf } from '../composing/prepare.ts'
 import type { MessageRecords } from './message-records.ts'
 import { EMPTY_TEXTS } from './stored-view.ts'
@@ -131,12 +141,13 @@ interface ShownFile {
 /** The files in the order in which they are numbered. */
 function storedFiles({ content }: MessageRecord): ShownFile[] {
   if (content.kind === 'parts') {
-    return content.files.map(({ disposition, filename, contentType, sizeBytes }) => ({
+    const ids = contentIds(content.files)
+    return content.files.map(({ disposition, filename, contentType, sizeBytes }, at) => ({
       disposition,
       filename,
-      contentType,
+      contentType: mediaType(contentType),
       sizeBytes,
-      contentId: disposition === 'inline' ? filename : null,
+      contentId: ids[at] ?? null,
     }))
   }
   return mimeFiles(content).map((leaf) => ({
@@ -171,7 +182,19 @@ export async function storedFile(
   if (!leaf) throw new NotFound('Message not found')
   const body = await storedChunk(content.body, content.body.sizeBytes, parts.blobs)
   const bytes = await readChunk(sliceChunk(body, leaf.start, leaf.end))
-  return { chunk: await parts.largeTexts.decodeBytes(bytes, leaf.encoding), contentType: leaf.type }
+  const chunk = await parts.largeTexts.decodeBytes(bytes, leaf.encoding)
+  return { chunk, contentType: await contentTypeOf(content, leaf, body) }
+}
+
+/** With its parameters, which are in the part's header alone. */
+async function contentTypeOf({ headers }: MimeContent, leaf: MimeLeaf, body: Chunk): Promise<string> {
+  const fields =
+    leaf.headerStart < 0
+      ? headers.map(([name, value, raw]) => ({ name, raw: raw ?? `${name}: ${value}` }))
+      : splitMessage(await readChunk(sliceChunk(body, leaf.headerStart, leaf.start))).headers
+  const field = fields.find(({ name }) => name.toLowerCase() === 'content-type')
+  const type = field ? parseContentType(unfoldedValue(field.raw)) : null
+  return type?.type === leaf.type ? formatContentType(type) : leaf.type
 }
 
 /** The answer to `Accept: message/rfc2822`. */
