@@ -31,7 +31,7 @@ import {
 import { createFinalDots, type FinalDot, type FinalDots } from './final-dots.ts'
 import { type Admission, type Holding, STORE_RETRY_MS } from './holding.ts'
 import { InFlight } from './in-flight.ts'
-import { type HeldDelivery, type Lane, NO_SOURCE, sourceIp } from './lanes.ts'
+import { type HeldDelivery, type Lane, NO_SOURCE, sourceIp, windowOf } from './lanes.ts'
 import {
   isAnswered,
   type Outcome,
@@ -112,7 +112,7 @@ export class Attempting {
       waitMs = lane.pace.waitMs(now)
       if (waitMs > 0) break
       lane.pace.begin(now)
-      void this.#run(lane, lane.waiting.shift() as HeldDelivery)
+      void this.#run(lane, lane.waiting.shift() as HeldDelivery, now)
     }
     if (waitMs > 0) this.#advanceLater(lane, waitMs)
   }
@@ -133,9 +133,11 @@ export class Attempting {
     lane.timer = this.#parts.delivery.clock.setTimer(Math.ceil(ms), () => this.advance(lane))
   }
 
-  async #run(lane: Lane, held: HeldDelivery): Promise<void> {
-    const { onEnded } = this.#parts
+  async #run(lane: Lane, held: HeldDelivery, now: number): Promise<void> {
+    const { onEnded, delivery } = this.#parts
     const dot = this.#finalDots.of(lane)
+    const window = windowOf(held.account, lane, now)
+    window.busy++
     lane.running++
     this.#running.begin()
     try {
@@ -145,6 +147,7 @@ export class Attempting {
       // Not before the outcome is on disk: so a crash can repeat one message of each connection only.
       if (held.begun) lane.releaseConnection()
       lane.running--
+      window.end(delivery.clock.monotonic())
       void this.#remove(held)
       onEnded(lane, held.delivery.domain_id)
       this.advance(lane)

@@ -3,7 +3,8 @@
  *
  * 1. A poll reads the deliveries that have been due longest. When there are more than it reads, it also reads those due
  *    most recently, scans for groups that have something due, and reads some of each group whose lane needs a refill.
- * 2. `Lanes.choose` takes from these in turns of groups, each while its lane has room; they are claimed in one statement.
+ * 2. `Lanes.choose` takes from these in turns of accounts and groups, each while its lane has room and its account may begin
+ *    more; they are claimed in one statement.
  * 3. Polls follow each other while lanes need more. Then a timer waits for the next due time, and these end the wait:
  *    a lane that becomes half empty, a sender's turn, deliveries inserted for a lane that does not refill itself, a retry
  *    that is due soon. To poll for each slot that becomes free read forty rows for each one claimed (decision 37).
@@ -41,7 +42,11 @@ interface Round {
   cut: boolean
   /** Some of what is due is for other processes. */
   left: boolean
+  /** Some of what is due is of accounts that may begin no more now. */
+  heldBack: boolean
 }
+
+const NOTHING = { claimed: 0, cut: false, left: false, heldBack: false }
 
 export interface ClaimingParts {
   queue: Queue
@@ -69,6 +74,8 @@ export class Claiming {
   #scannedTo: DueGroup | null = null
   /** There was no room at the last round. */
   #full = false
+  /** Some account could begin no more at the last round. */
+  #heldBack = false
   /** Groups that deliveries were inserted for during a poll, which need not have seen them. */
   readonly #insertedDuringPoll = new Set<Group>()
 
@@ -117,6 +124,7 @@ export class Claiming {
   /** Polls before the lane runs dry: when it is half empty, or when it holds nothing more of a sender with a backlog. */
   slotFreed(lane: Lane, sender: string): void {
     this.refill(lane)
+    if (this.#heldBack) this.#wakeForTurn()
     if (lane.backlog.size === 0) return
     const { holding, clock } = this.#parts
     const awaitsTurn = lane.holdsOf(sender) === 0 && lane.hasBacklogOf(sender)
@@ -159,7 +167,10 @@ export class Claiming {
     })
   }
 
-  /** For senders of whom nothing is left in a lane that holds so much of others that it does not poll yet. */
+  /**
+   * For senders of whom nothing is left in a lane that holds so much of others that it does not poll yet, and for accounts
+   * that may begin more.
+   */
   #wakeForTurn(): void {
     const { admission, clock } = this.#parts
     if (admission.stopping) return
@@ -185,7 +196,7 @@ export class Claiming {
         const round = await this.#round()
         if (admission.closed) return
         if (round.claimed > 0 && (round.cut || this.#someNeedRefill())) continue
-        if (!round.sawAll) return this.#sleep(SCAN_EVERY_MS)
+        if (!round.sawAll || round.heldBack) return this.#sleep(SCAN_EVERY_MS)
         return this.#sleep(await this.#untilNextDue(round))
       }
     } catch (error) {
@@ -217,7 +228,7 @@ export class Claiming {
     const room = Math.min(holding.room, CLAIM_MAX)
     const now = clock.now()
     this.#full = room <= 0
-    if (this.#full) return { sawAll: false, claimed: 0, polledAt: now, cut: false, left: false }
+    if (this.#full) return { ...NOTHING, sawAll: false, polledAt: now }
     this.#insertedDuringPoll.clear()
     const due = await queue.due(OLDEST_MAX, now, 'oldest')
     const sawAll = due.length < OLDEST_MAX
@@ -225,15 +236,16 @@ export class Claiming {
     else due.push(...(await this.#pollFurther(due, now)))
     const own = await this.#withoutForeign(distinct(due))
     const left = own.length < due.length
-    const chosen = lanes.choose(own, room, clock.monotonic(), sawAll)
-    if (chosen.length === 0) return { sawAll, claimed: 0, polledAt: now, cut: false, left }
+    const { ids: chosen, heldBack } = lanes.choose(own, room, clock.monotonic(), sawAll)
+    this.#heldBack = heldBack
+    if (chosen.length === 0) return { ...NOTHING, sawAll, polledAt: now, left, heldBack }
     const claimed = await holding.addClaimed(chosen, async () => {
       failPoint('claim-before-commit')
       const deliveries = await queue.claim(chosen, clock.now())
       failPoint('claim-after-commit')
       return deliveries
     })
-    return { sawAll, claimed, polledAt: now, cut: chosen.length === room, left }
+    return { sawAll, claimed, polledAt: now, cut: chosen.length === room, left, heldBack }
   }
 
   /** Deliveries of a group leave from one address: the first of each is asked about. */
@@ -277,7 +289,7 @@ export class Claiming {
     const { queue, holding, clock } = this.#parts
     const begun = clock.monotonic()
     const keys = await queue.dueGroups(SCAN_GROUPS_MAX, now, this.#scannedTo)
-    for (const key of keys) holding.lanes.setBacklog(holding.lanes.group(key))
+    for (const key of keys) holding.lanes.found(key)
     this.#scannedTo = keys.length < SCAN_GROUPS_MAX ? null : (keys.at(-1) ?? null)
     const ended = clock.monotonic()
     this.#nextScanAt = ended + Math.max(SCAN_EVERY_MS, SCAN_COST_FACTOR * (ended - begun))

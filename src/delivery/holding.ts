@@ -131,7 +131,11 @@ export class Holding {
 
   constructor(parts: HoldingParts) {
     this.#parts = parts
-    this.lanes = new Lanes(() => this.size > CROWDED_ABOVE, parts.share)
+    this.lanes = new Lanes(
+      () => this.size > CROWDED_ABOVE,
+      () => this.room,
+      parts.share,
+    )
   }
 
   get size(): number {
@@ -200,9 +204,11 @@ export class Holding {
   }
 
   #add(delivery: ClaimedDelivery, group: Group, lease: Pick<HeldDelivery, 'leasedUntil' | 'lost'>): void {
+    const account = this.lanes.accountOf(delivery.account_id)
     const held: HeldDelivery = {
       delivery,
       group,
+      account,
       lane: null,
       provider: 'Other',
       begun: false,
@@ -210,13 +216,15 @@ export class Holding {
     }
     this.#held.set(delivery.id, held)
     group.held++
+    group.accountId = delivery.account_id
+    account.silent.busy++
     void this.#route(held)
   }
 
   /** Finds the lane; there the delivery waits for its attempt. */
   async #route(held: HeldDelivery): Promise<void> {
     const { transport, admission, log, onWaiting, onGivenBack } = this.#parts
-    const { delivery, group } = held
+    const { delivery, group, account } = held
     this.#routing.begin()
     try {
       const info = await transport.laneOf(delivery)
@@ -225,6 +233,7 @@ export class Holding {
       const lane = this.lanes.lane(info)
       this.lanes.assign(group, lane)
       held.lane = lane
+      account.silent.busy--
       held.provider = info.provider
       lane.count(delivery.domain_id, 1)
       lane.waiting.push(held)
@@ -246,9 +255,11 @@ export class Holding {
 
   /** Its outcome is on disk, or it is being given back. */
   remove(held: HeldDelivery): void {
-    const { delivery, group, lane } = held
+    const { delivery, group, account, lane } = held
     if (this.#isHeld(held)) this.#held.delete(delivery.id)
     group.held--
+    this.lanes.left(delivery.account_id, account)
+    if (lane === null) account.silent.busy--
     lane?.count(delivery.domain_id, -1)
   }
 

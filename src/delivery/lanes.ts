@@ -7,8 +7,10 @@
  *   destination therefore holds little, a fast one never runs dry.
  * - Fresh mail, straight from acceptance, may exceed that by some seconds of the lane's throughput (decision 36).
  * - A lane in which no attempt has ended lately is stalled. Once half of what this process may hold is in use
- *   (`crowded`), a stalled lane holds one delivery until that has ended: so many sources times dead destinations
- *   leave room for others.
+ *   (`crowded`), or half of what its account may begin, a stalled lane holds one delivery until that has ended: so many
+ *   sources times dead destinations leave room for others.
+ * - Accounts take turns, and each begins a limited number of deliveries (account-load.ts). Of one account's, what became due
+ *   last and what became due first take turns: a message alone passes a batch of thousands to other domains.
  * - A sending domain that has nothing in a full lane may still add one delivery to it, so that the thousands of
  *   another domain delay it by one turn (fair-queue.ts).
  */
@@ -16,6 +18,7 @@
 import type { Clock, Timer } from '../base/clock.ts'
 import { PassingMap } from '../base/passing.ts'
 import { remember } from '../base/remember.ts'
+import { AccountLoad, type Window } from './account-load.ts'
 import { FairQueue } from './fair-queue.ts'
 import { type LimitShare, Pace, type SlowDown } from './pacing.ts'
 import type { ClaimedDelivery, DueDelivery, DueGroup } from './queue.ts'
@@ -47,6 +50,7 @@ export interface LaneInfo {
 export interface HeldDelivery {
   readonly delivery: ClaimedDelivery
   readonly group: Group
+  readonly account: AccountLoad
   /** Null until the transport has found it. */
   lane: Lane | null
   provider: string
@@ -61,6 +65,8 @@ export interface HeldDelivery {
 /** Deliveries of one sending domain to one recipient domain from one source. */
 export interface Group {
   readonly key: DueGroup
+  /** Null until a delivery of it is known. */
+  accountId: string | null
   /** Null until the lane of the first of them is known. */
   lane: Lane | null
   held: number
@@ -84,6 +90,8 @@ const REST_MAX_MS = 4_000
 /** Groups and lanes remembered, a few hundred bytes each; beyond that idle ones are dropped, oldest first. */
 const GROUPS_MAX = 20_000
 const LANES_MAX = 10_000
+/** Of one sending domain, groups with a backlog whose lane is not known: polls find the others again. */
+const UNROUTED_BACKLOG_MAX = 1_000
 const SLOWED_MAX = 1_000
 
 /** Null: the system chooses it, or there is none. */
@@ -198,7 +206,7 @@ export class Lane {
     return Math.max(FRESH_MIN, FRESH_SECONDS * this.pace.throughput(now))
   }
 
-  private isStalled(now: number): boolean {
+  isStalled(now: number): boolean {
     return now - this.pace.finishedAt > STALLED_AFTER_MS
   }
 
@@ -239,16 +247,24 @@ interface SlowedElsewhere {
 export class Lanes {
   private readonly lanes = new Map<string, Lane>()
   private readonly groups = new Map<string, Group>()
-  /** Groups known to have more due in the database than was claimed; the one refilled longest ago first. */
-  private readonly backlog = new Set<Group>()
+  /**
+   * Groups known to have more due in the database than was claimed, by sending domain; what was refilled longest ago is first
+   * in both.
+   */
+  private readonly backlog = new Map<string, Set<Group>>()
+  private backlogSize = 0
+  /** Accounts that something is held of. */
+  private readonly accounts = new PassingMap<string, AccountLoad>()
   private readonly crowded: () => boolean
+  private readonly free: () => number
   private readonly share: (() => LimitShare) | undefined
   /** Lanes that other processes slowed down and that are not known here yet. */
   private readonly slowedElsewhere = new Map<string, SlowedElsewhere>()
 
-  /** `crowded`: whether so much is held in all that stalled lanes must hold little. */
-  constructor(crowded: () => boolean, share?: () => LimitShare) {
+  /** `crowded`: whether so much is held in all that stalled lanes must hold little; `free`: how many more may be held. */
+  constructor(crowded: () => boolean, free: () => number, share?: () => LimitShare) {
     this.crowded = crowded
+    this.free = free
     this.share = share
   }
 
@@ -277,11 +293,13 @@ export class Lanes {
     else remember(this.slowedElsewhere, SLOWED_MAX, name, slowed)
   }
 
-  group({ domain_id, recipient_domain, source_key = '' }: DueGroup): Group {
-    const name = `${domain_id} ${recipient_domain} ${source_key}`
+  group(due: DueGroup): Group {
+    const name = nameOf(due)
     const known = this.groups.get(name)
     if (known) return known
-    const group = { key: { domain_id, recipient_domain, source_key }, lane: null, held: 0 }
+    const { domain_id, recipient_domain, source_key = '' } = due
+    const key = { domain_id, recipient_domain, source_key }
+    const group = { key, accountId: null, lane: null, held: 0 }
     this.groups.set(name, group)
     return group
   }
@@ -289,8 +307,9 @@ export class Lanes {
   /** How many more of the group may be claimed. */
   roomFor(group: Group, now: number): number {
     const { lane } = group
-    if (!lane) return (this.crowded() ? 1 : UNROUTED_HOLD) - group.held
-    const room = Math.floor(lane.holdMax(now, this.crowded())) - lane.held
+    const crowded = this.crowds(group)
+    if (!lane) return (crowded ? 1 : UNROUTED_HOLD) - group.held
+    const room = Math.floor(lane.holdMax(now, crowded)) - lane.held
     return room > 0 ? room : mayEnterFullLane(group) ? 1 : 0
   }
 
@@ -298,14 +317,30 @@ export class Lanes {
   hasRoomForFresh(group: Group, now: number): boolean {
     const { lane } = group
     if (!lane || !mayOvertakeBacklog(group)) return false
-    return this.roomFor(group, now) > 0 || lane.held < lane.freshMax(now, this.crowded())
+    return this.roomFor(group, now) > 0 || lane.held < lane.freshMax(now, this.crowds(group))
   }
 
-  /** Whether polling for more of the group is worth its cost: its lane is half empty, or it is the sender's turn. */
+  /** Whether so much is held, or begun by the group's account, that the group must hold little while its lane is stalled. */
+  private crowds(group: Group): boolean {
+    return this.crowded() || this.knownAccount(group)?.silent.isCrowded === true
+  }
+
+  private knownAccount({ accountId }: Group): AccountLoad | undefined {
+    return accountId === null ? undefined : this.accounts.get(accountId)
+  }
+
+  /** Whether polling for more of the group is worth its cost: its account may begin more, and its lane needs it. */
   needsRefill(group: Group, now: number): boolean {
+    const account = this.knownAccount(group)
+    const mayBegin = !account || windowOf(account, group.lane, now).hasRoom(now, this.free())
+    return mayBegin && this.isShort(group, now)
+  }
+
+  /** Its lane is half empty, or it is the sender's turn. */
+  private isShort(group: Group, now: number): boolean {
     const { lane } = group
     if (!lane) return this.roomFor(group, now) > 0
-    return this.isHalfEmpty(lane, now) || mayEnterFullLane(group)
+    return lane.held <= lane.holdMax(now, this.crowds(group)) / 2 || mayEnterFullLane(group)
   }
 
   isHalfEmpty(lane: Lane, now: number): boolean {
@@ -314,18 +349,52 @@ export class Lanes {
 
   /** Some group with a backlog needs a refill. */
   someNeedRefill(now: number): boolean {
-    for (const group of this.backlog) if (this.needsRefill(group, now)) return true
+    for (const groups of this.backlog.values())
+      for (const group of groups) if (this.needsRefill(group, now)) return true
     return false
   }
 
   setBacklog(group: Group, has = true): void {
+    const { lane } = group
+    const { domain_id: sender } = group.key
+    const groups = this.backlog.get(sender) ?? new Set<Group>()
+    if (has === groups.has(group) || (has && lane === null && !this.hasBacklogRoom(groups))) return
     if (has) {
-      this.backlog.add(group)
-      group.lane?.backlog.add(group)
+      groups.add(group)
+      lane?.backlog.add(group)
+      this.backlog.set(sender, groups)
     } else {
-      this.backlog.delete(group)
-      group.lane?.backlog.delete(group)
+      groups.delete(group)
+      lane?.backlog.delete(group)
+      if (groups.size === 0) this.backlog.delete(sender)
     }
+    this.backlogSize += has ? 1 : -1
+  }
+
+  private hasBacklogRoom({ size }: ReadonlySet<Group>): boolean {
+    return size === 0 || (size < UNROUTED_BACKLOG_MAX && this.backlogSize < GROUPS_MAX)
+  }
+
+  /** The group has something due in the database; not remembered while much of its sending domain is. */
+  found(key: DueGroup & Pick<DueDelivery, 'account_id'>): void {
+    const groups = this.backlog.get(key.domain_id)
+    if (groups && !this.hasBacklogRoom(groups) && !this.groups.has(nameOf(key))) return
+    const group = this.group(key)
+    group.accountId = key.account_id
+    this.setBacklog(group)
+  }
+
+  /** A delivery of the account is held from now on. */
+  accountOf(id: string): AccountLoad {
+    const account = this.accounts.get(id) ?? new AccountLoad()
+    this.accounts.set(id, account)
+    account.held++
+    return account
+  }
+
+  /** A delivery of the account is not held any more. */
+  left(id: string, account: AccountLoad): void {
+    if (--account.held === 0) this.accounts.delete(id)
   }
 
   /** The group uses this lane from now on. */
@@ -333,71 +402,127 @@ export class Lanes {
     if (group.lane === lane) return
     group.lane?.backlog.delete(group)
     group.lane = lane
-    if (this.backlog.has(group)) lane.backlog.add(group)
+    if (this.hasBacklog(group)) lane.backlog.add(group)
   }
 
   hasBacklog(group: Group): boolean {
-    return this.backlog.has(group)
+    return this.backlog.get(group.key.domain_id)?.has(group) ?? false
   }
 
   someHaveBacklog(): boolean {
     return this.backlog.size > 0
   }
 
-  /** Up to `limit` groups with a backlog that need a refill, the one refilled longest ago first. */
+  /** Up to `limit` groups with a backlog that need a refill, in turns of sending domains. */
   takeGroupsToRefill(now: number, limit: number): Group[] {
-    const groups: Group[] = []
-    for (const group of this.backlog) {
-      if (this.needsRefill(group, now)) groups.push(group)
-      if (groups.length === limit) break
+    const taken: Group[] = []
+    const takeOne = (left: Iterable<Group>) => {
+      for (const group of left) if (this.needsRefill(group, now)) return taken.push(group)
+      return 0
     }
-    for (const group of groups) {
-      this.backlog.delete(group)
-      this.backlog.add(group)
+    let turns: Iterable<Group>[] = []
+    for (const groups of this.backlog.values()) {
+      const left = groups.values()
+      if (takeOne(left) === 0) continue
+      turns.push(left)
+      if (taken.length === limit) break
     }
-    return groups
+    while (turns.length > 0 && taken.length < limit)
+      turns = turns.filter((left) => taken.length < limit && takeOne(left) > 0)
+    for (const group of taken) {
+      const { domain_id: sender } = group.key
+      const groups = this.backlog.get(sender) as Set<Group>
+      groups.delete(group)
+      groups.add(group)
+      this.backlog.delete(sender)
+      this.backlog.set(sender, groups)
+    }
+    return taken
   }
 
   /** Only these groups may have a backlog. */
   keepBacklogs(groups: ReadonlySet<Group>): void {
-    for (const group of [...this.backlog]) if (!groups.has(group)) this.setBacklog(group, false)
+    for (const group of [...this.backlog.values()].flatMap((marked) => [...marked]))
+      if (!groups.has(group)) this.setBacklog(group, false)
   }
 
   /**
-   * Which of the due deliveries to claim, at most `limit`: groups take turns, each while its lane has room. Groups that
-   * got less than was due are marked. `seesAll`: nothing else is due. If something else is, lanes that are more than half
-   * full get nothing: else they would be kept full with what the poll returns first.
+   * Which of the due deliveries to claim, at most `limit`: accounts take turns, within an account its groups, each while its
+   * lane has room. Groups that got less than was due are marked. `seesAll`: nothing else is due. If something else is, lanes
+   * that are more than half full get nothing: else they would be kept full with what the poll returns first.
    */
-  choose(due: readonly DueDelivery[], limit: number, now: number, seesAll: boolean): string[] {
-    const chosen: string[] = []
-    const taken = new Map<Lane | Group, number>()
-    let pending = groupsOf(due, (row) => this.group(row))
-    while (pending.length > 0 && chosen.length < limit) {
-      const next: typeof pending = []
-      for (const entry of pending) {
-        if (chosen.length >= limit) {
-          next.push(entry)
-          continue
-        }
-        const { group, rows } = entry
-        const holder = group.lane ?? group
-        const here = taken.get(holder) ?? 0
-        const ofGroup = taken.get(group) ?? 0
-        const hasRoom = this.roomFor(group, now) - here > 0 && (seesAll || this.needsRefill(group, now))
-        if (!hasRoom && !(ofGroup === 0 && mayEnterFullLane(group))) {
-          this.setBacklog(group)
-          continue
-        }
-        chosen.push((rows[entry.at] as DueDelivery).id)
-        taken.set(holder, here + 1)
-        if (holder !== group) taken.set(group, ofGroup + 1)
+  choose(due: readonly DueDelivery[], limit: number, now: number, seesAll: boolean): Choice {
+    const ids: string[] = []
+    const taken: Taken = new Map()
+    const all = this.turnsOf(due)
+    let turns = all
+    while (turns.length > 0 && ids.length < limit)
+      turns = turns.filter((turn) => {
+        if (ids.length >= limit) return true
+        const entry = this.nextOf(turn, now, seesAll, taken, this.free() - ids.length)
+        if (!entry) return false
+        ids.push((entry.rows[entry.at] as DueDelivery).id)
         entry.at++
-        if (entry.at < rows.length) next.push(entry)
+        return true
+      })
+    for (const { all: entries } of all)
+      for (const { group, rows, at } of entries) if (at < rows.length) this.setBacklog(group)
+    return { ids, heldBack: all.some(({ heldBack }) => heldBack.length > 0) }
+  }
+
+  /** The group whose row the account's turn is for, counted as taken; null: the account gets nothing more. */
+  private nextOf(turn: Turn, now: number, seesAll: boolean, taken: Taken, free: number): Pending | null {
+    const { account, heldBack } = turn
+    for (;;) {
+      const entry = turn.take()
+      if (!entry) break
+      const { group, rows, at } = entry
+      if (!this.mayTake(group, now, seesAll, taken)) continue
+      const window = windowOf(account, group.lane, now)
+      if (!window.hasRoom(now, free, taken.get(window) ?? 0)) {
+        heldBack.push(entry)
+        continue
       }
-      pending = next
+      account.newestNext = !account.newestNext
+      if (at + 1 < rows.length) turn.later.push(entry)
+      return counted(entry, window, taken)
     }
-    for (const { group, rows, at } of pending) if (at < rows.length) this.setBacklog(group)
-    return chosen
+    heldBack.sort((a, b) => dueAt(b) - dueAt(a))
+    for (const entry of heldBack) {
+      const { group, rows, at } = entry
+      if (at === rows.length || !this.mayTake(group, now, seesAll, taken)) continue
+      return account.takeBeyond(now, free) ? counted(entry, windowOf(account, group.lane, now), taken) : null
+    }
+    return null
+  }
+
+  /** Whether the lane has room for one more of the group, besides those taken. */
+  private mayTake(group: Group, now: number, seesAll: boolean, taken: Taken): boolean {
+    const here = taken.get(group.lane ?? group) ?? 0
+    if (this.roomFor(group, now) - here > 0 && (seesAll || this.isShort(group, now))) return true
+    return (taken.get(group) ?? 0) === 0 && mayEnterFullLane(group)
+  }
+
+  private turnsOf(due: readonly DueDelivery[]): Turn[] {
+    const entries = new Map<Group, Pending>()
+    const turns = new Map<string, Turn>()
+    for (const row of due) {
+      const group = this.group(row)
+      const { account_id: accountId } = row
+      group.accountId = accountId
+      const known = entries.get(group)
+      if (known) {
+        known.rows.push(row)
+        continue
+      }
+      const turn = turns.get(accountId) ?? new Turn(this.accounts.get(accountId) ?? new AccountLoad())
+      turns.set(accountId, turn)
+      const entry = { group, rows: [row], at: 0 }
+      entries.set(group, entry)
+      turn.all.push(entry)
+    }
+    for (const turn of turns.values()) turn.begin()
+    return [...turns.values()]
   }
 
   /** Drops idle lanes and groups when there are too many. */
@@ -408,7 +533,7 @@ export class Lanes {
     }
     for (const [name, group] of this.groups) {
       if (this.groups.size <= GROUPS_MAX) break
-      if (group.held === 0 && !this.backlog.has(group)) this.groups.delete(name)
+      if (group.held === 0 && !this.hasBacklog(group)) this.groups.delete(name)
     }
   }
 }
@@ -419,19 +544,67 @@ const mayOvertakeBacklog = (group: Group) => group.lane?.backlog.size === 0 || m
 /** One delivery per sending domain enters a lane that others have filled. */
 const mayEnterFullLane = ({ lane, key }: Group) => lane !== null && lane.holdsOf(key.domain_id) === 0
 
+const nameOf = ({ domain_id, recipient_domain, source_key = '' }: DueGroup) =>
+  `${domain_id} ${recipient_domain} ${source_key}`
+
+/** Where deliveries of the account for this lane count; null: it is not known yet. */
+export const windowOf = (account: AccountLoad, lane: Lane | null, now: number): Window =>
+  lane && !lane.isStalled(now) ? account.answering : account.silent
+
+export interface Choice {
+  ids: string[]
+  /** An account may begin no more of its mail now. */
+  heldBack: boolean
+}
+
 interface Pending {
   group: Group
   rows: DueDelivery[]
   at: number
 }
 
-function groupsOf(due: readonly DueDelivery[], groupOf: (row: DueDelivery) => Group): Pending[] {
-  const byGroup = new Map<Group, Pending>()
-  for (const row of due) {
-    const group = groupOf(row)
-    const entry = byGroup.get(group)
-    if (entry) entry.rows.push(row)
-    else byGroup.set(group, { group, rows: [row], at: 0 })
+/** How many are about to be claimed for a lane, a group or a window. */
+type Taken = Map<Lane | Group | Window, number>
+
+const dueAt = ({ rows, at }: Pending) => rows[at]?.due_at ?? 0
+
+function counted(entry: Pending, window: Window, taken: Taken): Pending {
+  const { group } = entry
+  for (const each of new Set([group, group.lane ?? group, window]))
+    taken.set(each, (taken.get(each) ?? 0) + 1)
+  return entry
+}
+
+/** An account's turns in one round: one row of each group, then another of each. */
+class Turn {
+  readonly account: AccountLoad
+  readonly all: Pending[] = []
+  /** Those that have a row for the next pass. */
+  later: Pending[] = []
+  /** Those that the account may not begin now. */
+  readonly heldBack: Pending[] = []
+  private entries: Pending[] = []
+  private from = 0
+  private to = 0
+
+  constructor(account: AccountLoad) {
+    this.account = account
   }
-  return [...byGroup.values()]
+
+  begin(): void {
+    this.later = [...this.all].sort((a, b) => dueAt(a) - dueAt(b))
+  }
+
+  /** What became due last or first, as the account's turn is; null: nothing is left. */
+  take(): Pending | null {
+    if (this.from === this.to) {
+      this.entries = this.later
+      this.later = []
+      this.from = 0
+      this.to = this.entries.length
+    }
+    if (this.from === this.to) return null
+    const at = this.account.newestNext ? --this.to : this.from++
+    return this.entries[at] as Pending
+  }
 }

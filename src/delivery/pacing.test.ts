@@ -149,7 +149,10 @@ test('processes divide the limits of a lane, the first ones have the remainder, 
 })
 
 test('a lane that another process slowed down is slow here too, also before it is known', () => {
-  const lanes = new Lanes(() => false)
+  const lanes = new Lanes(
+    () => false,
+    () => 1,
+  )
   const info = (site: string) => ({
     ...{ name: `any/${site}`, source: null, site, provider: 'Other' },
     limits: { connections: 8, messagesPerConnection: 100, messagesPerSecond: null },

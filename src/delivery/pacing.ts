@@ -37,6 +37,26 @@ export interface LimitShare {
 /** What a receiver asks for. */
 export type SlowDown = 'slow-down' | 'fewer-connections'
 
+/** Recent events per second. */
+export class Throughput {
+  #measured = 0
+  #at = Number.NEGATIVE_INFINITY
+
+  count(now: number): void {
+    this.#measured = this.perSecond(now) + 1000 / MEASURED_OVER_MS
+    this.#at = now
+  }
+
+  perSecond(now: number): number {
+    return this.#measured * Math.exp(-(now - this.#at) / MEASURED_OVER_MS)
+  }
+
+  /** The last event, on the clock of `now`. */
+  get lastAt(): number {
+    return this.#at
+  }
+}
+
 const WHOLE: LimitShare = { index: 0, count: 1 }
 
 export class Pace {
@@ -46,8 +66,7 @@ export class Pace {
   private cut: { factor: number; at: number; baseRate: number | null; why: string } | null = null
   /** When the next attempt may begin. */
   private nextSlotAt = Number.NEGATIVE_INFINITY
-  private measured = 0
-  private measuredAt = Number.NEGATIVE_INFINITY
+  private readonly answered = new Throughput()
 
   constructor(limits: LaneLimits, share: () => LimitShare = () => WHOLE) {
     this.limits = limits
@@ -84,18 +103,17 @@ export class Pace {
 
   /** The server has answered an attempt. */
   finished(now: number): void {
-    this.measured = this.throughput(now) + 1000 / MEASURED_OVER_MS
-    this.measuredAt = now
+    this.answered.count(now)
   }
 
   /** Recent attempts per second. */
   throughput(now: number): number {
-    return this.measured * Math.exp(-(now - this.measuredAt) / MEASURED_OVER_MS)
+    return this.answered.perSecond(now)
   }
 
   /** When the last attempt was answered, on the clock of `now`. */
   get finishedAt(): number {
-    return this.measuredAt
+    return this.answered.lastAt
   }
 
   /** The server asked for less. @returns whether the lane was slowed down */

@@ -44,7 +44,11 @@ export interface Queue {
    * Groups that have something due, after `after` in the order of destination, sending domain and source (null: from
    * the first); costs one index search per group that waits, however many rows it has.
    */
-  dueGroups(limit: number, now: number, after: DueGroup | null): Promise<DueGroup[]>
+  dueGroups(
+    limit: number,
+    now: number,
+    after: DueGroup | null,
+  ): Promise<(DueGroup & Pick<DueDelivery, 'account_id'>)[]>
   /** Up to `limit` due deliveries of a group, the longest due first. */
   dueOf(group: DueGroup, limit: number, now: number): Promise<DueDelivery[]>
   /** Claims those of the ids that are still waiting, at most CLAIM_MAX of them; oldest due first. */
@@ -107,7 +111,7 @@ const DUE_GROUPS = `WITH RECURSIVE heads (id) AS (
     UNION ALL
     SELECT ${headAfter('c.recipient_domain', 'c.domain_id', 'c.source_key')}
     FROM heads JOIN deliveries c ON c.id = heads.id)
-  SELECT d.domain_id, d.recipient_domain, d.source_key FROM heads JOIN deliveries d ON d.id = heads.id
+  SELECT d.account_id, d.domain_id, d.recipient_domain, d.source_key FROM heads JOIN deliveries d ON d.id = heads.id
   WHERE d.due_at <= ? LIMIT ?`
 
 const DUE_OF = `SELECT ${DUE_COLUMNS} FROM deliveries
@@ -157,7 +161,7 @@ export function createQueue(store: Store, owner: string, recorder: EventRecorder
     dueGroups(limit, now, after) {
       const [domain, sender, source] = after ? keyOf(after) : FIRST
       const start = [domain, sender, source, domain, sender, domain]
-      return read<DueGroup>(DUE_GROUPS, [...start, Math.round(now), limit])
+      return read(DUE_GROUPS, [...start, Math.round(now), limit])
     },
     dueOf: (group, limit, now) => read<DueDelivery>(DUE_OF, [...keyOf(group), Math.round(now), limit]),
     async claim(ids, now) {

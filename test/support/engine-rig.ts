@@ -8,9 +8,11 @@ import type { AttemptResult, Delivery, Transport } from '../../src/delivery/cont
 import { type LaneLimits, shippedShaping, tableOf } from '../../src/delivery/shaping/shaping-table.ts'
 import { createTransport } from '../../src/delivery/transport.ts'
 import { createResolver } from '../../src/dns/resolver.ts'
+import { openPostgres } from '../../src/store/postgres.ts'
 import { openSqlite } from '../../src/store/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
-import { createDnsServer } from './dns-server.ts'
+import { createDnsServer, type DnsServer } from './dns-server.ts'
+import { createMigratedDatabase } from './migrated.ts'
 import { seededEngine } from './seed-queue.ts'
 import { ownAddress } from './service.ts'
 import { createSink, type Sink } from './smtp-sink.ts'
@@ -26,6 +28,18 @@ export async function withStore<T>(run: (store: Store) => Promise<T>): Promise<T
   } finally {
     await store.close()
     await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** The same on PostgreSQL. */
+export async function withPostgres<T>(run: (store: Store) => Promise<T>): Promise<T> {
+  const database = await createMigratedDatabase()
+  const store = await openPostgres(database.url)
+  try {
+    return await run(store)
+  } finally {
+    await store.close()
+    await database.drop()
   }
 }
 
@@ -67,11 +81,15 @@ export interface Site {
   limits: LaneLimits
 }
 
-/** Sites with one sink each, configured as providers, and an engine that is not started yet. */
+/**
+ * Sites with one sink each, configured as providers, and an engine that is not started yet. `open`: runs the drill with a
+ * store; default: a fresh SQLite.
+ */
 export async function withSites<T>(
   clock: Clock,
   sites: readonly Site[],
-  run: (rig: { store: Store; engine: Delivery; sinks: Map<string, Sink> }) => Promise<T>,
+  run: (rig: { store: Store; engine: Delivery; sinks: Map<string, Sink>; dns: DnsServer }) => Promise<T>,
+  open: (run: (store: Store) => Promise<T>) => Promise<T> = withStore,
 ): Promise<T> {
   const dns = await createDnsServer()
   const sinks = new Map<string, Sink>()
@@ -101,10 +119,10 @@ export async function withSites<T>(
     shaping: () => table,
   })
   try {
-    return await withStore(async (store) => {
+    return await open(async (store) => {
       const engine = seededEngine(store, clock, transport)
       try {
-        return await run({ store, engine, sinks })
+        return await run({ store, engine, sinks, dns })
       } finally {
         await engine.stop(5_000)
       }

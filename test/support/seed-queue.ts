@@ -12,7 +12,8 @@ import { insert, type SqlValue, type Store } from '../../src/store/store.ts'
 export interface Seed {
   accountId: string
   domainId: string
-  recipientDomain: string
+  /** One for all, or that of each recipient. */
+  recipientDomain: string | ((index: number) => string)
   count: number
   dueAt: number
   expiresAt?: number
@@ -45,14 +46,15 @@ export async function seedQueue(store: Store, seed: Seed): Promise<string[]> {
     }),
   ])
   const ids = Array.from({ length: count }, () => newId())
+  const domainOf = typeof recipientDomain === 'string' ? () => recipientDomain : recipientDomain
   const rows = ids.map((id, index) => ({
     id,
     account_id: accountId,
     domain_id: domainId,
     message_pk: message,
-    recipient: `user${index}@${recipientDomain}`,
-    recipient_domain: recipientDomain,
-    recipient_header: `user${index}@${recipientDomain}`,
+    recipient: `user${index}@${domainOf(index)}`,
+    recipient_domain: domainOf(index),
+    recipient_header: `user${index}@${domainOf(index)}`,
     state: 'queued',
     due_at: dueAt,
     expires_at: Math.round(seed.expiresAt ?? dueAt + 8 * 3_600_000),
