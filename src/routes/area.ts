@@ -5,6 +5,7 @@ import type { SigningKeys } from '../domains/keys/signing-keys.ts'
 import type { PostQueue } from '../http-posts/post-queue.ts'
 import type { ListsArea } from '../lists/area.ts'
 import type { MessagesArea } from '../messages/area.ts'
+import { createForwardedCopies } from './forwarded-copies.ts'
 import { createGreylist } from './greylist.ts'
 import { createListPosts } from './list-posts.ts'
 import { createMailCheck } from './mail-check.ts'
@@ -28,6 +29,7 @@ export function routesArea(core: Core, { messages, lists, signingKeys, queue }: 
   const table = createRouteStore(store, sealer)
   const known = createKnownRoutes(table, clock, core.store.changes)
   const greylist = createGreylist(store, clock)
+  const copies = createForwardedCopies(store, clock)
   const posts = createRoutePosts({
     ...core,
     queue,
@@ -57,8 +59,9 @@ export function routesArea(core: Core, { messages, lists, signingKeys, queue }: 
         unlimited: config.rateLimit === null,
       }),
       greylist: config.greylist ? greylist : null,
+      copies,
     }),
-    jobs: [greylist.job],
+    jobs: [greylist.job, copies.job],
     domainDeleted: ({ id }) => posts.removeDomain(id),
     async accountDeleted(accountId) {
       await table.removeAll(accountId)

@@ -12,7 +12,7 @@ import type { Statement } from '../store/store.ts'
 import { maskedUrl } from '../webhooks/webhook-url.ts'
 import { routesFor, type Step } from './evaluate.ts'
 import type { NewRoutePost, RoutePosts } from './posts.ts'
-import type { traceOf } from './received-fields.ts'
+import { OWN_HOPS_MAX, type traceOf } from './received-fields.ts'
 import type { CompiledRoute, Route } from './route.ts'
 
 export interface PlanParts {
@@ -34,12 +34,10 @@ export interface Plan {
   /** Those that a route wants. */
   recipients: { mailbox: Mailbox; routes: readonly unknown[] }[]
   forwards: { mailbox: Mailbox; routeId: string }[]
-  /** Everything besides the message, its deliveries and its accepted events. */
-  statements(about: EventMessage, record: MessageRecord): Statement[]
+  /** Everything besides the message, its deliveries and its accepted events. `refused`: forwards that are not made. */
+  statements(about: EventMessage, record: MessageRecord, refused: Readonly<Plan['forwards']>): Statement[]
 }
 
-/** More Received fields of this service are a loop (section 4 rule 4). */
-const OWN_HOPS_MAX = 20
 /** Of one recipient: an account may have a thousand routes with twenty destinations each. */
 const STEPS_MAX = 100
 
@@ -81,9 +79,10 @@ export async function planFor(parts: PlanParts, mail: PlannedMail): Promise<Plan
   return {
     recipients,
     forwards,
-    statements(about, record) {
+    statements(about, record, refused) {
       const now = parts.clock.now()
-      const events = failed.map((one) => failure(about, one, now))
+      const all = [...failed, ...refused.map(({ mailbox }) => looped(mailbox, 'Too many copies of one mail'))]
+      const events = all.map((one) => failure(about, one, now))
       if (stores) events.unshift(storedEvent(about, now))
       return [...parts.recorder.statements(events), ...parts.posts.statements(record, posts)]
     },
@@ -107,9 +106,16 @@ function takeForward(
     forwards.push({ mailbox, routeId: route.id })
     return
   }
-  const to = { recipient: bareAddress(mailbox), recipientDomain: mailbox.domain }
-  failed.push({ ...to, reason: 'loop', code: 554, text: 'Routing loop' })
+  failed.push(looped(mailbox, 'Routing loop'))
 }
+
+const looped = (mailbox: Mailbox, text: string): Failed => ({
+  recipient: bareAddress(mailbox),
+  recipientDomain: mailbox.domain,
+  reason: 'loop',
+  code: 554,
+  text,
+})
 
 const unusable = (mailbox: Mailbox, recipient: string, text: string): Failed => ({
   recipient,

@@ -21,6 +21,7 @@ import type { SigningKeys } from '../domains/keys/signing-keys.ts'
 import type { MailReader, WholeMail } from '../inbound/reception.ts'
 import { Refusal } from '../inbound/replies.ts'
 import type { List } from '../lists/list.ts'
+import type { MessageRecord } from '../messages/composing/content.ts'
 import {
   type DroppedMessage,
   type ReadMail,
@@ -31,7 +32,9 @@ import {
 } from '../messages/received/received-mail.ts'
 import { addressKey, bareAddress, type Mailbox } from '../mime/address.ts'
 import { MimeSyntaxError } from '../mime/split.ts'
+import { StaleWrite } from '../store/store.ts'
 import { firstRouteFor } from './evaluate.ts'
+import { type ForwardedCopies, mailKey } from './forwarded-copies.ts'
 import type { Greylist } from './greylist.ts'
 import { type ListPosts, NOT_ALLOWED, type PostVerdict } from './list-posts.ts'
 import type { MailCheck, MailVerdict } from './mail-check.ts'
@@ -65,6 +68,7 @@ export interface RouteReceptionParts extends Pick<PlanParts, 'posts' | 'recorder
   lists: ListPosts
   /** Null: off. */
   greylist: Pick<Greylist, 'check'> | null
+  copies: Pick<ForwardedCopies, 'claim'>
 }
 
 const NOT_FOUND = '550 5.1.1 Recipient not found'
@@ -234,7 +238,7 @@ function unwanted(
 }
 
 async function store(
-  { received, log }: RouteReceptionParts,
+  parts: RouteReceptionParts,
   facts: {
     domain: Domain
     mail: ReadMail
@@ -247,6 +251,7 @@ async function store(
     verdict: MailVerdict
   },
 ): Promise<'stored' | 'dropped'> {
+  const { log } = parts
   const { domain, mail, headers, sender, remoteAddress, plan, post, verdict } = facts
   const message: ReceivedMessage = {
     domain,
@@ -262,11 +267,9 @@ async function store(
     forwardFields: verdict.arcFields,
     post,
   }
-  const record = await received.store(message, plan.statements).catch((error: unknown) => {
+  const record = await storeOnce(parts, message, plan).catch((error: unknown) => {
     // A limit of the account, which may be raised: the sender keeps the mail.
-    throw error instanceof Forbidden
-      ? new Refusal('451 4.7.1 The list takes no posts now, try again later')
-      : error
+    throw error instanceof Forbidden ? new Refusal(post ? LIST_IS_FULL : FORWARDING_IS_FULL) : error
   })
   if (record === null) {
     log.info({ list: post?.list.address, sender, remoteAddress }, 'post distributed already')
@@ -286,6 +289,34 @@ async function store(
     'mail received',
   )
   return 'stored'
+}
+
+const LIST_IS_FULL = '451 4.7.1 The list takes no posts now, try again later'
+const FORWARDING_IS_FULL = '451 4.7.1 The message limit of the account is reached, try again later'
+/** Each further try means that the same mail was stored in between. */
+const TRIES_MAX = 10
+
+/** Forwards the mail only where it has not been forwarded yet. @throws as ReceivedMail.store */
+async function storeOnce(
+  { received, copies, log }: RouteReceptionParts,
+  message: ReceivedMessage,
+  plan: Plan,
+): Promise<MessageRecord | null> {
+  const mail = plan.forwards.length > 0 ? await mailKey(message.domain.accountId, message.mail) : ''
+  for (let tries = 1; ; tries++) {
+    const { fresh, tooMany, statements } = await copies.claim(mail, plan.forwards)
+    const skipped = plan.forwards.length - fresh.length - tooMany.length
+    if (skipped > 0) log.info({ domain: message.domain.name, skipped }, 'mail forwarded there already')
+    try {
+      return await received.store({ ...message, forwards: fresh }, (about, record) => [
+        ...statements,
+        ...plan.statements(about, record, tooMany),
+      ])
+    } catch (error) {
+      const isRepeated = error instanceof StaleWrite && statements.includes(error.statement)
+      if (!isRepeated || tries === TRIES_MAX) throw error
+    }
+  }
 }
 
 const routedAs = (plan: Plan, mailbox: Mailbox) =>
