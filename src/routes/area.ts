@@ -9,6 +9,7 @@ import { createForwardedCopies } from './forwarded-copies.ts'
 import { createGreylist } from './greylist.ts'
 import { createListPosts } from './list-posts.ts'
 import { createMailCheck } from './mail-check.ts'
+import { WorkTurns } from './pattern-work.ts'
 import { createRoutePosts } from './posts.ts'
 import { createRouteReception } from './reception.ts'
 import { routeRoutes } from './routes.ts'
@@ -29,6 +30,7 @@ export function routesArea(core: Core, { messages, lists, signingKeys, queue }: 
   const table = createRouteStore(store, sealer)
   const known = createKnownRoutes(table, clock, core.store.changes)
   const greylist = createGreylist(store, clock)
+  const turns = new WorkTurns()
   const copies = createForwardedCopies(store, clock)
   const posts = createRoutePosts({
     ...core,
@@ -39,7 +41,7 @@ export function routesArea(core: Core, { messages, lists, signingKeys, queue }: 
     scheduleMs: config.inboundScheduleMs,
   })
   return {
-    operations: routeRoutes(createRoutes({ table, known, client, clock }), table),
+    operations: routeRoutes(createRoutes({ table, known, client, clock, turns }), table),
     mailReader: createRouteReception({
       ...core,
       known,
@@ -60,6 +62,7 @@ export function routesArea(core: Core, { messages, lists, signingKeys, queue }: 
       }),
       greylist: config.greylist ? greylist : null,
       copies,
+      turns,
     }),
     jobs: [greylist.job, copies.job],
     domainDeleted: ({ id }) => posts.removeDomain(id),

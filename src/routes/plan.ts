@@ -11,6 +11,8 @@ import { bareAddress, type Mailbox, parseMailbox } from '../mime/address.ts'
 import type { Statement } from '../store/store.ts'
 import { maskedUrl } from '../webhooks/webhook-url.ts'
 import { routesFor, type Step } from './evaluate.ts'
+import { MailHeaders } from './expression.ts'
+import type { PatternWork } from './pattern-work.ts'
 import type { NewRoutePost, RoutePosts } from './posts.ts'
 import { OWN_HOPS_MAX, type traceOf } from './received-fields.ts'
 import type { CompiledRoute, Route } from './route.ts'
@@ -28,6 +30,8 @@ export interface PlannedMail {
   recipients: readonly Mailbox[]
   headers: readonly StoredHeader[]
   trace: ReturnType<typeof traceOf>
+  /** For its headers; the matches of the recipients have been reserved. */
+  work: PatternWork
 }
 
 export interface Plan {
@@ -50,8 +54,10 @@ interface Failed {
   text: string
 }
 
+/** @throws TooMuchWork */
 export async function planFor(parts: PlanParts, mail: PlannedMail): Promise<Plan> {
   const values = headerValues(mail.headers)
+  const headers = new MailHeaders((name) => values.get(name) ?? [], mail.work)
   const recipients: Plan['recipients'] = []
   const forwards: Plan['forwards'] = []
   const posts: NewRoutePost[] = []
@@ -61,7 +67,8 @@ export async function planFor(parts: PlanParts, mail: PlannedMail): Promise<Plan
     const recipient = bareAddress(mailbox)
     const { steps, matched, tooCostly } = await routesFor(mail.routes, {
       recipient,
-      headers: (name) => values.get(name) ?? [],
+      headers,
+      work: mail.work,
     })
     for (const { id } of tooCostly) parts.log.warn({ route: id }, 'a pattern is too costly for a mail')
     if (matched.length === 0) continue

@@ -18,8 +18,9 @@ import { newId } from '../base/ids.ts'
 import type { DomainDirectory } from '../domains/directory.ts'
 import type { Domain } from '../domains/domain.ts'
 import type { SigningKeys } from '../domains/keys/signing-keys.ts'
-import type { MailReader, WholeMail } from '../inbound/reception.ts'
+import type { MailPlace, MailReader, WholeMail } from '../inbound/reception.ts'
 import { Refusal } from '../inbound/replies.ts'
+import type { ReceptionOpening } from '../inbound/session.ts'
 import type { List } from '../lists/list.ts'
 import type { MessageRecord } from '../messages/composing/content.ts'
 import {
@@ -33,11 +34,12 @@ import {
 import { addressKey, bareAddress, type Mailbox } from '../mime/address.ts'
 import { MimeSyntaxError } from '../mime/split.ts'
 import { StaleWrite } from '../store/store.ts'
-import { firstRouteFor } from './evaluate.ts'
+import { firstRouteFor, recipientCost } from './evaluate.ts'
 import { type ForwardedCopies, mailKey } from './forwarded-copies.ts'
 import type { Greylist } from './greylist.ts'
 import { type ListPosts, NOT_ALLOWED, type PostVerdict } from './list-posts.ts'
 import type { MailCheck, MailVerdict } from './mail-check.ts'
+import { PatternWork, TooMuchWork, type WorkTurns } from './pattern-work.ts'
 import { type Plan, type PlanParts, planFor } from './plan.ts'
 import {
   keptFields,
@@ -69,35 +71,75 @@ export interface RouteReceptionParts extends Pick<PlanParts, 'posts' | 'recorder
   /** Null: off. */
   greylist: Pick<Greylist, 'check'> | null
   copies: Pick<ForwardedCopies, 'claim'>
+  turns: WorkTurns
 }
 
 const NOT_FOUND = '550 5.1.1 Recipient not found'
 
 export function createRouteReception(parts: RouteReceptionParts): MailReader {
-  const { known, domains } = parts
   return {
-    async place(mailbox, { remoteAddress, sender }) {
-      const domain = await receivingDomain(domains, mailbox.domain)
-      if (!domain) return null
-      if (domain.state === 'unverified') return 'unwanted'
-      await checkOpen(parts, domain)
-      const routes = await known.of(domain.accountId)
-      const list = await parts.lists.listOf(domain, mailbox)
-      const isRouted = (await firstRouteFor(routes, bareAddress(mailbox), true)) !== null
-      if (list?.accessLevel === 'readonly' && !isRouted) throw new Refusal(NOT_ALLOWED)
-      if (!list && !isRouted && !parts.acceptUnrouted) return 'unwanted'
-      await parts.greylist?.check({ remoteAddress, sender, recipient: mailbox })
-      return { owner: list ? `${domain.id} ${list.id}` : domain.id }
-    },
-    async receive(mail) {
-      const [domainId = '', listId] = mail.owner.split(' ')
-      const domain = await domains.byId(domainId)
-      if (!domain) throw new Refusal(NOT_FOUND)
-      await checkOpen(parts, domain)
-      const list = listId === undefined ? null : await parts.lists.byId(listId)
-      return receive(parts, domain, list, mail, await read(mail))
+    open(opening) {
+      const work = new PatternWork(parts.turns)
+      let accepted = 0
+      return {
+        async place(mailbox) {
+          const place = await placeOf(parts, mailbox, opening, work, accepted > 0)
+          if (place !== null && place !== 'unwanted') accepted++
+          return place
+        },
+        async receive(mail) {
+          const [domainId = '', listId] = mail.owner.split(' ')
+          const domain = await parts.domains.byId(domainId)
+          if (!domain) throw new Refusal(NOT_FOUND)
+          await checkOpen(parts, domain)
+          const list = listId === undefined ? null : await parts.lists.byId(listId)
+          return receive(parts, domain, list, mail, await read(mail))
+        },
+      }
     },
   }
+}
+
+async function placeOf(
+  parts: RouteReceptionParts,
+  mailbox: Mailbox,
+  { remoteAddress, sender }: ReceptionOpening,
+  work: PatternWork,
+  isFurther: boolean,
+): Promise<MailPlace | 'unwanted' | null> {
+  const domain = await receivingDomain(parts.domains, mailbox.domain)
+  if (!domain) return null
+  if (domain.state === 'unverified') return 'unwanted'
+  await checkOpen(parts, domain)
+  const routes = await parts.known.of(domain.accountId)
+  const list = await parts.lists.listOf(domain, mailbox)
+  const recipient = bareAddress(mailbox)
+  try {
+    work.reserve(recipientCost(routes, recipient))
+  } catch (error) {
+    // Alone it may be within the bound.
+    throw isFurther && error instanceof TooMuchWork
+      ? new Refusal(TOO_MANY_RECIPIENTS)
+      : tooCostly(parts, domain, error)
+  }
+  const isRouted = (await firstRouteFor(routes, recipient, true, work)) !== null
+  if (list?.accessLevel === 'readonly' && !isRouted) throw new Refusal(NOT_ALLOWED)
+  if (!list && !isRouted && !parts.acceptUnrouted) return 'unwanted'
+  await parts.greylist?.check({ remoteAddress, sender, recipient: mailbox })
+  return { owner: list ? `${domain.id} ${list.id}` : domain.id }
+}
+
+const TOO_MANY_RECIPIENTS = '452 4.5.3 Too many recipients'
+const TOO_COSTLY = '451 4.3.5 The routes of the recipient need too much work, try again later'
+
+/** The mail stays with its sender while the account changes its routes. */
+function tooCostly({ log }: RouteReceptionParts, { name, accountId }: Domain, error: unknown): unknown {
+  if (!(error instanceof TooMuchWork)) return error
+  log.warn(
+    { domain: name, account: accountId },
+    'patterns of routes need too much work for a mail: it was deferred',
+  )
+  return new Refusal(TOO_COSTLY)
 }
 
 /** @throws Refusal while the domain or its account is disabled: the mail comes again */
@@ -139,7 +181,9 @@ async function receive(
   const trace = traceOf(mail.headers, { hostname: parts.hostname, prefix: parts.headerPrefix })
   const posted = { headers: mail.headers, sender, author: verdict.author, ownHops: trace.ownHops }
   const post = list ? await parts.lists.judge(domain, list, posted) : null
-  await refuseEarly(post, routes, recipients)
+  // Its recipients were reserved when they were accepted.
+  const work = new PatternWork(parts.turns)
+  await refuseEarly(post, routes, recipients, work)
   const session: SessionFacts = {
     sender,
     remoteAddress,
@@ -160,7 +204,11 @@ async function receive(
   const headers = keptFields(mail.headers, facts, verdict)
   if (spam?.isSpam && domain.spamAction === 'block')
     return dropSpam(parts, { domain, mail, headers, envelopeSender: sender, remoteAddress, recipients }, spam)
-  const plan = await planFor(parts, { domain, routes, recipients, headers, trace })
+  const plan = await planFor(parts, { domain, routes, recipients, headers, trace, work }).catch(
+    (error: unknown) => {
+      throw tooCostly(parts, domain, error)
+    },
+  )
   if (post?.kind === 'dropped')
     parts.log.info(
       { list: list?.address, sender, remoteAddress, reason: post.reason },
@@ -187,12 +235,13 @@ async function refuseEarly(
   post: PostVerdict | null,
   routes: Awaited<ReturnType<KnownRoutes['of']>>,
   recipients: readonly Mailbox[],
+  work: PatternWork,
 ): Promise<void> {
   if (post?.kind !== 'refused') return
   // The client sends all of it again, so that the routes get it then.
   if (post.refusal.reply.startsWith('4')) throw post.refusal
   for (const mailbox of recipients) {
-    if ((await firstRouteFor(routes, bareAddress(mailbox), true)) !== null) return
+    if ((await firstRouteFor(routes, bareAddress(mailbox), true, work)) !== null) return
   }
   throw post.refusal
 }
