@@ -66,6 +66,7 @@ export function routesArea(core: Core, { messages, lists, signingKeys, queue }: 
     }),
     jobs: [greylist.job, copies.job],
     domainDeleted: ({ id }) => posts.removeDomain(id),
+    stop: () => posts.close(),
     async accountDeleted(accountId) {
       await table.removeAll(accountId)
       known.changed(accountId)

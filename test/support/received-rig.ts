@@ -18,7 +18,12 @@ export interface ReceivedRig {
   data: string
   /** Starts it again after it was ended. */
   restart(): Promise<void>
-  call(method: string, path: string, form?: Record<string, string>): Promise<{ status: number; text: string }>
+  call(
+    method: string,
+    path: string,
+    form?: Record<string, string>,
+    headers?: Record<string, string>,
+  ): Promise<{ status: number; text: string }>
   route(expression: string, ...actions: string[]): Promise<number>
   /** The code of the reply to a mail: the first recipient's if none was accepted. */
   give(headers: readonly string[], body: Buffer, ...recipients: string[]): Promise<number>
@@ -40,10 +45,10 @@ export async function startReceivedRig(
     ...env,
   }
   const start = () => startProcess(host, settings, { probe })
-  const call: ReceivedRig['call'] = async (method, path, form) => {
+  const call: ReceivedRig['call'] = async (method, path, form, headers) => {
     const answer = await fetch(rig.service.url + path, {
       method,
-      headers: { authorization: AUTHORIZATION },
+      headers: { authorization: AUTHORIZATION, ...headers },
       ...(form && { body: new URLSearchParams(form) }),
       signal: AbortSignal.timeout(STEP_MAX_MS),
     })

@@ -7,7 +7,13 @@ import type { MaybePromise } from '../../base/cache.ts'
 import { createSideThread } from '../../base/side-thread.ts'
 import { decodeCharset } from '../../mime/charset.ts'
 import { decodeContent, type EncodedText, encodeText } from '../../mime/transfer-encoding.ts'
-import { type StoredTexts, storedView } from '../stored/stored-view.ts'
+import {
+  type EncodedText as EncodedPart,
+  type StoredTexts,
+  storedTexts,
+  storedView,
+  type TextName,
+} from '../stored/stored-view.ts'
 import type { TextFunctions } from './text-thread.ts'
 
 export interface LargeTexts {
@@ -19,8 +25,11 @@ export interface LargeTexts {
   decodeBytes(bytes: Uint8Array, encoding: string): MaybePromise<Uint8Array>
   /** As `storedView`: the object, or its JSON. */
   storedView(fields: Record<string, unknown>, texts: StoredTexts): MaybePromise<object | Uint8Array>
-  /** `fields` with the message as `body-mime`, as an object or its JSON. */
-  mimeView(fields: Record<string, unknown>, message: Buffer): MaybePromise<object | Uint8Array>
+  /** As `storedTexts`. `bytes` are transferred if their memory is their own. */
+  storedTexts(
+    plain: readonly EncodedPart[] | null,
+    html: readonly EncodedPart[],
+  ): MaybePromise<Record<TextName, Uint8Array>>
   close(): Promise<void>
 }
 
@@ -50,14 +59,16 @@ export function createLargeTexts(): LargeTexts {
       (texts.plain?.length ?? 0) + texts.html.length <= VIEWED_HERE_MAX
         ? storedView(fields, texts)
         : thread.call('stored', () => [fields, texts]),
-    mimeView: (fields, message) =>
-      message.length <= ENCODED_HERE_MAX
-        ? { ...fields, 'body-mime': message.toString('utf8') }
+    storedTexts: (plain, html) => {
+      const all = [...(plain ?? []), ...html]
+      return all.reduce((sum, { bytes }) => sum + bytes.byteLength, 0) <= VIEWED_HERE_MAX
+        ? storedTexts(plain, html)
         : thread.call(
-            'mime',
-            () => [fields, message],
-            ([, bytes]) => ownMemory([bytes]),
-          ),
+            'texts',
+            () => [plain, html],
+            () => all.flatMap(({ bytes }) => ownMemory([bytes])),
+          )
+    },
     close: () => thread.close(),
   }
 }
@@ -66,5 +77,7 @@ const asBuffer = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffs
 
 /** The first argument's, if it holds nothing else. */
 function ownMemory([bytes]: readonly [Uint8Array, ...unknown[]]): ArrayBuffer[] {
-  return bytes.byteLength === bytes.buffer.byteLength ? [bytes.buffer as ArrayBuffer] : []
+  return bytes.byteLength > 0 && bytes.byteLength === bytes.buffer.byteLength
+    ? [bytes.buffer as ArrayBuffer]
+    : []
 }

@@ -2,7 +2,7 @@
 import { serve } from '../../base/side-thread.ts'
 import { decodeCharset } from '../../mime/charset.ts'
 import { decodeContent, encodeText, type TransferEncoding } from '../../mime/transfer-encoding.ts'
-import { type StoredTexts, storedView } from '../stored/stored-view.ts'
+import { type StoredTexts, storedTexts, storedView } from '../stored/stored-view.ts'
 
 const functions = {
   encode(text: string): { encoding: TransferEncoding; content: Uint8Array } {
@@ -14,10 +14,7 @@ const functions = {
   decodeBytes: (bytes: Uint8Array, encoding: string): Uint8Array => decodeContent(bytes, encoding),
   stored: (fields: Record<string, unknown>, texts: StoredTexts): Uint8Array =>
     Buffer.from(JSON.stringify(storedView(fields, texts))),
-  mime(fields: Record<string, unknown>, { buffer, byteOffset, byteLength }: Uint8Array): Uint8Array {
-    const message = Buffer.from(buffer, byteOffset, byteLength).toString('utf8')
-    return Buffer.from(JSON.stringify({ ...fields, 'body-mime': message }))
-  },
+  texts: storedTexts,
 }
 
 export type TextFunctions = typeof functions
